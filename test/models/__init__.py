@@ -1,0 +1,92 @@
+"""Models that the tests and benchmarks use, built without network: fixed seeds, no PyTorch.
+
+`build("bert_base")` gives an onnx.ModelProto, `path("bert_base")` a file of it in the cache, `random_inputs(model)` inputs.
+Names ending in `_tiny` are small versions with odd sizes for fast tests.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import onnx
+
+import tilewright.demo.encoder
+import tilewright.demo.graph
+from tilewright.demo import minilm
+
+from . import bert, lstm, mlp, mobilenet, resnet, single, vit
+from ._inputs import random_inputs
+
+__all__ = ["MODELS", "build", "path", "random_inputs"]
+
+_TINY_BERT = dict(layers=2, hidden=24, heads=3, intermediate=52, vocabulary=97, positions=31, sequence=13)
+_TINY_STAGES = ((1, 8, 1, 1), (3, 11, 2, 2), (6, 16, 2, 2))
+_partial = functools.partial
+
+MODELS: dict[str, Callable[..., onnx.ModelProto]] = {
+    "minilm": minilm.minilm_model,
+    "minilm_export": _partial(minilm.minilm_model, style="export"),
+    "bert_base": bert.bert,
+    "bert_base_export": _partial(bert.bert, style="export"),
+    "resnet50": resnet.resnet,
+    "mobilenet_v2": mobilenet.mobilenet_v2,
+    "vit_base": vit.vit,
+    "lstm4": lstm.lstm,
+    "mlp": mlp.mlp,
+    "bert_tiny": _partial(bert.bert, **_TINY_BERT),
+    "bert_tiny_batch": _partial(bert.bert, **_TINY_BERT, batch=3, pooled=True),
+    "bert_tiny_export": _partial(bert.bert, **_TINY_BERT, style="export"),
+    "bert_tiny_dynamic": _partial(bert.bert, **_TINY_BERT, style="export", dynamic=True),
+    "resnet_tiny": _partial(resnet.resnet, blocks=(1, 2), width=8, classes=13, size=45),
+    "resnet_tiny_batch": _partial(resnet.resnet, blocks=(1, 1), width=8, classes=7, size=32, batch=3),
+    "mobilenet_tiny": _partial(mobilenet.mobilenet_v2, stages=_TINY_STAGES, stem=8, last=40, classes=11, size=37),
+    "vit_tiny": _partial(vit.vit, layers=2, hidden=24, heads=3, intermediate=52, patch=7, size=35, classes=9),
+    "lstm_tiny": _partial(lstm.lstm, layers=2, hidden=19, inputs=11, sequence=7),
+    "lstm_tiny_state": _partial(lstm.lstm, layers=2, hidden=19, inputs=11, sequence=7, batch=3, initial_state=True),
+    "mlp_tiny": _partial(mlp.mlp, widths=(13, 29, 17, 5), batch=3),
+    "matmul": single.matmul,
+    "linear": single.linear,
+    "softmax": single.softmax,
+    "layernorm": single.layernorm,
+    "gelu": single.gelu,
+    "conv": single.conv,
+    "attention": single.attention,
+}
+
+
+def build(name: str, **sizes: object) -> onnx.ModelProto:
+    """Build a model; `sizes` override the builder's parameters. Raises KeyError for an unknown name."""
+    if name not in MODELS:
+        raise KeyError(f"no model {name!r}; known: {', '.join(sorted(MODELS))}")
+    return MODELS[name](**sizes)
+
+
+@functools.cache
+def _sources() -> bytes:
+    """Everything that decides what a builder makes; part of the key of each cached file."""
+    shared = [inspect.getfile(m) for m in (tilewright.demo.encoder, tilewright.demo.graph, minilm)]
+    files = sorted([*map(Path, shared), *Path(__file__).parent.glob("*.py")])
+    return b"".join(f.read_bytes() for f in files)
+
+
+def cache_folder() -> Path:
+    """Where built models are kept: `models` beside the compiler's own cache."""
+    home = os.environ.get("TILEWRIGHT_CACHE_DIR") or Path.home() / ".cache" / "tilewright"
+    return Path(home) / "models"
+
+
+def path(name: str, **sizes: object) -> Path:
+    """A file with the model, built at the first call and found by content (sources, name, sizes) afterwards."""
+    key = hashlib.sha256(_sources() + repr((name, sorted(sizes.items()), onnx.__version__)).encode())
+    file = cache_folder() / f"{name}-{key.hexdigest()[:16]}.onnx"
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        part = file.with_suffix(f".{os.getpid()}.part")
+        part.write_bytes(build(name, **sizes).SerializeToString())
+        part.replace(file)  # atomic: two processes may build the same model
+    return file

@@ -1,0 +1,90 @@
+"""Models of one operator (or one short chain), for benchmarks of kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+
+from tilewright.demo.graph import GraphBuilder
+
+from ._weights import Weights
+
+
+def matmul(m: int = 1024, n: int = 1024, k: int = 1024) -> onnx.ModelProto:
+    """`a` [m, k], `b` [k, n] -> `c` [m, n]; neither operand is constant."""
+    g = GraphBuilder("matmul")
+    c = g.op("MatMul", g.input("a", np.float32, [m, k]), g.input("b", np.float32, [k, n]))
+    g.output(c, "c", np.float32, [m, n])
+    return g.model()
+
+
+def linear(m: int = 128, n: int = 3072, k: int = 768, seed: int = 0) -> onnx.ModelProto:
+    """`x` [m, k] -> `y` [m, n]; constant weight and bias."""
+    g, w = GraphBuilder("linear"), Weights(seed)
+    product = g.op("MatMul", g.input("x", np.float32, [m, k]), g.weight(w.linear(n, k).T))
+    g.output(g.op("Add", product, g.weight(w.normal(n, scale=0.1), "bias")), "y", np.float32, [m, n])
+    return g.model()
+
+
+def softmax(rows: int = 4096, columns: int = 4096) -> onnx.ModelProto:
+    """`x` [rows, columns] -> `y`, over the last dimension."""
+    g = GraphBuilder("softmax")
+    x = g.input("x", np.float32, [rows, columns])
+    g.output(g.op("Softmax", x, axis=-1), "y", np.float32, [rows, columns])
+    return g.model()
+
+
+def layernorm(rows: int = 4096, columns: int = 1024, seed: int = 0) -> onnx.ModelProto:
+    """`x` [rows, columns] -> `y`, over the last dimension."""
+    g, w = GraphBuilder("layernorm"), Weights(seed)
+    x = g.input("x", np.float32, [rows, columns])
+    scale, shift = g.weight(w.near_one(columns), "scale"), g.weight(w.normal(columns, scale=0.1), "shift")
+    g.output(g.op("LayerNormalization", x, scale, shift, axis=-1, epsilon=1e-5), "y", np.float32, [rows, columns])
+    return g.model()
+
+
+def gelu(rows: int = 4096, columns: int = 1024) -> onnx.ModelProto:
+    """`x` [rows, columns] -> `y`: the exact (erf) gelu as the chain of five operators that exporters write."""
+    g = GraphBuilder("gelu")
+    x = g.input("x", np.float32, [rows, columns])
+    bent = g.op("Add", g.op("Erf", g.op("Div", x, g.f32(2.0**0.5))), g.f32(1.0))
+    g.output(g.op("Mul", g.op("Mul", x, bent), g.f32(0.5)), "y", np.float32, [rows, columns])
+    return g.model()
+
+
+def conv(
+    inputs: int = 64,
+    outputs: int = 64,
+    size: int = 56,
+    window: int = 3,
+    stride: int = 1,
+    groups: int = 1,
+    seed: int = 0,
+) -> onnx.ModelProto:
+    """`x` [1, inputs, size, size] -> `y`: convolution with bias and 'same' padding, then Relu."""
+    g, w = GraphBuilder("conv"), Weights(seed)
+    x = g.input("x", np.float32, [1, inputs, size, size])
+    kernel = g.weight(w.conv(outputs, inputs // groups, window, window))
+    pad, out = window // 2, (size + 2 * (window // 2) - window) // stride + 1
+    y = g.op(
+        "Conv",
+        x,
+        kernel,
+        g.weight(w.normal(outputs, scale=0.1), "bias"),
+        kernel_shape=[window, window],
+        pads=[pad] * 4,
+        strides=[stride, stride],
+        group=groups,
+    )
+    g.output(g.op("Relu", y), "y", np.float32, [1, outputs, out, out])
+    return g.model()
+
+
+def attention(heads: int = 12, sequence: int = 512, depth: int = 64) -> onnx.ModelProto:
+    """`q`, `k`, `v` [1, heads, sequence, depth] -> `y`: softmax(q k^T / sqrt(depth)) v."""
+    g = GraphBuilder("attention")
+    shape = [1, heads, sequence, depth]
+    q, k, v = (g.input(n, np.float32, shape) for n in "qkv")
+    scores = g.op("Mul", g.op("MatMul", q, g.op("Transpose", k, perm=[0, 1, 3, 2])), g.f32(depth**-0.5))
+    g.output(g.op("MatMul", g.op("Softmax", scores, axis=-1), v), "y", np.float32, shape)
+    return g.model()

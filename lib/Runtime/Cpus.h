@@ -1,0 +1,19 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_LIB_RUNTIME_CPUS_H
+#define TILEWRIGHT_LIB_RUNTIME_CPUS_H
+
+namespace tilewright::runtime {
+
+/// CPUs in the affinity mask, reduced to the cgroup's quota; at least 1.
+int availableCpus();
+
+} // namespace tilewright::runtime
+
+#endif // TILEWRIGHT_LIB_RUNTIME_CPUS_H

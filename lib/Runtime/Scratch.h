@@ -1,0 +1,64 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Local memory of kernels: one growing, 64-byte aligned block per thread.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_LIB_RUNTIME_SCRATCH_H
+#define TILEWRIGHT_LIB_RUNTIME_SCRATCH_H
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+namespace tilewright::runtime {
+
+class Scratch {
+public:
+  Scratch() = default;
+  Scratch(const Scratch &) = delete;
+  Scratch &operator=(const Scratch &) = delete;
+  ~Scratch() { std::free(block); }
+
+  /// At least `bytes` bytes, valid until the next call. Contents are undefined.
+  char *get(int64_t bytes) {
+    if (bytes > capacity)
+      grow(bytes);
+    return block;
+  }
+
+private:
+  void grow(int64_t bytes) {
+    constexpr int64_t page = 4096;
+    int64_t size = (bytes + page - 1) / page * page;
+    std::free(block);
+    block = static_cast<char *>(std::aligned_alloc(64, size));
+    if (!block) {
+      // Compiled code has no way to report an error, and a kernel without its
+      // local memory would corrupt the process.
+      std::fprintf(stderr, "libtwrt: out of memory (%lld bytes of scratch)\n",
+                   static_cast<long long>(size));
+      std::abort();
+    }
+    capacity = size;
+  }
+
+  char *block = nullptr;
+  int64_t capacity = 0;
+};
+
+/// The calling thread's scratch.
+inline Scratch &threadScratch() {
+  thread_local Scratch scratch;
+  return scratch;
+}
+
+} // namespace tilewright::runtime
+
+#endif // TILEWRIGHT_LIB_RUNTIME_SCRATCH_H

@@ -1,0 +1,305 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ThreadPool.h"
+#include "Cpus.h"
+#include "FloatingPoint.h"
+#include "Scratch.h"
+
+#include <algorithm>
+#include <climits>
+#include <csignal>
+#include <cstdio>
+#include <linux/futex.h>
+#include <mutex>
+#include <new>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <immintrin.h>
+#endif
+
+using namespace tilewright::runtime;
+
+namespace {
+
+/// Pauses before a waiting thread sleeps: about 0.3-0.8 ms. Longer takes the
+/// core from whatever else runs here between two calls.
+constexpr int kSpins = 20000;
+/// Chunks per thread: enough that a disturbed core costs little.
+constexpr int64_t kChunksPerThread = 16;
+/// Bounded by the ticket's 16 bits, less one overshoot per thread.
+constexpr int64_t kMaxChunks = 32768;
+constexpr int kMaxThreads = 1024;
+
+inline void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+void futexWait(void *word, uint32_t expected) {
+  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
+}
+
+void futexWake(void *word, int count) {
+  syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
+}
+
+uint32_t generationOf(uint64_t ticket) { return ticket >> 32; }
+uint32_t chunksOf(uint64_t ticket) { return (ticket >> 16) & 0xffff; }
+uint32_t nextOf(uint64_t ticket) { return ticket & 0xffff; }
+
+std::mutex &poolMutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+Pool *thePool = nullptr;
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Helper
+//===----------------------------------------------------------------------===//
+
+/// One thread of the pool. It waits for a team, serves it until that closes,
+/// and waits again.
+struct alignas(64) tilewright::runtime::Helper {
+  /// Even: idle. Odd: `team` is to be served.
+  std::atomic<uint32_t> state{0};
+  std::atomic<uint32_t> sleeping{0};
+  Team *team = nullptr;
+  uint32_t seen = 0;
+  uint32_t handled = 0;
+
+  void assign(Team *newTeam, uint32_t generation) {
+    team = newTeam;
+    seen = generation;
+    state.fetch_add(1, std::memory_order_seq_cst);
+    if (sleeping.load(std::memory_order_seq_cst))
+      futexWake(&state, 1);
+  }
+
+  void awaitTeam() {
+    for (int spin = 0; state.load(std::memory_order_acquire) == handled;) {
+      if (++spin < kSpins) {
+        relax();
+        continue;
+      }
+      sleeping.store(1, std::memory_order_seq_cst);
+      futexWait(&state, handled);
+      sleeping.store(0, std::memory_order_seq_cst);
+    }
+    ++handled;
+  }
+
+  void serve() {
+    for (;;) {
+      seen = team->awaitGeneration(seen);
+      if (team->closed.load(std::memory_order_acquire))
+        return;
+      team->work();
+    }
+  }
+
+  [[noreturn]] void run() {
+    resetFloatingPoint();
+    for (;;) {
+      awaitTeam();
+      serve();
+      team->done.fetch_add(1, std::memory_order_release);
+    }
+  }
+
+  static void *main(void *self) { static_cast<Helper *>(self)->run(); }
+};
+
+//===----------------------------------------------------------------------===//
+// Team
+//===----------------------------------------------------------------------===//
+
+void Team::runChunk(const Job &job, uint32_t chunk, uint32_t chunks) {
+  int64_t begin = job.tasks * chunk / chunks;
+  int64_t end = job.tasks * (int64_t(chunk) + 1) / chunks;
+  job.fn(job.argv, begin, end, threadScratch().get(job.scratchBytes));
+}
+
+void Team::work() {
+  for (;;) {
+    uint64_t mine = ticket.fetch_add(1, std::memory_order_acq_rel);
+    uint32_t chunk = nextOf(mine), chunks = chunksOf(mine);
+    // Only the holder of a chunk may read `job`: its launch cannot end, and the
+    // next one cannot overwrite `job`, before this chunk is counted as done.
+    if (chunk >= chunks)
+      return;
+    runChunk(job, chunk, chunks);
+    done.fetch_add(1, std::memory_order_release);
+  }
+}
+
+void Team::publish(uint32_t chunks) {
+  uint32_t next = generationOf(ticket.load(std::memory_order_relaxed)) + 1;
+  ticket.store(uint64_t(next) << 32 | uint64_t(chunks) << 16,
+               std::memory_order_seq_cst);
+  if (sleepers.load(std::memory_order_seq_cst))
+    futexWake(reinterpret_cast<char *>(&ticket) + 4, INT_MAX);
+}
+
+uint32_t Team::awaitGeneration(uint32_t seen) {
+  for (int spin = 0;;) {
+    uint32_t now = generationOf(ticket.load(std::memory_order_acquire));
+    if (now != seen)
+      return now;
+    if (++spin < kSpins) {
+      relax();
+      continue;
+    }
+    sleepers.fetch_add(1, std::memory_order_seq_cst);
+    // The generation is the upper half of the ticket (little endian).
+    futexWait(reinterpret_cast<char *>(&ticket) + 4, seen);
+    sleepers.fetch_sub(1, std::memory_order_seq_cst);
+  }
+}
+
+void Team::launch(twrt_kernel fn, void **argv, int64_t tasks,
+                  int64_t scratchBytes) {
+  job = {fn, argv, tasks, scratchBytes};
+  done.store(0, std::memory_order_relaxed);
+  auto chunks = static_cast<uint32_t>(
+      std::min({tasks, size() * kChunksPerThread, kMaxChunks}));
+  publish(chunks);
+  work();
+  for (int spin = 0; done.load(std::memory_order_acquire) != chunks;) {
+    relax();
+    // A helper may have lost its core in the middle of its chunk: give ours.
+    if (++spin % kSpins == 0)
+      sched_yield();
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Pool
+//===----------------------------------------------------------------------===//
+
+Pool &Pool::get() {
+  std::lock_guard<std::mutex> lock(poolMutex());
+  if (thePool)
+    return *thePool;
+  static bool registered = false;
+  if (!registered) {
+    // Threads do not survive a fork: the child forgets the pool (its memory is
+    // shared copy-on-write, its threads are gone) and makes its own when asked.
+    pthread_atfork([] { poolMutex().lock(); }, [] { poolMutex().unlock(); },
+                   [] {
+                     new (&poolMutex()) std::mutex;
+                     thePool = nullptr;
+                   });
+    registered = true;
+  }
+  return *(thePool = new Pool);
+}
+
+Helper *Pool::startHelper() {
+  auto *helper = new Helper;
+  // Signals belong to the threads of the user.
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  pthread_t thread;
+  bool failed = pthread_create(&thread, nullptr, Helper::main, helper) != 0;
+  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  if (failed) {
+    delete helper;
+    return nullptr;
+  }
+  char name[16];
+  std::snprintf(name, sizeof(name), "twrt-%d", count++);
+  pthread_setname_np(thread, name);
+  pthread_detach(thread);
+  return helper;
+}
+
+Team *Pool::acquire(int threads) {
+  int wanted = std::min(threads, kMaxThreads) - 1;
+  if (wanted < 1)
+    return nullptr;
+  std::lock_guard<std::mutex> lock(poolMutex());
+  // All calls together get the helpers that one may have: more threads than
+  // CPUs would only take turns. Who asks for more than the CPUs gets it, once.
+  static const int cpus = availableCpus();
+  int limit = std::max(wanted, cpus - 1);
+  int available = static_cast<int>(idle.size()) + std::max(0, limit - count);
+  for (Team *team : resting)
+    available += team->size() - 1;
+  int helpers = std::min(wanted, available);
+  if (helpers == 0)
+    return nullptr;
+  // The usual case: the same call again. Its team still stands ready.
+  for (Team *&team : resting) {
+    if (team->size() != helpers + 1)
+      continue;
+    std::swap(team, resting.back());
+    Team *found = resting.back();
+    resting.pop_back();
+    return found;
+  }
+  return assemble(helpers);
+}
+
+Team *Pool::assemble(int helpers) {
+  while (static_cast<int>(idle.size()) < helpers && !resting.empty()) {
+    dissolve(resting.back());
+    resting.pop_back();
+  }
+  while (static_cast<int>(idle.size()) < helpers) {
+    Helper *helper = startHelper();
+    if (!helper)
+      break; // No more threads from the system: fewer will do.
+    idle.push_back(helper);
+  }
+  if (idle.empty())
+    return nullptr;
+  Team *team = empty.empty() ? new Team : empty.back();
+  if (!empty.empty())
+    empty.pop_back();
+  team->closed.store(false, std::memory_order_relaxed);
+  uint32_t generation = generationOf(team->ticket.load());
+  for (; helpers > 0 && !idle.empty(); --helpers) {
+    team->helpers.push_back(idle.back());
+    idle.back()->assign(team, generation);
+    idle.pop_back();
+  }
+  return team;
+}
+
+void Pool::release(Team *team) {
+  std::lock_guard<std::mutex> lock(poolMutex());
+  resting.push_back(team);
+}
+
+void Pool::dissolve(Team *team) {
+  auto helpers = static_cast<uint32_t>(team->helpers.size());
+  team->done.store(0, std::memory_order_relaxed);
+  team->closed.store(true, std::memory_order_release);
+  team->publish(0);
+  while (team->done.load(std::memory_order_acquire) != helpers)
+    sched_yield();
+  idle.insert(idle.end(), team->helpers.begin(), team->helpers.end());
+  team->helpers.clear();
+  empty.push_back(team);
+}
+
+int Pool::started() {
+  std::lock_guard<std::mutex> lock(poolMutex());
+  return count;
+}

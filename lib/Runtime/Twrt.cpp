@@ -1,0 +1,111 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The C ABI: calls, launches, the profile.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Twrt.h"
+#include "Cpus.h"
+#include "FloatingPoint.h"
+#include "Scratch.h"
+#include "ThreadPool.h"
+
+#include <chrono>
+
+using namespace tilewright::runtime;
+
+namespace {
+
+/// What the calling thread is running. Helpers have none: a launch made inside
+/// a kernel runs on its own thread.
+struct Call {
+  Team *team = nullptr;
+  twrt_record *records = nullptr;
+  int64_t capacity = 0;
+  int64_t launches = 0;
+};
+
+thread_local Call *currentCall = nullptr;
+
+/// Borrows a team and makes `call` current for a scope.
+class CallScope {
+public:
+  CallScope(Call &call, int threads) : call(call), outer(currentCall) {
+    // A call inside a call keeps to its thread.
+    if (!outer && threads > 1)
+      call.team = Pool::get().acquire(threads);
+    currentCall = &call;
+  }
+  ~CallScope() {
+    currentCall = outer;
+    if (call.team)
+      Pool::get().release(call.team);
+  }
+  CallScope(const CallScope &) = delete;
+  CallScope &operator=(const CallScope &) = delete;
+
+  int size() const { return call.team ? call.team->size() : 1; }
+
+private:
+  Call &call;
+  Call *outer;
+  DefaultFloatingPoint environment;
+};
+
+void launch(Team *team, twrt_kernel fn, void **argv, int64_t tasks,
+            int64_t scratchBytes) {
+  if (team && tasks > 1)
+    team->launch(fn, argv, tasks, scratchBytes);
+  else if (tasks > 0)
+    fn(argv, 0, tasks, threadScratch().get(scratchBytes));
+}
+
+int64_t now() {
+  auto time = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
+}
+
+} // namespace
+
+int32_t twrt_abi_version(void) { return TWRT_ABI_VERSION; }
+
+int32_t twrt_default_threads(void) { return availableCpus(); }
+
+int32_t twrt_pool_size(void) { return Pool::get().started(); }
+
+int32_t twrt_call(twrt_entry entry, void **bufs, int32_t threads) {
+  Call call;
+  CallScope scope(call, threads);
+  entry(bufs);
+  return scope.size();
+}
+
+int64_t twrt_call_profiled(twrt_entry entry, void **bufs, int32_t threads,
+                           twrt_record *records, int64_t capacity) {
+  Call call;
+  call.records = records;
+  call.capacity = capacity;
+  CallScope scope(call, threads);
+  entry(bufs);
+  return call.launches;
+}
+
+void twrt_launch(twrt_kernel fn, void **argv, int64_t tasks,
+                 int64_t scratch_bytes) {
+  Call *call = currentCall;
+  if (!call || !call->records) {
+    launch(call ? call->team : nullptr, fn, argv, tasks, scratch_bytes);
+    return;
+  }
+  int64_t start = now();
+  launch(call->team, fn, argv, tasks, scratch_bytes);
+  int64_t index = call->launches++;
+  if (index < call->capacity)
+    call->records[index] = {reinterpret_cast<void *>(fn), tasks, now() - start};
+}

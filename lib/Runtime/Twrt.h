@@ -1,0 +1,73 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// libtwrt: the C ABI that compiled models call, and that the Python run-time
+// calls through ctypes. It needs no MLIR and no LLVM.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_LIB_RUNTIME_TWRT_H
+#define TILEWRIGHT_LIB_RUNTIME_TWRT_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TWRT_EXPORT __attribute__((visibility("default")))
+
+/// Version of this ABI. A model's manifest names the one it was built for.
+#define TWRT_ABI_VERSION 1
+
+/// A compiled kernel: runs tasks `begin` <= t < `end` with `scratch` (64-byte
+/// aligned, private to the calling thread) as its local memory.
+typedef void (*twrt_kernel)(void **argv, int64_t begin, int64_t end,
+                            char *scratch);
+
+/// A compiled model's entry: `bufs` are inputs, outputs, weights, arena.
+typedef void (*twrt_entry)(void **bufs);
+
+/// One launch as recorded in profile mode.
+typedef struct {
+  void *kernel;
+  int64_t tasks;
+  int64_t nanoseconds;
+} twrt_record;
+
+TWRT_EXPORT int32_t twrt_abi_version(void);
+
+/// Threads that a call may use here: the CPU affinity of the process, reduced
+/// to the CPU quota of its cgroup (rounded up). At least 1.
+TWRT_EXPORT int32_t twrt_default_threads(void);
+
+/// Runs `entry(bufs)` on the calling thread, with up to `threads - 1` helpers
+/// of the process-wide pool for its launches. Helpers that other calls hold
+/// are not waited for. Returns the number of threads of this call's team.
+TWRT_EXPORT int32_t twrt_call(twrt_entry entry, void **bufs, int32_t threads);
+
+/// As twrt_call, and records each launch: at most `capacity` records are
+/// written to `records`. Returns the number of launches made.
+TWRT_EXPORT int64_t twrt_call_profiled(twrt_entry entry, void **bufs,
+                                       int32_t threads, twrt_record *records,
+                                       int64_t capacity);
+
+/// Called by compiled code: runs all tasks of a kernel on the team of the
+/// current call (the calling thread alone where there is none) and returns
+/// when all are done.
+TWRT_EXPORT void twrt_launch(twrt_kernel fn, void **argv, int64_t tasks,
+                             int64_t scratch_bytes);
+
+/// Helpers that the pool has started so far in this process.
+TWRT_EXPORT int32_t twrt_pool_size(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // TILEWRIGHT_LIB_RUNTIME_TWRT_H

@@ -1,0 +1,208 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Exercises libtwrt through its C ABI. Each check prints its name when it
+// fails; the last line is "ok". test_twrt.py builds and runs it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Twrt.h"
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+static int failures = 0;
+#define CHECK(condition)                                                       \
+  if (!(condition)) {                                                          \
+    std::printf("FAILED line %d: %s\n", __LINE__, #condition);                 \
+    ++failures;                                                                \
+  }
+
+// Kernel: counts how often each task runs. argv: counters.
+static void countTasks(void **argv, int64_t begin, int64_t end, char *scratch) {
+  auto *counters = static_cast<std::atomic<int> *>(argv[0]);
+  std::memset(scratch, 1, 256);
+  for (int64_t task = begin; task < end; ++task)
+    counters[task].fetch_add(1, std::memory_order_relaxed);
+}
+
+// Entry: launches countTasks. bufs: counters, number of tasks, launches.
+static void countEntry(void **bufs) {
+  auto tasks = reinterpret_cast<int64_t>(bufs[1]);
+  for (auto i = reinterpret_cast<int64_t>(bufs[2]); i > 0; --i)
+    twrt_launch(countTasks, bufs, tasks, 256);
+}
+
+static bool runCount(int64_t tasks, int64_t launches, int threads) {
+  std::vector<std::atomic<int>> counters(tasks + 1);
+  void *bufs[] = {counters.data(), reinterpret_cast<void *>(tasks),
+                  reinterpret_cast<void *>(launches)};
+  twrt_call(countEntry, bufs, threads);
+  for (int64_t i = 0; i < tasks; ++i)
+    if (counters[i] != launches)
+      return false;
+  return counters[tasks] == 0;
+}
+
+static void testEachTaskOnce() {
+  for (int threads : {1, 2, 3, 4, 7})
+    for (int64_t tasks : {0, 1, 2, 3, 31, 32, 33, 97, 1000, 70001})
+      CHECK(runCount(tasks, 20, threads));
+  CHECK(runCount(3, 200000, 2));
+  CHECK(runCount(5, 20000, 4));
+}
+
+static void testConcurrentCalls() {
+  std::vector<std::thread> users;
+  std::atomic<int> bad{0};
+  for (int user = 0; user < 6; ++user)
+    users.emplace_back([&, user] {
+      for (int i = 0; i < 300; ++i)
+        if (!runCount(17 + i, 5, 1 + (user + i) % 4))
+          ++bad;
+    });
+  for (std::thread &user : users)
+    user.join();
+  CHECK(bad == 0);
+}
+
+static void testFork() {
+#ifdef __SANITIZE_THREAD__
+  return; // ThreadSanitizer cannot start threads in a forked child.
+#endif
+  CHECK(runCount(64, 10, 2));
+  std::atomic<bool> stop{false};
+  std::thread other([&] {
+    while (!stop)
+      runCount(64, 10, 2);
+  });
+  for (int i = 0; i < 20; ++i) {
+    pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      bool good = twrt_pool_size() == 0 && runCount(64, 100, 2);
+      _exit(good && twrt_pool_size() > 0 ? 0 : 1);
+    }
+    int status = 1;
+    waitpid(child, &status, 0);
+    CHECK(status == 0);
+  }
+  stop = true;
+  other.join();
+  CHECK(runCount(64, 10, 2));
+}
+
+static void scratchKernel(void **argv, int64_t, int64_t, char *scratch) {
+  if (reinterpret_cast<uintptr_t>(scratch) % 64)
+    static_cast<std::atomic<int> *>(argv[0])->fetch_add(1);
+  std::memset(scratch, 7, reinterpret_cast<int64_t>(argv[1]));
+}
+
+static void testScratch() {
+  std::atomic<int> misaligned{0};
+  for (int64_t bytes : {64, 100, 1 << 20, 8}) {
+    void *bufs[] = {&misaligned, reinterpret_cast<void *>(bytes)};
+    static int64_t size;
+    size = bytes;
+    twrt_call([](void **b) { twrt_launch(scratchKernel, b, 50, size); }, bufs, 2);
+  }
+  CHECK(misaligned == 0);
+}
+
+// Kernel: a denormal must survive a multiplication by one.
+static void denormalKernel(void **argv, int64_t begin, int64_t end, char *) {
+  volatile float tiny = std::numeric_limits<float>::denorm_min(), one = 1;
+  for (int64_t task = begin; task < end; ++task)
+    static_cast<float *>(argv[0])[task] = tiny * one;
+}
+
+static void testFloatingPoint() {
+#if defined(__x86_64__)
+  unsigned old = __builtin_ia32_stmxcsr();
+  __builtin_ia32_ldmxcsr(old | 0x8040); // flush to zero, denormals are zero
+  std::vector<float> results(100);
+  void *bufs[] = {results.data()};
+  twrt_call([](void **b) { twrt_launch(denormalKernel, b, 100, 0); }, bufs, 2);
+  CHECK(__builtin_ia32_stmxcsr() == (old | 0x8040));
+  __builtin_ia32_ldmxcsr(old);
+  for (float result : results)
+    CHECK(result == std::numeric_limits<float>::denorm_min());
+#endif
+}
+
+static void nestedKernel(void **argv, int64_t begin, int64_t end, char *) {
+  for (int64_t task = begin; task < end; ++task)
+    twrt_call(countEntry, argv, 2);
+}
+
+static void testNestedCall() {
+  std::vector<std::atomic<int>> counters(10);
+  void *bufs[] = {counters.data(), reinterpret_cast<void *>(10),
+                  reinterpret_cast<void *>(1)};
+  twrt_call([](void **b) { twrt_launch(nestedKernel, b, 40, 0); }, bufs, 2);
+  for (auto &counter : counters)
+    CHECK(counter == 40);
+}
+
+static void testProfile() {
+  std::vector<std::atomic<int>> counters(5);
+  void *bufs[] = {counters.data(), reinterpret_cast<void *>(5),
+                  reinterpret_cast<void *>(3)};
+  twrt_record records[2] = {};
+  CHECK(twrt_call_profiled(countEntry, bufs, 2, records, 2) == 3);
+  CHECK(records[1].kernel == reinterpret_cast<void *>(countTasks));
+  CHECK(records[1].tasks == 5 && records[1].nanoseconds >= 0);
+}
+
+static void nothing(void **, int64_t, int64_t, char *) {}
+
+static double launchNanoseconds(int threads, int64_t launches) {
+  static int64_t count;
+  count = launches;
+  auto start = std::chrono::steady_clock::now();
+  twrt_call(
+      [](void **b) {
+        for (int64_t i = 0; i < count; ++i)
+          twrt_launch(nothing, b, 2, 0);
+      },
+      nullptr, threads);
+  std::chrono::duration<double, std::nano> time =
+      std::chrono::steady_clock::now() - start;
+  return time.count() / static_cast<double>(launches);
+}
+
+int main() {
+  CHECK(twrt_abi_version() == TWRT_ABI_VERSION);
+  CHECK(twrt_default_threads() >= 1);
+  std::atomic<int> outside[3] = {};
+  void *argv[] = {outside};
+  twrt_launch(countTasks, argv, 3, 256); // no call: this thread alone
+  CHECK(outside[0] == 1 && outside[2] == 1);
+  testEachTaskOnce();
+  testConcurrentCalls();
+  testFork();
+  testScratch();
+  testFloatingPoint();
+  testNestedCall();
+  testProfile();
+  launchNanoseconds(2, 1000);
+  for (int threads : {1, 2})
+    std::printf("launch_ns threads=%d %.0f\n", threads,
+                launchNanoseconds(threads, 200000));
+  if (failures == 0)
+    std::printf("ok\n");
+  return failures != 0;
+}

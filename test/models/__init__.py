@@ -1,3 +1,6 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Models that the tests and benchmarks use, built without network: fixed seeds, no PyTorch.
 
 `build("bert_base")` gives an onnx.ModelProto, `path("bert_base")` a file of it in the cache, `random_inputs(model)` inputs.
@@ -17,6 +20,7 @@ import onnx
 
 import tilewright.demo.encoder
 import tilewright.demo.graph
+from tilewright import config
 from tilewright.demo import minilm
 
 from . import bert, lstm, mlp, mobilenet, resnet, single, vit
@@ -76,8 +80,7 @@ def _sources() -> bytes:
 
 def cache_folder() -> Path:
     """Where built models are kept: `models` beside the compiler's own cache."""
-    home = os.environ.get("TILEWRIGHT_CACHE_DIR") or Path.home() / ".cache" / "tilewright"
-    return Path(home) / "models"
+    return config.cache_dir.get() / "models"
 
 
 def path(name: str, **sizes: object) -> Path:

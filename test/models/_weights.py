@@ -1,3 +1,6 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Random weights of sensible scale: activations keep a variance near one through the depth of the network."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A stack of ONNX LSTM nodes, laid out as the PyTorch exporter does (sequence first, one direction)."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A plain multi-layer perceptron of Gemm and Relu."""
 
 from __future__ import annotations

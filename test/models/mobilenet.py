@@ -1,3 +1,6 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """MobileNetV2: inverted residuals with depthwise convolutions and ReLU6 (as Clip)."""
 
 from __future__ import annotations

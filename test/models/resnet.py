@@ -1,3 +1,6 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """ResNet-50 (v1.5: the stride sits in the 3x3 convolution) with BatchNormalization nodes."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """ViT: convolution as patch embedding, class token by Concat, pre-norm encoder, classifier on the class token."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The BERT encoder as an ONNX graph, from a dictionary of weights with the names that Hugging Face uses.
 
 Two forms of the same numbers: `style="plain"` uses LayerNormalization and static shapes; `style="export"` is what the

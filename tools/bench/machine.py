@@ -1,0 +1,86 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the numbers were measured on: the machine, its limits, and the versions of everybody."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+
+def _first(path: str, key: str) -> str:
+    """The value of the first line `key : value` of a file in /proc."""
+    try:
+        lines = Path(path).read_text().splitlines()
+    except OSError:
+        return ""
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith(key)), "")
+
+
+class Neighbours:
+    """How many cores other processes use, from creation on; the given processes and this one do not count."""
+
+    def __init__(self, own: Iterable[int]) -> None:
+        self._own = [os.getpid(), *own]
+        self._start = self._read()
+
+    def _read(self) -> tuple[float, float, float]:
+        """(all busy time, our own time, clock) in seconds."""
+        tick = os.sysconf("SC_CLK_TCK")
+        user, nice, system, _, _, irq, soft, *_ = map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:])
+        times = [Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13] for pid in self._own]
+        own = sum(int(t) for pair in times for t in pair)
+        return (user + nice + system + irq + soft) / tick, own / tick, time.monotonic()
+
+    def cores(self) -> float:
+        """Cores kept busy by others, on average since creation."""
+        busy, own, clock = (now - then for now, then in zip(self._read(), self._start, strict=True))
+        return max(0.0, (busy - own) / max(clock, 1e-9))
+
+
+def describe() -> dict[str, object]:
+    """CPU, instruction sets, memory, system and the load at this moment."""
+    flags = _first("/proc/cpuinfo", "flags").split()
+    family, model = _first("/proc/cpuinfo", "cpu family"), _first("/proc/cpuinfo", "model\t")
+    return {
+        "cpu": _first("/proc/cpuinfo", "model name") or platform.processor() or platform.machine(),
+        "family_model": f"{family}/{model}",
+        "cores": len(os.sched_getaffinity(0)),
+        "flags": sorted(f for f in flags if f.startswith(("avx", "fma", "amx", "f16c"))),
+        "memory": _first("/proc/meminfo", "MemTotal"),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "load": list(os.getloadavg()),
+    }
+
+
+def build_peak(folder: Path) -> Path | str:
+    """Compile peak.c there; a string says why it could not be done."""
+    compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang-22", "clang"))), None)
+    if compiler is None:
+        return "no C compiler found (cc, gcc, clang-22, clang)"
+    program = folder / "peak"
+    source = str(Path(__file__).with_name("peak.c"))
+    flags = ["-O3", "-march=native", "-ffp-contract=fast", "-pthread"]
+    done = subprocess.run([compiler, *flags, source, "-o", str(program)], capture_output=True, text=True)
+    return program if done.returncode == 0 else f"{compiler} failed: {done.stderr.strip().splitlines()[:1]}"
+
+
+def limits(threads: Iterable[int]) -> dict[str, object]:
+    """Per number of threads: {"fma_f32": GFLOP/s, "copy_...": GB/s}; or {"skipped": why}."""
+    with tempfile.TemporaryDirectory(prefix="tilewright-peak-") as folder:
+        program = build_peak(Path(folder))
+        if isinstance(program, str):
+            return {"skipped": program}
+        found: dict[str, object] = {}
+        for count in threads:
+            text = subprocess.run([program, str(count)], capture_output=True, text=True, check=True).stdout
+            found[str(count)] = {name: float(value) for name, value, _ in map(str.split, text.splitlines())}
+        return found

@@ -1,0 +1,138 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The command line of tools/bench/run."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from bench import machine
+from bench.case import Case, Suite, suites
+from bench.measure import Effort, Row, measure
+from bench.table import cells, limits_text, table
+
+
+def _threads(text: str) -> list[int]:
+    counts = [int(part) for part in text.split(",")]
+    if min(counts) < 1:
+        raise ValueError
+    return counts
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tools/bench/run", description="Time Tilewright beside its peers, in alternating bursts of one run."
+    )
+    parser.add_argument("suite", nargs="?", help="name of a suite (see --list)")
+    parser.add_argument("--list", action="store_true", help="list suites and cases")
+    parser.add_argument("--threads", type=_threads, default=[1, 2], metavar="N,M", help="numbers of threads (1,2)")
+    parser.add_argument("--case", metavar="TEXT", default="", help="only cases whose name contains TEXT")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything measured to FILE")
+    parser.add_argument("--strict", action="store_true", help="exit with 1 when a row misses its target")
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter bursts, for a first look")
+    parser.add_argument(
+        "--ours",
+        default="tilewright",
+        metavar="PEER",
+        help="time PEER in our place; a peer against itself shows the method's noise",
+    )
+    return parser
+
+
+class Progress:
+    """One line that is rewritten on a terminal; nothing but finished rows elsewhere."""
+
+    def __init__(self) -> None:
+        self._live = sys.stderr.isatty()
+
+    def show(self, text: str) -> None:
+        """Replace the line."""
+        if self._live:
+            sys.stderr.write(f"\r\x1b[K{text}")
+            sys.stderr.flush()
+
+    def done(self, text: str) -> None:
+        """Replace the line and keep it."""
+        self.show("")
+        print(text, file=sys.stderr, flush=True)
+
+
+def _list(all_suites: dict[str, Suite]) -> str:
+    lines = []
+    for suite in all_suites.values():
+        lines.append(f"{suite.name}: {suite.summary}")
+        for case in suite.cases:
+            target = f"ratio <= {case.target:.2f}" if case.target else "no target"
+            lines.append(f"  {case.name:24s} {target:16s} peers: {', '.join(case.peers)}")
+    return "\n".join(lines)
+
+
+def run_cases(
+    cases: Sequence[Case], threads: Sequence[int], ours: str, effort: Effort, limits: dict[str, object]
+) -> list[Row]:
+    """Measure every case with every number of threads, reporting as it goes."""
+    progress, rows = Progress(), []
+    plan = [(case, count) for case in cases for count in threads]
+    for i, (case, count) in enumerate(plan):
+        where = f"[{i + 1}/{len(plan)}] {case.name}, {count} thread(s)"
+        tell: Callable[[str], None] = lambda text, where=where: progress.show(f"{where}: {text}")  # noqa: E731
+        start = time.monotonic()
+        row = measure(case, count, ours, effort, tell)
+        _, _, mine, theirs, peer, ratio, *_, verdict = cells(row, limits)
+        took = f"{time.monotonic() - start:.0f} s"
+        progress.done(f"{where}: ours {mine} ms, {peer} {theirs} ms, ratio {ratio}: {verdict} ({took})")
+        rows.append(row)
+    return rows
+
+
+def exit_code(rows: Sequence[Row], strict: bool) -> int:
+    """1 for a wrong or failed row at any time, and for a slow one when strict."""
+    bad = {"wrong", "failed"} | ({"slow"} if strict else set())
+    return int(any(row.status in bad for row in rows))
+
+
+def _choose(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> list[Case]:
+    known = suites()
+    if arguments.suite not in known:
+        parser.error(f"unknown suite {arguments.suite!r}; known: {', '.join(known)}")
+    cases = [case for case in known[arguments.suite].cases if arguments.case in case.name]
+    if not cases:
+        parser.error(f"no case of suite {arguments.suite} has {arguments.case!r} in its name")
+    return cases
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run a suite; returns the exit code."""
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    if arguments.list or arguments.suite is None:
+        print(_list(suites()))
+        return 0 if arguments.list else 2
+    cases = _choose(parser, arguments)
+    about = machine.describe()
+    print(f"{about['cpu']}, {about['cores']} cores, load {about['load'][0]:.1f}")  # type: ignore[index]
+    limits = machine.limits(arguments.threads)
+    print(limits_text(limits), flush=True)
+    effort = Effort(0.05, 2, 5, 5) if arguments.quick else Effort()
+    rows = run_cases(cases, arguments.threads, arguments.ours, effort, limits)
+    print(table(rows, limits))
+    if arguments.json:
+        record = {
+            "suite": arguments.suite,
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            "command": shlex.join(["tools/bench/run", *argv]),
+            "machine": about,
+            "limits": limits,
+            "effort": vars(effort),
+            "rows": [row.as_dict() for row in rows],
+        }
+        arguments.json.write_text(json.dumps(record, indent=1) + "\n")
+    return exit_code(rows, arguments.strict)

@@ -1,0 +1,161 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""One row: ours and the peers on one case, in alternating bursts."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import onnx
+
+import models
+from bench.case import Case
+from bench.client import Client, WorkerError
+from bench.machine import Neighbours
+
+PAUSE = 0.03  # seconds between bursts: ONNX Runtime's and libomp's idle threads stop spinning well before
+CALM = 0.08  # rounds are added while the bursts of somebody spread by more than this
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to measure."""
+
+    seconds: float = 0.2  # per burst
+    least: int = 2  # runs per burst
+    rounds: int = 10
+    most_rounds: int = 25
+
+
+@dataclass
+class Row:
+    """A line of the result table; times in milliseconds."""
+
+    case: str
+    threads: int
+    target: float | None
+    ours_ms: float | None = None
+    peer: str | None = None
+    peer_ms: float | None = None
+    ratio: float | None = None
+    spread: float | None = None
+    peer_spread: float | None = None
+    gflops: float | None = None
+    error: float | None = None
+    others: float | None = None  # cores that processes outside this run kept busy meanwhile
+    status: str = "ok"  # ok, slow, wrong, failed
+    message: str = ""
+    all_ms: dict[str, float] = field(default_factory=dict)
+    load_s: dict[str, float] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+    bursts_ms: dict[str, list[float]] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+def spread(values: Sequence[float]) -> float:
+    """The distance between the 10th and the 90th percentile, relative to the median."""
+    low, high = np.percentile(values, [10, 90])
+    return float((high - low) / median(values))
+
+
+def relative_error(ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray]) -> float:
+    """The largest max|ours - theirs| / max|theirs| over the outputs; infinite where shapes differ or NaN appear."""
+    if [a.shape for a in ours] != [b.shape for b in theirs]:
+        return float("inf")
+    worst = 0.0
+    for a, b in zip(ours, theirs, strict=True):
+        error = np.abs(a.astype(np.float64) - b).max(initial=0.0) / max(np.abs(b).max(initial=0.0), 1e-30)
+        worst = max(worst, float(error) if np.isfinite(error) else float("inf"))
+    return worst
+
+
+def judge(row: Row, bursts: dict[str, list[float]], ours: str, limit: float) -> None:
+    """Fill in the row's times, ratio and status from the burst medians (seconds) of everybody."""
+    row.bursts_ms = {name: [round(t * 1e3, 5) for t in times] for name, times in bursts.items()}
+    row.all_ms = {name: median(times) * 1e3 for name, times in bursts.items()}
+    row.peer = min((name for name in bursts if name != ours), key=lambda name: row.all_ms[name])
+    row.ours_ms, row.peer_ms = row.all_ms[ours], row.all_ms[row.peer]
+    # Neighbouring bursts share the machine's mood: the median of their ratios is steadier than the ratio of medians.
+    row.ratio = median(a / b for a, b in zip(bursts[ours], bursts[row.peer], strict=True))
+    row.spread, row.peer_spread = spread(bursts[ours]), spread(bursts[row.peer])
+    if row.error is not None and row.error > limit:
+        row.status, row.message = "wrong", f"results differ from {row.peer}: {row.error:.1e} > {limit:.0e}"
+    elif row.target is not None and row.ratio > row.target:
+        row.status = "slow"
+
+
+def alternate(clients: dict[str, Client], effort: Effort, tell: Callable[[str], None]) -> dict[str, list[float]]:
+    """Median seconds per run of every burst, for everybody; the order turns around each round."""
+    bursts: dict[str, list[float]] = {name: [] for name in clients}
+    order = list(clients)
+    for done in range(-1, effort.most_rounds):  # round -1 warms up
+        if done >= effort.rounds and max(spread(b) for b in bursts.values()) < CALM:
+            break
+        tell(f"round {done + 1} of {effort.rounds}" if done < effort.rounds else f"round {done + 1}, noisy machine")
+        for name in order:
+            time.sleep(PAUSE)
+            times = clients[name].ask("burst", seconds=effort.seconds, least=effort.least)["times"]
+            if done >= 0:
+                bursts[name].append(median(times))
+        order.reverse()
+    return bursts
+
+
+def measure(case: Case, threads: int, ours: str, effort: Effort, tell: Callable[[str], None]) -> Row:
+    """Measure one case. Whatever goes wrong in a worker ends up in the row's status and message."""
+    row = Row(case.name, threads, case.target)
+    try:
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tilewright-bench-")))
+            _measure(row, case, ours, effort, tell, stack, folder)
+    except WorkerError as error:
+        row.status, row.message = "failed", str(error)
+    return row
+
+
+def _measure(
+    row: Row, case: Case, ours: str, effort: Effort, tell: Callable[[str], None], stack: ExitStack, folder: Path
+) -> None:
+    tell("building the model")
+    model = models.path(case.model, **case.sizes)
+    np.savez(folder / "inputs.npz", **models.random_inputs(onnx.load(model)))  # type: ignore[arg-type]
+    clients: dict[str, Client] = {}
+    for name in _names(ours, case.peers):
+        tell(f"{name} loads")
+        client = stack.enter_context(Client(name.removesuffix(" (again)"), row.threads))
+        reply = client.ask("load", model=str(model), inputs=str(folder / "inputs.npz"))
+        clients[name], row.load_s[name], row.versions[name] = client, reply["seconds"], reply["version"]
+    names = list(clients)
+    results = [_outputs(clients[name], folder / f"{i}.npz") for i, name in enumerate(names)]
+    row.error = max(relative_error(results[0], other) for other in results[1:])
+    neighbours = Neighbours([client.pid for client in clients.values()])
+    bursts = alternate(clients, effort, tell)
+    row.others = neighbours.cores()
+    judge(row, bursts, names[0], case.error)
+    if row.others > 0.1 and not row.message:
+        row.message = f"other processes kept {row.others:.1f} cores busy meanwhile: times are too high"
+    if case.gflop and row.ours_ms:
+        row.gflops = case.gflop / row.ours_ms * 1e3
+
+
+def _names(ours: str, peers: Sequence[str]) -> list[str]:
+    """Ours first. Where ours is also a peer, the run measures the noise of the method: that peer appears twice."""
+    return [ours, *(f"{peer} (again)" if peer == ours else peer for peer in peers)]
+
+
+def _outputs(client: Client, file: Path) -> list[np.ndarray]:
+    client.ask("outputs", to=str(file))
+    with np.load(file) as arrays:
+        return [arrays[f"arr_{i}"] for i in range(len(arrays.files))]

@@ -1,0 +1,117 @@
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Limits of this machine: f32 FMA rate and copy bandwidth at several working sets, for a number of threads.
+// Build: cc -O3 -march=native -ffp-contract=fast -pthread peak.c -o peak; run: ./peak THREADS. One line per limit: name, value, unit.
+// Each value is the best of a few repetitions: a limit is what the machine can do when nobody disturbs it.
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#if defined(__AVX512F__)
+#define BYTES 64
+#else
+#define BYTES 32
+#endif
+#define LANES (BYTES / 4)
+#define CHAINS 12 // independent accumulators; latency 4 x 2 pipes needs 8
+#define REPEATS 5
+typedef float vec __attribute__((vector_size(BYTES)));
+
+static pthread_barrier_t barrier;
+static volatile float sink;
+static size_t bytes; // working set of one thread: source and destination together
+static long loops;
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec + 1e-9 * t.tv_nsec;
+}
+
+static void fma_loop(void *unused) {
+  vec a[CHAINS], x = {0}, y = {0};
+  (void)unused;
+  x += 0.999f, y += 0.001f;
+#pragma GCC unroll 12
+  for (int i = 0; i < CHAINS; i++) a[i] = x * (float)i;
+  for (long k = 0; k < loops; k++) {
+#pragma GCC unroll 12
+    for (int i = 0; i < CHAINS; i++) a[i] = a[i] * x + y;
+  }
+#pragma GCC unroll 12
+  for (int i = 1; i < CHAINS; i++) a[0] += a[i];
+  sink = a[0][0];
+}
+
+static void copy_loop(void *buffer) {
+  vec *from = buffer, *to = from + bytes / 2 / BYTES;
+  for (long k = 0; k < loops; k++) {
+    for (size_t i = 0; i < bytes / 2 / BYTES; i += 4) {
+      to[i] = from[i], to[i + 1] = from[i + 1], to[i + 2] = from[i + 2], to[i + 3] = from[i + 3];
+    }
+    __asm__ volatile("" ::: "memory"); // keep the compiler from merging the repetitions
+  }
+}
+
+struct job {
+  void (*body)(void *);
+  void *buffer;
+  double best;
+};
+
+static void *work(void *argument) {
+  struct job *job = argument;
+  for (int r = 0; r < REPEATS; r++) {
+    pthread_barrier_wait(&barrier);
+    double start = now();
+    job->body(job->buffer);
+    pthread_barrier_wait(&barrier);
+    double seconds = now() - start;
+    if (r == 0 || seconds < job->best) job->best = seconds;
+  }
+  return NULL;
+}
+
+// Seconds of the best repetition with every thread working.
+static double run(int threads, void (*body)(void *), void **buffers) {
+  pthread_t ids[threads];
+  struct job jobs[threads];
+  pthread_barrier_init(&barrier, NULL, threads);
+  for (int t = 0; t < threads; t++) {
+    jobs[t] = (struct job){body, buffers ? buffers[t] : NULL, 0};
+    pthread_create(&ids[t], NULL, work, &jobs[t]);
+  }
+  for (int t = 0; t < threads; t++) pthread_join(ids[t], NULL);
+  pthread_barrier_destroy(&barrier);
+  return jobs[0].best;
+}
+
+int main(int argc, char **argv) {
+  int threads = argc > 1 ? atoi(argv[1]) : 1;
+  if (threads < 1 || threads > 1024) {
+    fprintf(stderr, "usage: peak THREADS (1 to 1024)\n");
+    return 2;
+  }
+  loops = 5000000;
+  double seconds = run(threads, fma_loop, NULL);
+  printf("fma_f32 %.1f GFLOP/s\n", 2.0 * LANES * CHAINS * loops * threads / seconds * 1e-9);
+  const struct { const char *name; size_t bytes; } sets[] = {{"copy_24KB", 24 << 10}, {"copy_512KB", 512 << 10}, {"copy_8MB", 8 << 20}, {"copy_256MB", 256 << 20}};
+  for (int s = 0; s < 4; s++) {
+    void *buffers[threads];
+    bytes = sets[s].bytes;
+    for (int t = 0; t < threads; t++) {
+      buffers[t] = aligned_alloc(4096, bytes);
+      if (!buffers[t]) return 1;
+      memset(buffers[t], 1, bytes);
+    }
+    loops = bytes > (64 << 20) ? 2 : (long)((1u << 30) / bytes);
+    seconds = run(threads, copy_loop, buffers);
+    printf("%s %.1f GB/s\n", sets[s].name, 1.0 * bytes * loops * threads / seconds * 1e-9);
+    for (int t = 0; t < threads; t++) free(buffers[t]);
+  }
+  return 0;
+}

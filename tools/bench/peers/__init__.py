@@ -1,0 +1,41 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Who is timed: one module per peer, each with a class `PEER`."""
+
+from __future__ import annotations
+
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+
+class Peer(ABC):
+    """Something that runs an ONNX model. An instance lives in a process of its own and sees one model.
+
+    `load` may take its time; `run` is what is timed, and must reuse its input and output arrays.
+    """
+
+    @abstractmethod
+    def version(self) -> str:
+        """The version, for the record."""
+
+    @abstractmethod
+    def load(self, model: Path, inputs: Mapping[str, np.ndarray], threads: int) -> None:
+        """Make `run` ready for these inputs with this many threads."""
+
+    @abstractmethod
+    def run(self) -> None:
+        """Run the model once."""
+
+    @abstractmethod
+    def outputs(self) -> list[np.ndarray]:
+        """The results of the latest run, in the model's order."""
+
+
+def make(name: str) -> Peer:
+    """The peer of that name. Raises ModuleNotFoundError for an unknown one."""
+    return importlib.import_module(f"bench.peers.{name}").PEER()

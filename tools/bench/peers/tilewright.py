@@ -1,0 +1,40 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tilewright itself, compiled for this CPU, writing into given arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+import tilewright as tw
+from bench.peers import Peer
+
+
+class Tilewright(Peer):
+    """`tw.compile(model, target="cpu", threads=...)`; compile time is part of `load`."""
+
+    def version(self) -> str:
+        """The package's version."""
+        return tw.__version__
+
+    def load(self, model: Path, inputs: Mapping[str, np.ndarray], threads: int) -> None:
+        """Compile (or take from the cache) and allocate the outputs once."""
+        self._model = tw.compile(str(model), target="cpu", threads=threads)
+        self._inputs = list(inputs.values())
+        results = self._model(*self._inputs)
+        self._outputs = [np.empty_like(results[i]) for i in range(len(results))]
+
+    def run(self) -> None:
+        """Run once into the allocated outputs."""
+        self._model(*self._inputs, out=self._outputs)
+
+    def outputs(self) -> list[np.ndarray]:
+        """The allocated arrays."""
+        return self._outputs
+
+
+PEER = Tilewright

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Models that the tests and benchmarks use, built without network: fixed seeds, no PyTorch.
 
-`build("bert_base")` gives an onnx.ModelProto, `path("bert_base")` a file of it in the cache, `random_inputs(model)` inputs.
-Names ending in `_tiny` are small versions with odd sizes for fast tests.
+`build("bert_base")` gives an onnx.ModelProto, `path("bert_base")` a file of it in the cache, `random_inputs(model)`
+inputs for it. Names ending in `_tiny` are small versions with odd sizes for fast tests.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ class _Encoder:
         return g.op("Gather", g.op("Shape", value), g.const(axis), axis=0)
 
     def mask_bias(self, mask: str) -> str:
-        """0 where a token is seen and a large negative number where it is padding: [batch, 1, (1 or sequence), sequence]."""
+        """0 where a token is seen, very negative where it is padding: [batch, 1, (1 or sequence), sequence]."""
         g = self.g
         wide = g.op("Unsqueeze", g.op("Unsqueeze", mask, g.const([1])), g.const([2]))
         if self.c.style == "plain":

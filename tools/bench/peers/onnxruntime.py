@@ -15,7 +15,7 @@ from bench.peers import Peer
 
 
 class OnnxRuntime(Peer):
-    """Session options are the defaults, spinning included; bursts are far enough apart that its threads sleep by then."""
+    """Default session options, spinning included: bursts are far enough apart that its threads sleep by then."""
 
     def version(self) -> str:
         """The package's version."""

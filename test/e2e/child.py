@@ -1,0 +1,67 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Jobs for a fresh process: `child.py run|compile|load ARGUMENTS`; the last line of output is a JSON report."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+
+COMPILER = ("mlir", "passes", "plan", "pipelines", "frontend", "normalize", "reference", "dialects")
+BLOCKED = {"onnx", "onnxruntime", "torch", "mlir", *(f"tilewright.{name}" for name in COMPILER)}
+
+
+class Blocker:
+    """Makes the compiler, MLIR and ONNX unimportable."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: object = None) -> ModuleSpec | None:
+        """Refuse blocked modules; leave all others to the next finder."""
+        if name in BLOCKED:
+            raise ImportError(f"{name} is blocked in this process")
+        return None
+
+
+def memory() -> int:
+    """Resident bytes of this process, mapped files included."""
+    line = next(s for s in Path("/proc/self/status").read_text().splitlines() if s.startswith("VmRSS"))
+    return int(line.split()[1]) * 1024
+
+
+def run(artifact: str, inputs: str, outputs: str, threads: str) -> dict[str, object]:
+    """Load and run a saved artifact with the compiler blocked; report resident memory and the time to load."""
+    sys.meta_path.insert(0, Blocker())  # type: ignore[arg-type]
+    import numpy as np
+
+    import tilewright as tw
+
+    arrays = dict(np.load(inputs))
+    before, start = memory(), time.perf_counter()
+    model = tw.load(artifact, threads=int(threads))
+    seconds = time.perf_counter() - start
+    for _ in range(3):
+        results = model(*arrays.values())
+    held = memory() - before
+    np.savez(outputs, *[results[i] for i in range(len(results))])
+    leaked = sorted(name for name in sys.modules if name in BLOCKED or name.split(".")[0] in BLOCKED)
+    return {"held": held, "seconds": seconds, "leaked": leaked}
+
+
+def compile_model(model: str, threads: str) -> dict[str, object]:
+    """Compile a model file; report the seconds of the import and of the compilation."""
+    start = time.perf_counter()
+    import tilewright as tw
+
+    middle = time.perf_counter()
+    tw.compile(model, target="cpu", threads=int(threads))
+    return {"import": middle - start, "compile": time.perf_counter() - middle}
+
+
+JOBS = {"run": run, "compile": compile_model}
+
+if __name__ == "__main__":
+    print(json.dumps(JOBS[sys.argv[1]](*sys.argv[2:])))

@@ -1,0 +1,39 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Whole models, compiled and run. Full-size ones are marked `slow`: `pytest -m "not slow"` leaves them out."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "test"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker, so that these tests run alone too."""
+    config.addinivalue_line("markers", "slow: takes more than a few seconds; left out by tools/check --fast")
+
+
+@pytest.fixture
+def child(tmp_path: Path) -> Callable[..., dict[str, Any]]:
+    """Run child.py's job in a fresh process with given environment; returns what it reports."""
+
+    def run(job: str, *arguments: object, **environment: str) -> dict[str, Any]:
+        command = [sys.executable, str(Path(__file__).with_name("child.py")), job, *map(str, arguments)]
+        folders = [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]
+        variables = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, folders)), **environment}
+        done = subprocess.run(command, capture_output=True, text=True, env=variables, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr[-4000:]
+        return json.loads(done.stdout.splitlines()[-1])
+
+    return run

@@ -1,0 +1,86 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiled models give ONNX Runtime's numbers."""
+
+from __future__ import annotations
+
+import onnx
+import pytest
+
+import models
+import tilewright as tw
+from models.compare import assert_close, onnxruntime_outputs
+
+SMALL = [
+    "mlp_tiny",
+    "bert_tiny",
+    "bert_tiny_batch",
+    "bert_tiny_export",
+    "resnet_tiny",
+    "resnet_tiny_batch",
+    "mobilenet_tiny",
+    "vit_tiny",
+    "lstm_tiny",
+    "lstm_tiny_state",
+]
+FULL = [
+    "minilm",
+    "minilm_export",
+    "bert_base",
+    "bert_base_export",
+    "resnet50",
+    "mobilenet_v2",
+    "vit_base",
+    "lstm4",
+    "mlp",
+]
+
+
+def check(name: str, **sizes: object) -> None:
+    """Compile, run on two sets of inputs (the second shows state that leaks between calls), compare."""
+    file = models.path(name, **sizes)
+    proto = onnx.load(file)
+    compiled = tw.compile(str(file), target="cpu", threads=2)
+    for seed in (0, 1):
+        inputs = models.random_inputs(proto, seed)
+        ours = compiled(*inputs.values())
+        assert_close([ours[i] for i in range(len(ours))], onnxruntime_outputs(file, inputs))
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_small(name: str) -> None:
+    check(name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FULL)
+def test_full_size(name: str) -> None:
+    check(name)
+
+
+@pytest.mark.parametrize("batch, sequence", [(1, 1), (2, 7), (5, 16)])
+def test_sizes_of_the_encoder(batch: int, sequence: int) -> None:
+    check("bert_tiny", batch=batch, sequence=sequence)
+
+
+@pytest.mark.parametrize("size", [33, 40])
+def test_sizes_of_images(size: int) -> None:
+    check("resnet_tiny", size=size)
+
+
+def test_symbolic_dimensions_fixed_by_shapes() -> None:
+    file = models.path("bert_tiny_dynamic")
+    sizes = {"batch": 2, "sequence": 9}
+    inputs = models.random_inputs(onnx.load(file), sizes=sizes)
+    compiled = tw.compile(str(file), target="cpu", threads=1, shapes=sizes)
+    ours = compiled(**inputs)
+    assert_close([ours["last_hidden_state"]], onnxruntime_outputs(file, inputs))
+
+
+def test_proto_and_bytes_are_models_too() -> None:
+    proto = models.build("mlp_tiny")
+    inputs = models.random_inputs(proto)
+    expected = onnxruntime_outputs(proto.SerializeToString(), inputs)
+    for source in (proto, proto.SerializeToString()):
+        assert_close([tw.compile(source, target="cpu", threads=1)(*inputs.values())[0]], expected)

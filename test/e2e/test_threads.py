@@ -1,0 +1,62 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Results do not depend on threads: neither on those inside a call, nor on those that call."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import onnx
+import pytest
+
+import models
+import tilewright as tw
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["bert_tiny", "resnet_tiny", "lstm_tiny", "vit_tiny", pytest.param("minilm", marks=pytest.mark.slow)],
+)
+def test_the_number_of_threads_does_not_change_a_bit(name: str) -> None:
+    file = models.path(name)
+    inputs = models.random_inputs(onnx.load(file))
+    results = [tw.compile(str(file), target="cpu", threads=n)(*inputs.values())[0] for n in (1, 2)]
+    assert results[0].tobytes() == results[1].tobytes()
+
+
+def test_calls_repeat_to_the_bit() -> None:
+    file = models.path("bert_tiny")
+    inputs = models.random_inputs(onnx.load(file))
+    compiled = tw.compile(str(file), target="cpu", threads=2)
+    assert len({compiled(*inputs.values())[0].tobytes() for _ in range(20)}) == 1
+
+
+def test_one_model_called_by_several_threads_at_once() -> None:
+    file = models.path("bert_tiny")
+    proto = onnx.load(file)
+    compiled = tw.compile(str(file), target="cpu", threads=2)
+    inputs = [models.random_inputs(proto, seed) for seed in range(8)]
+    expected = [np.copy(compiled(*x.values())[0]) for x in inputs]
+
+    def call(i: int) -> bool:
+        results = [np.copy(compiled(*inputs[i].values())[0]) for _ in range(50)]
+        return all(np.array_equal(r, expected[i]) for r in results)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(call, range(8)))
+
+
+def test_two_models_called_at_once() -> None:
+    names = ["resnet_tiny", "lstm_tiny"]
+    files = [models.path(name) for name in names]
+    inputs = [list(models.random_inputs(onnx.load(file)).values()) for file in files]
+    compiled = [tw.compile(str(file), target="cpu", threads=2) for file in files]
+    expected = [np.copy(model(*x)[0]) for model, x in zip(compiled, inputs, strict=True)]
+
+    def call(i: int) -> bool:
+        return all(np.array_equal(compiled[i % 2](*inputs[i % 2])[0], expected[i % 2]) for _ in range(50))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(call, range(4)))

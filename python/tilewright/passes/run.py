@@ -1,0 +1,108 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Run textual pipelines on IR, from Python."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tilewright.errors import InternalError, UserError
+from tilewright.passes.failure import failure_of
+from tilewright.passes.registry import load_builtin_passes
+
+if TYPE_CHECKING:
+    from tilewright.mlir import ir
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """What a pass said: ``severity`` is error, warning, remark or note."""
+
+    severity: str
+    message: str
+    location: str
+    notes: tuple[Diagnostic, ...] = ()
+
+    def __str__(self) -> str:
+        """Return it in one line, as ``tile-opt`` would print it."""
+        where = f"{self.location}: " if self.location else ""
+        return f"{where}{self.severity}: {self.message}"
+
+
+@dataclass(frozen=True)
+class PipelineRun:
+    """What happened in a successful run.
+
+    Attributes:
+        diagnostics: warnings and remarks, in order.
+        timings: (pass, seconds) per pass of the pipeline's top level; a nest such as ``func.func(a,b)`` is one.
+    """
+
+    diagnostics: tuple[Diagnostic, ...]
+    timings: tuple[tuple[str, float], ...]
+
+
+def run_pipeline(
+    op: ir.Module | ir.Operation | ir.OpView,
+    pipeline: str | Any,
+    *,
+    verify: bool = True,
+    print_ir: bool = False,
+    timing: bool = False,
+    dump_dir: str | Path | None = None,
+    replay: bool = True,
+) -> PipelineRun:
+    """Run a textual pipeline on an op, in place, without holding the GIL.
+
+    Python objects for ops *inside* ``op`` are stale afterwards: look them up again.
+
+    Args:
+        op: what to run on, usually a module.
+        pipeline: e.g. ``builtin.module(canonicalize,func.func(my-pass{x=1}))``, or anything whose ``str`` is one.
+        verify: verify the IR after each pass.
+        print_ir: print the IR of each op to stderr after each pass that changed it.
+        timing: print a timing report to stderr.
+        dump_dir: folder that receives ``NNN_pass.mlir`` after each pass of the top level, and the IR of a failure.
+        replay: on failure, run the passes once more on a copy to find the IR before the one that failed.
+
+    Returns:
+        Warnings, remarks and times.
+
+    Raises:
+        UserError: the pipeline's text is wrong (unknown pass, bad option); or a pass raised it.
+        UnsupportedError: a pass raised it, or a C++ pass failed with a message that starts with "unsupported".
+        InternalError: any other failure. The exception of a Python pass is the ``__cause__``.
+    """
+    from tilewright.mlir._mlir_libs import _tilewright
+
+    load_builtin_passes()
+    operation = op.operation
+    text = _normalize(str(pipeline))
+    if dump_dir is not None:
+        Path(dump_dir).mkdir(parents=True, exist_ok=True)
+    before = operation.clone(ip=False) if replay else None
+    report = _tilewright.run(
+        operation, text, verify=verify, print_ir=print_ir, print_timing=timing, dump_dir=str(dump_dir or "")
+    )
+    diagnostics = tuple(_diagnostic(*entry) for entry in report["diagnostics"])
+    if not report["ok"]:
+        raise failure_of(before, text, diagnostics, report["failures"], verify, dump_dir)
+    if report["dump_error"]:
+        raise InternalError(f"cannot write the IR after a pass: {report['dump_error']}")
+    return PipelineRun(diagnostics, tuple(report["passes"]))
+
+
+def _normalize(pipeline: str) -> str:
+    from tilewright.mlir._mlir_libs import _tilewright
+
+    try:
+        return _tilewright.normalize_pipeline(pipeline)
+    except ValueError as error:
+        raise UserError(f"this is not a pipeline: {str(error).strip()}\n  in: {pipeline}") from None
+
+
+def _diagnostic(severity: str, message: str, location: str, notes: list[Any]) -> Diagnostic:
+    return Diagnostic(severity, message, location, tuple(_diagnostic(*note) for note in notes))

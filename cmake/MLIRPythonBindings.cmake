@@ -1,0 +1,95 @@
+# MLIR's Python bindings and the project's own extension, as the package tilewright.mlir.
+#
+# Upstream's mlir/python/CMakeLists.txt is read up to the end of its declarations; the targets after them assume a build
+# inside LLVM's own tree. See fetch_mlir_sources.py for where the sources come from.
+
+execute_process(
+  COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/cmake/fetch_mlir_sources.py" "${LLVM_VERSION}"
+  OUTPUT_VARIABLE source_root OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed)
+if(failed)
+  message(FATAL_ERROR "The sources of MLIR's Python bindings are missing; the line above says why.")
+endif()
+file(REAL_PATH "${source_root}/mlir" MLIR_SOURCE_DIR)
+
+set(MLIR_PYTHON_PACKAGE_PREFIX "tilewright.mlir")
+set(MLIR_BINDINGS_PYTHON_NB_DOMAIN "tilewright")
+set(MLIR_BINDINGS_PYTHON_INSTALL_PREFIX "tilewright/mlir")
+set(MLIR_ENABLE_EXECUTION_ENGINE ON)
+set(MLIR_INCLUDE_TESTS OFF)
+set(MLIR_PYTHON_STUBGEN_ENABLED OFF)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+
+file(READ "${MLIR_SOURCE_DIR}/python/CMakeLists.txt" text)
+string(FIND "${text}" "# Common CAPI dependency DSO." end)
+if(end EQUAL -1)
+  message(FATAL_ERROR "${MLIR_SOURCE_DIR}/python/CMakeLists.txt is not the one of LLVM ${LLVM_VERSION}")
+endif()
+string(SUBSTRING "${text}" 0 ${end} text)
+string(REGEX REPLACE "DEPENDS (acc_common_td|omp_common_td|LinalgOdsGen)" "" text "${text}")
+string(REPLACE "LLVMSupport" "LLVM" text "${text}")
+string(REPLACE "\${CMAKE_CURRENT_SOURCE_DIR}" "\${MLIR_SOURCE_DIR}/python" text "${text}")
+file(REAL_PATH "${MLIR_INCLUDE_DIR}" include_dir)
+file(RELATIVE_PATH include_dir "${MLIR_SOURCE_DIR}/python/mlir" "${include_dir}")
+string(REPLACE "../../include/" "${include_dir}/" text "${text}")
+file(WRITE "${PROJECT_BINARY_DIR}/mlir-python/declarations.cmake.new" "${text}")
+file(COPY_FILE "${PROJECT_BINARY_DIR}/mlir-python/declarations.cmake.new"
+     "${PROJECT_BINARY_DIR}/mlir-python/declarations.cmake" ONLY_IF_DIFFERENT)
+include("${PROJECT_BINARY_DIR}/mlir-python/declarations.cmake")
+
+# Only the dialects that the compiler or its users can meet: each costs build time and import time.
+set(dialects "")
+foreach(name affine arith bufferization builtin cf func gpu index linalg llvm math memref ml_program nvgpu nvvm pdl scf
+             tensor transform transform.extras transform.interpreter transform_debug_extension
+             transform_pdl_extension bufferization_transform gpu_transform loop_transform memref_transform
+             nvgpu_transform structured_transform tensor_transform vector_transform ub vector)
+  list(APPEND dialects MLIRPythonSources.Dialects.${name})
+endforeach()
+set_property(TARGET MLIRPythonSources.Dialects PROPERTY mlir_python_DEPENDS ${dialects})
+
+# The project's own: Python files beside upstream's, generated op classes, and one extension module of lib/Bindings/*.cpp.
+declare_mlir_python_sources(TilewrightPythonSources)
+declare_mlir_python_sources(TilewrightPythonSources.Package
+  ADD_TO_PARENT TilewrightPythonSources
+  ROOT_DIR "${PROJECT_SOURCE_DIR}/lib/Bindings/package"
+  SOURCES __init__.py _mlir_libs/_site_initialize_0.py)
+file(GLOB extension_sources CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/lib/Bindings"
+     "${PROJECT_SOURCE_DIR}/lib/Bindings/*.cpp")
+list(REMOVE_ITEM extension_sources TileDialect.cpp)
+if(extension_sources)
+  declare_mlir_python_extension(TilewrightPythonSources.Extension
+    MODULE_NAME _tilewright
+    ADD_TO_PARENT TilewrightPythonSources
+    ROOT_DIR "${PROJECT_SOURCE_DIR}/lib/Bindings"
+    SOURCES ${extension_sources}
+    PRIVATE_LINK_LIBS MLIR LLVM)
+endif()
+if(EXISTS "${PROJECT_SOURCE_DIR}/lib/Bindings/TileDialect.cpp")
+  declare_mlir_python_extension(TilewrightPythonSources.TileDialect
+    MODULE_NAME _tilewrightTile
+    ADD_TO_PARENT TilewrightPythonSources
+    ROOT_DIR "${PROJECT_SOURCE_DIR}/lib/Bindings"
+    SOURCES TileDialect.cpp
+    PRIVATE_LINK_LIBS MLIR LLVM)
+endif()
+if(EXISTS "${PROJECT_SOURCE_DIR}/dialects/Tile/Python.cmake")
+  include("${PROJECT_SOURCE_DIR}/dialects/Tile/Python.cmake")
+endif()
+
+add_mlir_python_modules(TilewrightPythonModules
+  ROOT_PREFIX "${TILEWRIGHT_PACKAGE_DIR}/mlir"
+  INSTALL_PREFIX tilewright/mlir
+  DECLARED_SOURCES MLIRPythonSources TilewrightPythonSources
+  COMMON_CAPI_LINK_LIBS TilewrightCAPI)
+
+# Debian's LLVM libraries stand outside the dynamic linker's path.
+get_property(targets DIRECTORY PROPERTY BUILDSYSTEM_TARGETS)
+foreach(target IN LISTS targets)
+  get_target_property(type ${target} TYPE)
+  if(type MATCHES "^(SHARED|MODULE)_LIBRARY$")
+    set_property(TARGET ${target} APPEND PROPERTY BUILD_RPATH "${LLVM_LIBRARY_DIR}")
+    set_property(TARGET ${target} APPEND PROPERTY INSTALL_RPATH "${LLVM_LIBRARY_DIR}")
+  endif()
+  if(target MATCHES "_tilewright" AND TARGET tilewright-generated)
+    add_dependencies(${target} tilewright-generated)
+  endif()
+endforeach()

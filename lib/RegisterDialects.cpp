@@ -1,0 +1,25 @@
+//===- RegisterDialects.cpp - every dialect the compiler knows --*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/RegisterDialects.h"
+
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+#include "mlir/Target/LLVMIR/Dialect/All.h"
+#if __has_include("dialects/Tile/Tile.h")
+#include "dialects/Tile/Tile.h"
+#endif
+
+void tilewright::registerAllDialects(mlir::DialectRegistry &registry) {
+  mlir::registerAllDialects(registry);
+  mlir::registerAllExtensions(registry);
+  mlir::registerAllToLLVMIRTranslations(registry);
+#if __has_include("dialects/Tile/Tile.h")
+  registry.insert<tile::TileDialect>();
+#endif
+}

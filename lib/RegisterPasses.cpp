@@ -1,0 +1,21 @@
+//===- RegisterPasses.cpp - every pass the compiler knows -------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/RegisterPasses.h"
+
+#include "mlir/InitAllPasses.h"
+
+#include <mutex>
+
+void tilewright::registerAllPasses() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    mlir::registerAllPasses();
+    // The project's own, one line per folder.
+  });
+}

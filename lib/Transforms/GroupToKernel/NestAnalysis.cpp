@@ -1,0 +1,187 @@
+//===- NestAnalysis.cpp - what a register group iterates over -------------===//
+//
+// Part of the Tilewright project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Transforms/GroupToKernel/NestAnalysis.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+
+namespace tilewright {
+
+Access compose(AffineMap map, ArrayRef<AffineExpr> binding) {
+  Access result;
+  for (AffineExpr expr : map.getResults())
+    result.push_back(expr.replaceDims(binding));
+  return result;
+}
+
+FailureOr<Access> bindingFor(linalg::GenericOp op, unsigned result,
+                             ArrayRef<AffineExpr> access) {
+  AffineMap map =
+      op.getIndexingMapsArray()[op.getNumDpsInputs() + result];
+  Access binding(op.getNumLoops());
+  for (auto [expr, at] : llvm::zip_equal(map.getResults(), access)) {
+    auto dim = dyn_cast<AffineDimExpr>(expr);
+    if (!dim)
+      return op.emitError("writes its result through the map ")
+             << map << "; a nest needs a permutation of its parallel loops";
+    binding[dim.getPosition()] = at;
+  }
+  return binding;
+}
+
+static RTileAttr getRTile(Operation *op) {
+  return op->getAttrOfType<tile::RTileAttr>("tile.rtile");
+}
+
+SmallVector<unsigned> NestAnalysis::order() const {
+  SmallVector<unsigned> result;
+  if (rtile && !rtile.getOrder().empty()) {
+    for (int64_t dim : rtile.getOrder())
+      result.push_back(dim);
+    return result;
+  }
+  for (unsigned dim = 0; dim < extents.size(); ++dim)
+    result.push_back(dim);
+  return result;
+}
+
+int64_t NestAnalysis::registerTile(unsigned dim) const {
+  return taskTile(dim, "register");
+}
+
+int64_t NestAnalysis::taskTile(unsigned dim, StringRef level) const {
+  auto sizes = rtile ? rtile.getSizes(level) : std::nullopt;
+  if (!sizes)
+    return extents[dim];
+  return std::min((*sizes)[dim], extents[dim]);
+}
+
+Access NestAnalysis::resultAccess(OpResult value) const {
+  auto op = cast<linalg::GenericOp>(value.getOwner());
+  AffineMap map = op.getIndexingMapsArray()[op.getNumDpsInputs() +
+                                            value.getResultNumber()];
+  return compose(map, bindings.lookup(op));
+}
+
+/// The root is the operation that carries the nest's tile. Reductions over
+/// the same space share its loops.
+LogicalResult NestAnalysis::findRoots() {
+  for (auto op : group.getBody().front().getOps<linalg::GenericOp>())
+    if (getRTile(op)) {
+      if (!roots.empty())
+        return op.emitError("is the second operation with a tile.rtile in its "
+                            "register group, which has one root");
+      roots.push_back(op);
+    }
+  if (roots.empty())
+    return group.emitError("has no operation with a tile.rtile: the phase "
+                           "`plan` gives one to the root of each nest");
+  rtile = getRTile(root());
+  extents = root().getStaticLoopRanges();
+  iterators = root().getIteratorTypesArray();
+  for (auto op : group.getBody().front().getOps<linalg::GenericOp>()) {
+    if (op == root() || op.getNumReductionLoops() == 0)
+      continue;
+    if (op.getStaticLoopRanges() != extents ||
+        op.getIteratorTypesArray() != iterators)
+      return op.emitError(
+          "reduces over another iteration space than the root of its register "
+          "group; put it into a register group of its own");
+    roots.push_back(op);
+  }
+  return success();
+}
+
+/// Binds what stands downstream of the roots: an operation that reads a bound
+/// value through plain dimensions iterates over the same points.
+LogicalResult NestAnalysis::bindConsumers() {
+  for (auto op : group.getBody().front().getOps<linalg::GenericOp>()) {
+    if (bindings.contains(op))
+      continue;
+    Access binding(op.getNumLoops());
+    bool downstream = false;
+    for (OpOperand *operand : op.getDpsInputOperands()) {
+      auto value = dyn_cast<OpResult>(operand->get());
+      if (!value || !bindings.contains(value.getOwner()))
+        continue;
+      downstream = true;
+      AffineMap map = op.getMatchingIndexingMap(operand);
+      for (auto [expr, at] : llvm::zip(map.getResults(), resultAccess(value)))
+        if (auto dim = dyn_cast<AffineDimExpr>(expr))
+          binding[dim.getPosition()] = at;
+    }
+    if (!downstream)
+      continue;
+    if (llvm::any_of(binding, [](AffineExpr expr) { return !expr; }))
+      return op.emitError("has a loop that does not follow from the root of "
+                          "its register group; put it into a register group "
+                          "of its own");
+    bindings[op] = binding;
+  }
+  return success();
+}
+
+void NestAnalysis::visitReads(Value value, Access access) {
+  if (auto arg = dyn_cast<BlockArgument>(value)) {
+    reads.push_back({outer(arg), std::move(access)});
+    return;
+  }
+  auto producer = value.getDefiningOp<linalg::GenericOp>();
+  if (!producer || llvm::is_contained(roots, producer))
+    return;
+  auto binding =
+      bindingFor(producer, cast<OpResult>(value).getResultNumber(), access);
+  if (failed(binding))
+    return;
+  bindings.try_emplace(producer, *binding);
+  visitOperands(producer, *binding);
+}
+
+void NestAnalysis::visitOperands(linalg::GenericOp op, const Access &binding) {
+  for (OpOperand &operand : op->getOpOperands())
+    if (op.payloadUsesValueFromOperand(&operand))
+      visitReads(operand.get(),
+                 compose(op.getMatchingIndexingMap(&operand), binding));
+  // A gather reads its table anywhere: only a whole table can be local.
+  op.getBody()->walk([&](tensor::ExtractOp extract) {
+    if (auto arg = dyn_cast<BlockArgument>(extract.getTensor()))
+      reads.push_back({outer(arg), {}});
+  });
+}
+
+FailureOr<NestAnalysis> NestAnalysis::get(tile::GroupOp group) {
+  NestAnalysis nest;
+  nest.group = group;
+  if (failed(nest.findRoots()))
+    return failure();
+  Access identity;
+  for (unsigned dim = 0; dim < nest.extents.size(); ++dim)
+    identity.push_back(getAffineDimExpr(dim, group.getContext()));
+  for (linalg::GenericOp root : nest.roots)
+    nest.bindings[root] = identity;
+  for (linalg::GenericOp root : nest.roots)
+    nest.visitOperands(root, identity);
+  nest.numRootReads = nest.reads.size();
+  if (failed(nest.bindConsumers()))
+    return failure();
+  for (Value value : group.getBody().front().getTerminator()->getOperands()) {
+    auto op = value.getDefiningOp<linalg::GenericOp>();
+    if (!op)
+      return group.emitError("yields a value that no linalg.generic makes");
+    if (!nest.bindings.contains(op))
+      return op.emitError("is yielded by a register group whose root it "
+                          "neither feeds nor follows");
+    if (!llvm::is_contained(nest.roots, op))
+      nest.visitOperands(op, Access(nest.bindings[op]));
+  }
+  return nest;
+}
+
+} // namespace tilewright

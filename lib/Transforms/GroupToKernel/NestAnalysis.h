@@ -1,0 +1,89 @@
+//===- NestAnalysis.h - what a register group iterates over -----*- C++ -*-===//
+//
+// Part of the Tilewright project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A register group becomes one loop nest. Its *root* is the operation whose
+// iteration space the nest has: the reductions of the group, or else the
+// operation that makes the first result. Every other operation is evaluated
+// at the root's points: its own loop dimensions are bound to affine
+// expressions over the root's ("nest") dimensions.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_TRANSFORMS_GROUPTOKERNEL_NESTANALYSIS_H
+#define TILEWRIGHT_TRANSFORMS_GROUPTOKERNEL_NESTANALYSIS_H
+
+#include "dialects/Tile/Tile.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+namespace tilewright {
+
+/// One affine expression over the nest's dimensions per tensor dimension.
+using Access = llvm::SmallVector<mlir::AffineExpr>;
+
+/// A tensor of the enclosing task that the nest reads, and where.
+struct NestRead {
+  mlir::Value value;
+  Access access;
+};
+
+class NestAnalysis {
+public:
+  /// Analyses `group`. Emits an error on the offending operation and fails
+  /// where the group is no single nest: two reductions over different spaces,
+  /// or an operation whose dimensions do not follow from the root's.
+  static mlir::FailureOr<NestAnalysis> get(tile::GroupOp group);
+
+  tile::GroupOp group;
+  /// The root first; further reductions over the same space after it.
+  llvm::SmallVector<mlir::linalg::GenericOp> roots;
+  tile::RTileAttr rtile;
+  llvm::SmallVector<int64_t> extents;
+  llvm::SmallVector<mlir::utils::IteratorType> iterators;
+  /// Loop dimensions of each bound operation as expressions over nest dims.
+  llvm::DenseMap<mlir::Operation *, Access> bindings;
+  /// Everything read from outside the group; what the roots need comes first.
+  llvm::SmallVector<NestRead> reads;
+  unsigned numRootReads = 0;
+
+  mlir::linalg::GenericOp root() const { return roots.front(); }
+  bool isReduction(unsigned dim) const {
+    return iterators[dim] == mlir::utils::IteratorType::reduction;
+  }
+  bool hasReductions() const {
+    return llvm::is_contained(iterators, mlir::utils::IteratorType::reduction);
+  }
+  /// Traversal order of the nest's dimensions, outermost first.
+  llvm::SmallVector<unsigned> order() const;
+  /// Register tile of a dimension, never above its extent.
+  int64_t registerTile(unsigned dim) const;
+  /// Task tile of a dimension: the size at `level`, or the whole extent.
+  int64_t taskTile(unsigned dim, llvm::StringRef level) const;
+  /// Where the producer of `value` (an operation of this group) stores it.
+  Access resultAccess(mlir::OpResult value) const;
+  /// The value of the enclosing region behind an argument of the group.
+  mlir::Value outer(mlir::BlockArgument arg) const {
+    return group->getOperand(arg.getArgNumber());
+  }
+
+private:
+  mlir::LogicalResult findRoots();
+  mlir::LogicalResult bindConsumers();
+  void visitReads(mlir::Value value, Access access);
+  void visitOperands(mlir::linalg::GenericOp op, const Access &binding);
+};
+
+/// `map`, whose dimensions are the loops of an operation, over nest dims.
+Access compose(mlir::AffineMap map, llvm::ArrayRef<mlir::AffineExpr> binding);
+
+/// The loop binding under which `op` makes element `access` of its result.
+mlir::FailureOr<Access> bindingFor(mlir::linalg::GenericOp op, unsigned result,
+                                   llvm::ArrayRef<mlir::AffineExpr> access);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_TRANSFORMS_GROUPTOKERNEL_NESTANALYSIS_H

@@ -1,0 +1,277 @@
+//===- NestBody.cpp - linalg bodies on whole tiles ------------------------===//
+//
+// Part of the Tilewright project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Transforms/GroupToKernel/NestEmitter.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+
+namespace tilewright {
+
+static ArrayRef<int64_t> shapeOf(Value tile) {
+  return cast<tile::TileType>(tile.getType()).getShape();
+}
+
+Value NestEmitter::broadcast(Value tile, ArrayRef<int64_t> shape) {
+  if (shapeOf(tile) == shape)
+    return tile;
+  Type element = cast<tile::TileType>(tile.getType()).getElementType();
+  return tile::BroadcastOp::create(builder, tile.getLoc(),
+                                   tileType(shape, element), tile);
+}
+
+Value NestEmitter::constant(Location loc, TypedAttr value) {
+  auto type = tileType({1, 1}, value.getType());
+  auto elements = DenseElementsAttr::get(cast<ShapedType>(Type(type)),
+                                         ArrayRef<Attribute>(value));
+  return arith::ConstantOp::create(builder, loc, type, elements);
+}
+
+/// The tile of tensor `value` at `access`: computed by an operation of the
+/// group, a constant, or loaded from where the task keeps it.
+FailureOr<Value> NestEmitter::evaluate(Value value, const Access &access) {
+  if (Value tile = lookup(value, access))
+    return tile;
+  if (auto arg = dyn_cast<BlockArgument>(value)) {
+    FailureOr<Value> tile =
+        load(nest.root().getLoc(), nest.outer(arg), access);
+    if (succeeded(tile))
+      remember(value, access, *tile);
+    return tile;
+  }
+  Operation *producer = value.getDefiningOp();
+  if (auto fill = dyn_cast<linalg::FillOp>(producer)) {
+    TypedAttr scalar;
+    if (matchPattern(fill.getInputs()[0], m_Constant(&scalar)))
+      return constant(fill.getLoc(), scalar);
+    return fill.emitError("fills with a value that is no constant");
+  }
+  DenseElementsAttr elements;
+  if (matchPattern(value, m_Constant(&elements)) && elements.isSplat())
+    return constant(producer->getLoc(),
+                    cast<TypedAttr>(elements.getSplatValue<Attribute>()));
+  auto op = dyn_cast<linalg::GenericOp>(producer);
+  if (!op)
+    return producer->emitError("stands in a register group, which holds "
+                               "linalg.generic, linalg.fill, tensor.empty and "
+                               "splat constants only");
+  auto result = cast<OpResult>(value);
+  FailureOr<Access> binding = bindingFor(op, result.getResultNumber(), access);
+  if (failed(binding))
+    return failure();
+  FailureOr<Value> tile = evaluateProducer(result, *binding);
+  if (succeeded(tile))
+    remember(value, access, *tile);
+  return tile;
+}
+
+FailureOr<Value> NestEmitter::evaluateProducer(OpResult result,
+                                               const Access &binding) {
+  auto op = cast<linalg::GenericOp>(result.getOwner());
+  if (op.getNumReductionLoops())
+    return op.emitError("is read inside its own register group at other "
+                        "points than it makes");
+  Scope scope;
+  Value yielded = op.getBody()->getTerminator()->getOperand(
+      result.getResultNumber());
+  return evaluateBody(op, binding, yielded, scope);
+}
+
+FailureOr<Value> NestEmitter::evaluateBody(linalg::GenericOp op,
+                                           const Access &binding, Value value,
+                                           Scope &scope) {
+  if (Value tile = scope.lookup(value))
+    return tile;
+  FailureOr<Value> tile = failure();
+  TypedAttr scalar;
+  if (auto arg = dyn_cast<BlockArgument>(value);
+      arg && arg.getOwner() == op.getBody()) {
+    OpOperand *operand = op.getMatchingOpOperand(arg);
+    tile = evaluate(operand->get(),
+                    compose(op.getMatchingIndexingMap(operand), binding));
+  } else if (matchPattern(value, m_Constant(&scalar))) {
+    tile = constant(value.getLoc(), scalar);
+  } else if (auto result = dyn_cast<OpResult>(value)) {
+    tile = evaluateOp(op, binding, result, scope);
+  } else {
+    return op.emitError("uses a scalar from outside its register group");
+  }
+  if (succeeded(tile))
+    scope[value] = *tile;
+  return tile;
+}
+
+/// Smallest shape that both broadcast to.
+static SmallVector<int64_t> joined(ArrayRef<Value> tiles) {
+  SmallVector<int64_t> shape = {1, 1};
+  for (Value tile : tiles)
+    for (auto [axis, size] : llvm::enumerate(shapeOf(tile)))
+      shape[axis] = std::max(shape[axis], size);
+  return shape;
+}
+
+static bool isCast(Operation *op) {
+  return isa<arith::ExtFOp, arith::TruncFOp, arith::SIToFPOp, arith::UIToFPOp,
+             arith::FPToSIOp, arith::FPToUIOp, arith::ExtSIOp, arith::ExtUIOp,
+             arith::TruncIOp, arith::IndexCastOp, arith::IndexCastUIOp>(op);
+}
+
+static bool isUnsignedCast(Operation *op) {
+  return isa<arith::UIToFPOp, arith::FPToUIOp, arith::ExtUIOp,
+             arith::IndexCastUIOp>(op);
+}
+
+/// One operation of a body, on tiles: arith and math take them as they are.
+FailureOr<Value> NestEmitter::evaluateOp(linalg::GenericOp op,
+                                         const Access &binding, OpResult value,
+                                         Scope &scope) {
+  Operation *inner = value.getOwner();
+  if (auto indexOp = dyn_cast<linalg::IndexOp>(inner))
+    return iota(inner->getLoc(), binding[indexOp.getDim()]);
+  if (auto extract = dyn_cast<tensor::ExtractOp>(inner))
+    return gather(op, binding, extract, scope);
+  SmallVector<Value> operands;
+  for (Value operand : inner->getOperands()) {
+    FailureOr<Value> tile = evaluateBody(op, binding, operand, scope);
+    if (failed(tile))
+      return failure();
+    operands.push_back(*tile);
+  }
+  SmallVector<int64_t> shape = joined(operands);
+  for (Value &operand : operands)
+    operand = broadcast(operand, shape);
+  Location loc = inner->getLoc();
+  Type type = tileType(shape, value.getType());
+  if (isCast(inner))
+    return tile::ConvertOp::create(builder, loc, type, operands[0],
+                                   isUnsignedCast(inner))
+        .getResult();
+  if (isa<arith::SelectOp>(inner))
+    return tile::SelectOp::create(builder, loc, operands[0], operands[1],
+                                  operands[2])
+        .getResult();
+  if (inner->getNumResults() != 1 || !inner->getName().getDialect() ||
+      !isa<arith::ArithDialect, math::MathDialect>(
+          *inner->getName().getDialect()))
+    return inner->emitError("has no form on tiles: a body of an operation in "
+                            "a group holds arith and math operations, "
+                            "linalg.index and tensor.extract");
+  OperationState state(loc, inner->getName(), operands, {type},
+                       inner->getDiscardableAttrs());
+  state.propertiesAttr = inner->getPropertiesAsAttribute();
+  return builder.create(state)->getResult(0);
+}
+
+/// The run-time index `at` over the current tile.
+FailureOr<Value> NestEmitter::iota(Location loc, AffineExpr at) {
+  Type indexType = builder.getIndexType();
+  Value result = tile::SplatOp::create(
+      builder, loc, tileType({1, 1}, indexType), index(loc, at));
+  for (auto [axis, tileDim] : llvm::enumerate({rowDim, laneDim})) {
+    FailureOr<int64_t> step = coefficient(at, tileDim);
+    if (failed(step))
+      return failure();
+    if (*step == 0)
+      continue;
+    SmallVector<int64_t> shape = {1, 1};
+    shape[axis] = sizes[tileDim];
+    auto type = tileType(shape, indexType);
+    Value ramp = tile::IotaOp::create(builder, loc, type, axis);
+    Value by = broadcast(constant(loc, builder.getIndexAttr(*step)), shape);
+    ramp = arith::MulIOp::create(builder, loc, ramp, by);
+    SmallVector<int64_t> both = joined({ramp, result});
+    result = arith::AddIOp::create(builder, loc, broadcast(ramp, both),
+                                   broadcast(result, both));
+  }
+  return result;
+}
+
+/// `tensor.extract %table[...]` in a body. Each index is affine in the loops
+/// (through linalg.index) or computed; a computed one is the same for the
+/// whole tile, or differs per row and becomes the load's list of indices.
+FailureOr<Value> NestEmitter::gather(linalg::GenericOp op,
+                                     const Access &binding,
+                                     tensor::ExtractOp extract, Scope &scope) {
+  auto table = dyn_cast<BlockArgument>(extract.getTensor());
+  if (!table)
+    return extract.emitError("reads a tensor made in its own group");
+  Location loc = extract.getLoc();
+  MLIRContext *context = builder.getContext();
+  Type element = extract.getType();
+  Access access(extract.getIndices().size(), getAffineConstantExpr(0, context));
+  SmallVector<std::pair<unsigned, Value>> computed;
+  for (auto [number, at] : llvm::enumerate(extract.getIndices())) {
+    if (auto indexOp = at.getDefiningOp<linalg::IndexOp>()) {
+      access[number] = binding[indexOp.getDim()];
+      continue;
+    }
+    FailureOr<Value> tile = evaluateBody(op, binding, at, scope);
+    if (failed(tile))
+      return failure();
+    computed.emplace_back(number, *tile);
+  }
+  const Storage &place = storage.at(nest.outer(table));
+  FailureOr<Window> where = window(loc, place, access);
+  if (failed(where))
+    return failure();
+  Value rows;
+  for (auto [number, tile] : computed) {
+    ArrayRef<int64_t> shape = shapeOf(tile);
+    if (shape[0] == 1 && shape[1] == 1) {
+      where->offsets[number] = tile::ExtractOp::create(
+          builder, loc, builder.getIndexType(), tile, ArrayRef<int64_t>{0, 0});
+      continue;
+    }
+    if (rows || shape[1] != 1)
+      return extract.emitError(
+          "gathers by an index that differs per lane, or by two indices that "
+          "differ per row; give its loops register tiles of 1");
+    rows = tile::ReshapeOp::create(
+        builder, loc, tileType({shape[0]}, builder.getIndexType()), tile);
+    where->shape[0] = shape[0];
+    where->dims[0] = number;
+  }
+  if (access.size() == 1) {
+    // A table of one dimension is read element by element: rank-one tiles.
+    int64_t count = where->shape[0] * where->shape[1];
+    Value row = tile::LoadOp::create(
+        builder, loc, tileType({count}, element), place.memref, where->offsets,
+        ArrayRef<int64_t>{0}, ArrayRef<int64_t>{where->steps[1]}, rows,
+        /*along=*/0);
+    return tile::ReshapeOp::create(builder, loc,
+                                   tileType(where->shape, element), row)
+        .getResult();
+  }
+  return tile::LoadOp::create(builder, loc, tileType(where->shape, element),
+                              place.memref, where->offsets, where->dims,
+                              where->steps, rows, /*along=*/0)
+      .getResult();
+}
+
+/// Loads what the reductions read at this point and what does not change in
+/// their loops, before the loops.
+LogicalResult NestEmitter::preload() {
+  for (const NestRead &read :
+       ArrayRef(nest.reads).take_front(nest.numRootReads)) {
+    if (read.access.empty() || dependsOnReduction(read.access))
+      continue;
+    auto operands = nest.group->getOperands();
+    auto found = llvm::find(operands, read.value);
+    if (found == operands.end())
+      continue;
+    unsigned number = std::distance(operands.begin(), found);
+    if (failed(evaluate(nest.group.getBody().front().getArgument(number),
+                        read.access)))
+      return failure();
+  }
+  return success();
+}
+
+} // namespace tilewright

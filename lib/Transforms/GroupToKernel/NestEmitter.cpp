@@ -1,0 +1,129 @@
+//===- NestEmitter.cpp - the loops of a register group --------------------===//
+//
+// Part of the Tilewright project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Transforms/GroupToKernel/NestEmitter.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+
+namespace tilewright {
+
+Value NestEmitter::lookup(Value tensor, const Access &access) const {
+  for (const auto &scope : llvm::reverse(known))
+    for (const Known &entry : scope)
+      if (entry.tensor == tensor && entry.access == access)
+        return entry.tile;
+  return {};
+}
+
+LogicalResult NestEmitter::findTileDims() {
+  for (unsigned dim = 0; dim < nest.extents.size(); ++dim) {
+    if (nest.registerTile(dim) == 1)
+      continue;
+    if (laneDim >= 0 && rowDim >= 0)
+      return nest.root()->emitError(
+          "has a register tile of more than two dimensions above 1; a CPU "
+          "nest has rows and lanes only");
+    if (laneDim >= 0)
+      rowDim = laneDim;
+    laneDim = dim;
+  }
+  return success();
+}
+
+/// Position and size of a nest dimension from here inwards: `start` after the
+/// task's offset, plus the loop's variable if there is one.
+void NestEmitter::setDim(unsigned dim, Value iv, int64_t start, int64_t size) {
+  Location loc = nest.root().getLoc();
+  MLIRContext *context = builder.getContext();
+  AffineExpr expr = box.offsets[dim] + start;
+  SmallVector<OpFoldResult> operands;
+  if (iv) {
+    expr = expr + getAffineDimExpr(0, context);
+    operands.push_back(iv);
+  }
+  llvm::append_range(operands, gridIds);
+  auto map = AffineMap::get(iv ? 1 : 0, gridIds.size(), expr, context);
+  position[dim] =
+      affine::makeComposedFoldedAffineApply(builder, loc, map, operands);
+  sizes[dim] = size;
+}
+
+LogicalResult NestEmitter::emit() {
+  if (failed(findTileDims()))
+    return failure();
+  for (unsigned dim : nest.order())
+    (nest.isReduction(dim) ? reductionOrder : parallelOrder).push_back(dim);
+  position.assign(nest.extents.size(), builder.getIndexAttr(0));
+  sizes.assign(nest.extents.size(), 1);
+  return emitParallel(0);
+}
+
+LogicalResult NestEmitter::emitParallel(unsigned level) {
+  if (level == parallelOrder.size())
+    return emitPoint();
+  Location loc = nest.root().getLoc();
+  unsigned dim = parallelOrder[level];
+  int64_t extent = box.sizes[dim];
+  int64_t step = std::min(nest.registerTile(dim), extent);
+  int64_t whole = extent / step * step;
+  if (whole == step) {
+    setDim(dim, {}, 0, step);
+    if (failed(emitParallel(level + 1)))
+      return failure();
+  } else {
+    Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+    Value upper = arith::ConstantIndexOp::create(builder, loc, whole);
+    Value by = arith::ConstantIndexOp::create(builder, loc, step);
+    auto loop = scf::ForOp::create(builder, loc, zero, upper, by);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(loop.getBody());
+    setDim(dim, loop.getInductionVar(), 0, step);
+    if (failed(emitParallel(level + 1)))
+      return failure();
+  }
+  if (extent == whole)
+    return success();
+  setDim(dim, {}, whole, extent - whole);
+  return emitParallel(level + 1);
+}
+
+/// Everything at one tile of the parallel dimensions.
+LogicalResult NestEmitter::emitPoint() {
+  known.clear();
+  known.emplace_back();
+  if (!nest.hasReductions())
+    return storeResults(/*inReduction=*/false);
+  if (failed(preload()) || failed(emitReductions()))
+    return failure();
+  return storeResults(/*inReduction=*/false);
+}
+
+/// Stores the yielded values. Those that exist per point of the reduction are
+/// stored inside its loops, the others after them.
+LogicalResult NestEmitter::storeResults(bool inReduction) {
+  tile::GroupOp group = nest.group;
+  Operation *yield = group.getBody().front().getTerminator();
+  for (auto [number, value] : llvm::enumerate(yield->getOperands())) {
+    auto result = cast<OpResult>(value);
+    Access access = nest.resultAccess(result);
+    bool perPoint = dependsOnReduction(access);
+    if (perPoint != inReduction)
+      continue;
+    FailureOr<Value> tile = evaluate(value, access);
+    if (failed(tile) ||
+        failed(store(result.getOwner()->getLoc(), *tile,
+                     storage.at(group->getResult(number)), access)))
+      return failure();
+  }
+  return success();
+}
+
+} // namespace tilewright

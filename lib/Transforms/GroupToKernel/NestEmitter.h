@@ -1,0 +1,149 @@
+//===- NestEmitter.h - a register group as loops over tiles -----*- C++ -*-===//
+//
+// Part of the Tilewright project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Emits the loop nest of one register group: loops over the root's dimensions
+// in the order and with the sizes of its rtile, tile loads, the bodies of the
+// group's operations on whole tiles, and tile stores. Remainders of a loop are
+// emitted as one more static tile, so no mask depends on a run-time value.
+//
+// All tiles have rank two, (row, lane): the two nest dimensions whose register
+// tile exceeds one, in the order of the domain. A missing one has size 1.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_TRANSFORMS_GROUPTOKERNEL_NESTEMITTER_H
+#define TILEWRIGHT_TRANSFORMS_GROUPTOKERNEL_NESTEMITTER_H
+
+#include "lib/Transforms/GroupToKernel/NestAnalysis.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Builders.h"
+
+namespace tilewright {
+
+/// Where a tensor lives while a task runs. `origin` is subtracted from an
+/// access: a buffer of the task holds a region only. Its expressions have the
+/// grid's ids as symbols.
+struct Storage {
+  mlir::Value memref;
+  Access origin;
+};
+
+/// The part of the nest's domain that a task covers. Offsets have the grid's
+/// ids as symbols.
+struct Box {
+  llvm::SmallVector<mlir::AffineExpr> offsets;
+  llvm::SmallVector<int64_t> sizes;
+};
+
+class NestEmitter {
+public:
+  NestEmitter(mlir::OpBuilder &builder, const NestAnalysis &nest, Box box,
+              const llvm::DenseMap<mlir::Value, Storage> &storage,
+              mlir::ValueRange gridIds)
+      : builder(builder), nest(nest), box(std::move(box)), storage(storage),
+        gridIds(gridIds) {}
+
+  /// Emits the whole nest at the builder's insertion point.
+  mlir::LogicalResult emit();
+
+private:
+  struct Reduction; // NestReduction.cpp
+
+  // Loops (NestEmitter.cpp).
+  using PointFn = llvm::function_ref<mlir::LogicalResult()>;
+  mlir::LogicalResult findTileDims();
+  mlir::LogicalResult emitParallel(unsigned level);
+  mlir::LogicalResult emitPoint();
+  mlir::LogicalResult storeResults(bool inReduction);
+  void setDim(unsigned dim, mlir::Value iv, int64_t start, int64_t size);
+
+  // Reductions (NestReduction.cpp).
+  mlir::LogicalResult emitReductions();
+  mlir::FailureOr<llvm::SmallVector<mlir::Value>>
+  emitReductionLoops(llvm::MutableArrayRef<Reduction> reductions,
+                     unsigned level, llvm::SmallVector<mlir::Value> accs);
+  mlir::LogicalResult accumulate(Reduction &reduction,
+                                 llvm::MutableArrayRef<mlir::Value> accs);
+  mlir::FailureOr<mlir::Value> finish(Reduction &reduction,
+                                      mlir::ArrayRef<mlir::Value> accs);
+  mlir::LogicalResult initialize(Reduction &reduction,
+                                 llvm::SmallVectorImpl<mlir::Value> &accs);
+
+  // Values (NestBody.cpp).
+  using Scope = llvm::DenseMap<mlir::Value, mlir::Value>;
+  mlir::FailureOr<mlir::Value> evaluate(mlir::Value tensor,
+                                        const Access &access);
+  mlir::FailureOr<mlir::Value> evaluateProducer(mlir::OpResult result,
+                                                const Access &binding);
+  mlir::FailureOr<mlir::Value> evaluateBody(mlir::linalg::GenericOp op,
+                                            const Access &binding,
+                                            mlir::Value value, Scope &scope);
+  mlir::FailureOr<mlir::Value> evaluateOp(mlir::linalg::GenericOp op,
+                                          const Access &binding,
+                                          mlir::OpResult value, Scope &scope);
+  mlir::FailureOr<mlir::Value> gather(mlir::linalg::GenericOp op,
+                                      const Access &binding,
+                                      mlir::tensor::ExtractOp extract,
+                                      Scope &scope);
+  mlir::FailureOr<mlir::Value> iota(mlir::Location loc, mlir::AffineExpr at);
+  mlir::Value constant(mlir::Location loc, mlir::TypedAttr value);
+  mlir::Value broadcast(mlir::Value tile, llvm::ArrayRef<int64_t> shape);
+  mlir::LogicalResult preload();
+
+  // Memory (NestMemory.cpp).
+  struct Window {
+    llvm::SmallVector<mlir::Value> offsets;
+    llvm::SmallVector<int64_t> shape, dims, steps;
+  };
+  mlir::FailureOr<Window> window(mlir::Location loc, const Storage &place,
+                                 const Access &access);
+  mlir::FailureOr<int64_t> coefficient(mlir::AffineExpr expr, int tileDim);
+  mlir::FailureOr<mlir::Value> load(mlir::Location loc, mlir::Value tensor,
+                                    const Access &access);
+  mlir::LogicalResult store(mlir::Location loc, mlir::Value tile,
+                            const Storage &place, const Access &access);
+  mlir::Value index(mlir::Location loc, mlir::AffineExpr expr);
+  bool dependsOnReduction(const Access &access) const;
+
+  llvm::SmallVector<int64_t> tileShape() const {
+    return {rowDim < 0 ? 1 : sizes[rowDim], laneDim < 0 ? 1 : sizes[laneDim]};
+  }
+  tile::TileType tileType(llvm::ArrayRef<int64_t> shape, mlir::Type element) {
+    return tile::TileType::get(shape, element);
+  }
+
+  mlir::OpBuilder &builder;
+  const NestAnalysis &nest;
+  Box box;
+  const llvm::DenseMap<mlir::Value, Storage> &storage;
+  mlir::ValueRange gridIds;
+
+  int rowDim = -1, laneDim = -1;
+  llvm::SmallVector<unsigned> parallelOrder, reductionOrder;
+  /// The current tile: its absolute position and size per nest dimension.
+  llvm::SmallVector<mlir::OpFoldResult> position;
+  llvm::SmallVector<int64_t> sizes;
+
+  /// Tiles at hand at the current point, innermost scope last. The key is the
+  /// tensor value and the access.
+  struct Known {
+    mlir::Value tensor;
+    Access access;
+    mlir::Value tile;
+  };
+  llvm::SmallVector<llvm::SmallVector<Known>> known;
+  mlir::Value lookup(mlir::Value tensor, const Access &access) const;
+  void remember(mlir::Value tensor, const Access &access, mlir::Value tile) {
+    known.back().push_back({tensor, access, tile});
+  }
+};
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_TRANSFORMS_GROUPTOKERNEL_NESTEMITTER_H

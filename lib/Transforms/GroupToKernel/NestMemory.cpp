@@ -1,0 +1,170 @@
+//===- NestMemory.cpp - tile loads and stores of a nest -------------------===//
+//
+// Part of the Tilewright project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Transforms/GroupToKernel/NestEmitter.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+
+namespace tilewright {
+
+/// An SSA index for an expression over nest dims (as dims) and grid ids (as
+/// symbols), at the origin of the current tile.
+Value NestEmitter::index(Location loc, AffineExpr expr) {
+  SmallVector<OpFoldResult> operands(position);
+  llvm::append_range(operands, gridIds);
+  auto map = AffineMap::get(position.size(), gridIds.size(), expr,
+                            builder.getContext());
+  return getValueOrCreateConstantIndexOp(
+      builder, loc,
+      affine::makeComposedFoldedAffineApply(builder, loc, map, operands));
+}
+
+bool NestEmitter::dependsOnReduction(const Access &access) const {
+  return llvm::any_of(access, [&](AffineExpr expr) {
+    for (unsigned dim = 0; dim < nest.extents.size(); ++dim)
+      if (nest.isReduction(dim) && expr.isFunctionOfDim(dim))
+        return true;
+    return false;
+  });
+}
+
+/// By how much `expr` grows when the nest dimension `tileDim` grows by one
+/// inside a tile. Packed operands are addressed by `n floordiv P, n mod P`:
+/// a tile never crosses a block, since the register tile divides P.
+FailureOr<int64_t> NestEmitter::coefficient(AffineExpr expr, int tileDim) {
+  if (tileDim < 0 || !expr.isFunctionOfDim(tileDim) || sizes[tileDim] == 1)
+    return 0;
+  MLIRContext *context = builder.getContext();
+  if (auto binary = dyn_cast<AffineBinaryOpExpr>(expr)) {
+    bool floorDiv = binary.getKind() == AffineExprKind::FloorDiv;
+    if (floorDiv || binary.getKind() == AffineExprKind::Mod) {
+      auto block = dyn_cast<AffineConstantExpr>(binary.getRHS());
+      int64_t full = nest.registerTile(tileDim);
+      FailureOr<int64_t> inner = coefficient(binary.getLHS(), tileDim);
+      if (failed(inner) || !block || *inner != 1 ||
+          block.getValue() % full != 0)
+        return nest.root()->emitError("reads a packed operand in blocks of ")
+               << binary.getRHS() << ", which its register tile of " << full
+               << " does not divide";
+      return floorDiv ? 0 : 1;
+    }
+  }
+  AffineExpr dim = getAffineDimExpr(tileDim, context);
+  AffineExpr next = expr.replace(dim, dim + 1);
+  AffineExpr step = simplifyAffineExpr(next - expr, nest.extents.size(),
+                                       gridIds.size());
+  if (auto constant = dyn_cast<AffineConstantExpr>(step))
+    return constant.getValue();
+  return nest.root()->emitError("accesses an operand by ")
+         << expr << ", which is not linear in its tiled loop d" << tileDim;
+}
+
+FailureOr<NestEmitter::Window>
+NestEmitter::window(Location loc, const Storage &place, const Access &access) {
+  Window result;
+  SmallVector<int> owner = {-1, -1};
+  result.shape = {1, 1};
+  result.steps = {1, 1};
+  for (auto [number, expr] : llvm::enumerate(access)) {
+    for (auto [axis, tileDim] : llvm::enumerate({rowDim, laneDim})) {
+      FailureOr<int64_t> step = coefficient(expr, tileDim);
+      if (failed(step))
+        return failure();
+      if (*step == 0)
+        continue;
+      if (owner[axis] >= 0)
+        return nest.root()->emitError("walks an operand diagonally: the tiled "
+                                      "loop d")
+               << tileDim << " occurs in two of its dimensions";
+      owner[axis] = number;
+      result.steps[axis] = *step;
+      result.shape[axis] = sizes[tileDim];
+    }
+    AffineExpr relative = expr;
+    if (!place.origin.empty())
+      relative = simplifyAffineExpr(expr - place.origin[number],
+                                    nest.extents.size(), gridIds.size());
+    result.offsets.push_back(index(loc, relative));
+  }
+  if (owner[0] >= 0 && owner[0] == owner[1])
+    return nest.root()->emitError("both tiled loops walk the same dimension "
+                                  "of an operand");
+  // A tile dimension of size 1 may name any dimension of the buffer that the
+  // other one does not.
+  int64_t rank = access.size();
+  for (int axis : {1, 0}) {
+    if (owner[axis] < 0)
+      owner[axis] = owner[1 - axis] == rank - 1 ? rank - 2 : rank - 1;
+    if (owner[axis] < 0)
+      owner[axis] = 0;
+  }
+  result.dims = {owner[0], owner[1]};
+  return result;
+}
+
+FailureOr<Value> NestEmitter::load(Location loc, Value tensor,
+                                   const Access &access) {
+  const Storage &place = storage.at(tensor);
+  Type element = cast<ShapedType>(tensor.getType()).getElementType();
+  FailureOr<Window> at = window(loc, place, access);
+  if (failed(at))
+    return failure();
+  if (access.empty()) {
+    Value scalar = memref::LoadOp::create(builder, loc, place.memref);
+    return tile::SplatOp::create(builder, loc, tileType({1, 1}, element),
+                                 scalar)
+        .getResult();
+  }
+  if (access.size() == 1) {
+    // The buffer has one dimension: load a row, then give it its axis.
+    int64_t count = at->shape[0] * at->shape[1];
+    int64_t step = at->shape[0] > 1 ? at->steps[0] : at->steps[1];
+    Value row = tile::LoadOp::create(builder, loc, tileType({count}, element),
+                                     place.memref, at->offsets,
+                                     ArrayRef<int64_t>{0},
+                                     ArrayRef<int64_t>{step});
+    return tile::ReshapeOp::create(builder, loc, tileType(at->shape, element),
+                                   row)
+        .getResult();
+  }
+  return tile::LoadOp::create(builder, loc, tileType(at->shape, element),
+                              place.memref, at->offsets, at->dims, at->steps)
+      .getResult();
+}
+
+LogicalResult NestEmitter::store(Location loc, Value tile,
+                                 const Storage &place, const Access &access) {
+  FailureOr<Window> at = window(loc, place, access);
+  if (failed(at))
+    return failure();
+  tile = broadcast(tile, at->shape);
+  Type element = cast<tile::TileType>(tile.getType()).getElementType();
+  if (access.empty()) {
+    Value scalar = tile::ExtractOp::create(builder, loc, element, tile,
+                                           ArrayRef<int64_t>{0, 0});
+    memref::StoreOp::create(builder, loc, scalar, place.memref, ValueRange{});
+    return success();
+  }
+  if (access.size() == 1) {
+    int64_t count = at->shape[0] * at->shape[1];
+    int64_t step = at->shape[0] > 1 ? at->steps[0] : at->steps[1];
+    Value row = tile::ReshapeOp::create(builder, loc,
+                                        tileType({count}, element), tile);
+    tile::StoreOp::create(builder, loc, row, place.memref, at->offsets,
+                          ArrayRef<int64_t>{0}, ArrayRef<int64_t>{step});
+    return success();
+  }
+  tile::StoreOp::create(builder, loc, tile, place.memref, at->offsets,
+                        at->dims, at->steps);
+  return success();
+}
+
+} // namespace tilewright

@@ -1,0 +1,292 @@
+//===- NestReduction.cpp - accumulators and reduction loops ---------------===//
+//
+// Part of the Tilewright project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// An accumulator is a whole tile, carried by the loops: lanes of a reduced
+// dimension are only combined after them. Where the reduced dimension has a
+// remainder, the remainder has an accumulator of its own shape. The order of
+// the combinations thus depends on the rtile only, never on threads.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Transforms/GroupToKernel/NestEmitter.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+
+namespace tilewright {
+
+/// One reducing operation of the nest.
+struct NestEmitter::Reduction {
+  linalg::GenericOp op;
+  Operation *combiner = nullptr;
+  /// The body's value that is combined into the accumulator.
+  Value term;
+  tile::ReduceKind kind;
+  Value accumulatorArg;
+  /// Shape of each accumulator and its number among all of the nest's.
+  SmallVector<std::pair<SmallVector<int64_t>, unsigned>> variants;
+};
+
+static std::optional<tile::ReduceKind> kindOf(Operation *op) {
+  using K = tile::ReduceKind;
+  return TypeSwitch<Operation *, std::optional<K>>(op)
+      .Case<arith::AddFOp, arith::AddIOp>([](auto) { return K::add; })
+      .Case<arith::MulFOp, arith::MulIOp>([](auto) { return K::mul; })
+      .Case<arith::MaximumFOp, arith::MaxSIOp>([](auto) { return K::max; })
+      .Case<arith::MinimumFOp, arith::MinSIOp>([](auto) { return K::min; })
+      .Case<arith::MaxNumFOp>([](auto) { return K::maxnum; })
+      .Case<arith::MinNumFOp>([](auto) { return K::minnum; })
+      .Case<arith::MaxUIOp>([](auto) { return K::umax; })
+      .Case<arith::MinUIOp>([](auto) { return K::umin; })
+      .Case<arith::AndIOp>([](auto) { return K::and_; })
+      .Case<arith::OrIOp>([](auto) { return K::or_; })
+      .Case<arith::XOrIOp>([](auto) { return K::xor_; })
+      .Default([](auto) { return std::nullopt; });
+}
+
+static Value combine(OpBuilder &b, Operation *combiner, Value acc, Value term) {
+  OperationState state(combiner->getLoc(), combiner->getName(), {acc, term},
+                       {acc.getType()}, combiner->getDiscardableAttrs());
+  state.propertiesAttr = combiner->getPropertiesAsAttribute();
+  return b.create(state)->getResult(0);
+}
+
+/// Neutral element of a combiner, by arith's own table.
+static FailureOr<TypedAttr> neutral(OpBuilder &b, Operation *combiner) {
+  std::optional<TypedAttr> attr = arith::getNeutralElement(combiner);
+  if (!attr)
+    return combiner->emitError("has no neutral element to start from");
+  return *attr;
+}
+
+/// Allocates the accumulators: one per shape that a tile of the reduction can
+/// take (whole and remainder, per tiled reduced dimension).
+LogicalResult NestEmitter::initialize(Reduction &reduction,
+                                      SmallVectorImpl<Value> &accs) {
+  linalg::GenericOp op = reduction.op;
+  SmallVector<SmallVector<int64_t>> shapes = {{1, 1}};
+  for (auto [axis, dim] : llvm::enumerate({rowDim, laneDim})) {
+    if (dim < 0)
+      continue;
+    SmallVector<int64_t> choices = {sizes[dim]};
+    if (nest.isReduction(dim)) {
+      int64_t extent = box.sizes[dim];
+      int64_t step = std::min(nest.registerTile(dim), extent);
+      choices = {step};
+      if (extent % step)
+        choices.push_back(extent % step);
+    }
+    SmallVector<SmallVector<int64_t>> next;
+    for (int64_t choice : choices)
+      for (SmallVector<int64_t> shape : shapes) {
+        shape[axis] = choice;
+        next.push_back(shape);
+      }
+    shapes = std::move(next);
+  }
+  bool inTile = (rowDim >= 0 && nest.isReduction(rowDim)) ||
+                (laneDim >= 0 && nest.isReduction(laneDim));
+  for (const SmallVector<int64_t> &shape : shapes) {
+    FailureOr<Value> start = failure();
+    if (inTile) {
+      auto zero = neutral(builder, reduction.combiner);
+      if (failed(zero))
+        return failure();
+      start = constant(op.getLoc(), *zero);
+    } else {
+      OpOperand *init = op.getDpsInitOperand(0);
+      start = evaluate(init->get(), compose(op.getMatchingIndexingMap(init),
+                                            nest.bindings.lookup(op)));
+    }
+    if (failed(start))
+      return failure();
+    reduction.variants.emplace_back(shape, accs.size());
+    accs.push_back(broadcast(*start, shape));
+  }
+  return success();
+}
+
+/// acc = acc + a * b on tiles: a tile product where a has no lanes of its own
+/// and b no rows, element by element otherwise.
+static Value multiplyAdd(OpBuilder &b, Location loc, Value a, Value c,
+                         Value acc, function_ref<Value(Value)> widen) {
+  auto shape = [](Value v) {
+    return cast<tile::TileType>(v.getType()).getShape();
+  };
+  auto isProduct = [&](Value lhs, Value rhs) {
+    return shape(lhs)[1] == 1 && shape(rhs)[0] == 1 &&
+           shape(lhs)[0] == shape(acc)[0] && shape(rhs)[1] == shape(acc)[1];
+  };
+  if (isProduct(a, c))
+    return tile::MmaOp::create(b, loc, a, c, acc);
+  if (isProduct(c, a))
+    return tile::MmaOp::create(b, loc, c, a, acc);
+  return math::FmaOp::create(b, loc, widen(a), widen(c), acc);
+}
+
+LogicalResult NestEmitter::accumulate(Reduction &reduction,
+                                      MutableArrayRef<Value> accs) {
+  linalg::GenericOp op = reduction.op;
+  const Access binding = nest.bindings.lookup(op);
+  SmallVector<int64_t> shape = tileShape();
+  auto variant = llvm::find_if(reduction.variants, [&](const auto &entry) {
+    return entry.first == shape;
+  });
+  assert(variant != reduction.variants.end() && "a tile of unplanned shape");
+  Value &acc = accs[variant->second];
+  Scope scope;
+  auto product = reduction.term.getDefiningOp<arith::MulFOp>();
+  if (product && isa<arith::AddFOp>(reduction.combiner)) {
+    auto lhs = evaluateBody(op, binding, product.getLhs(), scope);
+    auto rhs = evaluateBody(op, binding, product.getRhs(), scope);
+    if (failed(lhs) || failed(rhs))
+      return failure();
+    acc = multiplyAdd(builder, op.getLoc(), *lhs, *rhs, acc,
+                      [&](Value v) { return broadcast(v, shape); });
+    return success();
+  }
+  FailureOr<Value> term = evaluateBody(op, binding, reduction.term, scope);
+  if (failed(term))
+    return failure();
+  acc = combine(builder, reduction.combiner, acc, broadcast(*term, shape));
+  return success();
+}
+
+/// The loops over the reduced dimensions from `level` inwards. Returns the
+/// accumulators after them.
+FailureOr<SmallVector<Value>>
+NestEmitter::emitReductionLoops(MutableArrayRef<Reduction> reductions,
+                                unsigned level, SmallVector<Value> accs) {
+  if (level == reductionOrder.size()) {
+    known.emplace_back();
+    for (Reduction &reduction : reductions)
+      if (failed(accumulate(reduction, accs)))
+        return failure();
+    if (failed(storeResults(/*inReduction=*/true)))
+      return failure();
+    known.pop_back();
+    return accs;
+  }
+  Location loc = nest.root().getLoc();
+  unsigned dim = reductionOrder[level];
+  int64_t extent = box.sizes[dim];
+  int64_t step = std::min(nest.registerTile(dim), extent);
+  int64_t whole = extent / step * step;
+  if (whole == step) {
+    setDim(dim, {}, 0, step);
+    FailureOr<SmallVector<Value>> next =
+        emitReductionLoops(reductions, level + 1, accs);
+    if (failed(next))
+      return failure();
+    accs = *next;
+  } else {
+    Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+    Value upper = arith::ConstantIndexOp::create(builder, loc, whole);
+    Value by = arith::ConstantIndexOp::create(builder, loc, step);
+    auto loop = scf::ForOp::create(builder, loc, zero, upper, by, accs);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(loop.getBody());
+    setDim(dim, loop.getInductionVar(), 0, step);
+    auto next = emitReductionLoops(
+        reductions, level + 1, SmallVector<Value>(loop.getRegionIterArgs()));
+    if (failed(next))
+      return failure();
+    scf::YieldOp::create(builder, loc, *next);
+    accs = SmallVector<Value>(loop.getResults());
+  }
+  if (extent == whole)
+    return accs;
+  setDim(dim, {}, whole, extent - whole);
+  return emitReductionLoops(reductions, level + 1, accs);
+}
+
+/// Combines the accumulators of a reduction over its tiled dimensions and
+/// with the initial value.
+FailureOr<Value> NestEmitter::finish(Reduction &reduction,
+                                     ArrayRef<Value> accs) {
+  SmallVector<int64_t> dims;
+  for (auto [axis, dim] : llvm::enumerate({rowDim, laneDim}))
+    if (dim >= 0 && nest.isReduction(dim))
+      dims.push_back(axis);
+  if (dims.empty())
+    return accs[reduction.variants.front().second];
+  linalg::GenericOp op = reduction.op;
+  Value total;
+  for (auto &[shape, number] : reduction.variants) {
+    SmallVector<int64_t> reducedShape = shape;
+    for (int64_t axis : dims)
+      reducedShape[axis] = 1;
+    Value part = accs[number];
+    if (reducedShape != shape)
+      part = tile::ReduceOp::create(builder, op.getLoc(), reduction.kind, part,
+                                    dims);
+    total = total ? combine(builder, reduction.combiner, total, part) : part;
+  }
+  OpOperand *init = op.getDpsInitOperand(0);
+  auto zero = neutral(builder, reduction.combiner);
+  TypedAttr scalar;
+  auto fill = init->get().getDefiningOp<linalg::FillOp>();
+  if (succeeded(zero) && fill &&
+      matchPattern(fill.getInputs()[0], m_Constant(&scalar)) && scalar == *zero)
+    return total;
+  FailureOr<Value> start =
+      evaluate(init->get(), compose(op.getMatchingIndexingMap(init),
+                                    nest.bindings.lookup(op)));
+  if (failed(start))
+    return failure();
+  return combine(builder, reduction.combiner,
+                 broadcast(*start, cast<tile::TileType>(total.getType())
+                                       .getShape()),
+                 total);
+}
+
+LogicalResult NestEmitter::emitReductions() {
+  SmallVector<Reduction> reductions;
+  SmallVector<Value> accs;
+  for (linalg::GenericOp op : nest.roots) {
+    Reduction reduction;
+    reduction.op = op;
+    if (op.getNumDpsInits() != 1)
+      return op.emitError("reduces into several results; give each reduction "
+                          "an operation of its own");
+    reduction.accumulatorArg = op.getRegionOutputArgs()[0];
+    Value yielded = op.getBody()->getTerminator()->getOperand(0);
+    reduction.combiner = yielded.getDefiningOp();
+    auto kind = reduction.combiner ? kindOf(reduction.combiner) : std::nullopt;
+    if (!kind)
+      return op.emitError("yields from its reduction something else than "
+                          "combiner(accumulator, term)");
+    reduction.kind = *kind;
+    Value lhs = reduction.combiner->getOperand(0);
+    Value rhs = reduction.combiner->getOperand(1);
+    if ((lhs == reduction.accumulatorArg) == (rhs == reduction.accumulatorArg))
+      return op.emitError("combines its accumulator other than once");
+    reduction.term = lhs == reduction.accumulatorArg ? rhs : lhs;
+    if (failed(initialize(reduction, accs)))
+      return failure();
+    reductions.push_back(std::move(reduction));
+  }
+  // Sizes of tiled reduced dimensions change in the loops; those of parallel
+  // ones are the point's, also after them.
+  auto after = emitReductionLoops(reductions, 0, accs);
+  if (failed(after))
+    return failure();
+  for (Reduction &reduction : reductions) {
+    FailureOr<Value> total = finish(reduction, *after);
+    if (failed(total))
+      return failure();
+    auto result = cast<OpResult>(reduction.op->getResult(0));
+    remember(result, nest.resultAccess(result), *total);
+  }
+  return success();
+}
+
+} // namespace tilewright

@@ -1,0 +1,314 @@
+//===- TaskEmitter.cpp - an outermost group as a kernel -------------------===//
+//
+// Part of the Tilewright project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Transforms/GroupToKernel/TaskEmitter.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+
+namespace tilewright {
+
+LogicalResult TaskEmitter::analyze() {
+  for (Operation &op : group.getBody().front().without_terminator()) {
+    auto nest = dyn_cast<tile::GroupOp>(op);
+    if (!nest || nest.getLevel() != "register")
+      return op.emitError("stands in an outermost group, which holds register "
+                          "groups only");
+    auto analysis = NestAnalysis::get(nest);
+    if (failed(analysis))
+      return failure();
+    nests.push_back(*analysis);
+  }
+  if (nests.empty())
+    return group.emitError("holds no register group");
+  return findGrid();
+}
+
+/// The anchor's parallel dimensions that a task does not cover, in traversal
+/// order.
+LogicalResult TaskEmitter::findGrid() {
+  const NestAnalysis &anchor = nests.back();
+  for (unsigned dim : anchor.order()) {
+    int64_t size = anchor.taskTile(dim, group.getLevel());
+    if (size >= anchor.extents[dim])
+      continue;
+    if (anchor.isReduction(dim))
+      return anchor.root()->emitError("has a task tile of ")
+             << size << " along its reduction d" << dim
+             << "; tasks are independent, so a task covers its reductions";
+    grid.push_back({dim, size, anchor.extents[dim]});
+  }
+  return success();
+}
+
+SmallVector<int64_t> TaskEmitter::gridBounds() const {
+  SmallVector<int64_t> bounds;
+  for (const GridDim &dim : grid)
+    bounds.push_back(llvm::divideCeil(dim.extent, dim.tile));
+  return bounds;
+}
+
+Value destinationOf(tile::GroupOp group, unsigned result) {
+  Value value = group.getBody().front().getTerminator()->getOperand(result);
+  auto inner = value.getDefiningOp<tile::GroupOp>();
+  if (!inner)
+    return {};
+  unsigned number = cast<OpResult>(value).getResultNumber();
+  Value made = inner.getBody().front().getTerminator()->getOperand(number);
+  auto op = made.getDefiningOp<linalg::GenericOp>();
+  if (!op)
+    return {};
+  OpOperand *init =
+      op.getDpsInitOperand(cast<OpResult>(made).getResultNumber());
+  auto innerArg = dyn_cast<BlockArgument>(init->get());
+  if (!innerArg || op.payloadUsesValueFromOperand(init))
+    return {};
+  auto outerArg = dyn_cast<BlockArgument>(
+      inner->getOperand(innerArg.getArgNumber()));
+  return outerArg ? group->getOperand(outerArg.getArgNumber()) : Value();
+}
+
+/// Operands that some nest reads, by number. Destinations are no reads.
+SmallVector<unsigned> TaskEmitter::usedOperands() {
+  llvm::SmallSetVector<unsigned, 8> used;
+  for (const NestAnalysis &nest : nests)
+    for (const NestRead &read : nest.reads)
+      if (auto arg = dyn_cast<BlockArgument>(read.value))
+        used.insert(arg.getArgNumber());
+  SmallVector<unsigned> result(used.begin(), used.end());
+  llvm::sort(result);
+  return result;
+}
+
+/// Type of the buffer behind a tensor of the host function. A slice of another
+/// tensor keeps the strides of its source.
+MemRefType TaskEmitter::memrefType(Value value) const {
+  auto type = cast<RankedTensorType>(value.getType());
+  auto slice = value.getDefiningOp<tensor::ExtractSliceOp>();
+  if (!slice)
+    return MemRefType::get(type.getShape(), type.getElementType());
+  SmallVector<int64_t> strides(type.getRank(), ShapedType::kDynamic);
+  auto layout = StridedLayoutAttr::get(type.getContext(), ShapedType::kDynamic,
+                                       strides);
+  return MemRefType::get(type.getShape(), type.getElementType(), layout);
+}
+
+FailureOr<tile::KernelOp>
+TaskEmitter::emitKernel(OpBuilder &builder, StringRef name,
+                        SmallVectorImpl<unsigned> &operands) {
+  operands = usedOperands();
+  SmallVector<Type> inputs;
+  for (unsigned number : operands)
+    inputs.push_back(memrefType(group->getOperand(number)));
+  for (OpResult result : group->getResults()) {
+    Value destination = destinationOf(group, result.getResultNumber());
+    inputs.push_back(destination
+                         ? memrefType(destination)
+                         : MemRefType::get(
+                               cast<ShapedType>(result.getType()).getShape(),
+                               cast<ShapedType>(result.getType())
+                                   .getElementType()));
+  }
+  auto kernel = tile::KernelOp::create(
+      builder, group.getLoc(), name,
+      FunctionType::get(group.getContext(), inputs, {}), grid.size());
+  OpBuilder::InsertionGuard guard(builder);
+  entry = &kernel.getBody().front();
+  builder.setInsertionPointToEnd(entry);
+  auto end = tile::ReturnOp::create(builder, group.getLoc());
+  builder.setInsertionPoint(end);
+
+  gridIds = entry->getArguments().drop_front(inputs.size());
+  for (auto [position, number] : llvm::enumerate(operands))
+    storage[group.getBody().front().getArgument(number)] = {
+        entry->getArgument(position), {}};
+  Operation *yield = group.getBody().front().getTerminator();
+  for (auto [number, value] : llvm::enumerate(yield->getOperands()))
+    storage[value] = {entry->getArgument(operands.size() + number), {}};
+
+  SmallVector<int64_t> whole;
+  for (const GridDim &dim : grid)
+    whole.push_back(dim.tile);
+  if (failed(emitVariants(builder, 0, whole))) {
+    kernel.erase();
+    return failure();
+  }
+  return kernel;
+}
+
+/// The last task along a ragged dimension is smaller: it gets code of its own
+/// with static sizes, chosen by the task's id.
+LogicalResult TaskEmitter::emitVariants(OpBuilder &builder, unsigned number,
+                                        SmallVector<int64_t> tileSizes) {
+  if (number == grid.size())
+    return emitVariant(builder, tileSizes);
+  const GridDim &dim = grid[number];
+  if (!dim.ragged())
+    return emitVariants(builder, number + 1, tileSizes);
+  Location loc = group.getLoc();
+  Value last = arith::ConstantIndexOp::create(builder, loc,
+                                              dim.extent / dim.tile);
+  Value isLast = arith::CmpIOp::create(
+      builder, loc, arith::CmpIPredicate::eq, gridIds[number], last);
+  auto branch = scf::IfOp::create(builder, loc, isLast, /*withElse=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.elseBlock());
+  if (failed(emitVariants(builder, number + 1, tileSizes)))
+    return failure();
+  tileSizes[number] = dim.extent % dim.tile;
+  builder.setInsertionPointToStart(branch.thenBlock());
+  return emitVariants(builder, number + 1, tileSizes);
+}
+
+
+/// Offset and size of `expr` over a box.
+static std::pair<AffineExpr, int64_t> regionOf(AffineExpr expr, const Box &box,
+                                               unsigned numSymbols) {
+  MLIRContext *context = expr.getContext();
+  unsigned numDims = box.offsets.size();
+  AffineExpr low = simplifyAffineExpr(expr.replaceDims(box.offsets), numDims,
+                                      numSymbols);
+  SmallVector<AffineExpr> atEnd;
+  for (auto [offset, size] : llvm::zip_equal(box.offsets, box.sizes))
+    atEnd.push_back(offset + (size - 1));
+  AffineExpr high = simplifyAffineExpr(expr.replaceDims(atEnd), numDims,
+                                       numSymbols);
+  auto span = dyn_cast<AffineConstantExpr>(
+      simplifyAffineExpr(high - low, numDims, numSymbols));
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  auto block = binary ? dyn_cast<AffineConstantExpr>(binary.getRHS())
+                      : AffineConstantExpr();
+  // Inside a block of a packed operand: take the whole block.
+  if (block && binary.getKind() == AffineExprKind::Mod)
+    return {getAffineConstantExpr(0, context), block.getValue()};
+  if (span)
+    return {low, span.getValue() + 1};
+  // Blocks of a packed operand: the box starts at a block (the planner's
+  // alignment rule), so the number of blocks is its size over theirs.
+  if (block && binary.getKind() == AffineExprKind::FloorDiv)
+    if (auto dim = dyn_cast<AffineDimExpr>(binary.getLHS()))
+      return {low, llvm::divideCeil(box.sizes[dim.getPosition()],
+                                    block.getValue())};
+  return {AffineExpr(), 0};
+}
+
+/// Asks the producers of what `consumer` reads over `box` for the region that
+/// it needs.
+LogicalResult TaskEmitter::require(const NestAnalysis &consumer, const Box &box,
+                                   MutableArrayRef<Box> boxes) {
+  for (const NestRead &read : consumer.reads) {
+    auto value = dyn_cast<OpResult>(read.value);
+    if (!value)
+      continue;
+    auto *producer = llvm::find_if(nests, [&](const NestAnalysis &nest) {
+      return nest.group == value.getOwner();
+    });
+    if (read.access.empty() && cast<ShapedType>(value.getType()).getRank())
+      return consumer.root()->emitError("gathers from a tensor of its task");
+    Operation *yield = producer->group.getBody().front().getTerminator();
+    Access made = producer->resultAccess(
+        cast<OpResult>(yield->getOperand(value.getResultNumber())));
+    Box need;
+    need.sizes = producer->extents;
+    need.offsets.assign(need.sizes.size(),
+                        getAffineConstantExpr(0, group.getContext()));
+    for (auto [at, expr] : llvm::zip_equal(made, read.access)) {
+      auto dim = dyn_cast<AffineDimExpr>(at);
+      if (!dim)
+        return producer->root()->emitError("makes a tensor of its task at "
+                                           "other points than its loops'");
+      auto [offset, size] = regionOf(expr, box, grid.size());
+      if (!offset)
+        return consumer.root()->emitError("reads a tensor of its task by ")
+               << expr << ", for which no region of fixed size is known";
+      need.offsets[dim.getPosition()] = offset;
+      need.sizes[dim.getPosition()] = size;
+    }
+    Box &known = boxes[producer - nests.begin()];
+    if (known.sizes.empty())
+      known = need;
+    else if (known.sizes != need.sizes || known.offsets != need.offsets)
+      return producer->root()->emitError(
+          "is read at two different regions by one task; group its readers "
+          "apart");
+  }
+  return success();
+}
+
+FailureOr<SmallVector<Box>>
+TaskEmitter::propagate(ArrayRef<int64_t> tileSizes) {
+  MLIRContext *context = group.getContext();
+  SmallVector<Box> boxes(nests.size());
+  const NestAnalysis &anchor = nests.back();
+  Box &last = boxes.back();
+  last.sizes = anchor.extents;
+  last.offsets.assign(last.sizes.size(), getAffineConstantExpr(0, context));
+  for (auto [number, dim] : llvm::enumerate(grid)) {
+    last.offsets[dim.dim] = getAffineSymbolExpr(number, context) * dim.tile;
+    last.sizes[dim.dim] = tileSizes[number];
+  }
+  for (int number = nests.size() - 1; number >= 0; --number) {
+    if (boxes[number].sizes.empty())
+      return nests[number].root()->emitError(
+          "feeds no later register group of its task; only the last one may "
+          "be an end");
+    if (failed(require(nests[number], boxes[number], boxes)))
+      return failure();
+  }
+  return boxes;
+}
+
+/// Gives each tensor that only this task sees a buffer of the region's size.
+void TaskEmitter::placeBuffers(OpBuilder &builder, ArrayRef<Box> boxes) {
+  auto level = tile::LevelAttr::get(group.getContext(), group.getLevel());
+  for (auto [nest, box] : llvm::zip_equal(nests, boxes)) {
+    Operation *yield = nest.group.getBody().front().getTerminator();
+    for (OpResult result : nest.group->getResults()) {
+      if (auto it = storage.find(result);
+          it != storage.end() && !buffers.contains(result))
+        continue; // a result of the kernel
+      Access made = nest.resultAccess(
+          cast<OpResult>(yield->getOperand(result.getResultNumber())));
+      SmallVector<int64_t> shape;
+      Access origin;
+      for (AffineExpr expr : made) {
+        auto [offset, size] = regionOf(expr, box, grid.size());
+        shape.push_back(size);
+        origin.push_back(offset);
+      }
+      Value &buffer = buffers[result];
+      if (!buffer) {
+        OpBuilder::InsertionGuard guard(builder);
+        builder.setInsertionPointToStart(entry);
+        Type element = cast<ShapedType>(result.getType()).getElementType();
+        buffer = tile::AllocOp::create(
+            builder, nest.root().getLoc(),
+            MemRefType::get(shape, element, MemRefLayoutAttrInterface(),
+                            level));
+      }
+      storage[result] = {buffer, origin};
+    }
+  }
+}
+
+LogicalResult TaskEmitter::emitVariant(OpBuilder &builder,
+                                       ArrayRef<int64_t> tileSizes) {
+  FailureOr<SmallVector<Box>> boxes = propagate(tileSizes);
+  if (failed(boxes))
+    return failure();
+  placeBuffers(builder, *boxes);
+  for (auto [nest, box] : llvm::zip_equal(nests, *boxes)) {
+    NestEmitter emitter(builder, nest, box, storage, gridIds);
+    if (failed(emitter.emit()))
+      return failure();
+  }
+  return success();
+}
+
+} // namespace tilewright

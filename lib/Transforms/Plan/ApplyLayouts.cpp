@@ -1,0 +1,157 @@
+//===- ApplyLayouts.cpp - tile-apply-layouts --------------------------------===//
+//
+// Part of the Tilewright project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Tile/Tile.h"
+#include "lib/Transforms/Plan/Passes.h"
+
+#include "lib/Transforms/Plan/Weights.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+
+namespace tilewright {
+#define GEN_PASS_DEF_APPLYLAYOUTS
+#include "lib/Transforms/Plan/Passes.h.inc"
+
+namespace {
+
+constexpr StringLiteral kLayouts = "tile.layouts", kTiles = "tile.pack_rtiles",
+                        kTask = "tile.task", kNest = "tile.nest";
+
+struct ApplyLayouts : public impl::ApplyLayoutsBase<ApplyLayouts> {
+  void runOnOperation() override {
+    SmallVector<linalg::GenericOp> ops;
+    nextNest = 0;
+    getOperation()->walk([&](linalg::GenericOp op) {
+      if (auto nest = op->getAttrOfType<IntegerAttr>(kNest))
+        nextNest = std::max(nextNest, nest.getInt() + 1);
+      if (op->hasAttr(kLayouts))
+        ops.push_back(op);
+    });
+    for (linalg::GenericOp op : ops)
+      if (failed(apply(op)))
+        return signalPassFailure();
+  }
+
+  LogicalResult apply(linalg::GenericOp op) {
+    auto layouts = op->getAttrOfType<ArrayAttr>(kLayouts);
+    auto tiles = op->getAttrOfType<ArrayAttr>(kTiles);
+    if (!layouts || layouts.size() != size_t(op.getNumDpsInputs()))
+      return op.emitError("has tile.layouts with other than one entry per "
+                          "input");
+    SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+    for (auto [number, attr] : llvm::enumerate(layouts)) {
+      auto layout = dyn_cast<tile::LayoutAttr>(attr);
+      if (!layout)
+        continue;
+      OpOperand *operand = op.getDpsInputOperand(number);
+      FailureOr<Value> packed = failure();
+      if (dependsOnWeightsOnly(operand->get()))
+        packed = packWeight(op, operand->get(), layout);
+      else
+        packed = packValue(op, operand->get(), layout,
+                           tiles && number < tiles.size() ? tiles[number]
+                                                          : Attribute());
+      if (failed(packed))
+        return failure();
+      operand->set(*packed);
+      maps[number] = packMap(maps[number], layout);
+    }
+    op.setIndexingMapsAttr(Builder(op).getAffineMapArrayAttr(maps));
+    op->removeDiscardableAttr(kLayouts);
+    op->removeDiscardableAttr(kTiles);
+    return success();
+  }
+
+  static SmallVector<int64_t> permutation(tile::LayoutAttr layout,
+                                          unsigned rank) {
+    SmallVector<int64_t> perm(layout.getPerm());
+    for (unsigned dim = perm.size(); dim < rank; ++dim)
+      perm.push_back(dim);
+    return perm;
+  }
+
+  /// Where an element lies after packing: blocks first, then inside the block.
+  static AffineMap packMap(AffineMap map, tile::LayoutAttr layout) {
+    SmallVector<AffineExpr> outer(map.getResults()), inner, results;
+    for (auto [dim, size] :
+         llvm::zip_equal(layout.getInner(), layout.getTiles())) {
+      inner.push_back(outer[dim] % size);
+      outer[dim] = outer[dim].floorDiv(size);
+    }
+    for (int64_t dim : permutation(layout, outer.size()))
+      results.push_back(outer[dim]);
+    llvm::append_range(results, inner);
+    return AffineMap::get(map.getNumDims(), map.getNumSymbols(), results,
+                          map.getContext());
+  }
+
+  /// Weights are packed at compile time, by linalg.pack: it moves to @init.
+  static FailureOr<Value> packWeight(linalg::GenericOp op, Value value,
+                                     tile::LayoutAttr layout) {
+    OpBuilder builder(op);
+    Location loc = op.getLoc();
+    auto type = cast<RankedTensorType>(value.getType());
+    SmallVector<int64_t> perm = permutation(layout, type.getRank());
+    SmallVector<OpFoldResult> sizes;
+    for (int64_t size : layout.getTiles())
+      sizes.push_back(builder.getIndexAttr(size));
+    Value empty = linalg::PackOp::createDestinationTensor(
+        builder, loc, value, sizes, layout.getInner(), perm);
+    Value zero = arith::ConstantOp::create(
+        builder, loc, builder.getZeroAttr(type.getElementType()));
+    return linalg::PackOp::create(builder, loc, value, empty,
+                                  layout.getInner(), sizes, zero, perm)
+        .getResult();
+  }
+
+  /// A run-time operand is copied by a register group of its own, right before
+  /// the reader, in the same task.
+  FailureOr<Value> packValue(linalg::GenericOp op, Value value,
+                             tile::LayoutAttr layout, Attribute rtile) {
+    if (!layout.getTiles().empty())
+      return op.emitError("asks for a blocked layout of a run-time operand: a "
+                          "task copies a permutation only");
+    if (!isa_and_nonnull<tile::RTileAttr>(rtile))
+      return op.emitError("packs a run-time operand without a rtile for the "
+                          "copy in tile.pack_rtiles");
+    OpBuilder builder(op);
+    Location loc = op.getLoc();
+    auto type = cast<RankedTensorType>(value.getType());
+    unsigned rank = type.getRank();
+    SmallVector<int64_t> perm = permutation(layout, rank), shape;
+    SmallVector<unsigned> position(rank);
+    for (auto [at, dim] : llvm::enumerate(perm)) {
+      shape.push_back(type.getDimSize(dim));
+      position[dim] = at;
+    }
+    Value empty = tensor::EmptyOp::create(builder, loc, shape,
+                                          type.getElementType());
+    auto from = AffineMap::getPermutationMap(position, op.getContext());
+    auto to = AffineMap::getMultiDimIdentityMap(rank, op.getContext());
+    SmallVector<utils::IteratorType> loops(rank,
+                                           utils::IteratorType::parallel);
+    auto copy = linalg::GenericOp::create(
+        builder, loc, empty.getType(), value, empty,
+        ArrayRef<AffineMap>{from, to}, loops,
+        [](OpBuilder &b, Location at, ValueRange args) {
+          linalg::YieldOp::create(b, at, args[0]);
+        });
+    copy->setDiscardableAttr("tile.rtile", rtile);
+    copy->setDiscardableAttr(kTask, op->getAttr(kTask));
+    copy->setDiscardableAttr(kNest, builder.getI64IntegerAttr(nextNest++));
+    return copy->getResult(0);
+  }
+
+  int64_t nextNest = 0;
+};
+
+} // namespace
+} // namespace tilewright

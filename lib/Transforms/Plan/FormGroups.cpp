@@ -1,0 +1,180 @@
+//===- FormGroups.cpp - tile-form-groups ------------------------------------===//
+//
+// Part of the Tilewright project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Tile/Tile.h"
+#include "lib/Transforms/Plan/Passes.h"
+
+#include "mlir/Analysis/TopologicalSortUtils.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+
+namespace tilewright {
+#define GEN_PASS_DEF_FORMGROUPS
+#include "lib/Transforms/Plan/Passes.h.inc"
+
+namespace {
+
+constexpr StringLiteral kTask = "tile.task", kNest = "tile.nest",
+                        kKernel = "tile.kernel";
+
+using Ops = SmallVector<Operation *>;
+
+/// Every use of a value from outside `op` by it or inside it.
+void forEachUse(Operation *op, function_ref<void(OpOperand &)> callback) {
+  op->walk([&](Operation *inner) {
+    for (OpOperand &operand : inner->getOpOperands()) {
+      Operation *definer = operand.get().getDefiningOp();
+      Region *region = operand.get().getParentRegion();
+      if (definer ? op->isProperAncestor(definer)
+                  : op->isAncestor(region->getParentOp()))
+        continue;
+      callback(operand);
+    }
+  });
+}
+
+/// Values that each group makes for itself: fresh tensors, fills of them, and
+/// scalar or splat constants. None of them is work or traffic.
+bool isRemade(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return false;
+  if (isa<tensor::EmptyOp>(op))
+    return true;
+  if (auto fill = dyn_cast<linalg::FillOp>(op))
+    return matchPattern(fill.getInputs()[0], m_Constant()) &&
+           isRemade(fill.getOutputs()[0]);
+  if (!op->hasTrait<OpTrait::ConstantLike>())
+    return false;
+  DenseElementsAttr elements;
+  return !isa<ShapedType>(value.getType()) ||
+         (matchPattern(value, m_Constant(&elements)) && elements.isSplat());
+}
+
+/// Clones what `isRemade` into the group, operands first.
+Value remake(OpBuilder &builder, Value value, IRMapping &mapping) {
+  if (Value known = mapping.lookupOrNull(value))
+    return known;
+  Operation *op = value.getDefiningOp();
+  for (Value operand : op->getOperands())
+    remake(builder, operand, mapping);
+  return builder.clone(*op, mapping)->getResult(
+      cast<OpResult>(value).getResultNumber());
+}
+
+/// Moves `ops` (in program order) into a new group in place of the last one.
+tile::GroupOp wrap(ArrayRef<Operation *> ops, StringRef level) {
+  DenseSet<Operation *> members(ops.begin(), ops.end());
+  llvm::SetVector<Value> inputs;
+  for (Operation *op : ops)
+    forEachUse(op, [&](OpOperand &use) {
+      Operation *definer = use.get().getDefiningOp();
+      if (!members.contains(definer) && !isRemade(use.get()))
+        inputs.insert(use.get());
+    });
+  SmallVector<Value> results;
+  SmallVector<Type> types;
+  for (Operation *op : ops)
+    for (Value result : op->getResults())
+      if (llvm::any_of(result.getUsers(), [&](Operation *user) {
+            Operation *top = op->getBlock()->findAncestorOpInBlock(*user);
+            return !members.contains(top);
+          })) {
+        results.push_back(result);
+        types.push_back(result.getType());
+      }
+  OpBuilder builder(ops.back());
+  SmallVector<Location> locs;
+  for (Operation *op : ops)
+    locs.push_back(op->getLoc());
+  auto group = tile::GroupOp::create(builder, builder.getFusedLoc(locs), level,
+                                     inputs.getArrayRef(), types);
+  for (auto [result, outside] : llvm::zip_equal(results, group->getResults()))
+    result.replaceUsesWithIf(outside, [&](OpOperand &use) {
+      Operation *top = group->getBlock()->findAncestorOpInBlock(*use.getOwner());
+      return !members.contains(top);
+    });
+  Block &body = group.getBody().front();
+  if (!body.empty())
+    body.clear();
+  IRMapping mapping;
+  for (auto [input, argument] : llvm::zip_equal(inputs, body.getArguments()))
+    mapping.map(input, argument);
+  for (Operation *op : ops) {
+    op->moveBefore(&body, body.end());
+    builder.setInsertionPoint(op);
+    forEachUse(op, [&](OpOperand &use) {
+      if (Value inside = mapping.lookupOrNull(use.get()))
+        use.set(inside);
+      else if (isRemade(use.get()))
+        use.set(remake(builder, use.get(), mapping));
+    });
+  }
+  builder.setInsertionPointToEnd(&body);
+  tile::YieldOp::create(builder, group.getLoc(), results);
+  return group;
+}
+
+struct FormGroups : public impl::FormGroupsBase<FormGroups> {
+  using FormGroupsBase::FormGroupsBase;
+
+  void runOnOperation() override {
+    SmallVector<Block *> blocks;
+    getOperation()->walk([&](Block *block) { blocks.push_back(block); });
+    for (Block *block : blocks)
+      if (failed(form(*block)))
+        return signalPassFailure();
+  }
+
+  LogicalResult form(Block &block) {
+    llvm::MapVector<int64_t, llvm::MapVector<int64_t, Ops>> tasks;
+    for (Operation &op : block)
+      if (auto task = op.getAttrOfType<IntegerAttr>(kTask)) {
+        auto nest = op.getAttrOfType<IntegerAttr>(kNest);
+        if (!nest)
+          return op.emitError("has tile.task but no tile.nest");
+        tasks[task.getInt()][nest.getInt()].push_back(&op);
+      }
+    for (auto &[task, nests] : tasks) {
+      Ops inner;
+      StringAttr name;
+      for (auto &[nest, ops] : nests) {
+        for (Operation *op : ops) {
+          if (auto attr = op->getAttrOfType<StringAttr>(kKernel))
+            name = attr;
+          for (StringRef attr : {kTask, kNest, kKernel})
+            op->removeDiscardableAttr(attr);
+        }
+        inner.push_back(wrap(ops, "register"));
+      }
+      llvm::sort(inner, [](Operation *a, Operation *b) {
+        return a->isBeforeInBlock(b);
+      });
+      tile::GroupOp outer = wrap(inner, level);
+      if (name)
+        outer->setDiscardableAttr(kKernel, name);
+      if (!sortTopologically(&outer.getBody().front()))
+        return outer.emitError("has register groups that depend on each other "
+                               "in a cycle: tile.nest is no valid grouping");
+    }
+    if (!tasks.empty() && !sortTopologically(&block))
+      return block.getParentOp()->emitError(
+          "has tasks that depend on each other in a cycle: tile.task is no "
+          "valid grouping");
+    return success();
+  }
+};
+
+} // namespace
+} // namespace tilewright

@@ -1,0 +1,65 @@
+//===- MaterializeFills.cpp - tile-materialize-fills ----------------------===//
+//
+// Part of the Tilewright project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Transforms/Plan/Passes.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+using namespace mlir;
+
+namespace tilewright {
+#define GEN_PASS_DEF_MATERIALIZEFILLS
+#include "lib/Transforms/Plan/Passes.h.inc"
+
+namespace {
+
+/// Only operations that start from the fill use it.
+bool onlyInitializes(linalg::FillOp fill) {
+  return llvm::all_of(fill->getUses(), [](OpOperand &use) {
+    auto op = dyn_cast<linalg::GenericOp>(use.getOwner());
+    return op && op.isDpsInit(&use);
+  });
+}
+
+struct MaterializeFills : public impl::MaterializeFillsBase<MaterializeFills> {
+  void runOnOperation() override {
+    SmallVector<linalg::FillOp> fills;
+    getOperation()->walk([&](linalg::FillOp fill) {
+      if (!fill.hasPureBufferSemantics() && !onlyInitializes(fill))
+        fills.push_back(fill);
+    });
+    if (fills.empty())
+      return markAllAnalysesPreserved();
+    for (linalg::FillOp fill : fills)
+      materialize(fill);
+  }
+
+  static void materialize(linalg::FillOp fill) {
+    OpBuilder builder(fill);
+    Value out = fill.getOutputs()[0];
+    unsigned rank = cast<ShapedType>(out.getType()).getRank();
+    AffineMap map = builder.getMultiDimIdentityMap(rank);
+    SmallVector<utils::IteratorType> loops(rank,
+                                           utils::IteratorType::parallel);
+    Value scalar = fill.getInputs()[0];
+    auto generic = linalg::GenericOp::create(
+        builder, fill.getLoc(), out.getType(), ValueRange{}, out, map, loops,
+        [&](OpBuilder &b, Location loc, ValueRange) {
+          linalg::YieldOp::create(b, loc, scalar);
+        });
+    fill->replaceUsesWithIf(generic->getResults(), [](OpOperand &use) {
+      auto op = dyn_cast<linalg::GenericOp>(use.getOwner());
+      return !op || !op.isDpsInit(&use);
+    });
+    if (fill->use_empty())
+      fill->erase();
+  }
+};
+
+} // namespace
+} // namespace tilewright

@@ -1,0 +1,150 @@
+//===- Passes.td - rewrites of phase `plan` ------------------*- tablegen -*-===//
+//
+// Part of the Tilewright project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Python passes (tilewright.plan) decide and leave attributes on the
+// operations; the passes here carry the decisions out.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_TRANSFORMS_PLAN_PASSES
+#define TILEWRIGHT_TRANSFORMS_PLAN_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def ApplyLayouts : Pass<"tile-apply-layouts"> {
+  let summary = "Pack operands as `tile.layouts` says";
+  let description = [{
+    An operand that follows from weights is packed by `linalg.pack`, which
+    `tile-hoist-init` moves to compile time. A run-time operand is copied by a
+    register group of its own in the reader's task (`tile.pack_rtiles` holds
+    the copy's rtile); only a permutation is possible there.
+
+    Before:
+    ```mlir
+    #a = affine_map<(m, n, k) -> (m, k)>
+    #b = affine_map<(m, n, k) -> (k, n)>
+    #c = affine_map<(m, n, k) -> (m, n)>
+    ml_program.global private @w(#ml_program.extern<tensor<64x96xf32>>) : tensor<64x96xf32>
+    func.func @main(%x: tensor<8x64xf32>) -> tensor<8x96xf32> {
+      %w = ml_program.global_load_const @w : tensor<64x96xf32>
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty() : tensor<8x96xf32>
+      %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x96xf32>) -> tensor<8x96xf32>
+      %y = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"],
+          tile.layouts = [unit, #tile.layout<perm = [1, 0], inner = [1], tiles = [32]>]}
+          ins(%x, %w : tensor<8x64xf32>, tensor<64x96xf32>) outs(%f : tensor<8x96xf32>) {
+      ^bb0(%p: f32, %q: f32, %o: f32):
+        %m = arith.mulf %p, %q : f32
+        %s = arith.addf %o, %m : f32
+        linalg.yield %s : f32
+      } -> tensor<8x96xf32>
+      return %y : tensor<8x96xf32>
+    }
+    ```
+    After: the generic reads `tensor<3x64x32xf32>` through
+    `(m, n, k) -> (n floordiv 32, k, n mod 32)`, and a `linalg.pack` of `%w`
+    makes it.
+  }];
+  let dependentDialects = ["mlir::linalg::LinalgDialect",
+                           "mlir::tensor::TensorDialect",
+                           "mlir::arith::ArithDialect"];
+}
+
+def MaterializeFills : Pass<"tile-materialize-fills"> {
+  let summary = "Make a kernel's work of fills that are not only an initial value";
+  let description = [{
+    A `linalg.fill` that only starts a reduction costs nothing. One whose
+    tensor is read otherwise (padding is written into it) is work: it becomes a
+    `linalg.generic`, which the planner puts into a kernel.
+
+    Before:
+    ```mlir
+    func.func @main() -> tensor<64xf32> {
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty() : tensor<64xf32>
+      %f = linalg.fill ins(%zero : f32) outs(%e : tensor<64xf32>) -> tensor<64xf32>
+      return %f : tensor<64xf32>
+    }
+    ```
+    After: `%f` comes from a `linalg.generic` that yields the constant.
+  }];
+  let dependentDialects = ["mlir::linalg::LinalgDialect"];
+}
+
+def FormGroups : Pass<"tile-form-groups"> {
+  let summary = "Put operations into nested tile.group regions";
+  let description = [{
+    Operations with the same `tile.task` become one outermost group; those of
+    them with the same `tile.nest` one register group in it.
+
+    Before:
+    ```mlir
+    #id = affine_map<(i) -> (i)>
+    func.func @main(%x: tensor<64xf32>) -> tensor<64xf32> {
+      %e = tensor.empty() : tensor<64xf32>
+      %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"],
+          tile.task = 0 : i64, tile.nest = 0 : i64,
+          tile.rtile = #tile.rtile<l2 = [64], register = [64], order = [0]>}
+          ins(%x : tensor<64xf32>) outs(%e : tensor<64xf32>) {
+      ^bb0(%a: f32, %o: f32):
+        %n = arith.negf %a : f32
+        linalg.yield %n : f32
+      } -> tensor<64xf32>
+      return %y : tensor<64xf32>
+    }
+    ```
+    After: the generic stands in `tile.group "register"` inside
+    `tile.group "l2"`.
+  }];
+  let options = [
+    Option<"level", "level", "std::string", "\"l2\"",
+           "memory level of the outermost groups">
+  ];
+  let dependentDialects = ["tilewright::tile::TileDialect"];
+}
+
+def HoistInit : Pass<"tile-hoist-init", "mlir::ModuleOp"> {
+  let summary = "Move what follows from weights alone into @init";
+  let description = [{
+    `@init` runs once, at compile time; each of its results is stored as a
+    weight of its own (`tile.global` names it). Views of weights stay.
+
+    Before:
+    ```mlir
+    ml_program.global private @w(#ml_program.extern<tensor<64x96xf32>>) : tensor<64x96xf32>
+    func.func @main() -> tensor<3x64x32xf32> {
+      %w = ml_program.global_load_const @w : tensor<64x96xf32>
+      %e = tensor.empty() : tensor<3x64x32xf32>
+      %p = linalg.pack %w outer_dims_perm = [1, 0] inner_dims_pos = [1] inner_tiles = [32] into %e
+        : tensor<64x96xf32> -> tensor<3x64x32xf32>
+      return %p : tensor<3x64x32xf32>
+    }
+    ```
+    After: `@main` loads a new global `@p_0`, and `@init` holds the pack.
+  }];
+  let dependentDialects = ["mlir::ml_program::MLProgramDialect",
+                           "mlir::func::FuncDialect"];
+}
+
+def VerifyPlan : Pass<"tile-verify-plan", "mlir::ModuleOp"> {
+  let summary = "State what holds after phase `plan`";
+  let description = [{
+    Each linalg operation outside `@init` is in a tile.group, and each register
+    group has one root: the operation with the `tile.rtile` of the nest.
+
+    Before:
+    ```mlir
+    func.func @main(%x: tensor<64xf32>) -> tensor<64xf32> {
+      return %x : tensor<64xf32>
+    }
+    ```
+    After: unchanged.
+  }];
+}
+
+#endif // TILEWRIGHT_TRANSFORMS_PLAN_PASSES

@@ -1,0 +1,292 @@
+# Part of the Tilewright project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Decides which operations share a loop nest and which nests share a task.
+
+A *nest* (attribute `tile.nest`) becomes a register group: one loop nest in which values pass in registers. A *task*
+(`tile.task`) becomes an outermost group: one kernel, in which nests that run over the same rows follow each other and
+pass values through a buffer of the task. This is the first version of the tile graph of Welder (section 3): chains of
+elementwise, broadcast and row-reducing operations are welded to their producer; matrix products and convolutions take
+the elementwise operations behind them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from tilewright.mlir import ir
+from tilewright.passes import Pass, register
+from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, linalg_ops
+
+
+@dataclass(eq=False)
+class Nest:
+    """Operations of one loop nest. `loops` binds each operation's loops to the nest's (those of its root)."""
+
+    number: int
+    task: Task
+    ops: list[LinalgOp] = field(default_factory=list)
+    loops: dict[LinalgOp, dict[int, int]] = field(default_factory=dict)
+    root: LinalgOp | None = None
+    #: loops of the nest that all nests of the task run over together -> number of the common row
+    rows: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def reduces(self) -> bool:
+        return any(op.reductions for op in self.ops)
+
+
+@dataclass(eq=False)
+class Task:
+    number: int
+    nests: list[Nest] = field(default_factory=list)
+    #: bit set of the tasks that this one needs, transitively, itself included
+    needs: int = 0
+
+
+class Graph:
+    """Builds nests and tasks for one block, greedily in program order."""
+
+    def __init__(self, ops: list[LinalgOp], first_number: int) -> None:
+        self.ops = ops
+        self.tasks: list[Task] = []
+        self.nest_of: dict[LinalgOp, Nest] = {}
+        self.maker: dict[ir.Value, LinalgOp] = {op.result: op for op in ops}
+        self.next_number = first_number
+        self._sources: dict[ir.Value, int] = {}
+
+    def build(self) -> None:
+        for op in self.ops:
+            nest = self._join_nest(op) or self._join_task(op) or self._new_task(op)
+            self.nest_of[op] = nest
+            self._grow_needs(nest.task, op)
+
+    # --- dependences -------------------------------------------------------------------------------------------
+
+    def sources(self, value: ir.Value) -> int:
+        """Bit set of the tasks that make `value`, directly or through views, slices and loops."""
+        if (maker := self.maker.get(value)) is not None:
+            return 1 << self.nest_of[maker].task.number if maker in self.nest_of else 0
+        known = self._sources.get(value)
+        if known is None:
+            known = 0
+            if not ir.BlockArgument.isinstance(value):
+                owner = value.owner
+                for operand in [*owner.operands, *_inner_operands(owner)]:
+                    known |= self.sources(operand)
+            self._sources[value] = known
+        return known
+
+    def _read_tasks(self, op: LinalgOp) -> list[Task]:
+        bits = 0
+        for operand in [*op.op.operands, *op.tables]:
+            bits |= self.sources(operand)
+        return [task for task in self.tasks if bits >> task.number & 1]
+
+    def _grow_needs(self, task: Task, op: LinalgOp) -> None:
+        """Keeps `needs` transitively closed now that `task` holds `op`."""
+        new = task.needs
+        for other in self._read_tasks(op):
+            new |= other.needs
+        if new == task.needs:
+            return
+        bit = 1 << task.number
+        for other in self.tasks:
+            if other.needs & bit:
+                other.needs |= new
+
+    def _closes_cycle(self, op: LinalgOp, task: Task) -> bool:
+        """Would `op` in `task` read a task that itself needs `task`, or `task` through a view?"""
+        bit = 1 << task.number
+        if any(other is not task and other.needs & bit for other in self._read_tasks(op)):
+            return True
+        return any(self.sources(v) & bit for v in op.op.operands if v not in self.maker) or any(
+            self.sources(v) & bit for v in op.tables
+        )
+
+    # --- the same loop nest ------------------------------------------------------------------------------------
+
+    def _join_nest(self, op: LinalgOp) -> Nest | None:
+        candidates = {self.nest_of[m] for a in op.inputs if (m := self.maker.get(a.value)) is not None}
+        for nest in sorted(candidates, key=lambda n: -n.number):
+            if nest is not nest.task.nests[-1] or self._closes_cycle(op, nest.task):
+                continue
+            loops = self._bind(op, nest)
+            if loops is None:
+                continue
+            nest.ops.append(op)
+            nest.loops[op] = loops
+            if op.reductions:
+                self._reroot(nest, op)
+            return nest
+        return None
+
+    def _bind(self, op: LinalgOp, nest: Nest) -> dict[int, int] | None:
+        """Loops of `op` as loops of `nest`, if every value of the nest that it reads is read at the nest's points."""
+        if op.kind is Kind.CONTRACTION or (op.reductions and nest.reduces):
+            return None
+        loops: dict[int, int] = {}
+        for access in op.inputs:
+            maker = self.maker.get(access.value)
+            if maker is None or self.nest_of[maker].task is not nest.task:
+                continue
+            if self.nest_of[maker] is not nest or not access.pure:
+                return None
+            if not self._match(access, maker, nest, loops):
+                return None
+        wanted = set(range(op.rank))
+        values = set(loops.values())
+        complete = set(loops) == wanted and len(values) == len(loops)
+        domain = set(nest.root.parallel) if nest.root else set()
+        return loops if complete and (nest.reduces and values <= domain or values == domain) else None
+
+    def _match(self, access: Access, maker: LinalgOp, nest: Nest, loops: dict[int, int]) -> bool:
+        for made, read in zip(maker.output.dims, access.dims, strict=True):
+            if made is None or read is None:
+                return False
+            loop = nest.loops[maker][made]
+            if loops.setdefault(read, loop) != loop:
+                return False
+        return True
+
+    def _reroot(self, nest: Nest, root: LinalgOp) -> None:
+        """The reduction becomes the root: all loops are renamed to its own."""
+        rename = {loop: own for own, loop in nest.loops[root].items()}
+        for op, loops in nest.loops.items():
+            nest.loops[op] = {own: rename[loop] for own, loop in loops.items()}
+        nest.root = root
+        rows = {rename[d]: row for d, row in nest.rows.items() if d in rename and rename[d] in root.parallel}
+        nest.rows = rows
+        self._drop_rows(nest.task, set(rows.values()))
+
+    # --- the same task -----------------------------------------------------------------------------------------
+
+    def _join_task(self, op: LinalgOp) -> Nest | None:
+        if op.kind is Kind.CONTRACTION:
+            return None
+        candidates = {self.nest_of[m].task for a in op.inputs if (m := self.maker.get(a.value)) is not None}
+        for task in sorted(candidates, key=lambda t: -t.number):
+            if any(n.root is None or n.root.kind is Kind.CONTRACTION for n in task.nests):
+                continue
+            if not any(n.reduces for n in task.nests) or self._closes_cycle(op, task):
+                continue
+            rows = self._common_rows(op, task)
+            if rows and self._keeps_parallelism(op, rows):
+                nest = self._new_nest(op, task)
+                nest.rows = rows
+                self._drop_rows(task, set(rows.values()))
+                return nest
+        return None
+
+    def _common_rows(self, op: LinalgOp, task: Task) -> dict[int, int] | None:
+        """Loops of `op` that run over the rows of the task, as all that it reads of the task says."""
+        common: dict[int, int] | None = None
+        for access in op.inputs:
+            maker = self.maker.get(access.value)
+            if maker is None or self.nest_of[maker].task is not task:
+                continue
+            if not access.pure:
+                return None
+            nest = self.nest_of[maker]
+            rows: dict[int, int] = {}
+            for made, read in zip(maker.output.dims, access.dims, strict=True):
+                if made is None:
+                    return None
+                row = nest.rows.get(nest.loops[maker][made])
+                if row is not None and read is not None and read not in op.reductions:
+                    rows[read] = row
+            common = rows if common is None else {d: r for d, r in common.items() if rows.get(d) == r}
+        return common
+
+    def _keeps_parallelism(self, op: LinalgOp, rows: dict[int, int]) -> bool:
+        """A task per row must leave rows enough to share, unless the whole is small."""
+        count = 1
+        for d in rows:
+            count *= op.extents[d]
+        return count >= 16 or op.points <= 1 << 14
+
+    def _drop_rows(self, task: Task, keep: set[int]) -> None:
+        for nest in task.nests:
+            nest.rows = {d: r for d, r in nest.rows.items() if r in keep}
+
+    # --- new ones ----------------------------------------------------------------------------------------------
+
+    def _new_task(self, op: LinalgOp) -> Nest:
+        task = Task(len(self.tasks), needs=1 << len(self.tasks))
+        self.tasks.append(task)
+        nest = self._new_nest(op, task)
+        nest.rows = {d: d for d in op.parallel}
+        return nest
+
+    def _new_nest(self, op: LinalgOp, task: Task) -> Nest:
+        nest = Nest(self.next_number, task, [op], {op: {d: d for d in range(op.rank)}}, op)
+        self.next_number += 1
+        task.nests.append(nest)
+        return nest
+
+
+def _inner_operands(op: ir.Operation) -> list[ir.Value]:
+    """Values that the regions of `op` (a loop) use: an over-approximation is all that its body reads."""
+    found: list[ir.Value] = []
+    if op.name.startswith("scf."):
+        outside = op.block
+
+        def visit(inner: ir.Operation) -> ir.WalkResult:
+            for value in inner.operands:
+                owner = value.owner
+                block = owner if isinstance(owner, ir.Block) else owner.block
+                if block == outside:
+                    found.append(value)
+            return ir.WalkResult.ADVANCE
+
+        op.walk(visit)
+    return found
+
+
+def _i64(value: int, context: ir.Context) -> ir.Attribute:
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64, context), value)
+
+
+@register
+@dataclass(frozen=True)
+class PlanFusion(Pass):
+    """Decide which operations share a loop nest (`tile.nest`) and a kernel (`tile.task`).
+
+    Before:
+    ```mlir
+    #id = affine_map<(i) -> (i)>
+    func.func @main(%x: tensor<64xf32>) -> tensor<64xf32> {
+      %e = tensor.empty() : tensor<64xf32>
+      %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+          ins(%x : tensor<64xf32>) outs(%e : tensor<64xf32>) {
+      ^bb0(%a: f32, %o: f32):
+        %n = arith.negf %a : f32
+        linalg.yield %n : f32
+      } -> tensor<64xf32>
+      return %y : tensor<64xf32>
+    }
+    ```
+    After: the operation has `tile.nest = 0 : i64, tile.task = 0 : i64`, and as the root of its nest `tile.rows`: the
+    loops that all nests of the task share.
+    """
+
+    name: ClassVar[str] = "tile-plan-fusion"
+    dialects: ClassVar[tuple[str, ...]] = ("tile",)
+
+    def run(self, op: ir.Operation) -> None:
+        weights = Weights()
+        first_task = first_nest = 0
+        for block in blocks(op):
+            graph = Graph(linalg_ops(block, weights), first_nest)
+            graph.build()
+            for task in graph.tasks:
+                for nest in task.nests:
+                    for member in nest.ops:
+                        member.op.attributes["tile.task"] = _i64(first_task + task.number, op.context)
+                        member.op.attributes["tile.nest"] = _i64(nest.number, op.context)
+                        if member is nest.root:
+                            rows = sorted(nest.rows, key=lambda d: nest.rows[d])
+                            member.op.attributes["tile.rows"] = ir.DenseI64ArrayAttr.get(rows, op.context)
+            first_task += len(graph.tasks)
+            first_nest = graph.next_number

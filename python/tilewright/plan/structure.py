@@ -1,0 +1,215 @@
+# Part of the Tilewright project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the deciding passes know of a block: its linalg operations, their maps, and who feeds whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from math import prod
+
+from tilewright.mlir import ir
+
+_SOURCES = frozenset({"ml_program.global_load_const", "arith.constant", "tensor.empty"})
+_COMBINERS = frozenset(
+    {"addf", "mulf", "maximumf", "minimumf", "maxnumf", "minnumf", "addi", "muli", "maxsi", "minsi", "andi", "ori"}
+)
+
+
+class Kind(Enum):
+    """What an operation does with its reduced loops."""
+
+    ELEMENTWISE = "elementwise"
+    REDUCE = "reduce"
+    CONTRACTION = "contraction"
+
+
+@dataclass(frozen=True)
+class Access:
+    """An operand: its value and, per tensor dimension, the loops that its index expression uses.
+
+    `dims[t]` is the loop d where dimension t is indexed by d alone, else None; `uses[t]` is the set of all loops in
+    the expression (a window's output position and offset, for example).
+    """
+
+    value: ir.Value
+    dims: tuple[int | None, ...]
+    uses: tuple[frozenset[int], ...]
+    map: ir.AffineMap = field(compare=False)
+
+    @property
+    def pure(self) -> bool:
+        """Every dimension is indexed by one loop alone, or by the constant 0."""
+        return all(d is not None or not u for d, u in zip(self.dims, self.uses, strict=True))
+
+    @property
+    def loops(self) -> frozenset[int]:
+        """All loops that the operand depends on."""
+        return frozenset().union(*self.uses)
+
+
+@dataclass(eq=False)
+class LinalgOp:
+    """A `linalg.generic` of a block with static shapes."""
+
+    op: ir.Operation
+    position: int
+    reductions: frozenset[int]
+    extents: tuple[int, ...]
+    inputs: tuple[Access, ...]
+    output: Access
+    kind: Kind
+    tables: tuple[ir.Value, ...]
+
+    @property
+    def result(self) -> ir.Value:
+        return self.op.results[0]
+
+    @property
+    def rank(self) -> int:
+        return len(self.extents)
+
+    @cached_property
+    def parallel(self) -> tuple[int, ...]:
+        """The parallel loops, in order."""
+        return tuple(d for d in range(self.rank) if d not in self.reductions)
+
+    @property
+    def points(self) -> int:
+        """Size of the iteration space."""
+        return prod(self.extents)
+
+    def reads(self) -> Iterator[Access]:
+        """Inputs, and the initial value where it is no fresh or filled tensor."""
+        yield from self.inputs
+
+
+def set_attribute(op: ir.Operation, name: str, text: str) -> None:
+    """Sets a discardable attribute from its textual form."""
+    op.attributes[name] = ir.Attribute.parse(text, op.context)
+
+
+def _loops_of(expr: ir.AffineExpr, found: set[int]) -> set[int]:
+    if ir.AffineDimExpr.isinstance(expr):
+        found.add(ir.AffineDimExpr(expr).position)
+    elif ir.AffineBinaryExpr.isinstance(expr):
+        binary = ir.AffineBinaryExpr(expr)
+        _loops_of(binary.lhs, found)
+        _loops_of(binary.rhs, found)
+    return found
+
+
+def _access(value: ir.Value, affine_map: ir.AffineMap) -> Access:
+    dims, uses = [], []
+    for expr in affine_map.results:
+        dims.append(ir.AffineDimExpr(expr).position if ir.AffineDimExpr.isinstance(expr) else None)
+        uses.append(frozenset(_loops_of(expr, set())))
+    return Access(value, tuple(dims), tuple(uses), affine_map)
+
+
+def _kind(op: ir.Operation, reductions: frozenset[int]) -> Kind:
+    if not reductions:
+        return Kind.ELEMENTWISE
+    block = op.regions[0].blocks[0]
+    last = block.operations[len(block.operations) - 1].operands[0].owner
+    if last.name == "arith.addf" and len(op.operands) == 3:
+        terms = [v.owner for v in last.operands if not ir.BlockArgument.isinstance(v)]
+        if any(t.name == "arith.mulf" and all(ir.BlockArgument.isinstance(v) for v in t.operands) for t in terms):
+            return Kind.CONTRACTION
+    return Kind.REDUCE
+
+
+def _extents(inputs: list[Access], output: Access, rank: int) -> tuple[int, ...]:
+    extents: list[int | None] = [None] * rank
+    for access in [output, *inputs]:
+        shape = ir.RankedTensorType(access.value.type).shape
+        for size, dim in zip(shape, access.dims, strict=True):
+            if dim is not None and extents[dim] is None:
+                extents[dim] = size
+    if None in extents:
+        raise ValueError(f"a loop of {rank} has no extent: no operand is indexed by it alone")
+    return tuple(extents)  # type: ignore[arg-type]
+
+
+def _tables(op: ir.Operation) -> tuple[ir.Value, ...]:
+    return tuple(inner.operands[0] for inner in op.regions[0].blocks[0].operations if inner.operation.name == "tensor.extract")
+
+
+def describe(op: ir.Operation, position: int) -> LinalgOp:
+    """The facts of one `linalg.generic`."""
+    maps = [ir.AffineMapAttr(a).value if hasattr(ir.AffineMapAttr(a), "value") else _map_of(a) for a in op.attributes["indexing_maps"]]
+    kinds = [str(a) for a in op.attributes["iterator_types"]]
+    reductions = frozenset(d for d, k in enumerate(kinds) if "reduction" in k)
+    operands = list(op.operands)
+    inputs = [_access(v, m) for v, m in zip(operands[:-1], maps[:-1], strict=True)]
+    output = _access(operands[-1], maps[-1])
+    return LinalgOp(
+        op=op,
+        position=position,
+        reductions=reductions,
+        extents=_extents(inputs, output, len(kinds)),
+        inputs=tuple(inputs),
+        output=output,
+        kind=_kind(op, reductions),
+        tables=_tables(op),
+    )
+
+
+def _map_of(attr: ir.Attribute) -> ir.AffineMap:
+    return ir.AffineMap.parse(str(attr)[len("affine_map<") : -1])
+
+
+class Weights:
+    """Which values follow from weights and constants alone (they are computed at compile time)."""
+
+    def __init__(self) -> None:
+        self._known: dict[ir.Value, bool] = {}
+
+    def only(self, value: ir.Value) -> bool:
+        known = self._known.get(value)
+        if known is None:
+            known = self._known[value] = self._compute(value)
+        return known
+
+    def _compute(self, value: ir.Value) -> bool:
+        if ir.BlockArgument.isinstance(value):
+            return False
+        op = value.owner
+        if op.name in _SOURCES:
+            return True
+        if op.name.startswith(("linalg.", "tensor.")):
+            return all(self.only(v) for v in op.operands) and all(self.only(t) for t in _captured(op))
+        return False
+
+
+def _captured(op: ir.Operation) -> tuple[ir.Value, ...]:
+    if op.name != "linalg.generic":
+        return ()
+    return _tables(op)
+
+
+def blocks(root: ir.Operation) -> Iterator[ir.Block]:
+    """All blocks of host functions in which groups may be formed: bodies of @main and of its loops."""
+    for region in root.regions:
+        for block in region.blocks:
+            yield block
+            for op in block.operations:
+                if not op.operation.name.startswith(("linalg.", "tile.")) and not _is_init(op.operation):
+                    yield from blocks(op.operation)
+
+
+def _is_init(op: ir.Operation) -> bool:
+    return op.name == "func.func" and ir.StringAttr(op.attributes["sym_name"]).value == "init"
+
+
+def linalg_ops(block: ir.Block, weights: Weights) -> list[LinalgOp]:
+    """The generics of a block that run with the model, in program order."""
+    found = []
+    for position, op in enumerate(block.operations):
+        operation = op.operation
+        if operation.name == "linalg.generic" and not weights.only(operation.results[0]):
+            found.append(describe(operation, position))
+    return found

@@ -1,0 +1,324 @@
+# Part of the Tilewright project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Decides the tiles of each loop nest (`tile.rtile`) and the layouts of matrix operands (`tile.layouts`).
+
+Tiles are constructed from the description of the machine, not searched (Roller's idea; its alignment rules and cost
+model come with the next version of this pass): a register tile fills the vector registers, a task is large enough to
+pay for its dispatch and small enough that the cores share the work evenly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import ceil, prod
+from typing import ClassVar
+
+from tilewright.mlir import ir
+from tilewright.passes import Pass, register
+from tilewright.plan.names import kernel_name
+from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute
+
+#: Elements that a task of a memory-bound nest should cover: about 64 KB of f32.
+_TASK_ELEMENTS = 16384
+#: Multiply-adds of a task of a compute-bound nest.
+_TASK_MACS = 1 << 20
+#: Tasks per kernel that let a few cores share the work evenly.
+_ENOUGH_TASKS = 16
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What tiles depend on: f32 lanes of a vector register, number of registers, bytes of the L2 cache."""
+
+    lanes: int
+    registers: int
+    l2_bytes: int
+
+    @property
+    def wide(self) -> int:
+        """Lanes of a memory-bound tile: four vectors keep the load ports busy and hide latency."""
+        return 4 * self.lanes
+
+
+@dataclass
+class Tiling:
+    """Sizes per loop at the task's level and in registers, and the traversal order."""
+
+    task: list[int]
+    register: list[int]
+    order: list[int]
+
+    def __str__(self) -> str:
+        return f"#tile.rtile<l2 = {self.task}, register = {self.register}, order = {self.order}>"
+
+
+def tile_elementwise(op: LinalgOp, machine: Machine) -> Tiling:
+    """A nest without reductions: lanes along the contiguous loop of the result."""
+    register = [1] * op.rank
+    if op.rank:
+        lane = op.output.dims[-1]
+        lane = op.rank - 1 if lane is None else lane
+        register[lane] = min(op.extents[lane], machine.wide)
+        row = _transposed_row(op, lane)
+        if row is not None and not op.tables:
+            register[lane] = min(op.extents[lane], machine.lanes)
+            register[row] = min(op.extents[row], machine.lanes)
+    task = list(op.extents)
+    _cut(task, register, op.parallel, _budget(op.points))
+    return Tiling(task, register, list(range(op.rank)))
+
+
+def _transposed_row(op: LinalgOp, lane: int) -> int | None:
+    """The loop that is contiguous in an input whose lanes are not: both are tiled and transposed in registers."""
+    for access in op.inputs:
+        last = access.dims[-1] if access.dims else None
+        if last is not None and last != lane and lane in access.dims and op.extents[last] > 1:
+            return last
+    return None
+
+
+def _budget(points: int) -> int:
+    """Points per task of a memory-bound nest: enough tasks to share, none too small to pay for its dispatch."""
+    return max(2048, min(_TASK_ELEMENTS, points // _ENOUGH_TASKS))
+
+
+def _cut(task: list[int], register: list[int], dims: Iterable[int], budget: int) -> None:
+    """Cuts `task` along `dims`, outermost first, until it covers at most `budget` points."""
+    for d in dims:
+        rest = prod(task) // max(task[d], 1)
+        if prod(task) <= budget:
+            return
+        size = max(budget // max(rest, 1), 1)
+        task[d] = min(task[d], max(size // register[d], 1) * register[d])
+
+
+def tile_reduce(op: LinalgOp, machine: Machine) -> Tiling:
+    """A nest that reduces: lanes along the loop that is contiguous in its largest input."""
+    register = [1] * op.rank
+    largest = max(op.inputs, key=lambda a: prod(op.extents[d] for d in a.loops), default=op.output)
+    lane = largest.dims[-1] if largest.dims else None
+    lane = op.rank - 1 if lane is None else lane
+    register[lane] = min(op.extents[lane], machine.wide)
+    task = list(op.extents)
+    _cut(task, register, op.parallel, _budget(op.points))
+    inner = [d for d in op.parallel if d != lane] + ([lane] if lane in op.parallel else [])
+    return Tiling(task, register, inner + sorted(op.reductions))
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Loops of a contraction: `lane` runs along vectors, `row` along accumulators; either may be missing."""
+
+    lane: int
+    row: int | None
+    lane_operand: int | None
+
+
+def contraction_roles(op: LinalgOp) -> Roles:
+    """Finds which loop becomes the lanes (contiguous in the result) and which the rows of the register tile."""
+    first, second = (a.loops for a in op.inputs)
+    lane = next((d for d in reversed(op.output.dims) if d is not None and op.extents[d] > 1), None)
+    if lane is None:
+        lane = op.output.dims[-1] if op.output.dims and op.output.dims[-1] is not None else op.rank - 1
+    in_first, in_second = lane in first, lane in second
+    lane_operand = None if in_first == in_second else int(in_second)
+    if lane_operand is None:
+        rows = [d for d in op.parallel if d != lane and d in first and d not in second]
+    else:
+        other = op.inputs[1 - lane_operand].loops
+        own = op.inputs[lane_operand].loops
+        rows = [d for d in op.parallel if d in other and d not in own]
+    rows = [d for d in rows if op.extents[d] > 1]
+    return Roles(lane, max(rows, key=lambda d: (min(op.extents[d], 8), d), default=None), lane_operand)
+
+
+def _row_tile(extent: int, limit: int, vectors: int, latency: int = 8) -> int:
+    """Rows of the register tile: the count in 1..limit with the fewest cycles per step of the reduction.
+
+    A tile of r rows and v vectors issues r*v multiply-adds; below `latency` of them the pipes run dry. Loads of the
+    lane operand (v per tile) are shared by the rows.
+    """
+
+    def cost(rows: int) -> float:
+        def tile(r: int) -> float:
+            return max(r * vectors, latency) + 0.25 * (r + vectors)
+
+        whole, rest = divmod(extent, rows)
+        return whole * tile(rows) + (tile(rest) if rest else 0)
+
+    return min(range(1, min(extent, limit) + 1), key=lambda rows: (round(cost(rows), 3), -rows))
+
+
+def _power_of_two_stride(op: LinalgOp, roles: Roles) -> bool:
+    """Rows at a stride of a large power of two share the sets of the L1 cache: at most 8 of them stay resident."""
+    if roles.row is None or roles.lane_operand is None:
+        return False
+    access = op.inputs[1 - roles.lane_operand]
+    shape = ir.RankedTensorType(access.value.type).shape
+    stride = 1
+    for size, uses in zip(reversed(shape), reversed(access.uses), strict=True):
+        if roles.row in uses:
+            return stride % 512 == 0
+        stride *= size
+    return False
+
+
+def tile_contraction(op: LinalgOp, machine: Machine) -> Tiling:
+    """A matrix product, batched product or convolution: rows x lanes accumulators, one step of the reduction."""
+    roles = contraction_roles(op)
+    register = [1] * op.rank
+    vectors = 2 if roles.row is not None else 4
+    register[roles.lane] = min(op.extents[roles.lane], vectors * machine.lanes)
+    vectors = ceil(register[roles.lane] / machine.lanes)
+    if roles.row is not None:
+        limit = (machine.registers - vectors - 2) // vectors
+        if _power_of_two_stride(op, roles):
+            limit = min(limit, 8)
+        register[roles.row] = _row_tile(op.extents[roles.row], limit, vectors)
+    task = _contraction_task(op, roles, register, machine)
+    outer = [d for d in op.parallel if d not in (roles.lane, roles.row)]
+    panel = [roles.lane] if roles.row is None else [roles.lane, roles.row]
+    return Tiling(task, register, outer + panel + sorted(op.reductions))
+
+
+def _contraction_task(op: LinalgOp, roles: Roles, register: list[int], machine: Machine) -> list[int]:
+    """Cuts batch loops first, then panels of lanes, then rows: the packed panel of a task stays in L2."""
+    task = list(op.extents)
+    batch = [d for d in op.parallel if all(d in a.loops for a in op.inputs) and d != roles.lane]
+    rows = [d for d in op.parallel if d not in batch and d != roles.lane]
+    _cut(task, register, batch, _TASK_MACS)
+    macs = prod(task)
+    if roles.lane not in batch and macs > _TASK_MACS:
+        panels = max(ceil(task[roles.lane] / register[roles.lane]), 1)
+        per_panel = macs // panels
+        keep = max(min(_TASK_MACS // max(per_panel, 1), panels // _ENOUGH_TASKS), 1)
+        task[roles.lane] = min(task[roles.lane], keep * register[roles.lane])
+    if rows:
+        count = prod(ceil(e / t) for e, t in zip(op.extents, task, strict=True))
+        budget = _TASK_MACS if count < _ENOUGH_TASKS else max(_TASK_MACS, machine.l2_bytes // 8 * register[roles.lane])
+        _cut(task, register, rows, budget)
+    return task
+
+
+def layouts(op: LinalgOp, tiling: Tiling, machine: Machine, weights: Weights) -> tuple[list[str], list[str]]:
+    """Layout and copy tile per input of a contraction: `unit` where the operand is read as it lies."""
+    kinds, copies = ["unit"] * len(op.inputs), ["unit"] * len(op.inputs)
+    roles = contraction_roles(op)
+    if roles.lane_operand is None:
+        return kinds, copies
+    access = op.inputs[roles.lane_operand]
+    if not access.pure or roles.lane not in access.dims:
+        return kinds, copies
+    at = access.dims.index(roles.lane)
+    rank = len(access.dims)
+    if weights.only(access.value):
+        rest = [t for t in range(rank) if t != at]
+        block = tiling.register[roles.lane]
+        kinds[roles.lane_operand] = f"#tile.layout<perm = {[at, *rest]}, inner = [{at}], tiles = [{block}]>"
+    elif _copy_pays(op, roles, access, at):
+        perm = [t for t in range(rank) if t != at] + [at]
+        kinds[roles.lane_operand] = f"#tile.layout<perm = {perm}>"
+        copies[roles.lane_operand] = str(_copy_tile(op, access, perm, tiling, machine))
+    return kinds, copies
+
+
+def _copy_pays(op: LinalgOp, roles: Roles, access: Access, at: int) -> bool:
+    """A run-time operand is copied where its lanes do not lie together, or where many rows reuse a strided panel."""
+    rows = prod(op.extents[d] for d in op.parallel if d not in access.loops)
+    return at != len(access.dims) - 1 or rows >= 32
+
+
+def _copy_tile(op: LinalgOp, access: Access, perm: list[int], tiling: Tiling, machine: Machine) -> Tiling:
+    dims = [access.dims[t] for t in perm]
+    task = [1 if d is None else tiling.task[d] for d in dims]
+    register = [1] * len(perm)
+    register[-1] = min(task[-1], machine.wide)
+    contiguous = perm.index(len(perm) - 1)
+    if contiguous != len(perm) - 1:
+        register[-1] = min(task[-1], machine.lanes)
+        register[contiguous] = min(task[contiguous], machine.lanes)
+    return Tiling(task, register, list(range(len(perm))))
+
+
+def tile_op(op: LinalgOp, machine: Machine) -> Tiling:
+    """The tiling of a nest whose root is `op`."""
+    if op.kind is Kind.CONTRACTION:
+        return tile_contraction(op, machine)
+    if op.kind is Kind.REDUCE:
+        return tile_reduce(op, machine)
+    return tile_elementwise(op, machine)
+
+
+def restrict_to_rows(op: LinalgOp, tiling: Tiling, rows: list[int], share: int) -> None:
+    """In a task of several nests only the common rows are cut, `share` of them per task, innermost first."""
+    tiling.task[:] = op.extents
+    for d in reversed(rows):
+        tiling.task[d] = min(op.extents[d], max(share, 1))
+        share //= op.extents[d]
+
+
+@register
+@dataclass(frozen=True)
+class PlanTiles(Pass):
+    """Give each operation of a nest its tile sizes (`tile.rtile`), and matrix operands their layouts.
+
+    Before:
+    ```mlir
+    #id = affine_map<(i) -> (i)>
+    func.func @main(%x: tensor<64xf32>) -> tensor<64xf32> {
+      %e = tensor.empty() : tensor<64xf32>
+      %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"],
+          tile.task = 0 : i64, tile.nest = 0 : i64}
+          ins(%x : tensor<64xf32>) outs(%e : tensor<64xf32>) {
+      ^bb0(%a: f32, %o: f32):
+        %n = arith.negf %a : f32
+        linalg.yield %n : f32
+      } -> tensor<64xf32>
+      return %y : tensor<64xf32>
+    }
+    ```
+    After: the operation has `tile.rtile = #tile.rtile<l2 = [64], register = [64], order = [0]>`.
+    """
+
+    name: ClassVar[str] = "tile-plan-tiles"
+    dialects: ClassVar[tuple[str, ...]] = ("tile",)
+
+    lanes: int = 16
+    registers: int = 32
+    l2_bytes: int = 1048576
+
+    def run(self, op: ir.Operation) -> None:
+        machine = Machine(self.lanes, self.registers, self.l2_bytes)
+        weights = Weights()
+        for block in blocks(op):
+            tasks: dict[int, list[LinalgOp]] = {}
+            for member in linalg_ops(block, weights):
+                if "tile.task" in member.op.attributes:
+                    tasks.setdefault(ir.IntegerAttr(member.op.attributes["tile.task"]).value, []).append(member)
+            for members in tasks.values():
+                self._tile_task(members, machine, weights)
+
+    def _tile_task(self, members: list[LinalgOp], machine: Machine, weights: Weights) -> None:
+        roots = [m for m in members if "tile.rows" in m.op.attributes]
+        rows = [list(ir.DenseI64ArrayAttr(root.op.attributes["tile.rows"])) for root in roots]
+        inner = max(prod(e for d, e in enumerate(r.extents) if d not in own) for r, own in zip(roots, rows, strict=True))
+        count = prod(roots[-1].extents[d] for d in rows[-1])
+        share = max(min(_TASK_ELEMENTS // max(inner, 1), count // _ENOUGH_TASKS), 1)
+        name = ir.StringAttr.get(kernel_name(members, roots), roots[0].op.context)
+        roots[-1].op.attributes["tile.kernel"] = name
+        for op, own in zip(roots, rows, strict=True):
+            del op.op.attributes["tile.rows"]
+            tiling = tile_op(op, machine)
+            if len(roots) > 1:
+                restrict_to_rows(op, tiling, own, share)
+            set_attribute(op.op, "tile.rtile", str(tiling))
+            if op.kind is Kind.CONTRACTION:
+                self._lay_out(op, tiling, machine, weights)
+
+    def _lay_out(self, op: LinalgOp, tiling: Tiling, machine: Machine, weights: Weights) -> None:
+        kinds, copies = layouts(op, tiling, machine, weights)
+        if any(k != "unit" for k in kinds):
+            set_attribute(op.op, "tile.layouts", f"[{', '.join(kinds)}]")
+            set_attribute(op.op, "tile.pack_rtiles", f"[{', '.join(copies)}]")

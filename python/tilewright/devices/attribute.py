@@ -1,0 +1,63 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A device description in the IR: ``#tile.device<name = "host", kind = "cpu", levels = [...], units = {...}>``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tilewright.devices.device import Device
+from tilewright.errors import UserError
+
+if TYPE_CHECKING:
+    from tilewright.mlir import ir
+
+
+def to_attribute(device: Device, context: ir.Context | None = None) -> ir.Attribute:
+    """Return a device as an attribute of the tile dialect, in the given or the current context."""
+    from tilewright.mlir import ir
+
+    fields = ", ".join(f"{name} = {_text(value)}" for name, value in device.to_dict().items())
+    return ir.Attribute.parse(f"#tile.device<{fields}>", context)
+
+
+def from_attribute(attribute: ir.Attribute) -> Device:
+    """Return the device that an attribute describes.
+
+    Raises:
+        UserError: it is no ``#tile.device``, or its contents are wrong.
+    """
+    from tilewright.mlir import ir
+
+    text = str(attribute)
+    if not text.startswith("#tile.device<"):
+        raise UserError(f"expected a #tile.device attribute, not {text[:60]}")
+    body = "{" + text.removeprefix("#tile.device<").removesuffix(">") + "}"
+    return Device.from_dict(_value(ir.Attribute.parse(body, attribute.context)), "#tile.device")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return json.dumps(value)
+    if isinstance(value, float):
+        return f"{value!r} : f64" if "." in repr(value) else f"{value:.17e} : f64"
+    if isinstance(value, int):
+        return f"{value} : i64"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{name} = {_text(inner)}" for name, inner in value.items()) + "}"
+    return "[" + ", ".join(_text(inner) for inner in value) + "]"
+
+
+def _value(attribute: ir.Attribute) -> Any:
+    from tilewright.mlir import ir
+
+    if isinstance(attribute, ir.DictAttr):
+        return {named.name: _value(named.attr) for named in attribute}
+    if isinstance(attribute, ir.ArrayAttr):
+        return [_value(element) for element in attribute]
+    if isinstance(attribute, ir.StringAttr | ir.IntegerAttr | ir.FloatAttr):
+        return attribute.value
+    raise UserError(f"#tile.device holds {attribute}: only text, numbers, lists and dictionaries are allowed")

@@ -1,0 +1,149 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What this host is: CPU, caches, and how many cores this process may use.
+
+Everything comes from /proc, /sys and the scheduler; rates are estimated from widths and the clock, since measuring
+would cost time at every start. Nothing here needs MLIR, except LLVM's name of the CPU.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+import re
+from pathlib import Path
+
+from tilewright.devices.device import Device, Level
+from tilewright.devices.x86 import cpu_units, estimated_levels
+
+_SUFFIX = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+@functools.cache
+def detect_host(root: str = "/") -> Device:
+    """Return the description of this machine, as far as this process may use it.
+
+    Args:
+        root: where ``proc`` and ``sys`` are; another folder in tests.
+    """
+    from tilewright.mlir._mlir_libs import _tilewright
+
+    base = Path(root)
+    cpus = available_cpus()
+    features = tuple(_tilewright.host_cpu_features())
+    frequency = _frequency(base, cpus[0])
+    units = cpu_units(features, frequency, count=_physical_cores(base, cpus))
+    levels = estimated_levels(units, _caches(base, cpus[0]), _memory_bytes(base))
+    return Device(
+        name="host",
+        kind="cpu",
+        levels=levels,
+        units=units,
+        cpu=_tilewright.host_cpu_name(),
+        features=features,
+        limits=(("threads", usable_threads(base, len(cpus))),),
+        source=f"detected; rates estimated ({_model_name(base)})",
+    )
+
+
+def available_cpus() -> list[int]:
+    """Return the numbers of the CPUs that this process may run on, sorted."""
+    return sorted(os.sched_getaffinity(0))
+
+
+def usable_threads(base: Path, cpus: int) -> int:
+    """Return how many threads can run at once: the CPUs, or fewer where a cgroup sets a quota."""
+    quota = _cgroup_quota(base)
+    return max(1, min(cpus, math.ceil(quota))) if quota else cpus
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+def _model_name(base: Path) -> str:
+    match = re.search(r"^model name\s*:\s*(.*)$", _read(base / "proc/cpuinfo"), re.MULTILINE)
+    return match.group(1) if match else "unknown CPU"
+
+
+def _frequency(base: Path, cpu: int) -> float:
+    """Return hertz: the highest clock if the kernel tells it, else the present one, else 2 GHz."""
+    highest = _read(base / f"sys/devices/system/cpu/cpu{cpu}/cpufreq/cpuinfo_max_freq")
+    if highest.isdigit():
+        return float(highest) * 1e3
+    clocks = re.findall(r"^cpu MHz\s*:\s*([\d.]+)", _read(base / "proc/cpuinfo"), re.MULTILINE)
+    return max((float(clock) for clock in clocks), default=2000.0) * 1e6
+
+
+def _physical_cores(base: Path, cpus: list[int]) -> int:
+    """Return the number of cores: hardware threads of one core share its units."""
+    siblings = {
+        _read(base / f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list") or str(cpu) for cpu in cpus
+    }
+    return len(siblings)
+
+
+def _caches(base: Path, cpu: int) -> list[Level]:
+    """Return the data caches of one CPU, nearest first."""
+    found = []
+    for index in sorted((base / f"sys/devices/system/cpu/cpu{cpu}/cache").glob("index*")):
+        number = _parse_size(_read(index / "size"))
+        if number and _read(index / "type") in ("Data", "Unified"):
+            level = f"l{_read(index / 'level')}"
+            line = int(_read(index / "coherency_line_size") or 64)
+            sharers = _count_list(_read(index / "shared_cpu_list"))
+            found.append(Level(level, "cache", number, transaction=line, shared_by=sharers))
+    return sorted(found, key=lambda level: level.name)
+
+
+def _parse_size(text: str) -> int:
+    match = re.fullmatch(r"(\d+)([KMG]?)", text)
+    return int(match.group(1)) * _SUFFIX.get(match.group(2), 1) if match else 0
+
+
+def _count_list(text: str) -> int:
+    """Return how many numbers ``0-3,8`` holds; 1 for no text."""
+    count = 0
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        count += int(last or first) - int(first) + 1
+    return max(1, count)
+
+
+def _memory_bytes(base: Path) -> int:
+    """Return the memory that this process may use: the machine's, or its cgroup's limit."""
+    match = re.search(r"^MemTotal:\s*(\d+) kB", _read(base / "proc/meminfo"), re.MULTILINE)
+    total = int(match.group(1)) << 10 if match else 1 << 30
+    limits = [_read(folder / "memory.max") for folder in _cgroup_folders(base, "")]
+    limits += [_read(folder / "memory.limit_in_bytes") for folder in _cgroup_folders(base, "memory")]
+    return min([total, *(int(limit) for limit in limits if limit.isdigit() and int(limit) > 0)])
+
+
+def _cgroup_quota(base: Path) -> float:
+    """Return the CPUs' worth of time that cgroups (version 2 or 1) allow; 0 for no limit."""
+    quotas = []
+    for folder in _cgroup_folders(base, ""):
+        quota, _, period = _read(folder / "cpu.max").partition(" ")
+        if quota.isdigit() and period.isdigit():
+            quotas.append(int(quota) / int(period))
+    for folder in _cgroup_folders(base, "cpu"):
+        quota, period = _read(folder / "cpu.cfs_quota_us"), _read(folder / "cpu.cfs_period_us")
+        if quota.isdigit() and period.isdigit() and int(period) > 0:
+            quotas.append(int(quota) / int(period))
+    return min(quotas, default=0.0)
+
+
+def _cgroup_folders(base: Path, controller: str) -> list[Path]:
+    """Return the folders of this process's cgroup and its parents; controller "" means version 2."""
+    mount = base / "sys/fs/cgroup" / controller
+    for line in _read(base / "proc/self/cgroup").splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controller in controllers.split(","):
+            inner = Path(path.lstrip("/"))
+            return [mount / inner, *(mount / parent for parent in inner.parents)]
+    return [mount]

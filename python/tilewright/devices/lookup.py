@@ -1,0 +1,94 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Find the description of a device by the text that users write."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import functools
+from pathlib import Path
+
+from tilewright.devices.device import Device
+from tilewright.devices.host import detect_host
+from tilewright.devices.x86 import cpu_units, vector_bits
+from tilewright.errors import UserError
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    import tomli as tomllib  # type: ignore[no-redef]
+
+_FOLDER = Path(__file__).parent
+_GENERIC = {512: "host-generic-avx512", 256: "host-generic-avx2", 128: "host-generic-sse"}
+
+
+def file_names() -> list[str]:
+    """Return the names of the descriptions that come with Tilewright."""
+    return sorted(path.stem for path in _FOLDER.glob("*.toml"))
+
+
+@functools.cache
+def load(path: str | Path) -> Device:
+    """Return the device described by a TOML file.
+
+    Raises:
+        UserError: there is no such file, or it is no description.
+    """
+    path = Path(path)
+    try:
+        values = tomllib.loads(path.read_text())
+    except OSError as error:
+        raise UserError(f"cannot read the device description '{path}': {error.strerror}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{path}: {error}") from None
+    return Device.from_dict(values, str(path))
+
+
+def get(target: str | Device) -> Device:
+    """Return the device for a target.
+
+    Args:
+        target: ``cpu`` (this host); ``cpu:NAME`` with LLVM's name of an x86 CPU, the name of a description that comes
+            with Tilewright, or ``native``; the path of a ``.toml`` file; or a Device, returned as it is.
+
+    Raises:
+        UserError: there is no such device.
+    """
+    if isinstance(target, Device):
+        return target
+    if target.endswith(".toml"):
+        return load(target)
+    kind, _, name = target.partition(":")
+    if kind not in ("cpu", *file_names()):
+        raise UserError(
+            f"unknown device '{target}': use cpu, cpu:NAME, a .toml file or one of {', '.join(file_names())}"
+        )
+    if kind != "cpu":
+        return load(_FOLDER / f"{kind}.toml")
+    if name in ("", "native"):
+        return detect_host()
+    if name in file_names():
+        return load(_FOLDER / f"{name}.toml")
+    return named_cpu(name)
+
+
+@functools.cache
+def named_cpu(name: str) -> Device:
+    """Return a generic machine around an x86 CPU that LLVM knows by name, e.g. ``znver5`` or ``x86-64-v3``.
+
+    Raises:
+        UserError: LLVM knows no 64-bit x86 CPU of that name.
+    """
+    from tilewright.mlir._mlir_libs import _tilewright
+
+    known = _tilewright.x86_cpus()
+    if name not in known:
+        close = difflib.get_close_matches(name, [*known, *file_names()], n=3)
+        hint = f"did you mean {' or '.join(close)}?" if close else f"LLVM's names are {', '.join(known)}"
+        raise UserError(f"LLVM knows no x86 CPU named '{name}': {hint}")
+    features = tuple(_tilewright.x86_cpu_features(name))
+    generic = load(_FOLDER / f"{_GENERIC[vector_bits(features)]}.toml")
+    units = cpu_units(features, generic.units.frequency, generic.units.count)
+    return dataclasses.replace(generic, name=name, cpu=name, features=features, units=units)

@@ -1,0 +1,53 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What follows from an x86 CPU's features and clock: vectors, peaks, estimated rates."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+
+from tilewright.devices.device import Level, Units
+
+# Bytes per cycle and vector byte that one core moves, near the figures measured on Zen 5 and Sapphire Rapids; seconds.
+_RATES = {"register": (3.0, 0.0), "l1": (1.5, 1.2e-9), "l2": (0.75, 4e-9), "l3": (0.4, 15e-9)}
+_MEMORY_BANDWIDTH = 20e9
+_MEMORY_LATENCY = 100e-9
+_FMA_PER_CYCLE = 2
+
+
+def vector_bits(features: Iterable[str]) -> int:
+    """Return the width of the widest vectors worth using: 512, 256 or 128."""
+    known = set(features)
+    if {"avx512f", "avx512vl", "avx512bw", "avx512dq"} <= known:
+        return 512
+    return 256 if {"avx2", "fma"} <= known else 128
+
+
+def cpu_units(features: Iterable[str], frequency: float, count: int) -> Units:
+    """Return the units of a CPU with two FMA (or multiply and add) pipes per core."""
+    known = set(features)
+    bits = vector_bits(known)
+    per_cycle = _FMA_PER_CYCLE * (2 if "fma" in known else 1)
+    f32 = frequency * per_cycle * bits / 32
+    peak = {"f32": f32, "f64": f32 / 2}
+    if "avx512bf16" in known:
+        peak["bf16"] = f32 * 2
+    if known & {"avx512vnni", "avxvnni"}:
+        peak["i8"] = f32 * 4
+    registers = 32 if bits == 512 else 16
+    return Units(count, bits, registers, frequency, tuple(sorted(peak.items())))
+
+
+def estimated_levels(units: Units, caches: list[Level], memory_bytes: int) -> tuple[Level, ...]:
+    """Return registers, the given caches and memory, with estimated rates."""
+    vector = units.vector_bits // 8
+    registers = Level("register", "register", units.registers * vector, transaction=vector)
+    memory = Level("memory", "addressable", memory_bytes, _MEMORY_BANDWIDTH, _MEMORY_LATENCY, 64, units.count)
+    timed = []
+    for level in [registers, *caches]:
+        per_cycle, latency = _RATES.get(level.name, _RATES["l3"])
+        bandwidth = per_cycle * vector * units.frequency
+        timed.append(dataclasses.replace(level, bandwidth=bandwidth, latency=latency))
+    return (*timed, memory)

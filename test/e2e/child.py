@@ -46,9 +46,9 @@ def run(artifact: str, inputs: str, outputs: str, threads: str) -> dict[str, obj
     for _ in range(3):
         results = model(*arrays.values())
     held = memory() - before
-    np.savez(outputs, *[results[i] for i in range(len(results))])
+    np.savez(outputs, *results)
     leaked = sorted(name for name in sys.modules if name in BLOCKED or name.split(".")[0] in BLOCKED)
-    return {"held": held, "seconds": seconds, "leaked": leaked}
+    return {"held": held, "seconds": seconds, "leaked": leaked, **model.held_bytes}
 
 
 def compile_model(model: str, threads: str) -> dict[str, object]:

@@ -91,9 +91,8 @@ def compare(ours: np.ndarray, theirs: np.ndarray) -> bool:
         note(f"({i + 1}) - ({j + 1}) {a[i, j]:>12.6f}{b[i, j]:>14.6f}{abs(a[i, j] - b[i, j]):>12.1e}")
     worst = max(float(np.abs(ours - theirs).max()), float(np.abs(a - b).max()))
     same = bool(worst <= TOLERANCE)  # False for NaN as well
-    note(
-        f"largest absolute difference of any number: {worst:.1e} (accepted: {TOLERANCE:.0e}): {'same' if same else 'WRONG'}"
-    )
+    verdict = "same" if same else "WRONG"
+    note(f"largest absolute difference of any number: {worst:.1e} (accepted: {TOLERANCE:.0e}): {verdict}")
     return same
 
 

@@ -26,7 +26,7 @@ class Tilewright(Peer):
         self._model = tw.compile(str(model), target="cpu", threads=threads)
         self._inputs = list(inputs.values())
         results = self._model(*self._inputs)
-        self._outputs = [np.empty_like(results[i]) for i in range(len(results))]
+        self._outputs = [np.empty_like(array) for array in results]
 
     def run(self) -> None:
         """Run once into the allocated outputs."""

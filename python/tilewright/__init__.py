@@ -1,0 +1,61 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tilewright: an MLIR tile compiler scripted in Python.
+
+::
+
+    import tilewright as tw
+    model = tw.compile("bert.onnx")          # for this CPU
+    out = model(ids, mask)                   # NumPy or torch in, the same out
+    model.save("bert.tw"); tw.load("bert.tw")
+
+Only the public names stand here; they are imported when first used, so that loading a saved model needs no compiler.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from tilewright.errors import InternalError, TilewrightError, UnsupportedError, UserError
+
+if TYPE_CHECKING:
+    from tilewright.api import compile, load
+    from tilewright.runtime import Model, Outputs, TensorSpec
+
+__version__ = "0.1.0"
+
+_LAZY = {
+    "Model": "tilewright.runtime",
+    "Outputs": "tilewright.runtime",
+    "TensorSpec": "tilewright.runtime",
+    "compile": "tilewright.api",
+    "load": "tilewright.api",
+}
+
+__all__ = [
+    "InternalError",
+    "Model",
+    "Outputs",
+    "TensorSpec",
+    "TilewrightError",
+    "UnsupportedError",
+    "UserError",
+    "compile",
+    "load",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used."""
+    if name not in _LAZY:
+        raise AttributeError(f"module 'tilewright' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_LAZY[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return sorted([*globals(), *_LAZY])

@@ -1,0 +1,212 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiled models on disk: a folder, or a zip archive of the same files.
+
+::
+
+    manifest.json          inputs, outputs, weights, kernels, versions, CPU features needed
+    code/model.so          the kernels and the entry, C ABI
+    weights.safetensors    packed weights, 64-byte aligned, mapped and not copied
+    report.json.gz         what explain() shows: IR after each phase, times, decisions (optional)
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import shutil
+import struct
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tilewright import config
+from tilewright.errors import UserError
+from tilewright.runtime import safetensors
+from tilewright.runtime.manifest import Manifest
+
+MANIFEST = "manifest.json"
+CODE = "code/model.so"
+WEIGHTS = "weights.safetensors"
+REPORT = "report.json.gz"
+_ZIP_SUFFIXES = {".zip", ".tw"}
+_LOCAL_HEADER = 30
+
+
+class Artifact:
+    """A compiled model that stands in a folder or in a zip archive.
+
+    Args:
+        path: the folder, or the archive.
+
+    Raises:
+        UserError: nothing is there, or it is no compiled model.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._zip: zipfile.ZipFile | None = None
+        if self.path.is_file():
+            try:
+                self._zip = zipfile.ZipFile(self.path)
+            except zipfile.BadZipFile:
+                raise UserError(f"{self.path} is not a compiled model (neither a folder nor a zip archive)") from None
+        elif not self.path.is_dir():
+            raise UserError(f"there is no compiled model at {self.path}")
+        self.manifest = Manifest.loads(self.read(MANIFEST), f"{self.path}/{MANIFEST}")
+
+    def read(self, name: str) -> bytes:
+        """Return the bytes of one file of the model.
+
+        Raises:
+            UserError: the model has no such file.
+        """
+        try:
+            if self._zip is not None:
+                return self._zip.read(name)
+            return (self.path / name).read_bytes()
+        except (KeyError, FileNotFoundError):
+            raise UserError(f"{self.path} is not a complete compiled model: {name} is missing") from None
+
+    def report(self) -> dict[str, Any]:
+        """Return what the compiler left for explain(); empty where it left nothing."""
+        try:
+            return json.loads(gzip.decompress(self.read(REPORT)))
+        except UserError:
+            return {}
+
+    def weights(self) -> dict[str, np.ndarray]:
+        """Map the weights; read-only views, no copies."""
+        if not self.manifest.weights:
+            return {}
+        if self._zip is None:
+            if not (self.path / WEIGHTS).is_file():
+                raise UserError(f"{self.path} is not a complete compiled model: {WEIGHTS} is missing")
+            return safetensors.read(self.path / WEIGHTS)
+        return safetensors.read(self.path, self._stored_at(WEIGHTS))
+
+    def code_path(self) -> Path:
+        """Return a file that holds the code: for an archive, a copy that later loads use again."""
+        if self._zip is None:
+            return self.path / CODE
+        code = self.read(CODE)
+        name = hashlib.sha256(code).hexdigest()[:32] + ".so"
+        for folder in (config.cache_dir.get() / "code", Path(tempfile.gettempdir()) / f"tilewright-{os.getuid()}"):
+            try:
+                return _place(folder / name, code)
+            except OSError:
+                continue
+        raise UserError("no folder to unpack the model's code in; set TILEWRIGHT_CACHE_DIR to a writable one")
+
+    def save(self, path: str | Path) -> Path:
+        """Copy the model; `path` ending in ``.tw`` or ``.zip`` (and no folder) makes one file, else a folder.
+
+        Raises:
+            UserError: the files cannot be read or written.
+        """
+        target = Path(path)
+        try:
+            if target.suffix in _ZIP_SUFFIXES and not target.is_dir():
+                _atomically(target, self._write_zip)
+            else:
+                self._write_folder(target)
+        except OSError as error:
+            raise UserError(f"cannot save the model to {target}: {error}") from None
+        return target
+
+    def _names(self) -> list[str]:
+        if self._zip is not None:
+            return self._zip.namelist()
+        return [name for name in (MANIFEST, CODE, WEIGHTS, REPORT) if (self.path / name).is_file()]
+
+    def _write_folder(self, target: Path) -> None:
+        for name in self._names():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            _atomically(target / name, lambda temporary, name=name: temporary.write_bytes(self.read(name)))
+
+    def _write_zip(self, temporary: Path) -> None:
+        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive:
+            for name in self._names():
+                info = zipfile.ZipInfo(name)
+                info.external_attr = 0o644 << 16
+                if name == WEIGHTS:
+                    info.extra = _padding(archive.fp.tell() + _LOCAL_HEADER + len(name))
+                with archive.open(info, "w", force_zip64=False) as file:
+                    file.write(self.read(name))
+
+    def _stored_at(self, name: str) -> int:
+        """Return where a stored entry's bytes begin in the archive."""
+        try:
+            info = self._zip.getinfo(name)
+        except KeyError:
+            raise UserError(f"{self.path} is not a complete compiled model: {name} is missing") from None
+        if info.compress_type != zipfile.ZIP_STORED:
+            raise UserError(f"{self.path}: {name} must be stored, not compressed; make the archive with Model.save")
+        with open(self.path, "rb") as file:
+            file.seek(info.header_offset)
+            header = file.read(_LOCAL_HEADER)
+        name_length, extra_length = struct.unpack_from("<HH", header, 26)
+        return info.header_offset + _LOCAL_HEADER + name_length + extra_length
+
+
+def write_artifact(
+    folder: str | Path,
+    manifest: Manifest,
+    code: bytes,
+    weights: Mapping[str, np.ndarray],
+    report: dict[str, Any] | None = None,
+) -> None:
+    """Write a compiled model to a folder (made where missing). The manifest comes last: with it, the model is whole."""
+    folder = Path(folder)
+    (folder / CODE).parent.mkdir(parents=True, exist_ok=True)
+    (folder / CODE).write_bytes(code)
+    if weights:
+        with open(folder / WEIGHTS, "wb") as file:
+            safetensors.write(file, weights)
+    if report is not None:
+        (folder / REPORT).write_bytes(gzip.compress(json.dumps(report).encode(), compresslevel=3, mtime=0))
+    (folder / MANIFEST).write_text(manifest.dumps())
+
+
+def load_model(path: str | Path, threads: int | None = None):
+    """Load a compiled model; see :func:`tilewright.load`."""
+    from tilewright.runtime.model import Model
+
+    return Model(Artifact(path), threads=threads)
+
+
+def _padding(offset: int) -> bytes:
+    """Return a zip extra field after which data that would begin at `offset` is 64-byte aligned."""
+    size = -(offset + 4) % safetensors.ALIGNMENT
+    return struct.pack("<HH", 0xFFFE, size) + b"\0" * size
+
+
+def _atomically(target: Path, write) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        write(temporary)
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _place(path: Path, data: bytes) -> Path:
+    if not path.is_file():
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _atomically(path, lambda temporary: temporary.write_bytes(data))
+    if path.stat().st_uid != os.getuid() or path.read_bytes() != data:
+        raise OSError(f"{path} is not ours")
+    return path
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder; nothing happens where it is gone."""
+    shutil.rmtree(folder, ignore_errors=True)

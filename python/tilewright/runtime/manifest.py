@@ -1,0 +1,105 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""manifest.json: what a compiled model is, as typed values."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from tilewright.errors import UserError
+
+FORMAT = "tilewright-model"
+#: Raised by any change that an older run-time cannot read.
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """Name, element type (``f32``, ``i64`` ...) and shape of an input, output or weight."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+
+    def __str__(self) -> str:
+        """Return ``name: 1x128xf32``."""
+        return f"{self.name}: {'x'.join([*map(str, self.shape), self.dtype])}"
+
+
+@dataclass(frozen=True)
+class KernelInfo:
+    """One kernel of the code: its name in the IR, its symbol, and what the report says of it."""
+
+    name: str
+    symbol: str
+    launches: int = 1
+    tasks: int | None = None
+    scratch_bytes: int = 0
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """All of manifest.json.
+
+    `weights` stand in the order in which the entry takes them: inputs, outputs, weights, then the arena.
+    """
+
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    weights: tuple[TensorSpec, ...] = ()
+    arena_bytes: int = 0
+    entry: str = "tw_main"
+    kernels: tuple[KernelInfo, ...] = ()
+    target: str = "cpu"
+    cpu: str = ""
+    cpu_features: tuple[str, ...] = ()
+    runtime_abi: int = 1
+    producer: str = ""
+    compile: dict[str, Any] = field(default_factory=dict)
+
+    def dumps(self) -> str:
+        """Return the JSON text."""
+        return json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)}, indent=1)
+
+    @classmethod
+    def loads(cls, text: str | bytes, where: str = "manifest.json") -> Manifest:
+        """Parse the JSON text.
+
+        Args:
+            text: what :meth:`dumps` returned.
+            where: the file, for errors.
+
+        Raises:
+            UserError: not JSON, not a Tilewright model, of another format version, or with missing fields.
+        """
+        try:
+            data = json.loads(text)
+        except ValueError as error:
+            raise UserError(f"{where} is not valid JSON ({error}); the model is damaged, compile it again") from None
+        _check_header(data, where)
+        try:
+            return cls(**_convert(data))
+        except (TypeError, KeyError, AttributeError) as error:
+            raise UserError(f"{where} lacks or mistypes a field ({error}); compile the model again") from None
+
+
+def _check_header(data: Any, where: str) -> None:
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise UserError(f"{where} is not a compiled Tilewright model")
+    version = data.get("version")
+    if version != VERSION:
+        advice = "update tilewright" if isinstance(version, int) and version > VERSION else "compile the model again"
+        raise UserError(f"{where} has format version {version}, this run-time reads {VERSION}: {advice}")
+
+
+def _convert(data: dict[str, Any]) -> dict[str, Any]:
+    known = {key: data[key] for key in Manifest.__dataclass_fields__ if key in data}
+    for key in ("inputs", "outputs", "weights"):
+        known[key] = tuple(TensorSpec(t["name"], t["dtype"], tuple(map(int, t["shape"]))) for t in known.get(key, ()))
+    known["kernels"] = tuple(KernelInfo(**kernel) for kernel in known.get("kernels", ()))
+    known["cpu_features"] = tuple(known.get("cpu_features", ()))
+    return known

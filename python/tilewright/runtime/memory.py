@@ -1,0 +1,23 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Anonymous memory for arenas: page aligned, zero until touched, in huge pages where that pays."""
+
+from __future__ import annotations
+
+import mmap
+
+import numpy as np
+
+_HUGE = 2 << 20
+
+
+def allocate(size: int) -> np.ndarray:
+    """Return `size` bytes (at least one page), aligned to a page; released with the last reference."""
+    mapping = mmap.mmap(-1, max(size, mmap.PAGESIZE))
+    if size >= _HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
+        try:
+            mapping.madvise(mmap.MADV_HUGEPAGE)
+        except OSError:
+            pass  # a kernel without huge pages: small ones do
+    return np.frombuffer(mapping, np.uint8)

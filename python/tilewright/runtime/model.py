@@ -1,0 +1,278 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A compiled model, ready to be called."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tilewright.errors import UserError
+from tilewright.runtime import cpu_features, library, memory
+from tilewright.runtime.artifact import Artifact
+from tilewright.runtime.dtypes import to_numpy
+from tilewright.runtime.interop import Export
+from tilewright.runtime.interop import to_numpy as import_array
+from tilewright.runtime.manifest import KernelInfo, TensorSpec
+from tilewright.runtime.result import Outputs
+
+_MAX_RECORDS = 1 << 16
+
+
+class _Slot:
+    """An input or output with what each call needs of it."""
+
+    __slots__ = ("dtype", "name", "shape", "spec")
+
+    def __init__(self, spec: TensorSpec) -> None:
+        self.spec = spec
+        self.name = spec.name
+        self.dtype = to_numpy(spec.dtype)
+        self.shape = spec.shape
+
+
+class _Context:
+    """Memory of one running call: the entry's pointer array and its arena."""
+
+    __slots__ = ("arena", "pointers", "records")
+
+    def __init__(self, count: int, constants: Sequence[int], arena_bytes: int) -> None:
+        self.arena = memory.allocate(arena_bytes)
+        fixed = [*constants, self.arena.ctypes.data]
+        self.pointers = (ctypes.c_void_p * (count + len(fixed)))(*([None] * count), *fixed)
+        self.records: Any = None
+
+
+class Model:
+    """A compiled model. Call it with its inputs, by position or by name.
+
+    ``model(ids, mask)`` or ``model(ids=ids, mask=mask)`` returns :class:`Outputs`, a tuple with names. Inputs are NumPy
+    arrays, torch tensors, or anything with DLPack, of exactly the dtypes and shapes of :attr:`inputs`; the results are of
+    the same kind. Arrays that are not C-contiguous are copied first; all others are used in place.
+    ``model(..., out=[a, b])`` (or ``out={"name": a}`` with all outputs) writes into given NumPy arrays.
+
+    Safe to call from several threads at once: each running call has an arena of its own.
+
+    Raises (when called):
+        UserError: an input is missing, unknown, or of the wrong dtype or shape; `out` does not fit.
+    """
+
+    def __init__(self, artifact: Artifact, threads: int | None = None) -> None:
+        self._artifact = artifact
+        manifest = artifact.manifest
+        cpu_features.check_host(manifest.cpu_features, f"the model {artifact.path}", manifest.cpu or "another CPU")
+        if manifest.runtime_abi != library.ABI_VERSION:
+            raise UserError(
+                f"{artifact.path} was built for run-time ABI {manifest.runtime_abi}, this is {library.ABI_VERSION}: "
+                "compile the model again"
+            )
+        self._manifest = manifest
+        self._slots = tuple(_Slot(spec) for spec in manifest.inputs)
+        self._out_slots = tuple(_Slot(spec) for spec in manifest.outputs)
+        self._positions = {slot.name: i for i, slot in enumerate(self._slots)}
+        self._out_names = tuple(slot.name for slot in self._out_slots)
+        self._weights = self._load_weights()
+        self._constants = [array.__array_interface__["data"][0] for array in self._weights]
+        self._code = library.load_code(artifact.code_path())
+        self._entry = library.address(self._code, manifest.entry)
+        if self._entry is None:
+            raise UserError(f"{artifact.path}: the code has no symbol {manifest.entry}; compile the model again")
+        self._call = library.libtwrt().twrt_call
+        self._free: list[_Context] = []
+        self.threads = threads
+
+    def _load_weights(self) -> list[np.ndarray]:
+        arrays = self._artifact.weights()
+        for spec in self._manifest.weights:
+            array = arrays.get(spec.name)
+            if array is None or array.shape != spec.shape or array.dtype != to_numpy(spec.dtype):
+                raise UserError(f"{self._artifact.path}: the weights do not match the manifest at {spec}")
+        return [arrays[spec.name] for spec in self._manifest.weights]
+
+    @property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        """Name, dtype and shape of each input, in order."""
+        return self._manifest.inputs
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        """Name, dtype and shape of each output, in order."""
+        return self._manifest.outputs
+
+    @property
+    def kernels(self) -> tuple[KernelInfo, ...]:
+        """What the manifest says of each kernel."""
+        return self._manifest.kernels
+
+    @property
+    def target(self) -> str:
+        """The target it was compiled for."""
+        return self._manifest.target
+
+    @property
+    def path(self) -> Path:
+        """The folder or archive that holds the model."""
+        return self._artifact.path
+
+    @property
+    def threads(self) -> int:
+        """Threads that a call uses (settable). The results do not depend on it, to the bit."""
+        return self._threads
+
+    @threads.setter
+    def threads(self, value: int | None) -> None:
+        if value is None:
+            value = library.default_threads()
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise UserError(f"threads must be a whole number >= 1, got {value!r}")
+        self._threads = int(value)
+
+    @property
+    def held_bytes(self) -> dict[str, int]:
+        """Bytes that the model holds: ``weights`` (mapped), ``arena`` (of each concurrent call)."""
+        weights = sum(array.nbytes for array in self._weights)
+        return {"weights": weights, "arena": self._manifest.arena_bytes}
+
+    def __call__(self, *args: Any, out: Any = None, **named: Any) -> Outputs:
+        """Run the model; see the class."""
+        if named or len(args) != len(self._slots):
+            args = self._bind(args, named)
+        export = None
+        arrays = []
+        for slot, value in zip(self._slots, args):
+            if (
+                type(value) is not np.ndarray
+                or value.dtype != slot.dtype
+                or value.shape != slot.shape
+                or not (value.flags.c_contiguous and value.flags.aligned)
+            ):
+                value, made = self._convert(slot, value)
+                export = export or made
+            arrays.append(value)
+        if out is None:
+            results = [np.empty(slot.shape, slot.dtype) for slot in self._out_slots]
+        else:
+            results = self._check_out(out, arrays)
+        self._run(arrays + results)
+        if export is not None and out is None:
+            results = [export(array) for array in results]
+        return Outputs(results, self._out_names)
+
+    def _run(self, arrays: list[np.ndarray], records: Any = None) -> int:
+        try:
+            context = self._free.pop()
+        except IndexError:
+            count = len(self._slots) + len(self._out_slots)
+            context = _Context(count, self._constants, self._manifest.arena_bytes)
+        pointers = context.pointers
+        for i, array in enumerate(arrays):
+            pointers[i] = array.__array_interface__["data"][0]
+        if records is None:
+            done = self._call(self._entry, pointers, self._threads)
+        else:
+            profiled = library.libtwrt().twrt_call_profiled
+            done = profiled(self._entry, pointers, self._threads, records, len(records))
+        self._free.append(context)
+        return done
+
+    def _bind(self, args: tuple, named: Mapping[str, Any]) -> list[Any]:
+        """Return the inputs in order from positional and named ones."""
+        expected = ", ".join(map(str, self.inputs))
+        if len(args) > len(self._slots):
+            raise UserError(f"the model takes {len(self._slots)} inputs, got {len(args)}; they are {expected}")
+        values: list[Any] = [*args, *[None] * (len(self._slots) - len(args))]
+        for name, value in named.items():
+            position = self._positions.get(name)
+            if position is None:
+                raise UserError(f"the model has no input {name!r}; its inputs are {expected}")
+            if position < len(args):
+                raise UserError(f"input {name!r} is given by position and by name")
+            values[position] = value
+        missing = [
+            s.name for s, v in zip(self._slots[len(args) :], values[len(args) :], strict=True) if s.name not in named
+        ]
+        if missing:
+            raise UserError(f"missing input {', '.join(missing)}; the inputs are {expected}")
+        return values
+
+    def _convert(self, slot: _Slot, value: Any) -> tuple[np.ndarray, Export | None]:
+        array, export = import_array(value, slot.name, slot.dtype)
+        _check_array("input", slot, array)
+        if not (array.flags.c_contiguous and array.flags.aligned):
+            array = np.array(array, order="C")
+        return array, export
+
+    def _check_out(self, out: Any, inputs: list[np.ndarray]) -> list[np.ndarray]:
+        if isinstance(out, np.ndarray):
+            out = [out]
+        if isinstance(out, Mapping):
+            wrong = set(out) ^ set(self._out_names)
+            if wrong:
+                raise UserError(f"out= must name all outputs ({', '.join(self._out_names)}); check {sorted(wrong)}")
+            out = [out[name] for name in self._out_names]
+        if len(out) != len(self._out_slots):
+            raise UserError(f"out= needs {len(self._out_slots)} arrays ({', '.join(self._out_names)}), got {len(out)}")
+        for i, (slot, array) in enumerate(zip(self._out_slots, out, strict=True)):
+            if not isinstance(array, np.ndarray):
+                raise UserError(f"out= takes NumPy arrays, got {type(array).__name__} for {slot.name}")
+            _check_array("output", slot, array)
+            if not array.flags.carray:
+                raise UserError(f"the array for output {slot.name} must be C-contiguous, aligned and writeable")
+            if any(np.may_share_memory(array, other) for other in [*inputs, *out[:i]]):
+                raise UserError(f"the array for output {slot.name} overlaps an input or another output")
+        return list(out)
+
+    def profile(self, *args: Any, **named: Any) -> list[tuple[str, int, int]]:
+        """Run the model once and return (kernel, tasks, nanoseconds) of each launch, in order.
+
+        Takes inputs as a call does.
+        """
+        values = self._bind(args, named)
+        arrays = [self._convert(slot, value)[0] for slot, value in zip(self._slots, values, strict=True)]
+        results = [np.empty(slot.shape, slot.dtype) for slot in self._out_slots]
+        records = (library.Record * _MAX_RECORDS)()
+        count = self._run(arrays + results, records)
+        names = {library.address(self._code, kernel.symbol): kernel.name for kernel in self.kernels}
+        names.pop(None, None)
+        return [(names.get(r.kernel, hex(r.kernel or 0)), r.tasks, r.nanoseconds) for r in records[:count]]
+
+    def save(self, path: str | Path) -> Path:
+        """Save the model: one file for a name ending in ``.tw`` or ``.zip``, a folder otherwise. Returns the path."""
+        return self._artifact.save(path)
+
+    def explain(self, path: str | Path | None = None, *, measure: bool = True) -> str:
+        """Return a self-contained HTML page about the model, and write it to `path` if given.
+
+        Args:
+            path: the file to write.
+            measure: run the model a few times on random inputs and show each kernel's time.
+        """
+        from tilewright.report import render
+
+        page = render(self, measure=measure)
+        if path is not None:
+            Path(path).write_text(page, encoding="utf-8")
+        return page
+
+    def report_data(self) -> dict[str, Any]:
+        """Return what the compiler recorded about this model (phases, times, decisions); may be empty."""
+        return self._artifact.report()
+
+    def __repr__(self) -> str:
+        """Return the signature."""
+        inputs, outputs = (", ".join(map(str, specs)) for specs in (self.inputs, self.outputs))
+        return f"<tilewright.Model ({inputs}) -> ({outputs}), target {self.target}, {self._threads} threads>"
+
+
+def _check_array(what: str, slot: _Slot, array: np.ndarray) -> None:
+    if array.dtype != slot.dtype:
+        raise UserError(
+            f"{what} {slot.name} must be of dtype {slot.dtype}, got {array.dtype}; convert it with .astype({slot.dtype.name!r})"
+        )
+    if array.shape != slot.shape:
+        raise UserError(f"{what} {slot.name} must have shape {list(slot.shape)}, got {list(array.shape)}")

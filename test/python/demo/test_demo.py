@@ -30,6 +30,15 @@ def test_the_encoder_understands_sentences() -> None:
         assert cosines[i, i + 1] == others.max() and cosines[i, i + 1] > 0.4
 
 
+def test_the_encoder_is_the_original() -> None:
+    """Golden numbers from sentence-transformers 6.2 (PyTorch) on the same weights."""
+    proto = minilm.minilm_model(sequence=32)
+    session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    vector = session.run(None, minilm.tokenize(demo.SENTENCES[:1], 32))[0][0]
+    golden = [0.1024818, -0.0158273, -0.0484798, 0.1229624, -0.0487789, 0.0157134]
+    np.testing.assert_allclose(vector[:6], golden, atol=1e-6)
+
+
 def test_tokens_are_padded_and_cut() -> None:
     tokens = minilm.tokenize(["a cat", "word " * 50], 8)
     assert tokens["input_ids"].shape == (2, 8)

@@ -2,9 +2,11 @@
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Limits of this machine: f32 FMA rate and copy bandwidth at several working sets, for a number of threads.
-// Build: cc -O3 -march=native -ffp-contract=fast -pthread peak.c -o peak; run: ./peak THREADS. One line per limit: name, value, unit.
-// Each value is the best of a few repetitions: a limit is what the machine can do when nobody disturbs it.
+// Limits of this machine: f32 FMA rate and copy bandwidth at several working
+// sets, for a number of threads. Build: cc -O3 -march=native -ffp-contract=fast
+// -pthread peak.c -o peak; run: ./peak THREADS. One line per limit: name,
+// value, unit. Each value is the best of a few repetitions: a limit is what the
+// machine can do when nobody disturbs it.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +25,8 @@ typedef float vec __attribute__((vector_size(BYTES)));
 
 static pthread_barrier_t barrier;
 static volatile float sink;
-static size_t bytes; // working set of one thread: source and destination together
+static size_t
+    bytes; // working set of one thread: source and destination together
 static long loops;
 
 static double now(void) {
@@ -37,13 +40,16 @@ static void fma_loop(void *unused) {
   (void)unused;
   x += 0.999f, y += 0.001f;
 #pragma GCC unroll 12
-  for (int i = 0; i < CHAINS; i++) a[i] = x * (float)i;
+  for (int i = 0; i < CHAINS; i++)
+    a[i] = x * (float)i;
   for (long k = 0; k < loops; k++) {
 #pragma GCC unroll 12
-    for (int i = 0; i < CHAINS; i++) a[i] = a[i] * x + y;
+    for (int i = 0; i < CHAINS; i++)
+      a[i] = a[i] * x + y;
   }
 #pragma GCC unroll 12
-  for (int i = 1; i < CHAINS; i++) a[0] += a[i];
+  for (int i = 1; i < CHAINS; i++)
+    a[0] += a[i];
   sink = a[0][0];
 }
 
@@ -51,9 +57,12 @@ static void copy_loop(void *buffer) {
   vec *from = buffer, *to = from + bytes / 2 / BYTES;
   for (long k = 0; k < loops; k++) {
     for (size_t i = 0; i < bytes / 2 / BYTES; i += 4) {
-      to[i] = from[i], to[i + 1] = from[i + 1], to[i + 2] = from[i + 2], to[i + 3] = from[i + 3];
+      to[i] = from[i], to[i + 1] = from[i + 1], to[i + 2] = from[i + 2],
+      to[i + 3] = from[i + 3];
     }
-    __asm__ volatile("" ::: "memory"); // keep the compiler from merging the repetitions
+    __asm__ volatile(
+        "" ::
+            : "memory"); // keep the compiler from merging the repetitions
   }
 }
 
@@ -71,7 +80,8 @@ static void *work(void *argument) {
     job->body(job->buffer);
     pthread_barrier_wait(&barrier);
     double seconds = now() - start;
-    if (r == 0 || seconds < job->best) job->best = seconds;
+    if (r == 0 || seconds < job->best)
+      job->best = seconds;
   }
   return NULL;
 }
@@ -85,7 +95,8 @@ static double run(int threads, void (*body)(void *), void **buffers) {
     jobs[t] = (struct job){body, buffers ? buffers[t] : NULL, 0};
     pthread_create(&ids[t], NULL, work, &jobs[t]);
   }
-  for (int t = 0; t < threads; t++) pthread_join(ids[t], NULL);
+  for (int t = 0; t < threads; t++)
+    pthread_join(ids[t], NULL);
   pthread_barrier_destroy(&barrier);
   return jobs[0].best;
 }
@@ -98,20 +109,30 @@ int main(int argc, char **argv) {
   }
   loops = 5000000;
   double seconds = run(threads, fma_loop, NULL);
-  printf("fma_f32 %.1f GFLOP/s\n", 2.0 * LANES * CHAINS * loops * threads / seconds * 1e-9);
-  const struct { const char *name; size_t bytes; } sets[] = {{"copy_24KB", 24 << 10}, {"copy_512KB", 512 << 10}, {"copy_8MB", 8 << 20}, {"copy_256MB", 256 << 20}};
+  printf("fma_f32 %.1f GFLOP/s\n",
+         2.0 * LANES * CHAINS * loops * threads / seconds * 1e-9);
+  const struct {
+    const char *name;
+    size_t bytes;
+  } sets[] = {{"copy_24KB", 24 << 10},
+              {"copy_512KB", 512 << 10},
+              {"copy_8MB", 8 << 20},
+              {"copy_256MB", 256 << 20}};
   for (int s = 0; s < 4; s++) {
     void *buffers[threads];
     bytes = sets[s].bytes;
     for (int t = 0; t < threads; t++) {
       buffers[t] = aligned_alloc(4096, bytes);
-      if (!buffers[t]) return 1;
+      if (!buffers[t])
+        return 1;
       memset(buffers[t], 1, bytes);
     }
     loops = bytes > (64 << 20) ? 2 : (long)((1u << 30) / bytes);
     seconds = run(threads, copy_loop, buffers);
-    printf("%s %.1f GB/s\n", sets[s].name, 1.0 * bytes * loops * threads / seconds * 1e-9);
-    for (int t = 0; t < threads; t++) free(buffers[t]);
+    printf("%s %.1f GB/s\n", sets[s].name,
+           1.0 * bytes * loops * threads / seconds * 1e-9);
+    for (int t = 0; t < threads; t++)
+      free(buffers[t]);
   }
   return 0;
 }

@@ -6,6 +6,12 @@
 # generated headers it includes, or outside libraries that it needs.
 function(tilewright_add_library name)
   cmake_parse_arguments(ARG "" "" "DEPENDS;LINK_LIBS" ${ARGN})
+  foreach(library IN LISTS ARG_LINK_LIBS)
+    if(library MATCHES "^Tilewright" AND NOT TARGET ${library})
+      message(WARNING "${name} is left out: it needs ${library}, which is not there")
+      return()
+    endif()
+  endforeach()
   add_library(${name} OBJECT ${ARG_UNPARSED_ARGUMENTS})
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})

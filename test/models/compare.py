@@ -20,7 +20,8 @@ def onnxruntime_outputs(model: Path | bytes, inputs: Mapping[str, np.ndarray], t
     options.intra_op_num_threads = threads
     options.log_severity_level = 3
     source = model if isinstance(model, bytes) else str(model)
-    return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"]).run(None, dict(inputs))
+    session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+    return [np.asarray(array) for array in session.run(None, dict(inputs))]
 
 
 def assert_close(ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray]) -> None:

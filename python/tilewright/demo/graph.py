@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import onnx
@@ -87,14 +88,14 @@ class GraphBuilder:
         """A scalar float constant."""
         return self.const(value, np.float32)
 
-    def ops(self, kind: str, *inputs: str, outputs: int, **attributes: object) -> list[str]:
+    def ops(self, kind: str, *inputs: str, outputs: int, **attributes: Any) -> list[str]:
         """Add a node with several outputs."""
         name = self._unique(kind)
         results = [f"{name}_output_{i}" for i in range(outputs)]
         self._nodes.append(helper.make_node(kind, list(inputs), results, name=name, **attributes))
         return results
 
-    def op(self, kind: str, *inputs: str, **attributes: object) -> str:
+    def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
         """Add a node with one output."""
         return self.ops(kind, *inputs, outputs=1, **attributes)[0]
 

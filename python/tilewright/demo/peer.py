@@ -32,7 +32,7 @@ class OnnxRuntime:
 
     def __call__(self, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
         """The first output."""
-        return self._session.run(None, dict(inputs))[0]
+        return np.asarray(self._session.run(None, dict(inputs))[0])
 
     def bind(self, inputs: Mapping[str, np.ndarray]) -> None:
         """Fix inputs and output arrays, so that run_bound neither allocates nor copies."""

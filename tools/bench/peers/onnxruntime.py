@@ -29,7 +29,7 @@ class OnnxRuntime(Peer):
         options.log_severity_level = 3
         self._session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
         self._inputs = dict(inputs)
-        self._outputs = self._session.run(None, self._inputs)
+        self._outputs = [np.asarray(array) for array in self._session.run(None, self._inputs)]
         self._binding = self._session.io_binding()
         for name, array in self._inputs.items():
             self._binding.bind_cpu_input(name, array)

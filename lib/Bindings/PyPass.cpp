@@ -110,7 +110,7 @@ template <typename T> struct ListOption : PyOption {
                llvm::cl::list_init<T>(init)) {}
   nb::object value() const override {
     nb::list values;
-    for (const T &element : *option)
+    for (const T &element : option)
       values.append(nb::cast(element));
     return nb::tuple(values);
   }

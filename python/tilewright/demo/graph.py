@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+from numpy.typing import ArrayLike
 from onnx import TensorProto, helper, numpy_helper
 
 _TYPES = {
@@ -74,7 +75,7 @@ class GraphBuilder:
         self._initializers[unique] = numpy_helper.from_array(np.ascontiguousarray(array), unique)
         return unique
 
-    def const(self, value: float | int | Sequence[int], dtype: type = np.int64) -> str:
+    def const(self, value: ArrayLike, dtype: type = np.int64) -> str:
         """A small constant; equal constants share one initializer."""
         array = np.asarray(value, dtype=dtype)
         key = (array.dtype.str, array.shape, array.tobytes())

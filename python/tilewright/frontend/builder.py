@@ -1,0 +1,313 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The builder that operators are written with: from tensors to tensors, with small known values folded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+import numpy as np
+
+from tilewright.mlir import ir
+
+from .emit import At, Index, Space
+from .reshaping import Reshaper
+from .scalars import INDEX, NumpyMath, Scalar
+from .tensor import Tensor
+
+FOLD_ELEMENTS = 1 << 14  # floats: larger results of known values stay ops on weights, run once at compile time
+
+_REDUCTIONS: dict[str, tuple[Callable, Callable]] = {
+    "sum": (np.add.reduce, lambda m, x, acc: acc + x),
+    "prod": (np.multiply.reduce, lambda m, x, acc: acc * x),
+    "max": (np.maximum.reduce, lambda m, x, acc: m.maximum(acc, x)),
+    "min": (np.minimum.reduce, lambda m, x, acc: m.minimum(acc, x)),
+}
+
+
+def lowest(dtype: np.dtype) -> float:
+    """The neutral element of max."""
+    return -np.inf if dtype.kind == "f" else 0 if dtype.kind == "b" else int(np.iinfo(dtype).min)
+
+
+def highest(dtype: np.dtype) -> float:
+    """The neutral element of min."""
+    return np.inf if dtype.kind == "f" else 1 if dtype.kind == "b" else int(np.iinfo(dtype).max)
+
+
+def neutral(kind: str, dtype: np.dtype) -> float:
+    """The neutral element of a reduction."""
+    return {"sum": 0, "prod": 1, "max": lowest(dtype), "min": highest(dtype)}[kind]
+
+
+def foldable(xs: Sequence[Tensor], size: int) -> bool:
+    """Whether a result of `size` elements is computed here and now."""
+    return all(x.is_known for x in xs) and (size <= FOLD_ELEMENTS or all(x.dtype.kind in "iub" for x in xs))
+
+
+class Builder(Reshaper):
+    """Tensor functions. Shapes are static; dimensions of size 1 broadcast as in NumPy."""
+
+    # Elementwise ----------------------------------------------------------------------------------------------
+
+    def elementwise(
+        self,
+        body: Callable[..., Scalar],
+        *xs: Tensor,
+        dtype: np.typing.DTypeLike = None,
+        shape: Sequence[int] = (),
+        order: Sequence[int] | None = None,
+        into: ir.Value | None = None,
+    ) -> Tensor:
+        """Apply `body(m, *elements)` over the broadcast inputs (broadcast to `shape` too, where given).
+
+        The result is stored as the largest input is, or in the given `order` of its dimensions; in the place of
+        the tensor `into`, where given.
+        """
+        dtype = xs[0].dtype if dtype is None else np.dtype(dtype)
+        shape = np.broadcast_shapes(*(x.shape for x in xs), tuple(shape))
+        if into is None and foldable(xs, prod(shape)):
+            with np.errstate(all="ignore"):
+                result = np.asarray(body(NumpyMath, *(x.numpy() for x in xs)), dtype)
+            return Tensor.known(np.broadcast_to(result, shape))
+        order = _common_order(xs, shape) if order is None else order
+        inlined = [x.is_known and x.size == 1 for x in xs]
+        inputs = [(x, _right_aligned(x, len(shape))) for x, known in zip(xs, inlined, strict=True) if not known]
+
+        def whole(m, *elements):
+            rest = iter(elements)
+            return body(*[m, *(m.scalar(_item(x), x.dtype) if k else next(rest) for x, k in zip(xs, inlined, strict=True))])
+
+        return self.generic(Space(shape), inputs, range(len(shape)), dtype, whole, order=order, into=into)
+
+    def copy(self, x: Tensor, order: Sequence[int]) -> Tensor:
+        """The same tensor stored in another order of its dimensions."""
+        kept = tuple(d for d in order if x.shape[d] != 1)
+        if foldable([x], x.size):
+            moved = x.numpy().transpose([*kept, *(d for d in range(x.rank) if x.shape[d] == 1)])
+            data = np.ascontiguousarray(moved).reshape([x.shape[d] for d in kept] or [1])
+            return Tensor(x.dtype, x.shape, data, kept or (None,))
+        return self.generic(Space(x.shape), [(x, range(x.rank))], range(x.rank), x.dtype, _same, order=order)
+
+    def broadcast(self, x: Tensor, shape: Sequence[int]) -> Tensor:
+        """NumPy's broadcast of `x` and `shape` (ONNX Expand)."""
+        shape = np.broadcast_shapes(x.shape, tuple(shape))
+        if x.size == prod(shape):
+            return x.with_ones(shape)
+        if x.is_known and (x.size == 1 or foldable([x], prod(shape))):
+            return Tensor.known(np.broadcast_to(x.numpy(), shape))
+        return self.elementwise(_same, x, shape=shape)
+
+    def cast(self, x: Tensor, dtype: np.typing.DTypeLike) -> Tensor:
+        """ONNX Cast."""
+        dtype = np.dtype(dtype)
+        return x if x.dtype == dtype else self.elementwise(lambda m, a: m.cast(a, dtype), x, dtype=dtype)
+
+    # Reductions and contractions ------------------------------------------------------------------------------
+
+    def reduce(self, kind: str, x: Tensor, axes: Sequence[int], keepdims: bool = True) -> Tensor:
+        """Reduce `axes` (non-negative) by sum, prod, max or min."""
+        shape = tuple(1 if d in axes else n for d, n in enumerate(x.shape))
+        final = shape if keepdims else tuple(n for d, n in enumerate(x.shape) if d not in axes)
+        function, body = _REDUCTIONS[kind]
+        if foldable([x], x.size):
+            result = function(x.numpy(), axis=tuple(axes), keepdims=True).astype(x.dtype)
+            return Tensor.known(result).with_ones(final)
+        if shape == x.shape:
+            return x.with_ones(final)
+        space = Space(x.shape, frozenset(axes))
+        order = [d for d in x.stored_order() if d not in axes]
+        out = [None if d in axes else d for d in range(x.rank)]
+        start = neutral(kind, x.dtype)
+        return self.generic(space, [(x, range(x.rank))], out, x.dtype, body, start, order).with_ones(final)
+
+    def contract(
+        self,
+        space: Space,
+        a: tuple[Tensor, Sequence[Index]],
+        b: tuple[Tensor, Sequence[Index]],
+        out: Sequence[int | None],
+        order: Sequence[int] | None = None,
+    ) -> Tensor:
+        """Sum of products over the space's reductions: matrix products and convolutions."""
+        dtype = a[0].dtype
+        if all(space.sizes[d] == 1 for d in space.reduced):
+            return self.generic(space, [a, b], out, dtype, lambda m, x, y, acc: x * y, order=order)
+        return self.generic(space, [a, b], out, dtype, lambda m, x, y, acc: acc + x * y, 0.0, order)
+
+    # Movement -------------------------------------------------------------------------------------------------
+
+    def slice(self, x: Tensor, starts: Sequence[int], sizes: Sequence[int], steps: Sequence[int]) -> Tensor:
+        """Elements starts[d] + i * steps[d], i < sizes[d], of each logical dimension d."""
+        shape = tuple(sizes)
+        if shape == x.shape and all(s == 1 for s, n in zip(steps, shape, strict=True) if n != 1):
+            return x
+        if x.is_known:
+            return Tensor.known(x.numpy()[tuple(_range(*key) for key in zip(starts, sizes, steps, strict=True))])
+        if any(s < 0 for s, n in zip(steps, sizes, strict=True) if n > 1):
+            at = [At(((d, steps[d]),), starts[d]) for d in range(x.rank)]
+            order = [d for d in x.stored_order() if shape[d] != 1]
+            return self.generic(Space(shape), [(x, at)], range(x.rank), x.dtype, _same, order=order)
+        offsets = [0 if d is None else starts[d] for d in x.dims]
+        extents = [1 if d is None else shape[d] for d in x.dims]
+        strides = [1 if d is None or shape[d] == 1 else steps[d] for d in x.dims]
+        value, dims = self.extract(x.data, offsets, extents, strides), x.dims
+        return Tensor(x.dtype, shape, value, _kept(dims, extents))
+
+    def extract(
+        self,
+        source: ir.Value,
+        offsets: Sequence[int | ir.Value],
+        sizes: Sequence[int],
+        strides: Sequence[int] | None = None,
+    ) -> ir.Value:
+        """tensor.extract_slice; result dimensions of size 1 are dropped (one stays where all are)."""
+        kind = ir.RankedTensorType.get([n for n in sizes if n != 1] or [1], source.type.element_type)
+        dynamic, attributes = _slice_attributes(offsets, sizes, strides, [1])
+        return self.op("tensor.extract_slice", [source, *dynamic], kind, attributes)
+
+    def insert(
+        self,
+        source: ir.Value,
+        target: ir.Value,
+        offsets: Sequence[int | ir.Value],
+        sizes: Sequence[int],
+        strides: Sequence[int] | None = None,
+    ) -> ir.Value:
+        """tensor.insert_slice of what `extract` with the same arguments gave."""
+        dynamic, attributes = _slice_attributes(offsets, sizes, strides, [1, 1])
+        return self.op("tensor.insert_slice", [source, target, *dynamic], target.type, attributes)
+
+    def write(
+        self,
+        x: Tensor,
+        target: ir.Value,
+        dims: Sequence[int | None],
+        offsets: Sequence[int | ir.Value],
+    ) -> ir.Value:
+        """`target` with `x` copied to `offsets`; dims[j] is the dimension of x along stored dimension j of target."""
+        sizes = [1 if d is None else x.shape[d] for d in dims]
+        x = self.stored(x)
+        piece = self.extract(target, offsets, sizes)
+        loops = [d for d in dims if d is not None and x.shape[d] != 1]
+        space = Space(x.shape)
+        space.arrange(loops)
+        rank = max(1, len(loops))
+        read = self.input_map(x, range(x.rank), space, rank)
+        kinds = [0] * rank
+        copied = self.raw_generic(kinds, [(x, read)], piece, ir.AffineMap.get_identity(rank), x.dtype, _same)
+        return self.insert(copied, target, offsets, sizes)
+
+    def concat(self, xs: Sequence[Tensor], axis: int) -> Tensor:
+        """Concatenate along a logical dimension."""
+        xs = [x for x in xs if x.size] or list(xs[:1])
+        shape = list(xs[0].shape)
+        shape[axis] = sum(x.shape[axis] for x in xs)
+        if len(xs) == 1:
+            return xs[0]
+        if foldable(xs, prod(shape)):
+            return Tensor.known(np.concatenate([x.numpy() for x in xs], axis))
+        dims = _common_order(xs, shape)
+        value, at = self.empty([shape[d] for d in dims], xs[0].dtype), 0
+        for x in xs:
+            value = self.write(x, value, dims, [at if d == axis else 0 for d in dims])
+            at += x.shape[axis]
+        return Tensor(xs[0].dtype, tuple(shape), value, tuple(dims))
+
+    def pad(
+        self,
+        x: Tensor,
+        low: Sequence[int],
+        high: Sequence[int],
+        value: float,
+        order: Sequence[int] | None = None,
+    ) -> Tensor:
+        """Surround with a constant. `order` (of all dimensions) fixes how the result is stored."""
+        shape = [a + n + b for a, n, b in zip(low, x.shape, high, strict=True)]
+        if tuple(shape) == x.shape:
+            return x if order is None else self.ordered(x, order)
+        if foldable([x], prod(shape)):
+            width = list(zip(low, high, strict=True))
+            return Tensor.known(np.pad(x.numpy(), width, constant_values=x.dtype.type(value)))
+        chosen = _common_order([x], shape) if order is None else order
+        dims = [d for d in chosen if shape[d] != 1]
+        target = self.filled(value, [shape[d] for d in dims], x.dtype)
+        target = self.write(x, target, dims, [low[d] for d in dims])
+        return Tensor(x.dtype, tuple(shape), target, tuple(dims))
+
+    def gather(self, x: Tensor, indices: Tensor, axis: int) -> Tensor:
+        """x[..., indices, ...] along `axis`. Negative indices count from the end; others are clamped to the bounds."""
+        limit, inner = x.shape[axis], indices.rank
+        shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
+        if x.is_known and indices.is_known and foldable([x, indices], prod(shape)):
+            return Tensor.known(np.take(x.numpy(), indices.numpy(), axis))
+        table = self.stored(x)
+        place = [d if d < axis else d + inner - 1 for d in range(x.rank)]  # loop along each dimension of x
+        space = Space(shape)
+        loops = [d for d in range(len(shape)) if shape[d] != 1]
+
+        def body(m, index, _):
+            wrapped = m.where(index < 0, index + limit, index)
+            row = m.cast(m.minimum(m.maximum(wrapped, 0), limit - 1), INDEX)
+            position = [self._position(d, axis, row, place, space, table) for d in table.dims]
+            element = self.op("tensor.extract", [table.data, *position], self.element_type(x.dtype))
+            return Scalar(m, element, x.dtype)
+
+        inputs = [(indices, range(axis, axis + inner))]
+        return self.generic(space, inputs, range(len(shape)), x.dtype, body, order=loops)
+
+    def _position(self, dim, axis, row, place, space, table) -> ir.Value:
+        if dim == axis and table.shape[axis] != 1:
+            return row.value
+        number = None if dim is None else space.number.get(place[dim])
+        if number is None:
+            return self.index(0)
+        attribute = {"dim": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)}
+        return self.op("linalg.index", [], ir.IndexType.get(), attribute)
+
+
+def _same(m, x, *_):
+    return x
+
+
+def _item(x: Tensor):
+    return x.data.reshape(-1)[0].item()
+
+
+def _range(start: int, size: int, step: int) -> slice:
+    stop = start + size * step
+    return slice(start, None if stop < 0 else stop, step)
+
+
+def _kept(dims: Sequence[int | None], extents: Sequence[int]) -> tuple[int | None, ...]:
+    return tuple(d for d, n in zip(dims, extents, strict=True) if n != 1) or (None,)
+
+
+def _right_aligned(x: Tensor, rank: int) -> list[int]:
+    return list(range(rank - x.rank, rank))
+
+
+def _common_order(xs: Sequence[Tensor], shape: Sequence[int]) -> list[int]:
+    """How a result of `shape` is stored: as its largest input, preferring those that are not weights."""
+    model = max(xs, key=lambda x: (x.size, not x.is_known))
+    shift = len(shape) - model.rank
+    order = [d + shift for d in model.stored_order()]
+    for d in range(len(shape)):
+        if shape[d] != 1 and d not in order:
+            later = [i for i, other in enumerate(order) if other > d]
+            order.insert(later[0] if later else len(order), d)
+    return order
+
+
+def _slice_attributes(offsets, sizes, strides, leading: list[int]) -> tuple[list[ir.Value], dict]:
+    dynamic = [o for o in offsets if not isinstance(o, int)]
+    marked = [o if isinstance(o, int) else ir.ShapedType.get_dynamic_size() for o in offsets]
+    attributes = {
+        "static_offsets": ir.DenseI64ArrayAttr.get(marked),
+        "static_sizes": ir.DenseI64ArrayAttr.get(list(sizes)),
+        "static_strides": ir.DenseI64ArrayAttr.get(list(strides or [1] * len(sizes))),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([*leading, len(dynamic), 0, 0]),
+    }
+    return dynamic, attributes

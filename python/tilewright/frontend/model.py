@@ -1,0 +1,43 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What an importer hands on: the module, the bytes of its weights, the signature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tilewright.mlir import ir
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """Name, NumPy dtype and static shape of an input or output."""
+
+    name: str
+    dtype: np.dtype
+    shape: tuple[int, ...]
+
+
+@dataclass
+class ImportedModel:
+    """A layer-1 module with `@main`, and what the text does not hold.
+
+    Attributes:
+        module: one `builtin.module`; weights are globals without bytes.
+        weights: bytes of the globals, by symbol name.
+        inputs: arguments of `@main`, in order.
+        outputs: results of `@main`, in order.
+    """
+
+    module: ir.Module
+    weights: dict[str, np.ndarray] = field(default_factory=dict)
+    inputs: list[TensorSpec] = field(default_factory=list)
+    outputs: list[TensorSpec] = field(default_factory=list)
+
+    @property
+    def module_text_or_op(self) -> ir.Operation:
+        """The module's operation."""
+        return self.module.operation

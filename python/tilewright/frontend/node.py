@@ -1,0 +1,79 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""One ONNX node as an operator's function sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+import onnx
+
+from tilewright.errors import UnsupportedError, UserError
+
+from .tensor import Tensor
+
+
+class Node:
+    """Attributes, version and neighbourhood of a node.
+
+    Attributes:
+        proto: the ONNX node.
+        version: the opset version of its domain.
+        fuse_next: takes over the only consumer of this node's first output; see Importer.
+    """
+
+    def __init__(self, proto: onnx.NodeProto, version: int, fuse_next: Callable[[str], Any]) -> None:
+        self.proto = proto
+        self.version = version
+        self.fuse_next = fuse_next
+        self._attributes = {a.name: a for a in proto.attribute}
+
+    @property
+    def label(self) -> str:
+        """How messages and locations call the node."""
+        return label(self.proto)
+
+    def attr(self, name: str, default: Any = None) -> Any:
+        """An attribute's value; bytes come as str."""
+        if name not in self._attributes:
+            return default
+        value = onnx.helper.get_attribute_value(self._attributes[name])
+        if isinstance(value, bytes):
+            return value.decode()
+        return [v.decode() if isinstance(v, bytes) else v for v in value] if isinstance(value, list) else value
+
+    def axis(self, value: int, rank: int) -> int:
+        """A non-negative axis. Raises UserError where it is out of range."""
+        if not -rank <= value < max(rank, 1):
+            self.wrong(f"axis {value} is out of range for {rank} dimensions")
+        return value + rank if value < 0 else value
+
+    def axes(self, values: Sequence[int], rank: int) -> list[int]:
+        """Non-negative axes, sorted."""
+        return sorted({self.axis(int(v), rank) for v in values})
+
+    def ints(self, x: Tensor | None, what: str) -> list[int] | None:
+        """The elements of an input that must be known at compile time, or None where the input is absent."""
+        return None if x is None else [int(v) for v in self.array(x, what).reshape(-1)]
+
+    def array(self, x: Tensor, what: str) -> np.ndarray:
+        """The known elements of an input. Raises UnsupportedError where they depend on the model's inputs."""
+        if not x.is_known:
+            self.unsupported(f"{what} depends on the model's inputs; it must be known at compile time")
+        return x.numpy()
+
+    def unsupported(self, message: str) -> NoReturn:
+        """Raise UnsupportedError at this node."""
+        raise UnsupportedError(f"{self.proto.op_type}: {message}", location=self.label)
+
+    def wrong(self, message: str) -> NoReturn:
+        """Raise UserError at this node: the model breaks ONNX's rules."""
+        raise UserError(f"{self.proto.op_type}: {message}", location=self.label)
+
+
+def label(proto: onnx.NodeProto) -> str:
+    """The node's name, or its first output's where it has none."""
+    return proto.name or next((o for o in proto.output if o), proto.op_type)

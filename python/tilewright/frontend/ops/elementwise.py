@@ -1,0 +1,232 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Elementwise operators, activations, comparisons, logic, Cast and Where."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+import onnx
+
+from ..registry import Builder, Node, op
+from ..tensor import Tensor
+
+_BOOL = np.dtype(np.bool_)
+
+_UNARY = {
+    "Relu": lambda m, x: m.maximum(x, 0),
+    "Tanh": lambda m, x: m.tanh(x),
+    "Sigmoid": lambda m, x: 1.0 / (1.0 + m.exp(-x)),
+    "Erf": lambda m, x: m.erf(x),
+    "Exp": lambda m, x: m.exp(x),
+    "Log": lambda m, x: m.log(x),
+    "Sqrt": lambda m, x: m.sqrt(x),
+    "Sin": lambda m, x: m.sin(x),
+    "Cos": lambda m, x: m.cos(x),
+    "Reciprocal": lambda m, x: 1.0 / x,
+    "Abs": lambda m, x: m.absolute(x),
+    "Neg": lambda m, x: -x,
+    "Floor": lambda m, x: m.floor(x),
+    "Ceil": lambda m, x: m.ceil(x),
+    "Round": lambda m, x: m.round(x),
+    "Not": lambda m, x: m.logical_not(x),
+    "Softplus": lambda m, x: m.maximum(x, 0.0) + m.log(1.0 + m.exp(-m.absolute(x))),
+    "Softsign": lambda m, x: x / (1.0 + m.absolute(x)),
+    "HardSwish": lambda m, x: x * m.minimum(m.maximum(x * (1.0 / 6.0) + 0.5, 0.0), 1.0),
+    "Mish": lambda m, x: x * m.tanh(m.maximum(x, 0.0) + m.log(1.0 + m.exp(-m.absolute(x)))),
+}
+
+_BINARY = {
+    "Add": lambda m, a, b: a + b,
+    "Sub": lambda m, a, b: a - b,
+    "Mul": lambda m, a, b: a * b,
+    "Div": lambda m, a, b: m.div(a, b),
+    "And": lambda m, a, b: m.logical_and(a, b),
+    "Or": lambda m, a, b: m.logical_or(a, b),
+    "Xor": lambda m, a, b: m.logical_xor(a, b),
+    "PRelu": lambda m, x, slope: m.where(x < 0, x * slope, x),
+}
+
+_COMPARE = {
+    "Equal": lambda m, a, b: m.eq(a, b),
+    "Less": lambda m, a, b: a < b,
+    "LessOrEqual": lambda m, a, b: a <= b,
+    "Greater": lambda m, a, b: a > b,
+    "GreaterOrEqual": lambda m, a, b: a >= b,
+}
+
+_VARIADIC = {
+    "Sum": lambda m, a, b: a + b,
+    "Mean": lambda m, a, b: a + b,
+    "Max": lambda m, a, b: m.maximum(a, b),
+    "Min": lambda m, a, b: m.minimum(a, b),
+}
+
+# Activations with float attributes: their defaults, and the body as (m, x, *attributes).
+_PARAMETRIC = {
+    "LeakyRelu": ({"alpha": 0.01}, lambda m, x, a: m.where(x < 0.0, x * a, x)),
+    "Elu": ({"alpha": 1.0}, lambda m, x, a: m.where(x < 0.0, a * (m.exp(x) - 1.0), x)),
+    "HardSigmoid": ({"alpha": 0.2, "beta": 0.5}, lambda m, x, a, b: m.minimum(m.maximum(x * a + b, 0.0), 1.0)),
+    "ThresholdedRelu": ({"alpha": 1.0}, lambda m, x, a: m.where(x > a, x, 0.0)),
+    "Celu": ({"alpha": 1.0}, lambda m, x, a: m.maximum(x, 0.0) + m.minimum(a * (m.exp(x / a) - 1.0), 0.0)),
+    "Selu": (
+        {"alpha": 1.6732631921768188, "gamma": 1.0507010221481323},
+        lambda m, x, a, g: m.where(x > 0.0, x * g, (m.exp(x) - 1.0) * (a * g)),
+    ),
+}
+
+
+def _same_dtype(node: Node, *xs: Tensor) -> None:
+    if len({x.dtype for x in xs}) > 1:
+        node.wrong(f"inputs have different element types: {', '.join(str(x.dtype) for x in xs)}")
+
+
+@op(*_UNARY)
+def unary(b: Builder, node: Node, x: Tensor) -> Tensor:
+    """One input, one body."""
+    return b.elementwise(_UNARY[node.proto.op_type], x)
+
+
+@op(*_PARAMETRIC)
+def parametric(b: Builder, node: Node, x: Tensor) -> Tensor:
+    """One input and attributes."""
+    defaults, body = _PARAMETRIC[node.proto.op_type]
+    values = [node.attr(name, default) for name, default in defaults.items()]
+    return b.elementwise(lambda m, x: body(m, x, *values), x)
+
+
+def legacy_broadcast(node: Node, x: Tensor, y: Tensor) -> Tensor:
+    """Before opset 7 the second input was aligned at attribute `axis` instead of at the right."""
+    if node.version >= 7 or not node.attr("broadcast", 0) or node.attr("axis") is None:
+        return y
+    trailing = x.rank - node.axis(node.attr("axis"), x.rank) - y.rank
+    return y.unsqueeze(range(y.rank, y.rank + trailing))
+
+
+@op(*_BINARY)
+def binary(b: Builder, node: Node, x: Tensor, y: Tensor) -> Tensor:
+    """Two inputs of one element type."""
+    _same_dtype(node, x, y)
+    return b.elementwise(_BINARY[node.proto.op_type], x, legacy_broadcast(node, x, y))
+
+
+@op(*_COMPARE)
+def compare(b: Builder, node: Node, x: Tensor, y: Tensor) -> Tensor:
+    """Two inputs to bool."""
+    _same_dtype(node, x, y)
+    return b.elementwise(_COMPARE[node.proto.op_type], x, legacy_broadcast(node, x, y), dtype=_BOOL)
+
+
+@op(*_VARIADIC)
+def variadic(b: Builder, node: Node, *xs: Tensor) -> Tensor:
+    """Any number of inputs."""
+    _same_dtype(node, *xs)
+    combine = _VARIADIC[node.proto.op_type]
+    scale = 1.0 / len(xs) if node.proto.op_type == "Mean" and len(xs) > 1 else None
+
+    def body(m, *elements):
+        total = functools.reduce(lambda a, b: combine(m, a, b), elements)
+        return total if scale is None else total * scale
+
+    return b.elementwise(body, *xs)
+
+
+@op("Pow")
+def power(b: Builder, node: Node, x: Tensor, y: Tensor) -> Tensor:
+    """x ** y; small constant exponents become products and roots."""
+    y = legacy_broadcast(node, x, y)
+    exponent = float(y.numpy().reshape(-1)[0]) if y.is_known and y.size == 1 else None
+    shape = y.shape
+    if exponent == 2.0:
+        return b.elementwise(lambda m, x: x * x, x, shape=shape)
+    if exponent == 3.0:
+        return b.elementwise(lambda m, x: x * x * x, x, shape=shape)
+    if x.dtype.kind != "f":
+        if not (x.is_known and y.is_known):
+            node.unsupported("integer powers need known inputs or an exponent of 2 or 3")
+        return Tensor.known(np.power(x.numpy(), y.numpy()).astype(x.dtype))
+    if exponent == 0.5:
+        return b.elementwise(lambda m, x: m.sqrt(x), x, shape=shape)
+    if exponent == 1.0:
+        return b.broadcast(x, shape)
+    return b.elementwise(lambda m, x, y: m.power(x, m.cast(y, x.dtype)), x, y)
+
+
+@op("Mod")
+def modulo(b: Builder, node: Node, x: Tensor, y: Tensor) -> Tensor:
+    """fmod=1: sign of the dividend; otherwise (integers) sign of the divisor."""
+    _same_dtype(node, x, y)
+    if node.attr("fmod", 0):
+        return b.elementwise(lambda m, x, y: m.rem(x, y), x, y)
+
+    def body(m, x, y):
+        rest = m.rem(x, y)
+        return m.where(m.logical_and(m.logical_xor(rest < 0, y < 0), m.logical_not(m.eq(rest, 0))), rest + y, rest)
+
+    return b.elementwise(body, x, y)
+
+
+@op("Clip")
+def clip(b: Builder, node: Node, x: Tensor, low: Tensor | None = None, high: Tensor | None = None) -> Tensor:
+    """Bounds by attribute (opset < 11) or input; a missing bound does not bind."""
+    if node.version < 11:
+        low, high = (
+            None if node.attr(name) is None else Tensor.known(node.attr(name), x.dtype) for name in ("min", "max")
+        )
+    bounds = [v for v in (low, high) if v is not None]
+
+    def body(m, x, *limits):
+        rest = iter(limits)
+        x = m.maximum(x, next(rest)) if low is not None else x
+        return m.minimum(x, next(rest)) if high is not None else x
+
+    return b.elementwise(body, x, *bounds) if bounds else x
+
+
+@op("Gelu", since=20)
+@op("Gelu", domain="com.microsoft")
+def gelu(b: Builder, node: Node, x: Tensor) -> Tensor:
+    """By erf, or by tanh where the attribute says so."""
+    if node.attr("approximate", "none") == "tanh":
+        c = math.sqrt(2.0 / math.pi)
+        return b.elementwise(lambda m, x: 0.5 * x * (1.0 + m.tanh(c * (x + 0.044715 * x * x * x))), x)
+    return b.elementwise(lambda m, x: 0.5 * x * (1.0 + m.erf(x * math.sqrt(0.5))), x)
+
+
+@op("Cast")
+def cast(b: Builder, node: Node, x: Tensor) -> Tensor:
+    """To the element type of attribute `to`."""
+    to = node.attr("to")
+    if isinstance(to, str):  # opset < 6
+        to = onnx.TensorProto.DataType.Value(to)
+    return b.cast(x, onnx.helper.tensor_dtype_to_np_dtype(to))
+
+
+@op("CastLike", since=15)
+def cast_like(b: Builder, node: Node, x: Tensor, like: Tensor) -> Tensor:
+    """To the element type of another tensor."""
+    return b.cast(x, like.dtype)
+
+
+@op("Where", since=9)
+def where(b: Builder, node: Node, condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """x where the condition holds, else y."""
+    _same_dtype(node, x, y)
+    return b.elementwise(lambda m, c, x, y: m.where(c, x, y), condition, x, y, dtype=x.dtype)
+
+
+@op("Identity")
+def identity(b: Builder, node: Node, x: Tensor) -> Tensor:
+    """The input."""
+    return x
+
+
+@op("Dropout")
+def dropout(b: Builder, node: Node, x: Tensor, ratio: Tensor | None = None, training: Tensor | None = None):
+    """Inference: the input, and a mask that keeps everything."""
+    if training is not None and bool(node.array(training, "training_mode").any()):
+        node.unsupported("training mode is random; export the model for inference")
+    return x, Tensor.known(np.broadcast_to(np.True_, x.shape))

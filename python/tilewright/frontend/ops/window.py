@@ -1,0 +1,71 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Windows that slide over spatial dimensions: what convolutions and poolings share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..emit import At
+from ..registry import Node
+from ..tensor import Tensor
+
+
+@dataclass(frozen=True)
+class Window:
+    """Geometry per spatial dimension; `out` are the output sizes, `beyond` what ceil_mode reads after the padding."""
+
+    kernel: Sequence[int]
+    strides: Sequence[int]
+    dilations: Sequence[int]
+    low: Sequence[int]
+    high: Sequence[int]
+    out: Sequence[int]
+    beyond: Sequence[int]
+
+    def reads(self, outputs: Sequence[int], taps: Sequence[int]) -> list[At]:
+        """Index expressions into the padded input: output loop * stride + window loop * dilation."""
+        steps = zip(outputs, self.strides, taps, self.dilations, strict=True)
+        return [At(((o, s), (t, d))) for o, s, t, d in steps]
+
+
+def _automatic(mode: str, extents: Sequence[int], spans: Sequence[int], strides: Sequence[int]):
+    totals = [
+        max(0, (-(-n // stride) - 1) * stride + span - n)
+        for n, span, stride in zip(extents, spans, strides, strict=True)
+    ]
+    small, large = [t // 2 for t in totals], [t - t // 2 for t in totals]
+    return (small, large) if mode == "SAME_UPPER" else (large, small)
+
+
+def window(node: Node, x: Tensor, kernel: Sequence[int]) -> Window:
+    """The geometry that a node's attributes describe for input [n, c, spatial...]."""
+    extents, rank = x.shape[2:], x.rank - 2
+    if len(kernel) != rank:
+        node.wrong(f"kernel_shape {list(kernel)} does not fit the input {list(x.shape)}")
+    strides = node.attr("strides") or [1] * rank
+    dilations = node.attr("dilations") or [1] * rank
+    spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+    mode = node.attr("auto_pad", "NOTSET")
+    if mode.startswith("SAME"):
+        low, high = _automatic(mode, extents, spans, strides)
+    else:
+        pads = (node.attr("pads") if mode == "NOTSET" else None) or [0] * (2 * rank)
+        low, high = pads[:rank], pads[rank:]
+    out, beyond = [], []
+    for n, span, stride, a, c in zip(extents, spans, strides, low, high, strict=True):
+        size, extra = _output(n + a + c - span, n + a, stride, bool(node.attr("ceil_mode", 0)))
+        if size < 1:
+            node.wrong(f"the window is larger than the padded input {list(x.shape)}")
+        out.append(size)
+        beyond.append(extra)
+    return Window(kernel, strides, dilations, low, high, out, beyond)
+
+
+def _output(room: int, inside: int, stride: int, ceil: bool) -> tuple[int, int]:
+    size = (-(-room // stride) if ceil else room // stride) + 1
+    if ceil and (size - 1) * stride >= inside:
+        size -= 1  # a window must start on the input or its leading padding
+    return size, max(0, (size - 1) * stride - room)

@@ -1,0 +1,48 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The table of ONNX operators: one function each, from tensors to tensors.
+
+::
+
+    @op("Relu")
+    def relu(b, node, x):
+        return b.elementwise(lambda m, x: m.maximum(x, 0.0), x)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .builder import Builder
+from .node import Node
+
+OpFunction = Callable[..., Any]  # (Builder, Node, *inputs) -> Tensor | sequence of Tensor
+
+_TABLE: dict[tuple[str, str], list[tuple[int, OpFunction]]] = {}
+
+
+def op(*names: str, since: int = 1, domain: str = "") -> Callable[[OpFunction], OpFunction]:
+    """Register a function for ONNX operators from opset version `since` on. Absent optional inputs are None."""
+
+    def register(function: OpFunction) -> OpFunction:
+        for name in names:
+            _TABLE.setdefault((domain, name), []).append((since, function))
+        return function
+
+    return register
+
+
+def lookup(domain: str, name: str, version: int) -> OpFunction | None:
+    """The function for an operator under an opset version, or None."""
+    found = [entry for entry in _TABLE.get((domain, name), []) if entry[0] <= version]
+    return max(found, key=lambda entry: entry[0])[1] if found else None
+
+
+def supported() -> list[tuple[str, str, int]]:
+    """All (domain, operator, since) entries, sorted."""
+    return sorted((domain, name, since) for (domain, name), entries in _TABLE.items() for since, _ in entries)
+
+
+__all__ = ["Builder", "Node", "OpFunction", "lookup", "op", "supported"]

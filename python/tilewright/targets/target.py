@@ -1,0 +1,95 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Target strings: ``cpu``, ``cpu:znver5``, ``cpu:x86-64-v3``, ``reference``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tilewright.errors import UserError
+
+if TYPE_CHECKING:
+    from tilewright.devices import Device
+
+KNOWN = "cpu (this machine), cpu:NAME (any x86 CPU that LLVM knows, e.g. cpu:znver5 or cpu:x86-64-v3), reference"
+
+#: Features that compiled code can depend on; others (AMX, key locker, ...) are never used by generated code.
+_USED = frozenset(
+    "sse3 ssse3 sse4.1 sse4.2 popcnt avx avx2 fma f16c bmi bmi2 lzcnt movbe avxvnni avx512f avx512bw avx512cd avx512dq "
+    "avx512vl avx512ifma avx512vbmi avx512vbmi2 avx512vnni avx512bitalg avx512vpopcntdq avx512bf16 avx512fp16 gfni".split()
+)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What to compile for.
+
+    Attributes:
+        name: the target string.
+        kind: ``cpu`` or ``reference``.
+        device: the machine that planning sees; None for the reference interpreter.
+        cpu: LLVM's CPU name.
+        features: LLVM's feature string, e.g. ``+avx2,-avx512f``.
+        needed: features that the machine which runs the code must have.
+    """
+
+    name: str
+    kind: str
+    device: Device | None = None
+    cpu: str = ""
+    features: str = ""
+    needed: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return the target string."""
+        return self.name
+
+
+def check_target(text: str) -> str:
+    """Return the kind of a target string, without loading LLVM.
+
+    Raises:
+        UserError: there is no such kind of target.
+    """
+    kind = text.partition(":")[0] if isinstance(text, str) else ""
+    if kind == "cpu" or text == "reference":
+        return kind
+    raise UserError(f"unknown target {text!r}; this version has {KNOWN}")
+
+
+def parse_target(text: str | Target) -> Target:
+    """Return the target that a string means.
+
+    Raises:
+        UserError: unknown target or CPU.
+    """
+    if isinstance(text, Target):
+        return text
+    if check_target(text) == "reference":
+        return Target("reference", "reference")
+    from tilewright import devices
+    from tilewright.mlir._mlir_libs import _tilewright
+
+    device = devices.get(text)
+    implied = _tilewright.x86_cpu_features(device.cpu) if device.cpu in _tilewright.x86_cpus() else ()
+    return Target(
+        name=text,
+        kind="cpu",
+        device=device,
+        cpu=device.cpu,
+        features=feature_string(device.features, implied),
+        needed=tuple(sorted(_USED & set(device.features))),
+    )
+
+
+def feature_string(features: Iterable[str], implied: Iterable[str]) -> str:
+    """Return LLVM's feature string: `features` on; what the CPU's name implies beyond them (hidden by a hypervisor) off.
+
+    >>> feature_string(["avx2", "fma"], ["avx2", "amx-tile"])
+    '+avx2,+fma,-amx-tile'
+    """
+    on = set(features)
+    return ",".join([*(f"+{name}" for name in sorted(on)), *(f"-{name}" for name in sorted(set(implied) - on))])

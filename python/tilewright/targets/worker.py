@@ -1,0 +1,68 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A compile worker: LLVM-dialect MLIR in, object code out. LLVM may abort here without harm to the compiler.
+
+Serves requests on stdin/stdout. To reproduce one failure by hand::
+
+    python -m tilewright.targets.worker --cpu znver5 --features=+avx2 kernel.mlir -o kernel.o
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from tilewright.targets.protocol import receive, send
+
+#: (module, cpu, features, optimization level) -> object code
+Emit = Callable[[bytes, str, str, int], bytes]
+
+
+def serve(emit: Emit) -> None:
+    """Answer requests until stdin ends."""
+    requests = sys.stdin.buffer
+    # LLVM prints on file descriptor 1 now and then: answers get a descriptor of their own.
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    while (message := receive(requests)) is not None:
+        header, module = message
+        try:
+            code = emit(module, header["cpu"], header["features"], header["opt_level"])
+        except Exception as error:
+            send(answers, {"ok": False, "error": f"{type(error).__name__}: {error}"})
+        else:
+            send(answers, {"ok": True}, code)
+
+
+def load_emit() -> Emit:
+    """Import the binding that makes object code."""
+    from tilewright.mlir._mlir_libs import _tilewright
+
+    return _tilewright.emit_object
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve, or compile one file."""
+    parser = argparse.ArgumentParser(prog="tilewright.targets.worker", description=__doc__)
+    parser.add_argument("file", nargs="?", help="module of the LLVM dialect; without it: serve requests on stdin")
+    parser.add_argument("-o", dest="output", default="kernel.o")
+    parser.add_argument("--cpu", default="x86-64")
+    parser.add_argument("--features", default="")
+    parser.add_argument("--opt-level", type=int, default=3)
+    options = parser.parse_args(arguments)
+    emit = load_emit()
+    if options.file is None:
+        serve(emit)
+        return 0
+    with open(options.file, "rb") as source:
+        code = emit(source.read(), options.cpu, options.features, options.opt_level)
+    with open(options.output, "wb") as target:
+        target.write(code)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,43 @@
+"""Target strings."""
+
+from __future__ import annotations
+
+import pytest
+
+from tilewright.errors import UserError
+from tilewright.targets.target import check_target, feature_string, parse_target
+
+
+def test_unknown_targets():
+    for text in ("gpu", "", "cuda:sm_90a", "reference:x", None):
+        with pytest.raises(UserError, match=r"unknown target .*; this version has cpu .*cpu:NAME.*reference"):
+            check_target(text)
+
+
+def test_reference():
+    target = parse_target("reference")
+    assert target.kind == "reference" and target.device is None
+    assert parse_target(target) is target
+
+
+def test_feature_string():
+    assert feature_string(["b", "a"], ["a", "d", "c"]) == "+a,+b,-c,-d"
+
+
+def test_this_host():
+    pytest.importorskip("tilewright.mlir._mlir_libs._tilewright")
+    from tilewright.runtime.cpu_features import host_features, known_features
+
+    target = parse_target("cpu")
+    assert target.cpu and target.device.kind == "cpu"
+    assert "+sse2" in target.features
+    assert set(target.needed) <= host_features() <= known_features()
+
+
+def test_another_cpu():
+    pytest.importorskip("tilewright.mlir._mlir_libs._tilewright")
+    target = parse_target("cpu:x86-64-v3")
+    assert target.cpu == "x86-64-v3" and {"avx2", "fma", "f16c"} <= set(target.needed)
+    assert "avx512f" not in target.needed
+    with pytest.raises(UserError, match="no x86 CPU named 'znver55': did you mean"):
+        parse_target("cpu:znver55")

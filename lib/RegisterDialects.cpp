@@ -11,7 +11,7 @@
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/Target/LLVMIR/Dialect/All.h"
-#if __has_include("dialects/Tile/Tile.h")
+#ifdef HAVE_TilewrightTile
 #include "dialects/Tile/Tile.h"
 #endif
 
@@ -19,7 +19,7 @@ void tilewright::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   mlir::registerAllToLLVMIRTranslations(registry);
-#if __has_include("dialects/Tile/Tile.h")
+#ifdef HAVE_TilewrightTile
   registry.insert<tile::TileDialect>();
 #endif
 }

@@ -1,0 +1,140 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""MLIR types and attributes as NumPy dtypes, shapes and values.
+
+A tensor, memref or tile is an ``np.ndarray`` (a memref is written in place, and views share memory); a scalar is a
+NumPy scalar; ``index`` is int64; ``i1`` is bool; signless integers are held as signed ones.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from tilewright.mlir import ir
+from tilewright.reference.errors import InterpreterError
+
+DYNAMIC = ir.ShapedType.get_dynamic_size()
+
+_DTYPES: dict[str, Any] = {
+    "index": np.int64,
+    "i1": np.bool_,
+    "i4": ml_dtypes.int4,
+    "ui4": ml_dtypes.uint4,
+    "f16": np.float16,
+    "f32": np.float32,
+    "f64": np.float64,
+    "bf16": ml_dtypes.bfloat16,
+    "f8E4M3FN": ml_dtypes.float8_e4m3fn,
+    "f8E5M2": ml_dtypes.float8_e5m2,
+    "f8E8M0FNU": ml_dtypes.float8_e8m0fnu,
+    "f4E2M1FN": ml_dtypes.float4_e2m1fn,
+}
+for _bits in (8, 16, 32, 64):
+    _DTYPES[f"i{_bits}"] = _DTYPES[f"si{_bits}"] = np.dtype(f"int{_bits}")
+    _DTYPES[f"ui{_bits}"] = np.dtype(f"uint{_bits}")
+
+
+def shaped(type_: ir.Type) -> ir.ShapedType | None:
+    """Return a tensor, memref, vector or tile type as a ShapedType; None for others."""
+    if isinstance(type_, ir.ShapedType):
+        return type_
+    try:
+        return ir.ShapedType(type_)
+    except ValueError:
+        return None
+
+
+def dtype_of(type_: ir.Type) -> np.dtype:
+    """Return the dtype of a scalar type, or of the elements of a shaped one.
+
+    Raises:
+        InterpreterError: the element type has no NumPy form.
+    """
+    array = shaped(type_)
+    name = str(type_ if array is None else array.element_type)
+    if name not in _DTYPES:
+        raise InterpreterError(f"the reference has no NumPy dtype for element type {name}; known: {sorted(_DTYPES)}")
+    return np.dtype(_DTYPES[name])
+
+
+def shape_of(type_: ir.Type) -> tuple[int, ...]:
+    """Return the shape of a shaped type; a dynamic size is ``DYNAMIC``, a scalar's shape is ()."""
+    array = shaped(type_)
+    return () if array is None else tuple(array.shape)
+
+
+def is_float(dtype: np.dtype) -> bool:
+    """True for every float dtype, those of ml_dtypes included."""
+    return dtype.kind == "f" or (dtype.kind == "V" and "float" in dtype.name) or dtype.name.startswith("bfloat")
+
+
+def poison(dtype: np.dtype) -> Any:
+    """The value of memory that nobody wrote: NaN, so that a use of it shows, or an unlikely integer."""
+    if is_float(dtype):
+        return np.asarray(np.nan).astype(dtype)[()]
+    return dtype.type(0 if dtype == np.bool_ or dtype.itemsize == 1 else -7777)
+
+
+def uninitialised(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Return a fresh array of ``shape`` full of poison."""
+    return np.full(shape, poison(dtype), dtype)
+
+
+def constant(attribute: ir.Attribute) -> Any:
+    """Return the value of a constant attribute: a NumPy scalar, or an array (read-only when it is a splat).
+
+    Raises:
+        InterpreterError: the kind of attribute is not a plain constant.
+    """
+    if isinstance(attribute, ir.DenseElementsAttr):
+        return _dense(attribute)
+    if isinstance(attribute, (ir.FloatAttr, ir.IntegerAttr, ir.BoolAttr)):
+        return _wrap(attribute.value, dtype_of(attribute.type))
+    raise InterpreterError(f"not a plain constant: {attribute}")
+
+
+def _wrap(value: Any, dtype: np.dtype) -> Any:
+    """Make ``value`` a scalar of ``dtype``; an integer is taken modulo its width."""
+    if is_float(dtype):
+        return np.asarray(float(value), np.float64).astype(dtype)[()]
+    if dtype == np.bool_:
+        return np.bool_(bool(value))
+    return np.asarray(int(value) & 0xFFFFFFFFFFFFFFFF, np.uint64).astype(dtype)[()]
+
+
+def _dense(attribute: ir.DenseElementsAttr) -> np.ndarray:
+    dtype, shape = dtype_of(attribute.type), shape_of(attribute.type)
+    if attribute.is_splat:
+        return np.broadcast_to(_wrap(attribute.get_splat_value().value, dtype), shape)
+    if is_float(dtype) and dtype.kind != "f":
+        return _from_text(str(attribute), dtype).reshape(shape)  # the bindings do not read these element types
+    values = [_wrap(attribute[i], dtype) for i in range(len(attribute))]
+    return np.array(values, dtype).reshape(shape)
+
+
+def _from_text(text: str, dtype: np.dtype) -> np.ndarray:
+    """Read the elements of a printed ``dense<...>``: a list of numbers, or a string of hexadecimal bytes."""
+    body = text[text.index("<") + 1 : text.rindex(">", 0, text.rindex(":"))]
+    if body.startswith('"0x'):
+        return np.frombuffer(bytes.fromhex(body[3:-1]), dtype)
+    return np.array([float(word) for word in re.findall(r"[^\[\],\s]+", body)]).astype(dtype)
+
+
+def integers(attribute: ir.Attribute | None) -> list[int]:
+    """Return the integers of a dense i64 array attribute, or of an array of integer attributes."""
+    if attribute is None:
+        return []
+    if isinstance(attribute, ir.ArrayAttr):
+        return [item.value for item in attribute]
+    return list(attribute)
+
+
+def fill_dynamic(static: list[int], dynamic: tuple[Any, ...]) -> list[int]:
+    """Replace each dynamic marker of ``static`` by the next value of ``dynamic``."""
+    values = iter(dynamic)
+    return [int(next(values)) if size == DYNAMIC else size for size in static]

@@ -26,8 +26,19 @@ def pool(b: Builder, x: Tensor, win: Window, fill: float, body) -> Tensor:
     spatial, taps = list(range(2, x.rank)), list(range(x.rank, x.rank + rank))
     space = Space([*x.shape[:2], *win.out, *win.kernel], frozenset(taps))
     reads = [0, 1, *win.reads(spatial, taps)]
+    inputs = [(padded, reads), *_extent_of(b, win, taps, x.dtype)]
     out = range(x.rank)
-    return b.generic(space, [(padded, reads)], out, x.dtype, body, fill, _complete(order, x.rank))
+    whole = lambda m, x, *rest: body(m, x, rest[-1])  # noqa: E731
+    return b.generic(space, inputs, out, x.dtype, whole, fill, _complete(order, x.rank))
+
+
+def _extent_of(b: Builder, win: Window, taps: list[int], dtype: np.dtype) -> list[tuple[Tensor, list[int]]]:
+    """The operand, never read, whose shape tells linalg the extents of the window's loops."""
+    loops = [(t, n) for t, n in zip(taps, win.kernel, strict=True) if n != 1]
+    if not loops:
+        return []
+    shape = tuple(n for _, n in loops)
+    return [(Tensor(dtype, shape, b.empty(shape, dtype), tuple(range(len(shape)))), [t for t, _ in loops])]
 
 
 def _complete(order: tuple[int, ...], rank: int) -> list[int]:

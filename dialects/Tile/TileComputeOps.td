@@ -1,0 +1,180 @@
+//===- TileComputeOps.td - computing with tiles ----- -*- tablegen -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_TILE_COMPUTE_OPS
+#define TILEWRIGHT_TILE_COMPUTE_OPS
+
+include "dialects/Tile/TileEnums.td"
+include "dialects/Tile/TileTypes.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Tile_MmaOp : Tile_Op<"mma", [Pure, AllTypesMatch<["c", "result"]>]> {
+  let summary = "matrix product with accumulation";
+  let description = [{
+    `result = a @ b + c`, computed in the element type of `c`. With `meta` and
+    `sparsity [n, m]`, `a` is condensed along its second dimension: of each `m`
+    neighbours `n` are kept, and `meta` says which. Element `a[i, p]` then meets
+    row `(p div n) * m + meta[i, p]` of `b`.
+
+    - `mma_c1`: all tiles have rank 2.
+    - `mma_c2`: `a` is MxK, `b` KxN and `c` MxN (with `meta`, `a` is Mx(K*n/m)).
+    - `mma_c3`: `a` and `b` are floats of at most the width of `c`'s, or integers
+      of at most its width.
+    - `mma_c4`: `meta` and `sparsity` come together; `sparsity` is two numbers
+      with `0 < n < m`; `meta` is a tile of integers with the shape of `a`.
+
+    Example:
+
+    ```mlir
+    func.func @f(%a: !tile.tile<8x1xf32>, %b: !tile.tile<1x32xf32>, %c: !tile.tile<8x32xf32>) -> !tile.tile<8x32xf32> {
+      %d = tile.mma %a, %b, %c : !tile.tile<8x1xf32>, !tile.tile<1x32xf32>, !tile.tile<8x32xf32>
+      return %d : !tile.tile<8x32xf32>
+    }
+    func.func @sparse(%a: !tile.tile<16x8xf16>, %m: !tile.tile<16x8xi8>, %b: !tile.tile<16x8xf16>, %c: !tile.tile<16x8xf32>) -> !tile.tile<16x8xf32> {
+      %d = tile.mma %a, %b, %c meta %m sparsity [2, 4] : !tile.tile<16x8xf16>, !tile.tile<16x8xf16>, !tile.tile<16x8xf32>, !tile.tile<16x8xi8>
+      return %d : !tile.tile<16x8xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Tile_TileType:$a, Tile_TileType:$b, Tile_TileType:$c,
+                       Optional<Tile_IntegerOrIndexTile>:$meta,
+                       OptionalAttr<DenseI64ArrayAttr>:$sparsity);
+  let results = (outs Tile_TileType:$result);
+  let skipDefaultBuilders = 1;
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$a, "::mlir::Value":$b, "::mlir::Value":$c,
+                   CArg<"::mlir::Value", "{}">:$meta,
+                   CArg<"::llvm::ArrayRef<int64_t>", "{}">:$sparsity)>,
+  ];
+  let assemblyFormat = [{
+    $a `,` $b `,` $c (`meta` $meta^ `sparsity` $sparsity)? attr-dict `:`
+    type($a) `,` type($b) `,` type($c) (`,` type($meta)^)?
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_ReduceOp : Tile_Op<"reduce", [Pure, InferTypeOpAdaptorWithIsCompatible]> {
+  let summary = "combines the elements along dimensions";
+  let description = [{
+    The reduced dimensions are kept with size 1. The order of combination is not
+    specified; each back end has one that does not depend on the run.
+
+    - `reduce_c1`: `dims` are distinct dimensions of the tile.
+    - `reduce_c2`: the kind fits the element type (see `ReduceKind`).
+    - `reduce_c3`: the result has the tile's shape with 1 in `dims`.
+
+    Example:
+
+    ```mlir
+    func.func @f(%t: !tile.tile<8x64xf32>) -> !tile.tile<8x1xf32> {
+      %r = tile.reduce add %t dims [1] : !tile.tile<8x64xf32> -> !tile.tile<8x1xf32>
+      return %r : !tile.tile<8x1xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Tile_ReduceKindAttr:$kind, Tile_TileType:$source,
+                       DenseI64ArrayAttr:$dims);
+  let results = (outs Tile_TileType:$result);
+  let assemblyFormat = [{
+    $kind $source `dims` $dims attr-dict `:` type($source) `->` type($result)
+  }];
+  let hasFolder = 1;
+  let hasVerifier = 1;
+}
+
+def Tile_ScanOp : Tile_Op<"scan", [Pure, AllTypesMatch<["source", "result"]>]> {
+  let summary = "running combination along a dimension";
+  let description = [{
+    Position `p` of the result combines positions `0..p` (with `exclusive`,
+    `0..p-1`, and the neutral element at the start; with `reverse`, from the
+    other end).
+
+    - `scan_c1`: `dim` is a dimension of the tile.
+    - `scan_c2`: the kind fits the element type (see `ReduceKind`).
+
+    Example:
+
+    ```mlir
+    func.func @f(%t: !tile.tile<8x64xf32>) -> !tile.tile<8x64xf32> {
+      %a = tile.scan add %t dim 1 : !tile.tile<8x64xf32>
+      %b = tile.scan max %a dim 0 exclusive reverse : !tile.tile<8x64xf32>
+      return %b : !tile.tile<8x64xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Tile_ReduceKindAttr:$kind, Tile_TileType:$source,
+                       I64Attr:$dim, UnitAttr:$exclusive, UnitAttr:$reverse);
+  let results = (outs Tile_TileType:$result);
+  let assemblyFormat = [{
+    $kind $source `dim` $dim (`exclusive` $exclusive^)? (`reverse` $reverse^)?
+    attr-dict `:` type($source)
+  }];
+  let hasFolder = 1;
+  let hasVerifier = 1;
+}
+
+def Tile_SelectOp : Tile_Op<"select", [
+    Pure, AllTypesMatch<["true_value", "false_value", "result"]>]> {
+  let summary = "one of two elements, at each position";
+  let description = [{
+    - `select_c1`: the condition has the shape of the values.
+
+    Example:
+
+    ```mlir
+    func.func @relu(%t: !tile.tile<8x32xf32>) -> !tile.tile<8x32xf32> {
+      %zero = arith.constant dense<0.0> : !tile.tile<8x32xf32>
+      %c = arith.cmpf ogt, %t, %zero : !tile.tile<8x32xf32>
+      %r = tile.select %c, %t, %zero : !tile.tile<8x32xi1>, !tile.tile<8x32xf32>
+      return %r : !tile.tile<8x32xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Tile_BoolTile:$condition, Tile_TileType:$true_value,
+                       Tile_TileType:$false_value);
+  let results = (outs Tile_TileType:$result);
+  let assemblyFormat = [{
+    $condition `,` $true_value `,` $false_value attr-dict `:` type($condition)
+    `,` type($result)
+  }];
+  let hasFolder = 1;
+  let hasVerifier = 1;
+}
+
+def Tile_ConvertOp : Tile_Op<"convert", [Pure]> {
+  let summary = "elements of another type";
+  let description = [{
+    Between integers, floats and `index`. Floats are rounded to nearest even,
+    to integers toward zero; a value that the target cannot hold gives an
+    unspecified one. Integers are signed unless `unsigned` is given (sign or
+    zero extension, `i1` true is 1 either way); narrowing drops high bits. To
+    `i1`: whether the number differs from zero.
+
+    - `convert_c1`: the shapes and layouts are equal.
+
+    Example:
+
+    ```mlir
+    func.func @f(%t: !tile.tile<8x32xi8>) -> !tile.tile<8x32xf32> {
+      %r = tile.convert %t unsigned : !tile.tile<8x32xi8> -> !tile.tile<8x32xf32>
+      return %r : !tile.tile<8x32xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Tile_TileType:$source, UnitAttr:$is_unsigned);
+  let results = (outs Tile_TileType:$result);
+  let assemblyFormat = [{
+    $source (`unsigned` $is_unsigned^)? attr-dict `:` type($source) `->`
+    type($result)
+  }];
+  let hasFolder = 1;
+  let hasVerifier = 1;
+}
+
+#endif // TILEWRIGHT_TILE_COMPUTE_OPS

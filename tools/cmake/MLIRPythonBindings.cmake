@@ -4,7 +4,7 @@
 # inside LLVM's own tree. See fetch_mlir_sources.py for where the sources come from.
 
 execute_process(
-  COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/cmake/fetch_mlir_sources.py" "${LLVM_VERSION}"
+  COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tools/cmake/fetch_mlir_sources.py" "${LLVM_VERSION}"
   OUTPUT_VARIABLE source_root OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed)
 if(failed)
   message(FATAL_ERROR "The sources of MLIR's Python bindings are missing; the line above says why.")
@@ -39,7 +39,7 @@ include("${PROJECT_BINARY_DIR}/mlir-python/declarations.cmake")
 
 # Only the dialects that the compiler or its users can meet: each costs build time and import time.
 set(dialects "")
-foreach(name affine arith bufferization builtin cf func gpu index linalg llvm math memref ml_program nvgpu nvvm pdl scf
+foreach(name affine arith bufferization builtin cf complex func gpu index linalg llvm math memref ml_program nvgpu nvvm pdl scf
              tensor transform transform.extras transform.interpreter transform_debug_extension
              transform_pdl_extension bufferization_transform gpu_transform loop_transform memref_transform
              nvgpu_transform structured_transform tensor_transform vector_transform ub vector)
@@ -87,6 +87,8 @@ get_property(targets DIRECTORY PROPERTY BUILDSYSTEM_TARGETS)
 foreach(target IN LISTS targets)
   get_target_property(type ${target} TYPE)
   if(type MATCHES "^(SHARED|MODULE)_LIBRARY$")
+    # A changed library is loaded anew anyway: no need to link every extension again.
+    set_property(TARGET ${target} PROPERTY LINK_DEPENDS_NO_SHARED ON)
     set_property(TARGET ${target} APPEND PROPERTY BUILD_RPATH "${LLVM_LIBRARY_DIR}")
     set_property(TARGET ${target} APPEND PROPERTY INSTALL_RPATH "${LLVM_LIBRARY_DIR}")
   endif()

@@ -1,0 +1,130 @@
+"""Run the checks and tests of tools/check in a set-up tree, and add up what they counted."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = ROOT / ".venv" / "bin"
+LIT_PASSED = {"PASS", "XFAIL", "FLAKYPASS"}
+LIT_SKIPPED = {"UNSUPPORTED", "SKIPPED", "EXCLUDED"}
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many tests of one kind passed, failed, and were skipped."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    def __add__(self, other: Count) -> Count:
+        """Sum of two counts."""
+        return Count(self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped)
+
+    def __str__(self) -> str:
+        """The counts as the last line prints them."""
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+def run(*command: str | Path) -> int:
+    """Run a command in the root with the environment's tools first in PATH; its output goes to ours."""
+    path = os.pathsep.join([str(BIN), os.environ.get("PATH", "")])
+    return subprocess.run([str(part) for part in command], cwd=ROOT, env={**os.environ, "PATH": path}).returncode
+
+
+def single(*command: str | Path) -> Count:
+    """A check that passes or fails as a whole."""
+    return Count(failed=1) if run(*command) else Count(passed=1)
+
+
+def sources(*suffixes: str) -> list[str]:
+    """Tracked files with one of these suffixes."""
+    names = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return [name for name in names.splitlines() if name.endswith(suffixes) and (ROOT / name).is_file()]
+
+
+def format_cpp() -> Count:
+    """clang-format over all C++; skipped where no clang-format 22 is installed (formats differ between versions)."""
+    tool = shutil.which("clang-format-22")
+    if tool is None:
+        print("clang-format-22 is not installed: skipped")
+        return Count(skipped=1)
+    return single(tool, "--dry-run", "--Werror", *sources(".cpp", ".h"))
+
+
+def lit() -> Count:
+    """The .mlir tests under test/, with FileCheck."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "lit.json"
+        code = run(BIN / "lit", "-q", "--output", report, "test")
+        if not report.is_file():
+            return Count(failed=1)
+        codes = [test["code"] for test in json.loads(report.read_text())["tests"]]
+    passed = sum(code in LIT_PASSED for code in codes)
+    skipped = sum(code in LIT_SKIPPED for code in codes)
+    failed = len(codes) - passed - skipped
+    return Count(passed, max(failed, 1 if code and not failed else 0), skipped)
+
+
+def pytest(*options: str) -> Count:
+    """The Python tests under test/."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "pytest.xml"
+        command = [BIN / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junit-xml={report}"]
+        code = run(*command, *options, "test")
+        if not report.is_file():
+            return Count(failed=1)
+        suites = list(ElementTree.parse(report).getroot().iter("testsuite"))
+    total = sum(int(suite.get("tests", "0")) for suite in suites)
+    failed = sum(int(suite.get("failures", "0")) + int(suite.get("errors", "0")) for suite in suites)
+    skipped = sum(int(suite.get("skipped", "0")) for suite in suites)
+    return Count(total - failed - skipped, max(failed, 1 if code not in (0, 5) else 0), skipped)
+
+
+def checks(fast: bool) -> list[tuple[str, Callable[[], Count]]]:
+    """Every check by name, the quick ones first."""
+    slow = ("-m", "not slow") if fast else ()
+    return [
+        ("ruff check", lambda: single(BIN / "ruff", "check", ".")),
+        ("ruff format", lambda: single(BIN / "ruff", "format", "--check", ".")),
+        ("pyright", lambda: single(BIN / "pyright", "--pythonpath", BIN / "python")),
+        ("clang-format", format_cpp),
+        ("file sizes", lambda: single(BIN / "python", "tools/size-check")),
+        ("reference is current", lambda: single(BIN / "python", "tools/docs", "--check")),
+        ("lit", lit),
+        ("pytest", lambda: pytest(*slow)),
+    ]
+
+
+def main() -> int:
+    """Run all checks; 1 where one failed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--fast", choices=("yes", "no"), default="no", help="leave out the tests marked slow")
+    fast = parser.parse_args().fast == "yes"
+    total, rows = Count(), []
+    todo = checks(fast)
+    for number, (name, check) in enumerate(todo, 1):
+        print(f"[check {number}/{len(todo)}] {name}", flush=True)
+        started = time.monotonic()
+        count = check()
+        rows.append(f"{name + ':':22} {count} ({time.monotonic() - started:.0f}s)")
+        total += count
+    print("\n" + "\n".join(rows))
+    print(total)
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -96,7 +96,7 @@ def contract(x: np.ndarray, y: np.ndarray, sizes: Sequence[int], axes: Sequence[
     x, y, factor = _sum_lonely(_wide(x), _wide(y), sizes, axes)
     kinds: dict[str, list[int]] = {"batch": [], "m": [], "n": [], "k": [], "none": []}
     for d in range(len(sizes)):
-        kinds[_kind(x.shape[d] > 1, y.shape[d] > 1, d in axes)].append(d)
+        kinds[_kind(x.shape[d] != 1, y.shape[d] != 1, d in axes)].append(d)
     batch, m, n, k = (kinds[name] for name in ("batch", "m", "n", "k"))
     left = x.transpose(batch + m + k + n + kinds["none"]).reshape(_block(x, batch, m, k))
     right = y.transpose(batch + k + n + m + kinds["none"]).reshape(_block(y, batch, k, n))
@@ -114,8 +114,8 @@ def _wide(x: np.ndarray) -> np.ndarray:
 
 def _sum_lonely(x: np.ndarray, y: np.ndarray, sizes: Sequence[int], axes: Sequence[int]) -> Any:
     """Sum each operand over reduced loops that only it varies with; count loops that neither varies with."""
-    only_x = tuple(d for d in axes if x.shape[d] > 1 and y.shape[d] == 1)
-    only_y = tuple(d for d in axes if y.shape[d] > 1 and x.shape[d] == 1)
+    only_x = tuple(d for d in axes if x.shape[d] != 1 and y.shape[d] == 1)
+    only_y = tuple(d for d in axes if y.shape[d] != 1 and x.shape[d] == 1)
     factor = np.prod([sizes[d] for d in axes if x.shape[d] == y.shape[d] == 1], dtype=np.int64).astype(x.dtype)
     x = x.sum(only_x, keepdims=True, dtype=x.dtype) if only_x else x
     y = y.sum(only_y, keepdims=True, dtype=y.dtype) if only_y else y

@@ -109,7 +109,7 @@ def _over_split(array: np.ndarray, map_: Map, sizes: Sequence[int], split: dict[
     shape = []
     for d in range(len(sizes)):
         pair = range(high[d], high[d] + (2 if d in split else 1))
-        used = any(view.shape[k] > 1 for k in pair)
+        used = any(view.shape[k] != 1 for k in pair)
         if used:
             view = _expand(view, pair, inner)
         shape.append(sizes[d] if used else 1)

@@ -16,12 +16,6 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "test"))
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker, so that these tests run alone too."""
-    config.addinivalue_line("markers", "slow: takes more than a few seconds; left out by tools/check --fast")
 
 
 @pytest.fixture

@@ -5,16 +5,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-import models  # noqa: E402
-from models.compare import onnxruntime_outputs  # noqa: E402
+import models
+from models.compare import onnxruntime_outputs
 
 TINY = [name for name in models.MODELS if "tiny" in name and "dynamic" not in name]
 

@@ -15,14 +15,13 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "test")]
 
-import models  # noqa: E402
-from bench.case import suites  # noqa: E402
-from bench.client import Client, WorkerError  # noqa: E402
-from bench.main import exit_code  # noqa: E402
-from bench.measure import Row, judge, relative_error, spread  # noqa: E402
-from bench.table import table  # noqa: E402
+import models
+from bench.case import suites
+from bench.client import Client, WorkerError
+from bench.main import exit_code
+from bench.measure import Row, judge, relative_error, spread
+from bench.table import table
 
 
 def row(target: float | None = 1.2, error: float = 0.0) -> Row:

@@ -14,14 +14,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).resolve().parents[3]
-
 import models
 from bench.case import suites
 from bench.client import Client, WorkerError
 from bench.main import exit_code
 from bench.measure import Row, judge, relative_error, spread
 from bench.table import table
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def row(target: float | None = 1.2, error: float = 0.0) -> Row:

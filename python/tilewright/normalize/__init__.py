@@ -1,0 +1,31 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Phase `normalize`: one form of each operation, so that planning has few cases.
+
+After it, every computation is a `linalg.generic` whose result map permutes its parallel loops; besides, there are
+`linalg.fill`, slices and reshapes of tensors, small constants, weights and `scf.for`. `tile-verify-normalized` checks it.
+"""
+
+from tilewright.pipelines.pipeline import PassSpec
+
+MODULES = (
+    "tilewright.normalize.generalize",
+    "tilewright.normalize.transposes",
+    "tilewright.normalize.copies",
+    "tilewright.normalize.verify",
+)
+"""Modules whose import registers the passes of this phase."""
+
+PASSES = (
+    PassSpec("tile-generalize", "named structured ops become linalg.generic; fills stay"),
+    PassSpec("canonicalize", "folds chains of reshapes and slices, drops dead code"),
+    PassSpec("tile-fold-transposes", "a transposed copy is a change of someone's indexing map"),
+    PassSpec("cse", "equal subexpressions once: exporters repeat masks and reshapes"),
+    PassSpec("symbol-dce", "weights that nothing reads need no bytes"),
+    PassSpec("tile-materialize-copies", "canonicalize drops copies into slices and loop states; they are work for kernels"),
+    PassSpec("tile-verify-normalized", "border: states what planning relies on"),
+)
+"""The passes, in order, with the reason of each."""
+
+__all__ = ["MODULES", "PASSES"]

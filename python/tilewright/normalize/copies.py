@@ -1,0 +1,121 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Pass `tile-materialize-copies`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tilewright.mlir import ir
+from tilewright.passes import Pass, register
+
+from .generics import create, create_copy, uses, walk
+
+_DESTINATION_STYLE = ("linalg.generic", "linalg.fill", "tensor.insert_slice", "scf.for")
+_OFFSETS = ("static_offsets", "static_sizes", "static_strides")
+
+
+@register
+@dataclass(frozen=True)
+class MaterializeCopies(Pass):
+    """Make the copies explicit that slices and loops imply.
+
+    A tensor put into a slice of another is copied there; the state of a loop is a tensor that only the loop writes, and
+    each step writes the next state in the place of the old one. As generics, these copies are planned and fused like
+    other work; without them, bufferization would have to insert some. For example, ``tile-materialize-copies`` turns::
+
+        %r = tensor.insert_slice %x into %t[1, 0] [4, 8] [1, 1] : tensor<4x8xf32> into tensor<6x8xf32>
+
+    into::
+
+        %s = tensor.extract_slice %t[1, 0] [4, 8] [1, 1] : tensor<6x8xf32> to tensor<4x8xf32>
+        %c = linalg.generic {...} ins(%x) outs(%s) {yield %in} -> tensor<4x8xf32>
+        %r = tensor.insert_slice %c into %t[1, 0] [4, 8] [1, 1] : tensor<4x8xf32> into tensor<6x8xf32>
+    """
+
+    name: ClassVar[str] = "tile-materialize-copies"
+    dialects: ClassVar[tuple[str, ...]] = ("linalg", "tensor")
+
+    def run(self, op: ir.Operation) -> None:
+        """Slices first: their copies may write loop states."""
+        for insert in walk(op, "tensor.insert_slice"):
+            _fill_slice(insert)
+        for loop in walk(op, "scf.for"):
+            _own_state(loop)
+            _carry_in_place(loop)
+
+
+def _maker(value: ir.Value) -> ir.Operation | None:
+    return None if isinstance(value, ir.BlockArgument) else value.owner.operation
+
+
+def _destination(value: ir.Value) -> ir.Value | None:
+    """The tensor in whose place `value` is made, or None."""
+    maker = _maker(value)
+    if maker is None or maker.name not in _DESTINATION_STYLE:
+        return None
+    number = list(maker.results).index(value)
+    if maker.name == "tensor.insert_slice":
+        return maker.operands[1]
+    if maker.name == "scf.for":
+        return maker.operands[3 + number]
+    return maker.operands[len(maker.operands) - len(maker.results) + number]
+
+
+def _fill_slice(insert: ir.Operation) -> None:
+    source, target = insert.operands[0], insert.operands[1]
+    place = _destination(source)
+    if place is not None and _is_slice_for(place, insert):
+        return
+    rest = list(insert.operands)[2:]
+    segments = list(ir.DenseI32ArrayAttr(insert.attributes["operandSegmentSizes"]))
+    attributes = {name: insert.attributes[name] for name in _OFFSETS}
+    attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get([1, *segments[2:]])
+    with insert.location, ir.InsertionPoint(insert):
+        piece = create("tensor.extract_slice", [target, *rest], source.type, attributes)
+        insert.operands[0] = create_copy(source, piece)
+
+
+def _is_slice_for(place: ir.Value, insert: ir.Operation) -> bool:
+    made = _maker(place)
+    if made is None or made.name != "tensor.extract_slice" or made.operands[0] != insert.operands[1]:
+        return False
+    same = all(made.attributes[name] == insert.attributes[name] for name in _OFFSETS)
+    return same and list(made.operands)[1:] == list(insert.operands)[2:]
+
+
+def _own_state(loop: ir.Operation) -> None:
+    """Give each initial state a tensor of its own, unless it is a fresh result that nothing else reads."""
+    for number in range(3, len(loop.operands)):
+        value = loop.operands[number]
+        if not isinstance(value.type, ir.RankedTensorType):
+            continue
+        maker = _maker(value)
+        fresh = maker is not None and maker.name in (*_DESTINATION_STYLE, "tensor.empty")
+        if fresh and len(list(uses(value))) == 1:
+            continue
+        with loop.location, ir.InsertionPoint(loop):
+            kind = ir.RankedTensorType(value.type)
+            empty = create("tensor.empty", [], kind)
+            made_of = maker is not None and maker.name == "tensor.empty"
+            loop.operands[number] = empty if made_of else create_copy(value, empty)
+
+
+def _carry_in_place(loop: ir.Operation) -> None:
+    block = loop.regions[0].blocks[0]
+    end = block.operations[len(block.operations) - 1].operation
+    for number in range(len(end.operands)):
+        value, state = end.operands[number], block.arguments[number + 1]
+        if isinstance(value.type, ir.RankedTensorType) and not _leads_to(value, state):
+            with loop.location, ir.InsertionPoint(end):
+                end.operands[number] = create_copy(value, state)
+
+
+def _leads_to(value: ir.Value, state: ir.Value) -> bool:
+    """Whether a chain of destinations goes from `value` to the loop's argument `state`."""
+    place: ir.Value | None = value
+    while place is not None and place != state:
+        place = _destination(place)
+    return place is not None

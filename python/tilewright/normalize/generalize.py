@@ -1,0 +1,77 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Pass `tile-generalize`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tilewright.mlir import ir
+from tilewright.passes import Pass, register
+
+from .generics import iterator_types
+
+_KEPT = ("linalg.generic", "linalg.fill", "linalg.yield", "linalg.index", "linalg.pack", "linalg.unpack")
+
+
+@register
+@dataclass(frozen=True)
+class Generalize(Pass):
+    """Turn named structured ops into linalg.generic.
+
+    Fills, packs and unpacks stay as they are. For example, ``tile-generalize`` turns::
+
+        %d = linalg.matmul ins(%a, %b : tensor<4x8xf32>, tensor<8x3xf32>) outs(%c : tensor<4x3xf32>) -> tensor<4x3xf32>
+
+    into::
+
+        %d = linalg.generic {indexing_maps = [(m, n, k) -> (m, k), (m, n, k) -> (k, n), (m, n, k) -> (m, n)],
+                             iterator_types = ["parallel", "parallel", "reduction"]}
+             ins(%a, %b : ...) outs(%c : ...) { ... } -> tensor<4x3xf32>
+    """
+
+    name: ClassVar[str] = "tile-generalize"
+    dialects: ClassVar[tuple[str, ...]] = ("linalg", "arith")
+
+    def run(self, op: ir.Operation) -> None:
+        """Replace each named op that has indexing maps."""
+        from tilewright.mlir.dialects import linalg
+
+        named: list[ir.Operation] = []
+
+        def visit(inner: ir.Operation) -> ir.WalkResult:
+            if inner.name.startswith("linalg.") and inner.name not in _KEPT:
+                named.append(inner.operation)
+            return ir.WalkResult.ADVANCE
+
+        op.walk(visit)
+        for inner in named:
+            maps = linalg.get_indexing_maps(inner)
+            if maps is not None and inner.results:
+                _generalize(inner, maps)
+
+
+def _generalize(op: ir.Operation, maps: ir.ArrayAttr) -> None:
+    count = len(op.results)
+    written: set[int] = set()
+    for attribute in list(maps)[-count:]:
+        written |= {ir.AffineDimExpr(e).position for e in attribute.value.results if isinstance(e, ir.AffineDimExpr)}
+    loops = maps[0].value.n_dims
+    with op.location, ir.InsertionPoint(op):
+        generic = ir.Operation.create(
+            "linalg.generic",
+            results=[r.type for r in op.results],
+            operands=list(op.operands),
+            attributes={
+                "indexing_maps": maps,
+                "iterator_types": iterator_types([d not in written for d in range(loops)]),
+                "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(op.operands) - count, count]),
+            },
+            regions=1,
+        )
+    op.regions[0].blocks[0].append_to(generic.regions[0])
+    for old, new in zip(op.results, generic.results, strict=True):
+        old.replace_all_uses_with(new)
+    op.erase()

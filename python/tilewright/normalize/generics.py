@@ -1,0 +1,101 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Reading and making `linalg.generic` in this phase's passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tilewright.mlir import ir
+
+
+def walk(op: ir.Operation, name: str) -> list[ir.Operation]:
+    """All ops called `name` inside `op`, in order. A list: callers change what they walk."""
+    found: list[ir.Operation] = []
+
+    def visit(inner: ir.Operation) -> ir.WalkResult:
+        if inner.name == name:
+            found.append(inner.operation)
+        return ir.WalkResult.ADVANCE
+
+    op.walk(visit)
+    return found
+
+
+def maps(op: ir.Operation) -> list[ir.AffineMap]:
+    """The indexing maps, inputs first."""
+    return [attribute.value for attribute in op.attributes["indexing_maps"]]
+
+
+def set_maps(op: ir.Operation, new: Sequence[ir.AffineMap]) -> None:
+    """Replace the indexing maps."""
+    op.attributes["indexing_maps"] = ir.ArrayAttr.get([ir.AffineMapAttr.get(m) for m in new])
+
+
+def kinds(op: ir.Operation) -> list[bool]:
+    """For each loop, whether it reduces."""
+    reduction = ir.Attribute.parse("#linalg.iterator_type<reduction>")
+    return [attribute == reduction for attribute in op.attributes["iterator_types"]]
+
+
+def iterator_types(reduces: Sequence[bool]) -> ir.ArrayAttr:
+    """The attribute for these loops."""
+    names = ("reduction" if r else "parallel" for r in reduces)
+    return ir.ArrayAttr.get([ir.Attribute.parse(f"#linalg.iterator_type<{n}>") for n in names])
+
+
+def inits(op: ir.Operation) -> int:
+    """Number of operands that results are written into."""
+    return len(op.results)
+
+
+def body(op: ir.Operation) -> ir.Block:
+    """The block of the only region."""
+    return op.regions[0].blocks[0]
+
+
+def is_copy(op: ir.Operation) -> bool:
+    """Whether it copies its single input, through permutations only."""
+    if op.name != "linalg.generic" or len(op.operands) != 2 or len(op.results) != 1:
+        return False
+    block = body(op)
+    if len(block.operations) != 1 or block.operations[0].operands[0] != block.arguments[0]:
+        return False
+    return not any(kinds(op)) and all(m.is_permutation for m in maps(op))
+
+
+def positions(affine_map: ir.AffineMap) -> list[int]:
+    """The loops along the dimensions of a projected permutation."""
+    return [ir.AffineDimExpr(e).position for e in affine_map.results]
+
+
+def uses(value: ir.Value) -> Iterator[tuple[ir.Operation, int]]:
+    """Users with operand numbers, in a list's safety."""
+    yield from [(use.owner.operation, use.operand_number) for use in value.uses]
+
+
+def create(name: str, operands: Sequence[ir.Value], result: ir.Type, attributes: dict | None = None) -> ir.Value:
+    """An op with one result, at the current insertion point."""
+    return ir.Operation.create(name, results=[result], operands=operands, attributes=attributes).result
+
+
+def create_copy(source: ir.Value, target: ir.Value) -> ir.Value:
+    """linalg.generic that copies `source` into `target` of the same type, at the current insertion point."""
+    kind = ir.RankedTensorType(target.type)
+    identity = ir.AffineMapAttr.get(ir.AffineMap.get_identity(kind.rank))
+    op = ir.Operation.create(
+        "linalg.generic",
+        results=[kind],
+        operands=[source, target],
+        attributes={
+            "indexing_maps": ir.ArrayAttr.get([identity, identity]),
+            "iterator_types": iterator_types([False] * kind.rank),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1]),
+        },
+        regions=1,
+    )
+    block = ir.Block.create_at_start(op.regions[0], [kind.element_type] * 2)
+    with ir.InsertionPoint(block):
+        ir.Operation.create("linalg.yield", operands=[block.arguments[0]])
+    return op.result

@@ -1,0 +1,148 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Pass `tile-fold-transposes`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tilewright.mlir import ir
+from tilewright.passes import Pass, register
+
+from .generics import body, create, is_copy, kinds, maps, positions, set_maps, uses, walk
+
+
+@register
+@dataclass(frozen=True)
+class FoldTransposes(Pass):
+    """Fold transposing copies into the maps of the generic before or after them.
+
+    A producer that nothing else reads writes its result in the transposed order at once. Otherwise consumers with
+    plain maps read the untransposed tensor. Windowed consumers (convolutions) keep the layout that they were given.
+    For example, ``tile-fold-transposes`` turns::
+
+        %0 = linalg.generic {indexing_maps = [.., .., (h, m, n, k) -> (h, m, n)]} ... -> tensor<12x128x32xf32>
+        %1 = linalg.generic {indexing_maps = [(m, h, n) -> (h, m, n), (m, h, n) -> (m, h, n)]} ins(%0) {yield %in}
+
+    into::
+
+        %1 = linalg.generic {indexing_maps = [.., .., (h, m, n, k) -> (m, h, n)]} ... -> tensor<128x12x32xf32>
+    """
+
+    name: ClassVar[str] = "tile-fold-transposes"
+    dialects: ClassVar[tuple[str, ...]] = ("linalg", "tensor")
+
+    def run(self, op: ir.Operation) -> None:
+        """Visit each transposing copy once, in order."""
+        for copy in walk(op, "linalg.generic"):
+            if not is_copy(copy) or not _makes_new_tensor(copy):
+                continue
+            source = _source_dims(copy)
+            if source == sorted(source):
+                continue
+            if _fold_into_producer(copy, source):
+                copy.erase()
+            elif _fold_into_consumers(copy, source):
+                copy.erase()
+
+
+def _makes_new_tensor(op: ir.Operation) -> bool:
+    init = op.operands[len(op.operands) - 1].owner
+    return isinstance(init, ir.Operation | ir.OpView) and init.name == "tensor.empty"
+
+
+def _source_dims(copy: ir.Operation) -> list[int]:
+    """For each dimension of the result, the dimension of the input it comes from."""
+    read, written = (positions(m) for m in maps(copy))
+    return [read.index(loop) for loop in written]
+
+
+def _fold_into_producer(copy: ir.Operation, source: list[int]) -> bool:
+    value = copy.operands[0]
+    producer = None if isinstance(value, ir.BlockArgument) else value.owner.operation
+    if producer is None or producer.name != "linalg.generic" or len(producer.results) != 1:
+        return False
+    if len(list(uses(value))) != 1 or producer.block != copy.block:
+        return False
+    init = _permuted_init(producer, source)
+    if init is None:
+        return False
+    producer.operands[len(producer.operands) - 1] = init
+    own = maps(producer)
+    written = positions(own[-1])
+    own[-1] = ir.AffineMap.get(own[-1].n_dims, 0, [ir.AffineDimExpr.get(written[d]) for d in source])
+    set_maps(producer, own)
+    if not any(kinds(producer)):
+        _renumber(producer)
+    value.set_type(init.type)
+    copy.results[0].replace_all_uses_with(value)
+    return True
+
+
+def _permuted_init(producer: ir.Operation, source: list[int]) -> ir.Value | None:
+    """The producer's destination with permuted dimensions, made anew: tensor.empty, filled or not."""
+    if not maps(producer)[-1].is_projected_permutation:
+        return None
+    old = producer.operands[len(producer.operands) - 1]
+    if isinstance(old, ir.BlockArgument):
+        return None
+    made = old.owner.operation
+    kind = ir.RankedTensorType(old.type)
+    permuted = ir.RankedTensorType.get([kind.shape[d] for d in source], kind.element_type)
+    with producer.location, ir.InsertionPoint(producer):
+        if made.name == "tensor.empty":
+            return create("tensor.empty", [], permuted)
+        if made.name != "linalg.fill":
+            return None
+        empty = create("tensor.empty", [], permuted)
+        fill = ir.Operation.create(
+            "linalg.fill",
+            results=[permuted],
+            operands=[made.operands[0], empty],
+            attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1])},
+            regions=1,
+        )
+        block = ir.Block.create_at_start(fill.regions[0], [kind.element_type] * 2)
+        with ir.InsertionPoint(block):
+            ir.Operation.create("linalg.yield", operands=[block.arguments[0]])
+        return fill.result
+
+
+def _renumber(op: ir.Operation) -> None:
+    """Number the loops of an elementwise generic by the dimensions of its result, so that its map is the identity."""
+    if any(inner.operation.name == "linalg.index" for inner in body(op).operations):
+        return
+    own = maps(op)
+    order = positions(own[-1])
+    new = [ir.AffineDimExpr.get(order.index(d)) for d in range(own[-1].n_dims)]
+    set_maps(op, [_substitute(m, new) for m in own])
+
+
+def _substitute(affine_map: ir.AffineMap, new: list[ir.AffineExpr]) -> ir.AffineMap:
+    return ir.AffineMap.get(len(new), 0, [e.compose(ir.AffineMap.get(len(new), 0, new)) for e in affine_map.results])
+
+
+def _fold_into_consumers(copy: ir.Operation, source: list[int]) -> bool:
+    """Let every consumer read the copy's input. All or none: a copy that stays costs the same for any number."""
+    result = copy.results[0]
+    found = list(uses(result))
+    if not found or not all(_can_absorb(user, number) for user, number in found):
+        return False
+    for user, number in found:
+        own = maps(user)
+        read = list(own[number].results)
+        at = [read[source.index(d)] for d in range(len(source))]
+        own[number] = ir.AffineMap.get(own[number].n_dims, 0, at)
+        user.operands[number] = copy.operands[0]
+        set_maps(user, own)
+    return True
+
+
+def _can_absorb(user: ir.Operation, number: int) -> bool:
+    if user.name != "linalg.generic" or number >= len(user.operands) - len(user.results):
+        return False
+    return all(
+        isinstance(e, ir.AffineDimExpr | ir.AffineConstantExpr) for m in maps(user) for e in m.results
+    )

@@ -1,0 +1,121 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Pass `tile-verify-normalized`: the border after phase `normalize`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tilewright.errors import InternalError
+from tilewright.mlir import ir
+from tilewright.passes import Pass, located, register
+
+from .generics import kinds, maps
+
+_AROUND = frozenset({"builtin.module", "func.func", "func.return", "ml_program.global"})
+_PLAIN = frozenset(
+    {
+        "arith.constant",
+        "linalg.fill",
+        "linalg.yield",
+        "ml_program.global_load_const",
+        "scf.for",
+        "scf.yield",
+        "tensor.collapse_shape",
+        "tensor.empty",
+        "tensor.expand_shape",
+        "tensor.extract_slice",
+        "tensor.insert_slice",
+    }
+)
+_INLINE_BYTES = 256
+
+
+@register
+@dataclass(frozen=True)
+class VerifyNormalized(Pass):
+    """Check that a module is in the form that planning relies on.
+
+    Every computation is a linalg.generic with static shapes and one result, whose result map is a permutation of its
+    parallel loops. Beside generics there are only fills, tensor.empty, slices, reshapes, constants of at most 256 bytes
+    (or splats), loads of weights, scf.for and scalar index arithmetic. For example, ``tile-verify-normalized``
+    accepts a linalg.generic, and on ``linalg.matmul`` says::
+
+        error: 'linalg.matmul' must not be here after phase normalize: ...
+    """
+
+    name: ClassVar[str] = "tile-verify-normalized"
+
+    def run(self, op: ir.Operation) -> None:
+        """Raise InternalError at the first op that breaks a rule."""
+
+        def visit(inner: ir.Operation) -> ir.WalkResult:
+            inner = inner.operation
+            if inner.name == "linalg.generic":
+                _check_generic(inner)
+                return ir.WalkResult.SKIP
+            if inner.name in ("tile.kernel", "linalg.fill"):
+                return ir.WalkResult.SKIP
+            _check_plain(inner)
+            return ir.WalkResult.ADVANCE
+
+        op.walk(visit, ir.WalkOrder.PRE_ORDER)
+
+
+def _fail(op: ir.Operation, rule: str) -> None:
+    raise located(InternalError(f"'{op.name}' {rule}", ir=str(op)), op)
+
+
+def _check_plain(op: ir.Operation) -> None:
+    if op.name in _AROUND:
+        return
+    if op.name not in _PLAIN and not _is_scalar(op):
+        _fail(
+            op,
+            "must not be here after phase normalize: every computation on tensors is a linalg.generic; give the op a "
+            "decomposition in the front end or in tile-generalize",
+        )
+    if op.name == "arith.constant":
+        _check_constant(op)
+    _check_static(op)
+
+
+def _is_scalar(op: ir.Operation) -> bool:
+    """Index arithmetic, such as the position in a loop."""
+    values = [*op.operands, *op.results]
+    return bool(values) and not any(isinstance(v.type, ir.ShapedType) for v in values)
+
+
+def _check_constant(op: ir.Operation) -> None:
+    kind = op.results[0].type
+    if not isinstance(kind, ir.RankedTensorType):
+        return
+    value = ir.DenseElementsAttr(op.attributes["value"])
+    size = 1
+    for n in kind.shape:
+        size *= n
+    width = getattr(kind.element_type, "width", 64)
+    if not value.is_splat and size * width > _INLINE_BYTES * 8:
+        _fail(op, f"holds {size * width // 8} bytes as text; constants above {_INLINE_BYTES} bytes are ml_program globals")
+
+
+def _check_static(op: ir.Operation) -> None:
+    for value in (*op.operands, *op.results):
+        kind = value.type
+        if isinstance(kind, ir.ShapedType) and not kind.has_static_shape:
+            _fail(op, f"has the dynamic type {kind}; all shapes are static after phase normalize")
+
+
+def _check_generic(op: ir.Operation) -> None:
+    if len(op.results) != 1:
+        _fail(op, f"has {len(op.results)} results; planning expects exactly one (on tensors)")
+    _check_static(op)
+    written = maps(op)[-1]
+    if not all(isinstance(e, ir.AffineDimExpr) for e in written.results):
+        _fail(op, f"writes its result through {written}; the map must permute the parallel loops")
+    dims = [ir.AffineDimExpr(e).position for e in written.results]
+    parallel = [d for d, reduces in enumerate(kinds(op)) if not reduces]
+    if sorted(dims) != parallel:
+        _fail(op, f"writes its result through {written}; the map must permute the parallel loops {parallel}")

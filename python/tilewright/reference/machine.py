@@ -58,6 +58,14 @@ class Frame:
         self.machine = machine
         self.task = task
         self.values: dict[int, Any] = {}
+        self.moves: list[tuple[np.ndarray, np.ndarray]] | None = None
+
+    def move(self, source: np.ndarray, target: np.ndarray) -> None:
+        """Copy ``source`` to ``target``; inside `tile.async`, note it for later."""
+        if self.moves is None:
+            target[...] = source
+        else:
+            self.moves.append((source, target))
 
     def run(self, block: Block, arguments: Any = ()) -> list[Any]:
         """Run ``block`` with ``arguments``; return the operands of its terminator."""

@@ -41,34 +41,33 @@ def wide(x: np.ndarray) -> np.ndarray:
     return signed(x).astype(np.int64)
 
 
-def expand_sparse(values: np.ndarray, meta: np.ndarray, depth: int) -> np.ndarray:
+def expand_sparse(values: np.ndarray, meta: np.ndarray, kept: int, group: int) -> np.ndarray:
     """Return the dense form of N:M sparse ``values``.
 
     Args:
-        values: [m, k * n / m_] kept elements, condensed along k.
-        meta: same shape; position of each kept element in its group of ``m_``.
-        depth: k, the dense extent.
+        values: [rows, K * kept / group] elements, condensed along the second dimension.
+        meta: same shape; position of each kept element within its group.
+        kept: N, elements kept of each group.
+        group: M, elements of a group.
+
+    Raises:
+        InterpreterError: a position lies outside of its group.
     """
-    rows, kept = values.shape
-    groups, left = 0, kept
-    for size in (2, 4, 8, 16, 32):
-        if depth % size == 0 and kept % (depth // size) == 0 and meta.max(initial=0) < size:
-            groups, left = depth // size, kept // (depth // size)
-            break
-    if not groups:
-        raise InterpreterError(f"{kept} kept elements and the metadata do not describe {depth} positions")
-    out = np.zeros((rows, depth), values.dtype)
-    base = np.repeat(np.arange(groups) * (depth // groups), left)
-    column = base[None, :] + meta.astype(np.int64)
-    np.put_along_axis(out, column, values, axis=1)
+    rows, condensed = values.shape
+    position = meta.astype(np.int64)
+    if position.size and (position.min() < 0 or position.max() >= group):
+        raise InterpreterError(f"metadata {position.min()}..{position.max()} is outside a group of {group}")
+    column = np.arange(condensed) // kept * group + position
+    out = np.zeros((rows, condensed // kept * group), values.dtype)
+    np.add.at(out, (np.arange(rows)[:, None], column), values)
     return out
 
 
 @handles("tile.mma")
-def mma(_frame: Any, _node: Node, a: np.ndarray, b: np.ndarray, c: np.ndarray, *meta: np.ndarray) -> np.ndarray:
+def mma(_frame: Any, node: Node, a: np.ndarray, b: np.ndarray, c: np.ndarray, *meta: np.ndarray) -> np.ndarray:
     """a @ b + c, summed in at least float32 and rounded once; with ``meta``, ``a`` is condensed along k."""
     if meta:
-        a = expand_sparse(a, meta[0], b.shape[-2])
+        a = expand_sparse(a, meta[0], *_integers(node, "sparsity"))
     total = np.matmul(wide(a), wide(b)) + wide(c)
     return total.astype(c.dtype) if types.is_float(c.dtype) else narrow(total, c.dtype)
 
@@ -88,13 +87,13 @@ _KINDS = {
 }
 
 
-def reduce_kind(node: Node) -> str:
-    """Return the combiner that the op's ``kind`` attribute names."""
-    return node.once("kind", lambda: _KINDS[enum_name(node.op.attributes["kind"])])
+def reduce_kind(node: Node, name: str = "kind") -> str:
+    """Return the combiner that the op's attribute ``name`` names."""
+    return node.once("combiner", lambda: _KINDS[enum_name(node.op.attributes[name])])
 
 
 def enum_name(attribute: ir.Attribute) -> str:
-    """Return the keyword of an enum attribute such as ``#tile<reduce_kind add>`` or ``#tile.kind<add>``."""
+    """Return the keyword of an enum attribute such as ``#tile<reduce_kind add>``."""
     return str(attribute).replace("<", " ").replace(">", " ").replace('"', " ").split()[-1]
 
 
@@ -204,13 +203,15 @@ def select(_frame: Any, _node: Node, condition: Any, a: np.ndarray, b: np.ndarra
 def convert(_frame: Any, node: Node, x: np.ndarray) -> np.ndarray:
     """Between element types: floats round to nearest even, floats to integers toward zero, integers sign-extend.
 
-    With ``unsigned`` integers are taken as unsigned on either side.
+    With ``unsigned`` integers are taken as unsigned on either side; i1 is 0 or 1, and "is not zero" as a target.
     """
     target = types.dtype_of(node.result_type())
     source_float, target_float = types.is_float(x.dtype), types.is_float(target)
+    if target == np.bool_:
+        return x != 0
     if source_float and target_float:
         return x.astype(target)
     if source_float:
-        return narrow(np.trunc(x).astype(np.uint64 if _flag(node, "unsigned") else np.int64), target)
-    integers = unsigned(x) if _flag(node, "unsigned") else signed(x)
-    return integers.astype(target) if target_float else narrow(integers, target)
+        return narrow(np.trunc(x).astype(np.uint64 if _flag(node, "is_unsigned") else np.int64), target)
+    integers = unsigned(x) if _flag(node, "is_unsigned") or x.dtype == np.bool_ else x
+    return integers.astype(target)

@@ -22,9 +22,9 @@ from tilewright.reference.tile_compute import reduce_kind
 
 
 @handles("tile.alloc")
-def alloc(frame: Any, node: Node, *sizes: Any) -> np.ndarray:
+def alloc(frame: Any, node: Node) -> np.ndarray:
     """Memory of the running task, full of poison."""
-    buffer = allocate(node, sizes)
+    buffer = allocate(node, ())
     if frame.task is not None:
         frame.task.buffers[node.results[0]] = buffer
     return buffer
@@ -71,10 +71,17 @@ def access(node: Node, memory: np.ndarray, shape: tuple[int, ...], operands: dic
         if operands["indices"] is not None and t == along:
             positions[d] = _listed(operands["indices"], offsets[d], counts[t], memory.shape[d])
         else:
-            positions[d] = span(offsets[d], counts[t], steps[t], memory.shape[d])
+            positions[d] = _stepped(offsets[d], counts[t], steps[t], memory.shape[d])
     if 0 not in counts:
         _check_fixed(offsets, dims, memory.shape)
     return _arranged(memory, positions, dims, tuple(slice(0, n) for n in counts))
+
+
+def _stepped(offset: int, count: int, step: int, limit: int) -> Any:
+    """A slice; with a step of 0 (one element, read again and again) an index list."""
+    if step == 0 and count:
+        return np.full(count, span(offset, 1, 1, limit).start)
+    return span(offset, count, step, limit)
 
 
 def _along(node: Node) -> int:
@@ -137,7 +144,7 @@ def store(_frame: Any, node: Node, *operands: Any) -> None:
     values = tile[found.valid]
     if not values.size:
         return
-    if node.attribute("kind") is None:
+    if node.attribute("reduce") is None:
         found.write(values)
     elif indices:
         _combine_rows(node, found, values)
@@ -146,7 +153,7 @@ def store(_frame: Any, node: Node, *operands: Any) -> None:
 
 
 def _combined(node: Node, old: np.ndarray, new: np.ndarray) -> np.ndarray:
-    return reduce_array(reduce_kind(node), np.stack([old, new]), [0])[0]
+    return reduce_array(reduce_kind(node, "reduce"), np.stack([old, new]), [0])[0]
 
 
 def _combine_rows(node: Node, found: Access, values: np.ndarray) -> None:
@@ -162,15 +169,43 @@ def _combine_rows(node: Node, found: Access, values: np.ndarray) -> None:
 
 @handles("tile.copy")
 def copy(frame: Any, node: Node, *operands: Any) -> None:
-    """Copy one buffer to another, maybe to the corresponding buffer of another task."""
+    """Copy one buffer to another, maybe to the corresponding buffer of another task.
+
+    Raises:
+        InterpreterError: the shapes differ, or the other task cannot be reached.
+    """
     source, target, *at = operands
-    _copy(frame, source, target, at)
-
-
-def _copy(frame: Any, source: np.ndarray, target: np.ndarray, at: Any) -> None:
+    if source.shape != target.shape:
+        raise InterpreterError(f"copies shape {source.shape} to shape {target.shape}")
     if at:
         target = remote_view(frame.task, target, tuple(int(i) for i in at))
-    target[...] = source
+    frame.move(source, target)
+
+
+@handles("tile.async")
+def async_(frame: Any, node: Node) -> Pending:
+    """Its copies happen at some moment up to the await; meanwhile the destinations hold poison."""
+    moves: list[tuple[np.ndarray, np.ndarray]] = []
+    frame.moves = moves
+    frame.run(node.body)
+    frame.moves = None
+    for _, target in moves:
+        target[...] = types.poison(target.dtype)
+    pending = Pending(lambda: _move_all(moves))
+    return frame.task.issue(pending, frame.machine.random) if frame.task is not None else pending
+
+
+def _move_all(moves: list[tuple[np.ndarray, np.ndarray]]) -> None:
+    for source, target in moves:
+        target[...] = source
+
+
+@handles("tile.barrier")
+def barrier(frame: Any, _node: Node) -> None:
+    """Wait for the other tasks of the cluster, or of the grid."""
+    if frame.task.team is not None:
+        frame.task.maybe_complete(frame.machine.random)
+        frame.task.team.barrier(frame.task)
 
 
 @handles("tile.await")

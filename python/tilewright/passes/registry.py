@@ -15,7 +15,13 @@ from typing import TypeVar
 from tilewright.errors import UserError
 from tilewright.passes.base import Pass, make_callable, option_specs, summary
 
-BUILTIN_MODULES: tuple[str, ...] = ("tilewright.passes.count_ops",)
+BUILTIN_MODULES: tuple[str, ...] = (
+    "tilewright.passes.count_ops",
+    "tilewright.normalize.generalize",
+    "tilewright.normalize.transposes",
+    "tilewright.normalize.copies",
+    "tilewright.normalize.verify",
+)
 """Modules of the built-in passes; importing one registers its passes."""
 
 P = TypeVar("P", bound=type[Pass])

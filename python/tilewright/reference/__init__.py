@@ -21,11 +21,11 @@ from tilewright.reference.errors import InterpreterError
 from tilewright.reference.func_ops import checked
 from tilewright.reference.machine import Frame, Machine
 from tilewright.reference.registry import HANDLERS
-from tilewright.reference.tasks import run_grid
+from tilewright.reference.tile_program import start
 
 FAMILIES = (
     "affine_ops arith_ops func_ops layout_ops linalg_ops math_ops memref_ops scf_ops tensor_ops "
-    "tile_compute tile_graph tile_memory"
+    "tile_compute tile_graph tile_memory tile_program"
 ).split()
 for _family in FAMILIES:
     importlib.import_module(f"tilewright.reference.{_family}")
@@ -68,13 +68,13 @@ def run_kernel(
     *,
     seed: int | None = None,
 ) -> None:
-    """Run all tasks of a `tile.kernel`, which write into the arrays of ``args``.
+    """Run all tasks of a `tile.kernel` (or a `tile.program`), which write into the arrays of ``args``.
 
     Args:
         module: IR that holds the kernel.
         kernel: its name, without @.
         args: one array per memref and one scalar per scalar of the kernel.
-        grid: the number of tasks along each grid dimension.
+        grid: the number of tasks along each grid dimension; none for a program.
         seed: asynchronous copies complete, and tasks that wait for each other take turns, in an order drawn with this
             seed; without it copies complete at their await and tasks run in grid order.
 
@@ -85,7 +85,7 @@ def run_kernel(
     node = machine.symbol(kernel)
     inputs = len(node.body.arguments) - len(grid)
     with np.errstate(all="ignore"):
-        run_grid(machine, node, _arguments(node, kernel, args, inputs), grid)
+        start(machine, kernel, _arguments(node, kernel, args, inputs), grid)
 
 
 def _arguments(node: Any, name: str, args: Sequence[Any], count: int | None = None) -> list[Any]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextvars
 import itertools
+import math
 import random
 import threading
 from collections.abc import Callable, Sequence
@@ -21,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.reference import types
 from tilewright.reference.errors import InterpreterError
 from tilewright.reference.machine import Frame, Machine
 from tilewright.reference.memref_ops import flat_root
@@ -90,21 +92,20 @@ class Team:
 
     def __init__(self, coordinates: Sequence[tuple[int, ...]], choice: random.Random | None) -> None:
         self.tasks = {point: Task(point, self) for point in coordinates}
-        self.arrived: dict[Any, set[tuple[int, ...]]] = {}
-        self.generation: dict[Any, int] = {}
+        self._arrived: set[tuple[int, ...]] = set()
+        self._generation = 0
         self._choice = choice
         self._baton = threading.Semaphore(0)
         self._error: BaseException | None = None
 
-    def barrier(self, task: Task, slot: Any) -> None:
-        """Wait until every task of the team has arrived at barrier ``slot``."""
-        now = self.generation.setdefault(slot, 0)
-        arrived = self.arrived.setdefault(slot, set())
-        arrived.add(task.coordinates)
-        if len(arrived) == len(self.tasks):
-            self.generation[slot] = now + 1
-            self.arrived[slot] = set()
-        task.wait_until(lambda: self.generation[slot] > now, f"the barrier {slot}")
+    def barrier(self, task: Task) -> None:
+        """Wait until every task of the team has arrived."""
+        now = self._generation
+        self._arrived.add(task.coordinates)
+        if len(self._arrived) == len(self.tasks):
+            self._generation += 1
+            self._arrived = set()
+        task.wait_until(lambda: self._generation > now, "the other tasks at a barrier")
 
     def run(self, body: Callable[[Task], None]) -> None:
         """Run ``body`` for all tasks.
@@ -173,12 +174,28 @@ class Team:
             thread.join()
 
 
-_TALKING = frozenset(("tile.barrier", "tile.signal", "tile.wait"))
-
-
 def talks(kernel: Node) -> bool:
     """True when the tasks of ``kernel`` may wait for or write into each other."""
-    return any(node.name in _TALKING or (node.name == "tile.copy" and len(node.operands) > 2) for node in walk(kernel))
+    return any(
+        node.name == "tile.barrier" or (node.name == "tile.copy" and len(node.operands) > 2) for node in walk(kernel)
+    )
+
+
+def clusters(kernel: Node, points: Sequence[tuple[int, ...]], grid: Sequence[int]) -> list[list[tuple[int, ...]]]:
+    """Return ``points`` in groups that may wait for each other: clusters, or all of the grid.
+
+    Raises:
+        InterpreterError: some of a group's tasks are not among ``points``, so that the others would wait forever.
+    """
+    sizes = types.integers(kernel.attribute("cluster")) or [int(n) for n in grid]
+    groups: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
+    for point in points:
+        groups.setdefault(tuple(i // n for i, n in zip(point, sizes, strict=True)), []).append(point)
+    for corner, group in groups.items():
+        whole = math.prod(min(n, g - c * n) for n, g, c in zip(sizes, grid, corner, strict=True))
+        if len(group) != whole:
+            raise InterpreterError(f"only {len(group)} of the {whole} tasks that wait for each other are run")
+    return list(groups.values())
 
 
 def grid_points(grid: Sequence[int]) -> list[tuple[int, ...]]:
@@ -194,8 +211,14 @@ def run_task(machine: Machine, kernel: Node, arguments: Sequence[Any], task: Tas
         pending.complete()
 
 
-def run_grid(machine: Machine, kernel: Node, arguments: Sequence[Any], grid: Sequence[int]) -> None:
-    """Run all tasks of a kernel.
+def run_grid(
+    machine: Machine,
+    kernel: Node,
+    arguments: Sequence[Any],
+    grid: Sequence[int],
+    part: slice = slice(None),
+) -> None:
+    """Run all tasks of a kernel, or ``part`` of them.
 
     Raises:
         InterpreterError: the number of arguments or grid bounds is wrong, or the tasks deadlock.
@@ -205,9 +228,10 @@ def run_grid(machine: Machine, kernel: Node, arguments: Sequence[Any], grid: Seq
         raise InterpreterError(
             f"kernel takes {expected} arguments and grid ids, got {len(arguments)} and {len(grid)} of them"
         )
-    points = grid_points(grid)
+    points = grid_points(grid)[part]
     if kernel.once("talks", lambda: talks(kernel)):
-        Team(points, machine.random).run(lambda task: run_task(machine, kernel, arguments, task))
+        for group in clusters(kernel, points, grid):
+            Team(group, machine.random).run(lambda task: run_task(machine, kernel, arguments, task))
         return
     for point in points:
         run_task(machine, kernel, arguments, Task(point))
@@ -224,7 +248,7 @@ def remote_view(task: Task, memory: np.ndarray, coordinates: tuple[int, ...]) ->
     if not owned:
         raise InterpreterError("a copy into another task needs a destination made by tile.alloc")
     if task.team is None or coordinates not in task.team.tasks:
-        raise InterpreterError(f"there is no task at {coordinates}")
+        raise InterpreterError(f"task {task.coordinates} reaches no task at {coordinates}: another cluster, or none")
     other = task.team.tasks[coordinates]
     task.wait_until(lambda: owned[0] in other.buffers, f"task {coordinates} to allocate its buffer")
     offset = memory.ctypes.data - task.buffers[owned[0]].ctypes.data

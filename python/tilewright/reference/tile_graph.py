@@ -12,7 +12,7 @@ import numpy as np
 from tilewright.reference.program import Node
 from tilewright.reference.registry import handles, terminators
 from tilewright.reference.scf_ops import results
-from tilewright.reference.tasks import run_grid
+from tilewright.reference.tile_program import start
 
 terminators("tile.yield", "tile.return")
 
@@ -29,5 +29,5 @@ def launch(frame: Any, node: Node, *operands: Any) -> Any:
     name = node.op.attributes["kernel"].value
     grid, inputs, outputs = node.groups(operands)
     targets = [np.array(output) for output in outputs] if node.results else list(outputs)
-    run_grid(frame.machine, frame.machine.symbol(name), [*inputs, *targets], [int(n) for n in grid])
+    start(frame.machine, name, [*inputs, *targets], [int(n) for n in grid])
     return results(node, targets) if node.results else None

@@ -37,11 +37,11 @@ FULL = [
 ]
 
 
-def check(name: str, **sizes: object) -> None:
+def check(name: str, target: str = "cpu", **sizes: object) -> None:
     """Compile, run on two sets of inputs (the second shows state that leaks between calls), compare."""
     file = models.path(name, **sizes)
     proto = onnx.load(file)
-    compiled = tw.compile(str(file), target="cpu", threads=2)
+    compiled = tw.compile(str(file), target=target, threads=2)
     for seed in (0, 1):
         inputs = models.random_inputs(proto, seed)
         ours = compiled(*inputs.values())
@@ -51,6 +51,11 @@ def check(name: str, **sizes: object) -> None:
 @pytest.mark.parametrize("name", SMALL)
 def test_small(name: str) -> None:
     check(name)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_small_on_the_reference(name: str) -> None:
+    check(name, target="reference")
 
 
 @pytest.mark.slow

@@ -5,9 +5,19 @@
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from tilewright import config
+from tilewright.errors import TilewrightError, UserError
 from tilewright.runtime import Model, load_model
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tilewright.pipelines.pipeline import Pipeline
 
 
 def load(path: str | Path, threads: int | None = None) -> Model:
@@ -21,3 +31,113 @@ def load(path: str | Path, threads: int | None = None) -> Model:
         UserError: no such model, a damaged one, one of another version, or one that this CPU cannot run.
     """
     return load_model(path, threads=threads)
+
+
+def compile(
+    model: Any,
+    target: str = "cpu",
+    *,
+    threads: int | None = None,
+    shapes: Mapping[str, Any] | None = None,
+    weights: Mapping[str, np.ndarray] | None = None,
+    pipeline: Pipeline | None = None,
+    opt_level: int = 3,
+    stop_after: str | None = None,
+    dump_ir: str | Path | None = None,
+) -> Any:
+    """Compile a model and return it, ready to be called.
+
+    Args:
+        model: path of an ONNX file, its bytes, an onnx.ModelProto, or a layer-1 MLIR module (text, or a .mlir file).
+        target: ``cpu`` (this machine), ``cpu:NAME`` (an x86 CPU by LLVM's name), ``reference`` (the interpreter).
+        threads: threads per call of the result (it can be changed later); default: all CPUs.
+        shapes: sizes of symbolic dimensions, e.g. ``{"batch": 1}``, or whole shapes by input name.
+        weights: arrays of the external globals of an MLIR module, by name.
+        pipeline: phases of passes to run instead of the target's own.
+        opt_level: LLVM's optimization level, 0 to 3.
+        stop_after: stop after this phase (import, normalize, plan, tile, schedule, lower) and return the IR as text.
+        dump_ir: folder that receives the IR after each phase (default: TILEWRIGHT_DUMP_IR); forces a fresh compilation.
+
+    Returns:
+        A :class:`tilewright.Model`; with `stop_after`, the IR as text.
+
+    Raises:
+        UserError: no such model or target, a malformed model, or shapes that are not fixed.
+        UnsupportedError: the model uses operators that have no lowering.
+        InternalError: a pass, LLVM or the linker failed.
+    """
+    from tilewright.targets.driver import Options
+    from tilewright.targets.source import open_source
+    from tilewright.targets.target import check_target
+
+    source = open_source(model, weights)
+    kind = check_target(target)
+    folder = dump_ir or config.dump_ir.get()
+    options = Options(
+        shapes=_shape_items(shapes),
+        stop_after=None if stop_after == "emit" else stop_after,
+        dump_ir=Path(folder) if folder else None,
+        pipeline=pipeline,
+        opt_level=opt_level,
+    )
+    if options.stop_after is not None:
+        return _lowered(source, target, options)
+    if kind == "reference":
+        from tilewright.targets.reference_target import ReferenceModel
+
+        return ReferenceModel(source, dict(options.shapes) or None)
+    return _cached(source, target, options, threads)
+
+
+def _shape_items(shapes: Mapping[str, Any] | None) -> tuple[tuple[str, Any], ...]:
+    try:
+        items = [(str(k), tuple(map(int, v)) if hasattr(v, "__iter__") else int(v)) for k, v in (shapes or {}).items()]
+    except (TypeError, ValueError, AttributeError):
+        raise UserError(f"shapes must map names to sizes, as in {{'batch': 1}}, got {shapes!r}") from None
+    return tuple(sorted(items))
+
+
+def _lowered(source: Any, target: str, options: Any) -> str:
+    from tilewright.targets.driver import Compilation, lower
+    from tilewright.targets.target import parse_target
+
+    text = lower(Compilation(source, parse_target(target), options))
+    if text is None:
+        raise UserError(f"the pipeline has no phase {options.stop_after!r}")
+    return text
+
+
+def _cached(source: Any, target: str, options: Any, threads: int | None) -> Model:
+    from tilewright import cache
+
+    key = _key(source, target, options)
+    found = cache.find_model(key) if options.dump_ir is None else None
+    if found is not None:
+        try:
+            return load_model(found, threads=threads)
+        except TilewrightError:
+            cache.remove(found)  # damaged: build it anew
+    return _build(source, target, options, threads, key)
+
+
+def _key(source: Any, target: str, options: Any) -> str:
+    from tilewright import cache
+
+    host = cache.host_id() if target in ("cpu", "cpu:native") else ""
+    choices = repr((options.shapes, options.opt_level, str(options.pipeline)))
+    return cache.digest(source.content_id, target, host, choices, cache.compiler_id())
+
+
+def _build(source: Any, target: str, options: Any, threads: int | None, key: str) -> Model:
+    from tilewright import cache
+    from tilewright.targets.driver import Compilation, build
+    from tilewright.targets.target import parse_target
+
+    with cache.new_folder() as folder:
+        build(Compilation(source, parse_target(target), options), folder)
+        if config.cache.get():
+            return load_model(cache.publish_model(folder, key), threads=threads)
+        kept = folder.rename(folder.with_name(folder.name.removeprefix(".new-")))
+    model = load_model(kept, threads=threads)
+    weakref.finalize(model, cache.remove, kept)
+    return model

@@ -6,13 +6,14 @@
 ::
 
     manifest.json          inputs, outputs, weights, kernels, versions, CPU features needed
-    code/model.so          the kernels and the entry, C ABI
+    code/<hash>.so         the kernels and the entry, C ABI; named by content, as a process loads each name only once
     weights.safetensors    packed weights, 64-byte aligned, mapped and not copied
     report.json.gz         what explain() shows: IR after each phase, times, decisions (optional)
 """
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import hashlib
 import json
@@ -33,7 +34,7 @@ from tilewright.runtime import safetensors
 from tilewright.runtime.manifest import Manifest
 
 MANIFEST = "manifest.json"
-CODE = "code/model.so"
+CODE = "code"
 WEIGHTS = "weights.safetensors"
 REPORT = "report.json.gz"
 _ZIP_SUFFIXES = {".zip", ".tw"}
@@ -93,11 +94,18 @@ class Artifact:
         return safetensors.read(self.path, self._stored_at(WEIGHTS))
 
     def code_path(self) -> Path:
-        """Return a file that holds the code: for an archive, a copy that later loads use again."""
+        """Return a file that holds the code: for an archive, a copy that later loads use again.
+
+        Raises:
+            UserError: the code is not what the manifest says (loading a torn file could kill the process).
+        """
+        inside = code_file(self.manifest)
+        code = self.read(inside)
+        if hashlib.sha256(code).hexdigest() != self.manifest.code_sha256:
+            raise UserError(f"{self.path}/{inside} is damaged (its hash differs from the manifest's); compile it again")
         if self._zip is None:
-            return self.path / CODE
-        code = self.read(CODE)
-        name = hashlib.sha256(code).hexdigest()[:32] + ".so"
+            return self.path / inside
+        name = f"{self.manifest.code_sha256[:32]}.so"
         for folder in (config.cache_dir.get() / "code", Path(tempfile.gettempdir()) / f"tilewright-{os.getuid()}"):
             try:
                 return _place(folder / name, code)
@@ -124,9 +132,12 @@ class Artifact:
     def _names(self) -> list[str]:
         if self._zip is not None:
             return self._zip.namelist()
-        return [name for name in (MANIFEST, CODE, WEIGHTS, REPORT) if (self.path / name).is_file()]
+        return [name for name in (code_file(self.manifest), WEIGHTS, REPORT, MANIFEST) if (self.path / name).is_file()]
 
     def _write_folder(self, target: Path) -> None:
+        kept = target / code_file(self.manifest)
+        for stale in set((target / CODE).glob("*.so")) - {kept}:
+            stale.unlink()  # of the model that this one replaces
         for name in self._names():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             _atomically(target / name, lambda temporary, name=name: temporary.write_bytes(self.read(name)))
@@ -165,14 +176,20 @@ def write_artifact(
 ) -> None:
     """Write a compiled model to a folder (made where missing). The manifest comes last: with it, the model is whole."""
     folder = Path(folder)
-    (folder / CODE).parent.mkdir(parents=True, exist_ok=True)
-    (folder / CODE).write_bytes(code)
+    manifest = dataclasses.replace(manifest, code_sha256=hashlib.sha256(code).hexdigest())
+    (folder / CODE).mkdir(parents=True, exist_ok=True)
+    (folder / code_file(manifest)).write_bytes(code)
     if weights:
         with open(folder / WEIGHTS, "wb") as file:
             safetensors.write(file, weights)
     if report is not None:
         (folder / REPORT).write_bytes(gzip.compress(json.dumps(report).encode(), compresslevel=3, mtime=0))
     (folder / MANIFEST).write_text(manifest.dumps())
+
+
+def code_file(manifest: Manifest) -> str:
+    """Return the name of the shared object inside the model."""
+    return f"{CODE}/{manifest.code_sha256[:16]}.so"
 
 
 def load_model(path: str | Path, threads: int | None = None):

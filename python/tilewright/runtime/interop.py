@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Arrays of other libraries: torch tensors and everything that speaks DLPack, in without copies, and out as they came."""
+"""Arrays of other libraries: torch tensors and all that speaks DLPack, in without copies, and out as they came."""
 
 from __future__ import annotations
 

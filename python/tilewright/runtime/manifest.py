@@ -58,6 +58,7 @@ class Manifest:
     cpu: str = ""
     cpu_features: tuple[str, ...] = ()
     runtime_abi: int = 1
+    code_sha256: str = ""
     producer: str = ""
     compile: dict[str, Any] = field(default_factory=dict)
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,25 +15,12 @@ import numpy as np
 from tilewright.errors import UserError
 from tilewright.runtime import cpu_features, library, memory
 from tilewright.runtime.artifact import Artifact
+from tilewright.runtime.binding import Signature
 from tilewright.runtime.dtypes import to_numpy
-from tilewright.runtime.interop import Export
-from tilewright.runtime.interop import to_numpy as import_array
 from tilewright.runtime.manifest import KernelInfo, TensorSpec
 from tilewright.runtime.result import Outputs
 
 _MAX_RECORDS = 1 << 16
-
-
-class _Slot:
-    """An input or output with what each call needs of it."""
-
-    __slots__ = ("dtype", "name", "shape", "spec")
-
-    def __init__(self, spec: TensorSpec) -> None:
-        self.spec = spec
-        self.name = spec.name
-        self.dtype = to_numpy(spec.dtype)
-        self.shape = spec.shape
 
 
 class _Context:
@@ -52,8 +39,8 @@ class Model:
     """A compiled model. Call it with its inputs, by position or by name.
 
     ``model(ids, mask)`` or ``model(ids=ids, mask=mask)`` returns :class:`Outputs`, a tuple with names. Inputs are NumPy
-    arrays, torch tensors, or anything with DLPack, of exactly the dtypes and shapes of :attr:`inputs`; the results are of
-    the same kind. Arrays that are not C-contiguous are copied first; all others are used in place.
+    arrays, torch tensors, or anything with DLPack, of exactly the dtypes and shapes of :attr:`inputs`; the results are
+    of the same kind. Arrays that are not C-contiguous are copied first; all others are used in place.
     ``model(..., out=[a, b])`` (or ``out={"name": a}`` with all outputs) writes into given NumPy arrays.
 
     Safe to call from several threads at once: each running call has an arena of its own.
@@ -72,10 +59,10 @@ class Model:
                 "compile the model again"
             )
         self._manifest = manifest
-        self._slots = tuple(_Slot(spec) for spec in manifest.inputs)
-        self._out_slots = tuple(_Slot(spec) for spec in manifest.outputs)
-        self._positions = {slot.name: i for i, slot in enumerate(self._slots)}
-        self._out_names = tuple(slot.name for slot in self._out_slots)
+        self._signature = Signature(manifest.inputs, manifest.outputs)
+        self._slots = self._signature.inputs
+        self._out_slots = self._signature.outputs
+        self._out_names = self._signature.output_names
         self._weights = self._load_weights()
         self._constants = [array.__array_interface__["data"][0] for array in self._weights]
         self._code = library.load_code(artifact.code_path())
@@ -141,23 +128,23 @@ class Model:
     def __call__(self, *args: Any, out: Any = None, **named: Any) -> Outputs:
         """Run the model; see the class."""
         if named or len(args) != len(self._slots):
-            args = self._bind(args, named)
+            args = self._signature.bind(args, named)
         export = None
         arrays = []
-        for slot, value in zip(self._slots, args):
+        for slot, value in zip(self._slots, args, strict=True):
             if (
                 type(value) is not np.ndarray
                 or value.dtype != slot.dtype
                 or value.shape != slot.shape
                 or not (value.flags.c_contiguous and value.flags.aligned)
             ):
-                value, made = self._convert(slot, value)
+                value, made = self._signature.convert(slot, value)
                 export = export or made
             arrays.append(value)
         if out is None:
             results = [np.empty(slot.shape, slot.dtype) for slot in self._out_slots]
         else:
-            results = self._check_out(out, arrays)
+            results = self._signature.check_out(out, arrays)
         self._run(arrays + results)
         if export is not None and out is None:
             results = [export(array) for array in results]
@@ -180,60 +167,12 @@ class Model:
         self._free.append(context)
         return done
 
-    def _bind(self, args: tuple, named: Mapping[str, Any]) -> list[Any]:
-        """Return the inputs in order from positional and named ones."""
-        expected = ", ".join(map(str, self.inputs))
-        if len(args) > len(self._slots):
-            raise UserError(f"the model takes {len(self._slots)} inputs, got {len(args)}; they are {expected}")
-        values: list[Any] = [*args, *[None] * (len(self._slots) - len(args))]
-        for name, value in named.items():
-            position = self._positions.get(name)
-            if position is None:
-                raise UserError(f"the model has no input {name!r}; its inputs are {expected}")
-            if position < len(args):
-                raise UserError(f"input {name!r} is given by position and by name")
-            values[position] = value
-        missing = [
-            s.name for s, v in zip(self._slots[len(args) :], values[len(args) :], strict=True) if s.name not in named
-        ]
-        if missing:
-            raise UserError(f"missing input {', '.join(missing)}; the inputs are {expected}")
-        return values
-
-    def _convert(self, slot: _Slot, value: Any) -> tuple[np.ndarray, Export | None]:
-        array, export = import_array(value, slot.name, slot.dtype)
-        _check_array("input", slot, array)
-        if not (array.flags.c_contiguous and array.flags.aligned):
-            array = np.array(array, order="C")
-        return array, export
-
-    def _check_out(self, out: Any, inputs: list[np.ndarray]) -> list[np.ndarray]:
-        if isinstance(out, np.ndarray):
-            out = [out]
-        if isinstance(out, Mapping):
-            wrong = set(out) ^ set(self._out_names)
-            if wrong:
-                raise UserError(f"out= must name all outputs ({', '.join(self._out_names)}); check {sorted(wrong)}")
-            out = [out[name] for name in self._out_names]
-        if len(out) != len(self._out_slots):
-            raise UserError(f"out= needs {len(self._out_slots)} arrays ({', '.join(self._out_names)}), got {len(out)}")
-        for i, (slot, array) in enumerate(zip(self._out_slots, out, strict=True)):
-            if not isinstance(array, np.ndarray):
-                raise UserError(f"out= takes NumPy arrays, got {type(array).__name__} for {slot.name}")
-            _check_array("output", slot, array)
-            if not array.flags.carray:
-                raise UserError(f"the array for output {slot.name} must be C-contiguous, aligned and writeable")
-            if any(np.may_share_memory(array, other) for other in [*inputs, *out[:i]]):
-                raise UserError(f"the array for output {slot.name} overlaps an input or another output")
-        return list(out)
-
     def profile(self, *args: Any, **named: Any) -> list[tuple[str, int, int]]:
         """Run the model once and return (kernel, tasks, nanoseconds) of each launch, in order.
 
         Takes inputs as a call does.
         """
-        values = self._bind(args, named)
-        arrays = [self._convert(slot, value)[0] for slot, value in zip(self._slots, values, strict=True)]
+        arrays, _ = self._signature.arrays(args, named)
         results = [np.empty(slot.shape, slot.dtype) for slot in self._out_slots]
         records = (library.Record * _MAX_RECORDS)()
         count = self._run(arrays + results, records)
@@ -267,12 +206,3 @@ class Model:
         """Return the signature."""
         inputs, outputs = (", ".join(map(str, specs)) for specs in (self.inputs, self.outputs))
         return f"<tilewright.Model ({inputs}) -> ({outputs}), target {self.target}, {self._threads} threads>"
-
-
-def _check_array(what: str, slot: _Slot, array: np.ndarray) -> None:
-    if array.dtype != slot.dtype:
-        raise UserError(
-            f"{what} {slot.name} must be of dtype {slot.dtype}, got {array.dtype}; convert it with .astype({slot.dtype.name!r})"
-        )
-    if array.shape != slot.shape:
-        raise UserError(f"{what} {slot.name} must have shape {list(slot.shape)}, got {list(array.shape)}")

@@ -100,9 +100,7 @@ def _share(kernels: list[str], definitions: Mapping[str, _Definition]) -> dict[s
     return shared
 
 
-def _module_text(
-    name: str, definitions: Mapping[str, _Definition], attributes: str, shared: Mapping[str, str]
-) -> str:
+def _module_text(name: str, definitions: Mapping[str, _Definition], attributes: str, shared: Mapping[str, str]) -> str:
     text = _SYMBOL.sub(lambda match: _rename(match, shared), definitions[name].text)
     parts, pending, seen = [text], _references(text), {name}
     while pending:

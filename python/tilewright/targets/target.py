@@ -18,8 +18,11 @@ KNOWN = "cpu (this machine), cpu:NAME (any x86 CPU that LLVM knows, e.g. cpu:znv
 
 #: Features that compiled code can depend on; others (AMX, key locker, ...) are never used by generated code.
 _USED = frozenset(
-    "sse3 ssse3 sse4.1 sse4.2 popcnt avx avx2 fma f16c bmi bmi2 lzcnt movbe avxvnni avx512f avx512bw avx512cd avx512dq "
-    "avx512vl avx512ifma avx512vbmi avx512vbmi2 avx512vnni avx512bitalg avx512vpopcntdq avx512bf16 avx512fp16 gfni".split()
+    (
+        "sse3 ssse3 sse4.1 sse4.2 popcnt avx avx2 fma f16c bmi bmi2 lzcnt movbe avxvnni gfni avx512f avx512bw avx512cd "
+        "avx512dq avx512vl avx512ifma avx512vbmi avx512vbmi2 avx512vnni avx512bitalg avx512vpopcntdq avx512bf16 "
+        "avx512fp16"
+    ).split()
 )
 
 
@@ -86,7 +89,7 @@ def parse_target(text: str | Target) -> Target:
 
 
 def feature_string(features: Iterable[str], implied: Iterable[str]) -> str:
-    """Return LLVM's feature string: `features` on; what the CPU's name implies beyond them (hidden by a hypervisor) off.
+    """Return LLVM's feature string: `features` on, what the CPU's name implies beyond them off (a hypervisor hides it).
 
     >>> feature_string(["avx2", "fma"], ["avx2", "amx-tile"])
     '+avx2,+fma,-amx-tile'

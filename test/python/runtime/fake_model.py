@@ -67,10 +67,10 @@ MANIFEST = Manifest(
 )
 
 
-def build(folder: Path) -> Path:
+def build(folder: Path, text: str = SOURCE) -> Path:
     """Build the model in `folder` and return the folder of the artifact."""
     source, code = folder / "model.c", folder / "model.so"
-    source.write_text(SOURCE)
+    source.write_text(text)
     command = [COMPILER, "-O2", "-shared", "-fPIC", "-o", str(code), str(source)]
     subprocess.run(command, check=True)
     write_artifact(folder / "model", MANIFEST, code.read_bytes(), {"w_0": WEIGHT, "odd": np.ones(3, np.int8)})

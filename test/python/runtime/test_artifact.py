@@ -16,7 +16,7 @@ import pytest
 from tilewright import config
 from tilewright.errors import UnsupportedError, UserError
 from tilewright.runtime import cpu_features, load_model, safetensors
-from tilewright.runtime.artifact import Artifact
+from tilewright.runtime.artifact import Artifact, write_artifact
 from tilewright.runtime.manifest import Manifest
 
 PACKAGE = str(Path(config.__file__).parents[1])
@@ -48,6 +48,22 @@ def test_weights_of_an_archive_are_mapped_and_aligned(model, tmp_path):
 
 def test_manifest_round_trip():
     assert Manifest.loads(fake_model.MANIFEST.dumps()) == fake_model.MANIFEST
+
+
+def test_code_that_cannot_be_loaded(tmp_path):
+    write_artifact(tmp_path, Manifest((), ()), b"no code", {})
+    with pytest.raises(UserError, match="cannot load the model's code"):
+        load_model(tmp_path)
+
+
+def test_a_saved_model_replaces_another(model, tmp_path):
+    """The process has loaded the first one's code from the same folder."""
+    folder = model.save(tmp_path / "same")
+    load_model(folder)
+    other = fake_model.build(tmp_path, fake_model.SOURCE.replace("+ 1;", "+ 50;"))
+    load_model(other).save(folder)
+    assert len(list((folder / "code").iterdir())) == 1
+    assert load_model(folder)(X, IDS)["count"][0] == IDS[0] + 99
 
 
 def edit_manifest(model, folder, **changes):
@@ -96,8 +112,8 @@ def test_damaged_files(model, tmp_path, cache):
     with pytest.raises(UserError, match="weights.safetensors is missing"):
         load_model(folder)
     model.save(folder)
-    (folder / "code/model.so").write_bytes(b"no code")
-    with pytest.raises(UserError, match="cannot load the model's code"):
+    next((folder / "code").iterdir()).write_bytes(b"no code")
+    with pytest.raises(UserError, match=r"code/\w+.so is damaged"):
         load_model(folder)
     (folder / "manifest.json").write_text("{")
     with pytest.raises(UserError, match="is not valid JSON"):

@@ -45,7 +45,7 @@ def test_out_is_written(model):
     scaled, count = np.zeros_like(X), np.zeros(4, np.int64)
     result = model(X, IDS, out=[scaled, count])
     assert result[0] is scaled and result["count"] is count
-    check((result))
+    check(result)
     count[:] = 0
     model(X, IDS, out={"count": count, "scaled": scaled})
     assert count[0] == 2

@@ -1,0 +1,233 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The compile cache: whole models and single kernels, keyed by content.
+
+A key covers everything that the result depends on: the model's bytes, the options, the CPU, the build of the extension
+and the sources of all Python passes, the user's included. Entries appear whole (written beside, then renamed), are
+checked when read, and the least recently used ones go when the cache exceeds TILEWRIGHT_CACHE_SIZE.
+
+::
+
+    models/<key>/          an artifact, see runtime/artifact.py
+    kernels/<key>.o        object code of one kernel, behind its SHA-256
+    code/<hash>.so         code of archives, unpacked to be loaded
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import inspect
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tilewright import config
+
+_DIGEST = 32
+_KINDS = ("models", "kernels", "code")
+
+
+def digest(*parts: str | bytes) -> str:
+    """Return a key for text and bytes; where one part ends and the next begins counts."""
+    state = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        state.update(len(data).to_bytes(8, "little"))
+        state.update(data)
+    return state.hexdigest()[:40]
+
+
+def compiler_id() -> str:
+    """Return what identifies this compiler: its Python sources, its libraries, the user's passes."""
+    package = Path(__file__).parent
+    state = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        relative = path.relative_to(package)
+        if relative.parts[0] != "mlir":
+            state.update(str(relative).encode())
+            state.update(path.read_bytes())
+    state.update(libraries_id().encode())
+    for path in _user_passes(package):
+        state.update(path.read_bytes())
+    return state.hexdigest()[:40]
+
+
+def libraries_id() -> str:
+    """Return what identifies the built part: MLIR, LLVM and the extension (name, size and time of each library)."""
+    parts = []
+    for path in sorted((Path(__file__).parent / "mlir" / "_mlir_libs").glob("*.so*")):
+        info = path.stat()
+        parts.append(f"{path.name} {info.st_size} {info.st_mtime_ns}")
+    return digest(*parts)
+
+
+def _user_passes(package: Path) -> Iterable[Path]:
+    """Return the files of Python passes that are registered in this process and not ours."""
+    registry = sys.modules.get("tilewright.passes.registry")
+    if registry is None:
+        return []
+    files = {inspect.getsourcefile(cls) for cls in registry.registered_passes().values()}
+    return sorted(Path(file) for file in files if file and not Path(file).is_relative_to(package))
+
+
+def host_id() -> str:
+    """Return what identifies this machine's CPU, caches and share of cores."""
+    from tilewright.runtime.cpu_features import cpuinfo
+
+    info = cpuinfo()
+    parts = [info.get(name, "") for name in ("vendor_id", "cpu family", "model", "stepping", "flags")]
+    for size in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")):
+        parts.append(size.read_text())
+    return digest(*parts, str(len(os.sched_getaffinity(0))))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry: its kind, its path, bytes and the time of its last use."""
+
+    kind: str
+    path: Path
+    size: int
+    used: float
+
+
+def root() -> Path:
+    """Return the cache's folder."""
+    return config.cache_dir.get()
+
+
+def find_model(key: str) -> Path | None:
+    """Return the folder of a model, or None; marks it as used."""
+    path = root() / "models" / key
+    if not config.cache.get() or not (path / "manifest.json").is_file():
+        return None
+    _touch(path)
+    return path
+
+
+@contextlib.contextmanager
+def new_folder() -> Iterator[Path]:
+    """Give a folder on the cache's file system to build a model in; what is left of it at the end is removed."""
+    parent = root() / "models" if config.cache.get() else Path(tempfile.gettempdir())
+    parent.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=".new-tilewright-", dir=parent))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def publish_model(folder: Path, key: str) -> Path:
+    """Make a built folder the entry `key` and return its place; an entry made meanwhile by another process wins."""
+    path = root() / "models" / key
+    folder.chmod(0o755)
+    try:
+        os.rename(folder, path)
+    except OSError:
+        if not (path / "manifest.json").is_file():
+            remove(path)
+            os.rename(folder, path)
+    prune()
+    return path
+
+
+def find_kernel(key: str) -> bytes | None:
+    """Return the object code of a kernel, or None where there is none, or a damaged one (which is removed)."""
+    if not config.cache.get():
+        return None
+    path = root() / "kernels" / f"{key}.o"
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    if hashlib.sha256(data[_DIGEST:]).digest() != data[:_DIGEST]:
+        remove(path)
+        return None
+    _touch(path)
+    return data[_DIGEST:]
+
+
+def add_kernel(key: str, code: bytes) -> None:
+    """Add the object code of a kernel; a cache that cannot be written is left alone."""
+    if not config.cache.get():
+        return
+    folder = root() / "kernels"
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(prefix=".new-", dir=folder)
+        with os.fdopen(handle, "wb") as file:
+            file.write(hashlib.sha256(code).digest() + code)
+        os.replace(temporary, folder / f"{key}.o")
+
+
+def entries() -> list[Entry]:
+    """Return all entries, the least recently used first."""
+    found = []
+    for kind in _KINDS:
+        for path in _listdir(root() / kind):
+            with contextlib.suppress(OSError):
+                found.append(Entry(kind, path, _size(path), path.stat().st_mtime))
+    return sorted(found, key=lambda entry: entry.used)
+
+
+def prune(limit: int | None = None) -> int:
+    """Remove the least recently used entries until the rest fits in `limit` bytes; return how many went.
+
+    Args:
+        limit: default TILEWRIGHT_CACHE_SIZE. The newest entry always stays.
+    """
+    limit = config.cache_size.get() if limit is None else limit
+    found = entries()
+    total = sum(entry.size for entry in found)
+    removed = 0
+    for entry in found[:-1]:
+        if total <= limit:
+            break
+        remove(entry.path)
+        total -= entry.size
+        removed += 1
+    return removed
+
+
+def clear() -> tuple[int, int]:
+    """Remove everything; return the number of entries and of bytes."""
+    found = entries()
+    for entry in found:
+        remove(entry.path)
+    return len(found), sum(entry.size for entry in found)
+
+
+def remove(path: Path) -> None:
+    """Remove an entry; another process may have done so already."""
+    if path.is_dir():
+        doomed = path.with_name(f".old-{path.name}-{os.getpid()}")
+        with contextlib.suppress(OSError):
+            os.rename(path, doomed)
+            path = doomed
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _listdir(folder: Path) -> list[Path]:
+    try:
+        return [path for path in folder.iterdir() if not path.name.startswith(".")]
+    except OSError:
+        return []
+
+
+def _size(path: Path) -> int:
+    if path.is_file():
+        return path.stat().st_size
+    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+
+
+def _touch(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        os.utime(path)

@@ -1,0 +1,115 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From the arguments of a call to arrays in the model's order, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tilewright.errors import UserError
+from tilewright.runtime.dtypes import to_numpy
+from tilewright.runtime.interop import Export
+from tilewright.runtime.interop import to_numpy as import_array
+from tilewright.runtime.manifest import TensorSpec
+
+
+class Slot:
+    """An input or output with what each call needs of it."""
+
+    __slots__ = ("dtype", "name", "shape")
+
+    def __init__(self, spec: TensorSpec) -> None:
+        self.name = spec.name
+        self.dtype = to_numpy(spec.dtype)
+        self.shape = spec.shape
+
+
+class Signature:
+    """Inputs and outputs of a model, and the checks of what a call gives for them."""
+
+    def __init__(self, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> None:
+        self.inputs = tuple(Slot(spec) for spec in inputs)
+        self.outputs = tuple(Slot(spec) for spec in outputs)
+        self.output_names = tuple(slot.name for slot in self.outputs)
+        self._positions = {slot.name: i for i, slot in enumerate(self.inputs)}
+        self._expected = ", ".join(map(str, inputs)) or "none"
+
+    def bind(self, args: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
+        """Return the inputs in order from positional and named ones.
+
+        Raises:
+            UserError: too many, unknown, given twice, or missing.
+        """
+        if len(args) > len(self.inputs):
+            raise UserError(f"the model takes {len(self.inputs)} inputs, got {len(args)}; they are {self._expected}")
+        values: list[Any] = [*args, *[None] * (len(self.inputs) - len(args))]
+        for name, value in named.items():
+            position = self._positions.get(name)
+            if position is None:
+                raise UserError(f"the model has no input {name!r}; its inputs are {self._expected}")
+            if position < len(args):
+                raise UserError(f"input {name!r} is given by position and by name")
+            values[position] = value
+        missing = [slot.name for slot in self.inputs[len(args) :] if slot.name not in named]
+        if missing:
+            raise UserError(f"missing input {', '.join(missing)}; the inputs are {self._expected}")
+        return values
+
+    def convert(self, slot: Slot, value: Any) -> tuple[np.ndarray, Export | None]:
+        """Return one input as a C-contiguous, aligned array, and how to make its kind from a result.
+
+        Raises:
+            UserError: wrong dtype or shape, or no array.
+        """
+        array, export = import_array(value, slot.name, slot.dtype)
+        _check("input", slot, array)
+        if not (array.flags.c_contiguous and array.flags.aligned):
+            array = np.array(array, order="C")
+        return array, export
+
+    def arrays(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[np.ndarray], Export | None]:
+        """Return all inputs as arrays, and how to make their kind from a result (None: NumPy)."""
+        found = [self.convert(slot, value) for slot, value in zip(self.inputs, self.bind(args, named), strict=True)]
+        return [array for array, _ in found], next((export for _, export in found if export), None)
+
+    def check_out(self, out: Any, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Return the arrays of ``out=`` in order.
+
+        Raises:
+            UserError: not as many as outputs, wrong dtype or shape, not writeable, or overlapping.
+        """
+        if isinstance(out, np.ndarray):
+            out = [out]
+        if isinstance(out, Mapping):
+            wrong = set(out) ^ set(self.output_names)
+            if wrong:
+                names = ", ".join(self.output_names)
+                raise UserError(f"out= must name all outputs ({names}); check {', '.join(sorted(wrong))}")
+            out = [out[name] for name in self.output_names]
+        if len(out) != len(self.outputs):
+            raise UserError(f"out= needs {len(self.outputs)} arrays ({', '.join(self.output_names)}), got {len(out)}")
+        for i, (slot, array) in enumerate(zip(self.outputs, out, strict=True)):
+            _check_writeable(slot, array)
+            if any(np.may_share_memory(array, other) for other in [*inputs, *out[:i]]):
+                raise UserError(f"the array for output {slot.name} overlaps an input or another output")
+        return list(out)
+
+
+def _check_writeable(slot: Slot, array: Any) -> None:
+    if not isinstance(array, np.ndarray):
+        raise UserError(f"out= takes NumPy arrays, got {type(array).__name__} for {slot.name}")
+    _check("output", slot, array)
+    if not array.flags.carray:
+        raise UserError(f"the array for output {slot.name} must be C-contiguous, aligned and writeable")
+
+
+def _check(what: str, slot: Slot, array: np.ndarray) -> None:
+    if array.dtype != slot.dtype:
+        advice = f"convert it with .astype({slot.dtype.name!r})"
+        raise UserError(f"{what} {slot.name} must be of dtype {slot.dtype}, got {array.dtype}; {advice}")
+    if array.shape != slot.shape:
+        raise UserError(f"{what} {slot.name} must have shape {list(slot.shape)}, got {list(array.shape)}")

@@ -1,0 +1,260 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From a model to an artifact: the phases, weights that are computed once, code, manifest."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import tilewright
+from tilewright import cache
+from tilewright.errors import InternalError, UserError
+from tilewright.runtime.artifact import write_artifact
+from tilewright.runtime.dtypes import from_numpy
+from tilewright.runtime.manifest import KernelInfo, Manifest, TensorSpec
+from tilewright.targets.linker import link
+from tilewright.targets.source import Imported, Source
+from tilewright.targets.split import Unit, split
+from tilewright.targets.target import Target
+from tilewright.targets.workers import Job, shared_pool
+
+if TYPE_CHECKING:
+    from tilewright.mlir import ir
+    from tilewright.pipelines.pipeline import Pipeline
+
+PHASES = ("import", "normalize", "plan", "tile", "schedule", "lower", "emit")
+ENTRY = "tw_main"
+_REPORT_IR = 400_000
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user may choose.
+
+    Attributes:
+        shapes: sizes of symbolic dimensions.
+        stop_after: name of the last phase to run; None: all.
+        dump_ir: folder that receives the IR after each phase.
+        pipeline: passes instead of the target's own.
+        opt_level: LLVM's optimization level.
+    """
+
+    shapes: tuple[tuple[str, Any], ...] = ()
+    stop_after: str | None = None
+    dump_ir: Path | None = None
+    pipeline: Pipeline | None = None
+    opt_level: int = 3
+
+    def __post_init__(self) -> None:
+        """Check the name of the phase."""
+        if self.stop_after is not None and self.stop_after not in PHASES:
+            raise UserError(f"there is no phase {self.stop_after!r}; the phases are {', '.join(PHASES)}")
+
+
+@dataclass
+class Compilation:
+    """One compilation under way: the module, the weights, what the report will tell."""
+
+    source: Source
+    target: Target
+    options: Options
+    imported: Imported | None = None
+    weights: dict[str, np.ndarray] = field(default_factory=dict)
+    phases: list[dict[str, Any]] = field(default_factory=list)
+    remarks: list[dict[str, str]] = field(default_factory=list)
+    insight: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def module(self) -> ir.Module:
+        """The module in its present form."""
+        assert self.imported is not None
+        return self.imported.module
+
+    @contextlib.contextmanager
+    def phase(self, name: str) -> Iterator[dict[str, Any]]:
+        """Time one phase, then record the IR after it."""
+        entry: dict[str, Any] = {"name": name, "seconds": 0.0, "passes": []}
+        self.phases.append(entry)
+        start = time.perf_counter()
+        yield entry
+        entry["seconds"] = time.perf_counter() - start
+
+
+def lower(work: Compilation) -> str | None:
+    """Run the phases up to `lower`; returns the IR's text where the options say to stop before the end."""
+    from tilewright.targets import insight
+
+    stop = work.options.stop_after
+    with work.phase("import") as entry:
+        work.imported = work.source.load(dict(work.options.shapes) or None)
+        work.weights = dict(work.imported.weights)
+    _record(work, entry)
+    if stop == "import":
+        return str(work.module)
+    for phase in _pipeline(work).phases:
+        existing = next((p for p in work.phases if p["name"] == phase.name), None)
+        with contextlib.nullcontext(existing) if existing else work.phase(phase.name) as entry:
+            _run_phase(work, phase, entry)
+        insight.observe(work.insight, phase.name, work.module)
+        _record(work, entry)
+        if stop == phase.name:
+            return str(work.module)
+    return None
+
+
+def build(work: Compilation, folder: Path) -> None:
+    """Run everything and write the artifact to `folder`.
+
+    Raises:
+        UserError, UnsupportedError: what the model asks for cannot be done.
+        InternalError: a pass, LLVM or the linker failed.
+    """
+    pool = shared_pool()  # the workers start while the front end runs
+    lower(work)
+    with work.phase("emit"):
+        entry = _entry_attributes(work.module)
+        units, shared = split(work.module, ENTRY)
+        link(_object_codes(pool, units, work), folder / "model.so")
+        code = (folder / "model.so").read_bytes()
+        (folder / "model.so").unlink()
+    weights = {name: _weight(work, name) for name in entry["globals"]}
+    manifest = _manifest(work, entry, units, shared, weights)
+    write_artifact(folder, manifest, code, weights, _report(work))
+
+
+def _pipeline(work: Compilation) -> Pipeline:
+    if work.options.pipeline is not None:
+        return work.options.pipeline
+    from tilewright.pipelines.cpu import pipeline
+
+    return pipeline(work.target.device)
+
+
+def _run_phase(work: Compilation, phase: Any, entry: dict[str, Any]) -> None:
+    from tilewright.passes import run_pipeline
+
+    if phase.passes:
+        done = run_pipeline(work.module.operation, str(phase))
+        entry["passes"] += [[name, seconds] for name, seconds in done.timings]
+        for diagnostic in done.diagnostics:
+            work.remarks.append({"phase": phase.name, **_remark(diagnostic)})
+    if phase.name == "plan":
+        _compute_weights(work, entry)
+
+
+def _remark(diagnostic: Any) -> dict[str, str]:
+    return {"severity": diagnostic.severity, "message": diagnostic.message, "location": str(diagnostic.location)}
+
+
+def _compute_weights(work: Compilation, entry: dict[str, Any]) -> None:
+    """Run @init, which packs and folds weights, and keep its results under their globals' names."""
+    from tilewright import reference
+    from tilewright.mlir import ir
+
+    function = next((op for op in work.module.body.operations if _symbol(op) == "init"), None)
+    if function is None:
+        return
+    start = time.perf_counter()
+    results = reference.run(work.module, "init", [], work.weights)
+    attributes = ir.ArrayAttr(function.attributes["res_attrs"])
+    for attrs, value in zip(attributes, results, strict=True):
+        work.weights[ir.StringAttr(ir.DictAttr(attrs)["tile.global"]).value] = value
+    entry["passes"].append(["(compute @init: pack and fold weights)", time.perf_counter() - start])
+
+
+def _symbol(op: Any) -> str:
+    attributes = op.operation.attributes
+    return attributes["sym_name"].value if "sym_name" in attributes else ""
+
+
+def _record(work: Compilation, entry: dict[str, Any]) -> None:
+    text = str(work.module)
+    entry["ir_bytes"] = len(text)
+    entry["ir"] = text if len(text) <= _REPORT_IR else text[:_REPORT_IR].rpartition("\n")[0]
+    folder = work.options.dump_ir
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{PHASES.index(entry['name'])}-{entry['name']}.mlir").write_text(text + "\n")
+
+
+def _entry_attributes(module: ir.Module) -> dict[str, Any]:
+    """Return what lowering wrote on the entry: names of inputs, outputs and globals in order, the arena's bytes."""
+    for op in module.body.operations:
+        if _symbol(op) == ENTRY:
+            attributes = op.operation.attributes
+            names = {key: [a.value for a in attributes[f"tile.{key}"]] for key in ("inputs", "outputs", "globals")}
+            return {**names, "arena_bytes": attributes["tile.arena_bytes"].value}
+    raise InternalError(f"the lowered module has no function @{ENTRY}")
+
+
+def _weight(work: Compilation, name: str) -> np.ndarray:
+    if name not in work.weights:
+        raise InternalError(f"the code needs the weight {name}, which neither the model nor @init holds")
+    return work.weights[name]
+
+
+def _object_codes(pool: Any, units: Sequence[Unit], work: Compilation) -> list[bytes]:
+    target, level = work.target, work.options.opt_level
+    build_id = cache.libraries_id()
+    keys = [cache.digest(unit.module, target.cpu, target.features, str(level), build_id) for unit in units]
+    codes = [cache.find_kernel(key) for key in keys]
+    missing = [i for i, code in enumerate(codes) if code is None]
+    jobs = [Job(units[i].symbol, units[i].module, target.cpu, target.features, level) for i in missing]
+    for i, code in zip(missing, pool.compile(jobs), strict=True):
+        codes[i] = code
+        cache.add_kernel(keys[i], code)
+    return [code for code in codes if code is not None]
+
+
+def _manifest(
+    work: Compilation,
+    entry: dict[str, Any],
+    units: Sequence[Unit],
+    shared: dict[str, str],
+    weights: dict[str, np.ndarray],
+) -> Manifest:
+    assert work.imported is not None
+    specs = tuple(TensorSpec(name, from_numpy(a.dtype), a.shape) for name, a in weights.items())
+    details = work.insight.get("kernels", {})
+    kernels = []
+    for unit in units:
+        if unit.symbol == ENTRY:
+            continue
+        merged = [details[name] for name, code in shared.items() if code == unit.symbol and name in details]
+        launches = sum(d["launches"] for d in merged) or 1
+        info = merged[0] if merged else {}
+        more = {key: value for key, value in info.items() if key not in ("launches", "tasks")}
+        scratch = work.insight.get("scratch", {}).get(unit.symbol, 0)
+        kernels.append(KernelInfo(unit.symbol, unit.symbol, launches, info.get("tasks"), scratch, more))
+    return Manifest(
+        inputs=work.imported.inputs,
+        outputs=work.imported.outputs,
+        weights=specs,
+        arena_bytes=entry["arena_bytes"],
+        entry=ENTRY,
+        kernels=tuple(kernels),
+        target=work.target.name,
+        cpu=work.target.cpu,
+        cpu_features=work.target.needed,
+        producer=f"tilewright {tilewright.__version__}",
+        compile={"model": work.source.name, "seconds": {p["name"]: round(p["seconds"], 4) for p in work.phases}},
+    )
+
+
+def _report(work: Compilation) -> dict[str, Any]:
+    device = work.target.device
+    return {
+        "phases": work.phases,
+        "remarks": work.remarks,
+        "groups": work.insight.get("groups", []),
+        "device": device.to_dict() if device is not None else {},
+        "target": {"name": work.target.name, "cpu": work.target.cpu, "features": work.target.features},
+    }

@@ -1,0 +1,214 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the report tells of the IR: groups after `plan`, kernels and their cost after `tile`, scratch after `lower`.
+
+Costs are estimates from the text of the kernels: multiply-adds of `tile.mma` count two, other arithmetic on floats one
+per element, times the trips of the loops around (loops with bounds that are not constant count once).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+_COUNTED = ("arith.", "math.", "tile.reduce", "tile.scan")
+_BITS = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "index": 8, "i32": 4, "i16": 2, "i8": 1, "i1": 1}
+
+
+def observe(found: dict[str, Any], phase: str, module: Any) -> None:
+    """Add to `found` what the module shows after a phase. Never fails a compilation: what is unknown is left out."""
+    look = {"plan": _groups, "tile": _kernels, "lower": _scratch}.get(phase)
+    if look is not None:
+        look(found, module)
+
+
+def _name(op: Any) -> str:
+    return op.operation.name
+
+
+def _symbol(op: Any) -> str:
+    attributes = op.operation.attributes
+    return attributes["sym_name"].value if "sym_name" in attributes else ""
+
+
+def _function(module: Any, name: str) -> Any:
+    return next((op for op in module.body.operations if _symbol(op) == name), None)
+
+
+def _walk(op: Any):
+    """Yield all ops below `op`, outer ones first."""
+    for region in op.operation.regions:
+        for block in region.blocks:
+            for child in block.operations:
+                yield child
+                yield from _walk(child)
+
+
+def _location(op: Any) -> str:
+    text = str(op.operation.location)
+    return text.split('"')[1] if text.count('"') >= 2 else ""
+
+
+# Groups -------------------------------------------------------------------------------------------------------------
+
+
+def _groups(found: dict[str, Any], module: Any) -> None:
+    main = _function(module, "main")
+    if main is None:
+        return
+    found["groups"] = [_group(op) for op in main.operation.regions[0].blocks[0].operations if _name(op) == "tile.group"]
+
+
+def _group(group: Any) -> dict[str, Any]:
+    members = [op for op in _walk(group) if _name(op) not in ("tile.yield", "linalg.yield")]
+    inner = [op for op in members if _name(op).startswith(("linalg.", "tile.group"))]
+    return {
+        "name": _location(group),
+        "level": _level(group),
+        "results": [str(result.type) for result in group.operation.results],
+        "ops": [_member(op) for op in inner],
+    }
+
+
+def _level(group: Any) -> str:
+    attributes = group.operation.attributes
+    return str(attributes["level"]).strip('"') if "level" in attributes else ""
+
+
+def _member(op: Any) -> dict[str, str]:
+    attributes = op.operation.attributes
+    kept = {attributes[i].name: str(attributes[i].attr) for i in range(len(attributes))}
+    decided = {name: value for name, value in kept.items() if name.startswith("tile.")}
+    if _name(op) == "tile.group":
+        decided["level"] = _level(op)
+    body = [_name(inner) for inner in _walk(op) if _name(inner).startswith(("arith.", "math."))]
+    results = ", ".join(str(result.type) for result in op.operation.results)
+    return {
+        "op": _name(op),
+        "location": _location(op),
+        "results": results,
+        "body": " ".join(body[:12]),
+        "decisions": "; ".join(f"{name} = {value}" for name, value in decided.items()),
+    }
+
+
+# Kernels ------------------------------------------------------------------------------------------------------------
+
+
+def _kernels(found: dict[str, Any], module: Any) -> None:
+    flops = {_symbol(op): _flops(op) for op in module.body.operations if _name(op) == "tile.kernel"}
+    kernels: dict[str, dict[str, Any]] = {}
+    main = _function(module, "main")
+    if main is not None:
+        for op, trips in _launches(main, 1):
+            _add_launch(kernels, op, trips, flops)
+    found["kernels"] = kernels
+
+
+def _launches(op: Any, trips: int):
+    for region in op.operation.regions:
+        for block in region.blocks:
+            for child in block.operations:
+                if _name(child) == "tile.launch":
+                    yield child, trips
+                elif child.operation.regions:
+                    yield from _launches(child, trips * _trips(child))
+
+
+def _add_launch(kernels: dict[str, dict[str, Any]], op: Any, trips: int, flops: dict[str, int]) -> None:
+    callee = str(op.operation.attributes["kernel" if "kernel" in op.operation.attributes else "callee"]).lstrip("@")
+    callee = callee.strip('"')
+    grid, shapes = [], []
+    for operand in op.operation.operands:
+        kind = str(operand.type)
+        if kind == "index":
+            grid.append(_constant(operand))
+        else:
+            shapes.append(kind)
+    tasks: int | None = 1
+    for bound in grid:
+        tasks = tasks * bound if tasks is not None and bound is not None else None
+    entry = kernels.setdefault(
+        callee,
+        {
+            "launches": 0,
+            "tasks": tasks,
+            "grid": grid,
+            "shapes": shapes,
+            "flops": flops.get(callee, 0) * (tasks or 1),
+            "bytes": sum(_bytes(shape) for shape in shapes),
+            "locations": [],
+        },
+    )
+    entry["launches"] += trips
+    name = _location(op)
+    if name and name not in entry["locations"] and len(entry["locations"]) < 20:
+        entry["locations"].append(name)
+
+
+def _constant(value: Any) -> int | None:
+    owner = value.owner
+    if not hasattr(owner, "name") or owner.name != "arith.constant":
+        return None
+    text = str(owner.attributes["value"]).split(":")[0].strip()
+    return int(text) if text.lstrip("-").isdigit() else None
+
+
+def _trips(op: Any) -> int:
+    if _name(op) != "scf.for":
+        return 1
+    bounds = [_constant(op.operation.operands[i]) for i in range(3)]
+    if any(bound is None for bound in bounds):
+        return 1
+    lower, upper, step = bounds
+    return max(0, -(-(upper - lower) // step)) if step > 0 else 1
+
+
+def _flops(op: Any) -> int:
+    """Return the floating-point operations of one task of a kernel."""
+    total = 0
+    for region in op.operation.regions:
+        for block in region.blocks:
+            for child in block.operations:
+                total += _op_flops(child) + _trips(child) * _flops(child)
+    return total
+
+
+def _op_flops(op: Any) -> int:
+    name = _name(op)
+    operands = op.operation.operands
+    if name == "tile.mma":
+        (m, k), n = _shape(str(operands[0].type))[0], _shape(str(operands[1].type))[0][-1]
+        return 2 * m * k * n
+    if not name.startswith(_COUNTED) or name == "arith.constant" or not len(operands):
+        return 0
+    sizes, element = _shape(str(operands[0].type))
+    if element not in ("f32", "f64", "f16", "bf16"):
+        return 0
+    count = 1
+    for size in sizes:
+        count *= size
+    return count
+
+
+def _shape(kind: str) -> tuple[list[int], str]:
+    """Return the sizes (1 for dynamic ones) and the element type in the text of a shaped or scalar type."""
+    inner = kind.partition("<")[2].partition(",")[0].rstrip(">") if "<" in kind else kind
+    *sizes, element = inner.split("x") if inner not in ("index",) else ["index"]
+    return [int(size) if size.isdigit() else 1 for size in sizes], element
+
+
+def _bytes(kind: str) -> int:
+    sizes, element = _shape(kind)
+    count = _BITS.get(element, 4)
+    for size in sizes:
+        count *= size
+    return count
+
+
+def _scratch(found: dict[str, Any], module: Any) -> None:
+    found["scratch"] = {
+        _symbol(op): op.operation.attributes["tile.scratch_bytes"].value
+        for op in module.body.operations
+        if "tile.scratch_bytes" in op.operation.attributes
+    }

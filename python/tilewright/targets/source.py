@@ -1,0 +1,164 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What can be compiled: an ONNX file, its bytes, a ModelProto, or a module of layer 1 as MLIR text."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilewright.cache import digest
+from tilewright.errors import UserError
+from tilewright.runtime.dtypes import from_numpy
+from tilewright.runtime.manifest import TensorSpec
+
+if TYPE_CHECKING:
+    from tilewright.mlir import ir
+
+Shapes = Mapping[str, Any]
+
+
+@dataclass
+class Imported:
+    """A module of layer 1 with its weights and signature."""
+
+    module: ir.Module
+    weights: dict[str, np.ndarray]
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A model as the user gave it.
+
+    Attributes:
+        value: path, bytes or ModelProto; for MLIR the text.
+        kind: ``onnx`` or ``mlir``.
+        name: what reports call it.
+        weights: bytes of external globals of MLIR text.
+    """
+
+    value: Any
+    kind: str
+    name: str
+    weights: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    @functools.cached_property
+    def content_id(self) -> str:
+        """A digest of the model's bytes, external data included."""
+        if self.kind == "mlir":
+            arrays = [part for name, array in sorted(self.weights.items()) for part in (name, array.tobytes())]
+            return digest("mlir", self.value, *arrays)
+        if not isinstance(self.value, Path):
+            data = self.value if isinstance(self.value, bytes) else self.value.SerializeToString(deterministic=True)
+            return digest("onnx", data)
+        data = self.value.read_bytes()
+        return digest("onnx", data, *_external_data(data, self.value.parent))
+
+    def load(self, shapes: Shapes | None) -> Imported:
+        """Import the model.
+
+        Raises:
+            UserError: the model is malformed, or its shapes are not fixed.
+            UnsupportedError: it holds operators that have no lowering.
+        """
+        return _load_mlir(self, shapes) if self.kind == "mlir" else _load_onnx(self, shapes)
+
+
+def open_source(model: Any, weights: Mapping[str, np.ndarray] | None = None) -> Source:
+    """Return the source for what the user gave.
+
+    Raises:
+        UserError: no such file, or nothing that can be compiled.
+    """
+    if isinstance(model, str) and "\n" in model:
+        return Source(model, "mlir", "module", dict(weights or {}))
+    if isinstance(model, str | os.PathLike):
+        path = Path(model)
+        if not path.is_file():
+            raise UserError(f"there is no model file {path}")
+        if path.suffix == ".mlir":
+            return Source(path.read_text(), "mlir", path.stem, dict(weights or {}))
+        return Source(path, "onnx", path.stem)
+    if isinstance(model, bytes | bytearray | memoryview):
+        return Source(bytes(model), "onnx", "model")
+    if hasattr(model, "SerializeToString") and hasattr(model, "graph"):
+        return Source(model, "onnx", model.graph.name or "model")
+    if type(model).__module__.startswith("torch") or hasattr(model, "state_dict"):
+        raise UserError("torch modules cannot be compiled yet; export the module with torch.onnx.export first")
+    raise UserError(
+        f"cannot compile a {type(model).__name__}: give the path of an ONNX file, its bytes, an onnx.ModelProto, "
+        "or the text of a layer-1 MLIR module"
+    )
+
+
+def _external_data(data: bytes, folder: Path) -> list[bytes]:
+    """Return the contents of the files that a model refers to."""
+    if b"location" not in data:
+        return []
+    import onnx
+
+    model = onnx.load_model_from_string(data)
+    names = {e.value for t in model.graph.initializer for e in t.external_data if e.key == "location"}
+    return [(folder / name).read_bytes() for name in sorted(names) if (folder / name).is_file()]
+
+
+def _load_onnx(source: Source, shapes: Shapes | None) -> Imported:
+    try:
+        from tilewright.frontend import import_onnx
+    except ModuleNotFoundError as error:
+        if error.name != "onnx":
+            raise
+        raise UserError("compiling ONNX models needs the package onnx: pip install onnx") from None
+    value = os.fspath(source.value) if isinstance(source.value, Path) else source.value
+    imported = import_onnx(value, shapes=shapes)
+    return Imported(imported.module, imported.weights, _specs(imported.inputs), _specs(imported.outputs))
+
+
+def _specs(specs: Any) -> tuple[TensorSpec, ...]:
+    return tuple(TensorSpec(spec.name, from_numpy(spec.dtype), tuple(spec.shape)) for spec in specs)
+
+
+def _load_mlir(source: Source, shapes: Shapes | None) -> Imported:
+    from tilewright.mlir import ir
+
+    if shapes:
+        raise UserError("shapes= is for ONNX models: an MLIR module has static shapes")
+    try:
+        with ir.Context():
+            module = ir.Module.parse(source.value)
+    except ir.MLIRError as error:
+        raise UserError(f"{source.name} is not a valid MLIR module: {error}") from None
+    function = next((op for op in module.body.operations if _is_main(op)), None)
+    if function is None:
+        raise UserError(f"{source.name} has no func.func @main to compile")
+    kind = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
+    inputs = _tensor_specs(kind.inputs, function, "arg_attrs", "input")
+    outputs = _tensor_specs(kind.results, function, "res_attrs", "output")
+    return Imported(module, dict(source.weights), inputs, outputs)
+
+
+def _is_main(op: Any) -> bool:
+    return op.operation.name == "func.func" and op.operation.attributes["sym_name"].value == "main"
+
+
+def _tensor_specs(types: Any, function: Any, attributes: str, what: str) -> tuple[TensorSpec, ...]:
+    from tilewright.mlir import ir
+
+    given = function.attributes[attributes] if attributes in function.attributes else [None] * len(types)
+    specs = []
+    for i, (kind, attrs) in enumerate(zip(types, given, strict=True)):
+        if not isinstance(kind, ir.RankedTensorType) or not kind.has_static_shape:
+            raise UserError(f"{what} {i} of @main is {kind}; a static tensor is needed")
+        named = attrs is not None and "tile.name" in attrs
+        name = ir.StringAttr(attrs["tile.name"]).value if named else f"{what}{i}"
+        specs.append(TensorSpec(name, str(kind.element_type).replace("ui", "u"), tuple(kind.shape)))
+    return tuple(specs)

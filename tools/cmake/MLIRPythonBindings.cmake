@@ -53,28 +53,39 @@ declare_mlir_python_sources(TilewrightPythonSources.Package
   ADD_TO_PARENT TilewrightPythonSources
   ROOT_DIR "${PROJECT_SOURCE_DIR}/lib/Bindings/package"
   SOURCES __init__.py _mlir_libs/_site_initialize_0.py)
+declare_mlir_dialect_python_bindings(
+  ADD_TO_PARENT TilewrightPythonSources
+  ROOT_DIR "${PROJECT_SOURCE_DIR}/lib/Bindings/package"
+  TD_FILE dialects/TileOps.td
+  SOURCES dialects/tile.py
+  DIALECT_NAME tile
+  GEN_ENUM_BINDINGS)
+
+# Files with an own NB_MODULE(NAME, ...) become the extension NAME; all others belong to _tilewright.
 file(GLOB extension_sources CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/lib/Bindings"
      "${PROJECT_SOURCE_DIR}/lib/Bindings/*.cpp")
-list(REMOVE_ITEM extension_sources TileDialect.cpp)
-if(extension_sources)
-  declare_mlir_python_extension(TilewrightPythonSources.Extension
-    MODULE_NAME _tilewright
-    ADD_TO_PARENT TilewrightPythonSources
-    ROOT_DIR "${PROJECT_SOURCE_DIR}/lib/Bindings"
-    SOURCES ${extension_sources}
-    PRIVATE_LINK_LIBS MLIR LLVM)
-endif()
-if(EXISTS "${PROJECT_SOURCE_DIR}/lib/Bindings/TileDialect.cpp")
-  declare_mlir_python_extension(TilewrightPythonSources.TileDialect
-    MODULE_NAME _tilewrightTile
-    ADD_TO_PARENT TilewrightPythonSources
-    ROOT_DIR "${PROJECT_SOURCE_DIR}/lib/Bindings"
-    SOURCES TileDialect.cpp
-    PRIVATE_LINK_LIBS MLIR LLVM)
-endif()
-if(EXISTS "${PROJECT_SOURCE_DIR}/dialects/Tile/Python.cmake")
-  include("${PROJECT_SOURCE_DIR}/dialects/Tile/Python.cmake")
-endif()
+set(main_sources "")
+foreach(source IN LISTS extension_sources)
+  file(STRINGS "${PROJECT_SOURCE_DIR}/lib/Bindings/${source}" module REGEX "^NB_MODULE\\(")
+  string(REGEX REPLACE "^NB_MODULE\\(([A-Za-z_]+).*" "\\1" module "${module}")
+  if(module STREQUAL "" OR module STREQUAL "_tilewright")
+    list(APPEND main_sources ${source})
+  else()
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/lib/Bindings/${source}")
+    declare_mlir_python_extension(TilewrightPythonSources.${module}
+      MODULE_NAME ${module}
+      ADD_TO_PARENT TilewrightPythonSources
+      ROOT_DIR "${PROJECT_SOURCE_DIR}/lib/Bindings"
+      SOURCES ${source}
+      PRIVATE_LINK_LIBS MLIR LLVM)
+  endif()
+endforeach()
+declare_mlir_python_extension(TilewrightPythonSources.Extension
+  MODULE_NAME _tilewright
+  ADD_TO_PARENT TilewrightPythonSources
+  ROOT_DIR "${PROJECT_SOURCE_DIR}/lib/Bindings"
+  SOURCES ${main_sources}
+  PRIVATE_LINK_LIBS MLIR LLVM)
 
 add_mlir_python_modules(TilewrightPythonModules
   ROOT_PREFIX "${TILEWRIGHT_PACKAGE_DIR}/mlir"

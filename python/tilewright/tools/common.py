@@ -5,14 +5,23 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import os
 import sys
+from pkgutil import iter_modules
 
+from tilewright import pipelines
 from tilewright.errors import TilewrightError
+from tilewright.passes.base import option_specs
+from tilewright.passes.registry import load_builtin_passes, load_file, registered_passes
+from tilewright.pipelines.pipeline import Pipeline
 
-PIPELINE_MODULES: tuple[str, ...] = ("tilewright.pipelines.cpu",)
-"""Modules with a function ``pipeline()`` whose phases the tools know by name."""
+
+def builtin_pipelines() -> list[Pipeline]:
+    """Return the pipeline of each module in ``tilewright.pipelines`` that has a function ``pipeline()``."""
+    modules = [importlib.import_module(info.name) for info in iter_modules(pipelines.__path__, "tilewright.pipelines.")]
+    return [module.pipeline() for module in modules if hasattr(module, "pipeline")]
 
 
 def take_values(argv: list[str], flag: str) -> list[str]:
@@ -37,13 +46,9 @@ def take_values(argv: list[str], flag: str) -> list[str]:
 
 def load_passes(files: list[str]) -> None:
     """Register built-in passes, built-in phases, and those of the user's files."""
-    import importlib
-
-    from tilewright.passes.registry import load_builtin_passes, load_file
-
     load_builtin_passes()
-    for module in PIPELINE_MODULES:
-        importlib.import_module(module).pipeline().register()
+    for pipeline in builtin_pipelines():
+        pipeline.register()
     for file in files:
         load_file(file)
 
@@ -54,17 +59,11 @@ def documentation(name: str) -> str:
     Raises:
         TilewrightError: there is no Python pass, phase or pipeline of that name.
     """
-    import importlib
-
-    from tilewright.passes.base import option_specs
-    from tilewright.passes.registry import registered_passes
-
     cls = registered_passes().get(name)
     if cls is not None:
         options = [f"  {spec.name}={spec.default}: {spec.help}" for spec in option_specs(cls)]
         return "\n".join([f"{name}: {inspect.getdoc(cls)}", *(["", "Options:", *options] if options else [])])
-    for module in PIPELINE_MODULES:
-        pipeline = importlib.import_module(module).pipeline()
+    for pipeline in builtin_pipelines():
         if name == f"tile-{pipeline.name}":
             return pipeline.describe()
         for phase in pipeline.phases:

@@ -1,0 +1,151 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Device descriptions: files, names, detection, round trips."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tilewright import devices
+from tilewright.devices import Device, Level, host
+from tilewright.errors import UserError
+
+
+@pytest.mark.parametrize("name", devices.file_names())
+def test_files_round_trip(name: str) -> None:
+    device = devices.load(Path(devices.__file__).parent / f"{name}.toml")
+    assert device.name == name
+    assert Device.from_dict(device.to_dict()) == device
+    sizes = [level.bytes for level in device.levels if level.kind != "register"]
+    assert sizes == sorted(sizes)
+    assert device.units.peak_of("f32") > 0
+
+
+def test_host() -> None:
+    device = devices.get("cpu")
+    assert device is devices.detect_host()
+    assert [level.name for level in device.levels][:2] == ["register", "l1"]
+    assert device.levels[-1].name == "memory"
+    assert device.level("l1").bytes >= 8192
+    assert 1 <= device.units.count <= len(os.sched_getaffinity(0))
+    assert 1 <= device.limit("threads", 0) <= len(os.sched_getaffinity(0))
+    assert device.lanes(32) == device.units.vector_bits // 32
+    assert device.cpu
+
+
+@pytest.mark.parametrize(
+    ("target", "bits", "feature"),
+    [("cpu:x86-64-v3", 256, "avx2"), ("cpu:znver5", 512, "avx512bf16"), ("cpu:x86-64", 128, "sse2")],
+)
+def test_cpu_by_llvm_name(target: str, bits: int, feature: str) -> None:
+    device = devices.get(target)
+    assert device.units.vector_bits == bits
+    assert feature in device.features
+    assert device.cpu == target.removeprefix("cpu:")
+
+
+def test_by_file() -> None:
+    assert devices.get("cpu:amd-zen5").source == "measured"
+    assert devices.get("wse2").kind == "mesh"
+    path = Path(devices.__file__).parent / "host-generic-avx2.toml"
+    assert devices.get(str(path)).units.vector_bits == 256
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [("cpu:znver55", "did you mean znver5"), ("tpu", "unknown device 'tpu'"), ("nowhere.toml", "cannot read")],
+)
+def test_unknown(target: str, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        devices.get(target)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"levels": [{"name": "l1", "kind": "magic", "bytes": 1}]}, "kind 'magic'"),
+        ({"levels": [{"name": "l1", "kind": "cache", "bytes": 0}]}, "bytes must be at least 1"),
+        ({"colour": "red"}, "colour"),
+        ({"units": {"count": 1}}, "vector_bits"),
+        ({"levels": 3}, "my file: "),
+    ],
+)
+def test_bad_description(change: dict, words: str) -> None:
+    values = devices.get("cpu:amd-zen5").to_dict() | change
+    with pytest.raises(UserError, match=words):
+        Device.from_dict(values, "my file")
+
+
+def test_missing_parts_name_what_there_is() -> None:
+    device = devices.get("cpu:amd-zen5")
+    with pytest.raises(UserError, match="no level 'l9': it has register, l1"):
+        device.level("l9")
+    with pytest.raises(UserError, match="no peak for 'f8'"):
+        device.units.peak_of("f8")
+
+
+def make_machine(root: Path, *, cgroup: str) -> None:
+    """Write the files of a machine with two cores of two threads each, and a cgroup with a quota of 1.5 CPUs."""
+    files = {
+        "proc/cpuinfo": "model name\t: Test CPU\ncpu MHz\t\t: 1000.0\n",
+        "proc/meminfo": "MemTotal:       1048576 kB\n",
+        "proc/self/cgroup": {"v2": "0::/job/step\n", "v1": "3:cpu,cpuacct:/job\n2:memory:/job\n"}[cgroup],
+    }
+    if cgroup == "v2":
+        files["sys/fs/cgroup/job/cpu.max"] = "150000 100000\n"
+        files["sys/fs/cgroup/job/step/memory.max"] = "536870912\n"
+    else:
+        files["sys/fs/cgroup/cpu/job/cpu.cfs_quota_us"] = "150000\n"
+        files["sys/fs/cgroup/cpu/job/cpu.cfs_period_us"] = "100000\n"
+        files["sys/fs/cgroup/memory/job/memory.limit_in_bytes"] = "536870912\n"
+    for cpu in range(4):
+        base = f"sys/devices/system/cpu/cpu{cpu}"
+        files[f"{base}/topology/thread_siblings_list"] = "0,2\n" if cpu % 2 == 0 else "1,3\n"
+        caches = [(1, "Data", "32K", "0,2"), (1, "Instruction", "32K", "0,2"), (2, "Unified", "1M", "0-3")]
+        for index, (level, kind, size, shared) in enumerate(caches):
+            entry = f"{base}/cache/index{index}"
+            files |= {f"{entry}/level": f"{level}", f"{entry}/type": kind, f"{entry}/size": size}
+            files |= {f"{entry}/shared_cpu_list": shared, f"{entry}/coherency_line_size": "128"}
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+@pytest.mark.parametrize("cgroup", ["v1", "v2"])
+def test_detection_reads_the_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cgroup: str) -> None:
+    make_machine(tmp_path, cgroup=cgroup)
+    monkeypatch.setattr(host, "available_cpus", lambda: [0, 1, 2, 3])
+    device = host.detect_host.__wrapped__(str(tmp_path))
+    assert device.units.count == 2, "four hardware threads are two cores"
+    assert device.limit("threads", 0) == 2, "a quota of 1.5 CPUs keeps two threads busy"
+    assert device.units.frequency == 1e9
+    assert [(level.name, level.bytes, level.shared_by) for level in device.levels[1:3]] == [
+        ("l1", 32768, 2),
+        ("l2", 1 << 20, 4),
+    ]
+    assert device.level("l1").transaction == 128
+    assert device.level("memory").bytes == 512 << 20
+    assert "Test CPU" in device.source
+
+
+def test_attribute_round_trip() -> None:
+    from tilewright.mlir import ir
+
+    with ir.Context():
+        for target in ("cpu", "cpu:amd-zen5", "wse2"):
+            device = devices.get(target)
+            attribute = device.to_attribute()
+            assert Device.from_attribute(attribute) == device
+            assert ir.Attribute.parse(str(attribute)) == attribute
+        with pytest.raises(UserError, match=r"expected a #tile\.device"):
+            Device.from_attribute(ir.UnitAttr.get())
+
+
+def test_level_kinds() -> None:
+    with pytest.raises(UserError, match="use one of register, cache, addressable"):
+        Level("x", "disk", 1)

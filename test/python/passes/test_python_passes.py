@@ -1,0 +1,188 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Python passes, run from Python: nested, threaded, mixed with C++ ones, with options."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from tilewright.errors import InternalError, UserError
+from tilewright.mlir import ir
+from tilewright.passes import Pass, apply_patterns, load_file, option, register, rewrite_pattern, run_pipeline
+
+USER_PASSES = Path(__file__).parents[2] / "tools/tile-opt/Inputs/user_passes.py"
+load_file(USER_PASSES)
+
+
+def functions(count: int) -> ir.Module:
+    """Return a module of ``count`` functions that add their argument to itself, twice."""
+    body = (
+        "%0 = arith.addf %x, %x : f32\n %1 = arith.addf %x, %x : f32\n %2 = arith.addf %0, %1 : f32\n return %2 : f32"
+    )
+    text = "\n".join(f"func.func @f{i}(%x: f32) -> f32 {{ {body} }}" for i in range(count))
+    with ir.Context():
+        return ir.Module.parse(text)
+
+
+def marks(module: ir.Module) -> list[str]:
+    return [op.attributes["test.mark"].value for op in module.body]
+
+
+def test_options_reach_the_pass() -> None:
+    module = functions(1)
+    run_pipeline(module, "builtin.module(func.func(test-mark{label=a max-rows=-3 scale=0.25 fast sizes=7 names=p,q}))")
+    assert marks(module) == ["a -3 0.25 True 7 p+q"]
+
+
+def test_defaults() -> None:
+    module = functions(1)
+    run_pipeline(module, "builtin.module(func.func(test-mark))")
+    assert marks(module) == ["none 8 0.5 False 4x8"]
+
+
+def test_mixed_with_cpp_passes() -> None:
+    module = functions(2)
+    pipeline = "builtin.module(canonicalize,func.func(cse,test-mark{label=m},test-make-exp),tile-count-ops,cse)"
+    report = run_pipeline(module, pipeline)
+    counts = {named.name: named.attr.value for named in module.operation.attributes["tile.op_count"]}
+    assert counts == {"arith.addf": 4, "func.func": 2, "func.return": 2, "math.exp": 2}
+    assert [name.partition("(")[0] for name, _ in report.timings] == [
+        "canonicalize", "func.func", "tile-count-ops", "cse",
+    ]  # fmt: skip
+
+
+def test_nested_and_threaded() -> None:
+    module = functions(24)
+    run_pipeline(module, "builtin.module(func.func(test-mark,cse,test-thread-id,canonicalize))")
+    assert len(marks(module)) == 24
+    threads = {op.attributes["test.thread"].value for op in module.body}
+    assert len(threads) > 1, "all ran on one thread"
+
+
+def test_many_runs_in_one_process() -> None:
+    for _ in range(20):
+        module = functions(4)
+        run_pipeline(module, "builtin.module(func.func(test-mark,cse))")
+        assert len(marks(module)) == 4
+
+
+def test_define_a_pass_again() -> None:
+    for text in ("one", "two"):
+
+        @register
+        @dataclass(frozen=True)
+        class Again(Pass):
+            """Set an attribute."""
+
+            name: ClassVar[str] = "test-again"
+            value: str = text
+
+            def run(self, op: ir.Operation) -> None:
+                op.attributes["test.again"] = ir.StringAttr.get(self.value)
+
+        module = functions(1)
+        run_pipeline(module, "builtin.module(test-again)")
+        assert module.operation.attributes["test.again"].value == text
+
+
+def test_replaced_pass_is_released() -> None:
+    def define() -> weakref.ref:
+        @register
+        @dataclass(frozen=True)
+        class Short(Pass):
+            """Do nothing."""
+
+            name: ClassVar[str] = "test-short"
+
+            def run(self, op: ir.Operation) -> None:
+                pass
+
+        return weakref.ref(Short)
+
+    first = define()
+    define()
+    gc.collect()
+    assert first() is None
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "words"),
+    [
+        ("builtin.module(no-such-pass)", "no-such-pass"),
+        ("builtin.module(func.func(test-mark{max-rows=many}))", "max-rows"),
+        ("builtin.module(func.func(test-mark{nothing=1}))", "nothing"),
+        ("builtin.module(test-mark", "expected"),
+        ("builtin.module(test-mark)", "test-mark"),
+    ],
+)
+def test_wrong_pipeline_is_a_user_error(pipeline: str, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        run_pipeline(functions(1), pipeline)
+
+
+def make_pass(**body: object) -> type:
+    return dataclass(frozen=True)(type("Made", (Pass,), {"name": "test-made", "__doc__": "Made.", **body}))
+
+
+@pytest.mark.parametrize(
+    ("body", "error", "words"),
+    [
+        ({"name": ""}, TypeError, "no name"),
+        ({"name": "canonicalize"}, ValueError, "exists already"),
+        ({"dialects": ("nope",)}, ValueError, "unknown dialect 'nope'"),
+        ({"__annotations__": {"a": dict}, "a": option(None, "")}, TypeError, "use bool, int"),
+        ({"__annotations__": {"a": int}}, TypeError, "default"),
+    ],
+)
+def test_malformed_pass(body: dict, error: type, words: str) -> None:
+    with pytest.raises(error, match=words):
+        register(make_pass(**body))
+
+
+def test_pass_must_be_a_dataclass() -> None:
+    with pytest.raises(TypeError, match="dataclass"):
+        register(type("Plain", (Pass,), {"name": "test-plain"}))
+
+
+@rewrite_pattern("arith.addf")
+def add_to_mul(op: ir.OpView, rewriter: object) -> bool:
+    if op.operands[0] != op.operands[1]:
+        return False
+    new = ir.Operation.create("arith.mulf", results=[op.result.type], operands=list(op.operands))
+    rewriter.replace_op(op, new)
+    return True
+
+
+def test_patterns() -> None:
+    module = functions(1)
+    apply_patterns(module.operation, [add_to_mul])
+    text = str(module)
+    assert text.count("arith.mulf") == 2
+    assert text.count("arith.addf") == 1
+
+
+def test_pattern_exception_comes_out() -> None:
+    @rewrite_pattern("arith.addf")
+    def broken(op: ir.OpView, rewriter: object) -> bool:
+        raise KeyError("lost")
+
+    with pytest.raises(KeyError, match="lost"):
+        apply_patterns(functions(1).operation, [broken])
+
+
+def test_pattern_without_end() -> None:
+    @rewrite_pattern("arith.addf")
+    def forever(op: ir.OpView, rewriter: object) -> bool:
+        operands = [op.operands[1], op.operands[0]]
+        rewriter.replace_op(op, ir.Operation.create("arith.addf", results=[op.result.type], operands=operands))
+        return True
+
+    with pytest.raises(InternalError, match="did not end"):
+        apply_patterns(functions(1).operation, [forever], max_iterations=3)

@@ -1,0 +1,88 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The tools as commands: start time, no needless imports, the language server, reduction."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+INPUTS = Path(__file__).parents[2] / "tools/tile-opt/Inputs"
+MODULE = "func.func @f(%x: f32) -> f32 {\n  %0 = arith.addf %x, %x : f32\n  %1 = arith.mulf %x, %x : f32\n  return %0 : f32\n}\n"
+
+
+def run_tool(name: str, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", f"tilewright.tools.{name}", *arguments]
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60)
+
+
+def test_tile_opt_starts_fast() -> None:
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        assert run_tool("tile_opt", "--cse", "-", stdin=MODULE).returncode == 0
+        times.append(time.perf_counter() - start)
+    assert min(times) < 1.0, f"tile-opt took {min(times):.2f} s: what does it import?"
+
+
+def test_tile_opt_imports_no_heavy_modules() -> None:
+    program = (
+        "import sys\n"
+        "from tilewright.tools import common, tile_opt\n"
+        "common.load_passes([])\n"
+        "heavy = {'numpy', 'onnx', 'torch', 'onnxruntime'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_version_and_dialects() -> None:
+    shown = run_tool("tile_opt", "--show-dialects").stdout
+    assert "linalg" in shown
+    assert "tile" in shown.replace(",", "\n").split()
+
+
+def test_lsp_server_answers() -> None:
+    request = json.dumps(
+        {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "initialize",
+            "params": {"processId": os.getpid(), "rootUri": None, "capabilities": {}},
+        }
+    )
+    farewell = [{"jsonrpc": "2.0", "id": 2, "method": "shutdown"}, {"jsonrpc": "2.0", "method": "exit"}]
+    messages = [request, *(json.dumps(message) for message in farewell)]
+    stdin = "".join(f"Content-Length: {len(message)}\r\n\r\n{message}" for message in messages)
+    answer = run_tool("tile_lsp_server", stdin=stdin)
+    assert '"completionProvider"' in answer.stdout
+    assert answer.returncode == 0
+
+
+def test_reduce(tmp_path: Path) -> None:
+    """The tester finds the bug (exit status 1) as long as a mulf is left."""
+    source, script = tmp_path / "in.mlir", tmp_path / "tester.sh"
+    source.write_text(MODULE + MODULE.replace("@f", "@g").replace("mulf", "subf"))
+    script.write_text('#!/bin/sh\nif grep -q arith.mulf "$1"; then exit 1; fi\nexit 0\n')
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    result = run_tool("tile_reduce", str(source), f"--reduction-tree=traversal-mode=0 test={script}")
+    assert result.returncode == 0, result.stderr
+    assert "arith.mulf" in result.stdout
+    assert "@g" not in result.stdout
+
+
+def test_phases_by_name() -> None:
+    """Every phase of the CPU pipeline is a pass of tile-opt, and its documentation tells the reasons."""
+    from tilewright.pipelines.cpu import pipeline
+
+    listed = run_tool("tile_opt", "--help").stdout
+    for phase in pipeline().phases:
+        assert f"--tile-cpu-{phase.name} " in listed
+        document = run_tool("tile_opt", "--pass-doc", f"tile-cpu-{phase.name}").stdout
+        assert all(spec.reason in document for spec in phase.passes)

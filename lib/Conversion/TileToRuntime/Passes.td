@@ -1,0 +1,70 @@
+//===- Passes.td - kernels and launches for the run-time --------*- tablegen -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CONVERSION_TILETORUNTIME_PASSES
+#define TILEWRIGHT_CONVERSION_TILETORUNTIME_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def ConvertTileKernelToFunc : Pass<"convert-tile-kernel-to-func", "::mlir::ModuleOp"> {
+  let summary = "Turn kernels into functions over a range of tasks";
+  let description = [{
+    A kernel becomes a function with the signature that the run-time calls. It
+    reads its arguments' descriptors {allocated, aligned, offset, sizes,
+    strides} and the grid's bounds through `argv`, and runs the tasks of
+    [begin, end), the first grid id varying slowest. Buffers of tile.alloc get
+    constant places in `scratch`, in bytes the attribute `tile.scratch_bytes`.
+
+    ```mlir
+    // before
+    tile.kernel @k(%x: memref<64xf32>) grid(%i) {
+      ...
+      tile.return
+    }
+    // after
+    func.func @k(%argv: !llvm.ptr, %begin: i64, %end: i64, %scratch: !llvm.ptr)
+        attributes {tile.kernel, tile.scratch_bytes = 0 : i64} {
+      %p = llvm.load %argv : !llvm.ptr -> !llvm.ptr
+      ...
+      scf.for %i = %b to %e step %c1 { ... }
+      return
+    }
+    ```
+    Arguments that no launch lets overlap are marked as distinct objects.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect"
+  ];
+}
+
+def ConvertTileLaunchToRuntime : Pass<"convert-tile-launch-to-runtime", "::mlir::ModuleOp"> {
+  let summary = "Turn the host function into tw_main and launches into calls of the run-time";
+  let description = [{
+    `@main` becomes `@tw_main(bufs)`, which gets raw data pointers: inputs,
+    outputs, weights, arena. A launch writes the descriptors of its operands and
+    its grid on the stack and calls `twrt_launch`.
+
+    ```mlir
+    // before
+    func.func @main(%x: memref<64xf32> {tile.name = "x"}, ...) {
+      tile.launch @k grid(%c4) ins(%x : memref<64xf32>) outs(%y : memref<64xf32>)
+    // after
+    func.func @tw_main(%bufs: !llvm.ptr) attributes {tile.inputs = ["x"], ...} {
+      func.call @twrt_launch(%k, %argv, %tasks, %scratch_bytes)
+          : (!llvm.ptr, !llvm.ptr, i64, i64) -> ()
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect"
+  ];
+}
+
+#endif // TILEWRIGHT_CONVERSION_TILETORUNTIME_PASSES

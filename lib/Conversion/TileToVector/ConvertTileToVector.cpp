@@ -1,0 +1,61 @@
+//===- ConvertTileToVector.cpp - the pass ---------------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Conversion/TileToVector/Passes.h"
+#include "lib/Conversion/TileToVector/TileParts.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/Transforms/Patterns.h"
+
+namespace tilewright {
+#define GEN_PASS_DEF_CONVERTTILETOVECTOR
+#include "lib/Conversion/TileToVector/Passes.h.inc"
+} // namespace tilewright
+
+using namespace mlir;
+using namespace tilewright;
+
+namespace {
+
+bool usesTiles(Operation *op) {
+  auto isTile = [](Type type) { return isa<tile::TileType>(type); };
+  return llvm::any_of(op->getOperandTypes(), isTile) ||
+         llvm::any_of(op->getResultTypes(), isTile);
+}
+
+struct ConvertTileToVector
+    : public tilewright::impl::ConvertTileToVectorBase<ConvertTileToVector> {
+  void runOnOperation() override {
+    auto bits = getOperation()->getAttrOfType<IntegerAttr>("tile.vector_bits");
+    int64_t width = bits ? bits.getInt() : 512;
+    if (width < 128 || !llvm::isPowerOf2_64(width)) {
+      getOperation().emitError("attribute tile.vector_bits is ")
+          << width << ", but must be a power of two of at least 128";
+      return signalPassFailure();
+    }
+    // Lanes follow 32-bit elements for every type, so that a compare of i64, the
+    // i1 it gives and the f32 it selects are cut alike.
+    TilePartsConverter converter(width / 32);
+    ConversionTarget target(getContext());
+    target.markUnknownOpDynamicallyLegal(
+        [](Operation *op) { return !usesTiles(op); });
+    RewritePatternSet patterns(&getContext());
+    populateElementwisePatterns(converter, patterns);
+    populateMemoryPatterns(converter, patterns);
+    populateMmaPatterns(converter, patterns);
+    populateReducePatterns(converter, patterns);
+    populateShapePatterns(converter, patterns);
+    scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns,
+                                                         target);
+    if (failed(applyPartialConversion(getOperation(), target,
+                                      std::move(patterns))))
+      signalPassFailure();
+  }
+};
+
+} // namespace

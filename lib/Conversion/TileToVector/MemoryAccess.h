@@ -1,0 +1,58 @@
+//===- MemoryAccess.h - what tile.load and tile.store share -----*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CONVERSION_TILETOVECTOR_MEMORYACCESS_H
+#define TILEWRIGHT_CONVERSION_TILETOVECTOR_MEMORYACCESS_H
+
+#include "lib/Conversion/TileToVector/Addressing.h"
+
+namespace tilewright {
+
+/// The zero of a float, integer or index type.
+mlir::Value zero(mlir::OpBuilder &b, mlir::Location loc, mlir::Type type);
+
+/// i1 lives in memory as a byte: i8 -> i1 and back; other types are unchanged.
+mlir::Value fromStorage(mlir::OpBuilder &b, mlir::Location loc,
+                        mlir::Type element, mlir::Value value);
+mlir::Value toStorage(mlir::OpBuilder &b, mlir::Location loc,
+                      mlir::Type storageElement, mlir::Value value);
+
+/// Fails with an error for elements that are no whole number of bytes.
+mlir::LogicalResult checkStorable(mlir::Operation *op, mlir::Type element);
+
+/// The tile dimension that runs along memory when the last one does not, as a
+/// permutation that swaps the two (its own inverse); nothing if a plain access
+/// is better.
+std::optional<mlir::SmallVector<int64_t>>
+contiguousFirst(mlir::OpBuilder &b, mlir::Location loc, const AccessDesc &desc,
+                const PartLayout &layout);
+
+AccessDesc permute(const AccessDesc &desc, mlir::ArrayRef<int64_t> perm);
+
+/// Fills dims and steps with their defaults.
+template <typename AccessOp>
+AccessDesc describeAccess(AccessOp op, mlir::Value memref,
+                          mlir::SmallVector<mlir::Value> offsets,
+                          mlir::SmallVector<mlir::Value> valid) {
+  AccessDesc desc;
+  desc.memref = memref;
+  desc.offsets = std::move(offsets);
+  desc.valid = std::move(valid);
+  desc.dims = op.getTileDims();
+  desc.steps = op.getTileSteps();
+  return desc;
+}
+
+void populateLoadPatterns(const TilePartsConverter &converter,
+                          mlir::RewritePatternSet &patterns);
+void populateStorePatterns(const TilePartsConverter &converter,
+                           mlir::RewritePatternSet &patterns);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CONVERSION_TILETOVECTOR_MEMORYACCESS_H

@@ -1,0 +1,42 @@
+//===- Passes.td - tile to vector ------------------------------*- tablegen -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CONVERSION_TILETOVECTOR_PASSES
+#define TILEWRIGHT_CONVERSION_TILETOVECTOR_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def ConvertTileToVector : Pass<"convert-tile-to-vector", "::mlir::ModuleOp"> {
+  let summary = "Turn tile values into lists of native vectors";
+  let description = [{
+    Every `!tile.tile` value becomes one list of native 1-D vectors, row by
+    row: a last dimension of 1 gives one scalar per row, any other width is cut
+    into vectors of `tile.vector_bits / 32` lanes (module attribute, default
+    512, so 16 lanes whatever the element type). The rest of a row is one vector
+    of the next power of two; its lanes beyond the tile are never read from or
+    written to memory and never reach a reduction.
+
+    ```mlir
+    // before
+    %b = tile.load %m[%k, %c0] : memref<384x32xf32>, !tile.tile<1x32xf32>
+    %s = arith.addf %b, %b : !tile.tile<1x32xf32>
+    // after
+    %b0 = vector.load %m1[%i0] : memref<12288xf32>, vector<16xf32>
+    %b1 = vector.load %m1[%i1] : memref<12288xf32>, vector<16xf32>
+    %s0 = arith.addf %b0, %b0 : vector<16xf32>
+    %s1 = arith.addf %b1, %b1 : vector<16xf32>
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
+    "::mlir::LLVM::LLVMDialect"
+  ];
+}
+
+#endif // TILEWRIGHT_CONVERSION_TILETOVECTOR_PASSES

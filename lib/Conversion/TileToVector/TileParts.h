@@ -1,0 +1,169 @@
+//===- TileParts.h - how a tile is cut into native vectors ------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A tile is a list of parts, row-major: `rows x chunks`. A row is one index of
+// all dimensions but the last; a chunk is a native vector along the last one.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CONVERSION_TILETOVECTOR_TILEPARTS_H
+#define TILEWRIGHT_CONVERSION_TILETOVECTOR_TILEPARTS_H
+
+#include "dialects/Tile/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Transforms/DialectConversion.h"
+
+namespace tilewright {
+
+/// A native vector of a row: its first lane, its lanes, and how many of them
+/// belong to the tile.
+struct Chunk {
+  int64_t start;
+  int64_t lanes;
+  int64_t valid;
+  bool isRagged() const { return valid != lanes; }
+};
+
+/// How a tile type is cut into parts.
+class PartLayout {
+public:
+  PartLayout(mlir::ArrayRef<int64_t> shape, mlir::Type element,
+             int64_t nativeLanes);
+
+  mlir::ArrayRef<int64_t> getShape() const { return shape; }
+  mlir::Type getElementType() const { return element; }
+  /// Product of all sizes but the last.
+  int64_t getRows() const { return rows; }
+  /// Size of the last dimension (1 for a tile of rank 0).
+  int64_t getWidth() const { return width; }
+  /// A width of 1 is held as scalars.
+  bool isScalar() const { return width == 1; }
+  mlir::ArrayRef<Chunk> getChunks() const { return chunks; }
+  int64_t getNumParts() const { return rows * chunks.size(); }
+  int64_t getPart(int64_t row, int64_t chunk) const {
+    return row * static_cast<int64_t>(chunks.size()) + chunk;
+  }
+  const Chunk &getChunkOfPart(int64_t part) const {
+    return chunks[part % chunks.size()];
+  }
+  mlir::Type getPartType(const Chunk &chunk) const;
+  void getPartTypes(mlir::SmallVectorImpl<mlir::Type> &types) const;
+
+  /// Index over all dimensions but the last, and back.
+  mlir::SmallVector<int64_t> getRowIndex(int64_t row) const;
+  int64_t getRow(mlir::ArrayRef<int64_t> index) const;
+
+private:
+  mlir::SmallVector<int64_t> shape;
+  mlir::Type element;
+  int64_t rows = 1, width = 1;
+  mlir::SmallVector<Chunk> chunks;
+};
+
+/// Converts tile types 1:N; knows the number of lanes.
+class TilePartsConverter : public mlir::TypeConverter {
+public:
+  explicit TilePartsConverter(int64_t nativeLanes);
+  PartLayout getLayout(mlir::Type tileType) const;
+  int64_t getNativeLanes() const { return nativeLanes; }
+
+private:
+  int64_t nativeLanes;
+};
+
+/// A tile as parts, with element access that hides the cutting.
+class TileParts {
+public:
+  TileParts(PartLayout layout, mlir::ValueRange parts)
+      : layout(std::move(layout)), parts(parts.begin(), parts.end()) {}
+  explicit TileParts(PartLayout layout) : layout(std::move(layout)) {}
+
+  const PartLayout &getLayout() const { return layout; }
+  mlir::ArrayRef<mlir::Value> getParts() const { return parts; }
+  mlir::SmallVectorImpl<mlir::Value> &getMutableParts() { return parts; }
+  mlir::Value getPart(int64_t row, int64_t chunk) const {
+    return parts[layout.getPart(row, chunk)];
+  }
+  /// One element as a scalar.
+  mlir::Value getElement(mlir::OpBuilder &b, mlir::Location loc, int64_t row,
+                         int64_t lane) const;
+  /// Lanes [start, start + valid) of a row as a vector of `lanes` (or a scalar
+  /// when `lanes` is 1 and the result is a scalar tile).
+  mlir::Value getLanes(mlir::OpBuilder &b, mlir::Location loc, int64_t row,
+                       int64_t start, const Chunk &chunk, bool scalar) const;
+
+private:
+  PartLayout layout;
+  mlir::SmallVector<mlir::Value> parts;
+};
+
+/// Makes a part from `chunk.valid` scalars; lanes beyond repeat the last one.
+mlir::Value packElements(mlir::OpBuilder &b, mlir::Location loc,
+                         const PartLayout &layout, const Chunk &chunk,
+                         mlir::ArrayRef<mlir::Value> elements);
+
+/// A scalar as a part of the given type.
+mlir::Value splatTo(mlir::OpBuilder &b, mlir::Location loc, mlir::Type type,
+                    mlir::Value scalar);
+
+/// A constant number as a part (scalar or vector) of the given type.
+mlir::Value constantPart(mlir::OpBuilder &b, mlir::Location loc,
+                         mlir::Type type, mlir::TypedAttr scalar);
+
+/// The constant mask of a ragged chunk.
+mlir::Value raggedMask(mlir::OpBuilder &b, mlir::Location loc,
+                       const Chunk &chunk);
+
+/// Transposes square blocks held in `rows` (each a vector of `n` lanes, `n` a
+/// power of two and equal to rows.size()) with two-operand shuffles.
+void transposeSquare(mlir::OpBuilder &b, mlir::Location loc,
+                     mlir::SmallVectorImpl<mlir::Value> &rows);
+
+/// The tile with dimensions permuted: result dim `i` is source dim `perm[i]`.
+TileParts transposeParts(mlir::OpBuilder &b, mlir::Location loc,
+                         const TileParts &source, const PartLayout &result,
+                         mlir::ArrayRef<int64_t> perm);
+
+/// Base class of the patterns of one tile op.
+template <typename SourceOp>
+class TilePattern : public mlir::OpConversionPattern<SourceOp> {
+public:
+  using Base = TilePattern<SourceOp>;
+  using Adaptor =
+      typename mlir::OpConversionPattern<SourceOp>::OneToNOpAdaptor;
+  TilePattern(const TilePartsConverter &converter, mlir::MLIRContext *context)
+      : mlir::OpConversionPattern<SourceOp>(converter, context),
+        parts(converter) {}
+
+protected:
+  PartLayout getLayout(mlir::Type type) const { return parts.getLayout(type); }
+  TileParts getParts(mlir::Type type, mlir::ValueRange values) const {
+    return TileParts(parts.getLayout(type), values);
+  }
+  const TilePartsConverter &parts;
+};
+
+/// The values of a variadic operand whose types convert one to one.
+mlir::SmallVector<mlir::Value>
+singleValues(mlir::ArrayRef<mlir::ValueRange> operands);
+
+void populateElementwisePatterns(const TilePartsConverter &converter,
+                                 mlir::RewritePatternSet &patterns);
+void populateMemoryPatterns(const TilePartsConverter &converter,
+                            mlir::RewritePatternSet &patterns);
+void populateMmaPatterns(const TilePartsConverter &converter,
+                         mlir::RewritePatternSet &patterns);
+void populateReducePatterns(const TilePartsConverter &converter,
+                            mlir::RewritePatternSet &patterns);
+void populateShapePatterns(const TilePartsConverter &converter,
+                           mlir::RewritePatternSet &patterns);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CONVERSION_TILETOVECTOR_TILEPARTS_H

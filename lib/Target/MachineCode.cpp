@@ -1,0 +1,214 @@
+//===- MachineCode.cpp - LLVM dialect to machine code ---------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Target/MachineCode.h"
+
+#include "lib/RegisterDialects.h"
+
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Target/LLVMIR/Export.h"
+
+#include <mutex>
+
+using llvm::createStringError;
+using llvm::Expected;
+using llvm::StringRef;
+
+namespace {
+
+using namespace tilewright;
+
+void initializeTargets() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+  });
+}
+
+llvm::CodeGenOptLevel codeGenLevel(unsigned level) {
+  return level == 0   ? llvm::CodeGenOptLevel::None
+         : level == 1 ? llvm::CodeGenOptLevel::Less
+         : level == 2 ? llvm::CodeGenOptLevel::Default
+                      : llvm::CodeGenOptLevel::Aggressive;
+}
+
+Expected<std::unique_ptr<llvm::TargetMachine>>
+makeMachine(const MachineOptions &options) {
+  initializeTargets();
+  llvm::Triple triple(options.triple.empty()
+                          ? llvm::sys::getDefaultTargetTriple()
+                          : options.triple);
+  std::string message;
+  const llvm::Target *target =
+      llvm::TargetRegistry::lookupTarget(triple, message);
+  if (!target)
+    return createStringError("no code generator for " + triple.str() + ": " +
+                             message);
+  std::unique_ptr<llvm::MCSubtargetInfo> info(
+      target->createMCSubtargetInfo(triple, "", ""));
+  if (!options.cpu.empty() && !info->isCPUStringValid(options.cpu))
+    return createStringError("LLVM knows no CPU named '" + options.cpu +
+                             "' for " + triple.str());
+  llvm::TargetOptions targetOptions;
+  targetOptions.FunctionSections = true;
+  targetOptions.DataSections = true;
+  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
+      triple, options.cpu, options.features, targetOptions, llvm::Reloc::PIC_,
+      std::nullopt, codeGenLevel(options.optLevel)));
+  if (!machine)
+    return createStringError("LLVM cannot make a target machine for " +
+                             triple.str());
+  return machine;
+}
+
+/// One compilation: from the module's bytes to optimized LLVM IR.
+class Translation {
+public:
+  explicit Translation(const MachineOptions &options) : options(options) {}
+
+  llvm::Error run(StringRef module) {
+    auto made = makeMachine(options);
+    if (!made)
+      return made.takeError();
+    machine = std::move(*made);
+    if (llvm::Error error = translate(module))
+      return error;
+    setAttributes();
+    optimize();
+    return llvm::Error::success();
+  }
+
+  Expected<std::string> generate(llvm::CodeGenFileType type) {
+    llvm::SmallVector<char, 0> bytes;
+    llvm::raw_svector_ostream stream(bytes);
+    llvm::legacy::PassManager passes;
+    if (machine->addPassesToEmitFile(passes, stream, nullptr, type))
+      return createStringError("the target machine cannot write this file");
+    passes.run(*llvmModule);
+    return std::string(bytes.begin(), bytes.end());
+  }
+
+  std::string print() {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    llvmModule->print(stream, nullptr);
+    return text;
+  }
+
+private:
+  llvm::Error translate(StringRef source) {
+    mlir::DialectRegistry registry;
+    tilewright::registerAllDialects(registry);
+    mlir::MLIRContext context(registry,
+                              mlir::MLIRContext::Threading::DISABLED);
+    std::string messages;
+    mlir::ScopedDiagnosticHandler handler(
+        &context, [&](mlir::Diagnostic &diagnostic) {
+          llvm::raw_string_ostream stream(messages);
+          stream << diagnostic.getLocation() << ": " << diagnostic << "\n";
+          for (mlir::Diagnostic &note : diagnostic.getNotes())
+            stream << "  note: " << note << "\n";
+        });
+    auto parsed = mlir::parseSourceString<mlir::ModuleOp>(source, &context);
+    if (!parsed)
+      return createStringError("the module cannot be read:\n" + messages);
+    llvmModule = mlir::translateModuleToLLVMIR(*parsed, llvmContext);
+    if (!llvmModule)
+      return createStringError("the module is not all LLVM dialect:\n" +
+                               messages);
+    return llvm::Error::success();
+  }
+
+  void setAttributes() {
+    llvmModule->setTargetTriple(machine->getTargetTriple());
+    llvmModule->setDataLayout(machine->createDataLayout());
+    bool isX86 = machine->getTargetTriple().isX86();
+    for (llvm::Function &function : *llvmModule) {
+      if (function.isDeclaration())
+        continue;
+      function.addFnAttr("target-cpu", machine->getTargetCPU());
+      if (!options.features.empty())
+        function.addFnAttr("target-features", options.features);
+      // LLVM's tuning of Intel CPUs prefers 256 bits; the kernels are cut for
+      // full registers.
+      if (isX86 && machine->getMCSubtargetInfo()->checkFeatures("+avx512f"))
+        function.addFnAttr("prefer-vector-width", "512");
+    }
+  }
+
+  void optimize() {
+    llvm::LoopAnalysisManager loops;
+    llvm::FunctionAnalysisManager functions;
+    llvm::CGSCCAnalysisManager sccs;
+    llvm::ModuleAnalysisManager modules;
+    llvm::PassBuilder builder(machine.get());
+    builder.registerModuleAnalyses(modules);
+    builder.registerCGSCCAnalyses(sccs);
+    builder.registerFunctionAnalyses(functions);
+    builder.registerLoopAnalyses(loops);
+    builder.crossRegisterProxies(loops, functions, sccs, modules);
+    const llvm::OptimizationLevel levels[] = {
+        llvm::OptimizationLevel::O0, llvm::OptimizationLevel::O1,
+        llvm::OptimizationLevel::O2, llvm::OptimizationLevel::O3};
+    llvm::OptimizationLevel level = levels[std::min(options.optLevel, 3u)];
+    llvm::ModulePassManager passes =
+        options.optLevel == 0 ? builder.buildO0DefaultPipeline(level)
+                              : builder.buildPerModuleDefaultPipeline(level);
+    passes.run(*llvmModule, modules);
+  }
+
+  MachineOptions options;
+  std::unique_ptr<llvm::TargetMachine> machine;
+  llvm::LLVMContext llvmContext;
+  std::unique_ptr<llvm::Module> llvmModule;
+};
+
+Expected<std::string> generate(StringRef module, const MachineOptions &options,
+                               llvm::CodeGenFileType type) {
+  Translation translation(options);
+  if (llvm::Error error = translation.run(module))
+    return error;
+  return translation.generate(type);
+}
+
+} // namespace
+
+Expected<std::string> tilewright::emitObject(StringRef module,
+                                             const MachineOptions &options) {
+  return generate(module, options, llvm::CodeGenFileType::ObjectFile);
+}
+
+Expected<std::string> tilewright::emitAssembly(StringRef module,
+                                               const MachineOptions &options) {
+  return generate(module, options, llvm::CodeGenFileType::AssemblyFile);
+}
+
+Expected<std::string> tilewright::emitLLVMIR(StringRef module,
+                                             const MachineOptions &options) {
+  Translation translation(options);
+  if (llvm::Error error = translation.run(module))
+    return error;
+  return translation.print();
+}

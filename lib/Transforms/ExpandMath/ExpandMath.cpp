@@ -1,0 +1,134 @@
+//===- ExpandMath.cpp - the pass ------------------------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Transforms/ExpandMath/MathBuilder.h"
+#include "lib/Transforms/ExpandMath/Passes.h"
+
+#include "mlir/IR/TypeUtilities.h"
+
+#include "llvm/ADT/StringMap.h"
+
+namespace tilewright {
+#define GEN_PASS_DEF_EXPANDMATH
+#include "lib/Transforms/ExpandMath/Passes.h.inc"
+} // namespace tilewright
+
+using namespace mlir;
+using namespace tilewright;
+
+namespace {
+
+using Expansion = Value (*)(const MathBuilder &, ValueRange);
+
+template <Value (*function)(const MathBuilder &, Value)>
+Value unary(const MathBuilder &m, ValueRange operands) {
+  return function(m, operands[0]);
+}
+
+template <Value (*function)(const MathBuilder &, Value, Value)>
+Value binary(const MathBuilder &m, ValueRange operands) {
+  return function(m, operands[0], operands[1]);
+}
+
+Value expandRsqrt(const MathBuilder &m, ValueRange operands) {
+  return m.div(m.constant(1.0), m.sqrt(operands[0]));
+}
+
+Expansion findExpansion(StringRef name) {
+  static const llvm::StringMap<Expansion> table = {
+      {"math.exp", unary<expandExp>},
+      {"math.exp2", unary<expandExp2>},
+      {"math.expm1", unary<expandExpM1>},
+      {"math.erf", unary<expandErf>},
+      {"math.erfc", unary<expandErfc>},
+      {"math.tanh", unary<expandTanh>},
+      {"math.sinh", unary<expandSinh>},
+      {"math.cosh", unary<expandCosh>},
+      {"math.log", unary<expandLog>},
+      {"math.log2", unary<expandLog2>},
+      {"math.log10", unary<expandLog10>},
+      {"math.log1p", unary<expandLog1p>},
+      {"math.powf", binary<expandPow>},
+      {"math.cbrt", unary<expandCbrt>},
+      {"math.asinh", unary<expandAsinh>},
+      {"math.acosh", unary<expandAcosh>},
+      {"math.atanh", unary<expandAtanh>},
+      {"math.sin", unary<expandSin>},
+      {"math.cos", unary<expandCos>},
+      {"math.tan", unary<expandTan>},
+      {"math.atan", unary<expandAtan>},
+      {"math.asin", unary<expandAsin>},
+      {"math.acos", unary<expandAcos>},
+      {"math.atan2", binary<expandAtan2>},
+      {"math.rsqrt", expandRsqrt},
+  };
+  return table.lookup(name);
+}
+
+/// Functions that a processor computes without a library.
+bool isNative(Operation *op) {
+  return isa<math::AbsFOp, math::AbsIOp, math::CeilOp, math::FloorOp,
+             math::FmaOp, math::RoundOp, math::RoundEvenOp, math::TruncOp,
+             math::SqrtOp, math::CopySignOp, math::CountLeadingZerosOp,
+             math::CountTrailingZerosOp, math::CtPopOp, math::IsFiniteOp,
+             math::IsInfOp, math::IsNaNOp, math::IsNormalOp>(op);
+}
+
+Type f32Like(Type type) {
+  Type f32 = Float32Type::get(type.getContext());
+  if (auto shaped = dyn_cast<VectorType>(type))
+    return shaped.clone(f32);
+  return f32;
+}
+
+LogicalResult expand(Operation *op, Expansion expansion) {
+  Type type = op->getResult(0).getType();
+  Type element = getElementTypeOrSelf(type);
+  bool isRsqrt = isa<math::RsqrtOp>(op);
+  unsigned bits = element.getIntOrFloatBitWidth();
+  if (bits > 32 && !isRsqrt)
+    return op->emitOpError("on ")
+           << element << " has no expansion of that accuracy; convert to f32, "
+                         "or keep the function out of the kernel";
+  OpBuilder b(op);
+  Location loc = op->getLoc();
+  Type wide = bits < 32 ? f32Like(type) : type;
+  SmallVector<Value> operands(op->getOperands());
+  if (bits < 32)
+    for (Value &operand : operands)
+      operand = arith::ExtFOp::create(b, loc, wide, operand);
+  Value result = expansion(MathBuilder(b, loc, wide), operands);
+  if (bits < 32)
+    result = arith::TruncFOp::create(b, loc, type, result);
+  op->getResult(0).replaceAllUsesWith(result);
+  op->erase();
+  return success();
+}
+
+struct ExpandMath : public tilewright::impl::ExpandMathBase<ExpandMath> {
+  void runOnOperation() override {
+    SmallVector<Operation *> ops;
+    getOperation()->walk([&](Operation *op) {
+      if (isa_and_nonnull<math::MathDialect>(op->getDialect()) && !isNative(op))
+        ops.push_back(op);
+    });
+    for (Operation *op : ops) {
+      Expansion expansion = findExpansion(op->getName().getStringRef());
+      if (!expansion) {
+        op->emitOpError("has no expansion into arithmetic, and kernels call no "
+                        "math library; write it with the functions that "
+                        "tile-expand-math knows");
+        return signalPassFailure();
+      }
+      if (failed(expand(op, expansion)))
+        return signalPassFailure();
+    }
+  }
+};
+
+} // namespace

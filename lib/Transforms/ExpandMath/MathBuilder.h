@@ -1,0 +1,109 @@
+//===- MathBuilder.h - arithmetic on one type of numbers -*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_TRANSFORMS_EXPANDMATH_MATHBUILDER_H
+#define TILEWRIGHT_TRANSFORMS_EXPANDMATH_MATHBUILDER_H
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+namespace tilewright {
+
+/// Arithmetic on floats of one width, scalar or vector, f32 or f64.
+class MathBuilder {
+public:
+  using Value = mlir::Value;
+  using Compare = mlir::arith::CmpFPredicate;
+
+  MathBuilder(mlir::OpBuilder &b, mlir::Location loc, mlir::Type type)
+      : b(b), loc(loc), type(type) {}
+
+  /// The same numbers in another float width.
+  MathBuilder withWidth(unsigned bits) const;
+  Value toWidth(Value x, unsigned bits) const;
+
+  Value constant(double value) const;
+  Value integer(int64_t value) const;
+  Value add(Value x, Value y) const;
+  Value sub(Value x, Value y) const;
+  Value mul(Value x, Value y) const;
+  Value mul(Value x, double y) const { return mul(x, constant(y)); }
+  Value div(Value x, Value y) const;
+  Value fma(Value x, Value y, Value z) const;
+  Value neg(Value x) const;
+  Value abs(Value x) const;
+  Value copysign(Value magnitude, Value sign) const;
+  Value roundeven(Value x) const;
+  Value floor(Value x) const;
+  Value sqrt(Value x) const;
+  Value compare(Compare predicate, Value x, Value y) const;
+  Value compare(Compare predicate, Value x, double y) const {
+    return compare(predicate, x, constant(y));
+  }
+  Value select(Value condition, Value x, Value y) const;
+  /// Polynomial by Horner's rule, highest coefficient first.
+  Value polynomial(Value x, mlir::ArrayRef<double> coefficients) const;
+  /// x limited to [low, high]; NaN stays NaN.
+  Value clamp(Value x, double low, double high) const;
+
+  // Integers of the same width.
+  Value bits(Value x) const;
+  Value fromBits(Value x) const;
+  Value addInt(Value x, Value y) const;
+  Value subInt(Value x, Value y) const;
+  Value andInt(Value x, Value y) const;
+  Value shiftLeft(Value x, int64_t count) const;
+  Value shiftRight(Value x, int64_t count) const; // arithmetic
+  Value intToFloat(Value x) const;
+  Value isZeroInt(Value x) const;
+  Value andBool(Value x, Value y) const;
+
+  unsigned getWidth() const;
+
+private:
+  mlir::Type integerType() const;
+  mlir::Value splat(mlir::Type numbers, mlir::Attribute value) const;
+
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+  mlir::Type type;
+};
+
+// Expansions on f32 values, unless said otherwise.
+mlir::Value expandExp(const MathBuilder &m, mlir::Value x);
+mlir::Value expandExp2(const MathBuilder &m, mlir::Value x);
+mlir::Value expandExpM1(const MathBuilder &m, mlir::Value x);
+mlir::Value expandErf(const MathBuilder &m, mlir::Value x);
+mlir::Value expandErfc(const MathBuilder &m, mlir::Value x);
+mlir::Value expandTanh(const MathBuilder &m, mlir::Value x);
+mlir::Value expandSinh(const MathBuilder &m, mlir::Value x);
+mlir::Value expandCosh(const MathBuilder &m, mlir::Value x);
+mlir::Value expandLog(const MathBuilder &m, mlir::Value x);
+mlir::Value expandLog2(const MathBuilder &m, mlir::Value x);
+mlir::Value expandLog10(const MathBuilder &m, mlir::Value x);
+mlir::Value expandLog1p(const MathBuilder &m, mlir::Value x);
+mlir::Value expandPow(const MathBuilder &m, mlir::Value x, mlir::Value y);
+mlir::Value expandCbrt(const MathBuilder &m, mlir::Value x);
+mlir::Value expandAsinh(const MathBuilder &m, mlir::Value x);
+mlir::Value expandAcosh(const MathBuilder &m, mlir::Value x);
+mlir::Value expandAtanh(const MathBuilder &m, mlir::Value x);
+mlir::Value expandSin(const MathBuilder &m, mlir::Value x);
+mlir::Value expandCos(const MathBuilder &m, mlir::Value x);
+mlir::Value expandTan(const MathBuilder &m, mlir::Value x);
+mlir::Value expandAtan(const MathBuilder &m, mlir::Value x);
+mlir::Value expandAsin(const MathBuilder &m, mlir::Value x);
+mlir::Value expandAcos(const MathBuilder &m, mlir::Value x);
+mlir::Value expandAtan2(const MathBuilder &m, mlir::Value y, mlir::Value x);
+
+/// On f64: relative error about 1e-13, enough for any f32 result.
+mlir::Value exp64(const MathBuilder &m, mlir::Value x);
+mlir::Value log64(const MathBuilder &m, mlir::Value x);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_TRANSFORMS_EXPANDMATH_MATHBUILDER_H

@@ -1,0 +1,39 @@
+//===- Passes.td - math without a library -----------------------*- tablegen -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_TRANSFORMS_EXPANDMATH_PASSES
+#define TILEWRIGHT_TRANSFORMS_EXPANDMATH_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def ExpandMath : Pass<"tile-expand-math"> {
+  let summary = "Replace math functions by arithmetic on the same vectors";
+  let description = [{
+    No function of a math library is called from a kernel: exp, log, erf, tanh,
+    pow, sin and the others become polynomials on whole vectors, accurate to
+    about 2 units in the last place of f32, with infinities, NaN, denormals and
+    signed zeros as in IEEE 754. f16 and bf16 go through f32. What a processor
+    computes itself (sqrt, floor, fma, ...) stays. A function that has no
+    expansion here is an error that names it.
+
+    ```mlir
+    // before
+    %y = math.exp %x : vector<16xf32>
+    // after (shortened)
+    %n = math.fma %x, %log2e, %magic : vector<16xf32>
+    ...
+    %y = arith.mulf %p, %scale : vector<16xf32>
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+}
+
+#endif // TILEWRIGHT_TRANSFORMS_EXPANDMATH_PASSES

@@ -1,0 +1,83 @@
+//===- CopiesToKernels.cpp - copies on the host as launches ---------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Transforms/HostBuffers/CopyEmitter.h"
+#include "lib/Transforms/HostBuffers/Passes.h"
+
+#include "mlir/IR/SymbolTable.h"
+
+namespace tilewright {
+#define GEN_PASS_DEF_COPIESTOKERNELS
+#include "lib/Transforms/HostBuffers/Passes.h.inc"
+} // namespace tilewright
+
+using namespace mlir;
+using namespace tilewright;
+
+namespace {
+
+struct CopiesToKernels
+    : public tilewright::impl::CopiesToKernelsBase<CopiesToKernels> {
+  void runOnOperation() override {
+    func::FuncOp main = findHostFunction(getOperation());
+    if (!main)
+      return signalPassFailure();
+    SmallVector<memref::CopyOp> copies;
+    main.walk([&](memref::CopyOp copy) { copies.push_back(copy); });
+    for (memref::CopyOp copy : copies)
+      if (failed(lower(main, copy)))
+        return signalPassFailure();
+  }
+
+private:
+  LogicalResult lower(func::FuncOp main, memref::CopyOp copy) {
+    auto source = dyn_cast<MemRefType>(copy.getSource().getType());
+    auto target = dyn_cast<MemRefType>(copy.getTarget().getType());
+    if (!source || !target || !source.hasStaticShape())
+      return copy.emitOpError("copies ")
+             << copy.getSource().getType()
+             << ", but buffers of the host have static shapes";
+    copy.emitRemark("a copy of ")
+        << source << " that the plan did not avoid becomes a kernel";
+    auto kernel = getKernel(main, source, target, copy.getLoc());
+    OpBuilder b(copy);
+    SmallVector<Value> grid;
+    if (source.getRank() > 1)
+      grid.push_back(arith::ConstantIndexOp::create(b, copy.getLoc(),
+                                                    source.getDimSize(0)));
+    tile::LaunchOp::create(b, copy.getLoc(), kernel.getSymName(), grid,
+                           copy.getSource(), copy.getTarget());
+    copy.erase();
+    return success();
+  }
+
+  /// The kernel that copies between these types; one task per outer row.
+  tile::KernelOp getKernel(func::FuncOp main, MemRefType source,
+                           MemRefType target, Location loc) {
+    tile::KernelOp &kernel = kernels[{source, target}];
+    if (kernel)
+      return kernel;
+    SymbolTable symbols(getOperation());
+    OpBuilder b(main);
+    int64_t rank = source.getRank() > 1 ? 1 : 0;
+    kernel = tile::KernelOp::create(
+        b, loc, "copy", b.getFunctionType({source, target}, {}), rank);
+    kernel->remove();
+    symbols.insert(kernel, Block::iterator(main));
+    Block &body = kernel.getBody().front();
+    b.setInsertionPointToStart(&body);
+    SmallVector<Value> ids(body.getArguments().drop_front(2));
+    emitCopy(b, loc, body.getArgument(0), body.getArgument(1), ids);
+    tile::ReturnOp::create(b, loc);
+    return kernel;
+  }
+
+  DenseMap<std::pair<Type, Type>, tile::KernelOp> kernels;
+};
+
+} // namespace

@@ -1,0 +1,34 @@
+//===- Passes.h - the buffers of the host function -*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_TRANSFORMS_HOSTBUFFERS_PASSES_H
+#define TILEWRIGHT_TRANSFORMS_HOSTBUFFERS_PASSES_H
+
+#include "dialects/Tile/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace tilewright {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "lib/Transforms/HostBuffers/Passes.h.inc"
+
+/// Name of the host function of a program.
+inline constexpr llvm::StringLiteral kHostFunction = "main";
+
+/// The host function, or null with an error.
+mlir::func::FuncOp findHostFunction(mlir::ModuleOp module);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_TRANSFORMS_HOSTBUFFERS_PASSES_H

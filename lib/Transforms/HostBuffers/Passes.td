@@ -1,0 +1,93 @@
+//===- Passes.td - the buffers of the host function ------------*- tablegen -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_TRANSFORMS_HOSTBUFFERS_PASSES
+#define TILEWRIGHT_TRANSFORMS_HOSTBUFFERS_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def GlobalsToArguments : Pass<"tile-globals-to-arguments", "::mlir::ModuleOp"> {
+  let summary = "Turn weights into trailing arguments of @main";
+  let description = [{
+    Weights are data beside the code: @main gets one argument per global that it
+    uses, in the order of the globals, and the globals go. `@init`, which makes
+    packed weights, has run at compile time by now and goes too.
+
+    ```mlir
+    // before
+    ml_program.global private @w_1f(#ml_program.extern<tensor<4xf32>>) : tensor<4xf32>
+    func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %w = ml_program.global_load_const @w_1f : tensor<4xf32>
+    // after
+    func.func @main(%x: tensor<4xf32>, %w: tensor<4xf32> {tile.global = "w_1f"}) -> tensor<4xf32> {
+    ```
+    Arguments of @main become read-only to bufferization.
+  }];
+  let dependentDialects = ["::mlir::func::FuncDialect"];
+}
+
+def ResultsToArguments : Pass<"tile-results-to-arguments", "::mlir::ModuleOp"> {
+  let summary = "Let @main write its results into the caller's buffers";
+  let description = [{
+    A result that lives in an own buffer of @main, seen through reshapes or not,
+    replaces that buffer by a new argument; anything else (an input that is
+    returned, one buffer returned twice) is copied into it.
+
+    ```mlir
+    // before
+    func.func @main(%x: memref<4xf32>) -> (memref<4xf32> {tile.name = "y"}) {
+      %y = memref.alloc() : memref<4xf32>
+      tile.launch @k grid() ins(%x : memref<4xf32>) outs(%y : memref<4xf32>)
+      return %y : memref<4xf32>
+    // after
+    func.func @main(%x: memref<4xf32>, %y: memref<4xf32> {tile.name = "y", tile.result = 0 : i64}) {
+      tile.launch @k grid() ins(%x : memref<4xf32>) outs(%y : memref<4xf32>)
+      return
+    ```
+  }];
+  let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect"];
+}
+
+def CopiesToKernels : Pass<"tile-copies-to-kernels", "::mlir::ModuleOp"> {
+  let summary = "Turn copies of buffers on the host into launches";
+  let description = [{
+    Each `memref.copy` in @main becomes the launch of a generated kernel with a
+    task per row of the outer dimensions, so that copies run on all threads and
+    show in the report. A remark names each, since the plan left it there.
+
+    ```mlir
+    // before
+    memref.copy %a, %b : memref<4x64xf32> to memref<4x64xf32>
+    // after
+    tile.launch @copy_0 grid(%c4) ins(%a : memref<4x64xf32>) outs(%b : memref<4x64xf32>)
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
+    "::tilewright::tile::TileDialect"
+  ];
+}
+
+def PlanArena : Pass<"tile-plan-arena", "::mlir::ModuleOp"> {
+  let summary = "Give the temporary buffers of @main places in one arena";
+  let description = [{
+    Buffers whose lifetimes do not meet share memory: largest first, each at the
+    lowest place that fits best. Places are multiples of 64 bytes. A buffer that
+    is used in a loop and made outside lives as long as the loop.
+
+    ```mlir
+    // before
+    %t = memref.alloc() : memref<16xf32>
+    // after: an argument %arena: memref<64xi8> {tile.arena}
+    %t = memref.view %arena[%c0][] : memref<64xi8> to memref<16xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
+}
+
+#endif // TILEWRIGHT_TRANSFORMS_HOSTBUFFERS_PASSES

@@ -1,0 +1,99 @@
+//===- ResultsToArguments.cpp - results in the caller's buffers -----------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Transforms/HostBuffers/Passes.h"
+
+namespace tilewright {
+#define GEN_PASS_DEF_RESULTSTOARGUMENTS
+#include "lib/Transforms/HostBuffers/Passes.h.inc"
+} // namespace tilewright
+
+using namespace mlir;
+using namespace tilewright;
+
+namespace {
+
+/// The allocation of @main whose whole memory a value shows, through reshapes
+/// and casts of contiguous memory; null if there is none.
+memref::AllocOp findOwnBuffer(func::FuncOp main, Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (auto alloc = dyn_cast<memref::AllocOp>(op)) {
+      bool usable = alloc.getType().hasStaticShape() &&
+                    alloc->getBlock() == &main.getBody().front();
+      return usable ? alloc : memref::AllocOp();
+    }
+    if (!isa<memref::ExpandShapeOp, memref::CollapseShapeOp, memref::CastOp>(op))
+      return {};
+    value = op->getOperand(0);
+  }
+  return {};
+}
+
+struct ResultsToArguments
+    : public tilewright::impl::ResultsToArgumentsBase<ResultsToArguments> {
+  void runOnOperation() override {
+    func::FuncOp main = findHostFunction(getOperation());
+    if (!main)
+      return signalPassFailure();
+    auto ret = cast<func::ReturnOp>(main.getBody().front().getTerminator());
+    DictionaryAttr none = DictionaryAttr::get(&getContext());
+    for (unsigned index = 0; index < ret.getNumOperands(); ++index) {
+      Value result = ret.getOperand(index);
+      auto type = dyn_cast<MemRefType>(result.getType());
+      if (!type || !type.hasStaticShape()) {
+        main.emitOpError("returns ")
+            << result.getType() << " as result " << index
+            << ", but results must be buffers of static shape";
+        return signalPassFailure();
+      }
+      auto plain = MemRefType::get(type.getShape(), type.getElementType());
+      DictionaryAttr given = main.getResultAttrDict(index);
+      NamedAttrList attrs(given ? given : none);
+      attrs.set("tile.result",
+                IntegerAttr::get(IntegerType::get(&getContext(), 64), index));
+      unsigned position = main.getNumArguments();
+      if (failed(main.insertArgument(position, plain,
+                                     attrs.getDictionary(&getContext()),
+                                     result.getLoc())))
+        return signalPassFailure();
+      place(ret, result, main.getArgument(position));
+    }
+    OpBuilder b(ret);
+    func::ReturnOp::create(b, ret.getLoc());
+    ret.erase();
+    main.setType(FunctionType::get(&getContext(), main.getArgumentTypes(), {}));
+    main->removeAttr(main.getResAttrsAttrName());
+  }
+
+private:
+  /// Makes the result appear in `target`.
+  static void place(func::ReturnOp ret, Value result, Value target) {
+    if (memref::AllocOp own = findOwnBuffer(
+            cast<func::FuncOp>(ret->getParentOp()), result)) {
+      OpBuilder b(own);
+      replaceBuffer(b, own, target);
+      return;
+    }
+    OpBuilder b(ret);
+    memref::CopyOp::create(b, ret.getLoc(), result, target);
+  }
+
+  static void replaceBuffer(OpBuilder &b, memref::AllocOp own, Value target) {
+    MemRefType type = own.getType();
+    if (target.getType() != type) {
+      auto [strides, offset] = type.getStridesAndOffset();
+      target = memref::ReinterpretCastOp::create(b, own.getLoc(), type, target,
+                                                 offset, type.getShape(),
+                                                 strides);
+    }
+    own.getResult().replaceAllUsesWith(target);
+    own.erase();
+  }
+};
+
+} // namespace

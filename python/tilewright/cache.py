@@ -9,7 +9,7 @@ checked when read, and the least recently used ones go when the cache exceeds TI
 
 ::
 
-    models/<key>/          an artifact, see runtime/artifact.py
+    compiled/<key>/        an artifact, see runtime/artifact.py
     kernels/<key>.o        object code of one kernel, behind its SHA-256
     code/<hash>.so         code of archives, unpacked to be loaded
 """
@@ -30,7 +30,7 @@ from pathlib import Path
 from tilewright import config
 
 _DIGEST = 32
-_KINDS = ("models", "kernels", "code")
+_KINDS = ("compiled", "kernels", "code")
 
 
 def digest(*parts: str | bytes) -> str:
@@ -104,7 +104,7 @@ def root() -> Path:
 
 def find_model(key: str) -> Path | None:
     """Return the folder of a model, or None; marks it as used."""
-    path = root() / "models" / key
+    path = root() / "compiled" / key
     if not config.cache.get() or not (path / "manifest.json").is_file():
         return None
     _touch(path)
@@ -114,7 +114,7 @@ def find_model(key: str) -> Path | None:
 @contextlib.contextmanager
 def new_folder() -> Iterator[Path]:
     """Give a folder on the cache's file system to build a model in; what is left of it at the end is removed."""
-    parent = root() / "models" if config.cache.get() else Path(tempfile.gettempdir())
+    parent = root() / "compiled" if config.cache.get() else Path(tempfile.gettempdir())
     parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=".new-tilewright-", dir=parent))
     try:
@@ -125,7 +125,7 @@ def new_folder() -> Iterator[Path]:
 
 def publish_model(folder: Path, key: str) -> Path:
     """Make a built folder the entry `key` and return its place; an entry made meanwhile by another process wins."""
-    path = root() / "models" / key
+    path = root() / "compiled" / key
     folder.chmod(0o755)
     try:
         os.rename(folder, path)

@@ -1,0 +1,74 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The command line: ``tilewright compile | run | bench | explain | devices | cache | doctor``.
+
+Exit codes: 0 success; 1 the results differ from the peer's, or doctor found a problem; 2 the request is wrong;
+3 not supported; 4 an internal error; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from tilewright import __version__, config
+from tilewright.errors import TilewrightError, UnsupportedError, UserError
+
+_EPILOG = """\
+examples:
+  tilewright compile model.onnx -o model.tw          compile for this machine
+  tilewright run model.tw --input x=x.npy            run it (random data for inputs that are not given)
+  tilewright run model.onnx --compare onnxruntime    compile, run, compare the numbers
+  tilewright bench model.onnx --against onnxruntime --threads 1
+  tilewright explain model.onnx -o report.html
+  tilewright compile model.onnx --stop-after plan    print the IR after a phase
+
+TILEWRIGHT_DEBUG=1 shows tracebacks; `tilewright doctor` lists all settings.
+"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser with all commands."""
+    from tilewright.cli import inspect_commands, model_commands
+
+    parser = argparse.ArgumentParser(
+        prog="tilewright",
+        description="Compile models into fast code for this machine, run them, and see what was done.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"tilewright {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    model_commands.add_to(commands)
+    inspect_commands.add_to(commands)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code.
+
+    Args:
+        arguments: the words after ``tilewright``; default: those of the process.
+    """
+    options = build_parser().parse_args(arguments)
+    try:
+        return options.run(options)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output has gone, e.g. `| head`
+        return 0
+    except TilewrightError as error:
+        return _report(error)
+
+
+def _report(error: TilewrightError) -> int:
+    if config.debug.get():
+        raise error
+    print(f"{error.kind}: {error}", file=sys.stderr)
+    if isinstance(error, UserError):
+        return 2
+    return 3 if isinstance(error, UnsupportedError) else 4

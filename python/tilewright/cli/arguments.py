@@ -1,0 +1,121 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Arguments that several commands share, and what they mean."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tilewright.errors import UserError
+from tilewright.runtime import TensorSpec
+from tilewright.runtime.dtypes import to_numpy
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """Add the model and how to compile it."""
+    parser.add_argument("model", help="an ONNX file, a layer-1 .mlir file, or a compiled model (folder or .tw)")
+    parser.add_argument("--target", default="cpu", help="cpu (default), cpu:NAME such as cpu:x86-64-v3, reference")
+    parser.add_argument("--threads", type=int, metavar="N", help="threads per call (default: all cores available)")
+    parser.add_argument(
+        "--shape",
+        action="append",
+        default=[],
+        metavar="NAME=SIZE",
+        help="size of a symbolic dimension (batch=1) or a whole input shape (x=1,3,224,224); repeatable",
+    )
+
+
+def add_inputs(parser: argparse.ArgumentParser) -> None:
+    """Add input files and the seed of random inputs."""
+    parser.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="NAME=FILE",
+        help=".npy file for an input; repeatable. Others get random data: floats in [-1, 1), integers 0 or 1",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random inputs (default 0)")
+
+
+def is_compiled(model: str) -> bool:
+    """Return whether a path is a compiled model (a folder with a manifest, or a zip archive)."""
+    path = Path(model)
+    if path.is_dir():
+        return True
+    if not path.is_file():
+        return False
+    with open(path, "rb") as file:
+        return file.read(4) == b"PK\x03\x04"
+
+
+def open_model(options: argparse.Namespace, **more: Any) -> Any:
+    """Load a compiled model, or compile one as the options say.
+
+    Raises:
+        UserError: options for the compiler are given for a model that is compiled already.
+    """
+    import tilewright as tw
+
+    if is_compiled(options.model):
+        if options.shape or options.target != "cpu":
+            raise UserError(f"{options.model} is compiled already: --shape and --target have no effect on it")
+        return tw.load(options.model, threads=options.threads)
+    shapes = parse_shapes(options.shape)
+    return tw.compile(options.model, options.target, threads=options.threads, shapes=shapes, **more)
+
+
+def parse_shapes(items: Sequence[str]) -> dict[str, Any]:
+    """Return {"batch": 1} for ["batch=1"], {"x": (1, 3)} for ["x=1,3"].
+
+    Raises:
+        UserError: not of this form.
+    """
+    shapes: dict[str, Any] = {}
+    for item in items:
+        name, equals, value = item.partition("=")
+        try:
+            sizes = tuple(int(size) for size in value.split(","))
+        except ValueError:
+            sizes = ()
+        if not (name and equals and sizes):
+            raise UserError(f"--shape {item}: expected NAME=SIZE, as in batch=1 or x=1,3,224,224")
+        shapes[name] = sizes[0] if len(sizes) == 1 else sizes
+    return shapes
+
+
+def make_inputs(specs: Sequence[TensorSpec], files: Sequence[str], seed: int) -> dict[str, np.ndarray]:
+    """Return an array for each input: from its file, or random.
+
+    Raises:
+        UserError: a file cannot be read, or belongs to no input.
+    """
+    given = dict(_read(item) for item in files)
+    unknown = sorted(set(given) - {spec.name for spec in specs})
+    if unknown:
+        known = ", ".join(map(str, specs))
+        raise UserError(f"--input {', '.join(unknown)}: the model's inputs are {known}")
+    generator = np.random.default_rng(seed)
+    return {spec.name: given.get(spec.name, _random(spec, generator)) for spec in specs}
+
+
+def _read(item: str) -> tuple[str, np.ndarray]:
+    name, equals, file = item.partition("=")
+    if not (name and equals and file):
+        raise UserError(f"--input {item}: expected NAME=FILE, as in x=x.npy")
+    try:
+        return name, np.load(file, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise UserError(f"--input {item}: cannot read it as a .npy file: {error}") from None
+
+
+def _random(spec: TensorSpec, generator: np.random.Generator) -> np.ndarray:
+    dtype = to_numpy(spec.dtype)
+    if dtype.kind in "iub":
+        return generator.integers(0, 2, spec.shape).astype(dtype)
+    return (generator.random(spec.shape) * 2 - 1).astype(dtype)

@@ -42,6 +42,11 @@ def neutral(kind: str, dtype: np.dtype) -> float:
     return {"sum": 0, "prod": 1, "max": lowest(dtype), "min": highest(dtype)}[kind]
 
 
+def nothing(shape: Sequence[int], dtype: np.dtype) -> Tensor:
+    """The tensor of no elements: known, whatever it is computed from."""
+    return Tensor.known(np.empty(tuple(shape), dtype))
+
+
 def foldable(xs: Sequence[Tensor], size: int) -> bool:
     """Whether a result of `size` elements is computed here and now."""
     return all(x.is_known for x in xs) and (size <= FOLD_ELEMENTS or all(x.dtype.kind in "iub" for x in xs))
@@ -68,6 +73,8 @@ class Builder(Reshaper):
         """
         dtype = xs[0].dtype if dtype is None else np.dtype(dtype)
         shape = np.broadcast_shapes(*(x.shape for x in xs), tuple(shape))
+        if prod(shape) == 0:
+            return nothing(shape, dtype)
         if into is None and foldable(xs, prod(shape)):
             with np.errstate(all="ignore"):
                 result = np.asarray(body(NumpyMath, *(x.numpy() for x in xs)), dtype)
@@ -112,6 +119,8 @@ class Builder(Reshaper):
         shape = tuple(1 if d in axes else n for d, n in enumerate(x.shape))
         final = shape if keepdims else tuple(n for d, n in enumerate(x.shape) if d not in axes)
         function, body = _REDUCTIONS[kind]
+        if x.size == 0:
+            return Tensor.known(np.full(final, neutral(kind, x.dtype), x.dtype))
         if foldable([x], x.size):
             result = function(x.numpy(), axis=tuple(axes), keepdims=True).astype(x.dtype)
             return Tensor.known(result).with_ones(final)
@@ -133,6 +142,8 @@ class Builder(Reshaper):
     ) -> Tensor:
         """Sum of products over the space's reductions: matrix products and convolutions."""
         dtype = a[0].dtype
+        if 0 in (a[0].size, b[0].size):
+            return Tensor.known(np.zeros([1 if d is None else space.sizes[d] for d in out], dtype))
         if all(space.sizes[d] == 1 for d in space.reduced):
             return self.generic(space, [a, b], out, dtype, lambda m, x, y, acc: x * y, order=order)
         return self.generic(space, [a, b], out, dtype, lambda m, x, y, acc: acc + x * y, 0.0, order)
@@ -144,6 +155,8 @@ class Builder(Reshaper):
         shape = tuple(sizes)
         if shape == x.shape and all(s == 1 for s, n in zip(steps, shape, strict=True) if n != 1):
             return x
+        if prod(shape) == 0:
+            return nothing(shape, x.dtype)
         if x.is_known:
             return Tensor.known(x.numpy()[tuple(_range(*key) for key in zip(starts, sizes, steps, strict=True))])
         if any(s < 0 for s, n in zip(steps, sizes, strict=True) if n > 1):
@@ -241,7 +254,9 @@ class Builder(Reshaper):
         """x[..., indices, ...] along `axis`. Negative indices count from the end; others are clamped to the bounds."""
         limit, inner = x.shape[axis], indices.rank
         shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
-        if x.is_known and indices.is_known and foldable([x, indices], prod(shape)):
+        if prod(shape) == 0:
+            return nothing(shape, x.dtype)
+        if foldable([x, indices], prod(shape)):
             return Tensor.known(np.take(x.numpy(), indices.numpy(), axis))
         table = self.stored(x)
         place = [d if d < axis else d + inner - 1 for d in range(x.rank)]  # loop along each dimension of x

@@ -14,7 +14,7 @@ import onnx
 from tilewright.errors import InternalError, TilewrightError, UnsupportedError, UserError
 from tilewright.mlir import ir
 
-from .builder import Builder
+from .builder import Builder, nothing
 from .load import ModelSource, Shapes, check_model, initializer_array, input_specs, load_model, opset_versions
 from .model import ImportedModel, TensorSpec
 from .node import Node, label
@@ -104,7 +104,9 @@ class _Importer:
             )
         block = ir.Block.create_at_start(function.regions[0], kinds)
         for spec, argument in zip(specs, block.arguments, strict=True):
-            self.values[spec.name] = Tensor(spec.dtype, spec.shape, argument, tuple(range(len(spec.shape))))
+            empty = prod(spec.shape) == 0
+            value = Tensor(spec.dtype, spec.shape, argument, tuple(range(len(spec.shape))))
+            self.values[spec.name] = nothing(spec.shape, spec.dtype) if empty else value
         return function, block
 
     def _initializers(self) -> None:

@@ -61,7 +61,11 @@ def _parse(data: bytes, what: str) -> onnx.ModelProto:
 def check_model(model: onnx.ModelProto) -> None:
     """Run onnx.checker on the graph without large initializers. Raises UserError with the checker's message."""
     light = onnx.ModelProto()
-    light.CopyFrom(model) if _light(model) else light.CopyFrom(_without_weights(model))
+    light.CopyFrom(model if _light(model) else _without_weights(model))
+    for output in light.graph.output:  # what an output's type leaves open follows from the nodes
+        kind = output.type.tensor_type
+        kind.elem_type = kind.elem_type or onnx.TensorProto.FLOAT
+        kind.shape.SetInParent()
     try:
         onnx.checker.check_model(light)
     except onnx.checker.ValidationError as error:

@@ -1,0 +1,86 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""LSTM beside ONNX Runtime."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support import check_numbers, feeds, node_model
+
+_RANDOM = np.random.default_rng(4)
+STEPS, INPUTS, HIDDEN = 5, 3, 4
+
+
+def random(*shape):
+    return (_RANDOM.standard_normal(shape) * 0.5).astype(np.float32)
+
+
+def arguments(directions: int, batch: int, *, bias=True, state=False, peepholes=False):
+    inputs = [random(STEPS, batch, INPUTS), random(directions, 4 * HIDDEN, INPUTS), random(directions, 4 * HIDDEN, HIDDEN)]
+    inputs.append(random(directions, 8 * HIDDEN) if bias else None)
+    inputs.append(None)
+    inputs += [random(directions, batch, HIDDEN) if state else None for _ in range(2)]
+    inputs.append(random(directions, 3 * HIDDEN) if peepholes else None)
+    while inputs[-1] is None:
+        inputs.pop()
+    return inputs
+
+
+def run(inputs, **options):
+    known = [i for i in (1, 2, 3, 7) if i < len(inputs) and inputs[i] is not None]
+    model = node_model("LSTM", inputs, known=known, outputs=3, hidden_size=HIDDEN, **options)
+    return check_numbers(model, feeds(model, inputs))
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("batch", [1, 2])
+def test_directions(direction, batch):
+    run(arguments(2 if direction == "bidirectional" else 1, batch), direction=direction)
+
+
+@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+def test_initial_state(direction):
+    run(arguments(2 if direction == "bidirectional" else 1, 2, state=True), direction=direction)
+
+
+def test_without_bias():
+    run(arguments(1, 2, bias=False))
+
+
+def test_peepholes_and_clip():
+    run(arguments(1, 2, peepholes=True))
+    run(arguments(1, 2), clip=0.3)
+
+
+def test_coupled_gates():
+    run(arguments(1, 2), input_forget=1)
+
+
+def test_other_activations():
+    run(arguments(1, 2), activations=["HardSigmoid", "Relu", "Tanh"])
+
+
+def test_weights_at_run_time():
+    inputs = arguments(1, 2)
+    model = node_model("LSTM", inputs, outputs=3, hidden_size=HIDDEN)
+    check_numbers(model, feeds(model, inputs))
+
+
+def test_the_projection_is_outside_the_loop():
+    imported = run(arguments(1, 2))
+    before, after = str(imported.module).split("scf.for")
+    assert f"{STEPS}x2x{4 * HIDDEN}xf32" in before
+    assert f"tensor<{4 * HIDDEN}x{INPUTS}xf32>" not in after
+
+
+def test_lengths_that_differ_are_refused():
+    from tilewright.errors import UnsupportedError
+    from tilewright.frontend import import_onnx
+
+    inputs = arguments(1, 2)
+    inputs.append(np.array([5, 3], np.int32))
+    model = node_model("LSTM", inputs, known=[1, 2, 3, 4], outputs=3, hidden_size=HIDDEN)
+    with pytest.raises(UnsupportedError, match="sequence_lens"):
+        import_onnx(model)

@@ -1,0 +1,109 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Reductions, softmax and normalizations beside ONNX Runtime."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support import check_numbers, feeds, node_model
+
+_RANDOM = np.random.default_rng(3)
+
+
+def random(*shape):
+    return _RANDOM.standard_normal(shape).astype(np.float32)
+
+
+def run(op, *inputs, **options):
+    model = node_model(op, inputs, **options)
+    return check_numbers(model, feeds(model, inputs))
+
+
+REDUCTIONS = ["ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2"]
+REDUCTIONS += ["ReduceSumSquare", "ReduceLogSumExp"]
+
+
+@pytest.mark.parametrize("op", REDUCTIONS)
+@pytest.mark.parametrize(("axes", "keepdims"), [([1], 1), ([0, -1], 0), ([0, 1, 2], 1), ([0, 1, 2], 0)])
+def test_reduce_by_attribute(op, axes, keepdims):
+    x = random(2, 3, 4)
+    if op == "ReduceSum":
+        run(op, x, axes=axes, keepdims=keepdims, opset=12)
+    else:
+        run(op, x, axes=axes, keepdims=keepdims, opset=13)
+
+
+@pytest.mark.parametrize("op", REDUCTIONS)
+def test_reduce_by_input(op):
+    run(op, random(2, 3, 4), np.array([-1], np.int64), known=[1], opset=18)
+    run(op, random(2, 3, 4), opset=18)
+    run(op, random(2, 3, 4), opset=18, noop_with_empty_axes=0, keepdims=0)
+
+
+def test_reduce_of_integers():
+    x = _RANDOM.integers(-5, 5, (3, 4), dtype=np.int64)
+    run("ReduceSum", x, np.array([1], np.int64), known=[1])
+    run("ReduceMax", x.astype(np.int32), axes=[0])
+
+
+@pytest.mark.parametrize("op", ["Softmax", "LogSoftmax"])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_softmax(op, axis):
+    run(op, random(2, 3, 4) * 10, axis=axis)
+    run(op, random(2, 3, 4), axis=axis, opset=11)
+
+
+def test_softmax_of_masked_row():
+    x = np.float32([[-np.inf, 0.0, 1.0], [-1e4, -1e4, -1e4]])
+    run("Softmax", x)
+
+
+@pytest.mark.parametrize("op", ["ArgMax", "ArgMin"])
+@pytest.mark.parametrize("last", [0, 1])
+def test_arg_extremum(op, last):
+    x = _RANDOM.integers(0, 3, (4, 6)).astype(np.float32)
+    run(op, x, axis=1, select_last_index=last)
+    run(op, x, axis=0, keepdims=0, select_last_index=last)
+
+
+@pytest.mark.parametrize("axis", [-1, 1])
+def test_layer_norm(axis):
+    x = random(2, 3, 4)
+    shape = x.shape[axis:]
+    run("LayerNormalization", x, random(*shape), random(*shape), axis=axis, epsilon=1e-3)
+    run("LayerNormalization", x, random(*shape), axis=axis)
+
+
+def test_layer_norm_with_statistics():
+    run("LayerNormalization", random(2, 3, 4), random(4), random(4), outputs=3)
+
+
+def test_batch_norm():
+    parameters = [random(3), random(3), random(3), np.abs(random(3)) + 0.1]
+    run("BatchNormalization", random(2, 3, 4, 5), *parameters, known=[1, 2, 3, 4], epsilon=1e-3)
+    run("BatchNormalization", random(2, 3), *parameters, epsilon=1e-3)
+
+
+def test_instance_norm():
+    run("InstanceNormalization", random(2, 3, 4, 5), random(3), random(3), epsilon=1e-2)
+
+
+def test_group_norm():
+    run("GroupNormalization", random(2, 6, 4, 5), random(6), random(6), num_groups=3, opset=21)
+
+
+def test_rms_norm():
+    run("RMSNormalization", random(2, 3, 8), random(8), opset=23, axis=-1)
+
+
+def test_training_mode_is_refused():
+    from tilewright.errors import UnsupportedError
+    from tilewright.frontend import import_onnx
+
+    parameters = [random(3) for _ in range(4)]
+    model = node_model("BatchNormalization", [random(2, 3, 4), *parameters], training_mode=1, outputs=3)
+    with pytest.raises(UnsupportedError, match="training mode") as caught:
+        import_onnx(model)
+    assert caught.value.location == "the_BatchNormalization"

@@ -35,9 +35,19 @@ std::vector<std::string> x86Features(const std::string &cpu) {
   if (!llvm::is_contained(known, cpu))
     throw nb::value_error(
         ("LLVM knows no 64-bit x86 CPU named '" + cpu + "'").c_str());
-  llvm::SmallVector<llvm::StringRef> features;
-  llvm::X86::getFeaturesForCPU(cpu, features);
-  std::vector<std::string> sorted(features.begin(), features.end());
+  llvm::SmallVector<llvm::StringRef> listed;
+  llvm::X86::getFeaturesForCPU(cpu, listed);
+  // The list leaves out what others imply: SSE2 goes with 64 bits.
+  listed.push_back("64bit");
+  llvm::StringMap<bool> all;
+  for (llvm::StringRef feature : listed) {
+    all[feature] = true;
+    llvm::X86::updateImpliedFeatures(feature, true, all);
+  }
+  std::vector<std::string> sorted;
+  for (const auto &entry : all)
+    if (entry.second)
+      sorted.push_back(entry.first().str());
   llvm::sort(sorted);
   return sorted;
 }

@@ -46,7 +46,7 @@ def rewrite_pattern(root: str | type, benefit: int = 1) -> Callable[[Callable[..
 
 
 def apply_patterns(
-    op: ir.Operation | ir.OpView, patterns: Iterable[RewritePattern], *, fold: bool = True, max_iterations: int = 10
+    op: ir.Operation | ir.OpView, patterns: Iterable[RewritePattern], *, fold: bool = True, max_rewrites: int = 1_000_000
 ) -> None:
     """Apply patterns inside ``op`` until none matches any more.
 
@@ -54,10 +54,10 @@ def apply_patterns(
         op: the op to rewrite, isolated from above.
         patterns: made by :func:`rewrite_pattern`.
         fold: also fold ops and drop dead ones.
-        max_iterations: how often the whole op is visited at most.
+        max_rewrites: where to give up on patterns that never end.
 
     Raises:
-        InternalError: the patterns still match after ``max_iterations``.
+        InternalError: the patterns still match after ``max_rewrites``, or after ten visits of the whole op.
         TypeError: a pattern returned something else than True, False or None.
         Exception: whatever a pattern raised first.
     """
@@ -69,13 +69,13 @@ def apply_patterns(
     for pattern in patterns:
         pattern_set.add(pattern.root, _adapt(pattern, raised), pattern.benefit)
     config = rewrite.GreedyRewriteConfig()
-    config.max_iterations = max_iterations
+    config.max_num_rewrites = max_rewrites
     config.enable_folding = fold
     try:
         rewrite.apply_patterns_and_fold_greedily(op, pattern_set.freeze(), config)
     except RuntimeError as error:
         if not raised:
-            raise InternalError(f"rewriting did not end after {max_iterations} iterations: {error}") from error
+            raise InternalError(f"rewriting did not end after {max_rewrites} rewrites or 10 visits: {error}") from error
     if raised:
         raise raised[0]
 

@@ -6,22 +6,52 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import os
 import sys
 from pkgutil import iter_modules
+from types import ModuleType
+from typing import Any
 
-from tilewright import pipelines
+from tilewright import devices, pipelines
 from tilewright.errors import TilewrightError
 from tilewright.passes.base import option_specs
 from tilewright.passes.registry import load_builtin_passes, load_file, registered_passes
 from tilewright.pipelines.pipeline import Pipeline
 
 
-def builtin_pipelines() -> list[Pipeline]:
-    """Return the pipeline of each module in ``tilewright.pipelines`` that has a function ``pipeline()``."""
+class _LateNumpy(ModuleType):
+    """Stands for numpy until something of it is used."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Import numpy proper and become it."""
+        if sys.modules.get("numpy") is self:
+            del sys.modules["numpy"]
+            vars(self).update(vars(importlib.import_module("numpy")))
+        if name not in vars(self):
+            raise AttributeError(f"module 'numpy' has no attribute '{name}'")
+        return vars(self)[name]
+
+
+def delay_numpy() -> None:
+    """Let ``import numpy`` cost nothing until numpy is used: MLIR's bindings import it, few passes need it."""
+    spec = importlib.util.find_spec("numpy")
+    if spec is not None and "numpy" not in sys.modules:
+        sys.modules["numpy"] = late = _LateNumpy("numpy")
+        late.__spec__ = spec
+
+
+def builtin_pipelines(target: str = "cpu") -> list[Pipeline]:
+    """Return the pipeline of each kind of machine: each module in ``tilewright.pipelines`` with ``pipeline(device)``.
+
+    Args:
+        target: the device that the pipeline of its kind is made for; those of other kinds are left out.
+    """
+    kind = target.partition(":")[0]
     modules = [importlib.import_module(info.name) for info in iter_modules(pipelines.__path__, "tilewright.pipelines.")]
-    return [module.pipeline() for module in modules if hasattr(module, "pipeline")]
+    made = [module for module in modules if module.__name__.endswith(f".{kind}") and hasattr(module, "pipeline")]
+    return [module.pipeline(devices.get(target)) for module in made]
 
 
 def take_values(argv: list[str], flag: str) -> list[str]:
@@ -44,16 +74,20 @@ def take_values(argv: list[str], flag: str) -> list[str]:
     return values
 
 
-def load_passes(files: list[str]) -> None:
-    """Register built-in passes, built-in phases, and those of the user's files."""
-    load_builtin_passes()
-    for pipeline in builtin_pipelines():
-        pipeline.register()
+def load_passes(files: list[str], target: str = "cpu") -> None:
+    """Register built-in passes, the phases for a target, and the passes of the user's files."""
+    try:
+        load_builtin_passes()
+        for pipeline in builtin_pipelines(target):
+            pipeline.register()
+    except Exception as error:  # a broken module must not take the tool away that helps to mend it
+        reason = f"{type(error).__name__}: {error}"
+        print(f"warning: some Python passes or phases are missing: {reason}", file=sys.stderr)
     for file in files:
         load_file(file)
 
 
-def documentation(name: str) -> str:
+def documentation(name: str, target: str = "cpu") -> str:
     """Return the full documentation of a Python pass, or the passes of a phase or pipeline with their reasons.
 
     Raises:
@@ -63,7 +97,7 @@ def documentation(name: str) -> str:
     if cls is not None:
         options = [f"  {spec.name}={spec.default}: {spec.help}" for spec in option_specs(cls)]
         return "\n".join([f"{name}: {inspect.getdoc(cls)}", *(["", "Options:", *options] if options else [])])
-    for pipeline in builtin_pipelines():
+    for pipeline in builtin_pipelines(target):
         if name == f"tile-{pipeline.name}":
             return pipeline.describe()
         for phase in pipeline.phases:

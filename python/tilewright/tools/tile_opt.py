@@ -15,14 +15,17 @@ def main(argv: list[str] | None = None) -> None:
     """Run ``tile-opt`` and leave the process.
 
     ``--load-python FILE`` imports passes before the options are parsed; ``--pass-doc NAME`` prints the documentation
-    of a Python pass or a phase. All other options are those of mlir-opt.
+    of a Python pass or a phase; ``--target cpu:NAME`` says for which machine the phases (``--tile-cpu-plan``) are; this
+    one by default. All other options are those of mlir-opt.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    common.delay_numpy()
     try:
-        common.load_passes(common.take_values(arguments, "load-python"))
+        target = common.take_values(arguments, "target")[-1:] or ["cpu"]
+        common.load_passes(common.take_values(arguments, "load-python"), *target)
         names = common.take_values(arguments, "pass-doc")
         for name in names:
-            print(common.documentation(name))
+            print(common.documentation(name, *target))
     except TilewrightError as error:
         common.fail("tile-opt", error)
     if names:

@@ -14,6 +14,7 @@ from tilewright.tools import common
 def main(argv: list[str] | None = None) -> None:
     """Run ``tile-reduce`` and leave the process. ``--load-python FILE`` works as in ``tile-opt``."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    common.delay_numpy()
     try:
         common.load_passes(common.take_values(arguments, "load-python"))
     except TilewrightError as error:

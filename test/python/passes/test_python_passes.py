@@ -185,4 +185,4 @@ def test_pattern_without_end() -> None:
         return True
 
     with pytest.raises(InternalError, match="did not end"):
-        apply_patterns(functions(1).operation, [forever], max_iterations=3)
+        apply_patterns(functions(1).operation, [forever], max_rewrites=100)

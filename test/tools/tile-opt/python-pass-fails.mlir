@@ -5,7 +5,7 @@
 // RAISE: python-pass-fails.mlir:[[#@LINE+9]]:{{[0-9]+}}: error: python pass 'test-fail' failed: ValueError: a bad function
 // RAISE: note: Traceback (most recent call last):
 // RAISE: user_passes.py
-// LOCATED: python-pass-fails.mlir:[[#@LINE+8]]:{{[0-9]+}}: error: this function is too bad to compile
+// LOCATED: python-pass-fails.mlir:[[#@LINE+7]]:{{[0-9]+}}: error: this function is too bad to compile
 // BREAK: error: 'func.func' op requires attribute 'function_type'
 func.func @good(%x: f32) -> f32 {
   return %x : f32

@@ -85,7 +85,9 @@ class Builder(Reshaper):
 
         def whole(m, *elements):
             rest = iter(elements)
-            return body(*[m, *(m.scalar(_item(x), x.dtype) if k else next(rest) for x, k in zip(xs, inlined, strict=True))])
+            return body(
+                *[m, *(m.scalar(_item(x), x.dtype) if k else next(rest) for x, k in zip(xs, inlined, strict=True))]
+            )
 
         return self.generic(Space(shape), inputs, range(len(shape)), dtype, whole, order=order, into=into)
 

@@ -169,7 +169,7 @@ class Emitter:
                     attributes={
                         "sym_name": ir.StringAttr.get(name),
                         "type": ir.TypeAttr.get(kind),
-                        "value": ir.Attribute.parse(f"#ml_program.extern<{kind}>"),
+                        "value": ir.Attribute.parse(f"#ml_program.extern : {kind}"),
                         "sym_visibility": ir.StringAttr.get("private"),
                     },
                 )
@@ -288,4 +288,3 @@ def _element_type(dtype: np.dtype) -> ir.Type:
     if dtype.kind == "f" and dtype.itemsize in floats:
         return floats[dtype.itemsize].get()
     raise UnsupportedError(f"elements of type {dtype} have no lowering; use floats, integers or bool")
-

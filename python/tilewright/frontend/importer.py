@@ -22,9 +22,7 @@ from .registry import lookup
 from .tensor import Tensor
 
 
-def import_onnx(
-    source: ModelSource, shapes: Shapes | None = None, context: ir.Context | None = None
-) -> ImportedModel:
+def import_onnx(source: ModelSource, shapes: Shapes | None = None, context: ir.Context | None = None) -> ImportedModel:
     """Import an ONNX model as a layer-1 module.
 
     Args:
@@ -56,7 +54,9 @@ def _require_supported(nodes: Sequence[onnx.NodeProto], versions: dict[str, int]
             name = f"{domain}.{node.op_type}" if domain else node.op_type
             missing.setdefault(name, []).append(label(node))
     if missing:
-        rows = [f"  {name}: {', '.join(where[:8])}{', ...' if len(where) > 8 else ''}" for name, where in missing.items()]
+        rows = [
+            f"  {name}: {', '.join(where[:8])}{', ...' if len(where) > 8 else ''}" for name, where in missing.items()
+        ]
         raise UnsupportedError("operators without a lowering (with the nodes that use them):\n" + "\n".join(rows))
 
 

@@ -74,7 +74,8 @@ def check_model(model: onnx.ModelProto) -> None:
 
 
 def _light(model: onnx.ModelProto) -> bool:
-    return sum(len(t.raw_data) for t in model.graph.initializer) < _CHECK_BYTES
+    weights = model.graph.initializer
+    return all(not t.external_data for t in weights) and sum(len(t.raw_data) for t in weights) < _CHECK_BYTES
 
 
 def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -150,7 +151,9 @@ def _input_spec(info: onnx.ValueInfoProto, shapes: dict, used: set[str], missing
 
 def _whole_shape(name: str, given: Sequence[int], dims: list | None) -> tuple[int, ...]:
     shape = tuple(int(n) for n in given)
-    fixed = [d.dim_value if d.HasField("dim_value") else None for d in dims] if dims is not None else [None] * len(shape)
+    fixed = (
+        [d.dim_value if d.HasField("dim_value") else None for d in dims] if dims is not None else [None] * len(shape)
+    )
     if len(fixed) != len(shape) or any(f not in (None, n) for f, n in zip(fixed, shape, strict=True)):
         declared = [f if f is not None else "?" for f in fixed]
         raise UserError(f"shapes gives {name} the shape {list(shape)}, but the model declares {declared}")

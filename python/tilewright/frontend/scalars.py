@@ -126,9 +126,7 @@ class IRMath:
         if isinstance(value, Scalar):
             return value
         kind = self.type(dtype)
-        attribute = (
-            ir.FloatAttr.get(kind, float(value)) if dtype.kind == "f" else ir.IntegerAttr.get(kind, int(value))
-        )
+        attribute = ir.FloatAttr.get(kind, float(value)) if dtype.kind == "f" else ir.IntegerAttr.get(kind, int(value))
         return self.emit("arith.constant", [], dtype, {"value": attribute})
 
     def compare(self, name: str, predicate: int, a: Scalar, b: Scalar) -> Scalar:

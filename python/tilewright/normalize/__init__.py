@@ -4,7 +4,7 @@
 """Phase `normalize`: one form of each operation, so that planning has few cases.
 
 After it, every computation is a `linalg.generic` whose result map permutes its parallel loops; besides, there are
-`linalg.fill`, slices and reshapes of tensors, small constants, weights and `scf.for`. `tile-verify-normalized` checks it.
+`linalg.fill`, slices and reshapes of tensors, small constants, weights and `scf.for`. `tile-verify-normalized` checks.
 """
 
 from tilewright.pipelines.pipeline import PassSpec
@@ -23,7 +23,7 @@ PASSES = (
     PassSpec("tile-fold-transposes", "a transposed copy is a change of someone's indexing map"),
     PassSpec("cse", "equal subexpressions once: exporters repeat masks and reshapes"),
     PassSpec("symbol-dce", "weights that nothing reads need no bytes"),
-    PassSpec("tile-materialize-copies", "canonicalize drops copies into slices and loop states; they are work for kernels"),
+    PassSpec("tile-materialize-copies", "canonicalize drops copies into slices and states; they are work for kernels"),
     PassSpec("tile-verify-normalized", "border: states what planning relies on"),
 )
 """The passes, in order, with the reason of each."""

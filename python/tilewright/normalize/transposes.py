@@ -143,6 +143,4 @@ def _fold_into_consumers(copy: ir.Operation, source: list[int]) -> bool:
 def _can_absorb(user: ir.Operation, number: int) -> bool:
     if user.name != "linalg.generic" or number >= len(user.operands) - len(user.results):
         return False
-    return all(
-        isinstance(e, ir.AffineDimExpr | ir.AffineConstantExpr) for m in maps(user) for e in m.results
-    )
+    return all(isinstance(e, ir.AffineDimExpr | ir.AffineConstantExpr) for m in maps(user) for e in m.results)

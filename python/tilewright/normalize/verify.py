@@ -98,7 +98,10 @@ def _check_constant(op: ir.Operation) -> None:
         size *= n
     width = getattr(kind.element_type, "width", 64)
     if not value.is_splat and size * width > _INLINE_BYTES * 8:
-        _fail(op, f"holds {size * width // 8} bytes as text; constants above {_INLINE_BYTES} bytes are ml_program globals")
+        _fail(
+            op,
+            f"holds {size * width // 8} bytes as text; constants above {_INLINE_BYTES} bytes are ml_program globals",
+        )
 
 
 def _check_static(op: ir.Operation) -> None:

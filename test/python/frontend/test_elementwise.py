@@ -27,7 +27,22 @@ def run(op, *inputs, **options):
 
 @pytest.mark.parametrize(
     "op",
-    ["Relu", "Tanh", "Sigmoid", "Erf", "Exp", "Abs", "Neg", "Floor", "Ceil", "Round", "Sin", "Cos", "Softplus", "Softsign"]
+    [
+        "Relu",
+        "Tanh",
+        "Sigmoid",
+        "Erf",
+        "Exp",
+        "Abs",
+        "Neg",
+        "Floor",
+        "Ceil",
+        "Round",
+        "Sin",
+        "Cos",
+        "Softplus",
+        "Softsign",
+    ]
     + ["HardSwish", "Identity", "LeakyRelu", "Elu", "HardSigmoid", "ThresholdedRelu", "Celu", "Selu"],
 )
 def test_unary(op):

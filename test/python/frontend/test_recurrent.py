@@ -18,7 +18,11 @@ def random(*shape):
 
 
 def arguments(directions: int, batch: int, *, bias=True, state=False, peepholes=False):
-    inputs = [random(STEPS, batch, INPUTS), random(directions, 4 * HIDDEN, INPUTS), random(directions, 4 * HIDDEN, HIDDEN)]
+    inputs = [
+        random(STEPS, batch, INPUTS),
+        random(directions, 4 * HIDDEN, INPUTS),
+        random(directions, 4 * HIDDEN, HIDDEN),
+    ]
     inputs.append(random(directions, 8 * HIDDEN) if bias else None)
     inputs.append(None)
     inputs += [random(directions, batch, HIDDEN) if state else None for _ in range(2)]

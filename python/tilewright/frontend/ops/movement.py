@@ -135,5 +135,7 @@ def tile(b: Builder, node: Node, x: Tensor, repeats: Tensor) -> Tensor:
     times = node.ints(repeats, "repeats")
     if len(times) != x.rank:
         node.wrong(f"repeats has {len(times)} entries for {x.rank} dimensions")
-    spread = b.broadcast(x.unsqueeze(range(0, 2 * x.rank, 2)), [v for pair in zip(times, x.shape, strict=True) for v in pair])
+    spread = b.broadcast(
+        x.unsqueeze(range(0, 2 * x.rank, 2)), [v for pair in zip(times, x.shape, strict=True) for v in pair]
+    )
     return b.reshape(spread, [t * n for t, n in zip(times, x.shape, strict=True)])

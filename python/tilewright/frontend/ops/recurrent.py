@@ -80,7 +80,9 @@ def _state(b: Builder, given: Tensor | None, shape: tuple[int, int]) -> Tensor:
     """The initial state in a buffer of its own, in natural order."""
     if given is None:
         given = Tensor.known(np.broadcast_to(np.float32(0), shape))
-    return b.elementwise(lambda m, v: v, given, order=[0, 1], into=b.empty([n for n in shape if n != 1] or [1], given.dtype))
+    return b.elementwise(
+        lambda m, v: v, given, order=[0, 1], into=b.empty([n for n in shape if n != 1] or [1], given.dtype)
+    )
 
 
 class _Step:

@@ -110,7 +110,5 @@ def arg_extremum(b: Builder, node: Node, x: Tensor) -> Tensor:
     outline = [count if d == axis else 1 for d in range(x.rank)]
     positions = Tensor.known(np.arange(count, dtype=np.int64)).with_ones([n for n in outline])
     other = -1 if last else count
-    marked = b.elementwise(
-        lambda m, x, t, p: m.where(m.eq(x, t), p, other), x, best, positions, dtype=np.int64
-    )
+    marked = b.elementwise(lambda m, x, t, p: m.where(m.eq(x, t), p, other), x, best, positions, dtype=np.int64)
     return b.reduce("max" if last else "min", marked, [axis], _keep(node))

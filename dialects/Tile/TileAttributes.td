@@ -65,8 +65,9 @@ def Tile_RTileAttr : Tile_Attr<"RTile", "rtile"> {
       OptionalArrayRefParameter<"int64_t", "storage padding">:$pad);
   let builders = [
     AttrBuilder<(ins "::mlir::DictionaryAttr":$sizes,
-                     CArg<"::llvm::ArrayRef<int64_t>", "{}">:$order,
-                     CArg<"::llvm::ArrayRef<int64_t>", "{}">:$pad)>,
+                     CArg<"::llvm::ArrayRef<int64_t>", "{}">:$order), [{
+      return $_get($_ctxt, sizes, order, ::llvm::ArrayRef<int64_t>());
+    }]>,
   ];
   let extraClassDeclaration = [{
     /// Sizes of the loops at `level`, none where the level is not mentioned.

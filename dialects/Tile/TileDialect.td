@@ -27,6 +27,10 @@ def Tile_Dialect : Dialect {
     (tile sizes), `tile.layouts` (a layout per operand), `tile.name`,
     `tile.device`.
   }];
+  let extraClassDeclaration = [{
+    void registerAttributes();
+    void registerTypes();
+  }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
   let hasConstantMaterializer = 1;

@@ -13,14 +13,12 @@ include "dialects/Tile/TileAttributes.td"
 include "dialects/Tile/TileTypes.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
-include "mlir/IR/OpAsmInterface.td"
 
 def Tile_GroupOp : Tile_Op<"group", [
     IsolatedFromAbove, RecursiveMemoryEffects, SingleBlock,
     SingleBlockImplicitTerminator<"::tilewright::tile::YieldOp">,
     DeclareOpInterfaceMethods<RegionBranchOpInterface,
-                              ["getEntrySuccessorOperands"]>,
-    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+                              ["getEntrySuccessorOperands"]>]> {
   let summary = "tensor operations whose tiles meet at a memory level";
   let description = [{
     Nesting says the level: what two operations inside the group hand each other

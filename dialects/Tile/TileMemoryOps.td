@@ -76,8 +76,6 @@ def Tile_LoadOp : Tile_Op<"load", [
       1 of integers or `index` whose size is the tile's size along `along`.
     - `load_c6`: `valid` has a bound per tile dimension.
     - `load_c7`: `pad` occurs with `valid` only.
-    - `load_c8`: a tile that is read without `valid` and `indices` at constant
-      positions lies inside a memref of static sizes.
 
     Example:
 
@@ -133,6 +131,8 @@ def Tile_LoadOp : Tile_Op<"load", [
     /// The step of each tile dimension, defaults filled in.
     ::llvm::SmallVector<int64_t> getTileSteps();
   }];
+  let hasCanonicalizer = 1;
+  let hasFolder = 1;
   let hasVerifier = 1;
 }
 
@@ -156,8 +156,6 @@ def Tile_StoreOp : Tile_Op<"store", [
       rank 1 of integers or `index` whose size is the tile's size along `along`.
     - `store_c6`: `valid` has a bound per tile dimension.
     - `store_c7`: `reduce` is add, max or min; `atomic` occurs with it only.
-    - `store_c8`: a tile that is written without `valid` and `indices` at
-      constant positions lies inside a memref of static sizes.
 
     Example:
 
@@ -212,6 +210,8 @@ def Tile_StoreOp : Tile_Op<"store", [
     /// The step of each tile dimension, defaults filled in.
     ::llvm::SmallVector<int64_t> getTileSteps();
   }];
+  let hasCanonicalizer = 1;
+  let hasFolder = 1;
   let hasVerifier = 1;
 }
 
@@ -254,6 +254,8 @@ def Tile_CopyOp : Tile_Op<"copy"> {
   let assemblyFormat = [{
     $src `to` $dst (`at` `(` $at^ `)`)? attr-dict `:` type($src) `,` type($dst)
   }];
+  let hasCanonicalizer = 1;
+  let hasFolder = 1;
   let hasVerifier = 1;
 }
 

@@ -81,7 +81,8 @@ def Tile_AnyScalar : Type<
 class Tile_TileOf<string pred, string summary>
     : Type<And<[Tile_TileType.predicate,
                 CPred<"::llvm::cast<::tilewright::tile::TileType>($_self)"
-                      ".getElementType()." # pred>]>, summary>;
+                      ".getElementType()." # pred>]>, summary,
+           "::tilewright::tile::TileType">;
 
 def Tile_BoolTile : Tile_TileOf<"isInteger(1)", "tile of i1">;
 def Tile_IntegerOrIndexTile

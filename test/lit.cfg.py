@@ -14,7 +14,7 @@ config.name = "tilewright"
 config.test_format = lit.formats.ShTest()
 config.suffixes = [".mlir"]
 # Hand-written kernels and inputs of other tests, not tests themselves.
-config.excludes = ["Inputs", "fixtures", "models", "python", "e2e"]
+config.excludes = ["Inputs", "fixtures", "models", "e2e"]
 config.test_source_root = str(root / "test")
 config.test_exec_root = str(root / "build" / "test")
 

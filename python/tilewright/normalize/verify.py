@@ -30,6 +30,7 @@ _PLAIN = frozenset(
         "tensor.insert_slice",
     }
 )
+_LEAVES = ("linalg.generic", "linalg.fill", "tile.kernel")  # their regions have rules of their own
 _INLINE_BYTES = 256
 
 
@@ -51,17 +52,18 @@ class VerifyNormalized(Pass):
     def run(self, op: ir.Operation) -> None:
         """Raise InternalError at the first op that breaks a rule."""
 
+        found: list[ir.Operation] = []
+
         def visit(inner: ir.Operation) -> ir.WalkResult:
-            inner = inner.operation
-            if inner.name == "linalg.generic":
-                _check_generic(inner)
-                return ir.WalkResult.SKIP
-            if inner.name in ("tile.kernel", "linalg.fill"):
-                return ir.WalkResult.SKIP
-            _check_plain(inner)
-            return ir.WalkResult.ADVANCE
+            found.append(inner.operation)
+            return ir.WalkResult.SKIP if inner.name in _LEAVES else ir.WalkResult.ADVANCE
 
         op.walk(visit, ir.WalkOrder.PRE_ORDER)
+        for inner in found:
+            if inner.name == "linalg.generic":
+                _check_generic(inner)
+            elif inner.name not in _LEAVES:
+                _check_plain(inner)
 
 
 def _fail(op: ir.Operation, rule: str) -> None:

@@ -1,0 +1,95 @@
+// RUN: tile-opt %s --tile-fold-transposes --split-input-file | FileCheck-22 %s
+
+// A product that only a transposing copy reads writes the transposed order itself.
+
+#q = affine_map<(h, m, n, k) -> (h, m, k)>
+#v = affine_map<(h, m, n, k) -> (h, k, n)>
+#o = affine_map<(h, m, n, k) -> (h, m, n)>
+#from = affine_map<(m, h, n) -> (h, m, n)>
+#id = affine_map<(m, h, n) -> (m, h, n)>
+
+// CHECK: #[[$O:.*]] = affine_map<(d0, d1, d2, d3) -> (d1, d0, d2)>
+// CHECK-LABEL: @producer
+// CHECK: %[[E:.*]] = tensor.empty() : tensor<8x2x16xf32>
+// CHECK: %[[F:.*]] = linalg.fill {{.*}} outs(%[[E]]
+// CHECK: %[[R:.*]] = linalg.generic {indexing_maps = [{{.*}}, #[[$O]]]{{.*}} outs(%[[F]] : tensor<8x2x16xf32>)
+// CHECK-NOT: linalg.generic
+// CHECK: return %[[R]]
+func.func @producer(%q: tensor<2x8x4xf32>, %v: tensor<2x4x16xf32>) -> tensor<8x2x16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x8x16xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x8x16xf32>) -> tensor<2x8x16xf32>
+  %p = linalg.generic {indexing_maps = [#q, #v, #o], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%q, %v : tensor<2x8x4xf32>, tensor<2x4x16xf32>) outs(%f : tensor<2x8x16xf32>) {
+  ^bb0(%a: f32, %b: f32, %acc: f32):
+    %0 = arith.mulf %a, %b : f32
+    %1 = arith.addf %acc, %0 : f32
+    linalg.yield %1 : f32
+  } -> tensor<2x8x16xf32>
+  %t = tensor.empty() : tensor<8x2x16xf32>
+  %r = linalg.generic {indexing_maps = [#from, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%p : tensor<2x8x16xf32>) outs(%t : tensor<8x2x16xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    linalg.yield %a : f32
+  } -> tensor<8x2x16xf32>
+  return %r : tensor<8x2x16xf32>
+}
+
+// -----
+
+// The input of the function cannot be written transposed: its reader reads it so.
+
+#swap = affine_map<(d0, d1) -> (d1, d0)>
+#id = affine_map<(d0, d1) -> (d0, d1)>
+
+// CHECK: #[[$SWAP:.*]] = affine_map<(d0, d1) -> (d1, d0)>
+// CHECK-LABEL: @consumer
+// CHECK-SAME: %[[X:.*]]: tensor<4x8xf32>
+// CHECK: linalg.generic {indexing_maps = [#[[$SWAP]], #{{.*}}]{{.*}} ins(%[[X]] : tensor<4x8xf32>)
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: math.exp
+// CHECK-NOT: linalg.generic
+func.func @consumer(%x: tensor<4x8xf32>) -> tensor<8x4xf32> {
+  %e = tensor.empty() : tensor<8x4xf32>
+  %t = linalg.generic {indexing_maps = [#swap, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<4x8xf32>) outs(%e : tensor<8x4xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    linalg.yield %a : f32
+  } -> tensor<8x4xf32>
+  %r = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%t : tensor<8x4xf32>) outs(%e : tensor<8x4xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %0 = math.exp %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<8x4xf32>
+  return %r : tensor<8x4xf32>
+}
+
+// -----
+
+// A convolution keeps the layout that it was given: the copy stays.
+
+#last = affine_map<(h, c) -> (c, h)>
+#id = affine_map<(h, c) -> (h, c)>
+#x = affine_map<(o, c, k, i) -> (o + k, i)>
+#w = affine_map<(o, c, k, i) -> (k, i, c)>
+#y = affine_map<(o, c, k, i) -> (o, c)>
+
+// CHECK-LABEL: @convolution
+// CHECK-COUNT-2: linalg.generic
+func.func @convolution(%x: tensor<3x8xf32>, %w: tensor<3x3x4xf32>, %y: tensor<6x4xf32>) -> tensor<6x4xf32> {
+  %e = tensor.empty() : tensor<8x3xf32>
+  %t = linalg.generic {indexing_maps = [#last, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<3x8xf32>) outs(%e : tensor<8x3xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    linalg.yield %a : f32
+  } -> tensor<8x3xf32>
+  %r = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction", "reduction"]}
+      ins(%t, %w : tensor<8x3xf32>, tensor<3x3x4xf32>) outs(%y : tensor<6x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %acc: f32):
+    %0 = arith.mulf %a, %b : f32
+    %1 = arith.addf %acc, %0 : f32
+    linalg.yield %1 : f32
+  } -> tensor<6x4xf32>
+  return %r : tensor<6x4xf32>
+}

@@ -1,0 +1,44 @@
+// RUN: tile-opt %s --tile-materialize-copies --split-input-file | FileCheck-22 %s
+// RUN: tile-opt %s --tile-materialize-copies --tile-materialize-copies --split-input-file | FileCheck-22 %s
+
+// CHECK-LABEL: @slice
+// CHECK-SAME: %[[X:.*]]: tensor<4x8xf32>, %[[T:.*]]: tensor<6x8xf32>
+// CHECK: %[[S:.*]] = tensor.extract_slice %[[T]][1, 0] [4, 8] [1, 1]
+// CHECK: %[[C:.*]] = linalg.generic {{.*}} ins(%[[X]] : tensor<4x8xf32>) outs(%[[S]] : tensor<4x8xf32>)
+// CHECK: tensor.insert_slice %[[C]] into %[[T]][1, 0] [4, 8] [1, 1]
+// CHECK-NOT: linalg.generic
+func.func @slice(%x: tensor<4x8xf32>, %t: tensor<6x8xf32>) -> tensor<6x8xf32> {
+  %r = tensor.insert_slice %x into %t[1, 0] [4, 8] [1, 1] : tensor<4x8xf32> into tensor<6x8xf32>
+  return %r : tensor<6x8xf32>
+}
+
+// -----
+
+// The state gets a tensor of its own, and each step writes it in place.
+
+// CHECK-LABEL: @loop
+// CHECK-SAME: %[[X:.*]]: tensor<8xf32>
+// CHECK: %[[E:.*]] = tensor.empty() : tensor<8xf32>
+// CHECK: %[[INIT:.*]] = linalg.generic {{.*}} ins(%[[X]] : tensor<8xf32>) outs(%[[E]] : tensor<8xf32>)
+// CHECK: scf.for {{.*}} iter_args(%[[STATE:.*]] = %[[INIT]])
+// CHECK: math.exp
+// CHECK: %[[NEXT:.*]] = linalg.generic {{.*}} outs(%[[STATE]] : tensor<8xf32>)
+// CHECK: scf.yield %[[NEXT]]
+// CHECK-NOT: linalg.generic
+#id = affine_map<(d0) -> (d0)>
+func.func @loop(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c9 = arith.constant 9 : index
+  %r = scf.for %i = %c0 to %c9 step %c1 iter_args(%s = %x) -> (tensor<8xf32>) {
+    %e = tensor.empty() : tensor<8xf32>
+    %n = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+        ins(%s : tensor<8xf32>) outs(%e : tensor<8xf32>) {
+    ^bb0(%a: f32, %b: f32):
+      %0 = math.exp %a : f32
+      linalg.yield %0 : f32
+    } -> tensor<8xf32>
+    scf.yield %n : tensor<8xf32>
+  }
+  return %r : tensor<8xf32>
+}

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from tilewright.errors import UserError
+from tilewright.report.measure import random_inputs
 from tilewright.runtime import TensorSpec
-from tilewright.runtime.dtypes import to_numpy
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
@@ -100,8 +100,7 @@ def make_inputs(specs: Sequence[TensorSpec], files: Sequence[str], seed: int) ->
     if unknown:
         known = ", ".join(map(str, specs))
         raise UserError(f"--input {', '.join(unknown)}: the model's inputs are {known}")
-    generator = np.random.default_rng(seed)
-    return {spec.name: given.get(spec.name, _random(spec, generator)) for spec in specs}
+    return {**random_inputs(specs, seed), **given}
 
 
 def _read(item: str) -> tuple[str, np.ndarray]:
@@ -112,10 +111,3 @@ def _read(item: str) -> tuple[str, np.ndarray]:
         return name, np.load(file, allow_pickle=False)
     except (OSError, ValueError) as error:
         raise UserError(f"--input {item}: cannot read it as a .npy file: {error}") from None
-
-
-def _random(spec: TensorSpec, generator: np.random.Generator) -> np.ndarray:
-    dtype = to_numpy(spec.dtype)
-    if dtype.kind in "iub":
-        return generator.integers(0, 2, spec.shape).astype(dtype)
-    return (generator.random(spec.shape) * 2 - 1).astype(dtype)

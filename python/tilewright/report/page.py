@@ -1,0 +1,143 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The page: summary, kernels, groups, phases, remarks."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from tilewright.report import ir_text
+from tilewright.report.html import Raw, bar, details, esc, join, quantity, seconds, section, table, tag
+from tilewright.report.kernels import kernel_section
+from tilewright.report.measure import Measurement
+from tilewright.report.style import CSS
+
+
+def page(model: Any, report: dict[str, Any], measured: Measurement | None) -> str:
+    """Return the whole page.
+
+    Args:
+        model: the loaded model.
+        report: what the compiler left; {} where the model carries none.
+        measured: times, if the model was run.
+    """
+    name = model._manifest.compile.get("model", model.path.name)
+    parts = [
+        _head(model, name, measured),
+        kernel_section(model, report, measured),
+        _groups(report),
+        _phases(report),
+        _remarks(report),
+        _signature(model),
+        _device(report),
+        _footer(model),
+    ]
+    body = tag("main", join(part for part in parts if part is not None))
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{esc(name)} – Tilewright report</title><style>{CSS}</style></head>\n<body>{body.text}</body></html>\n"
+    )
+
+
+def _head(model: Any, name: str, measured: Measurement | None) -> Raw:
+    held = model.held_bytes
+    spent = sum(model._manifest.compile.get("seconds", {}).values())
+    launches = sum(kernel.launches for kernel in model.kernels)
+    cards = [
+        (seconds(measured.seconds) if measured else "–", f"per call, {model.threads} thread(s)"),
+        (seconds(spent), "to compile"),
+        (str(len(model.kernels)), f"kernels, {launches} launches"),
+        (quantity(held["weights"], "B"), "weights"),
+        (quantity(held["arena"], "B"), "arena (all temporaries)"),
+    ]
+    boxes = join(tag("div", join([tag("b", value), tag("span", label)]), cls="card") for value, label in cards)
+    target = f"compiled for {model.target}" + (f" ({model._manifest.cpu})" if model._manifest.cpu else "")
+    return tag("header", join([tag("h1", name), tag("p", target, cls="sub"), tag("div", boxes, cls="cards")]))
+
+
+def _groups(report: dict[str, Any]) -> Raw | None:
+    groups = report.get("groups", [])
+    if not groups:
+        return None
+    note = (
+        f"{len(groups)} outermost groups, in order; each becomes a kernel launch. Operators inside one group meet at "
+        "its memory level; the decisions are the attributes that planning left in the IR."
+    )
+    return section("Graph → groups", *(_group(i, group) for i, group in enumerate(groups)), note=note)
+
+
+def _group(index: int, group: dict[str, Any]) -> Raw:
+    ops = [op for op in group["ops"] if op["op"] != "tile.group"]
+    names = list(dict.fromkeys(op["location"] for op in ops if op["location"]))
+    title = group["name"] or (names[-1] if names else f"group {index}")
+    counts = f"{len(ops)} ops, {group['level'] or 'no'} level, → {', '.join(group['results'])}"
+    rows = [
+        (op["op"], op["location"], tag("code", op["results"]), op["body"], tag("code", op["decisions"]))
+        for op in group["ops"]
+    ]
+    content = table(("op", "from", "result", "body", "decisions"), rows)
+    return details(join([tag("b", f"{index}"), title, tag("span", counts)]), tag("div", content, cls="in"))
+
+
+def _phases(report: dict[str, Any]) -> Raw | None:
+    phases = report.get("phases", [])
+    if not phases:
+        return None
+    total = sum(phase["seconds"] for phase in phases) or 1.0
+    note = f"{seconds(total)} in all. Open a phase for its passes and the IR after it."
+    return section("Phases", *(_phase(phase, total) for phase in phases), note=note)
+
+
+def _phase(phase: dict[str, Any], total: float) -> Raw:
+    share = phase["seconds"] / total
+    size = f"{quantity(phase['ir_bytes'], 'B')} of IR" if "ir_bytes" in phase else ""
+    label = tag("span", f"{seconds(phase['seconds'])}")
+    summary = join([tag("b", phase["name"]), bar(share), label, tag("span", size)])
+    slow = sorted(phase["passes"], key=lambda entry: -entry[1])
+    rows = [(tag("code", name), seconds(spent), bar(spent / (phase["seconds"] or 1))) for name, spent in slow]
+    inside = [table(("pass", "time", ""), rows, numeric=(1,)) if rows else None, _ir(phase)]
+    return details(summary, tag("div", join(part for part in inside if part), cls="in"))
+
+
+def _ir(phase: dict[str, Any]) -> Raw | None:
+    if "ir" not in phase:
+        return None
+    cut = phase["ir_bytes"] - len(phase["ir"])
+    more = f"\n… {quantity(cut, 'B')} more; --dump-ir DIR writes all of it" if cut > 0 else ""
+    return tag("pre", join([ir_text.highlight(phase["ir"]), more]))
+
+
+def _remarks(report: dict[str, Any]) -> Raw | None:
+    remarks = report.get("remarks", [])
+    if not remarks:
+        return None
+    rows = [(r["phase"], r["severity"], r["message"], r["location"]) for r in remarks]
+    return section("Remarks", table(("phase", "kind", "what", "where"), rows), note="What the passes said.")
+
+
+def _signature(model: Any) -> Raw:
+    rows = [("input", s.name, s.dtype, "×".join(map(str, s.shape)) or "scalar") for s in model.inputs]
+    rows += [("output", s.name, s.dtype, "×".join(map(str, s.shape)) or "scalar") for s in model.outputs]
+    return section("Inputs and outputs", table(("", "name", "type", "shape"), rows))
+
+
+def _device(report: dict[str, Any]) -> Raw | None:
+    device = report.get("device", {})
+    if not device:
+        return None
+    units = device["units"]
+    peaks = ", ".join(f"{name} {quantity(rate, 'FLOP/s')}" for name, rate in units["peak"].items())
+    about = f"{units['count']} units, {units['vector_bits']}-bit vectors, peak per unit: {peaks}. {device['source']}."
+    rows = [
+        (level["name"], level["kind"], quantity(level["bytes"], "B"), quantity(level["bandwidth"], "B/s"))
+        for level in device["levels"]
+    ]
+    return section("Device", table(("level", "kind", "size", "bandwidth"), rows, numeric=(2, 3)), note=about)
+
+
+def _footer(model: Any) -> Raw:
+    today = datetime.date.today().isoformat()
+    return tag("footer", f"{model._manifest.producer}, report of {today}. {model.path}")

@@ -82,7 +82,7 @@ def drop_units(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
             raise InterpreterError(f"a slice of shape {array.shape} is no {list(shape)}")
         drop -= not keep
         index.append(slice(None) if keep else 0)
-    return array[tuple(index)]
+    return array[(*index, ...)]  # a view, even of one element
 
 
 def _skip(size: int, wanted: list[int]) -> bool:

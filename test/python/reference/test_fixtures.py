@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from tilewright import reference
 from tilewright.mlir import ir
 

@@ -119,7 +119,9 @@ def test_integer_reductions_one_by_one(interpret, rng, op, type_):
     body = f"%s = arith.{op} %acc, %i0 : {type_} linalg.yield %s : {type_}"
     types = [f"tensor<2x5x{type_}>"]
     (got,) = interpret(generic(REDUCE, "pr", types, f"tensor<2x{type_}>", body, type_), a, o)
-    fold = f"func.func @main(%a: {type_}, %b: {type_}) -> {type_} {{ %r = arith.{op} %a, %b : {type_} return %r : {type_} }}"
+    fold = f"""func.func @main(%a: {type_}, %b: {type_}) -> {type_} {{
+      %r = arith.{op} %a, %b : {type_}
+      return %r : {type_} }}"""
     for row in range(2):
         value = o[row]
         for column in range(5):

@@ -122,8 +122,9 @@ def _cached(source: Any, target: str, options: Any, threads: int | None) -> Mode
 
 def _key(source: Any, target: str, options: Any) -> str:
     from tilewright import cache
+    from tilewright.targets.target import HOST
 
-    host = cache.host_id() if target in ("cpu", "cpu:native") else ""
+    host = cache.host_id() if target in HOST else ""
     choices = repr((options.shapes, options.opt_level, str(options.pipeline)))
     return cache.digest(source.content_id, target, host, choices, cache.compiler_id())
 

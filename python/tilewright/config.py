@@ -15,7 +15,7 @@ import contextvars
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from tilewright.errors import UserError
 
@@ -40,7 +40,7 @@ class Setting(Generic[T]):
         self.name = name
         self.help = help
         self._parse = parse
-        self._default = default
+        self._default: Any = default
         self._override: contextvars.ContextVar = contextvars.ContextVar(name, default=_UNSET)
         _ALL.append(self)
 
@@ -50,7 +50,7 @@ class Setting(Generic[T]):
         Raises:
             UserError: the variable's text is not of the expected type.
         """
-        value = self._override.get()
+        value: Any = self._override.get()
         if value is not _UNSET:
             return value
         text = os.environ.get(self.name)

@@ -70,9 +70,10 @@ def seconds(value: float | None) -> str:
     """Return a duration with a fitting unit."""
     if value is None:
         return "–"
-    if value >= 1:
-        return f"{value:.2f} s"
-    return f"{value * 1e3:.2f} ms" if value >= 1e-3 else f"{value * 1e6:.1f} µs"
+    for unit, scale in (("s", 1.0), ("ms", 1e-3)):
+        if value >= scale:
+            return f"{value / scale:.3g} {unit}" if value < 100 * scale else f"{value / scale:.0f} {unit}"
+    return f"{value * 1e6:.3g} µs"
 
 
 def quantity(value: float, unit: str) -> str:

@@ -12,10 +12,11 @@ from tilewright.report.measure import Measurement
 from tilewright.report.roofline import bound_by, floor_seconds
 from tilewright.report.style import GREY, PALETTE
 
-_HEAD = ("kernel", "launches", "tasks", "scratch", "work", "operands", "floor", "measured", "", "of floor")
+_HEAD = ("kernel", "launches", "tasks", "scratch", "work", "operands", "floor", "measured", "", "efficiency")
 _NOTE = (
     "Work and operands are of all launches in one call, estimated from the kernel's text. Floor: the least time for "
-    "that work by the device's description, from its peak or from the bandwidth of the level that holds the operands."
+    "that work by the device's description, from its peak or from the bandwidth of the level that holds the operands. "
+    "Efficiency: floor over measured."
 )
 
 

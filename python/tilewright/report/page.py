@@ -73,7 +73,7 @@ def _group(index: int, group: dict[str, Any]) -> Raw:
     ops = [op for op in group["ops"] if op["op"] != "tile.group"]
     names = list(dict.fromkeys(op["location"] for op in ops if op["location"]))
     title = group["name"] or (names[-1] if names else f"group {index}")
-    counts = f"{len(ops)} ops, {group['level'] or 'no'} level, → {', '.join(group['results'])}"
+    counts = f"{len(ops)} op{'s' * (len(ops) != 1)}, {group['level'] or 'no'} level, → {', '.join(group['results'])}"
     rows = [
         (op["op"], op["location"], tag("code", op["results"]), op["body"], tag("code", op["decisions"]))
         for op in group["ops"]

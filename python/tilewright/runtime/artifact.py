@@ -148,12 +148,14 @@ class Artifact:
                 info = zipfile.ZipInfo(name)
                 info.external_attr = 0o644 << 16
                 if name == WEIGHTS:
+                    assert archive.fp is not None
                     info.extra = _padding(archive.fp.tell() + _LOCAL_HEADER + len(name))
                 with archive.open(info, "w", force_zip64=False) as file:
                     file.write(self.read(name))
 
     def _stored_at(self, name: str) -> int:
         """Return where a stored entry's bytes begin in the archive."""
+        assert self._zip is not None
         try:
             info = self._zip.getinfo(name)
         except KeyError:

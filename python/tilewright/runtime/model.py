@@ -127,11 +127,12 @@ class Model:
 
     def __call__(self, *args: Any, out: Any = None, **named: Any) -> Outputs:
         """Run the model; see the class."""
+        values: Sequence[Any] = args
         if named or len(args) != len(self._slots):
-            args = self._signature.bind(args, named)
+            values = self._signature.bind(args, named)
         export = None
         arrays = []
-        for slot, value in zip(self._slots, args, strict=True):
+        for slot, value in zip(self._slots, values, strict=True):
             if (
                 type(value) is not np.ndarray
                 or value.dtype != slot.dtype

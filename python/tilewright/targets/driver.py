@@ -122,12 +122,23 @@ def build(work: Compilation, folder: Path) -> None:
     with work.phase("emit"):
         entry = _entry_attributes(work.module)
         units, shared = split(work.module, ENTRY)
+        _dump_units(work.options.dump_ir, units)
         link(_object_codes(pool, units, work), folder / "model.so")
         code = (folder / "model.so").read_bytes()
         (folder / "model.so").unlink()
     weights = {name: _weight(work, name) for name in entry["globals"]}
     manifest = _manifest(work, entry, units, shared, weights)
     write_artifact(folder, manifest, code, weights, _report(work))
+
+
+def _dump_units(folder: Path | None, units: Sequence[Unit]) -> None:
+    """Write what each compile worker gets."""
+    if folder is None:
+        return
+    inner = folder / f"{PHASES.index('emit')}-emit"
+    inner.mkdir(parents=True, exist_ok=True)
+    for unit in units:
+        (inner / f"{unit.symbol}.mlir").write_bytes(unit.module)
 
 
 def _pipeline(work: Compilation) -> Pipeline:

@@ -157,11 +157,10 @@ def _constant(value: Any) -> int | None:
 def _trips(op: Any) -> int:
     if _name(op) != "scf.for":
         return 1
-    bounds = [_constant(op.operation.operands[i]) for i in range(3)]
-    if any(bound is None for bound in bounds):
+    lower, upper, step = (_constant(op.operation.operands[i]) for i in range(3))
+    if lower is None or upper is None or step is None or step <= 0:
         return 1
-    lower, upper, step = bounds
-    return max(0, -(-(upper - lower) // step)) if step > 0 else 1
+    return max(0, -(-(upper - lower) // step))
 
 
 def _flops(op: Any) -> int:

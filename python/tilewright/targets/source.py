@@ -158,7 +158,8 @@ def _tensor_specs(types: Any, function: Any, attributes: str, what: str) -> tupl
     for i, (kind, attrs) in enumerate(zip(types, given, strict=True)):
         if not isinstance(kind, ir.RankedTensorType) or not kind.has_static_shape:
             raise UserError(f"{what} {i} of @main is {kind}; a static tensor is needed")
-        named = attrs is not None and "tile.name" in attrs
-        name = ir.StringAttr(attrs["tile.name"]).value if named else f"{what}{i}"
+        name = f"{what}{i}"
+        if attrs is not None and "tile.name" in attrs:
+            name = ir.StringAttr(attrs["tile.name"]).value
         specs.append(TensorSpec(name, str(kind.element_type).replace("ui", "u"), tuple(kind.shape)))
     return tuple(specs)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 KNOWN = "cpu (this machine), cpu:NAME (any x86 CPU that LLVM knows, e.g. cpu:znver5 or cpu:x86-64-v3), reference"
 
+HOST = ("cpu", "cpu:native")
+
 #: Features that compiled code can depend on; others (AMX, key locker, ...) are never used by generated code.
 _USED = frozenset(
     (
@@ -84,8 +86,18 @@ def parse_target(text: str | Target) -> Target:
         device=device,
         cpu=device.cpu,
         features=feature_string(device.features, implied),
-        needed=tuple(sorted(_USED & set(device.features))),
+        needed=_needed(text, device.features),
     )
+
+
+def _needed(text: str, features: Iterable[str]) -> tuple[str, ...]:
+    needed = _USED & set(features)
+    if text in HOST:
+        # The kernel may hide a feature that the CPU reports; what this machine compiles must load here.
+        from tilewright.runtime.cpu_features import host_features
+
+        needed &= host_features()
+    return tuple(sorted(needed))
 
 
 def feature_string(features: Iterable[str], implied: Iterable[str]) -> str:

@@ -10,6 +10,7 @@ LLVM aborts in one, the kernel's job fails with an :class:`InternalError` and th
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import queue
 import shlex
@@ -97,11 +98,9 @@ class Worker:
     def close(self) -> None:
         """End the process."""
         if self._process is not None:
-            for stream in (self._process.stdin, self._process.stdout):
-                try:
+            for stream in filter(None, (self._process.stdin, self._process.stdout)):
+                with contextlib.suppress(OSError):  # it died with a request half sent
                     stream.close()
-                except OSError:
-                    pass  # it died with a request half sent
             try:
                 self._process.wait(timeout=1)
             except subprocess.TimeoutExpired:

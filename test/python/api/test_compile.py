@@ -149,7 +149,13 @@ def test_stop_after(compiled):
 def test_dump_ir(compiled, tmp_path):
     compiled()
     compiled(dump_ir=tmp_path / "ir")
-    assert sorted(p.name for p in (tmp_path / "ir").iterdir()) == ["0-import.mlir", "1-normalize.mlir", "5-lower.mlir"]
+    assert sorted(p.name for p in (tmp_path / "ir").iterdir()) == [
+        "0-import.mlir",
+        "1-normalize.mlir",
+        "5-lower.mlir",
+        "6-emit",
+    ]
+    assert sorted(p.name for p in (tmp_path / "ir" / "6-emit").iterdir()) == ["add.mlir", "tw_main.mlir"]
     assert "llvm.func @tw_main" in (tmp_path / "ir" / "5-lower.mlir").read_text()
 
 

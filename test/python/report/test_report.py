@@ -128,7 +128,7 @@ def test_page():
         "/layer.0/<MatMul>",
         "copy kept",
         "cpu (znver5)",
-        "60.00 ms",
+        "60 ms",
         "90.9 MB",
     ):
         assert part in text, part
@@ -136,7 +136,7 @@ def test_page():
     assert re.search(r"\d kB more; --dump-ir", text)
     # the slower kernel comes first; work and floor of its two launches; 4 GFLOP / (2 x 100 GFLOP/s) = 20 ms each
     row = text[text.index("matmul_1") : text.index("softmax_0")]
-    assert "8 GFLOP" in row and "40.00 ms" in row and "compute" in row and "80%" in row
+    assert "8 GFLOP" in row and "40 ms" in row and "compute" in row and "80%" in row
 
 
 def test_page_without_measuring_or_report():
@@ -154,7 +154,7 @@ def test_roofline():
 
 
 def test_units():
-    assert [seconds(v) for v in (None, 2.5, 0.0125, 3.2e-6)] == ["–", "2.50 s", "12.50 ms", "3.2 µs"]
+    assert [seconds(v) for v in (None, 2.5, 0.0125, 3.2e-6)] == ["–", "2.5 s", "12.5 ms", "3.2 µs"]
     assert [quantity(v, "B") for v in (0, 999, 1500, 2.5e6, 3e9)] == ["0 B", "999 B", "1.5 kB", "2.5 MB", "3 GB"]
     assert "width:100.0%" in bar(7).text and "width:0.0%" in bar(-1).text
     assert "&lt;i&gt;" in table(["<i>"], [["<i>"]]).text

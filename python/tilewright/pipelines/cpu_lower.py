@@ -1,0 +1,54 @@
+# Part of the Tilewright project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From kernels and launches on tensors to the llvm dialect, for a CPU."""
+
+from __future__ import annotations
+
+from tilewright.pipelines.pipeline import PassSpec
+
+_BUFFERIZE = {
+    "bufferize-function-boundaries": True,
+    "function-boundary-type-conversion": "identity-layout-map",
+    "buffer-alignment": 64,
+}
+
+SCHEDULE: tuple[PassSpec, ...] = (
+    PassSpec("tile-globals-to-arguments", "weights are data: bufferization must see who reads them, and that none writes"),
+    PassSpec("eliminate-empty-tensors", "a slice that is inserted somewhere is computed in its place"),
+    PassSpec("one-shot-bufferize", "launches write where their results live, in place where no one reads", _BUFFERIZE),
+    PassSpec("canonicalize", "loops no longer carry buffers; casts and dead views go"),
+    PassSpec("cse", "views that two launches share"),
+    PassSpec("tile-results-to-arguments", "results are written into the caller's buffers"),
+    PassSpec("tile-copies-to-kernels", "what bufferization had to copy is copied on all threads, with a remark"),
+    PassSpec("tile-plan-arena", "temporaries share one allocation by lifetime"),
+)
+
+LOWER: tuple[PassSpec, ...] = (
+    PassSpec("convert-tile-to-vector", "tiles become native vectors, a list for each"),
+    PassSpec("canonicalize", "constant indices and masks fold"),
+    PassSpec("cse", "addresses that loads share"),
+    PassSpec("loop-invariant-code-motion", "views, constants and addresses leave the loops"),
+    PassSpec("tile-expand-math", "no call of a math library: polynomials on whole vectors"),
+    PassSpec("convert-tile-kernel-to-func", "a kernel is a function over a range of tasks"),
+    PassSpec("convert-tile-launch-to-runtime", "the host function passes descriptors to the run-time"),
+    PassSpec("canonicalize", "descriptors read as constants where types are static"),
+    PassSpec("cse", "the constants of expanded math"),
+    PassSpec("loop-invariant-code-motion", "what does not depend on the task leaves the task loop"),
+    PassSpec("lower-affine", "affine.apply as arithmetic"),
+    PassSpec("convert-scf-to-cf", "structured control flow ends here"),
+    PassSpec("memref-expand", "reshapes and atomic operations that have no direct lowering"),
+    PassSpec("expand-strided-metadata", "views as base, offset and strides"),
+    PassSpec("lower-affine", "the index arithmetic that the views brought"),
+    PassSpec("convert-vector-to-llvm", "vectors are native already"),
+    PassSpec("finalize-memref-to-llvm", "buffers as descriptors"),
+    PassSpec("convert-math-to-llvm", "what processors compute: sqrt, fma, floor"),
+    PassSpec("convert-arith-to-llvm", "arithmetic"),
+    PassSpec("convert-index-to-llvm", "index arithmetic"),
+    PassSpec("convert-func-to-llvm", "functions"),
+    PassSpec("convert-cf-to-llvm", "branches"),
+    PassSpec("convert-ub-to-llvm", "poison"),
+    PassSpec("reconcile-unrealized-casts", "nothing but the llvm dialect may be left"),
+    PassSpec("canonicalize", "folds what the conversions left"),
+    PassSpec("cse", "equal address computations"),
+)

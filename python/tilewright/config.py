@@ -15,12 +15,11 @@ import contextvars
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from tilewright.errors import UserError
 
 T = TypeVar("T")
-_UNSET = object()
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off", ""}
 _SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -41,7 +40,7 @@ class Setting(Generic[T]):
         self.help = help
         self._parse = parse
         self._default: Any = default
-        self._override: contextvars.ContextVar = contextvars.ContextVar(name, default=_UNSET)
+        self._override: contextvars.ContextVar[tuple[T] | None] = contextvars.ContextVar(name, default=None)
         _ALL.append(self)
 
     def get(self) -> T:
@@ -50,12 +49,12 @@ class Setting(Generic[T]):
         Raises:
             UserError: the variable's text is not of the expected type.
         """
-        value: Any = self._override.get()
-        if value is not _UNSET:
-            return value
+        override = self._override.get()
+        if override is not None:
+            return override[0]
         text = os.environ.get(self.name)
         if text is None:
-            return self._default() if callable(self._default) else self._default
+            return cast(T, self._default() if callable(self._default) else self._default)
         try:
             return self._parse(text)
         except ValueError as error:
@@ -64,7 +63,7 @@ class Setting(Generic[T]):
     @contextlib.contextmanager
     def override(self, value: T) -> Iterator[None]:
         """Give the setting another value inside a ``with`` block."""
-        token = self._override.set(value)
+        token = self._override.set((value,))
         try:
             yield
         finally:

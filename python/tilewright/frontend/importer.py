@@ -157,8 +157,8 @@ class _Importer:
         user = self.consumers.get(name)
         if self.uses[name] != 1 or user is None or user.op_type != kind or user.input[0] != name:
             return None
-        others = [self.values.get(n) for n in user.input[1:]]
-        if not all(x is not None and x.is_known for x in others):
+        others = [self.values[n] for n in user.input[1:] if n in self.values]
+        if len(others) < len(user.input) - 1 or not all(x.is_known for x in others):
             return None
         self.absorbed.add(user.output[0])
         self.fused = user

@@ -55,9 +55,15 @@ class Node:
         """Non-negative axes, sorted."""
         return sorted({self.axis(int(v), rank) for v in values})
 
-    def ints(self, x: Tensor | None, what: str) -> list[int] | None:
-        """The elements of an input that must be known at compile time, or None where the input is absent."""
-        return None if x is None else [int(v) for v in self.array(x, what).reshape(-1)]
+    def ints(self, x: Tensor | None, what: str) -> list[int]:
+        """The elements of a required input that must be known at compile time."""
+        if x is None:
+            self.wrong(f"the input for {what} is missing")
+        return [int(v) for v in self.array(x, what).reshape(-1)]
+
+    def optional_ints(self, x: Tensor | None, what: str) -> list[int] | None:
+        """The same of an optional input; None where it is absent."""
+        return None if x is None else self.ints(x, what)
 
     def array(self, x: Tensor, what: str) -> np.ndarray:
         """The known elements of an input. Raises UnsupportedError where they depend on the model's inputs."""

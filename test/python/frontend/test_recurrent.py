@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support import check_numbers, feeds, node_model
+from support import check_numbers, feeds, import_onnx, interpret, node_model
 
 _RANDOM = np.random.default_rng(4)
 STEPS, INPUTS, HIDDEN = 5, 3, 4
@@ -47,6 +47,25 @@ def test_directions(direction, batch):
 @pytest.mark.parametrize("direction", ["forward", "bidirectional"])
 def test_initial_state(direction):
     run(arguments(2 if direction == "bidirectional" else 1, 2, state=True), direction=direction)
+
+
+def test_single_step_and_single_unit():
+    x, w, r = random(1, 1, 2), random(1, 4, 2), random(1, 4, 1)
+    for inputs in ([x, w, r], [random(3, 1, 2), w, r], [random(1, 2, 2), w, r]):
+        model = node_model("LSTM", inputs, known=[1, 2], outputs=3, hidden_size=1)
+        check_numbers(model, feeds(model, inputs))
+
+
+def test_batch_first():
+    inputs = arguments(1, 2, state=True)
+    model = node_model("LSTM", inputs, known=[1, 2, 3], outputs=3, hidden_size=HIDDEN)
+    expected = interpret(import_onnx(model), feeds(model, inputs))
+    moved = [x.transpose(1, 0, 2).copy() if i in (0, 5, 6) else x for i, x in enumerate(inputs)]
+    model = node_model("LSTM", moved, known=[1, 2, 3], outputs=3, hidden_size=HIDDEN, layout=1)
+    y, h, c = interpret(import_onnx(model), feeds(model, moved))
+    np.testing.assert_allclose(y, expected[0].transpose(2, 0, 1, 3), rtol=1e-6)
+    np.testing.assert_allclose(h, expected[1].transpose(1, 0, 2), rtol=1e-6)
+    np.testing.assert_allclose(c, expected[2].transpose(1, 0, 2), rtol=1e-6)
 
 
 def test_without_bias():

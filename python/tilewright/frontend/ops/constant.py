@@ -29,7 +29,7 @@ def constant_of_shape(b: Builder, node: Node, shape: Tensor) -> Tensor:
     """A splat; zeros of f32 by default."""
     value = node.attr("value")
     item = np.zeros(1, np.float32) if value is None else onnx.numpy_helper.to_array(value)
-    return Tensor.known(np.broadcast_to(item.reshape(()), node.ints(shape, "the shape")))
+    return Tensor.known(np.broadcast_to(item.reshape(()), tuple(node.ints(shape, "the shape"))))
 
 
 @op("Range", since=11)
@@ -38,7 +38,7 @@ def range_(b: Builder, node: Node, start: Tensor, limit: Tensor, delta: Tensor) 
     first, last, step = (node.array(x, "a bound").reshape(())[()] for x in (start, limit, delta))
     if step == 0:
         node.wrong("delta is 0")
-    return Tensor.known(np.arange(first, last, step, dtype=start.dtype))
+    return Tensor.known(np.arange(first.item(), last.item(), step.item()), start.dtype)
 
 
 @op("EyeLike", since=9)

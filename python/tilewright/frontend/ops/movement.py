@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from ..registry import Builder, Node, op
@@ -68,9 +66,9 @@ def slice_(
         first, last, along = (node.attr(name) for name in ("starts", "ends", "axes"))
     else:
         first, last = node.ints(starts, "starts"), node.ints(ends, "ends")
-        along = node.ints(axes, "axes")
+        along = node.optional_ints(axes, "axes")
     along = list(range(len(first))) if along is None else [node.axis(a, x.rank) for a in along]
-    stride = node.ints(steps, "steps") or [1] * len(along)
+    stride = node.optional_ints(steps, "steps") or [1] * len(along)
     origin, sizes, strides = [0] * x.rank, list(x.shape), [1] * x.rank
     for axis, start, end, step in zip(along, first, last, stride, strict=True):
         if step == 0:
@@ -100,9 +98,10 @@ def _crop(b: Builder, x: Tensor, low: list[int], high: list[int]) -> Tensor:
     return b.slice(x, starts, sizes, [1] * x.rank)
 
 
-def _mirrored(mode: str, extent: int, low: int, high: int) -> Sequence[int]:
-    numpy_mode = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}[mode]
-    return np.pad(np.arange(extent), (low, high), mode=numpy_mode)
+def _mirrored(node: Node, mode: str, extent: int, low: int, high: int) -> np.ndarray:
+    if mode not in ("reflect", "edge", "wrap"):
+        node.wrong(f"mode {mode} is not one of constant, reflect, edge, wrap")
+    return np.pad(np.arange(extent, dtype=np.int64), (low, high), mode=mode)  # pyright: ignore[reportCallIssue]
 
 
 @op("Pad")
@@ -124,8 +123,8 @@ def pad(
         return b.pad(x, low, high, given)
     for axis in range(x.rank):
         if low[axis] or high[axis]:
-            positions = _mirrored(mode, x.shape[axis], low[axis], high[axis])
-            x = b.gather(x, Tensor.known(np.asarray(positions, np.int64)), axis)
+            positions = _mirrored(node, mode, x.shape[axis], low[axis], high[axis])
+            x = b.gather(x, Tensor.known(positions), axis)
     return x
 
 

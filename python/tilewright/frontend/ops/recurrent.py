@@ -58,15 +58,29 @@ def _cells(b: Builder, node: Node, w: Tensor, r: Tensor, bias: Tensor | None, p:
     functions = _activations(node, count)
     cells = []
     for d in range(count):
-        own = [None if x is None else part(b, x, 0, d, 1).squeeze([0]) for x in (w, r, bias, p)]
-        if own[2] is not None:
-            half = own[2].shape[0] // 2
-            both = (part(b, own[2], 0, 0, half), part(b, own[2], 0, half, half))
-            own[2] = b.elementwise(lambda m, u, v: u + v, *both)
-        reverse = direction == "reverse" or d == 1
-        coupled = bool(node.attr("input_forget", 0))
-        cells.append(_Cell(*own, tuple(functions[3 * d : 3 * d + 3]), node.attr("clip"), coupled, reverse))
+        cells.append(
+            _Cell(
+                weights=_of_direction(b, w, d),
+                recurrent=_of_direction(b, r, d),
+                bias=None if bias is None else _summed(b, _of_direction(b, bias, d)),
+                peepholes=None if p is None else _of_direction(b, p, d),
+                activations=tuple(functions[3 * d : 3 * d + 3]),
+                clip=node.attr("clip"),
+                coupled=bool(node.attr("input_forget", 0)),
+                reverse=direction == "reverse" or d == 1,
+            )
+        )
     return cells
+
+
+def _of_direction(b: Builder, x: Tensor, direction: int) -> Tensor:
+    return part(b, x, 0, direction, 1).squeeze([0])
+
+
+def _summed(b: Builder, bias: Tensor) -> Tensor:
+    """The biases of input and state enter as a sum."""
+    half = bias.shape[0] // 2
+    return b.elementwise(lambda m, u, v: u + v, part(b, bias, 0, 0, half), part(b, bias, 0, half, half))
 
 
 def _project(b: Builder, x: Tensor, cell: _Cell) -> Tensor:
@@ -139,6 +153,14 @@ def _loop(b: Builder, steps: int, carried: list[ir.Value], body: Callable) -> li
     return list(loop.results)
 
 
+def _row(b: Builder, x: Tensor, at: ir.Value) -> Tensor:
+    """x[at] of a stored tensor, without its first dimension."""
+    extents = [1 if d in (None, 0) else x.shape[d] for d in x.dims]
+    data = b.extract(x.data, [at if d == 0 else 0 for d in x.dims], extents)
+    kept = tuple(d - 1 for d in x.dims if d is not None and d > 0 and x.shape[d] != 1)
+    return Tensor(x.dtype, x.shape[1:], data, kept or (None,))
+
+
 def _run(b: Builder, x: Tensor, cell: _Cell, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """One direction: all outputs [time, batch, h], the last h and c [batch, h]."""
     steps, hidden = x.shape[0], h.shape[1]
@@ -146,15 +168,11 @@ def _run(b: Builder, x: Tensor, cell: _Cell, h: Tensor, c: Tensor) -> tuple[Tens
     dims = [d for d in (0, 1, 2) if (steps, *h.shape)[d] != 1] or [2]
     outputs = b.empty([(steps, *h.shape)[d] for d in dims], x.dtype)
     step = _Step(b, cell, hidden)
-    width = 4 * hidden
 
     def body(index, h_value, c_value, y_value):
         old_h, old_c = (Tensor(x.dtype, h.shape, v, s.dims) for v, s in ((h_value, h), (c_value, c)))
         at = b.op("arith.subi", [b.index(steps - 1), index], ir.IndexType.get()) if cell.reverse else index
-        extents = [1 if d == 0 else projected.shape[d] for d in projected.dims]
-        data = b.extract(projected.data, [at if d == 0 else 0 for d in projected.dims], extents)
-        kept = tuple(d - 1 for d, n in zip(projected.dims, extents, strict=True) if n != 1)
-        i, o, f, g = step.gates(Tensor(x.dtype, (h.shape[0], width), data, kept or (None,)), old_h)
+        i, o, f, g = step.gates(_row(b, projected, at), old_h)
         new_c = step.cell_state(i, f, g, old_c)
         new_h = step.output(o, new_c, old_h)
         kept_c = b.elementwise(lambda m, v: v, new_c, order=[0, 1], into=c_value)
@@ -194,7 +212,7 @@ def lstm(
     shape = (x.shape[1], r.shape[2])
     runs = []
     for d, cell in enumerate(_cells(b, node, w, r, bias, peepholes)):
-        starts = [s if s is None else part(b, s, 0, d, 1).squeeze([0]) for s in (initial_h, initial_c)]
+        starts = [s if s is None else _of_direction(b, s, d) for s in (initial_h, initial_c)]
         h, c = (_state(b, s, shape) for s in starts)
         runs.append(_run(b, x, cell, h, c))
     y = b.concat([run[0].unsqueeze([1]) for run in runs], 1)

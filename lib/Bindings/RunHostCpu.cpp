@@ -37,8 +37,8 @@ std::vector<std::string> x86Features(const std::string &cpu) {
         ("LLVM knows no 64-bit x86 CPU named '" + cpu + "'").c_str());
   llvm::SmallVector<llvm::StringRef> listed;
   llvm::X86::getFeaturesForCPU(cpu, listed);
-  // The list leaves out what others imply: SSE2 goes with 64 bits.
-  listed.push_back("64bit");
+  // The list leaves out what is implied: 64-bit mode always has SSE2.
+  listed.append({"64bit", "sse2"});
   llvm::StringMap<bool> all;
   for (llvm::StringRef feature : listed) {
     all[feature] = true;

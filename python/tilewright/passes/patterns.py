@@ -46,7 +46,11 @@ def rewrite_pattern(root: str | type, benefit: int = 1) -> Callable[[Callable[..
 
 
 def apply_patterns(
-    op: ir.Operation | ir.OpView, patterns: Iterable[RewritePattern], *, fold: bool = True, max_rewrites: int = 1_000_000
+    op: ir.Operation | ir.OpView,
+    patterns: Iterable[RewritePattern],
+    *,
+    fold: bool = True,
+    max_rewrites: int = 1_000_000,
 ) -> None:
     """Apply patterns inside ``op`` until none matches any more.
 

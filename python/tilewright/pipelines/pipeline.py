@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tilewright.errors import UserError
@@ -65,7 +65,7 @@ class Phase:
     """
 
     name: str
-    passes: tuple[PassSpec, ...] | Iterable[PassSpec]
+    passes: tuple[PassSpec, ...]
     summary: str = ""
     anchor: str = "builtin.module"
 
@@ -100,7 +100,7 @@ class Pipeline:
     """
 
     name: str = "pipeline"
-    phases: tuple[Phase, ...] | Iterable[Phase] = ()
+    phases: tuple[Phase, ...] = ()
     summary: str = ""
 
     def __post_init__(self) -> None:

@@ -59,16 +59,17 @@ def test_python_pass_raises(tmp_path: Path) -> None:
 
 
 def test_cpp_pass_fails(tmp_path: Path) -> None:
-    text = "func.func @f(%x: i32) -> f32 { %0 = builtin.unrealized_conversion_cast %x : i32 to f32 return %0 : f32 }"
-    pipeline = "builtin.module(func.func(cse,test-mark),reconcile-unrealized-casts,convert-func-to-llvm)"
-    text = 'func.func @f() { %0 = tensor.empty() : tensor<4xf32> %1 = "some.op"(%0) : (tensor<4xf32>) -> tensor<4xf32> return }'
+    text = """
+    func.func @f() {
+      %0 = tensor.empty() : tensor<4xf32>
+      %1 = "some.op"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+      return
+    }"""
     pipeline = "builtin.module(func.func(cse,test-mark),one-shot-bufferize)"
     with ir.Context() as context:
         context.allow_unregistered_dialects = True
         module = ir.Module.parse(text)
-    with pytest.raises(
-        InternalError, match="'one-shot-bufferize' failed: .*not bufferizable|one-shot-bufferize"
-    ) as caught:
+    with pytest.raises(InternalError, match="'one-shot-bufferize' failed: ") as caught:
         run_pipeline(module, pipeline, dump_dir=tmp_path)
     error = caught.value
     assert error.__cause__ is None

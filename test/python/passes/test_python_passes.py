@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -71,6 +72,34 @@ def test_many_runs_in_one_process() -> None:
         module = functions(4)
         run_pipeline(module, "builtin.module(func.func(test-mark,cse))")
         assert len(marks(module)) == 4
+
+
+def test_two_python_threads_at_once() -> None:
+    def work() -> list[str]:
+        module = functions(8)
+        run_pipeline(module, "builtin.module(func.func(test-mark,test-thread-id,cse))")
+        return marks(module)
+
+    with ThreadPoolExecutor(4) as pool:
+        results = [job.result(timeout=60) for job in [pool.submit(work) for _ in range(8)]]
+    assert all(len(result) == 8 for result in results)
+
+
+def test_pipeline_inside_a_pass() -> None:
+    @register
+    @dataclass(frozen=True)
+    class Inner(Pass):
+        """Run a pipeline on the function."""
+
+        name: ClassVar[str] = "test-inner"
+        anchor: ClassVar[str | None] = "func.func"
+
+        def run(self, op: ir.Operation) -> None:
+            run_pipeline(op, "func.func(test-mark{label=inner},cse)")
+
+    module = functions(6)
+    run_pipeline(module, "builtin.module(func.func(test-inner))")
+    assert [mark.split()[0] for mark in marks(module)] == ["inner"] * 6
 
 
 def test_define_a_pass_again() -> None:

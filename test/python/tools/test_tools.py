@@ -14,7 +14,13 @@ import time
 from pathlib import Path
 
 INPUTS = Path(__file__).parents[2] / "tools/tile-opt/Inputs"
-MODULE = "func.func @f(%x: f32) -> f32 {\n  %0 = arith.addf %x, %x : f32\n  %1 = arith.mulf %x, %x : f32\n  return %0 : f32\n}\n"
+MODULE = """
+func.func @f(%x: f32) -> f32 {
+  %0 = arith.addf %x, %x : f32
+  %1 = arith.mulf %x, %x : f32
+  return %0 : f32
+}
+"""
 
 
 def run_tool(name: str, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess:
@@ -94,3 +100,29 @@ def test_phases_by_name() -> None:
         assert f"--tile-cpu-{phase.name} " in listed
         document = run_tool("tile_opt", "--pass-doc", f"tile-cpu-{phase.name}").stdout
         assert all(spec.reason in document for spec in phase.passes)
+
+
+def test_text_of_a_phase_does_the_same_as_its_name(tmp_path: Path) -> None:
+    from tilewright import devices
+    from tilewright.pipelines.cpu import pipeline
+
+    source = tmp_path / "in.mlir"
+    source.write_text(
+        "func.func @main(%a: tensor<4x8xf32>, %b: tensor<8x2xf32>, %c: tensor<4x2xf32>) -> tensor<4x2xf32> {\n"
+        "%0 = linalg.matmul ins(%a, %b : tensor<4x8xf32>, tensor<8x2xf32>) outs(%c : tensor<4x2xf32>)"
+        " -> tensor<4x2xf32>\nreturn %0 : tensor<4x2xf32>\n}\n"
+    )
+    text = str(pipeline(devices.get("cpu")).phase("normalize"))
+    by_text = run_tool("tile_opt", str(source), f"--pass-pipeline={text}")
+    by_name = run_tool("tile_opt", str(source), "--pass-pipeline=builtin.module(tile-cpu-normalize)")
+    by_flag = run_tool("tile_opt", str(source), "--tile-cpu-normalize")
+    assert by_text.stderr == ""
+    assert "linalg.generic" in by_text.stdout
+    assert by_text.stdout == by_name.stdout == by_flag.stdout
+
+
+def test_target_chooses_the_machine_of_a_phase() -> None:
+    wide = run_tool("tile_opt", "--pass-doc", "tile-cpu-plan", "--target=cpu:x86-64-v4").stdout
+    narrow = run_tool("tile_opt", "--pass-doc", "tile-cpu-plan", "--target=cpu:x86-64-v3").stdout
+    assert "lanes=16" in wide
+    assert "lanes=8" in narrow

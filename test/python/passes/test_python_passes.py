@@ -14,9 +14,9 @@ from typing import ClassVar
 
 import pytest
 
-from tilewright.errors import InternalError, UserError
+from tilewright.errors import UserError
 from tilewright.mlir import ir
-from tilewright.passes import Pass, apply_patterns, load_file, option, register, rewrite_pattern, run_pipeline
+from tilewright.passes import Pass, load_file, option, register, run_pipeline
 
 USER_PASSES = Path(__file__).parents[2] / "tools/tile-opt/Inputs/user_passes.py"
 load_file(USER_PASSES)
@@ -178,40 +178,3 @@ def test_malformed_pass(body: dict, error: type, words: str) -> None:
 def test_pass_must_be_a_dataclass() -> None:
     with pytest.raises(TypeError, match="dataclass"):
         register(type("Plain", (Pass,), {"name": "test-plain"}))
-
-
-@rewrite_pattern("arith.addf")
-def add_to_mul(op: ir.OpView, rewriter: object) -> bool:
-    if op.operands[0] != op.operands[1]:
-        return False
-    new = ir.Operation.create("arith.mulf", results=[op.result.type], operands=list(op.operands))
-    rewriter.replace_op(op, new)
-    return True
-
-
-def test_patterns() -> None:
-    module = functions(1)
-    apply_patterns(module.operation, [add_to_mul])
-    text = str(module)
-    assert text.count("arith.mulf") == 2
-    assert text.count("arith.addf") == 1
-
-
-def test_pattern_exception_comes_out() -> None:
-    @rewrite_pattern("arith.addf")
-    def broken(op: ir.OpView, rewriter: object) -> bool:
-        raise KeyError("lost")
-
-    with pytest.raises(KeyError, match="lost"):
-        apply_patterns(functions(1).operation, [broken])
-
-
-def test_pattern_without_end() -> None:
-    @rewrite_pattern("arith.addf")
-    def forever(op: ir.OpView, rewriter: object) -> bool:
-        operands = [op.operands[1], op.operands[0]]
-        rewriter.replace_op(op, ir.Operation.create("arith.addf", results=[op.result.type], operands=operands))
-        return True
-
-    with pytest.raises(InternalError, match="did not end"):
-        apply_patterns(functions(1).operation, [forever], max_rewrites=100)

@@ -6,8 +6,11 @@
 from __future__ import annotations
 
 import functools
+import hashlib
+import mmap
 import os
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,11 +21,13 @@ from tilewright.cache import digest
 from tilewright.errors import UserError
 from tilewright.runtime.dtypes import from_numpy
 from tilewright.runtime.manifest import TensorSpec
+from tilewright.targets.external_data import external_files
 
 if TYPE_CHECKING:
     from tilewright.mlir import ir
 
 Shapes = Mapping[str, Any]
+_BLOCK = 8 << 20
 
 
 @dataclass
@@ -57,11 +62,10 @@ class Source:
         if self.kind == "mlir":
             arrays = [part for name, array in sorted(self.weights.items()) for part in (name, array.tobytes())]
             return digest("mlir", self.value, *arrays)
-        if not isinstance(self.value, Path):
-            data = self.value if isinstance(self.value, bytes) else self.value.SerializeToString(deterministic=True)
-            return digest("onnx", data)
-        data = self.value.read_bytes()
-        return digest("onnx", data, *_external_data(data, self.value.parent))
+        if isinstance(self.value, Path):
+            return digest("onnx", *_file_ids(self.value))
+        data = self.value if isinstance(self.value, bytes) else self.value.SerializeToString(deterministic=True)
+        return digest("onnx", _bytes_id(data))
 
     def load(self, shapes: Shapes | None) -> Imported:
         """Import the model.
@@ -100,15 +104,24 @@ def open_source(model: Any, weights: Mapping[str, np.ndarray] | None = None) -> 
     )
 
 
-def _external_data(data: bytes, folder: Path) -> list[bytes]:
-    """Return the contents of the files that a model refers to."""
-    if b"location" not in data:
-        return []
-    import onnx
+def _file_ids(path: Path) -> list[str]:
+    """Return digests of a model's file and of the files that it refers to."""
+    with open(path, "rb") as file:
+        try:
+            data: Any = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except ValueError:  # an empty file
+            data = b""
+        others = [path.parent / name for name in external_files(data)]
+    return [_bytes_id(data), *(_bytes_id(other.read_bytes()) for other in others if other.is_file())]
 
-    model = onnx.load_model_from_string(data)
-    names = {e.value for t in model.graph.initializer for e in t.external_data if e.key == "location"}
-    return [(folder / name).read_bytes() for name in sorted(names) if (folder / name).is_file()]
+
+def _bytes_id(data: Any) -> str:
+    """Hash blocks in parallel: half a gigabyte of weights takes a while."""
+    view = memoryview(data)
+    starts = range(0, len(view), _BLOCK)
+    with ThreadPoolExecutor(min(8, len(os.sched_getaffinity(0)))) as threads:
+        hashes = threads.map(lambda start: hashlib.sha256(view[start : start + _BLOCK]).digest(), starts)
+        return digest(str(len(view)), *hashes)
 
 
 def _load_onnx(source: Source, shapes: Shapes | None) -> Imported:

@@ -85,6 +85,14 @@ def test_conv_of_one_and_three_dimensions():
     run("Conv", random(1, 2, 5, 6, 7), random(3, 2, 2, 3, 2), known=[1])
 
 
+def test_windows_that_leave_a_rest_unread():
+    run("Conv", random(1, 3, 4, 5), random(2, 3, 3, 3), known=[1], strides=[2, 3])
+    run("Conv", random(1, 3, 2, 2), random(2, 3, 3, 3), strides=[3, 3], pads=[1, 1, 1, 1])
+    run("AveragePool", random(1, 3, 4, 4), kernel_shape=[3, 3], strides=[2, 2])
+    run("MaxPool", random(1, 3, 2, 2), kernel_shape=[3, 3], strides=[3, 3], pads=[1, 1, 1, 1])
+    run("AveragePool", random(1, 3, 2, 2), kernel_shape=[3, 3], strides=[3, 3], pads=[1] * 4, count_include_pad=1)
+
+
 def test_conv_with_window_one():
     run("Conv", random(1, 8, 5, 5), random(6, 8, 1, 1), known=[1])
     run("Conv", random(1, 8, 5, 5), random(6, 8, 1, 1), known=[1], strides=[2, 2])

@@ -34,8 +34,7 @@ def _fold_norm(b: Builder, node: Node, w: Tensor, bias: Tensor | None) -> tuple[
 def convolve(b: Builder, x: Tensor, w: Tensor, win: Window, groups: int) -> Tensor:
     """[n, c, spatial...] with [o, c / groups, window...] to [n, o, outputs...], zero padded."""
     rank, outputs, inputs = x.rank - 2, w.shape[0], w.shape[1]
-    last = [0, *range(2, x.rank), 1]
-    x = b.pad(x, [0, 0, *win.low], [0, 0, *win.high], 0.0, last)
+    x = win.padded(b, x, 0.0, [0, *range(2, x.rank), 1])
     w = b.ordered(w, [*range(2, w.rank), 1, 0])
     x = b.reshape(x, (x.shape[0], groups, inputs, *x.shape[2:]))
     w = b.reshape(w, (groups, outputs // groups, *w.shape[1:]))

@@ -20,16 +20,15 @@ from .window import Window, window
 def pool(b: Builder, x: Tensor, win: Window, fill: float, body) -> Tensor:
     """Reduce windows of [n, c, spatial...], padded with `fill`, which is the reduction's neutral element too."""
     rank = x.rank - 2
-    high = [h + e for h, e in zip(win.high, win.beyond, strict=True)]
-    order = x.stored_order()
-    padded = b.pad(x, [0, 0, *win.low], [0, 0, *high], fill, _complete(order, x.rank))
+    order = _complete(x.stored_order(), x.rank)
+    padded = win.padded(b, x, fill, order)
     spatial, taps = list(range(2, x.rank)), list(range(x.rank, x.rank + rank))
     space = Space([*x.shape[:2], *win.out, *win.kernel], frozenset(taps))
     reads = [0, 1, *win.reads(spatial, taps)]
     inputs = [(padded, reads), *_extent_of(b, win, taps, x.dtype)]
     out = range(x.rank)
     whole = lambda m, x, *rest: body(m, x, rest[-1])  # noqa: E731
-    return b.generic(space, inputs, out, x.dtype, whole, fill, _complete(order, x.rank))
+    return b.generic(space, inputs, out, x.dtype, whole, fill, order)
 
 
 def _extent_of(b: Builder, win: Window, taps: list[int], dtype: np.dtype) -> list[tuple[Tensor, list[int]]]:

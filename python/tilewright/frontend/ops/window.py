@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..emit import At
-from ..registry import Node
+from ..registry import Builder, Node
 from ..tensor import Tensor
 
 
 @dataclass(frozen=True)
 class Window:
-    """Geometry per spatial dimension; `out` are the output sizes, `beyond` what ceil_mode reads after the padding."""
+    """Geometry per spatial dimension: `low` and `high` are the padding that the node names, `out` the output sizes."""
 
     kernel: Sequence[int]
     strides: Sequence[int]
@@ -23,7 +23,19 @@ class Window:
     low: Sequence[int]
     high: Sequence[int]
     out: Sequence[int]
-    beyond: Sequence[int]
+
+    def padded(self, b: Builder, x: Tensor, fill: float, order: Sequence[int]) -> Tensor:
+        """[n, c, spatial...] padded as far as windows reach, stored in this order of its dimensions."""
+        high, sizes = [0, 0], list(x.shape)
+        for i, (out, stride, kernel, dilation) in enumerate(
+            zip(self.out, self.strides, self.kernel, self.dilations, strict=True)
+        ):
+            missing = (out - 1) * stride + (kernel - 1) * dilation + 1 - self.low[i] - x.shape[i + 2]
+            high.append(max(0, missing))
+            if out == 1:  # what no window reads: the loop is gone, so the extents must agree
+                sizes[i + 2] += min(0, missing)
+        x = b.slice(x, [0] * x.rank, sizes, [1] * x.rank)
+        return b.pad(x, [0, 0, *self.low], high, fill, order)
 
     def reads(self, outputs: Sequence[int], taps: Sequence[int]) -> list[At]:
         """Index expressions into the padded input: output loop * stride + window loop * dilation."""
@@ -54,18 +66,17 @@ def window(node: Node, x: Tensor, kernel: Sequence[int]) -> Window:
     else:
         pads = (node.attr("pads") if mode == "NOTSET" else None) or [0] * (2 * rank)
         low, high = pads[:rank], pads[rank:]
-    out, beyond = [], []
+    out = []
     for n, span, stride, a, c in zip(extents, spans, strides, low, high, strict=True):
-        size, extra = _output(n + a + c - span, n + a, stride, bool(node.attr("ceil_mode", 0)))
+        size = _output(n + a + c - span, n + a, stride, bool(node.attr("ceil_mode", 0)))
         if size < 1:
             node.wrong(f"the window is larger than the padded input {list(x.shape)}")
         out.append(size)
-        beyond.append(extra)
-    return Window(kernel, strides, dilations, low, high, out, beyond)
+    return Window(kernel, strides, dilations, low, high, out)
 
 
-def _output(room: int, inside: int, stride: int, ceil: bool) -> tuple[int, int]:
+def _output(room: int, inside: int, stride: int, ceil: bool) -> int:
     size = (-(-room // stride) if ceil else room // stride) + 1
     if ceil and (size - 1) * stride >= inside:
         size -= 1  # a window must start on the input or its leading padding
-    return size, max(0, (size - 1) * stride - room)
+    return size

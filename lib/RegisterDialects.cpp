@@ -11,15 +11,11 @@
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/Target/LLVMIR/Dialect/All.h"
-#ifdef HAVE_TilewrightTile
 #include "dialects/Tile/Tile.h"
-#endif
 
 void tilewright::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   mlir::registerAllToLLVMIRTranslations(registry);
-#ifdef HAVE_TilewrightTile
   registry.insert<tile::TileDialect>();
-#endif
 }

@@ -8,24 +8,12 @@
 
 #include "lib/RegisterPasses.h"
 
-#ifdef HAVE_TilewrightTileToRuntime
 #include "lib/Conversion/TileToRuntime/Passes.h"
-#endif
-#ifdef HAVE_TilewrightTileToVector
 #include "lib/Conversion/TileToVector/Passes.h"
-#endif
-#ifdef HAVE_TilewrightExpandMath
 #include "lib/Transforms/ExpandMath/Passes.h"
-#endif
-#ifdef HAVE_TilewrightGroupToKernel
 #include "lib/Transforms/GroupToKernel/Passes.h"
-#endif
-#ifdef HAVE_TilewrightHostBuffers
 #include "lib/Transforms/HostBuffers/Passes.h"
-#endif
-#ifdef HAVE_TilewrightPlan
 #include "lib/Transforms/Plan/Passes.h"
-#endif
 #include "mlir/InitAllPasses.h"
 
 #include <mutex>
@@ -35,23 +23,11 @@ void tilewright::registerAllPasses() {
   std::call_once(once, [] {
     mlir::registerAllPasses();
     // The project's own, one line per folder.
-#ifdef HAVE_TilewrightTileToRuntime
     registerTileToRuntimePasses();
-#endif
-#ifdef HAVE_TilewrightTileToVector
     registerTileToVectorPasses();
-#endif
-#ifdef HAVE_TilewrightExpandMath
     registerExpandMathPasses();
-#endif
-#ifdef HAVE_TilewrightGroupToKernel
     registerGroupToKernelPasses();
-#endif
-#ifdef HAVE_TilewrightHostBuffers
     registerHostBuffersPasses();
-#endif
-#ifdef HAVE_TilewrightPlan
     registerPlanPasses();
-#endif
   });
 }

@@ -79,7 +79,8 @@ std::vector<PyFailure> takePyFailures(MLIRContext *context) {
   for (auto &[owner, failure] : all)
     if (owner == context)
       taken.push_back(std::move(failure));
-  llvm::erase_if(all, [&](const auto &entry) { return entry.first == context; });
+  llvm::erase_if(all,
+                 [&](const auto &entry) { return entry.first == context; });
   return taken;
 }
 
@@ -206,8 +207,8 @@ std::optional<Failure> PyPass::runPython() {
     Failure failure{"python pass '" + spec->argument + "': " + error.what(),
                     std::nullopt,
                     {}};
-    failures().push_back({&getContext(),
-                          {failure.message, nb::borrow(error.value())}});
+    failures().push_back(
+        {&getContext(), {failure.message, nb::borrow(error.value())}});
     return failure;
   } catch (std::exception &error) {
     return Failure{"python pass '" + spec->argument + "': " + error.what(),

@@ -1,4 +1,5 @@
-//===- PyPassRegister.cpp - registration of Python passes and pipelines -*- C++ -*-===//
+//===- PyPassRegister.cpp - registration of Python passes and pipelines -*- C++
+//-*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -63,8 +64,7 @@ OptionSpec::Value parseDefault(const std::string &kind, nb::handle value) {
 }
 
 /// (name, kind, default, help) per option.
-using RawOption =
-    std::tuple<std::string, std::string, nb::object, std::string>;
+using RawOption = std::tuple<std::string, std::string, nb::object, std::string>;
 
 std::vector<OptionSpec> parseOptions(const std::vector<RawOption> &raw) {
   std::vector<OptionSpec> options;

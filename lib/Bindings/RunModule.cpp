@@ -10,6 +10,7 @@
 
 NB_MODULE(_tilewright, m) {
   m.doc() = "Tilewright's passes, pipelines and tools over MLIR";
-  for (tilewright::ModulePart::Populate populate : tilewright::ModulePart::all())
+  for (tilewright::ModulePart::Populate populate :
+       tilewright::ModulePart::all())
     populate(m);
 }

@@ -10,10 +10,10 @@
 // another thread would wait for it for ever. Here it is released.
 
 #include "lib/Bindings/PyPass.h"
+#include "lib/Bindings/PyPassDialects.h"
 #include "lib/Bindings/Registration.h"
 #include "lib/Bindings/RunDiagnostics.h"
 #include "lib/Bindings/RunTracer.h"
-#include "lib/Bindings/PyPassDialects.h"
 #include "mlir/Bindings/Python/NanobindAdaptors.h"
 #include "mlir/CAPI/IR.h"
 #include "mlir/Pass/PassManager.h"

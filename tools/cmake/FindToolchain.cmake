@@ -1,5 +1,9 @@
 # Finds LLVM/MLIR 22, Python and nanobind; sets up the compile flags MLIR asks for.
 
+if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  message(FATAL_ERROR "${CMAKE_CXX_COMPILER} is not clang, which libMLIR is built with (ChooseCompiler.cmake says why it matters): install clang-22 and set CXX=clang++-22")
+endif()
+
 set(TILEWRIGHT_LLVM_MAJOR 22)
 set(install_hint "install it with: apt-get install libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools libzstd-dev zlib1g-dev \
 (or run tools/setup), or point MLIR_DIR at another LLVM ${TILEWRIGHT_LLVM_MAJOR}'s lib/cmake/mlir")

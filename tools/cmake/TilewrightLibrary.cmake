@@ -21,6 +21,9 @@ function(tilewright_add_library name)
     endif()
   endforeach()
   add_library(${name} OBJECT ${sources})
+  # The ids of traits are variables of inline functions: they must be the ones of libMLIR, so they may not be hidden
+  # (GCC hides them with the functions, the compiler that built libMLIR does not).
+  target_compile_options(${name} PRIVATE -fno-visibility-inlines-hidden)
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
     set_property(GLOBAL APPEND PROPERTY TILEWRIGHT_GENERATED ${ARG_DEPENDS})

@@ -18,4 +18,5 @@ void tilewright::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllExtensions(registry);
   mlir::registerAllToLLVMIRTranslations(registry);
   registry.insert<tile::TileDialect>();
+  tile::registerBufferizationModels(registry);
 }

@@ -30,13 +30,13 @@ FailureOr<Access> bindingFor(linalg::GenericOp op, unsigned result,
     auto dim = dyn_cast<AffineDimExpr>(expr);
     if (!dim)
       return op.emitError("writes its result through the map ")
-             << map << "; a nest needs a permutation of its parallel loops";
+             << textOf(map) << "; a nest needs a permutation of its parallel loops";
     binding[dim.getPosition()] = at;
   }
   return binding;
 }
 
-static RTileAttr getRTile(Operation *op) {
+static tile::RTileAttr getRTile(Operation *op) {
   return op->getAttrOfType<tile::RTileAttr>("tile.rtile");
 }
 

@@ -19,6 +19,7 @@
 
 #include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "llvm/Support/raw_ostream.h"
 
 namespace tilewright {
 
@@ -67,7 +68,7 @@ public:
   Access resultAccess(mlir::OpResult value) const;
   /// The value of the enclosing region behind an argument of the group.
   mlir::Value outer(mlir::BlockArgument arg) const {
-    return group->getOperand(arg.getArgNumber());
+    return tile::GroupOp(group)->getOperand(arg.getArgNumber());
   }
 
 private:
@@ -76,6 +77,13 @@ private:
   void visitReads(mlir::Value value, Access access);
   void visitOperands(mlir::linalg::GenericOp op, const Access &binding);
 };
+
+/// The text of a map or an expression, for messages.
+template <typename T> std::string textOf(T value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << value;
+  return text;
+}
 
 /// `map`, whose dimensions are the loops of an operation, over nest dims.
 Access compose(mlir::AffineMap map, llvm::ArrayRef<mlir::AffineExpr> binding);

@@ -10,6 +10,7 @@
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
@@ -117,6 +118,16 @@ static SmallVector<int64_t> joined(ArrayRef<Value> tiles) {
   return shape;
 }
 
+Value createLike(OpBuilder &builder, Operation *op, ValueRange operands,
+                 Type type) {
+  OperationState state(op->getLoc(), op->getName());
+  state.addOperands(operands);
+  state.addTypes(type);
+  state.addAttributes(op->getDiscardableAttrDictionary().getValue());
+  state.propertiesAttr = op->getPropertiesAsAttribute();
+  return builder.create(state)->getResult(0);
+}
+
 static bool isCast(Operation *op) {
   return isa<arith::ExtFOp, arith::TruncFOp, arith::SIToFPOp, arith::UIToFPOp,
              arith::FPToSIOp, arith::FPToUIOp, arith::ExtSIOp, arith::ExtUIOp,
@@ -163,10 +174,7 @@ FailureOr<Value> NestEmitter::evaluateOp(linalg::GenericOp op,
     return inner->emitError("has no form on tiles: a body of an operation in "
                             "a group holds arith and math operations, "
                             "linalg.index and tensor.extract");
-  OperationState state(loc, inner->getName(), operands, {type},
-                       inner->getDiscardableAttrs());
-  state.propertiesAttr = inner->getPropertiesAsAttribute();
-  return builder.create(state)->getResult(0);
+  return createLike(builder, inner, operands, type);
 }
 
 /// The run-time index `at` over the current tile.
@@ -174,7 +182,7 @@ FailureOr<Value> NestEmitter::iota(Location loc, AffineExpr at) {
   Type indexType = builder.getIndexType();
   Value result = tile::SplatOp::create(
       builder, loc, tileType({1, 1}, indexType), index(loc, at));
-  for (auto [axis, tileDim] : llvm::enumerate({rowDim, laneDim})) {
+  for (auto [axis, tileDim] : llvm::enumerate(ArrayRef<int>{rowDim, laneDim})) {
     FailureOr<int64_t> step = coefficient(at, tileDim);
     if (failed(step))
       return failure();
@@ -258,16 +266,17 @@ FailureOr<Value> NestEmitter::gather(linalg::GenericOp op,
 /// Loads what the reductions read at this point and what does not change in
 /// their loops, before the loops.
 LogicalResult NestEmitter::preload() {
+  tile::GroupOp group = nest.group;
   for (const NestRead &read :
        ArrayRef(nest.reads).take_front(nest.numRootReads)) {
     if (read.access.empty() || dependsOnReduction(read.access))
       continue;
-    auto operands = nest.group->getOperands();
+    auto operands = group->getOperands();
     auto found = llvm::find(operands, read.value);
     if (found == operands.end())
       continue;
     unsigned number = std::distance(operands.begin(), found);
-    if (failed(evaluate(nest.group.getBody().front().getArgument(number),
+    if (failed(evaluate(group.getBody().front().getArgument(number),
                         read.access)))
       return failure();
   }

@@ -41,6 +41,10 @@ struct Box {
   llvm::SmallVector<int64_t> sizes;
 };
 
+/// An operation with the name and attributes of `op` on other operands.
+mlir::Value createLike(mlir::OpBuilder &builder, mlir::Operation *op,
+                       mlir::ValueRange operands, mlir::Type type);
+
 class NestEmitter {
 public:
   NestEmitter(mlir::OpBuilder &builder, const NestAnalysis &nest, Box box,

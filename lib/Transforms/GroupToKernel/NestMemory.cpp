@@ -9,6 +9,7 @@
 #include "lib/Transforms/GroupToKernel/NestEmitter.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -52,7 +53,7 @@ FailureOr<int64_t> NestEmitter::coefficient(AffineExpr expr, int tileDim) {
       if (failed(inner) || !block || *inner != 1 ||
           block.getValue() % full != 0)
         return nest.root()->emitError("reads a packed operand in blocks of ")
-               << binary.getRHS() << ", which its register tile of " << full
+               << textOf(binary.getRHS()) << ", which its register tile of " << full
                << " does not divide";
       return floorDiv ? 0 : 1;
     }
@@ -64,7 +65,7 @@ FailureOr<int64_t> NestEmitter::coefficient(AffineExpr expr, int tileDim) {
   if (auto constant = dyn_cast<AffineConstantExpr>(step))
     return constant.getValue();
   return nest.root()->emitError("accesses an operand by ")
-         << expr << ", which is not linear in its tiled loop d" << tileDim;
+         << textOf(expr) << ", which is not linear in its tiled loop d" << tileDim;
 }
 
 FailureOr<NestEmitter::Window>
@@ -74,7 +75,7 @@ NestEmitter::window(Location loc, const Storage &place, const Access &access) {
   result.shape = {1, 1};
   result.steps = {1, 1};
   for (auto [number, expr] : llvm::enumerate(access)) {
-    for (auto [axis, tileDim] : llvm::enumerate({rowDim, laneDim})) {
+    for (auto [axis, tileDim] : llvm::enumerate(ArrayRef<int>{rowDim, laneDim})) {
       FailureOr<int64_t> step = coefficient(expr, tileDim);
       if (failed(step))
         return failure();

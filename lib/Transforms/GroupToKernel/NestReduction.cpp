@@ -18,6 +18,8 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -53,10 +55,7 @@ static std::optional<tile::ReduceKind> kindOf(Operation *op) {
 }
 
 static Value combine(OpBuilder &b, Operation *combiner, Value acc, Value term) {
-  OperationState state(combiner->getLoc(), combiner->getName(), {acc, term},
-                       {acc.getType()}, combiner->getDiscardableAttrs());
-  state.propertiesAttr = combiner->getPropertiesAsAttribute();
-  return b.create(state)->getResult(0);
+  return createLike(b, combiner, {acc, term}, acc.getType());
 }
 
 /// Neutral element of a combiner, by arith's own table.
@@ -73,7 +72,7 @@ LogicalResult NestEmitter::initialize(Reduction &reduction,
                                       SmallVectorImpl<Value> &accs) {
   linalg::GenericOp op = reduction.op;
   SmallVector<SmallVector<int64_t>> shapes = {{1, 1}};
-  for (auto [axis, dim] : llvm::enumerate({rowDim, laneDim})) {
+  for (auto [axis, dim] : llvm::enumerate(ArrayRef<int>{rowDim, laneDim})) {
     if (dim < 0)
       continue;
     SmallVector<int64_t> choices = {sizes[dim]};
@@ -213,7 +212,7 @@ NestEmitter::emitReductionLoops(MutableArrayRef<Reduction> reductions,
 FailureOr<Value> NestEmitter::finish(Reduction &reduction,
                                      ArrayRef<Value> accs) {
   SmallVector<int64_t> dims;
-  for (auto [axis, dim] : llvm::enumerate({rowDim, laneDim}))
+  for (auto [axis, dim] : llvm::enumerate(ArrayRef<int>{rowDim, laneDim}))
     if (dim >= 0 && nest.isReduction(dim))
       dims.push_back(axis);
   if (dims.empty())

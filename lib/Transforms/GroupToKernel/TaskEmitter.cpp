@@ -206,7 +206,7 @@ LogicalResult TaskEmitter::require(const NestAnalysis &consumer, const Box &box,
     auto value = dyn_cast<OpResult>(read.value);
     if (!value)
       continue;
-    auto *producer = llvm::find_if(nests, [&](const NestAnalysis &nest) {
+    auto producer = llvm::find_if(nests, [&](const NestAnalysis &nest) {
       return nest.group == value.getOwner();
     });
     if (read.access.empty() && cast<ShapedType>(value.getType()).getRank())
@@ -226,7 +226,7 @@ LogicalResult TaskEmitter::require(const NestAnalysis &consumer, const Box &box,
       auto [offset, size] = regionOf(expr, box, grid.size());
       if (!offset)
         return consumer.root()->emitError("reads a tensor of its task by ")
-               << expr << ", for which no region of fixed size is known";
+               << textOf(expr) << ", for which no region of fixed size is known";
       need.offsets[dim.getPosition()] = offset;
       need.sizes[dim.getPosition()] = size;
     }

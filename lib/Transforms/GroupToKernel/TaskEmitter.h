@@ -57,7 +57,7 @@ private:
   void placeBuffers(mlir::OpBuilder &builder, llvm::ArrayRef<Box> boxes);
 
   tile::GroupOp group;
-  llvm::SmallVector<NestAnalysis> nests;
+  std::vector<NestAnalysis> nests;
   llvm::SmallVector<GridDim> grid;
   mlir::ValueRange gridIds;
   mlir::Block *entry = nullptr;

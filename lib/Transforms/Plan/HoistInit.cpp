@@ -131,12 +131,13 @@ struct HoistInit : public impl::HoistInitBase<HoistInit> {
       made.push_back(cloneInto(inside, value, mapping));
     func::ReturnOp::create(inside, main.getLoc(), made);
     symbols.insert(init);
-    for (auto [number, value] : llvm::enumerate(results)) {
+    for (auto [number, result] : llvm::enumerate(results)) {
+      Value value = result;
       auto type = cast<RankedTensorType>(value.getType());
       auto global = ml_program::GlobalOp::create(
           builder, value.getLoc(), ("p_" + Twine(number)).str(), type,
           /*is_mutable=*/false,
-          ml_program::ExternAttr::get(type),
+          ml_program::ExternAttr::get(type.getContext(), type),
           builder.getStringAttr("private"));
       StringAttr name = symbols.insert(global);
       init.setResultAttr(number, "tile.global", name);

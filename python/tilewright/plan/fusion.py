@@ -71,7 +71,7 @@ class Graph:
         known = self._sources.get(value)
         if known is None:
             known = 0
-            if not ir.BlockArgument.isinstance(value):
+            if not isinstance(value, ir.BlockArgument):
                 owner = value.owner
                 for operand in [*owner.operands, *_inner_operands(owner)]:
                     known |= self.sources(operand)

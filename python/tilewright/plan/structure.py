@@ -93,19 +93,18 @@ def set_attribute(op: ir.Operation, name: str, text: str) -> None:
 
 
 def _loops_of(expr: ir.AffineExpr, found: set[int]) -> set[int]:
-    if ir.AffineDimExpr.isinstance(expr):
-        found.add(ir.AffineDimExpr(expr).position)
-    elif ir.AffineBinaryExpr.isinstance(expr):
-        binary = ir.AffineBinaryExpr(expr)
-        _loops_of(binary.lhs, found)
-        _loops_of(binary.rhs, found)
+    if isinstance(expr, ir.AffineDimExpr):
+        found.add(expr.position)
+    elif isinstance(expr, ir.AffineBinaryExpr):
+        _loops_of(expr.lhs, found)
+        _loops_of(expr.rhs, found)
     return found
 
 
 def _access(value: ir.Value, affine_map: ir.AffineMap) -> Access:
     dims, uses = [], []
     for expr in affine_map.results:
-        dims.append(ir.AffineDimExpr(expr).position if ir.AffineDimExpr.isinstance(expr) else None)
+        dims.append(expr.position if isinstance(expr, ir.AffineDimExpr) else None)
         uses.append(frozenset(_loops_of(expr, set())))
     return Access(value, tuple(dims), tuple(uses), affine_map)
 
@@ -116,8 +115,8 @@ def _kind(op: ir.Operation, reductions: frozenset[int]) -> Kind:
     block = op.regions[0].blocks[0]
     last = block.operations[len(block.operations) - 1].operands[0].owner
     if last.name == "arith.addf" and len(op.operands) == 3:
-        terms = [v.owner for v in last.operands if not ir.BlockArgument.isinstance(v)]
-        if any(t.name == "arith.mulf" and all(ir.BlockArgument.isinstance(v) for v in t.operands) for t in terms):
+        terms = [v.owner for v in last.operands if not isinstance(v, ir.BlockArgument)]
+        if any(t.name == "arith.mulf" and all(isinstance(v, ir.BlockArgument) for v in t.operands) for t in terms):
             return Kind.CONTRACTION
     return Kind.REDUCE
 
@@ -140,7 +139,7 @@ def _tables(op: ir.Operation) -> tuple[ir.Value, ...]:
 
 def describe(op: ir.Operation, position: int) -> LinalgOp:
     """The facts of one `linalg.generic`."""
-    maps = [ir.AffineMapAttr(a).value if hasattr(ir.AffineMapAttr(a), "value") else _map_of(a) for a in op.attributes["indexing_maps"]]
+    maps = [attr.value for attr in op.attributes["indexing_maps"]]
     kinds = [str(a) for a in op.attributes["iterator_types"]]
     reductions = frozenset(d for d, k in enumerate(kinds) if "reduction" in k)
     operands = list(op.operands)
@@ -158,10 +157,6 @@ def describe(op: ir.Operation, position: int) -> LinalgOp:
     )
 
 
-def _map_of(attr: ir.Attribute) -> ir.AffineMap:
-    return ir.AffineMap.parse(str(attr)[len("affine_map<") : -1])
-
-
 class Weights:
     """Which values follow from weights and constants alone (they are computed at compile time)."""
 
@@ -175,7 +170,7 @@ class Weights:
         return known
 
     def _compute(self, value: ir.Value) -> bool:
-        if ir.BlockArgument.isinstance(value):
+        if isinstance(value, ir.BlockArgument):
             return False
         op = value.owner
         if op.name in _SOURCES:

@@ -160,7 +160,7 @@ def _power_of_two_stride(op: LinalgOp, roles: Roles) -> bool:
     stride = 1
     for size, uses in zip(reversed(shape), reversed(access.uses), strict=True):
         if roles.row in uses:
-            return stride % 512 == 0
+            return stride % 1024 == 0
         stride *= size
     return False
 

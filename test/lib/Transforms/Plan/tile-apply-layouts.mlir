@@ -1,0 +1,58 @@
+// RUN: tile-opt %s --tile-apply-layouts | FileCheck %s
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (k, n)>
+#bt = affine_map<(m, n, k) -> (n, k)>
+#c = affine_map<(m, n, k) -> (m, n)>
+
+ml_program.global private @w(#ml_program.extern<tensor<64x96xf32>>) : tensor<64x96xf32>
+
+// A weight is packed by linalg.pack, ready for compile time.
+// CHECK-DAG: #[[B:.*]] = affine_map<(d0, d1, d2) -> (d1 floordiv 32, d2, d1 mod 32)>
+// CHECK-DAG: #[[T:.*]] = affine_map<(d0, d1) -> (d1, d0)>
+// CHECK-LABEL: func.func @weight
+// CHECK: %[[P:.*]] = linalg.pack %{{.*}} padding_value({{.*}}) outer_dims_perm = [1, 0] inner_dims_pos = [1] inner_tiles = [32]
+// CHECK-SAME: tensor<64x96xf32> -> tensor<3x64x32xf32>
+// CHECK: linalg.generic
+// CHECK-SAME: indexing_maps = [#{{.*}}, #[[B]], #{{.*}}]
+// CHECK-NOT: tile.layouts
+// CHECK: ins(%{{.*}}, %[[P]]
+func.func @weight(%x: tensor<8x64xf32>) -> tensor<8x96xf32> {
+  %w = ml_program.global_load_const @w : tensor<64x96xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x96xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x96xf32>) -> tensor<8x96xf32>
+  %y = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"],
+      tile.layouts = [unit, #tile.layout<perm = [1, 0], inner = [1], tiles = [32]>]}
+      ins(%x, %w : tensor<8x64xf32>, tensor<64x96xf32>) outs(%f : tensor<8x96xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<8x96xf32>
+  return %y : tensor<8x96xf32>
+}
+
+// A run-time operand is copied in the reader's task, by a nest of its own.
+// CHECK-LABEL: func.func @runtime
+// CHECK: %[[COPY:.*]] = linalg.generic
+// CHECK-SAME: indexing_maps = [#[[T]],
+// CHECK-SAME: tile.nest = 5 : i64, tile.rtile = #tile.rtile<l2 = [64, 32], register = [16, 16], order = [0, 1]>, tile.task = 2 : i64
+// CHECK: linalg.generic
+// CHECK-SAME: tile.nest = 4 : i64
+// CHECK-SAME: ins(%{{.*}}, %[[COPY]] : tensor<8x64xf32>, tensor<64x96xf32>)
+func.func @runtime(%x: tensor<8x64xf32>, %w: tensor<96x64xf32>) -> tensor<8x96xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x96xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x96xf32>) -> tensor<8x96xf32>
+  %y = linalg.generic {indexing_maps = [#a, #bt, #c], iterator_types = ["parallel", "parallel", "reduction"],
+      tile.task = 2 : i64, tile.nest = 4 : i64, tile.layouts = [unit, #tile.layout<perm = [1, 0]>],
+      tile.pack_rtiles = [unit, #tile.rtile<l2 = [64, 32], register = [16, 16], order = [0, 1]>]}
+      ins(%x, %w : tensor<8x64xf32>, tensor<96x64xf32>) outs(%f : tensor<8x96xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<8x96xf32>
+  return %y : tensor<8x96xf32>
+}

@@ -1,0 +1,38 @@
+// RUN: tile-opt %s --tile-hoist-init | FileCheck %s
+
+#id = affine_map<(i, j) -> (i, j)>
+#t = affine_map<(i, j) -> (j, i)>
+
+ml_program.global private @w(#ml_program.extern<tensor<64x96xf32>>) : tensor<64x96xf32>
+
+// CHECK: func.func private @init() -> (tensor<96x64xf32> {tile.global = "p_0"})
+// CHECK: ml_program.global_load_const @w
+// CHECK: linalg.generic
+// CHECK: return
+// CHECK: ml_program.global private @p_0(#ml_program.extern<tensor<96x64xf32>>) : tensor<96x64xf32>
+
+// The transposition of a weight moves to compile time; a view of a weight stays, and so does what reads the input.
+// CHECK-LABEL: func.func @main
+// CHECK-DAG: %[[P:.*]] = ml_program.global_load_const @p_0
+// CHECK-DAG: %[[W:.*]] = ml_program.global_load_const @w
+// CHECK-DAG: %[[V:.*]] = tensor.expand_shape %[[W]]
+// CHECK-COUNT-1: linalg.generic
+// CHECK-SAME: ins(%[[P]], %{{.*}} : tensor<96x64xf32>, tensor<96x64xf32>)
+// CHECK-NOT: linalg.generic
+func.func @main(%x: tensor<96x64xf32>) -> (tensor<96x64xf32>, tensor<8x8x96xf32>) {
+  %w = ml_program.global_load_const @w : tensor<64x96xf32>
+  %e = tensor.empty() : tensor<96x64xf32>
+  %wt = linalg.generic {indexing_maps = [#t, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%w : tensor<64x96xf32>) outs(%e : tensor<96x64xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    linalg.yield %a : f32
+  } -> tensor<96x64xf32>
+  %y = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%wt, %x : tensor<96x64xf32>, tensor<96x64xf32>) outs(%e : tensor<96x64xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %s = arith.addf %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<96x64xf32>
+  %v = tensor.expand_shape %w [[0, 1], [2]] output_shape [8, 8, 96] : tensor<64x96xf32> into tensor<8x8x96xf32>
+  return %y, %v : tensor<96x64xf32>, tensor<8x8x96xf32>
+}

@@ -63,16 +63,16 @@ def _group(group: Any) -> dict[str, Any]:
     members = [op for op in _walk(group) if _name(op) not in ("tile.yield", "linalg.yield")]
     inner = [op for op in members if _name(op).startswith(("linalg.", "tile.group"))]
     return {
-        "name": _location(group),
-        "level": _level(group),
+        "name": _text(group, "tile.kernel") or _location(group),
+        "level": _text(group, "level"),
         "results": [str(result.type) for result in group.operation.results],
         "ops": [_member(op) for op in inner],
     }
 
 
-def _level(group: Any) -> str:
-    attributes = group.operation.attributes
-    return str(attributes["level"]).strip('"') if "level" in attributes else ""
+def _text(op: Any, name: str) -> str:
+    attributes = op.operation.attributes
+    return str(attributes[name]).strip('"') if name in attributes else ""
 
 
 def _member(op: Any) -> dict[str, str]:
@@ -80,7 +80,7 @@ def _member(op: Any) -> dict[str, str]:
     kept = {attributes[i].name: str(attributes[i].attr) for i in range(len(attributes))}
     decided = {name: value for name, value in kept.items() if name.startswith("tile.")}
     if _name(op) == "tile.group":
-        decided["level"] = _level(op)
+        decided["level"] = _text(op, "level")
     body = [_name(inner) for inner in _walk(op) if _name(inner).startswith(("arith.", "math."))]
     results = ", ".join(str(result.type) for result in op.operation.results)
     return {
@@ -96,12 +96,14 @@ def _member(op: Any) -> dict[str, str]:
 
 
 def _kernels(found: dict[str, Any], module: Any) -> None:
-    flops = {_symbol(op): _flops(op) for op in module.body.operations if _name(op) == "tile.kernel"}
+    found_kernels = [op for op in module.body.operations if _name(op) == "tile.kernel"]
+    flops = {_symbol(op): _flops(op) for op in found_kernels}
+    ranks = {_symbol(op): op.operation.attributes["grid_rank"].value for op in found_kernels}
     kernels: dict[str, dict[str, Any]] = {}
     main = _function(module, "main")
     if main is not None:
         for op, trips in _launches(main, 1):
-            _add_launch(kernels, op, trips, flops)
+            _add_launch(kernels, op, trips, flops, ranks)
     found["kernels"] = kernels
 
 
@@ -115,16 +117,14 @@ def _launches(op: Any, trips: int):
                     yield from _launches(child, trips * _trips(child))
 
 
-def _add_launch(kernels: dict[str, dict[str, Any]], op: Any, trips: int, flops: dict[str, int]) -> None:
-    callee = str(op.operation.attributes["kernel" if "kernel" in op.operation.attributes else "callee"]).lstrip("@")
-    callee = callee.strip('"')
-    grid, shapes = [], []
-    for operand in op.operation.operands:
-        kind = str(operand.type)
-        if kind == "index":
-            grid.append(_constant(operand))
-        else:
-            shapes.append(kind)
+def _add_launch(
+    kernels: dict[str, dict[str, Any]], op: Any, trips: int, flops: dict[str, int], ranks: dict[str, int]
+) -> None:
+    callee = _text(op, "kernel").lstrip("@").strip('"')
+    operands = list(op.operation.operands)
+    bounds, others = operands[: ranks.get(callee, 0)], operands[ranks.get(callee, 0) :]
+    grid = [_constant(operand) for operand in bounds]
+    shapes = [str(operand.type) for operand in others]
     tasks: int | None = 1
     for bound in grid:
         tasks = tasks * bound if tasks is not None and bound is not None else None

@@ -86,10 +86,11 @@ def linear(term: Term) -> Linear | None:
         return Linear({term.value: 1}, 0)
     if term.kind == "constant":
         return Linear({}, term.value)
-    parts = [linear(part) for part in term.parts]
-    if term.kind not in "+*" or any(part is None for part in parts):
+    if term.kind not in "+*":
         return None
-    lhs, rhs = parts
+    lhs, rhs = (linear(part) for part in term.parts)
+    if lhs is None or rhs is None:
+        return None
     if term.kind == "+":
         return _sum(lhs, rhs)
     if rhs.coefficients and lhs.coefficients:

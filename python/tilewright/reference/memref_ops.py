@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.reference import types
-from tilewright.reference.affine import plain_dim, read_map
+from tilewright.reference.affine import read_map
 from tilewright.reference.errors import InterpreterError
 from tilewright.reference.program import Node
 from tilewright.reference.registry import handles
@@ -113,7 +113,7 @@ def reshape(_frame: Any, _node: Node, memory: np.ndarray, shape: np.ndarray) -> 
 def transpose(_frame: Any, node: Node, memory: np.ndarray) -> np.ndarray:
     """Dimensions permuted; shares memory."""
     terms = read_map(node.op.attributes["permutation"].value)
-    return memory.transpose([plain_dim(term) for term in terms])
+    return memory.transpose([term.value for term in terms])
 
 
 @handles("memref.reinterpret_cast")

@@ -33,9 +33,20 @@ def load_model(source: ModelSource) -> tuple[onnx.ModelProto, str]:
         model, folder = _read(os.fspath(source))
     else:
         raise UserError(f"cannot read a model from {type(source).__name__}; give a path, bytes or an onnx.ModelProto")
+    _require_text(model.graph)
     if not model.graph.node and not model.graph.output:
         raise UserError("the ONNX model has an empty graph: no nodes and no outputs")
     return model, folder
+
+
+def _require_text(graph: onnx.GraphProto) -> None:
+    """Protobuf hands out names that are not UTF-8 as bytes."""
+    names = [v.name for group in (graph.input, graph.output, graph.initializer) for v in group]
+    for node in graph.node:
+        names += [node.name, node.op_type, node.domain, *node.input, *node.output, *(a.name for a in node.attribute)]
+    damaged = next((n for n in names if isinstance(n, bytes)), None)
+    if damaged is not None:
+        raise UserError(f"the ONNX model is damaged: the name {damaged!r} is not valid UTF-8")
 
 
 def _read(path: str) -> tuple[onnx.ModelProto, str]:
@@ -68,7 +79,7 @@ def check_model(model: onnx.ModelProto) -> None:
         kind.shape.SetInParent()
     try:
         onnx.checker.check_model(light)
-    except onnx.checker.ValidationError as error:
+    except (onnx.checker.ValidationError, UnicodeDecodeError) as error:
         first = next((line for line in str(error).splitlines() if line.strip()), "invalid")
         raise UserError(f"the ONNX model is invalid: {first}") from error
 
@@ -97,8 +108,9 @@ def initializer_array(tensor: onnx.TensorProto, folder: str) -> np.ndarray:
     """The elements of an initializer, read from `folder` where they are external."""
     try:
         return onnx.numpy_helper.to_array(tensor, folder)
-    except (OSError, ValueError, onnx.checker.ValidationError) as error:
-        raise UserError(f"initializer {tensor.name}: cannot read its data: {error}") from error
+    except (OSError, ValueError, KeyError, TypeError, onnx.checker.ValidationError) as error:
+        kind = f"element type {tensor.data_type}, shape {list(tensor.dims)}"
+        raise UserError(f"initializer {tensor.name}: cannot read its data ({kind}): {error}") from error
 
 
 def opset_versions(model: onnx.ModelProto) -> dict[str, int]:

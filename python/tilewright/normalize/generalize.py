@@ -37,8 +37,6 @@ class Generalize(Pass):
 
     def run(self, op: ir.Operation) -> None:
         """Replace each named op that has indexing maps."""
-        from tilewright.mlir.dialects import linalg
-
         named: list[ir.Operation] = []
 
         def visit(inner: ir.Operation) -> ir.WalkResult:
@@ -47,6 +45,10 @@ class Generalize(Pass):
             return ir.WalkResult.ADVANCE
 
         op.walk(visit)
+        if not named:
+            return
+        from tilewright.mlir.dialects import linalg  # generated classes for every named op: slow to import
+
         for inner in named:
             maps = linalg.get_indexing_maps(inner)
             if maps is not None and inner.results:

@@ -49,7 +49,7 @@ def test_external_data(tmp_path):
     (array,) = import_onnx(path).weights.values()
     np.testing.assert_array_equal(array, weight)
     (tmp_path / "m.bin").unlink()
-    with pytest.raises(UserError, match="initializer w: cannot read its data"):
+    with pytest.raises(UserError, match="initializer w: cannot read its data .element type 1, shape .64, 32"):
         import_onnx(path)
 
 
@@ -69,6 +69,14 @@ def test_truncated_model():
     for length in range(1, len(data), 97):
         with pytest.raises((UserError, UnsupportedError)):
             import_onnx(data[:length])
+
+
+@pytest.mark.parametrize("where", ["name", "input", "output"])
+def test_names_that_are_not_text(where):
+    data = product(3).SerializeToString()
+    name = {"name": b"product", "input": b"x", "output": b"y"}[where]
+    with pytest.raises(UserError, match="damaged|not an ONNX model"):
+        import_onnx(data.replace(name, b"\xff" * len(name)))
 
 
 def test_object_that_is_no_model():

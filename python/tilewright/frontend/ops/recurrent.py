@@ -185,6 +185,14 @@ def _run(b: Builder, x: Tensor, cell: _Cell, h: Tensor, c: Tensor) -> tuple[Tens
     return y, last_h, last_c
 
 
+def _check_ranks(node: Node, x: Tensor, w: Tensor, r: Tensor) -> None:
+    directions = 2 if node.attr("direction", "forward") == "bidirectional" else 1
+    fits = x.rank == w.rank == r.rank == 3 and w.shape[2] == x.shape[2] and w.shape[0] == r.shape[0] == directions
+    if not fits or w.shape[1] != r.shape[1] or r.shape[1] != 4 * r.shape[2]:
+        shapes = ", ".join(str(list(v.shape)) for v in (x, w, r))
+        node.wrong(f"input, weights and recurrent weights do not fit ({directions} directions): {shapes}")
+
+
 def _check_lengths(node: Node, lengths: Tensor | None, steps: int) -> None:
     if lengths is not None and any(n != steps for n in node.ints(lengths, "sequence_lens")):
         node.unsupported("sequences of different lengths (sequence_lens)")
@@ -204,6 +212,7 @@ def lstm(
     peepholes: Tensor | None = None,
 ) -> list[Tensor]:
     """Forward, reverse or bidirectional, with initial states, peepholes, clip, coupled gates, either layout."""
+    _check_ranks(node, x, w, r)
     batch_first = bool(node.attr("layout", 0))
     if batch_first:
         x = x.transpose([1, 0, 2])

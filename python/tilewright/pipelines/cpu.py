@@ -1,0 +1,68 @@
+# Part of the Tilewright project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From layer 1 to machine code for a CPU: the phases, each a list of passes with the reason why it stands there."""
+
+from __future__ import annotations
+
+from tilewright.devices import Device
+from tilewright.normalize import PASSES as NORMALIZE
+from tilewright.pipelines.cpu_lower import LOWER, SCHEDULE
+from tilewright.pipelines.pipeline import PassSpec, Phase, Pipeline
+
+_LEVEL = "l2"
+
+
+def plan(device: Device) -> Phase:
+    """Deciding passes (Python) leave attributes; rewriting ones (C++) carry them out."""
+    machine = {
+        "lanes": device.lanes(32),
+        "registers": device.units.registers,
+        "l2-bytes": device.level(_LEVEL).bytes,
+    }
+    return Phase(
+        "plan",
+        [
+            PassSpec("tile-materialize-fills", "padding is work that a kernel must do; see it before fusing"),
+            PassSpec("tile-plan-fusion", "which operations meet in registers and in a task"),
+            PassSpec("tile-plan-tiles", "tiles follow from the nests; layouts from the tiles", options=machine),
+            PassSpec("tile-apply-layouts", "packing of weights appears as operations on weights"),
+            PassSpec("tile-hoist-init", "what follows from weights alone runs at compile time; groups must not hold it"),
+            PassSpec("tile-form-groups", "the decisions become regions", options={"level": _LEVEL}),
+            PassSpec("tile-verify-plan", "border: every operation has a group, every nest a root with its tile"),
+        ],
+        summary="decide what meets at which level, with which tiles and layouts",
+    )
+
+
+TILE = Phase(
+    "tile",
+    [
+        PassSpec("tile-groups-to-kernels", "a group and its attributes become tasks, loops and tiles"),
+        PassSpec("canonicalize", "folds the index arithmetic of loops that run once"),
+        PassSpec("cse", "addresses and loads that two operations share"),
+        PassSpec("tile-dedupe-kernels", "equal layers share a kernel: it is compiled once"),
+        PassSpec("symbol-dce", "weights that only @init reads are no longer needed by @main"),
+        PassSpec("tile-verify-kernels", "border: no linalg or tensor operation in a kernel"),
+    ],
+    summary="make a kernel and a launch of each outermost group",
+)
+
+
+def pipeline(device: Device) -> Pipeline:
+    """The phases for a CPU with the given description.
+
+    Raises:
+        UserError: the description lacks a level or unit that a tile is sized for.
+    """
+    return Pipeline(
+        "cpu",
+        [
+            Phase("normalize", NORMALIZE, summary="one form of each operation, static shapes, few reshapes"),
+            plan(device),
+            TILE,
+            Phase("schedule", SCHEDULE, summary="order, buffers and one arena for the host function"),
+            Phase("lower", LOWER, summary="tiles to vectors, everything to the llvm dialect"),
+        ],
+        summary="layer 1 to the llvm dialect, for a CPU",
+    )

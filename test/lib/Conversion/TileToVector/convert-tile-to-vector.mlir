@@ -1,0 +1,82 @@
+// RUN: tile-opt %s -convert-tile-to-vector -split-input-file -verify-diagnostics | FileCheck-22 %s
+
+// CHECK-LABEL: tile.kernel @mm
+// CHECK: %[[FLAT:.*]] = memref.reinterpret_cast {{.*}} to memref<12288xf32>
+// CHECK: scf.for {{.*}} -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
+// CHECK-COUNT-2: memref.load
+// CHECK-COUNT-2: vector.load {{.*}} vector<16xf32>
+// CHECK-COUNT-4: vector.fma {{.*}} vector<16xf32>
+// CHECK-NOT: vector.fma
+// CHECK-COUNT-4: vector.store
+tile.kernel @mm(%a: memref<2x384xf32>, %b: memref<384x32xf32>, %c: memref<2x32xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c384 = arith.constant 384 : index
+  %b1 = tile.load %b[%c0, %c0] : memref<384x32xf32>, !tile.tile<2x32xf32>
+  %r = scf.for %k = %c0 to %c384 step %c1 iter_args(%s = %b1) -> !tile.tile<2x32xf32> {
+    %x = tile.load %a[%c0, %k] : memref<2x384xf32>, !tile.tile<2x1xf32>
+    %y = tile.load %b[%k, %c0] : memref<384x32xf32>, !tile.tile<1x32xf32>
+    %n = tile.mma %x, %y, %s : !tile.tile<2x1xf32>, !tile.tile<1x32xf32>, !tile.tile<2x32xf32>
+    scf.yield %n : !tile.tile<2x32xf32>
+  }
+  tile.store %r, %c[%c0, %c0] : !tile.tile<2x32xf32>, memref<2x32xf32>
+  tile.return
+}
+
+// -----
+
+// A row of 21 is a vector of 16 and one of 8 with 5 valid lanes.
+// CHECK-LABEL: tile.kernel @ragged
+// CHECK-DAG: %[[MASK:.*]] = arith.constant dense<[true, true, true, true, true, false, false, false]> : vector<8xi1>
+// CHECK: vector.load {{.*}} vector<16xf32>
+// CHECK: vector.maskedload {{.*}} vector<8xf32>
+// CHECK: arith.addf {{.*}} : vector<16xf32>
+// CHECK: arith.addf {{.*}} : vector<8xf32>
+// CHECK: vector.store {{.*}} vector<16xf32>
+// CHECK: vector.maskedstore {{.*}} vector<8xf32>
+tile.kernel @ragged(%x: memref<21xf32>) {
+  %c0 = arith.constant 0 : index
+  %t = tile.load %x[%c0] : memref<21xf32>, !tile.tile<21xf32>
+  %s = arith.addf %t, %t : !tile.tile<21xf32>
+  tile.store %s, %x[%c0] : !tile.tile<21xf32>, memref<21xf32>
+  tile.return
+}
+
+// -----
+
+// Vectors of 256 bits have 8 lanes.
+// CHECK-LABEL: tile.kernel @narrow
+// CHECK-COUNT-2: vector.load {{.*}} vector<8xf32>
+module attributes {tile.vector_bits = 256 : i64} {
+  tile.kernel @narrow(%x: memref<16xf32>, %y: memref<16xf32>) {
+    %c0 = arith.constant 0 : index
+    %t = tile.load %x[%c0] : memref<16xf32>, !tile.tile<16xf32>
+    tile.store %t, %y[%c0] : !tile.tile<16xf32>, memref<16xf32>
+    tile.return
+  }
+}
+
+// -----
+
+// A column that runs along memory is read by rows and turned with shuffles.
+// CHECK-LABEL: tile.kernel @turned
+// CHECK-COUNT-8: vector.load {{.*}} vector<8xf32>
+// CHECK-NOT: vector.gather
+// CHECK-COUNT-24: vector.shuffle
+tile.kernel @turned(%x: memref<8x64xf32>, %y: memref<8x8xf32>) {
+  %c0 = arith.constant 0 : index
+  %t = tile.load %x[%c0, %c0] dims [1, 0] : memref<8x64xf32>, !tile.tile<8x8xf32>
+  tile.store %t, %y[%c0, %c0] : !tile.tile<8x8xf32>, memref<8x8xf32>
+  tile.return
+}
+
+// -----
+
+tile.kernel @packed(%x: memref<16xi4>) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{moves elements of type 'i4', which are no whole number of bytes}}
+  // expected-error @below {{failed to legalize operation 'tile.load'}}
+  %t = tile.load %x[%c0] : memref<16xi4>, !tile.tile<16xi4>
+  tile.store %t, %x[%c0] : !tile.tile<16xi4>, memref<16xi4>
+  tile.return
+}

@@ -1,0 +1,120 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compile hand-written kernels and run them on NumPy arrays, by the ABI alone: for tests of the lowering."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tilewright.mlir import ir
+from tilewright.passes import run_pipeline
+from tilewright.pipelines.cpu_lower import LOWER, SCHEDULE
+from tilewright.pipelines.pipeline import Phase
+
+# A launch with no threads: all tasks in one call.
+_LAUNCH = """
+#include <stdint.h>
+#include <stdlib.h>
+void twrt_launch(void (*fn)(void **, int64_t, int64_t, char *), void **argv, int64_t tasks, int64_t bytes) {
+  char *scratch = aligned_alloc(64, (bytes + 64) / 64 * 64);
+  fn(argv, 0, tasks, scratch);
+  free(scratch);
+}
+"""
+
+
+def _emitter() -> object:
+    from tilewright.mlir._mlir_libs import _tilewright
+
+    return _tilewright
+
+
+def host() -> tuple[str, str]:
+    """LLVM's name of this CPU and its features as LLVM wants them."""
+    emitter = _emitter()
+    return emitter.host_cpu_name(), ",".join(f"+{name}" for name in emitter.host_cpu_features())
+
+
+def lower(text: str, schedule: bool = False) -> str:
+    """The llvm dialect of a module of kernels (or, with `schedule`, of kernels and @main on tensors)."""
+    with ir.Context() as context:
+        from tilewright.passes.registry import load_builtin_passes
+
+        load_builtin_passes()
+        module = ir.Module.parse(f"module {{\n{text}\n}}", context)
+        passes = [*SCHEDULE, *LOWER] if schedule else LOWER
+        run_pipeline(module.operation, str(Phase("lower", passes)))
+        return str(module)
+
+
+def assembly(text: str) -> str:
+    """Assembly of a module of kernels for this CPU."""
+    return _emitter().emit_assembly(lower(text), *host(), 3)
+
+
+@functools.lru_cache(maxsize=64)
+def load(text: str, schedule: bool = False) -> ctypes.CDLL:
+    """A module as a loaded library."""
+    code = _emitter().emit_object(lower(text, schedule), *host(), 3)
+    folder = Path(tempfile.mkdtemp(prefix="tilewright-test-"))
+    try:
+        (folder / "code.o").write_bytes(code)
+        (folder / "launch.c").write_text(_LAUNCH)
+        library = folder / "code.so"
+        command = ["cc", "-shared", "-fPIC", "-O1", "-o", library, folder / "code.o", folder / "launch.c"]
+        subprocess.run(command, check=True)
+        return ctypes.CDLL(str(library))
+    finally:
+        shutil.rmtree(folder)
+
+
+def descriptor(array: np.ndarray) -> ctypes.Array:
+    """The memref descriptor of an array of any strides."""
+    words = [array.ctypes.data, array.ctypes.data, 0, *array.shape]
+    words += [stride // array.itemsize for stride in array.strides]
+    return (ctypes.c_int64 * len(words))(*words)
+
+
+class Kernel:
+    """A compiled kernel: call it with arrays (or 1-element arrays for scalars) and the grid."""
+
+    def __init__(self, text: str, name: str) -> None:
+        self.library = load(text)
+        self.function = getattr(self.library, name)
+
+    def prepare(self, arrays: Sequence[np.ndarray], grid: Sequence[int] = ()) -> tuple:
+        """Arguments of the function; keep them alive while it runs."""
+        held = [descriptor(a) if a.ndim else (ctypes.c_char * a.nbytes).from_buffer(a) for a in arrays]
+        held += [ctypes.c_int64(bound) for bound in grid]
+        argv = (ctypes.c_void_p * len(held))(*[ctypes.addressof(item) for item in held])
+        scratch = np.zeros((1 << 20) + 64, np.uint8)
+        start = -scratch.ctypes.data % 64 + scratch.ctypes.data
+        return argv, ctypes.c_int64(0), ctypes.c_int64(int(np.prod(grid))), ctypes.c_void_p(start), held, scratch
+
+    def __call__(self, *arrays: np.ndarray, grid: Sequence[int] = ()) -> None:
+        """Run all tasks; results appear in the arrays."""
+        arguments = self.prepare(arrays, grid)
+        self.function(*arguments[:4])
+
+
+def call_main(
+    text: str,
+    inputs: Sequence[np.ndarray],
+    outputs: Sequence[np.ndarray],
+    weights: Sequence[np.ndarray],
+    arena: int,
+) -> None:
+    """Run tw_main of a module of kernels and @main; results appear in `outputs`."""
+    memory = np.zeros(arena + 64, np.uint8)
+    pointers = [a.ctypes.data for a in (*inputs, *outputs, *weights)]
+    pointers.append(memory.ctypes.data + -memory.ctypes.data % 64)
+    load(text, schedule=True).tw_main((ctypes.c_void_p * len(pointers))(*pointers))

@@ -1,0 +1,42 @@
+// RUN: tile-opt %s -tile-expand-math -split-input-file -verify-diagnostics | FileCheck-22 %s
+
+// CHECK-LABEL: func.func @exp
+// CHECK-NOT: math.exp
+// CHECK: math.fma {{.*}} : vector<16xf32>
+func.func @exp(%x: vector<16xf32>) -> vector<16xf32> {
+  %y = math.exp %x : vector<16xf32>
+  return %y : vector<16xf32>
+}
+
+// Half precision goes through f32.
+// CHECK-LABEL: func.func @half
+// CHECK: arith.extf {{.*}} f16 to f32
+// CHECK: math.sqrt %{{.*}} : f32
+// CHECK: arith.truncf {{.*}} f32 to f16
+func.func @half(%x: f16) -> f16 {
+  %y = math.rsqrt %x : f16
+  return %y : f16
+}
+
+// CHECK-LABEL: func.func @native
+// CHECK: math.floor
+func.func @native(%x: f64) -> f64 {
+  %y = math.floor %x : f64
+  return %y : f64
+}
+
+// -----
+
+func.func @wide(%x: f64) -> f64 {
+  // expected-error @below {{'math.exp' op on 'f64' has no expansion of that accuracy}}
+  %y = math.exp %x : f64
+  return %y : f64
+}
+
+// -----
+
+func.func @unknown(%x: f32, %n: i32) -> f32 {
+  // expected-error @below {{'math.fpowi' op has no expansion into arithmetic, and kernels call no math library}}
+  %y = math.fpowi %x, %n : f32, i32
+  return %y : f32
+}

@@ -1,0 +1,32 @@
+// RUN: tile-opt %s -tile-plan-arena -split-input-file -verify-diagnostics | FileCheck-22 %s
+
+// %a and %c do not live together and share a place; %b lives with both.
+// CHECK: tile.arena_bytes = 192 : i64
+// CHECK: func.func @main(%{{.*}}, %[[ARENA:.*]]: memref<192xi8> {tile.arena})
+// CHECK-DAG: %[[O0:.*]] = arith.constant 0 : index
+// CHECK-DAG: %[[O64:.*]] = arith.constant 64 : index
+// CHECK: memref.view %[[ARENA]][%{{.*}}][] : memref<192xi8> to memref<32xf32>
+// CHECK-COUNT-2: memref.view %[[ARENA]][%{{.*}}][] : memref<192xi8> to memref<16xf32>
+func.func @main(%v: f32) {
+  %c0 = arith.constant 0 : index
+  %b = memref.alloc() : memref<32xf32>
+  %a = memref.alloc() : memref<16xf32>
+  %c = memref.alloc() : memref<16xf32>
+  memref.store %v, %a[%c0] : memref<16xf32>
+  memref.store %v, %b[%c0] : memref<32xf32>
+  %0 = memref.load %a[%c0] : memref<16xf32>
+  memref.store %0, %c[%c0] : memref<16xf32>
+  %1 = memref.load %c[%c0] : memref<16xf32>
+  memref.store %1, %b[%c0] : memref<32xf32>
+  return
+}
+
+// -----
+
+func.func @main(%n: index) {
+  // expected-error @below {{but the arena is planned at compile time}}
+  %a = memref.alloc(%n) : memref<?xf32>
+  %c0 = arith.constant 0 : index
+  %0 = memref.load %a[%c0] : memref<?xf32>
+  return
+}

@@ -96,6 +96,8 @@ def lower(work: Compilation) -> str | None:
     with work.phase("import") as entry:
         work.imported = work.source.load(dict(work.options.shapes) or None)
         work.weights = dict(work.imported.weights)
+    if _has_kernels(work.module):
+        insight.observe(work.insight, "tile", work.module)
     _record(work, entry)
     if stop == "import":
         return str(work.module)
@@ -146,7 +148,13 @@ def _pipeline(work: Compilation) -> Pipeline:
         return work.options.pipeline
     from tilewright.pipelines.cpu import pipeline
 
-    return pipeline(work.target.device)
+    whole = pipeline(work.target.device)
+    return whole.after("tile") if _has_kernels(work.module) else whole
+
+
+def _has_kernels(module: ir.Module) -> bool:
+    """Return whether the module is of layer 3: kernels, and a @main that launches them."""
+    return any(op.operation.name == "tile.kernel" for op in module.body.operations)
 
 
 def _run_phase(work: Compilation, phase: Any, entry: dict[str, Any]) -> None:

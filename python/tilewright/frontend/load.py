@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import onnx
+import onnx.inliner
 from google.protobuf.message import DecodeError
 
 from tilewright.errors import UnsupportedError, UserError
@@ -36,7 +37,17 @@ def load_model(source: ModelSource) -> tuple[onnx.ModelProto, str]:
     _require_text(model.graph)
     if not model.graph.node and not model.graph.output:
         raise UserError("the ONNX model has an empty graph: no nodes and no outputs")
-    return model, folder
+    return _without_functions(model), folder
+
+
+def _without_functions(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Calls of the model's own functions replaced by their bodies."""
+    if not model.functions:
+        return model
+    try:
+        return onnx.inliner.inline_local_functions(model)
+    except (RuntimeError, ValueError) as error:
+        raise UserError(f"the ONNX model is invalid: its functions cannot be inlined: {error}") from error
 
 
 def _require_text(graph: onnx.GraphProto) -> None:

@@ -127,6 +127,19 @@ def test_cycle_is_refused():
         import_onnx(model)
 
 
+def test_functions_of_the_model_are_inlined():
+    body = [helper.make_node("Mul", ["a", "a"], ["s"]), helper.make_node("Relu", ["s"], ["b"])]
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("my", 1)]
+    function = helper.make_function("my", "Square", ["a"], ["b"], body, opsets[:1])
+    nodes = [
+        helper.make_node("Square", ["x"], ["t"], domain="my"),
+        helper.make_node("Square", ["t"], ["y"], domain="my"),
+    ]
+    graph = helper.make_graph(nodes, "g", [value("x", TensorProto.FLOAT, [3])], [value("y", TensorProto.FLOAT, [3])])
+    model = helper.make_model(graph, functions=[function], opset_imports=opsets, ir_version=8)
+    check_numbers(model, {"x": np.float32([1, -2, 3])})
+
+
 def test_weights_are_globals_without_bytes():
     weight = np.random.default_rng(0).standard_normal((64, 32)).astype(np.float32)
     imported = import_onnx(product(3, weight))

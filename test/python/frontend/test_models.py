@@ -67,6 +67,18 @@ def test_resnet_has_no_interior_transposes(batch, size):
         assert copy.operands[1].owner.name == "tensor.extract_slice"
 
 
+def test_text_carries_everything_but_the_weights():
+    from tilewright.mlir import ir
+
+    imported = normalize(import_onnx(bert(**ENCODER, sequence=7)))
+    text = str(imported.module)
+    with ir.Context():
+        again = ir.Module.parse(text)
+        assert again.operation.verify()
+        assert str(again) == text
+    assert len(text) < 200_000
+
+
 def test_mobilenet():
     check_numbers(mobilenet_v2(size=32), image(1, 3, 32, 32), rtol=1e-3, atol=1e-4)
 

@@ -27,9 +27,9 @@ tile.kernel @mm(%a: memref<2x384xf32>, %b: memref<384x32xf32>, %c: memref<2x32xf
 
 // A row of 21 is a vector of 16 and one of 8 with 5 valid lanes.
 // CHECK-LABEL: tile.kernel @ragged
-// CHECK-DAG: %[[MASK:.*]] = arith.constant dense<[true, true, true, true, true, false, false, false]> : vector<8xi1>
 // CHECK: vector.load {{.*}} vector<16xf32>
-// CHECK: vector.maskedload {{.*}} vector<8xf32>
+// CHECK: %[[MASK:.*]] = arith.constant dense<[true, true, true, true, true, false, false, false]> : vector<8xi1>
+// CHECK: vector.maskedload {{.*}}, %[[MASK]], {{.*}} vector<8xf32>
 // CHECK: arith.addf {{.*}} : vector<16xf32>
 // CHECK: arith.addf {{.*}} : vector<8xf32>
 // CHECK: vector.store {{.*}} vector<16xf32>

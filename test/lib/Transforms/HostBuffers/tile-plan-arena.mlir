@@ -3,10 +3,11 @@
 // %a and %c do not live together and share a place; %b lives with both.
 // CHECK: tile.arena_bytes = 192 : i64
 // CHECK: func.func @main(%{{.*}}, %[[ARENA:.*]]: memref<192xi8> {tile.arena})
-// CHECK-DAG: %[[O0:.*]] = arith.constant 0 : index
-// CHECK-DAG: %[[O64:.*]] = arith.constant 64 : index
-// CHECK: memref.view %[[ARENA]][%{{.*}}][] : memref<192xi8> to memref<32xf32>
-// CHECK-COUNT-2: memref.view %[[ARENA]][%{{.*}}][] : memref<192xi8> to memref<16xf32>
+// CHECK: memref.view %[[ARENA]][%c0_0][] : memref<192xi8> to memref<32xf32>
+// CHECK: %[[A:.*]] = arith.constant 128 : index
+// CHECK: memref.view %[[ARENA]][%[[A]]][] : memref<192xi8> to memref<16xf32>
+// CHECK: %[[C:.*]] = arith.constant 128 : index
+// CHECK: memref.view %[[ARENA]][%[[C]]][] : memref<192xi8> to memref<16xf32>
 func.func @main(%v: f32) {
   %c0 = arith.constant 0 : index
   %b = memref.alloc() : memref<32xf32>

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilewright.report.html import Raw, bar, join, quantity, seconds, section, table, tag
+from tilewright.report import ir_text
+from tilewright.report.html import Raw, bar, details, join, quantity, seconds, section, table, tag
 from tilewright.report.measure import Measurement
 from tilewright.report.roofline import bound_by, floor_seconds
 from tilewright.report.style import GREY, PALETTE
@@ -31,8 +32,21 @@ def kernel_section(model: Any, report: dict[str, Any], measured: Measurement | N
     device = report.get("device", {})
     rows = [_row(kernel, times.get(kernel.name), total, colors, device, model.threads) for kernel in ordered]
     strip = _strip(measured, colors) if measured else None
+    texts = report.get("kernel_text", {})
+    code = [_text(kernel.name, texts[kernel.name], colors[kernel.name]) for kernel in ordered if kernel.name in texts]
     body = table(_HEAD, rows, numeric=(1, 2, 3, 4, 5, 6, 7, 9))
-    return section("Kernels", *(part for part in (strip, body) if part), note=_told(measured, total))
+    return section("Kernels", *(part for part in (strip, body) if part), *code, note=_told(measured, total))
+
+
+def _text(name: str, text: str, color: str) -> Raw:
+    """Return the kernel as it stands after phase `tile`, behind a click."""
+    lines = tag("span", f"{text.count(chr(10)) + 1} lines of tile IR")
+    summary = join([_dot(color), tag("b", name), lines])
+    return details(summary, tag("div", tag("pre", ir_text.highlight(text)), cls="in"))
+
+
+def _dot(color: str) -> Raw:
+    return Raw(f'<span class="dot" style="background:{color}"></span>')
 
 
 def _told(measured: Measurement | None, total: float) -> str:
@@ -69,11 +83,10 @@ def _row(
 
 def _title(kernel: Any, color: str) -> Raw:
     info = kernel.details
-    dot = Raw(f'<span class="dot" style="background:{color}"></span>')
     shapes = " · ".join(info.get("shapes", []))
     places = info.get("locations", [])
     where = ", ".join(places[:4]) + (", …" if len(places) > 4 else "")
-    return join([dot, tag("code", kernel.name), tag("small", where), tag("small", shapes)])
+    return join([_dot(color), tag("code", kernel.name), tag("small", where), tag("small", shapes)])
 
 
 def _strip(measured: Measurement, colors: dict[str, str]) -> Raw:

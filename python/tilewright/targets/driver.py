@@ -274,6 +274,7 @@ def _report(work: Compilation) -> dict[str, Any]:
         "phases": work.phases,
         "remarks": work.remarks,
         "groups": work.insight.get("groups", []),
+        "kernel_text": work.insight.get("kernel_text", {}),
         "device": device.to_dict() if device is not None else {},
         "target": {"name": work.target.name, "cpu": work.target.cpu, "features": work.target.features},
     }

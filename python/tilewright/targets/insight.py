@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+_TEXT_LIMIT = 20_000
 _COUNTED = ("arith.", "math.", "tile.reduce", "tile.scan")
 _BITS = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "index": 8, "i32": 4, "i16": 2, "i8": 1, "i1": 1}
 
@@ -105,6 +106,11 @@ def _kernels(found: dict[str, Any], module: Any) -> None:
         for op, trips in _launches(main, 1):
             _add_launch(kernels, op, trips, flops, ranks)
     found["kernels"] = kernels
+    found["kernel_text"] = {_symbol(op): _cut(op.operation.get_asm(use_local_scope=True)) for op in found_kernels}
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _TEXT_LIMIT else text[:_TEXT_LIMIT].rpartition("\n")[0] + "\n..."
 
 
 def _launches(op: Any, trips: int):

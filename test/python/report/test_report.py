@@ -56,6 +56,7 @@ REPORT = {
             ],
         }
     ],
+    "kernel_text": {"matmul_1": "tile.kernel @matmul_1() {\n}"},
     "remarks": [{"phase": "tile", "severity": "remark", "message": "copy kept", "location": "loc(x)"}],
     "device": DEVICE,
 }
@@ -132,6 +133,7 @@ def test_page():
         "90.9 MB",
     ):
         assert part in text, part
+    assert "2 lines of tile IR" in text and "tile.kernel @matmul_1() {" in text
     assert "#tile.rtile<l2 = [128, 32]>" in text
     assert re.search(r"\d kB more; --dump-ir", text)
     # the slower kernel comes first; work and floor of its two launches; 4 GFLOP / (2 x 100 GFLOP/s) = 20 ms each

@@ -49,7 +49,9 @@ def observe(phase, text):
 
 
 def test_kernels():
-    kernel = observe("tile", KERNELS)["kernels"]["mm"]
+    found = observe("tile", KERNELS)
+    assert found["kernel_text"]["mm"].startswith("tile.kernel @mm(")
+    kernel = found["kernels"]["mm"]
     assert kernel["launches"] == 3 and kernel["grid"] == [2, 3] and kernel["tasks"] == 6
     assert kernel["flops"] == 6 * (64 * 2 * 8 * 32 + 8 * 32)
     assert kernel["bytes"] == 4 * (8 * 64 + 64 * 32 + 8 * 32)
@@ -87,5 +89,5 @@ def test_groups():
 def test_scratch_and_modules_without_main():
     text = "llvm.func @k() attributes {tile.scratch_bytes = 640 : i64} { llvm.return }"
     assert observe("lower", text) == {"scratch": {"k": 640}}
-    assert observe("plan", "module {}") == {} and observe("tile", "module {}") == {"kernels": {}}
+    assert observe("plan", "module {}") == {} and observe("tile", "module {}") == {"kernels": {}, "kernel_text": {}}
     assert observe("normalize", KERNELS) == {}

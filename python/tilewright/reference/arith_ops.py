@@ -139,7 +139,7 @@ def _target(node: Node) -> np.dtype:
     return node.once("dtype", lambda: types.dtype_of(node.result_type()))
 
 
-@handles("arith.extf", "arith.truncf", "arith.convertf")
+@handles("arith.extf", "arith.truncf")
 def float_to_float(_frame: Any, node: Node, x: Any) -> Any:
     """Round to nearest even."""
     return x.astype(_target(node))

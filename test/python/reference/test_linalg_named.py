@@ -38,6 +38,8 @@ MATMULS = [
     ("batch_matvec", [(2, 3, 5), (2, 5), (2, 3)], "bmk bk bm"),
     ("batch_reduce_matmul", [(2, 3, 5), (2, 5, 4), (3, 4)], "bmk bkn mn"),
     ("mmt4d", [(2, 3, 4, 2), (5, 3, 6, 2), (2, 5, 4, 6)], "MKmk NKnk MNmn"),
+    ("batch_mmt4d", [(2, 2, 3, 4, 2), (2, 5, 3, 6, 2), (2, 2, 5, 4, 6)], "bMKmk bNKnk bMNmn"),
+    ("batch_vecmat", [(2, 5), (2, 5, 4), (2, 4)], "bk bkn bn"),
 ]
 
 
@@ -59,47 +61,6 @@ def test_products(interpret, rng, op, shapes, formula):
     np.testing.assert_array_equal(got, loops(formula.split(" "), arrays))
 
 
-CONVOLUTIONS = [
-    # op, input, filter, output, and the positions: (input, filter, output) of n, y, x, f, c, i, j
-    ("conv_2d_nhwc_hwcf", (2, 7, 8, 3), (3, 2, 3, 4), "n y x c", "i j c f", "n y x f"),
-    ("conv_2d_nchw_fchw", (2, 3, 7, 8), (4, 3, 3, 2), "n c y x", "f c i j", "n f y x"),
-    ("depthwise_conv_2d_nhwc_hwc", (2, 7, 8, 3), (3, 2, 3), "n y x c", "i j c", "n y x c"),
-]
-
-
-@pytest.mark.parametrize("stride", [1, 2])
-@pytest.mark.parametrize("dilation", [1, 2])
-@pytest.mark.parametrize("case", CONVOLUTIONS, ids=[case[0] for case in CONVOLUTIONS])
-def test_convolutions(interpret, rng, case, stride, dilation):
-    op, in_shape, filter_shape, *names = case
-    in_names, filter_names, out_names = (name.split() for name in names)
-    size = {**dict(zip(in_names, in_shape, strict=True)), **dict(zip(filter_names, filter_shape, strict=True))}
-    for axis, tap in (("y", "i"), ("x", "j")):
-        size[axis] = (size[axis] - (size[tap] - 1) * dilation - 1) // stride + 1
-    shapes = [in_shape, filter_shape, tuple(size[n] for n in out_names)]
-    x, w, o = integers(rng, *shapes)
-    attributes = f"{{strides = dense<{stride}> : tensor<2xi64>, dilations = dense<{dilation}> : tensor<2xi64>}}"
-    (got,) = interpret(text_of(op, shapes, attributes), x, w, o)
-    for point in itertools.product(*map(range, size.values())):
-        at = dict(zip(size, point, strict=True))
-        source = {**at, "y": at["y"] * stride + at["i"] * dilation, "x": at["x"] * stride + at["j"] * dilation}
-        product = x[tuple(source[n] for n in in_names)] * w[tuple(at[n] for n in filter_names)]
-        o[tuple(at[n] for n in out_names)] += product
-    np.testing.assert_array_equal(got, o)
-
-
-@pytest.mark.parametrize(("op", "function", "start"), [("max", max, -9), ("min", min, 9), ("sum", sum, 0)])
-def test_pooling(interpret, rng, op, function, start):
-    shapes = [(1, 6, 7, 2), (2, 3), (1, 3, 5, 2)]
-    x, window, _ = integers(rng, *shapes)
-    attributes = "{strides = dense<[2, 1]> : tensor<2xi64>, dilations = dense<1> : tensor<2xi64>}"
-    out = np.full(shapes[2], start, np.float32)
-    (got,) = interpret(text_of(f"pooling_nhwc_{op}", shapes, attributes), x, window, out)
-    for y, z, c in itertools.product(range(3), range(5), range(2)):
-        values = x[0, 2 * y : 2 * y + 2, z : z + 3, c].ravel().tolist()
-        assert got[0, y, z, c] == function([start, *values])
-
-
 @pytest.mark.parametrize(
     ("op", "function", "count"),
     [
@@ -115,6 +76,7 @@ def test_pooling(interpret, rng, op, function, start):
         ("negf", np.negative, 1),
         ("floor", np.floor, 1),
         ("square", np.square, 1),
+        ("reciprocal", np.reciprocal, 1),
     ],
 )
 def test_elementwise(interpret, rng, op, function, count):
@@ -157,3 +119,33 @@ def test_unknown_op_names_itself_and_its_place(interpret):
       return %o : tensor<4xf32> }"""
     with pytest.raises(InterpreterError, match=r"does not know the op 'complex.constant'(.|\n)*here"):
         interpret(text, 1, np.zeros(4, np.float32))
+
+
+def test_contract_with_given_maps(interpret, rng):
+    text = """func.func @main(%a: tensor<5x3xf32>, %b: tensor<4x5xf32>, %c: tensor<4x3xf32>) -> tensor<4x3xf32> {
+      %r = linalg.contract indexing_maps = [affine_map<(m, n, k) -> (k, m)>, affine_map<(m, n, k) -> (n, k)>,
+        affine_map<(m, n, k) -> (n, m)>] ins(%a, %b : tensor<5x3xf32>, tensor<4x5xf32>) outs(%c : tensor<4x3xf32>)
+        -> tensor<4x3xf32>
+      return %r : tensor<4x3xf32> }"""
+    a, b, c = integers(rng, (5, 3), (4, 5), (4, 3))
+    np.testing.assert_array_equal(interpret(text, a, b, c)[0], c + b @ a)
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_quantized_products_subtract_zero_points(interpret, rng, batch):
+    lead = "2x" if batch else ""
+    op = "quantized_batch_matmul" if batch else "quantized_matmul"
+    a_type, b_type, c_type = (f"tensor<{lead}{t}>" for t in ("3x5xi8", "5x4xi8", "3x4xi32"))
+    text = f"""func.func @main(%a: {a_type}, %b: {b_type}, %za: i32, %zb: i32, %c: {c_type}) -> {c_type} {{
+      %r = linalg.{op} ins(%a, %b, %za, %zb : {a_type}, {b_type}, i32, i32) outs(%c : {c_type}) -> {c_type}
+      return %r : {c_type} }}"""
+    shapes = [(2, *shape) if batch else shape for shape in ((3, 5), (5, 4), (3, 4))]
+    a, b, c = (rng.integers(-128, 128, shape) for shape in shapes)
+    (got,) = interpret(text, a.astype(np.int8), b.astype(np.int8), 7, -3, c.astype(np.int32))
+    np.testing.assert_array_equal(got, (a - 7) @ (b + 3) + c)
+
+
+def test_unsigned_division(interpret):
+    a, b = np.array([[-2, 7]], np.int32), np.array([[3, -1]], np.int32)
+    (got,) = interpret(text_of("div_unsigned", [(1, 2)] * 3, element="i32"), a, b, np.zeros((1, 2), np.int32))
+    assert got.tolist() == [[(2**32 - 2) // 3, 0]]

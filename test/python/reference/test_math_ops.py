@@ -83,6 +83,20 @@ def test_powers_with_integer_exponents(elementwise):
     assert got.tolist() == [1024, -1, 1, 1, 0]
 
 
+def test_absolute_clamp_and_both_sine_and_cosine(interpret, elementwise):
+    assert elementwise("math.absi {0} : {types[0]}", ["i8"], "i8", np.int8([-128, -5, 7])).tolist() == [-128, 5, 7]
+    x, low, high = np.float32([-3, 0.5, 9]), np.float32([-1] * 3), np.float32([2] * 3)
+    text = """func.func @main(%x: tensor<3xf32>, %l: tensor<3xf32>, %h: tensor<3xf32>)
+        -> (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) {
+      %c = math.clampf %x to [%l, %h] : tensor<3xf32>
+      %s, %k = math.sincos %x : tensor<3xf32>
+      return %c, %s, %k : tensor<3xf32>, tensor<3xf32>, tensor<3xf32> }"""
+    clamped, sine, cosine = interpret(text, x, low, high)
+    assert clamped.tolist() == [-1, 0.5, 2]
+    np.testing.assert_allclose(sine, np.sin(x.astype(np.float64)), rtol=1e-6)
+    np.testing.assert_allclose(cosine, np.cos(x.astype(np.float64)), rtol=1e-6)
+
+
 def test_bit_counts(elementwise):
     x = np.int8([0, 1, -1, 64, 12])
     run = lambda name: elementwise(f"math.{name} {{0}} : {{types[0]}}", ["i8"], "i8", x).tolist()  # noqa: E731

@@ -65,6 +65,22 @@ def test_views_of_an_arena(interpret):
         interpret(text, arena, 40, 2.5)
 
 
+def test_ops_that_change_no_element(interpret):
+    text = """func.func @main(%x: memref<4xf32>) -> f32 {
+      %c0 = arith.constant 0 : index
+      %a = memref.alloca() : memref<4xf32>
+      %b = memref.alloc() : memref<4xf32>
+      memref.copy %x, %a : memref<4xf32> to memref<4xf32>
+      memref.dealloc %b : memref<4xf32>
+      memref.prefetch %a[%c0], read, locality<3>, data : memref<4xf32>
+      %s = memref.memory_space_cast %a : memref<4xf32> to memref<4xf32, 1>
+      %l = memref.assume_alignment %s, 64 : memref<4xf32, 1>
+      %d = memref.cast %l : memref<4xf32, 1> to memref<?xf32, 1>
+      %v = memref.load %d[%c0] : memref<?xf32, 1>
+      return %v : f32 }"""
+    assert interpret(text, np.float32([5, 6, 7, 8]))[0] == 5
+
+
 def test_reinterpret_cast_and_metadata(interpret):
     text = """func.func @main(%m: memref<4x6xf32>) -> (memref<2x3xf32, strided<[1, 6], offset: 7>>, index, index) {
       %s = memref.subview %m[1, 2] [2, 2] [1, 2] : memref<4x6xf32> to memref<2x2xf32, strided<[6, 2], offset: 8>>

@@ -110,8 +110,24 @@ def test_affine(interpret):
       %l = affine.min affine_map<(d0)[s0] -> (d0, s0 - 3)>(%i)[%n]
       %h = affine.max affine_map<(d0)[s0] -> (d0, s0 - 3)>(%i)[%n]
       %d:2 = affine.delinearize_index %n into (3, 5) : index, index
-      return %a, %f, %m, %l, %h, %d#0, %d#1 : index, index, index, index, index, index, index }"""
-    assert [int(v) for v in interpret(text, -6, 13)] == [-6, -3, 2, -6, 10, 2, 3]
+      %back = affine.linearize_index [%d#0, %d#1] by (3, 5) : index
+      return %a, %f, %m, %l, %h, %d#0, %back : index, index, index, index, index, index, index }"""
+    assert [int(v) for v in interpret(text, -6, 13)] == [-6, -3, 2, -6, 10, 2, 13]
+
+
+def test_execute_region_and_a_mutable_global(interpret):
+    text = """
+    ml_program.global private mutable @counter(dense<3> : tensor<i32>) : tensor<i32>
+    func.func @main() -> (tensor<i32>, tensor<i32>) {
+      %old = ml_program.global_load @counter : tensor<i32>
+      %new = scf.execute_region -> tensor<i32> {
+        %sum = arith.addi %old, %old : tensor<i32>
+        scf.yield %sum : tensor<i32>
+      }
+      ml_program.global_store @counter = %new : tensor<i32>
+      %now = ml_program.global_load @counter : tensor<i32>
+      return %old, %now : tensor<i32>, tensor<i32> }"""
+    assert [int(v) for v in interpret(text)] == [3, 6]
 
 
 def test_calls_and_weights(interpret):

@@ -9,6 +9,7 @@ thousand times. So each function is read once into :class:`Node` and :class:`Blo
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -66,12 +67,11 @@ class Node:
 
     def groups(self, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         """Split operand values by the ``operandSegmentSizes`` of the op."""
-        sizes = self.once("segments", lambda: list(self.op.attributes["operandSegmentSizes"]))
-        out, start = [], 0
-        for size in sizes:
-            out.append(tuple(values[start : start + size]))
-            start += size
-        return out
+        return [values[part] for part in self.once("segments", self._segments)]
+
+    def _segments(self) -> list[slice]:
+        ends = list(itertools.accumulate(self.op.attributes["operandSegmentSizes"]))
+        return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
 
 
 def where(node: Node) -> str:

@@ -36,6 +36,8 @@ def _flag(node: Node, name: str) -> bool:
 
 def wide(x: np.ndarray) -> np.ndarray:
     """Low precision floats as float32, small integers as int64: what products are summed in."""
+    if x.dtype == np.float32:
+        return x
     if types.is_float(x.dtype):
         return x.astype(np.float32) if x.dtype.itemsize < 4 else x
     return signed(x).astype(np.int64)
@@ -69,6 +71,8 @@ def mma(_frame: Any, node: Node, a: np.ndarray, b: np.ndarray, c: np.ndarray, *m
     if meta:
         a = expand_sparse(a, meta[0], *_integers(node, "sparsity"))
     total = np.matmul(wide(a), wide(b)) + wide(c)
+    if total.dtype == c.dtype:
+        return total
     return total.astype(c.dtype) if types.is_float(c.dtype) else narrow(total, c.dtype)
 
 

@@ -30,51 +30,69 @@ def alloc(frame: Any, node: Node) -> np.ndarray:
     return buffer
 
 
+@dataclass(frozen=True)
+class Pattern:
+    """What never changes about a load or store: how the dimensions of its tile lie in those of its memref."""
+
+    dims: list[int]  # memref dimension of each tile dimension
+    steps: list[int]
+    fixed: list[int]  # memref dimensions that the tile lacks
+    along: int  # tile dimension of the index list, or -1
+    order: list[int] | None  # permutation from memref order to tile order; None where they are the same
+
+    @staticmethod
+    def read(node: Node, memory_rank: int, rank: int) -> Pattern:
+        """Return the pattern of ``node``, defaults filled in."""
+        dims = types.integers(node.attribute("dims")) or list(range(memory_rank - rank, memory_rank))
+        steps = types.integers(node.attribute("steps")) or [1] * rank
+        along = node.attribute("along")
+        kept = sorted(dims)
+        order = None if dims == kept else [kept.index(d) for d in dims]
+        fixed = [d for d in range(memory_rank) if d not in dims]
+        return Pattern(dims, steps, fixed, -1 if along is None else along.value, order)
+
+
 @dataclass
 class Access:
-    """The elements of a memref that a tile covers.
-
-    ``window`` is a view (or, with an index list, positions) of the valid elements in the tile's order of dimensions;
-    ``valid`` is the part of the tile that they fill.
-    """
+    """The elements of a memref that a tile covers: their positions, and the part of the tile that they fill."""
 
     memory: np.ndarray
     index: tuple[Any, ...]
-    order: list[int]
+    pattern: Pattern
     valid: tuple[slice, ...]
 
     def read(self) -> np.ndarray:
         """Return the valid elements, in the tile's order of dimensions."""
-        return self.memory[self.index].transpose(self.order)
+        values = self.memory[self.index]
+        return values if self.pattern.order is None else values.transpose(self.pattern.order)
 
     def write(self, values: np.ndarray) -> None:
         """Store the valid elements."""
-        self.memory[self.index] = values.transpose(np.argsort(self.order))
+        order = self.pattern.order
+        self.memory[self.index] = values if order is None else values.transpose(np.argsort(order))
 
 
-def access(node: Node, memory: np.ndarray, shape: tuple[int, ...], operands: dict[str, Any]) -> Access:
+def access(node: Node, memory: np.ndarray, shape: tuple[int, ...], offsets: Any, indices: Any, valid: Any) -> Access:
     """Return what a load or store of a tile of ``shape`` touches.
 
     Raises:
         InterpreterError: a valid element lies outside of the memref.
     """
-    rank = len(shape)
-    trailing = list(range(memory.ndim - rank, memory.ndim))
-    dims = node.once("dims", lambda: types.integers(node.attribute("dims"))) or trailing
-    steps = node.once("steps", lambda: types.integers(node.attribute("steps"))) or [1] * rank
-    valid = operands["valid"] or shape
-    counts = [max(0, min(int(v), n)) for v, n in zip(valid, shape, strict=True)]
-    offsets = [int(offset) for offset in operands["offsets"]]
-    positions: list[Any] = [slice(offset, offset + 1) for offset in offsets]
-    along = node.once("along", lambda: _along(node))
-    for t, d in enumerate(dims):
-        if operands["indices"] is not None and t == along:
-            positions[d] = _listed(operands["indices"], offsets[d], counts[t], memory.shape[d])
-        else:
-            positions[d] = _stepped(offsets[d], counts[t], steps[t], memory.shape[d])
+    pattern = node.once("pattern", lambda: Pattern.read(node, memory.ndim, len(shape)))
+    counts = [max(0, min(int(v), n)) for v, n in zip(valid, shape, strict=True)] if valid else shape
+    index: list[Any] = [int(offset) for offset in offsets]
     if 0 not in counts:
-        _check_fixed(offsets, dims, memory.shape)
-    return _arranged(memory, positions, dims, tuple(slice(0, n) for n in counts))
+        for d in pattern.fixed:
+            if not 0 <= index[d] < memory.shape[d]:
+                raise InterpreterError(f"offset {index[d]} is outside dimension {d} of size {memory.shape[d]}")
+    for t, d in enumerate(pattern.dims):
+        if t == pattern.along:
+            index[d] = _listed(indices[0], index[d], counts[t], memory.shape[d])
+        else:
+            index[d] = _stepped(index[d], counts[t], pattern.steps[t], memory.shape[d])
+    if pattern.along >= 0 or 0 in pattern.steps:
+        index = _open_mesh(index, memory.shape)
+    return Access(memory, tuple(index), pattern, tuple(map(slice, counts)))
 
 
 def _stepped(offset: int, count: int, step: int, limit: int) -> Any:
@@ -84,11 +102,6 @@ def _stepped(offset: int, count: int, step: int, limit: int) -> Any:
     return span(offset, count, step, limit)
 
 
-def _along(node: Node) -> int:
-    attribute = node.attribute("along")
-    return -1 if attribute is None else attribute.value
-
-
 def _listed(indices: np.ndarray, offset: int, count: int, limit: int) -> np.ndarray:
     rows = indices.reshape(-1)[:count].astype(np.int64) + offset
     if rows.size and (rows.min() < 0 or rows.max() >= limit):
@@ -96,28 +109,11 @@ def _listed(indices: np.ndarray, offset: int, count: int, limit: int) -> np.ndar
     return rows
 
 
-def _check_fixed(offsets: list[int], dims: list[int], shape: tuple[int, ...]) -> None:
-    for d, (offset, limit) in enumerate(zip(offsets, shape, strict=True)):
-        if d not in dims and not 0 <= offset < limit:
-            raise InterpreterError(f"offset {offset} is outside dimension {d} of size {limit}")
-
-
-def _arranged(memory: np.ndarray, positions: list[Any], dims: list[int], valid: tuple[slice, ...]) -> Access:
-    """Index the dimensions that the tile lacks by their offset, so that they vanish."""
-    index = tuple(p if d in dims else p.start for d, p in enumerate(positions))
-    if any(isinstance(p, np.ndarray) for p in index):
-        index = _open_mesh(index, memory.shape)
-    kept = sorted(dims)
-    return Access(memory, index, [kept.index(d) for d in dims], valid)
-
-
-def _open_mesh(index: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, ...]:
+def _open_mesh(index: list[Any], shape: tuple[int, ...]) -> list[Any]:
     """Slices as index arrays beside an index list, so that NumPy takes their product."""
     lists = [np.arange(n)[p] if isinstance(p, slice) else p for p, n in zip(index, shape, strict=True)]
     kept = [d for d, p in enumerate(lists) if np.ndim(p)]
-    return tuple(
-        p.reshape([-1 if other == d else 1 for other in kept]) if np.ndim(p) else p for d, p in enumerate(lists)
-    )
+    return [p.reshape([-1 if other == d else 1 for other in kept]) if np.ndim(p) else p for d, p in enumerate(lists)]
 
 
 @handles("tile.load")
@@ -125,8 +121,7 @@ def load(_frame: Any, node: Node, *operands: Any) -> np.ndarray:
     """Read a tile; positions that are not valid read as the pad value (default 0)."""
     (memory,), offsets, indices, valid, pad = node.groups(operands)
     shape = node.once("shape", lambda: types.shape_of(node.result_type()))
-    named = {"offsets": offsets, "indices": indices[0] if indices else None, "valid": valid}
-    found = access(node, memory, shape, named)
+    found = access(node, memory, shape, offsets, indices, valid)
     if not valid:
         return found.read().copy()
     tile = np.full(shape, pad[0] if pad else 0, memory.dtype)
@@ -139,8 +134,7 @@ def load(_frame: Any, node: Node, *operands: Any) -> np.ndarray:
 def store(_frame: Any, node: Node, *operands: Any) -> None:
     """Write a tile, or combine it with memory; positions that are not valid are left alone."""
     (tile,), (memory,), offsets, indices, valid = node.groups(operands)
-    named = {"offsets": offsets, "indices": indices[0] if indices else None, "valid": valid}
-    found = access(node, memory, tile.shape, named)
+    found = access(node, memory, tile.shape, offsets, indices, valid)
     values = tile[found.valid]
     if not values.size:
         return
@@ -158,12 +152,12 @@ def _combined(node: Node, old: np.ndarray, new: np.ndarray) -> np.ndarray:
 
 def _combine_rows(node: Node, found: Access, values: np.ndarray) -> None:
     """One index at a time, since an index list may name a row twice."""
-    along = _along(node)
+    along, order = found.pattern.along, found.pattern.order
     for p in range(values.shape[along]):
         part = tuple(slice(p, p + 1) if t == along else slice(None) for t in range(values.ndim))
-        axis = found.order[along]
+        axis = along if order is None else order[along]
         index = tuple(i.take([p], axis) if np.ndim(i) and i.shape[axis] > 1 else i for i in found.index)
-        row = Access(found.memory, index, found.order, part)
+        row = Access(found.memory, index, found.pattern, part)
         row.write(_combined(node, row.read(), values[part]))
 
 

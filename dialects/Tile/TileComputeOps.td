@@ -54,7 +54,7 @@ def Tile_MmaOp : Tile_Op<"mma", [Pure, AllTypesMatch<["c", "result"]>]> {
   ];
   let assemblyFormat = [{
     $a `,` $b `,` $c (`meta` $meta^ `sparsity` $sparsity)? attr-dict `:`
-    type($a) `,` type($b) `,` type($c) (`,` type($meta)^)?
+    qualified(type($a)) `,` qualified(type($b)) `,` qualified(type($c)) (`,` qualified(type($meta))^)?
   }];
   let hasVerifier = 1;
 }
@@ -82,7 +82,7 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure, InferTypeOpAdaptorWithIsCompatible]
                        DenseI64ArrayAttr:$dims);
   let results = (outs Tile_TileType:$result);
   let assemblyFormat = [{
-    $kind $source `dims` $dims attr-dict `:` type($source) `->` type($result)
+    $kind $source `dims` $dims attr-dict `:` qualified(type($source)) `->` qualified(type($result))
   }];
   let hasFolder = 1;
   let hasVerifier = 1;
@@ -113,7 +113,7 @@ def Tile_ScanOp : Tile_Op<"scan", [Pure, AllTypesMatch<["source", "result"]>]> {
   let results = (outs Tile_TileType:$result);
   let assemblyFormat = [{
     $kind $source `dim` $dim (`exclusive` $exclusive^)? (`reverse` $reverse^)?
-    attr-dict `:` type($source)
+    attr-dict `:` qualified(type($source))
   }];
   let hasFolder = 1;
   let hasVerifier = 1;
@@ -140,8 +140,8 @@ def Tile_SelectOp : Tile_Op<"select", [
                        Tile_TileType:$false_value);
   let results = (outs Tile_TileType:$result);
   let assemblyFormat = [{
-    $condition `,` $true_value `,` $false_value attr-dict `:` type($condition)
-    `,` type($result)
+    $condition `,` $true_value `,` $false_value attr-dict `:` qualified(type($condition))
+    `,` qualified(type($result))
   }];
   let hasFolder = 1;
   let hasVerifier = 1;
@@ -170,8 +170,8 @@ def Tile_ConvertOp : Tile_Op<"convert", [Pure]> {
   let arguments = (ins Tile_TileType:$source, UnitAttr:$is_unsigned);
   let results = (outs Tile_TileType:$result);
   let assemblyFormat = [{
-    $source (`unsigned` $is_unsigned^)? attr-dict `:` type($source) `->`
-    type($result)
+    $source (`unsigned` $is_unsigned^)? attr-dict `:` qualified(type($source)) `->`
+    qualified(type($result))
   }];
   let hasFolder = 1;
   let hasVerifier = 1;

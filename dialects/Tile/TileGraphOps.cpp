@@ -100,6 +100,7 @@ void GroupOp::getSuccessorRegions(RegionBranchPoint point,
     regions.emplace_back(getOperation(), getResults());
 }
 
+/// group_c2 is upheld by RegionBranchOpInterface.
 LogicalResult GroupOp::verify() {
   // group_c4
   if (getLevel().empty())
@@ -125,18 +126,6 @@ LogicalResult GroupOp::verify() {
       error.attachNote(outer.getLoc()) << "the outer group";
       return error;
     }
-  return success();
-}
-
-LogicalResult GroupOp::verifyRegions() {
-  // group_c2
-  auto yield = dyn_cast<YieldOp>(getBody().front().getTerminator());
-  if (!yield)
-    return success(); // reported by the terminator's trait
-  if (yield.getOperandTypes() != getResultTypes())
-    return yield.emitOpError("must yield values of the group's result types, ")
-           << "got (" << yield.getOperandTypes() << ") for ("
-           << getResultTypes() << ')';
   return success();
 }
 

@@ -61,7 +61,6 @@ def Tile_GroupOp : Tile_Op<"group", [
   }];
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
-  let hasRegionVerifier = 1;
   let hasCanonicalizer = 1;
 }
 

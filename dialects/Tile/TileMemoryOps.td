@@ -47,7 +47,7 @@ def Tile_AllocOp : Tile_Op<"alloc"> {
       return ::llvm::cast<::mlir::MemRefType>(getResult().getType());
     }
   }];
-  let assemblyFormat = "attr-dict `:` type($result)";
+  let assemblyFormat = "attr-dict `:` qualified(type($result))";
   let hasVerifier = 1;
 }
 
@@ -117,8 +117,8 @@ def Tile_LoadOp : Tile_Op<"load", [
   let assemblyFormat = [{
     $memref `[` $offsets `]` (`dims` $dims^)? (`steps` $steps^)?
     (`indices` $indices^ `along` $along)? (`valid` `(` $valid^ `)`)?
-    (`pad` $pad^)? attr-dict `:` type($memref) `,` type($result)
-    (`(` `indices` type($indices)^ `)`)?
+    (`pad` $pad^)? attr-dict `:` type($memref) `,` qualified(type($result))
+    (`(` `indices` qualified(type($indices))^ `)`)?
   }];
   let extraClassDeclaration = [{
     TileType getType() { return ::llvm::cast<TileType>(getResult().getType()); }
@@ -195,8 +195,8 @@ def Tile_StoreOp : Tile_Op<"store", [
   let assemblyFormat = [{
     $tile `,` $memref `[` $offsets `]` (`dims` $dims^)? (`steps` $steps^)?
     (`indices` $indices^ `along` $along)? (`valid` `(` $valid^ `)`)?
-    (`reduce` $reduce^)? (`atomic` $atomic^)? attr-dict `:` type($tile) `,`
-    type($memref) (`(` `indices` type($indices)^ `)`)?
+    (`reduce` $reduce^)? (`atomic` $atomic^)? attr-dict `:` qualified(type($tile)) `,`
+    type($memref) (`(` `indices` qualified(type($indices))^ `)`)?
   }];
   let extraClassDeclaration = [{
     TileType getTileType() {

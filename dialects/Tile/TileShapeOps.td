@@ -31,7 +31,7 @@ def Tile_SplatOp : Tile_Op<"splat", [
   let arguments = (ins Tile_AnyScalar:$scalar);
   let results = (outs Tile_TileType:$result);
   let assemblyFormat = [{
-    $scalar attr-dict `:` type($scalar) `->` type($result)
+    $scalar attr-dict `:` type($scalar) `->` qualified(type($result))
   }];
   let hasFolder = 1;
 }
@@ -53,7 +53,7 @@ def Tile_IotaOp : Tile_Op<"iota", [Pure]> {
   }];
   let arguments = (ins I64Attr:$dim);
   let results = (outs Tile_TileType:$result);
-  let assemblyFormat = "`dim` $dim attr-dict `:` type($result)";
+  let assemblyFormat = "`dim` $dim attr-dict `:` qualified(type($result))";
   let hasVerifier = 1;
   let hasFolder = 1;
 }
@@ -79,7 +79,7 @@ def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
   let arguments = (ins Tile_TileType:$source);
   let results = (outs Tile_TileType:$result);
   let assemblyFormat = [{
-    $source attr-dict `:` type($source) `->` type($result)
+    $source attr-dict `:` qualified(type($source)) `->` qualified(type($result))
   }];
   let hasFolder = 1;
   let hasCanonicalizer = 1;
@@ -111,7 +111,7 @@ def Tile_TransposeOp : Tile_Op<"transpose", [Pure]> {
                    "::llvm::ArrayRef<int64_t>":$permutation)>,
   ];
   let assemblyFormat = [{
-    $source $permutation attr-dict `:` type($source) `->` type($result)
+    $source $permutation attr-dict `:` qualified(type($source)) `->` qualified(type($result))
   }];
   let hasFolder = 1;
   let hasCanonicalizer = 1;
@@ -135,7 +135,7 @@ def Tile_ReshapeOp : Tile_Op<"reshape", [Pure]> {
   let arguments = (ins Tile_TileType:$source);
   let results = (outs Tile_TileType:$result);
   let assemblyFormat = [{
-    $source attr-dict `:` type($source) `->` type($result)
+    $source attr-dict `:` qualified(type($source)) `->` qualified(type($result))
   }];
   let hasFolder = 1;
   let hasCanonicalizer = 1;
@@ -166,7 +166,7 @@ def Tile_ExtractOp : Tile_Op<"extract", [Pure]> {
   let arguments = (ins Tile_TileType:$source, DenseI64ArrayAttr:$offsets);
   let results = (outs AnyTypeOf<[Tile_TileType, Tile_AnyScalar]>:$result);
   let assemblyFormat = [{
-    $source $offsets attr-dict `:` type($source) `->` type($result)
+    $source $offsets attr-dict `:` qualified(type($source)) `->` qualified(type($result))
   }];
   let hasFolder = 1;
   let hasCanonicalizer = 1;
@@ -193,7 +193,7 @@ def Tile_InsertOp : Tile_Op<"insert", [Pure, AllTypesMatch<["dest", "result"]>]>
                        DenseI64ArrayAttr:$offsets);
   let results = (outs Tile_TileType:$result);
   let assemblyFormat = [{
-    $source `into` $dest $offsets attr-dict `:` type($source) `into` type($dest)
+    $source `into` $dest $offsets attr-dict `:` qualified(type($source)) `into` qualified(type($dest))
   }];
   let hasFolder = 1;
   let hasVerifier = 1;

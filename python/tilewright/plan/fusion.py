@@ -230,12 +230,12 @@ def _inner_operands(op: ir.Operation) -> list[ir.Value]:
     """Values that the regions of `op` (a loop) use: an over-approximation is all that its body reads."""
     found: list[ir.Value] = []
     if op.name.startswith("scf."):
-        outside = op.block
+        outside = op.operation.block
 
         def visit(inner: ir.Operation) -> ir.WalkResult:
             for value in inner.operands:
                 owner = value.owner
-                block = owner if isinstance(owner, ir.Block) else owner.block
+                block = owner if isinstance(owner, ir.Block) else owner.operation.block
                 if block == outside:
                     found.append(value)
             return ir.WalkResult.ADVANCE

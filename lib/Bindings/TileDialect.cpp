@@ -37,7 +37,7 @@ static std::string fromRef(MlirStringRef ref) { return {ref.data, ref.length}; }
 
 /// What `make(location)` returns; what it reports becomes a ValueError.
 template <typename Make> static auto checked(MlirContext context, Make make) {
-  mlir::CollectDiagnosticsToStringScope scope(context);
+  CollectDiagnosticsToStringScope scope(context);
   auto result = make(mlirLocationUnknownGet(context));
   std::string message = scope.takeMessage();
   if (!result.ptr)

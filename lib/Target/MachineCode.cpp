@@ -10,6 +10,10 @@
 
 #include "lib/RegisterDialects.h"
 
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/MCSubtargetInfo.h"
@@ -18,10 +22,6 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/MLIRContext.h"
-#include "mlir/Parser/Parser.h"
-#include "mlir/Target/LLVMIR/Export.h"
 
 #include <mutex>
 
@@ -121,8 +121,7 @@ private:
   llvm::Error translate(StringRef source) {
     mlir::DialectRegistry registry;
     tilewright::registerAllDialects(registry);
-    mlir::MLIRContext context(registry,
-                              mlir::MLIRContext::Threading::DISABLED);
+    mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
     std::string messages;
     mlir::ScopedDiagnosticHandler handler(
         &context, [&](mlir::Diagnostic &diagnostic) {

@@ -101,8 +101,7 @@ private:
     auto pointer = LLVM::LLVMPointerType::get(b.getContext());
     auto type = b.getFunctionType(
         {pointer, b.getI64Type(), b.getI64Type(), pointer}, {});
-    auto function =
-        func::FuncOp::create(b, loc, kernel.getSymName(), type);
+    auto function = func::FuncOp::create(b, loc, kernel.getSymName(), type);
     function->setAttr("tile.kernel", b.getUnitAttr());
     function->setAttr("tile.scratch_bytes", b.getI64IntegerAttr(bytes));
     function.setArgAttr(3, "llvm.noalias", b.getUnitAttr());
@@ -153,8 +152,7 @@ private:
     Block &entry = kernel.getBody().front();
     entry.getTerminator()->erase();
     Operation *last = loop.getBody()->getTerminator();
-    for (auto [argument, value] :
-         llvm::zip_equal(entry.getArguments(), values))
+    for (auto [argument, value] : llvm::zip_equal(entry.getArguments(), values))
       argument.replaceAllUsesWith(value);
     last->getBlock()->getOperations().splice(last->getIterator(),
                                              entry.getOperations());
@@ -171,9 +169,9 @@ private:
       OpBuilder nested(alloc);
       Value start =
           arith::ConstantIndexOp::create(nested, alloc.getLoc(), *offset++);
-      Value view = memref::ViewOp::create(
-          nested, alloc.getLoc(), cast<MemRefType>(alloc.getType()), scratch,
-          start, ValueRange());
+      Value view = memref::ViewOp::create(nested, alloc.getLoc(),
+                                          cast<MemRefType>(alloc.getType()),
+                                          scratch, start, ValueRange());
       alloc.getResult().replaceAllUsesWith(view);
       alloc.erase();
     });

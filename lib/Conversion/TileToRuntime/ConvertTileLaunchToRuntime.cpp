@@ -100,8 +100,9 @@ private:
       if (!memref || !memref.hasStaticShape() ||
           !memref.getLayout().isIdentity())
         return main.emitOpError("has an argument of type ")
-               << type << ", but the run-time passes contiguous buffers of "
-                         "static shape";
+               << type
+               << ", but the run-time passes contiguous buffers of "
+                  "static shape";
     }
     WalkResult result = main.walk([&](Operation *op) {
       if (!isa<memref::CopyOp, memref::AllocOp, memref::AllocaOp>(op))
@@ -132,8 +133,8 @@ private:
   }
 
   Value allocate(int64_t words) {
-    Value count = arith::ConstantOp::create(b, main.getLoc(),
-                                            b.getI64IntegerAttr(words));
+    Value count =
+        arith::ConstantOp::create(b, main.getLoc(), b.getI64IntegerAttr(words));
     return LLVM::AllocaOp::create(b, main.getLoc(), pointer, b.getI64Type(),
                                   count, /*alignment=*/16);
   }
@@ -188,8 +189,8 @@ private:
 
   void call(tile::LaunchOp launch, func::FuncOp kernel, Value tasks) {
     Location loc = launch.getLoc();
-    Value function = func::ConstantOp::create(
-        b, loc, kernel.getFunctionType(), kernel.getSymName());
+    Value function = func::ConstantOp::create(b, loc, kernel.getFunctionType(),
+                                              kernel.getSymName());
     Value address =
         UnrealizedConversionCastOp::create(b, loc, pointer, function)
             .getResult(0);
@@ -215,8 +216,7 @@ private:
     entry->setAttr("tile.outputs", names(arguments.outputs, "tile.name"));
     entry->setAttr("tile.globals", names(arguments.globals, "tile.global"));
     auto bytes = module->getAttrOfType<IntegerAttr>("tile.arena_bytes");
-    entry->setAttr("tile.arena_bytes",
-                   bytes ? bytes : b.getI64IntegerAttr(0));
+    entry->setAttr("tile.arena_bytes", bytes ? bytes : b.getI64IntegerAttr(0));
   }
 
   ModuleOp module;

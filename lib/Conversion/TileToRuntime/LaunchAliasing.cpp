@@ -20,8 +20,8 @@ LaunchAliasing::LaunchAliasing(ModuleOp module) {
 }
 
 /// The buffer that a value is a view of; null where that is not known (a loop's
-/// argument may be any buffer). A place in the arena is an own buffer: places of
-/// buffers that one launch uses do not overlap.
+/// argument may be any buffer). A place in the arena is an own buffer: places
+/// of buffers that one launch uses do not overlap.
 static Value getRoot(Value value) {
   while (auto view = value.getDefiningOp<ViewLikeOpInterface>()) {
     if (isa<memref::ViewOp>(view))
@@ -56,8 +56,8 @@ LaunchAliasing::getDistinctArguments(tile::KernelOp kernel) const {
   if (found == launches.end())
     return {};
   ArrayRef<Type> types = kernel.getFunctionType().getInputs();
-  SmallVector<bool> free =
-      llvm::map_to_vector(types, [](Type type) { return isa<MemRefType>(type); });
+  SmallVector<bool> free = llvm::map_to_vector(
+      types, [](Type type) { return isa<MemRefType>(type); });
   for (tile::LaunchOp launch : found->second)
     findOverlaps(launch, free);
   SmallVector<int64_t> result;

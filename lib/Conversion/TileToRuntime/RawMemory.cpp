@@ -23,8 +23,9 @@ Value RawMemory::cast(Type type, Value value) {
 Value RawMemory::word(Value base, int64_t index) {
   if (index == 0)
     return base;
-  return LLVM::GEPOp::create(b, loc, base.getType(), b.getI64Type(), base,
-                             ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(index)});
+  return LLVM::GEPOp::create(
+      b, loc, base.getType(), b.getI64Type(), base,
+      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(index)});
 }
 
 Value RawMemory::loadPointer(Value base, int64_t index) {

@@ -106,12 +106,12 @@ void TileAddress::flatten() {
   int64_t extent = getExtent(type, typeOffset, typeStrides);
   OpFoldResult size = b.getIndexAttr(extent);
   if (ShapedType::isDynamic(extent))
-    size = arith::ConstantIndexOp::create(
-               b, loc, std::numeric_limits<int64_t>::max())
+    size = arith::ConstantIndexOp::create(b, loc,
+                                          std::numeric_limits<int64_t>::max())
                .getResult();
   auto flatType =
-      MemRefType::get({extent}, type.getElementType(), MemRefLayoutAttrInterface(),
-                      type.getMemorySpace());
+      MemRefType::get({extent}, type.getElementType(),
+                      MemRefLayoutAttrInterface(), type.getMemorySpace());
   buffer = memref::ReinterpretCastOp::create(
       b, loc, flatType, metadata.getBaseBuffer(), b.getIndexAttr(0),
       ArrayRef<OpFoldResult>{size}, ArrayRef<OpFoldResult>{b.getIndexAttr(1)});
@@ -143,9 +143,9 @@ Value TileAddress::getRowStart(int64_t row) {
     if (auto stride = getStaticStride(dim))
       constant += *stride * position;
     else
-      index = addIndex(b, loc, index,
-                       mulIndex(b, loc, strides[dim],
-                                b.getIndexAttr(position)));
+      index =
+          addIndex(b, loc, index,
+                   mulIndex(b, loc, strides[dim], b.getIndexAttr(position)));
   }
   return indexValue(b, loc, addIndex(b, loc, index, b.getIndexAttr(constant)));
 }
@@ -195,13 +195,14 @@ Value TileAddress::getLaneOffsets(const Chunk &chunk) {
     lanes.push_back(b.getIndexAttr(chunk.start + lane));
   Value positions = arith::ConstantOp::create(
       b, loc, DenseElementsAttr::get(indexType, lanes));
-  Value factor = vector::BroadcastOp::create(
-      b, loc, indexType, indexValue(b, loc, strides[dim]));
+  Value factor = vector::BroadcastOp::create(b, loc, indexType,
+                                             indexValue(b, loc, strides[dim]));
   return arith::MulIOp::create(b, loc, positions, factor);
 }
 
 OpFoldResult TileAddress::getValid(int64_t dim) const {
-  return desc.valid.empty() ? OpFoldResult() : getAsOpFoldResult(desc.valid[dim]);
+  return desc.valid.empty() ? OpFoldResult()
+                            : getAsOpFoldResult(desc.valid[dim]);
 }
 
 Mask TileAddress::getRowMask(int64_t row) {
@@ -251,8 +252,7 @@ Mask TileAddress::getMask(int64_t row, const Chunk &chunk) {
       count = b.getIndexAttr(
           std::clamp<int64_t>(*constant - chunk.start, 0, chunk.valid));
     } else {
-      OpFoldResult rest =
-          addIndex(b, loc, valid, b.getIndexAttr(-chunk.start));
+      OpFoldResult rest = addIndex(b, loc, valid, b.getIndexAttr(-chunk.start));
       // create_mask clamps to the vector, not to the tile.
       count = chunk.isRagged()
                   ? arith::MinSIOp::create(b, loc, indexValue(b, loc, rest),

@@ -33,8 +33,8 @@ mlir::OpFoldResult mulIndex(mlir::OpBuilder &b, mlir::Location loc,
 struct AccessDesc {
   mlir::Value memref;
   mlir::SmallVector<mlir::Value> offsets;
-  mlir::SmallVector<int64_t> dims;  // memref dimension per tile dimension
-  mlir::SmallVector<int64_t> steps; // step per tile dimension
+  mlir::SmallVector<int64_t> dims;      // memref dimension per tile dimension
+  mlir::SmallVector<int64_t> steps;     // step per tile dimension
   mlir::SmallVector<mlir::Value> valid; // empty or one per tile dimension
   int64_t along = -1;                   // tile dimension with an index list
   std::optional<TileParts> indices;     // the index list (rank 1)
@@ -56,7 +56,8 @@ public:
   mlir::Value getBuffer() const { return buffer; }
   mlir::Type getStorageType() const;
 
-  /// Neighbouring positions along tile dimension `dim` are neighbours in memory.
+  /// Neighbouring positions along tile dimension `dim` are neighbours in
+  /// memory.
   bool isContiguous(int64_t dim) const;
   bool hasIndicesAlong(int64_t dim) const { return desc.along == dim; }
   /// Constant distance along a tile dimension, if it is one.
@@ -78,7 +79,9 @@ private:
   Mask getRowMask(int64_t row);
   mlir::OpFoldResult getValid(int64_t dim) const;
   void flatten();
-  int64_t getLaneDim() const { return static_cast<int64_t>(desc.dims.size()) - 1; }
+  int64_t getLaneDim() const {
+    return static_cast<int64_t>(desc.dims.size()) - 1;
+  }
 
   mlir::OpBuilder &b;
   mlir::Location loc;
@@ -86,7 +89,7 @@ private:
   const PartLayout &layout;
   mlir::Value buffer;
   mlir::OpFoldResult origin;
-  mlir::SmallVector<mlir::OpFoldResult> strides; // per tile dimension
+  mlir::SmallVector<mlir::OpFoldResult> strides;      // per tile dimension
   mlir::SmallVector<mlir::OpFoldResult> memrefStride; // before steps
 };
 

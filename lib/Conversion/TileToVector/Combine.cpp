@@ -43,8 +43,7 @@ AtomicRMWKind tilewright::atomicKind(tile::ReduceKind kind, Type element) {
 
 Value tilewright::combine(OpBuilder &b, Location loc, tile::ReduceKind kind,
                           Value x, Value y) {
-  AtomicRMWKind upstream =
-      atomicKind(kind, getElementTypeOrSelf(x.getType()));
+  AtomicRMWKind upstream = atomicKind(kind, getElementTypeOrSelf(x.getType()));
   // The sign of a zero that wins a maximum is not ours to promise; without
   // this flag x86 spends three more instructions on it.
   auto noSignedZeros = arith::FastMathFlags::nsz;
@@ -59,8 +58,8 @@ TypedAttr tilewright::neutralElement(OpBuilder &b, tile::ReduceKind kind,
                                      Type element) {
   // Index is not known to upstream's table; its width is 64 on every target.
   Type known = element.isIndex() ? Type(b.getI64Type()) : element;
-  TypedAttr neutral = arith::getIdentityValueAttr(
-      atomicKind(kind, known), known, b, b.getUnknownLoc());
+  TypedAttr neutral = arith::getIdentityValueAttr(atomicKind(kind, known),
+                                                  known, b, b.getUnknownLoc());
   if (element.isIndex())
     return b.getIndexAttr(cast<IntegerAttr>(neutral).getInt());
   return neutral;

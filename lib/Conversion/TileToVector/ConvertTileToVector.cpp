@@ -23,7 +23,9 @@ using namespace tilewright;
 namespace {
 
 bool usesTiles(Operation *op) {
-  auto isTile = [](Type type) { return isa<tile::TileType>(type); };
+  auto isTile = [](Type type) {
+    return isa<tile::TileType, tile::TokenType>(type);
+  };
   return llvm::any_of(op->getOperandTypes(), isTile) ||
          llvm::any_of(op->getResultTypes(), isTile);
 }
@@ -38,13 +40,16 @@ struct ConvertTileToVector
           << width << ", but must be a power of two of at least 128";
       return signalPassFailure();
     }
-    // Lanes follow 32-bit elements for every type, so that a compare of i64, the
-    // i1 it gives and the f32 it selects are cut alike.
+    // Lanes follow 32-bit elements for every type, so that a compare of i64,
+    // the i1 it gives and the f32 it selects are cut alike.
     TilePartsConverter converter(width / 32);
     ConversionTarget target(getContext());
     target.markUnknownOpDynamicallyLegal(
         [](Operation *op) { return !usesTiles(op); });
+    target.addIllegalOp<tile::CopyOp, tile::AsyncOp, tile::AwaitOp,
+                        tile::BarrierOp>();
     RewritePatternSet patterns(&getContext());
+    populateCopyPatterns(converter, patterns);
     populateElementwisePatterns(converter, patterns);
     populateMemoryPatterns(converter, patterns);
     populateMmaPatterns(converter, patterns);

@@ -32,7 +32,8 @@ struct ElementwisePattern : ConversionPattern {
   matchAndRewrite(Operation *op, ArrayRef<ValueRange> operands,
                   ConversionPatternRewriter &rewriter) const override {
     if (!OpTrait::hasElementwiseMappableTraits(op) ||
-        op->getNumResults() != 1 || !isa<tile::TileType>(op->getResult(0).getType()))
+        op->getNumResults() != 1 ||
+        !isa<tile::TileType>(op->getResult(0).getType()))
       return failure();
     for (Value operand : op->getOperands())
       if (!isa<tile::TileType>(operand.getType()))
@@ -46,8 +47,7 @@ struct ElementwisePattern : ConversionPattern {
       const Chunk &chunk = layout.getChunkOfPart(part);
       if (dividesIntegers(op) && chunk.isRagged())
         inputs[1] = avoidZeroLanes(rewriter, op->getLoc(), inputs[1], chunk);
-      results.push_back(
-          clone(rewriter, op, inputs, layout.getPartType(chunk)));
+      results.push_back(clone(rewriter, op, inputs, layout.getPartType(chunk)));
     }
     rewriter.replaceOpWithMultiple(op, {results});
     return success();
@@ -63,7 +63,8 @@ private:
     return b.insert(copy)->getResult(0);
   }
 
-  /// Lanes beyond the tile hold anything, and an integer division by zero traps.
+  /// Lanes beyond the tile hold anything, and an integer division by zero
+  /// traps.
   static Value avoidZeroLanes(OpBuilder &b, Location loc, Value divisor,
                               const Chunk &chunk) {
     auto type = cast<VectorType>(divisor.getType());

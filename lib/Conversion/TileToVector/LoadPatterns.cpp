@@ -52,8 +52,8 @@ private:
     auto guarded = scf::IfOp::create(
         b, loc, mask.value,
         [&](OpBuilder &nested, Location loc) {
-          Value value = memref::LoadOp::create(nested, loc,
-                                               address.getBuffer(), index);
+          Value value =
+              memref::LoadOp::create(nested, loc, address.getBuffer(), index);
           scf::YieldOp::create(nested, loc, value);
         },
         [&](OpBuilder &nested, Location loc) {
@@ -76,14 +76,12 @@ private:
     auto type = VectorType::get(chunk.lanes, address.getStorageType());
     Value active = mask.value;
     if (mask.kind == Mask::All)
-      active = constantPart(b, loc,
-                            VectorType::get(chunk.lanes, b.getI1Type()),
+      active = constantPart(b, loc, VectorType::get(chunk.lanes, b.getI1Type()),
                             b.getBoolAttr(true));
     Value pass = splatTo(b, loc, type, storedPad(b));
     return vector::GatherOp::create(
-        b, loc, type, address.getBuffer(),
-        ValueRange{address.getRowStart(row)}, address.getLaneOffsets(chunk),
-        active, pass);
+        b, loc, type, address.getBuffer(), ValueRange{address.getRowStart(row)},
+        address.getLaneOffsets(chunk), active, pass);
   }
 
   Value storedPad(OpBuilder &builder) {

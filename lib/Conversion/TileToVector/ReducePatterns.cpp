@@ -135,9 +135,9 @@ struct ScanPattern : TilePattern<tile::ScanOp> {
 
 private:
   Value neutral(OpBuilder &b, tile::ScanOp op, Type type) const {
-    return constantPart(b, op.getLoc(), type,
-                        neutralElement(b, op.getKind(),
-                                       getElementTypeOrSelf(type)));
+    return constantPart(
+        b, op.getLoc(), type,
+        neutralElement(b, op.getKind(), getElementTypeOrSelf(type)));
   }
 
   void scanRows(OpBuilder &b, tile::ScanOp op, const TileParts &source,

@@ -55,9 +55,9 @@ struct TransposePattern : TilePattern<tile::TransposeOp> {
   matchAndRewrite(tile::TransposeOp op, Adaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     TileParts source = getParts(op.getSource().getType(), adaptor.getSource());
-    TileParts result =
-        transposeParts(rewriter, op.getLoc(), source,
-                       getLayout(op.getResult().getType()), op.getPermutation());
+    TileParts result = transposeParts(rewriter, op.getLoc(), source,
+                                      getLayout(op.getResult().getType()),
+                                      op.getPermutation());
     rewriter.replaceOpWithMultiple(op, {result.getParts()});
     return success();
   }
@@ -86,9 +86,8 @@ struct ReshapePattern : TilePattern<tile::ReshapeOp> {
         }
         SmallVector<Value> lanes;
         for (int64_t flat = first; flat < first + chunk.valid; ++flat)
-          lanes.push_back(source.getElement(rewriter, op.getLoc(),
-                                            flat / fromWidth,
-                                            flat % fromWidth));
+          lanes.push_back(source.getElement(
+              rewriter, op.getLoc(), flat / fromWidth, flat % fromWidth));
         results.push_back(
             packElements(rewriter, op.getLoc(), layout, chunk, lanes));
       }
@@ -120,10 +119,9 @@ struct ExtractPattern : TilePattern<tile::ExtractOp> {
       for (auto [dim, position] : llvm::enumerate(index))
         position += offsets[dim];
       for (const Chunk &chunk : layout.getChunks())
-        results.push_back(source.getLanes(rewriter, op.getLoc(),
-                                          from.getRow(index),
-                                          lane + chunk.start, chunk,
-                                          layout.isScalar()));
+        results.push_back(
+            source.getLanes(rewriter, op.getLoc(), from.getRow(index),
+                            lane + chunk.start, chunk, layout.isScalar()));
     }
     rewriter.replaceOpWithMultiple(op, {results});
     return success();
@@ -173,8 +171,8 @@ private:
       return slice.getLanes(b, loc, row, low - first, chunk, false);
     for (int64_t lane = low; lane < high; ++lane) {
       Value element = slice.getElement(b, loc, row, lane - first);
-      part = vector::InsertOp::create(b, loc, element, part,
-                                      lane - chunk.start);
+      part =
+          vector::InsertOp::create(b, loc, element, part, lane - chunk.start);
     }
     return part;
   }
@@ -185,6 +183,5 @@ private:
 void tilewright::populateShapePatterns(const TilePartsConverter &converter,
                                        RewritePatternSet &patterns) {
   patterns.add<BroadcastPattern, TransposePattern, ReshapePattern,
-               ExtractPattern, InsertPattern>(converter,
-                                              patterns.getContext());
+               ExtractPattern, InsertPattern>(converter, patterns.getContext());
 }

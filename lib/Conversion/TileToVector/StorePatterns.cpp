@@ -29,9 +29,8 @@ public:
     const PartLayout &layout = tile.getLayout();
     // Two positions of a scatter may be the same address: a combining store
     // then takes them one by one.
-    bool oneByOne =
-        layout.isScalar() || atomic ||
-        (reduce && !address.isContiguous(laneDim()));
+    bool oneByOne = layout.isScalar() || atomic ||
+                    (reduce && !address.isContiguous(laneDim()));
     for (int64_t row = 0; row < layout.getRows(); ++row)
       for (auto [index, chunk] : llvm::enumerate(layout.getChunks()))
         oneByOne ? writeElements(row, chunk)
@@ -107,14 +106,12 @@ private:
   void scatter(int64_t row, const Chunk &chunk, Value value, Mask mask) {
     Value active = mask.value;
     if (mask.kind == Mask::All)
-      active =
-          constantPart(b, loc, VectorType::get(chunk.lanes, b.getI1Type()),
-                       b.getBoolAttr(true));
+      active = constantPart(b, loc, VectorType::get(chunk.lanes, b.getI1Type()),
+                            b.getBoolAttr(true));
     value = toStorage(b, loc, address.getStorageType(), value);
-    vector::ScatterOp::create(
-        b, loc, Type(), address.getBuffer(),
-        ValueRange{address.getRowStart(row)}, address.getLaneOffsets(chunk),
-        active, value);
+    vector::ScatterOp::create(b, loc, Type(), address.getBuffer(),
+                              ValueRange{address.getRowStart(row)},
+                              address.getLaneOffsets(chunk), active, value);
   }
 
   int64_t laneDim() const {
@@ -143,8 +140,7 @@ struct StorePattern : TilePattern<tile::StoreOp> {
     if (op.getAtomic() && element.isInteger(1))
       return op.emitOpError("cannot be atomic on i1; use i8 elements");
     AccessDesc desc = describe(op, adaptor);
-    if (auto perm =
-            contiguousFirst(rewriter, loc, desc, tile.getLayout())) {
+    if (auto perm = contiguousFirst(rewriter, loc, desc, tile.getLayout())) {
       tile = transposeParts(rewriter, loc, tile,
                             permuteLayout(tile.getLayout(), *perm), *perm);
       desc = permute(desc, *perm);

@@ -57,9 +57,15 @@ int64_t PartLayout::getRow(ArrayRef<int64_t> index) const {
 TilePartsConverter::TilePartsConverter(int64_t nativeLanes)
     : nativeLanes(nativeLanes) {
   addConversion([](Type type) -> std::optional<Type> { return type; });
-  addConversion([this](tile::TileType type, SmallVectorImpl<Type> &types)
-                    -> std::optional<LogicalResult> {
-    getLayout(type).getPartTypes(types);
+  addConversion(
+      [this](tile::TileType type,
+             SmallVectorImpl<Type> &types) -> std::optional<LogicalResult> {
+        getLayout(type).getPartTypes(types);
+        return success();
+      });
+  // A token is no value at all.
+  addConversion([](tile::TokenType,
+                   SmallVectorImpl<Type> &) -> std::optional<LogicalResult> {
     return success();
   });
 }
@@ -122,8 +128,7 @@ Value tilewright::packElements(OpBuilder &b, Location loc,
   return vector::FromElementsOp::create(b, loc, type, lanes);
 }
 
-Value tilewright::splatTo(OpBuilder &b, Location loc, Type type,
-                          Value scalar) {
+Value tilewright::splatTo(OpBuilder &b, Location loc, Type type, Value scalar) {
   if (!isa<VectorType>(type))
     return scalar;
   return vector::BroadcastOp::create(b, loc, type, scalar);

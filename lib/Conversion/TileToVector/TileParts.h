@@ -135,8 +135,7 @@ template <typename SourceOp>
 class TilePattern : public mlir::OpConversionPattern<SourceOp> {
 public:
   using Base = TilePattern<SourceOp>;
-  using Adaptor =
-      typename mlir::OpConversionPattern<SourceOp>::OneToNOpAdaptor;
+  using Adaptor = typename mlir::OpConversionPattern<SourceOp>::OneToNOpAdaptor;
   TilePattern(const TilePartsConverter &converter, mlir::MLIRContext *context)
       : mlir::OpConversionPattern<SourceOp>(converter, context),
         parts(converter) {}
@@ -153,6 +152,8 @@ protected:
 mlir::SmallVector<mlir::Value>
 singleValues(mlir::ArrayRef<mlir::ValueRange> operands);
 
+void populateCopyPatterns(const TilePartsConverter &converter,
+                          mlir::RewritePatternSet &patterns);
 void populateElementwisePatterns(const TilePartsConverter &converter,
                                  mlir::RewritePatternSet &patterns);
 void populateMemoryPatterns(const TilePartsConverter &converter,

@@ -79,11 +79,12 @@ private:
     SmallVector<Value> values(pieces);
     while (values.size() > 1) {
       auto type = cast<VectorType>(values.front().getType());
-      auto mask = llvm::to_vector(llvm::seq<int64_t>(0, 2 * type.getDimSize(0)));
+      auto mask =
+          llvm::to_vector(llvm::seq<int64_t>(0, 2 * type.getDimSize(0)));
       SmallVector<Value> next;
       for (size_t i = 0; i < values.size(); i += 2)
-        next.push_back(vector::ShuffleOp::create(b, loc, values[i],
-                                                 values[i + 1], mask));
+        next.push_back(
+            vector::ShuffleOp::create(b, loc, values[i], values[i + 1], mask));
       values = std::move(next);
     }
     return values.front();

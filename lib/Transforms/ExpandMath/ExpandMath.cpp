@@ -41,30 +41,18 @@ Value expandRsqrt(const MathBuilder &m, ValueRange operands) {
 
 Expansion findExpansion(StringRef name) {
   static const llvm::StringMap<Expansion> table = {
-      {"math.exp", unary<expandExp>},
-      {"math.exp2", unary<expandExp2>},
-      {"math.expm1", unary<expandExpM1>},
-      {"math.erf", unary<expandErf>},
-      {"math.erfc", unary<expandErfc>},
-      {"math.tanh", unary<expandTanh>},
-      {"math.sinh", unary<expandSinh>},
-      {"math.cosh", unary<expandCosh>},
-      {"math.log", unary<expandLog>},
-      {"math.log2", unary<expandLog2>},
-      {"math.log10", unary<expandLog10>},
-      {"math.log1p", unary<expandLog1p>},
-      {"math.powf", binary<expandPow>},
-      {"math.cbrt", unary<expandCbrt>},
-      {"math.asinh", unary<expandAsinh>},
-      {"math.acosh", unary<expandAcosh>},
-      {"math.atanh", unary<expandAtanh>},
-      {"math.sin", unary<expandSin>},
-      {"math.cos", unary<expandCos>},
-      {"math.tan", unary<expandTan>},
-      {"math.atan", unary<expandAtan>},
-      {"math.asin", unary<expandAsin>},
-      {"math.acos", unary<expandAcos>},
-      {"math.atan2", binary<expandAtan2>},
+      {"math.exp", unary<expandExp>},     {"math.exp2", unary<expandExp2>},
+      {"math.expm1", unary<expandExpM1>}, {"math.erf", unary<expandErf>},
+      {"math.erfc", unary<expandErfc>},   {"math.tanh", unary<expandTanh>},
+      {"math.sinh", unary<expandSinh>},   {"math.cosh", unary<expandCosh>},
+      {"math.log", unary<expandLog>},     {"math.log2", unary<expandLog2>},
+      {"math.log10", unary<expandLog10>}, {"math.log1p", unary<expandLog1p>},
+      {"math.powf", binary<expandPow>},   {"math.cbrt", unary<expandCbrt>},
+      {"math.asinh", unary<expandAsinh>}, {"math.acosh", unary<expandAcosh>},
+      {"math.atanh", unary<expandAtanh>}, {"math.sin", unary<expandSin>},
+      {"math.cos", unary<expandCos>},     {"math.tan", unary<expandTan>},
+      {"math.atan", unary<expandAtan>},   {"math.asin", unary<expandAsin>},
+      {"math.acos", unary<expandAcos>},   {"math.atan2", binary<expandAtan2>},
       {"math.rsqrt", expandRsqrt},
   };
   return table.lookup(name);
@@ -93,8 +81,9 @@ LogicalResult expand(Operation *op, Expansion expansion) {
   unsigned bits = element.getIntOrFloatBitWidth();
   if (bits > 32 && !isRsqrt)
     return op->emitOpError("on ")
-           << element << " has no expansion of that accuracy; convert to f32, "
-                         "or keep the function out of the kernel";
+           << element
+           << " has no expansion of that accuracy; convert to f32, "
+              "or keep the function out of the kernel";
   OpBuilder b(op);
   Location loc = op->getLoc();
   Type wide = bits < 32 ? f32Like(type) : type;

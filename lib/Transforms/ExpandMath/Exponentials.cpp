@@ -38,16 +38,17 @@ Value scale(const MathBuilder &m, Value p, Value n) {
   Value rest = m.subInt(n, half);
   auto power = [&](Value exponent) {
     Value bias = m.integer(isDouble ? 1023 : 127);
-    return m.fromBits(m.shiftLeft(m.addInt(exponent, bias), isDouble ? 52 : 23));
+    return m.fromBits(
+        m.shiftLeft(m.addInt(exponent, bias), isDouble ? 52 : 23));
   };
   return m.mul(m.mul(p, power(half)), power(rest));
 }
 
 /// exp(r) for |r| <= ln(2)/2, f32.
 Value expReduced(const MathBuilder &m, Value r) {
-  Value p = m.polynomial(r, {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3,
-                             4.1665795894e-2, 1.6666665459e-1,
-                             5.0000001201e-1});
+  Value p =
+      m.polynomial(r, {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3,
+                       4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1});
   return m.add(m.fma(m.mul(r, r), p, r), m.constant(1.0));
 }
 
@@ -73,8 +74,7 @@ Value tilewright::expandExp2(const MathBuilder &m, Value x) {
   // Taylor's series in fraction * ln(2), that product inside the coefficients.
   SmallVector<double> coefficients{1.0};
   for (int i = 1; i <= 7; ++i)
-    coefficients.insert(coefficients.begin(),
-                        coefficients.front() * kLn2 / i);
+    coefficients.insert(coefficients.begin(), coefficients.front() * kLn2 / i);
   return scale(m, m.polynomial(fraction, coefficients), n.integer);
 }
 
@@ -101,12 +101,12 @@ Value tilewright::expandTanh(const MathBuilder &m, Value x) {
   Value size = m.abs(x);
   // 1 - 2 / (exp(2|x|) + 1) where that keeps its digits.
   Value e = expandExp(m, m.add(size, size));
-  Value big = m.sub(m.constant(1.0),
-                    m.div(m.constant(2.0), m.add(e, m.constant(1.0))));
+  Value big =
+      m.sub(m.constant(1.0), m.div(m.constant(2.0), m.add(e, m.constant(1.0))));
   Value z = m.mul(x, x);
-  Value p = m.polynomial(z, {-5.70498872745e-3, 2.06390887954e-2,
-                             -5.37397155531e-2, 1.33314422036e-1,
-                             -3.33332819422e-1});
+  Value p =
+      m.polynomial(z, {-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2,
+                       1.33314422036e-1, -3.33332819422e-1});
   Value small = m.fma(m.mul(p, z), size, size);
   Value result = m.select(m.compare(Compare::OLT, size, 0.625), small, big);
   return m.copysign(result, x);
@@ -144,12 +144,11 @@ Value tilewright::expandErf(const MathBuilder &m, Value x) {
   Value t = m.abs(x);
   Value square = m.mul(x, x);
   Value tail = m.sub(m.constant(1.0), expandExp(m, erfTail(m, t, square)));
-  Value p = m.polynomial(square, {-5.96761703e-4, 4.99119423e-3, -2.67681349e-2,
-                                  1.12819925e-1, -3.76125336e-1,
-                                  1.28379166e-1});
+  Value p =
+      m.polynomial(square, {-5.96761703e-4, 4.99119423e-3, -2.67681349e-2,
+                            1.12819925e-1, -3.76125336e-1, 1.28379166e-1});
   Value small = m.fma(p, t, t);
-  Value result =
-      m.select(m.compare(Compare::OGT, t, 0.927734375), tail, small);
+  Value result = m.select(m.compare(Compare::OGT, t, 0.927734375), tail, small);
   return m.copysign(result, x);
 }
 
@@ -164,8 +163,7 @@ Value tilewright::expandErfc(const MathBuilder &m, Value x) {
   Value p = wide.polynomial(
       t, {0.17087277, -0.82215223, 1.48851587, -1.13520398, 0.27886807,
           -0.18628806, 0.09678418, 0.37409196, 1.00002368, -1.26551223});
-  Value tail =
-      wide.mul(t, exp64(wide, wide.fma(wide.neg(size), size, p)));
+  Value tail = wide.mul(t, exp64(wide, wide.fma(wide.neg(size), size, p)));
   Value mirrored = wide.sub(wide.constant(2.0), tail);
   return m.toWidth(
       wide.select(wide.compare(Compare::OLT, v, 0.0), mirrored, tail), 32);

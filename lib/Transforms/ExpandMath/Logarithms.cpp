@@ -22,8 +22,8 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 /// log at 0, below 0, at infinity and NaN.
 Value fixLogEnds(const MathBuilder &m, Value x, Value result) {
   result = m.select(m.compare(Compare::UEQ, x, kInfinity), x, result);
-  result = m.select(m.compare(Compare::OEQ, x, 0.0), m.constant(-kInfinity),
-                    result);
+  result =
+      m.select(m.compare(Compare::OEQ, x, 0.0), m.constant(-kInfinity), result);
   return m.select(m.compare(Compare::OLT, x, 0.0), m.constant(kNaN), result);
 }
 
@@ -53,10 +53,10 @@ Value tilewright::expandLog(const MathBuilder &m, Value x) {
   Value rest = m.mul(z, m.polynomial(z, {0.24279078841, 0.28498786688,
                                          0.40000972152, 0.66666662693}));
   Value half = m.mul(m.mul(f, f), 0.5);
-  Value low = m.fma(k, m.constant(9.0580006145e-06),
-                    m.mul(s, m.add(half, rest)));
-  Value result = m.fma(k, m.constant(6.9313812256e-01),
-                       m.add(m.sub(low, half), f));
+  Value low =
+      m.fma(k, m.constant(9.0580006145e-06), m.mul(s, m.add(half, rest)));
+  Value result =
+      m.fma(k, m.constant(6.9313812256e-01), m.add(m.sub(low, half), f));
   return fixLogEnds(m, x, result);
 }
 

@@ -58,9 +58,9 @@ Value atanWide(const MathBuilder &m, Value x) {
   Value middle = m.div(m.sub(size, one), m.add(size, one));
   Value t = m.select(isBig, m.div(m.constant(-1.0), size),
                      m.select(isMiddle, middle, size));
-  Value start = m.select(isBig, m.constant(kPi / 2),
-                         m.select(isMiddle, m.constant(kPi / 4),
-                                  m.constant(0.0)));
+  Value start =
+      m.select(isBig, m.constant(kPi / 2),
+               m.select(isMiddle, m.constant(kPi / 4), m.constant(0.0)));
   SmallVector<double> coefficients;
   for (int i = 25; i >= 1; i -= 2)
     coefficients.push_back((i % 4 == 1 ? 1.0 : -1.0) / i);
@@ -122,8 +122,8 @@ Value tilewright::expandAtan2(const MathBuilder &m, Value y, Value x) {
   Value angle = atanWide(wide, quotient);
   Value mirrored = wide.sub(wide.constant(kPi), angle);
   // The sign bit of x counts, also of -0.
-  Value left = wide.compare(
-      Compare::OLT, wide.copysign(wide.constant(1.0), vx), 0.0);
+  Value left =
+      wide.compare(Compare::OLT, wide.copysign(wide.constant(1.0), vx), 0.0);
   angle = wide.select(left, mirrored, angle);
   return m.toWidth(wide.copysign(angle, vy), 32);
 }

@@ -52,8 +52,8 @@ struct GlobalsToArguments
       global.erase();
     }
     for (auto &[name, missing] : loads) {
-      missing.front().emitOpError("loads @") << name.getValue()
-                                             << ", which the module lacks";
+      missing.front().emitOpError("loads @")
+          << name.getValue() << ", which the module lacks";
       return signalPassFailure();
     }
     for (unsigned i = 0; i < main.getNumArguments(); ++i)

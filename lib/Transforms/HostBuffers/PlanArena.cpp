@@ -29,12 +29,14 @@ FailureOr<int64_t> getBytes(memref::AllocOp alloc) {
   MemRefType type = alloc.getType();
   if (!type.hasStaticShape())
     return alloc.emitOpError("has the dynamic type ")
-           << type << ", but the arena is planned at compile time; give the "
-                      "graph static shapes";
+           << type
+           << ", but the arena is planned at compile time; give the "
+              "graph static shapes";
   if (!type.getLayout().isIdentity() || type.getMemorySpace())
     return alloc.emitOpError("has the type ")
-           << type << ", but buffers of the host are contiguous and in no "
-                      "memory space";
+           << type
+           << ", but buffers of the host are contiguous and in no "
+              "memory space";
   Type element = type.getElementType();
   int64_t bits =
       element.isIndex() ? 64 : int64_t(element.getIntOrFloatBitWidth());

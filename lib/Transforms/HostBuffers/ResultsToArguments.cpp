@@ -27,7 +27,8 @@ memref::AllocOp findOwnBuffer(func::FuncOp main, Value value) {
                     alloc->getBlock() == &main.getBody().front();
       return usable ? alloc : memref::AllocOp();
     }
-    if (!isa<memref::ExpandShapeOp, memref::CollapseShapeOp, memref::CastOp>(op))
+    if (!isa<memref::ExpandShapeOp, memref::CollapseShapeOp, memref::CastOp>(
+            op))
       return {};
     value = op->getOperand(0);
   }
@@ -73,8 +74,8 @@ struct ResultsToArguments
 private:
   /// Makes the result appear in `target`.
   static void place(func::ReturnOp ret, Value result, Value target) {
-    if (memref::AllocOp own = findOwnBuffer(
-            cast<func::FuncOp>(ret->getParentOp()), result)) {
+    if (memref::AllocOp own =
+            findOwnBuffer(cast<func::FuncOp>(ret->getParentOp()), result)) {
       OpBuilder b(own);
       replaceBuffer(b, own, target);
       return;
@@ -87,9 +88,8 @@ private:
     MemRefType type = own.getType();
     if (target.getType() != type) {
       auto [strides, offset] = type.getStridesAndOffset();
-      target = memref::ReinterpretCastOp::create(b, own.getLoc(), type, target,
-                                                 offset, type.getShape(),
-                                                 strides);
+      target = memref::ReinterpretCastOp::create(
+          b, own.getLoc(), type, target, offset, type.getShape(), strides);
     }
     own.getResult().replaceAllUsesWith(target);
     own.erase();

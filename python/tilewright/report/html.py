@@ -73,7 +73,7 @@ def seconds(value: float | None) -> str:
     for unit, scale in (("s", 1.0), ("ms", 1e-3)):
         if value >= scale:
             return f"{value / scale:.3g} {unit}" if value < 100 * scale else f"{value / scale:.0f} {unit}"
-    return f"{value * 1e6:.3g} µs"
+    return f"{value * 1e6:.3g} µs" if value >= 1e-7 else "< 0.1 µs"
 
 
 def quantity(value: float, unit: str) -> str:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from tilewright.report import ir_text
@@ -15,9 +16,9 @@ from tilewright.report.style import GREY, PALETTE
 
 _HEAD = ("kernel", "launches", "tasks", "scratch", "work", "operands", "floor", "measured", "", "efficiency")
 _NOTE = (
-    "Work and operands are of all launches in one call, estimated from the kernel's text. Floor: the least time for "
-    "that work by the device's description, from its peak or from the bandwidth of the level that holds the operands. "
-    "Efficiency: floor over measured."
+    "Work and operands are of all launches in one call: float operations of the loop nests, and bytes of all operands. "
+    "Floor: the least time for that work by the device's description, from its peak or from the bandwidth of the level "
+    "that holds the operands. Efficiency: floor over measured."
 )
 
 
@@ -35,7 +36,12 @@ def kernel_section(model: Any, report: dict[str, Any], measured: Measurement | N
     texts = report.get("kernel_text", {})
     code = [_text(kernel.name, texts[kernel.name], colors[kernel.name]) for kernel in ordered if kernel.name in texts]
     body = table(_HEAD, rows, numeric=(1, 2, 3, 4, 5, 6, 7, 9))
-    return section("Kernels", *(part for part in (strip, body) if part), *code, note=_told(measured, total))
+    return section("Kernels", *(part for part in (strip, body) if part), _folded(code), note=_told(measured, total))
+
+
+def _folded(code: list[Raw]) -> Raw:
+    summary = join([tag("b", "code"), tag("span", "each kernel as tile IR, after phase tile")])
+    return details(summary, tag("div", join(code), cls="in")) if code else Raw("")
 
 
 def _text(name: str, text: str, color: str) -> Raw:
@@ -83,9 +89,9 @@ def _row(
 
 def _title(kernel: Any, color: str) -> Raw:
     info = kernel.details
-    shapes = " · ".join(info.get("shapes", []))
+    shapes = " · ".join(re.sub(r"^\w+<([^,>]*).*$", r"\1", shape) for shape in info.get("shapes", []))
     places = info.get("locations", [])
-    where = ", ".join(places[:4]) + (", …" if len(places) > 4 else "")
+    where = ", ".join(places[:2]) + (f", … ({len(places)} places)" if len(places) > 2 else "")
     return join([_dot(color), tag("code", kernel.name), tag("small", where), tag("small", shapes)])
 
 

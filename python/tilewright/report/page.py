@@ -63,8 +63,8 @@ def _groups(report: dict[str, Any]) -> Raw | None:
     if not groups:
         return None
     note = (
-        f"{len(groups)} outermost groups, in order; each becomes a kernel launch. Operators inside one group meet at "
-        "its memory level; the decisions are the attributes that planning left in the IR."
+        f"{len(groups)} outermost groups, in order; each became a launch of the kernel named behind it. Operators inside "
+        "one group meet at its memory level; the decisions are the attributes that planning left in the IR."
     )
     return section("Graph → groups", *(_group(i, group) for i, group in enumerate(groups)), note=note)
 
@@ -72,14 +72,16 @@ def _groups(report: dict[str, Any]) -> Raw | None:
 def _group(index: int, group: dict[str, Any]) -> Raw:
     ops = [op for op in group["ops"] if op["op"] != "tile.group"]
     names = list(dict.fromkeys(op["location"] for op in ops if op["location"]))
-    title = group["name"] or (names[-1] if names else f"group {index}")
+    title = " + ".join([*names[:1], *(name.rpartition("/")[2] for name in names[1:4])]) or group["name"]
+    title += ", …" if len(names) > 4 else ""
+    kernel = tag("code", group.get("kernel") or group["name"])
     counts = f"{len(ops)} op{'s' * (len(ops) != 1)}, {group['level'] or 'no'} level, → {', '.join(group['results'])}"
     rows = [
         (op["op"], op["location"], tag("code", op["results"]), op["body"], tag("code", op["decisions"]))
         for op in group["ops"]
     ]
     content = table(("op", "from", "result", "body", "decisions"), rows)
-    return details(join([tag("b", f"{index}"), title, tag("span", counts)]), tag("div", content, cls="in"))
+    return details(join([tag("b", f"{index}"), title, kernel, tag("span", counts)]), tag("div", content, cls="in"))
 
 
 def _phases(report: dict[str, Any]) -> Raw | None:

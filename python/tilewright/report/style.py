@@ -11,7 +11,7 @@ CSS = """
 * { box-sizing: border-box; }
 body { margin:0; background:var(--bg); color:var(--fg);
   font:15px/1.5 system-ui, -apple-system, "Segoe UI", sans-serif; }
-main { max-width:1180px; margin:0 auto; padding:40px 28px 80px; }
+main { max-width:1220px; margin:0 auto; padding:40px 28px 80px; }
 h1 { font-size:27px; font-weight:650; letter-spacing:-.01em; margin:0 0 2px; }
 h2 { font-size:18px; font-weight:650; margin:0 0 4px; }
 section { margin-top:44px; }
@@ -29,8 +29,10 @@ tr:last-child td { border-bottom:0; }
 .n { text-align:right; font-variant-numeric:tabular-nums; white-space:nowrap; }
 code, pre { font:12.5px/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
 td code { white-space:nowrap; }
-small { color:var(--dim); display:block; max-width:46ch; overflow-wrap:anywhere; }
-.bar { width:110px; height:8px; background:var(--line); border-radius:4px; overflow:hidden; margin-top:7px; }
+small { color:var(--dim); display:block; overflow-wrap:anywhere; }
+td:first-child { min-width:290px; }
+details td:first-child { min-width:0; }
+.bar { width:80px; height:8px; background:var(--line); border-radius:4px; overflow:hidden; margin-top:7px; }
 .bar i { display:block; height:100%; background:var(--accent); border-radius:4px; }
 .strip { display:flex; height:34px; border-radius:8px; overflow:hidden;
   border:1px solid var(--line); margin-bottom:14px; }

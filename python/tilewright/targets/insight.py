@@ -3,14 +3,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the report tells of the IR: groups after `plan`, kernels and their cost after `tile`, scratch after `lower`.
 
-Costs are estimates from the text of the kernels: multiply-adds of `tile.mma` count two, other arithmetic on floats one
-per element, times the trips of the loops around (loops with bounds that are not constant count once).
+Work is counted in the loop nests of layer 2: the float operations of the body (an exponential is one), times all loops.
+For kernels without a group it is estimated from their text, where loops with bounds that are not constant count once.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+_FLOATS = ("f32", "f64", "f16", "bf16")
 _TEXT_LIMIT = 20_000
 _COUNTED = ("arith.", "math.", "tile.reduce", "tile.scan")
 _BITS = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "index": 8, "i32": 4, "i16": 2, "i8": 1, "i1": 1}
@@ -57,7 +58,18 @@ def _groups(found: dict[str, Any], module: Any) -> None:
     main = _function(module, "main")
     if main is None:
         return
-    found["groups"] = [_group(op) for op in main.operation.regions[0].blocks[0].operations if _name(op) == "tile.group"]
+    found["groups"] = [_group(op) for op in _outermost(main)]
+
+
+def _outermost(op: Any):
+    """Yield the groups that lie in no other group; they may lie in loops."""
+    for region in op.operation.regions:
+        for block in region.blocks:
+            for child in block.operations:
+                if _name(child) == "tile.group":
+                    yield child
+                elif child.operation.regions:
+                    yield from _outermost(child)
 
 
 def _group(group: Any) -> dict[str, Any]:
@@ -68,7 +80,35 @@ def _group(group: Any) -> dict[str, Any]:
         "level": _text(group, "level"),
         "results": [str(result.type) for result in group.operation.results],
         "ops": [_member(op) for op in inner],
+        "gathers": any(_name(op) == "tensor.extract" for op in members),
+        "flops": sum(_generic_flops(op) for op in inner if _name(op) == "linalg.generic"),
     }
+
+
+def _generic_flops(op: Any) -> int:
+    """Return the float operations of a loop nest: those of the body, times the sizes of all loops."""
+    body = [child for child in _walk(op) if _name(child).startswith(("arith.", "math."))]
+    floats = [child for child in body if child.operation.operands and _is_float(child.operation.operands[0].type)]
+    total = len(floats)
+    for size in _loop_sizes(op).values():
+        total *= size
+    return total
+
+
+def _loop_sizes(op: Any) -> dict[int, int]:
+    """Return the sizes of the loops, read from operands that are indexed by a loop alone."""
+    sizes: dict[int, int] = {}
+    for operand, attribute in zip(op.operation.operands, op.operation.attributes["indexing_maps"], strict=False):
+        shape, _ = _shape(str(operand.type))
+        for size, index in zip(shape, str(attribute).rpartition("->")[2].strip(" ()>").split(","), strict=False):
+            loop = index.strip().removeprefix("d")
+            if loop.isdigit():
+                sizes[int(loop)] = size
+    return sizes
+
+
+def _is_float(kind: Any) -> bool:
+    return _shape(str(kind))[1] in _FLOATS
 
 
 def _text(op: Any, name: str) -> str:
@@ -102,9 +142,17 @@ def _kernels(found: dict[str, Any], module: Any) -> None:
     ranks = {_symbol(op): op.operation.attributes["grid_rank"].value for op in found_kernels}
     kernels: dict[str, dict[str, Any]] = {}
     main = _function(module, "main")
-    if main is not None:
-        for op, trips in _launches(main, 1):
-            _add_launch(kernels, op, trips, flops, ranks)
+    groups = found.get("groups", [])
+    launches = list(_launches(main, 1)) if main is not None else []
+    matched = groups if len(groups) == len(launches) else [None] * len(launches)
+    for (op, trips), group in zip(launches, matched, strict=True):
+        entry = _add_launch(kernels, op, trips, flops, ranks)
+        if group is not None:
+            group["kernel"] = _text(op, "kernel").lstrip("@")
+            entry["flops"] = group["flops"]  # exact, where the kernel's text is an estimate
+            if group["gathers"]:  # of a table, only the rows that are looked up move: about as many as come out
+                sizes = [_bytes(shape) for shape in entry["shapes"]]
+                entry["bytes"] = sum(sizes) - max(sizes) + sizes[-1]
     found["kernels"] = kernels
     found["kernel_text"] = {_symbol(op): _cut(op.operation.get_asm(use_local_scope=True)) for op in found_kernels}
 
@@ -125,7 +173,7 @@ def _launches(op: Any, trips: int):
 
 def _add_launch(
     kernels: dict[str, dict[str, Any]], op: Any, trips: int, flops: dict[str, int], ranks: dict[str, int]
-) -> None:
+) -> dict[str, Any]:
     callee = _text(op, "kernel").lstrip("@").strip('"')
     operands = list(op.operation.operands)
     bounds, others = operands[: ranks.get(callee, 0)], operands[ranks.get(callee, 0) :]
@@ -150,6 +198,7 @@ def _add_launch(
     name = _location(op)
     if name and name not in entry["locations"] and len(entry["locations"]) < 20:
         entry["locations"].append(name)
+    return entry
 
 
 def _constant(value: Any) -> int | None:
@@ -171,12 +220,11 @@ def _trips(op: Any) -> int:
 
 def _flops(op: Any) -> int:
     """Return the floating-point operations of one task of a kernel."""
-    total = 0
-    for region in op.operation.regions:
-        for block in region.blocks:
-            for child in block.operations:
-                total += _op_flops(child) + _trips(child) * _flops(child)
-    return total
+    regions = [
+        sum(_op_flops(child) + _trips(child) * _flops(child) for block in region.blocks for child in block.operations)
+        for region in op.operation.regions
+    ]
+    return max(regions, default=0)  # of the branches of an `scf.if`, the costlier one
 
 
 def _op_flops(op: Any) -> int:
@@ -188,7 +236,7 @@ def _op_flops(op: Any) -> int:
     if not name.startswith(_COUNTED) or name == "arith.constant" or not len(operands):
         return 0
     sizes, element = _shape(str(operands[0].type))
-    if element not in ("f32", "f64", "f16", "bf16"):
+    if element not in _FLOATS:
         return 0
     count = 1
     for size in sizes:

@@ -81,9 +81,36 @@ func.func @main(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
 def test_groups():
     (group,) = observe("plan", GROUPS)["groups"]
     assert group["name"] == "exp_8x4" and group["level"] == "l2" and group["results"] == ["tensor<8x4xf32>"]
+    assert group["flops"] == 8 * 4 and not group["gathers"]
     (op,) = group["ops"]
     assert op["op"] == "linalg.generic" and op["location"] == "/layer.0/Exp" and op["body"] == "math.exp"
     assert op["decisions"] == "tile.rtile = #tile.rtile<l2 = [8, 4]>"
+
+
+PRODUCT = """
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (n floordiv 8, k, n mod 8)>
+#c = affine_map<(m, n, k) -> (m, n)>
+func.func @main(%x: tensor<3x5xf32>, %w: tensor<2x5x8xf32>, %z: tensor<3x16xf32>) -> tensor<3x16xf32> {
+  %y = tile.group "l2" (%a = %x : tensor<3x5xf32>, %b = %w : tensor<2x5x8xf32>, %c = %z : tensor<3x16xf32>)
+      -> (tensor<3x16xf32>) {
+    %r = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+        ins(%a, %b : tensor<3x5xf32>, tensor<2x5x8xf32>) outs(%c : tensor<3x16xf32>) {
+      ^bb0(%p: f32, %q: f32, %s: f32):
+        %m = arith.mulf %p, %q : f32
+        %t = arith.addf %s, %m : f32
+        linalg.yield %t : f32
+    } -> tensor<3x16xf32>
+    tile.yield %r : tensor<3x16xf32>
+  }
+  return %y : tensor<3x16xf32>
+}
+"""
+
+
+def test_work_of_a_product_with_packed_weights():
+    (group,) = observe("plan", PRODUCT)["groups"]
+    assert group["flops"] == 2 * 3 * 16 * 5
 
 
 def test_scratch_and_modules_without_main():

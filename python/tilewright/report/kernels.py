@@ -58,10 +58,9 @@ def _dot(color: str) -> Raw:
 def _told(measured: Measurement | None, total: float) -> str:
     if measured is None:
         return _NOTE + " The model was not run for this page."
-    outside = max(0.0, measured.seconds - total)
     return (
         f"{_NOTE} Measured: medians of {measured.runs} runs on random inputs, {measured.threads} thread(s); "
-        f"{seconds(total)} in kernels, {seconds(outside)} outside."
+        f"{seconds(total)} in all kernels."
     )
 
 

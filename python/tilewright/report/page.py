@@ -63,8 +63,8 @@ def _groups(report: dict[str, Any]) -> Raw | None:
     if not groups:
         return None
     note = (
-        f"{len(groups)} outermost groups, in order; each became a launch of the kernel named behind it. Operators inside "
-        "one group meet at its memory level; the decisions are the attributes that planning left in the IR."
+        f"{len(groups)} outermost groups, in order; each became a launch of the kernel named behind it. Operators "
+        "inside one group meet at its memory level; the decisions are the attributes that planning left in the IR."
     )
     return section("Graph → groups", *(_group(i, group) for i, group in enumerate(groups)), note=note)
 

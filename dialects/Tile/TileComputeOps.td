@@ -82,7 +82,7 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure, InferTypeOpAdaptorWithIsCompatible]
                        DenseI64ArrayAttr:$dims);
   let results = (outs Tile_TileType:$result);
   let assemblyFormat = [{
-    $kind $source `dims` $dims attr-dict `:` qualified(type($source)) `->` qualified(type($result))
+    custom<Kind>($kind) $source `dims` $dims attr-dict `:` qualified(type($source)) `->` qualified(type($result))
   }];
   let hasFolder = 1;
   let hasVerifier = 1;
@@ -112,7 +112,7 @@ def Tile_ScanOp : Tile_Op<"scan", [Pure, AllTypesMatch<["source", "result"]>]> {
                        I64Attr:$dim, UnitAttr:$exclusive, UnitAttr:$reverse);
   let results = (outs Tile_TileType:$result);
   let assemblyFormat = [{
-    $kind $source `dim` $dim (`exclusive` $exclusive^)? (`reverse` $reverse^)?
+    custom<Kind>($kind) $source `dim` $dim (`exclusive` $exclusive^)? (`reverse` $reverse^)?
     attr-dict `:` qualified(type($source))
   }];
   let hasFolder = 1;

@@ -195,7 +195,7 @@ def Tile_StoreOp : Tile_Op<"store", [
   let assemblyFormat = [{
     $tile `,` $memref `[` $offsets `]` (`dims` $dims^)? (`steps` $steps^)?
     (`indices` $indices^ `along` $along)? (`valid` `(` $valid^ `)`)?
-    (`reduce` $reduce^)? (`atomic` $atomic^)? attr-dict `:` qualified(type($tile)) `,`
+    (`reduce` custom<Kind>($reduce)^)? (`atomic` $atomic^)? attr-dict `:` qualified(type($tile)) `,`
     type($memref) (`(` `indices` qualified(type($indices))^ `)`)?
   }];
   let extraClassDeclaration = [{

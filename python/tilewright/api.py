@@ -48,8 +48,8 @@ def compile(
     """Compile a model and return it, ready to be called.
 
     Args:
-        model: path of an ONNX file, its bytes, an onnx.ModelProto, or an MLIR module (text, or a .mlir file) of layer 1,
-            or of layer 3: kernels and a @main that launches them.
+        model: path of an ONNX file, its bytes, an onnx.ModelProto, or an MLIR module (text, or a .mlir file) of layer
+            1, or of layer 3: kernels and a @main that launches them.
         target: ``cpu`` (this machine), ``cpu:NAME`` (an x86 CPU by LLVM's name), ``reference`` (the interpreter).
         threads: threads per call of the result (it can be changed later); default: all CPUs.
         shapes: sizes of symbolic dimensions, e.g. ``{"batch": 1}``, or whole shapes by input name.

@@ -115,7 +115,7 @@ cache = Setting("TILEWRIGHT_CACHE", parse_bool, True, "0 switches the compile ca
 cache_size = Setting("TILEWRIGHT_CACHE_SIZE", parse_size, 4 << 30, "largest size of the compile cache, e.g. 4G")
 threads = Setting("TILEWRIGHT_THREADS", _parse_count, 0, "threads per call by default; 0: all cores available")
 compile_workers = Setting(
-    "TILEWRIGHT_COMPILE_WORKERS", _parse_count, 0, "processes that run LLVM; 0: one per core available"
+    "TILEWRIGHT_COMPILE_WORKERS", _parse_count, 0, "processes that run LLVM; 0: one per core available, at most 32"
 )
 debug = Setting("TILEWRIGHT_DEBUG", parse_bool, False, "1 shows tracebacks in the command line tools")
 dump_ir = Setting("TILEWRIGHT_DUMP_IR", str, "", "folder that receives the IR after every phase")

@@ -20,13 +20,24 @@ def send(stream: BinaryIO, header: dict[str, Any], payload: bytes = b"") -> None
     stream.flush()
 
 
-def receive(stream: BinaryIO) -> tuple[dict[str, Any], bytes] | None:
+def receive(stream: Any) -> tuple[dict[str, Any], bytes] | None:
     """Read one message; None where the stream ended (also within a message)."""
-    lengths = stream.read(_LENGTHS.size)
-    if len(lengths) < _LENGTHS.size:
+    lengths = _read(stream, _LENGTHS.size)
+    if lengths is None:
         return None
     header_size, payload_size = _LENGTHS.unpack(lengths)
-    header, payload = stream.read(header_size), stream.read(payload_size)
-    if len(header) < header_size or len(payload) < payload_size:
+    header, payload = _read(stream, header_size), _read(stream, payload_size)
+    if header is None or payload is None:
         return None
     return json.loads(header), payload
+
+
+def _read(stream: Any, size: int) -> bytes | None:
+    """Read exactly `size` bytes; an unbuffered stream gives them in pieces."""
+    parts = bytearray()
+    while len(parts) < size:
+        part = stream.read(size - len(parts))
+        if not part:
+            return None
+        parts += part
+    return bytes(parts)

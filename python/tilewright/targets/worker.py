@@ -12,22 +12,28 @@ from __future__ import annotations
 
 import argparse
 import os
+import select
 import sys
 from collections.abc import Callable, Sequence
 
 from tilewright.targets.protocol import receive, send
 
+IDLE_SECONDS = 120.0
+
 #: (module, cpu, features, optimization level) -> object code
 Emit = Callable[[bytes, str, str, int], bytes]
 
 
-def serve(emit: Emit) -> None:
-    """Answer requests until stdin ends."""
-    requests = sys.stdin.buffer
+def serve(emit: Emit, idle_seconds: float = IDLE_SECONDS) -> None:
+    """Answer requests until stdin ends, or none came for a while (a loaded LLVM is 150 MB; the pool starts anew)."""
+    requests = sys.stdin.buffer.raw
     # LLVM prints on file descriptor 1 now and then: answers get a descriptor of their own.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    while (message := receive(requests)) is not None:
+    while select.select([requests], [], [], idle_seconds)[0]:
+        message = receive(requests)
+        if message is None:
+            return
         header, module = message
         try:
             code = emit(module, header["cpu"], header["features"], header["opt_level"])

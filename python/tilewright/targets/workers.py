@@ -29,6 +29,7 @@ from tilewright.errors import InternalError
 from tilewright.targets.protocol import receive, send
 
 _STDERR_TAIL = 4000
+_MOST_WORKERS = 32
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,8 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            env={**os.environ, "PYTHONPATH": path},
+            # The folder that the user is in must not shadow modules.
+            env={**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1"},
         )
 
     def run(self, job: Job) -> bytes:
@@ -72,19 +74,28 @@ class Worker:
         Raises:
             InternalError: LLVM refused the kernel, or the worker died of it.
         """
-        self.start()
-        assert self._process is not None
-        header = {"cpu": job.cpu, "features": job.features, "opt_level": job.opt_level}
-        try:
-            send(self._process.stdin, header, job.module)
-            answer = receive(self._process.stdout)
-        except OSError:
-            answer = None
+        answer = self._ask(job)
+        if answer is None and self._ended_in_peace():
+            answer = self._ask(job)  # it had just left, idle for too long
         if answer is None:
             raise _failure(job, f"the compile worker died ({self._obituary()})")
         if not answer[0]["ok"]:
             raise _failure(job, answer[0]["error"])
         return answer[1]
+
+    def _ask(self, job: Job) -> tuple[dict, bytes] | None:
+        self.start()
+        assert self._process is not None
+        header = {"cpu": job.cpu, "features": job.features, "opt_level": job.opt_level}
+        try:
+            send(self._process.stdin, header, job.module)
+            return receive(self._process.stdout)
+        except OSError:
+            return None
+
+    def _ended_in_peace(self) -> bool:
+        assert self._process is not None
+        return self._process.wait() == 0
 
     def _obituary(self) -> str:
         assert self._process is not None and self._errors is not None
@@ -166,7 +177,7 @@ def shared_pool() -> WorkerPool:
     global _pool
     with _lock:
         if _pool is None or _pool[0] != os.getpid():
-            count = config.compile_workers.get() or len(os.sched_getaffinity(0))
+            count = config.compile_workers.get() or min(_MOST_WORKERS, len(os.sched_getaffinity(0)))
             _pool = (os.getpid(), WorkerPool(count))
             atexit.register(_close, *_pool)
         _pool[1].warm_up()

@@ -6,6 +6,7 @@ import ctypes
 import os
 import sys
 import textwrap
+import time
 
 import pytest
 
@@ -138,6 +139,17 @@ def test_a_worker_that_dies_is_started_again():
             assert pool.compile([Job("a", b"one", "c", ""), Job("b", b"three", "c", "")]) == [b"ONEc", b"THREEc"]
             with pytest.raises(InternalError, match=r"(?s)matmul_3.: .* worker died .signal 6; .*out of registers"):
                 pool.compile([Job("good", b"x", "c", ""), Job("matmul_3", b"abort", "c", "")])
+    finally:
+        pool.close()
+
+
+def test_a_worker_that_was_idle_is_started_again():
+    text = textwrap.dedent(FRAGILE).replace("worker.serve(emit)", "worker.serve(emit, 0.05)")
+    pool = WorkerPool(1, [sys.executable, "-c", text])
+    try:
+        for pause in (0, 0.5, 0.1, 0.12):
+            time.sleep(pause)
+            assert pool.compile([Job("a", b"one" * 100_000, "c", "")]) == [b"ONE" * 100_000 + b"c"]
     finally:
         pool.close()
 

@@ -47,7 +47,8 @@ def table(rows: Sequence[Row], limits: Mapping[str, object]) -> str:
     lines = [list(_HEAD), *(cells(row, limits) for row in rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(_HEAD))]
     text = ["  ".join(_align(cell, i, widths[i]) for i, cell in enumerate(line)).rstrip() for line in lines]
-    text += [f"{row.case}, {row.threads} thread(s): {row.message}" for row in rows if row.message]
+    # A compiler's error has many lines: the first one here, all of them in the JSON record.
+    text += [f"{row.case}, {row.threads} thread(s): {row.message.splitlines()[0]}" for row in rows if row.message]
     return "\n".join(text)
 
 

@@ -43,6 +43,9 @@ class Task:
     nests: list[Nest] = field(default_factory=list)
     #: bit set of the tasks that this one needs, transitively, itself included
     needs: int = 0
+    #: tensors that its operations read, and those of the enclosing block that they write into
+    reads: set[ir.Value] = field(default_factory=set)
+    writes: set[ir.Value] = field(default_factory=set)
 
 
 class Graph:
@@ -61,6 +64,8 @@ class Graph:
             nest = self._join_nest(op) or self._join_task(op) or self._new_task(op)
             self.nest_of[op] = nest
             self._grow_needs(nest.task, op)
+            nest.task.reads |= _read_bases(op)
+            nest.task.writes |= _written_base(op)
 
     # --- dependences -------------------------------------------------------------------------------------------
 
@@ -99,6 +104,8 @@ class Graph:
     def _closes_cycle(self, op: LinalgOp, task: Task) -> bool:
         """Would `op` in `task` read a task that itself needs `task`, or `task` through a view?"""
         bit = 1 << task.number
+        if _written_base(op) & task.reads or _read_bases(op) & task.writes:
+            return True  # tasks run in any order: none may write into what another one reads
         if any(other is not task and other.needs & bit for other in self._read_tasks(op)):
             return True
         return any(self.sources(v) & bit for v in op.op.operands if v not in self.maker) or any(
@@ -224,6 +231,30 @@ class Graph:
         self.next_number += 1
         task.nests.append(nest)
         return nest
+
+
+def _base(value: ir.Value) -> ir.Value:
+    """The tensor that a chain of slices, insertions and reshapes starts from."""
+    while not isinstance(value, ir.BlockArgument):
+        name = value.owner.name
+        if name in ("tensor.extract_slice", "tensor.expand_shape", "tensor.collapse_shape"):
+            value = value.owner.operands[0]
+        elif name == "tensor.insert_slice":
+            value = value.owner.operands[1]
+        else:
+            break
+    return value
+
+
+def _read_bases(op: LinalgOp) -> set[ir.Value]:
+    return {_base(value) for value in [*(a.value for a in op.inputs), *op.tables]}
+
+
+def _written_base(op: LinalgOp) -> set[ir.Value]:
+    """What `op` writes into, unless it is a tensor of its own."""
+    base = _base(op.output.value)
+    fresh = not isinstance(base, ir.BlockArgument) and base.owner.name in ("tensor.empty", "linalg.fill")
+    return set() if fresh and base is op.output.value else {base}
 
 
 def _inner_operands(op: ir.Operation) -> list[ir.Value]:

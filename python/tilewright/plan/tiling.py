@@ -65,6 +65,8 @@ def tile_elementwise(op: LinalgOp, machine: Machine) -> Tiling:
         if row is not None and not op.tables:
             register[lane] = min(op.extents[lane], machine.lanes)
             register[row] = min(op.extents[row], machine.lanes)
+        if op.tables and any(lane in access.loops for access in op.inputs):
+            register[lane] = 1  # each element has an index of its own: nothing lies side by side
     task = list(op.extents)
     _cut(task, register, op.parallel, _budget(op.points))
     return Tiling(task, register, list(range(op.rank)))

@@ -1,4 +1,4 @@
-//===- Tile.h - the tile dialect: types, attributes, operations -- -*- C++ -*-===//
+//===- Tile.h - the tile dialect: types, attributes, operations -*- C++ -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

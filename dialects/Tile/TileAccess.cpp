@@ -1,4 +1,4 @@
-//===- TileAccess.cpp - what tile.load and tile.store share -------- -*- C++ -*-===//
+//===- TileAccess.cpp - what tile.load and tile.store share ---------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -23,8 +23,7 @@ using namespace tilewright::tile;
 
 /// The trailing dimensions of a memref.
 static SmallVector<int64_t> trailingDims(int64_t tileRank, int64_t memrefRank) {
-  return llvm::to_vector(
-      llvm::seq<int64_t>(memrefRank - tileRank, memrefRank));
+  return llvm::to_vector(llvm::seq<int64_t>(memrefRank - tileRank, memrefRank));
 }
 
 template <typename Access> static SmallVector<int64_t> tileDims(Access op) {
@@ -74,10 +73,10 @@ void LoadOp::build(OpBuilder &builder, OperationState &state, Type result,
   if (pad)
     state.addOperands(pad);
   auto count = [](size_t size) { return static_cast<int32_t>(size); };
-  llvm::copy(ArrayRef<int32_t>({1, count(offsets.size()), indices ? 1 : 0,
-                                count(valid.size()), pad ? 1 : 0}),
-             state.getOrAddProperties<Properties>()
-                 .operandSegmentSizes.begin());
+  llvm::copy(
+      ArrayRef<int32_t>({1, count(offsets.size()), indices ? 1 : 0,
+                         count(valid.size()), pad ? 1 : 0}),
+      state.getOrAddProperties<Properties>().operandSegmentSizes.begin());
   addAccessAttributes(builder, state, getDimsAttrName(state.name), dims,
                       getStepsAttrName(state.name), steps,
                       getAlongAttrName(state.name), indices, along);
@@ -95,10 +94,10 @@ void StoreOp::build(OpBuilder &builder, OperationState &state, Value tile,
     state.addOperands(indices);
   state.addOperands(valid);
   auto count = [](size_t size) { return static_cast<int32_t>(size); };
-  llvm::copy(ArrayRef<int32_t>({1, 1, count(offsets.size()), indices ? 1 : 0,
-                                count(valid.size())}),
-             state.getOrAddProperties<Properties>()
-                 .operandSegmentSizes.begin());
+  llvm::copy(
+      ArrayRef<int32_t>(
+          {1, 1, count(offsets.size()), indices ? 1 : 0, count(valid.size())}),
+      state.getOrAddProperties<Properties>().operandSegmentSizes.begin());
   addAccessAttributes(builder, state, getDimsAttrName(state.name), dims,
                       getStepsAttrName(state.name), steps,
                       getAlongAttrName(state.name), indices, along);
@@ -243,13 +242,13 @@ template <typename Access> struct DropDefaults : OpRewritePattern<Access> {
   LogicalResult matchAndRewrite(Access op,
                                 PatternRewriter &rewriter) const override {
     TileType tile = op.getTileType();
-    bool dims = op.getDims() && tile.getRank() <= op.getMemRefType().getRank() &&
-                *op.getDims() == ArrayRef(trailingDims(
-                                     tile.getRank(),
-                                     op.getMemRefType().getRank()));
-    bool steps = op.getSteps() && llvm::all_of(*op.getSteps(), [](int64_t step) {
-                   return step == 1;
-                 });
+    bool dims =
+        op.getDims() && tile.getRank() <= op.getMemRefType().getRank() &&
+        *op.getDims() == ArrayRef(trailingDims(tile.getRank(),
+                                               op.getMemRefType().getRank()));
+    bool steps =
+        op.getSteps() &&
+        llvm::all_of(*op.getSteps(), [](int64_t step) { return step == 1; });
     bool valid = !op.getValid().empty() && boundsExcludeNothing(op);
     if (!dims && !steps && !valid)
       return failure();

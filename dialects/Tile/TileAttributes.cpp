@@ -1,4 +1,4 @@
-//===- TileAttributes.cpp - attributes of the tile dialect -------- -*- C++ -*-===//
+//===- TileAttributes.cpp - attributes of the tile dialect ----------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

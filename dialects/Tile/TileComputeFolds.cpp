@@ -1,4 +1,4 @@
-//===- TileComputeFolds.cpp - folds of computing operations ------- -*- C++ -*-===//
+//===- TileComputeFolds.cpp - folds of computing operations ---------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- TileComputeOps.cpp - verifiers of computing operations ----- -*- C++ -*-===//
+//===- TileComputeOps.cpp - verifiers of computing operations -------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -94,8 +94,8 @@ static bool elementsMatch(MmaOp op) {
     if (!type.isIntOrFloat() || !c.isIntOrFloat() ||
         isa<FloatType>(type) != isa<FloatType>(c) ||
         type.getIntOrFloatBitWidth() > c.getIntOrFloatBitWidth() ||
-        (type != c && type.getIntOrFloatBitWidth() ==
-                          c.getIntOrFloatBitWidth()))
+        (type != c &&
+         type.getIntOrFloatBitWidth() == c.getIntOrFloatBitWidth()))
       return false;
   return true;
 }
@@ -134,13 +134,15 @@ static bool areDistinctDims(ArrayRef<int64_t> dims, int64_t rank) {
   return true;
 }
 
-LogicalResult ReduceOp::inferReturnTypes(
-    MLIRContext *context, std::optional<Location> location, Adaptor adaptor,
-    SmallVectorImpl<Type> &types) {
+LogicalResult ReduceOp::inferReturnTypes(MLIRContext *context,
+                                         std::optional<Location> location,
+                                         Adaptor adaptor,
+                                         SmallVectorImpl<Type> &types) {
   auto source = cast<TileType>(adaptor.getSource().getType());
   if (!areDistinctDims(adaptor.getDims(), source.getRank()))
-    return emitOptionalError(location, "'tile.reduce' op dims must be distinct "
-                                       "dimensions of ",
+    return emitOptionalError(location,
+                             "'tile.reduce' op dims must be distinct "
+                             "dimensions of ",
                              source);
   SmallVector<int64_t> shape(source.getShape());
   for (int64_t dim : adaptor.getDims())

@@ -1,4 +1,4 @@
-//===- TileComputeOps.td - computing with tiles ----- -*- tablegen -*-===//
+//===- TileComputeOps.td - computing with tiles ------------*- tablegen -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

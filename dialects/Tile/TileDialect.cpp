@@ -1,4 +1,4 @@
-//===- TileDialect.cpp - registration ----------------------------- -*- C++ -*-===//
+//===- TileDialect.cpp - registration -------------------------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

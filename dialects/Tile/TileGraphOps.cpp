@@ -1,4 +1,4 @@
-//===- TileGraphOps.cpp - tile.group and tile.yield --------------- -*- C++ -*-===//
+//===- TileGraphOps.cpp - tile.group and tile.yield -----------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,7 +19,8 @@ using namespace tilewright::tile;
 
 void GroupOp::build(OpBuilder &builder, OperationState &state, StringRef level,
                     ValueRange inputs, TypeRange resultTypes) {
-  state.addAttribute(getLevelAttrName(state.name), builder.getStringAttr(level));
+  state.addAttribute(getLevelAttrName(state.name),
+                     builder.getStringAttr(level));
   state.addOperands(inputs);
   state.addTypes(resultTypes);
   auto *block = new Block;
@@ -71,11 +72,12 @@ ParseResult GroupOp::parse(OpAsmParser &parser, OperationState &result) {
 
 void GroupOp::print(OpAsmPrinter &printer) {
   printer << ' ' << getLevelAttr() << " (";
-  llvm::interleaveComma(
-      llvm::zip(getBody().getArguments(), getInputs()), printer, [&](auto pair) {
-        printer << std::get<0>(pair) << " = " << std::get<1>(pair) << " : "
-                << std::get<1>(pair).getType();
-      });
+  llvm::interleaveComma(llvm::zip(getBody().getArguments(), getInputs()),
+                        printer, [&](auto pair) {
+                          printer << std::get<0>(pair) << " = "
+                                  << std::get<1>(pair) << " : "
+                                  << std::get<1>(pair).getType();
+                        });
   printer << ')';
   if (getNumResults() > 0) {
     printer << " -> (";
@@ -109,8 +111,7 @@ LogicalResult GroupOp::verify() {
   Block &block = getBody().front();
   if (block.getNumArguments() != getInputs().size())
     return emitOpError("has ") << getInputs().size() << " operands and "
-                               << block.getNumArguments()
-                               << " block arguments";
+                               << block.getNumArguments() << " block arguments";
   for (auto [number, input] : llvm::enumerate(getInputs()))
     if (block.getArgument(number).getType() != input.getType())
       return emitOpError("block argument ")
@@ -144,8 +145,7 @@ struct SimplifyGroupOperands : OpRewritePattern<GroupOp> {
       BlockArgument argument = block.getArgument(number);
       auto [known, inserted] = first.try_emplace(input, number);
       if (!inserted)
-        rewriter.replaceAllUsesWith(argument,
-                                    block.getArgument(known->second));
+        rewriter.replaceAllUsesWith(argument, block.getArgument(known->second));
       if (argument.use_empty())
         dead.set(number);
     }

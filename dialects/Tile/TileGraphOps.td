@@ -1,4 +1,4 @@
-//===- TileGraphOps.td - what meets at which level -- -*- tablegen -*-===//
+//===- TileGraphOps.td - what meets at which level ---------*- tablegen -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- TileKernelOps.cpp - tile.kernel ----------------------------- -*- C++ -*-===//
+//===- TileKernelOps.cpp - tile.kernel ------------------------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -37,9 +37,8 @@ void shared::printArguments(OpAsmPrinter &printer,
   for (unsigned number = 0; number < inputs; ++number) {
     if (number > 0)
       printer << ", ";
-    printer.printRegionArgument(
-        function.getFunctionBody().getArgument(number),
-        function.getArgAttrs(number));
+    printer.printRegionArgument(function.getFunctionBody().getArgument(number),
+                                function.getArgAttrs(number));
   }
   printer << ')';
 }
@@ -119,10 +118,9 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
   SmallVector<OpAsmParser::Argument> arguments;
   if (parser.parseSymbolName(name, getSymNameAttrName(result.name),
                              result.attributes) ||
-      shared::parseArguments(parser, result, arguments,
-                             getFunctionTypeAttrName(result.name),
-                             getArgAttrsAttrName(result.name),
-                             getResAttrsAttrName(result.name)) ||
+      shared::parseArguments(
+          parser, result, arguments, getFunctionTypeAttrName(result.name),
+          getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name)) ||
       parseGrid(parser, result, getGridRankAttrName(result.name),
                 getClusterAttrName(result.name), arguments) ||
       parser.parseOptionalAttrDictWithKeyword(result.attributes))
@@ -172,9 +170,8 @@ LogicalResult KernelOp::verifyBody() {
            << inputs << " arguments and " << getGridRank()
            << " coordinates, got " << entry.getNumArguments();
   for (auto [number, argument] : llvm::enumerate(entry.getArguments())) {
-    Type expected = number < inputs
-                        ? getFunctionType().getInput(number)
-                        : IndexType::get(getContext());
+    Type expected = number < inputs ? getFunctionType().getInput(number)
+                                    : IndexType::get(getContext());
     if (argument.getType() != expected)
       return emitOpError("entry block argument ")
              << number << " must have type " << expected << ", got "

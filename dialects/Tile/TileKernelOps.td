@@ -1,4 +1,4 @@
-//===- TileKernelOps.td - kernels and their launch ---- -*- tablegen -*-===//
+//===- TileKernelOps.td - kernels and their launch ---------*- tablegen -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- TileLaunchOp.cpp - tile.launch ------------------------------ -*- C++ -*-===//
+//===- TileLaunchOp.cpp - tile.launch -------------------------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -90,23 +90,23 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   if (symbol && symbol->hasAttr("tile.kernel"))
     return success();
   if (!isa_and_nonnull<KernelOp, ProgramOp>(symbol))
-    return emitOpError("@") << getKernel()
-                            << " is no tile.kernel or tile.program here";
+    return emitOpError("@")
+           << getKernel() << " is no tile.kernel or tile.program here";
   // launch_c2
   auto kernel = dyn_cast<KernelOp>(symbol);
   size_t rank = kernel ? kernel.getGridRank() : 0;
   if (getGrid().size() != rank)
-    return emitOpError("gives ") << getGrid().size() << " grid bounds, @"
-                                 << getKernel() << " has " << rank
-                                 << " coordinates";
+    return emitOpError("gives ")
+           << getGrid().size() << " grid bounds, @" << getKernel() << " has "
+           << rank << " coordinates";
   // launch_c3
   ArrayRef<Type> wanted = cast<FunctionOpInterface>(symbol).getArgumentTypes();
   SmallVector<Value> operands(getInputs());
   llvm::append_range(operands, getOutputs());
   if (operands.size() != wanted.size())
-    return emitOpError("gives ") << operands.size() << " operands, @"
-                                 << getKernel() << " has " << wanted.size()
-                                 << " arguments";
+    return emitOpError("gives ")
+           << operands.size() << " operands, @" << getKernel() << " has "
+           << wanted.size() << " arguments";
   // launch_c4
   for (auto [number, operand] : llvm::enumerate(operands))
     if (!shared::fitsArgument(operand.getType(), wanted[number])) {

@@ -1,4 +1,4 @@
-//===- TileMemoryOps.cpp - buffers, movement, meeting points ------ -*- C++ -*-===//
+//===- TileMemoryOps.cpp - buffers, movement, meeting points --------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

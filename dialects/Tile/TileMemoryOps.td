@@ -1,4 +1,4 @@
-//===- TileMemoryOps.td - tiles and memory ---------- -*- tablegen -*-===//
+//===- TileMemoryOps.td - tiles and memory -----------------*- tablegen -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- TileOps.cpp - generated definitions of all operations ------ -*- C++ -*-===//
+//===- TileOps.cpp - generated definitions of all operations --------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

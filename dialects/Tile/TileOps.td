@@ -1,4 +1,4 @@
-//===- TileOps.td - all operations of the tile dialect ---- -*- tablegen -*-===//
+//===- TileOps.td - all operations of the tile dialect -----*- tablegen -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- TileProgramOps.cpp - tile.program and its steps ------------- -*- C++ -*-===//
+//===- TileProgramOps.cpp - tile.program and its steps --------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,8 +17,8 @@ using namespace tilewright::tile;
 // ProgramOp
 //===----------------------------------------------------------------------===//
 
-void ProgramOp::build(OpBuilder &builder, OperationState &state,
-                      StringRef name, FunctionType type, int64_t units) {
+void ProgramOp::build(OpBuilder &builder, OperationState &state, StringRef name,
+                      FunctionType type, int64_t units) {
   state.addAttribute(getSymNameAttrName(state.name),
                      builder.getStringAttr(name));
   state.addAttribute(getFunctionTypeAttrName(state.name), TypeAttr::get(type));
@@ -37,14 +37,12 @@ ParseResult ProgramOp::parse(OpAsmParser &parser, OperationState &result) {
   IntegerAttr units;
   if (parser.parseSymbolName(name, getSymNameAttrName(result.name),
                              result.attributes) ||
-      shared::parseArguments(parser, result, arguments,
-                             getFunctionTypeAttrName(result.name),
-                             getArgAttrsAttrName(result.name),
-                             getResAttrsAttrName(result.name)) ||
+      shared::parseArguments(
+          parser, result, arguments, getFunctionTypeAttrName(result.name),
+          getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name)) ||
       parser.parseKeyword("units") ||
       parser.parseAttribute(units, parser.getBuilder().getI64Type(),
-                            getUnitsAttrName(result.name),
-                            result.attributes) ||
+                            getUnitsAttrName(result.name), result.attributes) ||
       parser.parseOptionalAttrDictWithKeyword(result.attributes))
     return failure();
   Region *body = result.addRegion();
@@ -62,10 +60,9 @@ void ProgramOp::print(OpAsmPrinter &printer) {
   shared::printArguments(printer, *this);
   printer << " units " << getUnits();
   printer.printOptionalAttrDictWithKeyword(
-      (*this)->getAttrs(),
-      {getSymNameAttrName(), getFunctionTypeAttrName(), getUnitsAttrName(),
-       getArgAttrsAttrName(), getResAttrsAttrName(),
-       getSymVisibilityAttrName()});
+      (*this)->getAttrs(), {getSymNameAttrName(), getFunctionTypeAttrName(),
+                            getUnitsAttrName(), getArgAttrsAttrName(),
+                            getResAttrsAttrName(), getSymVisibilityAttrName()});
   printer << ' ';
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false,
                       /*printBlockTerminators=*/false);
@@ -175,14 +172,14 @@ LogicalResult PlaceOp::verify() {
 
 LogicalResult PlaceOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   // place_c1
-  auto kernel = symbolTable.lookupNearestSymbolFrom<KernelOp>(
-      *this, getKernelAttr());
+  auto kernel =
+      symbolTable.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
   if (!kernel)
     return emitOpError("@") << getKernel() << " is no tile.kernel here";
   if (kernel.getGridRank() != getGrid().size())
-    return emitOpError("gives ") << getGrid().size() << " grid bounds, @"
-                                 << getKernel() << " has "
-                                 << kernel.getGridRank() << " coordinates";
+    return emitOpError("gives ")
+           << getGrid().size() << " grid bounds, @" << getKernel() << " has "
+           << kernel.getGridRank() << " coordinates";
   // place_c2
   if (getOperandTypes() != TypeRange(kernel.getArgumentTypes()))
     return emitOpError("operands (")

@@ -1,4 +1,4 @@
-//===- TileProgramOps.td - tasks on execution units - -*- tablegen -*-===//
+//===- TileProgramOps.td - tasks on execution units --------*- tablegen -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- TileShapeFolds.cpp - folds of element movement ------------- -*- C++ -*-===//
+//===- TileShapeFolds.cpp - folds of element movement ---------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- TileShapeOps.cpp - verifiers of element movement ----------- -*- C++ -*-===//
+//===- TileShapeOps.cpp - verifiers of element movement -------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -25,13 +25,12 @@ LogicalResult shared::verifySlice(Operation *op, ArrayRef<int64_t> offsets,
   return success();
 }
 
-static LogicalResult verifyOffsetCount(Operation *op,
-                                       ArrayRef<int64_t> offsets,
+static LogicalResult verifyOffsetCount(Operation *op, ArrayRef<int64_t> offsets,
                                        TileType type) {
   // extract_c1, insert_c1
   if (static_cast<int64_t>(offsets.size()) != type.getRank())
-    return op->emitOpError("gives ") << offsets.size() << " offsets for "
-                                     << type;
+    return op->emitOpError("gives ")
+           << offsets.size() << " offsets for " << type;
   return success();
 }
 

@@ -1,4 +1,4 @@
-//===- TileShapeOps.td - moving elements in registers -*- tablegen -*-===//
+//===- TileShapeOps.td - moving elements in registers ------*- tablegen -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- TileTypes.cpp - types of the tile dialect ------------------ -*- C++ -*-===//
+//===- TileTypes.cpp - types of the tile dialect --------------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -53,8 +53,9 @@ LogicalResult TileType::verify(function_ref<InFlightDiagnostic()> emitError,
   for (int64_t size : shape)
     if (size <= 0)
       return emitError() << "tile sizes must be positive, got "
-                         << (size == ShapedType::kDynamic ? std::string("?")
-                                              : std::to_string(size));
+                         << (size == ShapedType::kDynamic
+                                 ? std::string("?")
+                                 : std::to_string(size));
   // tile_type_c2
   if (!isValidElementType(elementType))
     return emitError() << "elements of a tile must be signless integers, "

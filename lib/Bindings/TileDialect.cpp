@@ -1,4 +1,4 @@
-//===- TileDialect.cpp - types and attributes of tile, in Python *- C++ -*-===//
+//===- TileDialect.cpp - types and attributes of tile, in Python ----------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -134,7 +134,9 @@ static void populateRTile(nb::module_ &m) {
                              "Tile sizes of the loops, by level.")
       .def_property_readonly(
           "order",
-          [](MlirAttribute self) { return fromList(twRTileAttrGetOrder(self)); },
+          [](MlirAttribute self) {
+            return fromList(twRTileAttrGetOrder(self));
+          },
           "Loop numbers, outermost first; empty means the given order.")
       .def_property_readonly(
           "pad",
@@ -169,9 +171,10 @@ static void populateLayout(nb::module_ &m) {
           nb::arg("swizzle") = nb::none(), nb::arg("interleave") = nb::none(),
           nb::arg("storage") = nb::none(), nb::arg("context") = nb::none(),
           "A layout; what is left out is the identity.")
-      .def_property_readonly(
-          "perm",
-          [](MlirAttribute self) { return fromList(twLayoutAttrGetPerm(self)); })
+      .def_property_readonly("perm",
+                             [](MlirAttribute self) {
+                               return fromList(twLayoutAttrGetPerm(self));
+                             })
       .def_property_readonly("inner",
                              [](MlirAttribute self) {
                                return fromList(twLayoutAttrGetInner(self));
@@ -190,13 +193,13 @@ static void populateLayout(nb::module_ &m) {
                                return optionalNumber(
                                    twLayoutAttrGetInterleave(self));
                              })
-      .def_property_readonly(
-          "storage", [](MlirAttribute self) -> std::optional<MlirType> {
-            MlirType storage = twLayoutAttrGetStorage(self);
-            if (mlirTypeIsNull(storage))
-              return std::nullopt;
-            return storage;
-          });
+      .def_property_readonly("storage",
+                             [](MlirAttribute self) -> std::optional<MlirType> {
+                               MlirType storage = twLayoutAttrGetStorage(self);
+                               if (mlirTypeIsNull(storage))
+                                 return std::nullopt;
+                               return storage;
+                             });
 }
 
 static void populateNamed(nb::module_ &m) {

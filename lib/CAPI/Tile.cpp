@@ -1,4 +1,4 @@
-//===- Tile.cpp - C API of the tile dialect's types and attributes -*- C++ -*-===//
+//===- Tile.cpp - C API of the tile dialect -------------------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -157,9 +157,9 @@ MlirTypeID twDeviceAttrGetTypeID(void) { return wrap(DeviceAttr::getTypeID()); }
 
 MlirAttribute twDeviceAttrGetChecked(MlirLocation location,
                                      MlirAttribute entries) {
-  return wrap(Attribute(DeviceAttr::getChecked(
-      errorAt(location), unwrap(location)->getContext(),
-      cast<DictionaryAttr>(unwrap(entries)))));
+  return wrap(Attribute(
+      DeviceAttr::getChecked(errorAt(location), unwrap(location)->getContext(),
+                             cast<DictionaryAttr>(unwrap(entries)))));
 }
 
 MlirAttribute twDeviceAttrGetEntries(MlirAttribute attribute) {

@@ -1,4 +1,4 @@
-//===- Tile.h - C API of the tile dialect's types and attributes - -*- C -*-===//
+//===- Tile.h - C API of the tile dialect -------------------------*- C -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -74,10 +74,9 @@ MLIR_CAPI_EXPORTED TwInt64List twRTileAttrGetPad(MlirAttribute attribute);
 MLIR_CAPI_EXPORTED bool twAttributeIsALayout(MlirAttribute attribute);
 MLIR_CAPI_EXPORTED MlirTypeID twLayoutAttrGetTypeID(void);
 /// `storage` may be null; 0 means no swizzle and no interleave.
-MLIR_CAPI_EXPORTED MlirAttribute
-twLayoutAttrGetChecked(MlirLocation location, TwInt64List perm,
-                       TwInt64List inner, TwInt64List tiles, int64_t swizzle,
-                       int64_t interleave, MlirType storage);
+MLIR_CAPI_EXPORTED MlirAttribute twLayoutAttrGetChecked(
+    MlirLocation location, TwInt64List perm, TwInt64List inner,
+    TwInt64List tiles, int64_t swizzle, int64_t interleave, MlirType storage);
 MLIR_CAPI_EXPORTED TwInt64List twLayoutAttrGetPerm(MlirAttribute attribute);
 MLIR_CAPI_EXPORTED TwInt64List twLayoutAttrGetInner(MlirAttribute attribute);
 MLIR_CAPI_EXPORTED TwInt64List twLayoutAttrGetTiles(MlirAttribute attribute);
@@ -94,7 +93,8 @@ MLIR_CAPI_EXPORTED MlirTypeID twDeviceAttrGetTypeID(void);
 /// `entries` is a dictionary.
 MLIR_CAPI_EXPORTED MlirAttribute twDeviceAttrGetChecked(MlirLocation location,
                                                         MlirAttribute entries);
-MLIR_CAPI_EXPORTED MlirAttribute twDeviceAttrGetEntries(MlirAttribute attribute);
+MLIR_CAPI_EXPORTED MlirAttribute
+twDeviceAttrGetEntries(MlirAttribute attribute);
 
 //===----------------------------------------------------------------------===//
 // #tile<reduce_kind ...>

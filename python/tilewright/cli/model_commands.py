@@ -37,17 +37,12 @@ def _add_compile(commands: Any) -> None:
     parser.add_argument("--opt-level", type=int, default=3, choices=range(4), help="LLVM's level (default 3)")
     parser.add_argument("--stop-after", metavar="PHASE", help="print the IR after this phase (to -o if given) and stop")
     parser.add_argument("--dump-ir", metavar="DIR", help="write the IR after each phase to this folder")
-    parser.add_argument("--load-python", action="append", default=[], metavar="FILE", help="load passes of your own")
     parser.set_defaults(run=_compile)
 
 
 def _compile(options: argparse.Namespace) -> int:
     if arguments.is_compiled(options.model):
         raise UserError(f"{options.model} is compiled already")
-    for file in options.load_python:
-        from tilewright.passes.registry import load_file
-
-        load_file(file)
     start = time.perf_counter()
     more = {"opt_level": options.opt_level, "stop_after": options.stop_after, "dump_ir": options.dump_ir}
     model = arguments.open_model(options, **more)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -162,6 +163,18 @@ def test_concurrent_calls(model):
 
     with ThreadPoolExecutor(6) as pool:
         assert all(pool.map(run, range(12)))
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_fork(model):
+    model.threads = 2
+    check(model(X, IDS))
+    child = os.fork()
+    if child == 0:
+        good = np.array_equal(model(X, IDS)["scaled"], SCALED)
+        os._exit(0 if good else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    check(model(X, IDS))
 
 
 def test_profile(model):

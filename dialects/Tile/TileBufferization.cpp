@@ -1,4 +1,4 @@
-//===- TileBufferization.cpp - how tile.launch is bufferized ------ -*- C++ -*-===//
+//===- TileBufferization.cpp - how tile.launch is bufferized --------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -40,6 +40,11 @@ struct LaunchModel
     return success();
   }
 
+  bool bufferizesToElementwiseAccess(Operation *op, const AnalysisState &,
+                                     ArrayRef<OpOperand *> operands) const {
+    return shared::readsBeforeItWrites(cast<LaunchOp>(op), operands);
+  }
+
   LogicalResult bufferize(Operation *op, RewriterBase &rewriter,
                           const BufferizationOptions &options,
                           BufferizationState &state) const {
@@ -50,8 +55,7 @@ struct LaunchModel
         failed(appendBuffers(rewriter, launch.getOutputs(), options, state,
                              outputs)))
       return failure();
-    for (auto [output, buffer] :
-         llvm::zip_equal(launch.getOutputs(), outputs))
+    for (auto [output, buffer] : llvm::zip_equal(launch.getOutputs(), outputs))
       if (isa<TensorType>(output.getType()))
         results.push_back(buffer);
     rewriter.setInsertionPoint(launch);

@@ -1,4 +1,4 @@
-//===- TileDetail.h - what the dialect's files share ------------ -*- C++ -*-===//
+//===- TileDetail.h - what the dialect's files share ------------*- C++ -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -38,7 +38,13 @@ mlir::Attribute splatValue(mlir::Attribute constant);
 /// for `to`: nothing that `to` states is unknown of `from`.
 bool fitsArgument(mlir::Type from, mlir::Type to);
 
-/// Prints and parses `(%a: type {attrs}, ...)` with the entry block's arguments.
+/// Whether the kernel may find these operands in one buffer: each task reads
+/// exactly the elements that it writes later, and no other task touches them.
+bool readsBeforeItWrites(LaunchOp launch,
+                         llvm::ArrayRef<mlir::OpOperand *> operands);
+
+/// Prints and parses `(%a: type {attrs}, ...)` with the entry block's
+/// arguments.
 void printArguments(mlir::OpAsmPrinter &printer,
                     mlir::FunctionOpInterface function);
 mlir::ParseResult

@@ -1,0 +1,121 @@
+// RUN: tile-opt %s --split-input-file --one-shot-bufferize="bufferize-function-boundaries=1 function-boundary-type-conversion=identity-layout-map" | FileCheck-22 %s
+
+// A tensor that is read and written by one launch stays in its buffer where each task reads exactly what it writes
+// later; otherwise the old contents are kept in a copy.
+
+tile.kernel @step(%s: memref<8x16xf32>, %t: memref<8x16xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %s[%i, %c0] : memref<8x16xf32>, !tile.tile<1x16xf32>
+  %b = math.exp %a : !tile.tile<1x16xf32>
+  tile.store %b, %t[%i, %c0] : !tile.tile<1x16xf32>, memref<8x16xf32>
+  tile.return
+}
+// CHECK-LABEL: func.func @same
+// CHECK-NOT:   memref.alloc
+// CHECK:       tile.launch @step grid({{.*}}) ins(%[[S:.*]] : {{.*}}) outs(%[[S]] :
+// CHECK-NOT:   memref.copy
+// CHECK:       return
+func.func @same(%s: tensor<8x16xf32>) -> tensor<8x16xf32> {
+  %c8 = arith.constant 8 : index
+  %r = tile.launch @step grid(%c8) ins(%s : tensor<8x16xf32>) outs(%s : tensor<8x16xf32>) -> (tensor<8x16xf32>)
+  return %r : tensor<8x16xf32>
+}
+
+// -----
+
+// Tasks of 4 rows in blocks of 8 columns: multiples of a coordinate and of a loop's variable.
+#times4 = affine_map<(d0) -> (d0 * 4)>
+tile.kernel @step(%s: memref<8x16xf32>, %t: memref<8x16xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : index
+  %c16 = arith.constant 16 : index
+  %row = affine.apply #times4(%i)
+  scf.for %j = %c0 to %c16 step %c8 {
+    %a = tile.load %s[%row, %j] : memref<8x16xf32>, !tile.tile<4x8xf32>
+    tile.store %a, %t[%row, %j] : !tile.tile<4x8xf32>, memref<8x16xf32>
+  }
+  tile.return
+}
+// CHECK-LABEL: func.func @blocks
+// CHECK-NOT:   memref.alloc
+// CHECK:       return
+func.func @blocks(%s: tensor<8x16xf32>) -> tensor<8x16xf32> {
+  %c2 = arith.constant 2 : index
+  %r = tile.launch @step grid(%c2) ins(%s : tensor<8x16xf32>) outs(%s : tensor<8x16xf32>) -> (tensor<8x16xf32>)
+  return %r : tensor<8x16xf32>
+}
+
+// -----
+
+// Blocks of 4 rows every 2 rows overlap.
+#times2 = affine_map<(d0) -> (d0 * 2)>
+tile.kernel @step(%s: memref<8x16xf32>, %t: memref<8x16xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %row = affine.apply #times2(%i)
+  %a = tile.load %s[%row, %c0] : memref<8x16xf32>, !tile.tile<4x16xf32>
+  tile.store %a, %t[%row, %c0] : !tile.tile<4x16xf32>, memref<8x16xf32>
+  tile.return
+}
+// CHECK-LABEL: func.func @overlap
+// CHECK:       memref.alloc
+func.func @overlap(%s: tensor<8x16xf32>) -> tensor<8x16xf32> {
+  %c3 = arith.constant 3 : index
+  %r = tile.launch @step grid(%c3) ins(%s : tensor<8x16xf32>) outs(%s : tensor<8x16xf32>) -> (tensor<8x16xf32>)
+  return %r : tensor<8x16xf32>
+}
+
+// -----
+
+// A task reads the neighbour's row.
+tile.kernel @step(%s: memref<8x16xf32>, %t: memref<8x16xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %c7 = arith.constant 7 : index
+  %other = arith.subi %c7, %i : index
+  %a = tile.load %s[%other, %c0] : memref<8x16xf32>, !tile.tile<1x16xf32>
+  tile.store %a, %t[%i, %c0] : !tile.tile<1x16xf32>, memref<8x16xf32>
+  tile.return
+}
+// CHECK-LABEL: func.func @neighbour
+// CHECK:       memref.alloc
+func.func @neighbour(%s: tensor<8x16xf32>) -> tensor<8x16xf32> {
+  %c8 = arith.constant 8 : index
+  %r = tile.launch @step grid(%c8) ins(%s : tensor<8x16xf32>) outs(%s : tensor<8x16xf32>) -> (tensor<8x16xf32>)
+  return %r : tensor<8x16xf32>
+}
+
+// -----
+
+// The row is read again after it was written.
+tile.kernel @step(%s: memref<8x16xf32>, %t: memref<8x16xf32>, %u: memref<8x16xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %s[%i, %c0] : memref<8x16xf32>, !tile.tile<1x16xf32>
+  %b = math.exp %a : !tile.tile<1x16xf32>
+  tile.store %b, %t[%i, %c0] : !tile.tile<1x16xf32>, memref<8x16xf32>
+  %c = tile.load %s[%i, %c0] : memref<8x16xf32>, !tile.tile<1x16xf32>
+  tile.store %c, %u[%i, %c0] : !tile.tile<1x16xf32>, memref<8x16xf32>
+  tile.return
+}
+// CHECK-LABEL: func.func @late
+// CHECK:       memref.alloc
+func.func @late(%s: tensor<8x16xf32>, %u: tensor<8x16xf32>) -> (tensor<8x16xf32>, tensor<8x16xf32>) {
+  %c8 = arith.constant 8 : index
+  %r:2 = tile.launch @step grid(%c8) ins(%s : tensor<8x16xf32>) outs(%s, %u : tensor<8x16xf32>, tensor<8x16xf32>) -> (tensor<8x16xf32>, tensor<8x16xf32>)
+  return %r#0, %r#1 : tensor<8x16xf32>, tensor<8x16xf32>
+}
+
+// -----
+
+// All tasks touch the same row.
+tile.kernel @step(%s: memref<8x16xf32>, %t: memref<8x16xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %s[%c0, %c0] : memref<8x16xf32>, !tile.tile<1x16xf32>
+  tile.store %a, %t[%c0, %c0] : !tile.tile<1x16xf32>, memref<8x16xf32>
+  tile.return
+}
+// CHECK-LABEL: func.func @shared
+// CHECK:       memref.alloc
+func.func @shared(%s: tensor<8x16xf32>) -> tensor<8x16xf32> {
+  %c8 = arith.constant 8 : index
+  %r = tile.launch @step grid(%c8) ins(%s : tensor<8x16xf32>) outs(%s : tensor<8x16xf32>) -> (tensor<8x16xf32>)
+  return %r : tensor<8x16xf32>
+}

@@ -280,3 +280,11 @@ func.func @insert_c3(%t: !tile.tile<4x8xf32>, %s: !tile.tile<2x8xf32>, %v: !tile
   %r = tile.insert %s into %t [3, 0] : !tile.tile<2x8xf32> into !tile.tile<4x8xf32>
   return
 }
+
+// -----
+
+func.func @unknown_kind(%t: !tile.tile<4x8xf32>) {
+  // expected-error@+1 {{'sum' is no kind of reduction: expected add, mul, max, min, maxnum, minnum, umax, umin, and, or, xor}}
+  %r = tile.reduce sum %t dims [1] : !tile.tile<4x8xf32> -> !tile.tile<4x1xf32>
+  return
+}

@@ -16,7 +16,7 @@ from math import ceil, prod
 from typing import ClassVar
 
 from tilewright.mlir import ir
-from tilewright.passes import Pass, register
+from tilewright.passes import Pass, option, register
 from tilewright.plan.names import kernel_name
 from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute
 
@@ -287,11 +287,12 @@ class PlanTiles(Pass):
     name: ClassVar[str] = "tile-plan-tiles"
     dialects: ClassVar[tuple[str, ...]] = ("tile",)
 
-    lanes: int = 16
-    registers: int = 32
-    l2_bytes: int = 1048576
+    lanes: int = option(16, "f32 lanes of a vector register")
+    registers: int = option(32, "vector registers")
+    l2_bytes: int = option(1048576, "bytes of the L2 cache of a core")
 
     def run(self, op: ir.Operation) -> None:
+        """Give tiles to the nests of each task that `tile-plan-fusion` made."""
         machine = Machine(self.lanes, self.registers, self.l2_bytes)
         weights = Weights()
         for block in blocks(op):
@@ -305,7 +306,9 @@ class PlanTiles(Pass):
     def _tile_task(self, members: list[LinalgOp], machine: Machine, weights: Weights) -> None:
         roots = [m for m in members if "tile.rows" in m.op.attributes]
         rows = [list(ir.DenseI64ArrayAttr(root.op.attributes["tile.rows"])) for root in roots]
-        inner = max(prod(e for d, e in enumerate(r.extents) if d not in own) for r, own in zip(roots, rows, strict=True))
+        inner = max(
+            prod(e for d, e in enumerate(r.extents) if d not in own) for r, own in zip(roots, rows, strict=True)
+        )
         count = prod(roots[-1].extents[d] for d in rows[-1])
         share = max(min(_TASK_ELEMENTS // max(inner, 1), count // _ENOUGH_TASKS), 1)
         name = ir.StringAttr.get(kernel_name(members, roots), roots[0].op.context)

@@ -23,8 +23,7 @@ namespace tilewright {
 
 namespace {
 
-struct GroupsToKernels
-    : public impl::GroupsToKernelsBase<GroupsToKernels> {
+struct GroupsToKernels : public impl::GroupsToKernelsBase<GroupsToKernels> {
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
     SmallVector<tile::GroupOp> groups;
@@ -67,11 +66,10 @@ struct GroupsToKernels
     for (OpResult result : group->getResults()) {
       Value destination = destinationOf(group, result.getResultNumber());
       auto type = cast<RankedTensorType>(result.getType());
-      outputs.push_back(destination
-                            ? destination
-                            : tensor::EmptyOp::create(builder, loc,
-                                                      type.getShape(),
-                                                      type.getElementType()));
+      outputs.push_back(
+          destination ? destination
+                      : tensor::EmptyOp::create(builder, loc, type.getShape(),
+                                                type.getElementType()));
     }
     auto op = tile::LaunchOp::create(builder, loc, kernel.getSymName(), grid,
                                      inputs, outputs);

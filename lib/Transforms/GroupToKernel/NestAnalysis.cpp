@@ -23,14 +23,14 @@ Access compose(AffineMap map, ArrayRef<AffineExpr> binding) {
 
 FailureOr<Access> bindingFor(linalg::GenericOp op, unsigned result,
                              ArrayRef<AffineExpr> access) {
-  AffineMap map =
-      op.getIndexingMapsArray()[op.getNumDpsInputs() + result];
+  AffineMap map = op.getIndexingMapsArray()[op.getNumDpsInputs() + result];
   Access binding(op.getNumLoops());
   for (auto [expr, at] : llvm::zip_equal(map.getResults(), access)) {
     auto dim = dyn_cast<AffineDimExpr>(expr);
     if (!dim)
       return op.emitError("writes its result through the map ")
-             << textOf(map) << "; a nest needs a permutation of its parallel loops";
+             << textOf(map)
+             << "; a nest needs a permutation of its parallel loops";
     binding[dim.getPosition()] = at;
   }
   return binding;
@@ -65,8 +65,8 @@ int64_t NestAnalysis::taskTile(unsigned dim, StringRef level) const {
 
 Access NestAnalysis::resultAccess(OpResult value) const {
   auto op = cast<linalg::GenericOp>(value.getOwner());
-  AffineMap map = op.getIndexingMapsArray()[op.getNumDpsInputs() +
-                                            value.getResultNumber()];
+  AffineMap map =
+      op.getIndexingMapsArray()[op.getNumDpsInputs() + value.getResultNumber()];
   return compose(map, bindings.lookup(op));
 }
 

@@ -41,8 +41,7 @@ FailureOr<Value> NestEmitter::evaluate(Value value, const Access &access) {
   if (Value tile = lookup(value, access))
     return tile;
   if (auto arg = dyn_cast<BlockArgument>(value)) {
-    FailureOr<Value> tile =
-        load(nest.root().getLoc(), nest.outer(arg), access);
+    FailureOr<Value> tile = load(nest.root().getLoc(), nest.outer(arg), access);
     if (succeeded(tile))
       remember(value, access, *tile);
     return tile;
@@ -80,8 +79,8 @@ FailureOr<Value> NestEmitter::evaluateProducer(OpResult result,
     return op.emitError("is read inside its own register group at other "
                         "points than it makes");
   Scope scope;
-  Value yielded = op.getBody()->getTerminator()->getOperand(
-      result.getResultNumber());
+  Value yielded =
+      op.getBody()->getTerminator()->getOperand(result.getResultNumber());
   return evaluateBody(op, binding, yielded, scope);
 }
 
@@ -182,7 +181,7 @@ FailureOr<Value> NestEmitter::iota(Location loc, AffineExpr at) {
   Type indexType = builder.getIndexType();
   Value result = tile::SplatOp::create(
       builder, loc, tileType({1, 1}, indexType), index(loc, at));
-  for (auto [axis, tileDim] : llvm::enumerate(ArrayRef<int>{rowDim, laneDim})) {
+  for (auto [axis, tileDim] : llvm::enumerate(tileDims)) {
     FailureOr<int64_t> step = coefficient(at, tileDim);
     if (failed(step))
       return failure();
@@ -276,8 +275,8 @@ LogicalResult NestEmitter::preload() {
     if (found == operands.end())
       continue;
     unsigned number = std::distance(operands.begin(), found);
-    if (failed(evaluate(group.getBody().front().getArgument(number),
-                        read.access)))
+    if (failed(
+            evaluate(group.getBody().front().getArgument(number), read.access)))
       return failure();
   }
   return success();

@@ -128,7 +128,9 @@ private:
   const llvm::DenseMap<mlir::Value, Storage> &storage;
   mlir::ValueRange gridIds;
 
-  int rowDim = -1, laneDim = -1;
+  /// The nest dimensions of a tile's two axes, -1 where there is none.
+  std::array<int, 2> tileDims = {-1, -1};
+  int &rowDim = tileDims[0], &laneDim = tileDims[1];
   llvm::SmallVector<unsigned> parallelOrder, reductionOrder;
   /// The current tile: its absolute position and size per nest dimension.
   llvm::SmallVector<mlir::OpFoldResult> position;

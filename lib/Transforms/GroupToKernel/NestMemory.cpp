@@ -53,19 +53,20 @@ FailureOr<int64_t> NestEmitter::coefficient(AffineExpr expr, int tileDim) {
       if (failed(inner) || !block || *inner != 1 ||
           block.getValue() % full != 0)
         return nest.root()->emitError("reads a packed operand in blocks of ")
-               << textOf(binary.getRHS()) << ", which its register tile of " << full
-               << " does not divide";
+               << textOf(binary.getRHS()) << ", which its register tile of "
+               << full << " does not divide";
       return floorDiv ? 0 : 1;
     }
   }
   AffineExpr dim = getAffineDimExpr(tileDim, context);
   AffineExpr next = expr.replace(dim, dim + 1);
-  AffineExpr step = simplifyAffineExpr(next - expr, nest.extents.size(),
-                                       gridIds.size());
+  AffineExpr step =
+      simplifyAffineExpr(next - expr, nest.extents.size(), gridIds.size());
   if (auto constant = dyn_cast<AffineConstantExpr>(step))
     return constant.getValue();
   return nest.root()->emitError("accesses an operand by ")
-         << textOf(expr) << ", which is not linear in its tiled loop d" << tileDim;
+         << textOf(expr) << ", which is not linear in its tiled loop d"
+         << tileDim;
 }
 
 FailureOr<NestEmitter::Window>
@@ -75,7 +76,7 @@ NestEmitter::window(Location loc, const Storage &place, const Access &access) {
   result.shape = {1, 1};
   result.steps = {1, 1};
   for (auto [number, expr] : llvm::enumerate(access)) {
-    for (auto [axis, tileDim] : llvm::enumerate(ArrayRef<int>{rowDim, laneDim})) {
+    for (auto [axis, tileDim] : llvm::enumerate(tileDims)) {
       FailureOr<int64_t> step = coefficient(expr, tileDim);
       if (failed(step))
         return failure();
@@ -128,10 +129,9 @@ FailureOr<Value> NestEmitter::load(Location loc, Value tensor,
     // The buffer has one dimension: load a row, then give it its axis.
     int64_t count = at->shape[0] * at->shape[1];
     int64_t step = at->shape[0] > 1 ? at->steps[0] : at->steps[1];
-    Value row = tile::LoadOp::create(builder, loc, tileType({count}, element),
-                                     place.memref, at->offsets,
-                                     ArrayRef<int64_t>{0},
-                                     ArrayRef<int64_t>{step});
+    Value row = tile::LoadOp::create(
+        builder, loc, tileType({count}, element), place.memref, at->offsets,
+        ArrayRef<int64_t>{0}, ArrayRef<int64_t>{step});
     return tile::ReshapeOp::create(builder, loc, tileType(at->shape, element),
                                    row)
         .getResult();
@@ -141,8 +141,8 @@ FailureOr<Value> NestEmitter::load(Location loc, Value tensor,
       .getResult();
 }
 
-LogicalResult NestEmitter::store(Location loc, Value tile,
-                                 const Storage &place, const Access &access) {
+LogicalResult NestEmitter::store(Location loc, Value tile, const Storage &place,
+                                 const Access &access) {
   FailureOr<Window> at = window(loc, place, access);
   if (failed(at))
     return failure();
@@ -157,14 +157,14 @@ LogicalResult NestEmitter::store(Location loc, Value tile,
   if (access.size() == 1) {
     int64_t count = at->shape[0] * at->shape[1];
     int64_t step = at->shape[0] > 1 ? at->steps[0] : at->steps[1];
-    Value row = tile::ReshapeOp::create(builder, loc,
-                                        tileType({count}, element), tile);
+    Value row =
+        tile::ReshapeOp::create(builder, loc, tileType({count}, element), tile);
     tile::StoreOp::create(builder, loc, row, place.memref, at->offsets,
                           ArrayRef<int64_t>{0}, ArrayRef<int64_t>{step});
     return success();
   }
-  tile::StoreOp::create(builder, loc, tile, place.memref, at->offsets,
-                        at->dims, at->steps);
+  tile::StoreOp::create(builder, loc, tile, place.memref, at->offsets, at->dims,
+                        at->steps);
   return success();
 }
 

@@ -72,7 +72,7 @@ LogicalResult NestEmitter::initialize(Reduction &reduction,
                                       SmallVectorImpl<Value> &accs) {
   linalg::GenericOp op = reduction.op;
   SmallVector<SmallVector<int64_t>> shapes = {{1, 1}};
-  for (auto [axis, dim] : llvm::enumerate(ArrayRef<int>{rowDim, laneDim})) {
+  for (auto [axis, dim] : llvm::enumerate(tileDims)) {
     if (dim < 0)
       continue;
     SmallVector<int64_t> choices = {sizes[dim]};
@@ -212,7 +212,7 @@ NestEmitter::emitReductionLoops(MutableArrayRef<Reduction> reductions,
 FailureOr<Value> NestEmitter::finish(Reduction &reduction,
                                      ArrayRef<Value> accs) {
   SmallVector<int64_t> dims;
-  for (auto [axis, dim] : llvm::enumerate(ArrayRef<int>{rowDim, laneDim}))
+  for (auto [axis, dim] : llvm::enumerate(tileDims))
     if (dim >= 0 && nest.isReduction(dim))
       dims.push_back(axis);
   if (dims.empty())
@@ -241,10 +241,10 @@ FailureOr<Value> NestEmitter::finish(Reduction &reduction,
                                     nest.bindings.lookup(op)));
   if (failed(start))
     return failure();
-  return combine(builder, reduction.combiner,
-                 broadcast(*start, cast<tile::TileType>(total.getType())
-                                       .getShape()),
-                 total);
+  return combine(
+      builder, reduction.combiner,
+      broadcast(*start, cast<tile::TileType>(total.getType()).getShape()),
+      total);
 }
 
 LogicalResult NestEmitter::emitReductions() {

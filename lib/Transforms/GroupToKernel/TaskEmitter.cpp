@@ -69,8 +69,8 @@ Value destinationOf(tile::GroupOp group, unsigned result) {
   auto innerArg = dyn_cast<BlockArgument>(init->get());
   if (!innerArg || op.payloadUsesValueFromOperand(init))
     return {};
-  auto outerArg = dyn_cast<BlockArgument>(
-      inner->getOperand(innerArg.getArgNumber()));
+  auto outerArg =
+      dyn_cast<BlockArgument>(inner->getOperand(innerArg.getArgNumber()));
   return outerArg ? group->getOperand(outerArg.getArgNumber()) : Value();
 }
 
@@ -94,8 +94,8 @@ MemRefType TaskEmitter::memrefType(Value value) const {
   if (!slice)
     return MemRefType::get(type.getShape(), type.getElementType());
   SmallVector<int64_t> strides(type.getRank(), ShapedType::kDynamic);
-  auto layout = StridedLayoutAttr::get(type.getContext(), ShapedType::kDynamic,
-                                       strides);
+  auto layout =
+      StridedLayoutAttr::get(type.getContext(), ShapedType::kDynamic, strides);
   return MemRefType::get(type.getShape(), type.getElementType(), layout);
 }
 
@@ -108,12 +108,11 @@ TaskEmitter::emitKernel(OpBuilder &builder, StringRef name,
     inputs.push_back(memrefType(group->getOperand(number)));
   for (OpResult result : group->getResults()) {
     Value destination = destinationOf(group, result.getResultNumber());
-    inputs.push_back(destination
-                         ? memrefType(destination)
-                         : MemRefType::get(
-                               cast<ShapedType>(result.getType()).getShape(),
-                               cast<ShapedType>(result.getType())
-                                   .getElementType()));
+    inputs.push_back(
+        destination ? memrefType(destination)
+                    : MemRefType::get(
+                          cast<ShapedType>(result.getType()).getShape(),
+                          cast<ShapedType>(result.getType()).getElementType()));
   }
   auto kernel = tile::KernelOp::create(
       builder, group.getLoc(), name,
@@ -152,10 +151,10 @@ LogicalResult TaskEmitter::emitVariants(OpBuilder &builder, unsigned number,
   if (!dim.ragged())
     return emitVariants(builder, number + 1, tileSizes);
   Location loc = group.getLoc();
-  Value last = arith::ConstantIndexOp::create(builder, loc,
-                                              dim.extent / dim.tile);
-  Value isLast = arith::CmpIOp::create(
-      builder, loc, arith::CmpIPredicate::eq, gridIds[number], last);
+  Value last =
+      arith::ConstantIndexOp::create(builder, loc, dim.extent / dim.tile);
+  Value isLast = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                       gridIds[number], last);
   auto branch = scf::IfOp::create(builder, loc, isLast, /*withElse=*/true);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(branch.elseBlock());
@@ -166,19 +165,18 @@ LogicalResult TaskEmitter::emitVariants(OpBuilder &builder, unsigned number,
   return emitVariants(builder, number + 1, tileSizes);
 }
 
-
 /// Offset and size of `expr` over a box.
 static std::pair<AffineExpr, int64_t> regionOf(AffineExpr expr, const Box &box,
                                                unsigned numSymbols) {
   MLIRContext *context = expr.getContext();
   unsigned numDims = box.offsets.size();
-  AffineExpr low = simplifyAffineExpr(expr.replaceDims(box.offsets), numDims,
-                                      numSymbols);
+  AffineExpr low =
+      simplifyAffineExpr(expr.replaceDims(box.offsets), numDims, numSymbols);
   SmallVector<AffineExpr> atEnd;
   for (auto [offset, size] : llvm::zip_equal(box.offsets, box.sizes))
     atEnd.push_back(offset + (size - 1));
-  AffineExpr high = simplifyAffineExpr(expr.replaceDims(atEnd), numDims,
-                                       numSymbols);
+  AffineExpr high =
+      simplifyAffineExpr(expr.replaceDims(atEnd), numDims, numSymbols);
   auto span = dyn_cast<AffineConstantExpr>(
       simplifyAffineExpr(high - low, numDims, numSymbols));
   auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
@@ -193,8 +191,8 @@ static std::pair<AffineExpr, int64_t> regionOf(AffineExpr expr, const Box &box,
   // alignment rule), so the number of blocks is its size over theirs.
   if (block && binary.getKind() == AffineExprKind::FloorDiv)
     if (auto dim = dyn_cast<AffineDimExpr>(binary.getLHS()))
-      return {low, llvm::divideCeil(box.sizes[dim.getPosition()],
-                                    block.getValue())};
+      return {low,
+              llvm::divideCeil(box.sizes[dim.getPosition()], block.getValue())};
   return {AffineExpr(), 0};
 }
 
@@ -226,7 +224,8 @@ LogicalResult TaskEmitter::require(const NestAnalysis &consumer, const Box &box,
       auto [offset, size] = regionOf(expr, box, grid.size());
       if (!offset)
         return consumer.root()->emitError("reads a tensor of its task by ")
-               << textOf(expr) << ", for which no region of fixed size is known";
+               << textOf(expr)
+               << ", for which no region of fixed size is known";
       need.offsets[dim.getPosition()] = offset;
       need.sizes[dim.getPosition()] = size;
     }

@@ -23,7 +23,7 @@ namespace {
 struct VerifyKernels : public impl::VerifyKernelsBase<VerifyKernels> {
   void runOnOperation() override {
     bool ok = true;
-    getOperation().walk([&](Operation *op) {
+    getOperation().walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (isa<tile::GroupOp>(op)) {
         op->emitError("is left after `tile`, which makes a kernel of each "
                       "outermost group");
@@ -36,7 +36,9 @@ struct VerifyKernels : public impl::VerifyKernelsBase<VerifyKernels> {
         op->emitError("is in a kernel after `tile`: kernels hold tile, arith, "
                       "math, scf, affine and memref operations only");
         ok = false;
+        return WalkResult::skip();
       }
+      return WalkResult::advance();
     });
     if (!ok)
       return signalPassFailure();

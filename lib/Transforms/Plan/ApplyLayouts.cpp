@@ -1,4 +1,5 @@
-//===- ApplyLayouts.cpp - tile-apply-layouts --------------------------------===//
+//===- ApplyLayouts.cpp - tile-apply-layouts
+//--------------------------------===//
 //
 // Part of the Tilewright project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -107,8 +108,8 @@ struct ApplyLayouts : public impl::ApplyLayoutsBase<ApplyLayouts> {
         builder, loc, value, sizes, layout.getInner(), perm);
     Value zero = arith::ConstantOp::create(
         builder, loc, builder.getZeroAttr(type.getElementType()));
-    return linalg::PackOp::create(builder, loc, value, empty,
-                                  layout.getInner(), sizes, zero, perm)
+    return linalg::PackOp::create(builder, loc, value, empty, layout.getInner(),
+                                  sizes, zero, perm)
         .getResult();
   }
 
@@ -132,12 +133,11 @@ struct ApplyLayouts : public impl::ApplyLayoutsBase<ApplyLayouts> {
       shape.push_back(type.getDimSize(dim));
       position[dim] = at;
     }
-    Value empty = tensor::EmptyOp::create(builder, loc, shape,
-                                          type.getElementType());
+    Value empty =
+        tensor::EmptyOp::create(builder, loc, shape, type.getElementType());
     auto from = AffineMap::getPermutationMap(position, op.getContext());
     auto to = AffineMap::getMultiDimIdentityMap(rank, op.getContext());
-    SmallVector<utils::IteratorType> loops(rank,
-                                           utils::IteratorType::parallel);
+    SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
     auto copy = linalg::GenericOp::create(
         builder, loc, empty.getType(), value, empty,
         ArrayRef<AffineMap>{from, to}, loops,

@@ -1,4 +1,5 @@
-//===- FormGroups.cpp - tile-form-groups ------------------------------------===//
+//===- FormGroups.cpp - tile-form-groups
+//------------------------------------===//
 //
 // Part of the Tilewright project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -14,6 +15,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -69,8 +71,8 @@ Value remake(OpBuilder &builder, Value value, IRMapping &mapping) {
   Operation *op = value.getDefiningOp();
   for (Value operand : op->getOperands())
     remake(builder, operand, mapping);
-  return builder.clone(*op, mapping)->getResult(
-      cast<OpResult>(value).getResultNumber());
+  return builder.clone(*op, mapping)
+      ->getResult(cast<OpResult>(value).getResultNumber());
 }
 
 /// Moves `ops` (in program order) into a new group in place of the last one.
@@ -102,7 +104,8 @@ tile::GroupOp wrap(ArrayRef<Operation *> ops, StringRef level) {
                                      inputs.getArrayRef(), types);
   for (auto [result, outside] : llvm::zip_equal(results, group->getResults()))
     result.replaceUsesWithIf(outside, [&](OpOperand &use) {
-      Operation *top = group->getBlock()->findAncestorOpInBlock(*use.getOwner());
+      Operation *top =
+          group->getBlock()->findAncestorOpInBlock(*use.getOwner());
       return !members.contains(top);
     });
   Block &body = group.getBody().front();
@@ -172,7 +175,15 @@ struct FormGroups : public impl::FormGroupsBase<FormGroups> {
       return block.getParentOp()->emitError(
           "has tasks that depend on each other in a cycle: tile.task is no "
           "valid grouping");
+    eraseDead(block);
     return success();
+  }
+
+  /// The groups have copies of their own of initial values and constants.
+  static void eraseDead(Block &block) {
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+      if (isOpTriviallyDead(&op))
+        op.erase();
   }
 };
 

@@ -1,4 +1,5 @@
-//===- HoistInit.cpp - tile-hoist-init --------------------------------------===//
+//===- HoistInit.cpp - tile-hoist-init
+//--------------------------------------===//
 //
 // Part of the Tilewright project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -16,6 +17,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
@@ -114,8 +116,7 @@ struct HoistInit : public impl::HoistInitBase<HoistInit> {
     return results.takeVector();
   }
 
-  void hoist(func::FuncOp main, ArrayRef<Value> results,
-             SymbolTable &symbols) {
+  void hoist(func::FuncOp main, ArrayRef<Value> results, SymbolTable &symbols) {
     OpBuilder builder(main);
     SmallVector<Type> types;
     for (Value value : results)
@@ -146,6 +147,11 @@ struct HoistInit : public impl::HoistInitBase<HoistInit> {
           at, value.getLoc(), type, FlatSymbolRefAttr::get(name));
       value.replaceAllUsesWith(loaded);
     }
+    main.walk([](Block *block) {
+      for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*block)))
+        if (isOpTriviallyDead(&op))
+          op.erase();
+    });
   }
 
   static Value cloneInto(OpBuilder &builder, Value value, IRMapping &mapping) {

@@ -44,8 +44,7 @@ struct MaterializeFills : public impl::MaterializeFillsBase<MaterializeFills> {
     Value out = fill.getOutputs()[0];
     unsigned rank = cast<ShapedType>(out.getType()).getRank();
     AffineMap map = builder.getMultiDimIdentityMap(rank);
-    SmallVector<utils::IteratorType> loops(rank,
-                                           utils::IteratorType::parallel);
+    SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
     Value scalar = fill.getInputs()[0];
     auto generic = linalg::GenericOp::create(
         builder, fill.getLoc(), out.getType(), ValueRange{}, out, map, loops,

@@ -1,4 +1,5 @@
-//===- Passes.h - phase plan ------------------------------------------------===//
+//===- Passes.h - phase plan
+//------------------------------------------------===//
 //
 // Part of the Tilewright project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

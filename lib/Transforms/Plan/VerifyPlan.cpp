@@ -1,4 +1,5 @@
-//===- VerifyPlan.cpp - tile-verify-plan ------------------------------------===//
+//===- VerifyPlan.cpp - tile-verify-plan
+//------------------------------------===//
 //
 // Part of the Tilewright project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

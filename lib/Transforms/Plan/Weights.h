@@ -1,4 +1,5 @@
-//===- Weights.h - what is known at compile time ----------------------------===//
+//===- Weights.h - what is known at compile time
+//----------------------------===//
 //
 // Part of the Tilewright project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

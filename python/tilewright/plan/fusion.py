@@ -34,11 +34,14 @@ class Nest:
 
     @property
     def reduces(self) -> bool:
+        """Whether a reduction is its root."""
         return any(op.reductions for op in self.ops)
 
 
 @dataclass(eq=False)
 class Task:
+    """Nests of one kernel, in the order in which each task runs them."""
+
     number: int
     nests: list[Nest] = field(default_factory=list)
     #: bit set of the tasks that this one needs, transitively, itself included
@@ -60,6 +63,7 @@ class Graph:
         self._sources: dict[ir.Value, int] = {}
 
     def build(self) -> None:
+        """Put every operation into a nest."""
         for op in self.ops:
             nest = self._join_nest(op) or self._join_task(op) or self._new_task(op)
             self.nest_of[op] = nest
@@ -306,6 +310,7 @@ class PlanFusion(Pass):
     dialects: ClassVar[tuple[str, ...]] = ("tile",)
 
     def run(self, op: ir.Operation) -> None:
+        """Group the operations of each block."""
         weights = Weights()
         first_task = first_nest = 0
         for block in blocks(op):

@@ -66,10 +66,12 @@ class LinalgOp:
 
     @property
     def result(self) -> ir.Value:
+        """The tensor it makes."""
         return self.op.results[0]
 
     @property
     def rank(self) -> int:
+        """Number of loops."""
         return len(self.extents)
 
     @cached_property
@@ -134,7 +136,9 @@ def _extents(inputs: list[Access], output: Access, rank: int) -> tuple[int, ...]
 
 
 def _tables(op: ir.Operation) -> tuple[ir.Value, ...]:
-    return tuple(inner.operands[0] for inner in op.regions[0].blocks[0].operations if inner.operation.name == "tensor.extract")
+    return tuple(
+        inner.operands[0] for inner in op.regions[0].blocks[0].operations if inner.operation.name == "tensor.extract"
+    )
 
 
 def describe(op: ir.Operation, position: int) -> LinalgOp:
@@ -161,9 +165,11 @@ class Weights:
     """Which values follow from weights and constants alone (they are computed at compile time)."""
 
     def __init__(self) -> None:
+        """Know nothing yet."""
         self._known: dict[ir.Value, bool] = {}
 
     def only(self, value: ir.Value) -> bool:
+        """True when nothing that the model is called with influences `value`."""
         known = self._known.get(value)
         if known is None:
             known = self._known[value] = self._compute(value)

@@ -1,0 +1,65 @@
+// RUN: tile-opt %s --tile-groups-to-kernels -split-input-file -verify-diagnostics
+
+#v = affine_map<(i) -> (i)>
+func.func @main(%x: tensor<64xf32>) -> tensor<64xf32> {
+  %y = tile.group "l2" (%x1 = %x : tensor<64xf32>) -> (tensor<64xf32>) {
+    // expected-error @below {{has no operation with a tile.rtile}}
+    %r = tile.group "register" (%x2 = %x1 : tensor<64xf32>) -> (tensor<64xf32>) {
+      %e = tensor.empty() : tensor<64xf32>
+      %a = linalg.generic {indexing_maps = [#v, #v], iterator_types = ["parallel"]}
+          ins(%x2 : tensor<64xf32>) outs(%e : tensor<64xf32>) {
+      ^bb0(%p: f32, %o: f32):
+        linalg.yield %p : f32
+      } -> tensor<64xf32>
+      tile.yield %a : tensor<64xf32>
+    }
+    tile.yield %r : tensor<64xf32>
+  }
+  return %y : tensor<64xf32>
+}
+
+// -----
+
+// Tasks are independent: none may hold a part of a reduction.
+
+func.func @main(%x: tensor<64xf32>) -> tensor<f32> {
+  %y = tile.group "l2" (%x1 = %x : tensor<64xf32>) -> (tensor<f32>) {
+    %r = tile.group "register" (%x2 = %x1 : tensor<64xf32>) -> (tensor<f32>) {
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty() : tensor<f32>
+      %f = linalg.fill ins(%zero : f32) outs(%e : tensor<f32>) -> tensor<f32>
+      // expected-error @below {{has a task tile of 16 along its reduction d0}}
+      %a = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> ()>], iterator_types = ["reduction"]}
+          ins(%x2 : tensor<64xf32>) outs(%f : tensor<f32>)
+          attrs = {tile.rtile = #tile.rtile<l2 = [16], register = [16], order = [0]>} {
+      ^bb0(%p: f32, %o: f32):
+        %s = arith.addf %o, %p : f32
+        linalg.yield %s : f32
+      } -> tensor<f32>
+      tile.yield %a : tensor<f32>
+    }
+    tile.yield %r : tensor<f32>
+  }
+  return %y : tensor<f32>
+}
+
+// -----
+
+#id = affine_map<(i, j, k) -> (i, j, k)>
+func.func @main(%x: tensor<4x4x4xf32>) -> tensor<4x4x4xf32> {
+  %y = tile.group "l2" (%x1 = %x : tensor<4x4x4xf32>) -> (tensor<4x4x4xf32>) {
+    %r = tile.group "register" (%x2 = %x1 : tensor<4x4x4xf32>) -> (tensor<4x4x4xf32>) {
+      %e = tensor.empty() : tensor<4x4x4xf32>
+      // expected-error @below {{has a register tile of more than two dimensions above 1}}
+      %a = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+          ins(%x2 : tensor<4x4x4xf32>) outs(%e : tensor<4x4x4xf32>)
+          attrs = {tile.rtile = #tile.rtile<l2 = [4, 4, 4], register = [4, 4, 4], order = [0, 1, 2]>} {
+      ^bb0(%p: f32, %o: f32):
+        linalg.yield %p : f32
+      } -> tensor<4x4x4xf32>
+      tile.yield %a : tensor<4x4x4xf32>
+    }
+    tile.yield %r : tensor<4x4x4xf32>
+  }
+  return %y : tensor<4x4x4xf32>
+}

@@ -1,0 +1,138 @@
+// RUN: tile-opt %s --tile-groups-to-kernels --canonicalize --cse -split-input-file | FileCheck %s
+
+// A matrix product with a packed weight and an epilogue: 2 x 3 tasks of 16 rows and 32 columns; in each, tiles of 8x32
+// accumulate over k in registers, and the bias is added there.
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (n floordiv 32, k, n mod 32)>
+#c = affine_map<(m, n, k) -> (m, n)>
+#id = affine_map<(m, n) -> (m, n)>
+#col = affine_map<(m, n) -> (n)>
+
+// CHECK-LABEL: tile.kernel @product
+// CHECK-SAME: (%[[A:.*]]: memref<32x64xf32>, %[[B:.*]]: memref<3x64x32xf32>, %[[BIAS:.*]]: memref<96xf32>, %[[Y:.*]]: memref<32x96xf32>) grid(%[[J:.*]], %[[I:.*]])
+// CHECK: scf.for %{{.*}} = %c0 to %c16 step %c8
+// CHECK: %[[ACC:.*]] = scf.for %[[K:.*]] = %c0 to %c64 step %c1 iter_args(%[[IN:.*]] = %{{.*}}) -> (!tile.tile<8x32xf32>)
+// CHECK-DAG: %[[TA:.*]] = tile.load %[[A]][%{{.*}}, %[[K]]] : memref<32x64xf32>, !tile.tile<8x1xf32>
+// CHECK-DAG: %[[TB:.*]] = tile.load %[[B]][%[[J]], %[[K]], %c0] : memref<3x64x32xf32>, !tile.tile<1x32xf32>
+// CHECK: tile.mma %[[TA]], %[[TB]], %[[IN]]
+// CHECK: tile.load %[[BIAS]]
+// CHECK: %[[SUM:.*]] = arith.addf %[[ACC]], %{{.*}} : !tile.tile<8x32xf32>
+// CHECK: tile.store %[[SUM]], %[[Y]]
+// CHECK-NOT: tile.store
+// CHECK-LABEL: func.func @main
+// CHECK-DAG: %[[N:.*]] = arith.constant 3 : index
+// CHECK-DAG: %[[M:.*]] = arith.constant 2 : index
+// CHECK: tile.launch @product grid(%[[N]], %[[M]])
+func.func @main(%x: tensor<32x64xf32>, %w: tensor<3x64x32xf32>, %bias: tensor<96xf32>) -> tensor<32x96xf32> {
+  %y = tile.group "l2" (%x1 = %x : tensor<32x64xf32>, %w1 = %w : tensor<3x64x32xf32>, %bias1 = %bias : tensor<96xf32>) -> (tensor<32x96xf32>) attributes {tile.kernel = "product"} {
+    %r = tile.group "register" (%x2 = %x1 : tensor<32x64xf32>, %w2 = %w1 : tensor<3x64x32xf32>, %bias2 = %bias1 : tensor<96xf32>) -> (tensor<32x96xf32>) {
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty() : tensor<32x96xf32>
+      %f = linalg.fill ins(%zero : f32) outs(%e : tensor<32x96xf32>) -> tensor<32x96xf32>
+      %p = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+          ins(%x2, %w2 : tensor<32x64xf32>, tensor<3x64x32xf32>) outs(%f : tensor<32x96xf32>)
+          attrs = {tile.rtile = #tile.rtile<l2 = [16, 32, 64], register = [8, 32, 1], order = [1, 0, 2]>} {
+      ^bb0(%q: f32, %s: f32, %o: f32):
+        %m = arith.mulf %q, %s : f32
+        %t = arith.addf %o, %m : f32
+        linalg.yield %t : f32
+      } -> tensor<32x96xf32>
+      %g = linalg.generic {indexing_maps = [#id, #col, #id], iterator_types = ["parallel", "parallel"]}
+          ins(%p, %bias2 : tensor<32x96xf32>, tensor<96xf32>) outs(%e : tensor<32x96xf32>) {
+      ^bb0(%q: f32, %s: f32, %o: f32):
+        %t = arith.addf %q, %s : f32
+        linalg.yield %t : f32
+      } -> tensor<32x96xf32>
+      tile.yield %g : tensor<32x96xf32>
+    }
+    tile.yield %r : tensor<32x96xf32>
+  }
+  return %y : tensor<32x96xf32>
+}
+
+// -----
+
+// Two nests of one task: the sum of a row is handed on in a buffer of the task, as large as its 4 rows. The row of 100
+// has a remainder of 36 lanes with an accumulator of its own.
+
+#id = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+
+// CHECK-LABEL: tile.kernel @normalize
+// CHECK-SAME: (%[[X:.*]]: memref<8x100xf32>, %[[Y:.*]]: memref<8x100xf32>) grid(%[[I:.*]])
+// CHECK: %[[BUFFER:.*]] = tile.alloc : memref<4xf32, #tile.level<"l2">>
+// CHECK: scf.for %[[R:.*]] = %c0 to %c4 step %c1
+// CHECK-DAG: tile.load %[[X]][%{{.*}}, %c0] : memref<8x100xf32>, !tile.tile<1x64xf32>
+// CHECK-DAG: tile.load %[[X]][%{{.*}}, %c64] : memref<8x100xf32>, !tile.tile<1x36xf32>
+// CHECK-COUNT-2: tile.reduce add
+// CHECK: tile.store %{{.*}}, %[[BUFFER]][%[[R]]]
+// CHECK: scf.for %[[S:.*]] = %c0 to %c4 step %c1
+// CHECK: tile.load %[[BUFFER]][%[[S]]]
+// CHECK: arith.divf %{{.*}} : !tile.tile<1x64xf32>
+// CHECK: arith.divf %{{.*}} : !tile.tile<1x36xf32>
+func.func @main(%x: tensor<8x100xf32>) -> tensor<8x100xf32> {
+  %y = tile.group "l2" (%x1 = %x : tensor<8x100xf32>) -> (tensor<8x100xf32>) attributes {tile.kernel = "normalize"} {
+    %s = tile.group "register" (%x2 = %x1 : tensor<8x100xf32>) -> (tensor<8xf32>) {
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty() : tensor<8xf32>
+      %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+      %p = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]}
+          ins(%x2 : tensor<8x100xf32>) outs(%f : tensor<8xf32>)
+          attrs = {tile.rtile = #tile.rtile<l2 = [4, 100], register = [1, 64], order = [0, 1]>} {
+      ^bb0(%q: f32, %o: f32):
+        %t = arith.addf %o, %q : f32
+        linalg.yield %t : f32
+      } -> tensor<8xf32>
+      tile.yield %p : tensor<8xf32>
+    }
+    %r = tile.group "register" (%x2 = %x1 : tensor<8x100xf32>, %s2 = %s : tensor<8xf32>) -> (tensor<8x100xf32>) {
+      %e = tensor.empty() : tensor<8x100xf32>
+      %g = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]}
+          ins(%x2, %s2 : tensor<8x100xf32>, tensor<8xf32>) outs(%e : tensor<8x100xf32>)
+          attrs = {tile.rtile = #tile.rtile<l2 = [4, 100], register = [1, 64], order = [0, 1]>} {
+      ^bb0(%q: f32, %u: f32, %o: f32):
+        %t = arith.divf %q, %u : f32
+        linalg.yield %t : f32
+      } -> tensor<8x100xf32>
+      tile.yield %g : tensor<8x100xf32>
+    }
+    tile.yield %r : tensor<8x100xf32>
+  }
+  return %y : tensor<8x100xf32>
+}
+
+// -----
+
+// The last of the tasks along a ragged dimension has code of its own; a gather reads its row's number first.
+
+#id = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+
+// CHECK-LABEL: tile.kernel @gather
+// CHECK-SAME: (%[[IDS:.*]]: memref<5xi32>, %[[TABLE:.*]]: memref<100x32xf32>, %[[Y:.*]]: memref<5x32xf32>) grid(%[[I:.*]])
+// CHECK: %[[LAST:.*]] = arith.cmpi eq, %[[I]], %c2
+// CHECK: scf.if %[[LAST]]
+// CHECK: tile.load %[[TABLE]][%{{.*}}, %c0] : memref<100x32xf32>, !tile.tile<1x32xf32>
+// CHECK: else
+// CHECK: scf.for %{{.*}} = %c0 to %c2 step %c1
+// CHECK: tile.load %[[TABLE]][%{{.*}}, %c0] : memref<100x32xf32>, !tile.tile<1x32xf32>
+func.func @main(%ids: tensor<5xi32>, %table: tensor<100x32xf32>) -> tensor<5x32xf32> {
+  %y = tile.group "l2" (%ids1 = %ids : tensor<5xi32>, %table1 = %table : tensor<100x32xf32>) -> (tensor<5x32xf32>) attributes {tile.kernel = "gather"} {
+    %r = tile.group "register" (%ids2 = %ids1 : tensor<5xi32>, %table2 = %table1 : tensor<100x32xf32>) -> (tensor<5x32xf32>) {
+      %e = tensor.empty() : tensor<5x32xf32>
+      %g = linalg.generic {indexing_maps = [#row, #id], iterator_types = ["parallel", "parallel"]}
+          ins(%ids2 : tensor<5xi32>) outs(%e : tensor<5x32xf32>)
+          attrs = {tile.rtile = #tile.rtile<l2 = [2, 32], register = [1, 32], order = [0, 1]>} {
+      ^bb0(%q: i32, %o: f32):
+        %n = arith.index_cast %q : i32 to index
+        %c = linalg.index 1 : index
+        %t = tensor.extract %table2[%n, %c] : tensor<100x32xf32>
+        linalg.yield %t : f32
+      } -> tensor<5x32xf32>
+      tile.yield %g : tensor<5x32xf32>
+    }
+    tile.yield %r : tensor<5x32xf32>
+  }
+  return %y : tensor<5x32xf32>
+}

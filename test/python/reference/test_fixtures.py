@@ -1,12 +1,16 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The hand-written kernels of test/fixtures: parsed, verified, interpreted, compared with plain NumPy."""
+"""The hand-written kernels of test/fixtures: parsed, verified, interpreted, compared with plain NumPy.
+
+Those for a CPU are compiled and run on this machine too, as the text stands there.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import native
 import numpy as np
 import pytest
 
@@ -15,14 +19,19 @@ from tilewright.mlir import ir
 
 FOLDER = Path(__file__).parents[2] / "fixtures"
 SEEDS = [None, 0, 1, 2]
+WAYS = [None, "native"]
 
 
 def run(name: str, kernel: str, args: list, grid: list[int], seed=None) -> None:
-    """Interpret a kernel of a fixture."""
+    """Interpret a kernel of a fixture; with the seed "native", compile it and run that."""
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse((FOLDER / f"{name}.mlir").read_text())
         assert module.operation.verify()
-        reference.run_kernel(module, kernel, args, grid, seed=seed)
+        if seed != "native":
+            reference.run_kernel(module, kernel, args, grid, seed=seed)
+            return
+        text = next(str(op) for op in module.body.operations if op.operation.attributes["sym_name"].value == kernel)
+    native.Kernel(text, kernel)(*(np.asarray(arg) for arg in args), grid=grid)
 
 
 def normal(rng, *shape, dtype=np.float32):
@@ -52,10 +61,11 @@ def test_every_fixture_is_tested():
     assert [path.stem for path in FOLDER.glob("*.mlir") if f'"{path.stem}"' not in text] == []
 
 
-def test_gemm_cpu(rng):
+@pytest.mark.parametrize("seed", WAYS)
+def test_gemm_cpu(rng, seed):
     a, b, c = normal(rng, 37, 70), normal(rng, 70, 50), blank(37, 50)
     packed = np.pad(b, ((0, 0), (0, 14))).reshape(70, 2, 32).transpose(1, 0, 2).copy()
-    run("gemm_cpu", "gemm", [a, packed, c], [2, 5])
+    run("gemm_cpu", "gemm", [a, packed, c], [2, 5], seed)
     np.testing.assert_allclose(c, a @ b, rtol=1e-4, atol=1e-4)
 
 
@@ -73,11 +83,19 @@ def test_gemm_mesh(rng, seed):
     np.testing.assert_allclose(c, a @ b, rtol=1e-4, atol=1e-4)
 
 
-SOFTMAX = [("softmax_cpu", (13, 77), [4]), ("softmax_sm90a", (16, 512), [2, 2]), ("softmax_mesh", (8, 64), [4])]
+def ways(*case):
+    """The case in every way that it can be run: interpreted in several orders, and native for a CPU form."""
+    return [(*case, seed) for seed in (WAYS if case[0].endswith("_cpu") else SEEDS)]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize(("name", "shape", "grid"), SOFTMAX)
+SOFTMAX = [
+    *ways("softmax_cpu", (13, 77), [4]),
+    *ways("softmax_sm90a", (16, 512), [2, 2]),
+    *ways("softmax_mesh", (8, 64), [4]),
+]
+
+
+@pytest.mark.parametrize(("name", "shape", "grid", "seed"), SOFTMAX)
 def test_softmax(rng, name, shape, grid, seed):
     x, y = 3 * normal(rng, *shape), blank(*shape)
     run(name, "softmax", [x, y], grid, seed)
@@ -85,14 +103,13 @@ def test_softmax(rng, name, shape, grid, seed):
 
 
 ATTENTION = [
-    ("attention_cpu", (2, 19, 16), (2, 21, 16), [2, 3], np.float32, 1e-5),
-    ("attention_sm90a", (3, 128, 64), (3, 160, 64), [3, 2], np.float16, 2e-3),
-    ("attention_mesh", (32, 16), (40, 16), [4], np.float32, 1e-5),
+    *ways("attention_cpu", (2, 19, 16), (2, 21, 16), [2, 3], np.float32, 1e-5),
+    *ways("attention_sm90a", (3, 128, 64), (3, 160, 64), [3, 2], np.float16, 2e-3),
+    *ways("attention_mesh", (32, 16), (40, 16), [4], np.float32, 1e-5),
 ]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize(("name", "queries", "keys", "grid", "dtype", "tolerance"), ATTENTION)
+@pytest.mark.parametrize(("name", "queries", "keys", "grid", "dtype", "tolerance", "seed"), ATTENTION)
 def test_attention(rng, name, queries, keys, grid, dtype, tolerance, seed):
     q, k, v = (2 * normal(rng, *shape, dtype=dtype) for shape in (queries, keys, keys))
     out = blank(*queries, dtype=dtype)
@@ -119,29 +136,32 @@ def test_sparse_gemm_with_metadata(rng):
     np.testing.assert_allclose(c, dense @ b.astype(np.float32), rtol=1e-4, atol=1e-4)
 
 
-def test_sparse_gemm_with_shared_pattern(rng):
+@pytest.mark.parametrize("seed", WAYS)
+def test_sparse_gemm_with_shared_pattern(rng, seed):
     dense, values, _, columns = sparse_two_of_four(rng, 32, 32, share=8)
     b, c = normal(rng, 32, 24), blank(32, 24)
     blocks = values.reshape(4, 8, 16).transpose(0, 2, 1).copy()
-    run("sparse_gemm_nm", "sparse_gemm_cpu", [blocks, columns.astype(np.int32), b, c], [4])
+    run("sparse_gemm_nm", "sparse_gemm_cpu", [blocks, columns.astype(np.int32), b, c], [4], seed)
     np.testing.assert_allclose(c, dense @ b, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("seed", WAYS)
 @pytest.mark.parametrize("count", [0, 1, 4, 11, 64])
-def test_gathered_gemm(rng, count):
+def test_gathered_gemm(rng, count, seed):
     a, b, out = normal(rng, 64, 24), normal(rng, 24, 32), blank(64, 32)
     rows = rng.permutation(64).astype(np.int32)
     live = rows[:count].copy()
     rows[count:] = -1  # must not be looked at
-    run("gathered_gemm", "gathered_gemm", [a, rows, b, out, count], [-(-count // 4)])
+    run("gathered_gemm", "gathered_gemm", [a, rows, b, out, np.int64(count)], [-(-count // 4)], seed)
     np.testing.assert_allclose(out[live], a[live] @ b, rtol=1e-4, atol=1e-4)
     assert np.isnan(np.delete(out, live, axis=0)).all()
 
 
-def test_lstm_wavefront(rng):
+@pytest.mark.parametrize("seed", WAYS)
+def test_lstm_wavefront(rng, seed):
     x, y = normal(rng, 7, 6, 16), blank(7, 6, 16)
     w, bias = 0.5 * normal(rng, 3, 32, 64), normal(rng, 3, 64)
-    run("lstm_wavefront", "lstm", [x, w, bias, y], [2])
+    run("lstm_wavefront", "lstm", [x, w, bias, y], [2], seed)
     sequence = x.astype(np.float64)
     for layer in range(3):
         h, c, outputs = np.zeros((6, 16)), np.zeros((6, 16)), []

@@ -8,6 +8,7 @@
 
 #include "lib/RegisterPasses.h"
 
+#include "lib/Conversion/TileToGPU/Passes.h"
 #include "lib/Conversion/TileToRuntime/Passes.h"
 #include "lib/Conversion/TileToVector/Passes.h"
 #include "lib/Transforms/ExpandMath/Passes.h"
@@ -23,6 +24,7 @@ void tilewright::registerAllPasses() {
   std::call_once(once, [] {
     mlir::registerAllPasses();
     // The project's own, one line per folder.
+    registerTileToGPUPasses();
     registerTileToRuntimePasses();
     registerTileToVectorPasses();
     registerExpandMathPasses();

@@ -10,6 +10,7 @@
 
 #include "lib/RegisterDialects.h"
 
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
@@ -133,7 +134,11 @@ private:
     auto parsed = mlir::parseSourceString<mlir::ModuleOp>(source, &context);
     if (!parsed)
       return createStringError("the module cannot be read:\n" + messages);
-    llvmModule = mlir::translateModuleToLLVMIR(*parsed, llvmContext);
+    // Code for a device is a module of its own inside the host's.
+    mlir::Operation *code = *parsed;
+    if (auto device = parsed->getOps<mlir::gpu::GPUModuleOp>(); !device.empty())
+      code = *device.begin();
+    llvmModule = mlir::translateModuleToLLVMIR(code, llvmContext);
     if (!llvmModule)
       return createStringError("the module is not all LLVM dialect:\n" +
                                messages);

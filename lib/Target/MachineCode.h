@@ -25,7 +25,8 @@ struct MachineOptions {
 };
 
 /// Every function takes a module of the LLVM dialect, as text or bytecode, and
-/// gives an error with the diagnostics of the step that failed.
+/// gives an error with the diagnostics of the step that failed. A `gpu.module`
+/// in it, if there is one, is what is compiled.
 
 /// An ELF relocatable: position independent, one section per function.
 llvm::Expected<std::string> emitObject(llvm::StringRef module,

@@ -78,6 +78,11 @@ struct BarrierPattern : TilePattern<tile::BarrierOp> {
 
 void tilewright::populateCopyPatterns(const TilePartsConverter &converter,
                                       RewritePatternSet &patterns) {
-  patterns.add<CopyPattern, AsyncPattern, AwaitPattern, BarrierPattern>(
-      converter, patterns.getContext());
+  patterns.add<CopyPattern, BarrierPattern>(converter, patterns.getContext());
+  populateAsyncPatterns(converter, patterns);
+}
+
+void tilewright::populateAsyncPatterns(const TilePartsConverter &converter,
+                                       RewritePatternSet &patterns) {
+  patterns.add<AsyncPattern, AwaitPattern>(converter, patterns.getContext());
 }

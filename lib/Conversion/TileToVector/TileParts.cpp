@@ -54,8 +54,8 @@ int64_t PartLayout::getRow(ArrayRef<int64_t> index) const {
   return row;
 }
 
-TilePartsConverter::TilePartsConverter(int64_t nativeLanes)
-    : nativeLanes(nativeLanes) {
+TilePartsConverter::TilePartsConverter(int64_t nativeLanes, int64_t threads)
+    : nativeLanes(nativeLanes), threads(threads) {
   addConversion([](Type type) -> std::optional<Type> { return type; });
   addConversion(
       [this](tile::TileType type,
@@ -72,6 +72,10 @@ TilePartsConverter::TilePartsConverter(int64_t nativeLanes)
 
 PartLayout TilePartsConverter::getLayout(Type tileType) const {
   auto type = cast<tile::TileType>(tileType);
+  if (threads > 0) {
+    int64_t parts = (type.getNumElements() + threads - 1) / threads;
+    return PartLayout({parts, 1}, type.getElementType(), nativeLanes);
+  }
   return PartLayout(type.getShape(), type.getElementType(), nativeLanes);
 }
 

@@ -31,6 +31,26 @@ def GlobalsToArguments : Pass<"tile-globals-to-arguments", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::func::FuncDialect"];
 }
 
+def LoopsInPlace : Pass<"tile-loops-in-place", "::mlir::ModuleOp"> {
+  let summary = "Keep what a loop of the host carries in one buffer";
+  let description = [{
+    A loop of @main hands the next iteration the buffer that it got, so that the
+    arena can hold it: what it yields is placed there. Bufferization turns that
+    into nothing where the value was computed in place, into a copy otherwise.
+
+    ```mlir
+    // before
+    %r = scf.for ... iter_args(%h = %h0) -> (tensor<4xf32>) {
+      %n = tile.launch @k ... -> (tensor<4xf32>)
+      scf.yield %n : tensor<4xf32>
+    // after
+      %p = bufferization.materialize_in_destination %n in %h : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      scf.yield %p : tensor<4xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
+}
+
 def ResultsToArguments : Pass<"tile-results-to-arguments", "::mlir::ModuleOp"> {
   let summary = "Let @main write its results into the caller's buffers";
   let description = [{

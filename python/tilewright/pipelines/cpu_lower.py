@@ -14,7 +14,9 @@ _BUFFERIZE = {
 }
 
 SCHEDULE: tuple[PassSpec, ...] = (
-    PassSpec("tile-globals-to-arguments", "weights are data: bufferization must see who reads them, and that none writes"),
+    PassSpec(
+        "tile-globals-to-arguments", "weights are data: bufferization must see who reads them, and that none writes"
+    ),
     PassSpec("eliminate-empty-tensors", "a slice that is inserted somewhere is computed in its place"),
     PassSpec("tile-loops-in-place", "what a loop carries has one place, which the arena can give it"),
     PassSpec("one-shot-bufferize", "launches write where their results live, in place where no one reads", _BUFFERIZE),

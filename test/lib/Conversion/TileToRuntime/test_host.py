@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+
 from lib.Conversion.native import call_main, lower
 
 RNG = np.random.default_rng(5)
@@ -75,7 +76,8 @@ func.func @main(%x: {T} {{tile.name = "x"}}) -> (tensor<256xf32> {{tile.name = "
 def test_returned_input_and_doubled_result() -> None:
     """An input that is a result, and one value returned twice, are copied."""
     text = f"""{KERNELS}
-func.func @main(%x: {T} {{tile.name = "x"}}) -> ({T} {{tile.name = "a"}}, {T} {{tile.name = "b"}}, {T} {{tile.name = "c"}}) {{
+func.func @main(%x: {T} {{tile.name = "x"}}) -> ({T} {{tile.name = "a"}}, {T} {{tile.name = "b"}},
+                                                {T} {{tile.name = "c"}}) {{
   %c8 = arith.constant 8 : index
   %e = tensor.empty() : {T}
   %0 = tile.launch @add grid(%c8) ins(%x, %x : {T}, {T}) outs(%e : {T}) -> ({T})

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from lib.Conversion.native import Kernel
 
 RNG = np.random.default_rng(2)
@@ -100,7 +101,14 @@ def test_broadcast(source: tuple[int, ...], target: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize(
     "source,target",
-    [((8, 64), (8, 4, 16)), ((4, 6), (24,)), ((24,), (4, 6)), ((3, 21), (7, 9)), ((5, 1), (1, 5)), ((2, 40), (2, 5, 8))],
+    [
+        ((8, 64), (8, 4, 16)),
+        ((4, 6), (24,)),
+        ((24,), (4, 6)),
+        ((3, 21), (7, 9)),
+        ((5, 1), (1, 5)),
+        ((2, 40), (2, 5, 8)),
+    ],
 )
 def test_reshape(source: tuple[int, ...], target: tuple[int, ...]) -> None:
     """Row-major order stays."""
@@ -158,7 +166,12 @@ def test_convert(source: str, target: str) -> None:
 
 def test_where() -> None:
     """A comparison of i64, conditions in memory, and a select of f32."""
-    i, flags, a, b = RNG.integers(-2, 2, (3, 21)), RNG.integers(0, 2, (3, 21)).astype(bool), floats(3, 21), floats(3, 21)
+    i, flags, a, b = (
+        RNG.integers(-2, 2, (3, 21)),
+        RNG.integers(0, 2, (3, 21)).astype(bool),
+        floats(3, 21),
+        floats(3, 21),
+    )
     body = f"""  %zero = arith.constant dense<0> : {tile((3, 21), "i64")}
   %c = arith.cmpi sgt, %t0, %zero : {tile((3, 21), "i64")}
   %both = arith.ori %c, %t1 : {tile((3, 21), "i1")}

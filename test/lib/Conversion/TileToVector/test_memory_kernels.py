@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from lib.Conversion.native import Kernel
 
 RNG = np.random.default_rng(1)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+
 from lib.Conversion.native import Kernel
 
 N = 1 << 14

@@ -1,0 +1,71 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Machine code from modules of the LLVM dialect: the bindings of lib/Target."""
+
+from __future__ import annotations
+
+import pytest
+
+from tilewright.mlir import ir
+from tilewright.mlir._mlir_libs import _tilewright
+
+ADD = """module {
+  llvm.func @add(%x: vector<16xf32>, %y: vector<16xf32>) -> vector<16xf32> {
+    %0 = llvm.fadd %x, %y : vector<16xf32>
+    llvm.return %0 : vector<16xf32>
+  }
+}"""
+
+
+def test_object_is_an_elf_relocatable() -> None:
+    """Text and bytecode give the same code; each function has its own section."""
+    code = _tilewright.emit_object(ADD, "x86-64-v3", "", 3)
+    assert code[:4] == b"\x7fELF"
+    assert code[16] == 1  # ET_REL
+    assert b".text.add" in code
+    with ir.Context():
+        bytecode = ir.Module.parse(ADD).operation.get_asm(binary=True)
+    assert _tilewright.emit_object(bytecode, "x86-64-v3", "", 3) == code
+
+
+def test_cpu_decides_the_registers() -> None:
+    """512 bits where the CPU has them, although LLVM's Intel tuning prefers 256."""
+    assert "zmm" in _tilewright.emit_assembly(ADD, "sapphirerapids", "", 3)
+    assert "zmm" not in _tilewright.emit_assembly(ADD, "haswell", "", 3)
+    assert '"prefer-vector-width"="512"' in _tilewright.to_llvm_ir(ADD, "sapphirerapids", "", 3)
+    assert '"target-features"="-avx512f"' in _tilewright.to_llvm_ir(ADD, "skylake", "-avx512f", 3)
+
+
+def test_ptx() -> None:
+    """A kernel entry for a GPU."""
+    text = """module {
+  llvm.func @k(%p: !llvm.ptr<1>) attributes {nvvm.kernel} {
+    %0 = llvm.mlir.constant(1.0 : f32) : f32
+    llvm.store %0, %p : f32, !llvm.ptr<1>
+    llvm.return
+  }
+}"""
+    ptx = _tilewright.emit_ptx(text, "sm_90a")
+    assert ".target sm_90a" in ptx
+    assert ".entry k(" in ptx
+
+
+@pytest.mark.parametrize(
+    "module,cpu,message",
+    [
+        ("module {", "haswell", "the module cannot be read"),
+        ("func.func private @f()", "haswell", "the module is not all LLVM dialect"),
+        (ADD, "i8087", "LLVM knows no CPU named 'i8087'"),
+    ],
+)
+def test_errors_are_exceptions(module: str, cpu: str, message: str) -> None:
+    """What is wrong is said, and the process lives on."""
+    with pytest.raises(ValueError, match=message):
+        _tilewright.emit_object(module, cpu, "", 3)
+
+
+def test_module_must_be_text_or_bytes() -> None:
+    """Anything else is a TypeError."""
+    with pytest.raises(TypeError, match="bytes"):
+        _tilewright.emit_object(3, "haswell", "", 3)

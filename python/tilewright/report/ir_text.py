@@ -13,7 +13,7 @@ from tilewright.report.html import Raw
 # `html.escape` leaves these intact; strings appear as &quot;...&quot; and stay plain.
 _TOKENS = re.compile(r"(?P<o>\b[a-z_]+\.[a-z_.0-9]+\b)|(?P<s>[@!#][\w$.]+)|(?P<v>%[\w$.#]+)")
 #: Longer texts stay plain: coloring triples their size.
-_LIMIT = 150_000
+_LIMIT = 250_000
 
 
 def highlight(text: str) -> Raw:

@@ -46,7 +46,7 @@ summary b { min-width:96px; font-weight:600; }
 summary span { color:var(--dim); font-size:13px; font-variant-numeric:tabular-nums; }
 details > .in { padding:2px 14px 14px; }
 details .scroll { border-radius:6px; }
-pre { margin:0; padding:12px 14px; background:var(--code); border-radius:6px; overflow:auto; max-height:560px; }
+pre { margin:10px 0 0; padding:12px 14px; background:var(--code); border-radius:6px; overflow:auto; max-height:560px; }
 .o { color:var(--accent); } .s { color:var(--warn); } .v { color:var(--dim); }
 footer { margin-top:56px; color:var(--dim); font-size:13px; }
 """

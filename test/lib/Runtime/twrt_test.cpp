@@ -117,7 +117,8 @@ static void testScratch() {
     void *bufs[] = {&misaligned, reinterpret_cast<void *>(bytes)};
     static int64_t size;
     size = bytes;
-    twrt_call([](void **b) { twrt_launch(scratchKernel, b, 50, size); }, bufs, 2);
+    twrt_call([](void **b) { twrt_launch(scratchKernel, b, 50, size); }, bufs,
+              2);
   }
   CHECK(misaligned == 0);
 }

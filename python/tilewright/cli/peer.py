@@ -48,7 +48,8 @@ class OnnxRuntime:
     def __call__(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return the outputs by name."""
         names = [output.name for output in self._session.get_outputs()]
-        return dict(zip(names, self._session.run(names, dict(inputs)), strict=True))
+        values = (np.asarray(value) for value in self._session.run(names, dict(inputs)))
+        return dict(zip(names, values, strict=True))
 
 
 def differences(ours: Mapping[str, Any], theirs: Mapping[str, Any], rtol: float, atol: float) -> list[tuple]:

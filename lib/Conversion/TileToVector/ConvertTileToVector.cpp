@@ -32,12 +32,18 @@ bool usesTiles(Operation *op) {
 
 struct ConvertTileToVector
     : public tilewright::impl::ConvertTileToVectorBase<ConvertTileToVector> {
+  using ConvertTileToVectorBase::ConvertTileToVectorBase;
+
   void runOnOperation() override {
     auto bits = getOperation()->getAttrOfType<IntegerAttr>("tile.vector_bits");
-    int64_t width = bits ? bits.getInt() : 512;
+    int64_t width = vectorBits;
+    if (width == 0)
+      width = bits ? bits.getInt() : 512;
     if (width < 128 || !llvm::isPowerOf2_64(width)) {
-      getOperation().emitError("attribute tile.vector_bits is ")
-          << width << ", but must be a power of two of at least 128";
+      getOperation().emitError("vectors of ")
+          << width
+          << " bits were asked for (vector-bits or tile.vector_bits), but that "
+             "must be a power of two of at least 128";
       return signalPassFailure();
     }
     // Lanes follow 32-bit elements for every type, so that a compare of i64,

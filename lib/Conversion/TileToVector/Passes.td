@@ -16,8 +16,8 @@ def ConvertTileToVector : Pass<"convert-tile-to-vector", "::mlir::ModuleOp"> {
   let description = [{
     Every `!tile.tile` value becomes one list of native 1-D vectors, row by
     row: a last dimension of 1 gives one scalar per row, any other width is cut
-    into vectors of `tile.vector_bits / 32` lanes (module attribute, default
-    512, so 16 lanes whatever the element type). The rest of a row is one vector
+    into vectors of `vector-bits / 32` lanes, whatever the element type (option,
+    else the module's attribute `tile.vector_bits`, else 512). The rest of a row is one vector
     of the next power of two; its lanes beyond the tile are never read from or
     written to memory and never reach a reduction.
 
@@ -32,6 +32,10 @@ def ConvertTileToVector : Pass<"convert-tile-to-vector", "::mlir::ModuleOp"> {
     %s1 = arith.addf %b1, %b1 : vector<16xf32>
     ```
   }];
+  let options = [
+    Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"0",
+           "bits of a native vector; 0: the module's tile.vector_bits, or 512">
+  ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",

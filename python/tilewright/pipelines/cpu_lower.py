@@ -27,8 +27,7 @@ SCHEDULE: tuple[PassSpec, ...] = (
     PassSpec("tile-plan-arena", "temporaries share one allocation by lifetime"),
 )
 
-LOWER: tuple[PassSpec, ...] = (
-    PassSpec("convert-tile-to-vector", "tiles become native vectors, a list for each"),
+_FROM_VECTORS: tuple[PassSpec, ...] = (
     PassSpec("canonicalize", "constant indices and masks fold"),
     PassSpec("cse", "addresses that loads share"),
     PassSpec("loop-invariant-code-motion", "views, constants and addresses leave the loops"),
@@ -55,3 +54,14 @@ LOWER: tuple[PassSpec, ...] = (
     PassSpec("canonicalize", "folds what the conversions left"),
     PassSpec("cse", "equal address computations"),
 )
+
+
+def lower(vector_bits: int) -> tuple[PassSpec, ...]:
+    """Return the passes of phase `lower` for a CPU with native vectors of that many bits."""
+    cut = PassSpec(
+        "convert-tile-to-vector", "tiles become native vectors, a list for each", {"vector-bits": vector_bits}
+    )
+    return (cut, *_FROM_VECTORS)
+
+
+LOWER: tuple[PassSpec, ...] = lower(512)

@@ -80,3 +80,47 @@ tile.kernel @packed(%x: memref<16xi4>) {
   tile.store %t, %x[%c0] : !tile.tile<16xi4>, memref<16xi4>
   tile.return
 }
+
+// -----
+
+// An asynchronous copy is over at once, and its token is no value.
+// CHECK-LABEL: tile.kernel @copies
+// CHECK: vector.load {{.*}} vector<16xf32>
+// CHECK: vector.store
+// CHECK-NOT: token
+tile.kernel @copies(%x: memref<16xf32>, %y: memref<16xf32>) {
+  %t = tile.async {
+    tile.copy %x to %y : memref<16xf32>, memref<16xf32>
+  }
+  tile.await %t
+  tile.return
+}
+
+// -----
+
+tile.kernel @waits() grid(%i) {
+  // expected-error @below {{makes tasks wait for each other, which tasks on a CPU never do}}
+  // expected-error @below {{failed to legalize operation 'tile.barrier'}}
+  tile.barrier
+  tile.return
+}
+
+// -----
+
+tile.kernel @sparse(%x: memref<4x4xf32>, %m: memref<4x4xi8>, %y: memref<8x4xf32>) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0, %c0] : memref<4x4xf32>, !tile.tile<4x4xf32>
+  %p = tile.load %m[%c0, %c0] : memref<4x4xi8>, !tile.tile<4x4xi8>
+  %b = tile.load %y[%c0, %c0] : memref<8x4xf32>, !tile.tile<8x4xf32>
+  // expected-error @below {{with sparsity metadata has no CPU lowering}}
+  // expected-error @below {{failed to legalize operation 'tile.mma'}}
+  %d = tile.mma %a, %b, %a meta %p sparsity [2, 4] : !tile.tile<4x4xf32>, !tile.tile<8x4xf32>, !tile.tile<4x4xf32>, !tile.tile<4x4xi8>
+  tile.store %d, %x[%c0, %c0] : !tile.tile<4x4xf32>, memref<4x4xf32>
+  tile.return
+}
+
+// -----
+
+// expected-error @below {{vectors of 384 bits were asked for}}
+module attributes {tile.vector_bits = 384 : i64} {
+}

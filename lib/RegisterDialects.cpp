@@ -8,10 +8,10 @@
 
 #include "lib/RegisterDialects.h"
 
+#include "dialects/Tile/Tile.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/Target/LLVMIR/Dialect/All.h"
-#include "dialects/Tile/Tile.h"
 
 void tilewright::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);

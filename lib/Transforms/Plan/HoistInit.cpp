@@ -16,6 +16,7 @@
 #include "mlir/Dialect/MLProgram/IR/MLProgram.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -53,9 +54,29 @@ static bool isKnown(Value value, llvm::DenseMap<Value, bool> &memo) {
   return memo[value] = known;
 }
 
+/// Whether something stored stands behind a known value. Without it the value
+/// is cheaper to make than to keep: a filled tensor, for example.
+static bool hasWeight(Value value, llvm::DenseMap<Value, bool> &memo) {
+  auto [it, isNew] = memo.try_emplace(value, false);
+  if (!isNew)
+    return it->second;
+  Operation *op = value.getDefiningOp();
+  DenseElementsAttr elements;
+  bool found =
+      isa<ml_program::GlobalLoadConstOp>(op) ||
+      (matchPattern(value, m_Constant(&elements)) && !elements.isSplat());
+  SetVector<Value> captured;
+  getUsedValuesDefinedAbove(op->getRegions(), captured);
+  found = found ||
+          llvm::any_of(op->getOperands(),
+                       [&](Value v) { return hasWeight(v, memo); }) ||
+          llvm::any_of(captured, [&](Value v) { return hasWeight(v, memo); });
+  return memo[value] = found;
+}
+
 bool dependsOnWeightsOnly(Value value) {
-  llvm::DenseMap<Value, bool> memo;
-  return isKnown(value, memo);
+  llvm::DenseMap<Value, bool> known, weights;
+  return isKnown(value, known) && hasWeight(value, weights);
 }
 
 namespace {
@@ -91,17 +112,17 @@ struct HoistInit : public impl::HoistInitBase<HoistInit> {
 
   /// Known values that something unknown uses.
   static SmallVector<Value> findResults(func::FuncOp main) {
-    llvm::DenseMap<Value, bool> memo;
+    llvm::DenseMap<Value, bool> memo, weights;
     SetVector<Value> results;
     main.walk([&](Operation *op) {
       if (op == main || isa<linalg::LinalgOp>(op->getParentOp()))
         return;
-      bool known = op->getNumResults() == 1 && isKnown(op->getResult(0), memo);
-      if (known)
+      if (op->getNumResults() == 1 && isKnown(op->getResult(0), memo) &&
+          hasWeight(op->getResult(0), weights))
         return;
       auto visit = [&](Value value) {
         if (isa<RankedTensorType>(value.getType()) && isKnown(value, memo) &&
-            !isFree(value))
+            hasWeight(value, weights) && !isFree(value))
           results.insert(value);
       };
       for (Value operand : op->getOperands())

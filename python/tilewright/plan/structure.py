@@ -167,12 +167,28 @@ class Weights:
     def __init__(self) -> None:
         """Know nothing yet."""
         self._known: dict[ir.Value, bool] = {}
+        self._has_weight: dict[ir.Value, bool] = {}
 
     def only(self, value: ir.Value) -> bool:
-        """True when nothing that the model is called with influences `value`."""
+        """True when weights determine `value` and nothing that the model is called with does.
+
+        What constants alone determine, a filled tensor for example, is cheaper to make than to keep.
+        """
+        return self._fixed(value) and self._stored(value)
+
+    def _fixed(self, value: ir.Value) -> bool:
         known = self._known.get(value)
         if known is None:
             known = self._known[value] = self._compute(value)
+        return known
+
+    def _stored(self, value: ir.Value) -> bool:
+        known = self._has_weight.get(value)
+        if known is None:
+            op = value.owner
+            known = op.name == "ml_program.global_load_const" or _is_table(op)
+            known = known or any(self._stored(v) for v in [*op.operands, *_captured(op)])
+            self._has_weight[value] = known
         return known
 
     def _compute(self, value: ir.Value) -> bool:
@@ -182,8 +198,15 @@ class Weights:
         if op.name in _SOURCES:
             return True
         if op.name.startswith(("linalg.", "tensor.")):
-            return all(self.only(v) for v in op.operands) and all(self.only(t) for t in _captured(op))
+            return all(self._fixed(v) for v in [*op.operands, *_captured(op)])
         return False
+
+
+def _is_table(op: ir.Operation) -> bool:
+    if op.name != "arith.constant":
+        return False
+    value = op.attributes["value"]
+    return isinstance(value, ir.DenseElementsAttr) and not value.is_splat
 
 
 def _captured(op: ir.Operation) -> tuple[ir.Value, ...]:

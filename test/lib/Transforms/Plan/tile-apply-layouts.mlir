@@ -39,8 +39,8 @@ func.func @weight(%x: tensor<8x64xf32>) -> tensor<8x96xf32> {
 // CHECK-SAME: indexing_maps = [#[[T]],
 // CHECK-SAME: tile.nest = 5 : i64, tile.rtile = #tile.rtile<l2 = [64, 32], register = [16, 16], order = [0, 1]>, tile.task = 2 : i64
 // CHECK: linalg.generic
-// CHECK-SAME: tile.nest = 4 : i64
 // CHECK-SAME: ins(%{{.*}}, %[[COPY]] : tensor<8x64xf32>, tensor<64x96xf32>)
+// CHECK-SAME: tile.nest = 4 : i64
 func.func @runtime(%x: tensor<8x64xf32>, %w: tensor<96x64xf32>) -> tensor<8x96xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<8x96xf32>

@@ -21,6 +21,8 @@ BUILTIN_MODULES: tuple[str, ...] = (
     "tilewright.normalize.transposes",
     "tilewright.normalize.copies",
     "tilewright.normalize.verify",
+    "tilewright.plan.fusion",
+    "tilewright.plan.tiling",
 )
 """Modules of the built-in passes; importing one registers its passes."""
 

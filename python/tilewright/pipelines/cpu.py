@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tilewright.devices import Device
 from tilewright.normalize import PASSES as NORMALIZE
-from tilewright.pipelines.cpu_lower import LOWER, SCHEDULE
+from tilewright.pipelines.cpu_lower import SCHEDULE, lower
 from tilewright.pipelines.pipeline import PassSpec, Phase, Pipeline
 
 _LEVEL = "l2"
@@ -27,7 +27,9 @@ def plan(device: Device) -> Phase:
             PassSpec("tile-plan-fusion", "which operations meet in registers and in a task"),
             PassSpec("tile-plan-tiles", "tiles follow from the nests; layouts from the tiles", options=machine),
             PassSpec("tile-apply-layouts", "packing of weights appears as operations on weights"),
-            PassSpec("tile-hoist-init", "what follows from weights alone runs at compile time; groups must not hold it"),
+            PassSpec(
+                "tile-hoist-init", "what follows from weights alone runs at compile time; groups must not hold it"
+            ),
             PassSpec("tile-form-groups", "the decisions become regions", options={"level": _LEVEL}),
             PassSpec("tile-verify-plan", "border: every operation has a group, every nest a root with its tile"),
         ],
@@ -62,7 +64,7 @@ def pipeline(device: Device) -> Pipeline:
             plan(device),
             TILE,
             Phase("schedule", SCHEDULE, summary="order, buffers and one arena for the host function"),
-            Phase("lower", LOWER, summary="tiles to vectors, everything to the llvm dialect"),
+            Phase("lower", lower(device.units.vector_bits), summary="tiles to vectors, everything to the llvm dialect"),
         ],
         summary="layer 1 to the llvm dialect, for a CPU",
     )

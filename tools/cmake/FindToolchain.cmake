@@ -1,7 +1,8 @@
 # Finds LLVM/MLIR 22, Python and nanobind; sets up the compile flags MLIR asks for.
+# Messages start with a space so that CMake prints them as one line.
 
 if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-  message(FATAL_ERROR "${CMAKE_CXX_COMPILER} is not clang, which libMLIR is built with (ChooseCompiler.cmake says why it matters): install clang-22 and set CXX=clang++-22")
+  message(FATAL_ERROR " ${CMAKE_CXX_COMPILER} is not clang, which libMLIR is built with (ChooseCompiler.cmake says why it matters): install clang-22 and set CXX=clang++-22")
 endif()
 
 set(TILEWRIGHT_LLVM_MAJOR 22)
@@ -11,14 +12,14 @@ set(install_hint "install it with: apt-get install libmlir-22-dev mlir-22-tools 
 find_package(MLIR CONFIG QUIET
   HINTS "/usr/lib/llvm-${TILEWRIGHT_LLVM_MAJOR}/lib/cmake/mlir" "/usr/local/lib/cmake/mlir")
 if(NOT MLIR_FOUND)
-  message(FATAL_ERROR "LLVM/MLIR ${TILEWRIGHT_LLVM_MAJOR} was not found, or not whole: ${install_hint}")
+  message(FATAL_ERROR " LLVM/MLIR ${TILEWRIGHT_LLVM_MAJOR} was not found, or not whole: ${install_hint}")
 endif()
 if(NOT LLVM_VERSION_MAJOR EQUAL TILEWRIGHT_LLVM_MAJOR)
-  message(FATAL_ERROR "LLVM/MLIR ${LLVM_VERSION} in ${MLIR_DIR} is of the wrong version, ${TILEWRIGHT_LLVM_MAJOR} is needed: ${install_hint}")
+  message(FATAL_ERROR " LLVM/MLIR ${LLVM_VERSION} in ${MLIR_DIR} is of the wrong version, ${TILEWRIGHT_LLVM_MAJOR} is needed: ${install_hint}")
 endif()
 foreach(library MLIR MLIRExecutionEngineShared LLVM)
   if(NOT TARGET ${library})
-    message(FATAL_ERROR "LLVM/MLIR in ${MLIR_DIR} was built without the shared library ${library}: ${install_hint}")
+    message(FATAL_ERROR " LLVM/MLIR in ${MLIR_DIR} was built without the shared library ${library}: ${install_hint}")
   endif()
 endforeach()
 message(STATUS "LLVM/MLIR ${LLVM_VERSION} in ${LLVM_INSTALL_PREFIX}")

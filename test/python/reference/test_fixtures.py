@@ -152,7 +152,7 @@ def test_gathered_gemm(rng, count, seed):
     rows = rng.permutation(64).astype(np.int32)
     live = rows[:count].copy()
     rows[count:] = -1  # must not be looked at
-    run("gathered_gemm", "gathered_gemm", [a, rows, b, out, np.int64(count)], [-(-count // 4)], seed)
+    run("gathered_gemm", "gathered_gemm", [a, rows, b, np.int64(count), out], [-(-count // 4)], seed)
     np.testing.assert_allclose(out[live], a[live] @ b, rtol=1e-4, atol=1e-4)
     assert np.isnan(np.delete(out, live, axis=0)).all()
 

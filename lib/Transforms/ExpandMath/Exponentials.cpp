@@ -60,11 +60,15 @@ Value expWide(const MathBuilder &wide, Value x) {
 } // namespace
 
 Value tilewright::expandExp(const MathBuilder &m, Value x) {
-  x = m.clamp(x, -104.0, 89.0); // beyond: 0 and infinity
+  // Below, the result is 0. Such lanes are frequent (masked attention) and must
+  // not reach the scaling, where the underflow costs a hundred cycles.
+  Value vanishes = m.compare(Compare::OLT, x, -103.9721);
+  Value zero = m.constant(0.0);
+  x = m.clamp(m.select(vanishes, zero, x), -104.0, 89.0);
   Rounded n = roundBiased(m, x, m.constant(kLog2E));
   Value r = m.fma(n.number, m.constant(-0.693359375), x);
   r = m.fma(n.number, m.constant(2.12194440e-4), r);
-  return scale(m, expReduced(m, r), n.integer);
+  return m.select(vanishes, zero, scale(m, expReduced(m, r), n.integer));
 }
 
 Value tilewright::expandExp2(const MathBuilder &m, Value x) {

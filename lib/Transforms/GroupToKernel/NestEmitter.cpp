@@ -41,18 +41,12 @@ LogicalResult NestEmitter::findTileDims() {
 /// Position and size of a nest dimension from here inwards: `start` after the
 /// task's offset, plus the loop's variable if there is one.
 void NestEmitter::setDim(unsigned dim, Value iv, int64_t start, int64_t size) {
-  Location loc = nest.root().getLoc();
-  MLIRContext *context = builder.getContext();
-  AffineExpr expr = box.offsets[dim] + start;
-  SmallVector<OpFoldResult> operands;
+  position[dim] = box.offsets[dim] + start;
   if (iv) {
-    expr = expr + getAffineDimExpr(0, context);
-    operands.push_back(iv);
+    position[dim] =
+        position[dim] + getAffineDimExpr(loops.size(), builder.getContext());
+    loops.push_back(iv);
   }
-  llvm::append_range(operands, gridIds);
-  auto map = AffineMap::get(iv ? 1 : 0, gridIds.size(), expr, context);
-  position[dim] =
-      affine::makeComposedFoldedAffineApply(builder, loc, map, operands);
   sizes[dim] = size;
 }
 
@@ -61,7 +55,8 @@ LogicalResult NestEmitter::emit() {
     return failure();
   for (unsigned dim : nest.order())
     (nest.isReduction(dim) ? reductionOrder : parallelOrder).push_back(dim);
-  position.assign(nest.extents.size(), builder.getIndexAttr(0));
+  position.assign(nest.extents.size(),
+                  getAffineConstantExpr(0, builder.getContext()));
   sizes.assign(nest.extents.size(), 1);
   return emitParallel(0);
 }

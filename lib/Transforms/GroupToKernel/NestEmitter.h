@@ -132,8 +132,11 @@ private:
   std::array<int, 2> tileDims = {-1, -1};
   int &rowDim = tileDims[0], &laneDim = tileDims[1];
   llvm::SmallVector<unsigned> parallelOrder, reductionOrder;
-  /// The current tile: its absolute position and size per nest dimension.
-  llvm::SmallVector<mlir::OpFoldResult> position;
+  /// The current tile: its absolute position and size per nest dimension. The
+  /// dims of a position are the loops' variables in `loops`, its symbols the
+  /// grid's ids: what a buffer's origin subtracts then cancels.
+  llvm::SmallVector<mlir::AffineExpr> position;
+  llvm::SmallVector<mlir::Value> loops;
   llvm::SmallVector<int64_t> sizes;
 
   /// Tiles at hand at the current point, innermost scope last. The key is the

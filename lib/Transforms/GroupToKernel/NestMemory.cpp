@@ -19,10 +19,12 @@ namespace tilewright {
 /// An SSA index for an expression over nest dims (as dims) and grid ids (as
 /// symbols), at the origin of the current tile.
 Value NestEmitter::index(Location loc, AffineExpr expr) {
-  SmallVector<OpFoldResult> operands(position);
+  AffineExpr at = simplifyAffineExpr(expr.replaceDims(position), loops.size(),
+                                     gridIds.size());
+  SmallVector<OpFoldResult> operands(loops.begin(), loops.end());
   llvm::append_range(operands, gridIds);
-  auto map = AffineMap::get(position.size(), gridIds.size(), expr,
-                            builder.getContext());
+  auto map =
+      AffineMap::get(loops.size(), gridIds.size(), at, builder.getContext());
   return getValueOrCreateConstantIndexOp(
       builder, loc,
       affine::makeComposedFoldedAffineApply(builder, loc, map, operands));

@@ -77,9 +77,9 @@ def test_softmax_is_one_task_of_three_nests(softmax):
 def test_tasks_of_softmax_cover_whole_rows(softmax):
     run_pipeline(softmax.operation, "builtin.module(tile-plan-fusion,tile-plan-tiles)")
     last = members(softmax)[-1]
-    assert str(last.op.attributes["tile.rtile"]) == "#tile.rtile<l2 = [8, 384], register = [1, 64], order = [0, 1]>"
+    assert str(last.op.attributes["tile.rtile"]) == "#tile.rtile<l2 = [8, 384], register = [1, 128], order = [0, 1]>"
 
 
 def test_narrow_vectors_give_narrow_tiles(softmax):
     run_pipeline(softmax.operation, "builtin.module(tile-plan-fusion,tile-plan-tiles{lanes=8 registers=16})")
-    assert "register = [1, 32]" in str(members(softmax)[-1].op.attributes["tile.rtile"])
+    assert "register = [1, 64]" in str(members(softmax)[-1].op.attributes["tile.rtile"])

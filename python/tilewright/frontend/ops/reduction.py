@@ -77,10 +77,11 @@ def reduce_logs(b: Builder, node: Node, x: Tensor, axes: Tensor | None = None) -
 
 
 def softmax(b: Builder, x: Tensor, axes: list[int]) -> Tensor:
-    """exp(x - max) / sum, in four steps over `axes`."""
+    """exp(x - max) / sum over `axes`, with one division per row: products with the sum's reciprocal follow."""
     top = b.reduce("max", x, axes)
     powers = b.elementwise(lambda m, x, t: m.exp(x - t), x, top)
-    return b.elementwise(lambda m, e, s: e / s, powers, b.reduce("sum", powers, axes))
+    scale = b.elementwise(lambda m, s: 1.0 / s, b.reduce("sum", powers, axes))
+    return b.elementwise(lambda m, e, r: e * r, powers, scale)
 
 
 def log_softmax(b: Builder, x: Tensor, axes: list[int]) -> Tensor:

@@ -30,20 +30,26 @@ LogicalResult TaskEmitter::analyze() {
   return findGrid();
 }
 
-/// The anchor's parallel dimensions that a task does not cover, in traversal
-/// order.
+/// The dimensions of a nest that a task does not cover, in traversal order.
+SmallVector<TaskEmitter::GridDim>
+TaskEmitter::cutDims(const NestAnalysis &nest) const {
+  SmallVector<GridDim> result;
+  for (unsigned dim : nest.order()) {
+    int64_t size = nest.taskTile(dim, tile::GroupOp(group).getLevel());
+    if (size < nest.extents[dim])
+      result.push_back({dim, size, nest.extents[dim]});
+  }
+  return result;
+}
+
 LogicalResult TaskEmitter::findGrid() {
   const NestAnalysis &anchor = nests.back();
-  for (unsigned dim : anchor.order()) {
-    int64_t size = anchor.taskTile(dim, group.getLevel());
-    if (size >= anchor.extents[dim])
-      continue;
-    if (anchor.isReduction(dim))
+  grid = cutDims(anchor);
+  for (const GridDim &cut : grid)
+    if (anchor.isReduction(cut.dim))
       return anchor.root()->emitError("has a task tile of ")
-             << size << " along its reduction d" << dim
+             << cut.tile << " along its reduction d" << cut.dim
              << "; tasks are independent, so a task covers its reductions";
-    grid.push_back({dim, size, anchor.extents[dim]});
-  }
   return success();
 }
 
@@ -240,6 +246,30 @@ LogicalResult TaskEmitter::require(const NestAnalysis &consumer, const Box &box,
   return success();
 }
 
+/// What a task covers of a nest that feeds no later one: its own task tile
+/// must cut the same rows as the anchor's.
+FailureOr<Box> TaskEmitter::boxOfEnd(const NestAnalysis &nest,
+                                     ArrayRef<int64_t> tileSizes) const {
+  MLIRContext *context = tile::GroupOp(group).getContext();
+  Box box;
+  box.sizes = nest.extents;
+  box.offsets.assign(box.sizes.size(), getAffineConstantExpr(0, context));
+  SmallVector<GridDim> cuts = cutDims(nest);
+  bool same = cuts.size() == grid.size();
+  for (unsigned number = 0; same && number < cuts.size(); ++number) {
+    const GridDim &cut = cuts[number];
+    same = cut.tile == grid[number].tile && cut.extent == grid[number].extent &&
+           !nest.isReduction(cut.dim);
+    box.offsets[cut.dim] = getAffineSymbolExpr(number, context) * cut.tile;
+    box.sizes[cut.dim] = tileSizes[number];
+  }
+  if (same)
+    return box;
+  return nest.root()->emitError(
+      "feeds no later register group of its task and is cut in other parts "
+      "than the last one; give it the same task tile");
+}
+
 FailureOr<SmallVector<Box>>
 TaskEmitter::propagate(ArrayRef<int64_t> tileSizes) {
   MLIRContext *context = group.getContext();
@@ -253,10 +283,12 @@ TaskEmitter::propagate(ArrayRef<int64_t> tileSizes) {
     last.sizes[dim.dim] = tileSizes[number];
   }
   for (int number = nests.size() - 1; number >= 0; --number) {
-    if (boxes[number].sizes.empty())
-      return nests[number].root()->emitError(
-          "feeds no later register group of its task; only the last one may "
-          "be an end");
+    if (boxes[number].sizes.empty()) {
+      FailureOr<Box> box = boxOfEnd(nests[number], tileSizes);
+      if (failed(box))
+        return failure();
+      boxes[number] = *box;
+    }
     if (failed(require(nests[number], boxes[number], boxes)))
       return failure();
   }

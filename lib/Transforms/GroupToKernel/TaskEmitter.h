@@ -44,6 +44,9 @@ private:
   };
 
   mlir::LogicalResult findGrid();
+  llvm::SmallVector<GridDim> cutDims(const NestAnalysis &nest) const;
+  mlir::FailureOr<Box> boxOfEnd(const NestAnalysis &nest,
+                                llvm::ArrayRef<int64_t> tileSizes) const;
   llvm::SmallVector<unsigned> usedOperands();
   mlir::MemRefType memrefType(mlir::Value value) const;
   mlir::LogicalResult emitVariants(mlir::OpBuilder &builder, unsigned number,

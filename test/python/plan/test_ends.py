@@ -10,7 +10,7 @@ import tilewright as tw
 
 
 def test_layer_norm_with_its_statistics() -> None:
-    """The mean and the inverse deviation of each row leave the kernel beside the normalized rows; 67 rows are ragged."""
+    """The mean and the inverse deviation of each row leave the kernel beside the normalized rows; 67 is ragged."""
     shape, rows = [3, 67, 50], [3, 67, 1]
     value = helper.make_tensor_value_info
     graph = helper.make_graph(

@@ -110,3 +110,35 @@ def test_code_is_made_from_the_text_of_phase_tile_alone() -> None:
     x, w = rng.standard_normal((32, 48), np.float32), rng.standard_normal((64, 48), np.float32)
     model = tw.compile(kernels(PRODUCT), threads=2)
     np.testing.assert_allclose(model(x, w)[0], -(x @ w.T), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_an_edited_decision_changes_the_machine_code(name: str) -> None:
+    (old, new), _, _ = EDITS[name]
+    before, after = (tw.compile(kernels(text), threads=2) for text in (PRODUCT, PRODUCT.replace(old, new)))
+    assert code(before) != code(after)
+    rng = np.random.default_rng(2)
+    x, w = rng.standard_normal((32, 48), np.float32), rng.standard_normal((64, 48), np.float32)
+    for model in (before, after):
+        np.testing.assert_allclose(model(x, w)[0], -(x @ w.T), rtol=1e-5, atol=1e-5)
+
+
+def code(model: tw.Model) -> bytes:
+    """The shared object of a model."""
+    (file,) = (model.path / "code").glob("*.so")
+    return file.read_bytes()
+
+
+def test_decisions_place_values() -> None:
+    """The product lies in registers, in a buffer of the task, or in the arena; the copy of `w` in the task, if any."""
+    panel, block, whole = 48 * 32 * 4, 16 * 32 * 4, 32 * 64 * 4
+    assert places(PRODUCT) == ([panel], 0)
+    assert places(PRODUCT.replace(*SPLIT_NEST)) == ([panel + block], 0)
+    assert places(PRODUCT.replace(*SPLIT_TASK)) == ([panel, 0], whole)
+    assert places(PRODUCT.replace(*EDITS["layout"][0])) == ([0], 0)
+
+
+def places(text: str) -> tuple[list[int], int]:
+    """Bytes that a task of each kernel holds, and bytes of the arena, which lie between kernels."""
+    model = tw.compile(kernels(text), threads=1)
+    return [kernel.scratch_bytes for kernel in model.kernels], model.held_bytes["arena"]

@@ -149,3 +149,10 @@ def test_attribute_round_trip() -> None:
 def test_level_kinds() -> None:
     with pytest.raises(UserError, match="use one of register, cache, addressable"):
         Level("x", "disk", 1)
+
+
+def test_a_host_without_sysfs_has_caches_all_the_same(tmp_path: Path) -> None:
+    device = host.detect_host.__wrapped__(str(tmp_path))
+    sizes = {level.name: level.bytes for level in device.levels}
+    assert 0 < sizes["l1"] < sizes["l2"] < sizes["memory"]
+    assert "caches not told by the kernel" in device.source

@@ -26,6 +26,8 @@ _TASK_ELEMENTS = 16384
 _ROW_ELEMENTS = 4096
 #: Multiply-adds of a task of a compute-bound nest.
 _TASK_MACS = 1 << 20
+#: Tasks that still occupy a few cores, where each more repeats work.
+_FEW_TASKS = 8
 #: Tasks per kernel that let a few cores share the work evenly.
 _ENOUGH_TASKS = 16
 
@@ -177,7 +179,7 @@ def _power_of_two_stride(op: LinalgOp, roles: Roles) -> bool:
     return False
 
 
-def tile_contraction(op: LinalgOp, machine: Machine) -> Tiling:
+def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling:
     """A matrix product, batched product or convolution: rows x lanes accumulators, one step of the reduction."""
     roles = contraction_roles(op)
     register = [1] * op.rank
@@ -189,13 +191,16 @@ def tile_contraction(op: LinalgOp, machine: Machine) -> Tiling:
         if _power_of_two_stride(op, roles):
             limit = min(limit, 8)
         register[roles.row] = _row_tile(op.extents[roles.row], limit, vectors)
-    task = _contraction_task(op, roles, register, machine)
+    copied = _is_copied(op, roles, weights)
+    task = _contraction_task(op, roles, register, machine, copied)
     outer = [d for d in op.parallel if d not in (roles.lane, roles.row)]
     panel = [roles.lane] if roles.row is None else [roles.lane, roles.row]
+    if copied:
+        panel.reverse()  # rows come from far, and once; the copied panels are near
     return Tiling(task, register, outer + panel + sorted(op.reductions))
 
 
-def _contraction_task(op: LinalgOp, roles: Roles, register: list[int], machine: Machine) -> list[int]:
+def _contraction_task(op: LinalgOp, roles: Roles, register: list[int], machine: Machine, copied: bool) -> list[int]:
     """Cuts batch loops first, then panels of lanes, then rows: the packed panel of a task stays in L2."""
     task = list(op.extents)
     batch = [d for d in op.parallel if all(d in a.loops for a in op.inputs) and d != roles.lane]
@@ -206,12 +211,28 @@ def _contraction_task(op: LinalgOp, roles: Roles, register: list[int], machine: 
         panels = max(ceil(task[roles.lane] / register[roles.lane]), 1)
         per_panel = macs // panels
         keep = max(min(_TASK_MACS // max(per_panel, 1), panels // _ENOUGH_TASKS), 1)
+        if copied:
+            depth = prod(op.extents[d] for d in op.reductions)
+            keep = max(min(machine.l2_bytes // 4 // (4 * depth * register[roles.lane]), panels // _FEW_TASKS), 1)
         task[roles.lane] = min(task[roles.lane], keep * register[roles.lane])
     if rows:
         count = prod(ceil(e / t) for e, t in zip(op.extents, task, strict=True))
         budget = _TASK_MACS if count < _ENOUGH_TASKS else max(_TASK_MACS, machine.l2_bytes // 8 * register[roles.lane])
+        if copied:
+            # Each task copies its panels: many rows must share the work.
+            budget = macs if count >= _FEW_TASKS else max(_TASK_MACS, prod(task) // prod(task[d] for d in rows) * 128)
         _cut(task, register, rows, budget)
     return task
+
+
+def _is_copied(op: LinalgOp, roles: Roles, weights: Weights) -> bool:
+    """Whether each task copies its part of the lane operand: one known at run time only, where it pays."""
+    if roles.lane_operand is None:
+        return False
+    access = op.inputs[roles.lane_operand]
+    if not access.pure or roles.lane not in access.dims or weights.only(access.value):
+        return False
+    return _copy_pays(op, access, access.dims.index(roles.lane))
 
 
 def layouts(op: LinalgOp, tiling: Tiling, machine: Machine, weights: Weights) -> tuple[list[str], list[str]]:
@@ -229,14 +250,14 @@ def layouts(op: LinalgOp, tiling: Tiling, machine: Machine, weights: Weights) ->
         rest = [t for t in range(rank) if t != at]
         block = tiling.register[roles.lane]
         kinds[roles.lane_operand] = f"#tile.layout<perm = {[at, *rest]}, inner = [{at}], tiles = [{block}]>"
-    elif _copy_pays(op, roles, access, at):
+    elif _is_copied(op, roles, weights):
         perm = [t for t in range(rank) if t != at] + [at]
         kinds[roles.lane_operand] = f"#tile.layout<perm = {perm}>"
         copies[roles.lane_operand] = str(_copy_tile(op, access, perm, tiling, machine))
     return kinds, copies
 
 
-def _copy_pays(op: LinalgOp, roles: Roles, access: Access, at: int) -> bool:
+def _copy_pays(op: LinalgOp, access: Access, at: int) -> bool:
     """A run-time operand is copied where its lanes do not lie together, or where many rows reuse a strided panel."""
     rows = prod(op.extents[d] for d in op.parallel if d not in access.loops)
     return at != len(access.dims) - 1 or rows >= 32
@@ -254,10 +275,10 @@ def _copy_tile(op: LinalgOp, access: Access, perm: list[int], tiling: Tiling, ma
     return Tiling(task, register, list(range(len(perm))))
 
 
-def tile_op(op: LinalgOp, machine: Machine) -> Tiling:
+def tile_op(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling:
     """The tiling of a nest whose root is `op`."""
     if op.kind is Kind.CONTRACTION:
-        return tile_contraction(op, machine)
+        return tile_contraction(op, machine, weights)
     if op.kind is Kind.REDUCE:
         return tile_reduce(op, machine)
     return tile_elementwise(op, machine)
@@ -325,7 +346,7 @@ class PlanTiles(Pass):
         roots[-1].op.attributes["tile.kernel"] = name
         for op, own in zip(roots, rows, strict=True):
             del op.op.attributes["tile.rows"]
-            tiling = tile_op(op, machine)
+            tiling = tile_op(op, machine, weights)
             if len(roots) > 1:
                 restrict_to_rows(op, tiling, own, share)
             set_attribute(op.op, "tile.rtile", str(tiling))

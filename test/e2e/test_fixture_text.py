@@ -40,3 +40,22 @@ def test_simplification_reaches_an_end(file: Path) -> None:
     once = tile_opt(file.read_bytes(), "--canonicalize", "--cse")
     assert tile_opt(once, "--canonicalize", "--cse") == once
     assert b"tile.kernel" in once and b"tile.store" in once
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("gemm_mesh", "writes into the buffer of another task, which tasks on a CPU do not have"),
+        ("softmax_mesh", "writes into the buffer of another task, which tasks on a CPU do not have"),
+        ("attention_mesh", "writes into the buffer of another task, which tasks on a CPU do not have"),
+        ("softmax_sm90a", "writes into the buffer of another task, which tasks on a CPU do not have"),
+        ("sparse_gemm_nm", "this machine has no unit for N:M sparsity"),
+    ],
+)
+def test_what_a_cpu_cannot_do_is_said(name: str, words: str) -> None:
+    file = Path(__file__).parents[1] / f"fixtures/{name}.mlir"
+    command = [sys.executable, "-m", "tilewright.tools.tile_opt", str(file), "--tile-cpu-lower"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0
+    assert words in done.stderr
+    assert f"{name}.mlir:" in done.stderr, "the error does not say where"

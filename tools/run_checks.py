@@ -102,7 +102,7 @@ def checks(fast: bool) -> list[tuple[str, Callable[[], Count]]]:
         ("pyright", lambda: single(BIN / "pyright", "--pythonpath", BIN / "python")),
         ("clang-format", format_cpp),
         ("file sizes", lambda: single(BIN / "python", "tools/size-check")),
-        ("reference is current", lambda: single(BIN / "python", "tools/docs", "--check")),
+        ("reference is current", lambda: single("tools/docs", "--check")),
         ("lit", lit),
         ("pytest", lambda: pytest(*slow)),
     ]

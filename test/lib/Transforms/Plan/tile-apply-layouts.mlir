@@ -8,13 +8,13 @@
 ml_program.global private @w(#ml_program.extern<tensor<64x96xf32>>) : tensor<64x96xf32>
 
 // A weight is packed by linalg.pack, ready for compile time.
-// CHECK-DAG: #[[B:.*]] = affine_map<(d0, d1, d2) -> (d1 floordiv 32, d2, d1 mod 32)>
-// CHECK-DAG: #[[T:.*]] = affine_map<(d0, d1) -> (d1, d0)>
+// CHECK-DAG: #[[$B:.*]] = affine_map<(d0, d1, d2) -> (d1 floordiv 32, d2, d1 mod 32)>
+// CHECK-DAG: #[[$T:.*]] = affine_map<(d0, d1) -> (d1, d0)>
 // CHECK-LABEL: func.func @weight
 // CHECK: %[[P:.*]] = linalg.pack %{{.*}} padding_value({{.*}}) outer_dims_perm = [1, 0] inner_dims_pos = [1] inner_tiles = [32]
 // CHECK-SAME: tensor<64x96xf32> -> tensor<3x64x32xf32>
 // CHECK: linalg.generic
-// CHECK-SAME: indexing_maps = [#{{.*}}, #[[B]], #{{.*}}]
+// CHECK-SAME: indexing_maps = [#{{.*}}, #[[$B]], #{{.*}}]
 // CHECK-NOT: tile.layouts
 // CHECK: ins(%{{.*}}, %[[P]]
 func.func @weight(%x: tensor<8x64xf32>) -> tensor<8x96xf32> {
@@ -36,7 +36,7 @@ func.func @weight(%x: tensor<8x64xf32>) -> tensor<8x96xf32> {
 // A run-time operand is copied in the reader's task, by a nest of its own.
 // CHECK-LABEL: func.func @runtime
 // CHECK: %[[COPY:.*]] = linalg.generic
-// CHECK-SAME: indexing_maps = [#[[T]],
+// CHECK-SAME: indexing_maps = [#[[$T]],
 // CHECK-SAME: tile.nest = 5 : i64, tile.rtile = #tile.rtile<l2 = [64, 32], register = [16, 16], order = [0, 1]>, tile.task = 2 : i64
 // CHECK: linalg.generic
 // CHECK-SAME: ins(%{{.*}}, %[[COPY]] : tensor<8x64xf32>, tensor<64x96xf32>)

@@ -36,8 +36,3 @@ class ImportedModel:
     weights: dict[str, np.ndarray] = field(default_factory=dict)
     inputs: list[TensorSpec] = field(default_factory=list)
     outputs: list[TensorSpec] = field(default_factory=list)
-
-    @property
-    def module_text_or_op(self) -> ir.Operation:
-        """The module's operation."""
-        return self.module.operation

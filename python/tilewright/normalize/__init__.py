@@ -9,14 +9,6 @@ After it, every computation is a `linalg.generic` whose result map permutes its 
 
 from tilewright.pipelines.pipeline import PassSpec
 
-MODULES = (
-    "tilewright.normalize.generalize",
-    "tilewright.normalize.transposes",
-    "tilewright.normalize.copies",
-    "tilewright.normalize.verify",
-)
-"""Modules whose import registers the passes of this phase."""
-
 PASSES = (
     PassSpec("tile-generalize", "named structured ops become linalg.generic; fills stay"),
     PassSpec("canonicalize", "folds chains of reshapes and slices, drops dead code"),
@@ -28,4 +20,4 @@ PASSES = (
 )
 """The passes, in order, with the reason of each."""
 
-__all__ = ["MODULES", "PASSES"]
+__all__ = ["PASSES"]

@@ -45,11 +45,6 @@ def iterator_types(reduces: Sequence[bool]) -> ir.ArrayAttr:
     return ir.ArrayAttr.get([ir.Attribute.parse(f"#linalg.iterator_type<{n}>") for n in names])
 
 
-def inits(op: ir.Operation) -> int:
-    """Number of operands that results are written into."""
-    return len(op.results)
-
-
 def body(op: ir.Operation) -> ir.Block:
     """The block of the only region."""
     return op.regions[0].blocks[0]

@@ -98,7 +98,7 @@ private:
   Value pad;
 };
 
-struct LoadPattern : TilePattern<tile::LoadOp> {
+struct LoadPattern : AccessPattern<tile::LoadOp> {
   using Base::Base;
 
   LogicalResult
@@ -128,25 +128,6 @@ struct LoadPattern : TilePattern<tile::LoadOp> {
     TileParts result = TileReader(rewriter, loc, address, layout, pad).read();
     rewriter.replaceOpWithMultiple(op, {result.getParts()});
     return success();
-  }
-
-  AccessDesc describe(tile::LoadOp op, Adaptor adaptor) const {
-    AccessDesc desc = describeAccess(op, adaptor.getMemref().front(),
-                                     singleValues(adaptor.getOffsets()),
-                                     singleValues(adaptor.getValid()));
-    if (op.getIndices()) {
-      desc.indices = getParts(op.getIndices().getType(), adaptor.getIndices());
-      desc.along = *op.getAlong();
-    }
-    return desc;
-  }
-
-  PartLayout permuteLayout(const PartLayout &layout,
-                           ArrayRef<int64_t> perm) const {
-    SmallVector<int64_t> shape(layout.getShape());
-    for (auto [dim, from] : llvm::enumerate(perm))
-      shape[dim] = layout.getShape()[from];
-    return PartLayout(shape, layout.getElementType(), parts.getNativeLanes());
   }
 };
 

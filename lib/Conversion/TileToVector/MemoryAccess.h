@@ -34,19 +34,40 @@ contiguousFirst(mlir::OpBuilder &b, mlir::Location loc, const AccessDesc &desc,
 
 AccessDesc permute(const AccessDesc &desc, mlir::ArrayRef<int64_t> perm);
 
-/// Fills dims and steps with their defaults.
+/// Base class of the patterns of tile.load and tile.store.
 template <typename AccessOp>
-AccessDesc describeAccess(AccessOp op, mlir::Value memref,
-                          mlir::SmallVector<mlir::Value> offsets,
-                          mlir::SmallVector<mlir::Value> valid) {
-  AccessDesc desc;
-  desc.memref = memref;
-  desc.offsets = std::move(offsets);
-  desc.valid = std::move(valid);
-  desc.dims = op.getTileDims();
-  desc.steps = op.getTileSteps();
-  return desc;
-}
+class AccessPattern : public TilePattern<AccessOp> {
+public:
+  using Base = AccessPattern<AccessOp>;
+  using Adaptor = typename TilePattern<AccessOp>::Adaptor;
+  using TilePattern<AccessOp>::TilePattern;
+
+protected:
+  /// The access with its converted operands; dims and steps are filled in.
+  AccessDesc describe(AccessOp op, Adaptor adaptor) const {
+    AccessDesc desc;
+    desc.memref = adaptor.getMemref().front();
+    desc.offsets = singleValues(adaptor.getOffsets());
+    desc.valid = singleValues(adaptor.getValid());
+    desc.dims = op.getTileDims();
+    desc.steps = op.getTileSteps();
+    if (op.getIndices()) {
+      desc.indices =
+          this->getParts(op.getIndices().getType(), adaptor.getIndices());
+      desc.along = *op.getAlong();
+    }
+    return desc;
+  }
+
+  PartLayout permuteLayout(const PartLayout &layout,
+                           mlir::ArrayRef<int64_t> perm) const {
+    mlir::SmallVector<int64_t> shape(layout.getShape());
+    for (auto [dim, from] : llvm::enumerate(perm))
+      shape[dim] = layout.getShape()[from];
+    return PartLayout(shape, layout.getElementType(),
+                      this->parts.getNativeLanes());
+  }
+};
 
 void populateLoadPatterns(const TilePartsConverter &converter,
                           mlir::RewritePatternSet &patterns);

@@ -126,7 +126,7 @@ private:
   bool atomic;
 };
 
-struct StorePattern : TilePattern<tile::StoreOp> {
+struct StorePattern : AccessPattern<tile::StoreOp> {
   using Base::Base;
 
   LogicalResult
@@ -150,25 +150,6 @@ struct StorePattern : TilePattern<tile::StoreOp> {
         .write();
     rewriter.eraseOp(op);
     return success();
-  }
-
-  AccessDesc describe(tile::StoreOp op, Adaptor adaptor) const {
-    AccessDesc desc = describeAccess(op, adaptor.getMemref().front(),
-                                     singleValues(adaptor.getOffsets()),
-                                     singleValues(adaptor.getValid()));
-    if (op.getIndices()) {
-      desc.indices = getParts(op.getIndices().getType(), adaptor.getIndices());
-      desc.along = *op.getAlong();
-    }
-    return desc;
-  }
-
-  PartLayout permuteLayout(const PartLayout &layout,
-                           ArrayRef<int64_t> perm) const {
-    SmallVector<int64_t> shape(layout.getShape());
-    for (auto [dim, from] : llvm::enumerate(perm))
-      shape[dim] = layout.getShape()[from];
-    return PartLayout(shape, layout.getElementType(), parts.getNativeLanes());
   }
 };
 

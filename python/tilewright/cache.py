@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tilewright import config
+from tilewright.errors import UserError
 
 _DIGEST = 32
 _KINDS = ("compiled", "kernels", "code")
@@ -113,10 +114,20 @@ def find_model(key: str) -> Path | None:
 
 @contextlib.contextmanager
 def new_folder() -> Iterator[Path]:
-    """Give a folder on the cache's file system to build a model in; what is left of it at the end is removed."""
+    """Give a folder on the cache's file system to build a model in; what is left of it at the end is removed.
+
+    Raises:
+        UserError: the cache cannot be written.
+    """
     parent = root() / "compiled" if config.cache.get() else Path(tempfile.gettempdir())
-    parent.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=".new-tilewright-", dir=parent))
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=".new-tilewright-", dir=parent))
+    except OSError as error:
+        raise UserError(
+            f"cannot write to the cache {parent}: {error.strerror}; set TILEWRIGHT_CACHE_DIR to another folder, or "
+            "TILEWRIGHT_CACHE=0 to do without"
+        ) from None
     try:
         yield folder
     finally:

@@ -63,6 +63,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except TilewrightError as error:
         return _report(error)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        return _report(UserError(f"{error.filename}: {error.strerror}"))
 
 
 def _report(error: TilewrightError) -> int:

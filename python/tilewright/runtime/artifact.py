@@ -22,6 +22,7 @@ import shutil
 import struct
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,7 @@ class Artifact:
         """Return the bytes of one file of the model.
 
         Raises:
-            UserError: the model has no such file.
+            UserError: the model has no such file, or a damaged one.
         """
         try:
             if self._zip is not None:
@@ -75,13 +76,23 @@ class Artifact:
             return (self.path / name).read_bytes()
         except (KeyError, FileNotFoundError):
             raise UserError(f"{self.path} is not a complete compiled model: {name} is missing") from None
+        except (OSError, zipfile.BadZipFile, zlib.error) as error:
+            raise UserError(f"{self.path}: cannot read {name} ({error}); compile or save the model again") from None
 
     def report(self) -> dict[str, Any]:
-        """Return what the compiler left for explain(); empty where it left nothing."""
+        """Return what the compiler left for explain(); empty where it left nothing.
+
+        Raises:
+            UserError: it is damaged.
+        """
         try:
-            return json.loads(gzip.decompress(self.read(REPORT)))
+            data = self.read(REPORT)
         except UserError:
             return {}
+        try:
+            return json.loads(gzip.decompress(data))
+        except (OSError, EOFError, ValueError, zlib.error) as error:
+            raise UserError(f"{self.path}: {REPORT} is damaged ({error}); compile the model again") from None
 
     def weights(self) -> dict[str, np.ndarray]:
         """Map the weights; read-only views, no copies."""

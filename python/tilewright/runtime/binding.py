@@ -90,8 +90,9 @@ class Signature:
                 names = ", ".join(self.output_names)
                 raise UserError(f"out= must name all outputs ({names}); check {', '.join(sorted(wrong))}")
             out = [out[name] for name in self.output_names]
-        if len(out) != len(self.outputs):
-            raise UserError(f"out= needs {len(self.outputs)} arrays ({', '.join(self.output_names)}), got {len(out)}")
+        if not isinstance(out, Sequence) or len(out) != len(self.outputs):
+            got = len(out) if isinstance(out, Sequence) else f"a {type(out).__name__}"
+            raise UserError(f"out= needs {len(self.outputs)} arrays ({', '.join(self.output_names)}), got {got}")
         for i, (slot, array) in enumerate(zip(self.outputs, out, strict=True)):
             _check_writeable(slot, array)
             if any(np.may_share_memory(array, other) for other in [*inputs, *out[:i]]):

@@ -90,7 +90,7 @@ def open_source(model: Any, weights: Mapping[str, np.ndarray] | None = None) -> 
         if not path.is_file():
             raise UserError(f"there is no model file {path}")
         if path.suffix == ".mlir":
-            return Source(path.read_text(), "mlir", path.stem, dict(weights or {}))
+            return Source(_text(path), "mlir", path.stem, dict(weights or {}))
         return Source(path, "onnx", path.stem)
     if isinstance(model, bytes | bytearray | memoryview):
         return Source(bytes(model), "onnx", "model")
@@ -102,6 +102,13 @@ def open_source(model: Any, weights: Mapping[str, np.ndarray] | None = None) -> 
         f"cannot compile a {type(model).__name__}: give the path of an ONNX file, its bytes, an onnx.ModelProto, "
         "or the text of a layer-1 MLIR module"
     )
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not MLIR text: {error}") from None
 
 
 def _file_ids(path: Path) -> list[str]:

@@ -104,13 +104,17 @@ def test_compare(artifact, tmp_path, capsys):
         (["compile", "MLIR", "--shape", "batch"], "--shape batch: expected NAME=SIZE"),
         (["compile", "MLIR", "--stop-after", "lunch"], "no phase 'lunch'"),
         (["compile", "MLIR", "--target", "vax"], "unknown target 'vax'"),
+        (["compile", "BINARY"], "binary.mlir is not MLIR text"),
+        (["compile", "MLIR", "--stop-after", "import", "-o", "no/where.mlir"], "no/where.mlir: No such file"),
+        (["explain", "ARTIFACT", "--no-measure", "-o", "no/where.html"], "no/where.html: No such file"),
         (["devices", "pdp11"], "unknown device 'pdp11'"),
     ],
 )
 def test_user_errors(arguments, message, artifact, mlir, tmp_path, capsys, monkeypatch):
     np.save(tmp_path / "X.npy", X)
+    (tmp_path / "binary.mlir").write_bytes(b"\xff\xfe")
     monkeypatch.chdir(tmp_path)
-    arguments = [{"ARTIFACT": artifact, "MLIR": mlir}.get(a, a) for a in arguments]
+    arguments = [{"ARTIFACT": artifact, "MLIR": mlir, "BINARY": "binary.mlir"}.get(a, a) for a in arguments]
     assert main(arguments) == 2
     captured = capsys.readouterr()
     assert message in captured.err and "Traceback" not in captured.err

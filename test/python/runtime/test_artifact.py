@@ -120,6 +120,23 @@ def test_damaged_files(model, tmp_path, cache):
         load_model(folder)
 
 
+def test_damaged_archive(model, tmp_path, cache):
+    path = model.save(tmp_path / "torn.tw")
+    data = bytearray(path.read_bytes())
+    at = data.index(b'"inputs"')
+    data[at : at + 8] = b"#" * 8
+    path.write_bytes(data)
+    with pytest.raises(UserError, match=r"cannot read manifest.json \(Bad CRC-32"):
+        load_model(path)
+
+
+def test_damaged_report(model, tmp_path):
+    folder = model.save(tmp_path / "model")
+    (folder / "report.json.gz").write_bytes(b"no report")
+    with pytest.raises(UserError, match="report.json.gz is damaged"):
+        load_model(folder).report_data()
+
+
 def test_compressed_weights_are_refused(model, tmp_path, cache):
     source = model.save(tmp_path / "m.tw")
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(tmp_path / "c.tw", "w", zipfile.ZIP_DEFLATED) as new:

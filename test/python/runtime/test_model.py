@@ -81,6 +81,7 @@ def test_wrong_inputs(model, args, named, message):
         ([X, np.zeros(4, np.int64)], "scaled overlaps an input"),
         ({"scaled": np.zeros_like(X)}, "out= must name all outputs"),
         ([[0], [1]], "out= takes NumPy arrays, got list"),
+        (5, "out= needs 2 arrays .*, got a int"),
     ],
 )
 def test_wrong_out(model, out, message):

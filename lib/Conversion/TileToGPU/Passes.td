@@ -19,16 +19,33 @@ def ConvertTileToGPU : Pass<"convert-tile-to-gpu", "::mlir::ModuleOp"> {
     ops need no exchange. Products, reductions, transpositions and broadcasts go
     through shared memory. The last grid coordinate is the block's x.
 
+    Before:
     ```mlir
-    // before
-    tile.kernel @k(%x: memref<256xf32>) {
+    tile.kernel @k(%x: memref<256xf32>, %y: memref<256xf32>) {
+      %c0 = arith.constant 0 : index
       %t = tile.load %x[%c0] : memref<256xf32>, !tile.tile<256xf32>
-    // after (128 threads)
+      %d = arith.addf %t, %t : !tile.tile<256xf32>
+      tile.store %d, %y[%c0] : !tile.tile<256xf32>, memref<256xf32>
+      tile.return
+    }
+    ```
+    After:
+    ```mlir
     gpu.module @kernels {
-      gpu.func @k(%x: memref<256xf32>) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+      gpu.func @k(%x: memref<256xf32>, %y: memref<256xf32>) kernel
+          attributes {known_block_size = array<i32: 128, 1, 1>} {
+        ...
         %i = gpu.thread_id x
+        ...
         %t0 = memref.load %x[%i0] : memref<256xf32>
+        ...
         %t1 = memref.load %x[%i1] : memref<256xf32>
+        %d0 = arith.addf %t0, %t0 : f32
+        %d1 = arith.addf %t1, %t1 : f32
+        ...
+        gpu.return
+      }
+    }
     ```
     Correct on any GPU, and no more: tensor cores and asynchronous copies are not
     used yet (a copy in the background is over at once).

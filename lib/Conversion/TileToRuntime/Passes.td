@@ -20,18 +20,24 @@ def ConvertTileKernelToFunc : Pass<"convert-tile-kernel-to-func", "::mlir::Modul
     [begin, end), the first grid id varying slowest. Buffers of tile.alloc get
     constant places in `scratch`, in bytes the attribute `tile.scratch_bytes`.
 
+    Before:
     ```mlir
-    // before
     tile.kernel @k(%x: memref<64xf32>) grid(%i) {
-      ...
+      %v = arith.constant 1.0 : f32
+      memref.store %v, %x[%i] : memref<64xf32>
       tile.return
     }
-    // after
-    func.func @k(%argv: !llvm.ptr, %begin: i64, %end: i64, %scratch: !llvm.ptr)
+    ```
+    After:
+    ```mlir
+    func.func @k(%argv: !llvm.ptr, %begin: i64, %end: i64, %scratch: !llvm.ptr {llvm.noalias})
         attributes {tile.kernel, tile.scratch_bytes = 0 : i64} {
-      %p = llvm.load %argv : !llvm.ptr -> !llvm.ptr
+      %0 = llvm.load %argv : !llvm.ptr -> !llvm.ptr
       ...
-      scf.for %i = %b to %e step %c1 { ... }
+      scf.for %i = %b to %e step %c1 {
+        %v = arith.constant 1.000000e+00 : f32
+        memref.store %v, %x[%i] : memref<64xf32>
+      }
       return
     }
     ```
@@ -51,14 +57,23 @@ def ConvertTileLaunchToRuntime : Pass<"convert-tile-launch-to-runtime", "::mlir:
     outputs, weights, arena. A launch writes the descriptors of its operands and
     its grid on the stack and calls `twrt_launch`.
 
+    Before:
     ```mlir
-    // before
-    func.func @main(%x: memref<64xf32> {tile.name = "x"}, ...) {
+    func.func private @k(!llvm.ptr, i64, i64, !llvm.ptr) attributes {tile.kernel, tile.scratch_bytes = 0 : i64}
+    func.func @main(%x: memref<64xf32> {tile.name = "x"}, %y: memref<64xf32> {tile.name = "y", tile.result = 0 : i64}) {
+      %c4 = arith.constant 4 : index
       tile.launch @k grid(%c4) ins(%x : memref<64xf32>) outs(%y : memref<64xf32>)
-    // after
-    func.func @tw_main(%bufs: !llvm.ptr) attributes {tile.inputs = ["x"], ...} {
-      func.call @twrt_launch(%k, %argv, %tasks, %scratch_bytes)
-          : (!llvm.ptr, !llvm.ptr, i64, i64) -> ()
+      return
+    }
+    ```
+    After:
+    ```mlir
+    func.func @tw_main(%bufs: !llvm.ptr) attributes {tile.arena_bytes = 0 : i64,
+        tile.globals = [], tile.inputs = ["x"], tile.outputs = ["y"]} {
+      ...
+      call @twrt_launch(%k, %argv, %tasks, %scratch_bytes) : (!llvm.ptr, !llvm.ptr, i64, i64) -> ()
+      return
+    }
     ```
   }];
   let dependentDialects = [

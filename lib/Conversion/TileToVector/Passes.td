@@ -21,13 +21,22 @@ def ConvertTileToVector : Pass<"convert-tile-to-vector", "::mlir::ModuleOp"> {
     of the next power of two; its lanes beyond the tile are never read from or
     written to memory and never reach a reduction.
 
+    Before:
     ```mlir
-    // before
-    %b = tile.load %m[%k, %c0] : memref<384x32xf32>, !tile.tile<1x32xf32>
-    %s = arith.addf %b, %b : !tile.tile<1x32xf32>
-    // after
-    %b0 = vector.load %m1[%i0] : memref<12288xf32>, vector<16xf32>
-    %b1 = vector.load %m1[%i1] : memref<12288xf32>, vector<16xf32>
+    tile.kernel @double(%m: memref<384x32xf32>, %y: memref<384x32xf32>) grid(%k) {
+      %c0 = arith.constant 0 : index
+      %b = tile.load %m[%k, %c0] : memref<384x32xf32>, !tile.tile<1x32xf32>
+      %s = arith.addf %b, %b : !tile.tile<1x32xf32>
+      tile.store %s, %y[%k, %c0] : !tile.tile<1x32xf32>, memref<384x32xf32>
+      tile.return
+    }
+    ```
+    After:
+    ```mlir
+    %b0 = vector.load %m[%i0] : memref<12288xf32>, vector<16xf32>
+    %c16 = arith.constant 16 : index
+    %i1 = arith.addi %i0, %c16 : index
+    %b1 = vector.load %m[%i1] : memref<12288xf32>, vector<16xf32>
     %s0 = arith.addf %b0, %b0 : vector<16xf32>
     %s1 = arith.addf %b1, %b1 : vector<16xf32>
     ```

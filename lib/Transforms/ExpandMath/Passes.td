@@ -21,10 +21,17 @@ def ExpandMath : Pass<"tile-expand-math"> {
     computes itself (sqrt, floor, fma, ...) stays. A function that has no
     expansion here is an error that names it.
 
+    Before:
     ```mlir
-    // before
-    %y = math.exp %x : vector<16xf32>
-    // after (shortened)
+    func.func @f(%x: vector<16xf32>) -> vector<16xf32> {
+      %y = math.exp %x : vector<16xf32>
+      return %y : vector<16xf32>
+    }
+    ```
+    After:
+    ```mlir
+    %log2e = arith.constant dense<1.44269502> : vector<16xf32>
+    %magic = arith.constant dense<0x4B400000> : vector<16xf32>
     %n = math.fma %x, %log2e, %magic : vector<16xf32>
     ...
     %y = arith.mulf %p, %scale : vector<16xf32>

@@ -1,7 +1,7 @@
 //===- Passes.td - phase `tile` ------------------------------*- tablegen -*-===//
 //
-// Part of the Tilewright project, under the Apache License v2.0 with LLVM
-// Exceptions. See LICENSE for license information.
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -15,7 +15,8 @@ def GroupsToKernels : Pass<"tile-groups-to-kernels", "mlir::ModuleOp"> {
   let summary = "Turn each outermost tile.group into a kernel and its launch";
   let description = [{
     Tasks, loops, buffers and tile shapes follow from the `tile.rtile` of the
-    operations in the group, and from nothing else.
+    operations in the group, and from nothing else. In the example: 4 tasks of
+    16 rows, tiles of 1x64.
 
     Before:
     ```mlir
@@ -40,29 +41,30 @@ def GroupsToKernels : Pass<"tile-groups-to-kernels", "mlir::ModuleOp"> {
     }
     ```
 
-    After: 4 tasks of 16 rows, tiles of 1x64.
+    After:
     ```mlir
-    tile.kernel @group(%x: memref<64x256xf32>, %y: memref<64x256xf32>) grid(%i) {
-      %c0 = arith.constant 0 : index
-      %c1 = arith.constant 1 : index
-      %c16 = arith.constant 16 : index
-      %c64 = arith.constant 64 : index
-      %c256 = arith.constant 256 : index
-      scf.for %r = %c0 to %c16 step %c1 {
-        %row = affine.apply affine_map<(d0)[s0] -> (s0 * 16 + d0)>(%r)[%i]
-        scf.for %c = %c0 to %c256 step %c64 {
-          %a = tile.load %x[%row, %c] : memref<64x256xf32>, !tile.tile<1x64xf32>
-          %n = arith.negf %a : !tile.tile<1x64xf32>
-          tile.store %n, %y[%row, %c] : !tile.tile<1x64xf32>, memref<64x256xf32>
+    #map = affine_map<(d0)[s0] -> (d0 + s0 * 16)>
+    module {
+      tile.kernel @group(%x: memref<64x256xf32>, %y: memref<64x256xf32>) grid(%i) {
+        ...
+        scf.for %r = %c0 to %c16 step %c1 {
+          ...
+          scf.for %c = %c0_0 to %c256 step %c64 {
+            %row = affine.apply #map(%r)[%i]
+            %a = tile.load %x[%row, %c] dims [0, 1] : memref<64x256xf32>, !tile.tile<1x64xf32>
+            %n = arith.negf %a : !tile.tile<1x64xf32>
+            ...
+            tile.store %n, %y[%same, %c] dims [0, 1] : !tile.tile<1x64xf32>, memref<64x256xf32>
+          }
         }
+        tile.return
       }
-      tile.return
-    }
-    func.func @main(%x: tensor<64x256xf32>) -> tensor<64x256xf32> {
-      %c4 = arith.constant 4 : index
-      %e = tensor.empty() : tensor<64x256xf32>
-      %y = tile.launch @group grid(%c4) ins(%x : tensor<64x256xf32>) outs(%e : tensor<64x256xf32>) -> (tensor<64x256xf32>)
-      return %y : tensor<64x256xf32>
+      func.func @main(%s: tensor<64x256xf32>) -> tensor<64x256xf32> {
+        %c4 = arith.constant 4 : index
+        %e = tensor.empty() : tensor<64x256xf32>
+        %t = tile.launch @group grid(%c4) ins(%s : tensor<64x256xf32>) outs(%e : tensor<64x256xf32>) -> (tensor<64x256xf32>)
+        return %t : tensor<64x256xf32>
+      }
     }
     ```
   }];
@@ -82,15 +84,29 @@ def DedupeKernels : Pass<"tile-dedupe-kernels", "mlir::ModuleOp"> {
 
     Before:
     ```mlir
-    tile.kernel @a(%x: memref<4xf32>) { tile.return }
-    tile.kernel @b(%x: memref<4xf32>) { tile.return }
-    func.func @main(%x: memref<4xf32>) {
-      tile.launch @a ins() outs(%x : memref<4xf32>)
-      tile.launch @b ins() outs(%x : memref<4xf32>)
+    tile.kernel @a(%x: memref<4xf32>, %y: memref<4xf32>) {
+      tile.return
+    }
+    tile.kernel @b(%x: memref<4xf32>, %y: memref<4xf32>) {
+      tile.return
+    }
+    func.func @main(%s: memref<4xf32>, %t: memref<4xf32>) {
+      tile.launch @a ins(%s : memref<4xf32>) outs(%t : memref<4xf32>)
+      tile.launch @b ins(%s : memref<4xf32>) outs(%t : memref<4xf32>)
       return
     }
     ```
-    After: both launches name `@a`, and `@b` is gone.
+    After:
+    ```mlir
+    tile.kernel @a(%x: memref<4xf32>, %y: memref<4xf32>) {
+      tile.return
+    }
+    func.func @main(%s: memref<4xf32>, %t: memref<4xf32>) {
+      tile.launch @a ins(%s : memref<4xf32>) outs(%t : memref<4xf32>)
+      tile.launch @a ins(%s : memref<4xf32>) outs(%t : memref<4xf32>)
+      return
+    }
+    ```
   }];
 }
 

@@ -18,13 +18,20 @@ def GlobalsToArguments : Pass<"tile-globals-to-arguments", "::mlir::ModuleOp"> {
     uses, in the order of the globals, and the globals go. `@init`, which makes
     packed weights, has run at compile time by now and goes too.
 
+    Before:
     ```mlir
-    // before
     ml_program.global private @w_1f(#ml_program.extern<tensor<4xf32>>) : tensor<4xf32>
     func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
       %w = ml_program.global_load_const @w_1f : tensor<4xf32>
-    // after
-    func.func @main(%x: tensor<4xf32>, %w: tensor<4xf32> {tile.global = "w_1f"}) -> tensor<4xf32> {
+      return %w : tensor<4xf32>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @main(%x: tensor<4xf32> {bufferization.writable = false},
+                    %w: tensor<4xf32> {bufferization.writable = false, tile.global = "w_1f"}) -> tensor<4xf32> {
+      return %w : tensor<4xf32>
+    }
     ```
     Arguments of @main become read-only to bufferization.
   }];
@@ -38,14 +45,30 @@ def LoopsInPlace : Pass<"tile-loops-in-place", "::mlir::ModuleOp"> {
     arena can hold it: what it yields is placed there. Bufferization turns that
     into nothing where the value was computed in place, into a copy otherwise.
 
+    Before:
     ```mlir
-    // before
-    %r = scf.for ... iter_args(%h = %h0) -> (tensor<4xf32>) {
-      %n = tile.launch @k ... -> (tensor<4xf32>)
-      scf.yield %n : tensor<4xf32>
-    // after
-      %p = bufferization.materialize_in_destination %n in %h : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    tile.kernel @k(%x: memref<4xf32>, %y: memref<4xf32>) {
+      tile.return
+    }
+    func.func @main(%h0: tensor<4xf32>, %n: index) -> tensor<4xf32> {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %r = scf.for %i = %c0 to %n step %c1 iter_args(%h = %h0) -> (tensor<4xf32>) {
+        %e = tensor.empty() : tensor<4xf32>
+        %y = tile.launch @k ins(%h : tensor<4xf32>) outs(%e : tensor<4xf32>) -> (tensor<4xf32>)
+        scf.yield %y : tensor<4xf32>
+      }
+      return %r : tensor<4xf32>
+    }
+    ```
+    After:
+    ```mlir
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%h = %h0) -> (tensor<4xf32>) {
+      %e = tensor.empty() : tensor<4xf32>
+      %y = tile.launch @k ins(%h : tensor<4xf32>) outs(%e : tensor<4xf32>) -> (tensor<4xf32>)
+      %p = bufferization.materialize_in_destination %y in %h : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
       scf.yield %p : tensor<4xf32>
+    }
     ```
   }];
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
@@ -58,16 +81,23 @@ def ResultsToArguments : Pass<"tile-results-to-arguments", "::mlir::ModuleOp"> {
     replaces that buffer by a new argument; anything else (an input that is
     returned, one buffer returned twice) is copied into it.
 
+    Before:
     ```mlir
-    // before
+    tile.kernel @k(%x: memref<4xf32>, %y: memref<4xf32>) {
+      tile.return
+    }
     func.func @main(%x: memref<4xf32>) -> (memref<4xf32> {tile.name = "y"}) {
       %y = memref.alloc() : memref<4xf32>
-      tile.launch @k grid() ins(%x : memref<4xf32>) outs(%y : memref<4xf32>)
+      tile.launch @k ins(%x : memref<4xf32>) outs(%y : memref<4xf32>)
       return %y : memref<4xf32>
-    // after
+    }
+    ```
+    After:
+    ```mlir
     func.func @main(%x: memref<4xf32>, %y: memref<4xf32> {tile.name = "y", tile.result = 0 : i64}) {
-      tile.launch @k grid() ins(%x : memref<4xf32>) outs(%y : memref<4xf32>)
+      tile.launch @k ins(%x : memref<4xf32>) outs(%y : memref<4xf32>)
       return
+    }
     ```
   }];
   let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect"];
@@ -80,11 +110,28 @@ def CopiesToKernels : Pass<"tile-copies-to-kernels", "::mlir::ModuleOp"> {
     task per row of the outer dimensions, so that copies run on all threads and
     show in the report. A remark names each, since the plan left it there.
 
+    Before:
     ```mlir
-    // before
-    memref.copy %a, %b : memref<4x64xf32> to memref<4x64xf32>
-    // after
-    tile.launch @copy_0 grid(%c4) ins(%a : memref<4x64xf32>) outs(%b : memref<4x64xf32>)
+    func.func @main(%a: memref<4x64xf32>, %b: memref<4x64xf32>) {
+      memref.copy %a, %b : memref<4x64xf32> to memref<4x64xf32>
+      return
+    }
+    ```
+    After:
+    ```mlir
+    tile.kernel @copy(%s: memref<4x64xf32>, %t: memref<4x64xf32>) grid(%i) {
+      ...
+      scf.for %j = %c0 to %c64 step %step {
+        %0 = tile.load %s[%i, %j] : memref<4x64xf32>, !tile.tile<64xf32>
+        tile.store %0, %t[%i, %j] : !tile.tile<64xf32>, memref<4x64xf32>
+      }
+      tile.return
+    }
+    func.func @main(%a: memref<4x64xf32>, %b: memref<4x64xf32>) {
+      %c4 = arith.constant 4 : index
+      tile.launch @copy grid(%c4) ins(%a : memref<4x64xf32>) outs(%b : memref<4x64xf32>)
+      return
+    }
     ```
   }];
   let dependentDialects = [
@@ -100,11 +147,26 @@ def PlanArena : Pass<"tile-plan-arena", "::mlir::ModuleOp"> {
     lowest place that fits best. Places are multiples of 64 bytes. A buffer that
     is used in a loop and made outside lives as long as the loop.
 
+    Before:
     ```mlir
-    // before
-    %t = memref.alloc() : memref<16xf32>
-    // after: an argument %arena: memref<64xi8> {tile.arena}
-    %t = memref.view %arena[%c0][] : memref<64xi8> to memref<16xf32>
+    func.func @main(%v: f32) {
+      %c0 = arith.constant 0 : index
+      %t = memref.alloc() : memref<16xf32>
+      memref.store %v, %t[%c0] : memref<16xf32>
+      return
+    }
+    ```
+    After:
+    ```mlir
+    module attributes {tile.arena_bytes = 64 : i64} {
+      func.func @main(%v: f32, %arena: memref<64xi8> {tile.arena}) {
+        %c0 = arith.constant 0 : index
+        %place = arith.constant 0 : index
+        %t = memref.view %arena[%place][] : memref<64xi8> to memref<16xf32>
+        memref.store %v, %t[%c0] : memref<16xf32>
+        return
+      }
+    }
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];

@@ -1,7 +1,7 @@
 //===- Passes.td - rewrites of phase `plan` ------------------*- tablegen -*-===//
 //
-// Part of the Tilewright project, under the Apache License v2.0 with LLVM
-// Exceptions. See LICENSE for license information.
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -46,9 +46,17 @@ def ApplyLayouts : Pass<"tile-apply-layouts"> {
       return %y : tensor<8x96xf32>
     }
     ```
-    After: the generic reads `tensor<3x64x32xf32>` through
-    `(m, n, k) -> (n floordiv 32, k, n mod 32)`, and a `linalg.pack` of `%w`
-    makes it.
+    After:
+    ```mlir
+    #map1 = affine_map<(d0, d1, d2) -> (d1 floordiv 32, d2, d1 mod 32)>
+    ...
+    %p = linalg.pack %w padding_value(%zero : f32)
+        outer_dims_perm = [1, 0] inner_dims_pos = [1] inner_tiles = [32]
+        into %e : tensor<64x96xf32> -> tensor<3x64x32xf32>
+    %y = linalg.generic {indexing_maps = [#map, #map1, #map2],
+        iterator_types = ["parallel", "parallel", "reduction"]}
+        ins(%x, %p : tensor<8x64xf32>, tensor<3x64x32xf32>) outs(%f : tensor<8x96xf32>) {
+    ```
   }];
   let dependentDialects = ["mlir::linalg::LinalgDialect",
                            "mlir::tensor::TensorDialect",
@@ -71,7 +79,14 @@ def MaterializeFills : Pass<"tile-materialize-fills"> {
       return %f : tensor<64xf32>
     }
     ```
-    After: `%f` comes from a `linalg.generic` that yields the constant.
+    After:
+    ```mlir
+    %f = linalg.generic {indexing_maps = [#map], iterator_types = ["parallel"]}
+        outs(%e : tensor<64xf32>) {
+    ^bb0(%o: f32):
+      linalg.yield %zero : f32
+    } -> tensor<64xf32>
+    ```
   }];
   let dependentDialects = ["mlir::linalg::LinalgDialect"];
 }
@@ -98,8 +113,20 @@ def FormGroups : Pass<"tile-form-groups"> {
       return %y : tensor<64xf32>
     }
     ```
-    After: the generic stands in `tile.group "register"` inside
-    `tile.group "l2"`.
+    After:
+    ```mlir
+    %y = tile.group "l2" (%x1 = %x : tensor<64xf32>) -> (tensor<64xf32>) {
+      %r = tile.group "register" (%x2 = %x1 : tensor<64xf32>) -> (tensor<64xf32>) {
+        %e = tensor.empty() : tensor<64xf32>
+        %g = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel"]}
+            ins(%x2 : tensor<64xf32>) outs(%e : tensor<64xf32>)
+            attrs = {tile.rtile = #tile.rtile<l2 = [64], register = [64], order = [0]>} {
+        ...
+        tile.yield %g : tensor<64xf32>
+      }
+      tile.yield %r : tensor<64xf32>
+    }
+    ```
   }];
   let options = [
     Option<"level", "level", "std::string", "\"l2\"",
@@ -125,7 +152,21 @@ def HoistInit : Pass<"tile-hoist-init", "mlir::ModuleOp"> {
       return %p : tensor<3x64x32xf32>
     }
     ```
-    After: `@main` loads a new global `@p_0`, and `@init` holds the pack.
+    After:
+    ```mlir
+    func.func private @init() -> (tensor<3x64x32xf32> {tile.global = "p_0"}) {
+      %w = ml_program.global_load_const @w : tensor<64x96xf32>
+      %e = tensor.empty() : tensor<3x64x32xf32>
+      %p = linalg.pack %w outer_dims_perm = [1, 0] inner_dims_pos = [1] inner_tiles = [32]
+          into %e : tensor<64x96xf32> -> tensor<3x64x32xf32>
+      return %p : tensor<3x64x32xf32>
+    }
+    ml_program.global private @p_0(#extern1) : tensor<3x64x32xf32>
+    func.func @main() -> tensor<3x64x32xf32> {
+      %q = ml_program.global_load_const @p_0 : tensor<3x64x32xf32>
+      return %q : tensor<3x64x32xf32>
+    }
+    ```
   }];
   let dependentDialects = ["mlir::ml_program::MLProgramDialect",
                            "mlir::func::FuncDialect"];

@@ -24,15 +24,25 @@ class MaterializeCopies(Pass):
 
     A tensor put into a slice of another is copied there; the state of a loop is a tensor that only the loop writes, and
     each step writes the next state in the place of the old one. As generics, these copies are planned and fused like
-    other work; without them, bufferization would have to insert some. For example, ``tile-materialize-copies`` turns::
+    other work; without them, bufferization would have to insert some.
 
-        %r = tensor.insert_slice %x into %t[1, 0] [4, 8] [1, 1] : tensor<4x8xf32> into tensor<6x8xf32>
-
-    into::
-
-        %s = tensor.extract_slice %t[1, 0] [4, 8] [1, 1] : tensor<6x8xf32> to tensor<4x8xf32>
-        %c = linalg.generic {...} ins(%x) outs(%s) {yield %in} -> tensor<4x8xf32>
-        %r = tensor.insert_slice %c into %t[1, 0] [4, 8] [1, 1] : tensor<4x8xf32> into tensor<6x8xf32>
+    Before:
+    ```mlir
+    func.func @main(%x: tensor<4x8xf32>, %t: tensor<6x8xf32>) -> tensor<6x8xf32> {
+      %r = tensor.insert_slice %x into %t[1, 0] [4, 8] [1, 1] : tensor<4x8xf32> into tensor<6x8xf32>
+      return %r : tensor<6x8xf32>
+    }
+    ```
+    After:
+    ```mlir
+    %s = tensor.extract_slice %t[1, 0] [4, 8] [1, 1] : tensor<6x8xf32> to tensor<4x8xf32>
+    %c = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel"]}
+        ins(%x : tensor<4x8xf32>) outs(%s : tensor<4x8xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      linalg.yield %a : f32
+    } -> tensor<4x8xf32>
+    %r = tensor.insert_slice %c into %t[1, 0] [4, 8] [1, 1] : tensor<4x8xf32> into tensor<6x8xf32>
+    ```
     """
 
     name: ClassVar[str] = "tile-materialize-copies"

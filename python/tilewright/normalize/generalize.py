@@ -21,15 +21,30 @@ _KEPT = ("linalg.generic", "linalg.fill", "linalg.yield", "linalg.index", "linal
 class Generalize(Pass):
     """Turn named structured ops into linalg.generic.
 
-    Fills, packs and unpacks stay as they are. For example, ``tile-generalize`` turns::
+    Fills, packs and unpacks stay as they are.
 
-        %d = linalg.matmul ins(%a, %b : tensor<4x8xf32>, tensor<8x3xf32>) outs(%c : tensor<4x3xf32>) -> tensor<4x3xf32>
-
-    into::
-
-        %d = linalg.generic {indexing_maps = [(m, n, k) -> (m, k), (m, n, k) -> (k, n), (m, n, k) -> (m, n)],
-                             iterator_types = ["parallel", "parallel", "reduction"]}
-             ins(%a, %b : ...) outs(%c : ...) { ... } -> tensor<4x3xf32>
+    Before:
+    ```mlir
+    func.func @main(%a: tensor<4x8xf32>, %b: tensor<8x3xf32>, %c: tensor<4x3xf32>) -> tensor<4x3xf32> {
+      %d = linalg.matmul ins(%a, %b : tensor<4x8xf32>, tensor<8x3xf32>) outs(%c : tensor<4x3xf32>) -> tensor<4x3xf32>
+      return %d : tensor<4x3xf32>
+    }
+    ```
+    After:
+    ```mlir
+    #map = affine_map<(d0, d1, d2) -> (d0, d2)>
+    #map1 = affine_map<(d0, d1, d2) -> (d2, d1)>
+    #map2 = affine_map<(d0, d1, d2) -> (d0, d1)>
+    ...
+    %d = linalg.generic {indexing_maps = [#map, #map1, #map2],
+        iterator_types = ["parallel", "parallel", "reduction"]}
+        ins(%a, %b : tensor<4x8xf32>, tensor<8x3xf32>) outs(%c : tensor<4x3xf32>) {
+    ^bb0(%p: f32, %q: f32, %o: f32):
+      %m = arith.mulf %p, %q : f32
+      %s = arith.addf %o, %m : f32
+      linalg.yield %s : f32
+    } -> tensor<4x3xf32>
+    ```
     """
 
     name: ClassVar[str] = "tile-generalize"

@@ -21,14 +21,42 @@ class FoldTransposes(Pass):
 
     A producer that nothing else reads writes its result in the transposed order at once. Otherwise consumers with
     plain maps read the untransposed tensor. Windowed consumers (convolutions) keep the layout that they were given.
-    For example, ``tile-fold-transposes`` turns::
 
-        %0 = linalg.generic {indexing_maps = [.., .., (h, m, n, k) -> (h, m, n)]} ... -> tensor<12x128x32xf32>
-        %1 = linalg.generic {indexing_maps = [(m, h, n) -> (h, m, n), (m, h, n) -> (m, h, n)]} ins(%0) {yield %in}
-
-    into::
-
-        %1 = linalg.generic {indexing_maps = [.., .., (h, m, n, k) -> (m, h, n)]} ... -> tensor<128x12x32xf32>
+    Before:
+    ```mlir
+    #same = affine_map<(m, n) -> (m, n)>
+    #swap = affine_map<(m, n) -> (n, m)>
+    func.func @main(%x: tensor<4x8xf32>) -> tensor<8x4xf32> {
+      %e = tensor.empty() : tensor<4x8xf32>
+      %y = linalg.generic {indexing_maps = [#same, #same], iterator_types = ["parallel", "parallel"]}
+          ins(%x : tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {
+      ^bb0(%a: f32, %o: f32):
+        %n = arith.negf %a : f32
+        linalg.yield %n : f32
+      } -> tensor<4x8xf32>
+      %f = tensor.empty() : tensor<8x4xf32>
+      %t = linalg.generic {indexing_maps = [#swap, #same], iterator_types = ["parallel", "parallel"]}
+          ins(%y : tensor<4x8xf32>) outs(%f : tensor<8x4xf32>) {
+      ^bb0(%a: f32, %o: f32):
+        linalg.yield %a : f32
+      } -> tensor<8x4xf32>
+      return %t : tensor<8x4xf32>
+    }
+    ```
+    After:
+    ```mlir
+    #map = affine_map<(d0, d1) -> (d1, d0)>
+    #map1 = affine_map<(d0, d1) -> (d0, d1)>
+    ...
+    %t = linalg.generic {indexing_maps = [#map, #map1], iterator_types = ["parallel", "parallel"]}
+        ins(%x : tensor<4x8xf32>) outs(%f : tensor<8x4xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      %n = arith.negf %a : f32
+      linalg.yield %n : f32
+    } -> tensor<8x4xf32>
+    ...
+    return %t : tensor<8x4xf32>
+    ```
     """
 
     name: ClassVar[str] = "tile-fold-transposes"

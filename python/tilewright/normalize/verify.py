@@ -41,10 +41,16 @@ class VerifyNormalized(Pass):
 
     Every computation is a linalg.generic with static shapes and one result, whose result map is a permutation of its
     parallel loops. Beside generics there are only fills, tensor.empty, slices, reshapes, constants of at most 256 bytes
-    (or splats), loads of weights, scf.for and scalar index arithmetic. For example, ``tile-verify-normalized``
-    accepts a linalg.generic, and on ``linalg.matmul`` says::
+    (or splats), loads of weights, scf.for and scalar index arithmetic. On ``linalg.matmul``, say, it fails with
+    ``'linalg.matmul' must not be here after phase normalize``.
 
-        error: 'linalg.matmul' must not be here after phase normalize: ...
+    Before:
+    ```mlir
+    func.func @main(%x: tensor<64xf32>) -> tensor<64xf32> {
+      return %x : tensor<64xf32>
+    }
+    ```
+    After: unchanged.
     """
 
     name: ClassVar[str] = "tile-verify-normalized"

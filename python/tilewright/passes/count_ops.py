@@ -21,16 +21,19 @@ if TYPE_CHECKING:
 class CountOps(Pass):
     """Write how many ops of each kind an op holds into an attribute.
 
-    The op itself is not counted. For example, ``tile-count-ops`` turns::
+    The op itself is not counted.
 
-        func.func @f(%x: f32) -> f32 {
-          %0 = arith.addf %x, %x : f32
-          return %0 : f32
-        }
-
-    into::
-
-        func.func @f(%x: f32) -> f32 attributes {tile.op_count = {arith.addf = 1 : i64, func.return = 1 : i64}} { ... }
+    Before:
+    ```mlir
+    func.func @f(%x: f32) -> f32 {
+      %0 = arith.addf %x, %x : f32
+      return %0 : f32
+    }
+    ```
+    After:
+    ```mlir
+    module attributes {tile.op_count = {arith.addf = 1 : i64, func.func = 1 : i64, func.return = 1 : i64}} {
+    ```
     """
 
     name: ClassVar[str] = "tile-count-ops"

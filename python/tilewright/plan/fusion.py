@@ -1,4 +1,4 @@
-# Part of the Tilewright project, under the Apache License v2.0 with LLVM Exceptions.
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Decides which operations share a loop nest and which nests share a task.
@@ -302,8 +302,13 @@ class PlanFusion(Pass):
       return %y : tensor<64xf32>
     }
     ```
-    After: the operation has `tile.nest = 0 : i64, tile.task = 0 : i64`, and as the root of its nest `tile.rows`: the
-    loops that all nests of the task share.
+    After:
+    ```mlir
+    %y = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel"]}
+        ins(%x : tensor<64xf32>) outs(%e : tensor<64xf32>)
+        attrs = {tile.nest = 0 : i64, tile.rows = array<i64: 0>, tile.task = 0 : i64} {
+    ```
+    The root of a nest has `tile.rows`: the loops that all nests of the task share.
     """
 
     name: ClassVar[str] = "tile-plan-fusion"

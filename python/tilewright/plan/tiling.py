@@ -1,4 +1,4 @@
-# Part of the Tilewright project, under the Apache License v2.0 with LLVM Exceptions.
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Decides the tiles of each loop nest (`tile.rtile`) and the layouts of matrix operands (`tile.layouts`).
@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from math import ceil, prod
 from typing import ClassVar
 
+from tilewright.errors import UserError
 from tilewright.mlir import ir
-from tilewright.passes import Pass, option, register
+from tilewright.passes import Pass, located, option, register
 from tilewright.plan.names import kernel_name
 from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute
 
@@ -303,7 +304,7 @@ class PlanTiles(Pass):
     func.func @main(%x: tensor<64xf32>) -> tensor<64xf32> {
       %e = tensor.empty() : tensor<64xf32>
       %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"],
-          tile.task = 0 : i64, tile.nest = 0 : i64}
+          tile.task = 0 : i64, tile.nest = 0 : i64, tile.rows = array<i64: 0>}
           ins(%x : tensor<64xf32>) outs(%e : tensor<64xf32>) {
       ^bb0(%a: f32, %o: f32):
         %n = arith.negf %a : f32
@@ -312,7 +313,13 @@ class PlanTiles(Pass):
       return %y : tensor<64xf32>
     }
     ```
-    After: the operation has `tile.rtile = #tile.rtile<l2 = [64], register = [64], order = [0]>`.
+    After:
+    ```mlir
+    %y = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel"]}
+        ins(%x : tensor<64xf32>) outs(%e : tensor<64xf32>)
+        attrs = {tile.kernel = "map_64", tile.nest = 0 : i64,
+                 tile.rtile = #tile.rtile<l2 = [64], register = [64], order = [0]>, tile.task = 0 : i64} {
+    ```
     """
 
     name: ClassVar[str] = "tile-plan-tiles"
@@ -336,6 +343,8 @@ class PlanTiles(Pass):
 
     def _tile_task(self, members: list[LinalgOp], machine: Machine, weights: Weights) -> None:
         roots = [m for m in members if "tile.rows" in m.op.attributes]
+        if not roots:
+            raise located(UserError("is in a task of which no operation has `tile.rows`"), members[0].op)
         rows = [list(ir.DenseI64ArrayAttr(root.op.attributes["tile.rows"])) for root in roots]
         inner = max(
             prod(e for d, e in enumerate(r.extents) if d not in own) for r, own in zip(roots, rows, strict=True)

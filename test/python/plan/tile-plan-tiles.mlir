@@ -1,0 +1,43 @@
+// RUN: tile-opt %s --tile-plan-tiles --split-input-file --verify-diagnostics | FileCheck-22 %s
+// RUN: tile-opt %s --tile-plan-tiles="lanes=8 registers=16 l2-bytes=524288" --split-input-file --verify-diagnostics | FileCheck-22 %s --check-prefix=AVX2
+
+// Rows and lanes of the register tile follow from the machine; the weight is packed in panels of its lanes.
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (k, n)>
+#c = affine_map<(m, n, k) -> (m, n)>
+
+// CHECK-LABEL: @main
+// CHECK: linalg.generic {{.*}}tile.layouts = [unit, #tile.layout<perm = [1, 0], inner = [1], tiles = [32]>]
+// CHECK-SAME: tile.rtile = #tile.rtile<l2 = [24, 96, 64], register = [14, 32, 1], order = [1, 0, 2]>
+// AVX2-LABEL: @main
+// AVX2: linalg.generic {{.*}}tile.layouts = [unit, #tile.layout<perm = [1, 0], inner = [1], tiles = [16]>]
+// AVX2-SAME: tile.rtile = #tile.rtile<l2 = [24, 96, 64], register = [6, 16, 1], order = [1, 0, 2]>
+ml_program.global private @w(#ml_program.extern<tensor<64x96xf32>>) : tensor<64x96xf32>
+func.func @main(%x: tensor<24x64xf32>) -> tensor<24x96xf32> {
+  %w = ml_program.global_load_const @w : tensor<64x96xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<24x96xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<24x96xf32>) -> tensor<24x96xf32>
+  %y = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"],
+      tile.task = 0 : i64, tile.nest = 0 : i64, tile.rows = array<i64: 0>}
+      ins(%x, %w : tensor<24x64xf32>, tensor<64x96xf32>) outs(%f : tensor<24x96xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<24x96xf32>
+  return %y : tensor<24x96xf32>
+}
+
+// -----
+
+func.func @no_root(%e: tensor<64xf32>) -> tensor<64xf32> {
+  // expected-error @below {{is in a task of which no operation has `tile.rows`}}
+  %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>], iterator_types = ["parallel"],
+      tile.task = 0 : i64, tile.nest = 0 : i64} outs(%e : tensor<64xf32>) {
+  ^bb0(%o: f32):
+    linalg.yield %o : f32
+  } -> tensor<64xf32>
+  return %y : tensor<64xf32>
+}

@@ -1,7 +1,7 @@
 //===- NestEmitter.h - a register group as loops over tiles -----*- C++ -*-===//
 //
-// Part of the Tilewright project, under the Apache License v2.0 with LLVM
-// Exceptions. See LICENSE for license information.
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//

@@ -1,8 +1,8 @@
 //===- Weights.h - what is known at compile time
 //----------------------------===//
 //
-// Part of the Tilewright project, under the Apache License v2.0 with LLVM
-// Exceptions. See LICENSE for license information.
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//

@@ -1,4 +1,4 @@
-# Part of the Tilewright project, under the Apache License v2.0 with LLVM Exceptions.
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Facts that the deciding passes rest on."""

@@ -73,6 +73,10 @@ def compile(
 
     source = open_source(model, weights)
     kind = check_target(target)
+    if opt_level not in range(4):
+        raise UserError(f"opt_level must be 0, 1, 2 or 3, got {opt_level!r}")
+    if pipeline is not None and not hasattr(pipeline, "phases"):
+        raise UserError(f"pipeline must be a tilewright.pipelines Pipeline, got a {type(pipeline).__name__}")
     folder = dump_ir or config.dump_ir.get()
     options = Options(
         shapes=_shape_items(shapes),

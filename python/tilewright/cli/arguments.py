@@ -40,7 +40,15 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=FILE",
         help=".npy file for an input; repeatable. Others get random data: floats in [-1, 1), integers 0 or 1",
     )
-    parser.add_argument("--seed", type=int, default=0, help="seed of the random inputs (default 0)")
+    parser.add_argument("--seed", type=whole_number, default=0, help="seed of the random inputs (default 0)")
+
+
+def whole_number(text: str) -> int:
+    """Parse an option that is not negative."""
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{number} is negative")
+    return number
 
 
 def is_compiled(model: str) -> bool:

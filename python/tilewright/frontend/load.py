@@ -91,8 +91,8 @@ def check_model(model: onnx.ModelProto) -> None:
     try:
         onnx.checker.check_model(light)
     except (onnx.checker.ValidationError, UnicodeDecodeError) as error:
-        first = next((line for line in str(error).splitlines() if line.strip()), "invalid")
-        raise UserError(f"the ONNX model is invalid: {first}") from error
+        text = " ".join(str(error).split("==> Context")[0].split())
+        raise UserError(f"the ONNX model is invalid: {text or 'the checker refuses it'}") from error
 
 
 def _light(model: onnx.ModelProto) -> bool:

@@ -11,7 +11,7 @@ import mmap
 import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,14 +83,23 @@ def open_source(model: Any, weights: Mapping[str, np.ndarray] | None = None) -> 
     Raises:
         UserError: no such file, or nothing that can be compiled.
     """
+    source = _open(model)
+    if weights is None:
+        return source
+    if source.kind != "mlir" or not isinstance(weights, Mapping):
+        raise UserError("weights= takes arrays by name, for the external globals of an MLIR module")
+    return replace(source, weights={name: np.asarray(array) for name, array in weights.items()})
+
+
+def _open(model: Any) -> Source:
     if isinstance(model, str) and "\n" in model:
-        return Source(model, "mlir", "module", dict(weights or {}))
+        return Source(model, "mlir", "module")
     if isinstance(model, str | os.PathLike):
         path = Path(model)
         if not path.is_file():
             raise UserError(f"there is no model file {path}")
         if path.suffix == ".mlir":
-            return Source(_text(path), "mlir", path.stem, dict(weights or {}))
+            return Source(_text(path), "mlir", path.stem)
         return Source(path, "onnx", path.stem)
     if isinstance(model, bytes | bytearray | memoryview):
         return Source(bytes(model), "onnx", "model")
@@ -157,6 +166,7 @@ def _load_mlir(source: Source, shapes: Shapes | None) -> Imported:
             module = ir.Module.parse(source.value)
     except ir.MLIRError as error:
         raise UserError(f"{source.name} is not a valid MLIR module: {error}") from None
+    _check_weights(module, source.weights)
     function = next((op for op in module.body.operations if _is_main(op)), None)
     if function is None:
         raise UserError(f"{source.name} has no func.func @main to compile")
@@ -164,6 +174,28 @@ def _load_mlir(source: Source, shapes: Shapes | None) -> Imported:
     inputs = _tensor_specs(kind.inputs, function, "arg_attrs", "input")
     outputs = _tensor_specs(kind.results, function, "res_attrs", "output")
     return Imported(module, dict(source.weights), inputs, outputs)
+
+
+def _check_weights(module: ir.Module, weights: Mapping[str, np.ndarray]) -> None:
+    """Raise UserError where an array is not of the type that the module gives its global: it is read as that."""
+    from tilewright.mlir import ir
+
+    for op in module.body.operations:
+        if op.operation.name != "ml_program.global":
+            continue
+        name = ir.StringAttr(op.operation.attributes["sym_name"]).value
+        kind = ir.TypeAttr(op.operation.attributes["type"]).value
+        array = weights.get(name)
+        if array is None or not isinstance(kind, ir.RankedTensorType):
+            continue
+        given = TensorSpec(name, from_numpy(array.dtype), array.shape)
+        wanted = TensorSpec(name, _element(kind), tuple(kind.shape))
+        if given != wanted:
+            raise UserError(f"weights= gives {given}, but the module declares {wanted}")
+
+
+def _element(kind: ir.RankedTensorType) -> str:
+    return str(kind.element_type).replace("ui", "u")
 
 
 def _is_main(op: Any) -> bool:
@@ -181,5 +213,5 @@ def _tensor_specs(types: Any, function: Any, attributes: str, what: str) -> tupl
         name = f"{what}{i}"
         if attrs is not None and "tile.name" in attrs:
             name = ir.StringAttr(attrs["tile.name"]).value
-        specs.append(TensorSpec(name, str(kind.element_type).replace("ui", "u"), tuple(kind.shape)))
+        specs.append(TensorSpec(name, _element(kind), tuple(kind.shape)))
     return tuple(specs)

@@ -42,6 +42,9 @@ def test_usage_error(capsys):
     with pytest.raises(SystemExit) as caught:
         main(["cook"])
     assert caught.value.code == 2 and "invalid choice" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as caught:
+        main(["run", "model.tw", "--seed", "-1"])
+    assert caught.value.code == 2 and "--seed: -1 is negative" in capsys.readouterr().err
 
 
 def test_run(artifact, tmp_path, capsys):

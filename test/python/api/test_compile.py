@@ -184,6 +184,9 @@ def test_reference_target():
         (lowered_model.TEXT, {"target": "cpu:486"}, "LLVM knows no x86 CPU named '486'"),
         (lowered_model.TEXT, {"shapes": {"batch": 1}}, "shapes= is for ONNX models"),
         (lowered_model.TEXT, {"shapes": [1]}, "shapes must map names to sizes"),
+        (lowered_model.TEXT, {"opt_level": 9}, "opt_level must be 0, 1, 2 or 3, got 9"),
+        (lowered_model.TEXT, {"pipeline": "canonicalize"}, "pipeline must be a .* got a str"),
+        (lowered_model.TEXT, {"weights": [1]}, "weights= takes arrays by name"),
     ],
 )
 def test_user_errors(model, options, message):
@@ -199,6 +202,12 @@ def test_torch_modules_are_refused():
 def test_missing_weights(compiled):
     with pytest.raises(InternalError, match="needs the weight w_0"):
         compiled(weights={})
+
+
+@pytest.mark.parametrize("array", [np.zeros(7, np.float32), np.zeros(8), [1, 2]])
+def test_wrong_weights(compiled, array):
+    with pytest.raises(UserError, match=r"weights= gives w_0: .*, but the module declares w_0: 8xf32"):
+        compiled(weights={"w_0": array})
 
 
 def test_a_pipeline_with_an_unknown_pass(compiled):

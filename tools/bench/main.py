@@ -11,7 +11,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from pathlib import Path
 
 from bench import machine
@@ -21,9 +21,9 @@ from bench.table import cells, limits_text, table
 
 
 def _threads(text: str) -> list[int]:
-    counts = [int(part) for part in text.split(",")]
+    counts = [int(part) if part.isdecimal() else 0 for part in text.split(",")]
     if min(counts) < 1:
-        raise ValueError
+        raise argparse.ArgumentTypeError(f"expected numbers of threads as in 1,2, got {text!r}")
     return counts
 
 
@@ -117,6 +117,8 @@ def main(argv: Sequence[str]) -> int:
         print(_list(suites()))
         return 0 if arguments.list else 2
     cases = _choose(parser, arguments)
+    if arguments.json and not arguments.json.parent.is_dir():
+        parser.error(f"--json {arguments.json}: there is no folder {arguments.json.parent}")
     about = machine.describe()
     print(f"{about['cpu']}, {about['cores']} cores, load {about['load'][0]:.1f}")  # type: ignore[index]
     limits = machine.limits(arguments.threads)
@@ -127,7 +129,7 @@ def main(argv: Sequence[str]) -> int:
     if arguments.json:
         record = {
             "suite": arguments.suite,
-            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
             "command": shlex.join(["tools/bench/run", *argv]),
             "machine": about,
             "limits": limits,

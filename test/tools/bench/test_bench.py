@@ -102,6 +102,8 @@ def test_unknown_suites_and_cases_are_errors() -> None:
     assert "unknown suite" in command("nonsense").stderr
     assert "no case of suite cpu" in command("cpu", "--case", "nonsense").stderr
     assert command("nonsense").returncode == 2
+    assert "expected numbers of threads as in 1,2, got 'x'" in command("cpu", "--threads", "x").stderr
+    assert "there is no folder" in command("cpu", "--json", "no/where.json").stderr
 
 
 def test_list_names_suites_and_targets() -> None:

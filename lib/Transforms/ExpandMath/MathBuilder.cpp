@@ -140,6 +140,3 @@ Value MathBuilder::intToFloat(Value x) const {
 Value MathBuilder::isZeroInt(Value x) const {
   return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, x, integer(0));
 }
-Value MathBuilder::andBool(Value x, Value y) const {
-  return arith::AndIOp::create(b, loc, x, y);
-}

@@ -61,7 +61,6 @@ public:
   Value shiftRight(Value x, int64_t count) const; // arithmetic
   Value intToFloat(Value x) const;
   Value isZeroInt(Value x) const;
-  Value andBool(Value x, Value y) const;
 
   unsigned getWidth() const;
 

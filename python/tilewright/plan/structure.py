@@ -14,9 +14,6 @@ from math import prod
 from tilewright.mlir import ir
 
 _SOURCES = frozenset({"ml_program.global_load_const", "arith.constant", "tensor.empty"})
-_COMBINERS = frozenset(
-    {"addf", "mulf", "maximumf", "minimumf", "maxnumf", "minnumf", "addi", "muli", "maxsi", "minsi", "andi", "ori"}
-)
 
 
 class Kind(Enum):

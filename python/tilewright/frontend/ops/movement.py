@@ -10,8 +10,6 @@ import numpy as np
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
 
-_END = np.iinfo(np.int64).max
-
 
 def part(b: Builder, x: Tensor, axis: int, start: int, size: int) -> Tensor:
     """Elements start .. start + size - 1 along one axis."""

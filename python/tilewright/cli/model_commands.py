@@ -153,7 +153,7 @@ def _bench(options: argparse.Namespace) -> int:
     runs = {"tilewright": lambda: model(*values, out=out)}
     if options.against:
         peer = OnnxRuntime(_onnx_file(options), model.threads)
-        runs["onnxruntime"] = lambda: peer(inputs)
+        runs["onnxruntime"] = peer.bound(inputs)
     times = race(runs, options.seconds)
     for name, bursts in times.items():
         print(f"{name:<12} {median(bursts) * 1e3:9.3f} ms   best {min(bursts) * 1e3:9.3f} ms   ({len(bursts)} bursts)")

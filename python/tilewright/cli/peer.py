@@ -1,11 +1,10 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""ONNX Runtime as the peer of ``run --compare`` and ``bench --against``."""
+"""ONNX Runtime as the peer of ``run --compare``, ``bench --against`` and the demo."""
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping
 from statistics import median
@@ -20,17 +19,17 @@ _PAUSE_SECONDS = 0.03
 
 
 class OnnxRuntime:
-    """A session on the CPU.
+    """ONNX Runtime on the CPU, with its default options: its threads spin for a moment, so pause before others run.
 
     Args:
-        path: the ONNX file.
+        model: the ONNX file, or its bytes.
         threads: as many as ours.
 
     Raises:
         UserError: onnxruntime is not installed, or refuses the model.
     """
 
-    def __init__(self, path: str, threads: int) -> None:
+    def __init__(self, model: str | bytes, threads: int) -> None:
         try:
             import onnxruntime
         except ImportError:
@@ -38,18 +37,32 @@ class OnnxRuntime:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.log_severity_level = 3
-        # Helpers that spin after a run would take the cores from whoever runs next.
-        options.add_session_config_entry("session.force_spinning_stop", "1")
         try:
-            self._session = onnxruntime.InferenceSession(os.fspath(path), options, providers=["CPUExecutionProvider"])
+            self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         except Exception as error:
-            raise UserError(f"ONNX Runtime cannot load {path}: {error}") from None
+            name = "the model" if isinstance(model, bytes) else model
+            raise UserError(f"ONNX Runtime cannot load {name}: {error}") from None
+        self._names = [output.name for output in self._session.get_outputs()]
 
     def __call__(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return the outputs by name."""
-        names = [output.name for output in self._session.get_outputs()]
-        values = (np.asarray(value) for value in self._session.run(names, dict(inputs)))
-        return dict(zip(names, values, strict=True))
+        values = (np.asarray(value) for value in self._session.run(self._names, dict(inputs)))
+        return dict(zip(self._names, values, strict=True))
+
+    def bound(self, inputs: Mapping[str, np.ndarray]) -> Callable[[], None]:
+        """Return a run on fixed input and output arrays, which neither allocates nor copies."""
+        arrays = {name: np.ascontiguousarray(array) for name, array in inputs.items()}
+        outputs = self(arrays)
+        binding = self._session.io_binding()
+        for name, array in arrays.items():
+            binding.bind_cpu_input(name, array)
+        for name, array in outputs.items():
+            binding.bind_output(name, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
+
+        def run(held: object = (arrays, outputs)) -> None:
+            self._session.run_with_iobinding(binding)
+
+        return run
 
 
 def differences(ours: Mapping[str, Any], theirs: Mapping[str, Any], rtol: float, atol: float) -> list[tuple]:

@@ -7,22 +7,25 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import platform
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 import onnx
 
 import tilewright as tw
 from tilewright import config
+from tilewright.cli.peer import OnnxRuntime, race
 from tilewright.errors import TilewrightError
+from tilewright.runtime.cpu_features import cpuinfo
 
 from .minilm import minilm_model, tokenize
-from .peer import OnnxRuntime, alternate, processor
 
 SENTENCES = (
     "A cat is sleeping on the warm windowsill.",
@@ -34,6 +37,7 @@ SENTENCES = (
 )
 TOLERANCE = 1e-4  # on unit vectors and on cosines; float32 rounding is near 1e-6
 STEPS = 5
+RACE_SECONDS = 3.0
 
 
 def say(step: int, text: str) -> None:
@@ -59,7 +63,7 @@ def build(sequence: int) -> onnx.ModelProto:
 
 def compile_twice(proto: onnx.ModelProto, threads: int | None) -> tw.Model:
     """Step 2: compile from scratch (the caller gives an empty cache), then again from the cache."""
-    say(2, f"Compile for this CPU: {processor()}")
+    say(2, f"Compile for this CPU: {cpuinfo().get('model name', platform.machine())}")
     note("tw.compile(model, target='cpu') ...")
     start = time.perf_counter()
     tw.compile(proto, target="cpu", threads=threads)
@@ -77,7 +81,7 @@ def encode(model: tw.Model, peer: OnnxRuntime, tokens: dict[str, np.ndarray]) ->
     for i, sentence in enumerate(SENTENCES):
         one = {name: np.ascontiguousarray(array[i : i + 1]) for name, array in tokens.items()}
         ours.append(np.array(model(**one)["sentence_embedding"][0]))
-        theirs.append(peer(one)[0])
+        theirs.append(peer(one)["sentence_embedding"][0])
         note(f"({i + 1}) {sentence}")
     return np.stack(ours), np.stack(theirs)
 
@@ -96,14 +100,14 @@ def compare(ours: np.ndarray, theirs: np.ndarray) -> bool:
     return same
 
 
-def race(model: tw.Model, peer: OnnxRuntime, tokens: dict[str, np.ndarray]) -> None:
+def measure(model: tw.Model, peer: OnnxRuntime, tokens: dict[str, np.ndarray]) -> None:
     """Step 5: latency of one sentence, alternating between the two."""
-    say(5, f"Latency of one sentence, {peer.threads} thread(s), in alternating bursts (median)")
+    say(5, f"Latency of one sentence, {model.threads} thread(s), in alternating bursts (median)")
     one = {name: np.ascontiguousarray(array[:1]) for name, array in tokens.items()}
     values = list(one.values())
     out = [np.empty((1, 384), np.float32)]
-    peer.bind(one)
-    ours, theirs = alternate(lambda: model(*values, out=out), peer.run_bound)
+    times = race({"ours": lambda: model(*values, out=out), "theirs": peer.bound(one)}, RACE_SECONDS)
+    ours, theirs = median(times["ours"]), median(times["theirs"])
     note(f"Tilewright {ours * 1e3:.2f} ms, ONNX Runtime {theirs * 1e3:.2f} ms: {theirs / ours:.2f}x its speed")
 
 
@@ -112,10 +116,10 @@ def run(threads: int | None, sequence: int, report: Path) -> int:
     print("Tilewright demo: a trained model, compiled by Tilewright and checked against ONNX Runtime.")
     proto = build(sequence)
     model = compile_twice(proto, threads)
-    peer = OnnxRuntime(proto, threads)
+    peer = OnnxRuntime(proto.SerializeToString(), model.threads)
     tokens = tokenize(SENTENCES, sequence)
     same = compare(*encode(model, peer, tokens))
-    race(model, peer, tokens)
+    measure(model, peer, tokens)
     model.explain(str(report))
     print(f"\nWhat was compiled, and how: {report}")
     if not same:

@@ -6,20 +6,11 @@
 from __future__ import annotations
 
 import pytest
+from adding_functions import functions
 
 from tilewright.errors import InternalError
 from tilewright.mlir import ir
 from tilewright.passes import apply_patterns, rewrite_pattern
-
-
-def functions(count: int) -> ir.Module:
-    """Return a module of ``count`` functions with two adds of equal operands and one of different ones."""
-    body = (
-        "%0 = arith.addf %x, %x : f32\n %1 = arith.addf %x, %x : f32\n %2 = arith.addf %0, %1 : f32\n return %2 : f32"
-    )
-    text = "\n".join(f"func.func @f{i}(%x: f32) -> f32 {{ {body} }}" for i in range(count))
-    with ir.Context():
-        return ir.Module.parse(text)
 
 
 @rewrite_pattern("arith.addf")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from adding_functions import functions
 
 from tilewright.errors import UserError
 from tilewright.mlir import ir
@@ -20,16 +21,6 @@ from tilewright.passes import Pass, load_file, option, register, run_pipeline
 
 USER_PASSES = Path(__file__).parents[2] / "tools/tile-opt/Inputs/user_passes.py"
 load_file(USER_PASSES)
-
-
-def functions(count: int) -> ir.Module:
-    """Return a module of ``count`` functions that add their argument to itself, twice."""
-    body = (
-        "%0 = arith.addf %x, %x : f32\n %1 = arith.addf %x, %x : f32\n %2 = arith.addf %0, %1 : f32\n return %2 : f32"
-    )
-    text = "\n".join(f"func.func @f{i}(%x: f32) -> f32 {{ {body} }}" for i in range(count))
-    with ir.Context():
-        return ir.Module.parse(text)
 
 
 def marks(module: ir.Module) -> list[str]:

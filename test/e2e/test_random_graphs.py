@@ -10,7 +10,7 @@ from random_graphs import KINDS, Maker
 
 import tilewright as tw
 
-SEEDS = range(4)
+SEEDS = range(3)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -19,7 +19,7 @@ def test_a_random_graph_computes_what_onnx_runtime_does(kind: str, seed: int) ->
     maker = Maker(seed)
     KINDS[kind](maker)
     model, feeds = maker.model(), maker.feeds()
-    (expected,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
+    expected = np.asarray(onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)[0])
     actual = tw.compile(model, threads=2)(**feeds)[0]
     assert actual.shape == expected.shape
     np.testing.assert_allclose(actual, expected, rtol=1e-3, atol=1e-4)

@@ -12,10 +12,9 @@ import pytest
 
 from tilewright import config
 from tilewright.errors import InternalError, UserError
+from tilewright.mlir import ir
 from tilewright.targets import linker
 from tilewright.targets.workers import Job, WorkerPool
-
-ir = pytest.importorskip("tilewright.mlir.ir")
 
 MODULE = """
 module attributes {llvm.data_layout = "", other.thing = 1 : i64} {
@@ -81,9 +80,6 @@ def test_split_refuses_what_is_not_lowered():
 
 @pytest.fixture(scope="module")
 def pool():
-    extension = pytest.importorskip("tilewright.mlir._mlir_libs._tilewright")
-    if not hasattr(extension, "emit_object"):
-        pytest.skip("the extension has no emit_object")
     pool = WorkerPool(2)
     yield pool
     pool.close()

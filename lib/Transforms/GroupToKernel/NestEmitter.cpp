@@ -67,7 +67,7 @@ LogicalResult NestEmitter::emitParallel(unsigned level) {
   Location loc = nest.root().getLoc();
   unsigned dim = parallelOrder[level];
   int64_t extent = box.sizes[dim];
-  int64_t step = std::min(nest.registerTile(dim), extent);
+  int64_t step = stepOf(dim);
   int64_t whole = extent / step * step;
   if (whole == step) {
     setDim(dim, {}, 0, step);

@@ -65,6 +65,10 @@ private:
   mlir::LogicalResult emitParallel(unsigned level);
   mlir::LogicalResult emitPoint();
   mlir::LogicalResult storeResults(bool inReduction);
+  /// Step of the loop over a dimension: its register tile, inside the task.
+  int64_t stepOf(unsigned dim) const {
+    return std::min(nest.registerTile(dim), box.sizes[dim]);
+  }
   void setDim(unsigned dim, mlir::Value iv, int64_t start, int64_t size);
 
   // Reductions (NestReduction.cpp).
@@ -74,6 +78,7 @@ private:
                      unsigned level, llvm::SmallVector<mlir::Value> accs);
   mlir::LogicalResult accumulate(Reduction &reduction,
                                  llvm::MutableArrayRef<mlir::Value> accs);
+  mlir::FailureOr<mlir::Value> evaluateInit(mlir::linalg::GenericOp op);
   mlir::FailureOr<mlir::Value> finish(Reduction &reduction,
                                       mlir::ArrayRef<mlir::Value> accs);
   mlir::LogicalResult initialize(Reduction &reduction,

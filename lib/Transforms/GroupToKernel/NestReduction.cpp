@@ -32,7 +32,6 @@ struct NestEmitter::Reduction {
   /// The body's value that is combined into the accumulator.
   Value term;
   tile::ReduceKind kind;
-  Value accumulatorArg;
   /// Shape of each accumulator and its number among all of the nest's.
   SmallVector<std::pair<SmallVector<int64_t>, unsigned>> variants;
 };
@@ -69,11 +68,18 @@ static Value combine(OpBuilder &b, Operation *combiner, Value acc, Value term) {
 }
 
 /// Neutral element of a combiner, by arith's own table.
-static FailureOr<TypedAttr> neutral(OpBuilder &b, Operation *combiner) {
+static FailureOr<TypedAttr> neutral(Operation *combiner) {
   std::optional<TypedAttr> attr = arith::getNeutralElement(combiner);
   if (!attr)
     return combiner->emitError("has no neutral element to start from");
   return *attr;
+}
+
+/// What a reduction starts from, at the current point.
+FailureOr<Value> NestEmitter::evaluateInit(linalg::GenericOp op) {
+  OpOperand *init = op.getDpsInitOperand(0);
+  return evaluate(init->get(), compose(op.getMatchingIndexingMap(init),
+                                       nest.bindings.lookup(op)));
 }
 
 /// Allocates the accumulators: one per shape that a tile of the reduction can
@@ -88,7 +94,7 @@ LogicalResult NestEmitter::initialize(Reduction &reduction,
     SmallVector<int64_t> choices = {sizes[dim]};
     if (nest.isReduction(dim)) {
       int64_t extent = box.sizes[dim];
-      int64_t step = std::min(nest.registerTile(dim), extent);
+      int64_t step = stepOf(dim);
       choices = {step};
       if (extent % step)
         choices.push_back(extent % step);
@@ -106,14 +112,12 @@ LogicalResult NestEmitter::initialize(Reduction &reduction,
   for (const SmallVector<int64_t> &shape : shapes) {
     FailureOr<Value> start = failure();
     if (inTile) {
-      auto zero = neutral(builder, reduction.combiner);
+      auto zero = neutral(reduction.combiner);
       if (failed(zero))
         return failure();
       start = constant(op.getLoc(), *zero);
     } else {
-      OpOperand *init = op.getDpsInitOperand(0);
-      start = evaluate(init->get(), compose(op.getMatchingIndexingMap(init),
-                                            nest.bindings.lookup(op)));
+      start = evaluateInit(op);
     }
     if (failed(start))
       return failure();
@@ -187,7 +191,7 @@ NestEmitter::emitReductionLoops(MutableArrayRef<Reduction> reductions,
   Location loc = nest.root().getLoc();
   unsigned dim = reductionOrder[level];
   int64_t extent = box.sizes[dim];
-  int64_t step = std::min(nest.registerTile(dim), extent);
+  int64_t step = stepOf(dim);
   int64_t whole = extent / step * step;
   if (whole == step) {
     setDim(dim, {}, 0, step);
@@ -239,16 +243,13 @@ FailureOr<Value> NestEmitter::finish(Reduction &reduction,
                                     dims);
     total = total ? combine(builder, reduction.combiner, total, part) : part;
   }
-  OpOperand *init = op.getDpsInitOperand(0);
-  auto zero = neutral(builder, reduction.combiner);
+  auto zero = neutral(reduction.combiner);
   TypedAttr scalar;
-  auto fill = init->get().getDefiningOp<linalg::FillOp>();
+  auto fill = op.getDpsInitOperand(0)->get().getDefiningOp<linalg::FillOp>();
   if (succeeded(zero) && fill &&
       matchPattern(fill.getInputs()[0], m_Constant(&scalar)) && scalar == *zero)
     return total;
-  FailureOr<Value> start =
-      evaluate(init->get(), compose(op.getMatchingIndexingMap(init),
-                                    nest.bindings.lookup(op)));
+  FailureOr<Value> start = evaluateInit(op);
   if (failed(start))
     return failure();
   return combine(
@@ -266,7 +267,7 @@ LogicalResult NestEmitter::emitReductions() {
     if (op.getNumDpsInits() != 1)
       return op.emitError("reduces into several results; give each reduction "
                           "an operation of its own");
-    reduction.accumulatorArg = op.getRegionOutputArgs()[0];
+    Value accumulator = op.getRegionOutputArgs()[0];
     Value yielded = op.getBody()->getTerminator()->getOperand(0);
     reduction.combiner = yielded.getDefiningOp();
     auto kind = reduction.combiner ? kindOf(reduction.combiner) : std::nullopt;
@@ -276,9 +277,9 @@ LogicalResult NestEmitter::emitReductions() {
     reduction.kind = *kind;
     Value lhs = reduction.combiner->getOperand(0);
     Value rhs = reduction.combiner->getOperand(1);
-    if ((lhs == reduction.accumulatorArg) == (rhs == reduction.accumulatorArg))
+    if ((lhs == accumulator) == (rhs == accumulator))
       return op.emitError("combines its accumulator other than once");
-    reduction.term = lhs == reduction.accumulatorArg ? rhs : lhs;
+    reduction.term = lhs == accumulator ? rhs : lhs;
     if (failed(initialize(reduction, accs)))
       return failure();
     reductions.push_back(std::move(reduction));

@@ -81,10 +81,6 @@ class LinalgOp:
         """Size of the iteration space."""
         return prod(self.extents)
 
-    def reads(self) -> Iterator[Access]:
-        """Inputs, and the initial value where it is no fresh or filled tensor."""
-        yield from self.inputs
-
 
 def set_attribute(op: ir.Operation, name: str, text: str) -> None:
     """Sets a discardable attribute from its textual form."""

@@ -226,12 +226,18 @@ def _contraction_task(op: LinalgOp, roles: Roles, register: list[int], machine: 
     return task
 
 
+def _lane_access(op: LinalgOp, roles: Roles) -> Access | None:
+    """The operand that alone holds the lanes, where it can be laid out anew: a dimension of it is the lane loop."""
+    if roles.lane_operand is None:
+        return None
+    access = op.inputs[roles.lane_operand]
+    return access if access.pure and roles.lane in access.dims else None
+
+
 def _is_copied(op: LinalgOp, roles: Roles, weights: Weights) -> bool:
     """Whether each task copies its part of the lane operand: one known at run time only, where it pays."""
-    if roles.lane_operand is None:
-        return False
-    access = op.inputs[roles.lane_operand]
-    if not access.pure or roles.lane not in access.dims or weights.only(access.value):
+    access = _lane_access(op, roles)
+    if access is None or weights.only(access.value):
         return False
     return _copy_pays(op, access, access.dims.index(roles.lane))
 
@@ -240,11 +246,10 @@ def layouts(op: LinalgOp, tiling: Tiling, machine: Machine, weights: Weights) ->
     """Layout and copy tile per input of a contraction: `unit` where the operand is read as it lies."""
     kinds, copies = ["unit"] * len(op.inputs), ["unit"] * len(op.inputs)
     roles = contraction_roles(op)
-    if roles.lane_operand is None:
+    access = _lane_access(op, roles)
+    if access is None:
         return kinds, copies
-    access = op.inputs[roles.lane_operand]
-    if not access.pure or roles.lane not in access.dims:
-        return kinds, copies
+    assert roles.lane_operand is not None
     at = access.dims.index(roles.lane)
     rank = len(access.dims)
     if weights.only(access.value):

@@ -1,0 +1,60 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The process that compiles: reads tasks, one JSON per line; answers one line each.
+
+A task is {"key", "folder", "artifact", "target"}; the answer {"key", "state", "detail", "seconds"}, state being
+``built`` or ``error``, and for target reference, which cannot be saved, the final ``passed`` or ``failed``.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from .run_side import outputs_of
+from .verdict import difference
+
+
+def answer(task: dict[str, Any]) -> dict[str, Any]:
+    """Compile one model, and save it; or interpret it."""
+    import tilewright as tw
+
+    folder = Path(task["folder"])
+    start = time.perf_counter()
+    try:
+        model = tw.compile(str(folder / "model.onnx"), target=task["target"], threads=1)
+        seconds = time.perf_counter() - start
+        if task["target"] != "reference":
+            model.save(task["artifact"])
+            return {"state": "built", "detail": "", "seconds": seconds}
+        data = pickle.loads((folder / "data.pickle").read_bytes())
+        for inputs, expected in data["sets"]:
+            wrong = difference(outputs_of(model, inputs), expected, data["rtol"], data["atol"])
+            if wrong:
+                return {"state": "failed", "detail": wrong, "seconds": seconds}
+        return {"state": "passed", "detail": "", "seconds": seconds}
+    except Exception as error:
+        return {"state": "error", "detail": describe(error), "seconds": time.perf_counter() - start}
+
+
+def describe(error: BaseException) -> str:
+    """The error's class and message in one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:400]}"
+
+
+def main() -> None:
+    """Serve until the input ends. What libraries print must not get between the answers."""
+    replies = sys.stdout
+    sys.stdout = sys.stderr
+    for line in sys.stdin:
+        task = json.loads(line)
+        print(json.dumps({"key": task["key"], **answer(task)}), file=replies, flush=True)
+
+
+if __name__ == "__main__":
+    main()

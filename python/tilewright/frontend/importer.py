@@ -15,6 +15,7 @@ from tilewright.errors import InternalError, TilewrightError, UnsupportedError, 
 from tilewright.mlir import ir
 
 from .builder import Builder, nothing
+from .declared import Declared
 from .load import ModelSource, Shapes, check_model, initializer_array, input_specs, load_model, opset_versions
 from .model import ImportedModel, TensorSpec
 from .node import Node, label
@@ -43,7 +44,7 @@ def import_onnx(source: ModelSource, shapes: Shapes | None = None, context: ir.C
     _require_supported(model.graph.node, versions)
     check_model(model)
     with context or ir.Context(), ir.Location.unknown():
-        return _Importer(model, folder, versions).run(specs)
+        return _Importer(model, folder, versions, Declared(model, specs, shapes or {})).run(specs)
 
 
 def _require_supported(nodes: Sequence[onnx.NodeProto], versions: dict[str, int]) -> None:
@@ -65,10 +66,11 @@ def _domain(node: onnx.NodeProto) -> str:
 
 
 class _Importer:
-    def __init__(self, model: onnx.ModelProto, folder: str, versions: dict[str, int]) -> None:
+    def __init__(self, model: onnx.ModelProto, folder: str, versions: dict[str, int], declared: Declared) -> None:
         self.graph = model.graph
         self.folder = folder
         self.versions = versions
+        self.declared = declared
         self.module = ir.Module.create()
         self.builder = Builder(self.module)
         self.values: dict[str, Tensor] = {}
@@ -121,7 +123,7 @@ class _Importer:
         version = self.versions.get(domain, 1)
         function = lookup(domain, proto.op_type, version)
         assert function is not None
-        node = Node(proto, version, lambda kind: self._fuse_next(proto, kind))
+        node = Node(proto, version, lambda kind: self._fuse_next(proto, kind), self.declared.shape)
         with ir.Location.name(node.label):
             results = self._call(function, node, self._inputs(proto))
         for name, result in zip(proto.output, results, strict=False):

@@ -13,6 +13,7 @@ import onnx
 
 from tilewright.errors import UnsupportedError, UserError
 
+from .declared import DeclaredShape
 from .tensor import Tensor
 
 
@@ -25,10 +26,17 @@ class Node:
         fuse_next: takes over the only consumer of this node's first output; see Importer.
     """
 
-    def __init__(self, proto: onnx.NodeProto, version: int, fuse_next: Callable[[str], Any]) -> None:
+    def __init__(
+        self,
+        proto: onnx.NodeProto,
+        version: int,
+        fuse_next: Callable[[str], Any],
+        shapes: Callable[[str], DeclaredShape | None] = lambda _: None,
+    ) -> None:
         self.proto = proto
         self.version = version
         self.fuse_next = fuse_next
+        self._shapes = shapes
         self._attributes = {a.name: a for a in proto.attribute}
 
     @property
@@ -44,6 +52,19 @@ class Node:
         if isinstance(value, bytes):
             return value.decode()
         return [v.decode() if isinstance(v, bytes) else v for v in value] if isinstance(value, list) else value
+
+    def declared(self, output: int = 0) -> DeclaredShape | None:
+        """The shape that the model states, or shape inference finds, for an output.
+
+        None for each size that stays open, None alone where the rank is open too.
+        """
+        names = self.proto.output
+        return self._shapes(names[output]) if output < len(names) and names[output] else None
+
+    def declared_rank(self, output: int = 0) -> int | None:
+        """The number of dimensions of `declared`."""
+        shape = self.declared(output)
+        return None if shape is None else len(shape)
 
     def axis(self, value: int, rank: int) -> int:
         """A non-negative axis. Raises UserError where it is out of range."""

@@ -1,0 +1,90 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a model says about the shapes of its values, and what ONNX's own shape inference adds to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from math import prod
+
+import onnx
+
+from .model import TensorSpec
+
+DeclaredShape = tuple[int | None, ...]
+
+_KEPT_ELEMENTS = 1 << 10  # larger initializers do not take part in shape inference: no shape is as long
+
+
+class Declared:
+    """Declared and inferred shapes by name; found when first asked for, since few models need them.
+
+    Args:
+        model: the model.
+        inputs: static shapes of its inputs.
+        sizes: sizes of symbolic dimensions by name.
+    """
+
+    def __init__(self, model: onnx.ModelProto, inputs: Sequence[TensorSpec], sizes: Mapping[str, object]) -> None:
+        self._model = model
+        self._inputs = inputs
+        self._sizes = {name: n for name, n in sizes.items() if isinstance(n, int)}
+
+    def shape(self, name: str) -> DeclaredShape | None:
+        """The shape of a value, None for each size that is not known; None where not even the rank is."""
+        return self._shapes.get(name)
+
+    @cached_property
+    def _shapes(self) -> dict[str, DeclaredShape]:
+        found: dict[str, DeclaredShape | None] = {}
+        self._collect(self._model.graph, found)
+        self._collect(_inferred(self._model, self._inputs).graph, found)
+        return {name: shape for name, shape in found.items() if shape is not None}
+
+    def _collect(self, graph: onnx.GraphProto, found: dict[str, DeclaredShape | None]) -> None:
+        """Add what a graph says; names of different subgraphs that do not agree are dropped."""
+        for info in (*graph.value_info, *graph.output):
+            if info.type.HasField("tensor_type") and info.type.tensor_type.HasField("shape"):
+                shape = tuple(self._size(d) for d in info.type.tensor_type.shape.dim)
+                found[info.name] = _merged(found[info.name], shape) if info.name in found else shape
+        for node in graph.node:
+            for attribute in node.attribute:
+                if attribute.HasField("g"):
+                    self._collect(attribute.g, found)
+
+    def _size(self, dim: onnx.TensorShapeProto.Dimension) -> int | None:
+        if dim.HasField("dim_value"):
+            return dim.dim_value if dim.dim_value >= 0 else None
+        return self._sizes.get(dim.dim_param)
+
+
+def _merged(a: DeclaredShape | None, b: DeclaredShape) -> DeclaredShape | None:
+    """Both together; None where they contradict each other."""
+    if a is None or len(a) != len(b) or any(None not in (m, n) and m != n for m, n in zip(a, b, strict=True)):
+        return None
+    return tuple(n if m is None else m for m, n in zip(a, b, strict=True))
+
+
+def _inferred(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> onnx.ModelProto:
+    light = onnx.ModelProto(ir_version=model.ir_version, opset_import=model.opset_import, functions=model.functions)
+    light.graph.name = model.graph.name
+    light.graph.node.extend(model.graph.node)
+    light.graph.output.extend(model.graph.output)
+    light.graph.value_info.extend(model.graph.value_info)
+    for spec in inputs:
+        light.graph.input.append(_value(spec.name, onnx.helper.np_dtype_to_tensor_dtype(spec.dtype), spec.shape))
+    for tensor in model.graph.initializer:
+        if prod(tensor.dims) <= _KEPT_ELEMENTS and not tensor.external_data:
+            light.graph.initializer.append(tensor)
+        else:
+            light.graph.input.append(_value(tensor.name, tensor.data_type, tensor.dims))
+    try:
+        return onnx.shape_inference.infer_shapes(light, check_type=False, strict_mode=False, data_prop=True)
+    except (RuntimeError, ValueError, UnicodeDecodeError):  # inference is a help, not a judge
+        return light
+
+
+def _value(name: str, kind: int, shape: Sequence[int]) -> onnx.ValueInfoProto:
+    return onnx.helper.make_tensor_value_info(name, kind, list(shape))

@@ -13,7 +13,7 @@ import numpy as np
 from tilewright.mlir import ir
 
 from .emit import At, Index, Space
-from .reshaping import Reshaper
+from .loops import Loops
 from .scalars import INDEX, NumpyMath, Scalar
 from .tensor import Tensor
 
@@ -52,7 +52,7 @@ def foldable(xs: Sequence[Tensor], size: int) -> bool:
     return all(x.is_known for x in xs) and (size <= FOLD_ELEMENTS or all(x.dtype.kind in "iub" for x in xs))
 
 
-class Builder(Reshaper):
+class Builder(Loops):
     """Tensor functions. Shapes are static; dimensions of size 1 broadcast as in NumPy."""
 
     # Elementwise ----------------------------------------------------------------------------------------------

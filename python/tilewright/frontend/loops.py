@@ -1,0 +1,290 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Scalar programs on tensors: `scf.for`, `scf.while` and `scf.if` with carried tensors and scalars.
+
+For operators that no `linalg.generic` describes: sorting, scattering, whatever depends on data. ::
+
+    def total(b, x):  # of the positive elements of a vector
+        def body(i, acc):
+            v = b.at(x, [i])
+            return [b.math.where(v > 0, acc + v, acc)]
+
+        return b.for_(0, x.shape[0], [b.math.scalar(0, x.dtype)], body)[0]
+
+Tensors in such programs are *arrays*: stored row-major with all their dimensions (`Loops.array`). Every function here
+takes any tensor and makes it one; what loops carry and return are arrays. A `put` gives a new tensor, as all of layer
+1 does; bufferization writes in place where a loop hands its carried tensor from one `put` to the next. Do not exchange
+two carried tensors in a body, nor read the old one after a `put`: each costs a copy per iteration.
+
+Indices, bounds and sizes (`Index`) are ints, Dims, SSA values of type index, or integer Scalars.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tilewright.errors import UnsupportedError
+from tilewright.mlir import ir
+
+from .reshaping import Reshaper
+from .scalars import INDEX, Scalar
+from .tensor import Tensor
+
+Index = Any  # int | Dim | ir.Value | Scalar
+Carried = Tensor | Scalar  # what loops and branches hand on; bodies may return Python numbers for scalars
+Body = Callable[..., Sequence]
+
+
+class Loops(Reshaper):
+    """Adds scalar programs to the builder."""
+
+    # Values ---------------------------------------------------------------------------------------------------
+
+    def idx(self, value: Index) -> Scalar:
+        """A scalar of type index."""
+        if isinstance(value, Scalar):
+            return self.math.cast(value, INDEX)
+        if isinstance(value, int | np.integer):
+            return Scalar(self.math, self.index(int(value)), INDEX)
+        return Scalar(self.math, getattr(value, "value", value), INDEX)
+
+    def array(self, x: Tensor) -> Tensor:
+        """`x` stored row-major, dimensions of size 1 included."""
+        if isinstance(x.data, np.ndarray) and x.data.size == 0:
+            return self.blank(x.shape, x.dtype)
+        return Tensor(x.dtype, x.shape, self.value(x), tuple(range(x.rank)))
+
+    def blank(self, shape: Sequence[Index], dtype: np.typing.DTypeLike) -> Tensor:
+        """A new array of undefined elements."""
+        sizes = [n if isinstance(n, int) else self.idx(n).value for n in shape]
+        marked = [n if isinstance(n, int) else ir.ShapedType.get_dynamic_size() for n in sizes]
+        kind = ir.RankedTensorType.get(marked, self.element_type(np.dtype(dtype)))
+        value = self.op("tensor.empty", [n for n in sizes if not isinstance(n, int)], kind)
+        logical = tuple(self._size(n) for n in shape)
+        return Tensor(np.dtype(dtype), logical, value, tuple(range(len(logical))))
+
+    def full(self, value: Scalar | float, shape: Sequence[Index], dtype: np.typing.DTypeLike) -> Tensor:
+        """A new array of one value."""
+        x = self.blank(shape, dtype)
+        return self._like(x, self.fill(value, _value(x), x.dtype))
+
+    def pack(self, scalars: Sequence[Scalar | float], dtype: np.typing.DTypeLike) -> Tensor:
+        """A vector of scalars."""
+        kind = self.tensor_type([len(scalars)], np.dtype(dtype))
+        values = [self.math.scalar(s, np.dtype(dtype)).value for s in scalars]
+        return Tensor(np.dtype(dtype), (len(scalars),), self.op("tensor.from_elements", values, kind), (0,))
+
+    def item(self, x: Tensor) -> Scalar:
+        """The element of a tensor of one element; a constant where it is known."""
+        if x.is_known:
+            return self.math.scalar(x.numpy().reshape(-1)[0].item(), x.dtype)
+        return self.at(x, [0] * x.rank)
+
+    def at(self, x: Tensor, indices: Sequence[Index]) -> Scalar:
+        """The element of `x` at one index per dimension. Negative ones do not count from the end."""
+        x = self.array(x) if not self._is_array(x) else x
+        operands = [_value(x), *(self.idx(i).value for i in indices)]
+        return Scalar(self.math, self.op("tensor.extract", operands, self.element_type(x.dtype)), x.dtype)
+
+    def put(self, value: Scalar | float, x: Tensor, indices: Sequence[Index]) -> Tensor:
+        """`x` with one element replaced."""
+        x = self.array(x) if not self._is_array(x) else x
+        element = self.math.scalar(value, x.dtype).value
+        target = _value(x)
+        operands = [element, target, *(self.idx(i).value for i in indices)]
+        return self._like(x, self.op("tensor.insert", operands, target.type))
+
+    def first(self, x: Tensor, count: Index, axis: int = 0) -> Tensor:
+        """The first `count` positions along `axis`; the count may be known at run time only."""
+        x = self.array(x)
+        fixed = isinstance(count, int)
+        sizes = [n if isinstance(n, int) else self.idx(n).value for n in x.shape]
+        sizes[axis] = count if fixed else self.idx(count).value
+        shape = [self._size(count) if d == axis else n for d, n in enumerate(x.shape)]
+        marked = [n if isinstance(n, int) else ir.ShapedType.get_dynamic_size() for n in sizes]
+        dynamic = [n for n in sizes if not isinstance(n, int)]
+        kind = ir.RankedTensorType.get(marked, self.element_type(x.dtype))
+        attributes = {
+            "static_offsets": ir.DenseI64ArrayAttr.get([0] * x.rank),
+            "static_sizes": ir.DenseI64ArrayAttr.get(marked),
+            "static_strides": ir.DenseI64ArrayAttr.get([1] * x.rank),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, len(dynamic), 0]),
+        }
+        value = self.op("tensor.extract_slice", [_value(x), *dynamic], kind, attributes)
+        return Tensor(x.dtype, tuple(shape), value, tuple(range(x.rank)))
+
+    def loosen(self, x: Tensor, axes: Sequence[int]) -> Tensor:
+        """An array whose sizes along `axes` are no longer part of its type: it may be carried with others."""
+        x = self.array(x)
+        old = _value(x)
+        sizes = [ir.ShapedType.get_dynamic_size() if d in axes else n for d, n in enumerate(old.type.shape)]
+        value = self._fit(old, ir.RankedTensorType.get(sizes, old.type.element_type))
+        return Tensor(x.dtype, self._shape(value), value, x.dims)
+
+    def require(self, condition: Scalar, message: str) -> None:
+        """Stop the run with `message` unless the condition holds."""
+        ir.Operation.create("cf.assert", operands=[condition.value], attributes={"msg": ir.StringAttr.get(message)})
+
+    # Control --------------------------------------------------------------------------------------------------
+
+    def for_(
+        self,
+        lower: Index,
+        upper: Index,
+        carried: Sequence[Carried],
+        body: Body,
+        step: int = 1,
+        varying: bool = False,
+    ) -> list[Any]:
+        """A counted loop.
+
+        Args:
+            lower: the first value of the counter.
+            upper: where it ends, exclusive.
+            carried: tensors and scalars that iterations hand on.
+            body: a function of (counter, *carried) that returns the next carried values.
+            step: of the counter, positive.
+            varying: whether iterations change those sizes of tensors that are unknown at compile time.
+
+        Returns:
+            The last carried values.
+        """
+        start = self._carry(carried)
+        if isinstance(lower, int) and isinstance(upper, int):
+            if upper <= lower:
+                return start
+            if upper - lower <= step:
+                return self._carry(self._given(body(self.idx(lower), *start), start))
+        operands = [self.idx(lower).value, self.idx(upper).value, self.index(step), *(_value(c) for c in start)]
+        kinds = [_value(c).type for c in start]
+        loop = ir.Operation.create("scf.for", results=kinds, operands=operands, regions=1)
+        block = ir.Block.create_at_start(loop.regions[0], [ir.IndexType.get(), *kinds])
+        with ir.InsertionPoint(block):
+            counter, *inner = block.arguments
+            values = body(self.idx(counter), *self._bind(inner, start, varying))
+            ir.Operation.create("scf.yield", operands=self._operands(values, start))
+        return self._bind(loop.results, start, varying)
+
+    def nest(self, shape: Sequence[Index], carried: Sequence[Carried], body: Body) -> list[Any]:
+        """Nested counted loops from 0, the last one innermost. The body gets (list of counters, *carried)."""
+
+        def level(outer: list[Scalar], values: Sequence[Carried]) -> list[Any]:
+            if len(outer) == len(shape):
+                return list(body(outer, *values))
+            return self.for_(0, shape[len(outer)], values, lambda i, *inner: level([*outer, i], inner))
+
+        start = self._carry(carried)
+        return self._carry(self._given(level([], start), start))
+
+    def while_(
+        self,
+        carried: Sequence[Carried],
+        condition: Callable[..., Scalar],
+        body: Body,
+        varying: bool = False,
+    ) -> list[Any]:
+        """Repeat `body` as long as `condition` holds; both are functions of (*carried). See for_."""
+        start = self._carry(carried)
+        values = [_value(c) for c in start]
+        kinds = [v.type for v in values]
+        loop = ir.Operation.create("scf.while", results=kinds, operands=values, regions=2)
+        before, after = (ir.Block.create_at_start(region, kinds) for region in loop.regions)
+        with ir.InsertionPoint(before):
+            holds = condition(*self._bind(before.arguments, start, varying))
+            ir.Operation.create("scf.condition", operands=[holds.value, *before.arguments])
+        with ir.InsertionPoint(after):
+            following = body(*self._bind(after.arguments, start, varying))
+            ir.Operation.create("scf.yield", operands=self._operands(following, start))
+        return self._bind(loop.results, start, varying)
+
+    def if_(self, condition: Scalar, then: Callable[[], Sequence], else_: Callable[[], Sequence]) -> list[Any]:
+        """The results of one of two functions of (). A size in which their tensors differ is a Dim of the result.
+
+        Raises:
+            UnsupportedError: the branches give different ranks or element types.
+        """
+        draft = ir.Operation.create("scf.if", operands=[condition.value], regions=2)
+        blocks = [ir.Block.create_at_start(region, []) for region in draft.regions]
+        results = []
+        for block, branch in zip(blocks, (then, else_), strict=True):
+            with ir.InsertionPoint(block):
+                results.append(self._carry(branch()))
+        kinds = [_join(_value(a).type, _value(c).type) for a, c in zip(*results, strict=True)]
+        final = ir.Operation.create("scf.if", results=kinds, operands=[condition.value], regions=2)
+        for region, block, values in zip(final.regions, blocks, results, strict=True):
+            block.append_to(region)
+            with ir.InsertionPoint(block):
+                operands = [self._fit(_value(v), kind) for v, kind in zip(values, kinds, strict=True)]
+                ir.Operation.create("scf.yield", operands=operands)
+        draft.erase()
+        return self._bind(final.results, results[0], True)
+
+    # Between values and what bodies see -------------------------------------------------------------------------
+
+    def _is_array(self, x: Tensor) -> bool:
+        return isinstance(x.data, ir.Value) and x.dims == tuple(range(x.rank))
+
+    def _like(self, x: Tensor, value: ir.Value) -> Tensor:
+        return Tensor(x.dtype, x.shape, value, x.dims)
+
+    def _carry(self, values: Sequence[Carried]) -> list[Any]:
+        return [self.array(v) if isinstance(v, Tensor) else v for v in values]
+
+    def _given(self, values: Sequence, start: Sequence[Carried]) -> list[Any]:
+        """What a body returned as carried values of the kinds of `start`."""
+        pairs = zip(values, start, strict=True)
+        return [v if isinstance(v, Tensor) else self.math.scalar(v, c.dtype) for v, c in pairs]
+
+    def _operands(self, values: Sequence, start: Sequence[Carried]) -> list[ir.Value]:
+        given = self._carry(self._given(values, start))
+        return [self._fit(_value(v), _value(c).type) for v, c in zip(given, start, strict=True)]
+
+    def _bind(self, values: Sequence[ir.Value], like: Sequence[Carried], varying: bool) -> list[Any]:
+        return [self._bound(v, c, varying) for v, c in zip(values, like, strict=True)]
+
+    def _bound(self, value: ir.Value, like: Carried, varying: bool) -> Carried:
+        if isinstance(like, Scalar):
+            return Scalar(self.math, value, like.dtype)
+        shape = self._shape(value) if varying else like.shape
+        return Tensor(like.dtype, shape, value, tuple(range(like.rank)))
+
+    def _fit(self, value: ir.Value, kind: ir.Type) -> ir.Value:
+        """The value under a type that differs only in which sizes it holds."""
+        return value if value.type == kind else self.op("tensor.cast", [value], kind)
+
+    def _shape(self, value: ir.Value) -> tuple[Any, ...]:
+        dynamic = ir.ShapedType.get_dynamic_size()
+        return tuple(self._dim_of(value, d) if n == dynamic else n for d, n in enumerate(value.type.shape))
+
+    def _dim_of(self, value: ir.Value, axis: int) -> Any:
+        return self._size(self.op("tensor.dim", [value, self.index(axis)], ir.IndexType.get()))
+
+    def _size(self, size: Index) -> Any:
+        """An entry of a shape: an int or a Dim."""
+        if isinstance(size, int):
+            return size
+        from .dims import Dim
+
+        return size if isinstance(size, Dim) else Dim(self.idx(size).value)
+
+
+def _value(x: Carried) -> ir.Value:
+    value = x.data if isinstance(x, Tensor) else x.value
+    assert isinstance(value, ir.Value)
+    return value
+
+
+def _join(a: ir.Type, b: ir.Type) -> ir.Type:
+    """The type that holds the values of both."""
+    if a == b:
+        return a
+    if not (isinstance(a, ir.RankedTensorType) and isinstance(b, ir.RankedTensorType)):
+        raise UnsupportedError(f"the branches give {a} and {b}")
+    if a.rank != b.rank or a.element_type != b.element_type:
+        raise UnsupportedError(f"the branches give {a} and {b}; ranks and element types must agree")
+    sizes = [m if m == n else ir.ShapedType.get_dynamic_size() for m, n in zip(a.shape, b.shape, strict=True)]
+    return ir.RankedTensorType.get(sizes, a.element_type)

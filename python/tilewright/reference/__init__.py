@@ -17,20 +17,20 @@ from typing import Any
 import numpy as np
 
 from tilewright.mlir import ir
-from tilewright.reference.errors import InterpreterError
+from tilewright.reference.errors import AssertionFailedError, InterpreterError
 from tilewright.reference.func_ops import checked
 from tilewright.reference.machine import Frame, Machine
 from tilewright.reference.registry import HANDLERS
 from tilewright.reference.tile_program import start
 
 FAMILIES = (
-    "affine_ops arith_ops func_ops layout_ops linalg_ops math_ops memref_ops scf_ops tensor_ops "
+    "affine_ops arith_ops cf_ops complex_ops func_ops index_ops layout_ops linalg_ops math_ops memref_ops scf_ops tensor_ops "
     "tile_compute tile_graph tile_memory tile_program"
 ).split()
 for _family in FAMILIES:
     importlib.import_module(f"tilewright.reference.{_family}")
 
-__all__ = ["HANDLERS", "InterpreterError", "run", "run_kernel"]
+__all__ = ["HANDLERS", "AssertionFailedError", "InterpreterError", "run", "run_kernel"]
 
 
 def run(

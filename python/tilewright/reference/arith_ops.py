@@ -76,18 +76,25 @@ _FLOAT = {
     "maxnumf": np.fmax,
     "minnumf": np.fmin,
 }
-for _name, _function in _WRAPPING.items():
-    pure(f"arith.{_name}", on_signed(_function))
-for _name, _function in _UNSIGNED.items():
-    pure(f"arith.{_name}", on_unsigned(_function))
-for _name, _function in _FLOAT.items():
-    pure(f"arith.{_name}", _function)
+FUNCTIONS = {
+    **{f"arith.{name}": on_signed(function) for name, function in _WRAPPING.items()},
+    **{f"arith.{name}": on_unsigned(function) for name, function in _UNSIGNED.items()},
+    **{f"arith.{name}": function for name, function in _FLOAT.items()},
+}
+for _name, _function in FUNCTIONS.items():
+    pure(_name, _function)
 
 
 @handles("arith.constant")
 def constant(_frame: Any, node: Node) -> Any:
     """A scalar, or an array of a tensor's or tile's shape."""
-    return node.once("value", lambda: types.constant(node.op.attributes["value"]))
+    return node.once("value", lambda: _constant(node))
+
+
+def _constant(node: Node) -> Any:
+    if types.dtype_of(node.result_type()).kind == "c":
+        return types.complex_constant(str(node.op), node.result_type())
+    return types.constant(node.op.attributes["value"])
 
 
 @handles("arith.select")
@@ -125,7 +132,11 @@ _INTEGER = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.great
 @handles("arith.cmpi")
 def cmpi(_frame: Any, node: Node, a: Any, b: Any) -> Any:
     """Compare integers: eq, ne, signed lt le gt ge, unsigned lt le gt ge."""
-    predicate = _predicate(node)
+    return compare_integers(_predicate(node), a, b)
+
+
+def compare_integers(predicate: int, a: Any, b: Any) -> Any:
+    """Compare with the predicate of this number in MLIR's order."""
     if predicate < 6:
         return _INTEGER[predicate](signed(a), signed(b))
     return _INTEGER[predicate - 4](unsigned(a), unsigned(b))

@@ -12,3 +12,9 @@ class InterpreterError(TilewrightError):
     """The program cannot be interpreted: an unknown op, a bad argument, or behaviour that its ops leave undefined."""
 
     kind = "reference"
+
+
+class AssertionFailedError(InterpreterError):
+    """A `cf.assert` of the program did not hold; the message is the program's own."""
+
+    kind = "assertion"

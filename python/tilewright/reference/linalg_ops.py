@@ -45,6 +45,7 @@ class Structure:
     parallel: list[int]
     reduction: list[int]
     defined: dict[int, Node]  # node that defines each value of the body
+    effects: list[Node]  # nodes that are run for what they do (`cf.assert`)
     yields: tuple[int, ...]
     out_arguments: tuple[int, ...]
 
@@ -67,6 +68,7 @@ def read_structure(node: Node) -> Structure:
         parallel=sorted(used),
         reduction=[d for d in range(loops) if d not in used],
         defined={number: inner for inner in nodes for number in inner.results},
+        effects=[inner for inner in nodes if not inner.results],
         yields=ending.operands,
         out_arguments=node.body.arguments[len(node.body.arguments) - outputs :],
     )
@@ -143,6 +145,8 @@ def structured(frame: Any, node: Node, *operands: Any) -> Any:
     sizes = views.loop_sizes(shape.maps, [array.shape for array in arrays], shape.loops)
     seen = [views.over_loops(array, map_, sizes) for array, map_ in zip(arrays, shape.maps, strict=True)]
     body = Body(frame, node, shape, sizes, dict(zip(node.body.arguments, seen, strict=True)))
+    for effect in shape.effects:
+        execute(frame, effect, [body.value(number) for number in effect.operands])
     outputs = arrays[shape.inputs :]
     values = _results(body, seen[shape.inputs :])
     maps = shape.maps[shape.inputs :]

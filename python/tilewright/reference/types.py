@@ -33,6 +33,8 @@ _DTYPES: dict[str, Any] = {
     "f8E5M2": ml_dtypes.float8_e5m2,
     "f8E8M0FNU": ml_dtypes.float8_e8m0fnu,
     "f4E2M1FN": ml_dtypes.float4_e2m1fn,
+    "complex<f32>": np.complex64,
+    "complex<f64>": np.complex128,
 }
 for _bits in (8, 16, 32, 64):
     _DTYPES[f"i{_bits}"] = _DTYPES[f"si{_bits}"] = np.dtype(f"int{_bits}")
@@ -75,7 +77,7 @@ def is_float(dtype: np.dtype) -> bool:
 
 def poison(dtype: np.dtype) -> Any:
     """The value of memory that nobody wrote: NaN, so that a use of it shows, or an unlikely integer."""
-    if is_float(dtype):
+    if is_float(dtype) or dtype.kind == "c":
         return np.asarray(np.nan).astype(dtype)[()]
     return dtype.type(0 if dtype == np.bool_ or dtype.itemsize == 1 else -7777)
 
@@ -123,6 +125,14 @@ def _from_text(text: str, dtype: np.dtype) -> np.ndarray:
     if body.startswith('"0x'):
         return np.frombuffer(bytes.fromhex(body[3:-1]), dtype)
     return np.array([float(word) for word in re.findall(r"[^\[\],\s]+", body)]).astype(dtype)
+
+
+def complex_constant(text: str, type_: ir.Type) -> np.ndarray:
+    """Return the value of a printed constant ``... dense<...> : type`` of complex elements, which have no bindings."""
+    dtype = dtype_of(type_)
+    pairs = text[text.index("dense<") :].replace("(", "[").replace(")", "]")
+    flat = _from_text(pairs, np.dtype(f"f{dtype.itemsize // 2}")).view(dtype)
+    return np.broadcast_to(flat[0], shape_of(type_)) if flat.size == 1 else flat.reshape(shape_of(type_))
 
 
 def integers(attribute: ir.Attribute | None) -> list[int]:

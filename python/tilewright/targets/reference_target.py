@@ -43,11 +43,18 @@ class ReferenceModel:
         return self._imported.outputs
 
     def __call__(self, *args: Any, out: Any = None, **named: Any) -> Outputs:
-        """Interpret the model; takes and returns what :class:`tilewright.Model` does."""
+        """Interpret the model; takes and returns what :class:`tilewright.Model` does.
+
+        Raises:
+            UserError: an argument does not fit, or the model itself refuses its values (a size that it demands).
+        """
         from tilewright import reference
 
         arrays, export = self._signature.arrays(args, named)
-        results: list[Any] = reference.run(self._imported.module, "main", arrays, self._imported.weights)
+        try:
+            results: list[Any] = reference.run(self._imported.module, "main", arrays, self._imported.weights)
+        except reference.AssertionFailedError as error:
+            raise UserError(error.message) from None
         if out is not None:
             given = self._signature.check_out(out, arrays)
             for array, result in zip(given, results, strict=True):

@@ -1,26 +1,72 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Matrix products."""
+"""Matrix products. Sums of 16- and 8-bit floats accumulate in float32."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from ..emit import Space
+from ..emit import Index, Space
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
 from .elementwise import legacy_broadcast
 
 
-def matmul(b: Builder, x: Tensor, y: Tensor) -> Tensor:
-    """[..., m, k] times [..., k, n] with broadcast leading dimensions."""
-    batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+def accumulator(dtype: np.dtype) -> np.dtype:
+    """The type in which sums of this type are taken: float32 for narrower floats."""
+    narrow = dtype.kind not in "iubc" and dtype.itemsize < 4
+    return np.dtype(np.float32) if narrow else dtype
+
+
+def joined(*shapes: Sequence) -> tuple:
+    """The broadcast of shapes whose sizes may be known at run time only: of two, the one that is not 1."""
+    rank = max(map(len, shapes))
+    columns = zip(*((*[1] * (rank - len(shape)), *shape) for shape in shapes), strict=True)
+    return tuple(_joined_size(column) for column in columns)
+
+
+def _joined_size(sizes: Sequence) -> object:
+    fixed = {n for n in sizes if isinstance(n, int) and n != 1}
+    if len(fixed) > 1:
+        raise ValueError(f"sizes {sorted(fixed)} do not broadcast")
+    return fixed.pop() if fixed else next((n for n in sizes if not isinstance(n, int)), 1)
+
+
+def sum_of_products(
+    b: Builder,
+    space: Space,
+    factors: Sequence[tuple[Tensor, Sequence[Index]]],
+    out: Sequence[int | None],
+    dtype: np.typing.DTypeLike = None,
+) -> Tensor:
+    """Sum over the space's reductions of the product of one or two factors, as `dtype` (default: the factors')."""
+    own = factors[0][0].dtype
+    wide, dtype = accumulator(own), own if dtype is None else np.dtype(dtype)
+    if len(factors) == 2 and wide == own:
+        return b.cast(b.contract(space, factors[0], factors[1], out), dtype)
+    if any(n == 0 for n in space.sizes):
+        return Tensor.known(np.zeros([1 if d is None else space.sizes[d] for d in out], dtype))
+
+    def body(m, *values):
+        product, *rest = (m.cast(v, wide) for v in values[:-1])
+        for value in rest:
+            product = product * value
+        return values[-1] + product
+
+    return b.cast(b.generic(space, list(factors), out, wide, body, 0), dtype)
+
+
+def matmul(b: Builder, x: Tensor, y: Tensor, dtype: np.typing.DTypeLike = None) -> Tensor:
+    """[..., m, k] times [..., k, n] with broadcast leading dimensions, as `dtype` (default: the inputs')."""
+    batch = joined(x.shape[:-2], y.shape[:-2])
     m, n, k = (len(batch) + i for i in range(3))
     space = Space([*batch, x.shape[-2], y.shape[-1], x.shape[-1]], frozenset([k]))
     left = [*range(len(batch) - x.rank + 2, len(batch)), m, k]
     right = [*range(len(batch) - y.rank + 2, len(batch)), k, n]
-    return b.contract(space, (x, left), (y, right), [*range(len(batch)), m, n])
+    return sum_of_products(b, space, [(x, left), (y, right)], [*range(len(batch)), m, n], dtype)
 
 
 @op("MatMul")
@@ -30,11 +76,15 @@ def matmul_op(b: Builder, node: Node, x: Tensor, y: Tensor) -> Tensor:
         node.wrong("an input is a scalar")
     rows = x.unsqueeze([0]) if x.rank == 1 else x
     columns = y.unsqueeze([1]) if y.rank == 1 else y
-    if rows.shape[-1] != columns.shape[-2]:
-        node.wrong(f"inner dimensions differ: {list(x.shape)} times {list(y.shape)}")
+    _require_equal(node, rows.shape[-1], columns.shape[-2], f"{list(x.shape)} times {list(y.shape)}")
     result = matmul(b, rows, columns)
     dropped = [result.rank - 2] * (x.rank == 1) + [result.rank - 1] * (y.rank == 1)
     return result.squeeze(dropped)
+
+
+def _require_equal(node: Node, left: object, right: object, what: str) -> None:
+    if isinstance(left, int) and isinstance(right, int) and left != right:
+        node.wrong(f"inner dimensions differ: {what}")
 
 
 @op("Gemm")
@@ -42,14 +92,27 @@ def gemm(b: Builder, node: Node, x: Tensor, y: Tensor, z: Tensor | None = None) 
     """alpha * x' y' + beta * z; transposes are views."""
     x = x.transpose([1, 0]) if node.attr("transA", 0) else x
     y = y.transpose([1, 0]) if node.attr("transB", 0) else y
-    if x.rank != 2 or y.rank != 2 or x.shape[1] != y.shape[0]:
+    if x.rank != 2 or y.rank != 2:
         node.wrong(f"cannot multiply {list(x.shape)} by {list(y.shape)}")
+    _require_equal(node, x.shape[1], y.shape[0], f"{list(x.shape)} times {list(y.shape)}")
     alpha, beta = node.attr("alpha", 1.0), node.attr("beta", 1.0)
-    product = matmul(b, x, y)
+    wide = _scaling_type(x.dtype, alpha, beta)
+    product = matmul(b, x, y, wide)
     if alpha != 1.0:
         product = b.elementwise(lambda m, p: p * alpha, product)
-    if z is None or beta == 0.0:
-        return product
-    if beta == 1.0:
-        return b.elementwise(lambda m, p, z: p + z, product, legacy_broadcast(node, product, z))
-    return b.elementwise(lambda m, p, z: p + z * beta, product, legacy_broadcast(node, product, z))
+    if z is not None and beta != 0.0:
+        z = legacy_broadcast(node, product, z)
+
+        def body(m, p, z):
+            z = m.cast(z, wide)
+            return p + (z if beta == 1.0 else z * beta)
+
+        product = b.elementwise(body, product, z)
+    return b.cast(product, x.dtype)
+
+
+def _scaling_type(dtype: np.dtype, alpha: float, beta: float) -> np.dtype:
+    """Integers are scaled by floats as float64, narrow floats as float32."""
+    if dtype.kind in "iu" and not (float(alpha).is_integer() and float(beta).is_integer()):
+        return np.dtype(np.float64)
+    return accumulator(dtype)

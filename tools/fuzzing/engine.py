@@ -1,0 +1,104 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs a campaign on several processes, survives their deaths, and gathers findings that look alike."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from .campaign import Campaign
+
+TOOLS = Path(__file__).resolve().parents[1]
+_CHUNK = 500  # seeds that a process takes at once, so that memory it leaks is given back
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One case on which something went wrong."""
+
+    seed: int
+    what: str
+
+    @property
+    def signature(self) -> str:
+        """The text without what differs from case to case."""
+        text = re.sub(r"'[^']*'|\"[^\"]*\"", "'...'", self.what)
+        return re.sub(r"0x[0-9a-f]+|-?\d+", "N", text)[:160]
+
+
+def run(campaign: Campaign, start: int, count: int, jobs: int, chunk: int = _CHUNK) -> list[Finding]:
+    """Run the cases of seeds [start, start + count); the findings by seed."""
+    ranges = [(first, min(chunk, start + count - first)) for first in range(start, start + count, chunk)]
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder, ThreadPoolExecutor(jobs) as threads:
+        progress = [Path(folder) / f"{i}" for i in range(len(ranges))]
+        parts = threads.map(lambda r, p: list(_chunk(campaign, *r, p)), ranges, progress)
+        return sorted((finding for part in parts for finding in part), key=lambda f: f.seed)
+
+
+def _chunk(campaign: Campaign, start: int, count: int, progress: Path) -> Iterator[Finding]:
+    end = start + count
+    while start < end:
+        stopped, findings = _process(campaign, start, end - start, progress)
+        yield from findings
+        if stopped is None:
+            return
+        yield stopped
+        start = stopped.seed + 1
+
+
+def _process(campaign: Campaign, start: int, count: int, progress: Path) -> tuple[Finding | None, list[Finding]]:
+    """Run one process; a finding for the case that killed it, if any, and those that it reported."""
+    progress.write_bytes(b"%20d" % start)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TOOLS), str(TOOLS.parent / "test/conformance")])}
+    command = [sys.executable, "-m", f"{__package__}.worker", campaign.name, str(start), str(count), str(progress)]
+    with tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as replies:
+        child = subprocess.Popen(
+            command, stdout=replies, stderr=errors, env=environment, stdin=subprocess.DEVNULL, cwd=TOOLS.parent
+        )
+        hung = _watch(child, progress, campaign.seconds)
+        replies.seek(0)
+        found = [Finding(**json.loads(line)) for line in replies.read().splitlines()]
+        seed = int(progress.read_bytes())
+        if seed == -1 and child.returncode == 0:
+            return None, found
+        errors.seek(0)
+        last = errors.read()[-2000:].decode("utf-8", "replace").strip().splitlines()[-1:]
+    if hung:
+        return Finding(seed, f"no end after {campaign.seconds:.0f} s"), found
+    return Finding(seed, f"the process died with status {child.returncode}: {' '.join(last)[:200]}"), found
+
+
+def _watch(child: subprocess.Popen, progress: Path, seconds: float) -> bool:
+    """Wait for the end; kill it where one case takes longer than `seconds`. The first includes the start."""
+    seen, since = b"", time.monotonic()
+    while True:
+        try:
+            child.wait(0.2)
+            return False
+        except subprocess.TimeoutExpired:
+            now = progress.read_bytes()
+            if now != seen:
+                seen, since = now, time.monotonic()
+            elif time.monotonic() - since > seconds + 30 * (seen == b""):
+                child.kill()
+                child.wait()
+                return True
+
+
+def grouped(findings: list[Finding]) -> list[tuple[Finding, int]]:
+    """One finding of each kind, with how many there are, the most frequent first."""
+    kinds: dict[str, list[Finding]] = {}
+    for finding in findings:
+        kinds.setdefault(finding.signature, []).append(finding)
+    return sorted(((group[0], len(group)) for group in kinds.values()), key=lambda pair: -pair[1])

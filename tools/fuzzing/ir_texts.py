@@ -1,0 +1,141 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Campaign `ir`: mutated MLIR text and bytecode for the parser, our verifiers and passes, as `tile-opt` runs them."""
+
+from __future__ import annotations
+
+import io
+import random
+import re
+from pathlib import Path
+
+from .campaign import Campaign, describe
+
+ROOT = Path(__file__).resolve().parents[2]
+_TOKEN = re.compile(r'"(?:[^"\\\\]|\\\\.)*"|[%@#!^]?[\w.$]+|->|\s+|.', re.S)
+_WORDS = (
+    "0",
+    "1",
+    "-1",
+    "4",
+    "64",
+    "1073741824",
+    "9223372036854775807",
+    "f32",
+    "i1",
+    "index",
+    "?",
+    "x",
+    "{}",
+    "[]",
+    "<>",
+)
+_LARGEST = 1 << 13
+
+
+class IrTexts(Campaign):
+    """Tokens of our test files changed at random, then parsed, verified, and given to a pass of ours."""
+
+    name = "ir"
+    suffix = ".mlir"
+
+    def prepare(self) -> None:
+        """Read the .mlir files of the tree, split at their separators, and the names of our passes."""
+        from tilewright.passes.registry import load_builtin_passes, registered_passes
+
+        load_builtin_passes()
+        self._texts = [part for file in sorted(ROOT.glob("test/**/*.mlir")) for part in _parts(file.read_text())]
+        self._words = sorted({t for text in self._texts for t in _TOKEN.findall(text) if not t.isspace()})
+        self._passes = sorted({*registered_passes(), *_cpp_passes()})
+        self._bytecode: list[bytes] = []
+
+    def case(self, choose: random.Random) -> bytes:
+        """One file, changed in one to four places; its first line names the pass. One in eight is bytecode."""
+        head = f"// pass: {choose.choice(self._passes)}\n"
+        text = choose.choice(self._texts)
+        if choose.random() < 0.125:
+            return head.encode() + self._binary(text, choose)
+        tokens = _TOKEN.findall(text)
+        for _ in range(choose.choice((0, 1, 1, 2, 4))):
+            self._change(tokens, choose)
+        return (head + "".join(tokens)).encode()
+
+    def _change(self, tokens: list[str], choose: random.Random) -> None:
+        at = choose.randrange(len(tokens))
+        kind = choose.randrange(6)
+        if kind == 0:
+            del tokens[at]
+        elif kind == 1:
+            tokens.insert(at, choose.choice(self._words))
+        elif kind == 2:
+            tokens[at] = choose.choice(self._words)
+        elif kind == 3:
+            other = choose.randrange(len(tokens))
+            tokens[at], tokens[other] = tokens[other], tokens[at]
+        elif kind == 4:
+            tokens[at] = choose.choice(_WORDS)
+        else:
+            end = min(len(tokens), at + choose.randrange(1, 30))
+            tokens[at:at] = tokens[at:end]
+        if not tokens:
+            tokens.append(" ")
+
+    def _binary(self, text: str, choose: random.Random) -> bytes:
+        from tilewright.mlir import ir
+
+        try:
+            with ir.Context():
+                stream = io.BytesIO()
+                ir.Module.parse(text).operation.write_bytecode(stream)
+        except Exception:  # a text that is invalid on purpose
+            return text.encode()
+        data = bytearray(stream.getvalue())
+        for _ in range(choose.choice((1, 2, 4))):
+            data[choose.randrange(len(data))] ^= 1 << choose.randrange(8)
+        return bytes(data)
+
+    def execute(self, case: bytes) -> str | None:
+        """Parse, verify and run the pass."""
+        from tilewright.errors import TilewrightError
+        from tilewright.mlir import ir
+        from tilewright.passes import run_pipeline
+
+        head, _, body = case.partition(b"\n")
+        with ir.Context():
+            try:
+                module = ir.Module.parse(body if body.startswith(b"ML\xefR") else body.decode("utf-8", "replace"))
+            except (ir.MLIRError, ValueError, RuntimeError):  # upstream says no in several ways
+                return None
+            try:
+                run_pipeline(
+                    module.operation, f"builtin.module({head.decode().removeprefix('// pass: ')})", replay=False
+                )
+            except TilewrightError as error:
+                return _python_failure(error)
+            except Exception as error:
+                return describe(error)
+        return None
+
+
+def _python_failure(error: Exception) -> str | None:
+    """A Python pass must refuse what it cannot do with an error of ours, not stumble."""
+    from tilewright.errors import TilewrightError
+
+    cause = error.__cause__
+    return None if cause is None or isinstance(cause, TilewrightError) else describe(cause)
+
+
+def _parts(text: str) -> list[str]:
+    """The modules of a test file, without the lines that tell lit what to do."""
+    parts = re.split(r"^// -----.*$", text, flags=re.M)
+    bare = [re.sub(r"^\s*//.*\n", "", part, flags=re.M).strip() for part in parts]
+    return [part + "\n" for part in bare if part and len(part) <= _LARGEST]
+
+
+def _cpp_passes() -> list[str]:
+    """The arguments of our C++ passes that run on a module."""
+    found = []
+    for file in sorted(ROOT.glob("lib/**/Passes.td")):
+        found += re.findall(r': Pass<"([\w-]+)",\s*"::mlir::ModuleOp">', file.read_text())
+    return found

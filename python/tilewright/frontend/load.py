@@ -6,11 +6,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import onnx
-import onnx.inliner
 from google.protobuf.message import DecodeError
 
 from tilewright.errors import UnsupportedError, UserError
@@ -37,17 +36,7 @@ def load_model(source: ModelSource) -> tuple[onnx.ModelProto, str]:
     _require_text(model.graph)
     if not model.graph.node and not model.graph.output:
         raise UserError("the ONNX model has an empty graph: no nodes and no outputs")
-    return _without_functions(model), folder
-
-
-def _without_functions(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Calls of the model's own functions replaced by their bodies."""
-    if not model.functions:
-        return model
-    try:
-        return onnx.inliner.inline_local_functions(model)
-    except (RuntimeError, ValueError) as error:
-        raise UserError(f"the ONNX model is invalid: its functions cannot be inlined: {error}") from error
+    return model, folder
 
 
 def _require_text(graph: onnx.GraphProto) -> None:
@@ -124,11 +113,48 @@ def initializer_array(tensor: onnx.TensorProto, folder: str) -> np.ndarray:
         raise UserError(f"initializer {tensor.name}: cannot read its data ({kind}): {error}") from error
 
 
+def graph_initializers(graph: onnx.GraphProto, folder: str) -> Iterator[tuple[str, np.ndarray]]:
+    """Names and elements of a graph's initializers; sparse ones are made dense."""
+    for tensor in graph.initializer:
+        yield tensor.name, initializer_array(tensor, folder)
+    for sparse in graph.sparse_initializer:
+        yield sparse.values.name, dense_array(sparse, folder)
+
+
+def dense_array(sparse: onnx.SparseTensorProto, folder: str = "") -> np.ndarray:
+    """All elements of a sparse tensor."""
+    values = initializer_array(sparse.values, folder)
+    indices = initializer_array(sparse.indices, folder)
+    result = np.zeros(tuple(sparse.dims), values.dtype)
+    try:
+        if indices.ndim == 2:
+            result[tuple(indices.T)] = values
+        else:
+            result.reshape(-1)[indices] = values
+    except (IndexError, ValueError) as error:
+        shape = list(sparse.dims)
+        raise UserError(f"sparse initializer {sparse.values.name}: its indices do not fit shape {shape}") from error
+    return result
+
+
+def node_domain(node: onnx.NodeProto) -> str:
+    """A node's domain; the standard's is ''."""
+    return domain_of(node.domain)
+
+
+def domain_of(name: str) -> str:
+    """A domain's name; the standard's is ''."""
+    return "" if name == "ai.onnx" else name
+
+
+def versions_of(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
+    """Opset version by domain."""
+    return {domain_of(o.domain): o.version for o in imports}
+
+
 def opset_versions(model: onnx.ModelProto) -> dict[str, int]:
-    """Opset version by domain; the standard's is ''."""
-    versions = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in model.opset_import}
-    versions.setdefault("", 1)
-    return versions
+    """Opset version by domain, the standard's included."""
+    return {"": 1, **versions_of(model.opset_import)}
 
 
 def input_specs(model: onnx.ModelProto, shapes: Shapes | None) -> list[TensorSpec]:

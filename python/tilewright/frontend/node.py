@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import onnx
@@ -16,6 +16,10 @@ from tilewright.errors import UnsupportedError, UserError
 from .declared import DeclaredShape
 from .tensor import Tensor
 
+if TYPE_CHECKING:
+    from .scope import Scope
+    from .subgraphs import Subgraph
+
 
 class Node:
     """Attributes, version and neighbourhood of a node.
@@ -23,26 +27,29 @@ class Node:
     Attributes:
         proto: the ONNX node.
         version: the opset version of its domain.
-        fuse_next: takes over the only consumer of this node's first output; see Importer.
+        label: how messages and locations call the node.
     """
 
-    def __init__(
-        self,
-        proto: onnx.NodeProto,
-        version: int,
-        fuse_next: Callable[[str], Any],
-        shapes: Callable[[str], DeclaredShape | None] = lambda _: None,
-    ) -> None:
+    def __init__(self, proto: onnx.NodeProto, version: int, scope: Scope) -> None:
         self.proto = proto
         self.version = version
-        self.fuse_next = fuse_next
-        self._shapes = shapes
+        self.label = scope.label(proto)
+        self._scope = scope
         self._attributes = {a.name: a for a in proto.attribute}
 
-    @property
-    def label(self) -> str:
-        """How messages and locations call the node."""
-        return label(self.proto)
+    def fuse_next(self, kind: str) -> tuple[Node, list[Tensor]] | None:
+        """Take over the only consumer of this node's first output, if it is a `kind` with known parameters.
+
+        Returns it with its other inputs; the caller then computes its result as its own.
+        """
+        return self._scope.fuse_next(self.proto, kind)
+
+    def graph(self, name: str) -> Subgraph:
+        """A graph attribute, as a function from values to values."""
+        found = self._attributes.get(name)
+        if found is None or not found.HasField("g"):
+            self.wrong(f"the attribute {name} is missing")
+        return self._scope.subgraph(found.g, self.label)
 
     def attr(self, name: str, default: Any = None) -> Any:
         """An attribute's value; bytes come as str."""
@@ -59,7 +66,7 @@ class Node:
         None for each size that stays open, None alone where the rank is open too.
         """
         names = self.proto.output
-        return self._shapes(names[output]) if output < len(names) and names[output] else None
+        return self._scope.declared(names[output]) if output < len(names) and names[output] else None
 
     def declared_rank(self, output: int = 0) -> int | None:
         """The number of dimensions of `declared`."""

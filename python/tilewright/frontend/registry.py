@@ -23,10 +23,22 @@ OpFunction = Callable[..., Any]  # (Builder, Node, *inputs) -> Tensor | sequence
 _TABLE: dict[tuple[str, str], list[tuple[int, OpFunction]]] = {}
 
 
-def op(*names: str, since: int = 1, domain: str = "") -> Callable[[OpFunction], OpFunction]:
-    """Register a function for ONNX operators from opset version `since` on. Absent optional inputs are None."""
+_STRUCTURED: set[OpFunction] = set()
+
+
+def op(*names: str, since: int = 1, domain: str = "", structures: bool = False) -> Callable[[OpFunction], OpFunction]:
+    """Register a function for ONNX operators.
+
+    Args:
+        names: of the operators.
+        since: the first opset version of this meaning.
+        domain: of the operators.
+        structures: whether it takes sequences and optionals too, not tensors only. Absent optional inputs are None.
+    """
 
     def register(function: OpFunction) -> OpFunction:
+        if structures:
+            _STRUCTURED.add(function)
         for name in names:
             _TABLE.setdefault((domain, name), []).append((since, function))
         return function
@@ -40,9 +52,14 @@ def lookup(domain: str, name: str, version: int) -> OpFunction | None:
     return max(found, key=lambda entry: entry[0])[1] if found else None
 
 
+def takes_structures(function: OpFunction) -> bool:
+    """Whether an operator's function takes sequences and optionals."""
+    return function in _STRUCTURED
+
+
 def supported() -> list[tuple[str, str, int]]:
     """All (domain, operator, since) entries, sorted."""
     return sorted((domain, name, since) for (domain, name), entries in _TABLE.items() for since, _ in entries)
 
 
-__all__ = ["Builder", "Node", "OpFunction", "lookup", "op", "supported"]
+__all__ = ["Builder", "Node", "OpFunction", "lookup", "op", "supported", "takes_structures"]

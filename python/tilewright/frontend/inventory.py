@@ -1,0 +1,66 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a model needs and nothing provides: operators without a lowering, found before anything is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import onnx
+
+from tilewright.errors import UnsupportedError
+
+from .functions import Functions, standard_body
+from .load import node_domain, versions_of
+from .node import label
+
+HasLowering = Callable[[str, str, int], object]
+
+
+def require_supported(model: onnx.ModelProto, versions: Mapping[str, int], has_lowering: HasLowering) -> None:
+    """Raise UnsupportedError that lists all operators without a lowering, also of subgraphs and functions.
+
+    Args:
+        model: the model.
+        versions: its opset version by domain.
+        has_lowering: (domain, operator, version) -> whether the table has it.
+    """
+    inventory = _Inventory(Functions(model), has_lowering)
+    inventory.nodes(model.graph.node, versions, "")
+    if inventory.missing:
+        rows = [
+            f"  {name}: {', '.join(where[:8])}{', ...' if len(where) > 8 else ''}"
+            for name, where in inventory.missing.items()
+        ]
+        raise UnsupportedError("operators without a lowering (with the nodes that use them):\n" + "\n".join(rows))
+
+
+class _Inventory:
+    def __init__(self, functions: Functions, has_lowering: HasLowering) -> None:
+        self.functions = functions
+        self.has_lowering = has_lowering
+        self.missing: dict[str, list[str]] = {}
+        self._visited: set[tuple[str, str, str, int]] = set()
+
+    def nodes(self, nodes: Sequence[onnx.NodeProto], versions: Mapping[str, int], prefix: str) -> None:
+        for node in nodes:
+            self._node(node, versions, prefix)
+            for attribute in node.attribute:
+                for graph in (attribute.g, *attribute.graphs):
+                    self.nodes(graph.node, versions, f"{prefix}{label(node)}/")
+
+    def _node(self, node: onnx.NodeProto, versions: Mapping[str, int], prefix: str) -> None:
+        domain = node_domain(node)
+        version = versions.get(domain, 1)
+        body = self.functions.of_model(node)
+        if body is None and self.has_lowering(domain, node.op_type, version):
+            return
+        key = (domain, node.op_type, node.overload, version)
+        body = body or standard_body(node, version, None)
+        if body is None:
+            name = f"{domain}.{node.op_type}" if domain else node.op_type
+            self.missing.setdefault(name, []).append(prefix + label(node))
+        elif key not in self._visited:
+            self._visited.add(key)
+            self.nodes(body.node, {**versions, **versions_of(body.opset_import)}, f"{prefix}{label(node)}/")

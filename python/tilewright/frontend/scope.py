@@ -1,0 +1,217 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The walk over the nodes of one graph, subgraph or function body: names to values."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import onnx
+
+from tilewright.errors import InternalError, TilewrightError, UserError
+from tilewright.mlir import ir
+
+from .builder import Builder
+from .declared import Declared, DeclaredShape
+from .functions import Functions
+from .load import graph_initializers, node_domain
+from .node import Node, label
+from .registry import OpFunction, lookup, takes_structures
+from .sequences import TensorList, Value
+from .subgraphs import Subgraph
+from .tensor import Tensor
+
+Results = Sequence[Value | None]
+
+
+class Observer:
+    """Hears of every node; the base class does nothing. See coverage.py."""
+
+    def done(self, node: Node, kind: str, results: Results) -> None:
+        """A node was imported: by its operator's function, as a function, or as part of another node."""
+
+    def failed(self, node: Node, error: TilewrightError) -> Results:
+        """A node cannot be imported: raise the error, or give values in place of its results."""
+        raise error
+
+
+@dataclass
+class Session:
+    """What all scopes of one import share."""
+
+    builder: Builder
+    folder: str
+    functions: Functions
+    declared: Declared
+    observer: Observer = field(default_factory=Observer)
+
+
+class Scope:
+    """The values of one graph by name, and its nodes' walk. Names of enclosing graphs are visible.
+
+    Args:
+        session: what all scopes share.
+        nodes: in topological order.
+        outputs: names of the graph's results.
+        versions: opset version by domain.
+        outer: the scope around a subgraph.
+        prefix: where the nodes are, for messages: "call/" for a function body.
+        declared: shapes by name (default: none).
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        nodes: Sequence[onnx.NodeProto],
+        outputs: Iterable[str],
+        versions: Mapping[str, int],
+        *,
+        outer: Scope | None = None,
+        prefix: str = "",
+        declared: Callable[[str], DeclaredShape | None] = lambda _: None,
+    ) -> None:
+        self.session = session
+        self.nodes = nodes
+        self.versions = versions
+        self.outer = outer
+        self.prefix = prefix
+        self.declared = declared
+        self.values: dict[str, Value | None] = {}
+        self._uses = Counter(read_names(nodes))
+        self._uses.update(outputs)
+        self._consumers = {name: node for node in nodes for name in node.input}
+        self._absorbed: dict[str, Node] = {}  # nodes fused into another one, by their first output
+        self._fused: onnx.NodeProto | None = None
+
+    def run(self) -> None:
+        """Import all nodes."""
+        for proto in self.nodes:
+            first = next((name for name in proto.output if name), "")
+            if first in self._absorbed:
+                self.session.observer.done(self._absorbed[first], "fused", [self.values[first]])
+            else:
+                self._node(proto)
+
+    def value(self, name: str, where: str) -> Value | None:
+        """The value of a name here or in an enclosing graph. Raises UserError where there is none."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.values:
+                return scope.values[name]
+            scope = scope.outer
+        raise UserError(f"{name} is used before any node makes it", location=where)
+
+    def label(self, proto: onnx.NodeProto) -> str:
+        """How messages and locations call a node of this scope."""
+        return self.prefix + label(proto)
+
+    def subgraph(self, graph: onnx.GraphProto, where: str) -> Subgraph:
+        """A graph attribute of a node of this scope."""
+        return Subgraph(self, graph, where)
+
+    def bind_initializers(self, graph: onnx.GraphProto) -> None:
+        """Bind the graph's weights that no input has overridden."""
+        for name, array in graph_initializers(graph, self.session.folder):
+            if name not in self.values:
+                self.values[name] = Tensor.known(array)
+
+    # Nodes ----------------------------------------------------------------------------------------------------
+
+    def _node(self, proto: onnx.NodeProto) -> None:
+        version = self.versions.get(node_domain(proto), 1)
+        node = Node(proto, version, self)
+        with ir.Location.name(node.label):
+            try:
+                kind, results = self._results(node)
+            except TilewrightError as error:
+                error.location = error.location or node.label
+                kind, results = "", self.session.observer.failed(node, error)
+        if kind:
+            self.session.observer.done(node, kind, results)
+        for name, result in zip(proto.output, results, strict=False):
+            if name:
+                self.values.setdefault(name, result)  # a fused consumer shares its producer's result
+        self._bind_fused(results)
+
+    def _results(self, node: Node) -> tuple[str, Results]:
+        inputs = [self.value(name, node.label) if name else None for name in node.proto.input]
+        functions = self.session.functions
+        body = functions.of_model(node.proto)
+        function = None if body else lookup(node_domain(node.proto), node.proto.op_type, node.version)
+        if function is not None:
+            kind, results = "operator", self._call(function, node, inputs)
+        else:
+            kind = "model function" if body else "standard function"
+            body = body or functions.of_standard(node, inputs)
+            results = functions.call(self, node, body, inputs)
+        return kind, [self._refined(node, i, x) for i, x in enumerate(results)]
+
+    def _call(self, function: OpFunction, node: Node, inputs: Sequence[Value | None]) -> Results:
+        if not takes_structures(function) and not all(x is None or isinstance(x, Tensor) for x in inputs):
+            node.wrong("takes tensors, and an input is a sequence or an optional")
+        try:
+            results = function(self.session.builder, node, *inputs)
+        except TilewrightError:
+            raise
+        except ValueError as error:  # NumPy's word for shapes that do not fit
+            shapes = [_shape_text(x) for x in inputs]
+            raise UserError(f"{node.proto.op_type}: {error} (input shapes {', '.join(shapes)})") from error
+        except (AssertionError, IndexError, KeyError, TypeError, AttributeError, OverflowError) as error:
+            message = f"{node.proto.op_type}: the importer failed: {type(error).__name__}: {error}"
+            raise InternalError(message) from error
+        return results if isinstance(results, (list, tuple)) else (results,)
+
+    def _refined(self, node: Node, output: int, x: Value | None) -> Value | None:
+        """A result of run-time sizes under the sizes that the model states for it, checked when the model runs."""
+        if not isinstance(x, Tensor) or all(isinstance(n, int) for n in x.shape):
+            return x
+        shape = node.declared(output)
+        if shape is None or len(shape) != x.rank:
+            return x
+        return self.session.builder.refine(x, shape, node.label)
+
+    # Fusion ---------------------------------------------------------------------------------------------------
+
+    def fuse_next(self, proto: onnx.NodeProto, kind: str) -> tuple[Node, list[Tensor]] | None:
+        """The only consumer of the node's result, with its other inputs, if it is a `kind` with known parameters.
+
+        The caller then computes the consumer's result as its own.
+        """
+        name = proto.output[0]
+        user = self._consumers.get(name)
+        if self._uses[name] != 1 or user is None or user.op_type != kind or user.input[0] != name:
+            return None
+        if node_domain(user) or self.session.functions.of_model(user):
+            return None
+        others = [self.values.get(n) for n in user.input[1:]]
+        tensors = [x for x in others if isinstance(x, Tensor) and x.is_known]
+        if len(tensors) < len(others):
+            return None
+        node = Node(user, self.versions.get("", 1), self)
+        self._absorbed[user.output[0]] = node
+        self._fused = user
+        return node, tensors
+
+    def _bind_fused(self, results: Results) -> None:
+        if self._fused is not None:
+            self.values[self._fused.output[0]] = results[0]
+            self._fused = None
+
+
+def read_names(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
+    """Names that nodes and their subgraphs read, each as often as it is read."""
+    for node in nodes:
+        yield from node.input
+        for attribute in node.attribute:
+            for graph in (attribute.g, *attribute.graphs):
+                yield from read_names(graph.node)
+                yield from (o.name for o in graph.output)
+
+
+def _shape_text(x: Value | None) -> str:
+    if isinstance(x, Tensor):
+        return str([n if isinstance(n, int) else "?" for n in x.shape])
+    return "a sequence" if isinstance(x, TensorList) else "none"

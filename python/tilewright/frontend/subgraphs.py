@@ -1,0 +1,75 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Graphs inside nodes: branches and loop bodies, as functions from values to values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import onnx
+
+from .load import graph_initializers
+from .sequences import Value
+from .tensor import Tensor
+
+if TYPE_CHECKING:
+    from .scope import Scope
+
+
+class Subgraph:
+    """A graph attribute of a node. Its body sees the names around it; it may be imported several times.
+
+    Args:
+        scope: where its node is.
+        graph: its inputs, nodes and outputs.
+        where: the node, for messages.
+    """
+
+    def __init__(self, scope: Scope, graph: onnx.GraphProto, where: str) -> None:
+        self._scope = scope
+        self._graph = graph
+        self._where = where
+        self.inputs = [i.name for i in graph.input]
+        self.outputs = [o.name for o in graph.output]
+
+    def __call__(self, *values: Value | None) -> list[Value | None]:
+        """Import the body with these inputs. Returns its outputs."""
+        from .scope import Scope
+
+        outer = self._scope
+        inner = Scope(
+            outer.session,
+            self._graph.node,
+            self.outputs,
+            outer.versions,
+            outer=outer,
+            prefix=f"{self._where}/",
+            declared=outer.declared,
+        )
+        inner.values = dict(zip(self.inputs, values, strict=False))
+        for name, x in self._weights.items():
+            inner.values.setdefault(name, x)
+        inner.run()
+        return [inner.value(name, self._where) for name in self.outputs]
+
+    @cached_property
+    def _weights(self) -> dict[str, Tensor]:
+        """Bound once: every import of the body shares the arrays, hence the globals."""
+        return {n: Tensor.known(x) for n, x in graph_initializers(self._graph, self._scope.session.folder)}
+
+    def passes_through(self, output: int, input_: int) -> bool:
+        """Whether an output is one of the inputs, whatever happens."""
+        makers = {name: node for node in self._graph.node for name in node.output}
+        name = self.outputs[output]
+        while name in makers and makers[name].op_type == "Identity":
+            name = makers[name].input[0]
+        return name == self.inputs[input_]
+
+
+def input_ranks(graph: Sequence[onnx.ValueInfoProto]) -> list[int | None]:
+    """The declared number of dimensions of each input."""
+    kinds = [i.type.tensor_type for i in graph]
+    return [len(k.shape.dim) if k.HasField("shape") else None for k in kinds]

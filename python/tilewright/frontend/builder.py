@@ -14,6 +14,7 @@ from tilewright.mlir import ir
 
 from .emit import At, Index, Space
 from .loops import Loops
+from .numbers import computed, fitted, highest, is_float, lowest
 from .scalars import INDEX, NumpyMath, Scalar
 from .tensor import Tensor
 
@@ -25,16 +26,6 @@ _REDUCTIONS: dict[str, tuple[Callable, Callable]] = {
     "max": (np.maximum.reduce, lambda m, x, acc: m.maximum(acc, x)),
     "min": (np.minimum.reduce, lambda m, x, acc: m.minimum(acc, x)),
 }
-
-
-def lowest(dtype: np.dtype) -> float:
-    """The neutral element of max."""
-    return -np.inf if dtype.kind == "f" else 0 if dtype.kind == "b" else int(np.iinfo(dtype).min)
-
-
-def highest(dtype: np.dtype) -> float:
-    """The neutral element of min."""
-    return np.inf if dtype.kind == "f" else 1 if dtype.kind == "b" else int(np.iinfo(dtype).max)
 
 
 def neutral(kind: str, dtype: np.dtype) -> float:
@@ -49,7 +40,7 @@ def nothing(shape: Sequence[int], dtype: np.dtype) -> Tensor:
 
 def foldable(xs: Sequence[Tensor], size: int) -> bool:
     """Whether a result of `size` elements is computed here and now."""
-    return all(x.is_known for x in xs) and (size <= FOLD_ELEMENTS or all(x.dtype.kind in "iub" for x in xs))
+    return all(x.is_known for x in xs) and (size <= FOLD_ELEMENTS or not any(is_float(x.dtype) for x in xs))
 
 
 class Builder(Loops):
@@ -77,7 +68,7 @@ class Builder(Loops):
             return nothing(shape, dtype)
         if into is None and foldable(xs, prod(shape)):
             with np.errstate(all="ignore"):
-                result = np.asarray(body(NumpyMath, *(x.numpy() for x in xs)), dtype)
+                result = fitted(np.asarray(body(NumpyMath, *(computed(x.numpy()) for x in xs))), dtype)
             return Tensor.known(np.broadcast_to(result, shape))
         order = _common_order(xs, shape) if order is None else order
         inlined = [x.is_known and x.size == 1 for x in xs]
@@ -290,7 +281,7 @@ def _same(m, x, *_):
 
 
 def _item(x: Tensor):
-    return x.data.reshape(-1)[0].item()
+    return x.data.reshape(-1)[0]
 
 
 def _range(start: int, size: int, step: int) -> slice:

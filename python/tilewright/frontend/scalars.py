@@ -5,22 +5,36 @@
 
 A body is a function of (m, *elements) that uses Python operators and the functions of `m`. With :class:`IRMath` the
 elements are :class:`Scalar` values and ops are emitted; with :class:`NumpyMath` they are arrays and it is computed.
+Floats of 16 bits and fewer are computed in f32: what a body returns is rounded to its result's type once.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
 
 from tilewright.mlir import ir
 
+from . import casting
+from .numbers import (
+    BOOL,
+    is_bool,
+    is_complex,
+    is_float,
+    is_int,
+    is_narrow,
+    is_small,
+    is_unsigned,
+    part,
+    promoted,
+    signless,
+)
+from .numpy_math import MATH, NumpyMath
+
 _CMPF = {"eq": 1, "gt": 2, "ge": 3, "lt": 4, "le": 5, "ne": 13}  # ordered; ne is unordered (NaN != NaN)
 _CMPI = {"eq": 0, "ne": 1, "lt": 2, "le": 3, "gt": 4, "ge": 5}
 _UNSIGNED = {"lt": 6, "le": 7, "gt": 8, "ge": 9}
-
-BOOL = np.dtype(np.bool_)
 
 
 class _Index:
@@ -33,71 +47,58 @@ INDEX = _Index()
 
 
 class Scalar:
-    """An SSA value inside a body, with Python's operators."""
+    """An SSA value inside a body, with Python's operators; `known` is its value where it is a constant."""
 
-    __slots__ = ("dtype", "m", "value")
+    __slots__ = ("dtype", "known", "m", "value")
 
-    def __init__(self, m: IRMath, value: ir.Value, dtype: np.dtype) -> None:
-        self.m, self.value, self.dtype = m, value, dtype
-
-    def _binary(self, name: str, other: Scalar | float, swap: bool = False) -> Scalar:
-        other = self.m.scalar(other, self.dtype)
-        a, b = (other, self) if swap else (self, other)
-        suffix = "f" if self.dtype.kind == "f" else "i"
-        return self.m.emit("arith." + name + suffix, [a, b], self.dtype)
+    def __init__(self, m: IRMath, value: ir.Value, dtype: np.dtype, known: complex | None = None) -> None:
+        self.m, self.value, self.dtype, self.known = m, value, dtype, known
 
     def __add__(self, other):
-        return self._binary("add", other)
+        return self.m.binary("add", self, other)
 
     def __radd__(self, other):
-        return self._binary("add", other, swap=True)
+        return self.m.binary("add", other, self)
 
     def __sub__(self, other):
-        return self._binary("sub", other)
+        return self.m.binary("sub", self, other)
 
     def __rsub__(self, other):
-        return self._binary("sub", other, swap=True)
+        return self.m.binary("sub", other, self)
 
     def __mul__(self, other):
-        return self._binary("mul", other)
+        return self.m.binary("mul", self, other)
 
     def __rmul__(self, other):
-        return self._binary("mul", other, swap=True)
+        return self.m.binary("mul", other, self)
 
     def __truediv__(self, other):
-        return self._binary("div", other)
+        return self.m.div(self, other)
 
     def __rtruediv__(self, other):
-        return self._binary("div", other, swap=True)
+        return self.m.div(other, self)
 
     def __neg__(self):
-        if self.dtype.kind == "f":
-            return self.m.emit("arith.negf", [self], self.dtype)
-        return 0 - self
-
-    def _compare(self, relation: str, other: Scalar | float) -> Scalar:
-        other = self.m.scalar(other, self.dtype)
-        floating = self.dtype.kind == "f"
-        number = (_CMPF if floating else _CMPI)[relation]
-        if self.dtype.kind in "ub":
-            number = _UNSIGNED.get(relation, number)
-        return self.m.compare("arith.cmpf" if floating else "arith.cmpi", number, self, other)
+        if is_float(self.dtype):
+            wide = self.m.widened(self)
+            return self.m.emit("arith.negf", [wide], wide.dtype)
+        return self.m.emit("complex.neg", [self], self.dtype) if is_complex(self.dtype) else 0 - self
 
     def __lt__(self, other):
-        return self._compare("lt", other)
+        return self.m.relation("lt", self, other)
 
     def __le__(self, other):
-        return self._compare("le", other)
+        return self.m.relation("le", self, other)
 
     def __gt__(self, other):
-        return self._compare("gt", other)
+        return self.m.relation("gt", self, other)
 
     def __ge__(self, other):
-        return self._compare("ge", other)
+        return self.m.relation("ge", self, other)
 
     def eq(self, other):
         """Elementwise equality (a method: == stays Python's)."""
-        return self._compare("eq", other)
+        return self.m.relation("eq", self, other)
 
 
 class IRMath:
@@ -121,24 +122,73 @@ class IRMath:
         """One op on scalars."""
         return Scalar(self, self._op(name, [a.value for a in args], self.type(dtype), attributes), dtype)
 
-    def scalar(self, value: Scalar | float, dtype: np.dtype) -> Scalar:
-        """`value` itself, or a constant of this dtype."""
+    def scalar(self, value: Scalar | complex, dtype: np.dtype) -> Scalar:
+        """A constant of this dtype, or `value` itself; a float of another width is converted."""
         if isinstance(value, Scalar):
-            return value
+            other = is_float(value.dtype) and is_float(dtype) and value.dtype != dtype
+            return casting.convert(self, value, dtype) if other else value
+        if is_complex(dtype):
+            return self._complex_constant(complex(value), dtype)
+        attribute = self.number(value, dtype)
+        result = self.emit("arith.constant", [], dtype, {"value": attribute})
+        result.known = float(attribute.value) if is_float(dtype) else signless(int(value), dtype)
+        return result
+
+    def number(self, value: float, dtype: np.dtype) -> ir.FloatAttr | ir.IntegerAttr:
+        """The attribute of a number; one that does not fit is rounded or wrapped."""
         kind = self.type(dtype)
-        attribute = ir.FloatAttr.get(kind, float(value)) if dtype.kind == "f" else ir.IntegerAttr.get(kind, int(value))
-        return self.emit("arith.constant", [], dtype, {"value": attribute})
+        if not is_float(dtype):
+            return ir.IntegerAttr.get(kind, signless(int(value), dtype))
+        with np.errstate(all="ignore"):
+            return ir.FloatAttr.get(kind, float(np.asarray(value, np.float64).astype(dtype)))
+
+    def _complex_constant(self, value: complex, dtype: np.dtype) -> Scalar:
+        kind = self.type(part(dtype))
+        parts = ir.ArrayAttr.get([ir.FloatAttr.get(kind, value.real), ir.FloatAttr.get(kind, value.imag)])
+        return self.emit("complex.constant", [], dtype, {"value": parts})
+
+    def widened(self, a: Scalar) -> Scalar:
+        """`a` in the type in which bodies compute."""
+        return casting.convert(self, a, promoted(a.dtype)) if is_narrow(a.dtype) else a
+
+    def pair(self, a: Scalar | complex, b: Scalar | complex) -> tuple[Scalar, Scalar]:
+        """Two operands of one type, in which bodies compute; numbers take the other's type."""
+        kinds = [promoted(x.dtype) for x in (a, b) if isinstance(x, Scalar)]
+        dtype = max(kinds, key=lambda d: is_float(d) and d.itemsize)
+        return self.scalar(a, dtype), self.scalar(b, dtype)
+
+    def binary(self, name: str, a: Scalar | complex, b: Scalar | complex) -> Scalar:
+        """An operation of `arith` (or `complex`) by the start of its name."""
+        a, b = self.pair(a, b)
+        if is_complex(a.dtype):
+            return self.emit("complex." + name, [a, b], a.dtype)
+        return self._wrapped(self.emit(f"arith.{name}{'f' if is_float(a.dtype) else 'i'}", [a, b], a.dtype))
+
+    def _wrapped(self, a: Scalar) -> Scalar:
+        return casting.wrap(self, a) if is_small(a.dtype) else a
 
     def compare(self, name: str, predicate: int, a: Scalar, b: Scalar) -> Scalar:
         """A comparison with the given predicate number."""
         return self.emit(name, [a, b], BOOL, {"predicate": ir.IntegerAttr.get(self._i64, predicate)})
 
+    def relation(self, relation: str, a: Scalar | complex, b: Scalar | complex) -> Scalar:
+        """One of lt, le, gt, ge, eq, ne, by the kind of numbers."""
+        a, b = self.pair(a, b)
+        if is_complex(a.dtype):
+            name = {"eq": "complex.eq", "ne": "complex.neq"}[relation]
+            return self.emit(name, [a, b], BOOL)
+        if is_float(a.dtype):
+            return self.compare("arith.cmpf", _CMPF[relation], a, b)
+        number = _UNSIGNED.get(relation, _CMPI[relation]) if is_unsigned(a.dtype) else _CMPI[relation]
+        return self.compare("arith.cmpi", number, a, b)
+
     def _same(self, name: str, *args: Scalar) -> Scalar:
+        args = tuple(self.widened(a) for a in args)
         return self.emit(name, list(args), args[0].dtype)
 
     def eq(self, a, b):
         """a == b."""
-        return a.eq(b)
+        return self.relation("eq", a, b)
 
     def maximum(self, a, b):
         """The larger; NaN if either is."""
@@ -149,128 +199,134 @@ class IRMath:
         return self._extremum("min", a, b)
 
     def _extremum(self, name: str, a, b):
-        a, b = self._pair(a, b)
-        ending = {"f": "imumf", "u": "ui", "b": "ui"}.get(a.dtype.kind, "si")
+        a, b = self.pair(a, b)
+        ending = "imumf" if is_float(a.dtype) else "ui" if is_unsigned(a.dtype) else "si"
         return self._same(f"arith.{name}{ending}", a, b)
-
-    def _pair(self, a, b):
-        dtype = a.dtype if isinstance(a, Scalar) else b.dtype
-        return self.scalar(a, dtype), self.scalar(b, dtype)
 
     def where(self, condition, a, b):
         """a where the condition holds, else b. At least one of a and b is an element."""
-        a, b = self._pair(a, b)
+        kinds = {x.dtype for x in (a, b) if isinstance(x, Scalar)}
+        a, b = (self.scalar(x, kinds.copy().pop()) for x in (a, b)) if len(kinds) == 1 else self.pair(a, b)
         return self.emit("arith.select", [condition, a, b], a.dtype)
 
     def div(self, a, b):
-        """ONNX Div: integers truncate toward zero."""
-        if a.dtype.kind == "f":
-            return a / b
-        return self._same("arith.divui" if a.dtype.kind == "u" else "arith.divsi", a, b)
+        """ONNX Div: integers truncate toward zero, and divided by zero give 0."""
+        a, b = self.pair(a, b)
+        if not is_int(a.dtype):
+            return self.binary("div", a, b)
+        if is_unsigned(a.dtype):
+            return self._guarded("arith.divui", a, b, lambda: a, 0)
+        return self._wrapped(self._guarded("arith.divsi", a, b, lambda: 0 - a, 0))
 
     def rem(self, a, b):
-        """The remainder with the sign of the dividend."""
-        if a.dtype.kind == "f":
+        """The remainder with the sign of the dividend; of a division of integers by zero: 0."""
+        a, b = self.pair(a, b)
+        if is_float(a.dtype):
             return self._same("arith.remf", a, b)
-        return self._same("arith.remui" if a.dtype.kind == "u" else "arith.remsi", a, b)
+        return self._guarded("arith.remui" if is_unsigned(a.dtype) else "arith.remsi", a, b, lambda: 0, 0)
+
+    def _guarded(self, name: str, a: Scalar, b: Scalar, by_minus_one: Callable, by_zero: int) -> Scalar:
+        """A division that never traps: not by zero, not of the smallest integer by -1."""
+        if b.known not in (None, 0, -1):
+            return self._same(name, a, b)
+        zero = b.eq(0)
+        one = zero if is_unsigned(a.dtype) else self.logical_or(zero, b.eq(-1))
+        result = self._same(name, a, self.where(one, 1, b))
+        if not is_unsigned(a.dtype):
+            result = self.where(b.eq(-1), by_minus_one(), result)
+        return self.where(zero, by_zero, result)
 
     def absolute(self, a):
         """|a|."""
-        return a if a.dtype.kind in "ub" else self._same("math.absf" if a.dtype.kind == "f" else "math.absi", a)
+        if is_complex(a.dtype):
+            return self.emit("complex.abs", [a], part(a.dtype))
+        if is_float(a.dtype):
+            return self._same("math.absf", a)
+        return a if is_unsigned(a.dtype) else self._wrapped(self._same("math.absi", a))
 
     def power(self, a, b):
-        """a ** b in floating point."""
-        return self._same("math.powf", *self._pair(a, b))
+        """a ** b in floating point, or of integers with b >= 0."""
+        a, b = self.pair(a, b)
+        return self._same("math.powf" if is_float(a.dtype) else "math.ipowi", a, b)
 
-    def logical_and(self, a, b):
-        """a and b."""
-        return self._same("arith.andi", a, b)
+    def is_nan(self, a):
+        """Whether a is not a number."""
+        a = self.widened(a)
+        return self.relation("ne", a, a)
 
-    def logical_or(self, a, b):
-        """a or b."""
-        return self._same("arith.ori", a, b)
+    def shift_left(self, a, b):
+        """a << b; 0 where b is the width or more."""
+        return self._shift("arith.shli", a, b)
 
-    def logical_xor(self, a, b):
-        """Exclusive or."""
-        return self._same("arith.xori", *self._pair(a, b))
+    def shift_right(self, a, b):
+        """a >> b: unsigned integers fill with 0, signed ones with their sign."""
+        return self._shift("arith.shrui" if is_unsigned(a.dtype) else "arith.shrsi", a, b)
+
+    def _shift(self, name: str, a, b):
+        a, b = self.pair(a, b)
+        width = a.dtype.itemsize * 8
+        if b.known is not None and 0 <= b.known < width:
+            return self._wrapped(self.emit(name, [a, b], a.dtype))
+        number = self.emit("arith.constant", [], b.dtype, {"value": ir.IntegerAttr.get(self.type(b.dtype), width)})
+        legal = self.compare("arith.cmpi", _UNSIGNED["lt"], b, number)
+        shifted = self._wrapped(self.emit(name, [a, self.where(legal, b, 0)], a.dtype))
+        return self.where(legal, shifted, 0)
+
+    def bit_and(self, a, b):
+        """Bit by bit."""
+        return self._same("arith.andi", *self.pair(a, b))
+
+    def bit_or(self, a, b):
+        """Bit by bit."""
+        return self._same("arith.ori", *self.pair(a, b))
+
+    def bit_xor(self, a, b):
+        """Bit by bit."""
+        return self._same("arith.xori", *self.pair(a, b))
+
+    def bit_not(self, a):
+        """Bit by bit."""
+        return self._wrapped(self.bit_xor(a, 1 if is_bool(a.dtype) else -1))
+
+    logical_and, logical_or, logical_xor = bit_and, bit_or, bit_xor
 
     def logical_not(self, a):
         """Not a."""
-        return self.logical_xor(a, 1)
+        return self.bit_xor(a, 1)
 
-    def cast(self, a: Scalar, dtype: np.dtype) -> Scalar:
-        """ONNX Cast: floats to integers truncate, anything to bool compares with zero."""
+    def real(self, a):
+        """The real part."""
+        return self.emit("complex.re", [a], part(a.dtype))
+
+    def imag(self, a):
+        """The imaginary part."""
+        return self.emit("complex.im", [a], part(a.dtype))
+
+    def complex(self, real, imag):
+        """A complex number of its parts (f32 or f64)."""
+        real, imag = self.pair(real, imag)
+        return self.emit("complex.create", [real, imag], np.dtype(f"c{2 * real.dtype.itemsize}"))
+
+    def cast(self, a: Scalar, dtype: np.dtype, saturate: bool = False, mode: str = "up") -> Scalar:
+        """ONNX Cast: floats to integers truncate, anything to bool compares with zero; see :mod:`casting`."""
         if dtype is a.dtype:
             return a
         if dtype is INDEX or a.dtype is INDEX:
             return self.emit("arith.index_cast", [a], dtype)
-        dtype = np.dtype(dtype)
-        if dtype == a.dtype:
-            return a
-        if dtype == BOOL:
-            zero = self.scalar(0, a.dtype)
-            number, name = (_CMPF["ne"], "arith.cmpf") if a.dtype.kind == "f" else (_CMPI["ne"], "arith.cmpi")
-            return self.compare(name, number, a, zero)
-        name = _cast_name(a.dtype, dtype)
-        return self.emit(name, [a], dtype) if name else Scalar(self, a.value, dtype)
+        return casting.cast(self, a, np.dtype(dtype), saturate, mode)
+
+    def bitcast(self, a: Scalar, dtype: np.dtype) -> Scalar:
+        """The same bits as another type of the same width."""
+        if self.type(a.dtype) == self.type(dtype):
+            return Scalar(self, a.value, dtype)
+        return self.emit("arith.bitcast", [a], dtype)
 
 
-def _cast_name(source: np.dtype, target: np.dtype) -> str | None:
-    bits = (1 if source == BOOL else source.itemsize * 8, target.itemsize * 8)
-    unsigned = source.kind in "ub"
-    if source.kind == "f" and target.kind == "f":
-        return "arith.extf" if bits[0] < bits[1] else "arith.truncf"
-    if target.kind == "f":
-        return "arith.uitofp" if unsigned else "arith.sitofp"
-    if source.kind == "f":
-        return "arith.fptoui" if target.kind == "u" else "arith.fptosi"
-    if bits[0] == bits[1]:
-        return None  # int32 and uint32 are the same bits
-    if bits[0] > bits[1]:
-        return "arith.trunci"
-    return "arith.extui" if unsigned else "arith.extsi"
+def _unary(name: str) -> Callable:
+    return lambda self, a: self._same(name, a)
 
 
-def _unary(name: str, numpy_function: Callable) -> tuple[Callable, Callable]:
-    return (lambda self, a: self._same(name, a)), staticmethod(numpy_function)
+for _name, (_op, _) in MATH.items():
+    setattr(IRMath, _name, _unary(_op))
 
-
-class NumpyMath:
-    """The same functions on arrays of known elements."""
-
-    maximum, minimum, where = staticmethod(np.maximum), staticmethod(np.minimum), staticmethod(np.where)
-    absolute, power, eq = staticmethod(np.absolute), staticmethod(np.power), staticmethod(np.equal)
-    logical_and, logical_or = staticmethod(np.logical_and), staticmethod(np.logical_or)
-    logical_xor, logical_not = staticmethod(np.logical_xor), staticmethod(np.logical_not)
-    rem = staticmethod(np.fmod)
-
-    @staticmethod
-    def div(a, b):
-        """ONNX Div: integers truncate toward zero."""
-        if a.dtype.kind == "f":
-            return a / b
-        quotient = np.abs(a) // np.abs(b)
-        return (quotient * np.sign(a) * np.sign(b)).astype(a.dtype)
-
-    @staticmethod
-    def cast(a, dtype):
-        """ONNX Cast."""
-        return np.asarray(a).astype(dtype)
-
-
-for _name, _op, _numpy in (
-    ("exp", "math.exp", np.exp),
-    ("log", "math.log", np.log),
-    ("sqrt", "math.sqrt", np.sqrt),
-    ("rsqrt", "math.rsqrt", lambda x: 1 / np.sqrt(x)),
-    ("tanh", "math.tanh", np.tanh),
-    ("sin", "math.sin", np.sin),
-    ("cos", "math.cos", np.cos),
-    ("floor", "math.floor", np.floor),
-    ("ceil", "math.ceil", np.ceil),
-    ("round", "math.roundeven", np.rint),
-    ("erf", "math.erf", lambda x: np.vectorize(math.erf, otypes=[x.dtype])(x)),
-):
-    _ir, _np = _unary(_op, _numpy)
-    setattr(IRMath, _name, _ir)
-    setattr(NumpyMath, _name, _np)
+__all__ = ["BOOL", "INDEX", "IRMath", "NumpyMath", "Scalar"]

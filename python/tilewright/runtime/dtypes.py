@@ -1,15 +1,17 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Element types by name: the ones of manifests and safetensors files, as NumPy dtypes."""
+"""Element types by name, as in manifests and safetensors files: their NumPy dtypes, and what holds their elements."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from tilewright.errors import UnsupportedError
 
-_BY_NAME = {
+_NUMPY = {
     "f64": "float64",
     "f32": "float32",
     "f16": "float16",
@@ -22,40 +24,90 @@ _BY_NAME = {
     "u16": "uint16",
     "u8": "uint8",
     "i1": "bool",
+    "c64": "complex64",
+    "c128": "complex128",
 }
-_BY_DTYPE = {np.dtype(value): key for key, value in _BY_NAME.items()}
+_ML = {  # of the package ml_dtypes
+    "bf16": "bfloat16",
+    "f8e4m3fn": "float8_e4m3fn",
+    "f8e4m3fnuz": "float8_e4m3fnuz",
+    "f8e5m2": "float8_e5m2",
+    "f8e5m2fnuz": "float8_e5m2fnuz",
+    "f8e8m0fnu": "float8_e8m0fnu",
+    "f4e2m1fn": "float4_e2m1fn",
+    "i4": "int4",
+    "u4": "uint4",
+    "i2": "int2",
+    "u2": "uint2",
+}
+_STORED = {"i4": np.dtype(np.int8), "i2": np.dtype(np.int8), "u4": np.dtype(np.uint8), "u2": np.dtype(np.uint8)}
+_BY_DTYPE = {np.dtype(value).name: key for key, value in _NUMPY.items()} | {value: key for key, value in _ML.items()}
 
-
-def _bf16() -> np.dtype:
-    try:
-        import ml_dtypes
-    except ImportError:
-        raise UnsupportedError("element type bf16 needs the package ml_dtypes: pip install ml_dtypes") from None
-    return np.dtype(ml_dtypes.bfloat16)
+NAMES = (*_NUMPY, *_ML)
 
 
 def to_numpy(name: str) -> np.dtype:
-    """Return the NumPy dtype called `name` (``f32``, ``i64``, ``i1``, ``bf16`` ...).
+    """Return the NumPy dtype called `name` (``f32``, ``i64``, ``i1``, ``bf16``, ``f8e4m3fn``, ``i4``, ``c64`` ...).
 
     Raises:
-        UnsupportedError: no such type, or ``bf16`` without ml_dtypes.
+        UnsupportedError: no such type, or one of ml_dtypes without that package.
     """
-    if name == "bf16":
-        return _bf16()
-    if name not in _BY_NAME:
-        raise UnsupportedError(f"unknown element type {name!r}; known: {', '.join(_BY_NAME)}, bf16")
-    return np.dtype(_BY_NAME[name])
+    if name in _NUMPY:
+        return np.dtype(_NUMPY[name])
+    if name not in _ML:
+        raise UnsupportedError(f"unknown element type {name!r}; known: {', '.join(NAMES)}")
+    try:
+        import ml_dtypes
+
+        return np.dtype(getattr(ml_dtypes, _ML[name]))
+    except (ImportError, AttributeError):
+        raise UnsupportedError(
+            f"element type {name} needs the package ml_dtypes, 0.5 or later: pip install -U ml_dtypes"
+        ) from None
 
 
 def from_numpy(dtype: np.dtype) -> str:
     """Return the name of a NumPy dtype.
 
     Raises:
-        UnsupportedError: the dtype has no name here (strings, complex, ...).
+        UnsupportedError: the dtype has no name here (strings, dates, ...).
     """
     dtype = np.dtype(dtype)
-    if dtype in _BY_DTYPE:
-        return _BY_DTYPE[dtype]
-    if dtype.name == "bfloat16":
-        return "bf16"
-    raise UnsupportedError(f"element type {dtype} is not supported; known: {', '.join(_BY_NAME)}, bf16")
+    if dtype.name in _BY_DTYPE and dtype.isnative:
+        return _BY_DTYPE[dtype.name]
+    if dtype.kind in "OSUT":
+        raise UnsupportedError("strings are not supported; encode them as numbers before the model")
+    raise UnsupportedError(f"element type {dtype} is not supported; known: {', '.join(NAMES)}")
+
+
+def stored(array: np.ndarray) -> np.ndarray:
+    """Return the array as compiled code wants it: elements of fewer than 8 bits as whole, extended bytes."""
+    kind = _STORED.get(_BY_DTYPE.get(array.dtype.name, ""))
+    return array if kind is None else array.astype(kind)
+
+
+def presented(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Return what compiled code gave as an array of the signature's dtype: signs and small widths are there alone."""
+    if array.dtype == dtype:
+        return array
+    if _STORED.get(_BY_DTYPE.get(dtype.name, "")) is None:
+        return array.view(dtype)
+    return array.astype(np.int8).astype(dtype)
+
+
+def rounded(x: Any, dtype: np.dtype) -> Any:
+    """Return numbers as a float dtype, rounded to nearest even once.
+
+    ml_dtypes goes to its types by way of f32; from wider numbers that would round twice.
+    """
+    array = np.asarray(x)
+    if dtype.name not in _ML.values() or array.dtype.itemsize < 4 or array.dtype == np.float32:
+        return x.astype(dtype)
+    exact = array.astype(np.longdouble)  # 64 bits of mantissa: every integer too
+    near = exact.astype(np.float32)
+    word = np.ascontiguousarray(near).view(np.int32).reshape(near.shape)
+    back = near.astype(np.longdouble)
+    step = np.where(np.abs(exact) > np.abs(back), 1, -1).astype(np.int32)
+    inexact = (back != exact) & ~np.isnan(exact) & ((word & 1) == 0)  # to odd: what was cut off stays visible
+    odd = np.where(inexact, word + step, word).astype(np.int32).view(np.float32).reshape(near.shape)
+    return odd.astype(dtype)[()]

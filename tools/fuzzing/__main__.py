@@ -41,18 +41,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     findings = engine.run(work, options.start, options.count, options.jobs)
     hours = (time.monotonic() - start) / 3600
     groups = engine.grouped(findings)
-    if options.write is not None and groups:
-        work.prepare()
     for finding, count in groups:
-        print(f"{count} x seed {finding.seed}: {finding.what}")
+        print(f"{count} x seed {finding.seed}: {'(upstream) ' * finding.upstream}{finding.what}")
         if options.write is not None:
             _write(work, finding.seed, options.write)
     last = options.start + options.count - 1
+    upstream = sum(finding.upstream for finding in findings)
     print(
         f"{work.name}: seeds {options.start} to {last}, {options.jobs} processes, {hours:.2f} hours: "
-        f"{len(findings)} findings of {len(groups)} kinds"
+        f"{len(findings) - upstream} findings, {upstream} upstream"
     )
-    return 1 if findings else 0
+    return 1 if len(findings) > upstream else 0
 
 
 def _one(work, seed: int, folder: Path | None) -> int:

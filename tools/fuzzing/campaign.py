@@ -37,6 +37,10 @@ class Campaign(ABC):
     def execute(self, case: bytes) -> str | None:
         """Run our code on a case: None, or what is wrong in one line. Must not raise what a user would see as a bug."""
 
+    def is_upstream(self, case: bytes) -> bool:
+        """Whether a case that killed its process also kills upstream's own tool, without our code."""
+        return False
+
     def make(self, seed: int) -> bytes:
         """The case of a seed."""
         return self.case(random.Random(f"{self.name}:{seed}"))

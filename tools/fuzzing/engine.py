@@ -23,22 +23,27 @@ TOOLS = Path(__file__).resolve().parents[1]
 _CHUNK = 500  # seeds that a process takes at once, so that memory it leaks is given back
 
 
+_UPSTREAM = "upstream: "  # how a campaign says that not our code is at fault
+
+
 @dataclass(frozen=True)
 class Finding:
     """One case on which something went wrong."""
 
     seed: int
     what: str
+    upstream: bool = False
 
     @property
     def signature(self) -> str:
         """The text without what differs from case to case."""
         text = re.sub(r"'[^']*'|\"[^\"]*\"", "'...'", self.what)
-        return re.sub(r"0x[0-9a-f]+|-?\d+", "N", text)[:160]
+        return f"{self.upstream} " + re.sub(r"0x[0-9a-f]+|-?\d+", "N", text)[:160]
 
 
 def run(campaign: Campaign, start: int, count: int, jobs: int, chunk: int = _CHUNK) -> list[Finding]:
     """Run the cases of seeds [start, start + count); the findings by seed."""
+    campaign.prepare()
     ranges = [(first, min(chunk, start + count - first)) for first in range(start, start + count, chunk)]
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder, ThreadPoolExecutor(jobs) as threads:
         progress = [Path(folder) / f"{i}" for i in range(len(ranges))]
@@ -68,15 +73,18 @@ def _process(campaign: Campaign, start: int, count: int, progress: Path) -> tupl
         )
         hung = _watch(child, progress, campaign.seconds)
         replies.seek(0)
-        found = [Finding(**json.loads(line)) for line in replies.read().splitlines()]
+        found = [_finding(**json.loads(line)) for line in replies.read().splitlines()]
         seed = int(progress.read_bytes())
         if seed == -1 and child.returncode == 0:
             return None, found
         errors.seek(0)
         last = errors.read()[-2000:].decode("utf-8", "replace").strip().splitlines()[-1:]
-    if hung:
-        return Finding(seed, f"no end after {campaign.seconds:.0f} s"), found
-    return Finding(seed, f"the process died with status {child.returncode}: {' '.join(last)[:200]}"), found
+    what = f"no end after {campaign.seconds:.0f} s" if hung else f"the process died with status {child.returncode}"
+    return Finding(seed, f"{what}: {' '.join(last)[:200]}", campaign.is_upstream(campaign.make(seed))), found
+
+
+def _finding(seed: int, what: str) -> Finding:
+    return Finding(seed, what.removeprefix(_UPSTREAM), what.startswith(_UPSTREAM))
 
 
 def _watch(child: subprocess.Popen, progress: Path, seconds: float) -> bool:

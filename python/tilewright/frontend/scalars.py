@@ -51,7 +51,7 @@ class Scalar:
 
     __slots__ = ("dtype", "known", "m", "value")
 
-    def __init__(self, m: IRMath, value: ir.Value, dtype: np.dtype, known: complex | None = None) -> None:
+    def __init__(self, m: IRMath, value: ir.Value, dtype: np.dtype, known: float | None = None) -> None:
         self.m, self.value, self.dtype, self.known = m, value, dtype, known
 
     def __add__(self, other):

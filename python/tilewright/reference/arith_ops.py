@@ -14,6 +14,7 @@ from tilewright.reference.errors import InterpreterError
 from tilewright.reference.integers import narrow, on_signed, on_unsigned, signed, unsigned
 from tilewright.reference.program import Node
 from tilewright.reference.registry import handles, pure
+from tilewright.runtime.dtypes import rounded
 
 
 def _nonzero(b: Any) -> Any:
@@ -152,8 +153,8 @@ def _target(node: Node) -> np.dtype:
 
 @handles("arith.extf", "arith.truncf")
 def float_to_float(_frame: Any, node: Node, x: Any) -> Any:
-    """Round to nearest even."""
-    return x.astype(_target(node))
+    """Round to nearest even, once."""
+    return rounded(x, _target(node))
 
 
 @handles("arith.extsi", "arith.trunci", "arith.index_cast")
@@ -171,13 +172,13 @@ def unsigned_cast(_frame: Any, node: Node, x: Any) -> Any:
 @handles("arith.sitofp")
 def signed_to_float(_frame: Any, node: Node, x: Any) -> Any:
     """Signed integer to float."""
-    return signed(x).astype(_target(node))
+    return rounded(signed(x), _target(node))
 
 
 @handles("arith.uitofp")
 def unsigned_to_float(_frame: Any, node: Node, x: Any) -> Any:
     """Unsigned integer to float."""
-    return unsigned(x).astype(_target(node))
+    return rounded(unsigned(x), _target(node))
 
 
 @handles("arith.fptosi")

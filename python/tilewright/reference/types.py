@@ -23,6 +23,8 @@ DYNAMIC = ir.ShapedType.get_dynamic_size()
 _DTYPES: dict[str, Any] = {
     "index": np.int64,
     "i1": np.bool_,
+    "i2": ml_dtypes.int2,
+    "ui2": ml_dtypes.uint2,
     "i4": ml_dtypes.int4,
     "ui4": ml_dtypes.uint4,
     "f16": np.float16,
@@ -30,7 +32,9 @@ _DTYPES: dict[str, Any] = {
     "f64": np.float64,
     "bf16": ml_dtypes.bfloat16,
     "f8E4M3FN": ml_dtypes.float8_e4m3fn,
+    "f8E4M3FNUZ": ml_dtypes.float8_e4m3fnuz,
     "f8E5M2": ml_dtypes.float8_e5m2,
+    "f8E5M2FNUZ": ml_dtypes.float8_e5m2fnuz,
     "f8E8M0FNU": ml_dtypes.float8_e8m0fnu,
     "f4E2M1FN": ml_dtypes.float4_e2m1fn,
     "complex<f32>": np.complex64,
@@ -39,6 +43,9 @@ _DTYPES: dict[str, Any] = {
 for _bits in (8, 16, 32, 64):
     _DTYPES[f"i{_bits}"] = _DTYPES[f"si{_bits}"] = np.dtype(f"int{_bits}")
     _DTYPES[f"ui{_bits}"] = np.dtype(f"uint{_bits}")
+
+
+_READ = {np.dtype(t) for t in (np.float16, np.float32, np.float64)}  # whose elements the bindings read
 
 
 def shaped(type_: ir.Type) -> ir.ShapedType | None:
@@ -71,8 +78,8 @@ def shape_of(type_: ir.Type) -> tuple[int, ...]:
 
 
 def is_float(dtype: np.dtype) -> bool:
-    """True for every float dtype, those of ml_dtypes included."""
-    return dtype.kind == "f" or (dtype.kind == "V" and "float" in dtype.name) or dtype.name.startswith("bfloat")
+    """True for every real float dtype, those of ml_dtypes included."""
+    return "float" in dtype.name
 
 
 def poison(dtype: np.dtype) -> Any:
@@ -113,7 +120,7 @@ def _dense(attribute: ir.DenseElementsAttr) -> np.ndarray:
     dtype, shape = dtype_of(attribute.type), shape_of(attribute.type)
     if attribute.is_splat:
         return np.broadcast_to(_wrap(attribute.get_splat_value().value, dtype), shape)
-    if is_float(dtype) and dtype.kind != "f":
+    if is_float(dtype) and dtype not in _READ:
         return _from_text(str(attribute), dtype).reshape(shape)  # the bindings do not read these element types
     values = [_wrap(attribute[i], dtype) for i in range(len(attribute))]
     return np.array(values, dtype).reshape(shape)

@@ -12,6 +12,7 @@ import numpy as np
 
 from tilewright.errors import UnsupportedError, UserError
 from tilewright.runtime.binding import Signature
+from tilewright.runtime.dtypes import presented, stored
 from tilewright.runtime.manifest import TensorSpec
 from tilewright.runtime.result import Outputs
 from tilewright.targets.source import Source
@@ -52,7 +53,10 @@ class ReferenceModel:
 
         arrays, export = self._signature.arrays(args, named)
         try:
-            results: list[Any] = reference.run(self._imported.module, "main", arrays, self._imported.weights)
+            given = [stored(array) for array in arrays]
+        computed = reference.run(self._imported.module, "main", given, self._imported.weights)
+        slots = self._signature.outputs
+        results: list[Any] = [presented(array, slot.dtype) for array, slot in zip(computed, slots, strict=True)]
         except reference.AssertionFailedError as error:
             raise UserError(error.message) from None
         if out is not None:

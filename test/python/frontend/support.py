@@ -17,6 +17,7 @@ from tilewright.frontend import ImportedModel, import_onnx
 from tilewright.normalize import PASSES
 from tilewright.passes import load_builtin_passes, run_pipeline
 from tilewright.pipelines.pipeline import Phase, Pipeline
+from tilewright.runtime.dtypes import presented, stored
 
 NORMALIZE = str(Pipeline("normalize-only", [Phase("normalize", PASSES)]))
 
@@ -64,8 +65,9 @@ def feeds(model: onnx.ModelProto, inputs: Sequence[np.ndarray | None]) -> dict[s
 
 def interpret(imported: ImportedModel, arrays: dict[str, np.ndarray]) -> list[np.ndarray]:
     """Run @main in the reference interpreter."""
-    arguments = [arrays[s.name] for s in imported.inputs]
-    return reference.run(imported.module, "main", arguments, imported.weights)
+    arguments = [stored(arrays[s.name]) for s in imported.inputs]
+    results = reference.run(imported.module, "main", arguments, imported.weights)
+    return [presented(r, s.dtype) for r, s in zip(results, imported.outputs, strict=True)]
 
 
 def normalize(imported: ImportedModel) -> ImportedModel:

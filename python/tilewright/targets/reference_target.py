@@ -52,18 +52,18 @@ class ReferenceModel:
         from tilewright import reference
 
         arrays, export = self._signature.arrays(args, named)
+        given = [stored(array) for array in arrays]
         try:
-            given = [stored(array) for array in arrays]
-        computed = reference.run(self._imported.module, "main", given, self._imported.weights)
-        slots = self._signature.outputs
-        results: list[Any] = [presented(array, slot.dtype) for array, slot in zip(computed, slots, strict=True)]
+            computed = reference.run(self._imported.module, "main", given, self._imported.weights)
         except reference.AssertionFailedError as error:
             raise UserError(error.message) from None
+        slots = self._signature.outputs
+        results: list[Any] = [presented(array, slot.dtype) for array, slot in zip(computed, slots, strict=True)]
         if out is not None:
-            given = self._signature.check_out(out, arrays)
-            for array, result in zip(given, results, strict=True):
+            into = self._signature.check_out(out, arrays)
+            for array, result in zip(into, results, strict=True):
                 np.copyto(array, result)
-            results = given
+            results = into
         elif export is not None:
             results = [export(array) for array in results]
         return Outputs(results, self._signature.output_names)

@@ -6,7 +6,7 @@
 The body is evaluated once, over arrays that cover the iteration space (views.py). A reduction whose body combines the
 output with something that does not read it is evaluated first and combined afterwards with a NumPy reduction, and
 as a matrix product where that something is a product (contraction.py). Any other reduction body (an arg-max, say)
-runs once per point of the reduced loops, vectorised over the parallel ones.
+runs once per point of the reduced loops, vectorised over the parallel ones. A body with branches runs point by point.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from tilewright.mlir._mlir_libs import _mlirDialectsLinalg as linalg
 from tilewright.reference import views
-from tilewright.reference.affine import plain_dim, read_map
+from tilewright.reference.affine import evaluate, plain_dim, read_map
 from tilewright.reference.contraction import contract, reduce_with
 from tilewright.reference.errors import InterpreterError
 from tilewright.reference.machine import execute
@@ -46,6 +46,7 @@ class Structure:
     reduction: list[int]
     defined: dict[int, Node]  # node that defines each value of the body
     effects: list[Node]  # nodes that are run for what they do (`cf.assert`)
+    branches: bool  # some node has regions
     yields: tuple[int, ...]
     out_arguments: tuple[int, ...]
 
@@ -69,6 +70,7 @@ def read_structure(node: Node) -> Structure:
         reduction=[d for d in range(loops) if d not in used],
         defined={number: inner for inner in nodes for number in inner.results},
         effects=[inner for inner in nodes if not inner.results],
+        branches=any(any(inner.regions) for inner in nodes),
         yields=ending.operands,
         out_arguments=node.body.arguments[len(node.body.arguments) - outputs :],
     )
@@ -111,21 +113,10 @@ class Body:
     def _evaluate(self, inner: Node) -> None:
         if inner.name == "linalg.index":
             results = self._index(inner.op.attributes["dim"].value)
-        elif any(inner.regions):
-            results = self._branch(inner)
         else:
             results = execute(self.frame, inner, [self.value(number) for number in inner.operands])
         for number, value in zip(inner.results, [results] if len(inner.results) == 1 else results, strict=True):
             self.values[number] = value
-
-    def _branch(self, inner: Node) -> Any:
-        """An op with a region sees the whole body's values through the frame."""
-        for number in list(self.structure.defined):
-            if self.structure.defined[number] is inner:
-                break
-            self.frame.values[number] = self.value(number)
-        self.frame.values.update(self.values)
-        return execute(self.frame, inner, [self.value(number) for number in inner.operands])
 
     def _index(self, d: int) -> Any:
         return np.int64(self.point[d]) if d in self.point else views.loop_index(d, self.sizes)
@@ -144,18 +135,52 @@ def structured(frame: Any, node: Node, *operands: Any) -> Any:
     arrays = [np.asarray(operand) for operand in operands]
     sizes = views.loop_sizes(shape.maps, [array.shape for array in arrays], shape.loops)
     seen = [views.over_loops(array, map_, sizes) for array, map_ in zip(arrays, shape.maps, strict=True)]
-    body = Body(frame, node, shape, sizes, dict(zip(node.body.arguments, seen, strict=True)))
-    for effect in shape.effects:
-        execute(frame, effect, [body.value(number) for number in effect.operands])
     outputs = arrays[shape.inputs :]
-    values = _results(body, seen[shape.inputs :])
-    maps = shape.maps[shape.inputs :]
-    results = [_store(*each, sizes, shape) for each in zip(values, outputs, maps, strict=True)]
+    if shape.branches:
+        results = _point_by_point(frame, node, shape, sizes, seen[: shape.inputs], outputs)
+    else:
+        results = _at_once(frame, node, shape, sizes, seen, outputs)
     if not node.results:
         for target, result in zip(outputs, results, strict=True):
             target[...] = result
         return None
     return results[0] if len(results) == 1 else results
+
+
+def _at_once(
+    frame: Any, node: Node, shape: Structure, sizes: list[int], seen: list[np.ndarray], outputs: list[np.ndarray]
+) -> list[np.ndarray]:
+    """Evaluate the body over arrays."""
+    body = Body(frame, node, shape, sizes, dict(zip(node.body.arguments, seen, strict=True)))
+    for effect in shape.effects:
+        execute(frame, effect, [body.value(number) for number in effect.operands])
+    values = _results(body, seen[shape.inputs :])
+    maps = shape.maps[shape.inputs :]
+    return [_store(*each, sizes, shape) for each in zip(values, outputs, maps, strict=True)]
+
+
+def _point_by_point(
+    frame: Any, node: Node, shape: Structure, sizes: list[int], inputs: list[np.ndarray], outputs: list[np.ndarray]
+) -> list[np.ndarray]:
+    """Run a body with branches or loops for one point after the other."""
+    results = [np.array(output) for output in outputs]
+    maps = shape.maps[shape.inputs :]
+    before = frame.point
+    for point in np.ndindex(*sizes):
+        frame.point = point
+        given = [array[tuple(p if n > 1 else 0 for p, n in zip(point, array.shape, strict=True))] for array in inputs]
+        slots = [tuple(int(evaluate(term, point)) for term in map_) for map_ in maps]
+        values = frame.run(node.body, [*given, *(out[slot] for out, slot in zip(results, slots, strict=True))])
+        for out, slot, value in zip(results, slots, values, strict=True):
+            out[slot] = value
+    frame.point = before
+    return results
+
+
+@handles("linalg.index")
+def index(frame: Any, node: Node) -> Any:
+    """The loop counter, where a body runs point by point."""
+    return np.int64(frame.point[node.op.attributes["dim"].value])
 
 
 def _results(body: Body, initial: list[np.ndarray]) -> list[Any]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.mlir import ir
+from tilewright.reference.code import Code
 from tilewright.reference.errors import InterpreterError
 from tilewright.reference.program import Block, Node, Reader, where
 from tilewright.reference.registry import HANDLERS, TERMINATORS
@@ -59,6 +60,7 @@ class Frame:
         self.task = task
         self.values: dict[int, Any] = {}
         self.moves: list[tuple[np.ndarray, np.ndarray]] | None = None
+        self.point: tuple[int, ...] = ()  # of the linalg op whose body runs point by point
 
     def move(self, source: np.ndarray, target: np.ndarray) -> None:
         """Copy ``source`` to ``target``; inside `tile.async`, note it for later."""
@@ -68,13 +70,19 @@ class Frame:
             self.moves.append((source, target))
 
     def run(self, block: Block, arguments: Any = ()) -> list[Any]:
-        """Run ``block`` with ``arguments``; return the operands of its terminator."""
+        """Run ``block`` with ``arguments``, its scalars being scalars; return the operands of its terminator."""
+        if block.code is None:
+            block.code = Code(block)
+        return block.code(self, arguments)
+
+    def run_arrays(self, block: Block, arguments: Any) -> list[Any]:
+        """Run ``block``, which has no regions, for many points at once: its scalars are arrays over them."""
         for number, value in zip(block.arguments, arguments, strict=True):
             self.values[number] = value
         return self.run_nodes(block.nodes)
 
     def run_nodes(self, nodes: list[Node]) -> list[Any]:
-        """Run ``nodes`` up to the first terminator; return its operands."""
+        """Run ``nodes`` one by one, their values in the frame, up to the first terminator; return its operands."""
         values = self.values
         for node in nodes:
             operands = [values[number] for number in node.operands]

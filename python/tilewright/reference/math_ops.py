@@ -35,7 +35,7 @@ def round_half_away(x: Any) -> Any:
     return whole + np.where(np.abs(x - whole) >= 0.5, np.sign(x), 0)
 
 
-_ROUNDED = {
+ROUNDED = {
     "absf": np.abs,
     "exp": np.exp,
     "exp2": np.exp2,
@@ -73,7 +73,7 @@ _ROUNDED = {
     "copysign": np.copysign,
     "clampf": lambda x, low, high: np.minimum(np.maximum(x, low), high),
 }
-for _name, _function in _ROUNDED.items():
+for _name, _function in ROUNDED.items():
     pure(f"math.{_name}", rounded(_function))
 for _name, _function in {"isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite}.items():
     pure(f"math.{_name}", _function)

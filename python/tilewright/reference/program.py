@@ -20,10 +20,12 @@ from tilewright.reference.errors import InterpreterError
 
 @dataclass
 class Block:
-    """A basic block: argument numbers and its operations; the last one is the terminator where there is one."""
+    """A basic block: its arguments and operations; the last one is the terminator where there is one."""
 
     arguments: tuple[int, ...]
+    types: tuple[ir.Type, ...]
     nodes: list[Node]
+    code: Any = None
 
 
 @dataclass
@@ -92,7 +94,8 @@ class Reader:
     def block(self, block: ir.Block) -> Block:
         """Read a block."""
         arguments = tuple(self.number(argument) for argument in block.arguments)
-        return Block(arguments, [self.node(op.operation) for op in block.operations])
+        types = tuple(argument.type for argument in block.arguments)
+        return Block(arguments, types, [self.node(op.operation) for op in block.operations])
 
     def region(self, region: ir.Region, name: str) -> Block | None:
         """Read a region of at most one block."""

@@ -15,7 +15,7 @@ from tilewright.reference.errors import InterpreterError
 from tilewright.reference.program import Node
 from tilewright.reference.registry import HANDLERS, handles, terminators
 
-terminators("scf.yield", "scf.condition", "scf.reduce.return")
+terminators("scf.yield", "scf.condition", "scf.reduce", "scf.reduce.return")
 
 
 def results(node: Node, values: list[Any]) -> Any:
@@ -86,15 +86,10 @@ def parallel(frame: Any, node: Node, *operands: Any) -> Any:
     ranges = [range(int(lo), int(hi), int(st)) for lo, hi, st in zip(lower, upper, step, strict=True)]
     reduce = node.body.nodes[-1]
     for point in itertools.product(*ranges):
-        frame.run(node.body, [np.int64(i) for i in point])
-        for k, (number, combiner) in enumerate(zip(reduce.operands, reduce.regions, strict=True)):
-            values[k] = frame.run(combiner, [values[k], frame.values[number]])[0]
+        given = frame.run(node.body, [np.int64(i) for i in point])
+        for k, (value, combiner) in enumerate(zip(given, reduce.regions, strict=True)):
+            values[k] = frame.run(combiner, [values[k], value])[0]
     return results(node, values)
-
-
-@handles("scf.reduce")
-def reduce_(_frame: Any, _node: Node, *_values: Any) -> None:
-    """Ends the body of scf.parallel, which does the combining."""
 
 
 @handles("scf.forall")

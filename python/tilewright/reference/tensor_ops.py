@@ -12,7 +12,7 @@ import numpy as np
 
 from tilewright.reference import types
 from tilewright.reference.errors import InterpreterError
-from tilewright.reference.program import Node
+from tilewright.reference.program import Block, Node
 from tilewright.reference.registry import handles, terminators
 from tilewright.reference.slices import (
     check_index,
@@ -138,9 +138,18 @@ def rank(_frame: Any, _node: Node, shaped: np.ndarray) -> Any:
 @handles("tensor.generate")
 def generate(frame: Any, node: Node, *sizes: Any) -> np.ndarray:
     """The body's value at each index."""
-    out = np.empty(result_shape(node, sizes), _dtype(node))
-    for index in np.ndindex(out.shape):
-        (out[index],) = frame.run(node.body, [np.int64(i) for i in index])
+    return _over_points(frame, node.body, result_shape(node, sizes), _dtype(node))
+
+
+def _over_points(frame: Any, body: Block, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
+    """The value of a body at each index: at once for all where it is a formula, one by one where it branches."""
+    out = np.empty(shape, dtype)
+    if any(any(inner.regions) for inner in body.nodes):
+        for index in np.ndindex(out.shape):
+            (out[index],) = frame.run(body, [np.int64(i) for i in index])
+        return out
+    index = np.meshgrid(*map(np.arange, shape), indexing="ij", sparse=True) if shape else []
+    (out[...],) = frame.run_arrays(body, index)
     return out
 
 
@@ -153,9 +162,7 @@ def pad(frame: Any, node: Node, *operands: Any) -> np.ndarray:
     if min([*low, *high], default=0) < 0:
         raise InterpreterError("tensor.pad with a negative amount")
     shape = [a + n + b for a, n, b in zip(low, source.shape, high, strict=True)]
-    index = np.meshgrid(*(np.arange(n) for n in shape), indexing="ij", sparse=True) if shape else []
-    (value,) = frame.run(node.body, index)
-    out = np.array(np.broadcast_to(value, shape), source.dtype)
+    out = _over_points(frame, node.body, shape, source.dtype)
     out[tuple(slice(a, a + n) for a, n in zip(low, source.shape, strict=True))] = source
     return out
 

@@ -115,9 +115,9 @@ def test_fill_transpose_broadcast_reduce_map_copy(interpret, rng):
 
 def test_unknown_op_names_itself_and_its_place(interpret):
     text = """func.func @main(%s: i32, %o: tensor<4xf32>) -> tensor<4xf32> {
-      %c = complex.constant [1.0 : f32, 2.0 : f32] : complex<f32> loc("here")
+      %c = vector.broadcast %s : i32 to vector<4xi32> loc("here")
       return %o : tensor<4xf32> }"""
-    with pytest.raises(InterpreterError, match=r"does not know the op 'complex.constant'(.|\n)*here"):
+    with pytest.raises(InterpreterError, match=r"does not know the op 'vector.broadcast'(.|\n)*here"):
         interpret(text, 1, np.zeros(4, np.float32))
 
 

@@ -24,6 +24,7 @@ ALLOWED = (
     "numpy",
     "random",
     "re",
+    "sys",
     "threading",
     "tilewright.errors",
     "tilewright.mlir",

@@ -30,8 +30,10 @@ import numpy as np
 from tilewright.errors import UnsupportedError
 from tilewright.mlir import ir
 
+from . import dims
+from .dims import Dim, Size
 from .reshaping import Reshaper
-from .scalars import INDEX, Scalar
+from .scalars import Scalar
 from .tensor import Tensor
 
 Index = Any  # int | Dim | ir.Value | Scalar
@@ -44,28 +46,22 @@ class Loops(Reshaper):
 
     # Values ---------------------------------------------------------------------------------------------------
 
-    def idx(self, value: Index) -> Scalar:
-        """A scalar of type index."""
-        if isinstance(value, Scalar):
-            return self.math.cast(value, INDEX)
-        if isinstance(value, int | np.integer):
-            return Scalar(self.math, self.index(int(value)), INDEX)
-        return Scalar(self.math, getattr(value, "value", value), INDEX)
-
     def array(self, x: Tensor) -> Tensor:
         """`x` stored row-major, dimensions of size 1 included."""
         if isinstance(x.data, np.ndarray) and x.data.size == 0:
             return self.blank(x.shape, x.dtype)
         return Tensor(x.dtype, x.shape, self.value(x), tuple(range(x.rank)))
 
+    def size(self, value: Index) -> Size:
+        """An entry of a shape: an int or a Dim."""
+        return value if isinstance(value, int | Dim) else Dim(self.idx(value).value)
+
     def blank(self, shape: Sequence[Index], dtype: np.typing.DTypeLike) -> Tensor:
         """A new array of undefined elements."""
-        sizes = [n if isinstance(n, int) else self.idx(n).value for n in shape]
-        marked = [n if isinstance(n, int) else ir.ShapedType.get_dynamic_size() for n in sizes]
-        kind = ir.RankedTensorType.get(marked, self.element_type(np.dtype(dtype)))
-        value = self.op("tensor.empty", [n for n in sizes if not isinstance(n, int)], kind)
-        logical = tuple(self._size(n) for n in shape)
-        return Tensor(np.dtype(dtype), logical, value, tuple(range(len(logical))))
+        sizes = tuple(self.size(n) for n in shape)
+        kind = ir.RankedTensorType.get(dims.marked(sizes), self.element_type(np.dtype(dtype)))
+        value = self.op("tensor.empty", dims.values(sizes), kind)
+        return Tensor(np.dtype(dtype), sizes, value, tuple(range(len(sizes))))
 
     def full(self, value: Scalar | float, shape: Sequence[Index], dtype: np.typing.DTypeLike) -> Tensor:
         """A new array of one value."""
@@ -101,12 +97,8 @@ class Loops(Reshaper):
     def first(self, x: Tensor, count: Index, axis: int = 0) -> Tensor:
         """The first `count` positions along `axis`; the count may be known at run time only."""
         x = self.array(x)
-        fixed = isinstance(count, int)
-        sizes = [n if isinstance(n, int) else self.idx(n).value for n in x.shape]
-        sizes[axis] = count if fixed else self.idx(count).value
-        shape = [self._size(count) if d == axis else n for d, n in enumerate(x.shape)]
-        marked = [n if isinstance(n, int) else ir.ShapedType.get_dynamic_size() for n in sizes]
-        dynamic = [n for n in sizes if not isinstance(n, int)]
+        shape = tuple(self.size(count) if d == axis else n for d, n in enumerate(x.shape))
+        marked, dynamic = dims.marked(shape), dims.values(shape)
         kind = ir.RankedTensorType.get(marked, self.element_type(x.dtype))
         attributes = {
             "static_offsets": ir.DenseI64ArrayAttr.get([0] * x.rank),
@@ -115,7 +107,7 @@ class Loops(Reshaper):
             "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, len(dynamic), 0]),
         }
         value = self.op("tensor.extract_slice", [_value(x), *dynamic], kind, attributes)
-        return Tensor(x.dtype, tuple(shape), value, tuple(range(x.rank)))
+        return Tensor(x.dtype, shape, value, x.dims)
 
     def loosen(self, x: Tensor, axes: Sequence[int]) -> Tensor:
         """An array whose sizes along `axes` are no longer part of its type: it may be carried with others."""
@@ -124,10 +116,6 @@ class Loops(Reshaper):
         sizes = [ir.ShapedType.get_dynamic_size() if d in axes else n for d, n in enumerate(old.type.shape)]
         value = self._fit(old, ir.RankedTensorType.get(sizes, old.type.element_type))
         return Tensor(x.dtype, self._shape(value), value, x.dims)
-
-    def require(self, condition: Scalar, message: str) -> None:
-        """Stop the run with `message` unless the condition holds."""
-        ir.Operation.create("cf.assert", operands=[condition.value], attributes={"msg": ir.StringAttr.get(message)})
 
     # Control --------------------------------------------------------------------------------------------------
 
@@ -261,15 +249,7 @@ class Loops(Reshaper):
         return tuple(self._dim_of(value, d) if n == dynamic else n for d, n in enumerate(value.type.shape))
 
     def _dim_of(self, value: ir.Value, axis: int) -> Any:
-        return self._size(self.op("tensor.dim", [value, self.index(axis)], ir.IndexType.get()))
-
-    def _size(self, size: Index) -> Any:
-        """An entry of a shape: an int or a Dim."""
-        if isinstance(size, int):
-            return size
-        from .dims import Dim
-
-        return size if isinstance(size, Dim) else Dim(self.idx(size).value)
+        return Dim(self.op("tensor.dim", [value, self.index(axis)], ir.IndexType.get()))
 
 
 def _value(x: Carried) -> ir.Value:

@@ -1,0 +1,132 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""NonMaxSuppression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..registry import Builder, Node, op
+from ..scalars import BOOL, INDEX, Scalar
+from ..tensor import Tensor
+from .sorting import argsort, less, scratch
+
+_F32, _I64 = np.dtype(np.float32), np.dtype(np.int64)
+
+
+@dataclass(frozen=True)
+class _Box:
+    """Corners, the smaller first."""
+
+    low: tuple[Scalar, Scalar]
+    high: tuple[Scalar, Scalar]
+
+
+def _box(b: Builder, boxes: Tensor, batch: Scalar, number: Scalar, centered: bool) -> _Box:
+    m = b.math
+    a, c, d, e = (b.at(boxes, [batch, number, i]) for i in range(4))
+    if centered:  # x, y of the center, width, height
+        return _Box((a - d * 0.5, c - e * 0.5), (a + d * 0.5, c + e * 0.5))
+    return _Box((m.minimum(a, d), m.minimum(c, e)), (m.maximum(a, d), m.maximum(c, e)))
+
+
+def _overlap(b: Builder, one: _Box, other: _Box) -> Scalar:
+    """Intersection over union; 0 where a box has no area."""
+    m = b.math
+
+    def area(low: tuple[Scalar, Scalar], high: tuple[Scalar, Scalar]) -> Scalar:
+        sides = [m.maximum(h - lo, 0.0) for lo, h in zip(low, high, strict=True)]
+        return sides[0] * sides[1]
+
+    low = tuple(m.maximum(p, q) for p, q in zip(one.low, other.low, strict=True))
+    high = tuple(m.minimum(p, q) for p, q in zip(one.high, other.high, strict=True))
+    first, second, common = area(one.low, one.high), area(other.low, other.high), area(low, high)
+    empty = m.logical_or(first <= 0.0, second <= 0.0)
+    return m.where(empty, 0.0, common / m.where(empty, 1.0, first + second - common))
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """The scalar inputs; scores of any value count where there is no threshold."""
+
+    per_class: Scalar
+    overlap: Scalar
+    score: Scalar | None
+
+
+def _limits(b: Builder, most: Tensor | None, overlap: Tensor | None, score: Tensor | None, boxes: Tensor) -> _Limits:
+    m = b.math
+    wanted = b.idx(0) if most is None else m.cast(b.item(most), INDEX)
+    per_class = m.maximum(m.minimum(wanted, b.idx(boxes.shape[1])), 0)
+    return _Limits(
+        per_class,
+        m.scalar(0.0, _F32) if overlap is None else b.item(overlap),
+        None if score is None else b.item(score),
+    )
+
+
+@op("NonMaxSuppression", since=10)
+def non_max_suppression(
+    b: Builder,
+    node: Node,
+    boxes: Tensor,
+    scores: Tensor,
+    most: Tensor | None = None,
+    overlap: Tensor | None = None,
+    score: Tensor | None = None,
+) -> Tensor:
+    """Rows (batch, class, box): by falling score, without boxes that overlap a kept one more than the threshold."""
+    m = b.math
+    if boxes.rank != 3 or scores.rank != 3 or boxes.shape[2] != 4:
+        node.wrong(f"boxes {list(boxes.shape)} and scores {list(scores.shape)} are not [B, N, 4] and [B, C, N]")
+    limits = _limits(b, most, overlap, score, boxes)
+    centered = bool(node.attr("center_point_box", 0))
+    boxes, scores = b.array(boxes), b.array(scores)
+    batches, classes, count = scores.shape
+    room = b.idx(batches) * b.idx(classes) * limits.per_class
+    buffers = scratch(b, count)
+
+    def one_class(at: list[Scalar], total: Scalar, rows: Tensor, *buffers: Tensor) -> list:
+        def follows(i: Scalar, j: Scalar) -> Scalar:
+            return less(b, b.at(scores, [*at, i]), b.at(scores, [*at, j]))
+
+        order, spare = argsort(b, count, follows, buffers)
+        start = total
+
+        def clear_of(number: Scalar, total: Scalar, rows: Tensor) -> Scalar:
+            """Whether a box overlaps none of this class's kept ones too much."""
+            box = _box(b, boxes, at[0], number, centered)
+
+            def clear(k: Scalar, _: Scalar) -> list[Scalar]:
+                kept = m.cast(b.at(rows, [k, 2]), INDEX)
+                share = _overlap(b, box, _box(b, boxes, at[0], kept, centered))
+                return [k + 1, m.logical_not(share > limits.overlap)]
+
+            begin = [start, m.scalar(1, BOOL)]
+            return b.while_(begin, lambda k, fine: m.logical_and(k < total, fine), clear)[1]
+
+        def candidate(i: Scalar, total: Scalar, rows: Tensor) -> list:
+            number = b.at(order, [i])
+            free = total - start < limits.per_class
+            if limits.score is not None:
+                free = m.logical_and(free, b.at(scores, [*at, number]) > limits.score)
+            (fine,) = b.if_(free, lambda: [clear_of(m.cast(number, INDEX), total, rows)], lambda: [m.scalar(0, BOOL)])
+
+            def keep() -> list:
+                row = [m.cast(at[0], _I64), m.cast(at[1], _I64), number]
+                result = rows
+                for d, v in enumerate(row):
+                    result = b.put(v, result, [total, d])
+                return [total + 1, result]
+
+            return b.if_(fine, keep, lambda: [total, rows])
+
+        total, rows = b.for_(0, count, [total, rows], candidate)
+        return [total, rows, order, spare]
+
+    rows = b.blank([b.size(room), 3], np.int64)
+    total, rows, *_ = b.nest([batches, classes], [b.idx(0), rows, *buffers], one_class)
+    return b.first(rows, total)

@@ -1,0 +1,147 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Operators that select by data: NonZero, Compress, OneHot, Hardmax, ReverseSequence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..dims import Size
+from ..numbers import is_complex
+from ..registry import Builder, Node, op
+from ..scalars import BOOL, INDEX, Scalar
+from ..tensor import Tensor
+from .sorting import inverse, run_time_size
+
+
+def positions_where(b: Builder, shape: tuple[Size, ...], chosen: Callable[[list[Scalar]], Scalar]) -> Tensor:
+    """The indices at which a condition holds, in row-major order: a matrix with a row per dimension."""
+    m = b.math
+    zero, one = b.idx(0), b.idx(1)
+    (count,) = b.nest(shape, [zero], lambda at, count: [count + m.where(chosen(at), one, zero)])
+    found = b.blank([len(shape), b.size(count)], np.int64)
+
+    def collect(at: list[Scalar], count: Scalar, found: Tensor) -> list:
+        def keep() -> list:
+            result = found
+            for d, i in enumerate(at):
+                result = b.put(m.cast(i, result.dtype), result, [d, count])
+            return [count + 1, result]
+
+        return b.if_(chosen(at), keep, lambda: [count, found])
+
+    return b.nest(shape, [zero, found], collect)[1]
+
+
+def nonzero(b: Builder, x: Scalar) -> Scalar:
+    """Whether a number of any type is not 0."""
+    m = b.math
+    if is_complex(x.dtype):
+        return m.logical_not(m.logical_and(m.real(x).eq(0), m.imag(x).eq(0)))
+    return x if x.dtype == BOOL else m.logical_not(x.eq(0))
+
+
+@op("NonZero", since=9)
+def non_zero(b: Builder, node: Node, x: Tensor) -> Tensor:
+    """Indices of the elements that are not 0; their number is known at run time only."""
+    x = b.reshape(x, [1]) if x.rank == 0 else x
+    if x.is_known:
+        return Tensor.known(np.array(np.nonzero(x.numpy()), np.int64))
+    x = b.array(x)
+    return positions_where(b, x.shape, lambda at: nonzero(b, b.at(x, at)))
+
+
+@op("Compress", since=9)
+def compress(b: Builder, node: Node, x: Tensor, condition: Tensor) -> Tensor:
+    """The slices along `axis` (or the elements of all of x) whose condition holds; a short condition ends early."""
+    if node.attr("axis") is None:
+        x, axis = b.reshape(x, [x.size]), 0
+    else:
+        axis = node.axis(node.attr("axis"), x.rank)
+    if condition.is_known:
+        return b.gather(x, Tensor.known(np.flatnonzero(condition.numpy()).astype(np.int64)), axis)
+    if isinstance(condition.shape[0], int) and isinstance(x.shape[axis], int):
+        if condition.shape[0] > x.shape[axis]:
+            node.wrong(f"the condition has {condition.shape[0]} entries, but axis {axis} has {x.shape[axis]}")
+    else:
+        b.require(b.idx(condition.shape[0]) <= b.idx(x.shape[axis]), "the condition is too long")
+    x, condition = b.array(x), b.array(condition)
+    positions = positions_where(b, condition.shape, lambda at: b.at(condition, at))
+
+    def element(m, *at: Scalar) -> Scalar:
+        source = b.at(positions, [0, at[axis]])
+        return b.at(x, [source if d == axis else i for d, i in enumerate(at)])
+
+    shape = [positions.shape[1] if d == axis else n for d, n in enumerate(x.shape)]
+    return b.produce(shape, x.dtype, element)
+
+
+@op("OneHot", since=9)
+def one_hot(b: Builder, node: Node, indices: Tensor, depth: Tensor, values: Tensor) -> Tensor:
+    """values[1] at the index along a new axis, values[0] elsewhere; indices beyond the depth give no one."""
+    axis = node.axis(node.attr("axis", -1), indices.rank + 1)
+    size = run_time_size(b, node, depth, 0, axis)
+    source, pair = b.array(indices), b.array(values)
+    shape = (*indices.shape[:axis], size, *indices.shape[axis:])
+
+    def element(m, *at: Scalar) -> Scalar:
+        wanted = m.cast(m.cast(b.at(source, [*at[:axis], *at[axis + 1 :]]), np.dtype(np.int64)), INDEX)
+        wanted = m.where(wanted < 0, wanted + b.idx(size), wanted)
+        return m.where(wanted.eq(at[axis]), b.at(pair, [1]), b.at(pair, [0]))
+
+    return b.produce(shape, values.dtype, element)
+
+
+@op("Hardmax")
+def hardmax(b: Builder, node: Node, x: Tensor) -> Tensor:
+    """1 at the first maximum, 0 elsewhere; before opset 13 over all dimensions from `axis` on."""
+    if node.version >= 13:
+        return _hardmax(b, x, node.axis(node.attr("axis", -1), x.rank))
+    axis = node.axis(node.attr("axis", 1), x.rank)
+    rows = b.reshape(x, [_product(x.shape[:axis]), _product(x.shape[axis:])])
+    return b.reshape(_hardmax(b, rows, 1), x.shape)
+
+
+def _product(sizes: tuple[Size, ...]) -> Size:
+    total: Size = 1
+    for n in sizes:
+        total = n * total
+    return total
+
+
+def _hardmax(b: Builder, x: Tensor, axis: int) -> Tensor:
+    perm = [*(d for d in range(x.rank) if d != axis), axis]
+    rows = b.array(x.transpose(perm))
+    m = b.math
+
+    def row(at: list[Scalar], out: Tensor) -> list[Tensor]:
+        def better(i: Scalar, best: Scalar) -> list[Scalar]:
+            return [m.where(b.at(rows, [*at, i]) > b.at(rows, [*at, best]), i, best)]
+
+        (best,) = b.for_(0, rows.shape[-1], [b.idx(0)], better)
+        return [b.put(1, out, [*at, best])]
+
+    if any(n == 0 for n in x.shape):
+        return x
+    (out,) = b.nest(rows.shape[:-1], [b.full(0, rows.shape, x.dtype)], row)
+    return out.transpose(inverse(perm))
+
+
+@op("ReverseSequence", since=10)
+def reverse_sequence(b: Builder, node: Node, x: Tensor, lengths: Tensor) -> Tensor:
+    """The first entries along the time axis, as many as each batch says, in reverse order."""
+    time, batch = node.axis(node.attr("time_axis", 0), x.rank), node.axis(node.attr("batch_axis", 1), x.rank)
+    if {time, batch} != {0, 1}:
+        node.wrong(f"time_axis {time} and batch_axis {batch} must be the first two dimensions")
+    source, counts = b.array(x), b.array(lengths)
+
+    def element(m, *at: Scalar) -> Scalar:
+        count = m.cast(b.at(counts, [at[batch]]), INDEX)
+        count = m.minimum(count, b.idx(x.shape[time]))
+        back = m.where(at[time] < count, count - 1 - at[time], at[time])
+        return b.at(source, [back if d == time else i for d, i in enumerate(at)])
+
+    return b.produce(x.shape, x.dtype, element)

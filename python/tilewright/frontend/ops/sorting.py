@@ -1,0 +1,224 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Operators that sort: TopK and Unique, by a merge sort of positions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ..dims import Size
+from ..numbers import is_complex, is_float
+from ..registry import Builder, Node, op
+from ..scalars import INDEX, Scalar
+from ..tensor import Tensor
+
+Follows = Callable[[Scalar, Scalar], Scalar]
+
+
+def less(b: Builder, x: Scalar, y: Scalar) -> Scalar:
+    """NumPy's order of numbers: NaN is larger than all others and equal to itself."""
+    m = b.math
+    if not is_float(x.dtype):
+        return x < y
+    return m.logical_or(x < y, m.logical_and(m.is_nan(y), m.logical_not(m.is_nan(x))))
+
+
+def scratch(b: Builder, count: Size) -> list[Tensor]:
+    """The two vectors of positions that `argsort` works in."""
+    return [b.blank([count], np.int64), b.blank([count], np.int64)]
+
+
+def argsort(b: Builder, count: Size, follows: Follows, buffers: Sequence[Tensor]) -> list[Tensor]:
+    """The positions 0 .. count - 1 in order: a stable merge sort from the bottom up.
+
+    Args:
+        b: the builder.
+        count: the number of elements.
+        follows: whether the element at the first position must come behind the one at the second.
+        buffers: from `scratch`; they are overwritten.
+
+    Returns:
+        Buffers, the first of which holds the positions.
+    """
+    m, total = b.math, b.idx(count)
+    order, spare = buffers
+    (order,) = b.for_(0, count, [order], lambda i, order: [b.put(m.cast(i, order.dtype), order, [i])])
+
+    def merge(width: Scalar, order: Tensor, spare: Tensor) -> list[Tensor]:
+        """Merge each two neighbouring runs of `width` positions into `spare`, and copy it back."""
+
+        def pair(run: Scalar, spare: Tensor) -> list[Tensor]:
+            low = run * width * 2
+            middle, high = m.minimum(low + width, total), m.minimum(low + width * 2, total)
+
+            def step(k: Scalar, left: Scalar, right: Scalar, spare: Tensor) -> list:
+                a = b.at(order, [m.minimum(left, total - 1)])
+                c = b.at(order, [m.minimum(right, total - 1)])
+                behind = m.logical_or(right >= high, m.logical_not(follows(m.cast(a, INDEX), m.cast(c, INDEX))))
+                first = m.logical_and(left < middle, behind)
+                spare = b.put(m.where(first, a, c), spare, [k])
+                return [m.where(first, left + 1, left), m.where(first, right, right + 1), spare]
+
+            return b.for_(low, high, [low, middle, spare], step)[2:]
+
+        runs = m.div(total + width * 2 - 1, width * 2)
+        (spare,) = b.for_(0, runs, [spare], pair)
+        (order,) = b.for_(0, count, [order], lambda i, order: [b.put(b.at(spare, [i]), order, [i])])
+        return [order, spare]
+
+    return b.while_(
+        [b.idx(1), order, spare],
+        lambda width, *_: width < total,
+        lambda width, *both: [width * 2, *merge(width, *both)],
+    )[1:]
+
+
+def last(x: Tensor, axis: int) -> list[int]:
+    """The permutation that moves `axis` behind all others."""
+    return [*(d for d in range(x.rank) if d != axis), axis]
+
+
+def inverse(perm: Sequence[int]) -> list[int]:
+    """The permutation that undoes another."""
+    return [perm.index(d) for d in range(len(perm))]
+
+
+def run_time_size(b: Builder, node: Node, x: Tensor, output: int, axis: int) -> Size:
+    """A size that an input of one integer gives: known, declared by the model (and checked), or a Dim."""
+    if x.is_known:
+        return int(x.numpy().reshape(-1)[0])
+    size = b.math.cast(b.math.cast(b.item(x), np.dtype(np.int64)), INDEX)
+    b.require(size >= 0, "a negative size")
+    declared = node.declared(output)
+    return b.settle([b.size(size)], None if declared is None else [declared[axis]], node)[0]
+
+
+def _k(b: Builder, node: Node, x: Tensor, k: Tensor | None, axis: int) -> Size:
+    given = Tensor.known([node.attr("k")], np.int64) if k is None else k
+    size = run_time_size(b, node, given, 0, axis)
+    if isinstance(size, int) and isinstance(x.shape[axis], int):
+        if not 0 <= size <= x.shape[axis]:
+            node.wrong(f"k is {size}, but axis {axis} has {x.shape[axis]} elements")
+    else:
+        b.require(b.idx(size) <= b.idx(x.shape[axis]), f"k exceeds the size of axis {axis}")
+    return size
+
+
+@op("TopK")
+def top_k(b: Builder, node: Node, x: Tensor, k: Tensor | None = None) -> list[Tensor]:
+    """The k largest or smallest along an axis, in order; of equal ones the first. NaN counts as the largest."""
+    axis = node.axis(node.attr("axis", -1), x.rank)
+    largest = bool(node.attr("largest", 1))
+    size = _k(b, node, x, k, axis)
+    perm = last(x, axis)
+    rows = b.array(x.transpose(perm))
+    *outer, count = rows.shape
+    out = [b.blank([*outer, size], x.dtype), b.blank([*outer, size], np.int64)]
+
+    def row(at: list[Scalar], values: Tensor, positions: Tensor, *buffers: Tensor) -> list[Tensor]:
+        def follows(i: Scalar, j: Scalar) -> Scalar:
+            one, other = b.at(rows, [*at, i]), b.at(rows, [*at, j])
+            return less(b, one, other) if largest else less(b, other, one)
+
+        order, spare = argsort(b, count, follows, buffers)
+
+        def take(i: Scalar, values: Tensor, positions: Tensor) -> list[Tensor]:
+            position = b.at(order, [i])
+            return [b.put(b.at(rows, [*at, position]), values, [*at, i]), b.put(position, positions, [*at, i])]
+
+        return [*b.for_(0, size, [values, positions], take), order, spare]
+
+    values, positions, *_ = b.nest(outer, [*out, *scratch(b, count)], row)
+    return [values.transpose(inverse(perm)), positions.transpose(inverse(perm))]
+
+
+def _slices_less(b: Builder, x: Tensor) -> Follows:
+    """Whether one row of a matrix comes before another, by their first elements that differ."""
+    m, width = b.math, b.idx(x.shape[1])
+
+    def compare(i: Scalar, j: Scalar) -> Scalar:
+        def pair(p: Scalar) -> tuple[Scalar, Scalar]:
+            p = m.minimum(p, width - 1)
+            return b.at(x, [i, p]), b.at(x, [j, p])
+
+        def alike(p: Scalar) -> Scalar:
+            one, other = pair(p)
+            return m.logical_not(m.logical_or(less(b, one, other), less(b, other, one)))
+
+        (p,) = b.while_([b.idx(0)], lambda p: m.logical_and(p < width, alike(p)), lambda p: [p + 1])
+        return less(b, *pair(p))
+
+    return compare
+
+
+def _groups(b: Builder, count: Size, before: Follows, in_order: bool) -> tuple[Tensor, Scalar]:
+    """The number of each position's group of equal elements, and how many groups there are.
+
+    Groups are numbered by their elements' order, or by where they first occur.
+    """
+    m = b.math
+    order, spare = argsort(b, count, lambda i, j: before(j, i), scratch(b, count))
+
+    def number(k: Scalar, group: Scalar, leader: Scalar, groups: Tensor) -> list:
+        """Walk in order: the group of each position by number, or by its first position."""
+        here, prior = b.at(order, [k]), b.at(order, [m.maximum(k - 1, 0)])
+        fresh = before(m.cast(prior, INDEX), m.cast(here, INDEX))
+        leader = m.where(m.logical_or(fresh, k.eq(0)), here, leader)
+        group = m.where(fresh, group + 1, group)
+        return [group, leader, b.put(group if in_order else leader, groups, [here])]
+
+    zero = m.scalar(0, np.dtype(np.int64))
+    group, _, groups = b.for_(0, count, [zero, zero, spare], number)
+    if in_order:
+        return groups, m.where(b.idx(count).eq(0), 0, group + 1)
+
+    def renumber(i: Scalar, group: Scalar, groups: Tensor) -> list:
+        leader = b.at(groups, [i])  # a position before i already holds its group's number
+        first = leader.eq(m.cast(i, leader.dtype))
+        number = m.where(first, group, b.at(groups, [leader]))
+        return [m.where(first, group + 1, group), b.put(number, groups, [i])]
+
+    total, groups = b.for_(0, count, [zero, groups], renumber)
+    return groups, total
+
+
+@op("Unique", since=11)
+def unique(b: Builder, node: Node, x: Tensor) -> list[Tensor]:
+    """Different elements (or slices along `axis`), their first positions, each element's group, the counts."""
+    if is_complex(x.dtype):
+        node.unsupported("complex numbers have no order")
+    flat = node.attr("axis") is None
+    axis = 0 if flat else node.axis(node.attr("axis"), x.rank)
+    perm = [axis, *(d for d in range(x.rank) if d != axis)]
+    source = b.array(b.reshape(x, [x.size])) if flat else b.array(x.transpose(perm))
+    count, *rest = source.shape
+    if any(n == 0 for n in source.shape):
+        node.unsupported("a tensor without elements")
+    if rest:
+        before = _slices_less(b, b.array(b.reshape(source, [count, source.size // count])))
+    else:
+
+        def before(i: Scalar, j: Scalar) -> Scalar:
+            return less(b, b.at(source, [i]), b.at(source, [j]))
+
+    groups, total = _groups(b, count, before, bool(node.attr("sorted", 1)))
+    size = b.size(total)
+    counts = b.full(0, [size], np.int64)
+
+    def collect(k: Scalar, firsts: Tensor, counts: Tensor) -> list[Tensor]:
+        """From the last position to the first: the first one stays."""
+        i = b.idx(count) - 1 - k
+        group = b.at(groups, [i])
+        return [
+            b.put(b.math.cast(i, firsts.dtype), firsts, [group]),
+            b.put(b.at(counts, [group]) + 1, counts, [group]),
+        ]
+
+    firsts, counts = b.for_(0, count, [b.blank([size], np.int64), counts], collect)
+    shape = [size, *rest]
+    chosen = b.produce(shape, x.dtype, lambda m, g, *at: b.at(source, [b.at(firsts, [g]), *at]))
+    y = chosen if flat else chosen.transpose(inverse(perm))
+    return [y, firsts, groups, counts]

@@ -12,9 +12,10 @@ import numpy as np
 
 from tilewright.mlir import ir
 
+from .dims import Dim, Size, is_static, marked, same_shape, values
+from .dynamic import Dynamic
 from .emit import At, Index, Space
-from .loops import Loops
-from .numbers import computed, fitted, highest, is_float, lowest
+from .numbers import computed, fitted, highest, is_float, is_narrow, lowest
 from .scalars import INDEX, NumpyMath, Scalar
 from .tensor import Tensor
 
@@ -43,8 +44,8 @@ def foldable(xs: Sequence[Tensor], size: int) -> bool:
     return all(x.is_known for x in xs) and (size <= FOLD_ELEMENTS or not any(is_float(x.dtype) for x in xs))
 
 
-class Builder(Loops):
-    """Tensor functions. Shapes are static; dimensions of size 1 broadcast as in NumPy."""
+class Builder(Dynamic):
+    """Tensor functions. Dimensions of size 1 broadcast as in NumPy; sizes may be Dims, known at run time only."""
 
     # Elementwise ----------------------------------------------------------------------------------------------
 
@@ -53,7 +54,7 @@ class Builder(Loops):
         body: Callable[..., Scalar],
         *xs: Tensor,
         dtype: np.typing.DTypeLike = None,
-        shape: Sequence[int] = (),
+        shape: Sequence[Size] = (),
         order: Sequence[int] | None = None,
         into: ir.Value | None = None,
     ) -> Tensor:
@@ -63,10 +64,10 @@ class Builder(Loops):
         the tensor `into`, where given.
         """
         dtype = xs[0].dtype if dtype is None else np.dtype(dtype)
-        shape = np.broadcast_shapes(*(x.shape for x in xs), tuple(shape))
-        if prod(shape) == 0:
+        shape = self.common_shape(*(x.shape for x in xs), tuple(shape))
+        if is_static(shape) and prod(shape) == 0:
             return nothing(shape, dtype)
-        if into is None and foldable(xs, prod(shape)):
+        if into is None and is_static(shape) and foldable(xs, prod(shape)):
             with np.errstate(all="ignore"):
                 result = fitted(np.asarray(body(NumpyMath, *(computed(x.numpy()) for x in xs))), dtype)
             return Tensor.known(np.broadcast_to(result, shape))
@@ -85,18 +86,18 @@ class Builder(Loops):
     def copy(self, x: Tensor, order: Sequence[int]) -> Tensor:
         """The same tensor stored in another order of its dimensions."""
         kept = tuple(d for d in order if x.shape[d] != 1)
-        if foldable([x], x.size):
+        if x.is_known and foldable([x], x.size):
             moved = x.numpy().transpose([*kept, *(d for d in range(x.rank) if x.shape[d] == 1)])
             data = np.ascontiguousarray(moved).reshape([x.shape[d] for d in kept] or [1])
             return Tensor(x.dtype, x.shape, data, kept or (None,))
         return self.generic(Space(x.shape), [(x, range(x.rank))], range(x.rank), x.dtype, _same, order=order)
 
-    def broadcast(self, x: Tensor, shape: Sequence[int]) -> Tensor:
+    def broadcast(self, x: Tensor, shape: Sequence[Size]) -> Tensor:
         """NumPy's broadcast of `x` and `shape` (ONNX Expand)."""
-        shape = np.broadcast_shapes(x.shape, tuple(shape))
-        if x.size == prod(shape):
+        shape = self.common_shape(x.shape, tuple(shape))
+        if same_shape([n for n in x.shape if n != 1], [n for n in shape if n != 1]):
             return x.with_ones(shape)
-        if x.is_known and (x.size == 1 or foldable([x], prod(shape))):
+        if x.is_known and is_static(shape) and (x.size == 1 or foldable([x], prod(shape))):
             return Tensor.known(np.broadcast_to(x.numpy(), shape))
         return self.elementwise(_same, x, shape=shape)
 
@@ -112,13 +113,15 @@ class Builder(Loops):
         shape = tuple(1 if d in axes else n for d, n in enumerate(x.shape))
         final = shape if keepdims else tuple(n for d, n in enumerate(x.shape) if d not in axes)
         function, body = _REDUCTIONS[kind]
-        if x.size == 0:
+        if x.is_static and x.size == 0:
             return Tensor.known(np.full(final, neutral(kind, x.dtype), x.dtype))
-        if foldable([x], x.size):
+        if x.is_known and foldable([x], x.size):
             result = function(x.numpy(), axis=tuple(axes), keepdims=True).astype(x.dtype)
             return Tensor.known(result).with_ones(final)
-        if shape == x.shape:
+        if same_shape(shape, x.shape):
             return x.with_ones(final)
+        if is_narrow(x.dtype) and kind in ("sum", "prod"):
+            return self.cast(self.reduce(kind, self.cast(x, np.float32), axes, keepdims), x.dtype)
         space = Space(x.shape, frozenset(axes))
         order = [d for d in x.stored_order() if d not in axes]
         out = [None if d in axes else d for d in range(x.rank)]
@@ -135,7 +138,7 @@ class Builder(Loops):
     ) -> Tensor:
         """Sum of products over the space's reductions: matrix products and convolutions."""
         dtype = a[0].dtype
-        if 0 in (a[0].size, b[0].size):
+        if any(x.is_static and x.size == 0 for x, _ in (a, b)) and is_static(space.sizes):
             return Tensor.known(np.zeros([1 if d is None else space.sizes[d] for d in out], dtype))
         if all(space.sizes[d] == 1 for d in space.reduced):
             return self.generic(space, [a, b], out, dtype, lambda m, x, y, acc: x * y, order=order)
@@ -143,19 +146,25 @@ class Builder(Loops):
 
     # Movement -------------------------------------------------------------------------------------------------
 
-    def slice(self, x: Tensor, starts: Sequence[int], sizes: Sequence[int], steps: Sequence[int]) -> Tensor:
-        """Elements starts[d] + i * steps[d], i < sizes[d], of each logical dimension d."""
+    def slice(self, x: Tensor, starts: Sequence[Size], sizes: Sequence[Size], steps: Sequence[Size]) -> Tensor:
+        """Elements starts[d] + i * steps[d], i < sizes[d], of each logical dimension d. All must lie inside."""
         shape = tuple(sizes)
-        if shape == x.shape and all(s == 1 for s, n in zip(steps, shape, strict=True) if n != 1):
+        if same_shape(shape, x.shape) and all(s == 1 for s, n in zip(steps, shape, strict=True) if n != 1):
             return x
-        if prod(shape) == 0:
+        if is_static(shape) and prod(shape) == 0:
             return nothing(shape, x.dtype)
-        if x.is_known:
+        if not is_static(steps):
+            return self.slice_reads(x, starts, sizes, steps)
+        static = is_static((*starts, *sizes, *x.shape))
+        if static and x.is_known:
             return Tensor.known(x.numpy()[tuple(_range(*key) for key in zip(starts, sizes, steps, strict=True))])
-        if any(s < 0 for s, n in zip(steps, sizes, strict=True) if n > 1):
+        if any(s < 0 for s, n in zip(steps, sizes, strict=True) if n != 1):
+            if not static:
+                return self.slice_reads(x, starts, sizes, steps)
             at = [At(((d, steps[d]),), starts[d]) for d in range(x.rank)]
             order = [d for d in x.stored_order() if shape[d] != 1]
             return self.generic(Space(shape), [(x, at)], range(x.rank), x.dtype, _same, order=order)
+        x = self.stored(x)
         offsets = [0 if d is None else starts[d] for d in x.dims]
         extents = [1 if d is None else shape[d] for d in x.dims]
         strides = [1 if d is None or shape[d] == 1 else steps[d] for d in x.dims]
@@ -165,12 +174,12 @@ class Builder(Loops):
     def extract(
         self,
         source: ir.Value,
-        offsets: Sequence[int | ir.Value],
-        sizes: Sequence[int],
+        offsets: Sequence[Size | ir.Value],
+        sizes: Sequence[Size],
         strides: Sequence[int] | None = None,
     ) -> ir.Value:
         """tensor.extract_slice; result dimensions of size 1 are dropped (one stays where all are)."""
-        kind = ir.RankedTensorType.get([n for n in sizes if n != 1] or [1], source.type.element_type)
+        kind = ir.RankedTensorType.get(marked([n for n in sizes if n != 1] or [1]), source.type.element_type)
         dynamic, attributes = _slice_attributes(offsets, sizes, strides, [1])
         return self.op("tensor.extract_slice", [source, *dynamic], kind, attributes)
 
@@ -178,8 +187,8 @@ class Builder(Loops):
         self,
         source: ir.Value,
         target: ir.Value,
-        offsets: Sequence[int | ir.Value],
-        sizes: Sequence[int],
+        offsets: Sequence[Size | ir.Value],
+        sizes: Sequence[Size],
         strides: Sequence[int] | None = None,
     ) -> ir.Value:
         """tensor.insert_slice of what `extract` with the same arguments gave."""
@@ -191,7 +200,7 @@ class Builder(Loops):
         x: Tensor,
         target: ir.Value,
         dims: Sequence[int | None],
-        offsets: Sequence[int | ir.Value],
+        offsets: Sequence[Size | ir.Value],
     ) -> ir.Value:
         """`target` with `x` copied to `offsets`; dims[j] is the dimension of x along stored dimension j of target."""
         sizes = [1 if d is None else x.shape[d] for d in dims]
@@ -208,14 +217,13 @@ class Builder(Loops):
 
     def concat(self, xs: Sequence[Tensor], axis: int) -> Tensor:
         """Concatenate along a logical dimension."""
-        xs = [x for x in xs if x.size] or list(xs[:1])
-        shape = list(xs[0].shape)
-        shape[axis] = sum(x.shape[axis] for x in xs)
+        xs = [x for x in xs if not x.is_static or x.size] or list(xs[:1])
+        shape = self.common_outline(xs, axis)
         if len(xs) == 1:
             return xs[0]
-        if foldable(xs, prod(shape)):
+        if is_static(shape) and foldable(xs, prod(shape)):
             return Tensor.known(np.concatenate([x.numpy() for x in xs], axis))
-        dims = _common_order(xs, shape)
+        dims = [d for d in _common_order(xs, shape) if shape[d] != 1]
         value, at = self.empty([shape[d] for d in dims], xs[0].dtype), 0
         for x in xs:
             value = self.write(x, value, dims, [at if d == axis else 0 for d in dims])
@@ -225,26 +233,40 @@ class Builder(Loops):
     def pad(
         self,
         x: Tensor,
-        low: Sequence[int],
-        high: Sequence[int],
-        value: float,
+        low: Sequence[Size],
+        high: Sequence[Size],
+        value: Scalar | float,
         order: Sequence[int] | None = None,
+        shape: Sequence[Size] | None = None,
     ) -> Tensor:
-        """Surround with a constant. `order` (of all dimensions) fixes how the result is stored."""
-        shape = [a + n + b for a, n, b in zip(low, x.shape, high, strict=True)]
-        if tuple(shape) == x.shape:
+        """Surround with a constant.
+
+        Args:
+            x: what is surrounded.
+            low: non-negative amounts before each dimension.
+            high: the same behind it.
+            value: the constant.
+            order: all dimensions, as the result is to be stored.
+            shape: of the result, where more is known of it than follows from `low` and `high`.
+        """
+        shape = tuple(a + n + b for a, n, b in zip(low, x.shape, high, strict=True)) if shape is None else tuple(shape)
+        if same_shape(shape, x.shape):
             return x if order is None else self.ordered(x, order)
-        if foldable([x], prod(shape)):
+        static = is_static((*shape, *low, *high))
+        if static and not isinstance(value, Scalar) and foldable([x], prod(shape)):
             width = list(zip(low, high, strict=True))
             return Tensor.known(np.pad(x.numpy(), width, constant_values=x.dtype.type(value)))
         chosen = _common_order([x], shape) if order is None else order
         dims = [d for d in chosen if shape[d] != 1]
-        target = self.filled(value, [shape[d] for d in dims], x.dtype)
-        target = self.write(x, target, dims, [low[d] for d in dims])
-        return Tensor(x.dtype, tuple(shape), target, tuple(dims))
+        target = self.filled(value, [shape[d] for d in dims] or [1], x.dtype)
+        if not x.is_static or x.size:
+            target = self.write(x, target, dims or [None], [low[d] for d in dims] or [0])
+        return Tensor(x.dtype, tuple(shape), target, tuple(dims) or (None,))
 
     def gather(self, x: Tensor, indices: Tensor, axis: int) -> Tensor:
         """x[..., indices, ...] along `axis`. Negative indices count from the end; others are clamped to the bounds."""
+        if not (x.is_static and indices.is_static):
+            return self.gather_reads(x, indices, axis)
         limit, inner = x.shape[axis], indices.rank
         shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
         if prod(shape) == 0:
@@ -298,7 +320,12 @@ def _right_aligned(x: Tensor, rank: int) -> list[int]:
 
 
 def _common_order(xs: Sequence[Tensor], shape: Sequence[int]) -> list[int]:
-    """How a result of `shape` is stored: as its largest input, preferring those that are not weights."""
+    """How a result of `shape` is stored: as its largest input, preferring those that are not weights.
+
+    Row-major where sizes are known at run time only.
+    """
+    if not (is_static(shape) and all(x.is_static for x in xs)):
+        return list(range(len(shape)))
     model = max(xs, key=lambda x: (x.size, not x.is_known))
     shift = len(shape) - model.rank
     order = [d + shift for d in model.stored_order()]
@@ -310,12 +337,13 @@ def _common_order(xs: Sequence[Tensor], shape: Sequence[int]) -> list[int]:
 
 
 def _slice_attributes(offsets, sizes, strides, leading: list[int]) -> tuple[list[ir.Value], dict]:
-    dynamic = [o for o in offsets if not isinstance(o, int)]
-    marked = [o if isinstance(o, int) else ir.ShapedType.get_dynamic_size() for o in offsets]
+    offsets = [Dim(o) if isinstance(o, ir.Value) else o for o in offsets]
+    strides = list(strides or [1] * len(sizes))
+    dynamic = [values(group) for group in (offsets, sizes, strides)]
     attributes = {
-        "static_offsets": ir.DenseI64ArrayAttr.get(marked),
-        "static_sizes": ir.DenseI64ArrayAttr.get(list(sizes)),
-        "static_strides": ir.DenseI64ArrayAttr.get(list(strides or [1] * len(sizes))),
-        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([*leading, len(dynamic), 0, 0]),
+        "static_offsets": ir.DenseI64ArrayAttr.get(marked(offsets)),
+        "static_sizes": ir.DenseI64ArrayAttr.get(marked(sizes)),
+        "static_strides": ir.DenseI64ArrayAttr.get(marked(strides)),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([*leading, *map(len, dynamic)]),
     }
-    return dynamic, attributes
+    return sum(dynamic, []), attributes

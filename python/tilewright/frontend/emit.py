@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tilewright.errors import UnsupportedError
 from tilewright.mlir import ir
 
+from .dims import Size, marked, values
+from .numbers import element_type, is_complex, is_float, storage
 from .scalars import IRMath, Scalar
 from .tensor import Tensor
 
@@ -35,7 +36,7 @@ Index = int | None | At  # a loop, the constant 0, or an expression
 class Space:
     """The loops of one generic op: extents, and which of them reduce."""
 
-    sizes: Sequence[int]
+    sizes: Sequence[Size]
     reduced: frozenset[int] = frozenset()
     number: dict[int, int] = field(default_factory=dict)
 
@@ -64,6 +65,8 @@ class Emitter:
         self._dims: list[ir.AffineExpr] = []
         self._zero = ir.AffineExpr.get_constant(0)
         self._types: dict[np.dtype, ir.Type] = {}
+        self._entries: dict[ir.Value, list[Scalar]] = {}  # elements of vectors made from scalars
+        self._sizes: dict[ir.Value, Size] = {}  # int64 scalars that are sizes
 
     def op(
         self,
@@ -79,23 +82,23 @@ class Emitter:
         """The MLIR type of a NumPy dtype. Raises UnsupportedError for strings and the like."""
         dtype = np.dtype(dtype)
         if dtype not in self._types:
-            self._types[dtype] = _element_type(dtype)
+            self._types[dtype] = element_type(dtype)
         return self._types[dtype]
 
-    def tensor_type(self, shape: Sequence[int], dtype: np.dtype) -> ir.Type:
+    def tensor_type(self, shape: Sequence[Size], dtype: np.dtype) -> ir.Type:
         """The ranked tensor type."""
-        return ir.RankedTensorType.get(shape, self.element_type(dtype))
+        return ir.RankedTensorType.get(marked(shape), self.element_type(dtype))
 
     def index(self, value: int) -> ir.Value:
         """A constant of type index."""
         kind = ir.IndexType.get()
         return self.op("arith.constant", [], kind, {"value": ir.IntegerAttr.get(kind, value)})
 
-    def empty(self, shape: Sequence[int], dtype: np.dtype) -> ir.Value:
+    def empty(self, shape: Sequence[Size], dtype: np.dtype) -> ir.Value:
         """tensor.empty."""
-        return self.op("tensor.empty", [], self.tensor_type(shape, dtype))
+        return self.op("tensor.empty", values(shape), self.tensor_type(shape, dtype))
 
-    def fill(self, value: float, target: ir.Value, dtype: np.dtype) -> ir.Value:
+    def fill(self, value: Scalar | float, target: ir.Value, dtype: np.dtype) -> ir.Value:
         """linalg.fill of `target` with a constant."""
         scalar = self.math.scalar(value, dtype)
         fill = ir.Operation.create(
@@ -111,7 +114,7 @@ class Emitter:
             ir.Operation.create("linalg.yield", operands=[block.arguments[0]])
         return fill.result
 
-    def filled(self, value: float, shape: Sequence[int], dtype: np.dtype) -> ir.Value:
+    def filled(self, value: Scalar | float, shape: Sequence[Size], dtype: np.dtype) -> ir.Value:
         """A new tensor filled with a constant."""
         return self.fill(value, self.empty(shape, dtype), dtype)
 
@@ -132,8 +135,11 @@ class Emitter:
 
     def _materialize(self, array: np.ndarray) -> ir.Value:
         with ir.InsertionPoint.at_block_begin(self._entry()), ir.Location.unknown():
-            splat = array.size > 0 and (array.strides == (0,) * array.ndim or array.size == 1)
-            if splat or array.nbytes <= INLINE_BYTES:
+            if array.size == 0:
+                return self.empty(array.shape, array.dtype)
+            splat = array.strides == (0,) * array.ndim or array.size == 1
+            array = array.astype(storage(array.dtype), copy=False)
+            if (splat or array.nbytes <= INLINE_BYTES) and not is_complex(array.dtype):
                 return self._constant(array, splat)
             return self._weight(np.ascontiguousarray(array))
 
@@ -144,16 +150,17 @@ class Emitter:
     def _constant(self, array: np.ndarray, splat: bool) -> ir.Value:
         kind = self.tensor_type(array.shape, array.dtype)
         if splat:
-            element = self.element_type(array.dtype)
-            item = array.flat[0]
-            floating = array.dtype.kind == "f"
-            one = ir.FloatAttr.get(element, float(item)) if floating else ir.IntegerAttr.get(element, int(item))
+            one = self.math.number(array.flat[0], array.dtype)
             return self.op("arith.constant", [], kind, {"value": ir.DenseElementsAttr.get_splat(kind, one)})
         if array.dtype == np.bool_:
             ones = [ir.BoolAttr.get(bool(v)) for v in array.flat]
             return self.op("arith.constant", [], kind, {"value": ir.DenseElementsAttr.get(ones, kind)})
-        signless = array.view(np.dtype(f"i{array.itemsize}")) if array.dtype.kind == "u" else array
-        value = ir.DenseElementsAttr.get(np.ascontiguousarray(signless), type=kind.element_type, shape=array.shape)
+        plain = np.ascontiguousarray(array)
+        if is_float(array.dtype) and array.dtype.itemsize < 4:
+            plain = plain.view(np.dtype(f"u{array.itemsize}"))
+        elif array.dtype.kind == "u":
+            plain = plain.view(np.dtype(f"i{array.itemsize}"))
+        value = ir.DenseElementsAttr.get(plain, type=kind.element_type, shape=array.shape)
         return self.op("arith.constant", [], kind, {"value": value})
 
     def _weight(self, array: np.ndarray) -> ir.Value:
@@ -277,14 +284,3 @@ class Emitter:
         place = {d: i for i, d in enumerate(out) if d is not None}
         logical = tuple(1 if d is None else space.sizes[d] for d in out)
         return Tensor(np.dtype(dtype), logical, value, (None,) if spare else tuple(place[d] for d in kept))
-
-
-def _element_type(dtype: np.dtype) -> ir.Type:
-    if dtype == np.bool_:
-        return ir.IntegerType.get_signless(1)
-    if dtype.kind in "iu":
-        return ir.IntegerType.get_signless(dtype.itemsize * 8)
-    floats = {2: ir.F16Type, 4: ir.F32Type, 8: ir.F64Type}
-    if dtype.kind == "f" and dtype.itemsize in floats:
-        return floats[dtype.itemsize].get()
-    raise UnsupportedError(f"elements of type {dtype} have no lowering; use floats, integers or bool")

@@ -12,7 +12,8 @@ import numpy as np
 
 from tilewright.mlir import ir
 
-from .emit import Emitter
+from .dims import Dim, Size, is_static, marked, same_shape, values
+from .reads import Reads
 from .tensor import Tensor
 
 Block = tuple[list[int], list[int]]
@@ -45,11 +46,16 @@ def blocks(old: Sequence[int], new: Sequence[int]) -> list[Block]:
     return result
 
 
-class Reshaper(Emitter):
+class Reshaper(Reads):
     """Adds reshapes to the emitter."""
 
-    def restructure(self, data: np.ndarray | ir.Value, shape: Sequence[int]) -> np.ndarray | ir.Value:
-        """The same row-major elements under another shape: at most one collapse and one expand."""
+    def restructure(self, data: np.ndarray | ir.Value, shape: Sequence[Size]) -> np.ndarray | ir.Value:
+        """The same row-major elements under another shape: at most one collapse and one expand.
+
+        A shape with Dims may differ from the old one by dimensions of size 1 only.
+        """
+        if not is_static(shape):
+            return self._with_units(data, shape)
         if isinstance(data, np.ndarray):
             return data.reshape(shape)
         old = list(data.type.shape)
@@ -67,17 +73,32 @@ class Reshaper(Emitter):
         i64 = ir.IntegerType.get_signless(64)
         return ir.ArrayAttr.get([ir.ArrayAttr.get([ir.IntegerAttr.get(i64, d) for d in g]) for g in groups])
 
-    def _collapse(self, data: ir.Value, groups: Sequence[Sequence[int]], shape: Sequence[int]) -> ir.Value:
-        kind = ir.RankedTensorType.get(shape, data.type.element_type)
+    def _collapse(self, data: ir.Value, groups: Sequence[Sequence[int]], shape: Sequence[Size]) -> ir.Value:
+        kind = ir.RankedTensorType.get(marked(shape), data.type.element_type)
         return self.op("tensor.collapse_shape", [data], kind, {"reassociation": self._groups(groups)})
 
-    def _expand(self, data: ir.Value, groups: Sequence[Sequence[int]], shape: Sequence[int]) -> ir.Value:
-        kind = ir.RankedTensorType.get(shape, data.type.element_type)
+    def _expand(self, data: ir.Value, groups: Sequence[Sequence[int]], shape: Sequence[Size]) -> ir.Value:
+        kind = ir.RankedTensorType.get(marked(shape), data.type.element_type)
         attributes = {
             "reassociation": self._groups(groups),
-            "static_output_shape": ir.DenseI64ArrayAttr.get(list(shape)),
+            "static_output_shape": ir.DenseI64ArrayAttr.get(marked(shape)),
         }
-        return self.op("tensor.expand_shape", [data], kind, attributes)
+        return self.op("tensor.expand_shape", [data, *values(shape)], kind, attributes)
+
+    def _with_units(self, data: ir.Value, shape: Sequence[Size]) -> ir.Value:
+        """Dynamic data under a shape whose dimensions of size 1 are elsewhere."""
+        old = list(data.type.shape)
+        if old == marked(shape):
+            return data
+        core = [n for n in shape if n != 1]
+        if len(core) != len(old):
+            data = self._collapse(data, _beside([n != 1 for n in old]), core)
+        return data if len(core) == len(shape) else self._expand(data, _beside([n != 1 for n in shape]), shape)
+
+    def resized(self, data: ir.Value, shape: Sequence[Size]) -> ir.Value:
+        """The same tensor under a type that holds more or fewer of its sizes."""
+        kind = ir.RankedTensorType.get(marked(shape), data.type.element_type)
+        return data if data.type == kind else self.op("tensor.cast", [data], kind)
 
     def copy(self, x: Tensor, order: Sequence[int]) -> Tensor:
         """The same tensor stored in another order of its dimensions, by a copying generic."""
@@ -88,9 +109,11 @@ class Reshaper(Emitter):
         wanted = tuple(d for d in (range(x.rank) if order is None else order) if x.shape[d] != 1)
         return x if x.stored_order() == wanted else self.copy(x, wanted)
 
-    def reshape(self, x: Tensor, shape: Sequence[int]) -> Tensor:
+    def reshape(self, x: Tensor, shape: Sequence[Size]) -> Tensor:
         """Row-major reshape. Merged dimensions must lie side by side where they are stored, or a copy is made."""
         shape = tuple(shape)
+        if not (is_static(shape) and is_static(x.shape)):
+            return self._reshape_dynamic(x, shape)
         if x.is_known and (x.size == 0 or x.is_ordered()):
             return Tensor.known(x.numpy().reshape(shape))
         old = [d for d in range(x.rank) if x.shape[d] != 1]
@@ -106,10 +129,41 @@ class Reshaper(Emitter):
         stored = [shape[d] for d in dims] or [1]
         return Tensor(x.dtype, shape, self.restructure(x.data, stored), dims or (None,))
 
+    def _reshape_dynamic(self, x: Tensor, shape: tuple[Size, ...]) -> Tensor:
+        """Through one dimension; a run-time check compares the numbers of elements."""
+        new = [n for n in shape if n != 1] or [1]
+        if same_shape([n for n in x.shape if n != 1] or [1], new):
+            return x.with_ones(shape)
+        x = self.stored(self.ordered(x))
+        self.require_same(prod(x.shape), prod(shape), "the elements do not fit the new shape")
+        if is_static(shape) and 0 in shape:
+            return Tensor.known(np.empty(shape, x.dtype))
+        data, old = x.data, [1 if d is None else x.shape[d] for d in x.dims]
+        if len(old) > 1:
+            flat = prod(old) if is_static(old) else next(n for n in old if isinstance(n, Dim))
+            data = self._collapse(data, [range(len(old))], [flat])
+        flat = prod(new) if is_static(new) else next(n for n in new if isinstance(n, Dim))
+        data = self.resized(data, [flat])
+        data = data if len(new) == 1 else self._expand(data, [range(len(new))], new)
+        dims = tuple(d for d, n in enumerate(shape) if n != 1)
+        return Tensor(x.dtype, shape, data, dims or (None,))
+
     def value(self, x: Tensor) -> ir.Value:
         """The SSA value with exactly the logical shape, row-major."""
         x = self.stored(self.ordered(x))
         return self.restructure(x.data, x.shape)
+
+
+def _beside(large: Sequence[bool]) -> list[list[int]]:
+    """Groups of one large dimension each: small ones belong to the next large one, the last ones to the last."""
+    groups: list[list[int]] = [[]]
+    for d, is_large in enumerate(large):
+        groups[-1].append(d)
+        if is_large:
+            groups.append([])
+    rest = groups.pop()
+    groups[-1] += rest
+    return groups
 
 
 def _adjacent(group: Sequence[int], order: Sequence[int]) -> bool:

@@ -7,6 +7,8 @@ A :class:`Tensor` has a logical shape (what ONNX says) and stored data (a NumPy 
 between them is `dims`: the logical dimension that each stored dimension holds, or None for a stored dimension of
 size 1 that the logical shape does not have. Logical dimensions that are not stored have size 1. Hence Transpose,
 Squeeze, Unsqueeze and every reshape that only moves ones cost nothing: their consumers' indexing maps absorb them.
+
+Sizes are ints, or :class:`Dim`s where they are known at run time only; the data is an SSA value then.
 """
 
 from __future__ import annotations
@@ -19,13 +21,15 @@ import numpy as np
 
 from tilewright.mlir import ir
 
+from .dims import Size, is_static
+
 
 @dataclass(frozen=True, eq=False)
 class Tensor:
     """One value: dtype, logical shape, stored data and the view between them."""
 
     dtype: np.dtype
-    shape: tuple[int, ...]
+    shape: tuple[Size, ...]
     data: np.ndarray | ir.Value
     dims: tuple[int | None, ...]
 
@@ -41,7 +45,12 @@ class Tensor:
         return len(self.shape)
 
     @property
-    def size(self) -> int:
+    def is_static(self) -> bool:
+        """Whether all sizes are known at compile time."""
+        return is_static(self.shape)
+
+    @property
+    def size(self) -> Size:
         """Number of elements."""
         return prod(self.shape)
 
@@ -74,7 +83,7 @@ class Tensor:
         dims = tuple(None if d is None else place[d] for d in self.dims)
         return replace(self, shape=tuple(self.shape[d] for d in perm), dims=dims)
 
-    def with_ones(self, shape: Sequence[int]) -> Tensor:
+    def with_ones(self, shape: Sequence[Size]) -> Tensor:
         """The view with another `shape` that differs only in where its ones are."""
         old = [d for d, n in enumerate(self.shape) if n != 1]
         new = [d for d, n in enumerate(shape) if n != 1]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .scalars import IRMath, Scalar
 
 F64 = np.dtype(np.float64)
-_I32, _I64, _U32, _U64 = (np.dtype(name) for name in ("int32", "int64", "uint32", "uint64"))
+_U8, _I32, _I64, _U32, _U64 = (np.dtype(name) for name in ("uint8", "int32", "int64", "uint32", "uint64"))
 
 
 def _saturates(dtype: np.dtype) -> bool:
@@ -124,7 +124,7 @@ def _to_e8m0(m: IRMath, a: Scalar, saturate: bool, mode: str) -> Scalar:
         result = exponent + m.cast(up, _U32)
         result = m.where(exponent.eq(0xFE), exponent, result) if saturate else result
     result = m.where(exponent.eq(0xFF), exponent, result)
-    return m.bitcast(m.cast(result, np.dtype(np.uint8)), E8M0)
+    return m.bitcast(m.cast(result, _U8), E8M0)
 
 
 def _float_to_int(m: IRMath, a: Scalar, dtype: np.dtype) -> Scalar:
@@ -173,6 +173,25 @@ def _int_to_int(m: IRMath, a: Scalar, dtype: np.dtype) -> Scalar:
     else:
         result = m.emit("arith.extui" if is_unsigned(a.dtype) else "arith.extsi", [a], dtype)
     return result if is_bool(a.dtype) else wrap(m, result)
+
+
+def bitcast(m: IRMath, a: Scalar, dtype: np.dtype) -> Scalar:
+    """The same bits as another type of the same width."""
+    if is_bool(dtype):
+        return cast(m, bitcast(m, a, _U8), BOOL, False, "")
+    if is_bool(a.dtype):
+        a = _int_to_int(m, a, _U8)
+    if is_complex(a.dtype):
+        words = [m.cast(m.bitcast(part, _U32), _U64) for part in (m.real(a), m.imag(a))]
+        return bitcast(m, m.bit_or(words[0], m.shift_left(words[1], 32)), dtype)
+    if is_complex(dtype):
+        word = bitcast(m, a, _U64)
+        return m.complex(*(bitcast(m, m.cast(w, _U32), F32) for w in (word, m.shift_right(word, 32))))
+    if not (is_float(a.dtype) or is_float(dtype)):
+        return _int_to_int(m, a, dtype)
+    if bits(dtype) == 4:  # between f4 and the byte that holds a 4-bit integer
+        return m.nibble(a, dtype)
+    return a if a.dtype == dtype else m.emit("arith.bitcast", [a], dtype)
 
 
 # Arrays -----------------------------------------------------------------------------------------------------------

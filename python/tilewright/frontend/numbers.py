@@ -34,6 +34,7 @@ _FLOATS = {
     np.dtype(ml_dtypes.float4_e2m1fn): ir.Float4E2M1FNType,
 }
 E8M0 = np.dtype(ml_dtypes.float8_e8m0fnu)
+_F4 = np.dtype(ml_dtypes.float4_e2m1fn)
 
 
 def is_float(dtype: np.dtype) -> bool:
@@ -72,9 +73,9 @@ def is_small(dtype: np.dtype) -> bool:
 
 
 def bits(dtype: np.dtype) -> int:
-    """The bits that an element means: 4 for int4, 1 for bool."""
-    if dtype == BOOL:
-        return 1
+    """The bits that an element means: 4 for int4 and float4, 1 for bool."""
+    if dtype in (BOOL, _F4):
+        return 1 if dtype == BOOL else 4
     return _SMALL[dtype][0] if dtype in _SMALL else dtype.itemsize * 8
 
 

@@ -316,10 +316,18 @@ class IRMath:
         return casting.cast(self, a, np.dtype(dtype), saturate, mode)
 
     def bitcast(self, a: Scalar, dtype: np.dtype) -> Scalar:
-        """The same bits as another type of the same width."""
-        if self.type(a.dtype) == self.type(dtype):
-            return Scalar(self, a.value, dtype)
-        return self.emit("arith.bitcast", [a], dtype)
+        """The same bits as another type of the same width; see :mod:`casting`."""
+        return casting.bitcast(self, a, dtype)
+
+    def nibble(self, a: Scalar, dtype: np.dtype) -> Scalar:
+        """Bits of a 4-bit integer, which a byte holds, as those of a 4-bit float, or the other way."""
+        four = ir.IntegerType.get_signless(4)
+        if is_float(dtype):
+            low = self._op("arith.trunci", [a.value], four, None)
+            return Scalar(self, self._op("arith.bitcast", [low], self.type(dtype), None), dtype)
+        low = self._op("arith.bitcast", [a.value], four, None)
+        name = "arith.extui" if is_unsigned(dtype) else "arith.extsi"
+        return Scalar(self, self._op(name, [low], self.type(dtype), None), dtype)
 
 
 def _unary(name: str) -> Callable:

@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 
 
+_MASKS = {"int4": 15, "int2": 3}
+
+
 def signed(x: Any) -> Any:
     """Return ``x`` as signed integers; the i1 value true is -1."""
     return -x.astype(np.int8) if x.dtype == np.bool_ else x
@@ -20,6 +23,8 @@ def unsigned(x: Any) -> Any:
     """Return ``x`` as unsigned integers of the same width."""
     if x.dtype == np.bool_:
         return x.astype(np.uint8)
+    if x.dtype.name in _MASKS:
+        return x.astype(np.uint8) & np.uint8(_MASKS[x.dtype.name])
     return x.astype(f"uint{x.dtype.itemsize * 8}") if x.dtype.kind == "i" else x
 
 

@@ -126,7 +126,7 @@ def reinterpret_cast(_frame: Any, node: Node, *operands: Any) -> np.ndarray:
     if offset < 0 or last >= max(root.size, 1):
         raise InterpreterError(f"elements {offset}..{last} are outside a buffer of {root.size}")
     item = root.itemsize
-    return np.lib.stride_tricks.as_strided(root[offset:], sizes, [s * item for s in strides])
+    return types.strided(root[offset:], sizes, [s * item for s in strides])
 
 
 def flat_root(memory: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ NumPy scalar; ``index`` is int64; ``i1`` is bool; signless integers are held as 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import ml_dtypes
@@ -140,6 +141,13 @@ def complex_constant(text: str, type_: ir.Type) -> np.ndarray:
     pairs = text[text.index("dense<") :].replace("(", "[").replace(")", "]")
     flat = _from_text(pairs, np.dtype(f"f{dtype.itemsize // 2}")).view(dtype)
     return np.broadcast_to(flat[0], shape_of(type_)) if flat.size == 1 else flat.reshape(shape_of(type_))
+
+
+def strided(array: np.ndarray, shape: Sequence[int], strides: Sequence[int], writeable: bool = True) -> np.ndarray:
+    """Return a view of ``array`` from its first element with ``strides`` in bytes."""
+    plain = array.view(np.uint8) if array.dtype.itemsize == 1 else array  # NumPy does not know some of ml_dtypes' types
+    view = np.lib.stride_tricks.as_strided(plain, shape, strides, writeable=writeable)
+    return view.view(array.dtype)
 
 
 def integers(attribute: ir.Attribute | None) -> list[int]:

@@ -18,6 +18,7 @@ import numpy as np
 from tilewright.reference.affine import Linear, Term, evaluate, linear, plain_dim
 from tilewright.reference.errors import InterpreterError
 from tilewright.reference.slices import check_index
+from tilewright.reference.types import strided
 
 Map = tuple[Term, ...]
 
@@ -74,7 +75,7 @@ def _strided(array: np.ndarray, forms: Sequence[Linear], sizes: Sequence[int]) -
     if 0 in shape or array.size == 0:
         return np.empty(shape, array.dtype)
     corner = array[tuple(slice(s, None) for s in start)]
-    return np.lib.stride_tricks.as_strided(corner, shape, strides, writeable=False)
+    return strided(corner, shape, strides, writeable=False)
 
 
 def _split_loops(map_: Map, sizes: Sequence[int]) -> dict[int, int] | None:

@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Elementwise operators, activations, comparisons, logic, Cast and Where."""
+"""Elementwise operators, activations, comparisons, logic, bits and Where."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import functools
 import math
 
 import numpy as np
-import onnx
 
+from ..numbers import BOOL, is_float, is_unsigned
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
 
-_BOOL = np.dtype(np.bool_)
+_F64, _I64 = np.dtype(np.float64), np.dtype(np.int64)
 
 _UNARY = {
     "Relu": lambda m, x: m.maximum(x, 0),
@@ -33,6 +33,8 @@ _UNARY = {
     "Ceil": lambda m, x: m.ceil(x),
     "Round": lambda m, x: m.round(x),
     "Not": lambda m, x: m.logical_not(x),
+    "BitwiseNot": lambda m, x: m.bit_not(x),
+    "Sign": lambda m, x: _sign(m, x),
     "Softplus": lambda m, x: m.maximum(x, 0.0) + m.log(1.0 + m.exp(-m.absolute(x))),
     "Softsign": lambda m, x: x / (1.0 + m.absolute(x)),
     "HardSwish": lambda m, x: x * m.minimum(m.maximum(x * (1.0 / 6.0) + 0.5, 0.0), 1.0),
@@ -47,6 +49,9 @@ _BINARY = {
     "And": lambda m, a, b: m.logical_and(a, b),
     "Or": lambda m, a, b: m.logical_or(a, b),
     "Xor": lambda m, a, b: m.logical_xor(a, b),
+    "BitwiseAnd": lambda m, a, b: m.bit_and(a, b),
+    "BitwiseOr": lambda m, a, b: m.bit_or(a, b),
+    "BitwiseXor": lambda m, a, b: m.bit_xor(a, b),
     "PRelu": lambda m, x, slope: m.where(x < 0, x * slope, x),
 }
 
@@ -77,6 +82,12 @@ _PARAMETRIC = {
         lambda m, x, a, g: m.where(x > 0.0, x * g, (m.exp(x) - 1.0) * (a * g)),
     ),
 }
+
+
+def _sign(m, x):
+    """-1, 0 or 1; of NaN and zeros themselves."""
+    positive = m.where(x > 0, 1, x)
+    return positive if is_unsigned(x.dtype) else m.where(x < 0, -1, positive)
 
 
 def _same_dtype(node: Node, *xs: Tensor) -> None:
@@ -117,7 +128,7 @@ def binary(b: Builder, node: Node, x: Tensor, y: Tensor) -> Tensor:
 def compare(b: Builder, node: Node, x: Tensor, y: Tensor) -> Tensor:
     """Two inputs to bool."""
     _same_dtype(node, x, y)
-    return b.elementwise(_COMPARE[node.proto.op_type], x, legacy_broadcast(node, x, y), dtype=_BOOL)
+    return b.elementwise(_COMPARE[node.proto.op_type], x, legacy_broadcast(node, x, y), dtype=BOOL)
 
 
 @op(*_VARIADIC)
@@ -144,15 +155,61 @@ def power(b: Builder, node: Node, x: Tensor, y: Tensor) -> Tensor:
         return b.elementwise(lambda m, x: x * x, x, shape=shape)
     if exponent == 3.0:
         return b.elementwise(lambda m, x: x * x * x, x, shape=shape)
-    if x.dtype.kind != "f":
-        if not (x.is_known and y.is_known):
-            node.unsupported("integer powers need known inputs or an exponent of 2 or 3")
-        return Tensor.known(np.power(x.numpy(), y.numpy()).astype(x.dtype))
-    if exponent == 0.5:
+    if exponent == 0.5 and is_float(x.dtype):
         return b.elementwise(lambda m, x: m.sqrt(x), x, shape=shape)
     if exponent == 1.0:
         return b.broadcast(x, shape)
-    return b.elementwise(lambda m, x, y: m.power(x, m.cast(y, x.dtype)), x, y)
+    if is_float(x.dtype):
+        return b.elementwise(lambda m, x, y: m.power(x, m.cast(y, x.dtype)), x, y)
+    if is_float(y.dtype):
+        return b.elementwise(lambda m, x, y: m.cast(m.power(m.cast(x, _F64), m.cast(y, _F64)), x.dtype), x, y)
+    return b.elementwise(_integer_power, x, y, dtype=x.dtype)
+
+
+def _integer_power(m, x, y):
+    """By squaring; a negative exponent gives 1/x rounded toward zero.
+
+    Eight squarings do: beyond them powers of even numbers are 0, and all others but 1 and -1 have overflowed.
+    """
+    y = m.cast(m.bit_and(y, (1 << 63) - 1) if y.dtype == np.uint64 else y, _I64)
+    y = m.where(y > 254, m.bit_and(y, 1) + 254, y)
+    odd = m.bit_and(y, 1) > 0
+    result, square = m.where(odd, x, 1), x
+    for i in range(1, 8):
+        square = square * square
+        result = m.where(m.bit_and(y, 1 << i) > 0, result * square, result)
+    inverse = m.where(m.eq(x, 1), x, 0)
+    if not is_unsigned(x.dtype):
+        inverse = m.where(m.eq(x, -1), m.where(odd, x, 1), inverse)
+    return m.where(y < 0, inverse, result)
+
+
+@op("BitShift", since=11)
+def bit_shift(b: Builder, node: Node, x: Tensor, y: Tensor) -> Tensor:
+    """To the left or right by the second input."""
+    _same_dtype(node, x, y)
+    direction = node.attr("direction")
+    if direction not in ("LEFT", "RIGHT"):
+        node.wrong(f"direction is {direction!r}, not LEFT or RIGHT")
+    return b.elementwise(lambda m, x, y: (m.shift_left if direction == "LEFT" else m.shift_right)(x, y), x, y)
+
+
+@op("IsNaN", since=9)
+def is_nan(b: Builder, node: Node, x: Tensor) -> Tensor:
+    """Whether an element is not a number."""
+    return b.elementwise(lambda m, x: m.is_nan(x), x, dtype=BOOL)
+
+
+@op("IsInf", since=10)
+def is_inf(b: Builder, node: Node, x: Tensor) -> Tensor:
+    """Whether an element is infinite, of the signs that the attributes ask for."""
+    signs = [s for s, name in ((1.0, "detect_positive"), (-1.0, "detect_negative")) if node.attr(name, 1)]
+
+    def body(m, x):
+        found = [m.eq(x, s * math.inf) for s in signs]
+        return functools.reduce(m.logical_or, found) if found else m.logical_and(m.eq(x, x), m.logical_not(m.eq(x, x)))
+
+    return b.elementwise(body, x, dtype=BOOL)
 
 
 @op("Mod")
@@ -164,7 +221,10 @@ def modulo(b: Builder, node: Node, x: Tensor, y: Tensor) -> Tensor:
 
     def body(m, x, y):
         rest = m.rem(x, y)
-        return m.where(m.logical_and(m.logical_xor(rest < 0, y < 0), m.logical_not(m.eq(rest, 0))), rest + y, rest)
+        if is_unsigned(x.dtype):
+            return rest
+        wrong = m.logical_and(m.logical_xor(rest < 0, y < 0), m.logical_not(m.eq(rest, 0)))
+        return m.where(wrong, rest + y, rest)
 
     return b.elementwise(body, x, y)
 
@@ -194,21 +254,6 @@ def gelu(b: Builder, node: Node, x: Tensor) -> Tensor:
         c = math.sqrt(2.0 / math.pi)
         return b.elementwise(lambda m, x: 0.5 * x * (1.0 + m.tanh(c * (x + 0.044715 * x * x * x))), x)
     return b.elementwise(lambda m, x: 0.5 * x * (1.0 + m.erf(x * math.sqrt(0.5))), x)
-
-
-@op("Cast")
-def cast(b: Builder, node: Node, x: Tensor) -> Tensor:
-    """To the element type of attribute `to`."""
-    to = node.attr("to")
-    if isinstance(to, str):  # opset < 6
-        to = onnx.TensorProto.DataType.Value(to)
-    return b.cast(x, onnx.helper.tensor_dtype_to_np_dtype(to))
-
-
-@op("CastLike", since=15)
-def cast_like(b: Builder, node: Node, x: Tensor, like: Tensor) -> Tensor:
-    """To the element type of another tensor."""
-    return b.cast(x, like.dtype)
 
 
 @op("Where", since=9)

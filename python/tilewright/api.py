@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright import config
-from tilewright.errors import TilewrightError, UserError
+from tilewright.errors import OpenShapesError, TilewrightError, UserError
 from tilewright.runtime import Model, load_model
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def compile(
     target: str = "cpu",
     *,
     threads: int | None = None,
+    example_inputs: Sequence[Any] | Mapping[str, Any] | None = None,
     shapes: Mapping[str, Any] | None = None,
     weights: Mapping[str, np.ndarray] | None = None,
     pipeline: Pipeline | None = None,
@@ -48,10 +50,11 @@ def compile(
     """Compile a model and return it, ready to be called.
 
     Args:
-        model: path of an ONNX file, its bytes, an onnx.ModelProto, or an MLIR module (text, or a .mlir file) of layer
-            1, or of layer 3: kernels and a @main that launches them.
+        model: path of an ONNX file, its bytes, an onnx.ModelProto, a torch.nn.Module (with `example_inputs`), or an
+            MLIR module (text, or a .mlir file) of layer 1, or of layer 3: kernels and a @main that launches them.
         target: ``cpu`` (this machine), ``cpu:NAME`` (an x86 CPU by LLVM's name), ``reference`` (the interpreter).
         threads: threads per call of the result (it can be changed later); default: all CPUs.
+        example_inputs: for a torch module: a tuple of positional inputs, or a dict of inputs by name.
         shapes: sizes of symbolic dimensions, e.g. ``{"batch": 1}``, or whole shapes by input name.
         weights: arrays of the external globals of an MLIR module, by name.
         pipeline: phases of passes to run instead of the target's own.
@@ -60,10 +63,11 @@ def compile(
         dump_ir: folder that receives the IR after each phase (default: TILEWRIGHT_DUMP_IR); forces a fresh compilation.
 
     Returns:
-        A :class:`tilewright.Model`; with `stop_after`, the IR as text.
+        A :class:`tilewright.Model`; with `stop_after`, the IR as text. Where dimensions of the inputs are open, a
+        :class:`~tilewright.targets.flexible.FlexibleModel`, which compiles for the sizes of each call.
 
     Raises:
-        UserError: no such model or target, a malformed model, or shapes that are not fixed.
+        UserError: no such model or target, or a malformed model.
         UnsupportedError: the model uses operators that have no lowering.
         InternalError: a pass, LLVM or the linker failed.
     """
@@ -71,7 +75,7 @@ def compile(
     from tilewright.targets.source import open_source
     from tilewright.targets.target import check_target
 
-    source = open_source(model, weights)
+    source = open_source(model, weights, example_inputs)
     kind = check_target(target)
     if opt_level not in range(4):
         raise UserError(f"opt_level must be 0, 1, 2 or 3, got {opt_level!r}")
@@ -87,6 +91,18 @@ def compile(
     )
     if options.stop_after is not None:
         return _lowered(source, target, options)
+    try:
+        return _model(source, target, kind, options, threads)
+    except OpenShapesError as error:
+        from tilewright.targets.flexible import FlexibleModel
+
+        def build(shapes: Mapping[str, Any]) -> Any:
+            return _model(source, target, kind, replace(options, shapes=_shape_items(shapes)), threads)
+
+        return FlexibleModel(build, error.inputs, dict(options.shapes), target)
+
+
+def _model(source: Any, target: str, kind: str, options: Any, threads: int | None) -> Any:
     if kind == "reference":
         from tilewright.targets.reference_target import ReferenceModel
 

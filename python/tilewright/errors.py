@@ -61,6 +61,17 @@ class UserError(TilewrightError, ValueError):
     kind = "user error"
 
 
+class OpenShapesError(UserError):
+    """Dimensions of the model's inputs have no size: `shapes=` or the arguments of a call must fix them.
+
+    Attributes:
+        inputs: (name, element type, dimensions) of each input; a dimension without a size is its name, or None where it
+            has none; None instead of all dimensions where even their number is open.
+    """
+
+    inputs: tuple = ()
+
+
 class UnsupportedError(TilewrightError):
     """The request is valid, but this version cannot do it (an operator, a dtype, a target)."""
 

@@ -12,7 +12,8 @@ import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
 
-from tilewright.errors import UnsupportedError, UserError
+from tilewright.errors import OpenShapesError, UnsupportedError, UserError
+from tilewright.runtime.dtypes import from_numpy
 
 from .model import TensorSpec
 
@@ -73,10 +74,11 @@ def check_model(model: onnx.ModelProto) -> None:
     """Run onnx.checker on the graph without large initializers. Raises UserError with the checker's message."""
     light = onnx.ModelProto()
     light.CopyFrom(model if _light(model) else _without_weights(model))
-    for output in light.graph.output:  # what an output's type leaves open follows from the nodes
-        kind = output.type.tensor_type
-        kind.elem_type = kind.elem_type or onnx.TensorProto.FLOAT
-        kind.shape.SetInParent()
+    for value in (*light.graph.input, *light.graph.output):  # what types leave open follows from shapes= and the nodes
+        if value.type.WhichOneof("value") in (None, "tensor_type"):
+            kind = value.type.tensor_type
+            kind.elem_type = kind.elem_type or onnx.TensorProto.FLOAT
+            kind.shape.SetInParent()
     try:
         onnx.checker.check_model(light)
     except (onnx.checker.ValidationError, UnicodeDecodeError) as error:
@@ -175,7 +177,9 @@ def input_specs(model: onnx.ModelProto, shapes: Shapes | None) -> list[TensorSpe
     if missing:
         names = sorted({m.split(" ")[0] for m in missing})
         example = ", ".join(f'"{n}": 1' for n in names)
-        raise UserError(f"dimensions without a size: {'; '.join(missing)}. Fix them with shapes={{{example}}}")
+        error = OpenShapesError(f"dimensions without a size: {'; '.join(missing)}. Fix them with shapes={{{example}}}")
+        error.inputs = tuple((i.name, from_numpy(_dtype(i)), _declared(i)) for i in inputs)
+        raise error
     unknown = sorted(set(shapes) - used)
     if unknown:
         raise UserError(f"shapes names {', '.join(unknown)}, which is no symbolic dimension and no input of this model")
@@ -196,6 +200,17 @@ def _input_spec(info: onnx.ValueInfoProto, shapes: dict, used: set[str], missing
         return TensorSpec(info.name, _dtype(info), ())
     sizes = [_size(info.name, axis, dim, shapes, used, missing) for axis, dim in enumerate(dims)]
     return TensorSpec(info.name, _dtype(info), tuple(sizes))
+
+
+def _declared(info: onnx.ValueInfoProto) -> tuple[int | str | None, ...] | None:
+    """The dimensions as the model gives them: sizes, names, None for what has neither; None for an open rank."""
+    kind = info.type.tensor_type
+    if not kind.HasField("shape"):
+        return None
+    fixed = [
+        (d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else d.dim_param or None) for d in kind.shape.dim
+    ]
+    return tuple(fixed)
 
 
 def _whole_shape(name: str, given: Sequence[int], dims: list | None) -> tuple[int, ...]:

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import mmap
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -77,18 +78,48 @@ class Source:
         return _load_mlir(self, shapes) if self.kind == "mlir" else _load_onnx(self, shapes)
 
 
-def open_source(model: Any, weights: Mapping[str, np.ndarray] | None = None) -> Source:
+def open_source(
+    model: Any,
+    weights: Mapping[str, np.ndarray] | None = None,
+    example_inputs: Any = None,
+) -> Source:
     """Return the source for what the user gave.
 
     Raises:
         UserError: no such file, or nothing that can be compiled.
+        UnsupportedError: a torch module that torch cannot export.
     """
-    source = _open(model)
+    if _is_torch_module(model):
+        source = Source(_exported(model, example_inputs), "onnx", type(model).__name__)
+    elif example_inputs is not None:
+        raise UserError(f"example_inputs= is for torch modules, not for a {type(model).__name__}")
+    else:
+        source = _open(model)
     if weights is None:
         return source
     if source.kind != "mlir" or not isinstance(weights, Mapping):
         raise UserError("weights= takes arrays by name, for the external globals of an MLIR module")
     return replace(source, weights={name: np.asarray(array) for name, array in weights.items()})
+
+
+def _is_torch_module(model: Any) -> bool:
+    return any(base.__module__.startswith("torch.nn") and base.__name__ == "Module" for base in type(model).__mro__)
+
+
+def _exported(model: Any, example_inputs: Any) -> Any:
+    with _onnx_needed():
+        from tilewright.frontend.torch_export import export
+    return export(model, example_inputs)
+
+
+@contextlib.contextmanager
+def _onnx_needed() -> Iterator[None]:
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name != "onnx":
+            raise
+        raise UserError("compiling ONNX models needs the package onnx: pip install onnx") from None
 
 
 def _open(model: Any) -> Source:
@@ -105,11 +136,9 @@ def _open(model: Any) -> Source:
         return Source(bytes(model), "onnx", "model")
     if hasattr(model, "SerializeToString") and hasattr(model, "graph"):
         return Source(model, "onnx", model.graph.name or "model")
-    if type(model).__module__.startswith("torch") or hasattr(model, "state_dict"):
-        raise UserError("torch modules cannot be compiled yet; export the module with torch.onnx.export first")
     raise UserError(
         f"cannot compile a {type(model).__name__}: give the path of an ONNX file, its bytes, an onnx.ModelProto, "
-        "or the text of a layer-1 MLIR module"
+        "a torch.nn.Module, or the text of a layer-1 MLIR module"
     )
 
 
@@ -141,12 +170,8 @@ def _bytes_id(data: Any) -> str:
 
 
 def _load_onnx(source: Source, shapes: Shapes | None) -> Imported:
-    try:
+    with _onnx_needed():
         from tilewright.frontend import import_onnx
-    except ModuleNotFoundError as error:
-        if error.name != "onnx":
-            raise
-        raise UserError("compiling ONNX models needs the package onnx: pip install onnx") from None
     value = os.fspath(source.value) if isinstance(source.value, Path) else source.value
     imported = import_onnx(value, shapes=shapes)
     return Imported(imported.module, imported.weights, _specs(imported.inputs), _specs(imported.outputs))
@@ -194,8 +219,12 @@ def _check_weights(module: ir.Module, weights: Mapping[str, np.ndarray]) -> None
             raise UserError(f"weights= gives {given}, but the module declares {wanted}")
 
 
+_COMPLEX = {"complex<f32>": "c64", "complex<f64>": "c128"}
+
+
 def _element(kind: ir.RankedTensorType) -> str:
-    return str(kind.element_type).replace("ui", "u")
+    text = str(kind.element_type)
+    return _COMPLEX.get(text) or text.replace("ui", "u").lower()
 
 
 def _is_main(op: Any) -> bool:

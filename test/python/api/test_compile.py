@@ -194,9 +194,9 @@ def test_user_errors(model, options, message):
         tw.compile(model, **options)
 
 
-def test_torch_modules_are_refused():
-    with pytest.raises(UserError, match=r"torch.onnx.export"):
-        tw.compile(type("Module", (), {"state_dict": lambda self: {}})())
+def test_example_inputs_are_for_torch_modules():
+    with pytest.raises(UserError, match=r"example_inputs= is for torch modules, not for a str"):
+        tw.compile("model.onnx", example_inputs=(1,))
 
 
 def test_missing_weights(compiled):

@@ -1,0 +1,143 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Models with symbolic dimensions that `shapes=` left open: compiled for the sizes that each call brings."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tilewright.errors import UserError
+from tilewright.runtime.binding import Signature
+from tilewright.runtime.interop import to_numpy
+from tilewright.runtime.manifest import TensorSpec
+
+log = logging.getLogger("tilewright")
+
+Shapes = dict[str, Any]
+Dims = tuple[Any, ...]  # of ints, and of names for dimensions without a size
+
+
+class FlexibleModel:
+    """A model that is compiled when a call brings sizes that it has not seen; called like :class:`tilewright.Model`.
+
+    Each new set of sizes is compiled once, kept here and in the cache, and said in the log (logger ``tilewright``).
+    Safe to call from several threads at once. It cannot be saved: fix the sizes with ``shapes=`` for that.
+
+    Args:
+        build: makes the model for the given sizes.
+        inputs: the signature; dimensions without a size are names, or None where the model has no name for them.
+        given: the sizes that the user fixed.
+        target: the target's name.
+    """
+
+    def __init__(
+        self,
+        build: Callable[[Shapes], Any],
+        inputs: Sequence[tuple[str, str, Dims | None]],
+        given: Mapping[str, Any],
+        target: str,
+    ) -> None:
+        self._build = build
+        self._given = dict(given)
+        self._dims = {name: dims for name, _, dims in inputs}
+        shown = [TensorSpec(name, dtype, _shown(dims)) for name, dtype, dims in inputs]
+        self._signature = Signature(shown, ())
+        self._models: dict[tuple, Any] = {}
+        self._lock = threading.Lock()
+        self._latest: Any = None
+        self.inputs = tuple(shown)
+        self.target = target
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        """Name, dtype and shape of each output for the sizes of the last call.
+
+        Raises:
+            UserError: there was no call yet.
+        """
+        return self._compiled().outputs
+
+    @property
+    def sizes(self) -> list[Shapes]:
+        """The sets of sizes that were compiled, in order."""
+        return [dict(key) for key in self._models]
+
+    def __call__(self, *args: Any, out: Any = None, **named: Any) -> Any:
+        """Run the model for the sizes of these inputs, compiling it first where they are new."""
+        values = self._signature.bind(args, named)
+        slots = self._signature.inputs
+        shapes = {s.name: to_numpy(v, s.name, s.dtype)[0].shape for s, v in zip(slots, values, strict=True)}
+        model = self._model(self._sizes(shapes))
+        return model(*values, out=out) if out is not None else model(*values)
+
+    def _sizes(self, shapes: Mapping[str, tuple[int, ...]]) -> Shapes:
+        """The size of each name, from the shapes of the inputs."""
+        sizes: Shapes = {}
+        for name, shape in shapes.items():
+            dims = self._dims[name]
+            if dims is None or None in dims:
+                sizes[name] = tuple(shape)
+                continue
+            if len(dims) != len(shape):
+                raise UserError(f"input {name} must have {len(dims)} dimensions ({_text(dims)}), got {list(shape)}")
+            for axis, (dim, size) in enumerate(zip(dims, shape, strict=True)):
+                self._one(sizes, name, axis, dim, size)
+        return sizes
+
+    def _one(self, sizes: Shapes, name: str, axis: int, dim: Any, size: int) -> None:
+        wanted = self._given.get(dim, dim) if isinstance(dim, str) else dim
+        wanted = sizes.setdefault(dim, size) if isinstance(wanted, str) else wanted
+        if wanted != size:
+            called = f" ({dim})" if isinstance(dim, str) else ""
+            raise UserError(f"dimension {axis} of input {name}{called} must be {wanted}, got {size}")
+
+    def _model(self, sizes: Shapes) -> Any:
+        key = tuple(sorted(sizes.items()))
+        with self._lock:  # a second thread with the same sizes waits for the first one's model
+            if key not in self._models:
+                start = time.perf_counter()
+                self._models[key] = self._build({**self._given, **sizes})
+                text = ", ".join(f"{name}={size}" for name, size in key)
+                log.warning("compiled for %s in %.2f s; shapes= fixes sizes ahead", text, time.perf_counter() - start)
+            self._latest = self._models[key]
+            return self._latest
+
+    def _compiled(self) -> Any:
+        if self._latest is None:
+            raise UserError("this model has no fixed sizes yet: call it once, or give shapes= to compile()")
+        return self._latest
+
+    def save(self, path: Any) -> Any:
+        """Refuse: there is no one model to save.
+
+        Raises:
+            UserError: always.
+        """
+        names = sorted({d for dims in self._dims.values() for d in dims or () if isinstance(d, str)} - set(self._given))
+        example = ", ".join(f'"{name}": 1' for name in names or ["x"])
+        raise UserError(f"a model with open dimensions cannot be saved; fix them: compile(..., shapes={{{example}}})")
+
+    def explain(self, path: Any = None, *, measure: bool = True) -> str:
+        """Explain the model of the last call; see :meth:`tilewright.Model.explain`.
+
+        Raises:
+            UserError: there was no call yet.
+        """
+        return self._compiled().explain(path, measure=measure)
+
+    def __repr__(self) -> str:
+        """Return the signature."""
+        return f"<tilewright.FlexibleModel ({', '.join(map(str, self.inputs))}), target {self.target}>"
+
+
+def _shown(dims: Dims | None) -> tuple:
+    return ("...",) if dims is None else tuple("?" if d is None else d for d in dims)
+
+
+def _text(dims: Dims) -> str:
+    return ", ".join(map(str, dims))

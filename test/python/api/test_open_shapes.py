@@ -1,0 +1,82 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Models with symbolic dimensions: compiled for the sizes that a call brings, once for each set of them."""
+
+from __future__ import annotations
+
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import tilewright as tw
+
+
+def model(*shapes: list[int | str | None] | None) -> onnx.ModelProto:
+    """The sum of the inputs a, b, ..."""
+    names = "abc"[: len(shapes)]
+    inputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in zip(names, shapes, strict=True)]
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    graph = helper.make_graph([helper.make_node("Sum", list(names), ["y"])], "sum", inputs, [output])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+
+
+def ones(*shape: int) -> np.ndarray:
+    return np.ones(shape, np.float32)
+
+
+@pytest.mark.parametrize("target", ["cpu", "reference"])
+def test_each_set_of_sizes_is_compiled_once(target: str, caplog: pytest.LogCaptureFixture) -> None:
+    compiled = tw.compile(model(["batch", 3], ["batch", "width"]), target=target)
+    with caplog.at_level(logging.WARNING, "tilewright"):
+        for batch, width in ((2, 3), (5, 3), (2, 3), (2, 1)):
+            np.testing.assert_array_equal(compiled(ones(batch, 3), b=ones(batch, width))[0], 2 * ones(batch, 3))
+    assert compiled.sizes == [{"batch": 2, "width": 3}, {"batch": 5, "width": 3}, {"batch": 2, "width": 1}]
+    assert [r.message.split(" in ")[0] for r in caplog.records][0] == "compiled for batch=2, width=3"
+    assert len(caplog.records) == 3
+
+
+def test_dimensions_without_names_and_open_ranks() -> None:
+    compiled = tw.compile(model([None, 3], None))
+    assert compiled(ones(2, 3), ones(3))["y"].shape == (2, 3)
+    assert compiled(ones(4, 3), ones(1, 1, 1))["y"].shape == (1, 4, 3)
+
+
+def test_some_sizes_fixed_ahead() -> None:
+    compiled = tw.compile(model(["batch", "width"]), shapes={"width": 3})
+    assert compiled(ones(2, 3))["y"].shape == (2, 3)
+    with pytest.raises(tw.UserError, match=r"dimension 1 of input a \(width\) must be 3, got 4"):
+        compiled(ones(2, 4))
+
+
+def test_sizes_that_contradict_each_other() -> None:
+    compiled = tw.compile(model(["n", 3], ["n", 3]))
+    with pytest.raises(tw.UserError, match=r"dimension 0 of input b \(n\) must be 2, got 5"):
+        compiled(ones(2, 3), ones(5, 3))
+    with pytest.raises(tw.UserError, match="must have 2 dimensions"):
+        compiled(ones(2), ones(2, 3))
+    with pytest.raises(tw.UserError, match="dimension 1 of input a must be 3, got 4"):
+        compiled(ones(2, 4), ones(2, 3))
+
+
+def test_saving_needs_fixed_sizes(tmp_path: Path) -> None:
+    compiled = tw.compile(model(["batch", 3]))
+    with pytest.raises(tw.UserError, match=r'shapes=\{"batch": 1\}'):
+        compiled.save(tmp_path / "model.tw")
+    with pytest.raises(tw.UserError, match="call it once"):
+        compiled.explain()
+    compiled(ones(2, 3))
+    assert "<html" in compiled.explain(measure=False)
+
+
+def test_many_threads_compile_each_set_once() -> None:
+    compiled = tw.compile(model(["batch", 3]))
+    with ThreadPoolExecutor(8) as threads:
+        results = list(threads.map(lambda i: compiled(ones(i % 3 + 1, 3))[0], range(24)))
+    assert [r.shape[0] for r in results] == [i % 3 + 1 for i in range(24)]
+    assert len(compiled.sizes) == 3

@@ -1,0 +1,76 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""torch modules: exported, compiled, equal to what torch computes. Skipped where torch or onnxscript is missing."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("onnxscript")
+
+import tilewright as tw  # noqa: E402
+
+
+class Block(torch.nn.Module):
+    """Attention, a norm, and a feed-forward part."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = torch.nn.LayerNorm(32)
+        self.attention = torch.nn.MultiheadAttention(32, 4, batch_first=True)
+        self.ffn = torch.nn.Sequential(torch.nn.Linear(32, 64), torch.nn.GELU(), torch.nn.Linear(64, 32))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.norm(x)
+        x = x + self.attention(y, y, y, need_weights=False)[0]
+        return x + self.ffn(x)
+
+
+def equal(module: torch.nn.Module, *inputs: torch.Tensor) -> None:
+    compiled = tw.compile(module.eval(), example_inputs=inputs, threads=2)
+    with torch.no_grad():
+        expected = module(*inputs)
+    (found,) = compiled(*inputs)
+    assert isinstance(found, torch.Tensor)
+    torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-4)
+
+
+def test_a_transformer_block() -> None:
+    torch.manual_seed(0)
+    equal(Block(), torch.randn(2, 10, 32))
+
+
+def test_a_convolution_network() -> None:
+    torch.manual_seed(0)
+    layers = [torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.BatchNorm2d(8), torch.nn.ReLU(), torch.nn.MaxPool2d(2)]
+    equal(torch.nn.Sequential(*layers, torch.nn.Flatten(), torch.nn.Linear(8 * 16, 5)), torch.randn(2, 3, 8, 8))
+
+
+def test_inputs_by_name() -> None:
+    class Scaled(torch.nn.Module):
+        def forward(self, x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+            return x * scale
+
+    x, scale = torch.randn(3), torch.randn(3)
+    compiled = tw.compile(Scaled().eval(), example_inputs={"x": x, "scale": scale})
+    torch.testing.assert_close(compiled(x=x, scale=scale)[0], x * scale)
+
+
+def test_errors_say_what_to_do() -> None:
+    with pytest.raises(tw.UserError, match="needs example inputs"):
+        tw.compile(Block())
+    with pytest.raises(tw.UserError, match=r"write example_inputs=\(x,\)"):
+        tw.compile(Block(), example_inputs=torch.randn(2, 10, 32))
+    with pytest.raises(tw.UserError, match=r"training mode \(1\): call .eval\(\) first"):
+        tw.compile(torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Dropout()), example_inputs=(torch.randn(2),))
+
+
+def test_what_torch_cannot_export() -> None:
+    class Branch(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x if x.sum() > 0 else -x
+
+    with pytest.raises(tw.UnsupportedError, match="torch cannot export Branch"):
+        tw.compile(Branch().eval(), example_inputs=(torch.randn(3),))

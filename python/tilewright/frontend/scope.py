@@ -184,7 +184,7 @@ class Scope:
         user = self._consumers.get(name)
         if self._uses[name] != 1 or user is None or user.op_type != kind or user.input[0] != name:
             return None
-        if node_domain(user) or self.session.functions.of_model(user):
+        if node_domain(user) or self.session.functions.of_model(user) or any(user.output[1:]):
             return None
         others = [self.values.get(n) for n in user.input[1:]]
         tensors = [x for x in others if isinstance(x, Tensor) and x.is_known]

@@ -96,14 +96,3 @@ def test_group_norm():
 
 def test_rms_norm():
     run("RMSNormalization", random(2, 3, 8), random(8), opset=23, axis=-1)
-
-
-def test_training_mode_is_refused():
-    from tilewright.errors import UnsupportedError
-    from tilewright.frontend import import_onnx
-
-    parameters = [random(3) for _ in range(4)]
-    model = node_model("BatchNormalization", [random(2, 3, 4), *parameters], training_mode=1, outputs=3)
-    with pytest.raises(UnsupportedError, match="training mode") as caught:
-        import_onnx(model)
-    assert caught.value.location == "the_BatchNormalization"

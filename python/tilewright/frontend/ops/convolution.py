@@ -1,14 +1,22 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Convolutions: channels last, filters as [window..., inputs, outputs], BatchNormalization folded into the weights."""
+"""Convolutions: channels last, filters as [window..., inputs, outputs], BatchNormalization folded into the weights.
+
+A transposed convolution of stride s is a convolution that makes the s neighbours of each place as channels, which are
+then put side by side: y[q * s + r] = sum over j of x[q - j] * w[j * s + r].
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from ..emit import Space
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
-from .normalization import inference_scale
+from .activations import swish_of
+from .normalization import batch_norm, inference_scale, is_training
+from .precision import widened
 from .window import Window, window
 
 
@@ -17,13 +25,11 @@ def per_channel(v: Tensor, rank: int) -> Tensor:
     return v.unsqueeze(range(1, rank - 1))
 
 
-def _fold_norm(b: Builder, node: Node, w: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor | None]:
+def _fold_norm(
+    b: Builder, norm: Node, parameters: Sequence[Tensor], w: Tensor, bias: Tensor | None
+) -> tuple[Tensor, Tensor | None]:
     """Scale the filters and move the bias by a BatchNormalization that follows."""
-    following = node.fuse_next("BatchNormalization")
-    if following is None:
-        return w, bias
-    norm, parameters = following
-    factor, shift = inference_scale(b, norm, *parameters)
+    factor, shift = inference_scale(b, norm, *(b.cast(v, w.dtype) for v in parameters))
     order = [*range(2, w.rank), 1, 0]
     scaled = b.elementwise(lambda m, w, f: w * f, w, factor.unsqueeze(range(1, w.rank)), order=order)
     if bias is None:
@@ -50,14 +56,126 @@ def convolve(b: Builder, x: Tensor, w: Tensor, win: Window, groups: int) -> Tens
     return b.reshape(y, (x.shape[0], outputs, *win.out))
 
 
-@op("Conv")
-def conv(b: Builder, node: Node, x: Tensor, w: Tensor, bias: Tensor | None = None) -> Tensor:
-    """1-, 2- or 3-dimensional, grouped, strided, dilated."""
-    groups = node.attr("group", 1)
+def _with_bias(b: Builder, y: Tensor, bias: Tensor | None) -> Tensor:
+    return y if bias is None else b.elementwise(lambda m, y, v: y + v, y, per_channel(bias, y.rank))
+
+
+def _check_ranks(node: Node, x: Tensor, w: Tensor) -> None:
     if x.rank < 3 or w.rank != x.rank:
         node.wrong(f"input {list(x.shape)} and filters {list(w.shape)} need the same number of dimensions, at least 3")
+
+
+@op("Conv")
+@widened
+def conv(b: Builder, node: Node, x: Tensor, w: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Any number of spatial dimensions, grouped, strided, dilated."""
+    groups = node.attr("group", 1)
+    _check_ranks(node, x, w)
     if x.shape[1] != w.shape[1] * groups or w.shape[0] % groups:
         node.wrong(f"filters {list(w.shape)} in {groups} groups do not fit the input {list(x.shape)}")
-    w, bias = _fold_norm(b, node, w, bias)
-    y = convolve(b, x, w, window(node, x, w.shape[2:]), groups)
-    return y if bias is None else b.elementwise(lambda m, y, v: y + v, y, per_channel(bias, y.rank))
+    following = node.fuse_next("BatchNormalization")
+    folded = following is not None and not is_training(following[0])
+    if following is not None and folded:
+        w, bias = _fold_norm(b, *following, w, bias)
+    y = _with_bias(b, convolve(b, x, w, window(node, x, w.shape[2:]), groups), bias)
+    return batch_norm(b, following[0], y, *following[1])[0] if following is not None and not folded else y
+
+
+@op("CausalConvWithState", since=27)
+@widened
+def causal_conv(
+    b: Builder, node: Node, x: Tensor, w: Tensor, bias: Tensor | None = None, past: Tensor | None = None
+) -> list[Tensor]:
+    """Each channel with its own filter over itself and what came before; the end of the sequence is handed on."""
+    channels, size = x.shape[1], w.shape[-1]
+    if x.rank != 3 or tuple(w.shape) != (channels, 1, size):
+        node.wrong(f"input {list(x.shape)} needs filters [{channels}, 1, k], not {list(w.shape)}")
+    activation = node.attr("activation", "none").lower()
+    if activation not in ("none", "silu", "swish"):
+        node.wrong(f"activation {activation} is none of none, silu and swish")
+    whole = b.pad(x, [0, 0, size - 1], [0, 0, 0], 0.0) if past is None else b.concat([past, x], 2)
+    one = [1]
+    win = Window([size], one, one, [0], [0], [x.shape[2]])
+    y = _with_bias(b, convolve(b, whole, w, win, channels), bias)
+    if activation != "none":
+        y = b.elementwise(lambda m, y: swish_of(m, y, 1.0), y)
+    present = b.slice(whole, [0, 0, x.shape[2]], [*x.shape[:2], size - 1], [1, 1, 1])
+    return [y, present]
+
+
+def _transposed_place(node: Node, natural: Sequence[int], same: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
+    """Where the results begin in the full transposed convolution, and their sizes.
+
+    Args:
+        node: the ConvTranspose.
+        natural: sizes without any padding, output_padding included.
+        same: sizes under auto_pad SAME_*.
+    """
+    rank, mode, sizes = len(natural), node.attr("auto_pad", "NOTSET"), node.attr("output_shape")
+    if sizes is None and mode.startswith("SAME"):
+        sizes = same
+    if sizes is None:
+        pads = (node.attr("pads") if mode == "NOTSET" else None) or [0] * (2 * rank)
+        return pads[:rank], [n - a - c for n, a, c in zip(natural, pads[:rank], pads[rank:], strict=True)]
+    sizes = sizes[-rank:]
+    total = [max(0, n - size) for n, size in zip(natural, sizes, strict=True)]
+    return [t // 2 if mode == "SAME_UPPER" else t - t // 2 for t in total], sizes
+
+
+def _spread(b: Builder, w: Tensor, axis: int, dilation: int, multiple: int) -> Tensor:
+    """`w` with zeros between the taps along an axis, and behind them up to a multiple."""
+    taps = w.shape[axis]
+    span = (taps - 1) * dilation + 1
+    if dilation > 1 and taps > 1:
+        pieces = w.unsqueeze([axis + 1])
+        pieces = b.pad(pieces, [0] * pieces.rank, [dilation - 1 if d == axis + 1 else 0 for d in range(pieces.rank)], 0)
+        w = b.reshape(pieces, [taps * dilation if d == axis else n for d, n in enumerate(w.shape)])
+        w = b.slice(w, [0] * w.rank, [span if d == axis else n for d, n in enumerate(w.shape)], [1] * w.rank)
+    return b.pad(w, [0] * w.rank, [-span % multiple if d == axis else 0 for d in range(w.rank)], 0)
+
+
+def _phase_filters(b: Builder, w: Tensor, groups: int, strides: Sequence[int], dilations: Sequence[int]) -> Tensor:
+    """[c, o / groups, window...] as filters of a convolution [o * strides..., c / groups, taps...]."""
+    rank = len(strides)
+    w = b.reshape(w, (groups, w.shape[0] // groups, *w.shape[1:]))
+    for i, (stride, dilation) in enumerate(zip(strides, dilations, strict=True)):
+        w = _spread(b, w, 3 + i, dilation if stride > 1 else 1, stride)
+    taps = [n // s for n, s in zip(w.shape[3:], strides, strict=True)]
+    split = [n for pair in zip(taps, strides, strict=True) for n in pair]
+    w = b.reshape(w, (*w.shape[:3], *split))
+    w = w.transpose([0, 2, *range(4, 4 + 2 * rank, 2), 1, *range(3, 3 + 2 * rank, 2)])
+    first = 3 + rank  # the window is walked backwards
+    starts = [0] * first + [n - 1 for n in taps]
+    w = b.slice(w, starts, w.shape, [1] * first + [-1] * rank)
+    outputs = w.shape[0] * w.shape[1]
+    for stride in strides:
+        outputs *= stride
+    return b.reshape(w, (outputs, w.shape[2 + rank], *taps))
+
+
+@op("ConvTranspose")
+@widened
+def conv_transpose(b: Builder, node: Node, x: Tensor, w: Tensor, bias: Tensor | None = None) -> Tensor:
+    """The gradient of a convolution: any number of spatial dimensions, grouped, strided, dilated."""
+    groups, rank = node.attr("group", 1), x.rank - 2
+    _check_ranks(node, x, w)
+    if x.shape[1] != w.shape[0] or w.shape[0] % groups:
+        node.wrong(f"filters {list(w.shape)} in {groups} groups do not fit the input {list(x.shape)}")
+    strides = node.attr("strides") or [1] * rank
+    dilations = node.attr("dilations") or [1] * rank
+    extra = node.attr("output_padding") or [0] * rank
+    axes = list(zip(x.shape[2:], w.shape[2:], strides, dilations, extra, strict=True))
+    natural = [s * (n - 1) + (k - 1) * d + 1 + e for n, k, s, d, e in axes]
+    low, out = _transposed_place(node, natural, [n * s for n, _, s, _, _ in axes])
+    filters = _phase_filters(b, w, groups, strides, dilations)
+    taps, steps = filters.shape[2:], [1 if s > 1 else d for s, d in zip(strides, dilations, strict=True)]
+    before = [(j - 1) * d for j, d in zip(taps, steps, strict=True)]
+    places = [-(-(a + n) // s) for a, n, s in zip(low, out, strides, strict=True)]
+    win = Window(taps, [1] * rank, steps, before, [0] * rank, places)
+    y = convolve(b, x, filters, win, groups)
+    outputs = w.shape[1] * groups
+    y = b.reshape(y, (x.shape[0], outputs, *strides, *places))
+    y = y.transpose([0, 1, *(d for i in range(rank) for d in (2 + rank + i, 2 + i))])
+    y = b.reshape(y, (x.shape[0], outputs, *(q * s for q, s in zip(places, strides, strict=True))))
+    y = b.slice(y, [0, 0, *low], [x.shape[0], outputs, *out], [1] * y.rank)
+    return _with_bias(b, y, bias)

@@ -1,43 +1,43 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Poolings."""
+"""Poolings over windows and over everything."""
 
 from __future__ import annotations
 
 import functools
+import operator
+from math import prod
 
 import numpy as np
 
-from ..builder import lowest
+from ..dims import is_static
 from ..emit import Space
+from ..numbers import is_float, lowest
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
+from .precision import widened
 from .reduction import mean
-from .window import Window, window
+from .window import Window, loop_extents, window
 
 
 def pool(b: Builder, x: Tensor, win: Window, fill: float, body) -> Tensor:
     """Reduce windows of [n, c, spatial...], padded with `fill`, which is the reduction's neutral element too."""
-    rank = x.rank - 2
     order = _complete(x.stored_order(), x.rank)
-    padded = win.padded(b, x, fill, order)
-    spatial, taps = list(range(2, x.rank)), list(range(x.rank, x.rank + rank))
-    space = Space([*x.shape[:2], *win.out, *win.kernel], frozenset(taps))
-    reads = [0, 1, *win.reads(spatial, taps)]
-    inputs = [(padded, reads), *_extent_of(b, win, taps, x.dtype)]
-    out = range(x.rank)
-    whole = lambda m, x, *rest: body(m, x, rest[-1])  # noqa: E731
-    return b.generic(space, inputs, out, x.dtype, whole, fill, order)
+    return _reduce_windows(b, [win.padded(b, x, fill, order)], x.shape[:2], win, x.dtype, (fill, body), order)
 
 
-def _extent_of(b: Builder, win: Window, taps: list[int], dtype: np.dtype) -> list[tuple[Tensor, list[int]]]:
-    """The operand, never read, whose shape tells linalg the extents of the window's loops."""
-    loops = [(t, n) for t, n in zip(taps, win.kernel, strict=True) if n != 1]
-    if not loops:
-        return []
-    shape = tuple(n for _, n in loops)
-    return [(Tensor(dtype, shape, b.empty(shape, dtype), tuple(range(len(shape)))), [t for t, _ in loops])]
+def _reduce_windows(b: Builder, xs, outer, win: Window, dtype, reduction, order) -> Tensor:
+    """The reduction (neutral, body) of one generic: xs[0] is the padded input, xs[1] as the result, xs[2] spatial."""
+    neutral, body = reduction
+    rank = len(win.kernel) + 2
+    spatial, taps = list(range(2, rank)), list(range(rank, 2 * rank - 2))
+    space = Space([*outer, *win.out, *win.kernel], frozenset(taps))
+    reads = win.reads(spatial, taps)
+    places = [[0, 1, *reads], range(rank), reads]
+    inputs = [*zip(xs, places, strict=False), *loop_extents(b, list(zip(taps, win.kernel, strict=True)))]
+    whole = lambda m, *values: body(m, *values[: len(xs)], values[-1])  # noqa: E731
+    return b.generic(space, inputs, range(rank), dtype, whole, neutral, order)
 
 
 def _complete(order: tuple[int, ...], rank: int) -> list[int]:
@@ -46,37 +46,117 @@ def _complete(order: tuple[int, ...], rank: int) -> list[int]:
 
 
 @op("MaxPool")
-def max_pool(b: Builder, node: Node, x: Tensor) -> Tensor:
-    """The maximum of each window; padding never wins."""
-    if len(node.proto.output) > 1 and node.proto.output[1]:
-        node.unsupported("the second output (indices of the maxima)")
+def max_pool(b: Builder, node: Node, x: Tensor) -> list[Tensor]:
+    """The maximum of each window, and where it is; padding never wins."""
     win = window(node, x, node.attr("kernel_shape"))
-    return pool(b, x, win, lowest(x.dtype), lambda m, x, acc: m.maximum(acc, x))
+    top = pool(b, x, win, lowest(x.dtype), lambda m, x, acc: m.maximum(acc, x))
+    if len(node.proto.output) < 2 or not node.proto.output[1]:
+        return [top]
+    if not is_static(x.shape):
+        node.unsupported("the places of maxima need sizes that are known at compile time")
+    return [top, _positions(b, x, win, top, bool(node.attr("storage_order", 0)))]
 
 
-def _counts(x: Tensor, win: Window, include_pad: bool) -> np.ndarray:
-    """Elements under each window, as an array that broadcasts with the output."""
-    per_axis = []
+def _positions(b: Builder, x: Tensor, win: Window, top: Tensor, columns: bool) -> Tensor:
+    """The place of each maximum in the flattened input: the first of equal ones, row by row.
+
+    With `columns`, places count the first spatial dimension fastest.
+    """
+    assert is_static(x.shape)
+    extents, none = x.shape[2:], prod(x.shape[2:])
+    order = _complete(x.stored_order(), x.rank)
+    padded = win.padded(b, x, lowest(x.dtype), order)
+    assert is_static(padded.shape)
+    places = np.arange(none, dtype=np.int64).reshape(extents)
+    outline = padded.shape[2:]
+    pads = [(int(a), max(n - int(a) - e, 0)) for n, a, e in zip(outline, win.low, extents, strict=True)]
+    places = np.pad(places, pads, constant_values=none)[tuple(slice(0, n) for n in outline)]
+
+    def body(m, value, best, place, acc):
+        hit = m.eq(value, best)
+        if is_float(x.dtype):
+            hit = m.logical_or(hit, m.logical_not(m.eq(value, value)))
+        return m.minimum(acc, m.where(hit, place, none))
+
+    xs = [padded, top, Tensor.known(places)]
+    first = _reduce_windows(b, xs, x.shape[:2], win, np.dtype(np.int64), (none, body), order)
+    planes = np.arange(prod(x.shape[:2]), dtype=np.int64).reshape(*x.shape[:2], *[1] * len(extents)) * none
+
+    def flat(m, place, plane):
+        return (_by_columns(m, place, extents) if columns else place) + plane
+
+    return b.elementwise(flat, first, Tensor.known(planes))
+
+
+def _by_columns(m, place, extents):
+    """A row-major place as one that counts the first dimension fastest."""
+    coordinates = []
+    for n in reversed(extents):
+        coordinates.append(m.rem(place, n))
+        place = m.div(place, n)
+    return functools.reduce(lambda total, c: total * c[1] + c[0], zip(coordinates, reversed(extents), strict=True), 0)
+
+
+def _counts(b: Builder, x: Tensor, win: Window, include_pad: bool) -> Tensor:
+    """Elements under each window, as a tensor that broadcasts with the output."""
+    rank, result = len(win.kernel), Tensor.known(1.0, x.dtype)
     for i, extent in enumerate(x.shape[2:]):
-        at = np.arange(win.out[i])[:, None] * win.strides[i] + np.arange(win.kernel[i]) * win.dilations[i]
         low, high = (0, win.low[i] + extent + win.high[i]) if include_pad else (win.low[i], win.low[i] + extent)
-        per_axis.append(((at >= low) & (at < high)).sum(1))
-    return functools.reduce(np.multiply.outer, per_axis).astype(x.dtype)
+        taps = [k * win.dilations[i] for k in range(win.kernel[i])]
+
+        def count(m, total, place, end, first=low, stride=win.strides[i], taps=taps):
+            reads = [place * stride + t for t in taps]
+            inside = [m.logical_and(at >= first, at < end) for at in reads]
+            return total * functools.reduce(operator.add, (m.cast(hit, x.dtype) for hit in inside))
+
+        places = b.positions(win.out[i]).unsqueeze(range(1, rank - i))
+        result = b.elementwise(count, result, places, b.size_tensor(high))
+    return result
 
 
 @op("AveragePool")
+@widened
 def average_pool(b: Builder, node: Node, x: Tensor) -> Tensor:
     """The mean of each window, with or without its padding."""
     win = window(node, x, node.attr("kernel_shape"))
     total = pool(b, x, win, 0.0, lambda m, x, acc: acc + x)
-    counts = _counts(x, win, bool(node.attr("count_include_pad", 0)))
-    if (counts == counts.flat[0]).all():
-        factor = 1.0 / float(counts.flat[0])
+    counts = _counts(b, x, win, bool(node.attr("count_include_pad", 0)))
+    if counts.is_known and (counts.numpy() == counts.numpy().flat[0]).all():
+        factor = 1.0 / float(counts.numpy().flat[0])
         return b.elementwise(lambda m, s: s * factor, total)
-    return b.elementwise(lambda m, s, c: s / c, total, Tensor.known(counts))
+    return b.elementwise(lambda m, s, c: s / c, total, counts)
+
+
+def _powers(b: Builder, x: Tensor, p: float) -> Tensor:
+    if p == 2:
+        return b.elementwise(lambda m, x: x * x, x)
+    return b.elementwise(lambda m, x: m.absolute(x) if p == 1 else m.power(m.absolute(x), float(p)), x)
+
+
+def _root(b: Builder, x: Tensor, p: float) -> Tensor:
+    if p == 1:
+        return x
+    return b.elementwise(lambda m, x: m.sqrt(x) if p == 2 else m.power(x, 1.0 / p), x)
+
+
+@op("LpPool")
+@widened
+def lp_pool(b: Builder, node: Node, x: Tensor) -> Tensor:
+    """The p-norm of each window."""
+    p, win = node.attr("p", 2), window(node, x, node.attr("kernel_shape"))
+    return _root(b, pool(b, _powers(b, x, p), win, 0.0, lambda m, x, acc: acc + x), p)
+
+
+@op("GlobalLpPool")
+@widened
+def global_lp_pool(b: Builder, node: Node, x: Tensor) -> Tensor:
+    """The p-norm over all spatial dimensions."""
+    p = node.attr("p", 2)
+    return _root(b, b.reduce("sum", _powers(b, x, p), list(range(2, x.rank))), p)
 
 
 @op("GlobalAveragePool")
+@widened
 def global_average_pool(b: Builder, node: Node, x: Tensor) -> Tensor:
     """The mean over all spatial dimensions."""
     return mean(b, x, list(range(2, x.rank)))

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from ..dims import Size, ceil_divide, maximum, minimum
 from ..emit import At
 from ..registry import Builder, Node
 from ..tensor import Tensor
@@ -20,9 +23,9 @@ class Window:
     kernel: Sequence[int]
     strides: Sequence[int]
     dilations: Sequence[int]
-    low: Sequence[int]
-    high: Sequence[int]
-    out: Sequence[int]
+    low: Sequence[Size]
+    high: Sequence[Size]
+    out: Sequence[Size]
 
     def padded(self, b: Builder, x: Tensor, fill: float, order: Sequence[int]) -> Tensor:
         """[n, c, spatial...] padded as far as windows reach, stored in this order of its dimensions."""
@@ -31,9 +34,9 @@ class Window:
             zip(self.out, self.strides, self.kernel, self.dilations, strict=True)
         ):
             missing = (out - 1) * stride + (kernel - 1) * dilation + 1 - self.low[i] - x.shape[i + 2]
-            high.append(max(0, missing))
+            high.append(maximum(0, missing))
             if out == 1:  # what no window reads: the loop is gone, so the extents must agree
-                sizes[i + 2] += min(0, missing)
+                sizes[i + 2] += minimum(0, missing)
         x = b.slice(x, [0] * x.rank, sizes, [1] * x.rank)
         return b.pad(x, [0, 0, *self.low], high, fill, order)
 
@@ -43,9 +46,18 @@ class Window:
         return [At(((o, s), (t, d))) for o, s, t, d in steps]
 
 
-def _automatic(mode: str, extents: Sequence[int], spans: Sequence[int], strides: Sequence[int]):
+def loop_extents(b: Builder, loops: Sequence[tuple[int, int]]) -> list[tuple[Tensor, list[int]]]:
+    """The operand, never read, whose shape tells linalg the extents of window loops: (loop, extent) each."""
+    kept = [(loop, n) for loop, n in loops if n != 1]
+    if not kept:
+        return []
+    shape, dtype = tuple(n for _, n in kept), np.dtype(np.float32)
+    return [(Tensor(dtype, shape, b.empty(shape, dtype), tuple(range(len(shape)))), [loop for loop, _ in kept])]
+
+
+def _automatic(mode: str, extents: Sequence[Size], spans: Sequence[int], strides: Sequence[int]):
     totals = [
-        max(0, (-(-n // stride) - 1) * stride + span - n)
+        maximum(0, (ceil_divide(n, stride) - 1) * stride + span - n)
         for n, span, stride in zip(extents, spans, strides, strict=True)
     ]
     small, large = [t // 2 for t in totals], [t - t // 2 for t in totals]
@@ -69,14 +81,13 @@ def window(node: Node, x: Tensor, kernel: Sequence[int]) -> Window:
     out = []
     for n, span, stride, a, c in zip(extents, spans, strides, low, high, strict=True):
         size = _output(n + a + c - span, n + a, stride, bool(node.attr("ceil_mode", 0)))
-        if size < 1:
+        if isinstance(size, int) and size < 1:
             node.wrong(f"the window is larger than the padded input {list(x.shape)}")
         out.append(size)
     return Window(kernel, strides, dilations, low, high, out)
 
 
-def _output(room: int, inside: int, stride: int, ceil: bool) -> int:
-    size = (-(-room // stride) if ceil else room // stride) + 1
-    if ceil and (size - 1) * stride >= inside:
-        size -= 1  # a window must start on the input or its leading padding
-    return size
+def _output(room: Size, inside: Size, stride: int, ceil: bool) -> Size:
+    if not ceil:
+        return room // stride + 1
+    return minimum(ceil_divide(room, stride) + 1, ceil_divide(inside, stride))  # windows start on the input

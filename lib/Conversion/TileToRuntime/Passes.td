@@ -11,6 +11,37 @@
 
 include "mlir/Pass/PassBase.td"
 
+def ConvertHostMathToLibm : Pass<"convert-host-math-to-libm", "::mlir::ModuleOp"> {
+  let summary = "Turn the functions that are left into calls of the C library";
+  let description = [{
+    Scalar functions of the host on f64 have no expansion into arithmetic; the C
+    library has them, to the last bits. What a processor computes itself (square
+    roots, rounding) stays.
+
+    Before:
+    ```mlir
+    func.func @main(%x: f64) -> f64 {
+      %s = math.sqrt %x : f64
+      %y = math.exp %s : f64
+      return %y : f64
+    }
+    ```
+    After:
+    ```mlir
+    func.func private @exp(f64) -> f64 attributes {llvm.readnone}
+    func.func @main(%x: f64) -> f64 {
+      %s = math.sqrt %x : f64
+      %y = call @exp(%s) : (f64) -> f64
+      return %y : f64
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::vector::VectorDialect"
+  ];
+}
+
 def ConvertTileKernelToFunc : Pass<"convert-tile-kernel-to-func", "::mlir::ModuleOp"> {
   let summary = "Turn kernels into functions over a range of tasks";
   let description = [{

@@ -67,6 +67,18 @@ bool isNative(Operation *op) {
              math::IsInfOp, math::IsNaNOp, math::IsNormalOp>(op);
 }
 
+/// The host may call the C library for f64; kernels may not.
+bool isForLibrary(Operation *op) {
+  Type element = getElementTypeOrSelf(op->getResult(0).getType());
+  if (!element.isF64() || isa<math::RsqrtOp>(op))
+    return false;
+  for (Operation *parent = op->getParentOp(); parent;
+       parent = parent->getParentOp())
+    if (isa<func::FuncOp>(parent))
+      return true;
+  return false;
+}
+
 Type f32Like(Type type) {
   Type f32 = Float32Type::get(type.getContext());
   if (auto shaped = dyn_cast<VectorType>(type))
@@ -103,7 +115,8 @@ struct ExpandMath : public tilewright::impl::ExpandMathBase<ExpandMath> {
   void runOnOperation() override {
     SmallVector<Operation *> ops;
     getOperation()->walk([&](Operation *op) {
-      if (isa_and_nonnull<math::MathDialect>(op->getDialect()) && !isNative(op))
+      if (isa_and_nonnull<math::MathDialect>(op->getDialect()) &&
+          !isNative(op) && !isForLibrary(op))
         ops.push_back(op);
     });
     for (Operation *op : ops) {

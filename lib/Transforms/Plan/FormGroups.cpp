@@ -11,6 +11,7 @@
 #include "lib/Transforms/Plan/Passes.h"
 
 #include "mlir/Analysis/TopologicalSortUtils.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
@@ -171,12 +172,29 @@ struct FormGroups : public impl::FormGroupsBase<FormGroups> {
         return outer.emitError("has register groups that depend on each other "
                                "in a cycle: tile.nest is no valid grouping");
     }
-    if (!tasks.empty() && !sortTopologically(&block))
+    if (!tasks.empty() && !sortBetweenAssertions(block))
       return block.getParentOp()->emitError(
           "has tasks that depend on each other in a cycle: tile.task is no "
           "valid grouping");
     eraseDead(block);
     return success();
+  }
+
+  static bool mayEndRun(Operation &op) {
+    return op.walk([](cf::AssertOp) { return WalkResult::interrupt(); })
+        .wasInterrupted();
+  }
+
+  /// What an assertion guards stays behind it.
+  static bool sortBetweenAssertions(Block &block) {
+    bool sorted = true;
+    auto start = block.begin();
+    while (start != block.end()) {
+      auto end = std::find_if(start, block.end(), mayEndRun);
+      sorted &= sortTopologically(&block, llvm::make_range(start, end));
+      start = end == block.end() ? end : std::next(end);
+    }
+    return sorted;
   }
 
   /// The groups have copies of their own of initial values and constants.

@@ -41,10 +41,13 @@ static bool isKnown(Value value, llvm::DenseMap<Value, bool> &memo) {
   if (!isNew)
     return it->second;
   Operation *op = value.getDefiningOp();
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  bool isConstant = op && isSource(op) && op->getNumOperands() == 0;
   bool known = op && isMemoryEffectFree(op) &&
-               (isSource(op) || isa<linalg::LinalgOp, linalg::PackOp>(op) ||
-                isa<tensor::TensorDialect>(op->getDialect()));
-  if (known && !isSource(op)) {
+               (isConstant || (type && type.hasStaticShape() &&
+                               (isa<linalg::LinalgOp, linalg::PackOp>(op) ||
+                                isa<tensor::TensorDialect>(op->getDialect()))));
+  if (known && !isConstant) {
     SetVector<Value> captured;
     getUsedValuesDefinedAbove(op->getRegions(), captured);
     known = llvm::all_of(op->getOperands(),

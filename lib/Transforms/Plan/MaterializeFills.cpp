@@ -9,6 +9,7 @@
 #include "lib/Transforms/Plan/Passes.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
@@ -26,11 +27,21 @@ bool onlyInitializes(linalg::FillOp fill) {
   });
 }
 
+/// A constant in a tensor that kernels can make; others are filled on the host.
+bool isForKernels(linalg::FillOp fill) {
+  auto type = dyn_cast<RankedTensorType>(fill.getOutputs()[0].getType());
+  if (!type || !type.hasStaticShape() || type.getNumElements() == 0 ||
+      !matchPattern(fill.getInputs()[0], m_Constant()))
+    return false;
+  Type element = type.getElementType();
+  return element.isF32() || element.isF64() || element.isIntOrIndex();
+}
+
 struct MaterializeFills : public impl::MaterializeFillsBase<MaterializeFills> {
   void runOnOperation() override {
     SmallVector<linalg::FillOp> fills;
     getOperation()->walk([&](linalg::FillOp fill) {
-      if (!fill.hasPureBufferSemantics() && !onlyInitializes(fill))
+      if (isForKernels(fill) && !onlyInitializes(fill))
         fills.push_back(fill);
     });
     if (fills.empty())

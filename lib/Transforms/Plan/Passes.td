@@ -175,8 +175,10 @@ def HoistInit : Pass<"tile-hoist-init", "mlir::ModuleOp"> {
 def VerifyPlan : Pass<"tile-verify-plan", "mlir::ModuleOp"> {
   let summary = "State what holds after phase `plan`";
   let description = [{
-    Each linalg operation outside `@init` is in a tile.group, and each register
-    group has one root: the operation with the `tile.rtile` of the nest.
+    Each linalg.generic outside `@init` is in a tile.group or has the attribute
+    `tile.host`, the reason why it stays in the host function; a remark tells
+    each large one of these. Each register group has one root: the operation
+    with the `tile.rtile` of the nest.
 
     Before:
     ```mlir

@@ -21,6 +21,19 @@ namespace tilewright {
 
 namespace {
 
+/// Points of a loop nest that take about as long as starting a kernel.
+constexpr int64_t kFewPoints = 512;
+
+bool isLarge(linalg::GenericOp op) {
+  int64_t points = 1;
+  for (int64_t range : op.getStaticLoopRanges()) {
+    if (ShapedType::isDynamic(range))
+      return true;
+    points *= range;
+  }
+  return points > kFewPoints;
+}
+
 struct VerifyPlan : public impl::VerifyPlanBase<VerifyPlan> {
   void runOnOperation() override {
     bool ok = true;
@@ -30,6 +43,12 @@ struct VerifyPlan : public impl::VerifyPlanBase<VerifyPlan> {
         return;
       if (op->getParentOfType<tile::GroupOp>())
         return;
+      if (auto reason = op->getAttrOfType<StringAttr>("tile.host")) {
+        if (isLarge(op))
+          op.emitRemark("runs as scalar loops on the host: ")
+              << reason.getValue();
+        return;
+      }
       op.emitError("is in no tile.group after `plan`: no kernel would compute "
                    "it");
       ok = false;

@@ -13,7 +13,17 @@ from tilewright.passes import Pass, register
 
 from .generics import create, create_copy, uses, walk
 
-_DESTINATION_STYLE = ("linalg.generic", "linalg.fill", "tensor.insert_slice", "scf.for")
+_DESTINATION_STYLE = ("linalg.generic", "linalg.fill", "tensor.insert", "tensor.insert_slice", "scf.for")
+#: What has no place of its own: bufferization finds one for it.
+_ANYWHERE = (
+    "scf.if",
+    "scf.while",
+    "arith.select",
+    "tensor.cast",
+    "tensor.generate",
+    "tensor.from_elements",
+    "tensor.pad",
+)
 _OFFSETS = ("static_offsets", "static_sizes", "static_strides")
 
 
@@ -67,15 +77,22 @@ def _destination(value: ir.Value) -> ir.Value | None:
     if maker is None or maker.name not in _DESTINATION_STYLE:
         return None
     number = list(maker.results).index(value)
-    if maker.name == "tensor.insert_slice":
+    if maker.name in ("tensor.insert", "tensor.insert_slice"):
         return maker.operands[1]
     if maker.name == "scf.for":
         return maker.operands[3 + number]
     return maker.operands[len(maker.operands) - len(maker.results) + number]
 
 
+def _is_static(value: ir.Value) -> bool:
+    kind = value.type
+    return isinstance(kind, ir.RankedTensorType) and kind.has_static_shape
+
+
 def _fill_slice(insert: ir.Operation) -> None:
     source, target = insert.operands[0], insert.operands[1]
+    if not _is_static(source):
+        return
     place = _destination(source)
     if place is not None and _is_slice_for(place, insert):
         return
@@ -100,7 +117,7 @@ def _own_state(loop: ir.Operation) -> None:
     """Give each initial state a tensor of its own, unless it is a fresh result that nothing else reads."""
     for number in range(3, len(loop.operands)):
         value = loop.operands[number]
-        if not isinstance(value.type, ir.RankedTensorType):
+        if not _is_static(value):
             continue
         maker = _maker(value)
         fresh = maker is not None and maker.name in (*_DESTINATION_STYLE, "tensor.empty")
@@ -118,14 +135,17 @@ def _carry_in_place(loop: ir.Operation) -> None:
     end = block.operations[len(block.operations) - 1].operation
     for number in range(len(end.operands)):
         value, state = end.operands[number], block.arguments[number + 1]
-        if isinstance(value.type, ir.RankedTensorType) and not _leads_to(value, state):
+        if _is_static(value) and not _leads_to(value, state):
             with loop.location, ir.InsertionPoint(end):
                 end.operands[number] = create_copy(value, state)
 
 
 def _leads_to(value: ir.Value, state: ir.Value) -> bool:
-    """Whether a chain of destinations goes from `value` to the loop's argument `state`."""
+    """Whether a chain of destinations goes from `value` to the loop's argument `state`, or may do so."""
     place: ir.Value | None = value
     while place is not None and place != state:
+        maker = _maker(place)
+        if maker is not None and maker.name in _ANYWHERE:
+            return True
         place = _destination(place)
     return place is not None

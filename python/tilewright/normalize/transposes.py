@@ -118,6 +118,8 @@ def _permuted_init(producer: ir.Operation, source: list[int]) -> ir.Value | None
         return None
     made = old.owner.operation
     kind = ir.RankedTensorType(old.type)
+    if not kind.has_static_shape:
+        return None
     permuted = ir.RankedTensorType.get([kind.shape[d] for d in source], kind.element_type)
     with producer.location, ir.InsertionPoint(producer):
         if made.name == "tensor.empty":

@@ -21,6 +21,7 @@ BUILTIN_MODULES: tuple[str, ...] = (
     "tilewright.normalize.transposes",
     "tilewright.normalize.copies",
     "tilewright.normalize.verify",
+    "tilewright.plan.eligible",
     "tilewright.plan.fusion",
     "tilewright.plan.tiling",
 )

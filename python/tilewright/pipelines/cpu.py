@@ -24,6 +24,7 @@ def plan(device: Device) -> Phase:
         "plan",
         [
             PassSpec("tile-materialize-fills", "padding is work that a kernel must do; see it before fusing"),
+            PassSpec("tile-mark-host", "what kernels cannot take stays on the host, with the reason"),
             PassSpec("tile-plan-fusion", "which operations meet in registers and in a task"),
             PassSpec("tile-plan-tiles", "tiles follow from the nests; layouts from the tiles", options=machine),
             PassSpec("tile-apply-layouts", "packing of weights appears as operations on weights"),

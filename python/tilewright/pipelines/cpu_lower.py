@@ -27,11 +27,27 @@ SCHEDULE: tuple[PassSpec, ...] = (
     PassSpec("tile-plan-arena", "temporaries share one allocation by lifetime"),
 )
 
+_SCALARS: tuple[PassSpec, ...] = (
+    PassSpec("convert-math-to-funcs", "powers of integers as loops of multiplications"),
+    PassSpec("convert-complex-to-standard", "complex functions as functions of their parts"),
+    PassSpec(
+        "math-extend-to-supported-types", "functions of narrow floats as functions of f32", {"target-type": "f32"}
+    ),
+    PassSpec(
+        "arith-emulate-unsupported-floats",
+        "arithmetic of narrow floats as arithmetic of f32: no processor here has it",
+        {"source-types": ("bf16", "f16"), "target-type": "f32"},
+    ),
+    PassSpec("arith-expand", "bf16 as the upper half of f32", {"include-bf16": True}),
+)
+
 _FROM_VECTORS: tuple[PassSpec, ...] = (
+    *_SCALARS,
     PassSpec("canonicalize", "constant indices and masks fold"),
     PassSpec("cse", "addresses that loads share"),
     PassSpec("loop-invariant-code-motion", "views, constants and addresses leave the loops"),
     PassSpec("tile-expand-math", "no call of a math library: polynomials on whole vectors"),
+    PassSpec("convert-host-math-to-libm", "functions on f64, on the host"),
     PassSpec("convert-tile-kernel-to-func", "a kernel is a function over a range of tasks"),
     PassSpec("convert-tile-launch-to-runtime", "the host function passes descriptors to the run-time"),
     PassSpec("canonicalize", "descriptors read as constants where types are static"),
@@ -44,6 +60,7 @@ _FROM_VECTORS: tuple[PassSpec, ...] = (
     PassSpec("lower-affine", "the index arithmetic that the views brought"),
     PassSpec("convert-vector-to-llvm", "vectors are native already"),
     PassSpec("finalize-memref-to-llvm", "buffers as descriptors"),
+    PassSpec("convert-complex-to-llvm", "complex numbers as pairs"),
     PassSpec("convert-math-to-llvm", "what processors compute: sqrt, fma, floor"),
     PassSpec("convert-arith-to-llvm", "arithmetic"),
     PassSpec("convert-index-to-llvm", "index arithmetic"),
@@ -61,7 +78,8 @@ def lower(vector_bits: int) -> tuple[PassSpec, ...]:
     cut = PassSpec(
         "convert-tile-to-vector", "tiles become native vectors, a list for each", {"vector-bits": vector_bits}
     )
-    return (cut, *_FROM_VECTORS)
+    loops = PassSpec("convert-linalg-to-loops", "what the plan left on the host becomes scalar loops")
+    return (loops, cut, *_FROM_VECTORS)
 
 
 LOWER: tuple[PassSpec, ...] = lower(512)

@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
-from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, linalg_ops
+from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, captured, linalg_ops
 
 
 @dataclass(eq=False)
@@ -82,7 +82,7 @@ class Graph:
             known = 0
             if not isinstance(value, ir.BlockArgument):
                 owner = value.owner
-                for operand in [*owner.operands, *_inner_operands(owner)]:
+                for operand in [*owner.operands, *captured(owner)]:
                     known |= self.sources(operand)
             self._sources[value] = known
         return known
@@ -105,6 +105,10 @@ class Graph:
             if other.needs & bit:
                 other.needs |= new
 
+    def _may_join(self, op: LinalgOp, task: Task) -> bool:
+        """Whether `op` may run when `task` does: no assertion stands between, and no cycle closes."""
+        return op.epoch == task.nests[0].ops[0].epoch and not self._closes_cycle(op, task)
+
     def _closes_cycle(self, op: LinalgOp, task: Task) -> bool:
         """Would `op` in `task` read a task that itself needs `task`, or `task` through a view?"""
         bit = 1 << task.number
@@ -121,7 +125,7 @@ class Graph:
     def _join_nest(self, op: LinalgOp) -> Nest | None:
         candidates = {self.nest_of[m] for a in op.inputs if (m := self.maker.get(a.value)) is not None}
         for nest in sorted(candidates, key=lambda n: -n.number):
-            if nest is not nest.task.nests[-1] or self._closes_cycle(op, nest.task):
+            if nest is not nest.task.nests[-1] or not self._may_join(op, nest.task):
                 continue
             loops = self._bind(op, nest)
             if loops is None:
@@ -180,7 +184,7 @@ class Graph:
         for task in sorted(candidates, key=lambda t: -t.number):
             if any(n.root is None or n.root.kind is Kind.CONTRACTION for n in task.nests):
                 continue
-            if not any(n.reduces for n in task.nests) or self._closes_cycle(op, task):
+            if not any(n.reduces for n in task.nests) or not self._may_join(op, task):
                 continue
             rows = self._common_rows(op, task)
             if rows and self._keeps_parallelism(op, rows):
@@ -259,24 +263,6 @@ def _written_base(op: LinalgOp) -> set[ir.Value]:
     base = _base(op.output.value)
     fresh = not isinstance(base, ir.BlockArgument) and base.owner.name in ("tensor.empty", "linalg.fill")
     return set() if fresh and base is op.output.value else {base}
-
-
-def _inner_operands(op: ir.Operation) -> list[ir.Value]:
-    """Values that the regions of `op` (a loop) use: an over-approximation is all that its body reads."""
-    found: list[ir.Value] = []
-    if op.name.startswith("scf."):
-        outside = op.operation.block
-
-        def visit(inner: ir.Operation) -> ir.WalkResult:
-            for value in inner.operands:
-                owner = value.owner
-                block = owner if isinstance(owner, ir.Block) else owner.operation.block
-                if block == outside:
-                    found.append(value)
-            return ir.WalkResult.ADVANCE
-
-        op.walk(visit)
-    return found
 
 
 def _i64(value: int, context: ir.Context) -> ir.Attribute:

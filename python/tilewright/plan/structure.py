@@ -13,7 +13,9 @@ from math import prod
 
 from tilewright.mlir import ir
 
-_SOURCES = frozenset({"ml_program.global_load_const", "arith.constant", "tensor.empty"})
+_SOURCES = frozenset(
+    {"ml_program.global_load_const", "arith.constant", "complex.constant", "index.constant", "tensor.empty"}
+)
 
 
 class Kind(Enum):
@@ -60,6 +62,8 @@ class LinalgOp:
     output: Access
     kind: Kind
     tables: tuple[ir.Value, ...]
+    #: number of assertions before it: nothing may move across one
+    epoch: int = 0
 
     @property
     def result(self) -> ir.Value:
@@ -94,6 +98,23 @@ def _loops_of(expr: ir.AffineExpr, found: set[int]) -> set[int]:
         _loops_of(expr.lhs, found)
         _loops_of(expr.rhs, found)
     return found
+
+
+def index_terms(expr: ir.AffineExpr) -> dict[int, int] | None:
+    """The coefficient of each loop in an index expression; None where it is not linear with constant factors."""
+    if isinstance(expr, ir.AffineDimExpr):
+        return {expr.position: 1}
+    if isinstance(expr, ir.AffineConstantExpr):
+        return {}
+    if isinstance(expr, ir.AffineAddExpr):
+        left, right = index_terms(expr.lhs), index_terms(expr.rhs)
+        if left is None or right is None:
+            return None
+        return {d: left.get(d, 0) + right.get(d, 0) for d in {*left, *right}}
+    if isinstance(expr, ir.AffineMulExpr) and isinstance(expr.rhs, ir.AffineConstantExpr):
+        terms, factor = index_terms(expr.lhs), expr.rhs.value
+        return None if terms is None else {d: c * factor for d, c in terms.items()}
+    return None
 
 
 def _access(value: ir.Value, affine_map: ir.AffineMap) -> Access:
@@ -134,7 +155,7 @@ def _tables(op: ir.Operation) -> tuple[ir.Value, ...]:
     )
 
 
-def describe(op: ir.Operation, position: int) -> LinalgOp:
+def describe(op: ir.Operation, position: int, epoch: int = 0) -> LinalgOp:
     """The facts of one `linalg.generic`."""
     maps = [attr.value for attr in op.attributes["indexing_maps"]]
     kinds = [str(a) for a in op.attributes["iterator_types"]]
@@ -151,6 +172,7 @@ def describe(op: ir.Operation, position: int) -> LinalgOp:
         output=output,
         kind=_kind(op, reductions),
         tables=_tables(op),
+        epoch=epoch,
     )
 
 
@@ -180,7 +202,7 @@ class Weights:
         if known is None:
             op = value.owner
             known = op.name == "ml_program.global_load_const" or _is_table(op)
-            known = known or any(self._stored(v) for v in [*op.operands, *_captured(op)])
+            known = known or any(self._stored(v) for v in [*op.operands, *captured(op)])
             self._has_weight[value] = known
         return known
 
@@ -188,10 +210,13 @@ class Weights:
         if isinstance(value, ir.BlockArgument):
             return False
         op = value.owner
-        if op.name in _SOURCES:
+        if op.name in _SOURCES and not op.operands:
             return True
+        kind = value.type
+        if not isinstance(kind, ir.RankedTensorType) or not kind.has_static_shape:
+            return False
         if op.name.startswith(("linalg.", "tensor.")):
-            return all(self._fixed(v) for v in [*op.operands, *_captured(op)])
+            return all(self._fixed(v) for v in op.operands) and all(self._fixed(v) for v in captured(op))
         return False
 
 
@@ -202,10 +227,25 @@ def _is_table(op: ir.Operation) -> bool:
     return isinstance(value, ir.DenseElementsAttr) and not value.is_splat
 
 
-def _captured(op: ir.Operation) -> tuple[ir.Value, ...]:
-    if op.name != "linalg.generic":
-        return ()
-    return _tables(op)
+def captured(op: ir.Operation | ir.OpView) -> list[ir.Value]:
+    """Values from outside of `op` that its regions use."""
+    found: list[ir.Value] = []
+    inside: list[ir.Block] = []
+
+    def visit(inner: ir.Operation) -> ir.WalkResult:
+        for region in inner.regions:
+            inside.extend(region.blocks)
+        if inner.operation.block not in inside:
+            return ir.WalkResult.ADVANCE  # op itself
+        for value in inner.operands:
+            owner = value.owner
+            if (owner if isinstance(owner, ir.Block) else owner.operation.block) not in inside:
+                found.append(value)
+        return ir.WalkResult.ADVANCE
+
+    if op.regions:
+        op.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
 
 
 def blocks(root: ir.Operation) -> Iterator[ir.Block]:
@@ -223,10 +263,23 @@ def _is_init(op: ir.Operation) -> bool:
 
 
 def linalg_ops(block: ir.Block, weights: Weights) -> list[LinalgOp]:
-    """The generics of a block that run with the model, in program order."""
+    """The generics of a block that run with the model and that kernels can take, in program order."""
     found = []
+    epoch = 0
     for position, op in enumerate(block.operations):
         operation = op.operation
-        if operation.name == "linalg.generic" and not weights.only(operation.results[0]):
-            found.append(describe(operation, position))
+        epoch += _asserts(operation)
+        if operation.name != "linalg.generic" or "tile.host" in operation.attributes:
+            continue
+        if not weights.only(operation.results[0]):
+            found.append(describe(operation, position, epoch))
     return found
+
+
+def _asserts(op: ir.Operation) -> bool:
+    """Whether an operation may end the run."""
+    if op.name == "cf.assert":
+        return True
+    if not op.name.startswith("scf."):
+        return False
+    return any(_asserts(inner.operation) for region in op.regions for block in region for inner in block.operations)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tilewright.mlir import ir
 
 _SYMBOL = re.compile(r'@(?:"((?:[^"\\]|\\.)*)"|([A-Za-z_$.][\w$.-]*))')
-_LOCAL = ("internal", "private")
+_LOCAL = ("internal", "private", "linkonce")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,230 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which operations kernels can take, and the pass `tile-mark-host` that marks the others.
+
+A kernel computes on tiles of static size whose elements processors have vectors of. Everything else that layer 1 may
+hold stays in the host function, where it becomes scalar loops: correct for all shapes, types and bodies, and slower.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tilewright.mlir import ir
+from tilewright.passes import Pass, register
+from tilewright.plan.structure import Weights, blocks, index_terms
+
+_ELEMENTS = frozenset({"f32", "f64", "i1", "i8", "i16", "i32", "i64", "index"})
+#: How a reduction may combine; `lib/Transforms/GroupToKernel` knows the same ones.
+_COMBINERS = frozenset(
+    f"arith.{name}"
+    for name in ("addf addi mulf muli maximumf maxsi minimumf minsi maxnumf minnumf maxui minui andi ori xori".split())
+)
+#: arith and math operations without a form on tiles, or without an expansion into arithmetic on vectors.
+_SCALAR_ONLY = frozenset(
+    {
+        "arith.addui_extended",
+        "arith.bitcast",
+        "arith.mulsi_extended",
+        "arith.mului_extended",
+        "arith.scaling_extf",
+        "arith.scaling_truncf",
+        "math.fpowi",
+        "math.ipowi",
+        "math.sincos",
+    }
+)
+#: Functions on f64 that are a processor's instructions, or a few of them.
+_NATIVE_MATH = frozenset(
+    f"math.{name}"
+    for name in (
+        "absf absi ceil floor fma round roundeven trunc sqrt rsqrt copysign ctlz cttz ctpop isfinite isinf isnan "
+        "isnormal".split()
+    )
+)
+
+
+def reason_for_host(op: ir.Operation) -> str | None:
+    """Why no kernel can take a `linalg.generic`; None where one can."""
+    return (
+        _reason_of_types(op)
+        or _reason_of_maps(op)
+        or _reason_of_body(op)
+        or _reason_of_reduction(op)
+        or _reason_of_gathers(op)
+    )
+
+
+def _reason_of_types(op: ir.Operation) -> str | None:
+    if len(op.results) != 1:
+        return f"it has {len(op.results)} results"
+    for value in [*op.operands, *(table for table, _ in _gathers(op))]:
+        reason = _reason_of_type(value.type)
+        if reason:
+            return reason
+    return None
+
+
+def _reason_of_type(kind: ir.Type) -> str | None:
+    if not isinstance(kind, ir.RankedTensorType):
+        return f"it takes a scalar of type {kind} as an operand"
+    if not kind.has_static_shape:
+        return "its sizes are known at run time only"
+    if str(kind.element_type) not in _ELEMENTS:
+        return f"there are no tiles of {kind.element_type}"
+    return "it has no elements" if 0 in kind.shape else None
+
+
+def _reason_of_maps(op: ir.Operation) -> str | None:
+    maps = [attribute.value for attribute in op.attributes["indexing_maps"]]
+    parallel = [d for d, kind in enumerate(op.attributes["iterator_types"]) if "parallel" in str(kind)]
+    written = maps[-1].results
+    if not all(isinstance(e, ir.AffineDimExpr) for e in written):
+        return f"it writes its result through {maps[-1]}"
+    if sorted(ir.AffineDimExpr(e).position for e in written) != parallel:
+        return f"it writes its result through {maps[-1]}, no permutation of its parallel loops"
+    alone: set[int] = set()
+    for affine_map in maps:
+        seen: set[int] = set()
+        for expr in affine_map.results:
+            terms = index_terms(expr)
+            if terms is None:
+                return f"it reads through {affine_map}, which is not linear"
+            if seen & terms.keys():
+                return f"it reads a diagonal, through {affine_map}"
+            seen |= terms.keys()
+            if isinstance(expr, ir.AffineDimExpr):
+                alone |= terms.keys()
+    if len(alone) < maps[-1].n_dims:
+        return "a loop of it has no size: it indexes no operand alone"
+    return None
+
+
+def _body(op: ir.Operation) -> Iterator[ir.Operation]:
+    for inner in op.regions[0].blocks[0].operations:
+        yield inner.operation
+
+
+def _gathers(op: ir.Operation) -> Iterator[tuple[ir.Value, list[ir.Value]]]:
+    """Table and indices of each `tensor.extract` of a body."""
+    for inner in _body(op):
+        if inner.name == "tensor.extract":
+            table, *indices = inner.operands
+            yield table, indices
+
+
+def _reason_of_body(op: ir.Operation) -> str | None:
+    block = op.regions[0].blocks[0]
+    for inner in _body(op):
+        if inner.name in ("linalg.yield", "linalg.index", "tensor.extract", "arith.constant"):
+            scalars = list(inner.operands)[1:] if inner.name == "tensor.extract" else list(inner.operands)
+        else:
+            reason = _reason_of_scalar(inner)
+            if reason:
+                return reason
+            scalars = list(inner.operands)
+        if any(_is_captured(value, block) for value in scalars):
+            return "its body uses a scalar from outside"
+    return None
+
+
+def _reason_of_scalar(inner: ir.Operation) -> str | None:
+    if not inner.name.startswith(("arith.", "math.")) or inner.name in _SCALAR_ONLY or len(inner.results) != 1:
+        return f"its body holds {inner.name}"
+    kinds = {str(value.type) for value in (*inner.operands, *inner.results)}
+    for kind in kinds - _ELEMENTS:
+        return f"its body computes with {kind}"
+    if "f64" in kinds and inner.name.startswith("math.") and inner.name not in _NATIVE_MATH:
+        return f"{inner.name} on f64 calls a library"
+    return None
+
+
+def _is_captured(value: ir.Value, block: ir.Block) -> bool:
+    """Whether a scalar of a body is made outside of it, by something else than a constant."""
+    if isinstance(value, ir.BlockArgument):
+        return value.owner != block
+    maker = value.owner.operation
+    return maker.block != block and maker.name != "arith.constant"
+
+
+def _reason_of_reduction(op: ir.Operation) -> str | None:
+    if all("parallel" in str(kind) for kind in op.attributes["iterator_types"]):
+        return None
+    block = op.regions[0].blocks[0]
+    total = block.arguments[len(block.arguments) - 1]
+    value = block.operations[len(block.operations) - 1].operands[0]
+    combiner = None if isinstance(value, ir.BlockArgument) else value.owner.operation
+    if combiner is None or combiner.name not in _COMBINERS:
+        return "it reduces by something else than combiner(accumulator, term)"
+    if [operand == total for operand in combiner.operands].count(True) != 1 or len(list(total.uses)) != 1:
+        return "it uses its accumulator other than once"
+    return None
+
+
+def _reason_of_gathers(op: ir.Operation) -> str | None:
+    """A computed index must be one number per tile: it may not follow from a loop's position, nor meet a reduction."""
+    reduces = any("reduction" in str(kind) for kind in op.attributes["iterator_types"])
+    for _, indices in _gathers(op):
+        for index in indices:
+            if isinstance(index, ir.BlockArgument) or index.owner.name != "linalg.index":
+                if reduces:
+                    return "it reduces what it gathers by computed indices"
+                if _follows_position(index):
+                    return "it gathers by an index computed from its position"
+    return None
+
+
+def _follows_position(value: ir.Value) -> bool:
+    if isinstance(value, ir.BlockArgument):
+        return False
+    maker = value.owner.operation
+    return maker.name == "linalg.index" or any(_follows_position(operand) for operand in maker.operands)
+
+
+@register
+@dataclass(frozen=True)
+class MarkHost(Pass):
+    """Mark the operations that no kernel can take (`tile.host`, with the reason).
+
+    They stay in the host function and become scalar loops. Operations that follow from weights alone are not marked:
+    they run at compile time.
+
+    Before:
+    ```mlir
+    #id = affine_map<(i) -> (i)>
+    func.func @main(%x: tensor<64xf8E5M2>) -> tensor<64xf8E5M2> {
+      %e = tensor.empty() : tensor<64xf8E5M2>
+      %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+          ins(%x : tensor<64xf8E5M2>) outs(%e : tensor<64xf8E5M2>) {
+      ^bb0(%a: f8E5M2, %o: f8E5M2):
+        %n = arith.negf %a : f8E5M2
+        linalg.yield %n : f8E5M2
+      } -> tensor<64xf8E5M2>
+      return %y : tensor<64xf8E5M2>
+    }
+    ```
+    After:
+    ```mlir
+    %y = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel"]}
+        ins(%x : tensor<64xf8E5M2>) outs(%e : tensor<64xf8E5M2>)
+        attrs = {tile.host = "there are no tiles of f8E5M2"} {
+    ```
+    """
+
+    name: ClassVar[str] = "tile-mark-host"
+    dialects: ClassVar[tuple[str, ...]] = ("tile",)
+
+    def run(self, op: ir.Operation) -> None:
+        """Visit every generic that runs with the model."""
+        weights = Weights()
+        for block in blocks(op):
+            for inner in block.operations:
+                operation = inner.operation
+                if operation.name != "linalg.generic" or weights.only(operation.results[0]):
+                    continue
+                reason = reason_for_host(operation)
+                if reason:
+                    operation.attributes["tile.host"] = ir.StringAttr.get(reason, op.context)

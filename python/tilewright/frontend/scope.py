@@ -171,7 +171,7 @@ class Scope:
         shape = node.declared(output)
         if shape is None or len(shape) != x.rank:
             return x
-        return self.session.builder.refine(x, shape, node.label)
+        return self.session.builder.refine(x, shape, node)
 
     # Fusion ---------------------------------------------------------------------------------------------------
 

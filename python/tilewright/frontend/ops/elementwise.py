@@ -263,7 +263,7 @@ def where(b: Builder, node: Node, condition: Tensor, x: Tensor, y: Tensor) -> Te
     return b.elementwise(lambda m, c, x, y: m.where(c, x, y), condition, x, y, dtype=x.dtype)
 
 
-@op("Identity")
+@op("Identity", structures=True)
 def identity(b: Builder, node: Node, x: Tensor) -> Tensor:
     """The input."""
     return x

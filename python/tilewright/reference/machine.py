@@ -75,7 +75,7 @@ class Frame:
             block.code = Code(block)
         return block.code(self, arguments)
 
-    def run_arrays(self, block: Block, arguments: Any) -> list[Any]:
+    def run_arrays(self, block: Block, arguments: Any = ()) -> list[Any]:
         """Run ``block``, which has no regions, for many points at once: its scalars are arrays over them."""
         for number, value in zip(block.arguments, arguments, strict=True):
             self.values[number] = value

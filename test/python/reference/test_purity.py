@@ -29,6 +29,7 @@ ALLOWED = (
     "tilewright.errors",
     "tilewright.mlir",
     "tilewright.reference",
+    "tilewright.runtime.dtypes",
     "typing",
 )
 

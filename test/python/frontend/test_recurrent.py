@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""LSTM beside ONNX Runtime."""
+"""RNN, GRU and LSTM beside ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -98,12 +98,95 @@ def test_the_projection_is_outside_the_loop():
     assert f"tensor<{4 * HIDDEN}x{INPUTS}xf32>" not in after
 
 
-def test_lengths_that_differ_are_refused():
-    from tilewright.errors import UnsupportedError
-    from tilewright.frontend import import_onnx
+@pytest.mark.parametrize("op", ["RNN", "GRU", "LSTM"])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("known", [False, True])
+def test_lengths_of_sequences(op, direction, known):
+    inputs = cell_inputs(op, direction, batch=3)
+    inputs[4] = np.array([5, 1, 3], np.int32)
+    run_cell(op, inputs, known=[4] if known else [], direction=direction)
 
-    inputs = arguments(1, 2)
-    inputs.append(np.array([5, 3], np.int32))
-    model = node_model("LSTM", inputs, known=[1, 2, 3, 4], outputs=3, hidden_size=HIDDEN)
-    with pytest.raises(UnsupportedError, match="sequence_lens"):
-        import_onnx(model)
+
+@pytest.mark.parametrize("op", ["RNN", "GRU", "LSTM"])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("rest", ["nothing", "bias", "state", "both"])
+def test_cells(op, direction, rest):
+    bias, state = rest in ("bias", "both"), rest in ("state", "both")
+    run_cell(op, cell_inputs(op, direction, bias=bias, state=state), direction=direction)
+
+
+@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+@pytest.mark.parametrize("bias", [False, True])
+def test_linear_before_reset(direction, bias):
+    inputs = cell_inputs("GRU", direction, bias=bias, state=True)
+    run_cell("GRU", inputs, direction=direction, linear_before_reset=1)
+
+
+@pytest.mark.parametrize("op", ["RNN", "GRU"])
+def test_clip(op):
+    run_cell(op, cell_inputs(op, "forward"), clip=0.2)
+
+
+@pytest.mark.parametrize(
+    ("op", "names", "alpha", "beta"),
+    [
+        ("RNN", ["Affine"], [0.5], [0.1]),
+        ("RNN", ["LeakyRelu"], [0.3], None),
+        ("RNN", ["ScaledTanh"], [0.7], [1.3]),
+        ("RNN", ["Elu"], None, None),
+        ("GRU", ["HardSigmoid", "Softsign"], [0.3], [0.4]),
+        ("GRU", ["Sigmoid", "ThresholdedRelu"], [0.2], None),
+        ("LSTM", ["HardSigmoid", "Softplus", "Affine"], [0.3, 0.5], [0.4, 0.2]),
+    ],
+)
+def test_activations_with_parameters(op, names, alpha, beta):
+    options = {"activation_alpha": alpha, "activation_beta": beta}
+    given = {name: value for name, value in options.items() if value is not None}
+    run_cell(op, cell_inputs(op, "forward"), activations=names, **given)
+
+
+@pytest.mark.parametrize("op", ["RNN", "GRU"])
+def test_batch_first_of_the_others(op):
+    inputs = cell_inputs(op, "bidirectional", state=True)
+    model = cell_model(op, inputs, direction="bidirectional")
+    expected = interpret(import_onnx(model), feeds(model, inputs))
+    moved = [x.transpose(1, 0, 2).copy() if i in (0, 5) and x is not None else x for i, x in enumerate(inputs)]
+    model = cell_model(op, moved, direction="bidirectional", layout=1)
+    y, h = interpret(import_onnx(model), feeds(model, moved))
+    np.testing.assert_allclose(y, expected[0].transpose(2, 0, 1, 3), rtol=1e-6)
+    np.testing.assert_allclose(h, expected[1].transpose(1, 0, 2), rtol=1e-6)
+
+
+@pytest.mark.parametrize("op", ["RNN", "GRU", "LSTM"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float16])
+def test_types(op, dtype):
+    inputs = cell_inputs(op, "forward")
+    model = cell_model(op, inputs)
+    expected = interpret(import_onnx(model), feeds(model, inputs))
+    cast = [x if x is None or x.dtype != np.float32 else x.astype(dtype) for x in inputs]
+    model = cell_model(op, cast)
+    tolerance = 1e-2 if dtype == np.float16 else 1e-5
+    for mine, theirs in zip(interpret(import_onnx(model), feeds(model, cast)), expected, strict=True):
+        assert mine.dtype == dtype
+        np.testing.assert_allclose(mine, theirs, rtol=tolerance, atol=tolerance)
+
+
+def cell_inputs(op, direction, batch=2, bias=True, state=False):
+    gates, directions = {"RNN": 1, "GRU": 3, "LSTM": 4}[op], 2 if direction == "bidirectional" else 1
+    rows = gates * HIDDEN
+    inputs = [random(STEPS, batch, INPUTS), random(directions, rows, INPUTS), random(directions, rows, HIDDEN)]
+    inputs += [random(directions, 2 * rows) if bias else None, None]
+    return [*inputs, *(random(directions, batch, HIDDEN) if state else None for _ in range(2 if op == "LSTM" else 1))]
+
+
+def cell_model(op, inputs, known=(), **options):
+    while inputs[-1] is None:
+        inputs = inputs[:-1]
+    fixed = [*(i for i in (1, 2, 3) if i < len(inputs) and inputs[i] is not None), *known]
+    outputs = 3 if op == "LSTM" else 2
+    return node_model(op, inputs, known=fixed, outputs=outputs, hidden_size=HIDDEN, **options)
+
+
+def run_cell(op, inputs, known=(), **options):
+    model = cell_model(op, inputs, known, **options)
+    return check_numbers(model, feeds(model, inputs))

@@ -9,30 +9,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..dims import Size
 from ..emit import Index, Space
+from ..numbers import is_int, promoted
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
 from .elementwise import legacy_broadcast
-
-
-def accumulator(dtype: np.dtype) -> np.dtype:
-    """The type in which sums of this type are taken: float32 for narrower floats."""
-    narrow = dtype.kind not in "iubc" and dtype.itemsize < 4
-    return np.dtype(np.float32) if narrow else dtype
-
-
-def joined(*shapes: Sequence) -> tuple:
-    """The broadcast of shapes whose sizes may be known at run time only: of two, the one that is not 1."""
-    rank = max(map(len, shapes))
-    columns = zip(*((*[1] * (rank - len(shape)), *shape) for shape in shapes), strict=True)
-    return tuple(_joined_size(column) for column in columns)
-
-
-def _joined_size(sizes: Sequence) -> object:
-    fixed = {n for n in sizes if isinstance(n, int) and n != 1}
-    if len(fixed) > 1:
-        raise ValueError(f"sizes {sorted(fixed)} do not broadcast")
-    return fixed.pop() if fixed else next((n for n in sizes if not isinstance(n, int)), 1)
 
 
 def sum_of_products(
@@ -41,12 +23,16 @@ def sum_of_products(
     factors: Sequence[tuple[Tensor, Sequence[Index]]],
     out: Sequence[int | None],
     dtype: np.typing.DTypeLike = None,
+    order: Sequence[int] | None = None,
 ) -> Tensor:
-    """Sum over the space's reductions of the product of one or two factors, as `dtype` (default: the factors')."""
+    """Sum over the space's reductions of the product of one or two factors.
+
+    The result has type `dtype` (default: the first factor's) and is stored in the given `order` of its loops.
+    """
     own = factors[0][0].dtype
-    wide, dtype = accumulator(own), own if dtype is None else np.dtype(dtype)
-    if len(factors) == 2 and wide == own:
-        return b.cast(b.contract(space, factors[0], factors[1], out), dtype)
+    wide, dtype = promoted(own), own if dtype is None else np.dtype(dtype)
+    if len(factors) == 2 and all(x.dtype == wide for x, _ in factors):
+        return b.cast(b.contract(space, factors[0], factors[1], out, order), dtype)
     if any(n == 0 for n in space.sizes):
         return Tensor.known(np.zeros([1 if d is None else space.sizes[d] for d in out], dtype))
 
@@ -56,12 +42,12 @@ def sum_of_products(
             product = product * value
         return values[-1] + product
 
-    return b.cast(b.generic(space, list(factors), out, wide, body, 0), dtype)
+    return b.cast(b.generic(space, list(factors), out, wide, body, 0, order), dtype)
 
 
 def matmul(b: Builder, x: Tensor, y: Tensor, dtype: np.typing.DTypeLike = None) -> Tensor:
     """[..., m, k] times [..., k, n] with broadcast leading dimensions, as `dtype` (default: the inputs')."""
-    batch = joined(x.shape[:-2], y.shape[:-2])
+    batch = b.common_shape(x.shape[:-2], y.shape[:-2])
     m, n, k = (len(batch) + i for i in range(3))
     space = Space([*batch, x.shape[-2], y.shape[-1], x.shape[-1]], frozenset([k]))
     left = [*range(len(batch) - x.rank + 2, len(batch)), m, k]
@@ -82,7 +68,7 @@ def matmul_op(b: Builder, node: Node, x: Tensor, y: Tensor) -> Tensor:
     return result.squeeze(dropped)
 
 
-def _require_equal(node: Node, left: object, right: object, what: str) -> None:
+def _require_equal(node: Node, left: Size, right: Size, what: str) -> None:
     if isinstance(left, int) and isinstance(right, int) and left != right:
         node.wrong(f"inner dimensions differ: {what}")
 
@@ -113,6 +99,6 @@ def gemm(b: Builder, node: Node, x: Tensor, y: Tensor, z: Tensor | None = None) 
 
 def _scaling_type(dtype: np.dtype, alpha: float, beta: float) -> np.dtype:
     """Integers are scaled by floats as float64, narrow floats as float32."""
-    if dtype.kind in "iu" and not (float(alpha).is_integer() and float(beta).is_integer()):
+    if is_int(dtype) and not (float(alpha).is_integer() and float(beta).is_integer()):
         return np.dtype(np.float64)
-    return accumulator(dtype)
+    return promoted(dtype)

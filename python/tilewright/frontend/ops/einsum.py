@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..dims import Size, is_static
 from ..emit import Space
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
-from .contraction import joined, sum_of_products
+from .contraction import sum_of_products
 
 Label = str | int  # a letter, or a dimension of the ellipsis counted from its end (-1, -2, ...)
 
@@ -55,13 +56,13 @@ def _parse(node: Node, equation: str, ranks: Sequence[int]) -> tuple[list[tuple[
     return operands, result
 
 
-def _sizes(node: Node, operands: Sequence[_Operand]) -> dict[Label, object]:
+def _sizes(b: Builder, node: Node, operands: Sequence[_Operand]) -> dict[Label, Size]:
     found: dict[Label, list] = {}
     for operand in operands:
         for label, n in zip(operand.labels, operand.x.shape, strict=True):
             found.setdefault(label, []).append(n)
     try:
-        return {label: joined(*((n,) for n in sizes))[0] for label, sizes in found.items()}
+        return {label: b.common_shape(*([n] for n in sizes))[0] for label, sizes in found.items()}
     except ValueError as error:
         node.wrong(f"the operands do not fit: {error}")
 
@@ -89,10 +90,9 @@ def _alone(b: Builder, sizes: dict, operand: _Operand, kept: Sequence[Label]) ->
 def _path(equation: str, operands: Sequence[_Operand]) -> list[tuple[int, ...]]:
     """Which operands to multiply at each step: NumPy's greedy choice, or from left to right."""
     shapes = [operand.x.shape for operand in operands]
-    fixed = all(isinstance(n, int) and n > 0 for shape in shapes for n in shape)
-    if len(operands) < 3 or not fixed:
+    if len(operands) < 3 or not all(is_static(shape) and 0 not in shape for shape in shapes):
         return [(0, 1)] * (len(operands) - 1)
-    dummies = [np.broadcast_to(np.float32(0), shape) for shape in shapes]
+    dummies = [np.broadcast_to(np.float32(0), [int(n) for n in shape]) for shape in shapes]
     path = np.einsum_path(equation, *dummies, optimize="greedy")[0][1:]
     return [tuple(step) for step in path]
 
@@ -103,7 +103,7 @@ def einsum(b: Builder, node: Node, *xs: Tensor) -> Tensor:
     equation = node.attr("equation", "")
     terms, result = _parse(node, equation, [x.rank for x in xs])
     operands = [_Operand(x, labels) for x, labels in zip(xs, terms, strict=True)]
-    sizes = _sizes(node, operands)
+    sizes = _sizes(b, node, operands)
     for step in _path(equation, operands):
         chosen = [operands[i] for i in step]
         operands = [operand for i, operand in enumerate(operands) if i not in step]

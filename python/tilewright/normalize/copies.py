@@ -30,11 +30,12 @@ _OFFSETS = ("static_offsets", "static_sizes", "static_strides")
 @register
 @dataclass(frozen=True)
 class MaterializeCopies(Pass):
-    """Make the copies explicit that slices and loops imply.
+    """Make the copies explicit that slices, reshapes of slices, and loops imply.
 
     A tensor put into a slice of another is copied there; the state of a loop is a tensor that only the loop writes, and
-    each step writes the next state in the place of the old one. As generics, these copies are planned and fused like
-    other work; without them, bufferization would have to insert some.
+    each step writes the next state in the place of the old one. Kernels take contiguous tensors: a slice that is not
+    one run of memory is copied before it is seen in another shape. As generics, these copies are planned and fused
+    like other work; without them, bufferization would have to insert some.
 
     Before:
     ```mlir
@@ -62,6 +63,9 @@ class MaterializeCopies(Pass):
         """Slices first: their copies may write loop states."""
         for insert in walk(op, "tensor.insert_slice"):
             _fill_slice(insert)
+        for name in ("tensor.expand_shape", "tensor.collapse_shape"):
+            for reshape in walk(op, name):
+                _make_contiguous(reshape)
         for loop in walk(op, "scf.for"):
             _own_state(loop)
             _carry_in_place(loop)
@@ -103,6 +107,27 @@ def _fill_slice(insert: ir.Operation) -> None:
     with insert.location, ir.InsertionPoint(insert):
         piece = create("tensor.extract_slice", [target, *rest], source.type, attributes)
         insert.operands[0] = create_copy(source, piece)
+
+
+def _make_contiguous(reshape: ir.Operation) -> None:
+    """Copy the slice that is reshaped, where its elements do not follow each other in memory."""
+    source = reshape.operands[0]
+    made = _maker(source)
+    if made is None or made.name != "tensor.extract_slice" or not _is_static(source) or _is_contiguous(made):
+        return
+    with reshape.location, ir.InsertionPoint(reshape):
+        empty = create("tensor.empty", [], ir.RankedTensorType(source.type))
+        reshape.operands[0] = create_copy(source, empty)
+
+
+def _is_contiguous(cut: ir.Operation) -> bool:
+    """Whether a slice is one run of memory: whole in all dimensions behind the first that is larger than 1."""
+    if not _is_static(cut.operands[0]):
+        return False
+    whole = ir.RankedTensorType(cut.operands[0].type).shape
+    sizes, strides = (list(ir.DenseI64ArrayAttr(cut.attributes[name])) for name in _OFFSETS[1:])
+    first = next((d for d, n in enumerate(sizes) if n != 1), len(sizes))
+    return all(sizes[d] == whole[d] for d in range(first + 1, len(sizes))) and all(s == 1 for s in strides)
 
 
 def _is_slice_for(place: ir.Value, insert: ir.Operation) -> bool:

@@ -1,0 +1,35 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Models that once failed, each as small as it could be made."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnxruntime
+from onnx import helper, numpy_helper
+
+import tilewright as tw
+
+
+def check(nodes: list, shapes: dict[str, list[int]], constants: dict[str, list[int]]) -> None:
+    """Compile a graph of float inputs with the output `y`, and compare with ONNX Runtime."""
+    inputs = [helper.make_tensor_value_info(name, 1, shape) for name, shape in shapes.items()]
+    known = [numpy_helper.from_array(np.array(value), name) for name, value in constants.items()]
+    graph = helper.make_graph(nodes, "case", inputs, [helper.make_tensor_value_info("y", 1, None)], known)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    choose = np.random.default_rng(0)
+    feeds = {name: choose.standard_normal(shape, np.float32) for name, shape in shapes.items()}
+    expected = np.asarray(onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)[0])
+    np.testing.assert_allclose(tw.compile(model)(**feeds)[0], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_slice_seen_in_another_shape() -> None:
+    """Heads of a fused query-key-value product: the kernel got a strided buffer for a contiguous one."""
+    nodes = [
+        helper.make_node("Split", ["x"], ["q", "k", "v"], num_outputs=3, axis=2),
+        helper.make_node("Reshape", ["q", "heads"], ["q4"]),
+        helper.make_node("Reshape", ["k", "heads"], ["k4"]),
+        helper.make_node("Mul", ["q4", "k4"], ["y"]),
+    ]
+    check(nodes, {"x": [10, 2, 96]}, {"heads": [10, 2, 4, 8]})

@@ -56,6 +56,7 @@ def compile(
         threads: threads per call of the result (it can be changed later); default: all CPUs.
         example_inputs: for a torch module: a tuple of positional inputs, or a dict of inputs by name.
         shapes: sizes of symbolic dimensions, e.g. ``{"batch": 1}``, or whole shapes by input name.
+            For a sequence the shapes of its tensors; None for an optional that holds nothing.
         weights: arrays of the external globals of an MLIR module, by name.
         pipeline: phases of passes to run instead of the target's own.
         opt_level: LLVM's optimization level, 0 to 3.
@@ -112,10 +113,17 @@ def _model(source: Any, target: str, kind: str, options: Any, threads: int | Non
 
 def _shape_items(shapes: Mapping[str, Any] | None) -> tuple[tuple[str, Any], ...]:
     try:
-        items = [(str(k), tuple(map(int, v)) if hasattr(v, "__iter__") else int(v)) for k, v in (shapes or {}).items()]
+        items = [(str(k), _frozen(v)) for k, v in (shapes or {}).items()]
     except (TypeError, ValueError, AttributeError):
         raise UserError(f"shapes must map names to sizes, as in {{'batch': 1}}, got {shapes!r}") from None
-    return tuple(sorted(items))
+    return tuple(sorted(items, key=lambda item: item[0]))
+
+
+def _frozen(size: Any) -> Any:
+    """A size, a shape, the shapes of a sequence's tensors, or None for an optional that holds nothing."""
+    if size is None:
+        return None
+    return tuple(map(_frozen, size)) if hasattr(size, "__iter__") else int(size)
 
 
 def _lowered(source: Any, target: str, options: Any) -> str:

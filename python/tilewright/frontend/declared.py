@@ -11,7 +11,7 @@ from math import prod
 
 import onnx
 
-from .model import TensorSpec
+from .signature import Input
 
 DeclaredShape = tuple[int | None, ...]
 
@@ -23,11 +23,11 @@ class Declared:
 
     Args:
         model: the model.
-        inputs: static shapes of its inputs.
+        inputs: its inputs with static shapes.
         sizes: sizes of symbolic dimensions by name.
     """
 
-    def __init__(self, model: onnx.ModelProto, inputs: Sequence[TensorSpec], sizes: Mapping[str, object]) -> None:
+    def __init__(self, model: onnx.ModelProto, inputs: Sequence[Input], sizes: Mapping[str, object]) -> None:
         self._model = model
         self._inputs = inputs
         self._sizes = {name: n for name, n in sizes.items() if isinstance(n, int)}
@@ -67,14 +67,17 @@ def _merged(a: DeclaredShape | None, b: DeclaredShape) -> DeclaredShape | None:
     return tuple(n if m is None else m for m, n in zip(a, b, strict=True))
 
 
-def _inferred(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> onnx.ModelProto:
+def _inferred(model: onnx.ModelProto, inputs: Sequence[Input]) -> onnx.ModelProto:
     light = onnx.ModelProto(ir_version=model.ir_version, opset_import=model.opset_import, functions=model.functions)
     light.graph.name = model.graph.name
     light.graph.node.extend(model.graph.node)
     light.graph.output.extend(model.graph.output)
     light.graph.value_info.extend(model.graph.value_info)
-    for spec in inputs:
-        light.graph.input.append(_value(spec.name, onnx.helper.np_dtype_to_tensor_dtype(spec.dtype), spec.shape))
+    types = {i.name: i for i in model.graph.input}
+    for x in inputs:
+        kind = onnx.helper.np_dtype_to_tensor_dtype(x.dtype)
+        plain = types[x.name].type.HasField("tensor_type")
+        light.graph.input.append(_value(x.name, kind, x.specs[0].shape) if plain else types[x.name])
     for tensor in model.graph.initializer:
         if prod(tensor.dims) <= _KEPT_ELEMENTS and not tensor.external_data:
             light.graph.initializer.append(tensor)

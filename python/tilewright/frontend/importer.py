@@ -17,11 +17,12 @@ from .builder import Builder, nothing
 from .declared import Declared
 from .functions import Functions
 from .inventory import require_supported
-from .load import ModelSource, Shapes, check_model, input_specs, load_model, opset_versions
+from .load import ModelSource, check_model, load_model, opset_versions
 from .model import ImportedModel, TensorSpec
 from .registry import lookup
 from .scope import Observer, Scope, Session
 from .sequences import Absent, TensorList
+from .signature import Input, Shapes, graph_inputs
 from .tensor import Tensor
 
 
@@ -30,7 +31,8 @@ def import_onnx(source: ModelSource, shapes: Shapes | None = None, context: ir.C
 
     Args:
         source: a path, the bytes of a model, or an onnx.ModelProto.
-        shapes: sizes of symbolic dimensions, e.g. {"batch": 1}, or whole shapes by input name.
+        shapes: sizes of symbolic dimensions, e.g. {"batch": 1}, or whole shapes by input name. For a sequence the
+            shapes of its tensors, which become the inputs x[0], x[1], ...; None for an optional that holds nothing.
         context: where the module lives (default: a new one).
 
     Returns:
@@ -41,11 +43,11 @@ def import_onnx(source: ModelSource, shapes: Shapes | None = None, context: ir.C
         UnsupportedError: operators without a lowering, all listed at once.
     """
     model, folder = load_model(source)
-    specs = input_specs(model, shapes)
+    inputs = graph_inputs(model, shapes)
     require_supported(model, opset_versions(model), lookup)
     check_model(model)
     with context or ir.Context(), ir.Location.unknown():
-        return _Importer(model, folder, Declared(model, specs, shapes or {}), Observer()).run(specs)
+        return _Importer(model, folder, Declared(model, inputs, shapes or {}), Observer()).run(inputs)
 
 
 class _Importer:
@@ -57,9 +59,11 @@ class _Importer:
         session = Session(self.builder, folder, Functions(model), declared, observer)
         self.scope = Scope(session, self.graph.node, outputs, opset_versions(model), declared=declared.shape)
 
-    def run(self, specs: list[TensorSpec]) -> ImportedModel:
+    def run(self, inputs: list[Input]) -> ImportedModel:
         """Build @main and return everything."""
+        specs = [spec for x in inputs for spec in x.specs]
         function, block = self._function(specs)
+        self._bind(inputs, block)
         self.builder.entry = block
         self.scope.bind_initializers(self.graph)
         with ir.InsertionPoint(block):
@@ -80,12 +84,15 @@ class _Importer:
                 },
                 regions=1,
             )
-        block = ir.Block.create_at_start(function.regions[0], kinds)
-        for spec, argument in zip(specs, block.arguments, strict=True):
-            empty = prod(spec.shape) == 0
-            value = Tensor(spec.dtype, spec.shape, argument, tuple(range(len(spec.shape))))
-            self.scope.values[spec.name] = nothing(spec.shape, spec.dtype) if empty else value
-        return function, block
+        return function, ir.Block.create_at_start(function.regions[0], kinds)
+
+    def _bind(self, inputs: list[Input], block: ir.Block) -> None:
+        """The values of the graph's inputs."""
+        arguments = iter(block.arguments)
+        for x in inputs:
+            tensors = [_argument(spec, next(arguments)) for spec in x.specs]
+            whole = tensors[0] if x.kind == "tensor" else TensorList(tuple(tensors), x.dtype)
+            self.scope.values[x.name] = Absent() if x.kind == "absent" else whole
 
     def _results(self, function: ir.Operation) -> list[TensorSpec]:
         values, specs, names = [], [], []
@@ -119,3 +126,9 @@ class _Importer:
         empty = any(isinstance(n, int) and n == 0 for n in x.shape)
         shared = x.is_known or isinstance(x.data, ir.BlockArgument) or any(v == x.data for v in taken)
         return b.value(b.copy(x, range(x.rank)) if shared and not empty else x)
+
+
+def _argument(spec: TensorSpec, value: ir.Value) -> Tensor:
+    if prod(spec.shape) == 0:
+        return nothing(spec.shape, spec.dtype)
+    return Tensor(spec.dtype, spec.shape, value, tuple(range(len(spec.shape))))

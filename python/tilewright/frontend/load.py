@@ -1,24 +1,20 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reading ONNX models: from a path, bytes or a ModelProto, with external data; symbolic dimensions made static."""
+"""Reading ONNX models: from a path, bytes or a ModelProto, with external data; initializers as arrays."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
 
-from tilewright.errors import OpenShapesError, UnsupportedError, UserError
-from tilewright.runtime.dtypes import from_numpy
-
-from .model import TensorSpec
+from tilewright.errors import UserError
 
 ModelSource = str | os.PathLike | bytes | onnx.ModelProto
-Shapes = Mapping[str, int | Sequence[int]]
 
 _CHECK_BYTES = 1 << 20  # the checker serializes the model: only worth its time without the weights
 
@@ -157,89 +153,3 @@ def versions_of(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
 def opset_versions(model: onnx.ModelProto) -> dict[str, int]:
     """Opset version by domain, the standard's included."""
     return {"": 1, **versions_of(model.opset_import)}
-
-
-def input_specs(model: onnx.ModelProto, shapes: Shapes | None) -> list[TensorSpec]:
-    """Static signature of the graph's inputs.
-
-    Args:
-        shapes: sizes of symbolic dimensions by name, or whole shapes by input name.
-
-    Raises:
-        UserError: a dimension is neither static nor in `shapes`, or `shapes` does not fit.
-    """
-    shapes = dict(shapes or {})
-    known = {t.name for t in model.graph.initializer}
-    inputs = [i for i in model.graph.input if i.name not in known]
-    missing: list[str] = []
-    used: set[str] = set()
-    specs = [_input_spec(i, shapes, used, missing) for i in inputs]
-    if missing:
-        names = sorted({m.split(" ")[0] for m in missing})
-        example = ", ".join(f'"{n}": 1' for n in names)
-        error = OpenShapesError(f"dimensions without a size: {'; '.join(missing)}. Fix them with shapes={{{example}}}")
-        error.inputs = tuple((i.name, from_numpy(_dtype(i)), _declared(i)) for i in inputs)
-        raise error
-    unknown = sorted(set(shapes) - used)
-    if unknown:
-        raise UserError(f"shapes names {', '.join(unknown)}, which is no symbolic dimension and no input of this model")
-    return specs
-
-
-def _input_spec(info: onnx.ValueInfoProto, shapes: dict, used: set[str], missing: list[str]) -> TensorSpec:
-    if not info.type.HasField("tensor_type"):
-        raise UnsupportedError(f"input {info.name} is not a tensor (sequences, maps and optionals are not supported)")
-    kind = info.type.tensor_type
-    dims = list(kind.shape.dim) if kind.HasField("shape") else None
-    given = shapes.get(info.name)
-    if given is not None and not isinstance(given, int):
-        used.add(info.name)
-        return TensorSpec(info.name, _dtype(info), _whole_shape(info.name, given, dims))
-    if dims is None:
-        missing.append(f"{info.name} (its shape is unknown: give the whole shape)")
-        return TensorSpec(info.name, _dtype(info), ())
-    sizes = [_size(info.name, axis, dim, shapes, used, missing) for axis, dim in enumerate(dims)]
-    return TensorSpec(info.name, _dtype(info), tuple(sizes))
-
-
-def _declared(info: onnx.ValueInfoProto) -> tuple[int | str | None, ...] | None:
-    """The dimensions as the model gives them: sizes, names, None for what has neither; None for an open rank."""
-    kind = info.type.tensor_type
-    if not kind.HasField("shape"):
-        return None
-    fixed = [
-        (d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else d.dim_param or None) for d in kind.shape.dim
-    ]
-    return tuple(fixed)
-
-
-def _whole_shape(name: str, given: Sequence[int], dims: list | None) -> tuple[int, ...]:
-    shape = tuple(int(n) for n in given)
-    fixed = (
-        [d.dim_value if d.HasField("dim_value") else None for d in dims] if dims is not None else [None] * len(shape)
-    )
-    if len(fixed) != len(shape) or any(f not in (None, n) for f, n in zip(fixed, shape, strict=True)):
-        declared = [f if f is not None else "?" for f in fixed]
-        raise UserError(f"shapes gives {name} the shape {list(shape)}, but the model declares {declared}")
-    return shape
-
-
-def _size(name: str, axis: int, dim, shapes: dict, used: set[str], missing: list[str]) -> int:
-    if dim.HasField("dim_value") and dim.dim_value >= 0:
-        return dim.dim_value
-    symbol = dim.dim_param
-    if symbol and isinstance(shapes.get(symbol), int):
-        used.add(symbol)
-        if shapes[symbol] < 0:
-            raise UserError(f"shapes gives {symbol} the size {shapes[symbol]}; sizes are not negative")
-        return shapes[symbol]
-    missing.append(f"{symbol} (dimension {axis} of {name})" if symbol else f"{name} (dimension {axis} has no name)")
-    return 0
-
-
-def _dtype(info: onnx.ValueInfoProto) -> np.dtype:
-    number = info.type.tensor_type.elem_type
-    try:
-        return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(number))
-    except (KeyError, ValueError) as error:
-        raise UserError(f"input {info.name} has the unknown element type {number}") from error

@@ -43,7 +43,8 @@ def cumulative(b: Builder, node: Node, x: Tensor, axis: Tensor) -> Tensor:
     flat = b.array(b.reshape(wide, [x.size]))
     m, neutral = b.math, int(product)
 
-    def step(o: Scalar, i: Scalar, j: Scalar, out: Tensor) -> list[Tensor]:
+    def step(at: list[Scalar], out: Tensor) -> list[Tensor]:
+        o, i, j = at
         i = along - 1 - i if reverse else i
         here = (o * along + i) * inner + j
         first = i.eq(along - 1) if reverse else i.eq(0)
@@ -53,5 +54,5 @@ def cumulative(b: Builder, node: Node, x: Tensor, axis: Tensor) -> Tensor:
         value = m.where(first, neutral, value) if exclusive else value
         return [b.put(total * value if product else total + value, out, [here])]
 
-    (result,) = b.nest([outer, along, inner], [b.full(neutral, flat.shape, wide.dtype)], lambda at, out: step(*at, out))
+    (result,) = b.nest([outer, along, inner], [b.full(neutral, flat.shape, wide.dtype)], step)
     return b.cast(b.reshape(result, x.shape), x.dtype)

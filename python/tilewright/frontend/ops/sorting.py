@@ -154,6 +154,10 @@ def _slices_less(b: Builder, x: Tensor) -> Follows:
     return compare
 
 
+def _elements_less(b: Builder, x: Tensor) -> Follows:
+    return lambda i, j: less(b, b.at(x, [i]), b.at(x, [j]))
+
+
 def _groups(b: Builder, count: Size, before: Follows, in_order: bool) -> tuple[Tensor, Scalar]:
     """The number of each position's group of equal elements, and how many groups there are.
 
@@ -200,9 +204,7 @@ def unique(b: Builder, node: Node, x: Tensor) -> list[Tensor]:
     if rest:
         before = _slices_less(b, b.array(b.reshape(source, [count, source.size // count])))
     else:
-
-        def before(i: Scalar, j: Scalar) -> Scalar:
-            return less(b, b.at(source, [i]), b.at(source, [j]))
+        before = _elements_less(b, source)
 
     groups, total = _groups(b, count, before, bool(node.attr("sorted", 1)))
     size = b.size(total)

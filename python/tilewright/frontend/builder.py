@@ -21,7 +21,8 @@ from .tensor import Tensor
 
 FOLD_ELEMENTS = 1 << 14  # floats: larger results of known values stay ops on weights, run once at compile time
 
-_REDUCTIONS: dict[str, tuple[Callable, Callable]] = {
+# The fold of known values, and the body (m, x, accumulator), of each reduction.
+REDUCTIONS: dict[str, tuple[Callable, Callable]] = {
     "sum": (np.add.reduce, lambda m, x, acc: acc + x),
     "prod": (np.multiply.reduce, lambda m, x, acc: acc * x),
     "max": (np.maximum.reduce, lambda m, x, acc: m.maximum(acc, x)),
@@ -112,7 +113,7 @@ class Builder(Dynamic):
         """Reduce `axes` (non-negative) by sum, prod, max or min."""
         shape = tuple(1 if d in axes else n for d, n in enumerate(x.shape))
         final = shape if keepdims else tuple(n for d, n in enumerate(x.shape) if d not in axes)
-        function, body = _REDUCTIONS[kind]
+        function, body = REDUCTIONS[kind]
         if x.is_static and x.size == 0:
             return Tensor.known(np.full(final, neutral(kind, x.dtype), x.dtype))
         if x.is_known and foldable([x], x.size):
@@ -255,7 +256,7 @@ class Builder(Dynamic):
         static = is_static((*shape, *low, *high))
         if static and not isinstance(value, Scalar) and foldable([x], prod(shape)):
             width = list(zip(low, high, strict=True))
-            return Tensor.known(np.pad(x.numpy(), width, constant_values=x.dtype.type(value)))
+            return Tensor.known(np.pad(x.numpy(), width, constant_values=x.dtype.type(value)))  # pyright: ignore[reportCallIssue]
         chosen = _common_order([x], shape) if order is None else order
         dims = [d for d in chosen if shape[d] != 1]
         target = self.filled(value, [shape[d] for d in dims] or [1], x.dtype)

@@ -246,7 +246,7 @@ def _emit(name: str, a: Size, b: Size, terms: Terms) -> Size:
 
 
 def _divide(a: Size, b: Size) -> Size:
-    """Python's floor division; a divisor that is 0 at run time counts as 1."""
+    """Python's floor division; a divisor that turns out to be 0 counts as 1."""
     if not isinstance(a, int | Dim) or not isinstance(b, int | Dim):
         return NotImplemented
     if isinstance(b, int) and b == 0:
@@ -255,8 +255,18 @@ def _divide(a: Size, b: Size) -> Size:
     if exact is not None:
         return _emit("divsi", a, b, exact)
     natural = nonnegative(a) and nonnegative(b)
-    divisor = maximum(b, 1) if natural else b
+    divisor = maximum(b, 1) if natural else _nonzero(b)
     return Dim(_arith("divsi" if natural else "floordivsi", a, divisor), natural)
+
+
+def _nonzero(n: Size) -> Size:
+    if isinstance(n, int):
+        return n
+    predicate = {"predicate": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)}
+    kind, operands = ir.IntegerType.get_signless(1), [n.value, index_value(0)]
+    is_zero = ir.Operation.create("arith.cmpi", results=[kind], operands=operands, attributes=predicate).result
+    operands = [is_zero, index_value(1), n.value]
+    return Dim(ir.Operation.create("arith.select", results=[ir.IndexType.get()], operands=operands).result, False)
 
 
 def nonnegative(n: Size) -> bool:

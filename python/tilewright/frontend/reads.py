@@ -32,7 +32,9 @@ class Reads(Emitter):
         """A scalar of type index."""
         if isinstance(value, Scalar):
             return self.math.cast(value, INDEX)
-        return Scalar(self.math, value if isinstance(value, ir.Value) else index_value(value), INDEX)
+        if isinstance(value, ir.Value):
+            return Scalar(self.math, value, INDEX)
+        return Scalar(self.math, index_value(value), INDEX, None if isinstance(value, Dim) else int(value))
 
     def require(self, condition: Scalar, message: str) -> None:
         """Stop the run with `message`, after the name of the node, unless the condition holds."""

@@ -1,15 +1,20 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Constants and ranges."""
+"""Constants, ranges, diagonals."""
 
 from __future__ import annotations
 
 import numpy as np
 import onnx
 
+from ..dims import Dim, Size, is_static, maximum
+from ..numbers import is_int
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
+from .runtime import choose, sizes
+
+INT64 = np.dtype(np.int64)
 
 
 @op("Constant")
@@ -21,7 +26,20 @@ def constant(b: Builder, node: Node) -> Tensor:
     for name, kind in kinds.items():
         if node.attr(name) is not None:
             return Tensor.known(node.attr(name), kind)
-    node.unsupported("only dense numeric values have a lowering")
+    if node.attr("sparse_value") is not None:
+        return Tensor.known(dense(node.attr("sparse_value")))
+    node.unsupported("only numeric values have a lowering")
+
+
+def dense(sparse: onnx.SparseTensorProto) -> np.ndarray:
+    """All elements of a sparse tensor."""
+    items, places = onnx.numpy_helper.to_array(sparse.values), onnx.numpy_helper.to_array(sparse.indices)
+    result = np.zeros(tuple(sparse.dims), items.dtype)
+    if places.ndim == 1:
+        result.reshape(-1)[places] = items
+    else:
+        result[tuple(places.T)] = items
+    return result
 
 
 @op("ConstantOfShape", since=9)
@@ -29,33 +47,75 @@ def constant_of_shape(b: Builder, node: Node, shape: Tensor) -> Tensor:
     """A splat; zeros of f32 by default."""
     value = node.attr("value")
     item = np.zeros(1, np.float32) if value is None else onnx.numpy_helper.to_array(value)
-    return Tensor.known(np.broadcast_to(item.reshape(()), tuple(node.ints(shape, "the shape"))))
+    wanted = b.settle(sizes(b, node, shape, "the shape"), node.declared(), node)
+    if is_static(wanted):
+        return Tensor.known(np.broadcast_to(item.reshape(()), tuple(wanted)))
+    for n in wanted:
+        b.require(b.idx(n) > b.idx(-1), "a size is negative")
+    return b.full(item.reshape(-1)[0].item(), wanted, item.dtype)
 
 
 @op("Range", since=11)
 def range_(b: Builder, node: Node, start: Tensor, limit: Tensor, delta: Tensor) -> Tensor:
     """start, start + delta, ... below limit."""
-    first, last, step = (node.array(x, "a bound").reshape(())[()] for x in (start, limit, delta))
+    if not (start.is_known and limit.is_known and delta.is_known):
+        return _range_at_run_time(b, node, start, limit, delta)
+    first, last, step = (x.numpy().reshape(-1)[0] for x in (start, limit, delta))
     if step == 0:
         node.wrong("delta is 0")
     return Tensor.known(np.arange(first.item(), last.item(), step.item()), start.dtype)
 
 
+def _range_at_run_time(b: Builder, node: Node, *bounds: Tensor) -> Tensor:
+    dtype, m = bounds[0].dtype, b.math
+    first, last, step = (b.scalar_of(x) for x in bounds)
+    b.require(m.logical_not(m.eq(step, 0)), "delta is 0")
+    if is_int(dtype):
+        low, high, by = (b.index_of(x) for x in bounds)
+        count = _steps(b, low, high, by)
+    else:
+        wide = np.dtype(np.float64)
+        low, high, by = (m.cast(s, wide) for s in (first, last, step))
+        count = maximum(Dim(b.idx(m.cast(m.ceil((high - low) / by), INT64)).value, nonneg=False), 0)
+    (count,) = b.settle([count], node.declared(), node)
+    return b.produce([count], dtype, lambda m, i: first + m.cast(m.cast(i, INT64), dtype) * step)
+
+
+def _steps(b: Builder, low: Size, high: Size, by: Size) -> Size:
+    """The number of integers from `low` on, below `high` (above it, where `by` is negative)."""
+    back = b.idx(by) < b.idx(0)
+    span, stride = choose(b, back, low - high, high - low), choose(b, back, 0 - by, by)
+    return maximum((span + stride - 1) // stride, 0)
+
+
 @op("EyeLike", since=9)
 def eye_like(b: Builder, node: Node, x: Tensor) -> Tensor:
     """Ones on a diagonal."""
-    to = node.attr("dtype")
-    dtype = x.dtype if to is None else onnx.helper.tensor_dtype_to_np_dtype(to)
-    return Tensor.known(np.eye(*x.shape, k=node.attr("k", 0), dtype=dtype))
+    to, k = node.attr("dtype"), node.attr("k", 0)
+    dtype = x.dtype if to is None else np.dtype(onnx.helper.tensor_dtype_to_np_dtype(to))
+    if x.rank != 2:
+        node.wrong(f"the input has {x.rank} dimensions instead of 2")
+    if x.is_static:
+        rows, columns = x.shape[0], x.shape[1]
+        return Tensor.known(np.eye(int(rows), int(columns), k=k).astype(dtype))
+
+    def body(m, i, j):
+        return m.where(m.eq(j, i + b.idx(k)), m.scalar(1, dtype), m.scalar(0, dtype))
+
+    return b.produce(x.shape, dtype, body)
 
 
-@op("Shape")
-def shape(b: Builder, node: Node, x: Tensor) -> Tensor:
-    """The shape, or a part of it: known, since shapes are static."""
-    return Tensor.known(np.array(x.shape[node.attr("start", 0) : node.attr("end", x.rank)], np.int64))
+@op("Trilu", since=14)
+def trilu(b: Builder, node: Node, x: Tensor, k: Tensor | None = None) -> Tensor:
+    """The upper or lower triangle of matrices; zeros elsewhere."""
+    if x.rank < 2:
+        node.wrong(f"the input has {x.rank} dimensions; a matrix is needed")
+    upper = bool(node.attr("upper", 1))
+    rows, columns = b.positions(x.shape[-2]).unsqueeze([1]), b.positions(x.shape[-1])
+    shift = Tensor.known(0, INT64) if k is None else b.reshape(k, ())
 
+    def body(m, x, i, j, k):
+        kept = j - i >= k if upper else j - i <= k
+        return m.where(kept, x, 0)
 
-@op("Size")
-def size(b: Builder, node: Node, x: Tensor) -> Tensor:
-    """Number of elements."""
-    return Tensor.known(x.size, np.int64)
+    return b.elementwise(body, x, rows, columns, shift)

@@ -1,52 +1,98 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Operators that move elements: concat, split, slice, pad, tile."""
+"""Operators that move elements: concat, split, slice, tile."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
 
+from ..dims import Dim, Size, ceil_divide, is_static, maximum, minimum, same_shape
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
+from .runtime import choose, optional_sizes, sizes, spread, wrap_negative
 
 
-def part(b: Builder, x: Tensor, axis: int, start: int, size: int) -> Tensor:
+def part(b: Builder, x: Tensor, axis: int, start: Size, size: Size) -> Tensor:
     """Elements start .. start + size - 1 along one axis."""
-    starts, sizes = [0] * x.rank, list(x.shape)
-    starts[axis], sizes[axis] = start, size
-    return b.slice(x, starts, sizes, [1] * x.rank)
+    starts: list[Size] = [0] * x.rank
+    extents = list(x.shape)
+    starts[axis], extents[axis] = start, size
+    return b.slice(x, starts, extents, [1] * x.rank)
 
 
 @op("Concat")
 def concat(b: Builder, node: Node, *xs: Tensor) -> Tensor:
     """Along `axis` (1 before opset 4)."""
     axis = node.axis(node.attr("axis", 1), xs[0].rank)
-    outlines = {x.shape[:axis] + x.shape[axis + 1 :] for x in xs}
-    if len(outlines) > 1 or len({x.dtype for x in xs}) > 1:
+    if not _fit(xs, axis):
         shapes = ", ".join(f"{x.dtype}{list(x.shape)}" for x in xs)
         node.wrong(f"inputs do not fit along axis {axis}: {shapes}")
+    entries = [b.entries(x) for x in xs]
+    if all(entries) and not all(x.is_known for x in xs):
+        return b.vector([s for some in entries for s in some or ()], xs[0].dtype)
     return b.concat(xs, axis)
 
 
+def _fit(xs: Sequence[Tensor], axis: int) -> bool:
+    """Whether types, ranks and the sizes known at compile time agree."""
+    if len({(x.rank, x.dtype) for x in xs}) > 1:
+        return False
+    columns = zip(*(x.shape[:axis] + x.shape[axis + 1 :] for x in xs), strict=True)
+    return all(len({n for n in column if isinstance(n, int)}) <= 1 for column in columns)
+
+
 @op("Split")
-def split(b: Builder, node: Node, x: Tensor, sizes: Tensor | None = None) -> list[Tensor]:
+def split(b: Builder, node: Node, x: Tensor, parts: Tensor | None = None) -> list[Tensor]:
     """Parts of given or equal sizes (the last may be smaller)."""
     axis = node.axis(node.attr("axis", 0), x.rank)
-    given = node.attr("split") if sizes is None else node.ints(sizes, "split")
-    count = len(node.proto.output)
+    extent, count = x.shape[axis], len(node.proto.output)
+    given = node.attr("split") if parts is None else sizes(b, node, parts, "split")
     if given is None:
-        step = -(-x.shape[axis] // count)
-        given = [max(0, min(step, x.shape[axis] - i * step)) for i in range(count)]
-    if sum(given) != x.shape[axis] or len(given) != count:
+        step = ceil_divide(extent, count)
+        given = [maximum(minimum(step, extent - i * step), 0) for i in range(count)]
+    if len(given) != count:
+        node.wrong(f"{len(given)} sizes for {count} parts")
+    given = [_declared(b, node, i, axis, n) for i, n in enumerate(given)]
+    if isinstance(extent, int) and is_static(given) and sum(given) != extent:
         node.wrong(f"split {given} does not make {count} parts of axis {axis} of {list(x.shape)}")
-    starts = np.cumsum([0, *given[:-1]])
-    return [part(b, x, axis, int(start), n) for start, n in zip(starts, given, strict=True)]
+    b.require_same(sum(given), extent, "the sizes of the parts do not add up to the size of the input")
+    results, start = [], 0
+    for n in given:
+        results.append(part(b, x, axis, start, n))
+        start = start + n
+    return results
+
+
+def _declared(b: Builder, node: Node, output: int, axis: int, size: Size) -> Size:
+    """A part's size: never negative, or as the model declares."""
+    shape = node.declared(output)
+    settled = b.settle([size], None if shape is None else [shape[axis]], node)[0]
+    if isinstance(settled, Dim) and not settled.nonneg:
+        b.require(b.idx(settled) > b.idx(-1), "the size of a part is negative")
+    return settled
 
 
 def _bounds(extent: int, start: int, end: int, step: int) -> tuple[int, int]:
     first, last, _ = slice(start, None if step < 0 and end < -extent else end, step).indices(extent)
     return first, len(range(first, last, step))
+
+
+def _bounds_at_run_time(b: Builder, extent: Size, start: Size, end: Size, step: Size) -> tuple[Size, Size]:
+    """The first position and the number of positions, as Python's slices find them."""
+    if isinstance(step, int):
+        back = step < 0
+        low, high, stride = (-1, extent - 1, -step) if back else (0, extent, step)
+    else:
+        sign = b.idx(step) < b.idx(0)
+        b.require(b.math.logical_not(b.math.eq(b.idx(step), b.idx(0))), "a step is 0")
+        low, high, stride = choose(b, sign, -1, 0), choose(b, sign, extent - 1, extent), choose(b, sign, -step, step)
+    first, last = (minimum(maximum(wrap_negative(b, n, extent), low), high) for n in (start, end))
+    if isinstance(step, int):
+        span = first - last if back else last - first
+    else:
+        span = choose(b, sign, first - last, last - first)
+    return first, maximum((span + stride - 1) // stride, 0)
 
 
 @op("Slice")
@@ -59,80 +105,56 @@ def slice_(
     axes: Tensor | None = None,
     steps: Tensor | None = None,
 ) -> Tensor:
-    """NumPy's slices with known bounds."""
+    """NumPy's slices."""
     if node.version < 10:
         first, last, along = (node.attr(name) for name in ("starts", "ends", "axes"))
     else:
-        first, last = node.ints(starts, "starts"), node.ints(ends, "ends")
-        along = node.optional_ints(axes, "axes")
-    along = list(range(len(first))) if along is None else [node.axis(a, x.rank) for a in along]
-    stride = node.optional_ints(steps, "steps") or [1] * len(along)
-    origin, sizes, strides = [0] * x.rank, list(x.shape), [1] * x.rank
-    for axis, start, end, step in zip(along, first, last, stride, strict=True):
-        if step == 0:
-            node.wrong("a step is 0")
-        origin[axis], sizes[axis] = _bounds(x.shape[axis], start, end, step)
-        strides[axis] = step
-    return b.slice(x, origin, sizes, strides)
+        first, last = sizes(b, node, starts, "starts"), sizes(b, node, ends, "ends")
+        along = optional_sizes(b, node, axes, "axes")
+    stride = optional_sizes(b, node, steps, "steps") or [1] * len(first)
+    if any(isinstance(n, int) and n == 0 for n in stride):
+        node.wrong("a step is 0")
+    ones, zeros = [1] * x.rank, [0] * x.rank
+    begins, limits, strides = spread(b, node, along, x.rank, (first, zeros), (last, x.shape), (stride, ones))
+    origin, extents = [], []
+    for extent, start, end, step in zip(x.shape, begins, limits, strides, strict=True):
+        static = is_static((extent, start, end, step))
+        bounds = _bounds(extent, start, end, step) if static else _bounds_at_run_time(b, extent, start, end, step)
+        origin.append(bounds[0])
+        extents.append(bounds[1])
+    return _sliced(b, x, origin, b.settle(extents, node.declared(), node), strides)
 
 
-def _pads(node: Node, x: Tensor, pads: Tensor | None, axes: Tensor | None) -> tuple[list[int], list[int]]:
-    if node.version < 11:
-        flat = list(node.attr("pads") or node.attr("paddings"))
-    else:
-        flat = node.ints(pads, "pads")
-    along = list(range(x.rank)) if axes is None else [node.axis(a, x.rank) for a in node.ints(axes, "axes")]
-    if len(flat) != 2 * len(along):
-        node.wrong(f"pads has {len(flat)} entries for {len(along)} axes")
-    low, high = [0] * x.rank, [0] * x.rank
-    for i, axis in enumerate(along):
-        low[axis], high[axis] = flat[i], flat[i + len(along)]
-    return low, high
-
-
-def _crop(b: Builder, x: Tensor, low: list[int], high: list[int]) -> Tensor:
-    starts = [max(0, -n) for n in low]
-    sizes = [n + min(0, a) + min(0, c) for n, a, c in zip(x.shape, low, high, strict=True)]
-    return b.slice(x, starts, sizes, [1] * x.rank)
-
-
-def _mirrored(node: Node, mode: str, extent: int, low: int, high: int) -> np.ndarray:
-    if mode not in ("reflect", "edge", "wrap"):
-        node.wrong(f"mode {mode} is not one of constant, reflect, edge, wrap")
-    return np.pad(np.arange(extent, dtype=np.int64), (low, high), mode=mode)  # pyright: ignore[reportCallIssue]
-
-
-@op("Pad")
-def pad(
-    b: Builder,
-    node: Node,
-    x: Tensor,
-    pads: Tensor | None = None,
-    value: Tensor | None = None,
-    axes: Tensor | None = None,
-) -> Tensor:
-    """Constant, reflect, edge or wrap; negative amounts crop."""
-    low, high = _pads(node, x, pads, axes)
-    x = _crop(b, x, low, high)
-    low, high = [max(0, n) for n in low], [max(0, n) for n in high]
-    mode = node.attr("mode", "constant")
-    if mode == "constant":
-        given = node.attr("value", 0.0) if value is None else node.array(value, "the constant").reshape(-1)[0].item()
-        return b.pad(x, low, high, given)
-    for axis in range(x.rank):
-        if low[axis] or high[axis]:
-            positions = _mirrored(node, mode, x.shape[axis], low[axis], high[axis])
-            x = b.gather(x, Tensor.known(positions), axis)
-    return x
+def _sliced(b: Builder, x: Tensor, origin: list[Size], extents: Sequence[Size], strides: list[Size]) -> Tensor:
+    """Slices of vectors made from scalars stay such vectors: shape arithmetic."""
+    entries = None if x.is_known else b.entries(x)
+    if entries and x.rank == 1 and is_static((*origin, *extents, *strides)) and extents[0] > 0:
+        places = [origin[0] + i * strides[0] for i in range(int(extents[0]))]
+        return b.vector([entries[i] for i in places], x.dtype)
+    return b.slice(x, origin, extents, strides)
 
 
 @op("Tile", since=6)
 def tile(b: Builder, node: Node, x: Tensor, repeats: Tensor) -> Tensor:
     """Repeat along each dimension: unsqueeze, broadcast, reshape."""
-    times = node.ints(repeats, "repeats")
+    times = sizes(b, node, repeats, "repeats")
     if len(times) != x.rank:
         node.wrong(f"repeats has {len(times)} entries for {x.rank} dimensions")
-    spread = b.broadcast(
+    shape = [t * n for t, n in zip(times, x.shape, strict=True)]
+    if not is_static(shape):
+        return _tile_at_run_time(b, x, b.settle(shape, node.declared(), node))
+    spread_out = b.broadcast(
         x.unsqueeze(range(0, 2 * x.rank, 2)), [v for pair in zip(times, x.shape, strict=True) for v in pair]
     )
-    return b.reshape(spread, [t * n for t, n in zip(times, x.shape, strict=True)])
+    return b.reshape(spread_out, shape)
+
+
+def _tile_at_run_time(b: Builder, x: Tensor, shape: Sequence[Size]) -> Tensor:
+    if same_shape(shape, x.shape):
+        return x
+    x = b.stored(x)
+
+    def body(m, *place):
+        return b.read(x, [m.rem(i, b.idx(n)) for i, n in zip(place, x.shape, strict=True)])
+
+    return b.produce(shape, x.dtype, body)

@@ -5,75 +5,162 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
+from ..builder import REDUCTIONS, neutral
+from ..dims import Size, is_static
+from ..emit import Space
+from ..numbers import is_int, is_narrow
 from ..registry import Builder, Node, op
+from ..scalars import Scalar
 from ..tensor import Tensor
+from .runtime import axis_masks, choose, sizes, without
 
 _KINDS = {"ReduceSum": "sum", "ReduceProd": "prod", "ReduceMax": "max", "ReduceMin": "min"}
 _SQUARES = ("ReduceL2", "ReduceSumSquare")
 _LOGS = ("ReduceLogSum", "ReduceLogSumExp")
+_WIDE = np.dtype(np.float64)
 
 
-def _axes(node: Node, x: Tensor, axes: Tensor | None) -> list[int]:
-    given = node.attr("axes") if axes is None else node.ints(axes, "axes")
-    if given is None or len(given) == 0:
-        return [] if node.attr("noop_with_empty_axes", 0) else list(range(x.rank))
-    return node.axes(given, x.rank)
+@dataclass
+class Axes:
+    """What a node reduces.
+
+    Attributes:
+        known: the axes, or None where they are known at run time only.
+        masks: then, for each dimension, whether it is reduced.
+        keepdims: whether reduced dimensions stay, with size 1.
+        count: how many axes there are.
+    """
+
+    known: list[int] | None
+    masks: Sequence[Scalar]
+    keepdims: bool
+    count: int
+
+    def reduce(self, b: Builder, node: Node, kind: str, x: Tensor, keepdims: bool | None = None) -> Tensor:
+        """Reduce x by sum, prod, max or min."""
+        keep = self.keepdims if keepdims is None else keepdims
+        if self.known is not None:
+            return b.reduce(kind, x, self.known, keep)
+        if is_narrow(x.dtype) and kind in ("sum", "prod"):
+            return b.cast(self._at_run_time(b, node, kind, b.cast(x, np.float32), keep), x.dtype)
+        return self._at_run_time(b, node, kind, x, keep)
+
+    def _at_run_time(self, b: Builder, node: Node, kind: str, x: Tensor, keep: bool) -> Tensor:
+        """Two loops for each dimension: one over the result, one that reduces. One of them runs once."""
+        outer = [choose(b, mask, 1, n) for mask, n in zip(self.masks, x.shape, strict=True)]
+        inner = [choose(b, mask, n, 1) for mask, n in zip(self.masks, x.shape, strict=True)]
+        if keep and self.keepdims:
+            outer = b.settle(outer, node.declared(), node)
+        space = Space([*outer, *inner], frozenset(range(x.rank, 2 * x.rank)))
+        x = b.stored(x)
+
+        def body(m, acc):
+            places = [b.counter(space, d) + b.counter(space, d + x.rank) for d in range(x.rank)]
+            return REDUCTIONS[kind][1](m, b.read(x, places), acc)
+
+        total = b.generic(space, [], range(x.rank), x.dtype, body, neutral(kind, x.dtype))
+        return total if keep else self.dropped(b, node, x.shape, total)
+
+    def dropped(self, b: Builder, node: Node, shape: Sequence[Size], total: Tensor) -> Tensor:
+        """A result whose reduced dimensions were kept, without them."""
+        if self.known is not None:
+            return total.squeeze(self.known)
+        kept = without(b, shape, self.masks, len(shape) - self.count)
+        return b.reshape(total, b.settle(kept, node.declared(), node))
+
+    def elements(self, b: Builder, x: Tensor) -> Size:
+        """How many elements of x go into one of the result."""
+        if self.known is not None:
+            return prod(x.shape[d] for d in self.known)
+        return prod(choose(b, mask, n, 1) for mask, n in zip(self.masks, x.shape, strict=True))
 
 
-def _keep(node: Node) -> bool:
-    return bool(node.attr("keepdims", 1))
+def _axes(b: Builder, node: Node, x: Tensor, axes: Tensor | None) -> Axes:
+    given = node.attr("axes") if axes is None else sizes(b, node, axes, "axes")
+    keep = bool(node.attr("keepdims", 1))
+    if not given:
+        chosen = [] if node.attr("noop_with_empty_axes", 0) else list(range(x.rank))
+        return Axes(chosen, [], keep, len(chosen))
+    if is_static(given):
+        chosen = node.axes(given, x.rank)
+        return Axes(chosen, [], keep, len(chosen))
+    return Axes(None, axis_masks(b, given, x.rank), keep, len(given))
 
 
 @op(*_KINDS)
 def reduce(b: Builder, node: Node, x: Tensor, axes: Tensor | None = None) -> Tensor:
     """Sum, product, maximum, minimum."""
-    return b.reduce(_KINDS[node.proto.op_type], x, _axes(node, x, axes), _keep(node))
+    return _axes(b, node, x, axes).reduce(b, node, _KINDS[node.proto.op_type], x)
 
 
 @op("ReduceMean")
 def reduce_mean(b: Builder, node: Node, x: Tensor, axes: Tensor | None = None) -> Tensor:
     """Sum divided by the number of elements."""
-    return mean(b, x, _axes(node, x, axes), _keep(node))
+    along = _axes(b, node, x, axes)
+    if along.known is not None:
+        return mean(b, x, along.known, along.keepdims)
+    return _divided(b, along.reduce(b, node, "sum", x), along.elements(b, x))
 
 
 def mean(b: Builder, x: Tensor, axes: list[int], keepdims: bool = True) -> Tensor:
     """The mean over axes."""
-    count = prod(x.shape[d] for d in axes)
-    total = b.reduce("sum", x, axes, keepdims)
-    return total if count == 1 else b.elementwise(lambda m, s: m.div(s, m.cast(_like(m, s, count), s.dtype)), total)
+    return _divided(b, b.reduce("sum", x, axes, keepdims), prod(x.shape[d] for d in axes))
+
+
+def _divided(b: Builder, total: Tensor, count: Size) -> Tensor:
+    if not isinstance(count, int):
+        return b.elementwise(lambda m, s, n: m.div(s, n), total, b.size_tensor(count, total.dtype))
+    if count == 1:
+        return total
+    return b.elementwise(lambda m, s: m.div(s, m.cast(_like(m, s, count), s.dtype)), total)
 
 
 def _like(m, s, count: int):
     return np.asarray(count, s.dtype) if isinstance(s, np.ndarray | np.generic) else m.scalar(count, s.dtype)
 
 
+def _floating(b: Builder, x: Tensor) -> Tensor:
+    """Integers as floats, for roots and logarithms."""
+    return b.cast(x, _WIDE) if is_int(x.dtype) else x
+
+
 @op(*_SQUARES)
 def reduce_squares(b: Builder, node: Node, x: Tensor, axes: Tensor | None = None) -> Tensor:
     """Sum of squares, and its root."""
-    total = b.reduce("sum", b.elementwise(lambda m, x: x * x, x), _axes(node, x, axes), _keep(node))
-    return total if node.proto.op_type == "ReduceSumSquare" else b.elementwise(lambda m, s: m.sqrt(s), total)
+    along, dtype = _axes(b, node, x, axes), x.dtype
+    x = x if node.proto.op_type == "ReduceSumSquare" else _floating(b, x)
+    total = along.reduce(b, node, "sum", b.elementwise(lambda m, x: x * x, x))
+    if node.proto.op_type == "ReduceSumSquare":
+        return total
+    return b.cast(b.elementwise(lambda m, s: m.sqrt(s), total), dtype)
 
 
 @op("ReduceL1")
 def reduce_l1(b: Builder, node: Node, x: Tensor, axes: Tensor | None = None) -> Tensor:
     """Sum of magnitudes."""
-    return b.reduce("sum", b.elementwise(lambda m, x: m.absolute(x), x), _axes(node, x, axes), _keep(node))
+    return _axes(b, node, x, axes).reduce(b, node, "sum", b.elementwise(lambda m, x: m.absolute(x), x))
 
 
 @op(*_LOGS)
 def reduce_logs(b: Builder, node: Node, x: Tensor, axes: Tensor | None = None) -> Tensor:
-    """Logarithm of a sum, or of a sum of exponentials (shifted by the maximum)."""
-    along = _axes(node, x, axes)
+    """Logarithm of a sum, or of a sum of exponentials (shifted by the maximum, where it is finite)."""
+    along, dtype = _axes(b, node, x, axes), x.dtype
+    x = _floating(b, x)
     if node.proto.op_type == "ReduceLogSum":
-        return b.elementwise(lambda m, s: m.log(s), b.reduce("sum", x, along, _keep(node)))
-    top = b.reduce("max", x, along)
-    total = b.reduce("sum", b.elementwise(lambda m, x, t: m.exp(x - t), x, top), along)
-    result = b.elementwise(lambda m, s, t: m.log(s) + t, total, top)
-    return result if _keep(node) else result.squeeze(along)
+        total = along.reduce(b, node, "sum", x)
+        return b.cast(b.elementwise(lambda m, s: m.log(s), total), dtype)
+    top = along.reduce(b, node, "max", x, keepdims=True)
+    top = b.elementwise(lambda m, t: m.where(m.absolute(t) < np.inf, t, 0), top)
+    powers = b.elementwise(lambda m, x, t: m.exp(x - t), x, top)
+    total = along.reduce(b, node, "sum", powers, keepdims=True)
+    result = b.cast(b.elementwise(lambda m, s, t: m.log(s) + t, total, top), dtype)
+    return result if along.keepdims else along.dropped(b, node, x.shape, result)
 
 
 def softmax(b: Builder, x: Tensor, axes: list[int]) -> Tensor:
@@ -109,7 +196,7 @@ def arg_extremum(b: Builder, node: Node, x: Tensor) -> Tensor:
     best = b.reduce("max" if node.proto.op_type == "ArgMax" else "min", x, [axis])
     count = x.shape[axis]
     outline = [count if d == axis else 1 for d in range(x.rank)]
-    positions = Tensor.known(np.arange(count, dtype=np.int64)).with_ones([n for n in outline])
-    other = -1 if last else count
-    marked = b.elementwise(lambda m, x, t, p: m.where(m.eq(x, t), p, other), x, best, positions, dtype=np.int64)
-    return b.reduce("max" if last else "min", marked, [axis], _keep(node))
+    positions = b.positions(count).with_ones(outline)
+    other = Tensor.known(-1, np.int64) if last else b.size_tensor(count)
+    marked = b.elementwise(lambda m, x, t, p, o: m.where(m.eq(x, t), p, o), x, best, positions, other, dtype=np.int64)
+    return b.reduce("max" if last else "min", marked, [axis], bool(node.attr("keepdims", 1)))

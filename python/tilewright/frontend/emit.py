@@ -53,6 +53,7 @@ class Emitter:
 
     Attributes:
         weights: the bytes of the module's globals, by name.
+        discarded: ops that were built in vain, see iteration.attempt.
     """
 
     def __init__(self, module: ir.Module) -> None:
@@ -65,6 +66,7 @@ class Emitter:
         self._dims: list[ir.AffineExpr] = []
         self._zero = ir.AffineExpr.get_constant(0)
         self._types: dict[np.dtype, ir.Type] = {}
+        self.discarded: list[ir.Operation] = []
         self._entries: dict[ir.Value, list[Scalar]] = {}  # elements of vectors made from scalars
         self._sizes: dict[ir.Value, Size] = {}  # int64 scalars that are sizes
 
@@ -164,7 +166,7 @@ class Emitter:
         return self.op("arith.constant", [], kind, {"value": value})
 
     def _weight(self, array: np.ndarray) -> ir.Value:
-        digest = hashlib.sha256(f"{array.dtype.str}{array.shape}".encode())
+        digest = hashlib.sha256(f"{array.dtype.name}{array.shape}".encode())
         digest.update(array.reshape(-1).view(np.uint8))
         name = "w_" + digest.hexdigest()[:16]
         kind = self.tensor_type(array.shape, array.dtype)

@@ -17,6 +17,7 @@ from .builder import Builder, nothing
 from .declared import Declared
 from .functions import Functions
 from .inventory import require_supported
+from .iteration import erase_discarded
 from .load import ModelSource, check_model, load_model, opset_versions
 from .model import ImportedModel, TensorSpec
 from .registry import lookup
@@ -66,9 +67,12 @@ class _Importer:
         self._bind(inputs, block)
         self.builder.entry = block
         self.scope.bind_initializers(self.graph)
-        with ir.InsertionPoint(block):
-            self.scope.run()
-            outputs = self._results(function)
+        try:
+            with ir.InsertionPoint(block):
+                self.scope.run()
+                outputs = self._results(function)
+        finally:
+            erase_discarded(self.builder)
         return ImportedModel(self.module, self.builder.weights, specs, outputs)
 
     def _function(self, specs: list[TensorSpec]) -> tuple[ir.Operation, ir.Block]:

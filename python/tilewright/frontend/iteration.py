@@ -62,18 +62,31 @@ class _Misfit(Exception):
         self.layout = layout
 
 
-def attempt(emit: Callable[[ir.Operation], T]) -> T:
-    """What `emit` builds and returns; where it raises, nothing of it stays. It gets the op that it builds in."""
+def attempt(b: Builder, emit: Callable[[ir.Operation], T]) -> T:
+    """What `emit` builds and returns; where it raises, nothing of it stays. It gets the op that it builds in.
+
+    What was built in vain lives on outside the module until the import ends: the builder knows values by their
+    identity, which must not pass to new ones.
+    """
     draft = ir.Operation.create("scf.execute_region", regions=1)
     block = ir.Block.create_at_start(draft.regions[0], [])
     try:
         with ir.InsertionPoint(block):
             result = emit(draft)
-        for op in list(block.operations):
-            op.operation.move_before(draft)
-        return result
-    finally:
-        draft.erase()
+    except BaseException:
+        draft.detach_from_parent()
+        b.discarded.append(draft)
+        raise
+    for op in list(block.operations):
+        op.operation.move_before(draft)
+    draft.erase()
+    return result
+
+
+def erase_discarded(b: Builder) -> None:
+    """End the life of what was built in vain."""
+    while b.discarded:
+        b.discarded.pop().erase()
 
 
 @dataclass
@@ -108,7 +121,7 @@ class Iteration:
             return self._never(layout) if self.count < 1 else self.unrolled()
         while True:
             try:
-                return attempt(lambda draft, layout=layout: self._build(draft, layout))
+                return attempt(self.b, lambda draft, layout=layout: self._build(draft, layout))
             except _Misfit as misfit:
                 layout = misfit.layout
             if layout.varying and not layout.early and self.room is None and self._is_short():
@@ -137,7 +150,7 @@ class Iteration:
             raise _Misfit(_Layout(layout.loose, elements, layout.early))
 
         try:
-            attempt(probe)
+            attempt(self.b, probe)
         except _Misfit as misfit:
             layout = misfit.layout
         shapes = [[0, *map(_or_zero, e.shape)] for e in layout.elements or ()]

@@ -30,6 +30,7 @@ def node_model(
     outputs: int = 1,
     opset: int = 17,
     domain: str = "",
+    version: int = 1,
     **attributes: object,
 ) -> onnx.ModelProto:
     """A model of one node. Inputs named by their position; those in `known` are initializers, None is absent."""
@@ -49,7 +50,7 @@ def node_model(
         [helper.make_empty_tensor_value_info(n) for n in results],
         [numpy_helper.from_array(arrays[n], n) for n in fixed],
     )
-    domains = [helper.make_opsetid("", opset)] + ([helper.make_opsetid(domain, 1)] if domain else [])
+    domains = [helper.make_opsetid("", opset)] + ([helper.make_opsetid(domain, version)] if domain else [])
     model = helper.make_model(graph, opset_imports=domains, ir_version=8)
     model = onnx.shape_inference.infer_shapes(model)  # fills in the types of the outputs
     for output in model.graph.output:

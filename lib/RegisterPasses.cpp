@@ -11,6 +11,7 @@
 #include "lib/Conversion/TileToGPU/Passes.h"
 #include "lib/Conversion/TileToRuntime/Passes.h"
 #include "lib/Conversion/TileToVector/Passes.h"
+#include "lib/Transforms/ExpandFloats/Passes.h"
 #include "lib/Transforms/ExpandMath/Passes.h"
 #include "lib/Transforms/GroupToKernel/Passes.h"
 #include "lib/Transforms/HostBuffers/Passes.h"
@@ -27,6 +28,7 @@ void tilewright::registerAllPasses() {
     registerTileToGPUPasses();
     registerTileToRuntimePasses();
     registerTileToVectorPasses();
+    registerExpandFloatsPasses();
     registerExpandMathPasses();
     registerGroupToKernelPasses();
     registerHostBuffersPasses();

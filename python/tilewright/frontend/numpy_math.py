@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from . import casting
-from .numbers import is_int, is_unsigned
+from .numbers import is_int
 
 
 def _same_kind(function: Callable) -> Callable:
@@ -80,12 +80,12 @@ class NumpyMath:
     @staticmethod
     def shift_left(a, b):
         """a << b; 0 where b is the width or more."""
-        return _shift(np.left_shift, a, b)
+        return _shift(np.left_shift, a, b, 0)
 
     @staticmethod
     def shift_right(a, b):
-        """a >> b; 0 where b is the width or more."""
-        return _shift(np.right_shift, a, b)
+        """a >> b: unsigned integers fill with 0, signed ones with their sign."""
+        return _shift(np.right_shift, a, b, np.where(np.less(a, 0), -1, 0))
 
     @staticmethod
     def complex(real, imag):
@@ -104,11 +104,9 @@ class NumpyMath:
         return np.ascontiguousarray(a).view(dtype).reshape(np.shape(a))
 
 
-def _shift(function, a, b):
-    legal = b < np.asarray(a).dtype.itemsize * 8
-    if not is_unsigned(np.asarray(b).dtype):
-        legal = legal & (b >= 0)
-    return np.where(legal, function(a, np.where(legal, b, 0).astype(np.asarray(b).dtype)), 0).astype(a.dtype)
+def _shift(function, a, b, beyond):
+    legal = (b >= 0) & (b < np.asarray(a).dtype.itemsize * 8)
+    return np.where(legal, function(a, np.where(legal, b, 0).astype(np.asarray(b).dtype)), beyond).astype(a.dtype)
 
 
 for _name, (_, _function) in MATH.items():

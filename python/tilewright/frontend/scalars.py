@@ -260,7 +260,11 @@ class IRMath:
 
     def shift_right(self, a, b):
         """a >> b: unsigned integers fill with 0, signed ones with their sign."""
-        return self._shift("arith.shrui" if is_unsigned(a.dtype) else "arith.shrsi", a, b)
+        if is_unsigned(a.dtype):
+            return self._shift("arith.shrui", a, b)
+        a, b = self.pair(a, b)
+        last = self.scalar(a.dtype.itemsize * 8 - 1, b.dtype)
+        return self.emit("arith.shrsi", [a, b if b.known is not None else self._same("arith.minui", b, last)], a.dtype)
 
     def _shift(self, name: str, a, b):
         a, b = self.pair(a, b)

@@ -11,6 +11,7 @@ _BUFFERIZE = {
     "bufferize-function-boundaries": True,
     "function-boundary-type-conversion": "identity-layout-map",
     "buffer-alignment": 64,
+    "allow-return-allocs-from-loops": True,
 }
 
 SCHEDULE: tuple[PassSpec, ...] = (
@@ -23,9 +24,18 @@ SCHEDULE: tuple[PassSpec, ...] = (
     PassSpec("cse", "two equal views are one: a copy of a slice onto itself shows"),
     PassSpec("canonicalize", "copies onto themselves go; loops no longer carry buffers"),
     PassSpec("tile-results-to-arguments", "results are written into the caller's buffers"),
-    PassSpec("tile-copies-to-kernels", "what bufferization had to copy is copied on all threads, with a remark"),
     PassSpec("tile-plan-arena", "temporaries share one allocation by lifetime"),
+    PassSpec(
+        "ownership-based-buffer-deallocation", "what has no place in the arena is freed: loops may allocate", on="func.func"
+    ),
+    PassSpec("canonicalize", "ownership that is known folds"),
+    PassSpec("buffer-deallocation-simplification", "most owners are known", on="func.func"),
+    PassSpec("bufferization-lower-deallocations", "the others are compared at run time"),
+    PassSpec("convert-bufferization-to-memref", "clones of results as copies"),
+    PassSpec("tile-copies-to-kernels", "what bufferization had to copy is copied on all threads, with a remark"),
 )
+
+_NARROW = ("bf16", "f16", "f8E4M3FN", "f8E4M3FNUZ", "f8E5M2", "f8E5M2FNUZ", "f8E8M0FNU", "f4E2M1FN")
 
 _SCALARS: tuple[PassSpec, ...] = (
     PassSpec("convert-math-to-funcs", "powers of integers as loops of multiplications"),
@@ -36,7 +46,7 @@ _SCALARS: tuple[PassSpec, ...] = (
     PassSpec(
         "arith-emulate-unsupported-floats",
         "arithmetic of narrow floats as arithmetic of f32: no processor here has it",
-        {"source-types": ("bf16", "f16"), "target-type": "f32"},
+        {"source-types": _NARROW, "target-type": "f32"},
     ),
     PassSpec("arith-expand", "bf16 as the upper half of f32", {"include-bf16": True}),
 )
@@ -47,6 +57,7 @@ _FROM_VECTORS: tuple[PassSpec, ...] = (
     PassSpec("cse", "addresses that loads share"),
     PassSpec("loop-invariant-code-motion", "views, constants and addresses leave the loops"),
     PassSpec("tile-expand-math", "no call of a math library: polynomials on whole vectors"),
+    PassSpec("tile-expand-floats", "conversions of small floats as integer arithmetic"),
     PassSpec("convert-host-math-to-libm", "functions on f64, on the host"),
     PassSpec("convert-tile-kernel-to-func", "a kernel is a function over a range of tasks"),
     PassSpec("convert-tile-launch-to-runtime", "the host function passes descriptors to the run-time"),

@@ -46,9 +46,6 @@ for _bits in (8, 16, 32, 64):
     _DTYPES[f"ui{_bits}"] = np.dtype(f"uint{_bits}")
 
 
-_READ = {np.dtype(t) for t in (np.float16, np.float32, np.float64)}  # whose elements the bindings read
-
-
 def shaped(type_: ir.Type) -> ir.ShapedType | None:
     """Return a tensor, memref, vector or tile type as a ShapedType; None for others."""
     if isinstance(type_, ir.ShapedType):
@@ -121,10 +118,9 @@ def _dense(attribute: ir.DenseElementsAttr) -> np.ndarray:
     dtype, shape = dtype_of(attribute.type), shape_of(attribute.type)
     if attribute.is_splat:
         return np.broadcast_to(_wrap(attribute.get_splat_value().value, dtype), shape)
-    if is_float(dtype) and dtype not in _READ:
-        return _from_text(str(attribute), dtype).reshape(shape)  # the bindings do not read these element types
-    values = [_wrap(attribute[i], dtype) for i in range(len(attribute))]
-    return np.array(values, dtype).reshape(shape)
+    if dtype.kind in "fiub":
+        return np.array(memoryview(attribute)).astype(dtype, copy=False)  # pyright: ignore[reportArgumentType]
+    return _from_text(str(attribute), dtype).reshape(shape)  # the bindings do not read these element types
 
 
 def _from_text(text: str, dtype: np.dtype) -> np.ndarray:
@@ -132,7 +128,14 @@ def _from_text(text: str, dtype: np.dtype) -> np.ndarray:
     body = text[text.index("<") + 1 : text.rindex(">", 0, text.rindex(":"))]
     if body.startswith('"0x'):
         return np.frombuffer(bytes.fromhex(body[3:-1]), dtype)
-    return np.array([float(word) for word in re.findall(r"[^\[\],\s]+", body)]).astype(dtype)
+    return np.array([_number(word, dtype) for word in re.findall(r"[^\[\],\s]+", body)]).astype(dtype)
+
+
+def _number(word: str, dtype: np.dtype) -> Any:
+    """Read a float; what is not finite is printed as its bits."""
+    if not word.startswith("0x"):
+        return float(word)
+    return np.asarray(int(word, 16)).astype(f"u{dtype.itemsize}").view(dtype).astype(np.float64)
 
 
 def complex_constant(text: str, type_: ir.Type) -> np.ndarray:

@@ -43,6 +43,9 @@ class Iterated:
 
 Step = Callable[[int | Scalar, Sequence[Tensor]], Iterated]
 Results = tuple[list[Tensor], list[Tensor]]
+Ended = tuple[
+    Scalar | None, list[Tensor]
+]  # how many iterations, where the body may end them; what is carried
 
 
 @dataclass(frozen=True)
@@ -85,8 +88,9 @@ def attempt(b: Builder, emit: Callable[[ir.Operation], T]) -> T:
 
 def erase_discarded(b: Builder) -> None:
     """End the life of what was built in vain."""
-    while b.discarded:
-        b.discarded.pop().erase()
+    for op in b.discarded:  # inner ones, which read values of outer ones, come first
+        op.erase()
+    b.discarded.clear()
 
 
 @dataclass
@@ -176,7 +180,9 @@ class Iteration:
             filled = [s.put(buffer, x, counter, self.count) for s, buffer, x in buffers]
             return Iterated([*result.states, *filled], proceed=result.proceed)
 
-        done, found = self._while(layout, carried, body) if layout.early else self._for(layout, carried, body)
+        varying = layout.varying or any(s.grows for s in stacks)
+        build = self._while if layout.early else self._for
+        done, found = build(carried, body, varying)
         states, buffers = found[: len(start)], found[len(start) :]
         return states, [s.finished(buffer, done) for s, buffer in zip(stacks, buffers, strict=True)]
 
@@ -186,14 +192,12 @@ class Iteration:
             rows = None
         return Stack(self.b, element, rows, self._backward(k), self.room is not None)
 
-    def _for(self, layout: _Layout, carried: list[Tensor], body: Callable[..., Iterated]) -> tuple[None, list[Tensor]]:
+    def _for(self, carried: list[Tensor], body: Callable[..., Iterated], varying: bool) -> Ended:
         count = self.count
         assert count is not None
-        return None, self.b.for_(0, count, carried, lambda *now: body(*now).states, varying=layout.varying)
+        return None, self.b.for_(0, count, carried, lambda *now: body(*now).states, varying=varying)
 
-    def _while(
-        self, layout: _Layout, carried: list[Tensor], body: Callable[..., Iterated]
-    ) -> tuple[Scalar, list[Tensor]]:
+    def _while(self, carried: list[Tensor], body: Callable[..., Iterated], varying: bool) -> Ended:
         b, m = self.b, self.b.math
         limit = None if self.count is None else b.idx(self.count)
         first = m.scalar(1, _BOOL) if self.start is None else self.start
@@ -206,7 +210,7 @@ class Iteration:
             going = m.scalar(1, _BOOL) if result.proceed is None else b.item(result.proceed)
             return [counter + 1, going, *result.states]
 
-        done, _, *found = b.while_([b.idx(0), first, *carried], holds, iterate, varying=layout.varying)
+        done, _, *found = b.while_([b.idx(0), first, *carried], holds, iterate, varying=varying)
         return done, found
 
     def _check(self, draft: ir.Operation, layout: _Layout, now: Sequence[Tensor], result: Iterated) -> None:

@@ -147,15 +147,26 @@ class Loops(Reshaper):
                 return start
             if upper - lower <= step:
                 return self._carry(self._given(body(self.idx(lower), *start), start))
+        if varying:  # an scf.for folds a cast of what it starts with, as if that were the type of every iteration
+            return self._count_up(lower, upper, start, body, step)
         operands = [self.idx(lower).value, self.idx(upper).value, self.index(step), *(_value(c) for c in start)]
         kinds = [_value(c).type for c in start]
         loop = ir.Operation.create("scf.for", results=kinds, operands=operands, regions=1)
         block = ir.Block.create_at_start(loop.regions[0], [ir.IndexType.get(), *kinds])
         with ir.InsertionPoint(block):
             counter, *inner = block.arguments
-            values = body(self.idx(counter), *self._bind(inner, start, varying))
+            values = body(self.idx(counter), *self._bind(inner, start, False))
             ir.Operation.create("scf.yield", operands=self._operands(values, start))
-        return self._bind(loop.results, start, varying)
+        return self._bind(loop.results, start, False)
+
+    def _count_up(self, lower: Index, upper: Index, start: Sequence[Carried], body: Body, step: int) -> list[Any]:
+        end = self.idx(upper)
+
+        def iterate(counter: Scalar, *now: Carried) -> list[Any]:
+            return [counter + step, *body(counter, *now)]
+
+        first = self.idx(lower)
+        return self.while_([first, *start], lambda counter, *_: counter < end, iterate, varying=True)[1:]
 
     def nest(self, shape: Sequence[Index], carried: Sequence[Carried], body: Body) -> list[Any]:
         """Nested counted loops from 0, the last one innermost. The body gets (list of counters, *carried)."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..dims import Dim, Size, is_static
+from ..dims import Dim, Size, is_static, nonnegative, same
 from ..registry import Builder, Node
 from ..scalars import BOOL, Scalar
 from ..tensor import Tensor
@@ -27,12 +27,13 @@ def optional_sizes(b: Builder, node: Node, x: Tensor | None, what: str) -> list[
     return None if x is None else sizes(b, node, x, what)
 
 
-def choose(b: Builder, condition: Scalar, a: Size, c: Size) -> Size:
+def choose(b: Builder, condition: Scalar | bool, a: Size, c: Size) -> Size:
     """a where the condition holds, else c."""
-    if isinstance(a, int) and isinstance(c, int) and a == c:
+    if isinstance(condition, bool):
+        return a if condition else c
+    if same(a, c):
         return a
-    nonneg = all(n.nonneg if isinstance(n, Dim) else n >= 0 for n in (a, c))
-    return Dim(b.math.where(condition, b.idx(a), b.idx(c)).value, nonneg)
+    return Dim(b.math.where(condition, b.idx(a), b.idx(c)).value, nonnegative(a) and nonnegative(c))
 
 
 def is_equal(b: Builder, a: Size, c: Size) -> Scalar:

@@ -10,6 +10,7 @@ from math import prod
 
 from ..dims import Size, is_static, maximum
 from ..registry import Builder, Node, op
+from ..scalars import Scalar
 from ..tensor import Tensor
 from .runtime import axis_masks, choose, is_equal, sizes, with_ones, without
 
@@ -40,8 +41,8 @@ def _reshape_at_run_time(b: Builder, node: Node, x: Tensor, wanted: list[Size], 
     """Sizes from the model's inputs, among them 0 and -1."""
     if copies:
         padded = [*x.shape, *[0] * len(wanted)]
-        wanted = [choose(b, is_equal(b, n, 0), padded[d], n) for d, n in enumerate(wanted)]
-    unknown = [is_equal(b, n, -1) for n in wanted]
+        wanted = [choose(b, _is(b, n, 0), padded[d], n) for d, n in enumerate(wanted)]
+    unknown = [_is(b, n, -1) for n in wanted]
     rest = x.size // maximum(prod(choose(b, skip, 1, n) for skip, n in zip(unknown, wanted, strict=True)), 1)
     target = [choose(b, skip, rest, n) for skip, n in zip(unknown, wanted, strict=True)]
     target = b.settle(target, node.declared(), node)
@@ -49,6 +50,12 @@ def _reshape_at_run_time(b: Builder, node: Node, x: Tensor, wanted: list[Size], 
         if not isinstance(n, int):
             b.require(b.idx(n) > b.idx(-1), "a size is negative")
     return b.reshape(x, target)
+
+
+def _is(b: Builder, n: Size, value: int) -> Scalar | bool:
+    if isinstance(n, int) or value < 0 and n.nonneg:
+        return isinstance(n, int) and n == value
+    return is_equal(b, n, value)
 
 
 @op("Flatten")
@@ -140,11 +147,12 @@ def _blocks(node: Node, x: Tensor) -> int:
 
 @op("SpaceToDepth")
 def space_to_depth(b: Builder, node: Node, x: Tensor) -> Tensor:
-    """Blocks of pixels to channels."""
+    """Blocks of pixels to channels; mode DCR (places within blocks first) or CRD."""
     s = _blocks(node, x)
     n, c, h, w = x.shape
     split = b.reshape(x, (n, c, h // s, s, w // s, s))
-    return b.reshape(split.transpose([0, 3, 5, 1, 2, 4]), (n, c * s * s, h // s, w // s))
+    perm = [0, 3, 5, 1, 2, 4] if node.attr("mode", "DCR") == "DCR" else [0, 1, 3, 5, 2, 4]
+    return b.reshape(split.transpose(perm), (n, c * s * s, h // s, w // s))
 
 
 @op("DepthToSpace")

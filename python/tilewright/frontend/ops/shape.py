@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from ..dims import Size, is_static, maximum
+from ..dims import Size, is_static
 from ..registry import Builder, Node, op
 from ..scalars import Scalar
 from ..tensor import Tensor
@@ -43,7 +43,7 @@ def _reshape_at_run_time(b: Builder, node: Node, x: Tensor, wanted: list[Size], 
         padded = [*x.shape, *[0] * len(wanted)]
         wanted = [choose(b, _is(b, n, 0), padded[d], n) for d, n in enumerate(wanted)]
     unknown = [_is(b, n, -1) for n in wanted]
-    rest = x.size // maximum(prod(choose(b, skip, 1, n) for skip, n in zip(unknown, wanted, strict=True)), 1)
+    rest = x.size // prod(choose(b, skip, 1, n) for skip, n in zip(unknown, wanted, strict=True))
     target = [choose(b, skip, rest, n) for skip, n in zip(unknown, wanted, strict=True)]
     target = b.settle(target, node.declared(), node)
     for n in target:

@@ -295,38 +295,45 @@ def _with_base(b: Builder, node: Node, total: Tensor) -> Tensor:
 def tree_classifier(b: Builder, node: Node, x: Tensor) -> list[Tensor]:
     """The label of the largest score, and the scores.
 
-    Two labels of which only one has weights are a score and what it leaves: 1 - s where no weight is negative
-    (positive from 0.5), else -s (positive from 0).
+    Two labels of which only one has weights are decided by that score: above 0.5 where no weight is negative, else
+    above 0. If it is the first one's, its scores are 1 - s (or -s) and s.
     """
     refuse_strings(node, "classlabels_strings")
     labels, kind = node.attr("classlabels_int64s", []), node.attr("post_transform", "NONE")
     x = computed(b, rows(b, x))
     forest = _checked(node, _read_old(node, x.dtype, "class"), x, len(labels))
-    if len(labels) == 2 and len(set(forest.targets)) == 1:
+    given, bases = set(forest.targets), _array(node, "base_values", x.dtype).size
+    if len(labels) == 2 and given == {0} and bases < 2:
         return _binary(b, node, forest, x, labels, kind)
     total, _ = _Walk(b, forest, x).scores(len(labels), "SUM")
-    total = _with_base(b, node, total)
-    best = b.gather(Tensor.known(labels, _I64), first_maximum(b, total), 0)
+    total = _with_base(b, node, total) if bases > 1 else total
+    if len(labels) == 2 and given == {1}:
+        best = _decided(b, forest, b.slice(total, [0, 1], [total.shape[0], 1], [1, 1]), labels)
+    else:
+        best = b.gather(Tensor.known(labels, _I64), first_maximum(b, total), 0)
     return [best, b.cast(transformed(b, node, kind, total), np.float32)]
 
 
+def _decided(b: Builder, forest: Forest, score: Tensor, labels: list[int]) -> Tensor:
+    """The second label where the only score is above its bound."""
+    bound = 0.5 if (forest.weights >= 0).all() else 0.0
+    above = b.elementwise(lambda m, s: s > bound, score.squeeze([1]), dtype=np.bool_)
+    return b.elementwise(lambda m, c: m.where(c, m.scalar(labels[1], _I64), labels[0]), above, dtype=_I64)
+
+
 def _binary(b: Builder, node: Node, forest: Forest, x: Tensor, labels: list[int], kind: str) -> list[Tensor]:
-    forest.targets = [0] * len(forest.targets)
     score, _ = _Walk(b, forest, x).scores(1, "SUM")
     base = _array(node, "base_values", x.dtype)
     if base.size:
         shift = float(base[-1])
         score = b.elementwise(lambda m, s: s + shift, score)
-    positive = bool((forest.weights >= 0).all())
-    bound = 0.5 if positive else 0.0
-    chosen = b.elementwise(lambda m, s: s > bound, score.squeeze([1]), dtype=np.bool_)
-    label = b.elementwise(lambda m, c: m.where(c, m.scalar(labels[1], _I64), labels[0]), chosen, dtype=_I64)
+    label = _decided(b, forest, score, labels)
     if kind == "PROBIT":
-        return [label, b.cast(transformed(b, node, kind, score), np.float32)]
-    if positive:
+        node.unsupported("PROBIT of a single score gives one column or two, as implementations please")
+    if kind == "LOGISTIC":
+        rest, score = b.elementwise(lambda m, s: logistic(m, -s), score), b.elementwise(logistic, score)
+    elif (forest.weights >= 0).all():
         rest = b.elementwise(lambda m, s: 1.0 - s, score)
-    elif kind == "LOGISTIC":
-        score, rest = b.elementwise(logistic, score), b.elementwise(lambda m, s: logistic(m, -s), score)
     else:
         rest = b.elementwise(lambda m, s: -s, score)
     return [label, b.cast(b.concat([rest, score], 1), np.float32)]

@@ -10,10 +10,12 @@ from collections.abc import Sequence
 import numpy as np
 import onnx
 
-from ..dims import same_shape
+from ..dims import Size, same_shape
 from ..registry import Builder, Node, op
+from ..scalars import Scalar
 from ..sequences import TensorList, Value
 from ..tensor import Tensor
+from .movement import part
 
 
 def _items(node: Node, x: Value | None) -> tuple[Tensor, ...]:
@@ -56,29 +58,60 @@ def sequence_insert(b: Builder, node: Node, sequence: Value, x: Tensor, position
     items = _items(node, sequence)
     if any(item.dtype != x.dtype for item in items):
         node.wrong(f"{x.dtype} does not fit a sequence of {items[0].dtype}")
-    at = _position(node, position, len(items), len(items), extra=1)
-    return TensorList((*items[:at], x, *items[at:]), x.dtype)
+    length = len(items)
+    if position is None or position.is_known:
+        at = _position(node, position, length, length, extra=1)
+        return TensorList((*items[:at], x, *items[at:]), x.dtype)
+    at = _index(b, position, length)
+    return TensorList(tuple(_inserted(b, node, items, x, at, i) for i in range(length + 1)), x.dtype)
+
+
+def _inserted(b: Builder, node: Node, items: Sequence[Tensor], x: Tensor, at: Scalar, i: int) -> Tensor:
+    """Item i of a sequence with `x` before a run-time position: behind it, before it, or `x` itself."""
+    result = x if i == len(items) else _either(b, node, at > i, items[i], x)
+    return result if i == 0 else _either(b, node, at < i, items[i - 1], result)
 
 
 @op("SequenceErase", since=11, structures=True)
 def sequence_erase(b: Builder, node: Node, sequence: Value, position: Tensor | None = None) -> TensorList:
     """Without the tensor at a position, by default the last."""
     items = _items(node, sequence)
-    at = _position(node, position, len(items), -1)
-    return TensorList((*items[:at], *items[at + 1 :]), items[at].dtype)
+    if position is None or position.is_known:
+        at = _position(node, position, len(items), -1)
+        return TensorList((*items[:at], *items[at + 1 :]), items[at].dtype)
+    at = _index(b, position, len(items))
+    return TensorList(
+        tuple(_either(b, node, at <= i, items[i + 1], x) for i, x in enumerate(items[:-1])), items[0].dtype
+    )
 
 
 @op("SequenceAt", since=11, structures=True)
 def sequence_at(b: Builder, node: Node, sequence: Value, position: Tensor) -> Tensor:
-    """The tensor at a position; where that is known at run time only, all must have one shape."""
-    items = _items(node, sequence)
-    if not isinstance(position, Tensor) or position.is_known or len(items) == 1:
-        return items[_position(node, position if len(items) > 1 or position.is_known else None, len(items), 0)]
-    if not items or not all(same_shape(x.shape, items[0].shape) for x in items):
-        shapes = ", ".join(str(list(x.shape)) for x in items)
-        node.unsupported(f"the position is known at run time only, and the tensors differ in shape: {shapes}")
-    stacked = b.concat([x.unsqueeze([0]) for x in items], 0)
-    return b.gather(stacked, position.squeeze(range(position.rank)), 0)
+    """The tensor at a position; where that is known at run time only, all must have as many dimensions."""
+    items = list(_items(node, sequence))
+    if not items:
+        node.wrong("the sequence is empty")
+    if position.is_known:
+        return items[_position(node, position, len(items), 0)]
+    if len(items) > 2 and all(same_shape(x.shape, items[0].shape) for x in items):
+        stacked = b.concat([x.unsqueeze([0]) for x in items], 0)
+        return b.gather(stacked, position.squeeze(range(position.rank)), 0)
+    at, result = _index(b, position, len(items)), items[0]
+    for i, x in enumerate(items[1:], 1):
+        result = _either(b, node, at.eq(i), x, result)
+    return result
+
+
+def _index(b: Builder, position: Tensor, length: int) -> Scalar:
+    """A run-time position, counted from the front."""
+    at = b.math.cast(b.item(position), np.dtype(np.int64))
+    return b.math.where(at < 0, at + length, at)
+
+
+def _either(b: Builder, node: Node, condition: Scalar, x: Tensor, y: Tensor) -> Tensor:
+    if x.rank != y.rank:
+        node.unsupported("the position is known at run time only, and the tensors differ in their number of dimensions")
+    return b.if_(condition, lambda: [x], lambda: [y])[0]
 
 
 @op("SequenceLength", since=11, structures=True)
@@ -94,30 +127,31 @@ def split_to_sequence(b: Builder, node: Node, x: Tensor, split: Tensor | None = 
     extent = x.shape[axis]
     if not isinstance(extent, int):
         node.unsupported("the size of the split dimension is known at run time only, and so is the number of parts")
-    sizes = _part_sizes(node, split, extent)
-    starts = [sum(sizes[:i]) for i in range(len(sizes))]
-    parts = []
-    for start, size in zip(starts, sizes, strict=True):
-        first, extents = [0] * x.rank, list(x.shape)
-        first[axis], extents[axis] = start, size
-        parts.append(b.slice(x, first, extents, [1] * x.rank))
+    sizes = _part_sizes(b, node, split, extent)
+    parts, at = [], 0
+    for size in sizes:
+        parts.append(part(b, x, axis, at, size))
+        at = at + size
     if split is None and not node.attr("keepdims", 1):
         parts = [p.squeeze([axis]) for p in parts]
     return TensorList(tuple(parts), x.dtype)
 
 
-def _part_sizes(node: Node, split: Tensor | None, extent: int) -> list[int]:
+def _part_sizes(b: Builder, node: Node, split: Tensor | None, extent: int) -> list[Size]:
     if split is None:
         return [1] * extent
-    given = node.ints(split, "split")
     if split.rank == 0:
-        size = given[0]
+        size = node.ints(split, "the size of the parts, and with it their number,")[0]
         if size <= 0:
             node.wrong(f"parts of {size}")
         return [min(size, extent - at) for at in range(0, extent, size)]
-    if sum(given) != extent or min(given, default=0) < 0:
-        node.wrong(f"split {given} does not add up to {extent}")
-    return given
+    sizes = b.shape_values(split)
+    if split.is_known and (sum(sizes) != extent or any(n < 0 for n in sizes)):
+        node.wrong(f"split {sizes} does not add up to {extent}")
+    for n in sizes if not split.is_known else ():
+        b.require(b.idx(n) > b.idx(-1), "the size of a part is negative")
+    b.require_same(sum(sizes), extent, "the sizes of the parts do not add up to the size of the input")
+    return sizes
 
 
 @op("ConcatFromSequence", since=11, structures=True)

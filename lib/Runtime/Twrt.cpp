@@ -13,10 +13,13 @@
 #include "Twrt.h"
 #include "Cpus.h"
 #include "FloatingPoint.h"
+#include "Heap.h"
 #include "Scratch.h"
 #include "ThreadPool.h"
 
 #include <chrono>
+#include <csetjmp>
+#include <cstring>
 
 using namespace tilewright::runtime;
 
@@ -29,9 +32,14 @@ struct Call {
   twrt_record *records = nullptr;
   int64_t capacity = 0;
   int64_t launches = 0;
+  Heap heap;
+  /// Where a failure goes on. Compiled code has nothing to unwind, and no
+  /// launch is under way when the host function fails.
+  std::jmp_buf failed;
 };
 
 thread_local Call *currentCall = nullptr;
+thread_local char lastError[1024] = "";
 
 /// Borrows a team and makes `call` current for a scope.
 class CallScope {
@@ -66,6 +74,14 @@ void launch(Team *team, twrt_kernel fn, void **argv, int64_t tasks,
     fn(argv, 0, tasks, threadScratch().get(scratchBytes));
 }
 
+/// Runs the entry; false where it failed.
+bool run(Call &call, twrt_entry entry, void **bufs) {
+  if (setjmp(call.failed))
+    return false;
+  entry(bufs);
+  return true;
+}
+
 int64_t now() {
   auto time = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
@@ -82,8 +98,7 @@ int32_t twrt_pool_size(void) { return Pool::get().started(); }
 int32_t twrt_call(twrt_entry entry, void **bufs, int32_t threads) {
   Call call;
   CallScope scope(call, threads);
-  entry(bufs);
-  return scope.size();
+  return run(call, entry, bufs) ? scope.size() : -1;
 }
 
 int64_t twrt_call_profiled(twrt_entry entry, void **bufs, int32_t threads,
@@ -92,9 +107,56 @@ int64_t twrt_call_profiled(twrt_entry entry, void **bufs, int32_t threads,
   call.records = records;
   call.capacity = capacity;
   CallScope scope(call, threads);
-  entry(bufs);
-  return call.launches;
+  return run(call, entry, bufs) ? call.launches : -1;
 }
+
+const char *twrt_error(void) { return lastError; }
+
+void twrt_fail(const char *message) {
+  std::snprintf(lastError, sizeof lastError, "%s", message);
+  if (currentCall)
+    std::longjmp(currentCall->failed, 1);
+  std::fprintf(stderr, "libtwrt: %s\n", message);
+  std::abort();
+}
+
+void *twrt_alloc(int64_t bytes) {
+  void *block = currentCall ? currentCall->heap.allocate(bytes) : nullptr;
+  if (block)
+    return block;
+  char message[96];
+  std::snprintf(message, sizeof message,
+                "out of memory: a tensor of %lld bytes was asked for",
+                static_cast<long long>(bytes));
+  twrt_fail(message);
+}
+
+void twrt_free(void *block) {
+  if (currentCall && currentCall->heap.take(block))
+    std::free(block);
+}
+
+int64_t twrt_size(int64_t bytes, int64_t count) {
+  int64_t product;
+  if (count < 0)
+    twrt_fail("a tensor has a negative size");
+  if (__builtin_mul_overflow(bytes, count, &product))
+    twrt_fail("out of memory: a tensor has more elements than memory can hold");
+  return product;
+}
+
+void twrt_give(void **slot, void *block, void *data, int64_t bytes) {
+  if (!currentCall || !currentCall->heap.take(block)) {
+    block = twrt_alloc(bytes);
+    std::memcpy(block, data, bytes);
+    data = block;
+    currentCall->heap.take(block);
+  }
+  slot[0] = data;
+  slot[1] = block;
+}
+
+void twrt_release(void *block) { std::free(block); }
 
 void twrt_launch(twrt_kernel fn, void **argv, int64_t tasks,
                  int64_t scratch_bytes) {

@@ -23,14 +23,16 @@ extern "C" {
 #define TWRT_EXPORT __attribute__((visibility("default")))
 
 /// Version of this ABI. A model's manifest names the one it was built for.
-#define TWRT_ABI_VERSION 1
+#define TWRT_ABI_VERSION 2
 
 /// A compiled kernel: runs tasks `begin` <= t < `end` with `scratch` (64-byte
 /// aligned, private to the calling thread) as its local memory.
 typedef void (*twrt_kernel)(void **argv, int64_t begin, int64_t end,
                             char *scratch);
 
-/// A compiled model's entry: `bufs` are inputs, outputs, weights, arena.
+/// A compiled model's entry: `bufs` are inputs, outputs, weights, arena. Where
+/// the sizes of an input or output are known at run time only, its pointer leads
+/// to words of 8 bytes: the data, the block to release, the sizes.
 typedef void (*twrt_entry)(void **bufs);
 
 /// One launch as recorded in profile mode.
@@ -48,14 +50,41 @@ TWRT_EXPORT int32_t twrt_default_threads(void);
 
 /// Runs `entry(bufs)` on the calling thread, with up to `threads - 1` helpers
 /// of the process-wide pool for its launches. Helpers that other calls hold
-/// are not waited for. Returns the number of threads of this call's team.
+/// are not waited for. Returns the number of threads of this call's team, or
+/// -1 where the run failed: twrt_error() says why.
 TWRT_EXPORT int32_t twrt_call(twrt_entry entry, void **bufs, int32_t threads);
 
 /// As twrt_call, and records each launch: at most `capacity` records are
-/// written to `records`. Returns the number of launches made.
+/// written to `records`. Returns the number of launches made, -1 on failure.
 TWRT_EXPORT int64_t twrt_call_profiled(twrt_entry entry, void **bufs,
                                        int32_t threads, twrt_record *records,
                                        int64_t capacity);
+
+/// Why the last failed call of this thread failed.
+TWRT_EXPORT const char *twrt_error(void);
+
+/// Called by compiled code: ends the current call. The text is copied.
+TWRT_EXPORT __attribute__((noreturn)) void twrt_fail(const char *message);
+
+/// Called by compiled code: memory of the current call, 64-byte aligned. Ends
+/// the call where there is none.
+TWRT_EXPORT void *twrt_alloc(int64_t bytes);
+
+/// Called by compiled code: frees what twrt_alloc gave. Other pointers (the
+/// arena, inputs, what was handed over) are left alone.
+TWRT_EXPORT void twrt_free(void *block);
+
+/// Called by compiled code: `bytes` times `count`. Ends the call where that is
+/// negative or too large for any memory.
+TWRT_EXPORT int64_t twrt_size(int64_t bytes, int64_t count);
+
+/// Called by compiled code: hands over a result. `slot` gets the data and the
+/// block to release: `block` itself where this call allocated it and has not
+/// handed it over, a copy of `bytes` at `data` otherwise.
+TWRT_EXPORT void twrt_give(void **slot, void *block, void *data, int64_t bytes);
+
+/// Frees a block that a call handed over.
+TWRT_EXPORT void twrt_release(void *block);
 
 /// Called by compiled code: runs all tasks of a kernel on the team of the
 /// current call (the calling thread alone where there is none) and returns

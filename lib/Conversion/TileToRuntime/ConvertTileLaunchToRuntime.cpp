@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Conversion/TileToRuntime/RawMemory.h"
+#include "lib/Conversion/TileToRuntime/HostCalls.h"
 
 #include "mlir/IR/SymbolTable.h"
 
@@ -20,7 +20,8 @@ using namespace tilewright;
 
 namespace {
 
-constexpr StringLiteral kEntry = "tw_main", kLaunch = "twrt_launch";
+constexpr StringLiteral kEntry = "tw_main", kLaunch = "twrt_launch",
+                        kName = "tile.name";
 
 /// Operands of a launch as kernel arguments: inputs, then outputs.
 SmallVector<Value> getArguments(tile::LaunchOp launch) {
@@ -44,7 +45,8 @@ int64_t argumentWords(tile::LaunchOp launch) {
                               launch.getGrid().size());
 }
 
-/// The order of raw pointers: inputs, outputs, weights, arena.
+/// The order of raw pointers: inputs, outputs, weights, arena. An output is an
+/// argument, or a result where its sizes are known at run time only.
 struct HostArguments {
   explicit HostArguments(func::FuncOp main) {
     for (BlockArgument argument : main.getArguments()) {
@@ -53,20 +55,41 @@ struct HostArguments {
         arena.push_back(argument);
       else if (main.getArgAttr(index, "tile.global"))
         globals.push_back(argument);
-      else if (main.getArgAttr(index, "tile.result"))
-        outputs.push_back(argument);
+      else if (auto number =
+                   main.getArgAttrOfType<IntegerAttr>(index, "tile.result"))
+        outputs.push_back({number.getInt(), argument, /*position=*/0,
+                           main.getArgAttrOfType<StringAttr>(index, kName)});
       else
         inputs.push_back(argument);
     }
+    Operation *end = main.getBody().front().getTerminator();
+    for (unsigned index = 0; index < end->getNumOperands(); ++index) {
+      auto number =
+          main.getResultAttrOfType<IntegerAttr>(index, "tile.result");
+      outputs.push_back({number ? number.getInt() : int64_t(index),
+                         BlockArgument(), index,
+                         main.getResultAttrOfType<StringAttr>(index, kName)});
+    }
+    llvm::stable_sort(outputs, [](const Output &left, const Output &right) {
+      return left.number < right.number;
+    });
   }
-  SmallVector<BlockArgument> inputs, outputs, globals, arena;
+  struct Output {
+    int64_t number;
+    BlockArgument argument; // null for a result
+    unsigned position;      // of a result
+    StringAttr name;
+  };
+  SmallVector<BlockArgument> inputs, globals, arena;
+  SmallVector<Output> outputs;
 };
 
 /// Rewrites @main.
 class HostLowering {
 public:
   HostLowering(ModuleOp module, func::FuncOp main)
-      : module(module), main(main), b(main), converter(main.getContext()) {}
+      : module(module), main(main), b(main), converter(main.getContext()),
+        calls(module, converter) {}
 
   LogicalResult run() {
     if (failed(check()))
@@ -82,6 +105,8 @@ public:
     readBuffers(arguments);
     Block &body = main.getBody().front();
     block->getOperations().splice(block->end(), body.getOperations());
+    giveResults(arguments, block->getTerminator());
+    calls.lower(entry);
     SmallVector<tile::LaunchOp> launches;
     entry.walk([&](tile::LaunchOp launch) { launches.push_back(launch); });
     for (tile::LaunchOp launch : launches)
@@ -93,23 +118,27 @@ public:
   }
 
 private:
-  /// What is left in @main must be launches and their bookkeeping.
+  /// The run-time passes contiguous buffers, and copies them.
   LogicalResult check() {
-    for (Type type : main.getArgumentTypes()) {
+    auto isPlain = [](Type type) {
       auto memref = dyn_cast<MemRefType>(type);
-      if (!memref || !memref.hasStaticShape() ||
-          !memref.getLayout().isIdentity())
-        return main.emitOpError("has an argument of type ")
-               << type
-               << ", but the run-time passes contiguous buffers of "
-                  "static shape";
-    }
+      return memref && memref.getLayout().isIdentity();
+    };
+    for (Type type : llvm::concat<const Type>(main.getArgumentTypes(),
+                                              main.getResultTypes()))
+      if (!isPlain(type))
+        return main.emitOpError("has an argument or result of type ")
+               << type << ", but the run-time passes contiguous buffers";
     WalkResult result = main.walk([&](Operation *op) {
-      if (!isa<memref::CopyOp, memref::AllocOp, memref::AllocaOp>(op))
-        return WalkResult::advance();
-      op->emitOpError("is left in @main, where only launches move data; run "
-                      "tile-copies-to-kernels and tile-plan-arena first");
-      return WalkResult::interrupt();
+      auto copy = dyn_cast<memref::CopyOp>(op);
+      if (isa<memref::AllocaOp>(op) ||
+          (copy && !(isPlain(copy.getSource().getType()) &&
+                     isPlain(copy.getTarget().getType())))) {
+        op->emitOpError("is left in @main, where only launches and loops move "
+                        "data; run tile-copies-to-kernels first");
+        return WalkResult::interrupt();
+      }
+      return WalkResult::advance();
     });
     return failure(result.wasInterrupted());
   }
@@ -140,15 +169,42 @@ private:
   }
 
   void readBuffers(HostArguments &arguments) {
-    RawMemory memory(b, main.getLoc(), converter);
     int64_t index = 0;
-    for (auto *group : {&arguments.inputs, &arguments.outputs,
-                        &arguments.globals, &arguments.arena})
-      for (BlockArgument argument : *group) {
-        Value raw = memory.loadPointer(entry.getArgument(0), index++);
-        auto type = cast<MemRefType>(argument.getType());
-        argument.replaceAllUsesWith(memory.makeStatic(type, raw));
-      }
+    for (BlockArgument input : arguments.inputs)
+      readBuffer(input, index++);
+    for (HostArguments::Output &output : arguments.outputs) {
+      if (output.argument)
+        readBuffer(output.argument, index);
+      ++index;
+    }
+    for (auto *group : {&arguments.globals, &arguments.arena})
+      for (BlockArgument argument : *group)
+        readBuffer(argument, index++);
+  }
+
+  void readBuffer(BlockArgument argument, int64_t index) {
+    Location loc = main.getLoc();
+    RawMemory memory(b, loc, converter);
+    Value raw = memory.loadPointer(entry.getArgument(0), index);
+    auto type = cast<MemRefType>(argument.getType());
+    argument.replaceAllUsesWith(type.hasStaticShape()
+                                    ? memory.makeStatic(type, raw)
+                                    : calls.readInput(b, loc, type, raw));
+  }
+
+  /// What @main returns is handed over.
+  void giveResults(HostArguments &arguments, Operation *end) {
+    Location loc = main.getLoc();
+    b.setInsertionPoint(end);
+    RawMemory memory(b, loc, converter);
+    for (auto [number, output] : llvm::enumerate(arguments.outputs)) {
+      if (output.argument)
+        continue;
+      auto index = static_cast<int64_t>(arguments.inputs.size() + number);
+      Value words = memory.loadPointer(entry.getArgument(0), index);
+      calls.giveResult(b, loc, end->getOperand(output.position), words);
+    }
+    end->setOperands({});
   }
 
   LogicalResult lowerLaunch(tile::LaunchOp launch) {
@@ -204,17 +260,24 @@ private:
   /// What the manifest needs to know.
   void describe(const HostArguments &arguments) {
     auto names = [&](ArrayRef<BlockArgument> group, StringRef attribute) {
+      return llvm::map_to_vector(group, [&](BlockArgument argument) {
+        return main.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                 attribute);
+      });
+    };
+    auto array = [&](ArrayRef<StringAttr> group) {
       SmallVector<Attribute> result;
-      for (BlockArgument argument : group) {
-        auto name = main.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
-                                                      attribute);
+      for (StringAttr name : group)
         result.push_back(name ? name : b.getStringAttr(""));
-      }
       return b.getArrayAttr(result);
     };
-    entry->setAttr("tile.inputs", names(arguments.inputs, "tile.name"));
-    entry->setAttr("tile.outputs", names(arguments.outputs, "tile.name"));
-    entry->setAttr("tile.globals", names(arguments.globals, "tile.global"));
+    SmallVector<StringAttr> outputs;
+    for (const HostArguments::Output &output : arguments.outputs)
+      outputs.push_back(output.name);
+    entry->setAttr("tile.inputs", array(names(arguments.inputs, kName)));
+    entry->setAttr("tile.outputs", array(outputs));
+    entry->setAttr("tile.globals",
+                   array(names(arguments.globals, "tile.global")));
     auto bytes = module->getAttrOfType<IntegerAttr>("tile.arena_bytes");
     entry->setAttr("tile.arena_bytes", bytes ? bytes : b.getI64IntegerAttr(0));
   }
@@ -223,6 +286,7 @@ private:
   func::FuncOp main, entry;
   OpBuilder b;
   LLVMTypeConverter converter;
+  HostCalls calls;
   Type pointer;
   Value descriptors, argv;
 };

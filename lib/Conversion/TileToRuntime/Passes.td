@@ -86,7 +86,10 @@ def ConvertTileLaunchToRuntime : Pass<"convert-tile-launch-to-runtime", "::mlir:
   let description = [{
     `@main` becomes `@tw_main(bufs)`, which gets raw data pointers: inputs,
     outputs, weights, arena. A launch writes the descriptors of its operands and
-    its grid on the stack and calls `twrt_launch`.
+    its grid on the stack and calls `twrt_launch`. A failing assertion calls
+    `twrt_fail`, which ends the call; buffers that are no place in the arena come
+    from `twrt_alloc`; a result of @main, whose sizes are known at run time only,
+    is handed over by `twrt_give`.
 
     Before:
     ```mlir

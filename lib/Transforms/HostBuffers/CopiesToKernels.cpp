@@ -9,6 +9,7 @@
 #include "lib/Transforms/HostBuffers/CopyEmitter.h"
 #include "lib/Transforms/HostBuffers/Passes.h"
 
+#include "mlir/Dialect/Linalg/Utils/Utils.h"
 #include "mlir/IR/SymbolTable.h"
 
 namespace tilewright {
@@ -21,6 +22,14 @@ using namespace tilewright;
 
 namespace {
 
+/// Elements that are copied before a kernel has started.
+constexpr int64_t kSmall = 64;
+
+bool hasTiles(Type element) {
+  return element.isIntOrIndex() || element.isF32() || element.isF64() ||
+         element.isF16() || element.isBF16();
+}
+
 struct CopiesToKernels
     : public tilewright::impl::CopiesToKernelsBase<CopiesToKernels> {
   void runOnOperation() override {
@@ -30,20 +39,19 @@ struct CopiesToKernels
     SmallVector<memref::CopyOp> copies;
     main.walk([&](memref::CopyOp copy) { copies.push_back(copy); });
     for (memref::CopyOp copy : copies)
-      if (failed(lower(main, copy)))
-        return signalPassFailure();
+      lower(main, copy);
   }
 
 private:
-  LogicalResult lower(func::FuncOp main, memref::CopyOp copy) {
-    auto source = dyn_cast<MemRefType>(copy.getSource().getType());
-    auto target = dyn_cast<MemRefType>(copy.getTarget().getType());
-    if (!source || !target || !source.hasStaticShape())
-      return copy.emitOpError("copies ")
-             << copy.getSource().getType()
-             << ", but buffers of the host have static shapes";
-    copy.emitRemark("a copy of ")
-        << source << " that the plan did not avoid becomes a kernel";
+  void lower(func::FuncOp main, memref::CopyOp copy) {
+    auto source = cast<MemRefType>(copy.getSource().getType());
+    auto target = cast<MemRefType>(copy.getTarget().getType());
+    bool isSmall = source.hasStaticShape() && source.getNumElements() <= kSmall;
+    if (!isSmall)
+      copy.emitRemark("a copy of ") << source << " that the plan did not avoid";
+    if (isSmall || !source.hasStaticShape() || !target.hasStaticShape() ||
+        !hasTiles(source.getElementType()))
+      return lowerOnHost(copy, source, target);
     auto kernel = getKernel(main, source, target, copy.getLoc());
     OpBuilder b(copy);
     SmallVector<Value> grid;
@@ -53,7 +61,17 @@ private:
     tile::LaunchOp::create(b, copy.getLoc(), kernel.getSymName(), grid,
                            copy.getSource(), copy.getTarget());
     copy.erase();
-    return success();
+  }
+
+  /// Contiguous memory is copied at once; the rest element by element.
+  static void lowerOnHost(memref::CopyOp copy, MemRefType source,
+                          MemRefType target) {
+    if (source.getLayout().isIdentity() && target.getLayout().isIdentity())
+      return;
+    OpBuilder b(copy);
+    linalg::makeMemRefCopyOp(b, copy.getLoc(), copy.getSource(),
+                             copy.getTarget());
+    copy.erase();
   }
 
   /// The kernel that copies between these types; one task per outer row.

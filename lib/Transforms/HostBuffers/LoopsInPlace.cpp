@@ -30,7 +30,8 @@ struct LoopsInPlace : public tilewright::impl::LoopsInPlaceBase<LoopsInPlace> {
       OpBuilder b(yield);
       for (auto [operand, argument] :
            llvm::zip_equal(yield->getOpOperands(), loop.getRegionIterArgs())) {
-        if (!isa<TensorType>(argument.getType()) || operand.get() == argument)
+        auto type = dyn_cast<RankedTensorType>(argument.getType());
+        if (!type || !type.hasStaticShape() || operand.get() == argument)
           continue;
         auto placed = bufferization::MaterializeInDestinationOp::create(
             b, operand.get().getLoc(), argument.getType(), operand.get(),

@@ -44,6 +44,7 @@ def LoopsInPlace : Pass<"tile-loops-in-place", "::mlir::ModuleOp"> {
     A loop of @main hands the next iteration the buffer that it got, so that the
     arena can hold it: what it yields is placed there. Bufferization turns that
     into nothing where the value was computed in place, into a copy otherwise.
+    Tensors of sizes known at run time only are left alone.
 
     Before:
     ```mlir
@@ -79,7 +80,8 @@ def ResultsToArguments : Pass<"tile-results-to-arguments", "::mlir::ModuleOp"> {
   let description = [{
     A result that lives in an own buffer of @main, seen through reshapes or not,
     replaces that buffer by a new argument; anything else (an input that is
-    returned, one buffer returned twice) is copied into it.
+    returned, one buffer returned twice) is copied into it. A result whose sizes
+    are known at run time only stays a result.
 
     Before:
     ```mlir
@@ -108,7 +110,10 @@ def CopiesToKernels : Pass<"tile-copies-to-kernels", "::mlir::ModuleOp"> {
   let description = [{
     Each `memref.copy` in @main becomes the launch of a generated kernel with a
     task per row of the outer dimensions, so that copies run on all threads and
-    show in the report. A remark names each, since the plan left it there.
+    show in the report. A remark names each, since the plan left it there. Copies
+    of a few elements, of elements without tiles, or of sizes known at run time
+    only stay on the host: as they are where memory is contiguous, as linalg
+    operations otherwise.
 
     Before:
     ```mlir
@@ -135,8 +140,8 @@ def CopiesToKernels : Pass<"tile-copies-to-kernels", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
-    "::tilewright::tile::TileDialect"
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::scf::SCFDialect", "::tilewright::tile::TileDialect"
   ];
 }
 
@@ -145,7 +150,9 @@ def PlanArena : Pass<"tile-plan-arena", "::mlir::ModuleOp"> {
   let description = [{
     Buffers whose lifetimes do not meet share memory: largest first, each at the
     lowest place that fits best. Places are multiples of 64 bytes. A buffer that
-    is used in a loop and made outside lives as long as the loop.
+    is used in a loop and made outside lives as long as the loop. Buffers of sizes
+    known at run time only, and those that leave their block (what one iteration
+    hands to the next), stay allocations.
 
     Before:
     ```mlir

@@ -24,23 +24,16 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 
-/// Bytes of a buffer, or an error.
-FailureOr<int64_t> getBytes(memref::AllocOp alloc) {
-  MemRefType type = alloc.getType();
-  if (!type.hasStaticShape())
-    return alloc.emitOpError("has the dynamic type ")
-           << type
-           << ", but the arena is planned at compile time; give the "
-              "graph static shapes";
-  if (!type.getLayout().isIdentity() || type.getMemorySpace())
-    return alloc.emitOpError("has the type ")
-           << type
-           << ", but buffers of the host are contiguous and in no "
-              "memory space";
-  Type element = type.getElementType();
-  int64_t bits =
-      element.isIndex() ? 64 : int64_t(element.getIntOrFloatBitWidth());
-  return type.getNumElements() * ((bits + 7) / 8);
+int64_t bytesOfElement(Type type) {
+  if (auto complex = dyn_cast<ComplexType>(type))
+    return 2 * bytesOfElement(complex.getElementType());
+  return type.isIndex() ? 8 : (int64_t(type.getIntOrFloatBitWidth()) + 7) / 8;
+}
+
+/// Whether the size of a buffer is known, and what it holds contiguous.
+bool isPlannable(MemRefType type) {
+  return type.hasStaticShape() && type.getLayout().isIdentity() &&
+         !type.getMemorySpace();
 }
 
 /// Positions of operations in program order.
@@ -50,20 +43,19 @@ public:
     number(main.getBody().front());
   }
 
-  /// [first, last] use of a buffer, or an error for one that leaves its loop.
-  FailureOr<std::pair<int64_t, int64_t>> get(memref::AllocOp alloc) {
+  /// [first, last] use of a buffer; none for one that leaves its block, as what
+  /// an iteration hands to the next one does.
+  std::optional<std::pair<int64_t, int64_t>> get(memref::AllocOp alloc) {
     int64_t first = std::numeric_limits<int64_t>::max(), last = 0;
     for (Value alias : views.resolve(alloc.getResult())) {
       if (leavesBlock(alias, alloc->getBlock()))
-        return alloc.emitOpError("is carried from one iteration of a loop to "
-                                 "the next; write into the loop's argument "
-                                 "instead of a new buffer");
+        return std::nullopt;
       for (Operation *user : alias.getUsers()) {
         if (isa<ViewLikeOpInterface>(user))
           continue; // its result is an alias
         Operation *here = alloc->getBlock()->findAncestorOpInBlock(*user);
         if (!here)
-          return alloc.emitOpError("is used outside of its block");
+          return std::nullopt;
         first = std::min(first, positions[here].first);
         last = std::max(last, positions[here].second);
       }
@@ -101,10 +93,20 @@ struct PlanArena : public tilewright::impl::PlanArenaBase<PlanArena> {
       return signalPassFailure();
     main.walk([](memref::DeallocOp dealloc) { dealloc.erase(); });
     SmallVector<memref::AllocOp> allocs;
-    main.walk([&](memref::AllocOp alloc) { allocs.push_back(alloc); });
     std::vector<ArenaBuffer> buffers;
-    if (failed(measure(main, allocs, buffers)))
-      return signalPassFailure();
+    Lifetimes lifetimes(main);
+    main.walk([&](memref::AllocOp alloc) {
+      MemRefType type = alloc.getType();
+      if (!isPlannable(type))
+        return;
+      auto lifetime = lifetimes.get(alloc);
+      if (!lifetime)
+        return;
+      int64_t bytes =
+          type.getNumElements() * bytesOfElement(type.getElementType());
+      allocs.push_back(alloc);
+      buffers.push_back({bytes, lifetime->first, lifetime->second});
+    });
     int64_t bytes = packArena(buffers, kAlignment);
     Value arena = addArgument(main, bytes);
     for (auto [alloc, buffer] : llvm::zip_equal(allocs, buffers))
@@ -112,22 +114,6 @@ struct PlanArena : public tilewright::impl::PlanArenaBase<PlanArena> {
   }
 
 private:
-  static LogicalResult measure(func::FuncOp main,
-                               ArrayRef<memref::AllocOp> allocs,
-                               std::vector<ArenaBuffer> &buffers) {
-    Lifetimes lifetimes(main);
-    for (memref::AllocOp alloc : allocs) {
-      FailureOr<int64_t> bytes = getBytes(alloc);
-      if (failed(bytes))
-        return failure();
-      auto lifetime = lifetimes.get(alloc);
-      if (failed(lifetime))
-        return failure();
-      buffers.push_back({*bytes, lifetime->first, lifetime->second});
-    }
-    return success();
-  }
-
   static Value addArgument(func::FuncOp main, int64_t bytes) {
     Builder b(main.getContext());
     main->getParentOfType<ModuleOp>()->setAttr("tile.arena_bytes",

@@ -43,20 +43,26 @@ struct ResultsToArguments
       return signalPassFailure();
     auto ret = cast<func::ReturnOp>(main.getBody().front().getTerminator());
     DictionaryAttr none = DictionaryAttr::get(&getContext());
+    SmallVector<Value> kept;
+    SmallVector<DictionaryAttr> keptAttrs;
     for (unsigned index = 0; index < ret.getNumOperands(); ++index) {
       Value result = ret.getOperand(index);
       auto type = dyn_cast<MemRefType>(result.getType());
-      if (!type || !type.hasStaticShape()) {
-        main.emitOpError("returns ")
-            << result.getType() << " as result " << index
-            << ", but results must be buffers of static shape";
+      if (!type) {
+        main.emitOpError("returns ") << result.getType() << " as result "
+                                     << index << ", but results are buffers";
         return signalPassFailure();
       }
-      auto plain = MemRefType::get(type.getShape(), type.getElementType());
       DictionaryAttr given = main.getResultAttrDict(index);
       NamedAttrList attrs(given ? given : none);
       attrs.set("tile.result",
                 IntegerAttr::get(IntegerType::get(&getContext(), 64), index));
+      if (!type.hasStaticShape()) {
+        kept.push_back(result);
+        keptAttrs.push_back(attrs.getDictionary(&getContext()));
+        continue;
+      }
+      auto plain = MemRefType::get(type.getShape(), type.getElementType());
       unsigned position = main.getNumArguments();
       if (failed(main.insertArgument(position, plain,
                                      attrs.getDictionary(&getContext()),
@@ -65,10 +71,13 @@ struct ResultsToArguments
       place(ret, result, main.getArgument(position));
     }
     OpBuilder b(ret);
-    func::ReturnOp::create(b, ret.getLoc());
+    func::ReturnOp::create(b, ret.getLoc(), kept);
     ret.erase();
-    main.setType(FunctionType::get(&getContext(), main.getArgumentTypes(), {}));
+    main.setType(FunctionType::get(&getContext(), main.getArgumentTypes(),
+                                   ValueRange(kept).getTypes()));
     main->removeAttr(main.getResAttrsAttrName());
+    if (!kept.empty())
+      main.setAllResultAttrs(keptAttrs);
   }
 
 private:

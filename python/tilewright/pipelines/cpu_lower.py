@@ -26,7 +26,9 @@ SCHEDULE: tuple[PassSpec, ...] = (
     PassSpec("tile-results-to-arguments", "results are written into the caller's buffers"),
     PassSpec("tile-plan-arena", "temporaries share one allocation by lifetime"),
     PassSpec(
-        "ownership-based-buffer-deallocation", "what has no place in the arena is freed: loops may allocate", on="func.func"
+        "ownership-based-buffer-deallocation",
+        "what has no place in the arena is freed: loops may allocate",
+        on="func.func",
     ),
     PassSpec("canonicalize", "ownership that is known folds"),
     PassSpec("buffer-deallocation-simplification", "most owners are known", on="func.func"),
@@ -35,7 +37,18 @@ SCHEDULE: tuple[PassSpec, ...] = (
     PassSpec("tile-copies-to-kernels", "what bufferization had to copy is copied on all threads, with a remark"),
 )
 
-_NARROW = ("bf16", "f16", "f8E4M3FN", "f8E4M3FNUZ", "f8E5M2", "f8E5M2FNUZ", "f8E8M0FNU", "f4E2M1FN")
+_NARROW = (
+    "bf16",
+    "f16",
+    "f8E4M3FN",
+    "f8E4M3FNUZ",
+    "f8E5M2",
+    "f8E5M2FNUZ",
+    "f8E8M0FNU",
+    "f6E2M3FN",
+    "f6E3M2FN",
+    "f4E2M1FN",
+)
 
 _SCALARS: tuple[PassSpec, ...] = (
     PassSpec("convert-math-to-funcs", "powers of integers as loops of multiplications"),

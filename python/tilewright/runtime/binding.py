@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.errors import UserError
-from tilewright.runtime.dtypes import to_numpy
+from tilewright.runtime.dtypes import is_small, stored, to_numpy
 from tilewright.runtime.interop import Export
 from tilewright.runtime.interop import to_numpy as import_array
 from tilewright.runtime.manifest import TensorSpec
@@ -20,12 +20,14 @@ from tilewright.runtime.manifest import TensorSpec
 class Slot:
     """An input or output with what each call needs of it."""
 
-    __slots__ = ("dtype", "name", "shape")
+    __slots__ = ("dtype", "is_small", "is_static", "name", "shape")
 
     def __init__(self, spec: TensorSpec) -> None:
         self.name = spec.name
         self.dtype = to_numpy(spec.dtype)
+        self.is_small = is_small(self.dtype)
         self.shape = spec.shape
+        self.is_static = spec.is_static
 
 
 class Signature:
@@ -67,6 +69,7 @@ class Signature:
         """
         array, export = import_array(value, slot.name, slot.dtype)
         _check("input", slot, array)
+        array = stored(array)
         if not (array.flags.c_contiguous and array.flags.aligned):
             array = np.array(array, order="C")
         return array, export
@@ -94,6 +97,8 @@ class Signature:
             got = len(out) if isinstance(out, Sequence) else f"a {type(out).__name__}"
             raise UserError(f"out= needs {len(self.outputs)} arrays ({', '.join(self.output_names)}), got {got}")
         for i, (slot, array) in enumerate(zip(self.outputs, out, strict=True)):
+            if not slot.is_static:
+                raise UserError(f"output {slot.name} has a size known after the run only: call the model without out=")
             _check_writeable(slot, array)
             if any(np.may_share_memory(array, other) for other in [*inputs, *out[:i]]):
                 raise UserError(f"the array for output {slot.name} overlaps an input or another output")
@@ -112,5 +117,11 @@ def _check(what: str, slot: Slot, array: np.ndarray) -> None:
     if array.dtype != slot.dtype:
         advice = f"convert it with .astype({slot.dtype.name!r})"
         raise UserError(f"{what} {slot.name} must be of dtype {slot.dtype}, got {array.dtype}; {advice}")
-    if array.shape != slot.shape:
-        raise UserError(f"{what} {slot.name} must have shape {list(slot.shape)}, got {list(array.shape)}")
+    if array.shape != slot.shape and not _fits(slot.shape, array.shape):
+        sizes = ", ".join("any" if size < 0 else str(size) for size in slot.shape)
+        raise UserError(f"{what} {slot.name} must have shape [{sizes}], got {list(array.shape)}")
+
+
+def _fits(wanted: Sequence[int], got: Sequence[int]) -> bool:
+    """Whether the sizes agree where they are known before a run."""
+    return len(wanted) == len(got) and all(w in (-1, g) for w, g in zip(wanted, got, strict=True))

@@ -12,7 +12,7 @@ from pathlib import Path
 from tilewright import config
 from tilewright.errors import InternalError, UserError
 
-ABI_VERSION = 1
+ABI_VERSION = 2
 
 
 class Record(ctypes.Structure):
@@ -56,7 +56,15 @@ def libtwrt() -> ctypes.CDLL:
         ctypes.c_int64,
     ]
     library.twrt_call_profiled.restype = ctypes.c_int64
+    library.twrt_error.restype = ctypes.c_char_p
+    library.twrt_release.argtypes = [ctypes.c_void_p]
+    library.twrt_release.restype = None
     return library
+
+
+def last_error() -> str:
+    """Return why the last failed call of this thread failed."""
+    return (libtwrt().twrt_error() or b"").decode(errors="replace")
 
 
 def default_threads() -> int:

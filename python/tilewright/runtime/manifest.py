@@ -18,7 +18,10 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """Name, element type (``f32``, ``i64`` ...) and shape of an input, output or weight."""
+    """Name, element type (``f32``, ``i64`` ...) and shape of an input, output or weight.
+
+    A size of -1 is known at run time only.
+    """
 
     name: str
     dtype: str
@@ -26,7 +29,13 @@ class TensorSpec:
 
     def __str__(self) -> str:
         """Return ``name: 1x128xf32``."""
-        return f"{self.name}: {'x'.join([*map(str, self.shape), self.dtype])}"
+        sizes = ("?" if size < 0 else str(size) for size in self.shape)
+        return f"{self.name}: {'x'.join([*sizes, self.dtype])}"
+
+    @property
+    def is_static(self) -> bool:
+        """Whether all sizes are known before a run."""
+        return all(size >= 0 for size in self.shape)
 
 
 @dataclass(frozen=True)
@@ -57,7 +66,7 @@ class Manifest:
     target: str = "cpu"
     cpu: str = ""
     cpu_features: tuple[str, ...] = ()
-    runtime_abi: int = 1
+    runtime_abi: int = 2
     code_sha256: str = ""
     producer: str = ""
     compile: dict[str, Any] = field(default_factory=dict)

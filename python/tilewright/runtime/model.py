@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,26 +12,15 @@ from typing import Any
 import numpy as np
 
 from tilewright.errors import UserError
-from tilewright.runtime import cpu_features, library, memory
+from tilewright.runtime import cpu_features, library
 from tilewright.runtime.artifact import Artifact
 from tilewright.runtime.binding import Signature
-from tilewright.runtime.dtypes import to_numpy
+from tilewright.runtime.context import Context
+from tilewright.runtime.dtypes import make_canonical, to_numpy
 from tilewright.runtime.manifest import KernelInfo, TensorSpec
 from tilewright.runtime.result import Outputs
 
 _MAX_RECORDS = 1 << 16
-
-
-class _Context:
-    """Memory of one running call: the entry's pointer array and its arena."""
-
-    __slots__ = ("arena", "pointers", "records")
-
-    def __init__(self, count: int, constants: Sequence[int], arena_bytes: int) -> None:
-        self.arena = memory.allocate(arena_bytes)
-        fixed = [*constants, self.arena.ctypes.data]
-        self.pointers = (ctypes.c_void_p * (count + len(fixed)))(*([None] * count), *fixed)
-        self.records: Any = None
 
 
 class Model:
@@ -46,7 +34,8 @@ class Model:
     Safe to call from several threads at once: each running call has an arena of its own.
 
     Raises (when called):
-        UserError: an input is missing, unknown, or of the wrong dtype or shape; `out` does not fit.
+        UserError: an input is missing, unknown, or of the wrong dtype or shape; `out` does not fit; the model found
+            at run time that it cannot go on (a size that does not fit, no memory).
     """
 
     def __init__(self, artifact: Artifact, threads: int | None = None) -> None:
@@ -70,7 +59,9 @@ class Model:
         if self._entry is None:
             raise UserError(f"{artifact.path}: the code has no symbol {manifest.entry}; compile the model again")
         self._call = library.libtwrt().twrt_call
-        self._free: list[_Context] = []
+        self._free: list[Context] = []
+        self._small = [i for i, slot in enumerate(self._out_slots) if slot.is_small]
+        self._made = [i for i, slot in enumerate(self._out_slots) if not slot.is_static]
         self.threads = threads
 
     def _load_weights(self) -> list[np.ndarray]:
@@ -88,7 +79,7 @@ class Model:
 
     @property
     def outputs(self) -> tuple[TensorSpec, ...]:
-        """Name, dtype and shape of each output, in order."""
+        """Name, dtype and shape of each output, in order; a size of -1 is known after the run only."""
         return self._manifest.outputs
 
     @property
@@ -134,7 +125,8 @@ class Model:
         arrays = []
         for slot, value in zip(self._slots, values, strict=True):
             if (
-                type(value) is not np.ndarray
+                slot.is_small
+                or type(value) is not np.ndarray
                 or value.dtype != slot.dtype
                 or value.shape != slot.shape
                 or not (value.flags.c_contiguous and value.flags.aligned)
@@ -142,30 +134,36 @@ class Model:
                 value, made = self._signature.convert(slot, value)
                 export = export or made
             arrays.append(value)
-        if out is None:
-            results = [np.empty(slot.shape, slot.dtype) for slot in self._out_slots]
-        else:
-            results = self._signature.check_out(out, arrays)
-        self._run(arrays + results)
+        results = self._blank() if out is None else self._signature.check_out(out, arrays)
+        self._run(arrays, results)
+        for i in self._small:
+            make_canonical(results[i])
         if export is not None and out is None:
             results = [export(array) for array in results]
         return Outputs(results, self._out_names)
 
-    def _run(self, arrays: list[np.ndarray], records: Any = None) -> int:
+    def _blank(self) -> list[Any]:
+        """Arrays for the outputs; None where the run makes one."""
+        return [np.empty(slot.shape, slot.dtype) if slot.is_static else None for slot in self._out_slots]
+
+    def _run(self, arrays: list[np.ndarray], results: list[Any], records: Any = None) -> int:
+        """Run the code; `results` get the arrays that it makes."""
         try:
             context = self._free.pop()
         except IndexError:
-            count = len(self._slots) + len(self._out_slots)
-            context = _Context(count, self._constants, self._manifest.arena_bytes)
-        pointers = context.pointers
-        for i, array in enumerate(arrays):
-            pointers[i] = array.__array_interface__["data"][0]
+            context = Context(self._slots, self._out_slots, self._constants, self._manifest.arena_bytes)
+        context.set(arrays + results)
         if records is None:
-            done = self._call(self._entry, pointers, self._threads)
+            done = self._call(self._entry, context.pointers, self._threads)
         else:
             profiled = library.libtwrt().twrt_call_profiled
-            done = profiled(self._entry, pointers, self._threads, records, len(records))
+            done = profiled(self._entry, context.pointers, self._threads, records, len(records))
+        error = library.last_error() if done < 0 else None
+        for i in self._made if error is None else ():
+            results[i] = context.take(i, self._out_slots[i])
         self._free.append(context)
+        if error is not None:
+            raise UserError(error)
         return done
 
     def profile(self, *args: Any, **named: Any) -> list[tuple[str, int, int]]:
@@ -174,9 +172,8 @@ class Model:
         Takes inputs as a call does.
         """
         arrays, _ = self._signature.arrays(args, named)
-        results = [np.empty(slot.shape, slot.dtype) for slot in self._out_slots]
         records = (library.Record * _MAX_RECORDS)()
-        count = self._run(arrays + results, records)
+        count = self._run(arrays, self._blank(), records)
         names = {library.address(self._code, kernel.symbol): kernel.name for kernel in self.kernels}
         names.pop(None, None)
         return [(names.get(r.kernel, hex(r.kernel or 0)), r.tasks, r.nanoseconds) for r in records[:count]]

@@ -237,10 +237,11 @@ def _tensor_specs(types: Any, function: Any, attributes: str, what: str) -> tupl
     given = function.attributes[attributes] if attributes in function.attributes else [None] * len(types)
     specs = []
     for i, (kind, attrs) in enumerate(zip(types, given, strict=True)):
-        if not isinstance(kind, ir.RankedTensorType) or not kind.has_static_shape:
-            raise UserError(f"{what} {i} of @main is {kind}; a static tensor is needed")
+        if not isinstance(kind, ir.RankedTensorType):
+            raise UserError(f"{what} {i} of @main is {kind}; a tensor of known rank is needed")
         name = f"{what}{i}"
         if attrs is not None and "tile.name" in attrs:
             name = ir.StringAttr(attrs["tile.name"]).value
-        specs.append(TensorSpec(name, _element(kind), tuple(kind.shape)))
+        sizes = (-1 if kind.is_dynamic_dim(d) else kind.get_dim_size(d) for d in range(kind.rank))
+        specs.append(TensorSpec(name, _element(kind), tuple(sizes)))
     return tuple(specs)

@@ -23,8 +23,40 @@ module attributes {tile.arena_bytes = 128 : i64} {
 
 // -----
 
-func.func @main(%x: memref<4xf32>, %y: memref<4xf32>) {
-  // expected-error @below {{is left in @main, where only launches move data}}
-  memref.copy %x, %y : memref<4xf32> to memref<4xf32>
+func.func @main(%x: memref<4xf32, strided<[2]>>) {
+  // expected-error @-1 {{but the run-time passes contiguous buffers}}
   return
+}
+
+// -----
+
+func.func @main(%x: memref<4x4xf32>, %y: memref<4xf32>) {
+  %s = memref.subview %x[0, 0] [4, 1] [1, 1] : memref<4x4xf32> to memref<4xf32, strided<[4]>>
+  // expected-error @below {{is left in @main, where only launches and loops move data}}
+  memref.copy %s, %y : memref<4xf32, strided<[4]>> to memref<4xf32>
+  return
+}
+
+// -----
+
+// An assertion, memory of the call, and a result that is handed over.
+// CHECK: llvm.mlir.global internal constant @tw_message_0("too short\00")
+// CHECK-LABEL: func.func @tw_main(%arg0: !llvm.ptr)
+// CHECK: %[[SIZE:.*]] = llvm.load
+// CHECK: scf.if
+// CHECK: func.call @twrt_fail
+// CHECK: %[[BYTES:.*]] = call @twrt_size(%{{.*}}, %{{.*}}) : (i64, i64) -> i64
+// CHECK: call @twrt_alloc(%[[BYTES]]) : (i64) -> !llvm.ptr
+// CHECK: call @twrt_free
+// CHECK: call @twrt_give
+func.func @main(%x: memref<?xf32>) -> memref<?xf32> {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %n = memref.dim %x, %c0 : memref<?xf32>
+  %ok = arith.cmpi sge, %n, %c2 : index
+  cf.assert %ok, "too short"
+  %a = memref.alloc(%n) : memref<?xf32>
+  memref.copy %x, %a : memref<?xf32> to memref<?xf32>
+  memref.dealloc %a : memref<?xf32>
+  return %x : memref<?xf32>
 }

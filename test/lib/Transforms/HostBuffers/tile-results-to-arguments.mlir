@@ -18,7 +18,10 @@ func.func @main(%x: memref<4xf32>) -> (memref<2x2xf32> {tile.name = "y"}, memref
 
 // -----
 
-// expected-error @below {{returns 'memref<?xf32>' as result 0, but results must be buffers of static shape}}
-func.func @main(%x: memref<?xf32>) -> memref<?xf32> {
-  return %x : memref<?xf32>
+// Sizes known at run time only: the caller cannot give the buffer.
+// CHECK: func.func @main(%[[X:.*]]: memref<?xf32>, %{{.*}}: memref<f32> {tile.result = 1 : i64})
+// CHECK-SAME: -> (memref<?xf32> {tile.name = "y", tile.result = 0 : i64})
+// CHECK: return %[[X]] : memref<?xf32>
+func.func @main(%x: memref<?xf32>, %z: memref<f32>) -> (memref<?xf32> {tile.name = "y"}, memref<f32>) {
+  return %x, %z : memref<?xf32>, memref<f32>
 }

@@ -10,6 +10,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -36,6 +37,7 @@ _WORDS = (
 )
 _LARGEST = 1 << 13
 _BYTECODE = b"ML\xefR"
+_READING_SECONDS = 10
 
 
 class IrTexts(Campaign):
@@ -148,6 +150,7 @@ def _reprinted(data: bytes) -> tuple[str, int]:
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
+        signal.alarm(_READING_SECONDS)
         try:
             with ir.Context(), os.fdopen(writing, "w") as stream:
                 stream.write(str(ir.Module.parse(data)))

@@ -15,8 +15,8 @@ def ExpandFloats : Pass<"tile-expand-floats"> {
   let summary = "Replace conversions of small floats by integer arithmetic";
   let description = [{
     `arith.extf` and `arith.truncf` between f32 or f64 and bf16,
-    f8E4M3FN, f8E4M3FNUZ, f8E5M2, f8E5M2FNUZ, f8E8M0FNU or f4E2M1FN, on
-    scalars and vectors, become integer arithmetic on their bits: no processor
+    f8E4M3FN, f8E4M3FNUZ, f8E5M2, f8E5M2FNUZ, f8E8M0FNU, f6E2M3FN, f6E3M2FN or
+    f4E2M1FN, on scalars and vectors, become integer arithmetic on their bits: no processor
     need know the types, and no library is called. f16 is left to the processor
     unless the option `f16` is set; from f64 it is reached without double
     rounding in either case.
@@ -29,7 +29,7 @@ def ExpandFloats : Pass<"tile-expand-floats"> {
     | bf16, f16, f8E5M2 | infinity | quiet NaN of the sign | -0 |
     | f8E4M3FN | NaN of the sign | NaN of the sign | -0 |
     | f8E4M3FNUZ, f8E5M2FNUZ | NaN (0x80) | NaN (0x80) | 0 |
-    | f4E2M1FN | the largest, 6 | 0 of the other sign | -0 |
+    | f6E2M3FN, f6E3M2FN, f4E2M1FN | the largest | 0 of the other sign | -0 |
     | f8E8M0FNU | NaN (0xFF), as zero and all negative numbers | NaN (0xFF) | NaN |
 
     f8E8M0FNU rounds ties up, and up between its two smallest numbers. All of it

@@ -51,6 +51,10 @@ std::optional<SmallFloat> tilewright::getSmallFloat(Type element) {
     return SmallFloat{4, 3, 8, Overflow::NaN, /*unsignedZero=*/true};
   if (isa<Float8E5M2FNUZType>(element))
     return SmallFloat{5, 2, 16, Overflow::NaN, /*unsignedZero=*/true};
+  if (isa<Float6E2M3FNType>(element))
+    return SmallFloat{2, 3, 1, Overflow::Saturate};
+  if (isa<Float6E3M2FNType>(element))
+    return SmallFloat{3, 2, 3, Overflow::Saturate};
   if (isa<Float4E2M1FNType>(element))
     return SmallFloat{2, 1, 1, Overflow::Saturate};
   return std::nullopt;

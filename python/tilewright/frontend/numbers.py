@@ -31,10 +31,14 @@ _FLOATS = {
     np.dtype(ml_dtypes.float8_e5m2): ir.Float8E5M2Type,
     np.dtype(ml_dtypes.float8_e5m2fnuz): ir.Float8E5M2FNUZType,
     np.dtype(ml_dtypes.float8_e8m0fnu): ir.Float8E8M0FNUType,
+    np.dtype(ml_dtypes.float6_e2m3fn): ir.Float6E2M3FNType,
+    np.dtype(ml_dtypes.float6_e3m2fn): ir.Float6E3M2FNType,
     np.dtype(ml_dtypes.float4_e2m1fn): ir.Float4E2M1FNType,
 }
 E8M0 = np.dtype(ml_dtypes.float8_e8m0fnu)
-_F4 = np.dtype(ml_dtypes.float4_e2m1fn)
+_FLOAT_BITS = {np.dtype(ml_dtypes.float4_e2m1fn): 4} | {
+    np.dtype(t): 6 for t in (ml_dtypes.float6_e2m3fn, ml_dtypes.float6_e3m2fn)
+}
 
 
 def is_float(dtype: np.dtype) -> bool:
@@ -74,9 +78,9 @@ def is_small(dtype: np.dtype) -> bool:
 
 def bits(dtype: np.dtype) -> int:
     """The bits that an element means: 4 for int4 and float4, 1 for bool."""
-    if dtype in (BOOL, _F4):
-        return 1 if dtype == BOOL else 4
-    return _SMALL[dtype][0] if dtype in _SMALL else dtype.itemsize * 8
+    if dtype == BOOL:
+        return 1
+    return _SMALL[dtype][0] if dtype in _SMALL else _FLOAT_BITS.get(dtype, dtype.itemsize * 8)
 
 
 def int_range(dtype: np.dtype) -> tuple[int, int]:

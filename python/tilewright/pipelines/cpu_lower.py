@@ -50,22 +50,34 @@ _NARROW = (
     "f4E2M1FN",
 )
 
-_SCALARS: tuple[PassSpec, ...] = (
-    PassSpec("convert-math-to-funcs", "powers of integers as loops of multiplications"),
-    PassSpec("convert-complex-to-standard", "complex functions as functions of their parts"),
-    PassSpec(
-        "math-extend-to-supported-types", "functions of narrow floats as functions of f32", {"target-type": "f32"}
-    ),
-    PassSpec(
-        "arith-emulate-unsupported-floats",
-        "arithmetic of narrow floats as arithmetic of f32: no processor here has it",
-        {"source-types": _NARROW, "target-type": "f32"},
-    ),
-    PassSpec("arith-expand", "bf16 as the upper half of f32", {"include-bf16": True}),
-)
+#: Processors with vectors of that many bits convert f16.
+_F16_BITS = 256
+_SMALL_FLOATS = ("bf16", "f16", "f8E4M3FN", "f8E4M3FNUZ", "f8E5M2", "f8E5M2FNUZ", "f8E8M0FNU", "f4E2M1FN")
+
+
+def _numbers(vector_bits: int) -> tuple[PassSpec, ...]:
+    """Arithmetic that processors lack, as arithmetic that they have."""
+    return (
+        PassSpec("convert-math-to-funcs", "powers of integers as loops of multiplications"),
+        PassSpec("convert-complex-to-standard", "complex functions as functions of their parts"),
+        PassSpec(
+            "math-extend-to-supported-types", "functions of small floats as functions of f32", {"target-type": "f32"}
+        ),
+        PassSpec(
+            "arith-emulate-unsupported-floats",
+            "arithmetic of small floats as arithmetic of f32",
+            {"source-types": _SMALL_FLOATS, "target-type": "f32"},
+        ),
+        PassSpec(
+            "tile-expand-floats",
+            "conversions of small floats as arithmetic on bits; no library is called",
+            {"f16": vector_bits < _F16_BITS},
+        ),
+        PassSpec("arith-expand", "rounding divisions of integers on the host", on="func.func"),
+    )
+
 
 _FROM_VECTORS: tuple[PassSpec, ...] = (
-    *_SCALARS,
     PassSpec("canonicalize", "constant indices and masks fold"),
     PassSpec("cse", "addresses that loads share"),
     PassSpec("loop-invariant-code-motion", "views, constants and addresses leave the loops"),
@@ -103,7 +115,7 @@ def lower(vector_bits: int) -> tuple[PassSpec, ...]:
         "convert-tile-to-vector", "tiles become native vectors, a list for each", {"vector-bits": vector_bits}
     )
     loops = PassSpec("convert-linalg-to-loops", "what the plan left on the host becomes scalar loops")
-    return (loops, cut, *_FROM_VECTORS)
+    return (loops, cut, *_numbers(vector_bits), *_FROM_VECTORS)
 
 
 LOWER: tuple[PassSpec, ...] = lower(512)

@@ -34,12 +34,15 @@ _ML = {  # of the package ml_dtypes
     "f8e5m2": "float8_e5m2",
     "f8e5m2fnuz": "float8_e5m2fnuz",
     "f8e8m0fnu": "float8_e8m0fnu",
+    "f6e2m3fn": "float6_e2m3fn",
+    "f6e3m2fn": "float6_e3m2fn",
     "f4e2m1fn": "float4_e2m1fn",
     "i4": "int4",
     "u4": "uint4",
     "i2": "int2",
     "u2": "uint2",
 }
+_MASKS = {"i4": 15, "u4": 15, "i2": 3, "u2": 3, "f4e2m1fn": 15, "f6e2m3fn": 63, "f6e3m2fn": 63}
 _STORED = {"i4": np.dtype(np.int8), "i2": np.dtype(np.int8), "u4": np.dtype(np.uint8), "u2": np.dtype(np.uint8)}
 _BY_DTYPE = {np.dtype(value).name: key for key, value in _NUMPY.items()} | {value: key for key, value in _ML.items()}
 
@@ -81,9 +84,23 @@ def from_numpy(dtype: np.dtype) -> str:
 
 
 def stored(array: np.ndarray) -> np.ndarray:
-    """Return the array as compiled code wants it: elements of fewer than 8 bits as whole, extended bytes."""
-    kind = _STORED.get(_BY_DTYPE.get(array.dtype.name, ""))
-    return array if kind is None else array.astype(kind)
+    """Return the array as compiled code wants it: integers of fewer than 8 bits as whole, extended bytes."""
+    name = _BY_DTYPE.get(array.dtype.name, "")
+    if name not in _MASKS:
+        return array
+    if name in _STORED:
+        return array.astype(_STORED[name])
+    return (array.view(np.uint8) & np.uint8(_MASKS[name])).view(array.dtype)
+
+
+def is_small(dtype: np.dtype) -> bool:
+    """Return whether elements have fewer than 8 bits, so that compiled code holds them in another form."""
+    return _BY_DTYPE.get(dtype.name, "") in _MASKS
+
+
+def make_canonical(array: np.ndarray) -> None:
+    """Give elements of fewer than 8 bits, in place, the form of ml_dtypes: the byte's other bits are 0."""
+    array.view(np.uint8)[...] &= np.uint8(_MASKS[_BY_DTYPE[array.dtype.name]])
 
 
 def presented(array: np.ndarray, dtype: np.dtype) -> np.ndarray:

@@ -22,6 +22,8 @@ TYPES = {
     "f8E5M2": ml_dtypes.float8_e5m2,
     "f8E5M2FNUZ": ml_dtypes.float8_e5m2fnuz,
     "f8E8M0FNU": ml_dtypes.float8_e8m0fnu,
+    "f6E2M3FN": ml_dtypes.float6_e2m3fn,
+    "f6E3M2FN": ml_dtypes.float6_e3m2fn,
     "f4E2M1FN": ml_dtypes.float4_e2m1fn,
 }
 WIDE = {"f32": np.float32, "f64": np.float64}
@@ -61,7 +63,7 @@ def convert(op: str, x: np.ndarray, source: str, target: str, dtype: np.dtype, l
 def codes(name: str) -> np.ndarray:
     """All numbers of a type."""
     dtype = np.dtype(TYPES[name])
-    count = 16 if name.startswith("f4") else 1 << (8 * dtype.itemsize)
+    count = 1 << {"f4": 4, "f6": 6}.get(name[:2], 8 * dtype.itemsize)
     return np.arange(count, dtype=f"u{dtype.itemsize}").view(dtype)
 
 
@@ -110,7 +112,7 @@ def test_truncation_of_f64_rounds_once(name: str) -> None:
     check_same(convert("truncf", x, "f64", name, np.dtype(TYPES[name])), want, x)
 
 
-@pytest.mark.parametrize("name", [name for name in TYPES if name != "f4E2M1FN"])
+@pytest.mark.parametrize("name", [name for name in TYPES if name[:2] not in ("f4", "f6")])
 def test_vectors(name: str) -> None:
     x = codes(name)
     wide = convert("extf", x, name, "f32", np.dtype(np.float32), lanes=16)

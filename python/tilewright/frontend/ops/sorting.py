@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..dims import Size
+from ..loops import Index
 from ..numbers import is_complex, is_float
 from ..registry import Builder, Node, op
 from ..scalars import INDEX, Scalar
@@ -69,11 +70,18 @@ def argsort(b: Builder, count: Size, follows: Follows, buffers: Sequence[Tensor]
         (order,) = b.for_(0, count, [order], lambda i, order: [b.put(b.at(spare, [i]), order, [i])])
         return [order, spare]
 
-    return b.while_(
-        [b.idx(1), order, spare],
-        lambda width, *_: width < total,
-        lambda width, *both: [width * 2, *merge(width, *both)],
-    )[1:]
+    def double(_: Scalar, width: Scalar, *both: Tensor) -> list:
+        return [width * 2, *merge(width, *both)]
+
+    return b.for_(0, _doublings(b, count), [b.idx(1), order, spare], double)[1:]
+
+
+def _doublings(b: Builder, count: Size) -> Index:
+    """How often 1 is doubled until it reaches a count."""
+    if isinstance(count, int):
+        return max(count - 1, 0).bit_length()
+    start = [b.idx(1), b.idx(0)]
+    return b.while_(start, lambda width, _: width < b.idx(count), lambda width, n: [width * 2, n + 1])[1]
 
 
 def last(x: Tensor, axis: int) -> list[int]:

@@ -28,6 +28,9 @@ _SCALAR_ONLY = frozenset(
     {
         "arith.addui_extended",
         "arith.bitcast",
+        "arith.ceildivsi",
+        "arith.ceildivui",
+        "arith.floordivsi",
         "arith.mulsi_extended",
         "arith.mului_extended",
         "arith.scaling_extf",

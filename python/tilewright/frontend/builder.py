@@ -15,7 +15,7 @@ from tilewright.mlir import ir
 from .dims import Dim, Size, is_static, marked, same_shape, values
 from .dynamic import Dynamic
 from .emit import At, Index, Space
-from .numbers import computed, fitted, highest, is_float, is_narrow, lowest
+from .numbers import F32, computed, fitted, highest, is_float, is_narrow, lowest
 from .scalars import INDEX, NumpyMath, Scalar
 from .tensor import Tensor
 
@@ -122,7 +122,7 @@ class Builder(Dynamic):
         if same_shape(shape, x.shape):
             return x.with_ones(final)
         if is_narrow(x.dtype) and kind in ("sum", "prod"):
-            return self.cast(self.reduce(kind, self.cast(x, np.float32), axes, keepdims), x.dtype)
+            return self.cast(self.reduce(kind, self.cast(x, F32), axes, keepdims), x.dtype)
         space = Space(x.shape, frozenset(axes))
         order = [d for d in x.stored_order() if d not in axes]
         out = [None if d in axes else d for d in range(x.rank)]
@@ -137,10 +137,15 @@ class Builder(Dynamic):
         out: Sequence[int | None],
         order: Sequence[int] | None = None,
     ) -> Tensor:
-        """Sum of products over the space's reductions: matrix products and convolutions."""
+        """Sum of products over the space's reductions: matrix products and convolutions.
+
+        Floats of 16 bits and fewer are summed as f32.
+        """
         dtype = a[0].dtype
         if any(x.is_static and x.size == 0 for x, _ in (a, b)) and is_static(space.sizes):
             return Tensor.known(np.zeros([1 if d is None else space.sizes[d] for d in out], dtype))
+        if is_narrow(dtype):
+            return self.cast(self.generic(space, [a, b], out, F32, lambda m, x, y, acc: acc + x * y, 0.0, order), dtype)
         if all(space.sizes[d] == 1 for d in space.reduced):
             return self.generic(space, [a, b], out, dtype, lambda m, x, y, acc: x * y, order=order)
         return self.generic(space, [a, b], out, dtype, lambda m, x, y, acc: acc + x * y, 0.0, order)

@@ -28,9 +28,11 @@ def concat(b: Builder, node: Node, *xs: Tensor) -> Tensor:
     if not _fit(xs, axis):
         shapes = ", ".join(f"{x.dtype}{list(x.shape)}" for x in xs)
         node.wrong(f"inputs do not fit along axis {axis}: {shapes}")
-    entries = [b.entries(x) for x in xs]
-    if all(entries) and not all(x.is_known for x in xs):
-        return b.vector([s for some in entries for s in some or ()], xs[0].dtype)
+    made = [x for x in xs if not x.is_known]
+    if made and all(b.entries(x) for x in made):  # sizes stay sizes
+        entries = [b.entries(x) for x in xs]
+        if all(entries):
+            return b.vector([s for some in entries for s in some or ()], xs[0].dtype)
     return b.concat(xs, axis)
 
 
@@ -136,12 +138,24 @@ def _sliced(b: Builder, x: Tensor, origin: list[Size], extents: Sequence[Size], 
 
 @op("Tile", since=6)
 def tile(b: Builder, node: Node, x: Tensor, repeats: Tensor) -> Tensor:
-    """Repeat along each dimension: unsqueeze, broadcast, reshape."""
+    """Repeat along each dimension."""
     times = sizes(b, node, repeats, "repeats")
     if len(times) != x.rank:
         node.wrong(f"repeats has {len(times)} entries for {x.rank} dimensions")
+    return _tiled(b, node, x, times)
+
+
+@op("Tile")
+def tile_axis(b: Builder, node: Node, x: Tensor, tiles: Tensor, axis: Tensor) -> Tensor:
+    """Repeat along one dimension (before opset 6)."""
+    (times,) = spread(b, node, [b.index_of(axis)], x.rank, ([b.index_of(tiles)], [1] * x.rank))
+    return _tiled(b, node, x, times)
+
+
+def _tiled(b: Builder, node: Node, x: Tensor, times: Sequence[Size]) -> Tensor:
+    """Unsqueeze, broadcast, reshape where the sizes are known."""
     shape = [t * n for t, n in zip(times, x.shape, strict=True)]
-    if not is_static(shape):
+    if not is_static((*times, *x.shape)):
         return _tile_at_run_time(b, x, b.settle(shape, node.declared(), node))
     spread_out = b.broadcast(
         x.unsqueeze(range(0, 2 * x.rank, 2)), [v for pair in zip(times, x.shape, strict=True) for v in pair]

@@ -1,0 +1,92 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Campaign `programs`: random tensor programs, compiled for the CPU, against the reference interpreter."""
+
+from __future__ import annotations
+
+import random
+
+from .campaign import Campaign, describe
+
+_TOLERANCE = {"float64": 1e-6, "float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1}
+_NODES = (1, 1, 2, 3, 4, 6, 8)
+
+
+class Programs(Campaign):
+    """One to eight operators of all families on random shapes and types; see graphs.py, families.py, movement.py."""
+
+    name = "programs"
+    suffix = ".onnx"
+    seconds = 60
+
+    def prepare(self) -> None:
+        """Gather the operators."""
+        from .families import COMPUTE
+        from .movement import MOVE
+
+        self._operators = [*COMPUTE, *MOVE]
+
+    def case(self, choose: random.Random) -> bytes:
+        """A model; the seed of its inputs stands in its doc string."""
+        from .graphs import Graph, Misfit
+
+        graph, wanted = Graph(choose), choose.choice(_NODES)
+        for _ in range(200):
+            try:
+                choose.choice(self._operators)(graph)
+            except Misfit:
+                continue
+            if len(graph.nodes) >= wanted:
+                break
+        return graph.model(choose.randrange(1 << 32)).SerializeToString(deterministic=True)
+
+    def execute(self, case: bytes) -> str | None:
+        """Compile and interpret; compare."""
+        import onnx
+
+        import tilewright as tw
+
+        model = onnx.load_from_string(case)
+        inputs = feeds(model)
+        kinds = ",".join(node.op_type for node in model.graph.node)
+        try:
+            expected = tw.compile(model, target="reference")(*inputs)
+            found = tw.compile(model, target="cpu", threads=2)(*inputs)
+        except tw.UnsupportedError:
+            return None
+        except Exception as error:
+            return f"{describe(error)} [{kinds}]"
+        for output, got, want in zip(model.graph.output, found, expected, strict=True):
+            wrong = difference(got, want)
+            if wrong:
+                return f"results differ: {wrong}, output {output.name} [{kinds}]"
+        return None
+
+
+def feeds(model) -> list:
+    """Random inputs, by the seed in the doc string."""
+    import numpy as np
+
+    from .graphs import random_array
+
+    data = np.random.default_rng(int(model.doc_string))
+    kinds = [i.type.tensor_type for i in model.graph.input]
+    return [random_array(data, k.elem_type, [d.dim_value for d in k.shape.dim]) for k in kinds]
+
+
+def difference(got, want) -> str | None:
+    """What differs, or None. Integers must be equal, floats close for their type."""
+    import numpy as np
+
+    if got.dtype != want.dtype or got.shape != want.shape:
+        return f"{got.dtype}{list(got.shape)} and {want.dtype}{list(want.shape)}"
+    tolerance = _TOLERANCE.get(got.dtype.name, 0.0)
+    wide = np.float64 if tolerance else got.dtype
+    a, b = got.astype(wide), want.astype(wide)
+    with np.errstate(all="ignore"):
+        close = np.isclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True) if tolerance else a == b
+    if close.all():
+        return None
+    at = tuple(int(i) for i in np.argwhere(~close)[0])
+    return f"{int((~close).sum())} of {close.size} elements, {a[at]} and {b[at]}"

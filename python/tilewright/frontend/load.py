@@ -70,6 +70,9 @@ def check_model(model: onnx.ModelProto) -> None:
     """Run onnx.checker on the graph without large initializers. Raises UserError with the checker's message."""
     light = onnx.ModelProto()
     light.CopyFrom(model if _light(model) else _without_weights(model))
+    light.ir_version = min(max(light.ir_version, 4), onnx.IR_VERSION)  # which rules the file follows, not what it means
+    if not light.opset_import:
+        light.opset_import.add(version=1)
     for value in (*light.graph.input, *light.graph.output):  # what types leave open follows from shapes= and the nodes
         if value.type.WhichOneof("value") in (None, "tensor_type"):
             kind = value.type.tensor_type

@@ -105,12 +105,16 @@ def unary(b: Builder, node: Node, x: Tensor) -> Tensor:
 def parametric(b: Builder, node: Node, x: Tensor) -> Tensor:
     """One input and attributes."""
     defaults, body = _PARAMETRIC[node.proto.op_type]
+    if node.proto.op_type == "Selu" and node.version < 6:
+        defaults = {"alpha": 1.6732, "gamma": 1.0507}
     values = [node.attr(name, default) for name, default in defaults.items()]
     return b.elementwise(lambda m, x: body(m, x, *values), x)
 
 
 def legacy_broadcast(node: Node, x: Tensor, y: Tensor) -> Tensor:
-    """Before opset 7 the second input was aligned at attribute `axis` instead of at the right."""
+    """Before opset 7 the second input was aligned at attribute `axis`, or at the channels, instead of at the right."""
+    if node.version < 7 and node.proto.op_type == "PRelu" and y.rank == 1 and x.rank > 1:
+        return y.unsqueeze(range(1, x.rank - 1))
     if node.version >= 7 or not node.attr("broadcast", 0) or node.attr("axis") is None:
         return y
     trailing = x.rank - node.axis(node.attr("axis"), x.rank) - y.rank

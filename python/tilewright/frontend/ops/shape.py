@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from ..dims import Size, is_static
+from ..dims import Dim, Size, is_static
 from ..registry import Builder, Node, op
 from ..scalars import Scalar
 from ..tensor import Tensor
@@ -92,7 +92,10 @@ def _squeeze_all(b: Builder, node: Node, x: Tensor) -> Tensor:
     if x.is_static or rank == x.rank - len(chosen):
         return x.squeeze(chosen)
     if rank is None:
-        node.unsupported("which sizes are 1 is known at run time only, and with it the result's rank; name the axes")
+        for n in (n for n in x.shape if isinstance(n, Dim)):
+            one = b.math.eq(b.idx(n), b.idx(1))
+            b.require(b.math.logical_not(one), "a size that turns out to be 1 changes the result's rank; name the axes")
+        return x.squeeze(chosen)
     return _drop(b, node, x, [is_equal(b, n, 1) for n in x.shape], rank)
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / ".venv" / "bin"
 LIT_PASSED = {"PASS", "XFAIL", "FLAKYPASS"}
+_SAMPLE = {"fast": "40", "normal": "10"}  # every so manieth of ONNX's tests
 LIT_SKIPPED = {"UNSUPPORTED", "SKIPPED", "EXCLUDED"}
 
 
@@ -93,9 +94,23 @@ def pytest(*options: str) -> Count:
     return Count(total - failed - skipped, max(failed, 1 if code not in (0, 5) else 0), skipped)
 
 
-def checks(fast: bool) -> list[tuple[str, Callable[[], Count]]]:
+def conformance(*options: str) -> Count:
+    """ONNX's backend tests: how many pass, fail although they should not, and are listed as unsupported."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "conformance.json"
+        code = run("tools/conformance", *options, "--json", report)
+        if not report.is_file():
+            return Count(failed=1)
+        states = [result["state"] for result in json.loads(report.read_text())]
+        summary = json.loads(report.with_suffix(".summary").read_text())
+    passed, failed = states.count("passed"), summary["unexpected"]
+    return Count(passed, max(failed, 1 if code and not failed else 0), len(states) - passed - failed)
+
+
+def checks(level: str) -> list[tuple[str, Callable[[], Count]]]:
     """Every check by name, the quick ones first."""
-    slow = ("-m", "not slow") if fast else ()
+    slow = ("-m", "not slow") if level == "fast" else ()
+    sample = () if level == "full" else ("--sample", _SAMPLE[level])
     return [
         ("ruff check", lambda: single(BIN / "ruff", "check", ".")),
         ("ruff format", lambda: single(BIN / "ruff", "format", "--check", ".")),
@@ -104,6 +119,8 @@ def checks(fast: bool) -> list[tuple[str, Callable[[], Count]]]:
         ("file sizes", lambda: single(BIN / "python", "tools/size-check")),
         ("reference is current", lambda: single("tools/docs", "--check")),
         ("lit", lit),
+        ("ONNX tests, cpu", lambda: conformance(*sample)),
+        ("ONNX tests, v3", lambda: conformance(*sample, "--target", "cpu:x86-64-v3")),
         ("pytest", lambda: pytest(*slow)),
     ]
 
@@ -111,10 +128,9 @@ def checks(fast: bool) -> list[tuple[str, Callable[[], Count]]]:
 def main() -> int:
     """Run all checks; 1 where one failed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--fast", choices=("yes", "no"), default="no", help="leave out the tests marked slow")
-    fast = parser.parse_args().fast == "yes"
+    parser.add_argument("--level", choices=("fast", "normal", "full"), default="normal", help="how much to run")
     total, rows = Count(), []
-    todo = checks(fast)
+    todo = checks(parser.parse_args().level)
     for number, (name, check) in enumerate(todo, 1):
         print(f"[check {number}/{len(todo)}] {name}", flush=True)
         started = time.monotonic()

@@ -103,13 +103,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.update_list:
         lists.write(lists.updated(results, listed))
         listed = lists.read()
+    unexpected = lists.surprises(results, listed)
     if options.json:
         options.json.write_text(json.dumps(results, indent=1) + "\n")
+        options.json.with_suffix(".summary").write_text(json.dumps({"unexpected": len(unexpected)}) + "\n")
     if options.v:
         for result in results:
             if result["state"] != "passed":
                 print(f"{result['key']} {result['state']}: {result['detail']}")
-    unexpected = lists.surprises(results, listed)
     if not options.v:
         print("\n".join(unexpected), end="\n" if unexpected else "")
     slow = sorted((r.get("compile_seconds", 0.0) for r in results), reverse=True)

@@ -37,22 +37,9 @@ SCHEDULE: tuple[PassSpec, ...] = (
     PassSpec("tile-copies-to-kernels", "what bufferization had to copy is copied on all threads, with a remark"),
 )
 
-_NARROW = (
-    "bf16",
-    "f16",
-    "f8E4M3FN",
-    "f8E4M3FNUZ",
-    "f8E5M2",
-    "f8E5M2FNUZ",
-    "f8E8M0FNU",
-    "f6E2M3FN",
-    "f6E3M2FN",
-    "f4E2M1FN",
-)
-
 #: Processors with vectors of that many bits convert f16.
 _F16_BITS = 256
-_SMALL_FLOATS = ("bf16", "f16", "f8E4M3FN", "f8E4M3FNUZ", "f8E5M2", "f8E5M2FNUZ", "f8E8M0FNU", "f4E2M1FN")
+_SMALL_FLOATS = tuple("bf16 f16 f8E4M3FN f8E4M3FNUZ f8E5M2 f8E5M2FNUZ f8E8M0FNU f6E2M3FN f6E3M2FN f4E2M1FN".split())
 
 
 def _numbers(vector_bits: int) -> tuple[PassSpec, ...]:
@@ -82,7 +69,6 @@ _FROM_VECTORS: tuple[PassSpec, ...] = (
     PassSpec("cse", "addresses that loads share"),
     PassSpec("loop-invariant-code-motion", "views, constants and addresses leave the loops"),
     PassSpec("tile-expand-math", "no call of a math library: polynomials on whole vectors"),
-    PassSpec("tile-expand-floats", "conversions of small floats as integer arithmetic"),
     PassSpec("convert-host-math-to-libm", "functions on f64, on the host"),
     PassSpec("convert-tile-kernel-to-func", "a kernel is a function over a range of tasks"),
     PassSpec("convert-tile-launch-to-runtime", "the host function passes descriptors to the run-time"),

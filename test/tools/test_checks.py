@@ -43,9 +43,11 @@ def test_a_check_that_cannot_report_has_failed(monkeypatch: pytest.MonkeyPatch) 
 def test_fast_leaves_out_slow_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     commands: list[tuple[object, ...]] = []
     monkeypatch.setattr(run_checks, "run", lambda *command: commands.append(command) or 1)
-    for fast in (True, False):
-        dict(run_checks.checks(fast))["pytest"]()
-    assert "not slow" in commands[0] and "not slow" not in commands[1]
+    for level in ("fast", "normal", "full"):
+        dict(run_checks.checks(level))["pytest"]()
+        dict(run_checks.checks(level))["ONNX tests, cpu"]()
+    assert "not slow" in commands[0] and "not slow" not in commands[2] and "not slow" not in commands[4]
+    assert "--sample" in commands[1] and "--sample" in commands[3] and "--sample" not in commands[5]
 
 
 def test_long_files_are_named(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from pathlib import Path
 from .campaign import Campaign
 
 TOOLS = Path(__file__).resolve().parents[1]
+_COMMAND = [sys.executable, "-m", f"{__package__}.worker"]
 _CHUNK = 500  # seeds that a process takes at once, so that memory it leaks is given back
 
 
@@ -65,8 +66,9 @@ def _chunk(campaign: Campaign, start: int, count: int, progress: Path) -> Iterat
 def _process(campaign: Campaign, start: int, count: int, progress: Path) -> tuple[Finding | None, list[Finding]]:
     """Run one process; a finding for the case that killed it, if any, and those that it reported."""
     progress.write_bytes(b"%20d" % start)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TOOLS), str(TOOLS.parent / "test/conformance")])}
-    command = [sys.executable, "-m", f"{__package__}.worker", campaign.name, str(start), str(count), str(progress)]
+    paths = [str(TOOLS), str(TOOLS.parent / "test/conformance"), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    command = [*_COMMAND, campaign.name, str(start), str(count), str(progress)]
     with tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as replies:
         child = subprocess.Popen(
             command, stdout=replies, stderr=errors, env=environment, stdin=subprocess.DEVNULL, cwd=TOOLS.parent

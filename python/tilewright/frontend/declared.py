@@ -83,6 +83,8 @@ def _inferred(model: onnx.ModelProto, inputs: Sequence[Input]) -> onnx.ModelProt
             light.graph.initializer.append(tensor)
         else:
             light.graph.input.append(_value(tensor.name, tensor.data_type, tensor.dims))
+    for sparse in model.graph.sparse_initializer:
+        light.graph.input.append(_value(sparse.values.name, sparse.values.data_type, sparse.dims))
     try:
         return onnx.shape_inference.infer_shapes(light, check_type=False, strict_mode=False, data_prop=True)
     except (RuntimeError, ValueError, UnicodeDecodeError):  # inference is a help, not a judge

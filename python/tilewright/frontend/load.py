@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
 
-from tilewright.errors import UserError
+from tilewright.errors import UnsupportedError, UserError
 
 ModelSource = str | os.PathLike | bytes | onnx.ModelProto
 
@@ -114,20 +114,24 @@ def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
     light.graph.input.extend(graph.input)
     light.graph.output.extend(graph.output)
     given = {i.name for i in graph.input}
-    for tensor in graph.initializer:  # stand-ins: the checker wants every name to be defined
-        if tensor.name not in given:
-            info = onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims))
-            light.graph.input.append(info)
+    weights = [(t.name, t.data_type, t.dims) for t in graph.initializer]
+    weights += [(s.values.name, s.values.data_type, s.dims) for s in graph.sparse_initializer]
+    for name, kind, dims in weights:  # stand-ins: the checker wants every name to be defined
+        if name not in given:
+            light.graph.input.append(onnx.helper.make_tensor_value_info(name, kind, list(dims)))
     return light
 
 
 def initializer_array(tensor: onnx.TensorProto, folder: str) -> np.ndarray:
     """The elements of an initializer, read from `folder` where they are external."""
     try:
-        return onnx.numpy_helper.to_array(tensor, folder)
+        array = onnx.numpy_helper.to_array(tensor, folder)
     except (OSError, ValueError, KeyError, TypeError, onnx.checker.ValidationError) as error:
         kind = f"element type {tensor.data_type}, shape {list(tensor.dims)}"
         raise UserError(f"initializer {tensor.name}: cannot read its data ({kind}): {error}") from error
+    if array.dtype == object:
+        raise UnsupportedError(f"initializer {tensor.name} holds strings, which have no lowering")
+    return array
 
 
 def graph_initializers(graph: onnx.GraphProto, folder: str) -> Iterator[tuple[str, np.ndarray]]:

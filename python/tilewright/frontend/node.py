@@ -14,6 +14,7 @@ import onnx
 from tilewright.errors import UnsupportedError, UserError
 
 from .declared import DeclaredShape
+from .load import initializer_array
 from .tensor import Tensor
 
 if TYPE_CHECKING:
@@ -59,6 +60,11 @@ class Node:
         if isinstance(value, bytes):
             return value.decode()
         return [v.decode() if isinstance(v, bytes) else v for v in value] if isinstance(value, list) else value
+
+    def tensor(self, name: str) -> np.ndarray | None:
+        """The elements of an attribute that is a tensor; None where it is absent."""
+        value = self.attr(name)
+        return None if value is None else initializer_array(value, self._scope.session.folder)
 
     def declared(self, output: int = 0) -> DeclaredShape | None:
         """The shape that the model states, or shape inference finds, for an output.

@@ -168,6 +168,8 @@ def _whole_shape(name: str, given: Sequence, dims: list | None) -> tuple[int, ..
 
 
 def _dtype(name: str, number: int) -> np.dtype:
+    if number == onnx.TensorProto.STRING:
+        raise UnsupportedError(f"input {name} holds strings, which have no lowering")
     try:
         return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(number))
     except (KeyError, ValueError) as error:

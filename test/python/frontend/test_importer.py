@@ -12,6 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from support import check_numbers, import_onnx, interpret
 
 from tilewright.errors import UnsupportedError, UserError
+from tilewright.frontend import declared, signature
 
 
 def value(name, kind, shape):
@@ -227,3 +228,66 @@ def test_old_opset_broadcast():
     x = np.zeros((2, 3, 4), np.float32)
     (y,) = interpret(import_onnx(model), {"x": x})
     np.testing.assert_array_equal(y, x + np.float32([1, 2, 3])[:, None])
+
+
+# Weights of all kinds, and models that break the rules -----------------------------------------------------------
+
+
+def sparse(name, dims, items, indices):
+    values = numpy_helper.from_array(np.float32(items), name)
+    return helper.make_sparse_tensor(values, numpy_helper.from_array(np.array(indices), "i"), dims)
+
+
+@pytest.mark.parametrize("indices", [[0, 4], [[0, 0], [1, 1]]])
+@pytest.mark.parametrize("kind", ["initializer", "constant"])
+def test_sparse_weights(kind, indices):
+    weight = sparse("w", [2, 3], [5, 7], indices)
+    nodes = [helper.make_node("Add", ["x", "w"], ["y"])]
+    kinds = [value(n, TensorProto.FLOAT, [2, 3]) for n in "xy"]
+    if kind == "constant":
+        nodes.insert(0, helper.make_node("Constant", [], ["w"], sparse_value=weight))
+    model = model_of(nodes, kinds[:1], kinds[1:])
+    if kind == "initializer":
+        model.graph.sparse_initializer.append(weight)
+    (y,) = interpret(import_onnx(model), {"x": np.zeros((2, 3), np.float32)})
+    np.testing.assert_array_equal(y, [[5, 0, 0], [0, 7, 0]])
+
+
+def test_sparse_weight_that_does_not_fit():
+    model = model_of(
+        [helper.make_node("Add", ["x", "w"], ["y"])], *[[value(n, TensorProto.FLOAT, [2, 3])] for n in "xy"]
+    )
+    model.graph.sparse_initializer.append(sparse("w", [2, 3], [5, 7], [0, 40]))
+    with pytest.raises(UserError, match="out of range|do not fit"):
+        import_onnx(model)
+
+
+def test_strings_are_refused():
+    x = [value("y", TensorProto.STRING, [1])]
+    weights = {"w": np.array(["a"], object)}
+    with pytest.raises(UnsupportedError, match="initializer w holds strings"):
+        import_onnx(model_of([helper.make_node("Identity", ["w"], ["y"])], [], x, weights))
+    with pytest.raises(UnsupportedError, match="input x holds strings"):
+        import_onnx(model_of([helper.make_node("Identity", ["x"], ["y"])], [value("x", TensorProto.STRING, [1])], x))
+
+
+def test_names_that_two_nodes_make_are_refused():
+    nodes = [helper.make_node("Relu", ["x"], ["y"]), helper.make_node("Neg", ["x"], ["y"])]
+    kinds = [[value(n, TensorProto.FLOAT, [2])] for n in "xy"]
+    with pytest.raises(UserError, match="y"):
+        import_onnx(model_of(nodes, *kinds))
+
+
+def test_declared_shapes():
+    """Shapes that follow from data are found by inference, and by name where `shapes` fixes them."""
+    nodes = [
+        helper.make_node("NonZero", ["x"], ["p"]),
+        helper.make_node("Transpose", ["x"], ["t"]),
+        helper.make_node("Reshape", ["x", "s"], ["y"]),
+    ]
+    inputs = [value("x", TensorProto.FLOAT, ["n", 3])]
+    model = model_of(nodes, inputs, [value("y", TensorProto.FLOAT, None)], {"s": np.array([-1])})
+    model.graph.value_info.append(value("p", TensorProto.INT64, [2, "found"]))
+    found = declared.Declared(model, signature.graph_inputs(model, {"n": 4}), {"n": 4})
+    assert [found.shape(n) for n in "pty"] == [(2, None), (3, 4), (12,)]
+    assert found.shape("nowhere") is None

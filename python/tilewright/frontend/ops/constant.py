@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 
 from ..dims import Dim, Size, is_static, maximum
+from ..load import dense_array
 from ..numbers import is_int
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
@@ -20,33 +21,23 @@ INT64 = np.dtype(np.int64)
 @op("Constant")
 def constant(b: Builder, node: Node) -> Tensor:
     """A tensor given by one of the value attributes."""
-    if node.attr("value") is not None:
-        return Tensor.known(onnx.numpy_helper.to_array(node.attr("value")))
+    value = node.tensor("value")
+    if value is not None:
+        return Tensor.known(value)
     kinds = {"value_float": "f4", "value_floats": "f4", "value_int": "i8", "value_ints": "i8"}
     for name, kind in kinds.items():
         if node.attr(name) is not None:
             return Tensor.known(node.attr(name), kind)
     if node.attr("sparse_value") is not None:
-        return Tensor.known(dense(node.attr("sparse_value")))
+        return Tensor.known(dense_array(node.attr("sparse_value")))
     node.unsupported("only numeric values have a lowering")
-
-
-def dense(sparse: onnx.SparseTensorProto) -> np.ndarray:
-    """All elements of a sparse tensor."""
-    items, places = onnx.numpy_helper.to_array(sparse.values), onnx.numpy_helper.to_array(sparse.indices)
-    result = np.zeros(tuple(sparse.dims), items.dtype)
-    if places.ndim == 1:
-        result.reshape(-1)[places] = items
-    else:
-        result[tuple(places.T)] = items
-    return result
 
 
 @op("ConstantOfShape", since=9)
 def constant_of_shape(b: Builder, node: Node, shape: Tensor) -> Tensor:
     """A splat; zeros of f32 by default."""
-    value = node.attr("value")
-    item = np.zeros(1, np.float32) if value is None else onnx.numpy_helper.to_array(value)
+    value = node.tensor("value")
+    item = np.zeros(1, np.float32) if value is None else value
     wanted = b.settle(sizes(b, node, shape, "the shape"), node.declared(), node)
     if is_static(wanted):
         return Tensor.known(np.broadcast_to(item.reshape(()), tuple(wanted)))

@@ -120,7 +120,7 @@ def _dense(attribute: ir.DenseElementsAttr) -> np.ndarray:
     dtype, shape = dtype_of(attribute.type), shape_of(attribute.type)
     if attribute.is_splat:
         return np.broadcast_to(_wrap(attribute.get_splat_value().value, dtype), shape)
-    if dtype.kind in "fiub":
+    if dtype.isbuiltin == 1 and dtype.kind != "c":
         return np.array(memoryview(attribute)).astype(dtype, copy=False)  # pyright: ignore[reportArgumentType]
     return _from_text(str(attribute), dtype).reshape(shape)  # the bindings do not read these element types
 
@@ -130,14 +130,13 @@ def _from_text(text: str, dtype: np.dtype) -> np.ndarray:
     body = text[text.index("<") + 1 : text.rindex(">", 0, text.rindex(":"))]
     if body.startswith('"0x'):
         return np.frombuffer(bytes.fromhex(body[3:-1]), dtype)
-    return np.array([_number(word, dtype) for word in re.findall(r"[^\[\],\s]+", body)]).astype(dtype)
-
-
-def _number(word: str, dtype: np.dtype) -> Any:
-    """Read a float; what is not finite is printed as its bits."""
-    if not word.startswith("0x"):
-        return float(word)
-    return np.asarray(int(word, 16)).astype(f"u{dtype.itemsize}").view(dtype).astype(np.float64)
+    words = re.findall(r"[^\[\],\s]+", body)
+    numbers = np.array([0.0 if word.startswith("0x") else float(word) for word in words]).astype(dtype)
+    bits = numbers.view(f"u{dtype.itemsize}")
+    for i, word in enumerate(words):
+        if word.startswith("0x"):  # what is not finite
+            bits[i] = int(word, 16)
+    return numbers
 
 
 def complex_constant(text: str, type_: ir.Type) -> np.ndarray:

@@ -16,6 +16,10 @@ from tilewright.errors import UserError
 Export = Callable[[np.ndarray], Any]
 
 
+#: Element types that torch and ml_dtypes have, and NumPy has not.
+_NOT_IN_NUMPY = ("bfloat16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu")
+
+
 def to_numpy(value: Any, name: str, dtype: np.dtype) -> tuple[np.ndarray, Export | None]:
     """Return `value` as a NumPy array (sharing memory where it can), and how to make its kind from a result.
 
@@ -46,19 +50,22 @@ def _from_torch(value: Any, name: str) -> tuple[np.ndarray, Export]:
     if value.device.type != "cpu":
         raise UserError(f"input {name} is on device {value.device}; this model runs on the CPU: pass {name}.cpu()")
     value = value.detach()
-    if value.dtype == torch.bfloat16:
-        import ml_dtypes
+    own = str(value.dtype).partition(".")[2]
+    if own not in _NOT_IN_NUMPY:
+        return value.numpy(), _to_torch
+    import ml_dtypes
 
-        return value.view(torch.int16).numpy().view(ml_dtypes.bfloat16), _to_torch
-    return value.numpy(), _to_torch
+    plain = value.view(torch.int16 if value.itemsize == 2 else torch.uint8).numpy()
+    return plain.view(getattr(ml_dtypes, own)), _to_torch
 
 
 def _to_torch(array: np.ndarray) -> Any:
     import torch
 
-    if array.dtype.name == "bfloat16":
-        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
-    return torch.from_numpy(array)
+    name = array.dtype.name
+    if name not in _NOT_IN_NUMPY:
+        return torch.from_numpy(array)
+    return torch.from_numpy(array.view(np.int16 if array.itemsize == 2 else np.uint8)).view(getattr(torch, name))
 
 
 def _from_dlpack(value: Any, name: str) -> tuple[np.ndarray, Export | None]:
@@ -75,7 +82,17 @@ def _from_python(value: Any, name: str, dtype: np.dtype) -> np.ndarray:
         array = np.asarray(value)
     except ValueError as error:
         raise UserError(f"input {name}: {error}") from None
-    if array.dtype.kind not in "biuf" or not np.can_cast(array.dtype, dtype, "same_kind"):
-        what = f"values of {array.dtype}" if array.dtype.kind in "biuf" else f"a {type(value).__name__}"
+    plain = array.dtype.kind in "biufc"
+    if not plain or _rank(array.dtype) > _rank(dtype):
+        what = f"values of {array.dtype}" if plain else f"a {type(value).__name__}"
         raise UserError(f"input {name} expects {dtype} values, got {what}")
-    return array.astype(dtype)
+    result = array.astype(dtype)
+    if "int" in array.dtype.name and not np.array_equal(result.astype(array.dtype), array) and "int" in dtype.name:
+        raise UserError(f"input {name} expects {dtype} values; {array.tolist()} do not fit")
+    return result
+
+
+def _rank(dtype: np.dtype) -> int:
+    """Which numbers hold which: bool, integers, floats, complex."""
+    kinds = ("bool", "int", "float", "complex")
+    return next(i for i, kind in enumerate(kinds) if kind in dtype.name)

@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 import onnxruntime
 from onnx import helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 from tilewright import reference
 from tilewright.frontend import ImportedModel, import_onnx
@@ -85,7 +86,26 @@ def check_numbers(
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    expected = session.run(None, arrays)
+    return check_values(model, arrays, session.run(None, arrays), rtol, atol)
+
+
+def check_reference(
+    model: onnx.ModelProto, arrays: dict[str, np.ndarray], rtol: float = 1e-4, atol: float = 1e-5
+) -> ImportedModel:
+    """The same beside onnx's reference evaluator, for what ONNX Runtime lacks."""
+    expected = ReferenceEvaluator(model).run(None, arrays)
+    assert isinstance(expected, list)
+    return check_values(model, arrays, expected, rtol, atol)
+
+
+def check_values(
+    model: onnx.ModelProto,
+    arrays: dict[str, np.ndarray],
+    expected: Sequence[np.ndarray],
+    rtol: float = 1e-4,
+    atol: float = 1e-5,
+) -> ImportedModel:
+    """Compare with expected outputs after import and after normalize. Returns the normalized model."""
     imported = import_onnx(model)
     assert imported.module.operation.verify()
     compare(interpret(imported, arrays), expected, rtol, atol)

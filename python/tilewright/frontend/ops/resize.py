@@ -50,7 +50,7 @@ class _Axis:
     @property
     def is_same(self) -> bool:
         """Whether nothing changes along it."""
-        if not isinstance(self.size, int) or self.size != self.out:
+        if not (isinstance(self.size, int) and isinstance(self.out, int)) or self.size != self.out:
             return False
         if self.size == 1:
             return True

@@ -83,7 +83,7 @@ def _grid_taps(m, x, extent: Number, mode: str, padding: str, align: bool) -> li
     x = (x + 1.0) * 0.5 * (extent - 1.0) if align else ((x + 1.0) * extent - 1.0) * 0.5
     if mode == "nearest":
         x = m.round(x)
-    if padding == "border":
+    if padding == "border" and mode != "cubic":  # which reads border elements beside inner ones
         x = m.where(x < low, 0.0, m.where(x > high, extent - 1.0 + x * 0.0, x))
     elif padding == "reflection":
         x = _reflected(m, x, low, high)

@@ -16,6 +16,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import onnx
 
 import tilewright.demo.encoder
@@ -23,7 +24,7 @@ import tilewright.demo.graph
 from tilewright import config
 from tilewright.demo import minilm
 
-from . import bert, lstm, mlp, mobilenet, resnet, single, vit
+from . import bert, control, decoder, detection, lstm, mlp, mobilenet, quantized, resnet, single, transformer16, vit
 from ._inputs import random_inputs
 
 __all__ = ["MODELS", "build", "path", "random_inputs"]
@@ -53,6 +54,15 @@ MODELS: dict[str, Callable[..., onnx.ModelProto]] = {
     "lstm_tiny": _partial(lstm.lstm, layers=2, hidden=19, inputs=11, sequence=7),
     "lstm_tiny_state": _partial(lstm.lstm, layers=2, hidden=19, inputs=11, sequence=7, batch=3, initial_state=True),
     "mlp_tiny": _partial(mlp.mlp, widths=(13, 29, 17, 5), batch=3),
+    "control_tiny": control.control,
+    "decoder_tiny": decoder.decoder,
+    "decoder_tiny_dynamic": _partial(decoder.decoder, dynamic=True),
+    "decoder_tiny_export": _partial(decoder.decoder, style="export"),
+    "decoder_tiny_export_dynamic": _partial(decoder.decoder, style="export", dynamic=True),
+    "detection_tiny": detection.detection,
+    "quantized_tiny": quantized.quantized,
+    "transformer_bf16": transformer16.transformer16,
+    "transformer_f16": _partial(transformer16.transformer16, dtype=np.float16),
     "matmul": single.matmul,
     "linear": single.linear,
     "softmax": single.softmax,

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -27,4 +27,12 @@ def random_inputs(
         table = next(t for t in model.graph.initializer if t.name.endswith("embeddings.word"))
         return encoder_inputs(*shapes["input_ids"], vocabulary=table.dims[0], seed=seed)
     random = np.random.default_rng(seed)
-    return {name: random.standard_normal(shape, dtype=np.float32) for name, shape in shapes.items()}
+    return {name: _array(random, declared[name].elem_type, shape) for name, shape in shapes.items()}
+
+
+def _array(random: np.random.Generator, kind: int, shape: Sequence[int]) -> np.ndarray:
+    """Small non-negative integers, or normal floats."""
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(kind)
+    if dtype.kind in "iu":
+        return random.integers(0, 16, shape, dtype)
+    return random.standard_normal(shape, dtype=np.float32).astype(dtype)

@@ -22,7 +22,7 @@ def test_outputs_are_of_sensible_scale(name: str) -> None:
     inputs = models.random_inputs(proto)
     for array in onnxruntime_outputs(proto.SerializeToString(), inputs):
         assert np.isfinite(array).all()
-        assert 0.01 < array.std() < 10
+        assert array.dtype.kind != "f" or 0.01 < array.std() < 10
 
 
 def test_models_are_the_same_every_time() -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
@@ -18,8 +19,16 @@ DeclaredShape = tuple[int | None, ...]
 _KEPT_ELEMENTS = 1 << 10  # larger initializers do not take part in shape inference: no shape is as long
 
 
+@dataclass(frozen=True)
+class DeclaredType:
+    """Element type (ONNX's number, 0 where it is open) and shape."""
+
+    number: int
+    shape: DeclaredShape | None
+
+
 class Declared:
-    """Declared and inferred shapes by name; found when first asked for, since few models need them.
+    """Declared and inferred types by name; found when first asked for, since few models need them.
 
     Args:
         model: the model.
@@ -34,21 +43,29 @@ class Declared:
 
     def shape(self, name: str) -> DeclaredShape | None:
         """The shape of a value, None for each size that is not known; None where not even the rank is."""
-        return self._shapes.get(name)
+        found = self.type(name)
+        return None if found is None else found.shape
+
+    def type(self, name: str) -> DeclaredType | None:
+        """Element type and shape of a tensor; None where nothing is said of it."""
+        return self._types.get(name)
 
     @cached_property
-    def _shapes(self) -> dict[str, DeclaredShape]:
-        found: dict[str, DeclaredShape | None] = {}
+    def _types(self) -> dict[str, DeclaredType]:
+        found: dict[str, DeclaredType] = {}
         self._collect(self._model.graph, found)
         self._collect(_inferred(self._model, self._inputs).graph, found)
-        return {name: shape for name, shape in found.items() if shape is not None}
+        return found
 
-    def _collect(self, graph: onnx.GraphProto, found: dict[str, DeclaredShape | None]) -> None:
-        """Add what a graph says; names of different subgraphs that do not agree are dropped."""
+    def _collect(self, graph: onnx.GraphProto, found: dict[str, DeclaredType]) -> None:
+        """Add what a graph says; names of different subgraphs that do not agree lose their shapes."""
         for info in (*graph.value_info, *graph.output):
-            if info.type.HasField("tensor_type") and info.type.tensor_type.HasField("shape"):
-                shape = tuple(self._size(d) for d in info.type.tensor_type.shape.dim)
-                found[info.name] = _merged(found[info.name], shape) if info.name in found else shape
+            if info.type.HasField("tensor_type"):
+                kind = info.type.tensor_type
+                shape = tuple(self._size(d) for d in kind.shape.dim) if kind.HasField("shape") else None
+                known = found.get(info.name)
+                number = kind.elem_type or (known.number if known else 0)
+                found[info.name] = DeclaredType(number, _merged(known.shape, shape) if known else shape)
         for node in graph.node:
             for attribute in node.attribute:
                 if attribute.HasField("g"):
@@ -60,9 +77,11 @@ class Declared:
         return self._sizes.get(dim.dim_param)
 
 
-def _merged(a: DeclaredShape | None, b: DeclaredShape) -> DeclaredShape | None:
+def _merged(a: DeclaredShape | None, b: DeclaredShape | None) -> DeclaredShape | None:
     """Both together; None where they contradict each other."""
-    if a is None or len(a) != len(b) or any(None not in (m, n) and m != n for m, n in zip(a, b, strict=True)):
+    if a is None or b is None:
+        return b if a is None else a
+    if len(a) != len(b) or any(None not in (m, n) and m != n for m, n in zip(a, b, strict=True)):
         return None
     return tuple(n if m is None else m for m, n in zip(a, b, strict=True))
 

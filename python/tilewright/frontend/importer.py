@@ -6,14 +6,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from math import prod
 
 import onnx
 
-from tilewright.errors import UnsupportedError, UserError
+from tilewright.errors import TilewrightError, UnsupportedError, UserError
 from tilewright.mlir import ir
 
 from .builder import Builder, nothing
+from .coverage import Collector, Coverage, explain
 from .declared import Declared
 from .functions import Functions
 from .inventory import require_supported
@@ -48,7 +50,20 @@ def import_onnx(source: ModelSource, shapes: Shapes | None = None, context: ir.C
     require_supported(model, opset_versions(model), lookup)
     check_model(model)
     with context or ir.Context(), ir.Location.unknown():
-        return _Importer(model, folder, Declared(model, inputs, shapes or {}), Observer()).run(inputs)
+        try:
+            return import_graph(model, folder, inputs, shapes, Observer())
+        except UnsupportedError as error:
+            collector = Collector()
+            with suppress(TilewrightError):
+                import_graph(model, folder, inputs, shapes, collector)
+            raise explain(error, Coverage(list(collector.rows.values())).causes) from error
+
+
+def import_graph(
+    model: onnx.ModelProto, folder: str, inputs: list[Input], shapes: Shapes | None, observer: Observer
+) -> ImportedModel:
+    """Import a model that was read and checked; the observer hears of every node."""
+    return _Importer(model, folder, Declared(model, inputs, shapes or {}), observer).run(inputs)
 
 
 class _Importer:

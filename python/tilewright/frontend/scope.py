@@ -20,20 +20,22 @@ from .functions import Functions
 from .load import graph_initializers, node_domain
 from .node import Node, label
 from .registry import OpFunction, lookup, takes_structures
-from .sequences import TensorList, Value
+from .sequences import Lost, TensorList, Value
 from .subgraphs import Subgraph
 from .tensor import Tensor
 
 Results = Sequence[Value | None]
 
+DEPENDS = "depends on a node that cannot be imported"
+
 
 class Observer:
     """Hears of every node; the base class does nothing. See coverage.py."""
 
-    def done(self, node: Node, kind: str, results: Results) -> None:
+    def done(self, session: Session, node: Node, kind: str, results: Results) -> None:
         """A node was imported: by its operator's function, as a function, or as part of another node."""
 
-    def failed(self, node: Node, error: TilewrightError) -> Results:
+    def failed(self, session: Session, node: Node, error: TilewrightError) -> Results:
         """A node cannot be imported: raise the error, or give values in place of its results."""
         raise error
 
@@ -91,7 +93,7 @@ class Scope:
         for proto in self.nodes:
             first = next((name for name in proto.output if name), "")
             if first in self._absorbed:
-                self.session.observer.done(self._absorbed[first], "fused", [self.values[first]])
+                self.session.observer.done(self.session, self._absorbed[first], "fused", [self.values[first]])
             else:
                 self._node(proto)
 
@@ -128,9 +130,9 @@ class Scope:
                 kind, results = self._results(node)
             except TilewrightError as error:
                 error.location = error.location or node.label
-                kind, results = "", self.session.observer.failed(node, error)
+                kind, results = "", self.session.observer.failed(self.session, node, error)
         if kind:
-            self.session.observer.done(node, kind, results)
+            self.session.observer.done(self.session, node, kind, results)
         for name, result in zip(proto.output, results, strict=False):
             if name:
                 self.values.setdefault(name, result)  # a fused consumer shares its producer's result
@@ -138,6 +140,8 @@ class Scope:
 
     def _results(self, node: Node) -> tuple[str, Results]:
         inputs = [self.value(name, node.label) if name else None for name in node.proto.input]
+        if any(isinstance(x, Lost) for x in inputs):
+            node.unsupported(DEPENDS)
         functions = self.session.functions
         body = functions.of_model(node.proto)
         function = None if body else lookup(node_domain(node.proto), node.proto.op_type, node.version)
@@ -147,6 +151,8 @@ class Scope:
             kind = "model function" if body else "standard function"
             body = body or functions.of_standard(node, inputs)
             results = functions.call(self, node, body, inputs)
+        if any(isinstance(x, Lost) for x in results):
+            node.unsupported(DEPENDS)
         return kind, [self._refined(node, i, x) for i, x in enumerate(results)]
 
     def _call(self, function: OpFunction, node: Node, inputs: Sequence[Value | None]) -> Results:

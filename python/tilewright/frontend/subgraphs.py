@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import onnx
 
+from tilewright.errors import UnsupportedError
+
 from .load import graph_initializers
-from .sequences import Value
+from .sequences import Lost, Value
 from .tensor import Tensor
 
 if TYPE_CHECKING:
@@ -53,7 +54,10 @@ class Subgraph:
         for name, x in self._weights.items():
             inner.values.setdefault(name, x)
         inner.run()
-        return [inner.value(name, self._where) for name in self.outputs]
+        results = [inner.value(name, self._where) for name in self.outputs]
+        if any(isinstance(x, Lost) for x in results):
+            raise UnsupportedError(f"the body {self._graph.name} has nodes that cannot be imported")
+        return results
 
     @cached_property
     def _weights(self) -> dict[str, Tensor]:
@@ -67,9 +71,3 @@ class Subgraph:
         while name in makers and makers[name].op_type == "Identity":
             name = makers[name].input[0]
         return name == self.inputs[input_]
-
-
-def input_ranks(graph: Sequence[onnx.ValueInfoProto]) -> list[int | None]:
-    """The declared number of dimensions of each input."""
-    kinds = [i.type.tensor_type for i in graph]
-    return [len(k.shape.dim) if k.HasField("shape") else None for k in kinds]

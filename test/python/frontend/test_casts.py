@@ -137,7 +137,7 @@ def test_saturation_of_8_bit_floats(source, target):
     same(cast(x, dtype), np.clip(x.astype(np.float64), -largest, largest).astype(np.float32).astype(dtype))
     got = cast(x, dtype, saturate=0)
     same(got, x.astype(np.float32).astype(dtype))
-    assert np.isnan(got[SPECIAL.__len__() + 5].astype(np.float32)) == (target != "float8_e5m2")
+    assert np.isnan(got[len(SPECIAL) + 5].astype(np.float32)) == (target != "float8_e5m2")
 
 
 @pytest.mark.parametrize("mode", ["up", "down", "nearest"])

@@ -1,0 +1,122 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Loops over the inner dimension of a product, as one product.
+
+A kernel sums a product in steps: `scf.for` loads a few columns of one operand and as many rows of the other, and adds
+their `tile.mma` to what it carries. One step is little work, so a whole model would take minutes. Where a loop does
+nothing else, all its columns and rows are loaded at once, and multiplied at once; sums are in another order then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.reference import types
+from tilewright.reference.program import Node
+from tilewright.reference.registry import HANDLERS
+from tilewright.reference.tile_access import Pattern, access
+
+_INVARIANT = ("arith.constant", "affine.apply")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A load in the loop: the node, and which dimension of its tile the loop's counter runs along."""
+
+    node: Node
+    along: int
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Product:
+    """`tile.mma` in the loop, with the loads of its two factors."""
+
+    node: Node
+    left: Panel
+    right: Panel
+
+
+@dataclass(frozen=True)
+class SumLoop:
+    """A loop that sums products: the step that it must have, what it computes, and what each product is added to."""
+
+    step: int
+    invariant: tuple[Node, ...]
+    products: tuple[Product, ...]
+
+
+def sum_loop(loop: Node) -> SumLoop | None:
+    """Return what an `scf.for` sums, or None where it does anything else."""
+    *nodes, ending = loop.body.nodes
+    counter, *carried = loop.body.arguments
+    made = {number: node for node in nodes for number in node.results}
+    kinds = {node.name for node in nodes}
+    if "tile.mma" not in kinds or not kinds <= {*_INVARIANT, "tile.load", "tile.mma"}:
+        return None
+    products = []
+    for number, accumulator in zip(ending.operands, carried, strict=True):
+        product = _product(made.get(number), accumulator, counter, made)
+        if product is None:
+            return None
+        products.append(product)
+    invariant = [node for node in nodes if node.name in _INVARIANT]
+    varies = {counter, *carried}.union(*(node.results for node in nodes if node.name not in _INVARIANT))
+    steps = {panel.shape[panel.along] for product in products for panel in (product.left, product.right)}
+    if len(steps) != 1 or any(varies.intersection(node.operands) for node in invariant):
+        return None
+    return SumLoop(steps.pop(), tuple(invariant), tuple(products))
+
+
+def _product(mma: Node | None, accumulator: int, counter: int, made: dict[int, Node]) -> Product | None:
+    """Return the product that a loop adds to ``accumulator``; only wide floats: others are rounded at each step."""
+    if mma is None or mma.name != "tile.mma" or len(mma.operands) != 3 or mma.operands[2] != accumulator:
+        return None
+    dtype = types.dtype_of(mma.result_type())
+    if types.is_float(dtype) and dtype.itemsize < 4:
+        return None
+    left = _panel(made.get(mma.operands[0]), counter, made, -1)
+    right = _panel(made.get(mma.operands[1]), counter, made, -2)
+    return None if left is None or right is None else Product(mma, left, right)
+
+
+def _panel(load: Node | None, counter: int, made: dict[int, Node], along: int) -> Panel | None:
+    if load is None or load.name != "tile.load":
+        return None
+    (memory,), offsets, indices, valid, pad = load.groups(load.operands)
+    shape = types.shape_of(load.result_type())
+    rank = len(types.shape_of(load.operand_type(0)))
+    pattern = Pattern.read(load, rank, len(shape))
+    along %= len(shape)
+    plain = not indices and not valid and not pad and set(pattern.steps) == {1} and memory not in made
+    runs = [d for d, offset in enumerate(offsets) if offset == counter]
+    fixed = all(offset == counter or made.get(offset) is None or made[offset].name in _INVARIANT for offset in offsets)
+    return Panel(load, along, shape) if plain and fixed and runs == [pattern.dims[along]] else None
+
+
+def summed(frame: Any, loop: Node, plan: SumLoop, values: dict[int, Any]) -> list[Any]:
+    """Return what the loop leaves; ``values`` holds what it reads, its bounds and initial values included.
+
+    Raises:
+        InterpreterError: a load reaches outside of its memory.
+    """
+    lower, upper, _, *start = (values[number] for number in loop.operands)
+    for node in plan.invariant:
+        values[node.results[0]] = HANDLERS[node.name](frame, node, *(values[number] for number in node.operands))
+    results = []
+    for product, initial in zip(plan.products, start, strict=True):
+        factors = [_wide(panel, values, int(lower), int(upper)) for panel in (product.left, product.right)]
+        results.append(HANDLERS["tile.mma"](frame, product.node, *factors, initial))
+    return results
+
+
+def _wide(panel: Panel, values: dict[int, Any], lower: int, upper: int) -> Any:
+    """Load all that the loop loads, one after the other along the counter's dimension."""
+    (memory,), offsets, *_ = panel.node.groups(panel.node.operands)
+    pattern = panel.node.once("pattern", lambda: Pattern.read(panel.node, values[memory].ndim, len(panel.shape)))
+    position = pattern.dims[panel.along]
+    start = [lower if d == position else values[number] for d, number in enumerate(offsets)]
+    shape = tuple(upper - lower if t == panel.along else n for t, n in enumerate(panel.shape))
+    return access(panel.node, values[memory], shape, start, (), ()).read()

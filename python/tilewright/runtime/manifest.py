@@ -29,13 +29,13 @@ class TensorSpec:
 
     def __str__(self) -> str:
         """Return ``name: 1x128xf32``."""
-        sizes = ("?" if size < 0 else str(size) for size in self.shape)
+        sizes = ("?" if size == -1 else str(size) for size in self.shape)
         return f"{self.name}: {'x'.join([*sizes, self.dtype])}"
 
     @property
     def is_static(self) -> bool:
-        """Whether all sizes are known before a run."""
-        return all(size >= 0 for size in self.shape)
+        """Whether all sizes are known before a run, and have no names instead."""
+        return all(isinstance(size, int) and size >= 0 for size in self.shape)
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,7 @@ class Dim:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, int | Dim):
             return NotImplemented
-        found = _equal(self, other)
+        found = equal(self, other)
         if found is None and not (isinstance(other, int) and other in (0, 1)):
             self._undecided(f"whether it is {other}")
         return bool(found)
@@ -206,7 +206,8 @@ def _bounds(terms: Terms) -> tuple[int | None, int | None]:
     return low, high
 
 
-def _equal(a: Size, b: Size) -> bool | None:
+def equal(a: Size, b: Size) -> bool | None:
+    """Whether two sizes are equal; None where that is known at run time only."""
     difference = _sum(_terms(a), _terms(b), -1)
     low, high = _bounds(difference)
     if low is not None and low > 0 or high is not None and high < 0:
@@ -301,7 +302,7 @@ def ceil_divide(a: Size, b: int) -> Size:
 
 def same(a: Size, b: Size) -> bool:
     """Whether two sizes are known to be equal."""
-    return _equal(a, b) is True
+    return equal(a, b) is True
 
 
 def same_shape(a: Sequence[Size], b: Sequence[Size]) -> bool:

@@ -11,14 +11,13 @@ from math import prod
 
 import numpy as np
 
-from ..builder import REDUCTIONS, neutral
+from ..builder import REDUCTIONS, neutral, nothing
 from ..dims import Size, is_static
 from ..emit import Space
 from ..numbers import is_int, is_narrow
 from ..registry import Builder, Node, op
-from ..scalars import Scalar
 from ..tensor import Tensor
-from .runtime import axis_masks, choose, sizes, without
+from .runtime import Truth, axis_masks, choose, sizes, without
 
 _KINDS = {"ReduceSum": "sum", "ReduceProd": "prod", "ReduceMax": "max", "ReduceMin": "min"}
 _SQUARES = ("ReduceL2", "ReduceSumSquare")
@@ -38,7 +37,7 @@ class Axes:
     """
 
     known: list[int] | None
-    masks: Sequence[Scalar]
+    masks: Sequence[Truth]
     keepdims: bool
     count: int
 
@@ -64,7 +63,10 @@ class Axes:
             places = [b.counter(space, d) + b.counter(space, d + x.rank) for d in range(x.rank)]
             return REDUCTIONS[kind][1](m, b.read(x, places), acc)
 
-        total = b.generic(space, [], range(x.rank), x.dtype, body, neutral(kind, x.dtype))
+        if is_static(outer) and 0 in outer:
+            total = nothing(outer, x.dtype)
+        else:
+            total = b.generic(space, [], range(x.rank), x.dtype, body, neutral(kind, x.dtype))
         return total if keep else self.dropped(b, node, x.shape, total)
 
     def dropped(self, b: Builder, node: Node, shape: Sequence[Size], total: Tensor) -> Tensor:

@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
-from ..dims import Dim, Size, is_static, nonnegative, same
+from ..dims import Dim, Size, equal, is_static, nonnegative, same
 from ..registry import Builder, Node
-from ..scalars import BOOL, Scalar
+from ..scalars import Scalar
 from ..tensor import Tensor
+
+Truth = Scalar | bool  # a condition, maybe known at compile time
 
 
 def sizes(b: Builder, node: Node, x: Tensor | None, what: str) -> list[Size]:
@@ -27,7 +30,7 @@ def optional_sizes(b: Builder, node: Node, x: Tensor | None, what: str) -> list[
     return None if x is None else sizes(b, node, x, what)
 
 
-def choose(b: Builder, condition: Scalar | bool, a: Size, c: Size) -> Size:
+def choose(b: Builder, condition: Truth, a: Size, c: Size) -> Size:
     """a where the condition holds, else c."""
     if isinstance(condition, bool):
         return a if condition else c
@@ -36,27 +39,42 @@ def choose(b: Builder, condition: Scalar | bool, a: Size, c: Size) -> Size:
     return Dim(b.math.where(condition, b.idx(a), b.idx(c)).value, nonnegative(a) and nonnegative(c))
 
 
-def is_equal(b: Builder, a: Size, c: Size) -> Scalar:
-    """Whether two sizes are equal at run time."""
-    return b.math.eq(b.idx(a), b.idx(c))
+def is_equal(b: Builder, a: Size, c: Size) -> Truth:
+    """Whether two sizes are equal."""
+    known = equal(a, c)
+    return b.math.eq(b.idx(a), b.idx(c)) if known is None else known
+
+
+def both(b: Builder, p: Truth, q: Truth) -> Truth:
+    """p and q."""
+    if isinstance(p, bool):
+        return q if p else False
+    if isinstance(q, bool):
+        return p if q else False
+    return b.math.logical_and(p, q)
+
+
+def negated(b: Builder, p: Truth) -> Truth:
+    """Not p."""
+    return not p if isinstance(p, bool) else b.math.logical_not(p)
+
+
+def either(b: Builder, conditions: Sequence[Truth]) -> Truth:
+    """Whether one of them holds."""
+    if any(c is True for c in conditions):
+        return True
+    unknown = [c for c in conditions if isinstance(c, Scalar)]
+    return functools.reduce(b.math.logical_or, unknown) if unknown else False
 
 
 def wrap_negative(b: Builder, index: Size, extent: Size) -> Size:
     """An index that counts from the end where it is negative."""
-    if isinstance(index, int):
-        return index + extent if index < 0 else index
-    return index if index.nonneg else choose(b, b.idx(index) < b.idx(0), index + extent, index)
+    if nonnegative(index):
+        return index
+    return index + extent if isinstance(index, int) else choose(b, b.idx(index) < b.idx(0), index + extent, index)
 
 
-def any_of(b: Builder, conditions: Sequence[Scalar]) -> Scalar:
-    """Whether one of them holds."""
-    result = b.math.scalar(False, BOOL)
-    for condition in conditions:
-        result = b.math.logical_or(result, condition)
-    return result
-
-
-def axis_masks(b: Builder, axes: Sequence[Size], rank: int) -> list[Scalar]:
+def axis_masks(b: Builder, axes: Sequence[Size], rank: int) -> list[Truth]:
     """For each dimension, whether it is among the axes."""
     wrapped = [wrap_negative(b, a, rank) for a in axes]
     for a in wrapped:
@@ -64,7 +82,7 @@ def axis_masks(b: Builder, axes: Sequence[Size], rank: int) -> list[Scalar]:
         b.require(
             b.math.logical_and(place > b.idx(-1), place < b.idx(rank)), f"an axis is out of range for rank {rank}"
         )
-    return [any_of(b, [is_equal(b, a, d) for a in wrapped]) for d in range(rank)]
+    return [either(b, [is_equal(b, a, d) for a in wrapped]) for d in range(rank)]
 
 
 def spread(
@@ -102,26 +120,26 @@ def _placed(given: Sequence[Size], default: Sequence[Size], axes: Sequence[int])
     return result
 
 
-def without(b: Builder, shape: Sequence[Size], dropped: Sequence[Scalar], rank: int) -> list[Size]:
+def without(b: Builder, shape: Sequence[Size], dropped: Sequence[Truth], rank: int) -> list[Size]:
     """The first `rank` sizes of those that are not dropped."""
     result: list[Size] = [1] * rank
     place: Size = 0
-    for size, drop in zip(shape, dropped, strict=True):
-        for j in range(rank):
-            here = b.math.logical_and(is_equal(b, place, j), b.math.logical_not(drop))
+    for d, (size, drop) in enumerate(zip(shape, dropped, strict=True)):
+        for j in range(max(0, d - len(shape) + rank), min(d + 1, rank)):
+            here = both(b, is_equal(b, place, j), negated(b, drop))
             result[j] = choose(b, here, size, result[j])
         place = place + choose(b, drop, 0, 1)
     return result
 
 
-def with_ones(b: Builder, shape: Sequence[Size], inserted: Sequence[Scalar]) -> list[Size]:
+def with_ones(b: Builder, shape: Sequence[Size], inserted: Sequence[Truth]) -> list[Size]:
     """Sizes with ones where they are inserted."""
     result: list[Size] = []
     place: Size = 0
-    for is_new in inserted:
+    for d, is_new in enumerate(inserted):
         size: Size = 1
-        for j, n in enumerate(shape):
-            size = choose(b, b.math.logical_and(is_equal(b, place, j), b.math.logical_not(is_new)), n, size)
+        for j in range(max(0, d - len(inserted) + len(shape)), min(d + 1, len(shape))):
+            size = choose(b, both(b, is_equal(b, place, j), negated(b, is_new)), shape[j], size)
         result.append(size)
         place = place + choose(b, is_new, 0, 1)
     return result

@@ -10,7 +10,6 @@ from math import prod
 
 from ..dims import Dim, Size, is_static
 from ..registry import Builder, Node, op
-from ..scalars import Scalar
 from ..tensor import Tensor
 from .runtime import axis_masks, choose, is_equal, sizes, with_ones, without
 
@@ -41,8 +40,8 @@ def _reshape_at_run_time(b: Builder, node: Node, x: Tensor, wanted: list[Size], 
     """Sizes from the model's inputs, among them 0 and -1."""
     if copies:
         padded = [*x.shape, *[0] * len(wanted)]
-        wanted = [choose(b, _is(b, n, 0), padded[d], n) for d, n in enumerate(wanted)]
-    unknown = [_is(b, n, -1) for n in wanted]
+        wanted = [choose(b, is_equal(b, n, 0), padded[d], n) for d, n in enumerate(wanted)]
+    unknown = [is_equal(b, n, -1) for n in wanted]
     rest = x.size // prod(choose(b, skip, 1, n) for skip, n in zip(unknown, wanted, strict=True))
     target = [choose(b, skip, rest, n) for skip, n in zip(unknown, wanted, strict=True)]
     target = b.settle(target, node.declared(), node)
@@ -50,12 +49,6 @@ def _reshape_at_run_time(b: Builder, node: Node, x: Tensor, wanted: list[Size], 
         if not isinstance(n, int):
             b.require(b.idx(n) > b.idx(-1), "a size is negative")
     return b.reshape(x, target)
-
-
-def _is(b: Builder, n: Size, value: int) -> Scalar | bool:
-    if isinstance(n, int) or value < 0 and n.nonneg:
-        return isinstance(n, int) and n == value
-    return is_equal(b, n, value)
 
 
 @op("Flatten")

@@ -121,7 +121,8 @@ def rounded(x: Any, dtype: np.dtype) -> Any:
     if dtype.name not in _ML.values() or array.dtype.itemsize < 4 or array.dtype == np.float32:
         return x.astype(dtype)
     exact = array.astype(np.longdouble)  # 64 bits of mantissa: every integer too
-    near = exact.astype(np.float32)
+    with np.errstate(over="ignore"):
+        near = exact.astype(np.float32)
     word = np.ascontiguousarray(near).view(np.int32).reshape(near.shape)
     back = near.astype(np.longdouble)
     step = np.where(np.abs(exact) > np.abs(back), 1, -1).astype(np.int32)

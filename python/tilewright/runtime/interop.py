@@ -87,7 +87,8 @@ def _from_python(value: Any, name: str, dtype: np.dtype) -> np.ndarray:
         what = f"values of {array.dtype}" if plain else f"a {type(value).__name__}"
         raise UserError(f"input {name} expects {dtype} values, got {what}")
     result = array.astype(dtype)
-    if "int" in array.dtype.name and not np.array_equal(result.astype(array.dtype), array) and "int" in dtype.name:
+    whole = "int" in array.dtype.name and "int" in dtype.name
+    if whole and not np.array_equal(result.astype(array.dtype), array):
         raise UserError(f"input {name} expects {dtype} values; {array.tolist()} do not fit")
     return result
 

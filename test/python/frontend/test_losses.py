@@ -13,7 +13,7 @@ from tilewright.errors import UserError
 from tilewright.frontend import import_onnx
 
 _RANDOM = np.random.default_rng(26)
-SHAPES = [(5, 4), (3, 4, 2), (2, 4, 3, 2), (2, 4, 1, 2, 2, 1)]
+SHAPES = [(5, 4), (2, 4, 3, 2), (2, 4, 1, 2, 2, 1)]
 
 
 def random(*shape, dtype=np.float32):
@@ -30,8 +30,7 @@ def labels(shape, ignore, dtype=np.int64):
 @pytest.mark.parametrize("op", ["NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("ignore", [None, 1, -100])
+@pytest.mark.parametrize(("weighted", "ignore"), [(False, None), (True, None), (True, 1), (False, -100)])
 def test_loss(op, shape, reduction, weighted, ignore):
     inputs = [random(*shape), labels(shape, ignore)] + ([np.abs(random(shape[1]))] if weighted else [])
     attributes = {"reduction": reduction} | ({} if ignore is None else {"ignore_index": ignore})
@@ -39,7 +38,7 @@ def test_loss(op, shape, reduction, weighted, ignore):
     check_reference(model, feeds(model, inputs))
 
 
-@pytest.mark.parametrize("shape", SHAPES[:3])
+@pytest.mark.parametrize("shape", SHAPES[:2])
 def test_beside_onnx_runtime(shape):
     inputs = [random(*shape), labels(shape, 2, np.int32), np.abs(random(shape[1]))]
     model = node_model("SoftmaxCrossEntropyLoss", inputs, opset=13, outputs=2, ignore_index=2)

@@ -12,7 +12,7 @@ import onnx
 from tilewright.errors import UnsupportedError
 
 from .functions import Functions, standard_body
-from .load import node_domain, versions_of
+from .load import node_domain, subgraphs_of, versions_of
 from .node import label
 
 HasLowering = Callable[[str, str, int], object]
@@ -46,9 +46,8 @@ class _Inventory:
     def nodes(self, nodes: Sequence[onnx.NodeProto], versions: Mapping[str, int], prefix: str) -> None:
         for node in nodes:
             self._node(node, versions, prefix)
-            for attribute in node.attribute:
-                for graph in (attribute.g, *attribute.graphs):
-                    self.nodes(graph.node, versions, f"{prefix}{label(node)}/")
+            for graph in subgraphs_of(node):
+                self.nodes(graph.node, versions, f"{prefix}{label(node)}/")
 
     def _node(self, node: onnx.NodeProto, versions: Mapping[str, int], prefix: str) -> None:
         domain = node_domain(node)

@@ -103,7 +103,7 @@ def _check_all(model: onnx.ModelProto) -> None:
 
 def _light(model: onnx.ModelProto) -> bool:
     weights = model.graph.initializer
-    return all(not t.external_data for t in weights) and sum(len(t.raw_data) for t in weights) < _CHECK_BYTES
+    return all(not t.external_data for t in weights) and sum(t.ByteSize() for t in weights) < _CHECK_BYTES
 
 
 def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -156,6 +156,12 @@ def dense_array(sparse: onnx.SparseTensorProto, folder: str = "") -> np.ndarray:
         shape = list(sparse.dims)
         raise UserError(f"sparse initializer {sparse.values.name}: its indices do not fit shape {shape}") from error
     return result
+
+
+def subgraphs_of(node: onnx.NodeProto) -> list[onnx.GraphProto]:
+    """The graphs among a node's attributes."""
+    graphs = [a.g for a in node.attribute if a.HasField("g")]
+    return graphs + [g for a in node.attribute if a.type == onnx.AttributeProto.GRAPHS for g in a.graphs]
 
 
 def node_domain(node: onnx.NodeProto) -> str:

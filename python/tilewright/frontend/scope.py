@@ -17,7 +17,7 @@ from tilewright.mlir import ir
 from .builder import Builder
 from .declared import Declared, DeclaredShape
 from .functions import Functions
-from .load import graph_initializers, node_domain
+from .load import graph_initializers, node_domain, subgraphs_of
 from .node import Node, label
 from .registry import OpFunction, lookup, takes_structures
 from .sequences import Lost, TensorList, Value
@@ -211,10 +211,9 @@ def read_names(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
     """Names that nodes and their subgraphs read, each as often as it is read."""
     for node in nodes:
         yield from node.input
-        for attribute in node.attribute:
-            for graph in (attribute.g, *attribute.graphs):
-                yield from read_names(graph.node)
-                yield from (o.name for o in graph.output)
+        for graph in subgraphs_of(node):
+            yield from read_names(graph.node)
+            yield from (o.name for o in graph.output)
 
 
 def _shape_text(x: Value | None) -> str:

@@ -27,6 +27,7 @@ from .reduction import softmax
 
 _ROWS, _COLUMNS = 3, 4  # dimensions of the scores
 _INFINITY = float("inf")
+_POSITION = np.dtype(np.int32)  # as wide as the scores: one vector shape for both
 
 
 @dataclass(frozen=True)
@@ -149,10 +150,10 @@ def _bounds(b: Builder, node: Node, rows: Size, past: Size, lengths: Tensor | No
     ends += [0] if causal else []
     low = high = None
     if ends or left >= 0:
-        start = b.size_tensor(past)
+        start = b.size_tensor(past, _POSITION)
         if lengths is not None:
-            start = b.elementwise(lambda m, n, r: n - r, lengths, b.size_tensor(rows))
-        row = b.elementwise(lambda m, r, s: r + s, b.positions(rows).unsqueeze([1]), start)
+            start = b.elementwise(lambda m, n, r: n - r, lengths, b.size_tensor(rows, _POSITION))
+        row = b.elementwise(lambda m, r, s: r + s, b.positions(rows, _POSITION).unsqueeze([1]), start)
         low = b.elementwise(lambda m, r: r - left, row) if left >= 0 else None
         high = b.elementwise(lambda m, r: r + min(ends), row) if ends else None
     if lengths is not None:
@@ -264,11 +265,11 @@ def _build_mask(
 ) -> _Mask:
     rows, columns = heads.q.shape[2], heads.k.shape[2]
     if lengths is not None:
-        lengths = b.cast(lengths, np.int64).unsqueeze([1, 2, 3, 4])
+        lengths = b.cast(lengths, _POSITION).unsqueeze([1, 2, 3, 4])
     low, high = _bounds(b, node, rows, past, lengths)
     groups = heads.q.shape[1] // heads.k.shape[1]
     given = _given_mask(b, node, given, heads.q, groups, columns)
-    return _Mask(low, high, given, b.positions(columns))
+    return _Mask(low, high, given, b.positions(columns, _POSITION))
 
 
 @op("Attention", since=23)

@@ -145,3 +145,37 @@ def test_constant_family_needs_no_ops():
     check_numbers(node_model("Shape", [X], start=1, end=-1), {"x0": X})
     check_numbers(node_model("Size", [X]), {"x0": X})
     check_numbers(node_model("EyeLike", [X[0]], k=1), {"x0": X[0]})
+
+
+@pytest.mark.parametrize("mode", ["DCR", "CRD"])
+def test_depth_and_space(mode):
+    x = np.arange(2 * 8 * 4 * 6, dtype=np.float32).reshape(2, 8, 4, 6)
+    run("DepthToSpace", x, blocksize=2, mode=mode)
+    run("SpaceToDepth", x, blocksize=2)
+
+
+def test_gather_elements():
+    index = np.array([[[0, 1, -1, 1]], [[2, 0, 0, -3]]], np.int64)
+    run("GatherElements", X, index, axis=1)
+    run("GatherElements", X, index, axis=1, known=())
+
+
+def test_gather_nd():
+    run("GatherND", X, ints(1, 2, 0, -1).reshape(2, 2), known=())
+    run("GatherND", X, ints(1, 0, 2, 3).reshape(2, 2), batch_dims=1, known=())
+    run("GatherND", X, ints(0, 1, 3, 1, 2, 0).reshape(1, 2, 3), known=())
+
+
+def test_trilu_and_center_crop_pad():
+    run("Trilu", X, np.array(1, np.int64), known=())
+    run("Trilu", X, upper=0)
+    run("CenterCropPad", X, ints(5, 2), axes=[1, 2], opset=18)
+
+
+def test_tile_along_one_axis():
+    """Opset 1, which no other tool runs."""
+    from support import interpret
+
+    imported = import_onnx(node_model("Tile", [X, np.int64(2), np.int64(1)], opset=5))
+    (result,) = interpret(imported, {"x0": X, "x1": np.array(2), "x2": np.array(1)})
+    np.testing.assert_array_equal(result, np.tile(X, (1, 2, 1)))

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
-from support import check_numbers, feeds, node_model
+from support import check_numbers, check_reference, feeds, node_model
 
 _RANDOM = np.random.default_rng(3)
 
@@ -46,6 +47,42 @@ def test_reduce_of_integers():
     x = _RANDOM.integers(-5, 5, (3, 4), dtype=np.int64)
     run("ReduceSum", x, np.array([1], np.int64), known=[1])
     run("ReduceMax", x.astype(np.int32), axes=[0])
+
+
+FLOATS, INTEGERS = ["f2", "f8", ml_dtypes.bfloat16], ["i4", "i8", "u4"]
+OF_INTEGERS = ["ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2"]  # that onnx evaluates
+CASES = [(op, d) for op in REDUCTIONS for d in FLOATS] + [(op, d) for op in OF_INTEGERS for d in INTEGERS]
+
+
+@pytest.mark.parametrize(("op", "dtype"), CASES)
+def test_reduce_any_number(op, dtype):
+    """Axes at run time and at compile time."""
+    x = _RANDOM.integers(0, 4, (2, 3, 4)).astype(dtype)
+    for known in ((), (1,)):
+        for axes in ([1], [0, -1]):
+            inputs = [x, np.array(axes, np.int64)]
+            model = node_model(op, inputs, known=known, opset=20, keepdims=len(axes) % 2)
+            check_reference(model, feeds(model, inputs), rtol=2e-2)
+
+
+@pytest.mark.parametrize("op", ["ReduceMax", "ReduceMin"])
+def test_reduce_bool(op):
+    inputs = [random(3, 4) > 0.5, np.array([1], np.int64)]
+    model = node_model(op, inputs, opset=20)
+    check_reference(model, feeds(model, inputs))
+
+
+@pytest.mark.parametrize("op", ["ReduceSum", "ReduceProd", "ReduceMax", "ReduceLogSumExp"])
+@pytest.mark.parametrize("axis", [1, 2])
+@pytest.mark.parametrize("known", [(), (1,)])
+def test_reduce_nothing(op, axis, known):
+    inputs = [random(2, 0, 4), np.array([axis], np.int64)]
+    model = node_model(op, inputs, known=known, opset=20)
+    check_reference(model, feeds(model, inputs))
+
+
+def test_reduce_infinite():
+    run("ReduceLogSumExp", np.float32([[-np.inf, -np.inf], [np.inf, 1.0]]), axes=[1], opset=13)
 
 
 @pytest.mark.parametrize("op", ["Softmax", "LogSoftmax"])

@@ -5,14 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import operator
 
-from ..emit import At, Index, Space
+from ..builder import nothing
+from ..dims import Size
+from ..emit import At, Space
 from ..numbers import lowest
 from ..registry import Builder, Node, op
 from ..scalars import Scalar
 from ..tensor import Tensor
-from .access import I32, I64, Number, Tap, bounded, interpolate, measure, number
+from .access import I32, I64, Number, bounded, measure, number
 from .precision import widened
 from .window import loop_extents
 
@@ -21,41 +24,57 @@ def _part(i: int) -> At:
     return At((), i)
 
 
-def _aligned_taps(m, x: Scalar, extent: Number) -> list[Tap]:
-    """The neighbours of a coordinate, which counts up to one place outside of the axis."""
-    inside = m.logical_and(x >= -1.0, x <= extent)
-    x = bounded(m, x, 0.0, extent - 1.0)
-    base = m.floor(x)
-    part = x - base
-    return [Tap(base, m.where(inside, 1.0 - part, 0.0)), Tap(base + 1.0, m.where(inside, part, 0.0))]
+class _Samples:
+    """Where the samples of all regions lie along one axis: vectors over [region, bin, sample]."""
 
-
-class _Bins:
-    """The geometry of RoiAlign along one axis: where a region's bins and samples lie."""
-
-    def __init__(self, node: Node, bins: int, first: int, wide) -> None:
+    def __init__(self, b: Builder, node: Node, rois: Tensor, bins: int, ends: tuple[int, int], size: Size) -> None:
         mode = "output_half_pixel" if node.version < 16 else node.attr("coordinate_transformation_mode", "half_pixel")
-        self.half_pixel = mode == "half_pixel"
-        self.scale, self.samples = node.attr("spatial_scale", 1.0), node.attr("sampling_ratio", 0)
-        self.bins, self.first, self.wide = bins, first, wide
+        half, scale, ratio = mode == "half_pixel", node.attr("spatial_scale", 1.0), node.attr("sampling_ratio", 0)
+        start, end = (b.slice(rois, [0, i], [rois.shape[0], 1], [1, 1]).unsqueeze([2]) for i in ends)
+        offset = 0.5 if half else 0.0
 
-    def size(self, m, start: Scalar, end: Scalar) -> tuple[Scalar, Scalar]:
-        """A region's start and the size of its bins, in places of the input."""
-        offset = 0.5 if self.half_pixel else 0.0
-        start, end = start * self.scale - offset, end * self.scale - offset
-        extent = end - start if self.half_pixel else m.maximum(end - start, 1.0)
-        return start, extent / float(self.bins)
+        def extent(m, start, end):
+            length = (end - start) * scale
+            return (length if half else m.maximum(length, 1.0)) / float(bins)
 
-    def count(self, m, start: Scalar, end: Scalar) -> Scalar:
-        """The samples in each bin of a region, as a float."""
-        return bounded(m, m.ceil(self.size(m, start, end)[1]), 0.0, 4096.0)
+        self.step = b.elementwise(extent, start, end)
+        self.start = b.elementwise(lambda m, start: start * scale - offset, start)
+        if ratio > 0:
+            self.counts, self.most = Tensor.known(float(ratio), rois.dtype), ratio
+        else:
+            self.counts = b.elementwise(lambda m, step: bounded(m, m.ceil(step), 0.0, 4096.0), self.step)
+            most = b.reduce("max", b.cast(self.counts, I64), [0, 1, 2], keepdims=False)
+            self.most = b.index_of(most)
+        self.taps = self._taps(b, bins, size, node.attr("mode", "avg").lower() == "max")
 
-    def most(self, b: Builder, rois: Tensor) -> Tensor:
-        """The samples in a bin of the largest region."""
-        space = Space([rois.shape[0]])
-        reads: list[tuple[Tensor, Sequence[Index]]] = [(rois, [0, _part(self.first + i)]) for i in (0, 2)]
-        body = lambda m, start, end, _: m.cast(self.count(m, start, end), I64)  # noqa: E731
-        return b.reduce("max", b.generic(space, reads, [0], I64, body), [0], keepdims=False)
+    def _taps(self, b: Builder, bins: int, size: Size, repeat: bool) -> list[Tensor]:
+        """Two positions (i32) and two weights of each sample; weights are 0 more than one place outside of the axis.
+
+        Where a region has fewer samples than others, the weights of those missing are 0, or (`repeat`) its last one
+        stands for them.
+        """
+        bin_ = b.positions(bins, self.step.dtype).unsqueeze([0, 2])
+        sample, last = b.positions(self.most, self.step.dtype), b.size_tensor(size, self.step.dtype)
+
+        def place(m, start, step, bin_, sample, count):
+            sample = m.minimum(sample, count - 1.0) if repeat else sample
+            return start + bin_ * step + (sample + 0.5) * (step / m.maximum(count, 1.0))
+
+        def inside(m, x, size, sample, count):
+            hit = m.logical_and(x >= -1.0, x <= size)
+            return hit if repeat else m.logical_and(hit, sample < count)
+
+        def part(m, x, size, sample, count):
+            place = bounded(m, x, 0.0, size - 1.0)
+            return place - m.floor(place)
+
+        x = b.elementwise(place, self.start, self.step, bin_, sample, self.counts)
+        low = b.elementwise(lambda m, x, n: m.cast(bounded(m, x, 0.0, n - 1.0), I32), x, last, dtype=I32)
+        high = b.elementwise(lambda m, at, n: m.minimum(at + 1, n - 1), low, b.size_tensor(size, I32))
+        rest = (x, last, sample, self.counts)
+        near = b.elementwise(lambda m, *v: m.where(inside(m, *v), 1.0 - part(m, *v), 0.0), *rest)
+        far = b.elementwise(lambda m, *v: m.where(inside(m, *v), part(m, *v), 0.0), *rest)
+        return [low, high, near, far]
 
 
 @op("RoiAlign")
@@ -67,51 +86,30 @@ def roi_align(b: Builder, node: Node, x: Tensor, rois: Tensor, batch: Tensor) ->
     any region has.
     """
     sizes = [node.attr("output_height", 1), node.attr("output_width", 1)]
-    axes = [_Bins(node, n, 1 - i, x.dtype) for i, n in enumerate(sizes)]
-    fixed, highest = axes[0].samples > 0, node.attr("mode", "avg").lower() == "max"
-    counts = [a.samples if fixed else b.index_of(a.most(b, rois)) for a in axes]
-    rois, x = b.cast(rois, x.dtype), b.stored(x)
-    space = Space([rois.shape[0], x.shape[1], *sizes, *counts], frozenset([4, 5]))
-    extents = [measure(b, n, x.dtype) for n in x.shape[2:]]
-    neutral = lowest(x.dtype) if highest else 0.0
+    highest, rois, x = node.attr("mode", "avg").lower() == "max", b.cast(rois, x.dtype), b.stored(x)
+    if rois.shape[0] == 0:
+        return nothing((0, x.shape[1], *sizes), x.dtype)
+    ends = ((1, 3), (0, 2))
+    axes = [_Samples(b, node, rois, n, e, size) for n, e, size in zip(sizes, ends, x.shape[2:], strict=True)]
+    space = Space([rois.shape[0], x.shape[1], *sizes, *(a.most for a in axes)], frozenset([4, 5]))
 
-    def body(m, image, left, top, right, bottom, *rest):
-        corners, valid, shares = ((top, bottom), (left, right)), [], []
-        taps = []
-        for i, (axis, (start, end)) in enumerate(zip(axes, corners, strict=True)):
-            sample = number(m, b.counter(space, 4 + i), x.dtype)
-            count = float(axis.samples) if fixed else axis.count(m, start, end)
-            start, size = axis.size(m, start, end)
-            step = size / count if fixed else size / m.maximum(count, 1.0)
-            place = start + number(m, b.counter(space, 2 + i), x.dtype) * size + (sample + 0.5) * step
-            taps.append(_aligned_taps(m, place, extents[i]))
-            valid.append(sample < count)
-            shares.append(1.0 / count if fixed else 1.0 / m.maximum(count, 1.0))
+    def body(m, image, *rest):
+        rows, columns = [rest[:2], rest[4:6]], [rest[2:4], rest[6:8]]
         plane = [b.wrapped_index(m.cast(image, I64), x.shape[0]), b.counter(space, 1)]
-        read = lambda place: b.read(x, [*plane, *place])  # noqa: E731
-        if highest:
-            value = _largest(m, read, taps, extents)
-        else:
-            value = interpolate(m, read, taps, extents) * (shares[0] * shares[1])
-        value = value if fixed else m.where(m.logical_and(*valid), value, neutral)
-        return m.maximum(rest[-1], value) if highest else rest[-1] + value
+        terms = [
+            b.read(x, [*plane, row, column]) * (by_row * by_column)
+            for row, by_row in zip(rows[0], columns[0], strict=True)
+            for column, by_column in zip(rows[1], columns[1], strict=True)
+        ]
+        combine = m.maximum if highest else operator.add
+        return combine(rest[-1], functools.reduce(combine, terms))
 
-    inputs = [(batch, [0]), *((rois, [0, _part(i)]) for i in range(4))]
-    if fixed:
-        inputs += loop_extents(b, [(4, counts[0]), (5, counts[1])])
-    y = b.generic(space, inputs, range(4), x.dtype, body, neutral, [0, 2, 3, 1])
-    if fixed or not highest:
-        return y
-    return b.elementwise(lambda m, y: m.where(y > neutral, y, 0.0), y)  # regions without samples
-
-
-def _largest(m, read, taps: Sequence[Sequence[Tap]], extents: Sequence[Number]) -> Scalar:
-    """The largest of the weighted neighbours."""
-    values = [interpolate(m, read, [[row], [column]], extents) for row in taps[0] for column in taps[1]]
-    result = values[0]
-    for value in values[1:]:
-        result = m.maximum(result, value)
-    return result
+    reads = [(t, [0, 2 + i, 4 + i]) for i, a in enumerate(axes) for t in a.taps]
+    y = b.generic(space, [(batch, [0]), *reads], range(4), x.dtype, body, lowest(x.dtype) if highest else 0.0)
+    counts = [a.counts.unsqueeze([3]) if a.counts.rank else a.counts for a in axes]
+    if highest:
+        return b.elementwise(lambda m, y, r, c: m.where(r * c > 0.0, y, 0.0), y, *counts)
+    return b.elementwise(lambda m, y, r, c: y / m.maximum(r * c, 1.0), y, *counts)
 
 
 @op("MaxRoiPool")

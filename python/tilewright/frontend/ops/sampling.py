@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..dims import Size
-from ..emit import At, Space
+from ..emit import At, Index, Space
 from ..numbers import F32, is_float, promoted
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
-from .access import Number, Tap, cubic_taps, interpolate, linear_taps, measure, number, or_zero
+from .access import Number, Tap, cubic_taps, interpolate, linear_taps, measure, or_zero
 from .convolution import per_channel
 from .precision import widened
 
@@ -130,20 +130,22 @@ def _columns(
     space = Space([*x.shape[:3], *kernel, *out])
     taps, outputs = list(range(3, 3 + rank)), list(range(3 + rank, 3 + 2 * rank))
     offset = b.reshape(offset, (x.shape[0], groups, *kernel, rank, *out))
-    inputs = [(offset, [0, 1, *taps, At((), i), *outputs]) for i in range(rank)]
+    inputs: list[tuple[Tensor, list[Index]]] = []
+    for i in range(rank):
+        at = [b.positions(n, x.dtype) for n in (kernel[i], out[i])]
+        step = strides[i], dilations[i], low[i]
+        grid = b.elementwise(lambda m, k, o, s=step: o * s[0] + k * s[1] - s[2], at[0].unsqueeze([1]), at[1])
+        inputs += [(offset, [0, 1, *taps, At((), i), *outputs]), (grid, [taps[i], outputs[i]])]
     if mask is not None:
         inputs.append((b.reshape(mask, (x.shape[0], groups, *kernel, *out)), [0, 1, *taps, *outputs]))
     x, extents = b.stored(x), [measure(b, n, x.dtype) for n in x.shape[3:]]
 
     def body(m, *values):
-        axes = []
-        for i in range(rank):
-            start = b.counter(space, outputs[i]) * strides[i] + b.counter(space, taps[i]) * dilations[i] - low[i]
-            place = number(m, start, x.dtype) + values[i]
-            axes.append(or_zero(m, linear_taps(m, place), extents[i]))
+        places = [values[2 * i] + values[2 * i + 1] for i in range(rank)]
+        axes = [or_zero(m, linear_taps(m, place), n) for place, n in zip(places, extents, strict=True)]
         first = [b.counter(space, d) for d in range(3)]
         value = interpolate(m, lambda place: b.read(x, [*first, *place]), axes, extents)
-        return value if mask is None else value * values[rank]
+        return value if mask is None else value * values[2 * rank]
 
     return b.generic(space, inputs, range(3 + 2 * rank), x.dtype, body, order=[0, *outputs, *taps, 1, 2])
 

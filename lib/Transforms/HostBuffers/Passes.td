@@ -179,4 +179,31 @@ def PlanArena : Pass<"tile-plan-arena", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
 }
 
+def ReshapesToCasts : Pass<"tile-reshapes-to-casts"> {
+  let summary = "Split dimensions by sizes that are operands";
+  let description = [{
+    `memref.expand_shape` of one dimension into several of which two or more
+    have sizes known at run time only becomes a cast with the strides that follow.
+    Upstream's lowering finds one unknown size by division; these are operands.
+
+    Before:
+    ```mlir
+    func.func @f(%x: memref<?xf32>, %n: index, %m: index) -> memref<?x?xf32> {
+      %y = memref.expand_shape %x [[0, 1]] output_shape [%n, %m] : memref<?xf32> into memref<?x?xf32>
+      return %y : memref<?x?xf32>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @f(%x: memref<?xf32>, %n: index, %m: index) -> memref<?x?xf32> {
+      %b, %o, %s, %t = memref.extract_strided_metadata %x : memref<?xf32> -> memref<f32>, index, index, index
+      ...
+      %y = memref.reinterpret_cast %b to offset: [0], sizes: [%n, %m], strides: [%k, 1] : memref<f32> to memref<?x?xf32>
+      return %y : memref<?x?xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
+}
+
 #endif // TILEWRIGHT_TRANSFORMS_HOSTBUFFERS_PASSES

@@ -14,6 +14,7 @@ PASSES = (
     PassSpec("canonicalize", "folds chains of reshapes and slices, drops dead code"),
     PassSpec("tile-fold-transposes", "a transposed copy is a change of someone's indexing map"),
     PassSpec("cse", "equal subexpressions once: exporters repeat masks and reshapes"),
+    PassSpec("tile-assert-early", "sizes that are checked may be relied on by all that follows"),
     PassSpec("symbol-dce", "weights that nothing reads need no bytes"),
     PassSpec("tile-materialize-copies", "canonicalize drops copies into slices and states; they are work for kernels"),
     PassSpec("tile-verify-normalized", "border: states what planning relies on"),

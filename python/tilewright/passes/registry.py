@@ -20,6 +20,7 @@ BUILTIN_MODULES: tuple[str, ...] = (
     "tilewright.normalize.generalize",
     "tilewright.normalize.transposes",
     "tilewright.normalize.copies",
+    "tilewright.normalize.assertions",
     "tilewright.normalize.verify",
     "tilewright.plan.eligible",
     "tilewright.plan.fusion",

@@ -78,6 +78,7 @@ _FROM_VECTORS: tuple[PassSpec, ...] = (
     PassSpec("lower-affine", "affine.apply as arithmetic"),
     PassSpec("convert-scf-to-cf", "structured control flow ends here"),
     PassSpec("memref-expand", "reshapes and atomic operations that have no direct lowering"),
+    PassSpec("tile-reshapes-to-casts", "dimensions split by sizes known at run time only"),
     PassSpec("expand-strided-metadata", "views as base, offset and strides"),
     PassSpec("lower-affine", "the index arithmetic that the views brought"),
     PassSpec("convert-vector-to-llvm", "vectors are native already"),

@@ -64,6 +64,8 @@ def reason_for_host(op: ir.Operation) -> str | None:
 def _reason_of_types(op: ir.Operation) -> str | None:
     if len(op.results) != 1:
         return f"it has {len(op.results)} results"
+    if not len(op.attributes["iterator_types"]):
+        return "it computes one element"
     for value in [*op.operands, *(table for table, _ in _gathers(op))]:
         reason = _reason_of_type(value.type)
         if reason:

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from tilewright import config
 from tilewright.errors import InternalError, UserError
+from tilewright.runtime.library import libtwrt
+from tilewright.targets.symbols import undefined
 
 CANDIDATES = ("ld.lld-22", "/usr/lib/llvm-22/bin/ld.lld", "ld.lld", "ld", "cc", "gcc", "clang")
 _HINT = "install one: apt-get install lld-22 (or binutils)"
@@ -39,7 +41,7 @@ def find_linker() -> str:
 
 
 def link_command(linker: str, objects: Sequence[str], output: str) -> list[str]:
-    """Return the command; ``twrt_launch`` stays undefined and resolves at load."""
+    """Return the command; functions of libtwrt and the C library stay undefined and resolve at load."""
     flags = ["-shared", "-o", output]
     options = ["-Bsymbolic", "--hash-style=gnu", "-z", "noexecstack", "--build-id=sha1"]
     if Path(linker).name in ("cc", "gcc", "clang"):
@@ -56,7 +58,7 @@ def link(objects: Sequence[bytes], output: str | Path) -> None:
 
     Raises:
         UserError: there is no linker.
-        InternalError: the linker failed.
+        InternalError: the linker failed, or the code calls what neither the run-time nor the C library has.
     """
     linker = find_linker()
     output = Path(output)
@@ -71,4 +73,16 @@ def link(objects: Sequence[bytes], output: str | Path) -> None:
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise InternalError(f"{linker} failed: {done.stderr.strip()[:2000]}")
+        _check_symbols(Path(result).read_bytes())
         os.replace(result, output)
+
+
+def _check_symbols(code: bytes) -> None:
+    """Raise InternalError where loading or calling the code would fail for a symbol that is not there."""
+    available = libtwrt()  # with the C library and its mathematics, which it is linked with
+    missing = [name for name in undefined(code) if not hasattr(available, name)]
+    if missing:
+        raise InternalError(
+            f"the code calls {', '.join(missing)}, which neither the run-time nor the C library has: a pass must "
+            "expand the operation behind it"
+        )

@@ -165,6 +165,21 @@ def test_the_linker_fails(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+def test_what_the_code_calls_must_be_there(pool, tmp_path):
+    text = b"""
+    llvm.func @%s(f64) -> f64
+    llvm.func @tw_main(%%x: f64) -> f64 {
+      %%y = llvm.call @%s(%%x) : (f64) -> f64
+      llvm.return %%y : f64
+    }"""
+    (known,) = pool.compile([Job("tw_main", text % (b"exp", b"exp"), "x86-64", "+sse2")])
+    linker.link([known], tmp_path / "model.so")
+    (unknown,) = pool.compile([Job("tw_main", text % (b"__no_such", b"__no_such"), "x86-64", "+sse2")])
+    with pytest.raises(InternalError, match="the code calls __no_such, which neither the run-time nor the C library"):
+        linker.link([unknown], tmp_path / "other.so")
+    assert os.listdir(tmp_path) == ["model.so"]
+
+
 @pytest.mark.parametrize("name", ["/usr/bin/cc", "/usr/bin/ld.lld"])
 def test_link_commands(name):
     command = linker.link_command(name, ["0.o"], "m.so")

@@ -22,6 +22,7 @@ from tilewright.errors import InternalError, TilewrightError, UnsupportedError, 
 
 if TYPE_CHECKING:
     from tilewright.api import compile, load
+    from tilewright.bisection.session import bisect
     from tilewright.runtime import Model, Outputs, TensorSpec
 
 __version__ = "0.1.0"
@@ -30,6 +31,7 @@ _LAZY = {
     "Model": "tilewright.runtime",
     "Outputs": "tilewright.runtime",
     "TensorSpec": "tilewright.runtime",
+    "bisect": "tilewright.bisection.session",
     "compile": "tilewright.api",
     "load": "tilewright.api",
 }
@@ -42,6 +44,7 @@ __all__ = [
     "TilewrightError",
     "UnsupportedError",
     "UserError",
+    "bisect",
     "compile",
     "load",
 ]

@@ -103,7 +103,7 @@ def make_inputs(specs: Sequence[TensorSpec], files: Sequence[str], seed: int) ->
     Raises:
         UserError: a file cannot be read, or belongs to no input.
     """
-    given = dict(_read(item) for item in files)
+    given = dict(read_input(item) for item in files)
     unknown = sorted(set(given) - {spec.name for spec in specs})
     if unknown:
         known = ", ".join(map(str, specs))
@@ -111,7 +111,12 @@ def make_inputs(specs: Sequence[TensorSpec], files: Sequence[str], seed: int) ->
     return {**random_inputs(specs, seed), **given}
 
 
-def _read(item: str) -> tuple[str, np.ndarray]:
+def read_input(item: str) -> tuple[str, np.ndarray]:
+    """Return name and array of NAME=FILE.
+
+    Raises:
+        UserError: not of this form, or no .npy file.
+    """
     name, equals, file = item.partition("=")
     if not (name and equals and file):
         raise UserError(f"--input {item}: expected NAME=FILE, as in x=x.npy")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..dims import Size
-from ..emit import At, Space
+from ..emit import At, Index, Space
 from ..numbers import F32, int_range, is_float, promoted
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
@@ -195,10 +195,21 @@ def _mix(b: Builder, x: Tensor, axis: int, at: Tensor, weights: Tensor) -> Tenso
 
     order = _complete(x)
     if unrolled:
-        inputs = [(v, [axis, At((), t)]) for v in (at, weights) for t in range(taps)]
+        inputs = [column for v in (at, weights) for column in _columns(b, v, axis)]
         return b.generic(space, inputs, range(x.rank), x.dtype, sum_of, order=order)
     inputs = [(v, [axis, loop]) for v in (at, weights)]
     return b.generic(space, inputs, range(x.rank), x.dtype, lambda m, p, w, acc: acc + term(p, w), 0.0, order)
+
+
+def _columns(b: Builder, v: Tensor, axis: int) -> list[tuple[Tensor, Sequence[Index]]]:
+    """The operands that read each column of [places, taps].
+
+    Columns that the model computes are cut out, so that one task reads one region.
+    """
+    count, taps = v.shape
+    if v.is_known:
+        return [(v, [axis, At((), t)]) for t in range(int(taps))]
+    return [(b.slice(v, [0, t], [count, 1], [1, 1]).squeeze([1]), [axis]) for t in range(int(taps))]
 
 
 def _complete(x: Tensor) -> list[int]:

@@ -34,7 +34,8 @@ bool isForKernels(linalg::FillOp fill) {
       !matchPattern(fill.getInputs()[0], m_Constant()))
     return false;
   Type element = type.getElementType();
-  return element.isF32() || element.isF64() || element.isIntOrIndex();
+  return element.isIntOrIndex() ||
+         (isa<FloatType>(element) && element.getIntOrFloatBitWidth() >= 16);
 }
 
 struct MaterializeFills : public impl::MaterializeFillsBase<MaterializeFills> {

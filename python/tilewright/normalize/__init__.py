@@ -11,6 +11,7 @@ from tilewright.pipelines.pipeline import PassSpec
 
 PASSES = (
     PassSpec("tile-generalize", "named structured ops become linalg.generic; fills stay"),
+    PassSpec("tile-widen-floats", "reductions of f16 and bf16 keep f32 in registers"),
     PassSpec("canonicalize", "folds chains of reshapes and slices, drops dead code"),
     PassSpec("tile-fold-transposes", "a transposed copy is a change of someone's indexing map"),
     PassSpec("cse", "equal subexpressions once: exporters repeat masks and reshapes"),

@@ -18,6 +18,7 @@ from tilewright.passes.base import Pass, make_callable, option_specs, summary
 BUILTIN_MODULES: tuple[str, ...] = (
     "tilewright.passes.count_ops",
     "tilewright.normalize.generalize",
+    "tilewright.normalize.floats",
     "tilewright.normalize.transposes",
     "tilewright.normalize.copies",
     "tilewright.normalize.assertions",

@@ -17,7 +17,7 @@ from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 from tilewright.plan.structure import Weights, blocks, index_terms
 
-_ELEMENTS = frozenset({"f32", "f64", "i1", "i8", "i16", "i32", "i64", "index"})
+_ELEMENTS = frozenset({"f16", "bf16", "f32", "f64", "i1", "i8", "i16", "i32", "i64", "index"})
 #: How a reduction may combine; `lib/Transforms/GroupToKernel` knows the same ones.
 _COMBINERS = frozenset(
     f"arith.{name}"

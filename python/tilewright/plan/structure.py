@@ -132,9 +132,16 @@ def _kind(op: ir.Operation, reductions: frozenset[int]) -> Kind:
     last = block.operations[len(block.operations) - 1].operands[0].owner
     if last.name == "arith.addf" and len(op.operands) == 3:
         terms = [v.owner for v in last.operands if not isinstance(v, ir.BlockArgument)]
-        if any(t.name == "arith.mulf" and all(isinstance(v, ir.BlockArgument) for v in t.operands) for t in terms):
+        if any(t.name == "arith.mulf" and all(_is_element(v) for v in t.operands) for t in terms):
             return Kind.CONTRACTION
     return Kind.REDUCE
+
+
+def _is_element(value: ir.Value) -> bool:
+    """Whether a scalar of a body is an operand's element, or one that is widened."""
+    if not isinstance(value, ir.BlockArgument) and value.owner.name == "arith.extf":
+        value = value.owner.operands[0]
+    return isinstance(value, ir.BlockArgument)
 
 
 def _extents(inputs: list[Access], output: Access, rank: int) -> tuple[int, ...]:

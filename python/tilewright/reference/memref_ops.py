@@ -21,6 +21,7 @@ from tilewright.reference.slices import (
     mixed,
     reassociation,
     sliced,
+    static_sizes,
 )
 from tilewright.reference.tensor_ops import cast, result_shape
 
@@ -63,7 +64,8 @@ def copy(_frame: Any, _node: Node, source: np.ndarray, target: np.ndarray) -> No
 def subview(_frame: Any, node: Node, *operands: Any) -> np.ndarray:
     """A slice that shares memory."""
     (source,), *groups = node.groups(operands)
-    return drop_units(sliced(source, *mixed(node, groups)), types.shape_of(node.result_type()))
+    part = sliced(source, *mixed(node, groups))
+    return drop_units(part, static_sizes(node), types.shape_of(node.result_type()))
 
 
 @handles("memref.cast", "memref.memory_space_cast", "memref.assume_alignment")

@@ -67,27 +67,35 @@ def sliced(array: np.ndarray, offsets: Sequence[int], sizes: Sequence[int], stri
     return array[tuple(map(span, offsets, sizes, strides, array.shape))]
 
 
-def drop_units(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+def drop_units(array: np.ndarray, sizes: Sequence[int], shape: Sequence[int]) -> np.ndarray:
     """Return a view of ``array`` without some dimensions of size 1, so that it fits the (maybe dynamic) ``shape``.
+
+    Types alone say which: a dimension of a dynamic size is never dropped, whatever its size turns out to be.
+
+    Args:
+        array: a slice.
+        sizes: its sizes as the op states them, see static_sizes.
+        shape: of the type that it gets.
 
     Raises:
         InterpreterError: no such view exists.
     """
-    drop, wanted, index = array.ndim - len(shape), list(shape), []
-    for size in array.shape:
-        keep = bool(wanted) and (wanted[0] == size or wanted[0] == types.DYNAMIC) and not (drop and _skip(size, wanted))
+    wanted, index = list(shape), []
+    for size in sizes:
+        keep = bool(wanted) and wanted[0] == size
         if keep:
             wanted.pop(0)
-        elif size != 1 or not drop:
+        elif size != 1:
             raise InterpreterError(f"a slice of shape {array.shape} is no {list(shape)}")
-        drop -= not keep
         index.append(slice(None) if keep else 0)
+    if wanted:
+        raise InterpreterError(f"a slice of shape {array.shape} is no {list(shape)}")
     return array[(*index, ...)]  # a view, even of one element
 
 
-def _skip(size: int, wanted: list[int]) -> bool:
-    """A unit dimension that meets a dynamic size is taken to be the dropped one."""
-    return size == 1 and wanted[0] == types.DYNAMIC
+def static_sizes(node: Node) -> list[int]:
+    """Return the sizes that an op states, dynamic ones as such."""
+    return node.once("static sizes", lambda: types.integers(node.op.attributes["static_sizes"]))
 
 
 def reassociation(node: Node) -> list[list[int]]:

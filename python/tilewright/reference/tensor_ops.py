@@ -21,6 +21,7 @@ from tilewright.reference.slices import (
     mixed,
     reassociation,
     sliced,
+    static_sizes,
 )
 
 terminators("tensor.yield")
@@ -71,7 +72,8 @@ def insert(_frame: Any, _node: Node, value: Any, tensor: np.ndarray, *index: Any
 def extract_slice(_frame: Any, node: Node, *operands: Any) -> np.ndarray:
     """A slice, maybe with unit dimensions dropped."""
     (source,), *groups = node.groups(operands)
-    return drop_units(sliced(source, *mixed(node, groups)), types.shape_of(node.result_type()))
+    part = sliced(source, *mixed(node, groups))
+    return drop_units(part, static_sizes(node), types.shape_of(node.result_type()))
 
 
 @handles("tensor.insert_slice")
@@ -80,7 +82,7 @@ def insert_slice(_frame: Any, node: Node, *operands: Any) -> np.ndarray:
     (source,), (target,), *groups = node.groups(operands)
     out = np.array(target)
     slot = sliced(out, *mixed(node, groups))
-    drop_units(slot, source.shape)[...] = source
+    drop_units(slot, static_sizes(node), types.shape_of(node.operand_type(0)))[...] = source
     return out
 
 

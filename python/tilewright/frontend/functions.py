@@ -54,7 +54,7 @@ class Functions:
         def declared(name: str):
             return node.declared(outputs[name]) if name in outputs else None
 
-        inner = Scope(scope.session, nodes, outputs, versions, prefix=f"{node.label}/", declared=declared)
+        inner = Scope(scope.session, nodes, list(function.output), versions, prefix=f"{node.label}/", declared=declared)
         missing = len(function.input) - len(inputs)
         inner.values = dict(zip(function.input, [*inputs, *[None] * missing], strict=True))
         self._enter(node)

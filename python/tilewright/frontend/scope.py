@@ -14,6 +14,7 @@ import onnx
 from tilewright.errors import InternalError, TilewrightError, UserError
 from tilewright.mlir import ir
 
+from .branches import Branch, Diverging, choose
 from .builder import Builder
 from .declared import Declared, DeclaredShape
 from .functions import Functions
@@ -26,6 +27,7 @@ from .tensor import Tensor
 
 Results = Sequence[Value | None]
 
+_CHOICES = 6  # nested, of what follows a choice: each doubles the code
 DEPENDS = "depends on a node that cannot be imported"
 
 
@@ -49,6 +51,7 @@ class Session:
     functions: Functions
     declared: Declared
     observer: Observer = field(default_factory=Observer)
+    choices: int = 0  # how many scf.if hold the rest of a graph, at the node being imported
 
 
 class Scope:
@@ -68,7 +71,7 @@ class Scope:
         self,
         session: Session,
         nodes: Sequence[onnx.NodeProto],
-        outputs: Iterable[str],
+        outputs: Sequence[str],
         versions: Mapping[str, int],
         *,
         outer: Scope | None = None,
@@ -77,6 +80,7 @@ class Scope:
     ) -> None:
         self.session = session
         self.nodes = nodes
+        self.outputs = outputs
         self.versions = versions
         self.outer = outer
         self.prefix = prefix
@@ -90,12 +94,43 @@ class Scope:
 
     def run(self) -> None:
         """Import all nodes."""
-        for proto in self.nodes:
+        for i, proto in enumerate(self.nodes):
             first = next((name for name in proto.output if name), "")
             if first in self._absorbed:
-                self.session.observer.done(self.session, self._absorbed[first], "fused", [self.values[first]])
-            else:
+                node = self._absorbed[first]
+                self.session.observer.done(self.session, node, "fused", [self.value(first, node.label)])
+                continue
+            try:
                 self._node(proto)
+            except Diverging as choice:
+                self._follow(choice, proto, self.nodes[i + 1 :])
+                return
+
+    def _follow(self, choice: Diverging, proto: onnx.NodeProto, rest: Sequence[onnx.NodeProto]) -> None:
+        """Import the nodes behind a node once for each of its possible results, up to the outputs of this graph."""
+        session = self.session
+        if session.choices >= _CHOICES:
+            raise choice
+
+        def after(branch: Branch) -> list[Value | None]:
+            scope = Scope(
+                session, rest, self.outputs, self.versions, outer=self, prefix=self.prefix, declared=self.declared
+            )
+            scope.values = {name: x for name, x in zip(proto.output, branch(), strict=False) if name}
+            scope._absorbed = dict(self._absorbed)
+            scope.run()
+            return [scope.value(name, self.label(proto)) for name in self.outputs]
+
+        session.choices += 1
+        try:
+            branches = [lambda branch=branch: after(branch) for branch in choice.branches]
+            results = choose(session.builder, choice.condition, branches)
+        except Diverging as error:
+            error.location = error.location or choice.location
+            raise
+        finally:
+            session.choices -= 1
+        self.values.update(zip(self.outputs, results, strict=True))
 
     def value(self, name: str, where: str) -> Value | None:
         """The value of a name here or in an enclosing graph. Raises UserError where there is none."""
@@ -130,6 +165,8 @@ class Scope:
                 kind, results = self._results(node)
             except TilewrightError as error:
                 error.location = error.location or node.label
+                if isinstance(error, Diverging):
+                    raise
                 kind, results = "", self.session.observer.failed(self.session, node, error)
         if kind:
             self.session.observer.done(self.session, node, kind, results)

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.errors import UnsupportedError
-
 from .tensor import Tensor
 
 
@@ -53,7 +51,7 @@ class Lost:
 Value = Tensor | TensorList | Absent | Lost
 
 
-def leaves(values: Iterable[Value]) -> list[Tensor]:
+def leaves(values: Iterable[Value | None]) -> list[Tensor]:
     """All tensors of the values, in order."""
     flat: list[Tensor] = []
     for value in values:
@@ -61,32 +59,24 @@ def leaves(values: Iterable[Value]) -> list[Tensor]:
     return flat
 
 
-def structure(values: Iterable[Value]) -> list[str]:
+def structure(values: Iterable[Value | None]) -> list[str]:
     """What each value is, in words."""
     return [_structure(v) for v in values]
 
 
-def _structure(value: Value) -> str:
+def _structure(value: Value | None) -> str:
     if isinstance(value, TensorList):
         return f"a sequence of {len(value)}"
     return "a tensor" if isinstance(value, Tensor) else "nothing"
 
 
-def rebuild(like: Iterable[Value], tensors: Iterable[Tensor]) -> list[Value]:
+def rebuild(like: Iterable[Value | None], tensors: Iterable[Tensor]) -> list[Value | None]:
     """The inverse of `leaves`: values of the structure of `like` with other tensors."""
     rest = iter(tensors)
-    result: list[Value] = []
+    result: list[Value | None] = []
     for value in like:
         if isinstance(value, TensorList):
             result.append(TensorList(tuple(next(rest) for _ in value.items), value.dtype))
         else:
             result.append(next(rest) if isinstance(value, Tensor) else value)
     return result
-
-
-def only_tensors(values: Iterable[Value | None], what: str) -> list[Tensor]:
-    """The values, which must all be tensors. Raises UnsupportedError."""
-    found = list(values)
-    if not all(isinstance(v, Tensor) for v in found):
-        raise UnsupportedError(f"{what} holds sequences or optionals, whose lengths are then not known")
-    return [v for v in found if isinstance(v, Tensor)]

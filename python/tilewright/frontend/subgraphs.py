@@ -12,6 +12,7 @@ import onnx
 
 from tilewright.errors import UnsupportedError
 
+from .branches import Diverging
 from .load import graph_initializers
 from .sequences import Lost, Value
 from .tensor import Tensor
@@ -38,6 +39,13 @@ class Subgraph:
 
     def __call__(self, *values: Value | None) -> list[Value | None]:
         """Import the body with these inputs. Returns its outputs."""
+        try:
+            return self.inline(*values)
+        except Diverging as error:  # what would follow is outside of the body
+            raise UnsupportedError(error.message, location=error.location) from error
+
+    def inline(self, *values: Value | None) -> list[Value | None]:
+        """The same, where what follows the node can follow in each branch of a choice too (see Diverging)."""
         from .scope import Scope
 
         outer = self._scope

@@ -86,8 +86,44 @@ def test_branches_of_different_ranks_are_refused():
       >
     }
     """
-    with pytest.raises(UnsupportedError, match="ranks and element types must agree"):
+    with pytest.raises(UnsupportedError, match=r"float32\[4\] and float32\[2, 2\], chosen at run time"):
         import_onnx(parsed(text))
+
+
+@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize("inner", [True, False])
+def test_what_follows_branches_of_different_ranks_follows_in_each(size, inner):
+    """The optional squeeze that exporters emit; the second choice is made within a branch that is known."""
+    choice = """
+      r = If (c) <
+        then_branch = t () => (float[k] a) { a = Squeeze<axes = [0]>(w) },
+        else_branch = e () => (float[k,4] b) { b = Identity(w) }
+      >
+    """
+    if inner:
+        choice = f"""
+        yes = Constant<value = int64 {{1}}>()
+        known = Cast<to = 9>(yes)
+        r = If (known) < then_branch = g1 () => (float[k] r1) {{ {choice.replace("r =", "r0 =")} r1 = Neg(r0) }},
+                         else_branch = g2 () => (float[k] r2) {{ r2 = Identity(x) }} >
+        """
+    text = f"""
+    g (int64[2] s, float[4] x, float[{4 * size}] data) => (float y, float z) {{
+      w = Reshape(data, s)
+      h = Shape(w)
+      zero = Constant<value = int64 {{0}}>()
+      one = Constant<value = int64 {{1}}>()
+      n = Gather(h, zero)
+      c = Equal(n, one)
+      {choice}
+      q = Mul(r, x)
+      z = ReduceSum<keepdims = 0>(q)
+      v = Sub(q, z)
+      y = ReduceMax<keepdims = 0>(v)
+    }}
+    """
+    arrays = {"s": np.array([size, 4]), "x": np.arange(4, dtype=F32), "data": np.arange(4 * size, dtype=F32)}
+    assert run(text, arrays, 12).count("scf.if") == 1
 
 
 COUNTED = """

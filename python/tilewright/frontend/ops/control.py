@@ -9,11 +9,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..branches import choose
 from ..dims import Size, same
 from ..iteration import Iterated, Iteration
 from ..registry import Builder, Node, op
 from ..scalars import Scalar
-from ..sequences import Value, leaves, rebuild, structure
+from ..sequences import Value, leaves
 from ..stacking import pick
 from ..subgraphs import Subgraph
 from ..tensor import Tensor
@@ -28,42 +29,16 @@ _UNROLLED = 4096  # iterations of loops over sequences, which are always written
 @op("If", structures=True)
 def if_(b: Builder, node: Node, condition: Tensor) -> Sequence[Value | None]:
     """A known condition chooses now. Otherwise scf.if; sizes in which the branches differ become run-time sizes."""
-    branches = [node.graph(name) for name in ("then_branch", "else_branch")]
+    branches = [node.graph(name).inline for name in ("then_branch", "else_branch")]
     if not isinstance(condition, Tensor) or condition.size != 1:
         node.wrong("the condition is not a single element")
     if condition.is_known:
         return branches[0 if condition.numpy().reshape(-1)[0] else 1]()
-    made: list[list[Value]] = []
-
-    def emit(branch: Subgraph) -> list[Tensor]:
-        made.append([_present(node, x) for x in branch()])
-        if len(made) == 2:
-            _compatible(node, *made)
-        return leaves(made[-1])
-
-    results = b.if_(b.item(condition), lambda: emit(branches[0]), lambda: emit(branches[1]))
-    return rebuild(made[0], results)
+    return choose(b, b.item(condition), branches)
 
 
 def _present(node: Node, x: Value | None) -> Value:
     return node.wrong("a result of a subgraph is missing") if x is None else x
-
-
-def _compatible(node: Node, then: Sequence[Value], other: Sequence[Value]) -> None:
-    """Complain where the results of the branches cannot have one type."""
-    kinds = structure(then), structure(other)
-    if kinds[0] != kinds[1]:
-        node.unsupported(
-            f"the branches give {_listed(kinds[0])} and {_listed(kinds[1])}; which is known at run time only"
-        )
-    for a, c in zip(leaves(then), leaves(other), strict=True):
-        if a.dtype != c.dtype or a.rank != c.rank:
-            types = f"{a.dtype}{list(a.shape)} and {c.dtype}{list(c.shape)}"
-            node.unsupported(f"the branches give {types}; ranks and element types must agree")
-
-
-def _listed(kinds: Sequence[str]) -> str:
-    return ", ".join(kinds) or "nothing"
 
 
 # Loop -----------------------------------------------------------------------------------------------------------

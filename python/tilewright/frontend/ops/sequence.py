@@ -145,6 +145,11 @@ def _part_sizes(b: Builder, node: Node, split: Tensor | None, extent: int) -> li
         if size <= 0:
             node.wrong(f"parts of {size}")
         return [min(size, extent - at) for at in range(0, extent, size)]
+    if extent == 0:
+        sizes: list[Size] = [0] * split.size
+        for n in b.shape_values(split):
+            b.require_same(n, 0, "the sizes of the parts do not add up to the size of the input")
+        return sizes
     sizes = b.shape_values(split)
     if split.is_known and (sum(sizes) != extent or any(n < 0 for n in sizes)):
         node.wrong(f"split {sizes} does not add up to {extent}")

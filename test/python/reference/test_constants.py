@@ -27,6 +27,18 @@ def test_floats(interpret, element):
     assert splat.astype(float).tolist() == [[-np.inf] * 2] * 2
 
 
+@pytest.mark.parametrize("element", ["f8E4M3FN", "f8E4M3FNUZ", "f8E5M2", "f8E5M2FNUZ", "f6E3M2FN", "f4E2M1FN"])
+def test_small_floats(interpret, element):
+    assert constant(interpret, "dense<[1.5, -2.0]>", f"tensor<2x{element}>").astype(float).tolist() == [1.5, -2]
+    assert constant(interpret, "dense<0.5>", f"tensor<2x{element}>").astype(float).tolist() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize("bits", [0x7D, 0x7F, 0xFE])
+def test_the_bits_of_nan_are_kept(interpret, bits):
+    got = constant(interpret, f"dense<[1.0, 0x{bits:X}]>", "tensor<2xf8E5M2>")
+    assert got.view(np.uint8).tolist() == [0x3C, bits]
+
+
 @pytest.mark.parametrize("element", ["i8", "i16", "i32", "i64", "i4"])
 def test_integers(interpret, element):
     got = constant(interpret, "dense<[[1, -2], [3, 7]]>", f"tensor<2x2x{element}>")

@@ -67,10 +67,10 @@ def _check_types(node: Node, wanted: np.dtype, zero: Tensor | None, what: str) -
 
 
 def _saturated(m, value, dtype: np.dtype, saturate: bool = True):
-    """A float in the range of a small type, rounded to it."""
+    """A number (a whole one for integers) as a small type, limited to its range."""
     if is_int(dtype):
         low, high = int_range(dtype)
-        value = m.minimum(m.maximum(m.round(value), float(low)), float(high))
+        value = m.minimum(m.maximum(value, float(low)), float(high))
     return m.cast(value, dtype, saturate)
 
 
@@ -142,7 +142,9 @@ def dynamic_quantize_linear(b: Builder, node: Node, x: Tensor) -> list[Tensor]:
         return m.where(m.eq(width, 0.0), 1.0, width) / 255.0
 
     scale = b.elementwise(range_to_scale, low, high)
-    zero = b.elementwise(lambda m, low, s: _saturated(m, 0.0 - m.minimum(low, 0.0) / s, _U8), low, scale, dtype=_U8)
+    zero = b.elementwise(
+        lambda m, low, s: _saturated(m, m.round(0.0 - m.minimum(low, 0.0) / s), _U8), low, scale, dtype=_U8
+    )
     y = b.elementwise(lambda m, x, s, z: _saturated(m, m.round(x / s) + m.cast(z, F32), _U8), x, scale, zero, dtype=_U8)
     return [y, scale, zero]
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     import numpy as np
 
     from tilewright.pipelines.pipeline import Pipeline
+
+
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
 def load(path: str | Path, threads: int | None = None) -> Model:
@@ -164,7 +168,15 @@ def _build(source: Any, target: str, options: Any, threads: int | None, key: str
     from tilewright.targets.target import parse_target
 
     with cache.new_folder() as folder:
-        build(Compilation(source, parse_target(target), options), folder)
+        try:
+            build(Compilation(source, parse_target(target), options), folder)
+        except OSError as error:
+            if error.errno not in _NO_SPACE:
+                raise
+            place = "TILEWRIGHT_CACHE_DIR names" if config.cache.get() else "TMPDIR names"
+            raise UserError(
+                f"cannot write the compiled model to {folder.parent}: {error.strerror}; {place} the folder"
+            ) from None
         if config.cache.get():
             return load_model(cache.publish_model(folder, key), threads=threads)
         kept = folder.rename(folder.with_name(folder.name.removeprefix(".new-")))

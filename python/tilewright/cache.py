@@ -23,6 +23,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,7 @@ from tilewright import config
 from tilewright.errors import UserError
 
 _DIGEST = 32
+_LEFTOVER_SECONDS = 24 * 3600  # no compilation takes that long
 _KINDS = ("compiled", "kernels", "code")
 
 
@@ -172,9 +174,12 @@ def add_kernel(key: str, code: bytes) -> None:
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(prefix=".new-", dir=folder)
-        with os.fdopen(handle, "wb") as file:
-            file.write(hashlib.sha256(code).digest() + code)
-        os.replace(temporary, folder / f"{key}.o")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(hashlib.sha256(code).digest() + code)
+            os.replace(temporary, folder / f"{key}.o")
+        except OSError:
+            os.unlink(temporary)
 
 
 def entries() -> list[Entry]:
@@ -194,6 +199,7 @@ def prune(limit: int | None = None) -> int:
         limit: default TILEWRIGHT_CACHE_SIZE. The newest entry always stays.
     """
     limit = config.cache_size.get() if limit is None else limit
+    _remove_leftovers()
     found = entries()
     total = sum(entry.size for entry in found)
     removed = 0
@@ -224,6 +230,15 @@ def remove(path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
+
+
+def _remove_leftovers() -> None:
+    """Remove what processes that were killed had begun to write or to remove."""
+    for kind in _KINDS:
+        for path in (root() / kind).glob(".*"):
+            with contextlib.suppress(OSError):
+                if time.time() - path.stat().st_mtime > _LEFTOVER_SECONDS:
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def _listdir(folder: Path) -> list[Path]:

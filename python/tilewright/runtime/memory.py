@@ -13,8 +13,17 @@ _HUGE = 2 << 20
 
 
 def allocate(size: int) -> np.ndarray:
-    """Return `size` bytes (at least one page), aligned to a page; released with the last reference."""
-    mapping = mmap.mmap(-1, max(size, mmap.PAGESIZE))
+    """Return `size` bytes (at least one page), aligned to a page; released with the last reference.
+
+    Raises:
+        MemoryError: the system has not that much.
+    """
+    try:
+        mapping = mmap.mmap(-1, max(size, mmap.PAGESIZE))
+    except OSError as error:
+        raise MemoryError(
+            f"the model needs {size / 1e6:.0f} MB of working memory for each running call: {error.strerror}"
+        ) from None
     if size >= _HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
         try:
             mapping.madvise(mmap.MADV_HUGEPAGE)

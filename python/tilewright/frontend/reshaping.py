@@ -150,6 +150,8 @@ class Reshaper(Reads):
 
     def value(self, x: Tensor) -> ir.Value:
         """The SSA value with exactly the logical shape, row-major."""
+        if x.is_static and 0 in x.shape:
+            return self.empty(x.shape, x.dtype)
         x = self.stored(self.ordered(x))
         return self.restructure(x.data, x.shape)
 

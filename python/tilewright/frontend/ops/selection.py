@@ -84,6 +84,8 @@ def one_hot(b: Builder, node: Node, indices: Tensor, depth: Tensor, values: Tens
     """values[1] at the index along a new axis, values[0] elsewhere; indices beyond the depth give no one."""
     axis = node.axis(node.attr("axis", -1), indices.rank + 1)
     size = run_time_size(b, node, depth, 0, axis)
+    if isinstance(size, int):
+        return _one_hot_of(b, indices, size, values, axis)
     source, pair = b.array(indices), b.array(values)
     shape = (*indices.shape[:axis], size, *indices.shape[axis:])
 
@@ -93,6 +95,16 @@ def one_hot(b: Builder, node: Node, indices: Tensor, depth: Tensor, values: Tens
         return m.where(wanted.eq(at[axis]), b.at(pair, [1]), b.at(pair, [0]))
 
     return b.produce(shape, values.dtype, element)
+
+
+def _one_hot_of(b: Builder, indices: Tensor, size: int, values: Tensor, axis: int) -> Tensor:
+    """The same for a known depth: a comparison with all positions."""
+    wanted = b.cast(indices, np.int64)
+    wanted = b.elementwise(lambda m, i: m.where(i < 0, i + size, i), wanted).unsqueeze([axis])
+    positions = Tensor.known(np.arange(size).reshape(-1, *[1] * (indices.rank - axis)))
+    off, on = (b.slice(values, [i], [1], [1]) for i in (0, 1))
+    hot = b.elementwise(lambda m, w, p: m.eq(w, p), wanted, positions, dtype=BOOL)
+    return b.elementwise(lambda m, h, on, off: m.where(h, on, off), hot, on, off, dtype=values.dtype)
 
 
 @op("Hardmax")

@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Operators that sort: TopK and Unique, by a merge sort of positions."""
+"""Operators that sort: TopK by a heap, Unique by a merge sort of positions."""
 
 from __future__ import annotations
 
@@ -84,6 +84,58 @@ def _doublings(b: Builder, count: Size) -> Index:
     return b.while_(start, lambda width, _: width < b.idx(count), lambda width, n: [width * 2, n + 1])[1]
 
 
+def _sift(b: Builder, heap: Tensor, size: Scalar, place: Scalar, worse: Follows, levels: Index) -> Tensor:
+    """`heap` with the element at one place sunk until no child is worse."""
+    m = b.math
+
+    def step(_: Scalar, place: Scalar, heap: Tensor) -> list:
+        left, right = (m.minimum(place * 2 + d, size - 1) for d in (1, 2))
+        a, c, here = b.at(heap, [left]), b.at(heap, [right]), b.at(heap, [place])
+        second = worse(m.cast(c, INDEX), m.cast(a, INDEX))
+        child, where = m.where(second, c, a), m.where(second, right, left)
+        sink = m.logical_and(place * 2 + 1 < size, worse(m.cast(child, INDEX), m.cast(here, INDEX)))
+        heap = b.put(m.where(sink, child, here), heap, [place])
+        heap = b.put(m.where(sink, here, child), heap, [where])
+        return [m.where(sink, where, place), heap]
+
+    return b.for_(0, levels, [place, heap], step)[1]
+
+
+def best(b: Builder, count: Size, size: Size, follows: Follows, heap: Tensor) -> Tensor:
+    """The first `size` positions of `argsort`'s order: a heap of the best ones so far, the worst at its root.
+
+    Most elements cost one comparison: a few of many are found in about as many steps as there are elements.
+    """
+    m, total = b.math, b.idx(size)
+    levels = _doublings(b, size + 1)
+
+    def worse(i: Scalar, j: Scalar) -> Scalar:
+        return m.logical_or(follows(i, j), m.logical_and(i > j, m.logical_not(follows(j, i))))
+
+    def enter(i: Scalar, heap: Tensor) -> list[Tensor]:
+        better = follows(m.cast(b.at(heap, [0]), INDEX), i)
+
+        def replace() -> list[Tensor]:
+            return [_sift(b, b.put(m.cast(i, heap.dtype), heap, [0]), total, b.idx(0), worse, levels)]
+
+        return b.if_(better, replace, lambda: [heap])
+
+    def settle(k: Scalar, heap: Tensor) -> list[Tensor]:
+        return [_sift(b, heap, total, total - 1 - k, worse, levels)]
+
+    def take(k: Scalar, heap: Tensor) -> list[Tensor]:
+        end = total - 1 - k
+        worst, other = b.at(heap, [0]), b.at(heap, [end])
+        heap = b.put(worst, b.put(other, heap, [0]), [end])
+        return [_sift(b, heap, m.maximum(end, 1), b.idx(0), worse, levels)]
+
+    (heap,) = b.for_(0, size, [heap], lambda i, heap: [b.put(m.cast(i, heap.dtype), heap, [i])])
+    (heap,) = b.for_(0, size, [heap], settle)
+    start = m.where(total.eq(0), b.idx(count), total)
+    (heap,) = b.for_(start, count, [heap], enter)
+    return b.for_(0, size, [heap], take)[0]
+
+
 def last(x: Tensor, axis: int) -> list[int]:
     """The permutation that moves `axis` behind all others."""
     return [*(d for d in range(x.rank) if d != axis), axis]
@@ -126,20 +178,20 @@ def top_k(b: Builder, node: Node, x: Tensor, k: Tensor | None = None) -> list[Te
     *outer, count = rows.shape
     out = [b.blank([*outer, size], x.dtype), b.blank([*outer, size], np.int64)]
 
-    def row(at: list[Scalar], values: Tensor, positions: Tensor, *buffers: Tensor) -> list[Tensor]:
+    def row(at: list[Scalar], values: Tensor, positions: Tensor, order: Tensor) -> list[Tensor]:
         def follows(i: Scalar, j: Scalar) -> Scalar:
             one, other = b.at(rows, [*at, i]), b.at(rows, [*at, j])
             return less(b, one, other) if largest else less(b, other, one)
 
-        order, spare = argsort(b, count, follows, buffers)
+        order = best(b, count, size, follows, order)
 
         def take(i: Scalar, values: Tensor, positions: Tensor) -> list[Tensor]:
             position = b.at(order, [i])
             return [b.put(b.at(rows, [*at, position]), values, [*at, i]), b.put(position, positions, [*at, i])]
 
-        return [*b.for_(0, size, [values, positions], take), order, spare]
+        return [*b.for_(0, size, [values, positions], take), order]
 
-    values, positions, *_ = b.nest(outer, [*out, *scratch(b, count)], row)
+    values, positions, _ = b.nest(outer, [*out, b.blank([size], np.int64)], row)
     return [values.transpose(inverse(perm)), positions.transpose(inverse(perm))]
 
 

@@ -130,11 +130,12 @@ def _read_old(node: Node, dtype: np.dtype, kind: str) -> Forest:
         return ~leaf_of[i] if i in leaf_of else i
 
     forest.features = list(node.attr("nodes_featureids"))
+    yes, no = node.attr("nodes_truenodeids"), node.attr("nodes_falsenodeids")
     for i, (tree, _) in enumerate(keys):
         inner = i not in leaf_of
         forest.modes.append(_MODES.index(modes[i]) if inner else 0)
-        forest.yes.append(child(tree, node.attr("nodes_truenodeids")[i]) if inner else 0)
-        forest.no.append(child(tree, node.attr("nodes_falsenodeids")[i]) if inner else 0)
+        forest.yes.append(child(tree, yes[i]) if inner else 0)
+        forest.no.append(child(tree, no[i]) if inner else 0)
     forest.missing = [bool(v) for v in node.attr("nodes_missing_value_tracks_true") or [0] * len(keys)]
     forest.roots = _roots(keys, forest, leaf_of)
     return forest

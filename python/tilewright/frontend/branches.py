@@ -33,6 +33,10 @@ class Diverging(UnsupportedError):
         self.condition = condition
         self.branches = branches
 
+    def plain(self) -> UnsupportedError:
+        """The error for a user."""
+        return UnsupportedError(self.message, location=self.location)
+
 
 def choose(b: Builder, condition: Scalar, branches: Sequence[Branch]) -> list[Value | None]:
     """scf.if; sizes in which the bodies differ become run-time sizes.
@@ -46,7 +50,7 @@ def choose(b: Builder, condition: Scalar, branches: Sequence[Branch]) -> list[Va
         try:
             made.append(list(branch()))
         except Diverging as error:  # within the body of an scf.if: what follows it is outside
-            raise UnsupportedError(error.message, location=error.location) from error
+            raise error.plain() from error
         if len(made) == 2:
             difference = _difference(*made)
             if difference:

@@ -54,6 +54,7 @@ class Emitter:
     Attributes:
         weights: the bytes of the module's globals, by name.
         discarded: ops that were built in vain, see iteration.attempt.
+        remarks: what a user should know of slow code, by the node's name.
     """
 
     def __init__(self, module: ir.Module) -> None:
@@ -67,8 +68,14 @@ class Emitter:
         self._zero = ir.AffineExpr.get_constant(0)
         self._types: dict[np.dtype, ir.Type] = {}
         self.discarded: list[ir.Operation] = []
+        self.remarks: dict[str, str] = {}
         self._entries: dict[ir.Value, list[Scalar]] = {}  # elements of vectors made from scalars
         self._sizes: dict[ir.Value, Size] = {}  # int64 scalars that are sizes
+
+    def remark(self, message: str) -> None:
+        """Say something of the node at hand that ends up in the report."""
+        here = ir.Location.current
+        self.remarks[here.name_str if here.is_a_name() else ""] = message
 
     def op(
         self,

@@ -88,7 +88,7 @@ class _Importer:
                 outputs = self._results(function)
         finally:
             erase_discarded(self.builder)
-        return ImportedModel(self.module, self.builder.weights, specs, outputs)
+        return ImportedModel(self.module, self.builder.weights, specs, outputs, self.builder.remarks)
 
     def _function(self, specs: list[TensorSpec]) -> tuple[ir.Operation, ir.Block]:
         kinds = [self.builder.tensor_type(s.shape, s.dtype) for s in specs]

@@ -30,9 +30,11 @@ class ImportedModel:
         weights: bytes of the globals, by symbol name.
         inputs: arguments of `@main`, in order.
         outputs: results of `@main`, in order.
+        remarks: what a user should know of slow code, by the node's name.
     """
 
     module: ir.Module
     weights: dict[str, np.ndarray] = field(default_factory=dict)
     inputs: list[TensorSpec] = field(default_factory=list)
     outputs: list[TensorSpec] = field(default_factory=list)
+    remarks: dict[str, str] = field(default_factory=dict)

@@ -103,11 +103,26 @@ class Scope:
             try:
                 self._node(proto)
             except Diverging as choice:
-                self._follow(choice, proto, self.nodes[i + 1 :])
-                return
+                if self._follow(choice, proto, self.nodes[i + 1 :]):
+                    return
 
-    def _follow(self, choice: Diverging, proto: onnx.NodeProto, rest: Sequence[onnx.NodeProto]) -> None:
-        """Import the nodes behind a node once for each of its possible results, up to the outputs of this graph."""
+    def _follow(self, choice: Diverging, proto: onnx.NodeProto, rest: Sequence[onnx.NodeProto]) -> bool:
+        """Import the nodes behind a node once for each of its possible results, up to the outputs of this graph.
+
+        Returns whether it was possible; where it was not, there may be stand-ins for the node's results.
+        """
+        try:
+            results = self._chosen(choice, proto, rest)
+        except Diverging as error:
+            if self.outer is not None or self.prefix:
+                raise  # the graph around this one can try the same
+            node = Node(proto, self.versions.get(node_domain(proto), 1), self)
+            self._bind(proto, self.session.observer.failed(self.session, node, error.plain()))
+            return False
+        self.values.update(zip(self.outputs, results, strict=True))
+        return True
+
+    def _chosen(self, choice: Diverging, proto: onnx.NodeProto, rest: Sequence[onnx.NodeProto]) -> Results:
         session = self.session
         if session.choices >= _CHOICES:
             raise choice
@@ -121,16 +136,16 @@ class Scope:
             scope.run()
             return [scope.value(name, self.label(proto)) for name in self.outputs]
 
+        session.builder.remark("its branches differ in rank: what follows is compiled twice, once for each")
         session.choices += 1
         try:
             branches = [lambda branch=branch: after(branch) for branch in choice.branches]
-            results = choose(session.builder, choice.condition, branches)
+            return choose(session.builder, choice.condition, branches)
         except Diverging as error:
             error.location = error.location or choice.location
             raise
         finally:
             session.choices -= 1
-        self.values.update(zip(self.outputs, results, strict=True))
 
     def value(self, name: str, where: str) -> Value | None:
         """The value of a name here or in an enclosing graph. Raises UserError where there is none."""
@@ -170,10 +185,13 @@ class Scope:
                 kind, results = "", self.session.observer.failed(self.session, node, error)
         if kind:
             self.session.observer.done(self.session, node, kind, results)
+        self._bind(proto, results)
+        self._bind_fused(results)
+
+    def _bind(self, proto: onnx.NodeProto, results: Results) -> None:
         for name, result in zip(proto.output, results, strict=False):
             if name:
                 self.values.setdefault(name, result)  # a fused consumer shares its producer's result
-        self._bind_fused(results)
 
     def _results(self, node: Node) -> tuple[str, Results]:
         inputs = [self.value(name, node.label) if name else None for name in node.proto.input]

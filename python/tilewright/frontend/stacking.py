@@ -81,6 +81,7 @@ class Stack:
         """What the loop starts with."""
         b, element = self.b, self.element
         if self.grows:
+            b.remark("a stacked result grows by a copy per iteration: its length or its elements are not known before")
             empty = b.blank([0, *(0 if n is None else n for n in element.shape)], element.dtype)
             return b.loosen(empty, [0, *(d + 1 for d, n in enumerate(element.shape) if n is None)])
         shape = [_natural(b, self.rows), *element.shape]

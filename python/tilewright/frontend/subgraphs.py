@@ -42,7 +42,7 @@ class Subgraph:
         try:
             return self.inline(*values)
         except Diverging as error:  # what would follow is outside of the body
-            raise UnsupportedError(error.message, location=error.location) from error
+            raise error.plain() from error
 
     def inline(self, *values: Value | None) -> list[Value | None]:
         """The same, where what follows the node can follow in each branch of a choice too (see Diverging)."""

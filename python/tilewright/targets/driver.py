@@ -96,6 +96,8 @@ def lower(work: Compilation) -> str | None:
     with work.phase("import") as entry:
         work.imported = work.source.load(dict(work.options.shapes) or None)
         work.weights = dict(work.imported.weights)
+        for node, message in work.imported.remarks.items():
+            work.remarks.append({"phase": "import", "severity": "remark", "message": message, "location": node})
     if _has_kernels(work.module):
         insight.observe(work.insight, "tile", work.module)
     _record(work, entry)

@@ -33,12 +33,13 @@ _BLOCK = 8 << 20
 
 @dataclass
 class Imported:
-    """A module of layer 1 with its weights and signature."""
+    """A module of layer 1 with its weights, its signature, and remarks by node."""
 
     module: ir.Module
     weights: dict[str, np.ndarray]
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
+    remarks: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,8 @@ def _load_onnx(source: Source, shapes: Shapes | None) -> Imported:
         from tilewright.frontend import import_onnx
     value = os.fspath(source.value) if isinstance(source.value, Path) else source.value
     imported = import_onnx(value, shapes=shapes)
-    return Imported(imported.module, imported.weights, _specs(imported.inputs), _specs(imported.outputs))
+    specs = _specs(imported.inputs), _specs(imported.outputs)
+    return Imported(imported.module, imported.weights, *specs, imported.remarks)
 
 
 def _specs(specs: Any) -> tuple[TensorSpec, ...]:

@@ -339,5 +339,11 @@ def test_initializers_of_subgraphs():
     assert rows.shape == (5, 3)
 
 
+def test_slow_code_has_remarks():
+    endless = WHILE.replace("int64 n, ", "").replace("Loop (n, begin, x)", 'Loop ("", begin, x)')
+    assert "grows by a copy per iteration" in import_onnx(parsed(endless)).remarks["y"]
+    assert not import_onnx(parsed(COUNTED)).remarks
+
+
 def test_import_is_deterministic():
     assert str(import_onnx(parsed(WHILE)).module) == str(import_onnx(parsed(WHILE)).module)

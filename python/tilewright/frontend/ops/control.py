@@ -111,6 +111,7 @@ def _over_sequences(
             "a loop that carries sequences needs a trip count and a condition that are known at compile time "
             f"(at most {_UNROLLED} iterations); make them constants of the model"
         )
+    b.remark(f"a loop over sequences is written out: {trips} copies of its body")
     now, rows = list(states), []
     for i in range(trips):
         results = [_present(node, x) for x in body(Tensor.known(i, np.int64), Tensor.known(True), *now)]

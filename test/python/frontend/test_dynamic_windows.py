@@ -70,3 +70,61 @@ def model_of(case, axis):
 def test_selected_parts(case, axis):
     mask = np.float32([1, 0, 1, 1, 0] if axis == 0 else [1, 0, 1, 1, 1, 0, 1, 1])
     check_numbers(model_of(case, axis), {"x": random(5, 4, 8, 8), "mask": mask})
+
+
+REGIONS = np.float32([[0, 0, 5.3, 6.2], [1.5, 2.25, 3, 4], [2, 2, 2, 2], [0.5, 1, 7, 7.5], [1, 1, 1.5, 9]])
+
+
+def regions_model(nodes, weights):
+    """The ops on those rows of five that a mask selects."""
+    select = [
+        helper.make_node("NonZero", ["mask"], ["places"]),
+        helper.make_node("Squeeze", ["places", "first"], ["indices"]),
+    ]
+    graph = helper.make_graph(
+        [*select, *nodes],
+        "regions",
+        [
+            helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [2, 3, 8, 9]),
+            helper.make_tensor_value_info("mask", onnx.TensorProto.FLOAT, [5]),
+        ],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(v, n) for n, v in ({"first": np.array([0])} | weights).items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+@pytest.mark.parametrize("ratio", [0, 2])
+@pytest.mark.parametrize("mode", ["avg", "max"])
+@pytest.mark.parametrize("mask", [[1, 0, 1, 1, 1], [0, 0, 0, 1, 0]])
+def test_selected_regions(ratio, mode, mask):
+    options = {"mode": mode, "sampling_ratio": ratio, "output_height": 3, "output_width": 2}
+    nodes = [
+        helper.make_node("Gather", ["boxes", "indices"], ["rois"]),
+        helper.make_node("Gather", ["images", "indices"], ["batch"]),
+        helper.make_node("RoiAlign", ["x", "rois", "batch"], ["y"], **options),
+    ]
+    model = regions_model(nodes, {"boxes": REGIONS, "images": np.array([0, 1, 1, 0, 1])})
+    check_numbers(model, {"x": random(2, 3, 8, 9), "mask": np.float32(mask)})
+
+
+def test_selected_regions_of_whole_places():
+    boxes = np.concatenate([np.float32([[0], [1], [1], [0], [1]]), REGIONS], axis=1)
+    nodes = [
+        helper.make_node("Gather", ["boxes", "indices"], ["rois"]),
+        helper.make_node("MaxRoiPool", ["x", "rois"], ["y"], pooled_shape=[3, 2]),
+    ]
+    arrays = {"x": random(2, 3, 8, 9), "mask": np.float32([1, 0, 1, 1, 1])}
+    check_numbers(regions_model(nodes, {"boxes": boxes}), arrays)
+
+
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+def test_selected_samples(reduction):
+    nodes = [
+        helper.make_node("Gather", ["scores", "indices"], ["part"]),
+        helper.make_node("Gather", ["labels", "indices"], ["target"]),
+        helper.make_node("SoftmaxCrossEntropyLoss", ["part", "target"], ["y"], reduction=reduction),
+    ]
+    weights = {"scores": random(5, 4, 3), "labels": _RANDOM.integers(0, 4, (5, 3))}
+    arrays = {"x": random(2, 3, 8, 9), "mask": np.float32([1, 0, 1, 1, 1])}
+    check_numbers(regions_model(nodes, weights), arrays)

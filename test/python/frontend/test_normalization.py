@@ -100,3 +100,12 @@ def test_mean_variance_norm(axes):
 def test_local_response_norm(size, channels):
     run("LRN", random(2, channels, 3, 4), size=size, alpha=0.01, beta=0.6, bias=2.0)
     run("LRN", random(2, channels, 5, 1), size=size)
+
+
+@pytest.mark.parametrize("op", ["Softmax", "LogSoftmax"])
+def test_softmax_of_many_narrow_floats(op):
+    x = np.zeros((2, 70000), np.float16)
+    share = 1 / 70000
+    y = np.full(x.shape, share if op == "Softmax" else np.log(share), np.float16)
+    model = node_model(op, [x], opset=13)
+    check_values(model, feeds(model, [x]), [y])

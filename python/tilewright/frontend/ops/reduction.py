@@ -17,6 +17,7 @@ from ..emit import Space
 from ..numbers import is_int, is_narrow
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
+from .precision import widened
 from .runtime import Truth, axis_masks, choose, sizes, without
 
 _KINDS = {"ReduceSum": "sum", "ReduceProd": "prod", "ReduceMax": "max", "ReduceMin": "min"}
@@ -182,6 +183,7 @@ def log_softmax(b: Builder, x: Tensor, axes: list[int]) -> Tensor:
 
 
 @op("Softmax", "LogSoftmax")
+@widened
 def softmax_axis(b: Builder, node: Node, x: Tensor) -> Tensor:
     """Along one axis; before opset 13 over all dimensions from `axis` on."""
     old = node.version < 13

@@ -115,17 +115,25 @@ class Cell:
     def __init__(self, b: Builder, node: Node, given: Parameters) -> None:
         self.b, self.node, self.given = b, node, self.prepared(b, node, given)
         self.hidden = given.hidden
+        blocks, first = [], 0
+        for gates in self.products(node):
+            rows = part(b, given.recurrent, 0, first * self.hidden, gates * self.hidden)
+            blocks.append(rows if rows.is_known else b.copy(rows, [1, 0]))  # known ones are packed ahead
+            first += gates
+        self.blocks = blocks
 
     def prepared(self, b: Builder, node: Node, given: Parameters) -> Parameters:
         """The parameters as the step wants them."""
         return given.with_summed_bias(b)
 
-    def product(self, h: Tensor, first: int = 0, count: int | None = None) -> Tensor:
-        """h times the recurrent weights of some gates: [batch, count * hidden]."""
-        weights, rows = self.given.recurrent, (self.gates if count is None else count) * self.hidden
-        if rows != weights.shape[0]:
-            weights = part(self.b, weights, 0, first * self.hidden, rows)
-        space = Space([h.shape[0], rows, self.hidden], frozenset([2]))
+    def products(self, node: Node) -> list[int]:
+        """How many gates each product with recurrent weights gives."""
+        return [self.gates]
+
+    def product(self, h: Tensor, number: int = 0) -> Tensor:
+        """h times one block of the recurrent weights: [batch, gates * hidden]."""
+        weights = self.blocks[number]
+        space = Space([h.shape[0], weights.shape[0], self.hidden], frozenset([2]))
         return self.b.contract(space, (h, [0, 2]), (weights, [1, 2]), [0, 1])
 
     def gate(self, x: Tensor, number: int) -> Tensor:
@@ -153,6 +161,10 @@ class GRU(Cell):
         """With linear_before_reset, the hidden gate's recurrent bias stays apart."""
         return given.with_summed_bias(b, 2 if node.attr("linear_before_reset", 0) else None)
 
+    def products(self, node: Node) -> list[int]:
+        """The hidden gate's is of the reset state, unless it is linear before that."""
+        return [3] if node.attr("linear_before_reset", 0) else [2, 1]
+
     def step(self, row: Tensor, old: Sequence[Tensor], into: Places) -> list[Tensor]:
         """(1 - z) * candidate + z * h."""
         b, h, given = self.b, old[0], self.given
@@ -171,9 +183,9 @@ class GRU(Cell):
             bias = [] if given.recurrent_bias is None else [given.recurrent_bias]
             last = b.elementwise(lambda m, r, y, *v: r * (y + v[0] if v else y), r, self.gate(product, 2), *bias)
         else:
-            product = self.product(h, 0, 2)
+            product = self.product(h)
             z, r = (b.elementwise(gate, inputs[i], self.gate(product, i)) for i in range(2))
-            last = self.product(b.elementwise(lambda m, r, h: r * h, r, h), 2, 1)
+            last = self.product(b.elementwise(lambda m, r, h: r * h, r, h), 1)
         return [self.finish(blend, into[0], z, inputs[2], last, h)]
 
 

@@ -52,13 +52,7 @@ _NATIVE_MATH = frozenset(
 
 def reason_for_host(op: ir.Operation) -> str | None:
     """Why no kernel can take a `linalg.generic`; None where one can."""
-    return (
-        _reason_of_types(op)
-        or _reason_of_maps(op)
-        or _reason_of_body(op)
-        or _reason_of_reduction(op)
-        or _reason_of_gathers(op)
-    )
+    return _reason_of_types(op) or _reason_of_maps(op) or _reason_of_body(op) or _reason_of_reduction(op)
 
 
 def _reason_of_types(op: ir.Operation) -> str | None:
@@ -167,26 +161,6 @@ def _reason_of_reduction(op: ir.Operation) -> str | None:
     if [operand == total for operand in combiner.operands].count(True) != 1 or len(list(total.uses)) != 1:
         return "it uses its accumulator other than once"
     return None
-
-
-def _reason_of_gathers(op: ir.Operation) -> str | None:
-    """A computed index must be one number per tile: it may not follow from a loop's position, nor meet a reduction."""
-    reduces = any("reduction" in str(kind) for kind in op.attributes["iterator_types"])
-    for _, indices in _gathers(op):
-        for index in indices:
-            if isinstance(index, ir.BlockArgument) or index.owner.name != "linalg.index":
-                if reduces:
-                    return "it reduces what it gathers by computed indices"
-                if _follows_position(index):
-                    return "it gathers by an index computed from its position"
-    return None
-
-
-def _follows_position(value: ir.Value) -> bool:
-    if isinstance(value, ir.BlockArgument):
-        return False
-    maker = value.owner.operation
-    return maker.name == "linalg.index" or any(_follows_position(operand) for operand in maker.operands)
 
 
 @register

@@ -37,6 +37,11 @@ class Nest:
         """Whether a reduction is its root."""
         return any(op.reductions for op in self.ops)
 
+    @property
+    def gathers(self) -> set[int]:
+        """Loops along which a member gathers by indices computed anew."""
+        return {self.loops[op][d] for op in self.ops for d in op.gathers}
+
 
 @dataclass(eq=False)
 class Task:
@@ -123,9 +128,13 @@ class Graph:
     # --- the same loop nest ------------------------------------------------------------------------------------
 
     def _join_nest(self, op: LinalgOp) -> Nest | None:
+        if op.gathers_lanes:
+            return None  # one element at a time: what stands around it keeps its vectors
         candidates = {self.nest_of[m] for a in op.inputs if (m := self.maker.get(a.value)) is not None}
         for nest in sorted(candidates, key=lambda n: -n.number):
             if nest is not nest.task.nests[-1] or not self._may_join(op, nest.task):
+                continue
+            if any(member.gathers_lanes for member in nest.ops):
                 continue
             loops = self._bind(op, nest)
             if loops is None:
@@ -294,7 +303,8 @@ class PlanFusion(Pass):
         ins(%x : tensor<64xf32>) outs(%e : tensor<64xf32>)
         attrs = {tile.nest = 0 : i64, tile.rows = array<i64: 0>, tile.task = 0 : i64} {
     ```
-    The root of a nest has `tile.rows`: the loops that all nests of the task share.
+    The root of a nest has `tile.rows`: the loops that all nests of the task share. Where the nest gathers by computed
+    indices, it has `tile.gathers`: the loops along which these differ.
     """
 
     name: ClassVar[str] = "tile-plan-fusion"
@@ -315,5 +325,7 @@ class PlanFusion(Pass):
                         if member is nest.root:
                             rows = sorted(nest.rows, key=lambda d: nest.rows[d])
                             member.op.attributes["tile.rows"] = ir.DenseI64ArrayAttr.get(rows, op.context)
+                            if gathers := sorted(nest.gathers):
+                                member.op.attributes["tile.gathers"] = ir.DenseI64ArrayAttr.get(gathers, op.context)
             first_task += len(graph.tasks)
             first_nest = graph.next_number

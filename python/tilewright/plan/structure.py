@@ -62,6 +62,8 @@ class LinalgOp:
     output: Access
     kind: Kind
     tables: tuple[ir.Value, ...]
+    #: loops along which an index that it gathers by is computed anew: no tile may extend along them
+    gathers: frozenset[int] = frozenset()
     #: number of assertions before it: nothing may move across one
     epoch: int = 0
 
@@ -79,6 +81,11 @@ class LinalgOp:
     def parallel(self) -> tuple[int, ...]:
         """The parallel loops, in order."""
         return tuple(d for d in range(self.rank) if d not in self.reductions)
+
+    @property
+    def gathers_lanes(self) -> bool:
+        """Whether neighbours in its result come from anywhere."""
+        return bool(self.output.dims) and self.output.dims[-1] in self.gathers
 
     @property
     def points(self) -> int:
@@ -162,6 +169,27 @@ def _tables(op: ir.Operation) -> tuple[ir.Value, ...]:
     )
 
 
+def _gathers(op: ir.Operation, operands: list[Access]) -> frozenset[int]:
+    found: set[int] = set()
+
+    def visit(value: ir.Value) -> None:
+        if isinstance(value, ir.BlockArgument):
+            found.update(operands[value.arg_number].loops)
+        elif value.owner.name == "linalg.index":
+            found.add(ir.IntegerAttr(value.owner.attributes["dim"]).value)
+        else:
+            table = value.owner.name == "tensor.extract"
+            for operand in list(value.owner.operands)[1 if table else 0 :]:
+                visit(operand)
+
+    for inner in op.regions[0].blocks[0].operations:
+        if inner.operation.name == "tensor.extract":
+            for index in list(inner.operands)[1:]:
+                if isinstance(index, ir.BlockArgument) or index.owner.name != "linalg.index":
+                    visit(index)
+    return frozenset(found)
+
+
 def describe(op: ir.Operation, position: int, epoch: int = 0) -> LinalgOp:
     """The facts of one `linalg.generic`."""
     maps = [attr.value for attr in op.attributes["indexing_maps"]]
@@ -170,6 +198,7 @@ def describe(op: ir.Operation, position: int, epoch: int = 0) -> LinalgOp:
     operands = list(op.operands)
     inputs = [_access(v, m) for v, m in zip(operands[:-1], maps[:-1], strict=True)]
     output = _access(operands[-1], maps[-1])
+    tables = _tables(op)
     return LinalgOp(
         op=op,
         position=position,
@@ -178,7 +207,8 @@ def describe(op: ir.Operation, position: int, epoch: int = 0) -> LinalgOp:
         inputs=tuple(inputs),
         output=output,
         kind=_kind(op, reductions),
-        tables=_tables(op),
+        tables=tables,
+        gathers=_gathers(op, [*inputs, output]) if tables else frozenset(),
         epoch=epoch,
     )
 

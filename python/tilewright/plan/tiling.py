@@ -70,8 +70,6 @@ def tile_elementwise(op: LinalgOp, machine: Machine) -> Tiling:
         if row is not None and not op.tables:
             register[lane] = min(op.extents[lane], machine.lanes)
             register[row] = min(op.extents[row], machine.lanes)
-        if op.tables and any(lane in access.loops for access in op.inputs):
-            register[lane] = 1  # each element has an index of its own: nothing lies side by side
     task = list(op.extents)
     _cut(task, register, op.parallel, _budget(op.points))
     return Tiling(task, register, list(range(op.rank)))
@@ -361,11 +359,22 @@ class PlanTiles(Pass):
         for op, own in zip(roots, rows, strict=True):
             del op.op.attributes["tile.rows"]
             tiling = tile_op(op, machine, weights)
+            self._keep_gathers(op, tiling)
             if len(roots) > 1:
                 restrict_to_rows(op, tiling, own, share)
             set_attribute(op.op, "tile.rtile", str(tiling))
             if op.kind is Kind.CONTRACTION:
                 self._lay_out(op, tiling, machine, weights)
+
+    @staticmethod
+    def _keep_gathers(op: LinalgOp, tiling: Tiling) -> None:
+        """Each element that has an index of its own is a tile of its own: nothing lies side by side."""
+        gathers = set(op.gathers)
+        if "tile.gathers" in op.op.attributes:
+            gathers |= set(ir.DenseI64ArrayAttr(op.op.attributes["tile.gathers"]))
+            del op.op.attributes["tile.gathers"]
+        for d in gathers:
+            tiling.register[d] = 1
 
     def _lay_out(self, op: LinalgOp, tiling: Tiling, machine: Machine, weights: Weights) -> None:
         kinds, copies = layouts(op, tiling, machine, weights)

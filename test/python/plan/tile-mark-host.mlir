@@ -67,20 +67,6 @@ func.func @reduction(%x: tensor<4xf32>, %e: tensor<f32>) -> tensor<f32> {
   return %y : tensor<f32>
 }
 
-// CHECK-LABEL: func.func @gather
-// CHECK: tile.host = "it gathers by an index computed from its position"
-func.func @gather(%x: tensor<4xf32>, %e: tensor<4xf32>) -> tensor<4xf32> {
-  %y = linalg.generic {indexing_maps = [#id], iterator_types = ["parallel"]} outs(%e : tensor<4xf32>) {
-  ^bb0(%o: f32):
-    %i = linalg.index 0 : index
-    %c = arith.constant 3 : index
-    %j = arith.subi %c, %i : index
-    %v = tensor.extract %x[%j] : tensor<4xf32>
-    linalg.yield %v : f32
-  } -> tensor<4xf32>
-  return %y : tensor<4xf32>
-}
-
 // CHECK-LABEL: func.func @empty
 // CHECK: tile.host = "it has no elements"
 func.func @empty(%e: tensor<0xf32>) -> tensor<0xf32> {

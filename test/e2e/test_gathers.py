@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 
 import tilewright as tw
 
-F, I = TensorProto.FLOAT, TensorProto.INT64
+F32, I64 = TensorProto.FLOAT, TensorProto.INT64
 CASES = {
     "indices computed by a kernel": (["Abs i a", "Gather x a y"], [100], [64], [64]),
     "by rows, then reduced": (["Abs i a", "Gather x a g", "ReduceSum g _ y"], [100, 64], [64], [1, 1]),
@@ -28,7 +28,7 @@ def test_gathers(name: str) -> None:
     for line in lines:
         kind, *names = line.split()
         nodes.append(helper.make_node(kind, ["" if n == "_" else n for n in names[:-1]], names[-1:]))
-    infos = [helper.make_tensor_value_info(n, t, s) for n, t, s in zip("xiy", (F, I, F), shapes, strict=True)]
+    infos = [helper.make_tensor_value_info(n, t, s) for n, t, s in zip("xiy", (F32, I64, F32), shapes, strict=True)]
     graph = helper.make_graph(nodes, "g", infos[:2], infos[2:])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)])
     random = np.random.default_rng(2)

@@ -13,7 +13,7 @@ from ..load import dense_array
 from ..numbers import is_int
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
-from .runtime import choose, sizes
+from .runtime import choose, require_sizes, sizes
 
 INT64 = np.dtype(np.int64)
 
@@ -41,8 +41,7 @@ def constant_of_shape(b: Builder, node: Node, shape: Tensor) -> Tensor:
     wanted = b.settle(sizes(b, node, shape, "the shape"), node.declared(), node)
     if is_static(wanted):
         return Tensor.known(np.broadcast_to(item.reshape(()), tuple(wanted)))
-    for n in wanted:
-        b.require(b.idx(n) > b.idx(-1), "a size is negative")
+    require_sizes(b, wanted)
     return b.full(item.reshape(-1)[0].item(), wanted, item.dtype)
 
 

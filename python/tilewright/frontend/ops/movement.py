@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..dims import Dim, Size, ceil_divide, is_static, maximum, minimum, same_shape
+from ..dims import Size, ceil_divide, is_static, maximum, minimum, same_shape
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
-from .runtime import choose, optional_sizes, sizes, spread, wrap_negative
+from .runtime import choose, optional_sizes, require_sizes, sizes, spread, wrap_negative
 
 
 def part(b: Builder, x: Tensor, axis: int, start: Size, size: Size) -> Tensor:
@@ -69,10 +69,9 @@ def split(b: Builder, node: Node, x: Tensor, parts: Tensor | None = None) -> lis
 def _declared(b: Builder, node: Node, output: int, axis: int, size: Size) -> Size:
     """A part's size: never negative, or as the model declares."""
     shape = node.declared(output)
-    settled = b.settle([size], None if shape is None else [shape[axis]], node)[0]
-    if isinstance(settled, Dim) and not settled.nonneg:
-        b.require(b.idx(settled) > b.idx(-1), "the size of a part is negative")
-    return settled
+    settled = b.settle([size], None if shape is None else [shape[axis]], node)
+    require_sizes(b, settled)
+    return settled[0]
 
 
 def _bounds(extent: int, start: int, end: int, step: int) -> tuple[int, int]:
@@ -166,6 +165,7 @@ def _tiled(b: Builder, node: Node, x: Tensor, times: Sequence[Size]) -> Tensor:
 def _tile_at_run_time(b: Builder, x: Tensor, shape: Sequence[Size]) -> Tensor:
     if same_shape(shape, x.shape):
         return x
+    require_sizes(b, shape)
     x = b.stored(x)
 
     def body(m, *place):

@@ -13,7 +13,7 @@ from ..dims import Size, is_static, maximum, minimum
 from ..registry import Builder, Node, op
 from ..scalars import Scalar
 from ..tensor import Tensor
-from .runtime import optional_sizes, sizes, spread
+from .runtime import optional_sizes, require_sizes, sizes, spread
 
 MODES = ("constant", "reflect", "edge", "wrap")
 
@@ -106,6 +106,7 @@ def center_crop_pad(b: Builder, node: Node, x: Tensor, shape: Tensor) -> Tensor:
     axes = node.attr("axes")
     (target,) = spread(b, node, axes, x.rank, (wanted, x.shape))
     target = b.settle(target, node.declared(), node)
+    require_sizes(b, target)
     missing = [t - n for t, n in zip(target, x.shape, strict=True)]
     starts = [maximum(0 - m, 0) // 2 for m in missing]
     extents = [minimum(t, n) for t, n in zip(target, x.shape, strict=True)]

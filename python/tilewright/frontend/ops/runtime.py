@@ -25,6 +25,13 @@ def sizes(b: Builder, node: Node, x: Tensor | None, what: str) -> list[Size]:
     return b.shape_values(x)
 
 
+def require_sizes(b: Builder, shape: Sequence[Size]) -> None:
+    """A negative size stops the run."""
+    for n in shape:
+        if not isinstance(n, int) and not n.nonneg:
+            b.require(b.idx(n) > b.idx(-1), "a size is negative")
+
+
 def optional_sizes(b: Builder, node: Node, x: Tensor | None, what: str) -> list[Size] | None:
     """The same of an optional input; None where it is absent."""
     return None if x is None else sizes(b, node, x, what)

@@ -11,7 +11,7 @@ from math import prod
 from ..dims import Dim, Size, is_static
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
-from .runtime import axis_masks, choose, is_equal, sizes, with_ones, without
+from .runtime import axis_masks, choose, is_equal, require_sizes, sizes, with_ones, without
 
 
 @op("Reshape")
@@ -45,9 +45,7 @@ def _reshape_at_run_time(b: Builder, node: Node, x: Tensor, wanted: list[Size], 
     rest = x.size // prod(choose(b, skip, 1, n) for skip, n in zip(unknown, wanted, strict=True))
     target = [choose(b, skip, rest, n) for skip, n in zip(unknown, wanted, strict=True)]
     target = b.settle(target, node.declared(), node)
-    for n in target:
-        if not isinstance(n, int):
-            b.require(b.idx(n) > b.idx(-1), "a size is negative")
+    require_sizes(b, target)
     return b.reshape(x, target)
 
 
@@ -119,8 +117,9 @@ def transpose(b: Builder, node: Node, x: Tensor) -> Tensor:
 @op("Expand", since=8)
 def expand(b: Builder, node: Node, x: Tensor, shape: Tensor) -> Tensor:
     """Broadcast with a shape."""
-    wanted = b.common_shape(x.shape, sizes(b, node, shape, "the shape"))
-    return b.broadcast(x, b.settle(wanted, node.declared(), node))
+    wanted = b.settle(b.common_shape(x.shape, sizes(b, node, shape, "the shape")), node.declared(), node)
+    require_sizes(b, wanted)
+    return b.broadcast(x, wanted)
 
 
 @op("Shape")

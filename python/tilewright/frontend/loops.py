@@ -33,7 +33,7 @@ from tilewright.mlir import ir
 from . import dims
 from .dims import Dim, Size
 from .reshaping import Reshaper
-from .scalars import Scalar
+from .scalars import INDEX, Scalar
 from .tensor import Tensor
 
 Index = Any  # int | Dim | ir.Value | Scalar
@@ -169,15 +169,26 @@ class Loops(Reshaper):
         return self.while_([first, *start], lambda counter, *_: counter < end, iterate, varying=True)[1:]
 
     def nest(self, shape: Sequence[Index], carried: Sequence[Carried], body: Body) -> list[Any]:
-        """Nested counted loops from 0, the last one innermost. The body gets (list of counters, *carried)."""
+        """A loop over all indices of a shape in row-major order. The body gets (list of indices, *carried).
 
-        def level(outer: list[Scalar], values: Sequence[Carried]) -> list[Any]:
-            if len(outer) == len(shape):
-                return list(body(outer, *values))
-            return self.for_(0, shape[len(outer)], values, lambda i, *inner: level([*outer, i], inner))
+        It is one loop, not several: what it carries is handed on in place.
+        """
+        sizes = [self.size(n) for n in shape]
+        total: Size = 1
+        for n in sizes:
+            total = n * total
+        return self.for_(0, total, carried, lambda i, *values: body(self._split(i, sizes), *values))
 
-        start = self._carry(carried)
-        return self._carry(self._given(level([], start), start))
+    def _split(self, place: Scalar, sizes: Sequence[Size]) -> list[Scalar]:
+        """A row-major position as one index per dimension."""
+        loops = [d for d, n in enumerate(sizes) if n != 1]
+        result = [self.idx(0)] * len(sizes)
+        for d in reversed(loops[1:]):
+            size = self.math.scalar(sizes[d], INDEX) if isinstance(sizes[d], int) else self.idx(sizes[d])
+            result[d], place = self.math.rem(place, size), self.math.div(place, size)
+        if loops:
+            result[loops[0]] = place
+        return result
 
     def while_(
         self,

@@ -5,28 +5,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from ..dims import Size
 from ..numbers import promoted
 from ..registry import Builder, Node, op
 from ..scalars import INDEX, Scalar
 from ..tensor import Tensor
 
 
-def _extents(b: Builder, node: Node, x: Tensor, axis: Tensor) -> tuple[Scalar, Scalar, Scalar]:
-    """How many elements lie before, along and after an axis; it may be known at run time only."""
+def _extents(b: Builder, node: Node, x: Tensor, axis: Tensor) -> tuple[Scalar, Scalar]:
+    """How many elements lie along an axis, and behind each of them; it may be known at run time only."""
     m = b.math
-    sizes = [b.idx(n) for n in x.shape]
     if axis.is_known:
-        chosen = b.idx(node.axis(int(axis.numpy().reshape(-1)[0]), x.rank))
-    else:
-        given = m.cast(b.item(axis), INDEX)
-        chosen = m.where(given < 0, given + x.rank, given)
-        b.require(m.logical_and(chosen >= 0, chosen < x.rank), "the axis is out of range")
-    outer, along, inner = b.idx(1), b.idx(1), b.idx(1)
-    for d, n in enumerate(sizes):
-        outer = m.where(chosen > d, outer * n, outer)
-        along = m.where(chosen.eq(d), n, along)
-        inner = m.where(chosen < d, inner * n, inner)
-    return outer, along, inner
+        chosen = node.axis(int(axis.numpy().reshape(-1)[0]), x.rank)
+        return _known(b, x.shape[chosen]), _known(b, _product(x.shape[chosen + 1 :]))
+    given = m.cast(b.item(axis), INDEX)
+    wanted = m.where(given < 0, given + x.rank, given)
+    b.require(m.logical_and(wanted >= 0, wanted < x.rank), "the axis is out of range")
+    along, inner = b.idx(1), b.idx(1)
+    for d, n in enumerate(x.shape):
+        along = m.where(wanted.eq(d), b.idx(n), along)
+        inner = m.where(wanted < d, inner * b.idx(n), inner)
+    return along, inner
+
+
+def _known(b: Builder, size: Size) -> Scalar:
+    """A divisor: a constant where it is one."""
+    return b.math.scalar(size, INDEX) if isinstance(size, int) else b.idx(size)
+
+
+def _product(sizes: Sequence[Size]) -> Size:
+    total: Size = 1
+    for n in sizes:
+        total = n * total
+    return total
 
 
 @op("CumSum", "CumProd", since=11)
@@ -39,20 +52,19 @@ def cumulative(b: Builder, node: Node, x: Tensor, axis: Tensor) -> Tensor:
     if any(n == 0 for n in x.shape):
         return x
     wide = b.cast(x, promoted(x.dtype))
-    outer, along, inner = _extents(b, node, x, axis)
+    along, inner = _extents(b, node, x, axis)
     flat = b.array(b.reshape(wide, [x.size]))
-    m, neutral = b.math, int(product)
+    m, neutral, end = b.math, int(product), b.idx(x.size) - 1
 
-    def step(at: list[Scalar], out: Tensor) -> list[Tensor]:
-        o, i, j = at
-        i = along - 1 - i if reverse else i
-        here = (o * along + i) * inner + j
-        first = i.eq(along - 1) if reverse else i.eq(0)
+    def step(i: Scalar, out: Tensor) -> list[Tensor]:
+        here = end - i if reverse else i
+        place = m.rem(m.div(here, inner), along)
+        first = place.eq(along - 1) if reverse else place.eq(0)
         prior = m.where(first, here, here + inner if reverse else here - inner)
         total = m.where(first, neutral, b.at(out, [prior]))
         value = b.at(flat, [prior if exclusive else here])
         value = m.where(first, neutral, value) if exclusive else value
         return [b.put(total * value if product else total + value, out, [here])]
 
-    (result,) = b.nest([outer, along, inner], [b.full(neutral, flat.shape, wide.dtype)], step)
+    (result,) = b.for_(0, x.size, [b.full(neutral, flat.shape, wide.dtype)], step)
     return b.cast(b.reshape(result, x.shape), x.dtype)

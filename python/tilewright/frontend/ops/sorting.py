@@ -51,22 +51,18 @@ def argsort(b: Builder, count: Size, follows: Follows, buffers: Sequence[Tensor]
     def merge(width: Scalar, order: Tensor, spare: Tensor) -> list[Tensor]:
         """Merge each two neighbouring runs of `width` positions into `spare`, and copy it back."""
 
-        def pair(run: Scalar, spare: Tensor) -> list[Tensor]:
-            low = run * width * 2
-            middle, high = m.minimum(low + width, total), m.minimum(low + width * 2, total)
+        def step(k: Scalar, left: Scalar, middle: Scalar, right: Scalar, high: Scalar, spare: Tensor) -> list:
+            fresh = k.eq(high)  # two new runs: from here to the middle, and from there to the next `high`
+            left, middle = m.where(fresh, k, left), m.where(fresh, m.minimum(k + width, total), middle)
+            right, high = m.where(fresh, middle, right), m.where(fresh, m.minimum(k + width * 2, total), high)
+            a = b.at(order, [m.minimum(left, total - 1)])
+            c = b.at(order, [m.minimum(right, total - 1)])
+            behind = m.logical_or(right >= high, m.logical_not(follows(m.cast(a, INDEX), m.cast(c, INDEX))))
+            first = m.logical_and(left < middle, behind)
+            spare = b.put(m.where(first, a, c), spare, [k])
+            return [m.where(first, left + 1, left), middle, m.where(first, right, right + 1), high, spare]
 
-            def step(k: Scalar, left: Scalar, right: Scalar, spare: Tensor) -> list:
-                a = b.at(order, [m.minimum(left, total - 1)])
-                c = b.at(order, [m.minimum(right, total - 1)])
-                behind = m.logical_or(right >= high, m.logical_not(follows(m.cast(a, INDEX), m.cast(c, INDEX))))
-                first = m.logical_and(left < middle, behind)
-                spare = b.put(m.where(first, a, c), spare, [k])
-                return [m.where(first, left + 1, left), m.where(first, right, right + 1), spare]
-
-            return b.for_(low, high, [low, middle, spare], step)[2:]
-
-        runs = m.div(total + width * 2 - 1, width * 2)
-        (spare,) = b.for_(0, runs, [spare], pair)
+        spare = b.for_(0, count, [*[b.idx(0)] * 4, spare], step)[4]
         (order,) = b.for_(0, count, [order], lambda i, order: [b.put(b.at(spare, [i]), order, [i])])
         return [order, spare]
 

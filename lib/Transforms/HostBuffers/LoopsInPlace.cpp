@@ -20,24 +20,45 @@ using namespace tilewright;
 
 namespace {
 
+/// Makes what a loop hands on appear in the buffer that it got.
+void place(OpOperand &operand, Value argument) {
+  auto type = dyn_cast<RankedTensorType>(argument.getType());
+  if (!type || !type.hasStaticShape() || operand.get() == argument)
+    return;
+  OpBuilder b(operand.getOwner());
+  auto placed = bufferization::MaterializeInDestinationOp::create(
+      b, operand.get().getLoc(), argument.getType(), operand.get(), argument);
+  operand.set(placed.getResult());
+}
+
+void placeStates(scf::ForOp loop) {
+  Operation *yield = loop.getBody()->getTerminator();
+  for (auto [operand, argument] :
+       llvm::zip_equal(yield->getOpOperands(), loop.getRegionIterArgs()))
+    place(operand, argument);
+}
+
+/// The state that the condition passes on as it is comes back in its buffer.
+void placeStates(scf::WhileOp loop) {
+  ValueRange passed = loop.getConditionOp().getArgs();
+  for (auto [operand, state] : llvm::zip_equal(
+           loop.getYieldOp()->getOpOperands(), loop.getBeforeArguments())) {
+    auto found = llvm::find(passed, state);
+    if (found != passed.end())
+      place(operand, loop.getAfterArguments()[found - passed.begin()]);
+  }
+}
+
 struct LoopsInPlace : public tilewright::impl::LoopsInPlaceBase<LoopsInPlace> {
   void runOnOperation() override {
     func::FuncOp main = findHostFunction(getOperation());
     if (!main)
       return signalPassFailure();
-    main.walk([](scf::ForOp loop) {
-      Operation *yield = loop.getBody()->getTerminator();
-      OpBuilder b(yield);
-      for (auto [operand, argument] :
-           llvm::zip_equal(yield->getOpOperands(), loop.getRegionIterArgs())) {
-        auto type = dyn_cast<RankedTensorType>(argument.getType());
-        if (!type || !type.hasStaticShape() || operand.get() == argument)
-          continue;
-        auto placed = bufferization::MaterializeInDestinationOp::create(
-            b, operand.get().getLoc(), argument.getType(), operand.get(),
-            argument);
-        operand.set(placed.getResult());
-      }
+    main.walk([](Operation *op) {
+      if (auto loop = dyn_cast<scf::ForOp>(op))
+        placeStates(loop);
+      else if (auto loop = dyn_cast<scf::WhileOp>(op))
+        placeStates(loop);
     });
   }
 };

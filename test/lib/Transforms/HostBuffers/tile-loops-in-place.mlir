@@ -1,4 +1,4 @@
-// RUN: tile-opt %s -tile-loops-in-place | FileCheck-22 %s
+// RUN: tile-opt %s -tile-loops-in-place -split-input-file | FileCheck-22 %s
 
 // What a loop yields is placed in its argument; what it only passes on is left alone.
 // CHECK: scf.for {{.*}} iter_args(%[[H:.*]] = %{{.*}}, %[[K:.*]] = %{{.*}})
@@ -18,4 +18,27 @@ func.func @main(%h0: tensor<4xf32>, %k0: tensor<4xf32>) -> (tensor<4xf32>, tenso
     scf.yield %n, %k : tensor<4xf32>, tensor<4xf32>
   }
   return %r#0, %r#1 : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// A loop with a condition: the state that the condition passes on. Sizes that change have no place.
+// CHECK: scf.while
+// CHECK: ^bb0(%[[H:.*]]: tensor<4xf32>, %[[S:.*]]: tensor<?xf32>):
+// CHECK: %[[N:.*]] = tensor.insert
+// CHECK: %[[P:.*]] = bufferization.materialize_in_destination %[[N]] in %[[H]]
+// CHECK: scf.yield %{{.*}}, %[[P]]
+func.func @main(%h0: tensor<4xf32>, %s0: tensor<?xf32>, %v: f32) -> tensor<4xf32> {
+  %c0 = arith.constant 0 : index
+  %r:2 = scf.while (%s = %s0, %h = %h0) : (tensor<?xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<?xf32>) {
+    %x = tensor.extract %h[%c0] : tensor<4xf32>
+    %go = arith.cmpf olt, %x, %v : f32
+    scf.condition(%go) %h, %s : tensor<4xf32>, tensor<?xf32>
+  } do {
+  ^bb0(%h: tensor<4xf32>, %s: tensor<?xf32>):
+    %n = tensor.insert %v into %h[%c0] : tensor<4xf32>
+    %t = tensor.insert %v into %s[%c0] : tensor<?xf32>
+    scf.yield %t, %n : tensor<?xf32>, tensor<4xf32>
+  }
+  return %r#0 : tensor<4xf32>
 }

@@ -19,6 +19,7 @@ _MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BR
 _AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 _MEMBER, _I64 = 6, np.dtype(np.int64)
+_UNROLLED = 8  # weights of a leaf, where all have as many
 
 
 @dataclass
@@ -234,7 +235,12 @@ class _Walk:
                 return [b.put(new, total, place), b.put(1, seen, place)]
 
             first, past = (b.idx(b.at(ends, [leaf])) for ends in (self.starts, self.ends))
-            return b.for_(first, past, [total, seen], add)
+            counts = {end - start for start, end in self.forest.leaves}
+            if len(counts) > 1 or max(counts) > _UNROLLED:
+                return b.for_(first, past, [total, seen], add)
+            for j in range(max(counts)):
+                total, seen = add(first + j, total, seen)
+            return [total, seen]
 
         start = [b.full(0, shape, self.x.dtype), b.full(0, shape, BOOL)]
         trees = len(self.forest.roots)

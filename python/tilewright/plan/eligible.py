@@ -52,7 +52,13 @@ _NATIVE_MATH = frozenset(
 
 def reason_for_host(op: ir.Operation) -> str | None:
     """Why no kernel can take a `linalg.generic`; None where one can."""
-    return _reason_of_types(op) or _reason_of_maps(op) or _reason_of_body(op) or _reason_of_reduction(op)
+    reason = _reason_of_types(op)
+    if reason:
+        return reason
+    parallel = [d for d, kind in enumerate(op.attributes["iterator_types"]) if "parallel" in str(kind)]
+    reason = _reason_of_maps(op, parallel) or _reason_of_body(op)
+    reduces = len(parallel) < len(op.attributes["iterator_types"])
+    return reason or (_reason_of_reduction(op) if reduces else None)
 
 
 def _reason_of_types(op: ir.Operation) -> str | None:
@@ -77,9 +83,8 @@ def _reason_of_type(kind: ir.Type) -> str | None:
     return "it has no elements" if 0 in kind.shape else None
 
 
-def _reason_of_maps(op: ir.Operation) -> str | None:
+def _reason_of_maps(op: ir.Operation, parallel: list[int]) -> str | None:
     maps = [attribute.value for attribute in op.attributes["indexing_maps"]]
-    parallel = [d for d, kind in enumerate(op.attributes["iterator_types"]) if "parallel" in str(kind)]
     written = maps[-1].results
     if not all(isinstance(e, ir.AffineDimExpr) for e in written):
         return f"it writes its result through {maps[-1]}"
@@ -150,8 +155,6 @@ def _is_captured(value: ir.Value, block: ir.Block) -> bool:
 
 
 def _reason_of_reduction(op: ir.Operation) -> str | None:
-    if all("parallel" in str(kind) for kind in op.attributes["iterator_types"]):
-        return None
     block = op.regions[0].blocks[0]
     total = block.arguments[len(block.arguments) - 1]
     value = block.operations[len(block.operations) - 1].operands[0]

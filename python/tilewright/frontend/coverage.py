@@ -140,10 +140,10 @@ def placeholder(session: Session, name: str) -> Value:
     if found is None or found.shape is None or not found.number or found.number == onnx.TensorProto.STRING:
         return Lost()
     b = session.builder
-    dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(found.number))
     try:
+        dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(found.number))
         x = b.blank([1 if n is None else n for n in found.shape], dtype)
-    except UnsupportedError:
+    except (KeyError, UnsupportedError):  # no such type
         return Lost()
     open_axes = [d for d, n in enumerate(found.shape) if n is None]
     return b.loosen(x, open_axes) if open_axes else x

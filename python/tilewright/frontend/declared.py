@@ -106,8 +106,8 @@ def _inferred(model: onnx.ModelProto, inputs: Sequence[Input]) -> onnx.ModelProt
         light.graph.input.append(_value(sparse.values.name, sparse.values.data_type, sparse.dims))
     try:
         return onnx.shape_inference.infer_shapes(light, check_type=False, strict_mode=False, data_prop=True)
-    except (RuntimeError, ValueError, UnicodeDecodeError):  # inference is a help, not a judge
-        return light
+    except (RuntimeError, ValueError, TypeError, onnx.shape_inference.InferenceError):
+        return light  # inference is a help, not a judge
 
 
 def _value(name: str, kind: int, shape: Sequence[int]) -> onnx.ValueInfoProto:

@@ -30,20 +30,40 @@ def load_model(source: ModelSource) -> tuple[onnx.ModelProto, str]:
         model, folder = _read(os.fspath(source))
     else:
         raise UserError(f"cannot read a model from {type(source).__name__}; give a path, bytes or an onnx.ModelProto")
-    _require_text(model.graph)
+    _require_text(model)
     if not model.graph.node and not model.graph.output:
         raise UserError("the ONNX model has an empty graph: no nodes and no outputs")
     return model, folder
 
 
-def _require_text(graph: onnx.GraphProto) -> None:
+def _require_text(model: onnx.ModelProto) -> None:
     """Protobuf hands out names that are not UTF-8 as bytes."""
-    names = [v.name for group in (graph.input, graph.output, graph.initializer) for v in group]
-    for node in graph.node:
-        names += [node.name, node.op_type, node.domain, *node.input, *node.output, *(a.name for a in node.attribute)]
+    names: list[str | bytes] = [o.domain for o in model.opset_import]
+    _collect_names(model.graph, names)
+    for function in model.functions:
+        names += [function.name, function.domain, function.overload, *function.input, *function.output]
+        names += [*function.attribute, *(a.name for a in function.attribute_proto)]
+        names += [o.domain for o in function.opset_import]
+        _collect_node_names(function.node, names)
     damaged = next((n for n in names if isinstance(n, bytes)), None)
     if damaged is not None:
         raise UserError(f"the ONNX model is damaged: the name {damaged!r} is not valid UTF-8")
+
+
+def _collect_names(graph: onnx.GraphProto, names: list[str | bytes]) -> None:
+    values = (*graph.input, *graph.output, *graph.value_info, *graph.initializer)
+    names += [graph.name, *(v.name for v in values)]
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        names += [d.dim_param for d in value.type.tensor_type.shape.dim]
+    _collect_node_names(graph.node, names)
+
+
+def _collect_node_names(nodes: Iterable[onnx.NodeProto], names: list[str | bytes]) -> None:
+    for node in nodes:
+        names += [node.name, node.op_type, node.domain, node.overload, *node.input, *node.output]
+        names += [n for a in node.attribute for n in (a.name, a.ref_attr_name)]
+        for graph in subgraphs_of(node):
+            _collect_names(graph, names)
 
 
 def _read(path: str) -> tuple[onnx.ModelProto, str]:
@@ -128,7 +148,8 @@ def initializer_array(tensor: onnx.TensorProto, folder: str) -> np.ndarray:
         array = onnx.numpy_helper.to_array(tensor, folder)
     except (OSError, ValueError, KeyError, TypeError, onnx.checker.ValidationError) as error:
         kind = f"element type {tensor.data_type}, shape {list(tensor.dims)}"
-        raise UserError(f"initializer {tensor.name}: cannot read its data ({kind}): {error}") from error
+        what = f"initializer {tensor.name}" if tensor.name else "a tensor"
+        raise UserError(f"{what}: cannot read its data ({kind}): {error}") from error
     if array.dtype == object:
         raise UnsupportedError(f"initializer {tensor.name} holds strings, which have no lowering")
     return array

@@ -221,6 +221,9 @@ class Scope:
             shapes = [_shape_text(x) for x in inputs]
             raise UserError(f"{node.proto.op_type}: {error} (input shapes {', '.join(shapes)})") from error
         except (AssertionError, IndexError, KeyError, TypeError, AttributeError, OverflowError) as error:
+            missing = _missing_input(node, inputs)
+            if missing:
+                node.wrong(f"the input {missing} is missing")
             message = f"{node.proto.op_type}: the importer failed: {type(error).__name__}: {error}"
             raise InternalError(message) from error
         return results if isinstance(results, (list, tuple)) else (results,)
@@ -269,6 +272,19 @@ def read_names(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
         for graph in subgraphs_of(node):
             yield from read_names(graph.node)
             yield from (o.name for o in graph.output)
+
+
+def _missing_input(node: Node, inputs: Sequence[Value | None]) -> str:
+    """The first input that the operator needs and the node does not have."""
+    try:
+        schema = onnx.defs.get_schema(node.proto.op_type, node.version, node_domain(node.proto))
+    except onnx.defs.SchemaError:
+        return ""
+    for i, formal in enumerate(schema.inputs[: schema.min_input]):
+        needed = formal.option != onnx.defs.OpSchema.FormalParameterOption.Optional
+        if needed and (i >= len(inputs) or inputs[i] is None):
+            return formal.name
+    return ""
 
 
 def _shape_text(x: Value | None) -> str:

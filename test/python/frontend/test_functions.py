@@ -92,6 +92,12 @@ def test_optional_inputs_and_fewer_outputs():
     np.testing.assert_array_equal(value_of(model), [1, -2, 1])
 
 
+def test_an_input_that_the_body_needs_and_the_call_does_not_give():
+    text = '<domain: "my", opset_import: ["" : 17]> Product (a, c) => (b) { b = Mul(a, c) }'
+    with pytest.raises(UserError, match="Mul: the input B is missing"):
+        value_of(model_of("y = my.Product(x)", text))
+
+
 def test_control_flow_in_a_function_refers_to_attributes():
     text = """
     <domain: "my", opset_import: ["" : 17]>

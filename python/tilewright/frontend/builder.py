@@ -223,8 +223,11 @@ class Builder(Dynamic):
 
     def concat(self, xs: Sequence[Tensor], axis: int) -> Tensor:
         """Concatenate along a logical dimension."""
-        xs = [x for x in xs if not x.is_static or x.size] or list(xs[:1])
-        shape = self.common_outline(xs, axis)
+        filled = [x for x in xs if not x.is_static or x.size]
+        shape = self.common_outline(filled or xs, axis)
+        if not filled and is_static(shape):
+            return nothing(shape, xs[0].dtype)
+        xs = filled or list(xs)
         if len(xs) == 1:
             return xs[0]
         if is_static(shape) and foldable(xs, prod(shape)):

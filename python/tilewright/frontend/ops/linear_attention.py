@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..dims import Dim, Size
+from ..builder import nothing
+from ..dims import Dim, Size, is_static
 from ..emit import Space
 from ..numbers import F32
 from ..registry import Builder, Node, op
@@ -114,6 +115,10 @@ def linear_attention(
         written = b.write(y.unsqueeze([1]), b.stored(outputs).data, range(5), [0, at, 0, 0, 0])
         return [state, Tensor(F32, outline, written, tuple(range(5)))]
 
-    state, outputs = b.for_(0, tokens, [state, b.blank(outline, F32)], body)
-    y = b.reshape(outputs, (batch, tokens, heads * group * given.v.shape[3]))
+    columns = heads * group * given.v.shape[3]
+    if is_static(outline) and 0 in outline:
+        y = nothing((batch, tokens, columns), F32)
+    else:
+        state, outputs = b.for_(0, tokens, [state, b.blank(outline, F32)], body)
+        y = b.reshape(outputs, (batch, tokens, columns))
     return [b.cast(y, q.dtype), b.cast(state, q.dtype if past is None else past.dtype)]

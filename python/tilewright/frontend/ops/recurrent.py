@@ -12,6 +12,7 @@ import numpy as np
 
 from tilewright.mlir import ir
 
+from ..builder import nothing
 from ..dims import Size, is_static
 from ..emit import Space
 from ..numbers import promoted
@@ -139,6 +140,15 @@ def _check_ranks(node: Node, x: Tensor, w: Tensor, r: Tensor) -> None:
         node.wrong(f"input, weights and recurrent weights do not fit ({directions} directions): {shapes}")
 
 
+def _of_no_sequence(node: Node, steps: Size, r: Tensor, dtype: np.dtype) -> list[Tensor]:
+    """The results for an empty batch."""
+    directions, _, hidden = r.shape
+    shapes = [(steps, directions, 0, hidden)] + [(directions, 0, hidden)] * CELLS[node.proto.op_type].states
+    if node.attr("layout", 0):
+        shapes = [(0, steps, directions, hidden)] + [(0, directions, hidden)] * (len(shapes) - 1)
+    return [nothing(shape, dtype) for shape in shapes]
+
+
 @op("RNN", "GRU", "LSTM")
 def recurrent(
     b: Builder,
@@ -165,6 +175,8 @@ def recurrent(
     if lengths is not None:
         full = lengths.is_known and isinstance(x.shape[0], int) and bool((lengths.numpy() == x.shape[0]).all())
         lengths = None if full else b.stored(lengths).unsqueeze([1])
+    if x.shape[1] == 0:
+        return _of_no_sequence(node, x.shape[0], r, result)
     runs = []
     for d, cell in enumerate(_cells(b, node, [w, r, bias, peepholes])):
         given = [s if s is None else _of_direction(b, s, d) for s in initial[: cell.states]]

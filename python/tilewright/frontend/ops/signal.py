@@ -37,7 +37,7 @@ def window(b: Builder, node: Node, size: Tensor) -> Tensor:
     """Hann, Hamming and Blackman: periodic, or symmetric."""
     body = _WINDOWS[node.proto.op_type]
     (count,) = b.settle([maximum(b.index_of(size), 0)], node.declared(0), node)
-    period = b.size_tensor(count if node.attr("periodic", 1) else maximum(count - 1, 1), _F64)
+    period = b.size_tensor(count if node.attr("periodic", 1) else count - 1, _F64)
     values = b.elementwise(lambda m, i, n: body(m, i * _TURN / n), b.positions(count, _F64), period)
     return b.cast(values, _result_type(node))
 

@@ -80,7 +80,8 @@ def _difference(name: str, expected: np.ndarray, got: np.ndarray, tolerance: flo
     if expected.size == 0:
         return Difference(name)
     gap, allowed = _gap(expected, got), _allowed(expected, tolerance)
-    share = np.where(gap == 0, 0, gap / np.where(allowed == 0, np.finfo(np.float64).tiny, allowed))
+    with np.errstate(all="ignore"):
+        share = np.where(gap == 0, 0, gap / np.where(allowed == 0, np.finfo(np.float64).tiny, allowed))
     at = np.unravel_index(int(np.argmax(share)), share.shape)
     index = tuple(int(i) for i in at)
     absolute = float(gap[at])

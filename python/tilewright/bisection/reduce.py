@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import time
 from collections import Counter
@@ -22,7 +23,9 @@ from tilewright.passes import run_pipeline
 from tilewright.reference.errors import InterpreterError
 
 _KEEP = ("arith.constant", "tensor.empty", "linalg.fill")  # what a window takes along rather than getting it
-_DEPTHS = (0, 1, 2, 4, 8)
+_DEPTHS = (0, 1, 2, 4, 8, 1 << 20)
+_CANDIDATES = 32
+_LOAD = "ml_program.global_load_const"  # weights become inputs
 _SYMBOL = re.compile(r"@([\w$.-]+)")
 
 
@@ -41,7 +44,7 @@ def reduce_case(
     step: str,
     arguments: Sequence[Any],
     moved: Callable[[list[Any], list[Any]], bool],
-    seconds: float = 40.0,
+    seconds: float = 30.0,
 ) -> Reduced | None:
     """Cut @main down to the operations that a pass changes, until it still breaks as few of them as possible.
 
@@ -60,16 +63,29 @@ def reduce_case(
     main = functions(before.module)["main"]
     if any(not isinstance(argument.type, ir.RankedTensorType) for argument in _block(main).arguments):
         return None
-    for depth in _DEPTHS:
-        for position in _changed(main, functions(after.module)["main"], before.module, after.module):
-            if time.monotonic() > end:
-                return None
-            window = _window(main, position, depth)
-            if window is None:
-                continue
-            found = _try(before, window, step, arguments, moved)
-            if found is not None:
+    changed = _changed(main, functions(after.module)["main"], before.module, after.module)[:_CANDIDATES]
+    for group in (changed[:1], changed[1:]):  # the first one is where the pass changed something; all else follows
+        for depth in _DEPTHS:
+            windows = [window for position in group if (window := _window(main, position, depth)) is not None]
+            found = _first(before, windows, step, arguments, moved, end)
+            if found is not None or time.monotonic() > end:
                 return found
+    return None
+
+
+def _first(
+    before: Stage, windows: list[list[int]], step: str, arguments: Sequence[Any], moved: Any, end: float
+) -> Reduced | None:
+    """Return the first window that the pass breaks."""
+    main = functions(before.module)["main"]
+    try:
+        values = _recorded(before, windows, arguments)
+    except TilewrightError:
+        return None
+    for window in windows:
+        found = _try(before, window, step, [values[value] for value in _inputs(main, window)], moved)
+        if found is not None or time.monotonic() > end:
+            return found
     return None
 
 
@@ -82,23 +98,39 @@ def _operations(main: ir.Operation) -> list[ir.Operation]:
 
 
 def _changed(main: ir.Operation, new: ir.Operation, before: ir.Operation, after: ir.Operation) -> list[int]:
-    """Positions of the operations of @main that have no equal one afterwards; all of them where each one has."""
-    old_symbols, new_symbols = ({n: str(op) for n, op in functions(m).items()} for m in (before, after))
-    left = Counter(_form(op, new_symbols) for op in _operations(new))
-    found = []
-    for position, op in enumerate(_operations(main)[:-1]):
-        form = _form(op, old_symbols)
+    """Positions of the operations of @main that compute what none does afterwards; all of them where each one does."""
+    left = Counter(_forms(new, after))
+    found, useful = [], []
+    for position, (op, form) in enumerate(zip(_operations(main)[:-1], _forms(main, before), strict=False)):
         left[form] -= 1
-        if left[form] < 0 and op.name not in _KEEP:
-            found.append(position)
-    return found or [i for i, op in enumerate(_operations(main)[:-1]) if op.name not in _KEEP]
+        if op.name not in (*_KEEP, _LOAD):
+            useful.append(position)
+            if left[form] < 0:
+                found.append(position)
+    return found or useful
 
 
-def _form(op: ir.Operation, symbols: dict[str, str]) -> str:
-    """The text of an operation without the names of values, with the texts of the kernels that it names."""
-    text = re.sub(r"%[\w#:]+", "%", op.get_asm(use_local_scope=True, enable_debug_info=False))
-    kernels = [symbols[name] for name in _SYMBOL.findall(text) if name != "main" and len(symbols.get(name, "")) > 200]
-    return text + "".join(re.sub(r"^(.*?)@[\w$.-]+", r"\1@", kernel, count=1) for kernel in kernels)
+def _forms(main: ir.Operation, module: ir.Operation) -> list[str]:
+    """What each operation of @main computes: a digest of its text, of what it reads, and of the kernel it launches."""
+    symbols = {name: str(op) for name, op in functions(module).items() if op.name != "ml_program.global"}
+    known = {argument: f"argument {k}" for k, argument in enumerate(_block(main).arguments)}
+    forms = []
+    for op in _operations(main):
+        text = op.get_asm(use_local_scope=True, enable_debug_info=False)
+        names = [name for name in _SYMBOL.findall(text) if name in symbols and name != "main"]
+        parts = [_renumbered(_SYMBOL.sub("@", text) if names else text)]
+        parts += [_SYMBOL.sub("@", symbols[name], count=1) for name in names]
+        parts += [known[value] for value in _read(op) if value in known]
+        form = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+        known.update((result, f"{form} {k}") for k, result in enumerate(op.results))
+        forms.append(form)
+    return forms
+
+
+def _renumbered(text: str) -> str:
+    """Name values by the order in which they appear."""
+    names: dict[str, str] = {}
+    return re.sub(r"%[\w$.#-]+", lambda match: names.setdefault(match.group(), f"%{len(names)}"), text)
 
 
 def _window(main: ir.Operation, position: int, depth: int) -> list[int] | None:
@@ -110,7 +142,7 @@ def _window(main: ir.Operation, position: int, depth: int) -> list[int] | None:
     chosen, level = {position}, [position]
     for step in range(len(ops)):
         sources = {places[v]: v for i in level for v in _read(ops[i]) if v in places and places[v] not in chosen}
-        level = [i for i, v in sources.items() if step < depth or _taken_along(ops[i], v)]
+        level = [i for i, v in sources.items() if _taken_along(ops[i], v) or (step < depth and ops[i].name != _LOAD)]
         if not level:
             break
         chosen.update(level)
@@ -139,9 +171,8 @@ def _inputs(main: ir.Operation, window: Sequence[int]) -> list[ir.Value]:
     return list(dict.fromkeys(value for i in window for value in _read(ops[i]) if value in outside))
 
 
-def _try(before: Stage, window: list[int], step: str, arguments: Sequence[Any], moved: Any) -> Reduced | None:
+def _try(before: Stage, window: list[int], step: str, inputs: list[np.ndarray], moved: Any) -> Reduced | None:
     try:
-        inputs = _recorded(before, window, arguments)
         module = cut(before.module, window)
         good = reference.run(module, "main", inputs, before.weights)
         broken = module.clone(ip=False)
@@ -157,10 +188,10 @@ def _try(before: Stage, window: list[int], step: str, arguments: Sequence[Any], 
         return None
 
 
-def _recorded(before: Stage, window: list[int], arguments: Sequence[Any]) -> list[np.ndarray]:
-    """Run @main up to a window and return what the window reads."""
+def _recorded(before: Stage, windows: list[list[int]], arguments: Sequence[Any]) -> dict[ir.Value, np.ndarray]:
+    """Run @main once, as far as needed, and return what the windows read."""
     main = functions(before.module)["main"]
-    wanted = _inputs(main, window)
+    wanted = list(dict.fromkeys(value for window in windows for value in _inputs(main, window)))
     ops = _operations(main)
     places = {result: i for i, op in enumerate(ops) for result in op.results}
     pending = [places[value] for value in wanted if value in places]
@@ -173,7 +204,8 @@ def _recorded(before: Stage, window: list[int], arguments: Sequence[Any]) -> lis
     module = cut(before.module, sorted(needed), wanted)
     numbers = {argument: k for k, argument in enumerate(_block(main).arguments)}
     given = [np.array(arguments[numbers[value]]) for value in _inputs_of_cut(main, sorted(needed), wanted)]
-    return [np.array(value) for value in reference.run(module, "main", given, before.weights)]
+    results = reference.run(module, "main", given, before.weights)
+    return dict(zip(wanted, map(np.array, results), strict=True))
 
 
 def _inputs_of_cut(main: ir.Operation, window: Sequence[int], outputs: Sequence[ir.Value] | None) -> list[ir.Value]:

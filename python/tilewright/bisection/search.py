@@ -143,8 +143,10 @@ class Search:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if self._verdict(distinct[middle]).moved else (middle, high)
-        first = distinct[high]
-        return self._found((first.position,), self.run.stages[first.position - 1], first)
+        good, bad, stages = distinct[low], distinct[high], self.run.stages
+        between = range(good.position + 1, bad.position + 1)  # more than one where the interpreter knows no state
+        guilty = tuple(p for p in between if stages[p].digest != stages[p - 1].digest)
+        return self._found(guilty, good, bad)
 
     def _behind(self, last: Stage) -> Found:
         """All states that the interpreter knows are good; look at the machine code."""

@@ -24,8 +24,8 @@ from tilewright.reference.registry import HANDLERS
 from tilewright.reference.tile_program import start
 
 FAMILIES = (
-    "affine_ops arith_ops cf_ops complex_ops func_ops index_ops layout_ops linalg_ops math_ops memref_ops scf_ops "
-    "tensor_ops tile_compute tile_graph tile_memory tile_program"
+    "affine_ops arith_ops bufferization_ops cf_ops complex_ops func_ops index_ops layout_ops linalg_ops math_ops "
+    "memref_ops scf_ops tensor_ops tile_compute tile_graph tile_memory tile_program"
 ).split()
 for _family in FAMILIES:
     importlib.import_module(f"tilewright.reference.{_family}")

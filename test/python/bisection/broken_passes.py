@@ -27,20 +27,19 @@ def operations(op: ir.Operation, name: str) -> Iterator[ir.Operation]:
 @register
 @dataclass(frozen=True)
 class SwapOperands(Pass):
-    """Exchange the operands of one operation, as if it were commutative."""
+    """Exchange the operands of an operation, as if it were commutative."""
 
     name: ClassVar[str] = "test-swap-operands"
 
     op: str = option("arith.subf", "name of the operation")
-    nth: int = option(0, "which of them, counted from 0")
+    nth: int = option(-1, "which of them, counted from 0; -1: all")
 
     def run(self, op: ir.Operation) -> None:
         """Exchange them."""
-        found = list(operations(op, self.op))
-        if self.nth < len(found):
-            a, b = found[self.nth].operands
-            found[self.nth].operands[0] = b
-            found[self.nth].operands[1] = a
+        for number, found in enumerate(operations(op, self.op)):
+            if self.nth in (-1, number):
+                a, b = found.operands
+                found.operands[0], found.operands[1] = b, a
 
 
 @register

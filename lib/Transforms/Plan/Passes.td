@@ -177,8 +177,9 @@ def VerifyPlan : Pass<"tile-verify-plan", "mlir::ModuleOp"> {
   let description = [{
     Each linalg.generic outside `@init` is in a tile.group or has the attribute
     `tile.host`, the reason why it stays in the host function; a remark tells
-    each large one of these. Each register group has one root: the operation
-    with the `tile.rtile` of the nest.
+    each large one of these, and each loop of the host over single elements.
+    Each register group has one root: the operation with the `tile.rtile` of the
+    nest.
 
     Before:
     ```mlir

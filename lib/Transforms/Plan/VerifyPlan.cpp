@@ -12,6 +12,8 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 
@@ -24,14 +26,61 @@ namespace {
 /// Points of a loop nest that take about as long as starting a kernel.
 constexpr int64_t kFewPoints = 512;
 
-bool isLarge(linalg::GenericOp op) {
+/// Product of sizes, or a large number where one is known at run time only.
+int64_t countPoints(ArrayRef<int64_t> sizes) {
   int64_t points = 1;
-  for (int64_t range : op.getStaticLoopRanges()) {
-    if (ShapedType::isDynamic(range))
-      return true;
-    points *= range;
+  for (int64_t size : sizes) {
+    if (ShapedType::isDynamic(size) || size > kFewPoints)
+      return kFewPoints + 1;
+    points = std::min(points * size, kFewPoints + 1);
   }
-  return points > kFewPoints;
+  return points;
+}
+
+/// Steps that a loop takes, those of the loops in it included.
+int64_t countSteps(Operation *op) {
+  int64_t inner = 1;
+  for (Region &region : op->getRegions())
+    for (Operation &nested : region.getOps())
+      inner = std::max(inner, countSteps(&nested));
+  if (isa<scf::WhileOp>(op))
+    return kFewPoints + 1;
+  auto loop = dyn_cast<scf::ForOp>(op);
+  if (!loop)
+    return inner;
+  std::optional<APInt> steps = loop.getStaticTripCount();
+  return countPoints(
+      {steps ? steps->getSExtValue() : ShapedType::kDynamic, inner});
+}
+
+/// A loop that is no loop around kernels, but computes itself.
+bool isScalarProgram(Operation *loop) {
+  bool touches = false;
+  WalkResult result = loop->walk([&](Operation *inner) {
+    touches |= isa<tensor::ExtractOp, tensor::InsertOp>(inner);
+    return isa<linalg::GenericOp, tile::GroupOp>(inner)
+               ? WalkResult::interrupt()
+               : WalkResult::advance();
+  });
+  return touches && !result.wasInterrupted();
+}
+
+/// Tells what runs on the host and is large; returns whether to look inside.
+WalkResult remarkOnHost(Operation *op) {
+  if (auto loop = dyn_cast<LoopLikeOpInterface>(op)) {
+    if (!isScalarProgram(op))
+      return WalkResult::advance();
+    if (countSteps(op) > kFewPoints)
+      op->emitRemark("runs on the host: a loop over single elements");
+    return WalkResult::skip();
+  }
+  if (auto generate = dyn_cast<tensor::GenerateOp>(op)) {
+    if (countPoints(generate.getType().getShape()) > kFewPoints)
+      op->emitRemark("runs as scalar loops on the host: it makes each element "
+                     "by a program");
+    return WalkResult::skip();
+  }
+  return WalkResult::advance();
 }
 
 struct VerifyPlan : public impl::VerifyPlanBase<VerifyPlan> {
@@ -44,7 +93,7 @@ struct VerifyPlan : public impl::VerifyPlanBase<VerifyPlan> {
       if (op->getParentOfType<tile::GroupOp>())
         return;
       if (auto reason = op->getAttrOfType<StringAttr>("tile.host")) {
-        if (isLarge(op))
+        if (countPoints(op.getStaticLoopRanges()) > kFewPoints)
           op.emitRemark("runs as scalar loops on the host: ")
               << reason.getValue();
         return;
@@ -67,6 +116,8 @@ struct VerifyPlan : public impl::VerifyPlanBase<VerifyPlan> {
     });
     if (!ok)
       return signalPassFailure();
+    if (auto main = getOperation().lookupSymbol<func::FuncOp>("main"))
+      main.walk<WalkOrder::PreOrder>(remarkOnHost);
     markAllAnalysesPreserved();
   }
 };

@@ -1,0 +1,93 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiled products, attention and recurrence of tensors whose sizes change with every call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import tilewright as tw
+
+_RANDOM = np.random.default_rng(16)
+
+
+def random(*shape: int) -> np.ndarray:
+    return _RANDOM.standard_normal(shape).astype(np.float32)
+
+
+def cut_model(
+    op: str, inputs: list[np.ndarray], cut: Mapping[int, int], opset: int, outputs: int, **attributes: Any
+) -> onnx.ModelProto:
+    """One node on inputs of which some are cut along an axis; the end of the cut is an input of the model."""
+    names, nodes = [f"x{i}" for i in range(len(inputs))], []
+    weights = [helper.make_tensor("start", TensorProto.INT64, [1], [0])]
+    for i, axis in cut.items():
+        weights.append(helper.make_tensor(f"axis{i}", TensorProto.INT64, [1], [axis]))
+        nodes.append(helper.make_node("Slice", [names[i], "start", "end", f"axis{i}"], [f"cut{i}"]))
+        names[i] = f"cut{i}"
+    nodes.append(helper.make_node(op, names, [f"y{i}" for i in range(outputs)], **attributes))
+    values = [helper.make_tensor_value_info(f"x{i}", TensorProto.FLOAT, x.shape) for i, x in enumerate(inputs)]
+    values.append(helper.make_tensor_value_info("end", TensorProto.INT64, [1]))
+    results = [helper.make_tensor_value_info(f"y{i}", TensorProto.FLOAT, None) for i in range(outputs)]
+    graph = helper.make_graph(nodes, op, values, results, weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+
+
+def listed(results: Any) -> list[np.ndarray]:
+    return list(results.values()) if isinstance(results, dict) else list(results)
+
+
+CASES = {
+    "matmul": ("MatMul", [random(7, 6, 7), random(7, 5)], {0: 2, 1: 0}, 17, 1, {}),
+    "einsum": ("Einsum", [random(7, 6), random(6, 7)], {0: 0, 1: 1}, 17, 1, {"equation": "ij,jk->ki"}),
+    "attention": ("Attention", [random(2, 4, 7, 6), random(2, 2, 7, 6), random(2, 2, 7, 6)], {1: 2, 2: 2}, 24, 1, {}),
+    "causal": ("Attention", [random(2, 4, 7, 6)] * 3, {0: 2, 1: 2, 2: 2}, 24, 1, {"is_causal": 1}),
+    "rotary": (
+        "RotaryEmbedding",
+        [random(2, 3, 7, 8), random(2, 7, 4), random(2, 7, 4)],
+        {0: 2, 1: 1, 2: 1},
+        23,
+        1,
+        {},
+    ),
+    "lstm": (
+        "LSTM",
+        [random(7, 2, 3), random(2, 20, 3), random(2, 20, 5)],
+        {0: 0},
+        14,
+        3,
+        {"hidden_size": 5, "direction": "bidirectional"},
+    ),
+    "gru": ("GRU", [random(3, 7, 3), random(1, 15, 3), random(1, 15, 5)], {0: 1}, 14, 2, {"hidden_size": 5}),
+    "dft": ("DFT", [random(2, 7, 2)], {0: 1}, 17, 1, {"axis": 1}),
+    "det": ("Det", [random(7, 4, 4)], {0: 0}, 22, 1, {}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_as_of_fixed_sizes(name: str) -> None:
+    op, inputs, cut, opset, outputs, attributes = CASES[name]
+    model = tw.compile(cut_model(op, inputs, cut, opset, outputs, **attributes), target="cpu", threads=2)
+    for end in (1, 5, 7, 2):
+        ours = listed(model(*inputs, np.array([end])))
+        whole = [np.take(x, range(end), cut[i]) if i in cut else x for i, x in enumerate(inputs)]
+        plain = cut_model(op, whole, {}, opset, outputs, **attributes)
+        theirs = listed(tw.compile(plain, target="reference")(*whole, np.array([end])))
+        for mine, other in zip(ours, theirs, strict=True):
+            assert mine.shape == other.shape
+            np.testing.assert_allclose(mine, other, rtol=1e-4, atol=1e-4)
+
+
+def test_inputs_that_do_not_fit_end_the_call_with_an_error() -> None:
+    inputs = [random(6, 7), random(5, 3)]
+    model = tw.compile(cut_model("MatMul", inputs, {0: 1}, 17, 1), target="cpu", threads=1)
+    assert np.allclose(listed(model(*inputs, np.array([5])))[0], inputs[0][:, :5] @ inputs[1], atol=1e-4)
+    with pytest.raises(tw.UserError):
+        model(*inputs, np.array([6]))

@@ -300,6 +300,51 @@ def test_scan(attributes):
     run(SCAN.replace("ATTRIBUTES", attributes), arrays)
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_scan_of_a_run_time_length(count):
+    text = """
+    g (float[4] x, float s) => (float last, float[n] sums, float[n,2] pairs) {
+      p = NonZero(x)
+      t = Transpose(p)
+      v = GatherND(x, t)
+      last, sums, pairs = Scan <num_scan_inputs = 1,
+        body = b (float a, float e) => (float c, float d, float[2] f) {
+          c = Add(a, e)
+          d = Identity(c)
+          z = Constant<value = int64[1] {0}>()
+          g = Unsqueeze(c, z)
+          h = Unsqueeze(e, z)
+          f = Concat<axis = 0>(g, h)
+        }
+      > (s, v)
+    }
+    """
+    x = np.zeros(4, F32)
+    x[1 : 1 + count] = [5, 6, 7][:count]
+    assert "scf.for" in run(text, {"x": x, "s": np.array(1, F32)})
+
+
+def test_rows_whose_sizes_are_known_in_the_loop_only():
+    """The branches of the body differ in size, and so do the types of rows, which are all alike when it runs."""
+    text = """
+    g (float[4] x, int64 n, bool wide) => (float[n,m] y) {
+      yes = Constant<value = int64 {1}>()
+      go0 = Cast<to = 9>(yes)
+      y = Loop (n, go0) <
+        body = b (int64 i, bool go) => (bool more, float[k] r) {
+          more = Identity(go)
+          r = If (wide) <
+            then_branch = t () => (float[8] p) { p = Concat<axis = 0>(x, x) },
+            else_branch = e () => (float[4] q) { f = Cast<to = 1>(i)  q = Mul(x, f) }
+          >
+        }
+      >
+    }
+    """
+    for wide in (True, False):
+        run(text, {"x": np.arange(4, dtype=F32), "n": np.array(3), "wide": np.array(wide)})
+
+
 @pytest.mark.parametrize("lengths", [None, [4, 2, 0]])
 def test_scan_of_a_batch(lengths):
     given = "" if lengths is None else ", int64[3] n"

@@ -25,7 +25,7 @@ def part(b: Builder, x: Tensor, axis: int, start: Size, size: Size) -> Tensor:
 def concat(b: Builder, node: Node, *xs: Tensor) -> Tensor:
     """Along `axis` (1 before opset 4)."""
     axis = node.axis(node.attr("axis", 1), xs[0].rank)
-    if not _fit(xs, axis):
+    if xs[0].rank == 0 or not _fit(xs, axis):
         shapes = ", ".join(f"{x.dtype}{list(x.shape)}" for x in xs)
         node.wrong(f"inputs do not fit along axis {axis}: {shapes}")
     made = [x for x in xs if not x.is_known]

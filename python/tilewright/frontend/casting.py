@@ -135,6 +135,11 @@ def _float_to_int(m: IRMath, a: Scalar, dtype: np.dtype) -> Scalar:
     return _int_to_int(m, _truncated(m, a, _I64 if dtype in (_I64, _U32) else _I32), dtype)
 
 
+def fitting_int(m: IRMath, a: Scalar, dtype: np.dtype) -> Scalar:
+    """A whole float that the integer type (of 32 bits at most, signed if it is of 32) can hold, as that type."""
+    return _int_to_int(m, m.emit("arith.fptosi", [m.widened(a)], _I32), dtype)
+
+
 def _truncated(m: IRMath, a: Scalar, dtype: np.dtype) -> Scalar:
     limit = 2.0 ** (8 * dtype.itemsize - 1)
     inside = m.absolute(a) < limit

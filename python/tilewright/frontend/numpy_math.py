@@ -99,6 +99,11 @@ class NumpyMath:
         return casting.cast_array(np.asarray(a), np.dtype(dtype), saturate, mode)
 
     @staticmethod
+    def fitting_int(a, dtype):
+        """A whole float that the integer type can hold, as that type."""
+        return casting.cast_array(np.asarray(a), np.dtype(dtype), False, "")
+
+    @staticmethod
     def bitcast(a, dtype):
         """The same bits as another type of the same width."""
         return np.ascontiguousarray(a).view(dtype).reshape(np.shape(a))

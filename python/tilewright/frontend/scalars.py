@@ -319,6 +319,10 @@ class IRMath:
             return self.emit("arith.index_cast", [a], dtype)
         return casting.cast(self, a, np.dtype(dtype), saturate, mode)
 
+    def fitting_int(self, a: Scalar, dtype: np.dtype) -> Scalar:
+        """A whole float that the integer type can hold, as that type."""
+        return casting.fitting_int(self, a, dtype)
+
     def bitcast(self, a: Scalar, dtype: np.dtype) -> Scalar:
         """The same bits as another type of the same width; see :mod:`casting`."""
         return casting.bitcast(self, a, dtype)

@@ -271,11 +271,3 @@ def where(b: Builder, node: Node, condition: Tensor, x: Tensor, y: Tensor) -> Te
 def identity(b: Builder, node: Node, x: Tensor) -> Tensor:
     """The input."""
     return x
-
-
-@op("Dropout")
-def dropout(b: Builder, node: Node, x: Tensor, ratio: Tensor | None = None, training: Tensor | None = None):
-    """Inference: the input, and a mask that keeps everything."""
-    if training is not None and bool(node.array(training, "training_mode").any()):
-        node.unsupported("training mode is random; export the model for inference")
-    return x, Tensor.known(np.broadcast_to(np.True_, x.shape))

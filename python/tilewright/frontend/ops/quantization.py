@@ -67,11 +67,12 @@ def _check_types(node: Node, wanted: np.dtype, zero: Tensor | None, what: str) -
 
 
 def _saturated(m, value, dtype: np.dtype, saturate: bool = True):
-    """A number (a whole one for integers) as a small type, limited to its range."""
-    if is_int(dtype):
-        low, high = int_range(dtype)
-        value = m.minimum(m.maximum(value, float(low)), float(high))
-    return m.cast(value, dtype, saturate)
+    """A number (a whole one for integers) as a small type, limited to its range; NaN is the smallest integer."""
+    if not is_int(dtype):
+        return m.cast(value, dtype, saturate)
+    low, high = (float(limit) for limit in int_range(dtype))
+    value = m.where(value > low, value, low)
+    return m.fitting_int(m.where(value < high, value, high), dtype)
 
 
 def _precision(node: Node, x: Tensor, scale: Tensor) -> np.dtype:
@@ -84,6 +85,7 @@ def _precision(node: Node, x: Tensor, scale: Tensor) -> np.dtype:
 
 
 @op("QuantizeLinear", since=10)
+@op("QuantizeLinear", domain="com.microsoft")
 def quantize_linear(b: Builder, node: Node, x: Tensor, scale: Tensor, zero: Tensor | None = None) -> Tensor:
     """saturate(round(x / scale) + zero)."""
     dtype = dtype_attribute(node, "output_dtype") if node.attr("output_dtype", 0) else None
@@ -113,6 +115,7 @@ def _may_shift(zero: Tensor) -> bool:
 
 
 @op("DequantizeLinear", since=10)
+@op("DequantizeLinear", domain="com.microsoft")
 def dequantize_linear(b: Builder, node: Node, x: Tensor, scale: Tensor, zero: Tensor | None = None) -> Tensor:
     """(x - zero) * scale."""
     dtype = F32 if scale.dtype == E8M0 else scale.dtype

@@ -262,6 +262,49 @@ def test_sparse_weight_that_does_not_fit():
         import_onnx(model)
 
 
+NUMBERS = [
+    TensorProto.DOUBLE,
+    TensorProto.FLOAT16,
+    TensorProto.BFLOAT16,
+    TensorProto.FLOAT8E4M3FN,
+    TensorProto.FLOAT8E5M2FNUZ,
+    TensorProto.FLOAT8E8M0,
+    TensorProto.FLOAT4E2M1,
+    TensorProto.INT4,
+    TensorProto.UINT4,
+    TensorProto.INT8,
+    TensorProto.UINT64,
+    TensorProto.BOOL,
+]
+
+
+@pytest.mark.parametrize("inline", [True, False])
+@pytest.mark.parametrize("kind", NUMBERS)
+def test_weights_of_every_type(kind, inline):
+    count = 4 if inline else 1200
+    numbers = np.tile(np.array([0 if kind != TensorProto.FLOAT8E8M0 else 1, 1, 2, 4]), count // 4)
+    dtype = helper.tensor_dtype_to_np_dtype(kind)
+    weight = numpy_helper.from_array(numbers.astype(dtype), "w")
+    assert weight.data_type == kind
+    nodes = [
+        helper.make_node("Gather", ["w", "i"], ["g"]),
+        helper.make_node("Cast", ["g"], ["y"], to=TensorProto.FLOAT),
+    ]
+    kinds = [value("i", TensorProto.INT64, [4]), value("y", TensorProto.FLOAT, [4])]
+    model = model_of(nodes, kinds[:1], kinds[1:], opset=25)
+    model.graph.initializer.append(weight)
+    (y,) = interpret(import_onnx(model), {"i": np.array([3, 2, 1, 0])})
+    np.testing.assert_array_equal(y, numbers.astype(dtype).astype(np.float32)[[3, 2, 1, 0]])
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_complex_weights(dtype):
+    weight = np.array([1 + 2j, -3j], dtype)
+    kinds = [value("y", helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), [2])]
+    model = model_of([helper.make_node("Identity", ["w"], ["y"])], [], kinds, {"w": weight})
+    np.testing.assert_array_equal(interpret(import_onnx(model), {})[0], weight)
+
+
 def test_strings_are_refused():
     x = [value("y", TensorProto.STRING, [1])]
     weights = {"w": np.array(["a"], object)}

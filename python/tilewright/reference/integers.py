@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-
 _MASKS = {"int4": 15, "int2": 3}
 
 

@@ -83,6 +83,12 @@ class VerifyNormalized(Pass):
                 _check_plain(inner)
 
 
+def _is_splat(value: ir.Attribute) -> bool:
+    if isinstance(value, ir.DenseElementsAttr):
+        return value.is_splat
+    return str(value).startswith("dense<(")  # complex numbers, which have no class here
+
+
 def _fail(op: ir.Operation, rule: str) -> None:
     raise located(InternalError(f"'{op.name}' {rule}", ir=str(op)), op)
 
@@ -110,12 +116,11 @@ def _check_constant(op: ir.Operation) -> None:
     kind = op.results[0].type
     if not isinstance(kind, ir.RankedTensorType):
         return
-    value = ir.DenseElementsAttr(op.attributes["value"])
     size = 1
     for n in kind.shape:
         size *= n
-    width = getattr(kind.element_type, "width", 64)
-    if not value.is_splat and size * width > _INLINE_BYTES * 8:
+    width = getattr(kind.element_type, "width", 128)
+    if size * width > _INLINE_BYTES * 8 and not _is_splat(op.attributes["value"]):
         _fail(
             op,
             f"holds {size * width // 8} bytes as text; constants above {_INLINE_BYTES} bytes are ml_program globals",

@@ -155,10 +155,13 @@ def _substitute(affine_map: ir.AffineMap, new: list[ir.AffineExpr]) -> ir.Affine
 
 
 def _fold_into_consumers(copy: ir.Operation, source: list[int]) -> bool:
-    """Let every consumer read the copy's input. All or none: a copy that stays costs the same for any number."""
+    """Let every consumer read the copy's input. All or none: a copy that stays costs the same for any number.
+
+    A copy before a loop stays for its consumers inside: each of their steps would read against the order.
+    """
     result = copy.results[0]
     found = list(uses(result))
-    if not found or not all(_can_absorb(user, number) for user, number in found):
+    if not found or not all(user.block == copy.block and _can_absorb(user, number) for user, number in found):
         return False
     for user, number in found:
         own = maps(user)

@@ -93,3 +93,43 @@ func.func @convolution(%x: tensor<3x8xf32>, %w: tensor<3x3x4xf32>, %y: tensor<6x
   } -> tensor<6x4xf32>
   return %r : tensor<6x4xf32>
 }
+
+// -----
+
+// What a loop reads in every step is copied once, before it.
+
+#swap = affine_map<(k, n) -> (n, k)>
+#id = affine_map<(k, n) -> (k, n)>
+#x = affine_map<(n, k) -> (k)>
+#w = affine_map<(n, k) -> (k, n)>
+#y = affine_map<(n, k) -> (n)>
+
+// CHECK-LABEL: @loop
+// CHECK: %[[T:.*]] = linalg.generic {{.*}} iterator_types = ["parallel", "parallel"]} ins(%{{.*}} : tensor<8x8xf32>)
+// CHECK: scf.for
+// CHECK: linalg.generic {{.*}} ins(%{{.*}}, %[[T]] : tensor<8xf32>, tensor<8x8xf32>)
+func.func @loop(%w: tensor<8x8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c5 = arith.constant 5 : index
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x8xf32>
+  %t = linalg.generic {indexing_maps = [#swap, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%w : tensor<8x8xf32>) outs(%e : tensor<8x8xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    linalg.yield %a : f32
+  } -> tensor<8x8xf32>
+  %r = scf.for %i = %c0 to %c5 step %c1 iter_args(%s = %y) -> tensor<8xf32> {
+    %n = tensor.empty() : tensor<8xf32>
+    %f = linalg.fill ins(%zero : f32) outs(%n : tensor<8xf32>) -> tensor<8xf32>
+    %p = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "reduction"]}
+        ins(%s, %t : tensor<8xf32>, tensor<8x8xf32>) outs(%f : tensor<8xf32>) {
+    ^bb0(%a: f32, %b: f32, %acc: f32):
+      %0 = arith.mulf %a, %b : f32
+      %1 = arith.addf %acc, %0 : f32
+      linalg.yield %1 : f32
+    } -> tensor<8xf32>
+    scf.yield %p : tensor<8xf32>
+  }
+  return %r : tensor<8xf32>
+}

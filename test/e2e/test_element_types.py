@@ -99,3 +99,21 @@ def test_small_integers_that_are_not_canonical_are_read_by_their_low_bits():
     loose = np.array([0xF8, 0x1F, 0x37], np.uint8).view(dtype)
     np.testing.assert_array_equal(model(loose)["y"], [-8, -1, 7])
     np.testing.assert_array_equal(model([-8, -1, 7])["y"], [-8, -1, 7])
+
+
+def test_f16_on_processors_that_do_not_convert_it():
+    """All codes to f32, all middles between two of them back."""
+    half, single = np.dtype(np.float16), np.dtype(np.float32)
+    every = np.arange(1 << 16, dtype=np.uint16).view(half)
+    finite = np.unique(every[np.isfinite(every)].astype(single))
+    middle = (finite[1:] + finite[:-1]) / 2
+    back = np.concatenate([middle, np.nextafter(middle, single.type(9e9)), [1e-10, 65520, 1e9, np.nan]]).astype(single)
+    nodes = [helper.make_node("Cast", [x], [y], to=number(t)) for x, y, t in (("a", "b", single), ("c", "d", half))]
+    inputs, outputs = (
+        {"a": (half, every.shape), "c": (single, back.shape)},
+        {"b": (single, every.shape), "d": (half, back.shape)},
+    )
+    model = tw.compile(model_of(nodes, inputs, outputs), target="cpu:x86-64-v2")
+    wide, narrow = model(every, back)
+    np.testing.assert_array_equal(wide, every.astype(single))
+    np.testing.assert_array_equal(narrow, back.astype(half))

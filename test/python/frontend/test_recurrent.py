@@ -60,7 +60,7 @@ def test_batch_first():
     inputs = arguments(1, 2, state=True)
     model = node_model("LSTM", inputs, known=[1, 2, 3], outputs=3, hidden_size=HIDDEN)
     expected = interpret(import_onnx(model), feeds(model, inputs))
-    moved = [x.transpose(1, 0, 2).copy() if i in (0, 5, 6) else x for i, x in enumerate(inputs)]
+    moved = [x.transpose(1, 0, 2).copy() if x is not None and i in (0, 5, 6) else x for i, x in enumerate(inputs)]
     model = node_model("LSTM", moved, known=[1, 2, 3], outputs=3, hidden_size=HIDDEN, layout=1)
     y, h, c = interpret(import_onnx(model), feeds(model, moved))
     np.testing.assert_allclose(y, expected[0].transpose(2, 0, 1, 3), rtol=1e-6)

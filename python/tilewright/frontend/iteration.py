@@ -28,7 +28,7 @@ from .tensor import Tensor
 
 T = TypeVar("T")
 
-_ROOM = 1 << 16  # iterations: stacked results of a loop that may end early get room for so many at once
+_ROOM = 1 << 24  # bytes: stacked results of a loop that may end early get room for all iterations up to so many
 _BOOL = np.dtype(np.bool_)
 
 
@@ -43,9 +43,7 @@ class Iterated:
 
 Step = Callable[[int | Scalar, Sequence[Tensor]], Iterated]
 Results = tuple[list[Tensor], list[Tensor]]
-Ended = tuple[
-    Scalar | None, list[Tensor]
-]  # how many iterations, where the body may end them; what is carried
+Ended = tuple[Scalar | None, list[Tensor]]  # how many iterations, where the body may end them; what is carried
 
 
 @dataclass(frozen=True)
@@ -188,7 +186,7 @@ class Iteration:
 
     def _stack(self, k: int, element: Element, layout: _Layout) -> Stack:
         rows = self.count if self.room is None else self.room
-        if layout.early and not (isinstance(rows, int) and rows <= _ROOM):
+        if layout.early and not (isinstance(rows, int) and rows * element.bytes <= _ROOM):
             rows = None
         return Stack(self.b, element, rows, self._backward(k), self.room is not None)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -29,6 +30,11 @@ class Element:
     def of(x: Tensor, loop: ir.Operation) -> Element:
         """The description of a tensor that the body of `loop` makes."""
         return Element(x.dtype, tuple(n if isinstance(n, int) or _outside(n, loop) else None for n in x.shape))
+
+    @property
+    def bytes(self) -> int:
+        """The size of one, as far as it is known."""
+        return self.dtype.itemsize * prod(n for n in self.shape if isinstance(n, int))
 
     def covering(self, x: Tensor) -> Element:
         """The description of both."""

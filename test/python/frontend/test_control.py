@@ -384,6 +384,14 @@ def test_initializers_of_subgraphs():
     assert rows.shape == (5, 3)
 
 
+@pytest.mark.parametrize("bound", [10, 1 << 40])
+def test_room_for_a_loop_that_ends_early(bound):
+    """Few iterations get their room before the loop; for a bound that is no real one the result grows."""
+    text = WHILE.replace("int64 n, ", "").replace("{\n", f"{{\n  n = Constant<value = int64 {{{bound}}}>()\n", 1)
+    arrays = {"x": np.float32([1, 2, 3]), "limit": np.array(20, F32), "begin": np.array(True)}
+    assert ("tensor<10xf32>" in run(text, arrays)) == (bound == 10)
+
+
 def test_slow_code_has_remarks():
     endless = WHILE.replace("int64 n, ", "").replace("Loop (n, begin, x)", 'Loop ("", begin, x)')
     assert "grows by a copy per iteration" in import_onnx(parsed(endless)).remarks["y"]

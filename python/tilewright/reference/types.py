@@ -86,7 +86,7 @@ def poison(dtype: np.dtype) -> Any:
     """The value of memory that nobody wrote: NaN, so that a use of it shows, or an unlikely integer."""
     if is_float(dtype) or dtype.kind == "c":
         return np.asarray(np.nan).astype(dtype)[()]
-    return dtype.type(0 if dtype == np.bool_ or dtype.itemsize == 1 else -7777)
+    return dtype.type(0 if dtype.itemsize == 1 else 7777 if dtype.kind == "u" else -7777)
 
 
 def uninitialised(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:

@@ -52,6 +52,7 @@ class ReferenceModel:
         from tilewright import reference
 
         arrays, export = self._signature.arrays(args, named)
+        into = None if out is None else self._signature.check_out(out, arrays)
         given = [stored(array) for array in arrays]
         try:
             computed = reference.run(self._imported.module, "main", given, self._imported.weights)
@@ -59,8 +60,7 @@ class ReferenceModel:
             raise UserError(error.message) from None
         slots = self._signature.outputs
         results: list[Any] = [presented(array, slot.dtype) for array, slot in zip(computed, slots, strict=True)]
-        if out is not None:
-            into = self._signature.check_out(out, arrays)
+        if into is not None:
             for array, result in zip(into, results, strict=True):
                 np.copyto(array, result)
             results = into

@@ -16,18 +16,19 @@ from typing import Any
 from tilewright.reference import types
 from tilewright.reference.program import Node
 from tilewright.reference.registry import HANDLERS
-from tilewright.reference.tile_access import Pattern, access
+from tilewright.reference.tile_access import Pattern, access_by
 
 _INVARIANT = ("arith.constant", "affine.apply")
 
 
 @dataclass(frozen=True)
 class Panel:
-    """A load in the loop: the node, and which dimension of its tile the loop's counter runs along."""
+    """A load in the loop, and which dimension of its tile the loop's counter runs along."""
 
     node: Node
     along: int
     shape: tuple[int, ...]
+    pattern: Pattern
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,12 @@ def _panel(load: Node | None, counter: int, made: dict[int, Node], along: int) -
     plain = not indices and not valid and not pad and set(pattern.steps) == {1} and memory not in made
     runs = [d for d, offset in enumerate(offsets) if offset == counter]
     fixed = all(offset == counter or made.get(offset) is None or made[offset].name in _INVARIANT for offset in offsets)
-    return Panel(load, along, shape) if plain and fixed and runs == [pattern.dims[along]] else None
+    if not plain or not fixed or len(runs) != 1:
+        return None
+    if shape[along] == 1 and runs[0] not in pattern.dims:  # one row of each of many matrices
+        dims = [runs[0] if t == along else d for t, d in enumerate(pattern.dims)]
+        pattern = Pattern.of(dims, pattern.steps, rank)
+    return Panel(load, along, shape, pattern) if pattern.dims[along] == runs[0] else None
 
 
 def summed(frame: Any, loop: Node, plan: SumLoop, values: dict[int, Any]) -> list[Any]:
@@ -115,8 +121,7 @@ def summed(frame: Any, loop: Node, plan: SumLoop, values: dict[int, Any]) -> lis
 def _wide(panel: Panel, values: dict[int, Any], lower: int, upper: int) -> Any:
     """Load all that the loop loads, one after the other along the counter's dimension."""
     (memory,), offsets, *_ = panel.node.groups(panel.node.operands)
-    pattern = panel.node.once("pattern", lambda: Pattern.read(panel.node, values[memory].ndim, len(panel.shape)))
-    position = pattern.dims[panel.along]
+    position = panel.pattern.dims[panel.along]
     start = [lower if d == position else values[number] for d, number in enumerate(offsets)]
     shape = tuple(upper - lower if t == panel.along else n for t, n in enumerate(panel.shape))
-    return access(panel.node, values[memory], shape, start, (), ()).read()
+    return access_by(panel.pattern, values[memory], shape, start, (), ()).read()

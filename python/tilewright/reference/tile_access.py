@@ -32,10 +32,14 @@ class Pattern:
         dims = types.integers(node.attribute("dims")) or list(range(memory_rank - rank, memory_rank))
         steps = types.integers(node.attribute("steps")) or [1] * rank
         along = node.attribute("along")
+        return Pattern.of(dims, steps, memory_rank, -1 if along is None else along.value)
+
+    @staticmethod
+    def of(dims: list[int], steps: list[int], memory_rank: int, along: int = -1) -> Pattern:
+        """Return the pattern for given dimensions and steps."""
         kept = sorted(dims)
         order = None if dims == kept else [kept.index(d) for d in dims]
-        fixed = [d for d in range(memory_rank) if d not in dims]
-        return Pattern(dims, steps, fixed, -1 if along is None else along.value, order)
+        return Pattern(dims, steps, [d for d in range(memory_rank) if d not in dims], along, order)
 
 
 @dataclass
@@ -65,6 +69,17 @@ def access(node: Node, memory: np.ndarray, shape: tuple[int, ...], offsets: Any,
         InterpreterError: a valid element lies outside of the memref.
     """
     pattern = node.once("pattern", lambda: Pattern.read(node, memory.ndim, len(shape)))
+    return access_by(pattern, memory, shape, offsets, indices, valid)
+
+
+def access_by(
+    pattern: Pattern, memory: np.ndarray, shape: tuple[int, ...], offsets: Any, indices: Any, valid: Any
+) -> Access:
+    """Return what a load or store with ``pattern`` touches.
+
+    Raises:
+        InterpreterError: a valid element lies outside of the memref.
+    """
     counts = [max(0, min(int(v), n)) for v, n in zip(valid, shape, strict=True)] if valid else shape
     index: list[Any] = [int(offset) for offset in offsets]
     if 0 not in counts:

@@ -46,6 +46,21 @@ SECOND = {
     "transposed": f"""%z = tile.load %a[%k, %c0] dims [1, 0] : memref<16x12xf32>, !tile.tile<4x2xf32>
       %q = tile.mma %z, %y, %t : {MMA}""",
 }
+ROWS = """
+tile.kernel @k(%a: memref<16x12xf32>, %b: memref<12x3x8xf32>, %c: memref<16x8xf32>, %lo: index, %hi: index) grid(%g) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %zero = arith.constant dense<0.0> : !tile.tile<4x8xf32>
+  %sum = scf.for %k = %lo to %hi step %c1 iter_args(%s = %zero) -> (!tile.tile<4x8xf32>) {
+    %x = tile.load %a[%c2, %k] : memref<16x12xf32>, !tile.tile<4x1xf32>
+    %y = tile.load %b[%k, %g, %c0] : memref<12x3x8xf32>, !tile.tile<1x8xf32>
+    %p = tile.mma %x, %y, %s : !tile.tile<4x1xf32>, !tile.tile<1x8xf32>, !tile.tile<4x8xf32>
+    scf.yield %p : !tile.tile<4x8xf32>
+  }
+  tile.store %sum, %c[%c2, %c0] : !tile.tile<4x8xf32>, memref<16x8xf32>
+  tile.return
+}"""
 AT_ONCE = ("two products", "transposed")
 
 
@@ -80,6 +95,14 @@ def test_the_same_sums(run_kernel, monkeypatch, rng, name, low, high, step):
                 assert "outside" in str(error)
         results.append(c)
     np.testing.assert_array_equal(*results)
+
+
+def test_one_row_of_each_matrix(run_kernel, rng):
+    assert loops(ROWS) != [None]
+    a, b = rng.integers(-3, 4, (16, 12)).astype("f"), rng.integers(-3, 4, (12, 3, 8)).astype("f")
+    c = np.zeros((16, 8), np.float32)
+    run_kernel(ROWS, "k", [a, b, c, 3, 11], [3])
+    np.testing.assert_array_equal(c[2:6], a[2:6, 3:11] @ b[3:11, 2])
 
 
 def test_an_access_outside_is_reported(run_kernel):

@@ -33,8 +33,10 @@ class Blocker:
 
 
 def outputs_of(model: Any, inputs: Sequence[Any]) -> list[Any]:
-    """The model's outputs for a test's inputs; absent ones are not given."""
-    return list(model(*[x for x in inputs if x is not None]))
+    """The model's outputs for a test's inputs; absent ones are not given, sequences as their tensors."""
+    from .verdict import flat
+
+    return list(model(*flat(list(inputs))))
 
 
 def answer(task: dict[str, Any]) -> dict[str, Any]:

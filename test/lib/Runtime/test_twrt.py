@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -23,7 +24,10 @@ def build_and_run(folder: Path, flags: list[str]) -> subprocess.CompletedProcess
     if built.returncode and "cannot find -l" in built.stderr:
         pytest.skip(f"sanitizer library is not installed: {flags}")
     assert built.returncode == 0, built.stderr
-    return subprocess.run([str(program)], capture_output=True, text=True, timeout=300)
+    # What cannot be allocated is null, as without sanitizers.
+    options = {f"{kind}_OPTIONS": "allocator_may_return_null=1" for kind in ("ASAN", "TSAN")}
+    environment = {**os.environ, **options}
+    return subprocess.run([str(program)], capture_output=True, text=True, timeout=300, env=environment)
 
 
 def test_runs(tmp_path):

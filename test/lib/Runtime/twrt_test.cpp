@@ -168,6 +168,55 @@ static void testProfile() {
   CHECK(records[1].tasks == 5 && records[1].nanoseconds >= 0);
 }
 
+// Entries that fail: by an assertion after a launch, for want of memory.
+static void failEntry(void **bufs) {
+  twrt_alloc(1000); // the end of the call frees it
+  twrt_launch(countTasks, bufs, 4, 256);
+  twrt_fail("node 'x': no");
+}
+
+static void testFailures() {
+  std::vector<std::atomic<int>> counters(4);
+  void *bufs[] = {counters.data()};
+  for (int threads : {1, 2, 2}) {
+    CHECK(twrt_call(failEntry, bufs, threads) == -1);
+    CHECK(!std::strcmp(twrt_error(), "node 'x': no"));
+  }
+  CHECK(counters[3] == 3);
+  CHECK(runCount(10, 2, 2)); // the team is whole
+  CHECK(twrt_call([](void **) { twrt_alloc(int64_t(1) << 60); }, bufs, 1) < 0);
+  CHECK(std::strstr(twrt_error(), "out of memory"));
+  CHECK(twrt_call([](void **) { twrt_size(8, -1); }, bufs, 1) < 0);
+  CHECK(twrt_call([](void **) { twrt_size(1 << 30, int64_t(1) << 40); }, bufs,
+                  1) < 0);
+}
+
+// Hands over a block of its own twice and one of the caller's, each with 8.
+static void giveEntry(void **bufs) {
+  auto *block = static_cast<int64_t *>(twrt_alloc(8));
+  *block = 8;
+  twrt_give(bufs, block, block, 8);
+  twrt_give(bufs + 2, block, block, 8);
+  twrt_give(bufs + 4, bufs[6], bufs[6], 8);
+  twrt_free(block);   // handed over: not this call's any more
+  twrt_free(bufs[6]); // never was
+  void *early = twrt_alloc(twrt_size(8, 4));
+  twrt_free(early);
+  twrt_alloc(0);
+}
+
+static void testResults() {
+  int64_t given = 8;
+  void *bufs[7] = {};
+  bufs[6] = &given;
+  CHECK(twrt_call(giveEntry, bufs, 1) == 1);
+  for (int i = 0; i < 6; i += 2) {
+    CHECK(*static_cast<int64_t *>(bufs[i]) == 8);
+    CHECK(reinterpret_cast<uintptr_t>(bufs[i]) % 64 == 0);
+    twrt_release(bufs[i + 1]);
+  }
+}
+
 static void nothing(void **, int64_t, int64_t, char *) {}
 
 static double launchNanoseconds(int threads, int64_t launches) {
@@ -199,6 +248,8 @@ int main() {
   testFloatingPoint();
   testNestedCall();
   testProfile();
+  testFailures();
+  testResults();
   launchNanoseconds(2, 1000);
   for (int threads : {1, 2})
     std::printf("launch_ns threads=%d %.0f\n", threads,

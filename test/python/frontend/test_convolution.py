@@ -56,6 +56,18 @@ def test_transposed_of_one_and_three_dimensions():
     run("ConvTranspose", random(1, 2, 3, 2, 3), random(2, 3, 2, 3, 2), strides=[2, 1, 2])
 
 
+def test_transposed_that_leaves_a_rest_unread():
+    run("ConvTranspose", random(2, 3, 8), random(3, 2, 1), pads=[1, 1])
+    run("ConvTranspose", random(1, 1, 6, 2), random(1, 1, 2, 3), strides=[3, 3], pads=[2, 2, 2, 2])
+
+
+@pytest.mark.parametrize("mode", ["SAME_UPPER", "SAME_LOWER"])
+def test_transposed_with_holes(mode):
+    inputs = [random(1, 3, 4, 5), random(3, 2, 2, 1)]
+    model = node_model("ConvTranspose", inputs, strides=[3, 4], auto_pad=mode)
+    check_reference(model, feeds(model, inputs))
+
+
 def test_transposed_larger_than_its_input_reaches():
     model = node_model("ConvTranspose", [random(1, 1, 3, 3), random(1, 2, 3, 3)], strides=[3, 2], output_shape=[10, 8])
     check_reference(model, feeds(model, [random(1, 1, 3, 3), random(1, 2, 3, 3)]))

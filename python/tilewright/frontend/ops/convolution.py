@@ -118,7 +118,9 @@ def _transposed_place(node: Node, natural: Sequence[int], same: Sequence[int]) -
         pads = (node.attr("pads") if mode == "NOTSET" else None) or [0] * (2 * rank)
         return pads[:rank], [n - a - c for n, a, c in zip(natural, pads[:rank], pads[rank:], strict=True)]
     sizes = sizes[-rank:]
-    total = [max(0, n - size) for n, size in zip(natural, sizes, strict=True)]
+    total = [n - size for n, size in zip(natural, sizes, strict=True)]
+    if not mode.startswith("SAME"):
+        total = [max(0, t) for t in total]
     return [t // 2 if mode == "SAME_UPPER" else t - t // 2 for t in total], sizes
 
 
@@ -169,13 +171,16 @@ def conv_transpose(b: Builder, node: Node, x: Tensor, w: Tensor, bias: Tensor | 
     low, out = _transposed_place(node, natural, [n * s for n, _, s, _, _ in axes])
     filters = _phase_filters(b, w, groups, strides, dilations)
     taps, steps = filters.shape[2:], [1 if s > 1 else d for s, d in zip(strides, dilations, strict=True)]
-    before = [(j - 1) * d for j, d in zip(taps, steps, strict=True)]
+    reach = [(j - 1) * d for j, d in zip(taps, steps, strict=True)]
     places = [-(-(a + n) // s) for a, n, s in zip(low, out, strides, strict=True)]
-    win = Window(taps, [1] * rank, steps, before, [0] * rank, places)
+    win = Window(taps, [1] * rank, steps, reach, [0] * rank, places)
     y = convolve(b, x, filters, win, groups)
     outputs = w.shape[1] * groups
     y = b.reshape(y, (x.shape[0], outputs, *strides, *places))
     y = y.transpose([0, 1, *(d for i in range(rank) for d in (2 + rank + i, 2 + i))])
     y = b.reshape(y, (x.shape[0], outputs, *(q * s for q, s in zip(places, strides, strict=True))))
-    y = b.slice(y, [0, 0, *low], [x.shape[0], outputs, *out], [1] * y.rank)
+    before = [max(0, -a) for a in low]
+    inner = [n - missing for n, missing in zip(out, before, strict=True)]
+    y = b.slice(y, [0, 0, *(max(0, a) for a in low)], [x.shape[0], outputs, *inner], [1] * y.rank)
+    y = b.pad(y, [0, 0, *before], [0] * y.rank, 0.0)
     return _with_bias(b, y, bias)

@@ -35,7 +35,7 @@ class Window:
         ):
             missing = (out - 1) * stride + (kernel - 1) * dilation + 1 - self.low[i] - x.shape[i + 2]
             high.append(maximum(0, missing))
-            if out == 1:  # what no window reads: the loop is gone, so the extents must agree
+            if out == 1 or kernel == stride == 1:  # read by one loop or none: the extents must agree
                 sizes[i + 2] += minimum(0, missing)
         x = b.slice(x, [0] * x.rank, sizes, [1] * x.rank)
         return b.pad(x, [0, 0, *self.low], high, fill, order)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -180,14 +181,20 @@ class Dynamic(Loops):
         limit, inner = x.shape[axis], indices.rank
         x, indices = self.stored(x), self.stored(indices)
         shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
-        if isinstance(limit, Dim):
-            self.require(self.idx(limit) > self.idx(0), f"nothing to gather along axis {axis}")
+        self.require_elements(limit, shape, axis)
 
         def body(m, *place):
             row = self.wrapped_index(self.read(indices, place[axis : axis + inner]), limit)
             return self.read(x, [*place[:axis], row, *place[axis + inner :]])
 
         return self.produce(shape, x.dtype, body)
+
+    def require_elements(self, limit: Size, shape: Sequence[Size], axis: int) -> None:
+        """A gather of something from an axis without elements stops the run."""
+        if isinstance(limit, Dim):
+            m, total = self.math, self.idx(prod(shape))
+            some = m.logical_or(self.idx(limit) > self.idx(0), m.eq(total, self.idx(0)))
+            self.require(some, f"there is nothing to gather along axis {axis}")
 
     def wrapped_index(self, index: Scalar, limit: Size) -> Scalar:
         """An index into `limit` elements; negative ones count from the end, others are clamped to the bounds."""

@@ -180,6 +180,7 @@ def test_movement():
         ([-1], [-9223372036854775808], [-1], [-2]),
         ([1], [1], [0], [1]),
         ([50], [-50], [1], [-1]),
+        ([-9], [-9], [1], [-1]),
     ],
 )
 def test_slice(starts, ends, axes, steps, known):
@@ -219,6 +220,15 @@ def test_constants_and_triangles():
 
 def test_center_crop_pad():
     cut("CenterCropPad", [X, ints(5, 1)], [(2, 2, 3), None], axes=[1, 2], opset=18)
+
+
+def test_tensors_that_turn_out_to_be_empty():
+    cut("Tile", [X, ints(2, 1, 3)], [(0, 3, 2), None])
+    cut("Gather", [X, ints()], [(2, 0, 4), None], axis=1)
+    cut("GatherElements", [X, np.zeros((2, 3, 4), np.int64)], [(2, 0, 1), (2, 0, 1)], axis=1)
+    cut("Pad", [X, ints(1, 0, 1, -1, 1, -1)], [(0, 3, 1), None])
+    cut("MatMul", [X, X.transpose(0, 2, 1).copy()], [(2, 3, 0), (2, 0, 3)])
+    cut("Softmax", [X], [(2, 0, 4)], axis=1)
 
 
 # Parameters that are inputs -----------------------------------------------------------------------------------------

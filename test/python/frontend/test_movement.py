@@ -89,6 +89,7 @@ def test_split():
         ([-1], [-9223372036854775808], [2], [-2]),
         ([1], [1], [0], None),
         ([1], [2], [-1], None),
+        ([-9], [-9], [1], [-1]),
     ],
 )
 def test_slice(starts, ends, axes, steps):
@@ -107,6 +108,7 @@ def test_pad(mode):
 def test_pad_value_and_crop():
     run("Pad", X, ints(0, 1, 0, 0, 0, 1), np.float32(2.5))
     run("Pad", X, ints(0, -1, 0, 1, 0, -2))
+    run("Pad", X, ints(2, 0, 0, -3, 0, 0))
     run("Pad", X, pads=[0, 1, 0, 0, 0, 1], value=1.5, opset=10)
 
 

@@ -49,7 +49,7 @@ def gather_elements(b: Builder, node: Node, x: Tensor, indices: Tensor) -> Tenso
                 node.wrong(f"indices have size {count} along axis {d}, data only {n}")
         elif d != axis:
             b.require(b.idx(count) <= b.idx(n), f"indices reach further along axis {d} than data")
-    _require_elements(b, x, [axis])
+    b.require_elements(x.shape[axis], indices.shape, axis)
     data, places = b.stored(x), b.stored(indices)
 
     def body(m, *place):
@@ -63,12 +63,6 @@ def _like(indices: Tensor, axis: int) -> tuple[slice, ...]:
     return tuple(slice(None) if d == axis else slice(n) for d, n in enumerate(indices.shape))
 
 
-def _require_elements(b: Builder, x: Tensor, axes: list[int]) -> None:
-    for axis in axes:
-        if not isinstance(x.shape[axis], int):
-            b.require(b.idx(x.shape[axis]) > b.idx(0), f"nothing to gather along axis {axis}")
-
-
 @op("GatherND", since=11)
 def gather_nd(b: Builder, node: Node, x: Tensor, indices: Tensor) -> Tensor:
     """Slices of x at coordinates along the last dimension of indices, after `batch_dims` shared dimensions."""
@@ -80,11 +74,13 @@ def gather_nd(b: Builder, node: Node, x: Tensor, indices: Tensor) -> Tensor:
     for d in range(batch):
         b.require_same(x.shape[d], indices.shape[d], f"batch dimension {d} differs")
     lead, along = indices.rank - 1, list(range(batch, batch + depth))
-    _require_elements(b, x, along)
+    shape = (*indices.shape[:-1], *x.shape[batch + depth :])
+    for d in along:
+        b.require_elements(x.shape[d], shape, d)
     data, places = b.stored(x), b.stored(indices)
 
     def body(m, *place):
         rows = [b.wrapped_index(b.read(places, [*place[:lead], b.idx(j)]), x.shape[d]) for j, d in enumerate(along)]
         return b.read(data, [*place[:batch], *rows, *place[lead:]])
 
-    return b.produce((*indices.shape[:-1], *x.shape[batch + depth :]), x.dtype, body)
+    return b.produce(shape, x.dtype, body)

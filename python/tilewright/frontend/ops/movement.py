@@ -75,12 +75,14 @@ def _declared(b: Builder, node: Node, output: int, axis: int, size: Size) -> Siz
 
 
 def _bounds(extent: int, start: int, end: int, step: int) -> tuple[int, int]:
-    first, last, _ = slice(start, None if step < 0 and end < -extent else end, step).indices(extent)
+    low, high = (-1, extent - 1) if step < 0 else (0, extent)
+    first, last = (n + extent if n < 0 else n for n in (start, end))
+    first, last = min(max(first, 0), high), min(max(last, low), high)
     return first, len(range(first, last, step))
 
 
 def _bounds_at_run_time(b: Builder, extent: Size, start: Size, end: Size, step: Size) -> tuple[Size, Size]:
-    """The first position and the number of positions, as Python's slices find them."""
+    """The first position and the number of positions."""
     if isinstance(step, int):
         back = step < 0
         low, high, stride = (-1, extent - 1, -step) if back else (0, extent, step)
@@ -88,7 +90,8 @@ def _bounds_at_run_time(b: Builder, extent: Size, start: Size, end: Size, step: 
         sign = b.idx(step) < b.idx(0)
         b.require(b.math.logical_not(b.math.eq(b.idx(step), b.idx(0))), "a step is 0")
         low, high, stride = choose(b, sign, -1, 0), choose(b, sign, extent - 1, extent), choose(b, sign, -step, step)
-    first, last = (minimum(maximum(wrap_negative(b, n, extent), low), high) for n in (start, end))
+    first, last = (wrap_negative(b, n, extent) for n in (start, end))
+    first, last = minimum(maximum(first, 0), high), minimum(maximum(last, low), high)
     if isinstance(step, int):
         span = first - last if back else last - first
     else:
@@ -106,7 +109,7 @@ def slice_(
     axes: Tensor | None = None,
     steps: Tensor | None = None,
 ) -> Tensor:
-    """NumPy's slices."""
+    """NumPy's slices, except that a start before the first element is the first one for negative steps too."""
     if node.version < 10:
         first, last, along = (node.attr(name) for name in ("starts", "ends", "axes"))
     else:
@@ -166,9 +169,9 @@ def _tile_at_run_time(b: Builder, x: Tensor, shape: Sequence[Size]) -> Tensor:
     if same_shape(shape, x.shape):
         return x
     require_sizes(b, shape)
-    x = b.stored(x)
+    x, periods = b.stored(x), [maximum(n, 1) for n in x.shape]
 
     def body(m, *place):
-        return b.read(x, [m.rem(i, b.idx(n)) for i, n in zip(place, x.shape, strict=True)])
+        return b.read(x, [m.rem(i, b.idx(n)) for i, n in zip(place, periods, strict=True)])
 
     return b.produce(shape, x.dtype, body)

@@ -28,11 +28,20 @@ def _pads(b: Builder, node: Node, x: Tensor, pads: Tensor | None, axes: Tensor |
     return spread(b, node, along, x.rank, (flat[:count], [0] * x.rank), (flat[count:], [0] * x.rank))
 
 
-def crop(b: Builder, x: Tensor, low: Sequence[Size], high: Sequence[Size]) -> Tensor:
-    """Negative amounts take elements away."""
-    starts = [maximum(0 - n, 0) for n in low]
-    extents = [maximum(n + minimum(a, 0) + minimum(c, 0), 0) for n, a, c in zip(x.shape, low, high, strict=True)]
-    return b.slice(x, starts, extents, [1] * x.rank)
+def crop(b: Builder, x: Tensor, low: Sequence[Size], high: Sequence[Size]) -> tuple[Tensor, list[Size], list[Size]]:
+    """Negative amounts take elements away, and padding of the other side where there are not enough.
+
+    Returns what is left, and the amounts to add before and behind it.
+    """
+    starts, extents, before, behind = [], [], [], []
+    for n, a, c in zip(x.shape, low, high, strict=True):
+        left = n + minimum(a, 0) + minimum(c, 0)
+        extents.append(maximum(left, 0))
+        starts.append(minimum(maximum(0 - a, 0), n))
+        missing = minimum(left, 0)
+        before.append(maximum(maximum(a, 0) + missing, 0))
+        behind.append(maximum(maximum(c, 0) + missing, 0))
+    return b.slice(x, starts, extents, [1] * x.rank), before, behind
 
 
 def _mirrored(mode: str, extent: int, low: int, high: int) -> np.ndarray:
@@ -76,8 +85,7 @@ def pad(
     if mode not in MODES:
         node.wrong(f"mode {mode} is not one of {', '.join(MODES)}")
     low, high = _pads(b, node, x, pads, axes)
-    x = crop(b, x, low, high)
-    low, high = [maximum(n, 0) for n in low], [maximum(n, 0) for n in high]
+    x, low, high = crop(b, x, low, high)
     if mode == "constant":
         fill = _constant(b, node, value)
         if not is_static((*low, *high, *x.shape)):

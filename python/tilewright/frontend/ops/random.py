@@ -41,54 +41,41 @@ def _start(b: Builder, seed: int) -> Tensor:
     return b.array(Tensor.known(np.asarray(words, _U32)))
 
 
-def _refill(b: Builder, state: Tensor) -> Tensor:
-    """The next words of the twister."""
+def _word(b: Builder, state: Tensor, i: Scalar) -> tuple[Tensor, Scalar]:
+    """The state with word i made anew, and the random number that it stands for."""
     m = b.math
-
-    def word(i: Scalar, state: Tensor) -> list[Tensor]:
-        following = b.at(state, [m.where(i.eq(_WORDS - 1), 0, i + 1)])
-        distant = b.at(state, [m.where(i < _WORDS - 397, i + 397, i - (_WORDS - 397))])
-        y = m.bit_or(m.bit_and(b.at(state, [i]), 0x80000000), m.bit_and(following, 0x7FFFFFFF))
-        twist = m.where(m.bit_and(y, 1).eq(0), m.scalar(0, _U32), 0x9908B0DF)
-        return [b.put(m.bit_xor(m.bit_xor(distant, m.shift_right(y, 1)), twist), state, [i])]
-
-    return b.for_(0, _WORDS, [state], word)[0]
-
-
-def _tempered(b: Builder, state: Tensor, i: Scalar) -> Scalar:
-    m = b.math
-    y = b.at(state, [i])
+    following = b.at(state, [m.where(i.eq(_WORDS - 1), 0, i + 1)])
+    distant = b.at(state, [m.where(i < _WORDS - 397, i + 397, i - (_WORDS - 397))])
+    y = m.bit_or(m.bit_and(b.at(state, [i]), 0x80000000), m.bit_and(following, 0x7FFFFFFF))
+    twist = m.where(m.bit_and(y, 1).eq(0), m.scalar(0, _U32), 0x9908B0DF)
+    y = m.bit_xor(m.bit_xor(distant, m.shift_right(y, 1)), twist)
+    state = b.put(y, state, [i])
     y = m.bit_xor(y, m.shift_right(y, 11))
     y = m.bit_xor(y, m.bit_and(m.shift_left(y, 7), 0x9D2C5680))
     y = m.bit_xor(y, m.bit_and(m.shift_left(y, 15), 0xEFC60000))
-    return m.bit_xor(y, m.shift_right(y, 18))
+    return state, m.bit_xor(y, m.shift_right(y, 18))
 
 
-def _fraction(b: Builder, state: Tensor, i: Scalar) -> Scalar:
-    """Number i of the 312 fractions of 53 bits that a state holds."""
+def _fraction(b: Builder, state: Tensor, i: Scalar) -> tuple[Tensor, Scalar]:
+    """A fraction of 53 bits, from the words at i and i + 1."""
     m = b.math
-    high = m.cast(m.shift_right(_tempered(b, state, i * 2), 5), _F64)
-    low = m.cast(m.shift_right(_tempered(b, state, i * 2 + 1), 6), _F64)
-    return (high * 67108864.0 + low) * 2.0**-53
+    state, high = _word(b, state, i)
+    state, low = _word(b, state, i + 1)
+    high, low = (m.cast(m.shift_right(word, by), _F64) for word, by in ((high, 5), (low, 6)))
+    return state, (high * 67108864.0 + low) * 2.0**-53
 
 
 def uniforms(b: Builder, count: Size, seed: int) -> Tensor:
     """RandomState(seed).random_sample(count): a vector in f64, at least 0 and below 1."""
     if isinstance(count, int) and count <= FOLD_ELEMENTS:
         return Tensor.known(np.random.RandomState(seed).random_sample(count))
-    m, total, each = b.math, b.idx(count), _WORDS // 2
+    m = b.math
 
-    def block(k: Scalar, state: Tensor, out: Tensor) -> list[Tensor]:
-        state = _refill(b, state)
-        here = m.minimum(total - k * each, each)
+    def draw(i: Scalar, state: Tensor, out: Tensor) -> list[Tensor]:
+        state, value = _fraction(b, state, m.rem(i * 2, m.scalar(_WORDS, INDEX)))
+        return [state, b.put(value, out, [i])]
 
-        def draw(j: Scalar, out: Tensor) -> list[Tensor]:
-            return [b.put(_fraction(b, state, j), out, [k * each + j])]
-
-        return [state, *b.for_(0, here, [out], draw)]
-
-    blocks = m.div(total + (each - 1), b.math.scalar(each, INDEX))
-    return b.for_(0, blocks, [_start(b, seed), b.blank([count], _F64)], block)[1]
+    return b.for_(0, count, [_start(b, seed), b.blank([count], _F64)], draw)[1]
 
 
 def normals(b: Builder, count: Size, seed: int) -> Tensor:
@@ -97,27 +84,20 @@ def normals(b: Builder, count: Size, seed: int) -> Tensor:
         return Tensor.known(np.random.RandomState(seed).randn(count))
     m, total = b.math, b.idx(count)
 
-    def block(done: Scalar, state: Tensor, out: Tensor) -> list:
-        state = _refill(b, state)
+    def pair(done: Scalar, used: Scalar, state: Tensor, out: Tensor) -> list:
+        """Two numbers are put behind those done; they count where the pair lies in the unit circle."""
+        state, x = _fraction(b, state, used)
+        state, y = _fraction(b, state, used + 2)
+        x, y = x * 2.0 - 1.0, y * 2.0 - 1.0
+        square = x * x + y * y
+        scale = m.sqrt(m.log(square) * -2.0 / square)
+        out = b.put(scale * x, b.put(scale * y, out, [done]), [done + 1])
+        inside = m.logical_and(square < 1.0, m.logical_not(square.eq(0.0)))
+        following = used + 4
+        return [m.where(inside, done + 2, done), m.where(following.eq(_WORDS), 0, following), state, out]
 
-        def pair(j: Scalar, done: Scalar, out: Tensor) -> list:
-            x, y = (_fraction(b, state, j * 2 + d) * 2.0 - 1.0 for d in (0, 1))
-            square = x * x + y * y
-
-            def keep() -> list:
-                """Beyond the end, both go to the two places behind the last."""
-                scale = m.sqrt(m.log(square) * -2.0 / square)
-                place = m.minimum(done, total)
-                return [done + 2, b.put(scale * x, b.put(scale * y, out, [place]), [place + 1])]
-
-            inside = m.logical_and(square < 1.0, m.logical_not(square.eq(0.0)))
-            return b.if_(inside, keep, lambda: [done, out])
-
-        done, out = b.for_(0, _WORDS // 4, [done, out], pair)
-        return [done, state, out]
-
-    start = [b.idx(0), _start(b, seed), b.blank([count + 2], _F64)]
-    return b.first(b.while_(start, lambda done, *_: done < total, block)[2], count)
+    start = [b.idx(0), b.idx(0), _start(b, seed), b.blank([count + 1], _F64)]
+    return b.first(b.while_(start, lambda done, *_: done < total, pair)[3], count)
 
 
 # Operators --------------------------------------------------------------------------------------------------------

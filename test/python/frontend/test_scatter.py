@@ -65,6 +65,13 @@ def test_scatter_refuses_ranks_that_differ():
         import_onnx(_unchecked([random(3), np.array([[1]]), random(1)]))
 
 
+def test_scatter_refuses_what_reaches_beyond_the_data():
+    with pytest.raises(UserError, match="updates: sizes"):
+        import_onnx(_unchecked([random(3), np.array([1]), random(2)]))
+    with pytest.raises(UserError, match="reach beyond data"):
+        import_onnx(_unchecked([random(3, 2), np.zeros((1, 3), np.int64), random(1, 3)]))
+
+
 def _unchecked(inputs):
     from onnx import helper
 

@@ -12,6 +12,7 @@ import numpy as np
 from ..registry import Builder, Node, op
 from ..scalars import BOOL, INDEX, Scalar
 from ..tensor import Tensor
+from .scatter import agree
 from .sorting import argsort, less, scratch
 
 _F32, _I64 = np.dtype(np.float32), np.dtype(np.int64)
@@ -82,6 +83,7 @@ def non_max_suppression(
     m = b.math
     if boxes.rank != 3 or scores.rank != 3 or boxes.shape[2] != 4:
         node.wrong(f"boxes {list(boxes.shape)} and scores {list(scores.shape)} are not [B, N, 4] and [B, C, N]")
+    agree(b, node, "scores", (scores.shape[0], scores.shape[2]), boxes.shape[:2])
     limits = _limits(b, most, overlap, score, boxes)
     centered = bool(node.attr("center_point_box", 0))
     boxes, scores = b.array(boxes), b.array(scores)

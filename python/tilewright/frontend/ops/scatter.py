@@ -27,6 +27,26 @@ def wrapped(b: Builder, index: Scalar, extent: Size) -> tuple[Scalar, Scalar]:
     return m.maximum(m.minimum(index, limit - 1), 0), inside
 
 
+def agree(b: Builder, node: Node, what: str, given: Sequence[Size], wanted: Sequence[Size]) -> None:
+    """Sizes that must be equal: refused now, or checked when the model runs."""
+    for n, size in zip(given, wanted, strict=True):
+        if isinstance(n, int) and isinstance(size, int):
+            if n != size:
+                node.wrong(f"{what}: sizes {list(given)}, not {list(wanted)}")
+        else:
+            b.require_same(n, size, f"{what} has another size than what it belongs to")
+
+
+def _within(b: Builder, node: Node, indices: Tensor, data: Tensor, axis: int) -> None:
+    for d, (n, size) in enumerate(zip(indices.shape, data.shape, strict=True)):
+        if d == axis:
+            continue
+        if not (isinstance(n, int) and isinstance(size, int)):
+            b.require(b.idx(n) <= b.idx(size), f"dimension {d} of the indices is larger than that of the data")
+        elif n > size:
+            node.wrong(f"indices {list(indices.shape)} reach beyond data {list(data.shape)}")
+
+
 def _combine(b: Builder, node: Node, dtype: np.dtype) -> Combine | None:
     """How an update joins the element that it meets; None where it takes its place."""
     m, kind = b.math, node.attr("reduction", "none")
@@ -75,6 +95,8 @@ def scatter_elements(b: Builder, node: Node, data: Tensor, indices: Tensor, upda
     axis = node.axis(node.attr("axis", 0), data.rank)
     if not data.rank == indices.rank == updates.rank:
         node.wrong(f"data has {data.rank} dimensions, indices {indices.rank}, updates {updates.rank}")
+    agree(b, node, "updates", updates.shape, indices.shape)
+    _within(b, node, indices, data, axis)
     indices = b.array(indices)
 
     def place(at: list[Scalar]) -> tuple[list[Scalar], Scalar]:
@@ -93,6 +115,7 @@ def scatter_nd(b: Builder, node: Node, data: Tensor, indices: Tensor, updates: T
     outer = indices.rank - 1
     if updates.rank != outer + data.rank - depth:
         node.wrong(f"updates has {updates.rank} dimensions, not {outer + data.rank - depth}")
+    agree(b, node, "updates", updates.shape, (*indices.shape[:-1], *data.shape[depth:]))
     indices = b.array(indices)
 
     def place(at: list[Scalar]) -> tuple[list[Scalar], Scalar]:
@@ -113,6 +136,8 @@ def tensor_scatter(b: Builder, node: Node, cache: Tensor, update: Tensor, starts
     mode = node.attr("mode", "linear")
     if axis == 0 or mode not in ("linear", "circular"):
         node.wrong(f"axis {axis} is the batch's" if axis == 0 else f"mode {mode} is neither linear nor circular")
+    others = [d for d in range(cache.rank) if d != axis]
+    agree(b, node, "update", [update.shape[d] for d in others], [cache.shape[d] for d in others])
     old, new = b.array(cache), b.array(update)
     starts = Tensor.known(np.zeros(1, np.int64)) if starts is None else starts
     starts = b.array(b.broadcast(starts, [cache.shape[0]]))

@@ -14,6 +14,7 @@ from ..numbers import is_complex
 from ..registry import Builder, Node, op
 from ..scalars import BOOL, INDEX, Scalar
 from ..tensor import Tensor
+from .scatter import agree
 from .sorting import inverse, run_time_size
 
 
@@ -148,6 +149,7 @@ def reverse_sequence(b: Builder, node: Node, x: Tensor, lengths: Tensor) -> Tens
     time, batch = node.axis(node.attr("time_axis", 0), x.rank), node.axis(node.attr("batch_axis", 1), x.rank)
     if {time, batch} != {0, 1}:
         node.wrong(f"time_axis {time} and batch_axis {batch} must be the first two dimensions")
+    agree(b, node, "sequence_lens", lengths.shape, [x.shape[batch]])
     source, counts = b.array(x), b.array(lengths)
 
     def element(m, *at: Scalar) -> Scalar:

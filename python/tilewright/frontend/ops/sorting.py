@@ -255,6 +255,8 @@ def unique(b: Builder, node: Node, x: Tensor) -> list[Tensor]:
     perm = [axis, *(d for d in range(x.rank) if d != axis)]
     source = b.array(b.reshape(x, [x.size])) if flat else b.array(x.transpose(perm))
     count, *rest = source.shape
+    if flat and count == 0:
+        return [Tensor.known([], dtype) for dtype in (x.dtype, np.int64, np.int64, np.int64)]
     if any(n == 0 for n in source.shape):
         node.unsupported("a tensor without elements")
     if rest:

@@ -26,8 +26,8 @@ namespace {
 constexpr int64_t kSmall = 64;
 
 bool hasTiles(Type element) {
-  return element.isIntOrIndex() || element.isF32() || element.isF64() ||
-         element.isF16() || element.isBF16();
+  return element.isIntOrIndex() ||
+         (isa<FloatType>(element) && element.getIntOrFloatBitWidth() >= 8);
 }
 
 struct CopiesToKernels

@@ -35,7 +35,7 @@ bool isForKernels(linalg::FillOp fill) {
     return false;
   Type element = type.getElementType();
   return element.isIntOrIndex() ||
-         (isa<FloatType>(element) && element.getIntOrFloatBitWidth() >= 16);
+         (isa<FloatType>(element) && element.getIntOrFloatBitWidth() >= 8);
 }
 
 struct MaterializeFills : public impl::MaterializeFillsBase<MaterializeFills> {

@@ -17,7 +17,9 @@ from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 from tilewright.plan.structure import Weights, blocks, index_terms
 
-_ELEMENTS = frozenset({"f16", "bf16", "f32", "f64", "i1", "i8", "i16", "i32", "i64", "index"})
+_ELEMENTS = frozenset(
+    "f64 f32 f16 bf16 f8E4M3FN f8E4M3FNUZ f8E5M2 f8E5M2FNUZ f8E8M0FNU i1 i8 i16 i32 i64 index".split()
+)
 #: How a reduction may combine; `lib/Transforms/GroupToKernel` knows the same ones.
 _COMBINERS = frozenset(
     f"arith.{name}"
@@ -177,22 +179,22 @@ class MarkHost(Pass):
     Before:
     ```mlir
     #id = affine_map<(i) -> (i)>
-    func.func @main(%x: tensor<64xf8E5M2>) -> tensor<64xf8E5M2> {
-      %e = tensor.empty() : tensor<64xf8E5M2>
+    func.func @main(%x: tensor<64xf4E2M1FN>) -> tensor<64xf4E2M1FN> {
+      %e = tensor.empty() : tensor<64xf4E2M1FN>
       %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
-          ins(%x : tensor<64xf8E5M2>) outs(%e : tensor<64xf8E5M2>) {
-      ^bb0(%a: f8E5M2, %o: f8E5M2):
-        %n = arith.negf %a : f8E5M2
-        linalg.yield %n : f8E5M2
-      } -> tensor<64xf8E5M2>
-      return %y : tensor<64xf8E5M2>
+          ins(%x : tensor<64xf4E2M1FN>) outs(%e : tensor<64xf4E2M1FN>) {
+      ^bb0(%a: f4E2M1FN, %o: f4E2M1FN):
+        %n = arith.negf %a : f4E2M1FN
+        linalg.yield %n : f4E2M1FN
+      } -> tensor<64xf4E2M1FN>
+      return %y : tensor<64xf4E2M1FN>
     }
     ```
     After:
     ```mlir
     %y = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel"]}
-        ins(%x : tensor<64xf8E5M2>) outs(%e : tensor<64xf8E5M2>)
-        attrs = {tile.host = "there are no tiles of f8E5M2"} {
+        ins(%x : tensor<64xf4E2M1FN>) outs(%e : tensor<64xf4E2M1FN>)
+        attrs = {tile.host = "there are no tiles of f4E2M1FN"} {
     ```
     """
 

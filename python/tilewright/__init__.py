@@ -23,6 +23,7 @@ from tilewright.errors import InternalError, TilewrightError, UnsupportedError, 
 if TYPE_CHECKING:
     from tilewright.api import compile, load
     from tilewright.bisection.session import bisect
+    from tilewright.checking import check
     from tilewright.runtime import Model, Outputs, TensorSpec
 
 __version__ = "0.1.0"
@@ -32,6 +33,7 @@ _LAZY = {
     "Outputs": "tilewright.runtime",
     "TensorSpec": "tilewright.runtime",
     "bisect": "tilewright.bisection.session",
+    "check": "tilewright.checking",
     "compile": "tilewright.api",
     "load": "tilewright.api",
 }
@@ -45,6 +47,7 @@ __all__ = [
     "UnsupportedError",
     "UserError",
     "bisect",
+    "check",
     "compile",
     "load",
 ]

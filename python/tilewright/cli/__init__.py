@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command line: ``tilewright compile | run | bench | explain | bisect | devices | cache | doctor``.
+"""The command line: ``tilewright compile | run | bench | explain | check | bisect | devices | cache | doctor``.
 
 Exit codes: 0 success; 1 the results differ from the peer's, or doctor found a problem; 2 the request is wrong;
 3 not supported; 4 an internal error; 130 interrupted.
@@ -22,6 +22,7 @@ examples:
   tilewright run model.tw --input x=x.npy            run it (random data for inputs that are not given)
   tilewright run model.onnx --compare onnxruntime    compile, run, compare the numbers
   tilewright bench model.onnx --against onnxruntime --threads 1
+  tilewright check model.onnx                        which nodes can be compiled, and why the others cannot
   tilewright explain model.onnx -o report.html
   tilewright compile model.onnx --stop-after plan    print the IR after a phase
 
@@ -31,7 +32,7 @@ TILEWRIGHT_DEBUG=1 shows tracebacks; `tilewright doctor` lists all settings.
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser with all commands."""
-    from tilewright.cli import bisect_command, inspect_commands, model_commands
+    from tilewright.cli import bisect_command, check_command, inspect_commands, model_commands
 
     parser = argparse.ArgumentParser(
         prog="tilewright",
@@ -43,6 +44,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     model_commands.add_to(commands)
     inspect_commands.add_to(commands)
+    check_command.add_to(commands)
     bisect_command.add_to(commands)
     return parser
 

@@ -74,8 +74,16 @@ def open_model(options: argparse.Namespace, **more: Any) -> Any:
         if options.shape or options.target != "cpu":
             raise UserError(f"{options.model} is compiled already: --shape and --target have no effect on it")
         return tw.load(options.model, threads=options.threads)
+    from tilewright.targets.flexible import FlexibleModel
+
     shapes = parse_shapes(options.shape)
-    return tw.compile(options.model, options.target, threads=options.threads, shapes=shapes, **more)
+    model = tw.compile(options.model, options.target, threads=options.threads, shapes=shapes, **more)
+    if isinstance(model, FlexibleModel):
+        raise UserError(
+            f"{options.model} has dimensions without a size ({', '.join(map(str, model.inputs))}): "
+            f"fix them, as in --shape {model.example}"
+        )
+    return model
 
 
 def parse_shapes(items: Sequence[str]) -> dict[str, Any]:

@@ -118,9 +118,18 @@ class FlexibleModel:
         Raises:
             UserError: always.
         """
-        names = sorted({d for dims in self._dims.values() for d in dims or () if isinstance(d, str)} - set(self._given))
-        example = ", ".join(f'"{name}": 1' for name in names or ["x"])
+        example = ", ".join(f'"{name}": 1' for name in self._open() or ["x"])
         raise UserError(f"a model with open dimensions cannot be saved; fix them: compile(..., shapes={{{example}}})")
+
+    def _open(self) -> list[str]:
+        names = {d for dims in self._dims.values() for d in dims or () if isinstance(d, str)}
+        return sorted(names - set(self._given))
+
+    @property
+    def example(self) -> str:
+        """A dimension that is open, with a size: ``batch=1``."""
+        name = next(iter(self._open()), None)
+        return f"{name}=1" if name else f"{self.inputs[0].name}=1,2,3"
 
     def explain(self, path: Any = None, *, measure: bool = True) -> str:
         """Explain the model of the last call; see :meth:`tilewright.Model.explain`.

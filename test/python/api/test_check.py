@@ -1,0 +1,81 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""tw.check and `tilewright check`: what can be compiled, and why the rest cannot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import tilewright as tw
+from tilewright.cli import main
+
+
+def model(*nodes: onnx.NodeProto, kind: int = TensorProto.FLOAT, shape: tuple = (2, 3)) -> onnx.ModelProto:
+    """A graph from x to y."""
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(nodes, "graph", [info("x", kind, shape)], [info("y", TensorProto.FLOAT, shape)])
+    imports = [helper.make_opsetid("", 20), helper.make_opsetid("own", 1)]
+    return helper.make_model(graph, opset_imports=imports, ir_version=10)
+
+
+GOOD = model(helper.make_node("Relu", ["x"], ["t"], name="first"), helper.make_node("Exp", ["t"], ["y"]))
+BAD = model(
+    helper.make_node("Relu", ["x"], ["t"], name="first"),
+    helper.make_node("Strange", ["t"], ["u"], name="second", domain="own"),
+    helper.make_node("Exp", ["u"], ["y"]),
+)
+
+
+def test_a_model_that_can_be_compiled() -> None:
+    verdict = tw.check(GOOD)
+    assert verdict and verdict.complete
+    assert [line.split() for line in verdict.table().splitlines()] == [
+        ["first", "Relu", "operator", "2x3xfloat32"],
+        ["y", "Exp", "operator", "2x3xfloat32"],
+    ]
+    assert verdict.summary() == "graph: 2 nodes for target cpu (2 operator)\nit can be compiled"
+    assert verdict.remarks == []
+
+
+def test_a_model_that_cannot() -> None:
+    verdict = tw.check(BAD)
+    assert not verdict
+    (cause,) = [row for row in verdict.rows if row.name == "second"]
+    assert "no lowering" in cause.reason and cause.op == "Strange"
+    assert "first" not in verdict.table(failing=True)
+    assert "own.Strange (1)" in verdict.summary() and verdict.summary().endswith("it cannot be compiled")
+
+
+def test_open_dimensions_count_as_one() -> None:
+    verdict = tw.check(model(helper.make_node("Relu", ["x"], ["y"]), shape=("batch", 3)))
+    assert verdict.rows[0].results == (("float32", (1, 3)),)
+
+
+def test_what_runs_as_scalar_loops_is_a_remark() -> None:
+    nodes = [helper.make_node("TopK", ["x", "k"], ["y", "i"])]
+    graph = model(*nodes, shape=(64, 100))
+    graph.graph.initializer.append(onnx.numpy_helper.from_array(np.array([100]), "k"))
+    verdict = tw.check(graph)
+    assert verdict.complete and verdict.remarks
+    assert verdict.remarks[0][0] == "y"
+
+
+@pytest.mark.parametrize(("graph", "code"), [(GOOD, 0), (BAD, 3)])
+def test_the_command(graph: onnx.ModelProto, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    onnx.save(graph, tmp_path / "m.onnx")
+    assert main(["check", str(tmp_path / "m.onnx")]) == code
+    output = capsys.readouterr().out
+    assert "first" in output and "m: " in output
+    assert main(["check", str(tmp_path / "m.onnx"), "--summary"]) == code
+    assert "first" not in capsys.readouterr().out
+
+
+def test_what_has_no_nodes() -> None:
+    with pytest.raises(tw.UserError, match="check is for ONNX models"):
+        tw.check("func.func @main() {\n  return\n}")

@@ -24,9 +24,10 @@ _KNOWN = {*reference.HANDLERS, *TERMINATORS, *_STRUCTURE}
 
 
 def can_interpret(stage: Stage) -> bool:
-    """Return whether the interpreter knows all ops of a state, and @main is a function of tensors and memrefs."""
-    main = functions(stage.module).get("main")
-    return main is not None and all(name in _KNOWN for name in _names(stage.module))
+    """Return whether the interpreter knows all ops of a state: no function of a library, and nothing behind @main."""
+    symbols = functions(stage.module)
+    foreign = any(op.name == "func.func" and not len(op.regions[0].blocks) for op in symbols.values())
+    return "main" in symbols and not foreign and all(name in _KNOWN for name in _names(stage.module))
 
 
 def _names(op: ir.Operation) -> Iterator[str]:

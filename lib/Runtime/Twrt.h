@@ -31,8 +31,8 @@ typedef void (*twrt_kernel)(void **argv, int64_t begin, int64_t end,
                             char *scratch);
 
 /// A compiled model's entry: `bufs` are inputs, outputs, weights, arena. Where
-/// the sizes of an input or output are known at run time only, its pointer leads
-/// to words of 8 bytes: the data, the block to release, the sizes.
+/// the sizes of an input or output are known at run time only, its pointer
+/// leads to words of 8 bytes: the data, the block to release, the sizes.
 typedef void (*twrt_entry)(void **bufs);
 
 /// One launch as recorded in profile mode.

@@ -64,8 +64,7 @@ struct HostArguments {
     }
     Operation *end = main.getBody().front().getTerminator();
     for (unsigned index = 0; index < end->getNumOperands(); ++index) {
-      auto number =
-          main.getResultAttrOfType<IntegerAttr>(index, "tile.result");
+      auto number = main.getResultAttrOfType<IntegerAttr>(index, "tile.result");
       outputs.push_back({number ? number.getInt() : int64_t(index),
                          BlockArgument(), index,
                          main.getResultAttrOfType<StringAttr>(index, kName)});

@@ -142,8 +142,7 @@ static MemRefDescriptor descriptorOf(OpBuilder &b, Location loc, Value memref,
 void HostCalls::lower(memref::DeallocOp op) {
   OpBuilder b(op);
   Location loc = op.getLoc();
-  MemRefDescriptor descriptor =
-      descriptorOf(b, loc, op.getMemref(), converter);
+  MemRefDescriptor descriptor = descriptorOf(b, loc, op.getMemref(), converter);
   call(b, loc, "twrt_free", {}, descriptor.allocatedPtr(b, loc));
   op.erase();
 }
@@ -153,11 +152,10 @@ Value HostCalls::readInput(OpBuilder &b, Location loc, MemRefType type,
   RawMemory memory(b, loc, converter);
   SmallVector<Value> sizes;
   for (auto [dim, size] : llvm::enumerate(type.getShape()))
-    sizes.push_back(
-        ShapedType::isDynamic(size)
-            ? memory.toI64(memory.loadIndex(
-                  words, kSizes + static_cast<int64_t>(dim)))
-            : memory.constantI64(size));
+    sizes.push_back(ShapedType::isDynamic(size)
+                        ? memory.toI64(memory.loadIndex(
+                              words, kSizes + static_cast<int64_t>(dim)))
+                        : memory.constantI64(size));
   return makeMemRef(b, loc, type, memory.loadPointer(words, 0), sizes);
 }
 

@@ -1,4 +1,5 @@
-//===- HostCalls.h - what the host function asks of the run-time -*- C++ -*-===//
+//===- HostCalls.h - what the host function asks of the run-time -*- C++
+//-*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

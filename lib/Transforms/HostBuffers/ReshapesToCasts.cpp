@@ -43,8 +43,7 @@ void lower(memref::ExpandShapeOp op) {
   OpBuilder b(op);
   Location loc = op.getLoc();
   MemRefType type = op.getResultType();
-  auto source =
-      memref::ExtractStridedMetadataOp::create(b, loc, op.getSrc());
+  auto source = memref::ExtractStridedMetadataOp::create(b, loc, op.getSrc());
   auto oldStrides = source.getConstifiedMixedStrides();
   SmallVector<OpFoldResult> sizes = op.getMixedOutputShape();
   SmallVector<OpFoldResult> strides(sizes.size());

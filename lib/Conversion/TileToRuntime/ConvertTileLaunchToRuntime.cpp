@@ -69,7 +69,7 @@ struct HostArguments {
                          BlockArgument(), index,
                          main.getResultAttrOfType<StringAttr>(index, kName)});
     }
-    llvm::stable_sort(outputs, [](const Output &left, const Output &right) {
+    llvm::sort(outputs, [](const Output &left, const Output &right) {
       return left.number < right.number;
     });
   }

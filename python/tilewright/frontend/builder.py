@@ -298,8 +298,8 @@ class Builder(Dynamic):
         return self.generic(space, inputs, range(len(shape)), x.dtype, body, order=loops)
 
     def _position(self, dim, axis, row, place, space, table) -> ir.Value:
-        if dim == axis and table.shape[axis] != 1:
-            return row.value
+        if dim == axis:
+            return self.index(0) if table.shape[axis] == 1 else row.value
         number = None if dim is None else space.number.get(place[dim])
         if number is None:
             return self.index(0)

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from . import engine
+from .campaign import Campaign
 from .worker import CAMPAIGNS, campaign
 
 
@@ -38,13 +39,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.one is not None:
         return _one(work, options.one, options.write)
     start = time.monotonic()
-    findings = engine.run(work, options.start, options.count, options.jobs)
+    findings = engine.run(work, options.start, options.count, options.jobs, _Reports(work, options.write))
     hours = (time.monotonic() - start) / 3600
     groups = engine.grouped(findings)
     for finding, count in groups:
-        print(f"{count} x seed {finding.seed}: {'(upstream) ' * finding.upstream}{finding.what}")
-        if options.write is not None:
-            _write(work, finding.seed, options.write)
+        print(f"{count} x {finding}")
     last = options.start + options.count - 1
     upstream = sum(finding.upstream for finding in findings)
     print(
@@ -54,7 +53,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if len(findings) > upstream else 0
 
 
-def _one(work, seed: int, folder: Path | None) -> int:
+class _Reports:
+    """Tells of the first finding of each kind while the campaign runs, and writes its case."""
+
+    def __init__(self, work: Campaign, folder: Path | None) -> None:
+        self._work = work
+        self._folder = folder
+        self._seen: set[str] = set()
+
+    def __call__(self, finding: engine.Finding) -> None:
+        """A finding was made."""
+        if finding.signature in self._seen:
+            return
+        self._seen.add(finding.signature)
+        print(finding, file=sys.stderr, flush=True)
+        if self._folder is not None:
+            _write(self._work, finding.seed, self._folder)
+
+
+def _one(work: Campaign, seed: int, folder: Path | None) -> int:
     work.prepare()
     if folder is not None:
         print(_write(work, seed, folder), flush=True)
@@ -63,7 +80,7 @@ def _one(work, seed: int, folder: Path | None) -> int:
     return 1 if found else 0
 
 
-def _write(work, seed: int, folder: Path) -> Path:
+def _write(work: Campaign, seed: int, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{work.name}-{seed}{work.suffix}"
     path.write_bytes(work.make(seed))

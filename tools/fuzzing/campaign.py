@@ -8,6 +8,12 @@ from __future__ import annotations
 import random
 from abc import ABC, abstractmethod
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tilewright.mlir import ir
+
+_CASES_PER_CONTEXT = 64  # what a context keeps of each case is given back behind so many
 
 
 class Campaign(ABC):
@@ -44,6 +50,24 @@ class Campaign(ABC):
     def make(self, seed: int) -> bytes:
         """The case of a seed."""
         return self.case(random.Random(f"{self.name}:{seed}"))
+
+
+class Contexts:
+    """MLIR contexts without threads, each for several cases: to make one takes longer than most cases."""
+
+    def __init__(self) -> None:
+        self._context: ir.Context | None = None
+        self._left = 0
+
+    def next(self) -> ir.Context:
+        """The context of the next case."""
+        from tilewright.mlir import ir
+
+        if self._context is None or self._left == 0:
+            self._context, self._left = ir.Context(), _CASES_PER_CONTEXT
+            self._context.enable_multithreading(False)
+        self._left -= 1
+        return self._context
 
 
 def describe(error: BaseException) -> str:

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ from .campaign import Campaign
 
 TOOLS = Path(__file__).resolve().parents[1]
 _COMMAND = [sys.executable, "-m", f"{__package__}.worker"]
-_CHUNK = 500  # seeds that a process takes at once, so that memory it leaks is given back
+_CHUNK = 4000  # seeds that a process takes at once, so that memory it leaks is given back
 
 
 _UPSTREAM = "upstream: "  # how a campaign says that not our code is at fault
@@ -35,6 +35,10 @@ class Finding:
     what: str
     upstream: bool = False
 
+    def __str__(self) -> str:
+        """One line."""
+        return f"seed {self.seed}: {'(upstream) ' * self.upstream}{self.what}"
+
     @property
     def signature(self) -> str:
         """The text without what differs from case to case."""
@@ -42,14 +46,25 @@ class Finding:
         return f"{self.upstream} " + re.sub(r"0x[0-9a-f]+|-?\d+", "N", text)[:160]
 
 
-def run(campaign: Campaign, start: int, count: int, jobs: int, chunk: int = _CHUNK) -> list[Finding]:
-    """Run the cases of seeds [start, start + count); the findings by seed."""
+def run(
+    campaign: Campaign, start: int, count: int, jobs: int, report: Callable[[Finding], None] = lambda _: None
+) -> list[Finding]:
+    """Run the cases of seeds [start, start + count); the findings by seed, each reported at once too."""
     campaign.prepare()
+    chunk = min(_CHUNK, -(-count // jobs))
     ranges = [(first, min(chunk, start + count - first)) for first in range(start, start + count, chunk)]
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder, ThreadPoolExecutor(jobs) as threads:
         progress = [Path(folder) / f"{i}" for i in range(len(ranges))]
-        parts = threads.map(lambda r, p: list(_chunk(campaign, *r, p)), ranges, progress)
-        return sorted((finding for part in parts for finding in part), key=lambda f: f.seed)
+
+        def part(seeds: tuple[int, int], path: Path) -> list[Finding]:
+            findings = []
+            for finding in _chunk(campaign, *seeds, path):
+                report(finding)
+                findings.append(finding)
+            return findings
+
+        parts = list(threads.map(part, ranges, progress))
+    return sorted((finding for part in parts for finding in part), key=lambda f: f.seed)
 
 
 def _chunk(campaign: Campaign, start: int, count: int, progress: Path) -> Iterator[Finding]:

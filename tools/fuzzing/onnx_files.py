@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from .campaign import Campaign, describe
+from .campaign import Campaign, Contexts, describe
 
 _NUMBERS = (0, 1, -1, 2, 3, 7, 127, 255, -128, 1 << 16, (1 << 31) - 1, -(1 << 31), 1 << 40, (1 << 63) - 1, -(1 << 63))
 _LARGEST = 1 << 16  # bytes of a file to start from
@@ -26,6 +26,7 @@ class OnnxFiles(Campaign):
         from onnx_suite import cases
 
         files = [case.folder / "model.onnx" for case in cases.load(["node", "pytorch-converted", "simple"])]
+        self._contexts = Contexts()
         self._seeds = [file.read_bytes() for file in files if file.stat().st_size <= _LARGEST]
 
     def case(self, choose: random.Random) -> bytes:
@@ -42,7 +43,7 @@ class OnnxFiles(Campaign):
         from tilewright.frontend import import_onnx
 
         try:
-            import_onnx(case)
+            import_onnx(case, context=self._contexts.next())
         except InternalError as error:
             return describe(error)
         except TilewrightError:

@@ -21,8 +21,6 @@ from .node import Node
 OpFunction = Callable[..., Any]  # (Builder, Node, *inputs) -> Tensor | sequence of Tensor
 
 _TABLE: dict[tuple[str, str], list[tuple[int, OpFunction]]] = {}
-
-
 _STRUCTURED: set[OpFunction] = set()
 
 
@@ -40,7 +38,9 @@ def op(*names: str, since: int = 1, domain: str = "", structures: bool = False) 
         if structures:
             _STRUCTURED.add(function)
         for name in names:
-            _TABLE.setdefault((domain, name), []).append((since, function))
+            entries = _TABLE.setdefault((domain, name), [])
+            assert since not in [version for version, _ in entries], f"{name} since {since} is registered twice"
+            entries.append((since, function))
         return function
 
     return register

@@ -56,11 +56,6 @@ def test_one_hot_of_floats():
     run("OneHot", np.float32([0, 2]), np.float32([3]), np.float32([0, 1]))
 
 
-@pytest.mark.parametrize(("axis", "opset"), [(0, 13), (1, 13), (-1, 13), (1, 11), (2, 11)])
-def test_hardmax(axis, opset):
-    run("Hardmax", _RANDOM.integers(0, 3, (2, 3, 4)).astype(np.float32), axis=axis, opset=opset)
-
-
 @pytest.mark.parametrize("time", [0, 1])
 def test_reverse_sequence(time):
     lengths = np.array([1, 3, 0, 4] if time == 0 else [2, 4, 1, 3])

@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Operators that select by data: NonZero, Compress, OneHot, Hardmax, ReverseSequence."""
+"""Operators that select by data: NonZero, Compress, OneHot, ReverseSequence."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import numpy as np
 
 from ..dims import Size
 from ..numbers import is_complex
+from ..limits import check_known
 from ..registry import Builder, Node, op
 from ..scalars import BOOL, INDEX, Scalar
 from ..tensor import Tensor
 from .scatter import agree
-from .sorting import inverse, run_time_size
+from .sorting import run_time_size
 
 
 def positions_where(b: Builder, shape: tuple[Size, ...], chosen: Callable[[list[Scalar]], Scalar]) -> Tensor:
@@ -102,45 +103,11 @@ def _one_hot_of(b: Builder, indices: Tensor, size: int, values: Tensor, axis: in
     """The same for a known depth: a comparison with all positions."""
     wanted = b.cast(indices, np.int64)
     wanted = b.elementwise(lambda m, i: m.where(i < 0, i + size, i), wanted).unsqueeze([axis])
+    check_known(size)
     positions = Tensor.known(np.arange(size).reshape(-1, *[1] * (indices.rank - axis)))
     off, on = (b.slice(values, [i], [1], [1]) for i in (0, 1))
     hot = b.elementwise(lambda m, w, p: m.eq(w, p), wanted, positions, dtype=BOOL)
     return b.elementwise(lambda m, h, on, off: m.where(h, on, off), hot, on, off, dtype=values.dtype)
-
-
-@op("Hardmax")
-def hardmax(b: Builder, node: Node, x: Tensor) -> Tensor:
-    """1 at the first maximum, 0 elsewhere; before opset 13 over all dimensions from `axis` on."""
-    if node.version >= 13:
-        return _hardmax(b, x, node.axis(node.attr("axis", -1), x.rank))
-    axis = node.axis(node.attr("axis", 1), x.rank)
-    rows = b.reshape(x, [_product(x.shape[:axis]), _product(x.shape[axis:])])
-    return b.reshape(_hardmax(b, rows, 1), x.shape)
-
-
-def _product(sizes: tuple[Size, ...]) -> Size:
-    total: Size = 1
-    for n in sizes:
-        total = n * total
-    return total
-
-
-def _hardmax(b: Builder, x: Tensor, axis: int) -> Tensor:
-    perm = [*(d for d in range(x.rank) if d != axis), axis]
-    rows = b.array(x.transpose(perm))
-    m = b.math
-
-    def row(at: list[Scalar], out: Tensor) -> list[Tensor]:
-        def better(i: Scalar, best: Scalar) -> list[Scalar]:
-            return [m.where(b.at(rows, [*at, i]) > b.at(rows, [*at, best]), i, best)]
-
-        (best,) = b.for_(0, rows.shape[-1], [b.idx(0)], better)
-        return [b.put(1, out, [*at, best])]
-
-    if any(n == 0 for n in x.shape):
-        return x
-    (out,) = b.nest(rows.shape[:-1], [b.full(0, rows.shape, x.dtype)], row)
-    return out.transpose(inverse(perm))
 
 
 @op("ReverseSequence", since=10)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.cache import digest
-from tilewright.errors import UserError
+from tilewright.errors import InternalError, UserError
 from tilewright.runtime.dtypes import from_numpy
 from tilewright.runtime.manifest import TensorSpec
 from tilewright.targets.external_data import external_files
@@ -188,6 +188,7 @@ def _load_mlir(source: Source, shapes: Shapes | None) -> Imported:
 
     if shapes:
         raise UserError("shapes= is for ONNX models: an MLIR module has static shapes")
+    _try_to_parse(source)
     try:
         with ir.Context():
             module = ir.Module.parse(source.value)
@@ -201,6 +202,19 @@ def _load_mlir(source: Source, shapes: Shapes | None) -> Imported:
     inputs = _tensor_specs(kind.inputs, function, "arg_attrs", "input")
     outputs = _tensor_specs(kind.results, function, "res_attrs", "output")
     return Imported(module, dict(source.weights), inputs, outputs)
+
+
+def _try_to_parse(source: Source) -> None:
+    """Let another process parse the text first: MLIR's parser crashes on some, and must not take the user's with it."""
+    from tilewright.targets.workers import shared_pool
+
+    death = shared_pool().survives(source.value.encode())
+    if death is not None:
+        raise InternalError(
+            f"MLIR's parser crashed on {source.name} ({death}); the text is probably invalid: take parts of it away to "
+            "find the place",
+            ir=source.value,
+        )
 
 
 def _check_weights(module: ir.Module, weights: Mapping[str, np.ndarray]) -> None:

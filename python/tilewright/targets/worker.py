@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A compile worker: LLVM-dialect MLIR in, object code out. LLVM may abort here without harm to the compiler.
+"""A compile worker: LLVM-dialect MLIR in, object code out. LLVM may abort here without harm to the user's process.
 
 Serves requests on stdin/stdout. To reproduce one failure by hand::
 
@@ -11,6 +11,7 @@ Serves requests on stdin/stdout. To reproduce one failure by hand::
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import select
 import sys
@@ -36,11 +37,23 @@ def serve(emit: Emit, idle_seconds: float = IDLE_SECONDS) -> None:
             return
         header, module = message
         try:
-            code = emit(module, header["cpu"], header["features"], header["opt_level"])
+            if header.get("only") == "parse":
+                parse(module)
+                code = b""
+            else:
+                code = emit(module, header["cpu"], header["features"], header["opt_level"])
         except Exception as error:
             send(answers, {"ok": False, "error": f"{type(error).__name__}: {error}"})
         else:
             send(answers, {"ok": True}, code)
+
+
+def parse(text: bytes) -> None:
+    """Parse and verify a module, as the compiler is about to do, which says what is wrong: MLIR's parser may crash."""
+    from tilewright.mlir import ir
+
+    with contextlib.suppress(ir.MLIRError), ir.Context():
+        ir.Module.parse(text.decode())
 
 
 def load_emit() -> Emit:

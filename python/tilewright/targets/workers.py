@@ -74,21 +74,30 @@ class Worker:
         Raises:
             InternalError: LLVM refused the kernel, or the worker died of it.
         """
-        answer = self._ask(job)
-        if answer is None and self._ended_in_peace():
-            answer = self._ask(job)  # it had just left, idle for too long
+        header = {"cpu": job.cpu, "features": job.features, "opt_level": job.opt_level}
+        answer = self._ask(header, job.module)
         if answer is None:
             raise _failure(job, f"the compile worker died ({self._obituary()})")
         if not answer[0]["ok"]:
             raise _failure(job, answer[0]["error"])
         return answer[1]
 
-    def _ask(self, job: Job) -> tuple[dict, bytes] | None:
+    def survives(self, text: bytes) -> str | None:
+        """Parse a module: None, or how the process died of it."""
+        return None if self._ask({"only": "parse"}, text) is not None else self._obituary()
+
+    def _ask(self, header: dict, payload: bytes) -> tuple[dict, bytes] | None:
+        """The answer, or None where the process died of the request."""
+        answer = self._ask_once(header, payload)
+        if answer is None and self._ended_in_peace():
+            answer = self._ask_once(header, payload)  # it had just left, idle for too long
+        return answer
+
+    def _ask_once(self, header: dict, payload: bytes) -> tuple[dict, bytes] | None:
         self.start()
         assert self._process is not None
-        header = {"cpu": job.cpu, "features": job.features, "opt_level": job.opt_level}
         try:
-            send(self._process.stdin, header, job.module)
+            send(self._process.stdin, header, payload)
             return receive(self._process.stdout)
         except OSError:
             return None
@@ -153,6 +162,14 @@ class WorkerPool:
         order = sorted(range(len(jobs)), key=lambda i: -len(jobs[i].module))
         futures = {i: self._threads.submit(self._run, jobs[i]) for i in order}
         return [futures[i].result() for i in range(len(jobs))]
+
+    def survives(self, text: bytes) -> str | None:
+        """Whether MLIR's parser survives a module: None, or how it died of it in another process."""
+        worker = self._idle.get()
+        try:
+            return worker.survives(text)
+        finally:
+            self._idle.put(worker)
 
     def _run(self, job: Job) -> bytes:
         worker = self._idle.get()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilewright.errors import UserError
+from tilewright.errors import OpenShapesError, UnsupportedError, UserError
 
 if TYPE_CHECKING:
     from tilewright.frontend.coverage import Row
@@ -28,6 +28,7 @@ class Check:
         target: for which target.
         rows: one for each node; see :class:`tilewright.frontend.coverage.Row`.
         problems: what is wrong with the model as a whole.
+        assumed: symbolic dimensions without a size, which counted as 1.
         remarks: (node, text) for what is compiled, but not into tiles: it runs as scalar loops on one thread.
     """
 
@@ -35,6 +36,7 @@ class Check:
     target: str
     rows: list[Row]
     problems: list[str]
+    assumed: list[str] = field(default_factory=list)
     remarks: list[tuple[str, str]] = field(default_factory=list)
 
     @property
@@ -61,13 +63,17 @@ class Check:
         """The totals, problems and remarks."""
         kinds = Counter(row.kind or "no lowering" for row in self.rows)
         count = ", ".join(f"{n} {kind}" for kind, n in kinds.most_common())
-        lines = [f"{self.model}: {len(self.rows)} nodes for target {self.target}{f' ({count})' if count else ''}"]
+        nodes = _counted(len(self.rows), "node")
+        lines = [f"{self.model}: {nodes} for target {self.target}{f' ({count})' if count else ''}"]
+        if self.assumed:
+            lines.append(f"without a size, taken as 1: {', '.join(self.assumed)}")
         missing = Counter(_operator(row) for row in self.rows if row.reason)
         if missing:
             lines.append("without a lowering: " + ", ".join(f"{op} ({n})" for op, n in missing.most_common()))
         lines += [f"problem: {text}" for text in self.problems]
         if self.remarks:
-            lines.append(f"{len(self.remarks)} remarks (`scalar loops` run on one thread, element by element):")
+            remarks = _counted(len(self.remarks), "remark")
+            lines.append(f"{remarks} (`scalar loops` run on one thread, element by element):")
             lines += [f"  {where}: {text}" for where, text in self.remarks]
         lines.append("it can be compiled" if self.complete else "it cannot be compiled")
         return "\n".join(lines)
@@ -91,7 +97,6 @@ def check(
 
     Raises:
         UserError: no such model or target, or not an ONNX model.
-        UnsupportedError: inputs of types that are not supported.
     """
     from tilewright.frontend.coverage import collect
     from tilewright.targets.source import open_source
@@ -104,7 +109,8 @@ def check(
     value = str(source.value) if isinstance(source.value, Path) else source.value
     sizes = _with_ones(value, shapes)
     coverage = collect(value, sizes)
-    verdict = Check(source.name, target, coverage.rows, coverage.problems)
+    assumed = sorted(set(sizes or {}) - set(shapes or {}))
+    verdict = Check(source.name, target, coverage.rows, coverage.problems, assumed)
     if verdict.complete and kind != "reference":
         verdict.remarks = _remarks(source, target, sizes)
     return verdict
@@ -112,12 +118,13 @@ def check(
 
 def _with_ones(value: Any, shapes: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """The given sizes, and 1 for each symbolic dimension that they leave open."""
-    from tilewright.errors import OpenShapesError
     from tilewright.frontend.load import load_model
     from tilewright.frontend.signature import graph_inputs
 
     try:
         graph_inputs(load_model(value)[0], shapes)
+    except UnsupportedError:  # said with the rest
+        pass
     except OpenShapesError as error:
         names = {d for _, _, dims in error.inputs for d in dims or () if isinstance(d, str)} - set(shapes or {})
         if names:
@@ -135,6 +142,10 @@ def _remarks(source: Any, target: str, sizes: dict[str, Any] | None) -> list[tup
     work = Compilation(source, parse_target(target), Options(shapes=_shape_items(sizes), stop_after="plan"))
     lower(work)
     return [(remark["location"].strip('"'), remark["message"]) for remark in work.remarks]
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def _operator(row: Row) -> str:

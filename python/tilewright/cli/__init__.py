@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The command line: ``tilewright compile | run | bench | explain | check | bisect | devices | cache | doctor``.
 
-Exit codes: 0 success; 1 the results differ from the peer's, or doctor found a problem; 2 the request is wrong;
+Exit codes: 0 success; 1 the results differ from the peer's, bisect or doctor found something; 2 the request is wrong;
 3 not supported; 4 an internal error; 130 interrupted.
 """
 

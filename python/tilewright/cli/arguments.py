@@ -16,12 +16,19 @@ from tilewright.errors import UserError
 from tilewright.report.measure import random_inputs
 from tilewright.runtime import TensorSpec
 
+ANY_MODEL = "an ONNX file, a layer-1 .mlir file, or a compiled model (folder or .tw)"
 
-def add_model(parser: argparse.ArgumentParser) -> None:
+
+def add_model(parser: argparse.ArgumentParser, accepted: str = ANY_MODEL) -> None:
     """Add the model and how to compile it."""
-    parser.add_argument("model", help="an ONNX file, a layer-1 .mlir file, or a compiled model (folder or .tw)")
-    parser.add_argument("--target", default="cpu", help="cpu (default), cpu:NAME such as cpu:x86-64-v3, reference")
+    add_source(parser, accepted)
     parser.add_argument("--threads", type=int, metavar="N", help="threads per call (default: all cores available)")
+
+
+def add_source(parser: argparse.ArgumentParser, accepted: str) -> None:
+    """Add the model, its target, and the sizes of its dimensions."""
+    parser.add_argument("model", help=accepted)
+    parser.add_argument("--target", default="cpu", help="cpu (default), cpu:NAME such as cpu:x86-64-v3, reference")
     parser.add_argument(
         "--shape",
         action="append",
@@ -130,5 +137,7 @@ def read_input(item: str) -> tuple[str, np.ndarray]:
         raise UserError(f"--input {item}: expected NAME=FILE, as in x=x.npy")
     try:
         return name, np.load(file, allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise UserError(f"--input {item}: cannot read it as a .npy file: {error}") from None
+    except OSError as error:
+        raise UserError(f"--input {item}: cannot read it: {error.strerror or error}") from None
+    except (ValueError, EOFError):
+        raise UserError(f"--input {item}: not a .npy file of numbers; numpy.save writes one") from None

@@ -18,6 +18,8 @@ from tilewright.cli import arguments
 from tilewright.cli.peer import OnnxRuntime, differences, race
 from tilewright.errors import UserError
 
+_REMARKS = 5  # shown by compile
+
 
 def add_to(commands: Any) -> None:
     """Add the commands to the parser."""
@@ -32,7 +34,7 @@ def add_to(commands: Any) -> None:
 
 def _add_compile(commands: Any) -> None:
     parser = commands.add_parser("compile", help="compile a model and save it", description="Compile a model.")
-    arguments.add_model(parser)
+    arguments.add_model(parser, "an ONNX file or a layer-1 .mlir file")
     parser.add_argument("-o", "--output", help="where to save it: a .tw or .zip file, or a folder (default: MODEL.tw)")
     parser.add_argument("--opt-level", type=int, default=3, choices=range(4), help="LLVM's level (default 3)")
     parser.add_argument("--stop-after", metavar="PHASE", help="print the IR after this phase (to -o if given) and stop")
@@ -68,12 +70,22 @@ def _print_compiled(model: Any, path: Path, seconds: float) -> None:
     print(f"inputs   {', '.join(map(str, model.inputs))}")
     print(f"outputs  {', '.join(map(str, model.outputs))}")
     held = model.held_bytes
-    kernels = f"{len(model.kernels)} kernels"
+    kernels = f"{len(model.kernels)} kernel{'' if len(model.kernels) == 1 else 's'}"
     print(f"{kernels}, weights {held['weights'] / 1e6:.1f} MB, arena {held['arena'] / 1e6:.2f} MB")
+    _print_remarks(model.report_data().get("remarks", []))
     print(f"{path} ({seconds:.2f} s)")
 
 
 # run ----------------------------------------------------------------------------------------------------------------
+
+
+def _print_remarks(remarks: list[dict[str, str]]) -> None:
+    """The first few: what is slower than it looks, and why."""
+    for remark in remarks[:_REMARKS]:
+        where = remark["location"].strip('"')
+        print(f"remark   {f'{where}: ' if where else ''}{remark['message']}")
+    if len(remarks) > _REMARKS:
+        print(f"         ... and {len(remarks) - _REMARKS} more: `tilewright explain` shows all")
 
 
 def _add_run(commands: Any) -> None:

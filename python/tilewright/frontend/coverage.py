@@ -14,8 +14,10 @@ import onnx
 from tilewright.errors import TilewrightError, UnsupportedError, UserError
 from tilewright.mlir import ir
 
-from .load import ModelSource, check_model, load_model, node_domain
+from .inventory import require_supported
+from .load import ModelSource, check_model, load_model, node_domain, opset_versions
 from .node import Node
+from .registry import lookup
 from .scope import DEPENDS, Observer, Results, Session
 from .sequences import Absent, Lost, TensorList, Value
 from .signature import Shapes, graph_inputs
@@ -74,13 +76,16 @@ def collect(source: ModelSource, shapes: Shapes | None = None) -> Coverage:
 
     Raises:
         UserError: not a valid model, or its shapes are not fixed.
-        UnsupportedError: inputs of types that are not supported.
     """
     from .importer import import_graph
 
     model, folder = load_model(source)
-    inputs = graph_inputs(model, shapes)
     coverage = Coverage()
+    try:
+        inputs = graph_inputs(model, shapes)
+    except UnsupportedError as error:  # nothing can be imported without inputs, but operators can be looked up
+        coverage.problems += [error.message, *_missing_operators(model)]
+        return coverage
     try:
         check_model(model)
     except UserError as error:
@@ -93,6 +98,14 @@ def collect(source: ModelSource, shapes: Shapes | None = None) -> Coverage:
             coverage.problems.append(error.message)
     coverage.rows = list(collector.rows.values())
     return coverage
+
+
+def _missing_operators(model: onnx.ModelProto) -> list[str]:
+    try:
+        require_supported(model, opset_versions(model), lookup)
+    except UnsupportedError as error:
+        return [error.message]
+    return []
 
 
 class Collector(Observer):

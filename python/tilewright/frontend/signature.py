@@ -54,19 +54,32 @@ def graph_inputs(model: onnx.ModelProto, shapes: Shapes | None) -> list[Input]:
     infos = [i for i in model.graph.input if i.name not in known]
     reader = _Reader(dict(shapes or {}))
     inputs = [reader.input(i) for i in infos]
+    unknown = sorted(set(reader.shapes) - reader.used)
+    if unknown:
+        raise UserError(_no_such_name(unknown, infos))
     if reader.missing:
-        names = sorted({m.split(" ")[0] for m in reader.missing})
-        example = ", ".join(f'"{n}": 1' for n in names)
-        where = "; ".join(reader.missing)
-        error = OpenShapesError(f"dimensions without a size: {where}. Fix them with shapes={{{example}}}")
+        error = OpenShapesError(_open_message(reader))
         if all(i.kind == "tensor" for i in inputs):
             rows = zip(infos, inputs, strict=True)
             error.inputs = tuple((i.name, from_numpy(x.dtype), _declared(i)) for i, x in rows)
         raise error
-    unknown = sorted(set(reader.shapes) - reader.used)
-    if unknown:
-        raise UserError(f"shapes names {', '.join(unknown)}, which is no symbolic dimension and no input of this model")
     return inputs
+
+
+def _open_message(reader: _Reader) -> str:
+    examples = sorted(reader.examples.items())
+    given = ", ".join(f'"{name}": {value}' for name, value in examples)
+    words = " ".join(f"--shape {name}={str(value).strip('[]').replace(' ', '')}" for name, value in examples)
+    where = "; ".join(reader.missing)
+    return f"dimensions without a size: {where}. Fix them with shapes={{{given}}} (in a command: {words})"
+
+
+def _no_such_name(unknown: Sequence[str], infos: Sequence[onnx.ValueInfoProto]) -> str:
+    text = f"shapes names {', '.join(unknown)}, which is no symbolic dimension and no input of this model"
+    symbols = sorted({d for i in infos for d in _declared(i) or () if isinstance(d, str)})
+    known = [f"its dimensions are {', '.join(symbols)}"] if symbols else []
+    known += [f"its inputs {', '.join(i.name for i in infos)}"] if infos else []
+    return f"{text}; {', '.join(known)}" if known else text
 
 
 def _tensor_type(kind: onnx.TypeProto) -> onnx.TypeProto.Tensor:
@@ -88,6 +101,7 @@ class _Reader:
         self.shapes = shapes
         self.used: set[str] = set()
         self.missing: list[str] = []
+        self.examples: dict[str, int | list[int]] = {}  # how to give what is missing
 
     def input(self, info: onnx.ValueInfoProto) -> Input:
         """One input."""
@@ -114,20 +128,29 @@ class _Reader:
         self.used.add(name)
         dims = list(kind.shape.dim) if kind.HasField("shape") else None
         rows = enumerate(given)
-        return tuple(TensorSpec(f"{name}[{i}]", dtype, _whole_shape(f"{name}[{i}]", s, dims)) for i, s in rows)
+        return tuple(
+            TensorSpec(f"{name}[{i}]", dtype, _whole_shape(f"{name}[{i}]", s, dims, self.shapes)) for i, s in rows
+        )
 
     def _tensor(self, name: str, kind: onnx.TypeProto.Tensor, dtype: np.dtype) -> TensorSpec:
         dims = list(kind.shape.dim) if kind.HasField("shape") else None
         given = self.shapes.get(name)
         if isinstance(given, Sequence):
-            self.used.add(name)
-            return TensorSpec(name, dtype, _whole_shape(name, given, dims))
+            self.used |= {name, *(d.dim_param for d in dims or ())}
+            return TensorSpec(name, dtype, _whole_shape(name, given, dims, self.shapes))
         if dims is None:
             self.missing.append(f"{name} (its shape is unknown: give the whole shape)")
+            self.examples[name] = [2, 3]
             return TensorSpec(name, dtype, ())
-        return TensorSpec(name, dtype, tuple(self._size(name, axis, dim) for axis, dim in enumerate(dims)))
+        sizes = tuple(self._size(name, axis, dim) for axis, dim in enumerate(dims))
+        symbols = [d.dim_param for d, n in zip(dims, sizes, strict=True) if n is None]
+        if all(symbols):
+            self.examples.update(dict.fromkeys(symbols, 1))
+        else:
+            self.examples[name] = [1 if n is None else n for n in sizes]
+        return TensorSpec(name, dtype, tuple(n or 0 for n in sizes))
 
-    def _size(self, name: str, axis: int, dim: onnx.TensorShapeProto.Dimension) -> int:
+    def _size(self, name: str, axis: int, dim: onnx.TensorShapeProto.Dimension) -> int | None:
         if dim.HasField("dim_value") and dim.dim_value >= 0:
             return dim.dim_value
         symbol = dim.dim_param
@@ -137,9 +160,9 @@ class _Reader:
             if given < 0:
                 raise UserError(f"shapes gives {symbol} the size {given}; sizes are not negative")
             return given
-        place = f"{symbol} (dimension {axis} of {name})" if symbol else f"{name} (dimension {axis} has no name)"
-        self.missing.append(place)
-        return 0
+        unnamed = f"{name} (dimension {axis} has no name: give the whole shape)"
+        self.missing.append(f"{symbol} (dimension {axis} of {name})" if symbol else unnamed)
+        return None
 
 
 def _declared(info: onnx.ValueInfoProto) -> tuple[int | str | None, ...] | None:
@@ -153,17 +176,19 @@ def _declared(info: onnx.ValueInfoProto) -> tuple[int | str | None, ...] | None:
     return tuple(fixed)
 
 
-def _whole_shape(name: str, given: Sequence, dims: list | None) -> tuple[int, ...]:
+def _whole_shape(name: str, given: Sequence, dims: list | None, sizes: Mapping[str, object]) -> tuple[int, ...]:
+    """The shape given for an input; it must fit the declared dimensions, and the sizes given for their names."""
     try:
         shape = tuple(int(n) for n in given)
     except TypeError as error:
         raise UserError(f"shapes gives {name} {list(given)}, which is no shape") from error
-    fixed = (
-        [d.dim_value if d.HasField("dim_value") else None for d in dims] if dims is not None else [None] * len(shape)
-    )
+    if dims is None:
+        return shape
+    named = [n if isinstance(n := sizes.get(d.dim_param), int) else None for d in dims]
+    fixed = [d.dim_value if d.HasField("dim_value") else n for d, n in zip(dims, named, strict=True)]
     if len(fixed) != len(shape) or any(f not in (None, n) for f, n in zip(fixed, shape, strict=True)):
-        declared = [f if f is not None else "?" for f in fixed]
-        raise UserError(f"shapes gives {name} the shape {list(shape)}, but the model declares {declared}")
+        declared = ", ".join(d.dim_param or "?" if f is None else str(f) for f, d in zip(fixed, dims, strict=True))
+        raise UserError(f"shapes gives {name} the shape {list(shape)}, but the model declares [{declared}]")
     return shape
 
 

@@ -55,6 +55,13 @@ def test_a_model_that_cannot() -> None:
 def test_open_dimensions_count_as_one() -> None:
     verdict = tw.check(model(helper.make_node("Relu", ["x"], ["y"]), shape=("batch", 3)))
     assert verdict.rows[0].results == (("float32", (1, 3)),)
+    assert "without a size, taken as 1: batch" in verdict.summary()
+
+
+def test_inputs_of_unsupported_types_are_told_with_the_operators() -> None:
+    verdict = tw.check(model(helper.make_node("Strange", ["x"], ["y"], domain="own"), kind=TensorProto.STRING))
+    assert not verdict
+    assert "input x holds strings" in verdict.problems[0] and "own.Strange: y" in verdict.problems[1]
 
 
 def test_what_runs_as_scalar_loops_is_a_remark() -> None:

@@ -107,6 +107,8 @@ def test_compare(artifact, tmp_path, capsys):
         (["compile", "MLIR", "--shape", "batch"], "--shape batch: expected NAME=SIZE"),
         (["compile", "MLIR", "--stop-after", "lunch"], "no phase 'lunch'"),
         (["compile", "MLIR", "--target", "vax"], "unknown target 'vax'"),
+        (["check", "ARTIFACT"], "check takes the ONNX file it was made from"),
+        (["run", "ARTIFACT", "--input", "x=binary.mlir"], "not a .npy file of numbers"),
         (["compile", "BINARY"], "binary.mlir is not MLIR text"),
         (["compile", "MLIR", "--stop-after", "import", "-o", "no/where.mlir"], "no/where.mlir: No such file"),
         (["explain", "ARTIFACT", "--no-measure", "-o", "no/where.html"], "no/where.html: No such file"),

@@ -96,12 +96,27 @@ def test_missing_size_says_how_to_give_it():
 
 
 def test_unknown_symbol_is_refused():
-    with pytest.raises(UserError, match="shapes names bach, which is no symbolic dimension"):
+    with pytest.raises(UserError, match="shapes names bach, which is no symbolic dimension.*its inputs x"):
         import_onnx(product(2), shapes={"bach": 5})
+    with pytest.raises(UserError, match="shapes names bach, .*its dimensions are batch"):
+        import_onnx(product(), shapes={"bach": 5})
+
+
+def test_a_whole_shape_beside_the_size_of_its_dimension():
+    assert import_onnx(product(), shapes={"batch": 7, "x": (7, 64)}).outputs[0].shape == (7, 32)
+    with pytest.raises(UserError, match=r"shapes gives x the shape \[7, 64\], but the model declares \[5, 64\]"):
+        import_onnx(product(), shapes={"batch": 5, "x": (7, 64)})
+
+
+def test_dimension_without_a_name_asks_for_the_whole_shape():
+    model = product()
+    model.graph.input[0].type.tensor_type.shape.dim[0].ClearField("dim_param")
+    with pytest.raises(UserError, match=r'shapes=\{"x": \[1, 64\]\} \(in a command: --shape x=1,64\)'):
+        import_onnx(model)
 
 
 def test_whole_shape_that_does_not_fit():
-    with pytest.raises(UserError, match=r"shapes gives x the shape \[7, 65\], but the model declares \['\?', 64\]"):
+    with pytest.raises(UserError, match=r"shapes gives x the shape \[7, 65\], but the model declares \[batch, 64\]"):
         import_onnx(product(), shapes={"x": (7, 65)})
 
 

@@ -33,7 +33,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--target", default="cpu", help="cpu, cpu:NAME or reference (default: cpu)")
     parser.add_argument("--sample", type=int, default=1, metavar="N", help="every N-th test only")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--timeout", type=float, default=60, help="seconds for one test")
+    parser.add_argument("--timeout", type=float, default=300, help="seconds for one test")
     parser.add_argument("--update-list", action="store_true", help="write unsupported.toml anew")
     parser.add_argument("--json", type=Path, help="write all results to this file")
     parser.add_argument("-v", action="store_true", help="print every test that does not pass, listed or not")

@@ -127,6 +127,8 @@ def _frozen(size: Any) -> Any:
     """A size, a shape, the shapes of a sequence's tensors, or None for an optional that holds nothing."""
     if size is None:
         return None
+    if isinstance(size, str):
+        raise TypeError("a size is a number")
     return tuple(map(_frozen, size)) if hasattr(size, "__iter__") else int(size)
 
 

@@ -23,6 +23,7 @@ from tilewright.bisection.stages import Run, Step, run_steps, start, steps_of
 from tilewright.errors import UserError
 from tilewright.passes.registry import load_builtin_passes, load_file, registered_passes, source_file
 from tilewright.pipelines.pipeline import Pipeline
+from tilewright.reference import AssertionFailedError
 from tilewright.report.measure import random_inputs
 from tilewright.runtime.binding import Signature
 from tilewright.runtime.dtypes import stored
@@ -161,7 +162,10 @@ def bisect(
     arrays = _arrays(imported, inputs, seed)
     begin = start(imported.module, imported.weights)
     tell(f"imported in {time.monotonic() - began:.1f} s")
-    baseline = interpret(begin, arrays, imported.outputs)
+    try:
+        baseline = interpret(begin, arrays, imported.outputs)
+    except AssertionFailedError as error:
+        raise UserError(f"the model refuses these inputs: {error.message}; give others") from None
     tell("baseline computed")
     case = Case(machine, (imported.inputs, imported.outputs), arrays, baseline, tolerance, tell)
     run = run_steps(begin, steps, tell)

@@ -138,8 +138,8 @@ def _open(model: Any) -> Source:
     if hasattr(model, "SerializeToString") and hasattr(model, "graph"):
         return Source(model, "onnx", model.graph.name or "model")
     raise UserError(
-        f"cannot compile a {type(model).__name__}: give the path of an ONNX file, its bytes, an onnx.ModelProto, "
-        "a torch.nn.Module, or the text of a layer-1 MLIR module"
+        f"cannot compile an object of type {type(model).__name__}: give the path of an ONNX file, its bytes, "
+        "an onnx.ModelProto, a torch.nn.Module, or the text of a layer-1 MLIR module"
     )
 
 

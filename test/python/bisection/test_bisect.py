@@ -129,6 +129,19 @@ def test_wrong_requests():
         tw.bisect(MODEL, target="reference")
 
 
+def test_inputs_that_the_model_refuses():
+    text = """
+func.func @main(%n: tensor<1xi1>) -> tensor<1xi1> {
+  %c0 = arith.constant 0 : index
+  %b = tensor.extract %n[%c0] : tensor<1xi1>
+  cf.assert %b, "it is false"
+  return %n : tensor<1xi1>
+}
+"""
+    with pytest.raises(tw.UserError, match="refuses these inputs: it is false; give others"):
+        tw.bisect(text, [np.array([False])])
+
+
 def test_a_pass_that_fails_is_reported(weights):
     with pytest.raises(tw.UserError, match="no-such-pass"):
         tw.bisect(MODEL, weights=weights, insert=[("no-such-pass", "plan")])

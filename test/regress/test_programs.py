@@ -14,6 +14,8 @@ from onnx import helper, numpy_helper
 
 import tilewright as tw
 
+CONTINUE = helper.make_node("Identity", ["go"], ["on"])
+
 
 def check(nodes: list, inputs: dict, constants: dict, *expected, tolerance: float = 1e-5) -> None:
     """Compile nodes (opset 22) whose last outputs are the results, for both targets; compare with what is expected."""
@@ -42,3 +44,49 @@ def test_gather_along_one_element(shape: tuple[int, int]) -> None:
     pads = np.array([2, 1, 0, 1])
     node = helper.make_node("Pad", ["x", "pads"], ["y"], mode="edge")
     check([node], {"x": x}, {"pads": pads}, np.pad(x, ((2, 0), (1, 1)), mode="edge"))
+
+
+def test_a_size_of_an_empty_part_counts() -> None:
+    """Concat left out parts without elements, also those that have a size along its axis."""
+    nodes = [
+        helper.make_node("Slice", ["x", "s", "e", "axes"], ["z"]),
+        helper.make_node("Concat", ["z", "x"], ["y"], axis=1),
+    ]
+    x = np.zeros((0, 17), np.float32)
+    check(nodes, {"x": x, "axes": [1]}, {"s": [-10], "e": [13]}, np.zeros((0, 23), np.float32))
+
+
+@pytest.mark.parametrize("trips", [0, 2])
+def test_a_loop_that_stacks_empty_tensors(trips: int) -> None:
+    """A slice at offset 0 of a dimension of size 0 is no valid IR."""
+    info = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [helper.make_node("Neg", ["s"], ["n"]), helper.make_node("Identity", ["n"], ["z"]), CONTINUE],
+        "body",
+        [info("i", 7, ()), info("go", 9, ()), info("s", 1, (0, 3))],
+        [info("on", 9, ()), info("n", 1, (0, 3)), info("z", 1, (0, 3))],
+    )
+    node = helper.make_node("Loop", ["count", "", "x"], ["last", "stack"], body=body)
+    x = np.zeros((0, 3), np.float32)
+    check([node], {"x": x, "count": np.array(trips)}, {}, x, np.zeros((trips, 0, 3), np.float32))
+
+
+@pytest.mark.parametrize("test", [False, True])
+def test_results_of_a_choice_are_read_by_a_kernel(test: bool) -> None:
+    """The buffer of an If's result was typed as a view of any strides, which no kernel takes."""
+    x = np.arange(28, dtype=np.float32).reshape(4, 7)
+    y, where = x[:, 2:5] * 2, x[:, :3] > 9
+    sides = []
+    for node in (
+        helper.make_node("Slice", ["x", "start", "end", "axis"], ["a"]),
+        helper.make_node("Neg", ["y"], ["b"]),
+    ):
+        out = helper.make_tensor_value_info(node.output[0], 1, y.shape)
+        sides.append(helper.make_graph([node], "side", [], [out]))
+    nodes = [
+        helper.make_node("If", ["test"], ["z"], then_branch=sides[0], else_branch=sides[1]),
+        helper.make_node("Where", ["where", "z", "y"], ["r"]),
+    ]
+    expected = np.where(where, x[:, 1:4] if test else -y, y)
+    inputs = {"x": x, "y": y, "where": where, "test": np.array(test)}
+    check(nodes, inputs, {"start": [1], "end": [4], "axis": [1]}, expected)

@@ -12,7 +12,7 @@ import numpy as np
 
 from tilewright.mlir import ir
 
-from .dims import Dim, Size, is_static, marked, same_shape, values
+from .dims import Dim, Size, has_zero, is_static, marked, same_shape, values
 from .dynamic import Dynamic
 from .emit import At, Index, Space
 from .numbers import F32, computed, fitted, highest, is_float, is_narrow, lowest
@@ -157,8 +157,8 @@ class Builder(Dynamic):
         shape = tuple(sizes)
         if same_shape(shape, x.shape) and all(s == 1 for s, n in zip(steps, shape, strict=True) if n != 1):
             return x
-        if is_static(shape) and prod(shape) == 0:
-            return nothing(shape, x.dtype)
+        if has_zero(shape):
+            return self.hollow(shape, x.dtype)
         if not is_static(steps):
             return self.slice_reads(x, starts, sizes, steps)
         static = is_static((*starts, *sizes, *x.shape))
@@ -174,6 +174,13 @@ class Builder(Dynamic):
         offsets = [0 if d is None else starts[d] for d in x.dims]
         extents = [1 if d is None else shape[d] for d in x.dims]
         strides = [1 if d is None or shape[d] == 1 else steps[d] for d in x.dims]
+    def hollow(self, shape: Sequence[Size], dtype: np.dtype) -> Tensor:
+        """A tensor that is known to have no elements, though some of its sizes may not be known."""
+        if is_static(shape):
+            return nothing(shape, dtype)
+        dims = [d for d, n in enumerate(shape) if n != 1]
+        return Tensor(dtype, tuple(shape), self.empty([shape[d] for d in dims], dtype), tuple(dims))
+
         value, dims = self.extract(x.data, offsets, extents, strides), x.dims
         return Tensor(x.dtype, shape, value, _kept(dims, extents))
 
@@ -185,7 +192,10 @@ class Builder(Dynamic):
         strides: Sequence[int] | None = None,
     ) -> ir.Value:
         """tensor.extract_slice; result dimensions of size 1 are dropped (one stays where all are)."""
-        kind = ir.RankedTensorType.get(marked([n for n in sizes if n != 1] or [1]), source.type.element_type)
+        kept = [n for n in sizes if n != 1] or [1]
+        kind = ir.RankedTensorType.get(marked(kept), source.type.element_type)
+        if has_zero(kept):  # no offset is within a dimension of size 0
+            return self.op("tensor.empty", values(kept), kind)
         dynamic, attributes = _slice_attributes(offsets, sizes, strides, [1])
         return self.op("tensor.extract_slice", [source, *dynamic], kind, attributes)
 
@@ -195,6 +205,8 @@ class Builder(Dynamic):
         target: ir.Value,
         offsets: Sequence[Size | ir.Value],
         sizes: Sequence[Size],
+        if has_zero(sizes):
+            return target
         strides: Sequence[int] | None = None,
     ) -> ir.Value:
         """tensor.insert_slice of what `extract` with the same arguments gave."""
@@ -223,11 +235,10 @@ class Builder(Dynamic):
 
     def concat(self, xs: Sequence[Tensor], axis: int) -> Tensor:
         """Concatenate along a logical dimension."""
-        filled = [x for x in xs if not x.is_static or x.size]
-        shape = self.common_outline(filled or xs, axis)
-        if not filled and is_static(shape):
-            return nothing(shape, xs[0].dtype)
-        xs = filled or list(xs)
+        xs = [x for x in xs if not _adds_nothing(x, axis)] or list(xs)
+        shape = self.common_outline(xs, axis)
+        if has_zero(shape):
+            return self.hollow(shape, xs[0].dtype)
         if len(xs) == 1:
             return xs[0]
         if is_static(shape) and foldable(xs, prod(shape)):
@@ -235,7 +246,8 @@ class Builder(Dynamic):
         dims = [d for d in _common_order(xs, shape) if shape[d] != 1]
         value, at = self.empty([shape[d] for d in dims], xs[0].dtype), 0
         for x in xs:
-            value = self.write(x, value, dims, [at if d == axis else 0 for d in dims])
+            if not has_zero(x.shape):
+                value = self.write(x, value, dims, [at if d == axis else 0 for d in dims])
             at += x.shape[axis]
         return Tensor(xs[0].dtype, tuple(shape), value, tuple(dims))
 
@@ -268,7 +280,7 @@ class Builder(Dynamic):
         chosen = _common_order([x], shape) if order is None else order
         dims = [d for d in chosen if shape[d] != 1]
         target = self.filled(value, [shape[d] for d in dims] or [1], x.dtype)
-        if not x.is_static or x.size:
+        if not has_zero(x.shape):
             target = self.write(x, target, dims or [None], [low[d] for d in dims] or [0])
         return Tensor(x.dtype, tuple(shape), target, tuple(dims) or (None,))
 
@@ -308,6 +320,11 @@ class Builder(Dynamic):
 
 
 def _same(m, x, *_):
+def _adds_nothing(x: Tensor, axis: int) -> bool:
+    """Whether a concatenation is the same without x; exporters write an empty vector for nothing of any rank."""
+    return x.is_static and x.size == 0 and (x.rank <= axis or x.shape[axis] == 0)
+
+
     return x
 
 

@@ -318,6 +318,11 @@ def is_static(shape: Sequence[Size]) -> TypeGuard[Sequence[int]]:
 def marked(sizes: Sequence[Size]) -> list[int]:
     """Sizes as attributes and types hold them."""
     return [ir.ShapedType.get_dynamic_size() if isinstance(n, Dim) else n for n in sizes]
+def has_zero(shape: Sequence[Size]) -> bool:
+    """Whether a size is known to be 0: there are no elements."""
+    return any(isinstance(n, int) and n == 0 for n in shape)
+
+
 
 
 def values(sizes: Sequence[Size]) -> list[ir.Value]:

@@ -100,6 +100,8 @@ class Loops(Reshaper):
         shape = tuple(self.size(count) if d == axis else n for d, n in enumerate(x.shape))
         marked, dynamic = dims.marked(shape), dims.values(shape)
         kind = ir.RankedTensorType.get(marked, self.element_type(x.dtype))
+        if dims.has_zero(shape):
+            return Tensor(x.dtype, shape, self.op("tensor.empty", dynamic, kind), x.dims)
         attributes = {
             "static_offsets": ir.DenseI64ArrayAttr.get([0] * x.rank),
             "static_sizes": ir.DenseI64ArrayAttr.get(marked),

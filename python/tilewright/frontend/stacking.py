@@ -14,7 +14,7 @@ import numpy as np
 from tilewright.mlir import ir
 
 from .builder import Builder
-from .dims import Dim, Size, marked, same, values
+from .dims import Dim, Size, has_zero, marked, same, values
 from .scalars import Scalar
 from .tensor import Tensor
 
@@ -129,6 +129,8 @@ def _sizes(b: Builder, x: Tensor) -> list[Size]:
 
 def _insert(b: Builder, x: Tensor, into: Tensor, first: int | Scalar, sizes: Sequence[Size]) -> Tensor:
     """`into` with `x` written from row `first` on."""
+    if has_zero(sizes):
+        return into
     rank = len(sizes)
     known = isinstance(first, int)
     attributes = _slice(first, 0, rank, sizes, [1, 1])
@@ -141,6 +143,8 @@ def pick(b: Builder, x: Tensor, axis: int, at: int | Scalar) -> Tensor:
     sizes = [1 if d == axis else n for d, n in enumerate(x.shape)]
     rest = tuple(n for d, n in enumerate(x.shape) if d != axis)
     kind = ir.RankedTensorType.get(marked(rest), b.element_type(x.dtype))
+    if has_zero(rest):
+        return Tensor(x.dtype, rest, b.op("tensor.empty", values(rest), kind), tuple(range(len(rest))))
     operands = [x.data, *([] if isinstance(at, int) else [b.idx(at).value]), *values(sizes)]
     value = b.op("tensor.extract_slice", operands, kind, _slice(at, axis, x.rank, sizes, [1]))
     return Tensor(x.dtype, rest, value, tuple(range(len(rest))))

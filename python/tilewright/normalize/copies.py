@@ -66,6 +66,11 @@ class MaterializeCopies(Pass):
         for name in ("tensor.expand_shape", "tensor.collapse_shape"):
             for reshape in walk(op, name):
                 _make_contiguous(reshape)
+        for choice in walk(op, "scf.if"):
+            for region in choice.regions:
+                _whole_results(_last(region))
+        for choice in walk(op, "arith.select"):
+            _whole_results(choice)
         for loop in walk(op, "scf.for"):
             _own_state(loop)
             _carry_in_place(loop)
@@ -155,9 +160,30 @@ def _own_state(loop: ir.Operation) -> None:
             loop.operands[number] = empty if made_of else create_copy(value, empty)
 
 
+def _last(region: ir.Region) -> ir.Operation:
+    block = region.blocks[0]
+    return block.operations[len(block.operations) - 1].operation
+
+
+def _whole_results(choice: ir.Operation) -> None:
+    """Copy slices that are one of the results to choose from: the others have another layout."""
+    for number, value in enumerate(choice.operands):
+        if _is_static(value) and _is_part(value):
+            with choice.location, ir.InsertionPoint(choice):
+                empty = create("tensor.empty", [], ir.RankedTensorType(value.type))
+                choice.operands[number] = create_copy(value, empty)
+
+
+def _is_part(value: ir.Value) -> bool:
+    """Whether a tensor is a slice, seen in another shape or not."""
+    maker = _maker(value)
+    while maker is not None and maker.name in ("tensor.expand_shape", "tensor.collapse_shape", "tensor.cast"):
+        maker = _maker(maker.operands[0])
+    return maker is not None and maker.name == "tensor.extract_slice"
+
+
 def _carry_in_place(loop: ir.Operation) -> None:
-    block = loop.regions[0].blocks[0]
-    end = block.operations[len(block.operations) - 1].operation
+    block, end = loop.regions[0].blocks[0], _last(loop.regions[0])
     for number in range(len(end.operands)):
         value, state = end.operands[number], block.arguments[number + 1]
         if _is_static(value) and not _leads_to(value, state):

@@ -10,6 +10,7 @@ from tilewright.pipelines.pipeline import PassSpec
 _BUFFERIZE = {
     "bufferize-function-boundaries": True,
     "function-boundary-type-conversion": "identity-layout-map",
+    "unknown-type-conversion": "identity-layout-map",
     "buffer-alignment": 64,
     "allow-return-allocs-from-loops": True,
 }

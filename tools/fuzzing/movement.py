@@ -104,12 +104,12 @@ def tile(g: Graph) -> None:
 
 
 def indices(g: Graph, shape: tuple[int, ...], limit: int) -> Value:
-    """Positions below a limit, negative ones too: a constant, since an input may hold anything."""
+    """Positions below a limit, negative ones too."""
     if limit == 0:
         raise Misfit
     count = prod(shape)
     numbers = [g.choose.randrange(-limit, limit) for _ in range(count)]
-    return g.constant(np.array(numbers, np.int64).reshape(shape))
+    return g.parameter(np.array(numbers, np.int64).reshape(shape))
 
 
 def gather(g: Graph) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 from .campaign import Campaign, describe
@@ -22,10 +23,13 @@ class Programs(Campaign):
 
     def prepare(self) -> None:
         """Gather the operators."""
+        from .control import CONTROL
         from .families import COMPUTE
         from .movement import MOVE
+        from .networks import NETWORKS
+        from .precision import PRECISION
 
-        self._operators = [*COMPUTE, *MOVE]
+        self._operators = [*COMPUTE, *MOVE, *NETWORKS, *PRECISION, *CONTROL]
 
     def case(self, choose: random.Random) -> bytes:
         """A model; the seed of its inputs stands in its doc string."""
@@ -65,14 +69,22 @@ class Programs(Campaign):
 
 
 def feeds(model) -> list:
-    """Random inputs, by the seed in the doc string."""
+    """Random inputs, by the seed in the doc string; those with a doc string of their own hold what it says."""
     import numpy as np
+    from onnx import helper
 
     from .graphs import random_array
 
-    data = np.random.default_rng(int(model.doc_string))
-    kinds = [i.type.tensor_type for i in model.graph.input]
-    return [random_array(data, k.elem_type, [d.dim_value for d in k.shape.dim]) for k in kinds]
+    data, arrays = np.random.default_rng(int(model.doc_string)), []
+    for value in model.graph.input:
+        kind = value.type.tensor_type
+        shape = [d.dim_value for d in kind.shape.dim]
+        if value.doc_string:
+            held = np.array(json.loads(value.doc_string), helper.tensor_dtype_to_np_dtype(kind.elem_type))
+            arrays.append(held.reshape(shape))
+        else:
+            arrays.append(random_array(data, kind.elem_type, shape))
+    return arrays
 
 
 def difference(got, want) -> str | None:
@@ -82,10 +94,10 @@ def difference(got, want) -> str | None:
     if got.dtype != want.dtype or got.shape != want.shape:
         return f"{got.dtype}{list(got.shape)} and {want.dtype}{list(want.shape)}"
     tolerance = _TOLERANCE.get(got.dtype.name, 0.0)
-    wide = np.float64 if tolerance else got.dtype
+    wide = np.float64 if "float" in got.dtype.name else got.dtype
     a, b = got.astype(wide), want.astype(wide)
     with np.errstate(all="ignore"):
-        close = np.isclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True) if tolerance else a == b
+        close = np.isclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True) if wide == np.float64 else a == b
     if close.all():
         return None
     at = tuple(int(i) for i in np.argwhere(~close)[0])

@@ -22,6 +22,14 @@ Shapes = dict[str, Any]
 Dims = tuple[Any, ...]  # of ints, and of names for dimensions without a size
 
 
+class _Compiled:
+    """The model for one set of sizes, None until it is built. The lock is held while it is."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.model: Any = None
+
+
 class FlexibleModel:
     """A model that is compiled when a call brings sizes that it has not seen; called like :class:`tilewright.Model`.
 
@@ -47,7 +55,7 @@ class FlexibleModel:
         self._dims = {name: dims for name, _, dims in inputs}
         shown = [TensorSpec(name, dtype, _shown(dims)) for name, dtype, dims in inputs]
         self._signature = Signature(shown, ())
-        self._models: dict[tuple, Any] = {}
+        self._compiled: dict[tuple, _Compiled] = {}
         self._lock = threading.Lock()
         self._latest: Any = None
         self.inputs = tuple(shown)
@@ -60,12 +68,12 @@ class FlexibleModel:
         Raises:
             UserError: there was no call yet.
         """
-        return self._compiled().outputs
+        return self._of_last_call().outputs
 
     @property
     def sizes(self) -> list[Shapes]:
         """The sets of sizes that were compiled, in order."""
-        return [dict(key) for key in self._models]
+        return [dict(key) for key, compiled in list(self._compiled.items()) if compiled.model is not None]
 
     def __call__(self, *args: Any, out: Any = None, **named: Any) -> Any:
         """Run the model for the sizes of these inputs, compiling it first where they are new."""
@@ -98,16 +106,18 @@ class FlexibleModel:
 
     def _model(self, sizes: Shapes) -> Any:
         key = tuple(sorted(sizes.items()))
-        with self._lock:  # a second thread with the same sizes waits for the first one's model
-            if key not in self._models:
+        with self._lock:
+            compiled = self._compiled.setdefault(key, _Compiled())
+        with compiled.lock:  # a second thread with the same sizes waits for the first one's model; others go on
+            if compiled.model is None:
                 start = time.perf_counter()
-                self._models[key] = self._build({**self._given, **sizes})
+                compiled.model = self._build({**self._given, **sizes})
                 text = ", ".join(f"{name}={size}" for name, size in key)
                 log.warning("compiled for %s in %.2f s; shapes= fixes sizes ahead", text, time.perf_counter() - start)
-            self._latest = self._models[key]
-            return self._latest
+        self._latest = compiled.model
+        return compiled.model
 
-    def _compiled(self) -> Any:
+    def _of_last_call(self) -> Any:
         if self._latest is None:
             raise UserError("this model has no fixed sizes yet: call it once, or give shapes= to compile()")
         return self._latest
@@ -137,7 +147,7 @@ class FlexibleModel:
         Raises:
             UserError: there was no call yet.
         """
-        return self._compiled().explain(path, measure=measure)
+        return self._of_last_call().explain(path, measure=measure)
 
     def __repr__(self) -> str:
         """Return the signature."""

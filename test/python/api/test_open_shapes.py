@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import logging
+import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,6 +17,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import tilewright as tw
+from tilewright.targets.flexible import FlexibleModel
 
 
 def model(*shapes: list[int | str | None] | None) -> onnx.ModelProto:
@@ -54,6 +57,10 @@ def test_some_sizes_fixed_ahead() -> None:
         compiled(ones(2, 4))
 
 
+def test_a_fixed_size_beside_a_dimension_without_a_name() -> None:
+    assert tw.compile(model(["batch", None]), shapes={"batch": 2})(ones(2, 3))["y"].shape == (2, 3)
+
+
 def test_sizes_that_contradict_each_other() -> None:
     compiled = tw.compile(model(["n", 3], ["n", 3]))
     with pytest.raises(tw.UserError, match=r"dimension 0 of input b \(n\) must be 2, got 5"):
@@ -80,3 +87,22 @@ def test_many_threads_compile_each_set_once() -> None:
         results = list(threads.map(lambda i: compiled(ones(i % 3 + 1, 3))[0], range(24)))
     assert [r.shape[0] for r in results] == [i % 3 + 1 for i in range(24)]
     assert len(compiled.sizes) == 3
+
+
+def test_a_compilation_does_not_hold_up_other_sizes() -> None:
+    begun, going = threading.Event(), threading.Event()
+
+    def build(sizes: dict[str, int]) -> Callable[..., int]:
+        if sizes["n"] == 2:
+            begun.set()
+            assert going.wait(60)
+        return lambda *_: sizes["n"]
+
+    flexible = FlexibleModel(build, [("x", "f32", ("n",))], {}, "cpu")
+    with ThreadPoolExecutor(1) as threads:
+        slow = threads.submit(flexible, ones(2))
+        assert begun.wait(60)
+        assert flexible(ones(3)) == 3
+        assert flexible.sizes == [{"n": 3}]
+        going.set()
+        assert slow.result() == 2

@@ -90,3 +90,14 @@ def test_results_of_a_choice_are_read_by_a_kernel(test: bool) -> None:
     expected = np.where(where, x[:, 1:4] if test else -y, y)
     inputs = {"x": x, "y": y, "where": where, "test": np.array(test)}
     check(nodes, inputs, {"start": [1], "end": [4], "axis": [1]}, expected)
+
+
+def test_a_part_that_begins_at_the_end() -> None:
+    """A slice at offset 2 of 2 elements is no valid IR, also where its size is only known to be 0 at run time."""
+    nodes = [
+        helper.make_node("Split", ["x", "sizes"], ["a", "b"]),
+        helper.make_node("Slice", ["a", "from", "to"], ["c"]),
+        helper.make_node("Concat", ["b", "c", "x"], ["y"], axis=0),
+    ]
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    check(nodes, {"x": x, "sizes": [2, 0]}, {"from": [2], "to": [9]}, x)

@@ -194,7 +194,7 @@ class Builder(Dynamic):
         """tensor.extract_slice; result dimensions of size 1 are dropped (one stays where all are)."""
         kept = [n for n in sizes if n != 1] or [1]
         kind = ir.RankedTensorType.get(marked(kept), source.type.element_type)
-        if has_zero(kept):  # no offset is within a dimension of size 0
+        if has_zero(kept) or _at_the_end(source, offsets):
             return self.op("tensor.empty", values(kept), kind)
         dynamic, attributes = _slice_attributes(offsets, sizes, strides, [1])
         return self.op("tensor.extract_slice", [source, *dynamic], kind, attributes)
@@ -205,6 +205,8 @@ class Builder(Dynamic):
         target: ir.Value,
         offsets: Sequence[Size | ir.Value],
         sizes: Sequence[Size],
+        if has_zero(sizes) or _at_the_end(target, offsets):
+            return target
         if has_zero(sizes):
             return target
         strides: Sequence[int] | None = None,
@@ -315,6 +317,15 @@ class Builder(Dynamic):
         number = None if dim is None else space.number.get(place[dim])
         if number is None:
             return self.index(0)
+    return x
+
+
+def _at_the_end(x: ir.Value, offsets: Sequence[Size | ir.Value]) -> bool:
+    """Whether a slice begins behind the last element: it is empty, and no offset may say so."""
+    sizes = x.type.shape
+    return any(isinstance(o, int) and 0 <= n <= o for o, n in zip(offsets, sizes, strict=True))
+
+
         attribute = {"dim": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)}
         return self.op("linalg.index", [], ir.IndexType.get(), attribute)
 

@@ -68,12 +68,6 @@ class Loops(Reshaper):
         x = self.blank(shape, dtype)
         return self._like(x, self.fill(value, _value(x), x.dtype))
 
-    def pack(self, scalars: Sequence[Scalar | float], dtype: np.typing.DTypeLike) -> Tensor:
-        """A vector of scalars."""
-        kind = self.tensor_type([len(scalars)], np.dtype(dtype))
-        values = [self.math.scalar(s, np.dtype(dtype)).value for s in scalars]
-        return Tensor(np.dtype(dtype), (len(scalars),), self.op("tensor.from_elements", values, kind), (0,))
-
     def item(self, x: Tensor) -> Scalar:
         """The element of a tensor of one element; a constant where it is known."""
         if x.is_known:

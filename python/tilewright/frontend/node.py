@@ -95,10 +95,6 @@ class Node:
             self.wrong(f"the input for {what} is missing")
         return [int(v) for v in self.array(x, what).reshape(-1)]
 
-    def optional_ints(self, x: Tensor | None, what: str) -> list[int] | None:
-        """The same of an optional input; None where it is absent."""
-        return None if x is None else self.ints(x, what)
-
     def array(self, x: Tensor, what: str) -> np.ndarray:
         """The known elements of an input. Raises UnsupportedError where they depend on the model's inputs."""
         if not x.is_known:

@@ -110,8 +110,8 @@ def test_if_refuses_branches_of_different_kinds():
         run(program, np.array([1]), np.zeros(2, np.float32))
 
 
-def test_pack_makes_a_vector():
+def test_a_vector_of_scalars():
     def program(b, x):
-        return [b.pack([b.at(x, [1]), 5], np.int64)]
+        return [b.vector([b.at(x, [1]), b.math.scalar(5, x.dtype)], np.int64)]
 
     np.testing.assert_array_equal(run(program, np.array([3, 4]))[0], [4, 5])

@@ -92,8 +92,7 @@ def _number(b: Builder, x: Tensor) -> int | Scalar:
 def _counter(b: Builder, counter: int | Scalar) -> Tensor:
     if isinstance(counter, int):
         return Tensor.known(counter, np.int64)
-    vector = b.pack([b.math.cast(counter, np.dtype(np.int64))], np.int64)
-    return vector.squeeze([0])
+    return b.vector([b.math.cast(counter, np.dtype(np.int64))], np.int64).squeeze([0])
 
 
 def _tensors(node: Node, values: Sequence[Value | None]) -> list[Tensor]:

@@ -54,13 +54,13 @@ def dft(b: Builder, node: Node, x: Tensor, length: Tensor | None = None, axis: T
     if axis is None or axis.is_known:
         chosen = _signal_axis(node, -2 if axis is None else node.ints(axis, "the axis")[0], x.rank)
         return _along(b, node, x, chosen, lengths[chosen])
-    m, given = b.math, b.scalar_of(axis)
+    m, given = b.math, b.item(axis)
     positive = m.where(given < 0, given + x.rank, given)
     candidates = [d for d, n in enumerate(lengths) if not isinstance(n, int) or n > 0]
     if not candidates:
         node.wrong(f"no axis of {list(x.shape)} can be transformed")
     matches = [m.eq(positive, d) for d in candidates]
-    b.require(functools.reduce(m.logical_or, matches), f"{node.label}: the axis is out of range")
+    b.require(functools.reduce(m.logical_or, matches), f"the axis is out of range for {x.rank} dimensions")
 
     def choose(i: int) -> list[Tensor]:
         axis = candidates[i]

@@ -101,3 +101,13 @@ def test_a_part_that_begins_at_the_end() -> None:
     ]
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     check(nodes, {"x": x, "sizes": [2, 0]}, {"from": [2], "to": [9]}, x)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+@pytest.mark.parametrize("kind", ["ArgMax", "ArgMin"])
+def test_the_extremum_of_a_row_with_nan(kind: str, dtype: type) -> None:
+    """NaN equals nothing, so that the position was one outside the axis."""
+    x = np.array([[1, np.nan, 3], [np.nan, np.nan, np.nan], [3, 2, np.nan], [1, 1, 1]], dtype)
+    for last, expected in enumerate(([1, 0, 2, 0], [1, 2, 2, 2])):
+        node = helper.make_node(kind, ["x"], ["y"], axis=1, keepdims=0, select_last_index=last)
+        check([node], {"x": x}, {}, np.array(expected, np.int64))

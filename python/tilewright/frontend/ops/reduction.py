@@ -194,7 +194,10 @@ def softmax_axis(b: Builder, node: Node, x: Tensor) -> Tensor:
 
 @op("ArgMax", "ArgMin")
 def arg_extremum(b: Builder, node: Node, x: Tensor) -> Tensor:
-    """The first (or last) position of the extremum: the smallest position among those that equal it."""
+    """The first (or last) position of the extremum: the smallest position among those that equal it.
+
+    NaN is an extremum, as for NumPy, and equals nothing.
+    """
     axis = node.axis(node.attr("axis", 0), x.rank)
     last = bool(node.attr("select_last_index", 0))
     best = b.reduce("max" if node.proto.op_type == "ArgMax" else "min", x, [axis])
@@ -202,5 +205,10 @@ def arg_extremum(b: Builder, node: Node, x: Tensor) -> Tensor:
     outline = [count if d == axis else 1 for d in range(x.rank)]
     positions = b.positions(count).with_ones(outline)
     other = Tensor.known(-1, np.int64) if last else b.size_tensor(count)
-    marked = b.elementwise(lambda m, x, t, p, o: m.where(m.eq(x, t), p, o), x, best, positions, other, dtype=np.int64)
+
+    def place(m, x, extremum, position, other):
+        found = m.eq(x, extremum) if is_int(best.dtype) else m.logical_or(m.eq(x, extremum), m.is_nan(x))
+        return m.where(found, position, other)
+
+    marked = b.elementwise(place, x, best, positions, other, dtype=np.int64)
     return b.reduce("max" if last else "min", marked, [axis], bool(node.attr("keepdims", 1)))

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 import numpy as np
 from onnx import TensorProto, helper
@@ -90,7 +91,7 @@ def compress(g: Graph) -> None:
         keep = g.new(BOOL, (x.shape[axis],))
         g.close(_tail(g, g.open("Compress", [x.name, keep.name], axis=axis), x), x.dtype, x.rank)
     else:
-        keep = g.new(BOOL, (g.choose.randint(1, 8),))
+        keep = g.new(BOOL, (g.choose.randint(1, min(8, prod(x.shape))),))
         g.close(_tail(g, g.open("Compress", [x.name, keep.name]), x), x.dtype, 1)
 
 

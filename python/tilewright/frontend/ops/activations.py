@@ -11,6 +11,7 @@ import numpy as np
 
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
+from .extrema import extremum_places
 
 _FUNCTIONS = ("Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cosh", "Sinh", "Tan")
 
@@ -63,17 +64,7 @@ def hardmax(b: Builder, node: Node, x: Tensor) -> Tensor:
     old = node.version < 13
     axis = node.axis(node.attr("axis", 1 if old else -1), x.rank)
     axes = list(range(axis, x.rank)) if old else [axis]
-    top = b.reduce("max", x, axes)
     sizes = [n if d in axes else 1 for d, n in enumerate(x.shape)]
-    count = prod(sizes)
-    positions = b.reshape(b.positions(count, np.int32), sizes)
-    none = b.size_tensor(count, np.int32)
-    marked = b.elementwise(lambda m, x, t, p, n: m.where(m.eq(x, t), p, n), x, top, positions, none, dtype=np.int32)
-    first = b.reduce("min", marked, axes)
-    return b.elementwise(
-        lambda m, p, f: m.cast(m.eq(p, f), x.dtype),
-        positions,
-        first,
-        dtype=x.dtype,
-        shape=x.shape,
-    )
+    places = b.reshape(b.positions(prod(sizes)), sizes)
+    first = extremum_places(b, "max", x, axes)
+    return b.elementwise(lambda m, p, f: m.cast(m.eq(p, f), x.dtype), places, first, dtype=x.dtype, shape=x.shape)

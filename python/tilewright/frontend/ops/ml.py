@@ -15,6 +15,7 @@ from ..emit import Space
 from ..registry import Builder, Node, op
 from ..scalars import Scalar
 from ..tensor import Tensor
+from .extrema import extremum_places
 from .reduction import softmax
 
 ML = "ai.onnx.ml"
@@ -85,17 +86,7 @@ def transformed(b: Builder, node: Node, kind: str, x: Tensor) -> Tensor:
 
 def first_maximum(b: Builder, scores: Tensor) -> Tensor:
     """The first position of each row's maximum: a vector (int64)."""
-    scores = b.array(scores)
-    m = b.math
-
-    def row(at: list[Scalar], out: Tensor) -> list[Tensor]:
-        def better(i: Scalar, best: Scalar) -> list[Scalar]:
-            return [m.where(b.at(scores, [*at, i]) > b.at(scores, [*at, best]), i, best)]
-
-        (best,) = b.for_(0, scores.shape[1], [b.idx(0)], better)
-        return [b.put(m.cast(best, _I64), out, at)]
-
-    return b.nest(scores.shape[:1], [b.blank(scores.shape[:1], _I64)], row)[0]
+    return extremum_places(b, "max", scores, [1]).squeeze([1])
 
 
 # Features ---------------------------------------------------------------------------------------------------------

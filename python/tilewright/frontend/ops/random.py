@@ -12,6 +12,7 @@ a program that draws the same ones at run time.
 from __future__ import annotations
 
 import zlib
+from math import prod
 
 import numpy as np
 import onnx
@@ -110,21 +111,14 @@ def _dtype(node: Node, default: np.dtype) -> np.dtype:
 
 def _uniform(b: Builder, node: Node, shape: tuple[Size, ...], dtype: np.dtype) -> Tensor:
     low, high = node.attr("low", 0.0), node.attr("high", 1.0)
-    x = b.cast(b.reshape(uniforms(b, _product(shape), _seed(node)), shape), dtype)
+    x = b.cast(b.reshape(uniforms(b, prod(shape), _seed(node)), shape), dtype)
     return b.elementwise(lambda m, x: x * (high - low) + low, x)
 
 
 def _normal(b: Builder, node: Node, shape: tuple[Size, ...], dtype: np.dtype) -> Tensor:
     mean, scale = node.attr("mean", 0.0), node.attr("scale", 1.0)
-    x = b.cast(b.reshape(normals(b, _product(shape), _seed(node)), shape), dtype)
+    x = b.cast(b.reshape(normals(b, prod(shape), _seed(node)), shape), dtype)
     return b.elementwise(lambda m, x: x * scale + mean, x)
-
-
-def _product(shape: tuple[Size, ...]) -> Size:
-    total: Size = 1
-    for n in shape:
-        total = n * total
-    return total
 
 
 @op("RandomUniform", "RandomNormal")
@@ -144,7 +138,7 @@ def random_like(b: Builder, node: Node, x: Tensor) -> Tensor:
 @op("Bernoulli", since=15)
 def bernoulli(b: Builder, node: Node, p: Tensor) -> Tensor:
     """1 with the probability that x holds, else 0: the comparison that NumPy's binomial makes."""
-    u = b.reshape(uniforms(b, _product(p.shape), _seed(node)), p.shape)
+    u = b.reshape(uniforms(b, prod(p.shape), _seed(node)), p.shape)
     share = b.cast(p, _F64)
     ones = b.elementwise(lambda m, u, p: m.where(p <= 0.5, 1.0 - p < u, u <= p), u, share, dtype=BOOL)
     return b.cast(ones, _dtype(node, p.dtype))
@@ -212,7 +206,7 @@ def _ones(b: Builder, x: Tensor, dtype: np.dtype) -> Tensor:
 
 def _dropped(b: Builder, node: Node, x: Tensor, ratio: Tensor, training: Tensor) -> tuple[Tensor, Tensor]:
     ratio, training = (t if t.rank == 0 else b.reshape(t, ()) for t in (ratio, training))
-    u = b.reshape(uniforms(b, _product(x.shape), _seed(node)), x.shape)
+    u = b.reshape(uniforms(b, prod(x.shape), _seed(node)), x.shape)
     share = b.cast(ratio, _F64)
     mask = b.elementwise(lambda m, u, r, t: m.logical_or(u >= r, m.logical_not(t)), u, share, training, dtype=BOOL)
     scale = b.elementwise(lambda m, r, t: m.where(t, 1.0 / (1.0 - r), 1.0), share, training)

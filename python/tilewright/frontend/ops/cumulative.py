@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from math import prod
 
 from ..dims import Size
 from ..numbers import promoted
@@ -17,12 +17,14 @@ from ..tensor import Tensor
 def _extents(b: Builder, node: Node, x: Tensor, axis: Tensor) -> tuple[Scalar, Scalar]:
     """How many elements lie along an axis, and behind each of them; it may be known at run time only."""
     m = b.math
+    if axis.size != 1:
+        node.wrong(f"the axis is one number, not a tensor of shape {list(axis.shape)}")
     if axis.is_known:
         chosen = node.axis(int(axis.numpy().reshape(-1)[0]), x.rank)
-        return _known(b, x.shape[chosen]), _known(b, _product(x.shape[chosen + 1 :]))
+        return _known(b, x.shape[chosen]), _known(b, prod(x.shape[chosen + 1 :]))
     given = m.cast(b.item(axis), INDEX)
     wanted = m.where(given < 0, given + x.rank, given)
-    b.require(m.logical_and(wanted >= 0, wanted < x.rank), "the axis is out of range")
+    b.require(m.logical_and(wanted >= 0, wanted < x.rank), f"the axis is out of range for {x.rank} dimensions")
     along, inner = b.idx(1), b.idx(1)
     for d, n in enumerate(x.shape):
         along = m.where(wanted.eq(d), b.idx(n), along)
@@ -33,13 +35,6 @@ def _extents(b: Builder, node: Node, x: Tensor, axis: Tensor) -> tuple[Scalar, S
 def _known(b: Builder, size: Size) -> Scalar:
     """A divisor: a constant where it is one."""
     return b.math.scalar(size, INDEX) if isinstance(size, int) else b.idx(size)
-
-
-def _product(sizes: Sequence[Size]) -> Size:
-    total: Size = 1
-    for n in sizes:
-        total = n * total
-    return total
 
 
 @op("CumSum", "CumProd", since=11)

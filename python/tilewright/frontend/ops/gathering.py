@@ -40,15 +40,15 @@ def gather_elements(b: Builder, node: Node, x: Tensor, indices: Tensor) -> Tenso
     if x.rank != indices.rank:
         node.wrong(f"data has {x.rank} dimensions, indices have {indices.rank}")
     axis = node.axis(node.attr("axis", 0), x.rank)
-    if x.is_known and indices.is_known and indices.size:
-        wrapped = indices.numpy() % max(1, x.shape[axis])
-        return Tensor.known(np.take_along_axis(x.numpy()[_like(indices, axis)], wrapped, axis))
     for d, (n, count) in enumerate(zip(x.shape, indices.shape, strict=True)):
         if d != axis and isinstance(n, int) and isinstance(count, int):
             if count > n:
                 node.wrong(f"indices have size {count} along axis {d}, data only {n}")
         elif d != axis:
             b.require(b.idx(count) <= b.idx(n), f"indices reach further along axis {d} than data")
+    if x.is_known and indices.is_known and indices.size:
+        wrapped = indices.numpy() % max(1, x.shape[axis])
+        return Tensor.known(np.take_along_axis(x.numpy()[_like(indices, axis)], wrapped, axis))
     b.require_elements(x.shape[axis], indices.shape, axis)
     data, places = b.stored(x), b.stored(indices)
 

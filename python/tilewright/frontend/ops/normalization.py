@@ -96,6 +96,12 @@ def _affine(m, y, scale, shift):
     return y * scale + shift
 
 
+def _check_channels(node: Node, x: Tensor, *parameters: Tensor) -> None:
+    if x.rank < 2 or any(v.rank != 1 for v in parameters):
+        shapes = ", ".join(str(list(v.shape)) for v in parameters)
+        node.wrong(f"the input {list(x.shape)} needs channels, and a vector for each parameter, not {shapes}")
+
+
 @op("LayerNormalization", since=17)
 def layer_norm(b: Builder, node: Node, x: Tensor, scale: Tensor, shift: Tensor | None = None) -> list[Tensor]:
     """Over all dimensions from `axis` on; mean and inverse deviation as optional results of the stash type."""
@@ -130,6 +136,7 @@ def rms_norm(b: Builder, node: Node, x: Tensor, scale: Tensor) -> Tensor:
 @widened
 def instance_norm(b: Builder, node: Node, x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
     """Each channel of each sample over its spatial dimensions."""
+    _check_channels(node, x, scale, shift)
     ones, axes = range(1, x.rank - 1), range(2, x.rank)
     epsilon = node.attr("epsilon", 1e-5)
     return standardize(b, x, axes, epsilon, _affine, scale.unsqueeze(ones), shift.unsqueeze(ones))[0]
@@ -140,7 +147,8 @@ def instance_norm(b: Builder, node: Node, x: Tensor, scale: Tensor, shift: Tenso
 def group_norm(b: Builder, node: Node, x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
     """Groups of channels of each sample; scale and shift per group before opset 21, then per channel."""
     groups = node.attr("num_groups")
-    if x.shape[1] % groups:
+    _check_channels(node, x, scale, shift)
+    if groups < 1 or x.shape[1] % groups:
         node.wrong(f"{x.shape[1]} channels do not divide into {groups} groups")
     split = (x.shape[0], groups, x.shape[1] // groups, *x.shape[2:])
     columns = groups if scale.shape[0] == groups and node.version < 21 else x.shape[1]
@@ -185,6 +193,8 @@ def mean_variance_norm(b: Builder, node: Node, x: Tensor) -> Tensor:
 def local_response_norm(b: Builder, node: Node, x: Tensor) -> Tensor:
     """x / (bias + alpha / size * sum of squares over `size` neighbouring channels) ** beta."""
     size, bias = node.attr("size"), node.attr("bias", 1.0)
+    if size < 1 or x.rank < 2:
+        node.wrong(f"{size} neighbouring channels of an input {list(x.shape)}")
     factor, beta = node.attr("alpha", 1e-4) / size, node.attr("beta", 0.75)
     low = (size - 1) // 2
     before, behind = ([n if d == 1 else 0 for d in range(x.rank)] for n in (low, size - 1 - low))

@@ -44,7 +44,12 @@ def rotary_embedding(b: Builder, node: Node, x: Tensor, cos: Tensor, sin: Tensor
     """Rotate pairs of coordinates of every head: halves or neighbours, all or the first ones."""
     if x.rank not in (3, 4):
         node.wrong(f"the input has {x.rank} dimensions; 3 or 4 are allowed")
+    columns = 3 if ids is None else 2
+    if cos.rank != columns or sin.rank != columns:
+        node.wrong(f"the caches {list(cos.shape)} and {list(sin.shape)} need {columns} dimensions")
     shape, half = x.shape, cos.shape[-1]
+    if half == 0 or shape[-1] == 0:
+        node.wrong(f"no coordinates to rotate: input {list(shape)}, caches {list(cos.shape)}")
     rotated = node.attr("rotary_embedding_dim", 0)
     if x.rank == 4:
         x = x.transpose([0, 2, 1, 3])

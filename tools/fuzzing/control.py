@@ -68,19 +68,19 @@ def steps(g: Graph) -> None:
     start, delta, count = g.choose.randint(-4, 4), g.choose.choice((1, 2, -1, -3)), g.choose.choice((0, 1, 5, 16))
     kind = numpy_type(dtype)
     ends = [g.parameter(np.array(n, kind)) for n in (start, start + delta * count, delta)]
-    name = g.open("Range", [v.name for v in ends])
+    name = g.open("Range", ends)
     g.close(_tail(g, name), dtype, 1)
 
 
 def places(g: Graph) -> None:
     """NonZero, and what stands there."""
     x = g.pick((*NUMBERS, BOOL), lambda v: v.exact, low=1)
-    found = g.open("NonZero", [x.name])
+    found = g.open("NonZero", [x])
     if g.choose.random() < 0.5:
         g.close(found, TensorProto.INT64, 2)
         return
     rows = g.open("Transpose", [found], perm=[1, 0])
-    g.close(_tail(g, g.open("GatherND", [x.name, rows]), x), x.dtype, 1)
+    g.close(_tail(g, g.open("GatherND", [x, rows]), x), x.dtype, 1)
 
 
 def compress(g: Graph) -> None:
@@ -89,19 +89,19 @@ def compress(g: Graph) -> None:
     if g.choose.random() < 0.5:
         axis = g.axis(x)
         keep = g.new(BOOL, (x.shape[axis],))
-        g.close(_tail(g, g.open("Compress", [x.name, keep.name], axis=axis), x), x.dtype, x.rank)
+        g.close(_tail(g, g.open("Compress", [x, keep], axis=axis), x), x.dtype, x.rank)
     else:
         keep = g.new(BOOL, (g.choose.randint(1, min(8, prod(x.shape))),))
-        g.close(_tail(g, g.open("Compress", [x.name, keep.name]), x), x.dtype, 1)
+        g.close(_tail(g, g.open("Compress", [x, keep]), x), x.dtype, 1)
 
 
 def unique(g: Graph) -> None:
     """The different elements, sorted or as they come."""
     x = g.pick((*FLOATS[:2], *SIGNED), lambda v: v.exact and 0 not in v.shape)
     if x.rank and g.choose.random() < 0.4:
-        g.close(g.open("Unique", [x.name], axis=g.axis(x), sorted=g.choose.randint(0, 1)), x.dtype, x.rank)
+        g.close(g.open("Unique", [x], axis=g.axis(x), sorted=g.choose.randint(0, 1)), x.dtype, x.rank)
     else:
-        g.close(g.open("Unique", [x.name], sorted=g.choose.randint(0, 1)), x.dtype, 1)
+        g.close(g.open("Unique", [x], sorted=g.choose.randint(0, 1)), x.dtype, 1)
 
 
 def _tail(g: Graph, name: str, x: Value | None = None) -> str:

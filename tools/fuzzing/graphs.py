@@ -152,9 +152,11 @@ class Graph:
             raise Misfit
         return self.add(node, types, exact and all(v.exact for v in given))
 
-    def open(self, kind: str, inputs: Sequence[str], **attributes: Any) -> str:
+    def open(self, kind: str, inputs: Sequence[Value | str], **attributes: Any) -> str:
         """Add a node whose result has sizes that depend on data: a name, for `close`, not for `pick`."""
-        node = self._node(kind, inputs, 1, attributes)
+        values = [v if isinstance(v, Value) else None for v in inputs]
+        _require_types(onnx.defs.get_schema(kind, self.opset, ""), values)
+        node = self._node(kind, [v.name if isinstance(v, Value) else v for v in inputs], 1, attributes)
         self.nodes.append(node)
         self._used |= set(node.input)
         return node.output[0]

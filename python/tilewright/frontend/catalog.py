@@ -16,7 +16,7 @@ from .registry import lookup, supported
 
 _STRINGS = "tensors of strings have no place in compiled code"
 _MAPS = "maps and strings have no place in compiled code"
-_REASONS = {
+REASONS = {
     ("", "ImageDecoder"): "decodes image files; decode them before the model",
     ("", "RegexFullMatch"): _STRINGS,
     ("", "StringConcat"): _STRINGS,
@@ -76,4 +76,4 @@ def _operator(domain: str, name: str, version: int, meanings: tuple[int, ...]) -
 
 def reason_for(domain: str, name: str) -> str:
     """Why an operator has no lowering."""
-    return _REASONS.get((domain, name), "not written yet")
+    return REASONS.get((domain, name), "not written yet")

@@ -11,9 +11,12 @@ import onnx
 
 from tilewright.errors import UnsupportedError
 
+from .catalog import REASONS
 from .functions import Functions, standard_body
 from .load import node_domain, subgraphs_of, versions_of
 from .node import label
+
+_ADVICE = "A function of the model (ModelProto.functions) may say what an operator does in terms of others."
 
 HasLowering = Callable[[str, str, int], object]
 
@@ -29,18 +32,23 @@ def require_supported(model: onnx.ModelProto, versions: Mapping[str, int], has_l
     inventory = _Inventory(Functions(model), has_lowering)
     inventory.nodes(model.graph.node, versions, "")
     if inventory.missing:
-        rows = [
-            f"  {name}: {', '.join(where[:8])}{', ...' if len(where) > 8 else ''}"
-            for name, where in inventory.missing.items()
-        ]
-        raise UnsupportedError("operators without a lowering (with the nodes that use them):\n" + "\n".join(rows))
+        rows = [_row(domain, name, where) for (domain, name), where in inventory.missing.items()]
+        lines = ["operators without a lowering (with the nodes that use them):", *rows, _ADVICE]
+        raise UnsupportedError("\n".join(lines))
+
+
+def _row(domain: str, name: str, where: Sequence[str]) -> str:
+    full = f"{domain}.{name}" if domain else name
+    reason = REASONS.get((domain, name))
+    nodes = ", ".join(where[:8]) + (", ..." if len(where) > 8 else "")
+    return f"  {full}: {nodes} ({reason})" if reason else f"  {full}: {nodes}"
 
 
 class _Inventory:
     def __init__(self, functions: Functions, has_lowering: HasLowering) -> None:
         self.functions = functions
         self.has_lowering = has_lowering
-        self.missing: dict[str, list[str]] = {}
+        self.missing: dict[tuple[str, str], list[str]] = {}
         self._visited: set[tuple[str, str, str, int]] = set()
 
     def nodes(self, nodes: Sequence[onnx.NodeProto], versions: Mapping[str, int], prefix: str) -> None:
@@ -58,8 +66,7 @@ class _Inventory:
         key = (domain, node.op_type, node.overload, version)
         body = body or standard_body(node, version, None)
         if body is None:
-            name = f"{domain}.{node.op_type}" if domain else node.op_type
-            self.missing.setdefault(name, []).append(prefix + label(node))
+            self.missing.setdefault((domain, node.op_type), []).append(prefix + label(node))
         elif key not in self._visited:
             self._visited.add(key)
             self.nodes(body.node, {**versions, **versions_of(body.opset_import)}, f"{prefix}{label(node)}/")

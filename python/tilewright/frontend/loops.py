@@ -280,9 +280,8 @@ def _join(a: ir.Type, b: ir.Type) -> ir.Type:
     """The type that holds the values of both."""
     if a == b:
         return a
-    if not (isinstance(a, ir.RankedTensorType) and isinstance(b, ir.RankedTensorType)):
-        raise UnsupportedError(f"the branches give {a} and {b}")
-    if a.rank != b.rank or a.element_type != b.element_type:
+    tensors = isinstance(a, ir.RankedTensorType) and isinstance(b, ir.RankedTensorType)
+    if not tensors or a.rank != b.rank or a.element_type != b.element_type:
         raise UnsupportedError(f"the branches give {a} and {b}; ranks and element types must agree")
     sizes = [m if m == n else ir.ShapedType.get_dynamic_size() for m, n in zip(a.shape, b.shape, strict=True)]
     return ir.RankedTensorType.get(sizes, a.element_type)

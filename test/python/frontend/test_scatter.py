@@ -56,7 +56,7 @@ def test_scatter_of_bool_is_logical():
 def test_an_index_out_of_range_stops_the_run():
     inputs = [random(3), np.array([3]), random(1)]
     model = node_model("ScatterElements", inputs, opset=18)
-    with pytest.raises(InterpreterError, match="an index is out of range"):
+    with pytest.raises(InterpreterError, match="an index lies outside of the data"):
         interpret(import_onnx(model), feeds(model, inputs))
 
 

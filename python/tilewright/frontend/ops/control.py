@@ -97,7 +97,9 @@ def _counter(b: Builder, counter: int | Scalar) -> Tensor:
 
 def _tensors(node: Node, values: Sequence[Value | None]) -> list[Tensor]:
     if not all(isinstance(x, Tensor) for x in values):
-        node.unsupported("the body makes sequences or optionals, and the number of iterations is not known")
+        node.unsupported(
+            "the body makes sequences or optionals: the number of iterations must be known at compile time"
+        )
     return leaves([x for x in values if x is not None])
 
 
@@ -123,7 +125,7 @@ def _over_sequences(
 
 def _goes_on(node: Node, condition: Value) -> bool:
     if not isinstance(condition, Tensor) or not condition.is_known:
-        node.unsupported("a loop that carries sequences needs a condition that is known at compile time")
+        node.unsupported("a loop that carries sequences needs a condition that its body does not compute from inputs")
     return bool(condition.numpy().reshape(-1)[0])
 
 
@@ -194,7 +196,9 @@ def _common_length(node: Node, sizes: Sequence[Size]) -> Size:
     if fixed:
         return fixed[0]
     if not all(same(n, sizes[0]) for n in sizes):
-        node.unsupported("scan inputs whose lengths are known at run time only, and may differ")
+        node.unsupported(
+            "scan inputs whose lengths are known at run time only may differ; state their shapes in the model"
+        )
     return sizes[0]
 
 

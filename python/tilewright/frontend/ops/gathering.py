@@ -68,7 +68,10 @@ def gather_nd(b: Builder, node: Node, x: Tensor, indices: Tensor) -> Tensor:
     """Slices of x at coordinates along the last dimension of indices, after `batch_dims` shared dimensions."""
     batch, depth = node.attr("batch_dims", 0), indices.shape[-1]
     if not isinstance(depth, int):
-        node.unsupported("the number of coordinates is known at run time only, and with it the result's rank")
+        node.unsupported(
+            "the number of coordinates is known at run time only, and with it the result's rank; "
+            "state the shape of indices in the model (value_info)"
+        )
     if batch + depth > x.rank or batch >= indices.rank:
         node.wrong(f"{depth} coordinates after {batch} batch dimensions do not fit data {list(x.shape)}")
     for d in range(batch):

@@ -274,7 +274,7 @@ def linear_classifier(b: Builder, node: Node, x: Tensor) -> list[Tensor]:
     labels = node.attr("classlabels_ints", [])
     features = x.shape[-1]
     if not isinstance(features, int) or features == 0:
-        node.unsupported("the number of features is not known")
+        node.unsupported("the number of features is known at run time only; state the input's shape in the model")
     kind = node.attr("post_transform", "NONE")
     scores = linear(b, node, x, len(node.attr("coefficients")) // features)
     if scores.shape[1] == 1 and len(labels) == 2:

@@ -21,7 +21,10 @@ def sizes(b: Builder, node: Node, x: Tensor | None, what: str) -> list[Size]:
     if x is None:
         node.wrong(f"the input for {what} is missing")
     if not x.is_static:
-        node.unsupported(f"the number of elements of {what} is known at run time only, and with it the result's rank")
+        node.unsupported(
+            f"the number of elements of {what} is known at run time only, and with it the result's rank; "
+            "state its shape in the model (value_info)"
+        )
     return b.shape_values(x)
 
 

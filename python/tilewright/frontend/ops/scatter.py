@@ -85,7 +85,7 @@ def _scatter(
         return [b.put(value, result, where), b.math.logical_and(good, inside)]
 
     result, good = b.nest(updates.shape, [data, b.math.scalar(1, BOOL)], write)
-    b.require(good, "an index is out of range")
+    b.require(good, "an index lies outside of the data")
     return result
 
 

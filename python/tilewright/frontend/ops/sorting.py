@@ -147,7 +147,7 @@ def run_time_size(b: Builder, node: Node, x: Tensor, output: int, axis: int) -> 
     if x.is_known:
         return int(x.numpy().reshape(-1)[0])
     size = b.math.cast(b.math.cast(b.item(x), np.dtype(np.int64)), INDEX)
-    b.require(size >= 0, "a negative size")
+    b.require(size >= 0, "the number of results (k, depth) is negative")
     declared = node.declared(output)
     return b.settle([b.size(size)], None if declared is None else [declared[axis]], node)[0]
 
@@ -258,7 +258,7 @@ def unique(b: Builder, node: Node, x: Tensor) -> list[Tensor]:
     if flat and count == 0:
         return [Tensor.known([], dtype) for dtype in (x.dtype, np.int64, np.int64, np.int64)]
     if any(n == 0 for n in source.shape):
-        node.unsupported("a tensor without elements")
+        node.unsupported(f"slices without elements, of {list(x.shape)}, are all alike: they have no lowering")
     if rest:
         before = _slices_less(b, b.array(b.reshape(source, [count, source.size // count])))
     else:

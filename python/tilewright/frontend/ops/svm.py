@@ -47,7 +47,7 @@ def _features(b: Builder, node: Node, x: Tensor) -> tuple[Tensor, int]:
     x = b.cast(rows(b, x), _F32)
     count = x.shape[1]
     if not isinstance(count, int) or count == 0:
-        node.unsupported("the number of features is not known")
+        node.unsupported("the number of features is known at run time only; state the input's shape in the model")
     return x, count
 
 

@@ -336,7 +336,7 @@ def _binary(b: Builder, node: Node, forest: Forest, x: Tensor, labels: list[int]
         score = b.elementwise(lambda m, s: s + shift, score)
     label = _decided(b, forest, score, labels)
     if kind == "PROBIT":
-        node.unsupported("PROBIT of a single score gives one column or two, as implementations please")
+        node.unsupported("PROBIT of a single score: implementations differ on whether it gives one column or two")
     if kind == "LOGISTIC":
         rest, score = b.elementwise(lambda m, s: logistic(m, -s), score), b.elementwise(logistic, score)
     elif (forest.weights >= 0).all():

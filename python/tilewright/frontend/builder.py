@@ -15,9 +15,10 @@ from tilewright.mlir import ir
 from .dims import Dim, Size, has_zero, is_static, marked, same_shape, values
 from .dynamic import Dynamic
 from .emit import At, Index, Space
+from .limits import KNOWN_ELEMENTS
 from .numbers import F32, computed, fitted, highest, is_float, is_narrow, lowest
 from .scalars import INDEX, NumpyMath, Scalar
-from .tensor import Tensor
+from .tensor import Tensor, nothing
 
 FOLD_ELEMENTS = 1 << 14  # floats: larger results of known values stay ops on weights, run once at compile time
 
@@ -35,14 +36,10 @@ def neutral(kind: str, dtype: np.dtype) -> float:
     return {"sum": 0, "prod": 1, "max": lowest(dtype), "min": highest(dtype)}[kind]
 
 
-def nothing(shape: Sequence[int], dtype: np.dtype) -> Tensor:
-    """The tensor of no elements: known, whatever it is computed from."""
-    return Tensor.known(np.empty(tuple(shape), dtype))
-
-
 def foldable(xs: Sequence[Tensor], size: int) -> bool:
     """Whether a result of `size` elements is computed here and now."""
-    return all(x.is_known for x in xs) and (size <= FOLD_ELEMENTS or not any(is_float(x.dtype) for x in xs))
+    limit = FOLD_ELEMENTS if any(is_float(x.dtype) for x in xs) else KNOWN_ELEMENTS
+    return size <= limit and all(x.is_known for x in xs)
 
 
 class Builder(Dynamic):
@@ -174,15 +171,15 @@ class Builder(Dynamic):
         offsets = [0 if d is None else starts[d] for d in x.dims]
         extents = [1 if d is None else shape[d] for d in x.dims]
         strides = [1 if d is None or shape[d] == 1 else steps[d] for d in x.dims]
+        value, dims = self.extract(x.data, offsets, extents, strides), x.dims
+        return Tensor(x.dtype, shape, value, _kept(dims, extents))
+
     def hollow(self, shape: Sequence[Size], dtype: np.dtype) -> Tensor:
         """A tensor that is known to have no elements, though some of its sizes may not be known."""
         if is_static(shape):
             return nothing(shape, dtype)
         dims = [d for d, n in enumerate(shape) if n != 1]
         return Tensor(dtype, tuple(shape), self.empty([shape[d] for d in dims], dtype), tuple(dims))
-
-        value, dims = self.extract(x.data, offsets, extents, strides), x.dims
-        return Tensor(x.dtype, shape, value, _kept(dims, extents))
 
     def extract(
         self,
@@ -196,6 +193,7 @@ class Builder(Dynamic):
         kind = ir.RankedTensorType.get(marked(kept), source.type.element_type)
         if has_zero(kept) or _at_the_end(source, offsets):
             return self.op("tensor.empty", values(kept), kind)
+        _check_inside(source.type.shape, offsets, sizes, strides)
         dynamic, attributes = _slice_attributes(offsets, sizes, strides, [1])
         return self.op("tensor.extract_slice", [source, *dynamic], kind, attributes)
 
@@ -205,13 +203,11 @@ class Builder(Dynamic):
         target: ir.Value,
         offsets: Sequence[Size | ir.Value],
         sizes: Sequence[Size],
-        if has_zero(sizes) or _at_the_end(target, offsets):
-            return target
-        if has_zero(sizes):
-            return target
         strides: Sequence[int] | None = None,
     ) -> ir.Value:
         """tensor.insert_slice of what `extract` with the same arguments gave."""
+        if has_zero(sizes) or _at_the_end(target, offsets):
+            return target
         dynamic, attributes = _slice_attributes(offsets, sizes, strides, [1, 1])
         return self.op("tensor.insert_slice", [source, target, *dynamic], target.type, attributes)
 
@@ -317,6 +313,11 @@ class Builder(Dynamic):
         number = None if dim is None else space.number.get(place[dim])
         if number is None:
             return self.index(0)
+        attribute = {"dim": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)}
+        return self.op("linalg.index", [], ir.IndexType.get(), attribute)
+
+
+def _same(m, x, *_):
     return x
 
 
@@ -326,17 +327,9 @@ def _at_the_end(x: ir.Value, offsets: Sequence[Size | ir.Value]) -> bool:
     return any(isinstance(o, int) and 0 <= n <= o for o, n in zip(offsets, sizes, strict=True))
 
 
-        attribute = {"dim": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)}
-        return self.op("linalg.index", [], ir.IndexType.get(), attribute)
-
-
-def _same(m, x, *_):
 def _adds_nothing(x: Tensor, axis: int) -> bool:
     """Whether a concatenation is the same without x; exporters write an empty vector for nothing of any rank."""
     return x.is_static and x.size == 0 and (x.rank <= axis or x.shape[axis] == 0)
-
-
-    return x
 
 
 def _item(x: Tensor):
@@ -371,6 +364,15 @@ def _common_order(xs: Sequence[Tensor], shape: Sequence[int]) -> list[int]:
             later = [i for i, other in enumerate(order) if other > d]
             order.insert(later[0] if later else len(order), d)
     return order
+
+
+def _check_inside(shape: Sequence[int], offsets, sizes: Sequence[Size], strides: Sequence[int] | None) -> None:
+    """Raises ValueError for a slice beyond what it is taken from, as far as that is known."""
+    for n, at, size, step in zip(shape, offsets, sizes, strides or [1] * len(sizes), strict=True):
+        if not all(isinstance(v, int) for v in (at, size, step)) or ir.ShapedType.is_dynamic_size(n):
+            continue
+        if at < 0 or at + (size - 1) * step >= n:
+            raise ValueError(f"a size of {n} does not fit {size} elements from {at} on")
 
 
 def _slice_attributes(offsets, sizes, strides, leading: list[int]) -> tuple[list[ir.Value], dict]:

@@ -18,6 +18,8 @@ DeclaredShape = tuple[int | None, ...]
 
 _KEPT_ELEMENTS = 1 << 10  # larger initializers do not take part in shape inference: no shape is as long
 
+_PROPAGATED = 1 << 20  # elements of vectors whose values shape inference may follow
+
 
 @dataclass(frozen=True)
 class DeclaredType:
@@ -104,10 +106,26 @@ def _inferred(model: onnx.ModelProto, inputs: Sequence[Input]) -> onnx.ModelProt
             light.graph.input.append(_value(tensor.name, tensor.data_type, tensor.dims))
     for sparse in model.graph.sparse_initializer:
         light.graph.input.append(_value(sparse.values.name, sparse.values.data_type, sparse.dims))
+    return _inferred_values(_inferred_shapes(light, values=False))
+
+
+def _inferred_values(model: onnx.ModelProto) -> onnx.ModelProto:
+    """More shapes, from the values of vectors: inference has an entry for each element, known or not."""
+    graph = model.graph
+    shapes = (x.type.tensor_type for x in (*graph.input, *graph.output, *graph.value_info))
+    return _inferred_shapes(model, values=True) if all(_length(s) <= _PROPAGATED for s in shapes) else model
+
+
+def _inferred_shapes(model: onnx.ModelProto, values: bool) -> onnx.ModelProto:
     try:
-        return onnx.shape_inference.infer_shapes(light, check_type=False, strict_mode=False, data_prop=True)
-    except (RuntimeError, ValueError, TypeError, onnx.shape_inference.InferenceError):
-        return light  # inference is a help, not a judge
+        return onnx.shape_inference.infer_shapes(model, check_type=False, strict_mode=False, data_prop=values)
+    except (RuntimeError, MemoryError, ValueError, TypeError, onnx.shape_inference.InferenceError):
+        return model  # inference is a help, not a judge
+
+
+def _length(kind: onnx.TypeProto.Tensor) -> int:
+    """The number of elements of a vector; 0 for anything else."""
+    return kind.shape.dim[0].dim_value if len(kind.shape.dim) == 1 else 0
 
 
 def _value(name: str, kind: int, shape: Sequence[int]) -> onnx.ValueInfoProto:

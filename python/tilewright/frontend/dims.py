@@ -19,6 +19,8 @@ from typing import NoReturn, TypeGuard, Union
 from tilewright.errors import UnsupportedError
 from tilewright.mlir import ir
 
+from .limits import check_word
+
 Size = Union[int, "Dim"]
 Terms = dict[tuple["_Atom", ...], int]  # coefficient of each product of atoms; () is the constant
 
@@ -222,6 +224,7 @@ def index_value(n: Size) -> ir.Value:
     """The SSA value of type index: a new constant for an int."""
     if isinstance(n, Dim):
         return n.value
+    check_word(int(n))
     kind = ir.IndexType.get()
     attributes = {"value": ir.IntegerAttr.get(kind, int(n))}
     return ir.Operation.create("arith.constant", results=[kind], attributes=attributes).result
@@ -315,14 +318,15 @@ def is_static(shape: Sequence[Size]) -> TypeGuard[Sequence[int]]:
     return not any(isinstance(n, Dim) for n in shape)
 
 
-def marked(sizes: Sequence[Size]) -> list[int]:
-    """Sizes as attributes and types hold them."""
-    return [ir.ShapedType.get_dynamic_size() if isinstance(n, Dim) else n for n in sizes]
 def has_zero(shape: Sequence[Size]) -> bool:
     """Whether a size is known to be 0: there are no elements."""
     return any(isinstance(n, int) and n == 0 for n in shape)
 
 
+def marked(sizes: Sequence[Size]) -> list[int]:
+    """Sizes as attributes and types hold them. Raises UnsupportedError for those that do not fit in 64 bits."""
+    check_word(*(n for n in sizes if not isinstance(n, Dim)))
+    return [ir.ShapedType.get_dynamic_size() if isinstance(n, Dim) else n for n in sizes]
 
 
 def values(sizes: Sequence[Size]) -> list[ir.Value]:

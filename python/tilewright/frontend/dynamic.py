@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.mlir import ir
-
-from .dims import Dim, Size, index_value, is_static, same, same_shape
+from .dims import Dim, Size, is_static, same
+from .limits import check_copies, check_known
 from .loops import Loops
 from .scalars import Scalar
-from .tensor import Tensor
+from .tensor import Tensor, nothing
 
 if TYPE_CHECKING:
     from .node import Node
@@ -30,25 +29,6 @@ class Dynamic(Loops):
 
     # Between sizes and tensors ----------------------------------------------------------------------------------
 
-    def wrap(self, value: ir.Value, dtype: np.typing.DTypeLike) -> Tensor:
-        """A tensor of an SSA value: stored row-major, sizes that its type leaves open read at run time."""
-        unknown = ir.ShapedType.get_dynamic_size()
-        shape = [self._extent(value, d) if n == unknown else n for d, n in enumerate(value.type.shape)]
-        return Tensor(np.dtype(dtype), tuple(shape), value, tuple(range(len(shape))))
-
-    def _extent(self, value: ir.Value, axis: int) -> Dim:
-        return Dim(self.op("tensor.dim", [value, index_value(axis)], ir.IndexType.get()))
-
-    def dims(self, x: Tensor) -> list[Size]:
-        """The sizes of a tensor, those included that are known at run time only."""
-        return list(x.shape)
-
-    def scalar_of(self, x: Tensor) -> Scalar:
-        """The only element of a tensor; a constant where it is known."""
-        if x.is_known:
-            return self.math.scalar(x.numpy().reshape(-1)[0].item(), x.dtype)
-        return self.read(x, [0] * x.rank)
-
     def index_of(self, x: Tensor) -> Size:
         """The only element of a tensor of integers, as a size."""
         return self.shape_values(self.reshape(x, (1,)))[0]
@@ -57,6 +37,7 @@ class Dynamic(Loops):
         """The elements of a vector of integers, as sizes."""
         if x.is_known:
             return [int(n) for n in x.numpy().reshape(-1)]
+        check_copies(_length(x), "elements of a tensor of sizes or axes")
         entries = self.entries(x)
         return [self._as_size(s) for s in entries] if entries else [self._element(x, i) for i in range(_length(x))]
 
@@ -105,6 +86,7 @@ class Dynamic(Loops):
         """The vector 0, 1, ... size - 1."""
         dtype = np.dtype(dtype)
         if isinstance(size, int):
+            check_known(size)
             return Tensor.known(np.arange(size).astype(dtype))
         return self.produce([size], dtype, lambda m, i: m.cast(m.cast(i, INT64), dtype))
 
@@ -128,7 +110,7 @@ class Dynamic(Loops):
     def resize(self, x: Tensor, shape: Sequence[Size]) -> Tensor:
         """`x` with other words for the same sizes: ints for Dims, or the reverse."""
         if is_static(shape) and 0 in shape:
-            return Tensor.known(np.empty(tuple(shape), x.dtype))
+            return nothing(shape, x.dtype)
         x = self.stored(x)
         data = self.resized(x.data, [1 if d is None else shape[d] for d in x.dims])
         return Tensor(x.dtype, tuple(shape), data, x.dims)
@@ -161,6 +143,8 @@ class Dynamic(Loops):
         """The sizes that all tensors share, but for their sum along `axis`."""
         shape = list(xs[0].shape)
         for x in xs[1:]:
+            if x.rank != len(shape):
+                raise ValueError(f"inputs of {len(shape)} and {x.rank} dimensions")
             for d, n in enumerate(x.shape):
                 message = f"dimension {d} differs among the inputs"
                 shape[d] = shape[d] + n if d == axis else self.require_same(shape[d], n, message)
@@ -211,5 +195,3 @@ def _length(x: Tensor) -> int:
 def _contradiction(d: int, stated: int) -> str:
     return f"dimension {d} of the result is not {stated}, the size that the model declares"
 
-
-__all__ = ["Dynamic", "same_shape"]

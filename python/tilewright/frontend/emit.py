@@ -14,6 +14,7 @@ import numpy as np
 from tilewright.mlir import ir
 
 from .dims import Size, marked, values
+from .limits import check_tensor, check_word
 from .numbers import element_type, is_complex, is_float, storage
 from .scalars import IRMath, Scalar
 from .tensor import Tensor
@@ -95,11 +96,13 @@ class Emitter:
         return self._types[dtype]
 
     def tensor_type(self, shape: Sequence[Size], dtype: np.dtype) -> ir.Type:
-        """The ranked tensor type."""
+        """The ranked tensor type. Raises UnsupportedError for one that no memory holds."""
+        check_tensor([n for n in shape if isinstance(n, int)], np.dtype(dtype).itemsize)
         return ir.RankedTensorType.get(marked(shape), self.element_type(dtype))
 
     def index(self, value: int) -> ir.Value:
         """A constant of type index."""
+        check_word(value)
         kind = ir.IndexType.get()
         return self.op("arith.constant", [], kind, {"value": ir.IntegerAttr.get(kind, value)})
 
@@ -277,6 +280,8 @@ class Emitter:
             order: the loops of `out` in the order in which the result is stored (default: as in `out`).
             into: a tensor of the stored shape whose place the result takes (default: a new one).
         """
+        for x, at in inputs:
+            _check_sizes(x, at, space)
         kept = space.arrange([d for d in out if d is not None] if order is None else order)
         spare = not kept  # no rank-0 tensors: one loop of size 1 instead
         if spare:
@@ -293,3 +298,20 @@ class Emitter:
         place = {d: i for i, d in enumerate(out) if d is not None}
         logical = tuple(1 if d is None else space.sizes[d] for d in out)
         return Tensor(np.dtype(dtype), logical, value, (None,) if spare else tuple(place[d] for d in kept))
+
+
+def _check_sizes(x: Tensor, indices: Sequence[Index], space: Space) -> None:
+    """Raises ValueError where loops read outside of x. A size of 1 meets any other."""
+    for n, index in zip(x.shape, indices, strict=True):
+        if index is None or not isinstance(n, int) or n == 1:
+            continue
+        terms = [(index, 1)] if isinstance(index, int) else index.terms
+        steps = [(space.sizes[loop], by) for loop, by in terms]
+        if not all(isinstance(size, int) for size, _ in steps):
+            continue
+        first = 0 if isinstance(index, int) else index.offset
+        low = first + sum(min(0, by) * (size - 1) for size, by in steps)
+        high = first + sum(max(0, by) * (size - 1) for size, by in steps)
+        exact = isinstance(index, int) and steps[0][0] not in (1, n)
+        if exact or low < 0 or high >= n:
+            raise ValueError(f"a size of {n} does not fit elements {low} to {high}")

@@ -90,7 +90,7 @@ def standard_body(
         chosen = _chosen(schema.context_dependent_function_opset_versions, version)
         if inputs is None:
             return onnx.FunctionProto()
-        types = [_type(x).SerializeToString() for x in inputs]
+        types = [type_of(x).SerializeToString() for x in inputs]
         data = schema.get_context_dependent_function_with_opset_version(chosen, proto.SerializeToString(), types)
     elif schema.has_function:
         data = schema.get_function_with_opset_version(_chosen(schema.function_opset_versions, version))
@@ -104,9 +104,10 @@ def _chosen(versions: Sequence[int], wanted: int) -> int:
     return max((v for v in versions if v <= wanted), default=min(versions))
 
 
-def _type(x: Value | None) -> onnx.TypeProto:
+def type_of(x: Value | None) -> onnx.TypeProto:
+    """A value's type and shape as ONNX writes them; an empty one for what is absent."""
     if isinstance(x, TensorList):
-        item = _type(x.items[0]) if x.items else onnx.TypeProto()
+        item = type_of(x.items[0]) if x.items else onnx.TypeProto()
         return onnx.helper.make_sequence_type_proto(item)
     if not isinstance(x, Tensor):
         return onnx.TypeProto()

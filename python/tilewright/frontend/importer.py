@@ -11,10 +11,10 @@ from math import prod
 
 import onnx
 
-from tilewright.errors import TilewrightError, UnsupportedError, UserError
+from tilewright.errors import InternalError, TilewrightError, UnsupportedError, UserError
 from tilewright.mlir import ir
 
-from .builder import Builder, nothing
+from .builder import Builder
 from .coverage import Collector, Coverage, explain
 from .declared import Declared
 from .functions import Functions
@@ -23,10 +23,10 @@ from .iteration import erase_discarded
 from .load import ModelSource, check_model, load_model, opset_versions
 from .model import ImportedModel, TensorSpec
 from .registry import lookup
-from .scope import Observer, Scope, Session
+from .scope import Observer, Scope, Session, failure
 from .sequences import Absent, TensorList
 from .signature import Input, Shapes, graph_inputs
-from .tensor import Tensor
+from .tensor import Tensor, nothing
 
 
 def import_onnx(source: ModelSource, shapes: Shapes | None = None, context: ir.Context | None = None) -> ImportedModel:
@@ -52,6 +52,10 @@ def import_onnx(source: ModelSource, shapes: Shapes | None = None, context: ir.C
     with context or ir.Context(), ir.Location.unknown():
         try:
             return import_graph(model, folder, inputs, shapes, Observer())
+        except RecursionError as error:
+            raise UnsupportedError("the model's graphs or functions are nested too deeply") from error
+        except MemoryError as error:
+            raise UnsupportedError("importing the model takes more memory than there is") from error
         except UnsupportedError as error:
             collector = Collector()
             with suppress(TilewrightError):
@@ -86,9 +90,21 @@ class _Importer:
             with ir.InsertionPoint(block):
                 self.scope.run()
                 outputs = self._results(function)
+            self._verify()
         finally:
             erase_discarded(self.builder)
         return ImportedModel(self.module, self.builder.weights, specs, outputs, self.builder.remarks)
+
+    def _verify(self) -> None:
+        """The first node that became invalid IR is either one that ONNX does not allow, or a bug."""
+        try:
+            self.module.operation.verify()
+        except ir.MLIRError as error:
+            where = error.error_diagnostics[0].location
+            call = self.scope.session.calls.get(where.name_str if where.is_a_name() else "")
+            if call is None:
+                raise InternalError(f"the importer made invalid IR: {error}") from error
+            raise failure(*call, error) from error
 
     def _function(self, specs: list[TensorSpec]) -> tuple[ir.Operation, ir.Block]:
         kinds = [self.builder.tensor_type(s.shape, s.dtype) for s in specs]

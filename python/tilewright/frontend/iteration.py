@@ -24,7 +24,7 @@ from .builder import Builder
 from .dims import Dim, Size, same
 from .scalars import Scalar
 from .stacking import Element, Stack
-from .tensor import Tensor
+from .tensor import Tensor, nothing
 
 T = TypeVar("T")
 
@@ -156,7 +156,7 @@ class Iteration:
         except _Misfit as misfit:
             layout = misfit.layout
         shapes = [[0, *map(_or_zero, e.shape)] for e in layout.elements or ()]
-        empty = [Tensor.known(np.empty(s, e.dtype)) for s, e in zip(shapes, layout.elements or (), strict=True)]
+        empty = [nothing(s, e.dtype) for s, e in zip(shapes, layout.elements or (), strict=True)]
         return list(self.states), empty
 
     def _backward(self, k: int) -> bool:

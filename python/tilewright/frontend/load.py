@@ -14,8 +14,11 @@ from google.protobuf.message import DecodeError
 
 from tilewright.errors import UnsupportedError, UserError
 
+from .limits import check_known
+
 ModelSource = str | os.PathLike | bytes | onnx.ModelProto
 
+_NEWEST = (1 << 31) - 1  # an opset version that ONNX's own functions take
 _CHECK_BYTES = 1 << 20  # the checker serializes the model: only worth its time without the weights
 
 
@@ -167,6 +170,9 @@ def dense_array(sparse: onnx.SparseTensorProto, folder: str = "") -> np.ndarray:
     """All elements of a sparse tensor."""
     values = initializer_array(sparse.values, folder)
     indices = initializer_array(sparse.indices, folder)
+    if min(sparse.dims, default=1) < 0:
+        raise UserError(f"sparse initializer {sparse.values.name}: its shape is {list(sparse.dims)}")
+    check_known(*sparse.dims)
     result = np.zeros(tuple(sparse.dims), values.dtype)
     try:
         if indices.ndim == 2:
@@ -197,6 +203,10 @@ def domain_of(name: str) -> str:
 
 def versions_of(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
     """Opset version by domain."""
+    imports = list(imports)
+    strange = next((o for o in imports if not 0 <= o.version <= _NEWEST), None)
+    if strange is not None:
+        raise UserError(f"the model asks for version {strange.version} of the operators of {strange.domain or 'ONNX'}")
     return {domain_of(o.domain): o.version for o in imports}
 
 

@@ -18,7 +18,7 @@ from tilewright.mlir import ir
 from .dims import Dim, Size, index_value, is_static, same
 from .emit import At, Emitter, Index, Space
 from .scalars import INDEX, Scalar
-from .tensor import Tensor
+from .tensor import Tensor, nothing
 
 Read = tuple[Tensor, Sequence[Index]]
 
@@ -109,7 +109,7 @@ class Reads(Emitter):
         """A new tensor: `body(m, *indices)` at each place, stored row-major. The body may `read` any tensor."""
         space, dtype = Space(tuple(shape)), np.dtype(dtype)
         if is_static(shape) and 0 in shape:
-            return Tensor.known(np.empty(tuple(shape), dtype))
+            return nothing(shape, dtype)
 
         def whole(m, _):
             return body(m, *(self.counter(space, d) for d in range(len(shape))))

@@ -14,7 +14,7 @@ from tilewright.mlir import ir
 
 from .dims import Dim, Size, is_static, marked, same_shape, values
 from .reads import Reads
-from .tensor import Tensor
+from .tensor import Tensor, nothing
 
 Block = tuple[list[int], list[int]]
 
@@ -116,6 +116,8 @@ class Reshaper(Reads):
             return self._reshape_dynamic(x, shape)
         if x.is_known and (x.size == 0 or x.is_ordered()):
             return Tensor.known(x.numpy().reshape(shape))
+        if prod(x.shape) != prod(shape):
+            raise ValueError(f"{prod(x.shape)} elements do not fit the shape {list(shape)}")
         old = [d for d in range(x.rank) if x.shape[d] != 1]
         new = [d for d in range(len(shape)) if shape[d] != 1]
         parts = blocks([x.shape[d] for d in old], [shape[d] for d in new])
@@ -137,7 +139,7 @@ class Reshaper(Reads):
         x = self.stored(self.ordered(x))
         self.require_same(prod(x.shape), prod(shape), "the elements do not fit the new shape")
         if is_static(shape) and 0 in shape:
-            return Tensor.known(np.empty(shape, x.dtype))
+            return nothing(shape, x.dtype)
         data, old = x.data, [1 if d is None else x.shape[d] for d in x.dims]
         if len(old) > 1:
             flat = prod(old) if is_static(old) else next(n for n in old if isinstance(n, Dim))

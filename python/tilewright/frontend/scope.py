@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 
 import onnx
 
-from tilewright.errors import InternalError, TilewrightError, UserError
+from tilewright.errors import InternalError, TilewrightError, UnsupportedError, UserError
 from tilewright.mlir import ir
 
 from .branches import Branch, Diverging, choose
+from .breaches import broken_rule
 from .builder import Builder
 from .declared import Declared, DeclaredShape
 from .functions import Functions
@@ -51,6 +52,7 @@ class Session:
     functions: Functions
     declared: Declared
     observer: Observer = field(default_factory=Observer)
+    calls: dict[str, tuple[Node, Sequence[Value | None]]] = field(default_factory=dict)  # by label: what was imported
     choices: int = 0  # how many scf.if hold the rest of a graph, at the node being imported
 
 
@@ -213,6 +215,7 @@ class Scope:
     def _call(self, function: OpFunction, node: Node, inputs: Sequence[Value | None]) -> Results:
         if not takes_structures(function) and not all(x is None or isinstance(x, Tensor) for x in inputs):
             node.wrong("takes tensors, and an input is a sequence or an optional")
+        self.session.calls[node.label] = node, inputs
         try:
             results = function(self.session.builder, node, *inputs)
         except TilewrightError:
@@ -220,12 +223,12 @@ class Scope:
         except ValueError as error:  # NumPy's word for shapes that do not fit
             shapes = [_shape_text(x) for x in inputs]
             raise UserError(f"{node.proto.op_type}: {error} (input shapes {', '.join(shapes)})") from error
-        except (AssertionError, IndexError, KeyError, TypeError, AttributeError, OverflowError) as error:
-            missing = _missing_input(node, inputs)
-            if missing:
-                node.wrong(f"the input {missing} is missing")
-            message = f"{node.proto.op_type}: the importer failed: {type(error).__name__}: {error}"
-            raise InternalError(message) from error
+        except (AssertionError, ArithmeticError, LookupError, TypeError, AttributeError, ir.MLIRError) as error:
+            raise failure(node, inputs, error) from error
+        except MemoryError as error:
+            shapes = ", ".join(map(_shape_text, inputs))
+            message = f"importing it takes more memory than there is (input shapes {shapes})"
+            raise UnsupportedError(f"{node.proto.op_type}: {message}", location=node.label) from error
         return results if isinstance(results, (list, tuple)) else (results,)
 
     def _refined(self, node: Node, output: int, x: Value | None) -> Value | None:
@@ -265,6 +268,15 @@ class Scope:
             self._fused = None
 
 
+def failure(node: Node, inputs: Sequence[Value | None], error: Exception) -> TilewrightError:
+    """The error for a node that could not be imported, or became invalid IR: whose fault is it?"""
+    broken = broken_rule(node.proto, node.version, inputs)
+    if broken:
+        return UserError(f"{node.proto.op_type}: {broken}", location=node.label)
+    message = f"{node.proto.op_type}: the importer failed: {type(error).__name__}: {error}"
+    return InternalError(message, location=node.label)
+
+
 def read_names(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
     """Names that nodes and their subgraphs read, each as often as it is read."""
     for node in nodes:
@@ -272,19 +284,6 @@ def read_names(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
         for graph in subgraphs_of(node):
             yield from read_names(graph.node)
             yield from (o.name for o in graph.output)
-
-
-def _missing_input(node: Node, inputs: Sequence[Value | None]) -> str:
-    """The first input that the operator needs and the node does not have."""
-    try:
-        schema = onnx.defs.get_schema(node.proto.op_type, node.version, node_domain(node.proto))
-    except onnx.defs.SchemaError:
-        return ""
-    for i, formal in enumerate(schema.inputs[: schema.min_input]):
-        needed = formal.option != onnx.defs.OpSchema.FormalParameterOption.Optional
-        if needed and (i >= len(inputs) or inputs[i] is None):
-            return formal.name
-    return ""
 
 
 def _shape_text(x: Value | None) -> str:

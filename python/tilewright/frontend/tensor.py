@@ -22,6 +22,7 @@ import numpy as np
 from tilewright.mlir import ir
 
 from .dims import Size, is_static
+from .limits import check_tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,3 +101,9 @@ class Tensor:
         """The view with size-1 dimensions at positions `axes` of the result."""
         rest = iter(self.shape)
         return self.with_ones([1 if d in axes else next(rest) for d in range(self.rank + len(axes))])
+
+
+def nothing(shape: Sequence[int], dtype: np.dtype) -> Tensor:
+    """The tensor of no elements: known, whatever it is computed from."""
+    check_tensor(shape, np.dtype(dtype).itemsize)
+    return Tensor.known(np.empty(tuple(shape), dtype))

@@ -267,7 +267,10 @@ def _build_mask(
     if lengths is not None:
         lengths = b.cast(lengths, _POSITION).unsqueeze([1, 2, 3, 4])
     low, high = _bounds(b, node, rows, past, lengths)
-    groups = heads.q.shape[1] // heads.k.shape[1]
+    many, few = heads.q.shape[1], heads.k.shape[1]
+    if isinstance(many, int) and isinstance(few, int) and (few == 0 or many % few or many == 0):
+        node.wrong(f"{many} heads of queries do not fit {few} heads of keys")
+    groups = many // few
     given = _given_mask(b, node, given, heads.q, groups, columns)
     return _Mask(low, high, given, b.positions(columns, _POSITION))
 

@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 
 from ..dims import Dim, Size, is_static, maximum
+from ..limits import check_known
 from ..load import dense_array
 from ..numbers import is_int
 from ..registry import Builder, Node, op
@@ -53,12 +54,13 @@ def range_(b: Builder, node: Node, start: Tensor, limit: Tensor, delta: Tensor) 
     first, last, step = (x.numpy().reshape(-1)[0] for x in (start, limit, delta))
     if step == 0:
         node.wrong("delta is 0")
+    check_known(max(0, int(abs((last.item() - first.item()) / step.item()))))
     return Tensor.known(np.arange(first.item(), last.item(), step.item()), start.dtype)
 
 
 def _range_at_run_time(b: Builder, node: Node, *bounds: Tensor) -> Tensor:
     dtype, m = bounds[0].dtype, b.math
-    first, last, step = (b.scalar_of(x) for x in bounds)
+    first, last, step = (b.item(x) for x in bounds)
     b.require(m.logical_not(m.eq(step, 0)), "delta is 0")
     if is_int(dtype):
         low, high, by = (b.index_of(x) for x in bounds)
@@ -87,6 +89,7 @@ def eye_like(b: Builder, node: Node, x: Tensor) -> Tensor:
         node.wrong(f"the input has {x.rank} dimensions instead of 2")
     if x.is_static:
         rows, columns = x.shape[0], x.shape[1]
+        check_known(int(rows), int(columns))
         return Tensor.known(np.eye(int(rows), int(columns), k=k).astype(dtype))
 
     def body(m, i, j):

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..dims import Size, is_static, minimum
 from ..emit import Space
+from ..limits import check_known
 from ..numbers import promoted
 from ..registry import Builder
 from ..tensor import Tensor
@@ -153,6 +154,7 @@ def _twisted(b: Builder, y: Tensor, kind: Transform) -> Tensor:
     """[..., row, column, part] times the twiddle factors of row * column."""
     lead, (rows, columns) = y.rank - 3, y.shape[-3:-1]
     assert isinstance(rows, int) and isinstance(columns, int) and isinstance(kind.length, int)
+    check_known(rows, columns, 4)
     angle = np.outer(np.arange(rows), np.arange(columns)) * (2 * math.pi / kind.length)
     cos, sin = np.cos(angle), np.sin(angle) if kind.inverse else -np.sin(angle)
     table = np.stack([np.stack([cos, sin], -1), np.stack([-sin, cos], -1)], -2)  # [row, column, part, part]
@@ -169,6 +171,7 @@ def _mirrored(b: Builder, x: Tensor, length: Size) -> Tensor:
     half, lead = x.shape[-2], x.rank - 2
     assert isinstance(half, int) and isinstance(length, int)
     signs = Tensor.known(np.array([1.0, -1.0], x.dtype))
+    check_known(half, 2)
     edge = np.ones((half, 2), x.dtype)
     edge[0, 1] = 0.0
     if length % 2 == 0:

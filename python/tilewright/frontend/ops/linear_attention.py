@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..builder import nothing
 from ..dims import Dim, Size, is_static
 from ..emit import Space
 from ..numbers import F32
 from ..registry import Builder, Node, op
 from ..scalars import Scalar
-from ..tensor import Tensor
+from ..tensor import Tensor, nothing
 
 _RULES = {"linear": (False, False), "gated": (True, False), "delta": (False, True), "gated_delta": (True, True)}
 

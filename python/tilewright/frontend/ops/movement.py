@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..dims import Size, ceil_divide, is_static, maximum, minimum, same_shape
+from ..limits import check_copies
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
 from .runtime import choose, optional_sizes, require_sizes, sizes, spread, wrap_negative
@@ -133,6 +134,7 @@ def _sliced(b: Builder, x: Tensor, origin: list[Size], extents: Sequence[Size], 
     """Slices of vectors made from scalars stay such vectors: shape arithmetic."""
     entries = None if x.is_known else b.entries(x)
     if entries and x.rank == 1 and is_static((*origin, *extents, *strides)) and extents[0] > 0:
+        check_copies(int(extents[0]), "elements of a vector of sizes")
         places = [origin[0] + i * strides[0] for i in range(int(extents[0]))]
         return b.vector([entries[i] for i in places], x.dtype)
     return b.slice(x, origin, extents, strides)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..dims import Size, is_static, maximum, minimum
+from ..limits import check_known
 from ..registry import Builder, Node, op
 from ..scalars import Scalar
 from ..tensor import Tensor
@@ -45,6 +46,7 @@ def crop(b: Builder, x: Tensor, low: Sequence[Size], high: Sequence[Size]) -> tu
 
 
 def _mirrored(mode: str, extent: int, low: int, high: int) -> np.ndarray:
+    check_known(extent + low + high)
     return np.pad(np.arange(extent, dtype=np.int64), (low, high), mode=mode)  # pyright: ignore[reportCallIssue]
 
 
@@ -104,7 +106,7 @@ def pad(
 def _constant(b: Builder, node: Node, value: Tensor | None) -> Scalar | float:
     if value is None:
         return node.attr("value", 0.0)
-    return value.numpy().reshape(-1)[0].item() if value.is_known else b.scalar_of(value)
+    return value.numpy().reshape(-1)[0].item() if value.is_known else b.item(value)
 
 
 @op("CenterCropPad", since=18)

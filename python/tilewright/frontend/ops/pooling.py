@@ -13,6 +13,7 @@ import numpy as np
 
 from ..dims import is_static
 from ..emit import Space
+from ..limits import check_copies, check_known
 from ..numbers import is_float, lowest
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
@@ -67,6 +68,7 @@ def _positions(b: Builder, x: Tensor, win: Window, top: Tensor, columns: bool) -
     order = _complete(x.stored_order(), x.rank)
     padded = win.padded(b, x, lowest(x.dtype), order)
     assert is_static(padded.shape)
+    check_known(none)
     places = np.arange(none, dtype=np.int64).reshape(extents)
     outline = padded.shape[2:]
     pads = [(int(a), max(n - int(a) - e, 0)) for n, a, e in zip(outline, win.low, extents, strict=True)]
@@ -80,6 +82,7 @@ def _positions(b: Builder, x: Tensor, win: Window, top: Tensor, columns: bool) -
 
     xs = [padded, top, Tensor.known(places)]
     first = _reduce_windows(b, xs, x.shape[:2], win, np.dtype(np.int64), (none, body), order)
+    check_known(*x.shape[:2])
     planes = np.arange(prod(x.shape[:2]), dtype=np.int64).reshape(*x.shape[:2], *[1] * len(extents)) * none
 
     def flat(m, place, plane):
@@ -102,6 +105,7 @@ def _counts(b: Builder, x: Tensor, win: Window, include_pad: bool) -> Tensor:
     rank, result = len(win.kernel), Tensor.known(1.0, x.dtype)
     for i, extent in enumerate(x.shape[2:]):
         low, high = (0, win.low[i] + extent + win.high[i]) if include_pad else (win.low[i], win.low[i] + extent)
+        check_copies(win.kernel[i], "elements of a window")
         taps = [k * win.dilations[i] for k in range(win.kernel[i])]
 
         def count(m, total, place, end, first=low, stride=win.strides[i], taps=taps):
@@ -139,11 +143,16 @@ def _root(b: Builder, x: Tensor, p: float) -> Tensor:
     return b.elementwise(lambda m, x: m.sqrt(x) if p == 2 else m.power(x, 1.0 / p), x)
 
 
+def _order(node: Node) -> float:
+    p = node.attr("p", 2)
+    return p if p > 0 else node.wrong(f"there is no norm of order {p}")
+
+
 @op("LpPool")
 @widened
 def lp_pool(b: Builder, node: Node, x: Tensor) -> Tensor:
     """The p-norm of each window."""
-    p, win = node.attr("p", 2), window(node, x, node.attr("kernel_shape"))
+    p, win = _order(node), window(node, x, node.attr("kernel_shape"))
     return _root(b, pool(b, _powers(b, x, p), win, 0.0, lambda m, x, acc: acc + x), p)
 
 
@@ -151,7 +160,7 @@ def lp_pool(b: Builder, node: Node, x: Tensor) -> Tensor:
 @widened
 def global_lp_pool(b: Builder, node: Node, x: Tensor) -> Tensor:
     """The p-norm over all spatial dimensions."""
-    p = node.attr("p", 2)
+    p = _order(node)
     return _root(b, b.reduce("sum", _powers(b, x, p), list(range(2, x.rank))), p)
 
 

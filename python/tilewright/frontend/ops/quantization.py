@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..dims import Size
+from ..limits import check_known
 from ..numbers import E8M0, F32, int_range, is_float, is_int, is_narrow, promoted
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
@@ -55,6 +56,7 @@ def _blocked(b: Builder, node: Node, v: Tensor, x: Tensor, axis: int, block: int
         node.wrong(f"{what} has the rank of the input, so block_size must be given")
     if -(-size // block) != blocks:
         node.wrong(f"{what} has {blocks} blocks of {block} for {size} elements along axis {axis}")
+    check_known(size)
     return b.gather(v, Tensor.known(np.arange(size) // block), axis)
 
 

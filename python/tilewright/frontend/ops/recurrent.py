@@ -12,13 +12,12 @@ import numpy as np
 
 from tilewright.mlir import ir
 
-from ..builder import nothing
 from ..dims import Size, is_static
 from ..emit import Space
 from ..numbers import promoted
 from ..registry import Builder, Node, op
 from ..scalars import Scalar
-from ..tensor import Tensor
+from ..tensor import Tensor, nothing
 from .movement import part
 from .recurrent_cells import CELLS, Cell, Parameters, activations
 

@@ -11,12 +11,13 @@ from math import prod
 
 import numpy as np
 
-from ..builder import REDUCTIONS, neutral, nothing
+from ..builder import REDUCTIONS, neutral
 from ..dims import Size, is_static
 from ..emit import Space
 from ..numbers import is_int, is_narrow
 from ..registry import Builder, Node, op
-from ..tensor import Tensor
+from ..tensor import Tensor, nothing
+from .extrema import extremum_places
 from .precision import widened
 from .runtime import Truth, axis_masks, choose, sizes, without
 
@@ -194,21 +195,8 @@ def softmax_axis(b: Builder, node: Node, x: Tensor) -> Tensor:
 
 @op("ArgMax", "ArgMin")
 def arg_extremum(b: Builder, node: Node, x: Tensor) -> Tensor:
-    """The first (or last) position of the extremum: the smallest position among those that equal it.
-
-    NaN is an extremum, as for NumPy, and equals nothing.
-    """
+    """The first (or last) position of the extremum along an axis."""
     axis = node.axis(node.attr("axis", 0), x.rank)
     last = bool(node.attr("select_last_index", 0))
-    best = b.reduce("max" if node.proto.op_type == "ArgMax" else "min", x, [axis])
-    count = x.shape[axis]
-    outline = [count if d == axis else 1 for d in range(x.rank)]
-    positions = b.positions(count).with_ones(outline)
-    other = Tensor.known(-1, np.int64) if last else b.size_tensor(count)
-
-    def place(m, x, extremum, position, other):
-        found = m.eq(x, extremum) if is_int(best.dtype) else m.logical_or(m.eq(x, extremum), m.is_nan(x))
-        return m.where(found, position, other)
-
-    marked = b.elementwise(place, x, best, positions, other, dtype=np.int64)
-    return b.reduce("max" if last else "min", marked, [axis], bool(node.attr("keepdims", 1)))
+    places = extremum_places(b, "max" if node.proto.op_type == "ArgMax" else "min", x, [axis], last)
+    return places if node.attr("keepdims", 1) or x.rank == 0 else places.squeeze([axis])

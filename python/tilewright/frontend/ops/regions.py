@@ -8,13 +8,12 @@ from __future__ import annotations
 import functools
 import operator
 
-from ..builder import nothing
 from ..dims import Size
 from ..emit import At, Space
 from ..numbers import lowest
 from ..registry import Builder, Node, op
 from ..scalars import Scalar
-from ..tensor import Tensor
+from ..tensor import Tensor, nothing
 from .access import I32, I64, Number, bounded, measure, number
 from .precision import widened
 from .window import loop_extents

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..dims import Size
 from ..emit import At, Index, Space
+from ..limits import check_known
 from ..numbers import F32, int_range, is_float, promoted
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
@@ -132,6 +133,7 @@ def _first_tap(node: Node, axis: _Axis, options: _Options) -> int:
 def _taps(b: Builder, node: Node, axis: _Axis, x: Tensor, options: _Options) -> tuple[Tensor, Tensor]:
     """Positions (i32) and weights (f64) of what each place reads, both [places, taps]."""
     first = _first_tap(node, axis, options)
+    check_known(2 - 2 * first)
     offsets = Tensor.known(np.arange(first, 2 - first, dtype=F64)[None])
     x, size = x.unsqueeze([1]), b.size_tensor(axis.size, F64)
     base = b.elementwise(lambda m, x: m.ceil(x) - 1.0, x)  # an integer coordinate reads its left neighbour too

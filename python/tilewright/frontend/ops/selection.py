@@ -10,8 +10,8 @@ from collections.abc import Callable
 import numpy as np
 
 from ..dims import Size
-from ..numbers import is_complex
 from ..limits import check_known
+from ..numbers import is_complex
 from ..registry import Builder, Node, op
 from ..scalars import BOOL, INDEX, Scalar
 from ..tensor import Tensor
@@ -69,7 +69,7 @@ def compress(b: Builder, node: Node, x: Tensor, condition: Tensor) -> Tensor:
         if condition.shape[0] > x.shape[axis]:
             node.wrong(f"the condition has {condition.shape[0]} entries, but axis {axis} has {x.shape[axis]}")
     else:
-        b.require(b.idx(condition.shape[0]) <= b.idx(x.shape[axis]), "the condition is too long")
+        b.require(b.idx(condition.shape[0]) <= b.idx(x.shape[axis]), "the condition has more entries than the axis")
     x, condition = b.array(x), b.array(condition)
     positions = positions_where(b, condition.shape, lambda at: b.at(condition, at))
 

@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 
 from ..dims import Size, same_shape
+from ..limits import check_copies
 from ..registry import Builder, Node, op
 from ..scalars import Scalar
 from ..sequences import TensorList, Value
@@ -139,11 +140,13 @@ def split_to_sequence(b: Builder, node: Node, x: Tensor, split: Tensor | None = 
 
 def _part_sizes(b: Builder, node: Node, split: Tensor | None, extent: int) -> list[Size]:
     if split is None:
+        check_copies(extent, "parts of a sequence")
         return [1] * extent
     if split.rank == 0:
         size = node.ints(split, "the size of the parts, and with it their number,")[0]
         if size <= 0:
             node.wrong(f"parts of {size}")
+        check_copies(-(-extent // size), "parts of a sequence")
         return [min(size, extent - at) for at in range(0, extent, size)]
     if extent == 0:
         sizes: list[Size] = [0] * split.size

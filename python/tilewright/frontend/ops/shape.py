@@ -17,7 +17,9 @@ from .runtime import axis_masks, choose, is_equal, require_sizes, sizes, with_on
 @op("Reshape")
 def reshape(b: Builder, node: Node, x: Tensor, shape: Tensor | None = None) -> Tensor:
     """Row-major; 0 copies a dimension (unless allowzero), -1 is what is left."""
-    wanted = list(node.attr("shape")) if shape is None else sizes(b, node, shape, "the shape")
+    wanted = node.attr("shape") if shape is None else sizes(b, node, shape, "the shape")
+    if wanted is None:
+        node.wrong("there is no shape, neither as an input nor as an attribute")
     copies = not node.attr("allowzero", 0)
     if not is_static(wanted):
         return _reshape_at_run_time(b, node, x, wanted, copies)
@@ -137,7 +139,8 @@ def size(b: Builder, node: Node, x: Tensor) -> Tensor:
 def _blocks(node: Node, x: Tensor) -> int:
     if x.rank != 4:
         node.wrong(f"the input has {x.rank} dimensions; batch, channels, height and width are needed")
-    return node.attr("blocksize")
+    size = node.attr("blocksize")
+    return size if size > 0 else node.wrong(f"blocks of {size} pixels")
 
 
 @op("SpaceToDepth")

@@ -71,6 +71,8 @@ def window(node: Node, x: Tensor, kernel: Sequence[int]) -> Window:
         node.wrong(f"kernel_shape {list(kernel)} does not fit the input {list(x.shape)}")
     strides = node.attr("strides") or [1] * rank
     dilations = node.attr("dilations") or [1] * rank
+    if min(*kernel, *strides, *dilations, 1) < 1:
+        node.wrong(f"kernel {list(kernel)}, strides {strides} and dilations {dilations} must be positive")
     spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
     mode = node.attr("auto_pad", "NOTSET")
     if mode.startswith("SAME"):

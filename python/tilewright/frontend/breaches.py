@@ -1,0 +1,84 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which of ONNX's rules a node breaks: asked where an operator's function stumbles over its inputs."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import onnx
+
+from .functions import type_of
+from .load import node_domain, subgraphs_of
+from .sequences import TensorList, Value
+from .tensor import Tensor
+
+_OPTIONAL = onnx.defs.OpSchema.FormalParameterOption.Optional
+
+
+def broken_rule(proto: onnx.NodeProto, version: int, inputs: Sequence[Value | None]) -> str:
+    """What is wrong with the node's inputs by ONNX's own description of the operator; "" where that accepts them."""
+    try:
+        schema = onnx.defs.get_schema(proto.op_type, version, node_domain(proto))
+    except onnx.defs.SchemaError:
+        return ""
+    return _missing(schema, inputs) or _mistyped(proto, version, inputs) or _misshapen(schema, proto, version, inputs)
+
+
+def _mistyped(proto: onnx.NodeProto, version: int, inputs: Sequence[Value | None]) -> str:
+    """The first input of an element type that the operator does not take; "" where there is none."""
+    formals = _formals(proto.op_type, version, node_domain(proto))
+    for i, x in enumerate(inputs if formals else ()):
+        name, types = formals[min(i, len(formals) - 1)]
+        if isinstance(x, Tensor) and types and x.dtype not in types:
+            return f"the input {name} is of type {x.dtype}, which the operator does not take"
+    return ""
+
+
+@functools.cache
+def _formals(kind: str, version: int, domain: str) -> list[tuple[str, frozenset[np.dtype]]]:
+    """Name and element types of each input; no types where it may be something else than a tensor."""
+    try:
+        schema = onnx.defs.get_schema(kind, version, domain)
+    except onnx.defs.SchemaError:
+        return []
+    return [(formal.name, _dtypes(formal.types)) for formal in schema.inputs]
+
+
+def _dtypes(types: Iterable[str]) -> frozenset[np.dtype]:
+    names = [re.fullmatch(r"(?:optional\()?tensor\((\w+)\)+", text) for text in types]
+    if not all(names):
+        return frozenset()
+    numbers = [onnx.TensorProto.DataType.Value(match[1].upper()) for match in names if match]
+    return frozenset(onnx.helper.tensor_dtype_to_np_dtype(n) for n in numbers)
+
+
+def _missing(schema: onnx.defs.OpSchema, inputs: Sequence[Value | None]) -> str:
+    """The first input that the operator needs and the node does not have."""
+    for i, formal in enumerate(schema.inputs[: schema.min_input]):
+        if formal.option != _OPTIONAL and (i >= len(inputs) or inputs[i] is None):
+            return f"the input {formal.name} is missing"
+    return f"{len(inputs)} inputs instead of at most {schema.max_input}" if len(inputs) > schema.max_input else ""
+
+
+def _misshapen(schema: onnx.defs.OpSchema, proto: onnx.NodeProto, version: int, inputs: Sequence[Value | None]) -> str:
+    """What ONNX's shape inference says of the inputs' shapes and values."""
+    if subgraphs_of(proto) or any(isinstance(x, TensorList) for x in inputs):
+        return ""
+    types, data = {}, {}
+    for name, x in zip(proto.input, inputs, strict=False):
+        if isinstance(x, Tensor) and name:
+            types[name] = type_of(x)
+            if x.is_known and x.size <= 64:
+                data[name] = onnx.numpy_helper.from_array(x.numpy(), name)
+    try:
+        onnx.shape_inference.infer_node_outputs(
+            schema, proto, types, data, opset_imports=[onnx.helper.make_opsetid(node_domain(proto), version)]
+        )
+    except (onnx.shape_inference.InferenceError, ValueError, RuntimeError) as error:
+        return " ".join(str(error).split())
+    return ""

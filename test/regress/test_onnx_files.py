@@ -1,0 +1,123 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Damaged ONNX files that once made the front end fail as if it had a bug, each as small as it could be made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from tilewright.errors import UnsupportedError, UserError
+from tilewright.frontend import import_onnx
+
+LARGE = 1 << 40
+LARGEST = (1 << 63) - 1
+
+
+def model(
+    nodes: onnx.NodeProto | list[onnx.NodeProto],
+    shapes: dict[str, Sequence[int]],
+    constants: dict[str, object] | None = None,
+    kind: int = TensorProto.FLOAT,
+    version: int = 22,
+) -> bytes:
+    """A file of a graph with inputs of these shapes and the output `y`."""
+    inputs = [helper.make_tensor_value_info(name, kind, shape) for name, shape in shapes.items()]
+    known = [numpy_helper.from_array(np.asarray(value), name) for name, value in (constants or {}).items()]
+    nodes = nodes if isinstance(nodes, list) else [nodes]
+    graph = helper.make_graph(nodes, "case", inputs, [helper.make_tensor_value_info("y", kind, None)], known)
+    imports = [helper.make_opsetid("", version)]
+    return helper.make_model(graph, opset_imports=imports, ir_version=10).SerializeToString()
+
+
+def node(kind: str, *inputs: str, **attributes: object) -> onnx.NodeProto:
+    """A node that makes `y`."""
+    return helper.make_node(kind, inputs, ["y"], **attributes)
+
+
+# What is wrong -> a part of the message, and the file.
+BROKEN = {
+    # The blocks of a reshape were sought beyond the end of its shapes.
+    "a shape that does not divide": (
+        "elements do not fit",
+        model(node("SpaceToDepth", "x", blocksize=2), {"x": [1, 1, 3, 3]}),
+    ),
+    "a norm of order 0": ("no norm of order 0", model(node("GlobalLpPool", "x", p=0), {"x": [1, 1, 3, 3]})),
+    # The number of elements in a window was a sum of none.
+    "an empty window": ("must be positive", model(node("AveragePool", "x", kernel_shape=[2, 0]), {"x": [1, 1, 3, 3]})),
+    "a stride of 0": (
+        "must be positive",
+        model(node("MaxPool", "x", kernel_shape=[2], strides=[0]), {"x": [1, 1, 3]}),
+    ),
+    # Only the dimensions of the first input were looked at.
+    "ranks of a cache": (
+        "inputs of 3 and 4 dimensions",
+        model(
+            node("Attention", "x", "x", "x", "", "z", "z"),
+            {"x": [1, 1, 2, 2], "z": [1, 1, 2]},
+            version=24,
+        ),
+    ),
+    # An infinity for masked places was made an integer.
+    "attention on integers": (
+        "type int64",
+        model(node("Attention", "x", "x", "x", is_causal=1), {"x": [1, 1, 2, 2]}, kind=TensorProto.INT64, version=24),
+    ),
+    # ONNX's own functions take 32 bits.
+    "an opset version": ("asks for version", model(node("Relu", "x"), {"x": [2]}, version=LARGE)),
+}
+
+TOO_LARGE = {
+    # Positions of a window, all made as an array.
+    "windows": (
+        "too large to be computed",
+        model(node("AveragePool", "x", kernel_shape=[1], pads=[0, LARGE]), {"x": [1, 1, 3]}),
+    ),
+    # Sizes beyond 64 bits went to types.
+    "padding": (
+        "larger than any memory",
+        model(node("Conv", "x", "w", pads=[LARGEST, 0]), {"x": [1, 1, 3]}, {"w": np.zeros((1, 1, 1), np.float32)}),
+    ),
+    "inputs": ("larger than any memory", model(node("Relu", "x"), {"x": [0, LARGEST]})),
+    "results": ("larger than any memory", model(node("MatMul", "x", "z"), {"x": [LARGE, 1], "z": [1, LARGE]})),
+    # Shape inference, asked for the shapes of what could not be imported, had an entry for each element. And a
+    # number of axes for each of which there would be code.
+    "axes": (
+        "of sizes or axes",
+        model(
+            [helper.make_node("Cast", ["z"], ["axes"], to=TensorProto.INT64), node("ReduceSum", "x", "axes")],
+            {"x": [2], "z": [LARGE]},
+        ),
+    ),
+    "the length of a transform": (
+        "too large to be computed",
+        model(node("DFT", "x", "length"), {"x": [1, 3, 1]}, {"length": np.int64(LARGE)}),
+    ),
+    "a range": (
+        "too large to be computed",
+        model(
+            [helper.make_node("Range", ["a", "b", "c"], ["r"]), node("Add", "x", "r")],
+            {"x": [1]},
+            {"a": np.float32(0), "b": np.float32(LARGE), "c": np.float32(1)},
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_broken_file_is_the_users(case: str) -> None:
+    message, data = BROKEN[case]
+    with pytest.raises(UserError, match=message):
+        import_onnx(data)
+
+
+@pytest.mark.parametrize("case", TOO_LARGE)
+def test_sizes_have_bounds(case: str) -> None:
+    message, data = TOO_LARGE[case]
+    with pytest.raises(UnsupportedError, match=message):
+        import_onnx(data)

@@ -194,4 +194,3 @@ def _length(x: Tensor) -> int:
 
 def _contradiction(d: int, stated: int) -> str:
     return f"dimension {d} of the result is not {stated}, the size that the model declares"
-

@@ -111,3 +111,9 @@ def test_the_extremum_of_a_row_with_nan(kind: str, dtype: type) -> None:
     for last, expected in enumerate(([1, 0, 2, 0], [1, 2, 2, 2])):
         node = helper.make_node(kind, ["x"], ["y"], axis=1, keepdims=0, select_last_index=last)
         check([node], {"x": x}, {}, np.array(expected, np.int64))
+
+
+def test_a_scalar_gets_a_shape_at_run_time() -> None:
+    """A tensor without dimensions cannot be cast to one with a dimension of unknown size."""
+    x = np.float32(3)
+    check([helper.make_node("Reshape", ["x", "shape"], ["y"])], {"x": x, "shape": [1, 1]}, {}, x.reshape(1, 1))

@@ -141,6 +141,8 @@ class Reshaper(Reads):
         if is_static(shape) and 0 in shape:
             return nothing(shape, x.dtype)
         data, old = x.data, [1 if d is None else x.shape[d] for d in x.dims]
+        if not old:
+            data = self._expand(data, [], [1])
         if len(old) > 1:
             flat = prod(old) if is_static(old) else next(n for n in old if isinstance(n, Dim))
             data = self._collapse(data, [range(len(old))], [flat])

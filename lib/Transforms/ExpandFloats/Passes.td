@@ -60,4 +60,34 @@ def ExpandFloats : Pass<"tile-expand-floats"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def FloatsToBits : Pass<"tile-floats-to-bits"> {
+  let summary = "Let small floats be integers where they only move";
+  let description = [{
+    When no arithmetic on bf16 is left, loads, stores and shuffles are all that
+    is done with it. The type becomes i16 everywhere, constants included: for a
+    processor without bf16, LLVM would widen elements that it moves one by one,
+    and call a library to narrow them again. The same for f16 with the option
+    `f16`. Arithmetic that is left fails to verify.
+
+    Before:
+    ```mlir
+    llvm.func @f(%x: !llvm.ptr) -> bf16 {
+      %y = llvm.load %x : !llvm.ptr -> bf16
+      llvm.return %y : bf16
+    }
+    ```
+    After:
+    ```mlir
+    llvm.func @f(%x: !llvm.ptr) -> i16 {
+      %y = llvm.load %x : !llvm.ptr -> i16
+      llvm.return %y : i16
+    }
+    ```
+  }];
+  let options = [
+    Option<"moveF16", "f16", "bool", /*default=*/"false",
+           "also f16, for processors without conversions of it">
+  ];
+}
+
 #endif // TILEWRIGHT_TRANSFORMS_EXPANDFLOATS_PASSES

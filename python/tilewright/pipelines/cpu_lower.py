@@ -92,9 +92,19 @@ _FROM_VECTORS: tuple[PassSpec, ...] = (
     PassSpec("convert-cf-to-llvm", "branches"),
     PassSpec("convert-ub-to-llvm", "poison"),
     PassSpec("reconcile-unrealized-casts", "nothing but the llvm dialect may be left"),
-    PassSpec("canonicalize", "folds what the conversions left"),
-    PassSpec("cse", "equal address computations"),
 )
+
+
+def _cleanup(vector_bits: int) -> tuple[PassSpec, ...]:
+    return (
+        PassSpec(
+            "tile-floats-to-bits",
+            "small floats only move by now; LLVM would call a library to move some",
+            {"f16": vector_bits < _F16_BITS},
+        ),
+        PassSpec("canonicalize", "folds what the conversions left"),
+        PassSpec("cse", "equal address computations"),
+    )
 
 
 def lower(vector_bits: int) -> tuple[PassSpec, ...]:
@@ -103,7 +113,7 @@ def lower(vector_bits: int) -> tuple[PassSpec, ...]:
         "convert-tile-to-vector", "tiles become native vectors, a list for each", {"vector-bits": vector_bits}
     )
     loops = PassSpec("convert-linalg-to-loops", "what the plan left on the host becomes scalar loops")
-    return (loops, cut, *_numbers(vector_bits), *_FROM_VECTORS)
+    return (loops, cut, *_numbers(vector_bits), *_FROM_VECTORS, *_cleanup(vector_bits))
 
 
 LOWER: tuple[PassSpec, ...] = lower(512)

@@ -1,0 +1,54 @@
+//===- FloatsToBits.cpp - small floats move as integers -------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Transforms/ExpandFloats/Passes.h"
+
+#include "mlir/IR/AttrTypeSubElements.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+namespace tilewright {
+#define GEN_PASS_DEF_FLOATSTOBITS
+#include "lib/Transforms/ExpandFloats/Passes.h.inc"
+} // namespace tilewright
+
+using namespace mlir;
+using namespace tilewright;
+
+namespace {
+
+struct FloatsToBits : tilewright::impl::FloatsToBitsBase<FloatsToBits> {
+  using FloatsToBitsBase::FloatsToBitsBase;
+
+  void runOnOperation() override {
+    auto word = IntegerType::get(&getContext(), 16);
+    auto moves = [this](Type type) {
+      return type.isBF16() || (moveF16 && type.isF16());
+    };
+    AttrTypeReplacer replacer;
+    replacer.addReplacement([=](FloatType type) -> std::optional<Type> {
+      return moves(type) ? std::optional<Type>(word) : std::nullopt;
+    });
+    replacer.addReplacement([=](FloatAttr value) -> std::optional<Attribute> {
+      if (!moves(value.getType()))
+        return std::nullopt;
+      return IntegerAttr::get(word, value.getValue().bitcastToAPInt());
+    });
+    replacer.addReplacement(
+        [=](DenseElementsAttr values) -> std::optional<Attribute> {
+          if (!moves(values.getElementType()))
+            return std::nullopt;
+          return values.bitcast(word);
+        });
+    replacer.recursivelyReplaceElementsIn(getOperation(), /*replaceAttrs=*/true,
+                                          /*replaceLocs=*/false,
+                                          /*replaceTypes=*/true);
+  }
+};
+
+} // namespace

@@ -79,6 +79,6 @@ def _misshapen(schema: onnx.defs.OpSchema, proto: onnx.NodeProto, version: int, 
         onnx.shape_inference.infer_node_outputs(
             schema, proto, types, data, opset_imports=[onnx.helper.make_opsetid(node_domain(proto), version)]
         )
-    except (onnx.shape_inference.InferenceError, ValueError, RuntimeError) as error:
+    except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, ValueError, RuntimeError) as error:
         return " ".join(str(error).split())
     return ""

@@ -223,7 +223,9 @@ class Scope:
         except ValueError as error:  # NumPy's word for shapes that do not fit
             shapes = [_shape_text(x) for x in inputs]
             raise UserError(f"{node.proto.op_type}: {error} (input shapes {', '.join(shapes)})") from error
-        except (AssertionError, ArithmeticError, LookupError, TypeError, AttributeError, ir.MLIRError) as error:
+        except (
+            AssertionError, ArithmeticError, LookupError, StopIteration, TypeError, AttributeError, ir.MLIRError
+        ) as error:  # fmt: skip
             raise failure(node, inputs, error) from error
         except MemoryError as error:
             shapes = ", ".join(map(_shape_text, inputs))

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import onnx
 
 from ..dims import Size
 from ..emit import Space
 from ..numbers import is_narrow, promoted
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
+from .cast import dtype_attribute
 from .contraction import sum_of_products
 from .reduction import softmax
 
@@ -244,8 +244,7 @@ def _join(b: Builder, node: Node, past: Tensor | None, x: Tensor) -> Tensor:
 
 
 def _precision(node: Node, default: np.dtype) -> np.dtype:
-    given = node.attr("softmax_precision")
-    return default if given is None else np.dtype(onnx.helper.tensor_dtype_to_np_dtype(given))
+    return dtype_attribute(node, "softmax_precision", default)
 
 
 def _scale(node: Node, size: Size) -> float:

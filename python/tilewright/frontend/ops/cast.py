@@ -15,11 +15,11 @@ from ..tensor import Tensor
 _MODES = ("up", "down", "nearest")
 
 
-def dtype_attribute(node: Node, name: str) -> np.dtype:
-    """The element type that an attribute names. Refuses strings."""
+def dtype_attribute(node: Node, name: str, default: np.dtype | None = None) -> np.dtype:
+    """The element type that an attribute names; without a default it must be there. Refuses strings."""
     number = node.attr(name)
     if number is None:
-        node.wrong(f"the attribute {name} is missing")
+        return node.wrong(f"the attribute {name} is missing") if default is None else default
     if isinstance(number, str):  # opset < 6
         number = onnx.TensorProto.DataType.Value(number)
     if number == onnx.TensorProto.STRING:

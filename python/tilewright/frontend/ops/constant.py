@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import numpy as np
-import onnx
 
 from ..dims import Dim, Size, is_static, maximum
 from ..limits import check_known
@@ -14,6 +13,7 @@ from ..load import dense_array
 from ..numbers import is_int
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
+from .cast import dtype_attribute
 from .runtime import choose, require_sizes, sizes
 
 INT64 = np.dtype(np.int64)
@@ -83,8 +83,7 @@ def _steps(b: Builder, low: Size, high: Size, by: Size) -> Size:
 @op("EyeLike", since=9)
 def eye_like(b: Builder, node: Node, x: Tensor) -> Tensor:
     """Ones on a diagonal."""
-    to, k = node.attr("dtype"), node.attr("k", 0)
-    dtype = x.dtype if to is None else np.dtype(onnx.helper.tensor_dtype_to_np_dtype(to))
+    dtype, k = dtype_attribute(node, "dtype", x.dtype), node.attr("k", 0)
     if x.rank != 2:
         node.wrong(f"the input has {x.rank} dimensions instead of 2")
     if x.is_static:

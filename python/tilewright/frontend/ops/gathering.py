@@ -37,8 +37,8 @@ def gather(b: Builder, node: Node, x: Tensor, indices: Tensor) -> Tensor:
 @op("GatherElements", since=11)
 def gather_elements(b: Builder, node: Node, x: Tensor, indices: Tensor) -> Tensor:
     """x[i][indices[i][j]] and so on: an index for each element of the result."""
-    if x.rank != indices.rank:
-        node.wrong(f"data has {x.rank} dimensions, indices have {indices.rank}")
+    if x.rank != indices.rank or x.rank == 0:
+        node.wrong(f"data has {x.rank} dimensions, indices have {indices.rank}; both need as many, and at least one")
     axis = node.axis(node.attr("axis", 0), x.rank)
     for d, (n, count) in enumerate(zip(x.shape, indices.shape, strict=True)):
         if d != axis and isinstance(n, int) and isinstance(count, int):

@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
-import onnx
-
 from ..emit import At, Space
-from ..numbers import promoted
+from ..numbers import F32, promoted
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
+from .cast import dtype_attribute
 from .precision import widen, widened
 from .window import loop_extents
 
@@ -107,7 +106,7 @@ def layer_norm(b: Builder, node: Node, x: Tensor, scale: Tensor, shift: Tensor |
     """Over all dimensions from `axis` on; mean and inverse deviation as optional results of the stash type."""
     axes = list(range(node.axis(node.attr("axis", -1), x.rank), x.rank))
     epsilon = node.attr("epsilon", 1e-5)
-    stash = onnx.helper.tensor_dtype_to_np_dtype(node.attr("stash_type", 1))
+    stash = dtype_attribute(node, "stash_type", F32)
     wide, scale = widen(b, x), widen(b, scale)
     if shift is None:
         y, total, squares = standardize(b, wide, axes, epsilon, lambda m, y, s: y * s, scale)

@@ -15,13 +15,13 @@ import zlib
 from math import prod
 
 import numpy as np
-import onnx
 
 from ..builder import FOLD_ELEMENTS
 from ..dims import Size
 from ..registry import Builder, Node, op
 from ..scalars import BOOL, INDEX, Scalar
 from ..tensor import Tensor
+from .cast import dtype_attribute
 
 _F64, _U32 = np.dtype(np.float64), np.dtype(np.uint32)
 _WORDS = 624  # of the twister's state
@@ -104,11 +104,6 @@ def normals(b: Builder, count: Size, seed: int) -> Tensor:
 # Operators --------------------------------------------------------------------------------------------------------
 
 
-def _dtype(node: Node, default: np.dtype) -> np.dtype:
-    to = node.attr("dtype")
-    return default if to is None else np.dtype(onnx.helper.tensor_dtype_to_np_dtype(to))
-
-
 def _uniform(b: Builder, node: Node, shape: tuple[Size, ...], dtype: np.dtype) -> Tensor:
     low, high = node.attr("low", 0.0), node.attr("high", 1.0)
     x = b.cast(b.reshape(uniforms(b, prod(shape), _seed(node)), shape), dtype)
@@ -125,14 +120,14 @@ def _normal(b: Builder, node: Node, shape: tuple[Size, ...], dtype: np.dtype) ->
 def random(b: Builder, node: Node) -> Tensor:
     """Numbers of a given shape, between `low` and `high`, or around `mean` with deviation `scale`."""
     draw = _uniform if node.proto.op_type == "RandomUniform" else _normal
-    return draw(b, node, tuple(node.attr("shape", [])), _dtype(node, np.dtype(np.float32)))
+    return draw(b, node, tuple(node.attr("shape", [])), dtype_attribute(node, "dtype", np.dtype(np.float32)))
 
 
 @op("RandomUniformLike", "RandomNormalLike")
 def random_like(b: Builder, node: Node, x: Tensor) -> Tensor:
     """The same in the shape of a tensor (and its type, where there is no `dtype`)."""
     draw = _uniform if node.proto.op_type == "RandomUniformLike" else _normal
-    return draw(b, node, x.shape, _dtype(node, x.dtype))
+    return draw(b, node, x.shape, dtype_attribute(node, "dtype", x.dtype))
 
 
 @op("Bernoulli", since=15)
@@ -141,7 +136,7 @@ def bernoulli(b: Builder, node: Node, p: Tensor) -> Tensor:
     u = b.reshape(uniforms(b, prod(p.shape), _seed(node)), p.shape)
     share = b.cast(p, _F64)
     ones = b.elementwise(lambda m, u, p: m.where(p <= 0.5, 1.0 - p < u, u <= p), u, share, dtype=BOOL)
-    return b.cast(ones, _dtype(node, p.dtype))
+    return b.cast(ones, dtype_attribute(node, "dtype", p.dtype))
 
 
 @op("Multinomial", since=7)
@@ -151,7 +146,7 @@ def multinomial(b: Builder, node: Node, x: Tensor) -> Tensor:
         node.wrong(f"the input {list(x.shape)} is not [batch, classes]")
     m = b.math
     batch, classes = x.shape
-    samples, dtype = node.attr("sample_size", 1), _dtype(node, np.dtype(np.int32))
+    samples, dtype = node.attr("sample_size", 1), dtype_attribute(node, "dtype", np.dtype(np.int32))
     x = b.cast(x, _F64)
     top = b.reduce("max", x, [1])
     weights = b.array(b.elementwise(lambda m, x, t: m.exp(x - t), x, top))

@@ -109,8 +109,14 @@ def scatter_elements(b: Builder, node: Node, data: Tensor, indices: Tensor, upda
 @op("ScatterND", since=11)
 def scatter_nd(b: Builder, node: Node, data: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
     """data[indices[i]] = updates[i]: the last dimension of indices names positions on the first ones of data."""
+    if indices.rank == 0:
+        node.wrong("the indices have no dimensions")
     depth = indices.shape[-1]
-    if not isinstance(depth, int) or depth > data.rank:
+    if not isinstance(depth, int):
+        node.unsupported(
+            "the number of coordinates is known at run time only; state the shape of indices in the model (value_info)"
+        )
+    if depth > data.rank:
         node.wrong(f"the last dimension of indices is {depth}, but data has {data.rank} dimensions")
     outer = indices.rank - 1
     if updates.rank != outer + data.rank - depth:

@@ -63,13 +63,17 @@ def compress(b: Builder, node: Node, x: Tensor, condition: Tensor) -> Tensor:
         x, axis = b.reshape(x, [x.size]), 0
     else:
         axis = node.axis(node.attr("axis"), x.rank)
-    if condition.is_known:
-        return b.gather(x, Tensor.known(np.flatnonzero(condition.numpy()).astype(np.int64)), axis)
+    if condition.rank != 1 or x.rank == 0:
+        node.wrong(
+            f"the condition {list(condition.shape)} is no vector, or the input {list(x.shape)} has no dimensions"
+        )
     if isinstance(condition.shape[0], int) and isinstance(x.shape[axis], int):
         if condition.shape[0] > x.shape[axis]:
             node.wrong(f"the condition has {condition.shape[0]} entries, but axis {axis} has {x.shape[axis]}")
     else:
         b.require(b.idx(condition.shape[0]) <= b.idx(x.shape[axis]), "the condition has more entries than the axis")
+    if condition.is_known:
+        return b.gather(x, Tensor.known(np.flatnonzero(condition.numpy()).astype(np.int64)), axis)
     x, condition = b.array(x), b.array(condition)
     positions = positions_where(b, condition.shape, lambda at: b.at(condition, at))
 

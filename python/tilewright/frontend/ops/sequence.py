@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import onnx
 
 from ..dims import Size, same_shape
 from ..limits import check_copies
+from ..numbers import F32
 from ..registry import Builder, Node, op
 from ..scalars import Scalar
 from ..sequences import TensorList, Value
 from ..tensor import Tensor
+from .cast import dtype_attribute
 from .movement import part
 
 
@@ -41,8 +42,7 @@ def _position(node: Node, x: Value | None, length: int, default: int, extra: int
 @op("SequenceEmpty", since=11)
 def sequence_empty(b: Builder, node: Node) -> TensorList:
     """No tensors yet."""
-    kind = node.attr("dtype", onnx.TensorProto.FLOAT)
-    return TensorList((), np.dtype(onnx.helper.tensor_dtype_to_np_dtype(kind)))
+    return TensorList((), dtype_attribute(node, "dtype", F32))
 
 
 @op("SequenceConstruct", since=11)

@@ -102,6 +102,8 @@ def unsqueeze(b: Builder, node: Node, x: Tensor, axes: Tensor | None = None) -> 
     given = node.attr("axes") if axes is None else sizes(b, node, axes, "axes")
     rank = x.rank + len(given)
     if is_static(given):
+        if len(node.axes(given, rank)) < len(given):
+            node.wrong(f"axes {list(given)} name a dimension twice")
         return x.unsqueeze(node.axes(given, rank))
     shape = with_ones(b, x.shape, axis_masks(b, given, rank))
     return b.reshape(x, b.settle(shape, node.declared(), node))

@@ -10,11 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import onnx
 
 from ..dims import maximum
+from ..numbers import F32
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
+from .cast import dtype_attribute
 from .movement import part
 
 _F64 = np.dtype(np.float64)
@@ -29,7 +30,7 @@ _WINDOWS: dict[str, Callable[..., Any]] = {
 
 
 def _result_type(node: Node) -> np.dtype:
-    return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(node.attr("output_datatype", onnx.TensorProto.FLOAT)))
+    return dtype_attribute(node, "output_datatype", F32)
 
 
 @op(*_WINDOWS, since=17)

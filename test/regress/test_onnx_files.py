@@ -25,19 +25,38 @@ def model(
     constants: dict[str, object] | None = None,
     kind: int = TensorProto.FLOAT,
     version: int = 22,
+    shape: Sequence[int] | None = None,
 ) -> bytes:
-    """A file of a graph with inputs of these shapes and the output `y`."""
+    """A file of a graph with inputs of these shapes and the output `y`, which is declared with `shape`."""
     inputs = [helper.make_tensor_value_info(name, kind, shape) for name, shape in shapes.items()]
     known = [numpy_helper.from_array(np.asarray(value), name) for name, value in (constants or {}).items()]
     nodes = nodes if isinstance(nodes, list) else [nodes]
-    graph = helper.make_graph(nodes, "case", inputs, [helper.make_tensor_value_info("y", kind, None)], known)
-    imports = [helper.make_opsetid("", version)]
+    graph = helper.make_graph(nodes, "case", inputs, [helper.make_tensor_value_info("y", kind, shape)], known)
+    imports = [helper.make_opsetid("", version), helper.make_opsetid("ai.onnx.ml", 5)]
     return helper.make_model(graph, opset_imports=imports, ir_version=10).SerializeToString()
 
 
 def node(kind: str, *inputs: str, **attributes: object) -> onnx.NodeProto:
     """A node that makes `y`."""
     return helper.make_node(kind, inputs, ["y"], **attributes)
+
+
+def tree(yes: int) -> onnx.NodeProto:
+    """A tree of one node and one leaf; the node's child is `yes` where its condition holds."""
+    one = numpy_helper.from_array(np.ones(1, np.float32))
+    modes = numpy_helper.from_array(np.zeros(1, np.uint8))
+    sides = {"nodes_truenodeids": [yes], "nodes_trueleafs": [0], "nodes_falsenodeids": [0], "nodes_falseleafs": [1]}
+    leaf = {"leaf_weights": one, "leaf_targetids": [0], "tree_roots": [0]}
+    return node(
+        "TreeEnsemble",
+        "x",
+        domain="ai.onnx.ml",
+        nodes_splits=one,
+        nodes_featureids=[0],
+        nodes_modes=modes,
+        **sides,
+        **leaf,
+    )
 
 
 # What is wrong -> a part of the message, and the file.
@@ -68,6 +87,47 @@ BROKEN = {
         "type int64",
         model(node("Attention", "x", "x", "x", is_causal=1), {"x": [1, 1, 2, 2]}, kind=TensorProto.INT64, version=24),
     ),
+    # The shape that was added to the statistics' ones was asserted to fit.
+    "statistics of a normalization": (
+        "does not fit into",
+        model(
+            node("BatchNormalization", "x", "s", "s", "s", "s"),
+            {"x": [1, 2, 3]},
+            {"s": np.ones(3, np.float32)},
+        ),
+    ),
+    "a resize of nothing": (
+        "no elements to resize",
+        model(node("Resize", "x", "", "", "n"), {"x": [1, 0]}, {"n": np.array([1, 3])}),
+    ),
+    "a parameter without elements": (
+        "no elements",
+        model(
+            node("NonMaxSuppression", "x", "z", "", "t"),
+            {"x": [1, 2, 4], "z": [1, 1, 2]},
+            {"t": np.zeros(0, np.float32)},
+        ),
+    ),
+    "weights of a loss": (
+        "instead of one",
+        model(
+            node("NegativeLogLikelihoodLoss", "x", "t", "w"),
+            {"x": [2, 3]},
+            {"t": np.zeros(2, np.int64), "w": np.float32(1)},
+        ),
+    ),
+    # Each part was compared with that dimension of what the model declares.
+    "a declared rank": (
+        "1 dimensions that the model declares",
+        model(node("Split", "x", axis=1, num_outputs=1), {"x": [2, 3]}, shape=[2]),
+    ),
+    "columns of less than a channel": (
+        "do not make one channel",
+        model(node("Col2Im", "x", "i", "k"), {"x": [1, 1, 1]}, {"i": np.array([2, 2]), "k": np.array([2, 2])}),
+    ),
+    # A walk that had no end, in the front end and in the compiled model.
+    "a tree with a cycle": ("child of two others", model(tree(yes=0), {"x": [1, 1]}, version=22)),
+    "a tree with nodes that are not there": ("none of the nodes", model(tree(yes=5), {"x": [1, 1]}, version=22)),
     # ONNX's own functions take 32 bits.
     "an opset version": ("asks for version", model(node("Relu", "x"), {"x": [2]}, version=LARGE)),
 }

@@ -63,10 +63,11 @@ class IrTexts(Campaign):
             self._texts += [(part, tested) for part in _parts(text)]
         self._words = sorted({t for text, _ in self._texts for t in _TOKEN.findall(text) if not t.isspace()})
         self._contexts = Contexts()
+        self._valid = [(text, tested) for text, tested in self._texts if _parsed(self._contexts.next(), text)]
 
     def case(self, choose: random.Random) -> bytes:
         """One file, changed in one to four places; its first line names the pass. One in eight is bytecode."""
-        text, tested = choose.choice(self._texts)
+        text, tested = choose.choice(self._valid if choose.random() < 0.8 else self._texts)
         head = f"// pass: {choose.choice(tested if choose.random() < 0.7 else self._passes)}\n"
         if choose.random() < 0.125:
             return head.encode() + self._binary(text, choose)
@@ -143,14 +144,12 @@ def _sort(token: str) -> str:
 
 def _run(context: ir.Context, text: str, name: str) -> str | None:
     from tilewright.errors import TilewrightError
-    from tilewright.mlir import ir
     from tilewright.passes import run_pipeline
 
+    module = _parsed(context, text)
+    if module is None:
+        return None
     with context:
-        try:
-            module = ir.Module.parse(text)
-        except (ir.MLIRError, ValueError, RuntimeError):  # upstream says no in several ways
-            return None
         try:
             run_pipeline(module.operation, f"builtin.module({name})", replay=False)
         except TilewrightError as error:
@@ -158,6 +157,16 @@ def _run(context: ir.Context, text: str, name: str) -> str | None:
         except Exception as error:
             return describe(error)
     return None
+
+
+def _parsed(context: ir.Context, text: str) -> ir.Module | None:
+    """The module; None where it is not valid."""
+    from tilewright.mlir import ir
+
+    try:
+        return ir.Module.parse(text, context)
+    except (ir.MLIRError, ValueError, RuntimeError):  # upstream says no in several ways
+        return None
 
 
 def _reprinted(context: ir.Context, data: bytes) -> tuple[str, int]:

@@ -71,6 +71,8 @@ class Loops(Reshaper):
     def item(self, x: Tensor) -> Scalar:
         """The element of a tensor of one element; a constant where it is known."""
         if x.is_known:
+            if x.size == 0:
+                raise ValueError("a parameter has no elements")
             return self.math.scalar(x.numpy().reshape(-1)[0].item(), x.dtype)
         return self.at(x, [0] * x.rank)
 

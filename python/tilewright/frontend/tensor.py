@@ -88,7 +88,8 @@ class Tensor:
         """The view with another `shape` that differs only in where its ones are."""
         old = [d for d, n in enumerate(self.shape) if n != 1]
         new = [d for d, n in enumerate(shape) if n != 1]
-        assert [self.shape[d] for d in old] == [shape[d] for d in new], (self.shape, shape)
+        if [self.shape[d] for d in old] != [shape[d] for d in new]:
+            raise ValueError(f"a tensor of {self.rank} dimensions does not fit into {len(shape)}")
         place = dict(zip(old, new, strict=True))
         dims = tuple(None if d is None else place.get(d) for d in self.dims)
         return replace(self, shape=tuple(shape), dims=dims)

@@ -67,7 +67,7 @@ class MaterializeCopies(Pass):
             for reshape in walk(op, name):
                 _make_contiguous(reshape)
         for choice in walk(op, "scf.if"):
-            for region in choice.regions:
+            for region in (r for r in choice.regions if len(r.blocks)):  # there may be no else
                 _whole_results(_last(region))
         for choice in walk(op, "arith.select"):
             _whole_results(choice)

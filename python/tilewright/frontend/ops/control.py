@@ -136,6 +136,8 @@ def _goes_on(node: Node, condition: Value) -> bool:
 def scan(b: Builder, node: Node, *inputs: Tensor) -> list[Tensor]:
     """A counted loop over slices of the scan inputs."""
     count = node.attr("num_scan_inputs")
+    if not 0 < count <= len(inputs) or any(x is None for x in inputs):
+        node.wrong(f"{len(inputs)} inputs of which {count} are scanned, and none may be absent")
     split = len(inputs) - count
     states, xs = inputs[:split], inputs[split:]
     axes = node.attr("scan_input_axes") or [0] * count

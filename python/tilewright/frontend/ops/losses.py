@@ -34,6 +34,8 @@ def _reduced(b: Builder, node: Node, x: Tensor, target: Tensor, weight: Tensor |
     ignore, reduction = node.attr("ignore_index"), node.attr("reduction", "mean")
     loss, share = _of_class(b, x, target, ignore, -1.0), None
     if weight is not None:
+        if weight.rank != 1:
+            node.wrong(f"weights have {weight.rank} dimensions instead of one")
         share = _of_class(b, weight, target, ignore, 1.0)
         loss = b.elementwise(lambda m, v, w: v * w, loss, share)
     elif ignore is not None:

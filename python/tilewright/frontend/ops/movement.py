@@ -70,6 +70,8 @@ def split(b: Builder, node: Node, x: Tensor, parts: Tensor | None = None) -> lis
 def _declared(b: Builder, node: Node, output: int, axis: int, size: Size) -> Size:
     """A part's size: never negative, or as the model declares."""
     shape = node.declared(output)
+    if shape is not None and axis >= len(shape):
+        node.wrong(f"axis {axis} is out of range for the {len(shape)} dimensions that the model declares")
     settled = b.settle([size], None if shape is None else [shape[axis]], node)
     require_sizes(b, settled)
     return settled[0]

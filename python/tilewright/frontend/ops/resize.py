@@ -163,6 +163,8 @@ def _taps(b: Builder, node: Node, axis: _Axis, x: Tensor, options: _Options) -> 
 def _take(b: Builder, x: Tensor, at: Tensor, axis: int) -> Tensor:
     """x[..., at, ...] along an axis, by a broadcast or a slice where the positions are that regular."""
     size, out = x.shape[axis], at.shape[0]
+    if isinstance(size, int) and size == 0:
+        raise ValueError(f"dimension {axis} has no elements to resize")
     if at.is_known and isinstance(size, int) and isinstance(out, int):
         known = at.numpy()
         if out % size == 0 and (known == np.arange(out) // (out // size)).all():

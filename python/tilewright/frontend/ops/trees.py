@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -86,24 +87,41 @@ def _read_new(node: Node, dtype: np.dtype) -> Forest:
 
 def _root(forest: Forest, n: int) -> int:
     """A tree that is one leaf is written as a node with that leaf twice."""
-    return forest.yes[n] if forest.yes[n] < 0 and forest.yes[n] == forest.no[n] else n
+    inner = 0 <= n < min(len(forest.yes), len(forest.no))
+    return forest.yes[n] if inner and forest.yes[n] < 0 and forest.yes[n] == forest.no[n] else n
 
 
 def _members(node: Node, forest: Forest) -> list[tuple[int, int]]:
     """The sets, each ended by NaN, in the order in which a walk (root, yes, no) meets their nodes."""
     ends = np.flatnonzero(np.isnan(forest.pool)).tolist()
     starts = [0, *(end + 1 for end in ends)]
-    found, used = [(0, 0)] * len(forest.modes), 0
-    stack = [n for n in reversed(forest.roots) if n >= 0]
+    found = [(0, 0)] * len(forest.modes)
+    members = [n for n in _walk(node, forest) if forest.modes[n] == _MEMBER]
+    if len(members) > len(ends):
+        node.wrong("membership_values has fewer sets than there are nodes of mode MEMBER")
+    for i, n in enumerate(members):
+        found[n] = (starts[i], ends[i])
+    return found
+
+
+def _walk(node: Node, forest: Forest) -> Iterator[int]:
+    """All nodes below the roots: each before its `yes`, and that before its `no`."""
+    nodes, leaves, seen = len(forest.modes), len(forest.leaves), set()
+    columns = (forest.features, forest.splits, forest.yes, forest.no, forest.missing)
+    if any(len(column) != nodes for column in columns):
+        node.wrong(f"{[len(column) for column in columns]} attributes for {nodes} nodes")
+    stack = list(reversed(forest.roots))
     while stack:
         n = stack.pop()
-        if forest.modes[n] == _MEMBER:
-            if used == len(ends):
-                node.wrong("membership_values has fewer sets than there are nodes of mode MEMBER")
-            found[n] = (starts[used], ends[used])
-            used += 1
-        stack.extend(child for child in (forest.no[n], forest.yes[n]) if child >= 0)
-    return found
+        if not -leaves <= n < nodes:
+            node.wrong("a child is none of the nodes and leaves")
+        if n < 0:
+            continue
+        if n in seen:
+            node.wrong("a node is the child of two others, or of one below it")
+        seen.add(n)
+        yield n
+        stack += [forest.no[n], forest.yes[n]]
 
 
 def _read_old(node: Node, dtype: np.dtype, kind: str) -> Forest:
@@ -257,9 +275,8 @@ def _checked(node: Node, forest: Forest, x: Tensor, outputs: int) -> Forest:
         node.wrong(f"nodes compare columns up to {max(forest.features)}, but the input has {features}")
     if any(not 0 <= t < outputs for t in forest.targets):
         node.wrong(f"leaves name outputs up to {max(forest.targets)}, but there are {outputs}")
-    nodes, leaves = len(forest.modes), len(forest.leaves)
-    if any(not -leaves <= c < nodes for c in (*forest.yes, *forest.no, *forest.roots)):
-        node.wrong("a child is none of the nodes and leaves")
+    for _ in _walk(node, forest):
+        pass
     if not set(forest.modes) <= set(range(len(_MODES))):
         node.wrong(f"modes {sorted(set(forest.modes))} are not all known")
     return forest

@@ -37,7 +37,11 @@ def col2im(b: Builder, node: Node, x: Tensor, image_shape: Tensor, block_shape: 
         node.wrong(f"columns {list(x.shape)}, an image and a block of {rank} and {len(block)} dimensions do not fit")
     strides, dilations = (node.attr(name) or [1] * rank for name in ("strides", "dilations"))
     pads = node.attr("pads") or [0] * 2 * rank
+    if min(*strides, *dilations, 1) < 1 or any(isinstance(n, int) and n < 1 for n in block):
+        node.wrong(f"a block {block}, strides {strides} and dilations {dilations} must be positive")
     shape = b.settle((x.shape[0], x.shape[1] // prod(block), *image), node.declared(0), node)
+    if isinstance(shape[1], int) and shape[1] < 1:
+        node.wrong(f"{x.shape[1]} rows do not make one channel of blocks {block}")
     taps, image = x.shape[1] // shape[1], shape[2:]
     counts = [
         (n + low + high - d * (k - 1) - 1) // s + 1

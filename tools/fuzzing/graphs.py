@@ -99,6 +99,10 @@ class Graph:
         self.constants.append(numpy_helper.from_array(array, name))
         return Value(name, dtype or self.constants[-1].data_type, array.shape, given=True)
 
+    def array(self, dtype: int, shape: Sequence[int]) -> np.ndarray:
+        """Random numbers, for a constant that is computed from them."""
+        return random_array(self._data, dtype, shape)
+
     def parameter(self, array: Any) -> Value:
         """A constant, or (one in seven) an input that holds these values: the compiler does not know them."""
         array = np.asarray(array)
@@ -202,7 +206,7 @@ class Graph:
             if kind is None or not kind.HasField("shape"):
                 raise Misfit
             shape = tuple(d.dim_value if d.HasField("dim_value") else None for d in kind.shape.dim)
-            if prod(n or 0 for n in shape) > 4 * LARGEST:
+            if prod(n or 0 for n in shape) > 4 * LARGEST or any(n is not None and n < 0 for n in shape):
                 raise Misfit
             result[name] = (kind.elem_type, shape)
         return result

@@ -16,7 +16,9 @@ _NODES = (1, 1, 2, 3, 4, 6, 8)
 
 
 class Programs(Campaign):
-    """One to eight operators of all families on random shapes and types; see graphs.py, families.py, movement.py."""
+    """One to eight operators of all families on random shapes and types; see graphs.py and the tables at the
+    ends of families.py, movement.py, networks.py, precision.py, control.py, vision.py.
+    """
 
     name = "programs"
     suffix = ".onnx"
@@ -29,9 +31,10 @@ class Programs(Campaign):
         from .movement import MOVE
         from .networks import NETWORKS
         from .precision import PRECISION
+        from .vision import VISION
 
         os.environ.setdefault("TILEWRIGHT_CACHE", "0")
-        self._operators = [*COMPUTE, *MOVE, *NETWORKS, *PRECISION, *CONTROL]
+        self._operators = [*COMPUTE, *MOVE, *NETWORKS, *PRECISION, *CONTROL, *VISION]
 
     def case(self, choose: random.Random) -> bytes:
         """A model; the seed of its inputs stands in its doc string."""

@@ -13,6 +13,8 @@ from tilewright.errors import UserError
 from tilewright.frontend import import_onnx
 
 CASES = {
+    "Compress (known)": ("Compress", [(2,), np.ones(3, bool)], {}, "the condition has 3 entries"),
+    "Compress by a scalar": ("Compress", [(2,), np.array(True)], {}, "a vector and some dimensions"),
     "CumSum of several axes": ("CumSum", [(4, 2), np.int32([[1, 0]])], {}, "the axis is one number"),
     "GatherElements (known)": (
         "GatherElements",
@@ -20,12 +22,14 @@ CASES = {
         {},
         "indices have size 5 along axis",
     ),
+    "GatherElements of a scalar": ("GatherElements", [(), np.array(0)], {}, "at least one"),
     "GroupNormalization": ("GroupNormalization", [(4,), (1,), (1,)], {"num_groups": 1}, "needs channels"),
     "GroupNormalization of 0": ("GroupNormalization", [(1, 4), (4,), (4,)], {"num_groups": 0}, "into 0 groups"),
     "InstanceNormalization": ("InstanceNormalization", [(1, 2, 3), (), ()], {}, "a vector for each parameter"),
     "LRN": ("LRN", [(1, 4, 2, 2)], {"size": -1}, "-1 neighbouring channels"),
     "RotaryEmbedding of no columns": ("RotaryEmbedding", [(1, 2, 8), (1, 2, 0), (1, 2, 0)], {}, "no coordinates"),
     "RotaryEmbedding by scalars": ("RotaryEmbedding", [(1, 2, 8), (), ()], {}, "need 3 dimensions"),
+    "Unsqueeze of one axis twice": ("Unsqueeze", [(2,), np.array([1, 1])], {}, "name a dimension twice"),
 }
 
 

@@ -64,9 +64,7 @@ def compress(b: Builder, node: Node, x: Tensor, condition: Tensor) -> Tensor:
     else:
         axis = node.axis(node.attr("axis"), x.rank)
     if condition.rank != 1 or x.rank == 0:
-        node.wrong(
-            f"the condition {list(condition.shape)} is no vector, or the input {list(x.shape)} has no dimensions"
-        )
+        node.wrong(f"condition {list(condition.shape)}, input {list(x.shape)}: a vector and some dimensions are needed")
     if isinstance(condition.shape[0], int) and isinstance(x.shape[axis], int):
         if condition.shape[0] > x.shape[axis]:
             node.wrong(f"the condition has {condition.shape[0]} entries, but axis {axis} has {x.shape[axis]}")

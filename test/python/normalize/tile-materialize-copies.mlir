@@ -42,3 +42,23 @@ func.func @loop(%x: tensor<8xf32>) -> tensor<8xf32> {
   }
   return %r : tensor<8xf32>
 }
+
+// -----
+
+// The results of a choice have one layout: a slice is copied in its branch.
+// CHECK-LABEL: func.func @choice
+// CHECK: scf.if
+// CHECK-NEXT: %[[S:.*]] = tensor.extract_slice
+// CHECK: %[[C:.*]] = linalg.generic {{.*}} ins(%[[S]]
+// CHECK: scf.yield %[[C]]
+// CHECK: } else {
+// CHECK-NEXT: scf.yield %arg1
+func.func @choice(%x: tensor<4x7xf32>, %y: tensor<4x3xf32>, %c: i1) -> tensor<4x3xf32> {
+  %r = scf.if %c -> tensor<4x3xf32> {
+    %s = tensor.extract_slice %x[0, 1] [4, 3] [1, 1] : tensor<4x7xf32> to tensor<4x3xf32>
+    scf.yield %s : tensor<4x3xf32>
+  } else {
+    scf.yield %y : tensor<4x3xf32>
+  }
+  return %r : tensor<4x3xf32>
+}

@@ -72,9 +72,10 @@ class Check:
             lines.append("without a lowering: " + ", ".join(f"{op} ({n})" for op, n in missing.most_common()))
         lines += [f"problem: {text}" for text in self.problems]
         if self.remarks:
-            remarks = _counted(len(self.remarks), "remark")
-            lines.append(f"{remarks} (`scalar loops` run on one thread, element by element):")
-            lines += [f"  {where}: {text}" for where, text in self.remarks]
+            loops = any("scalar loops" in text for _, text in self.remarks)
+            meaning = " (scalar loops run on one thread, element by element)" if loops else ""
+            lines.append(f"{_counted(len(self.remarks), 'remark')}{meaning}:")
+            lines += [f"  {where}: {text}" if where else f"  {text}" for where, text in self.remarks]
         lines.append("it can be compiled" if self.complete else "it cannot be compiled")
         return "\n".join(lines)
 

@@ -22,7 +22,7 @@ from .inventory import require_supported
 from .iteration import erase_discarded
 from .load import ModelSource, check_model, load_model, opset_versions
 from .model import ImportedModel, TensorSpec
-from .registry import lookup
+from .registry import NEWEST_OPSET, lookup
 from .scope import Observer, Scope, Session, failure
 from .sequences import Absent, TensorList
 from .signature import Input, Shapes, graph_inputs
@@ -46,8 +46,8 @@ def import_onnx(source: ModelSource, shapes: Shapes | None = None, context: ir.C
         UnsupportedError: operators without a lowering, all listed at once.
     """
     model, folder = load_model(source)
+    require_supported(model, opset_versions(model), lookup)  # before all that a user could do in vain
     inputs = graph_inputs(model, shapes)
-    require_supported(model, opset_versions(model), lookup)
     check_model(model)
     with context or ir.Context(), ir.Location.unknown():
         try:
@@ -85,6 +85,7 @@ class _Importer:
         function, block = self._function(specs)
         self._bind(inputs, block)
         self.builder.entry = block
+        self._remark_version()
         self.scope.bind_initializers(self.graph)
         try:
             with ir.InsertionPoint(block):
@@ -105,6 +106,11 @@ class _Importer:
             if call is None:
                 raise InternalError(f"the importer made invalid IR: {error}") from error
             raise failure(*call, error) from error
+
+    def _remark_version(self) -> None:
+        version = self.scope.versions[""]
+        if version > NEWEST_OPSET:
+            self.builder.remark(f"opset {version} is newer than {NEWEST_OPSET}, by whose rules the model is compiled")
 
     def _function(self, specs: list[TensorSpec]) -> tuple[ir.Operation, ir.Block]:
         kinds = [self.builder.tensor_type(s.shape, s.dtype) for s in specs]

@@ -20,6 +20,8 @@ from .node import Node
 
 OpFunction = Callable[..., Any]  # (Builder, Node, *inputs) -> Tensor | sequence of Tensor
 
+NEWEST_OPSET = 28  # of the standard, that the operators were written for
+
 _TABLE: dict[tuple[str, str], list[tuple[int, OpFunction]]] = {}
 _STRUCTURED: set[OpFunction] = set()
 
@@ -62,4 +64,4 @@ def supported() -> list[tuple[str, str, int]]:
     return sorted((domain, name, since) for (domain, name), entries in _TABLE.items() for since, _ in entries)
 
 
-__all__ = ["Builder", "Node", "OpFunction", "lookup", "op", "supported", "takes_structures"]
+__all__ = ["NEWEST_OPSET", "Builder", "Node", "OpFunction", "lookup", "op", "supported", "takes_structures"]

@@ -115,6 +115,20 @@ def test_dimension_without_a_name_asks_for_the_whole_shape():
         import_onnx(model)
 
 
+def test_operators_are_looked_up_before_sizes_are_asked_for():
+    model = product()
+    model.graph.node[0].op_type = "NoSuchOp"
+    with pytest.raises(UnsupportedError, match="operators without a lowering"):
+        import_onnx(model)
+
+
+def test_an_opset_of_the_future_is_a_remark():
+    model = product(2)
+    assert not import_onnx(model).remarks
+    model.opset_import[0].version = 99
+    assert "opset 99 is newer than" in import_onnx(model).remarks[""]
+
+
 def test_whole_shape_that_does_not_fit():
     with pytest.raises(UserError, match=r"shapes gives x the shape \[7, 65\], but the model declares \[batch, 64\]"):
         import_onnx(product(), shapes={"x": (7, 65)})

@@ -32,6 +32,8 @@ def _parameter(b: Builder, node: Node, v: Tensor, x: Tensor, what: str) -> Tenso
     """A scale or zero point as a tensor that broadcasts with `x`: for the whole of it, for an axis, or for blocks."""
     if v.rank == 0 or (v.rank == 1 and _known_one(v.shape[0])):
         return v.with_ones(())
+    if x.rank == 0:
+        node.wrong(f"{what} has the shape {list(v.shape)}, the input has no dimensions")
     axis = node.axis(node.attr("axis", 1), x.rank) if x.rank > 1 else 0
     block = node.attr("block_size", 0)
     if v.rank == 1 and not (block and x.rank == 1):

@@ -80,6 +80,8 @@ def stft(
         x = x.unsqueeze([2])
     if x.rank != 3:
         node.wrong(f"the signal has {x.rank} dimensions; [batch, samples, 1 or 2] is expected")
+    if window is not None and window.rank != 1:
+        node.wrong(f"the window has {window.rank} dimensions instead of 1")
     size: Size = x.shape[1]
     if window is not None:
         size = window.shape[0]

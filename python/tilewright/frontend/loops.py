@@ -113,7 +113,7 @@ class Loops(Reshaper):
         old = _value(x)
         sizes = [ir.ShapedType.get_dynamic_size() if d in axes else n for d, n in enumerate(old.type.shape)]
         value = self._fit(old, ir.RankedTensorType.get(sizes, old.type.element_type))
-        return Tensor(x.dtype, self._shape(value), value, x.dims)
+        return Tensor(x.dtype, self.sizes_of(value), value, x.dims)
 
     # Control --------------------------------------------------------------------------------------------------
 
@@ -257,19 +257,20 @@ class Loops(Reshaper):
     def _bound(self, value: ir.Value, like: Carried, varying: bool) -> Carried:
         if isinstance(like, Scalar):
             return Scalar(self.math, value, like.dtype)
-        shape = self._shape(value) if varying else like.shape
+        shape = self.sizes_of(value) if varying else like.shape
         return Tensor(like.dtype, shape, value, tuple(range(like.rank)))
 
     def _fit(self, value: ir.Value, kind: ir.Type) -> ir.Value:
         """The value under a type that differs only in which sizes it holds."""
         return value if value.type == kind else self.op("tensor.cast", [value], kind)
 
-    def _shape(self, value: ir.Value) -> tuple[Any, ...]:
-        dynamic = ir.ShapedType.get_dynamic_size()
-        return tuple(self._dim_of(value, d) if n == dynamic else n for d, n in enumerate(value.type.shape))
-
-    def _dim_of(self, value: ir.Value, axis: int) -> Any:
-        return Dim(self.op("tensor.dim", [value, self.index(axis)], ir.IndexType.get()))
+    def sizes_of(self, value: ir.Value) -> tuple[Size, ...]:
+        """The sizes that a value itself has: those of its type, and what `tensor.dim` says of the others."""
+        dynamic, kind = ir.ShapedType.get_dynamic_size(), ir.IndexType.get()
+        return tuple(
+            Dim(self.op("tensor.dim", [value, self.index(d)], kind)) if n == dynamic else n
+            for d, n in enumerate(value.type.shape)
+        )
 
 
 def _value(x: Carried) -> ir.Value:

@@ -107,7 +107,7 @@ class Stack:
 
     def finished(self, buffer: Tensor, done: Scalar | None) -> Tensor:
         """The result: the rows that were written. `done` is how many there are, None: all."""
-        result = Tensor(buffer.dtype, tuple(_sizes(self.b, buffer)), buffer.data, buffer.dims)
+        result = Tensor(buffer.dtype, _sizes(self.b, buffer), buffer.data, buffer.dims)
         return result if self.grows or self.padded or done is None else self.b.first(result, done)
 
 
@@ -116,15 +116,10 @@ def _natural(b: Builder, count: Size | Scalar | None) -> Size | Scalar:
     return b.math.maximum(count, 0) if isinstance(count, Scalar) else count
 
 
-def _sizes(b: Builder, x: Tensor) -> list[Size]:
+def _sizes(b: Builder, x: Tensor) -> tuple[Size, ...]:
     """The sizes that the tensor itself has: inside a loop its own, not those it began with."""
-    dynamic = ir.ShapedType.get_dynamic_size()
     assert isinstance(x.data, ir.Value)
-    kind = ir.IndexType.get()
-    return [
-        Dim(b.op("tensor.dim", [x.data, b.index(d)], kind)) if n == dynamic else n
-        for d, n in enumerate(x.data.type.shape)
-    ]
+    return b.sizes_of(x.data)
 
 
 def _insert(b: Builder, x: Tensor, into: Tensor, first: int | Scalar, sizes: Sequence[Size]) -> Tensor:

@@ -125,6 +125,15 @@ BROKEN = {
         "do not make one channel",
         model(node("Col2Im", "x", "i", "k"), {"x": [1, 1, 1]}, {"i": np.array([2, 2]), "k": np.array([2, 2])}),
     ),
+    "a bias of a recurrent layer": (
+        "instead of 2",
+        model(
+            node("RNN", "x", "w", "r", "x"),
+            {"x": [1, 1, 1]},
+            {"w": np.ones((1, 2, 1), np.float32), "r": np.ones((1, 2, 2), np.float32)},
+        ),
+    ),
+    "an absent input among many": ("is missing", model(node("Mean", "", "x"), {"x": [2]})),
     # A walk that had no end, in the front end and in the compiled model.
     "a tree with a cycle": ("child of two others", model(tree(yes=0), {"x": [1, 1]}, version=22)),
     "a tree with nodes that are not there": ("none of the nodes", model(tree(yes=5), {"x": [1, 1]}, version=22)),

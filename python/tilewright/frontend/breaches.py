@@ -59,7 +59,8 @@ def _dtypes(types: Iterable[str]) -> frozenset[np.dtype]:
 
 def _missing(schema: onnx.defs.OpSchema, inputs: Sequence[Value | None]) -> str:
     """The first input that the operator needs and the node does not have."""
-    for i, formal in enumerate(schema.inputs[: schema.min_input]):
+    for i in range(max(len(inputs), schema.min_input) if schema.inputs else 0):
+        formal = schema.inputs[min(i, len(schema.inputs) - 1)]
         if formal.option != _OPTIONAL and (i >= len(inputs) or inputs[i] is None):
             return f"the input {formal.name} is missing"
     return f"{len(inputs)} inputs instead of at most {schema.max_input}" if len(inputs) > schema.max_input else ""

@@ -74,6 +74,13 @@ class Node:
         names = self.proto.output
         return self._scope.declared(names[output]) if output < len(names) and names[output] else None
 
+    def declared_size(self, output: int, axis: int) -> int | None:
+        """One size of `declared`. Raises UserError where that has no such dimension."""
+        shape = self.declared(output)
+        if shape is not None and not 0 <= axis < len(shape):
+            self.wrong(f"axis {axis} is out of range for the {len(shape)} dimensions that the model declares")
+        return None if shape is None else shape[axis]
+
     def declared_rank(self, output: int = 0) -> int | None:
         """The number of dimensions of `declared`."""
         shape = self.declared(output)

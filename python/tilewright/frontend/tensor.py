@@ -100,6 +100,8 @@ class Tensor:
 
     def unsqueeze(self, axes: Sequence[int]) -> Tensor:
         """The view with size-1 dimensions at positions `axes` of the result."""
+        if len({*axes}) < len(axes) or any(not 0 <= d < self.rank + len(axes) for d in axes):
+            raise ValueError(f"axes {list(axes)} cannot be added to {self.rank} dimensions")
         rest = iter(self.shape)
         return self.with_ones([1 if d in axes else next(rest) for d in range(self.rank + len(axes))])
 

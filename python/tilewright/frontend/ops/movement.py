@@ -16,6 +16,8 @@ from .runtime import choose, optional_sizes, require_sizes, sizes, spread, wrap_
 
 def part(b: Builder, x: Tensor, axis: int, start: Size, size: Size) -> Tensor:
     """Elements start .. start + size - 1 along one axis."""
+    if not 0 <= axis < x.rank:
+        raise ValueError(f"a tensor of {x.rank} dimensions has no dimension {axis}")
     starts: list[Size] = [0] * x.rank
     extents = list(x.shape)
     starts[axis], extents[axis] = start, size
@@ -69,10 +71,7 @@ def split(b: Builder, node: Node, x: Tensor, parts: Tensor | None = None) -> lis
 
 def _declared(b: Builder, node: Node, output: int, axis: int, size: Size) -> Size:
     """A part's size: never negative, or as the model declares."""
-    shape = node.declared(output)
-    if shape is not None and axis >= len(shape):
-        node.wrong(f"axis {axis} is out of range for the {len(shape)} dimensions that the model declares")
-    settled = b.settle([size], None if shape is None else [shape[axis]], node)
+    settled = b.settle([size], [node.declared_size(output, axis)], node)
     require_sizes(b, settled)
     return settled[0]
 

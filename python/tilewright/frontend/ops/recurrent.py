@@ -163,6 +163,9 @@ def recurrent(
 ) -> list[Tensor]:
     """RNN, GRU and LSTM in all directions and layouts, with lengths per sequence known at run time."""
     _check_ranks(node, x, w, r)
+    for given, rank in ((bias, 2), (lengths, 1), (initial_h, 3), (initial_c, 3), (peepholes, 2)):
+        if given is not None and given.rank != rank:
+            node.wrong(f"an input of {given.rank} dimensions instead of {rank}")
     result, dtype = x.dtype, promoted(x.dtype)
     x, w, r = (b.cast(v, dtype) for v in (x, w, r))
     bias, *initial, peepholes = (v if v is None else b.cast(v, dtype) for v in (bias, initial_h, initial_c, peepholes))

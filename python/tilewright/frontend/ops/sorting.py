@@ -148,8 +148,7 @@ def run_time_size(b: Builder, node: Node, x: Tensor, output: int, axis: int) -> 
         return int(x.numpy().reshape(-1)[0])
     size = b.math.cast(b.math.cast(b.item(x), np.dtype(np.int64)), INDEX)
     b.require(size >= 0, "the number of results (k, depth) is negative")
-    declared = node.declared(output)
-    return b.settle([b.size(size)], None if declared is None else [declared[axis]], node)[0]
+    return b.settle([b.size(size)], [node.declared_size(output, axis)], node)[0]
 
 
 def _k(b: Builder, node: Node, x: Tensor, k: Tensor | None, axis: int) -> Size:

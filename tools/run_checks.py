@@ -84,6 +84,7 @@ def pytest(*options: str) -> Count:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "pytest.xml"
         command = [BIN / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junit-xml={report}"]
+        command += ["-n", str(len(os.sched_getaffinity(0))), "--dist", "worksteal"]
         code = run(*command, *options, "test")
         if not report.is_file():
             return Count(failed=1)

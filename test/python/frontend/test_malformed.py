@@ -13,6 +13,7 @@ from tilewright.errors import UserError
 from tilewright.frontend import import_onnx
 
 CASES = {
+    "AffineGrid": ("AffineGrid", [(3,), np.array([1, 1, 2, 2])], {}, "theta needs the shape"),
     "Compress (known)": ("Compress", [(2,), np.ones(3, bool)], {}, "the condition has 3 entries"),
     "Compress by a scalar": ("Compress", [(2,), np.array(True)], {}, "a vector and some dimensions"),
     "CumSum of several axes": ("CumSum", [(4, 2), np.int32([[1, 0]])], {}, "the axis is one number"),

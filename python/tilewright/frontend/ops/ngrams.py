@@ -18,6 +18,8 @@ _F32, _I64 = np.dtype(np.float32), np.dtype(np.int64)
 def _pools(node: Node) -> dict[int, dict[tuple[int, ...], int]]:
     """The column of each n-gram, by n; of equal ones the last counts."""
     pool, starts = node.attr("pool_int64s"), node.attr("ngram_counts")
+    if not pool:
+        node.wrong("there is no pool: the attribute pool_int64s is missing")
     columns = iter(node.attr("ngram_indexes"))
     grams: dict[int, dict[tuple[int, ...], int]] = {}
     for n, (start, end) in enumerate(zip(starts, [*starts[1:], len(pool)], strict=True), 1):

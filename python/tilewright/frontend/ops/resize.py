@@ -289,7 +289,7 @@ def _axes(b: Builder, node: Node, x: Tensor, roi, scales, sizes) -> list[_Axis]:
     given = node.attr("axes")
     axes = list(range(x.rank)) if given is None else [node.axis(a, x.rank) for a in given]
     vector = scales if sizes is None else sizes
-    if vector is None or vector.shape[0] != len(axes):
+    if vector is None or vector.rank != 1 or vector.shape[0] != len(axes):
         node.wrong(f"needs scales or sizes for {len(axes)} dimensions")
     after, factors = _by_scales(b, x, axes, scales) if sizes is None else _by_sizes(b, node, x, axes, sizes)
     shape = list(x.shape)
@@ -298,7 +298,7 @@ def _axes(b: Builder, node: Node, x: Tensor, roi, scales, sizes) -> list[_Axis]:
     shape = b.settle(shape, node.declared(0), node)
     regions: list[tuple[Tensor, Tensor] | None] = [None] * len(axes)
     if node.attr("coordinate_transformation_mode") == "tf_crop_and_resize":
-        if roi is None or roi.shape[0] != 2 * len(axes):
+        if roi is None or roi.rank != 1 or roi.shape[0] != 2 * len(axes):
             node.wrong(f"tf_crop_and_resize needs a region of interest of {2 * len(axes)} numbers")
         regions = [(_element(b, roi, i), _element(b, roi, len(axes) + i)) for i in range(len(axes))]
     return [_Axis(a, x.shape[a], shape[a], f, r) for a, f, r in zip(axes, factors, regions, strict=True)]

@@ -36,7 +36,7 @@ def _steps(b: Builder, size: Size, align: bool) -> Tensor:
 @widened
 def affine_grid(b: Builder, node: Node, theta: Tensor, size: Tensor) -> Tensor:
     """The coordinates of a result's places, each mapped by its sample's affine matrix."""
-    rank = theta.shape[1]
+    rank = theta.shape[1] if theta.rank == 3 else 0
     if not isinstance(rank, int) or rank not in (2, 3) or theta.shape[2] != rank + 1:
         node.wrong(f"theta needs the shape [n, 2, 3] or [n, 3, 4], not {list(theta.shape)}")
     sizes = b.shape_values(size)

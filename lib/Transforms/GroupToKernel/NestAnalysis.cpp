@@ -25,14 +25,19 @@ FailureOr<Access> bindingFor(linalg::GenericOp op, unsigned result,
                              ArrayRef<AffineExpr> access) {
   AffineMap map = op.getIndexingMapsArray()[op.getNumDpsInputs() + result];
   Access binding(op.getNumLoops());
+  bool covered = true;
   for (auto [expr, at] : llvm::zip_equal(map.getResults(), access)) {
     auto dim = dyn_cast<AffineDimExpr>(expr);
-    if (!dim)
-      return op.emitError("writes its result through the map ")
-             << textOf(map)
-             << "; a nest needs a permutation of its parallel loops";
-    binding[dim.getPosition()] = at;
+    covered &= bool(dim);
+    if (dim)
+      binding[dim.getPosition()] = at;
   }
+  for (auto [at, kind] : llvm::zip_equal(binding, op.getIteratorTypesArray()))
+    covered &= at || kind == utils::IteratorType::reduction;
+  if (!covered)
+    return op.emitError("writes its result through the map ")
+           << textOf(map)
+           << "; a nest needs a permutation of its parallel loops";
   return binding;
 }
 

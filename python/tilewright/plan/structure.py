@@ -296,7 +296,7 @@ def blocks(root: ir.Operation) -> Iterator[ir.Block]:
 
 
 def _is_init(op: ir.Operation) -> bool:
-    return op.name == "func.func" and ir.StringAttr(op.attributes["sym_name"]).value == "init"
+    return op.name == "func.func" and ir.StringAttr(op.attributes["sym_name"]).value_bytes == b"init"
 
 
 def linalg_ops(block: ir.Block, weights: Weights) -> list[LinalgOp]:

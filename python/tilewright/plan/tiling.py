@@ -296,6 +296,23 @@ def restrict_to_rows(op: LinalgOp, tiling: Tiling, rows: list[int], share: int) 
         share //= op.extents[d]
 
 
+def _number(op: ir.Operation, name: str) -> int:
+    """An integer attribute."""
+    found = op.attributes[name]
+    if not isinstance(found, ir.IntegerAttr):
+        raise located(UserError(f"has a `{name}` that is no integer: {found}"), op)
+    return found.value
+
+
+def _loops(op: LinalgOp, name: str) -> list[int]:
+    """An attribute that names loops of the operation."""
+    found = op.op.attributes[name]
+    loops = list(found) if isinstance(found, ir.DenseI64ArrayAttr) else [-1]
+    if any(not 0 <= d < len(op.extents) for d in loops):
+        raise located(UserError(f"has a `{name}` that is no array of its loops: {found}"), op.op)
+    return loops
+
+
 @register
 @dataclass(frozen=True)
 class PlanTiles(Pass):
@@ -340,7 +357,7 @@ class PlanTiles(Pass):
             tasks: dict[int, list[LinalgOp]] = {}
             for member in linalg_ops(block, weights):
                 if "tile.task" in member.op.attributes:
-                    tasks.setdefault(ir.IntegerAttr(member.op.attributes["tile.task"]).value, []).append(member)
+                    tasks.setdefault(_number(member.op, "tile.task"), []).append(member)
             for members in tasks.values():
                 self._tile_task(members, machine, weights)
 
@@ -348,7 +365,7 @@ class PlanTiles(Pass):
         roots = [m for m in members if "tile.rows" in m.op.attributes]
         if not roots:
             raise located(UserError("is in a task of which no operation has `tile.rows`"), members[0].op)
-        rows = [list(ir.DenseI64ArrayAttr(root.op.attributes["tile.rows"])) for root in roots]
+        rows = [_loops(root, "tile.rows") for root in roots]
         inner = max(
             prod(e for d, e in enumerate(r.extents) if d not in own) for r, own in zip(roots, rows, strict=True)
         )
@@ -371,7 +388,7 @@ class PlanTiles(Pass):
         """Each element that has an index of its own is a tile of its own: nothing lies side by side."""
         gathers = set(op.gathers)
         if "tile.gathers" in op.op.attributes:
-            gathers |= set(ir.DenseI64ArrayAttr(op.op.attributes["tile.gathers"]))
+            gathers |= set(_loops(op, "tile.gathers"))
             del op.op.attributes["tile.gathers"]
         for d in gathers:
             tiling.register[d] = 1

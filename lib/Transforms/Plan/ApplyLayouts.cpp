@@ -53,6 +53,8 @@ struct ApplyLayouts : public impl::ApplyLayoutsBase<ApplyLayouts> {
       if (!layout)
         continue;
       OpOperand *operand = op.getDpsInputOperand(number);
+      if (failed(verify(op, operand->get().getType(), layout)))
+        return failure();
       FailureOr<Value> packed = failure();
       if (dependsOnWeightsOnly(operand->get()))
         packed = packWeight(op, operand->get(), layout);
@@ -68,6 +70,21 @@ struct ApplyLayouts : public impl::ApplyLayoutsBase<ApplyLayouts> {
     op.setIndexingMapsAttr(Builder(op).getAffineMapArrayAttr(maps));
     op->removeDiscardableAttr(kLayouts);
     op->removeDiscardableAttr(kTiles);
+    return success();
+  }
+
+  /// The layout must be one of this operand, whose sizes must be known.
+  static LogicalResult verify(linalg::GenericOp op, Type type,
+                              tile::LayoutAttr layout) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor || !tensor.hasStaticShape())
+      return op.emitError("lays out an operand of type ")
+             << type << ": a tensor of known sizes is needed";
+    auto isDim = [&](int64_t dim) { return dim < tensor.getRank(); };
+    if (!llvm::all_of(layout.getPerm(), isDim) ||
+        !llvm::all_of(layout.getInner(), isDim))
+      return op.emitError("has a layout for more dimensions than those of ")
+             << type;
     return success();
   }
 
@@ -120,6 +137,8 @@ struct ApplyLayouts : public impl::ApplyLayoutsBase<ApplyLayouts> {
     if (!layout.getTiles().empty())
       return op.emitError("asks for a blocked layout of a run-time operand: a "
                           "task copies a permutation only");
+    if (!op->hasAttr(kTask))
+      return op.emitError("packs a run-time operand but has no tile.task");
     if (!isa_and_nonnull<tile::RTileAttr>(rtile))
       return op.emitError("packs a run-time operand without a rtile for the "
                           "copy in tile.pack_rtiles");

@@ -141,6 +141,11 @@ struct FormGroups : public impl::FormGroupsBase<FormGroups> {
         return signalPassFailure();
   }
 
+  static bool isNumber(IntegerAttr attr) {
+    const APInt &value = attr.getValue();
+    return value.getActiveBits() < 32 && !value.isNegative();
+  }
+
   LogicalResult form(Block &block) {
     llvm::MapVector<int64_t, llvm::MapVector<int64_t, Ops>> tasks;
     for (Operation &op : block)
@@ -148,6 +153,11 @@ struct FormGroups : public impl::FormGroupsBase<FormGroups> {
         auto nest = op.getAttrOfType<IntegerAttr>(kNest);
         if (!nest)
           return op.emitError("has tile.task but no tile.nest");
+        if (!isNumber(task) || !isNumber(nest))
+          return op.emitError("numbers its task or its nest with something "
+                              "else than 0, 1, ...");
+        if (op.hasTrait<OpTrait::IsTerminator>())
+          return op.emitError("ends its block, and cannot be part of a task");
         tasks[task.getInt()][nest.getInt()].push_back(&op);
       }
     for (auto &[task, nests] : tasks) {

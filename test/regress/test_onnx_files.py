@@ -134,6 +134,28 @@ BROKEN = {
         ),
     ),
     "an absent input among many": ("is missing", model(node("Mean", "", "x"), {"x": [2]})),
+    "places of n-grams": (
+        "ngram_indexes for 2 n-grams",
+        model(
+            node(
+                "TfIdfVectorizer",
+                "x",
+                mode="TF",
+                min_gram_length=1,
+                max_gram_length=1,
+                max_skip_count=0,
+                ngram_counts=[0],
+                ngram_indexes=[0],
+                pool_int64s=[3, 4],
+            ),
+            {"x": [3]},
+            kind=TensorProto.INT64,
+        ),
+    ),
+    "heads without elements": (
+        "heads have no elements",
+        model(node("Attention", "x", "x", "z"), {"x": [1, 1, 2, 0], "z": [1, 1, 2, 1]}, version=24),
+    ),
     # A walk that had no end, in the front end and in the compiled model.
     "a tree with a cycle": ("child of two others", model(tree(yes=0), {"x": [1, 1]}, version=22)),
     "a tree with nodes that are not there": ("none of the nodes", model(tree(yes=5), {"x": [1, 1]}, version=22)),

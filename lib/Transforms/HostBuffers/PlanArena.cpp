@@ -30,10 +30,15 @@ int64_t bytesOfElement(Type type) {
   return type.isIndex() ? 8 : (int64_t(type.getIntOrFloatBitWidth()) + 7) / 8;
 }
 
+bool isScalar(Type type) {
+  auto complex = dyn_cast<ComplexType>(type);
+  return (complex ? complex.getElementType() : type).isIntOrIndexOrFloat();
+}
+
 /// Whether the size of a buffer is known, and what it holds contiguous.
 bool isPlannable(MemRefType type) {
-  return type.hasStaticShape() && type.getLayout().isIdentity() &&
-         !type.getMemorySpace();
+  return isScalar(type.getElementType()) && type.hasStaticShape() &&
+         type.getLayout().isIdentity() && !type.getMemorySpace();
 }
 
 /// Positions of operations in program order.

@@ -249,6 +249,8 @@ def _precision(node: Node, default: np.dtype) -> np.dtype:
 
 def _scale(node: Node, size: Size) -> float:
     given = node.attr("scale")
+    if isinstance(size, int) and size == 0:
+        node.wrong("heads have no elements")
     if given is None and not isinstance(size, int):
         node.unsupported("the default scale of heads whose size is known at run time only; state `scale`")
     return size**-0.5 if given is None and isinstance(size, int) else float(given)
@@ -303,7 +305,10 @@ def attention(
     results = [y, heads.k, heads.v]
     if len(node.proto.output) > 3:
         stages = (plain, capped, biased, probabilities)
-        results.append(b.cast(_ungrouped(b, stages[node.attr("qk_matmul_output_mode", 0)]), q.dtype))
+        mode = node.attr("qk_matmul_output_mode", 0)
+        if not 0 <= mode < len(stages):
+            node.wrong(f"there is no qk_matmul_output_mode {mode}")
+        results.append(b.cast(_ungrouped(b, stages[mode]), q.dtype))
     return results
 
 

@@ -20,9 +20,15 @@ def _pools(node: Node) -> dict[int, dict[tuple[int, ...], int]]:
     pool, starts = node.attr("pool_int64s"), node.attr("ngram_counts")
     if not pool:
         node.wrong("there is no pool: the attribute pool_int64s is missing")
-    columns = iter(node.attr("ngram_indexes"))
+    starts, ends, indexes = list(starts), [*starts[1:], len(pool)], node.attr("ngram_indexes")
+    if any(not 0 <= start <= end for start, end in zip(starts, ends, strict=True)) or min(indexes) < 0:
+        node.wrong(f"ngram_counts {starts} or ngram_indexes are no places in a pool of {len(pool)}")
+    total = sum((end - start) // n for n, (start, end) in enumerate(zip(starts, ends, strict=True), 1))
+    if total != len(indexes):
+        node.wrong(f"{len(indexes)} ngram_indexes for {total} n-grams")
+    columns = iter(indexes)
     grams: dict[int, dict[tuple[int, ...], int]] = {}
-    for n, (start, end) in enumerate(zip(starts, [*starts[1:], len(pool)], strict=True), 1):
+    for n, (start, end) in enumerate(zip(starts, ends, strict=True), 1):
         found = {tuple(pool[i : i + n]): next(columns) for i in range(start, end - n + 1, n)}
         if found and node.attr("min_gram_length") <= n <= node.attr("max_gram_length"):
             grams[n] = found

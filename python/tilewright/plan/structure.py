@@ -300,13 +300,15 @@ def _is_init(op: ir.Operation) -> bool:
 
 
 def linalg_ops(block: ir.Block, weights: Weights) -> list[LinalgOp]:
-    """The generics of a block that run with the model and that kernels can take, in program order."""
+    """The generics of a block that run with the model and that kernels can take, in program order; one tensor each."""
     found = []
     epoch = 0
     for position, op in enumerate(block.operations):
         operation = op.operation
         epoch += _asserts(operation)
         if operation.name != "linalg.generic" or "tile.host" in operation.attributes:
+            continue
+        if len(operation.results) != 1:
             continue
         if not weights.only(operation.results[0]):
             found.append(describe(operation, position, epoch))

@@ -125,16 +125,24 @@ class IrTexts(Campaign):
         return _run(context, text, name)
 
     def is_upstream(self, case: bytes) -> bool:
-        """Give the case to mlir-opt, which parses and verifies it."""
-        tool = shutil.which("mlir-opt", path="/usr/lib/llvm-22/bin") or shutil.which("mlir-opt-22")
-        if tool is None:
-            return False
+        """Give the case to mlir-opt and tile-opt, which parse and verify it: do upstream's ops refuse or kill it?"""
         body = case.partition(b"\n")[2]
-        try:
-            command = [tool, "--allow-unregistered-dialect", "-o", os.devnull]
-            return subprocess.run(command, input=body, capture_output=True, timeout=self.seconds).returncode < 0
-        except subprocess.TimeoutExpired:
+        other = shutil.which("mlir-opt", path="/usr/lib/llvm-22/bin") or shutil.which("mlir-opt-22")
+        if other is not None and self._read(other, body)[0] < 0:
             return True
+        status, said = self._read(str(ROOT / ".venv/bin/tile-opt"), body)
+        if status < 0:
+            return b"tilewright::" not in said and b"mlir::tile::" not in said
+        return status > 0 and re.search(rb"error: custom op '(?!tile\.)", said) is not None
+
+    def _read(self, tool: str, body: bytes) -> tuple[int, bytes]:
+        """Status of a tool that parses and verifies, and what it says. One that does not end counts as killed."""
+        command = [tool, "--allow-unregistered-dialect", "-o", os.devnull]
+        try:
+            done = subprocess.run(command, input=body, capture_output=True, timeout=self.seconds)
+        except subprocess.TimeoutExpired as error:
+            return -signal.SIGALRM, error.stderr or b""
+        return done.returncode, done.stderr
 
 
 def _sort(token: str) -> str:

@@ -132,7 +132,8 @@ class IrTexts(Campaign):
             return True
         status, said = self._read(str(ROOT / ".venv/bin/tile-opt"), body)
         if status < 0:
-            return b"tilewright::" not in said and b"mlir::tile::" not in said
+            innermost = re.search(rb"(\w+)::[\w:]+::(?:parse|verify\w*)\(", said)
+            return innermost is not None and innermost[1] != b"tilewright"
         return status > 0 and re.search(rb"error: custom op '(?!tile\.)", said) is not None
 
     def _read(self, tool: str, body: bytes) -> tuple[int, bytes]:

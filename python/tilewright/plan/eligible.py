@@ -207,7 +207,7 @@ class MarkHost(Pass):
         for block in blocks(op):
             for inner in block.operations:
                 operation = inner.operation
-                if operation.name != "linalg.generic" or weights.only(operation.results[0]):
+                if operation.name != "linalg.generic" or any(weights.only(x) for x in operation.results):
                     continue
                 reason = reason_for_host(operation)
                 if reason:

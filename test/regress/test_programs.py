@@ -117,3 +117,22 @@ def test_a_scalar_gets_a_shape_at_run_time() -> None:
     """A tensor without dimensions cannot be cast to one with a dimension of unknown size."""
     x = np.float32(3)
     check([helper.make_node("Reshape", ["x", "shape"], ["y"])], {"x": x, "shape": [1, 1]}, {}, x.reshape(1, 1))
+
+
+def test_a_result_in_a_part_of_a_tensor_is_read() -> None:
+    """One step of a recurrence wrote its state into a slice; the kernel that read it wanted a tensor of its own."""
+    choose = np.random.default_rng(0)
+    shapes = {"x": (1, 1, 1), "w": (2, 8, 1), "r": (2, 8, 2), "b": (2, 16), "h": (2, 1, 2)}
+    inputs = {name: choose.standard_normal(shape).astype(np.float16) for name, shape in shapes.items()}
+    attributes = {"direction": "bidirectional", "hidden_size": 2}
+    node = helper.make_node("LSTM", ["x", "w", "r", "b", "lengths", "h"], ["y", "last"], **attributes)
+    wide = {name: value.astype(np.float32) for name, value in inputs.items()}
+    states = [_lstm_step(*(wide[name][d] for name in "wrbh"), wide["x"][0]) for d in range(2)]
+    expected = np.stack(states).astype(np.float16)
+    check([node], inputs, {"lengths": np.array([1], np.int32)}, expected[None], expected, tolerance=2e-2)
+
+
+def _lstm_step(w, r, b, h, x):
+    """The first hidden state, from the cell state 0."""
+    i, o, _, c = np.split(x @ w.T + h @ r.T + b[:8] + b[8:], 4, axis=1)
+    return np.tanh(np.tanh(c) / (1 + np.exp(-i))) / (1 + np.exp(-o))

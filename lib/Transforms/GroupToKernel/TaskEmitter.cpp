@@ -92,11 +92,26 @@ SmallVector<unsigned> TaskEmitter::usedOperands() {
   return result;
 }
 
+/// The tensor in whose place tasks write a value, followed to its origin.
+static Value originOf(Value value) {
+  while (auto result = dyn_cast_if_present<OpResult>(value)) {
+    Value place;
+    if (auto launch = dyn_cast<tile::LaunchOp>(result.getOwner()))
+      place = launch.getOutputs()[result.getResultNumber()];
+    else if (auto group = dyn_cast<tile::GroupOp>(result.getOwner()))
+      place = destinationOf(group, result.getResultNumber());
+    if (!place)
+      break;
+    value = place;
+  }
+  return value;
+}
+
 /// Type of the buffer behind a tensor of the host function. A slice of another
-/// tensor keeps the strides of its source.
+/// tensor keeps the strides of its source, and so does what is written there.
 MemRefType TaskEmitter::memrefType(Value value) const {
   auto type = cast<RankedTensorType>(value.getType());
-  auto slice = value.getDefiningOp<tensor::ExtractSliceOp>();
+  auto slice = originOf(value).getDefiningOp<tensor::ExtractSliceOp>();
   if (!slice)
     return MemRefType::get(type.getShape(), type.getElementType());
   SmallVector<int64_t> strides(type.getRank(), ShapedType::kDynamic);

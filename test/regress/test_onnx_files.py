@@ -200,6 +200,11 @@ TOO_LARGE = {
 }
 
 
+def test_windows_wider_than_positions() -> None:
+    """The width was added to 32-bit positions."""
+    import_onnx(model(node("Attention", "x", "x", "x", left_window_size=LARGE), {"x": [1, 1, 2, 2]}, version=25))
+
+
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_broken_file_is_the_users(case: str) -> None:
     message, data = BROKEN[case]

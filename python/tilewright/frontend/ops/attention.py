@@ -28,6 +28,7 @@ from .reduction import softmax
 _ROWS, _COLUMNS = 3, 4  # dimensions of the scores
 _INFINITY = float("inf")
 _POSITION = np.dtype(np.int32)  # as wide as the scores: one vector shape for both
+_WIDEST = 1 << 30  # positions plus such a window are positions too
 
 
 @dataclass(frozen=True)
@@ -141,11 +142,8 @@ def _all(m, conditions: Sequence) -> Any:
 
 def _bounds(b: Builder, node: Node, rows: Size, past: Size, lengths: Tensor | None) -> list[Tensor | None]:
     """The first and last column that each row sees: [rows, 1], with a batch in front for run-time lengths."""
-    causal, left, right = (
-        node.attr("is_causal", 0),
-        node.attr("left_window_size", -1),
-        node.attr("right_window_size", -1),
-    )
+    causal = node.attr("is_causal", 0)
+    left, right = (min(node.attr(f"{side}_window_size", -1), _WIDEST) for side in ("left", "right"))
     ends = [right] if right >= 0 else []
     ends += [0] if causal else []
     low = high = None

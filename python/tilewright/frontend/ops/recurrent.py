@@ -61,6 +61,8 @@ def _state(b: Builder, given: Tensor | None, shape: Sequence[Size], dtype: np.dt
     if given is None:
         kept = tuple(d for d, n in enumerate(shape) if n != 1) or (None,)
         return Tensor(dtype, tuple(shape), b.filled(0, stored, dtype), kept)
+    if is_static(given.shape) and is_static(shape) and tuple(given.shape) != tuple(shape):
+        raise ValueError(f"an initial state {list(given.shape)} instead of {list(shape)}")
     return b.elementwise(lambda m, v: v, given, order=[0, 1], into=b.empty(stored, dtype))
 
 

@@ -11,6 +11,7 @@ checked when read, and the least recently used ones go when the cache exceeds TI
 
     compiled/<key>/        an artifact, see runtime/artifact.py
     kernels/<key>.o        object code of one kernel, behind its SHA-256
+    size, looked           bytes of all entries, about; the time of this file: when they were last counted
     code/<hash>.so         code of archives, unpacked to be loaded
 """
 
@@ -32,6 +33,7 @@ from tilewright import config
 from tilewright.errors import UserError
 
 _DIGEST = 32
+_LOOK_SECONDS = 24 * 3600
 _LEFTOVER_SECONDS = 24 * 3600  # no compilation takes that long
 _KINDS = ("compiled", "kernels", "code")
 
@@ -146,7 +148,7 @@ def publish_model(folder: Path, key: str) -> Path:
         if not (path / "manifest.json").is_file():
             remove(path)
             os.rename(folder, path)
-    prune()
+    _prune_if_due(_size(path))
     return path
 
 
@@ -230,6 +232,37 @@ def remove(path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
+
+
+def _prune_if_due(added: int) -> None:
+    """Prune where the cache may have exceeded its limit since it was last looked through, or once a day.
+
+    A look through thousands of entries takes longer than to compile a small model. The file ``size`` holds an estimate:
+    the bytes found by the last look, and twice (the model's own and its kernels') what was added since. Processes that
+    write it at once may lose some; the daily look corrects it.
+    """
+    stamp = root() / "size"
+    try:
+        estimate = int(stamp.read_text()) + 2 * added
+        due = estimate > config.cache_size.get() or time.time() - _looked_at() > _LOOK_SECONDS
+    except (OSError, ValueError):
+        due, estimate = True, 0
+    if due:
+        prune()
+        estimate = sum(entry.size for entry in entries())
+        _write(root() / "looked", "")
+    _write(stamp, str(estimate))
+
+
+def _looked_at() -> float:
+    return (root() / "looked").stat().st_mtime
+
+
+def _write(path: Path, text: str) -> None:
+    with contextlib.suppress(OSError):
+        temporary = path.with_name(f".{path.name}.{os.getpid()}")
+        temporary.write_text(text)
+        os.replace(temporary, path)
 
 
 def _remove_leftovers() -> None:

@@ -14,6 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tilewright.errors import UnsupportedError, UserError
 from tilewright.frontend import import_onnx
+from tilewright.frontend.inference import InferenceFailed, inferred
 
 LARGE = 1 << 40
 LARGEST = (1 << 63) - 1
@@ -217,3 +218,21 @@ def test_sizes_have_bounds(case: str) -> None:
     message, data = TOO_LARGE[case]
     with pytest.raises(UnsupportedError, match=message):
         import_onnx(data)
+
+
+def test_what_crashes_shape_inference() -> None:
+    """ONNX's shape inference reads before an array for GatherND with a negative number of batch dimensions."""
+    info = onnx.helper.make_tensor_value_info
+    node = onnx.helper.make_node("GatherND", ["x", "i"], ["y"], batch_dims=-128)
+    inputs = [info("x", 1, [2, 2, 2]), info("i", 7, [2, 1])]
+    model = onnx.helper.make_model(
+        onnx.helper.make_graph([node], "g", inputs, [info("y", 1, None)]),
+        opset_imports=[onnx.helper.make_opsetid("", 13)],
+    )
+    for _ in range(2):
+        with pytest.raises(UserError, match="1 coordinates after -128 batch dimensions do not fit"):
+            import_onnx(model)
+    try:
+        inferred(model, strict=False, values=True)
+    except InferenceFailed as error:
+        assert "crashes" in str(error)  # in a process of its own

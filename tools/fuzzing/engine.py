@@ -24,6 +24,7 @@ _COMMAND = [sys.executable, "-m", f"{__package__}.worker"]
 _CHUNK = 4000  # seeds that a process takes at once, so that memory it leaks is given back
 
 
+_STARTING = 120  # seconds more until the first case: imports, reading what cases are made from
 _UPSTREAM = "upstream: "  # how a campaign says that not our code is at fault
 
 
@@ -80,7 +81,7 @@ def _chunk(campaign: Campaign, start: int, count: int, progress: Path) -> Iterat
 
 def _process(campaign: Campaign, start: int, count: int, progress: Path) -> tuple[Finding | None, list[Finding]]:
     """Run one process; a finding for the case that killed it, if any, and those that it reported."""
-    progress.write_bytes(b"%20d" % start)
+    progress.write_bytes(b"")
     paths = [str(TOOLS), str(TOOLS.parent / "test/conformance"), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     command = [*_COMMAND, campaign.name, str(start), str(count), str(progress)]
@@ -91,7 +92,7 @@ def _process(campaign: Campaign, start: int, count: int, progress: Path) -> tupl
         hung = _watch(child, progress, campaign.seconds)
         replies.seek(0)
         found = [_finding(**json.loads(line)) for line in replies.read().splitlines()]
-        seed = int(progress.read_bytes())
+        seed = int(progress.read_bytes() or start)
         if seed == -1 and child.returncode == 0:
             return None, found
         errors.seek(0)
@@ -115,7 +116,7 @@ def _watch(child: subprocess.Popen, progress: Path, seconds: float) -> bool:
             now = progress.read_bytes()
             if now != seen:
                 seen, since = now, time.monotonic()
-            elif time.monotonic() - since > seconds + 30 * (seen == b""):
+            elif time.monotonic() - since > seconds + _STARTING * (seen == b""):
                 child.kill()
                 child.wait()
                 return True

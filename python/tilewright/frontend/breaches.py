@@ -13,10 +13,12 @@ import numpy as np
 import onnx
 
 from .functions import type_of
+from .inference import InferenceFailed, inferred
 from .load import node_domain, subgraphs_of
 from .sequences import TensorList, Value
 from .tensor import Tensor
 
+_KNOWN_ELEMENTS = 64
 _OPTIONAL = onnx.defs.OpSchema.FormalParameterOption.Optional
 
 
@@ -26,7 +28,7 @@ def broken_rule(proto: onnx.NodeProto, version: int, inputs: Sequence[Value | No
         schema = onnx.defs.get_schema(proto.op_type, version, node_domain(proto))
     except onnx.defs.SchemaError:
         return ""
-    return _missing(schema, inputs) or _mistyped(proto, version, inputs) or _misshapen(schema, proto, version, inputs)
+    return _missing(schema, inputs) or _mistyped(proto, version, inputs) or _misshapen(proto, version, inputs)
 
 
 def _mistyped(proto: onnx.NodeProto, version: int, inputs: Sequence[Value | None]) -> str:
@@ -66,20 +68,21 @@ def _missing(schema: onnx.defs.OpSchema, inputs: Sequence[Value | None]) -> str:
     return f"{len(inputs)} inputs instead of at most {schema.max_input}" if len(inputs) > schema.max_input else ""
 
 
-def _misshapen(schema: onnx.defs.OpSchema, proto: onnx.NodeProto, version: int, inputs: Sequence[Value | None]) -> str:
+def _misshapen(proto: onnx.NodeProto, version: int, inputs: Sequence[Value | None]) -> str:
     """What ONNX's shape inference says of the inputs' shapes and values."""
     if subgraphs_of(proto) or any(isinstance(x, TensorList) for x in inputs):
         return ""
-    types, data = {}, {}
+    graph = onnx.GraphProto(name="node", node=[proto], output=[onnx.ValueInfoProto(name=n) for n in proto.output if n])
+    seen: set[str] = set()
     for name, x in zip(proto.input, inputs, strict=False):
-        if isinstance(x, Tensor) and name:
-            types[name] = type_of(x)
-            if x.is_known and x.size <= 64:
-                data[name] = onnx.numpy_helper.from_array(x.numpy(), name)
+        if isinstance(x, Tensor) and name and name not in seen:
+            seen.add(name)
+            graph.input.append(onnx.ValueInfoProto(name=name, type=type_of(x)))
+            if x.is_known and x.size <= _KNOWN_ELEMENTS:
+                graph.initializer.append(onnx.numpy_helper.from_array(x.numpy(), name))
+    imports = [onnx.helper.make_opsetid(node_domain(proto), version)]
     try:
-        onnx.shape_inference.infer_node_outputs(
-            schema, proto, types, data, opset_imports=[onnx.helper.make_opsetid(node_domain(proto), version)]
-        )
-    except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, ValueError, RuntimeError) as error:
-        return " ".join(str(error).split())
+        inferred(onnx.ModelProto(ir_version=10, graph=graph, opset_import=imports), strict=True, values=True)
+    except (InferenceFailed, ValueError) as error:
+        return str(error)
     return ""

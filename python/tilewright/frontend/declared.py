@@ -12,6 +12,7 @@ from math import prod
 
 import onnx
 
+from .inference import InferenceFailed, inferred
 from .signature import Input
 
 DeclaredShape = tuple[int | None, ...]
@@ -118,8 +119,8 @@ def _inferred_values(model: onnx.ModelProto) -> onnx.ModelProto:
 
 def _inferred_shapes(model: onnx.ModelProto, values: bool) -> onnx.ModelProto:
     try:
-        return onnx.shape_inference.infer_shapes(model, check_type=False, strict_mode=False, data_prop=values)
-    except (RuntimeError, MemoryError, ValueError, TypeError, onnx.shape_inference.InferenceError):
+        return inferred(model, strict=False, values=values)
+    except (InferenceFailed, ValueError):
         return model  # inference is a help, not a judge
 
 

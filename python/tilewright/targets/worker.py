@@ -40,6 +40,8 @@ def serve(emit: Emit, idle_seconds: float = IDLE_SECONDS) -> None:
             if header.get("only") == "parse":
                 parse(module)
                 code = b""
+            elif header.get("only") == "infer":
+                code = infer(module, header["strict"], header["values"])
             else:
                 code = emit(module, header["cpu"], header["features"], header["opt_level"])
         except Exception as error:
@@ -54,6 +56,14 @@ def parse(text: bytes) -> None:
 
     with contextlib.suppress(ir.MLIRError), ir.Context():
         ir.Module.parse(text.decode())
+
+
+def infer(model: bytes, strict: bool, values: bool) -> bytes:
+    """ONNX's shape inference, which may crash as well."""
+    import onnx
+
+    found = onnx.shape_inference.infer_shapes(model, check_type=strict, strict_mode=strict, data_prop=values)
+    return found.SerializeToString()
 
 
 def load_emit() -> Emit:

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,7 +75,7 @@ class Worker:
             InternalError: LLVM refused the kernel, or the worker died of it.
         """
         header = {"cpu": job.cpu, "features": job.features, "opt_level": job.opt_level}
-        answer = self._ask(header, job.module)
+        answer = self.ask(header, job.module)
         if answer is None:
             raise _failure(job, f"the compile worker died ({self._obituary()})")
         if not answer[0]["ok"]:
@@ -84,9 +84,9 @@ class Worker:
 
     def survives(self, text: bytes) -> str | None:
         """Parse a module: None, or how the process died of it."""
-        return None if self._ask({"only": "parse"}, text) is not None else self._obituary()
+        return None if self.ask({"only": "parse"}, text) is not None else self._obituary()
 
-    def _ask(self, header: dict, payload: bytes) -> tuple[dict, bytes] | None:
+    def ask(self, header: dict, payload: bytes) -> tuple[dict, bytes] | None:
         """The answer, or None where the process died of the request."""
         answer = self._ask_once(header, payload)
         if answer is None and self._ended_in_peace():
@@ -165,16 +165,23 @@ class WorkerPool:
 
     def survives(self, text: bytes) -> str | None:
         """Whether MLIR's parser survives a module: None, or how it died of it in another process."""
-        worker = self._idle.get()
-        try:
+        with self._one() as worker:
             return worker.survives(text)
-        finally:
-            self._idle.put(worker)
+
+    def ask(self, header: dict, payload: bytes) -> tuple[dict, bytes] | None:
+        """A worker's answer to a request, or None where it died of it; see worker.py."""
+        with self._one() as worker:
+            return worker.ask(header, payload)
 
     def _run(self, job: Job) -> bytes:
+        with self._one() as worker:
+            return worker.run(job)
+
+    @contextlib.contextmanager
+    def _one(self) -> Iterator[Worker]:
         worker = self._idle.get()
         try:
-            return worker.run(job)
+            yield worker
         finally:
             self._idle.put(worker)
 

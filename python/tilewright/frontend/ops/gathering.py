@@ -72,7 +72,7 @@ def gather_nd(b: Builder, node: Node, x: Tensor, indices: Tensor) -> Tensor:
             "the number of coordinates is known at run time only, and with it the result's rank; "
             "state the shape of indices in the model (value_info)"
         )
-    if batch + depth > x.rank or batch >= indices.rank:
+    if batch < 0 or batch + depth > x.rank or batch >= indices.rank:
         node.wrong(f"{depth} coordinates after {batch} batch dimensions do not fit data {list(x.shape)}")
     for d in range(batch):
         b.require_same(x.shape[d], indices.shape[d], f"batch dimension {d} differs")

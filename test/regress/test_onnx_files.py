@@ -236,3 +236,16 @@ def test_what_crashes_shape_inference() -> None:
         inferred(model, strict=False, values=True)
     except InferenceFailed as error:
         assert "crashes" in str(error)  # in a process of its own
+
+
+@pytest.mark.parametrize("attribute", ["group", "offset_group"])
+@pytest.mark.parametrize("value", [0, -1])
+def test_groups_that_are_none(attribute: str, value: int) -> None:
+    """DeformConv divided its channels by the number of groups: by zero, or into negative sizes."""
+    info = onnx.helper.make_tensor_value_info
+    shapes = {"x": [1, 2, 3, 3], "w": [1, 2, 2, 2], "offset": [1, 16, 2, 2]}
+    node = onnx.helper.make_node("DeformConv", list(shapes), ["y"], **{attribute: value})
+    graph = onnx.helper.make_graph([node], "g", [info(n, 1, s) for n, s in shapes.items()], [info("y", 1, None)])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 19)], ir_version=10)
+    with pytest.raises(UserError, match="both are at least 1"):
+        import_onnx(model)

@@ -164,6 +164,8 @@ def deform_conv(
     """A convolution whose taps are moved by data: sampled into columns, then multiplied."""
     groups, parts, rank = node.attr("group", 1), node.attr("offset_group", 1), x.rank - 2
     channels, outputs, kernel = x.shape[1], w.shape[0], w.shape[2:]
+    if groups < 1 or parts < 1:
+        node.wrong(f"group is {groups} and offset_group {parts}; both are at least 1")
     if w.rank != x.rank or channels != w.shape[1] * groups or channels % parts or outputs % groups:
         node.wrong(f"filters {list(w.shape)} in {groups} groups, {parts} of offsets, do not fit {list(x.shape)}")
     out = offset.shape[2:]

@@ -95,6 +95,8 @@ def compile(
         opt_level=opt_level,
     )
     if options.stop_after is not None:
+        if kind == "reference" and options.stop_after != "import":
+            raise UserError("target 'reference' interprets what phase import makes: stop_after can only be 'import'")
         return _lowered(source, target, options)
     try:
         return _model(source, target, kind, options, threads)

@@ -146,6 +146,12 @@ def test_stop_after(compiled):
         compiled(stop_after="planning")
 
 
+def test_the_reference_has_one_phase(compiled):
+    assert "@main" in compiled(target="reference", stop_after="import")
+    with pytest.raises(UserError, match="stop_after can only be 'import'"):
+        compiled(target="reference", stop_after="normalize")
+
+
 def test_dump_ir(compiled, tmp_path):
     compiled()
     compiled(dump_ir=tmp_path / "ir")

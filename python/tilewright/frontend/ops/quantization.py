@@ -82,7 +82,8 @@ def _saturated(m, value, dtype: np.dtype, saturate: bool = True):
 def _precision(node: Node, x: Tensor, scale: Tensor) -> np.dtype:
     """The type in which QuantizeLinear divides."""
     if node.attr("precision", 0):
-        return dtype_attribute(node, "precision")
+        chosen = dtype_attribute(node, "precision")
+        return chosen if is_float(chosen) else node.wrong(f"precision {chosen} is no type of floats")
     if scale.dtype == E8M0:
         return x.dtype if is_float(x.dtype) else F32
     return scale.dtype if is_float(scale.dtype) else _F64

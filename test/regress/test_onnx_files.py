@@ -249,3 +249,22 @@ def test_groups_that_are_none(attribute: str, value: int) -> None:
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 19)], ir_version=10)
     with pytest.raises(UserError, match="both are at least 1"):
         import_onnx(model)
+
+
+def test_windows_over_padding_alone() -> None:
+    """AveragePool of an input without columns: each window holds no element, and the factor was one over zero."""
+    info = onnx.helper.make_tensor_value_info
+    node = onnx.helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[3, 3], pads=[2, 2, 2, 2])
+    graph = onnx.helper.make_graph([node], "g", [info("x", 1, [1, 3, 28, 0])], [info("y", 1, None)])
+    import_onnx(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 19)], ir_version=10))
+
+
+def test_a_graph_attribute_without_outputs() -> None:
+    """FlexAttention took the first of no results."""
+    info = onnx.helper.make_tensor_value_info
+    body = onnx.helper.make_graph([], "nothing", [info("p", 1, ["a", "b", "c", "d"])], [])
+    node = onnx.helper.make_node("FlexAttention", ["q", "k", "v"], ["y"], domain="ai.onnx.preview", prob_mod=body)
+    graph = onnx.helper.make_graph([node], "g", [info(n, 1, [1, 2, 3, 4]) for n in "qkv"], [info("y", 1, None)])
+    opsets = [onnx.helper.make_opsetid("", 26), onnx.helper.make_opsetid("ai.onnx.preview", 1)]
+    with pytest.raises(UserError, match="prob_mod has 0 outputs instead of one"):
+        import_onnx(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=10))

@@ -314,7 +314,10 @@ def _modified(b: Builder, node: Node, name: str, x: Tensor) -> Tensor:
     """What the graph attribute `name` makes of the scores; the scores where there is none."""
     if node.attr(name) is None:
         return x
-    return b.reshape(node.graph(name)(_ungrouped(b, x))[0], x.shape)
+    results = node.graph(name)(_ungrouped(b, x))
+    if len(results) != 1:
+        node.wrong(f"the graph {name} has {len(results)} outputs instead of one")
+    return b.reshape(results[0], x.shape)
 
 
 @op("FlexAttention", domain="ai.onnx.preview")

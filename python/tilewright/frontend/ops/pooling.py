@@ -125,7 +125,7 @@ def average_pool(b: Builder, node: Node, x: Tensor) -> Tensor:
     win = window(node, x, node.attr("kernel_shape"))
     total = pool(b, x, win, 0.0, lambda m, x, acc: acc + x)
     counts = _counts(b, x, win, bool(node.attr("count_include_pad", 0)))
-    if counts.is_known and (counts.numpy() == counts.numpy().flat[0]).all():
+    if counts.is_known and counts.numpy().flat[0] and (counts.numpy() == counts.numpy().flat[0]).all():
         factor = 1.0 / float(counts.numpy().flat[0])
         return b.elementwise(lambda m, s: s * factor, total)
     return b.elementwise(lambda m, s, c: s / c, total, counts)

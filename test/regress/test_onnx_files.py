@@ -268,3 +268,13 @@ def test_a_graph_attribute_without_outputs() -> None:
     opsets = [onnx.helper.make_opsetid("", 26), onnx.helper.make_opsetid("ai.onnx.preview", 1)]
     with pytest.raises(UserError, match="prob_mod has 0 outputs instead of one"):
         import_onnx(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=10))
+
+
+def test_resize_of_nothing() -> None:
+    """Resize divided by the size of an axis without elements."""
+    info = onnx.helper.make_tensor_value_info
+    node = onnx.helper.make_node("Resize", ["x", "", "scales"], ["y"], mode="cubic", antialias=1)
+    inputs = [info("x", 1, [1, 1, 0, 4]), info("scales", 1, [4])]
+    graph = onnx.helper.make_graph([node], "g", inputs, [info("y", 1, [1, 1, 2, 2])])
+    with pytest.raises(UserError, match="axis 2 has no elements to make 2 of"):
+        import_onnx(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=10))

@@ -226,6 +226,8 @@ def _resized(b: Builder, node: Node, x: Tensor, axes: Sequence[_Axis], options: 
     for axis in axes:
         if axis.is_same:
             continue
+        if isinstance(axis.size, int) and axis.size == 0 and axis.out != 0:
+            node.wrong(f"axis {axis.axis} has no elements to make {axis.out} of")
         places = _coordinates(b, axis, options.coordinates)
         if options.mode == "nearest":
             x = _take(b, x, _nearest(b, axis, places, options.nearest), axis.axis)

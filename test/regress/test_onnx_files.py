@@ -276,5 +276,5 @@ def test_resize_of_nothing() -> None:
     node = onnx.helper.make_node("Resize", ["x", "", "scales"], ["y"], mode="cubic", antialias=1)
     inputs = [info("x", 1, [1, 1, 0, 4]), info("scales", 1, [4])]
     graph = onnx.helper.make_graph([node], "g", inputs, [info("y", 1, [1, 1, 2, 2])])
-    with pytest.raises(UserError, match="axis 2 has no elements to make 2 of"):
+    with pytest.raises(UserError, match="dimension 2 has no elements to resize"):
         import_onnx(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=10))

@@ -227,7 +227,7 @@ def _resized(b: Builder, node: Node, x: Tensor, axes: Sequence[_Axis], options: 
         if axis.is_same:
             continue
         if isinstance(axis.size, int) and axis.size == 0 and axis.out != 0:
-            node.wrong(f"axis {axis.axis} has no elements to make {axis.out} of")
+            node.wrong(f"dimension {axis.axis} has no elements to resize")
         places = _coordinates(b, axis, options.coordinates)
         if options.mode == "nearest":
             x = _take(b, x, _nearest(b, axis, places, options.nearest), axis.axis)

@@ -17,6 +17,7 @@ import numpy as np
 from tilewright.cli import arguments
 from tilewright.cli.peer import OnnxRuntime, differences, race
 from tilewright.errors import UserError
+from tilewright.report.measure import results_for
 
 _REMARKS = 5  # shown by compile
 
@@ -161,7 +162,7 @@ def _bench(options: argparse.Namespace) -> int:
     model = arguments.open_model(options)
     inputs = arguments.make_inputs(model.inputs, options.input, options.seed)
     values = list(inputs.values())
-    out = [np.array(value) for value in model(*values)]
+    out = results_for(model, values)
     runs = {"tilewright": lambda: model(*values, out=out)}
     if options.against:
         peer = OnnxRuntime(_onnx_file(options), model.threads)

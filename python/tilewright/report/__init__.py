@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilewright.errors import UserError
 from tilewright.report.measure import Measurement, measure_model
 from tilewright.report.page import page
 
@@ -21,5 +22,12 @@ def render(model: Any, *, measure: bool = True) -> str:
         model: a loaded :class:`tilewright.Model`.
         measure: run it a few times on random inputs to time each kernel.
     """
-    measured: Measurement | None = measure_model(model) if measure else None
-    return page(model, model.report_data(), measured)
+    measured: Measurement | None = None
+    report = model.report_data()
+    if measure:
+        try:
+            measured = measure_model(model)
+        except UserError as error:  # an index or a shape that random numbers do not make
+            remark = {"phase": "run", "severity": "remark", "location": "", "message": f"not measured: {error}"}
+            report = {**report, "remarks": [*report.get("remarks", []), remark]}
+    return page(model, report, measured)

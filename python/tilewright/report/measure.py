@@ -16,6 +16,7 @@ import numpy as np
 from tilewright.runtime import TensorSpec
 from tilewright.runtime.dtypes import to_numpy
 
+_OPEN_SIZE = 8  # of a dimension that each run brings
 _BUDGET_SECONDS = 1.0
 _RUNS = 15
 
@@ -54,16 +55,27 @@ def random_inputs(specs: Sequence[TensorSpec], seed: int = 0) -> dict[str, np.nd
 
 def _random(spec: TensorSpec, generator: np.random.Generator) -> np.ndarray:
     dtype = to_numpy(spec.dtype)
+    shape = [_OPEN_SIZE if size == -1 else size for size in spec.shape]
     if dtype.kind in "iub":
-        return generator.integers(0, 2, spec.shape).astype(dtype)
-    return (generator.random(spec.shape) * 2 - 1).astype(dtype)
+        return generator.integers(0, 2, shape).astype(dtype)
+    return (generator.random(shape) * 2 - 1).astype(dtype)
+
+
+def results_for(model: Any, values: Sequence[np.ndarray]) -> list[np.ndarray] | None:
+    """Run a model once: arrays that further runs can write to, or None where the size of a result is not fixed."""
+    results = model(*values)
+    return [np.array(value) for value in results] if all(spec.is_static for spec in model.outputs) else None
 
 
 def measure_model(model: Any) -> Measurement:
-    """Run the model for about a second (at least three times) and return medians."""
+    """Run the model for about a second (at least three times) and return medians.
+
+    Raises:
+        UserError: an assertion of the model refuses random inputs.
+    """
     inputs = random_inputs(model.inputs)
     values = list(inputs.values())
-    out = [np.array(value) for value in model(*values)]
+    out = results_for(model, values)
     calls: list[float] = []
     profiles: list[list[tuple[str, int, int]]] = []
     end = time.perf_counter() + _BUDGET_SECONDS

@@ -121,9 +121,13 @@ def _remarks(report: dict[str, Any]) -> Raw | None:
 
 
 def _signature(model: Any) -> Raw:
-    rows = [("input", s.name, s.dtype, "×".join(map(str, s.shape)) or "scalar") for s in model.inputs]
-    rows += [("output", s.name, s.dtype, "×".join(map(str, s.shape)) or "scalar") for s in model.outputs]
+    rows = [("input", s.name, s.dtype, _shape(s)) for s in model.inputs]
+    rows += [("output", s.name, s.dtype, _shape(s)) for s in model.outputs]
     return section("Inputs and outputs", table(("", "name", "type", "shape"), rows))
+
+
+def _shape(spec: Any) -> str:
+    return "×".join("?" if size == -1 else str(size) for size in spec.shape) or "scalar"
 
 
 def _device(report: dict[str, Any]) -> Raw | None:

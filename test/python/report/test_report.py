@@ -174,6 +174,7 @@ def test_measure():
 
     class Fake:
         inputs = (TensorSpec("x", "f32", (3,)), TensorSpec("i", "i64", (2,)))
+        outputs = (TensorSpec("y", "f64", (2,)),)
         threads = 1
 
         def __call__(self, *args, out=None):

@@ -136,3 +136,21 @@ def _lstm_step(w, r, b, h, x):
     """The first hidden state, from the cell state 0."""
     i, o, _, c = np.split(x @ w.T + h @ r.T + b[:8] + b[8:], 4, axis=1)
     return np.tanh(np.tanh(c) / (1 + np.exp(-i))) / (1 + np.exp(-o))
+
+
+def test_a_loop_state_without_elements_in_another_shape() -> None:
+    """Reshape looked for blocks of equal size in two shapes of no elements, of a value that a loop had made."""
+    info = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [helper.make_node("Neg", ["s"], ["n"]), CONTINUE],
+        "body",
+        [info("i", 7, []), info("go", 9, []), info("s", 1, [4, 0, 2])],
+        [info("on", 9, []), info("n", 1, [4, 0, 2])],
+    )
+    nodes = [
+        helper.make_node("Loop", ["trips", "", "x"], ["t"], body=body),
+        helper.make_node("Reshape", ["t", "to"], ["y"], allowzero=1),
+    ]
+    empty = np.empty((4, 0, 2), np.float32)
+    constants = {"trips": np.array(3), "to": np.array([0, 0, 0])}
+    check(nodes, {"x": empty}, constants, np.empty((0, 0, 0), np.float32))

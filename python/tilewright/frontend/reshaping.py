@@ -118,6 +118,8 @@ class Reshaper(Reads):
             return Tensor.known(x.numpy().reshape(shape))
         if prod(x.shape) != prod(shape):
             raise ValueError(f"{prod(x.shape)} elements do not fit the shape {list(shape)}")
+        if 0 in shape:
+            return Tensor.known(np.empty(shape, x.dtype))  # no elements: known, whatever made it
         old = [d for d in range(x.rank) if x.shape[d] != 1]
         new = [d for d in range(len(shape)) if shape[d] != 1]
         parts = blocks([x.shape[d] for d in old], [shape[d] for d in new])

@@ -8,22 +8,9 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Sequence
-from importlib.machinery import ModuleSpec
 from pathlib import Path
 
-COMPILER = ("mlir", "passes", "plan", "pipelines", "frontend", "normalize", "reference", "dialects")
-BLOCKED = {"onnx", "onnxruntime", "torch", "mlir", *(f"tilewright.{name}" for name in COMPILER)}
-
-
-class Blocker:
-    """Makes the compiler, MLIR and ONNX unimportable."""
-
-    def find_spec(self, name: str, path: Sequence[str] | None = None, target: object = None) -> ModuleSpec | None:
-        """Refuse blocked modules; leave all others to the next finder."""
-        if name in BLOCKED:
-            raise ImportError(f"{name} is blocked in this process")
-        return None
+from onnx_suite.isolation import isolate, leaked
 
 
 def memory() -> int:
@@ -34,7 +21,7 @@ def memory() -> int:
 
 def run(artifact: str, inputs: str, outputs: str, threads: str) -> dict[str, object]:
     """Load and run a saved artifact with the compiler blocked; report resident memory and the time to load."""
-    sys.meta_path.insert(0, Blocker())  # type: ignore[arg-type]
+    isolate()
     import numpy as np
 
     import tilewright as tw
@@ -47,8 +34,7 @@ def run(artifact: str, inputs: str, outputs: str, threads: str) -> dict[str, obj
         results = model(*arrays.values())
     held = memory() - before
     np.savez(outputs, *results)
-    leaked = sorted(name for name in sys.modules if name in BLOCKED or name.split(".")[0] in BLOCKED)
-    return {"held": held, "seconds": seconds, "leaked": leaked, **model.held_bytes}
+    return {"held": held, "seconds": seconds, "leaked": leaked(), **model.held_bytes}
 
 
 def compile_model(model: str, threads: str) -> dict[str, object]:

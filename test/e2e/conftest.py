@@ -24,7 +24,7 @@ def child(tmp_path: Path) -> Callable[..., dict[str, Any]]:
 
     def run(job: str, *arguments: object, **environment: str) -> dict[str, Any]:
         command = [sys.executable, str(Path(__file__).with_name("child.py")), job, *map(str, arguments)]
-        folders = [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]
+        folders = [str(ROOT / "python"), str(ROOT / "test/conformance"), os.environ.get("PYTHONPATH", "")]
         variables = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, folders)), **environment}
         done = subprocess.run(command, capture_output=True, text=True, env=variables, cwd=tmp_path)
         assert done.returncode == 0, done.stderr[-4000:]

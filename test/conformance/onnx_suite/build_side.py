@@ -9,15 +9,13 @@ A task is {"key", "folder", "artifact", "target"}; the answer {"key", "state", "
 
 from __future__ import annotations
 
-import json
 import pickle
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from .run_side import outputs_of
-from .verdict import difference
+from .serving import describe, serve
+from .verdict import wrong_result
 
 
 def answer(task: dict[str, Any]) -> dict[str, Any]:
@@ -34,11 +32,8 @@ def answer(task: dict[str, Any]) -> dict[str, Any]:
         if task["target"] != "reference":
             model.save(task["artifact"])
             return {"state": "built", "detail": "", "seconds": seconds}
-        for inputs, expected in data["sets"]:
-            wrong = difference(outputs_of(model, inputs), expected, data["rtol"], data["atol"])
-            if wrong:
-                return {"state": "failed", "detail": wrong, "seconds": seconds}
-        return {"state": "passed", "detail": "", "seconds": seconds}
+        wrong = wrong_result(model, data)
+        return {"state": "failed" if wrong else "passed", "detail": wrong or "", "seconds": seconds}
     except Exception as error:
         return {"state": "error", "detail": describe(error), "seconds": time.perf_counter() - start}
 
@@ -66,19 +61,5 @@ def _is_open(kind: Any) -> bool:
     return not kind.tensor_type.HasField("shape") or any(not d.HasField("dim_value") for d in dims)
 
 
-def describe(error: BaseException) -> str:
-    """The error's class and message in one line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:400]}"
-
-
-def main() -> None:
-    """Serve until the input ends. What libraries print must not get between the answers."""
-    replies = sys.stdout
-    sys.stdout = sys.stderr
-    for line in sys.stdin:
-        task = json.loads(line)
-        print(json.dumps({"key": task["key"], **answer(task)}), file=replies, flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    serve(answer)

@@ -10,6 +10,18 @@ from typing import Any
 import numpy as np
 
 
+def wrong_result(model: Any, data: dict[str, Any]) -> str | None:
+    """Run a model on each set of a test's inputs: what is wrong with the outputs, or None.
+
+    Absent inputs are not given, sequences as their tensors.
+    """
+    for inputs, expected in data["sets"]:
+        wrong = difference(list(model(*flat(list(inputs)))), expected, data["rtol"], data["atol"])
+        if wrong:
+            return wrong
+    return None
+
+
 def difference(outputs: list[Any], expected: list[Any], rtol: float, atol: float) -> str | None:
     """What is wrong with the outputs, in one line; None where nothing is.
 

@@ -200,7 +200,11 @@ def prune(limit: int | None = None) -> int:
     Args:
         limit: default TILEWRIGHT_CACHE_SIZE. The newest entry always stays.
     """
-    limit = config.cache_size.get() if limit is None else limit
+    return _look_through(config.cache_size.get() if limit is None else limit)[0]
+
+
+def _look_through(limit: int) -> tuple[int, int]:
+    """Prune; return how many entries went, and the bytes that are left."""
     _remove_leftovers()
     found = entries()
     total = sum(entry.size for entry in found)
@@ -211,7 +215,7 @@ def prune(limit: int | None = None) -> int:
         remove(entry.path)
         total -= entry.size
         removed += 1
-    return removed
+    return removed, total
 
 
 def clear() -> tuple[int, int]:
@@ -241,21 +245,16 @@ def _prune_if_due(added: int) -> None:
     the bytes found by the last look, and twice (the model's own and its kernels') what was added since. Processes that
     write it at once may lose some; the daily look corrects it.
     """
-    stamp = root() / "size"
+    stamp, looked, limit = root() / "size", root() / "looked", config.cache_size.get()
     try:
         estimate = int(stamp.read_text()) + 2 * added
-        due = estimate > config.cache_size.get() or time.time() - _looked_at() > _LOOK_SECONDS
+        due = estimate > limit or time.time() - looked.stat().st_mtime > _LOOK_SECONDS
     except (OSError, ValueError):
         due, estimate = True, 0
     if due:
-        prune()
-        estimate = sum(entry.size for entry in entries())
-        _write(root() / "looked", "")
+        _, estimate = _look_through(limit)
+        _write(looked, "")
     _write(stamp, str(estimate))
-
-
-def _looked_at() -> float:
-    return (root() / "looked").stat().st_mtime
 
 
 def _write(path: Path, text: str) -> None:

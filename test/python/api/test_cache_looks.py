@@ -23,8 +23,8 @@ def text(size: int) -> str:
 def looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """An own cache; what is appended for each look through it."""
     done: list[int] = []
-    whole = cache.prune
-    monkeypatch.setattr(cache, "prune", lambda limit=None: (done.append(1), whole(limit))[1])
+    whole = cache._look_through
+    monkeypatch.setattr(cache, "_look_through", lambda limit: (done.append(1), whole(limit))[1])
     with config.cache_dir.override(tmp_path):
         yield done
 

@@ -15,9 +15,8 @@ from tilewright.errors import TilewrightError, UnsupportedError, UserError
 from tilewright.mlir import ir
 
 from .inventory import require_supported
-from .load import ModelSource, check_model, load_model, node_domain, opset_versions
+from .load import ModelSource, check_model, load_model, node_domain
 from .node import Node
-from .registry import lookup
 from .scope import DEPENDS, Observer, Results, Session
 from .sequences import Absent, Lost, TensorList, Value
 from .signature import Shapes, graph_inputs
@@ -102,7 +101,7 @@ def collect(source: ModelSource, shapes: Shapes | None = None) -> Coverage:
 
 def _missing_operators(model: onnx.ModelProto) -> list[str]:
     try:
-        require_supported(model, opset_versions(model), lookup)
+        require_supported(model)
     except UnsupportedError as error:
         return [error.message]
     return []

@@ -22,7 +22,7 @@ from .inventory import require_supported
 from .iteration import erase_discarded
 from .load import ModelSource, check_model, load_model, opset_versions
 from .model import ImportedModel, TensorSpec
-from .registry import NEWEST_OPSET, lookup
+from .registry import NEWEST_OPSET
 from .scope import Observer, Scope, Session, failure
 from .sequences import Absent, TensorList
 from .signature import Input, Shapes, graph_inputs
@@ -46,7 +46,7 @@ def import_onnx(source: ModelSource, shapes: Shapes | None = None, context: ir.C
         UnsupportedError: operators without a lowering, all listed at once.
     """
     model, folder = load_model(source)
-    require_supported(model, opset_versions(model), lookup)  # before all that a user could do in vain
+    require_supported(model)  # before all that a user could do in vain
     inputs = graph_inputs(model, shapes)
     check_model(model)
     with context or ir.Context(), ir.Location.unknown():

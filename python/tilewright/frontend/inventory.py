@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import onnx
 
@@ -13,24 +13,17 @@ from tilewright.errors import UnsupportedError
 
 from .catalog import REASONS
 from .functions import Functions, standard_body
-from .load import node_domain, subgraphs_of, versions_of
+from .load import node_domain, opset_versions, subgraphs_of, versions_of
 from .node import label
+from .registry import lookup
 
 _ADVICE = "A function of the model (ModelProto.functions) may say what an operator does in terms of others."
 
-HasLowering = Callable[[str, str, int], object]
 
-
-def require_supported(model: onnx.ModelProto, versions: Mapping[str, int], has_lowering: HasLowering) -> None:
-    """Raise UnsupportedError that lists all operators without a lowering, also of subgraphs and functions.
-
-    Args:
-        model: the model.
-        versions: its opset version by domain.
-        has_lowering: (domain, operator, version) -> whether the table has it.
-    """
-    inventory = _Inventory(Functions(model), has_lowering)
-    inventory.nodes(model.graph.node, versions, "")
+def require_supported(model: onnx.ModelProto) -> None:
+    """Raise UnsupportedError that lists all operators without a lowering, also of subgraphs and functions."""
+    inventory = _Inventory(Functions(model))
+    inventory.nodes(model.graph.node, opset_versions(model), "")
     if inventory.missing:
         rows = [_row(domain, name, where) for (domain, name), where in inventory.missing.items()]
         lines = ["operators without a lowering (with the nodes that use them):", *rows, _ADVICE]
@@ -45,9 +38,8 @@ def _row(domain: str, name: str, where: Sequence[str]) -> str:
 
 
 class _Inventory:
-    def __init__(self, functions: Functions, has_lowering: HasLowering) -> None:
+    def __init__(self, functions: Functions) -> None:
         self.functions = functions
-        self.has_lowering = has_lowering
         self.missing: dict[tuple[str, str], list[str]] = {}
         self._visited: set[tuple[str, str, str, int]] = set()
 
@@ -61,7 +53,7 @@ class _Inventory:
         domain = node_domain(node)
         version = versions.get(domain, 1)
         body = self.functions.of_model(node)
-        if body is None and self.has_lowering(domain, node.op_type, version):
+        if body is None and lookup(domain, node.op_type, version):
             return
         key = (domain, node.op_type, node.overload, version)
         body = body or standard_body(node, version, None)

@@ -12,6 +12,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+import tilewright as tw
 from tilewright.errors import UnsupportedError, UserError
 from tilewright.frontend import import_onnx
 from tilewright.frontend.inference import InferenceFailed, inferred
@@ -278,3 +279,17 @@ def test_resize_of_nothing() -> None:
     graph = onnx.helper.make_graph([node], "g", inputs, [info("y", 1, [1, 1, 2, 2])])
     with pytest.raises(UserError, match="dimension 2 has no elements to resize"):
         import_onnx(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=10))
+
+
+@pytest.mark.parametrize("target", ["reference", "cpu"])
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_resize_to_nothing(mode: str, target: str) -> None:
+    """Resize to a size of 0 divided by it."""
+    info = onnx.helper.make_tensor_value_info
+    node = onnx.helper.make_node("Resize", ["x", "", "", "n"], ["y"], mode=mode, antialias=int(mode != "nearest"))
+    inputs = [info("x", 1, [1, 1, 4, 4]), info("n", 7, [4])]
+    graph = onnx.helper.make_graph([node], "g", inputs, [info("y", 1, [0, 1, 3, 3])])
+    imports = [onnx.helper.make_opsetid("", 19)]
+    compiled = tw.compile(onnx.helper.make_model(graph, opset_imports=imports, ir_version=10), target=target)
+    results = compiled(np.ones((1, 1, 4, 4), np.float32), np.array([0, 1, 3, 3]))
+    assert results[0].shape == (0, 1, 3, 3)

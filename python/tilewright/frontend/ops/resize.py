@@ -15,12 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..dims import Size
+from ..dims import Size, is_static
 from ..emit import At, Index, Space
 from ..limits import check_known
 from ..numbers import F32, int_range, is_float, promoted
 from ..registry import Builder, Node, op
-from ..tensor import Tensor
+from ..tensor import Tensor, nothing
 from .access import I32, I64, bounded
 
 F64 = np.dtype(np.float64)
@@ -163,8 +163,6 @@ def _taps(b: Builder, node: Node, axis: _Axis, x: Tensor, options: _Options) -> 
 def _take(b: Builder, x: Tensor, at: Tensor, axis: int) -> Tensor:
     """x[..., at, ...] along an axis, by a broadcast or a slice where the positions are that regular."""
     size, out = x.shape[axis], at.shape[0]
-    if isinstance(size, int) and size == 0:
-        raise ValueError(f"dimension {axis} has no elements to resize")
     if at.is_known and isinstance(size, int) and isinstance(out, int):
         known = at.numpy()
         if out % size == 0 and (known == np.arange(out) // (out // size)).all():
@@ -197,7 +195,7 @@ def _mix(b: Builder, x: Tensor, axis: int, at: Tensor, weights: Tensor) -> Tenso
             total = total + value
         return total
 
-    order = _complete(x)
+    order = x.full_order()
     if unrolled:
         inputs = [column for v in (at, weights) for column in _columns(b, v, axis)]
         return b.generic(space, inputs, range(x.rank), x.dtype, sum_of, order=order)
@@ -216,18 +214,11 @@ def _columns(b: Builder, v: Tensor, axis: int) -> list[tuple[Tensor, Sequence[In
     return [(b.slice(v, [0, t], [count, 1], [1, 1]).squeeze([1]), [axis]) for t in range(int(taps))]
 
 
-def _complete(x: Tensor) -> list[int]:
-    order = x.stored_order()
-    return [*(d for d in range(x.rank) if d not in order), *order]
-
-
 def _resized(b: Builder, node: Node, x: Tensor, axes: Sequence[_Axis], options: _Options) -> Tensor:
     """`x` resized along each axis in turn."""
     for axis in axes:
         if axis.is_same:
             continue
-        if isinstance(axis.size, int) and axis.size == 0 and axis.out != 0:
-            node.wrong(f"dimension {axis.axis} has no elements to resize")
         places = _coordinates(b, axis, options.coordinates)
         if options.mode == "nearest":
             x = _take(b, x, _nearest(b, axis, places, options.nearest), axis.axis)
@@ -343,6 +334,14 @@ def resize(
         node.attr("extrapolation_value", 0.0),
     )
     axes = _axes(b, node, x, _present(roi), _present(scales), _present(sizes))
+    empty = next((a.axis for a in axes if isinstance(a.size, int) and a.size == 0 and not a.is_same), None)
+    if empty is not None:
+        node.wrong(f"dimension {empty} has no elements to resize")
+    shape = list(x.shape)
+    for axis in axes:
+        shape[axis.axis] = axis.out
+    if is_static(shape) and 0 in shape:
+        return nothing(shape, x.dtype)
     return _in_floats(b, node, x, axes, options)
 
 

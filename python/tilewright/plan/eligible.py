@@ -9,13 +9,12 @@ hold stays in the host function, where it becomes scalar loops: correct for all 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
-from tilewright.plan.structure import Weights, blocks, index_terms
+from tilewright.plan.structure import Weights, blocks, index_terms, tables_of
 
 _ELEMENTS = frozenset(
     "f64 f32 f16 bf16 f8E4M3FN f8E4M3FNUZ f8E5M2 f8E5M2FNUZ f8E8M0FNU i1 i8 i16 i32 i64 index".split()
@@ -68,7 +67,7 @@ def _reason_of_types(op: ir.Operation) -> str | None:
         return f"it has {len(op.results)} results"
     if not len(op.attributes["iterator_types"]):
         return "it computes one element"
-    for value in [*op.operands, *(table for table, _ in _gathers(op))]:
+    for value in [*op.operands, *tables_of(op)]:
         reason = _reason_of_type(value.type)
         if reason:
             return reason
@@ -109,22 +108,9 @@ def _reason_of_maps(op: ir.Operation, parallel: list[int]) -> str | None:
     return None
 
 
-def _body(op: ir.Operation) -> Iterator[ir.Operation]:
-    for inner in op.regions[0].blocks[0].operations:
-        yield inner.operation
-
-
-def _gathers(op: ir.Operation) -> Iterator[tuple[ir.Value, list[ir.Value]]]:
-    """Table and indices of each `tensor.extract` of a body."""
-    for inner in _body(op):
-        if inner.name == "tensor.extract":
-            table, *indices = inner.operands
-            yield table, indices
-
-
 def _reason_of_body(op: ir.Operation) -> str | None:
     block = op.regions[0].blocks[0]
-    for inner in _body(op):
+    for inner in (view.operation for view in block.operations):
         if inner.name in ("linalg.yield", "linalg.index", "tensor.extract", "arith.constant"):
             scalars = list(inner.operands)[1:] if inner.name == "tensor.extract" else list(inner.operands)
         else:

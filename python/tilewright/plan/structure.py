@@ -163,7 +163,8 @@ def _extents(inputs: list[Access], output: Access, rank: int) -> tuple[int, ...]
     return tuple(extents)  # type: ignore[arg-type]
 
 
-def _tables(op: ir.Operation) -> tuple[ir.Value, ...]:
+def tables_of(op: ir.Operation) -> tuple[ir.Value, ...]:
+    """What the `tensor.extract` ops of a body read, in order."""
     return tuple(
         inner.operands[0] for inner in op.regions[0].blocks[0].operations if inner.operation.name == "tensor.extract"
     )
@@ -198,7 +199,7 @@ def describe(op: ir.Operation, position: int, epoch: int = 0) -> LinalgOp:
     operands = list(op.operands)
     inputs = [_access(v, m) for v, m in zip(operands[:-1], maps[:-1], strict=True)]
     output = _access(operands[-1], maps[-1])
-    tables = _tables(op)
+    tables = tables_of(op)
     return LinalgOp(
         op=op,
         position=position,

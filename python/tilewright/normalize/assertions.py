@@ -11,7 +11,7 @@ from typing import ClassVar
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 
-from .generics import walk
+from .generics import maker, walk
 
 #: Operations on numbers that may trap: an assertion may stand before them for that reason.
 _TRAPS = ("div", "rem")
@@ -83,10 +83,9 @@ def _hoist(block: ir.Block) -> None:
 
 
 def _maker(value: ir.Value, block: ir.Block) -> ir.Operation | None:
-    if isinstance(value, ir.BlockArgument):
-        return None
-    op = value.owner.operation
-    return op if op.block == block else None
+    """The op of the block whose result a value is."""
+    op = maker(value)
+    return op if op is not None and op.block == block else None
 
 
 def _moves(op: ir.Operation) -> bool:

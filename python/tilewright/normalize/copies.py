@@ -11,7 +11,7 @@ from typing import ClassVar
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 
-from .generics import create, create_copy, uses, walk
+from .generics import create, create_copy, maker, uses, walk
 
 _DESTINATION_STYLE = ("linalg.generic", "linalg.fill", "tensor.insert", "tensor.insert_slice", "scf.for")
 #: What has no place of its own: bufferization finds one for it.
@@ -77,21 +77,17 @@ class MaterializeCopies(Pass):
             _carry_in_place(loop)
 
 
-def _maker(value: ir.Value) -> ir.Operation | None:
-    return None if isinstance(value, ir.BlockArgument) else value.owner.operation
-
-
 def _destination(value: ir.Value) -> ir.Value | None:
     """The tensor in whose place `value` is made, or None."""
-    maker = _maker(value)
-    if maker is None or maker.name not in _DESTINATION_STYLE:
+    made = maker(value)
+    if made is None or made.name not in _DESTINATION_STYLE:
         return None
-    number = list(maker.results).index(value)
-    if maker.name in ("tensor.insert", "tensor.insert_slice"):
-        return maker.operands[1]
-    if maker.name == "scf.for":
-        return maker.operands[3 + number]
-    return maker.operands[len(maker.operands) - len(maker.results) + number]
+    number = list(made.results).index(value)
+    if made.name in ("tensor.insert", "tensor.insert_slice"):
+        return made.operands[1]
+    if made.name == "scf.for":
+        return made.operands[3 + number]
+    return made.operands[len(made.operands) - len(made.results) + number]
 
 
 def _is_static(value: ir.Value) -> bool:
@@ -118,12 +114,17 @@ def _fill_slice(insert: ir.Operation) -> None:
 def _make_contiguous(reshape: ir.Operation) -> None:
     """Copy the slice that is reshaped, where its elements do not follow each other in memory."""
     source = reshape.operands[0]
-    made = _maker(source)
+    made = maker(source)
     if made is None or made.name != "tensor.extract_slice" or not _is_static(source) or _is_contiguous(made):
         return
-    with reshape.location, ir.InsertionPoint(reshape):
-        empty = create("tensor.empty", [], ir.RankedTensorType(source.type))
-        reshape.operands[0] = create_copy(source, empty)
+    _copy_operand(reshape, 0)
+
+
+def _copy_operand(op: ir.Operation, number: int) -> None:
+    """Let an op read a copy, in a tensor of its own."""
+    value = op.operands[number]
+    with op.location, ir.InsertionPoint(op):
+        op.operands[number] = create_copy(value, create("tensor.empty", [], value.type))
 
 
 def _is_contiguous(cut: ir.Operation) -> bool:
@@ -137,7 +138,7 @@ def _is_contiguous(cut: ir.Operation) -> bool:
 
 
 def _is_slice_for(place: ir.Value, insert: ir.Operation) -> bool:
-    made = _maker(place)
+    made = maker(place)
     if made is None or made.name != "tensor.extract_slice" or made.operands[0] != insert.operands[1]:
         return False
     same = all(made.attributes[name] == insert.attributes[name] for name in _OFFSETS)
@@ -150,15 +151,15 @@ def _own_state(loop: ir.Operation) -> None:
         value = loop.operands[number]
         if not _is_static(value):
             continue
-        maker = _maker(value)
-        fresh = maker is not None and maker.name in (*_DESTINATION_STYLE, "tensor.empty")
+        made = maker(value)
+        fresh = made is not None and made.name in (*_DESTINATION_STYLE, "tensor.empty")
         if fresh and len(list(uses(value))) == 1:
             continue
         with loop.location, ir.InsertionPoint(loop):
             kind = ir.RankedTensorType(value.type)
             empty = create("tensor.empty", [], kind)
-            made_of = maker is not None and maker.name == "tensor.empty"
-            loop.operands[number] = empty if made_of else create_copy(value, empty)
+            is_empty = made is not None and made.name == "tensor.empty"
+            loop.operands[number] = empty if is_empty else create_copy(value, empty)
 
 
 def _last(region: ir.Region) -> ir.Operation:
@@ -170,17 +171,15 @@ def _whole_results(choice: ir.Operation) -> None:
     """Copy slices that are one of the results to choose from: the others have another layout."""
     for number, value in enumerate(choice.operands):
         if _is_static(value) and _is_part(value):
-            with choice.location, ir.InsertionPoint(choice):
-                empty = create("tensor.empty", [], ir.RankedTensorType(value.type))
-                choice.operands[number] = create_copy(value, empty)
+            _copy_operand(choice, number)
 
 
 def _is_part(value: ir.Value) -> bool:
     """Whether a tensor is a slice, seen in another shape or not."""
-    maker = _maker(value)
-    while maker is not None and maker.name in ("tensor.expand_shape", "tensor.collapse_shape", "tensor.cast"):
-        maker = _maker(maker.operands[0])
-    return maker is not None and maker.name == "tensor.extract_slice"
+    made = maker(value)
+    while made is not None and made.name in ("tensor.expand_shape", "tensor.collapse_shape", "tensor.cast"):
+        made = maker(made.operands[0])
+    return made is not None and made.name == "tensor.extract_slice"
 
 
 def _carry_in_place(loop: ir.Operation) -> None:
@@ -196,8 +195,8 @@ def _leads_to(value: ir.Value, state: ir.Value) -> bool:
     """Whether a chain of destinations goes from `value` to the loop's argument `state`, or may do so."""
     place: ir.Value | None = value
     while place is not None and place != state:
-        maker = _maker(place)
-        if maker is not None and maker.name in _ANYWHERE:
+        made = maker(place)
+        if made is not None and made.name in _ANYWHERE:
             return True
         place = _destination(place)
     return place is not None

@@ -11,7 +11,7 @@ from typing import ClassVar
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 
-from .generics import body, create, iterator_types, kinds, uses, walk
+from .generics import body, create, create_copy, create_fill, kinds, maker, uses, walk
 
 _NARROW = ("f16", "bf16")
 
@@ -73,7 +73,7 @@ def _widen(op: ir.Operation, kind: ir.RankedTensorType) -> None:
     block = body(op)
     total = block.arguments[len(block.arguments) - 1]
     end = block.operations[len(block.operations) - 1].operation
-    narrowed = _maker(end.operands[0])
+    narrowed = maker(end.operands[0])
     reads = [user for user, _ in uses(total)]
     if narrowed is None or narrowed.name != "arith.truncf" or any(user.name != "arith.extf" for user in reads):
         return
@@ -101,35 +101,13 @@ def _widen(op: ir.Operation, kind: ir.RankedTensorType) -> None:
         user.operands[number] = narrow
 
 
-def _maker(value: ir.Value) -> ir.Operation | None:
-    return None if isinstance(value, ir.BlockArgument) else value.owner.operation
-
-
 def _convert(value: ir.Value, kind: ir.RankedTensorType, name: str) -> ir.Value:
     """`value` with elements of another type, at the current insertion point."""
-    made = _maker(value)
+    made = maker(value)
     empty = create("tensor.empty", [], kind)
-    constant = _maker(made.operands[0]) if made is not None and made.name == "linalg.fill" else None
-    if constant is not None and constant.name == "arith.constant":
-        number = ir.FloatAttr(constant.attributes["value"]).value
-        scalar = create("arith.constant", [], kind.element_type, {"value": ir.FloatAttr.get(kind.element_type, number)})
-        return _elementwise("linalg.fill", scalar, empty, None)
-    return _elementwise("linalg.generic", value, empty, name)
-
-
-def _elementwise(name: str, value: ir.Value, target: ir.Value, inner: str | None) -> ir.Value:
-    """A fill, or a generic that applies one operation to every element."""
-    kind = ir.RankedTensorType(target.type)
-    attributes: dict[str, ir.Attribute] = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1])}
-    arguments = [kind.element_type, kind.element_type]
-    if inner is not None:
-        identity = ir.AffineMapAttr.get(ir.AffineMap.get_identity(kind.rank))
-        attributes["indexing_maps"] = ir.ArrayAttr.get([identity, identity])
-        attributes["iterator_types"] = iterator_types([False] * kind.rank)
-        arguments[0] = ir.RankedTensorType(value.type).element_type
-    op = ir.Operation.create(name, results=[kind], operands=[value, target], attributes=attributes, regions=1)
-    block = ir.Block.create_at_start(op.regions[0], arguments)
-    with ir.InsertionPoint(block):
-        first = block.arguments[0]
-        ir.Operation.create("linalg.yield", operands=[create(inner, [first], kind.element_type) if inner else first])
-    return op.result
+    constant = maker(made.operands[0]) if made is not None and made.name == "linalg.fill" else None
+    if constant is None or constant.name != "arith.constant":
+        return create_copy(value, empty, name)
+    number = ir.FloatAttr(constant.attributes["value"]).value
+    scalar = create("arith.constant", [], kind.element_type, {"value": ir.FloatAttr.get(kind.element_type, number)})
+    return create_fill(scalar, empty)

@@ -70,13 +70,24 @@ def uses(value: ir.Value) -> Iterator[tuple[ir.Operation, int]]:
     yield from [(use.owner.operation, use.operand_number) for use in value.uses]
 
 
+def maker(value: ir.Value) -> ir.Operation | None:
+    """The op whose result a value is; None for a block's argument."""
+    return None if isinstance(value, ir.BlockArgument) else value.owner.operation
+
+
 def create(name: str, operands: Sequence[ir.Value], result: ir.Type, attributes: dict | None = None) -> ir.Value:
     """An op with one result, at the current insertion point."""
     return ir.Operation.create(name, results=[result], operands=operands, attributes=attributes).result
 
 
-def create_copy(source: ir.Value, target: ir.Value) -> ir.Value:
-    """linalg.generic that copies `source` into `target` of the same type, at the current insertion point."""
+def create_copy(source: ir.Value, target: ir.Value, cast: str | None = None) -> ir.Value:
+    """linalg.generic that copies `source` into `target` of the same shape, at the current insertion point.
+
+    Args:
+        source: what is copied.
+        target: what is written.
+        cast: the op that makes an element of `target`'s type from one of `source`'s; None where the types are the same.
+    """
     kind = ir.RankedTensorType(target.type)
     identity = ir.AffineMapAttr.get(ir.AffineMap.get_identity(kind.rank))
     op = ir.Operation.create(
@@ -90,7 +101,25 @@ def create_copy(source: ir.Value, target: ir.Value) -> ir.Value:
         },
         regions=1,
     )
-    block = ir.Block.create_at_start(op.regions[0], [kind.element_type] * 2)
+    read = ir.RankedTensorType(source.type).element_type
+    block = ir.Block.create_at_start(op.regions[0], [read, kind.element_type])
+    with ir.InsertionPoint(block):
+        element = block.arguments[0]
+        value = create(cast, [element], kind.element_type) if cast else element
+        ir.Operation.create("linalg.yield", operands=[value])
+    return op.result
+
+
+def create_fill(scalar: ir.Value, target: ir.Value) -> ir.Value:
+    """linalg.fill of `target` with elements of the same type, at the current insertion point."""
+    op = ir.Operation.create(
+        "linalg.fill",
+        results=[target.type],
+        operands=[scalar, target],
+        attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1])},
+        regions=1,
+    )
+    block = ir.Block.create_at_start(op.regions[0], [scalar.type] * 2)
     with ir.InsertionPoint(block):
         ir.Operation.create("linalg.yield", operands=[block.arguments[0]])
     return op.result

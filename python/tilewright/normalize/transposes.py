@@ -11,7 +11,7 @@ from typing import ClassVar
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 
-from .generics import body, create, is_copy, kinds, maps, positions, set_maps, uses, walk
+from .generics import body, create, create_fill, is_copy, kinds, maker, maps, positions, set_maps, uses, walk
 
 
 @register
@@ -89,7 +89,7 @@ def _source_dims(copy: ir.Operation) -> list[int]:
 
 def _fold_into_producer(copy: ir.Operation, source: list[int]) -> bool:
     value = copy.operands[0]
-    producer = None if isinstance(value, ir.BlockArgument) else value.owner.operation
+    producer = maker(value)
     if producer is None or producer.name != "linalg.generic" or len(producer.results) != 1:
         return False
     if len(list(uses(value))) != 1 or producer.block != copy.block:
@@ -127,17 +127,7 @@ def _permuted_init(producer: ir.Operation, source: list[int]) -> ir.Value | None
         if made.name != "linalg.fill":
             return None
         empty = create("tensor.empty", [], permuted)
-        fill = ir.Operation.create(
-            "linalg.fill",
-            results=[permuted],
-            operands=[made.operands[0], empty],
-            attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1])},
-            regions=1,
-        )
-        block = ir.Block.create_at_start(fill.regions[0], [kind.element_type] * 2)
-        with ir.InsertionPoint(block):
-            ir.Operation.create("linalg.yield", operands=[block.arguments[0]])
-        return fill.result
+        return create_fill(made.operands[0], empty)
 
 
 def _renumber(op: ir.Operation) -> None:

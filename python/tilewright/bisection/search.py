@@ -168,7 +168,9 @@ class Search:
         end = tail.stages[-1]
         if tail.error is not None or not native.can_run(end) or end.digest == self.run.stages[-1].digest:
             return False
-        verdict = self.verdicts.setdefault(end.digest, self.case.executed(end))
+        if end.digest not in self.verdicts:
+            self.verdicts[end.digest] = self.case.executed(end)
+        verdict = self.verdicts[end.digest]
         self.case.tell(f"without {self.run.steps[position - 1]}: {'MOVED' if verdict.moved else 'same'}")
         return not verdict.moved
 

@@ -56,7 +56,6 @@ class Run:
     steps: list[Step]
     stages: list[Stage] = field(default_factory=list)
     error: TilewrightError | None = None
-    seconds: float = 0.0
 
 
 def steps_of(pipeline: Pipeline | str) -> list[Step]:
@@ -123,8 +122,7 @@ def run_steps(begin: Stage, steps: Sequence[Step], tell: Callable[[str], Any] = 
         weights = _initial(work, weights, known)
         copy = work.clone(ip=False)
         run.stages.append(Stage(position, copy, weights, digest(copy)))
-    run.seconds = time.perf_counter() - begun
-    tell(f"{len(run.stages) - 1} passes in {run.seconds:.1f} s")
+    tell(f"{len(run.stages) - 1} passes in {time.perf_counter() - begun:.1f} s")
     return run
 
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterable, Sequence
 
@@ -28,30 +27,22 @@ def broken_rule(proto: onnx.NodeProto, version: int, inputs: Sequence[Value | No
         schema = onnx.defs.get_schema(proto.op_type, version, node_domain(proto))
     except onnx.defs.SchemaError:
         return ""
-    return _missing(schema, inputs) or _mistyped(proto, version, inputs) or _misshapen(proto, version, inputs)
+    return _missing(schema, inputs) or _mistyped(schema, inputs) or _misshapen(proto, version, inputs)
 
 
-def _mistyped(proto: onnx.NodeProto, version: int, inputs: Sequence[Value | None]) -> str:
+def _mistyped(schema: onnx.defs.OpSchema, inputs: Sequence[Value | None]) -> str:
     """The first input of an element type that the operator does not take; "" where there is none."""
-    formals = _formals(proto.op_type, version, node_domain(proto))
+    formals = schema.inputs
     for i, x in enumerate(inputs if formals else ()):
-        name, types = formals[min(i, len(formals) - 1)]
+        formal = formals[min(i, len(formals) - 1)]
+        types = _dtypes(formal.types)
         if isinstance(x, Tensor) and types and x.dtype not in types:
-            return f"the input {name} is of type {x.dtype}, which the operator does not take"
+            return f"the input {formal.name} is of type {x.dtype}, which the operator does not take"
     return ""
 
 
-@functools.cache
-def _formals(kind: str, version: int, domain: str) -> list[tuple[str, frozenset[np.dtype]]]:
-    """Name and element types of each input; no types where it may be something else than a tensor."""
-    try:
-        schema = onnx.defs.get_schema(kind, version, domain)
-    except onnx.defs.SchemaError:
-        return []
-    return [(formal.name, _dtypes(formal.types)) for formal in schema.inputs]
-
-
 def _dtypes(types: Iterable[str]) -> frozenset[np.dtype]:
+    """Element types of an input; none where it may be something else than a tensor."""
     names = [re.fullmatch(r"(?:optional\()?tensor\((\w+)\)+", text) for text in types]
     if not all(names):
         return frozenset()

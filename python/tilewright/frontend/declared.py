@@ -13,6 +13,7 @@ from math import prod
 import onnx
 
 from .inference import InferenceFailed, inferred
+from .load import subgraphs_of
 from .signature import Input
 
 DeclaredShape = tuple[int | None, ...]
@@ -70,9 +71,8 @@ class Declared:
                 number = kind.elem_type or (known.number if known else 0)
                 found[info.name] = DeclaredType(number, _merged(known.shape, shape) if known else shape)
         for node in graph.node:
-            for attribute in node.attribute:
-                if attribute.HasField("g"):
-                    self._collect(attribute.g, found)
+            for inner in subgraphs_of(node):
+                self._collect(inner, found)
 
     def _size(self, dim: onnx.TensorShapeProto.Dimension) -> int | None:
         if dim.HasField("dim_value"):

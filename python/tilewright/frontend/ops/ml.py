@@ -246,19 +246,37 @@ def one_hot_encoder(b: Builder, node: Node, x: Tensor) -> Tensor:
 # Linear models ----------------------------------------------------------------------------------------------------
 
 
+def feature_count(node: Node, x: Tensor) -> int:
+    """The number of columns."""
+    count = x.shape[-1]
+    if not isinstance(count, int) or count == 0:
+        node.unsupported("the number of features is known at run time only; state the input's shape in the model")
+    return count
+
+
+def known_product(b: Builder, x: Tensor, matrix: np.ndarray) -> Tensor:
+    """x times a transposed known matrix."""
+    table = Tensor.known(np.ascontiguousarray(matrix, np.float32))
+    space = Space([x.shape[0], matrix.shape[0], x.shape[1]], frozenset([2]))
+    return b.contract(space, (x, [0, 2]), (table, [1, 2]), [0, 1])
+
+
+def shifted(b: Builder, x: Tensor, by: list[float]) -> Tensor:
+    """x plus known values, one for each column or all."""
+    return b.elementwise(lambda m, x, r: x + r, x, Tensor.known(by, _F32))
+
+
 def linear(b: Builder, node: Node, x: Tensor, outputs: int) -> Tensor:
     """x times the transposed coefficients, plus intercepts."""
     x = b.cast(rows(b, x), _F32)
     weights = np.array(node.attr("coefficients"), np.float32)
     if not isinstance(x.shape[1], int) or weights.size != outputs * x.shape[1]:
         node.wrong(f"{weights.size} coefficients do not make {outputs} rows for {x.shape[1]} features")
-    table = Tensor.known(weights.reshape(outputs, -1))
-    space = Space([x.shape[0], outputs, x.shape[1]], frozenset([2]))
-    scores = b.contract(space, (x, [0, 2]), (table, [1, 2]), [0, 1])
+    scores = known_product(b, x, weights.reshape(outputs, -1))
     intercepts = node.attr("intercepts")
     if not intercepts:
         return scores
-    return b.elementwise(lambda m, s, i: s + i, scores, Tensor.known(intercepts, _F32))
+    return shifted(b, scores, intercepts)
 
 
 @op("LinearRegressor", domain=ML)
@@ -272,11 +290,9 @@ def linear_classifier(b: Builder, node: Node, x: Tensor) -> list[Tensor]:
     """The label of the largest score, and the scores; one score and two labels are a score and its negative."""
     refuse_strings(node, "classlabels_strings")
     labels = node.attr("classlabels_ints", [])
-    features = x.shape[-1]
-    if not isinstance(features, int) or features == 0:
-        node.unsupported("the number of features is known at run time only; state the input's shape in the model")
+    outputs = len(node.attr("coefficients")) // feature_count(node, x)
     kind = node.attr("post_transform", "NONE")
-    scores = linear(b, node, x, len(node.attr("coefficients")) // features)
+    scores = linear(b, node, x, outputs)
     if scores.shape[1] == 1 and len(labels) == 2:
         scores = b.concat([b.elementwise(lambda m, s: -s, scores), scores], 1)
     scores = transformed(b, node, kind, scores)

@@ -12,16 +12,19 @@ import numpy as np
 from ..emit import Space
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
-from .ml import ML, first_maximum, logistic, refuse_strings, rows, transformed
+from .ml import (
+    ML,
+    feature_count,
+    first_maximum,
+    known_product,
+    logistic,
+    refuse_strings,
+    rows,
+    shifted,
+    transformed,
+)
 
 _F32, _I64 = np.dtype(np.float32), np.dtype(np.int64)
-
-
-def _products(b: Builder, x: Tensor, matrix: np.ndarray) -> Tensor:
-    """x times a transposed known matrix."""
-    table = Tensor.known(np.ascontiguousarray(matrix, np.float32))
-    space = Space([x.shape[0], matrix.shape[0], x.shape[1]], frozenset([2]))
-    return b.contract(space, (x, [0, 2]), (table, [1, 2]), [0, 1])
 
 
 def _kernel(b: Builder, node: Node, x: Tensor, vectors: np.ndarray) -> Tensor:
@@ -33,7 +36,7 @@ def _kernel(b: Builder, node: Node, x: Tensor, vectors: np.ndarray) -> Tensor:
         inputs = [(x, [0, 2]), (Tensor.known(vectors), [1, 2])]
         far = b.generic(space, inputs, [0, 1], _F32, lambda m, x, v, acc: acc + (x - v) * (x - v), 0.0)
         return b.elementwise(lambda m, d: m.exp(d * -gamma), far)
-    products = _products(b, x, vectors)
+    products = known_product(b, x, vectors)
     if kind == "POLY":
         return b.elementwise(lambda m, p: m.power(p * gamma + offset, float(int(degree))), products)
     if kind == "SIGMOID":
@@ -43,26 +46,14 @@ def _kernel(b: Builder, node: Node, x: Tensor, vectors: np.ndarray) -> Tensor:
     return products
 
 
-def _features(b: Builder, node: Node, x: Tensor) -> tuple[Tensor, int]:
-    x = b.cast(rows(b, x), _F32)
-    count = x.shape[1]
-    if not isinstance(count, int) or count == 0:
-        node.unsupported("the number of features is known at run time only; state the input's shape in the model")
-    return x, count
-
-
-def _shifted(b: Builder, x: Tensor, by: list[float]) -> Tensor:
-    return b.elementwise(lambda m, x, r: x + r, x, Tensor.known(by, _F32))
-
-
 @op("SVMRegressor", domain=ML)
 def svm_regressor(b: Builder, node: Node, x: Tensor) -> Tensor:
     """One target; with `one_class` its sign."""
-    x, features = _features(b, node, x)
+    x, features = b.cast(rows(b, x), _F32), feature_count(node, x)
     weights = np.array(node.attr("coefficients"), np.float32).reshape(1, -1)
     if node.attr("n_supports", 0):
         x = _kernel(b, node, x, np.array(node.attr("support_vectors"), np.float32).reshape(-1, features))
-    score = _shifted(b, _products(b, x, weights), node.attr("rho")[:1])
+    score = shifted(b, known_product(b, x, weights), node.attr("rho")[:1])
     if node.attr("one_class", 0):
         return b.elementwise(lambda m, s: m.where(s > 0.0, m.scalar(1.0, _F32), -1.0), score)
     return transformed(b, node, node.attr("post_transform", "NONE"), score)
@@ -88,7 +79,7 @@ def _votes(b: Builder, scores: Tensor, classes: int) -> Tensor:
         wins[i, number], losses[j, number] = 1, 1
     won = b.elementwise(lambda m, s: m.where(s > 0.0, m.scalar(1.0, _F32), 0.0), scores)
     lost = b.elementwise(lambda m, w: 1.0 - w, won)
-    return b.elementwise(lambda m, p, q: p + q, _products(b, won, wins), _products(b, lost, losses))
+    return b.elementwise(lambda m, p, q: p + q, known_product(b, won, wins), known_product(b, lost, losses))
 
 
 @op("SVMClassifier", domain=ML)
@@ -97,17 +88,17 @@ def svm_classifier(b: Builder, node: Node, x: Tensor) -> list[Tensor]:
     refuse_strings(node, "classlabels_strings")
     if node.attr("prob_a"):
         node.unsupported("probabilities (prob_a, prob_b) have no lowering; export the model without them")
-    x, features = _features(b, node, x)
+    x, features = b.cast(rows(b, x), _F32), feature_count(node, x)
     labels, counts = node.attr("classlabels_ints", [0]), node.attr("vectors_per_class", [])
     weights = np.array(node.attr("coefficients"), np.float32)
     kind, shift = node.attr("post_transform", "NONE"), node.attr("rho")
     if counts:
         vectors = np.array(node.attr("support_vectors"), np.float32).reshape(sum(counts), features)
         table = _pairs(weights.reshape(-1, sum(counts)), counts)
-        scores = _shifted(b, _products(b, _kernel(b, node, x, vectors), table), shift)
+        scores = shifted(b, known_product(b, _kernel(b, node, x, vectors), table), shift)
         best = first_maximum(b, _votes(b, scores, len(labels)))
     else:
-        scores = _shifted(b, _products(b, x, weights.reshape(len(labels), features)), shift[:1])
+        scores = shifted(b, known_product(b, x, weights.reshape(len(labels), features)), shift[:1])
         best = first_maximum(b, scores)
     return [b.gather(Tensor.known(labels, _I64), best, 0), _final(b, node, scores, kind)]
 

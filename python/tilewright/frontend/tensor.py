@@ -73,6 +73,11 @@ class Tensor:
         """The logical dimensions larger than 1, in the order in which they are stored."""
         return tuple(d for d in self.dims if d is not None and self.shape[d] != 1)
 
+    def full_order(self) -> list[int]:
+        """All logical dimensions: those of size 1, then the others in the order in which they are stored."""
+        order = self.stored_order()
+        return [*(d for d in range(self.rank) if d not in order), *order]
+
     def is_ordered(self) -> bool:
         """Whether the elements are stored in logical (row-major) order."""
         order = self.stored_order()

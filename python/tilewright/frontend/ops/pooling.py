@@ -24,7 +24,7 @@ from .window import Window, loop_extents, window
 
 def pool(b: Builder, x: Tensor, win: Window, fill: float, body) -> Tensor:
     """Reduce windows of [n, c, spatial...], padded with `fill`, which is the reduction's neutral element too."""
-    order = _complete(x.stored_order(), x.rank)
+    order = x.full_order()
     return _reduce_windows(b, [win.padded(b, x, fill, order)], x.shape[:2], win, x.dtype, (fill, body), order)
 
 
@@ -39,11 +39,6 @@ def _reduce_windows(b: Builder, xs, outer, win: Window, dtype, reduction, order)
     inputs = [*zip(xs, places, strict=False), *loop_extents(b, list(zip(taps, win.kernel, strict=True)))]
     whole = lambda m, *values: body(m, *values[: len(xs)], values[-1])  # noqa: E731
     return b.generic(space, inputs, range(rank), dtype, whole, neutral, order)
-
-
-def _complete(order: tuple[int, ...], rank: int) -> list[int]:
-    """All dimensions, those of size 1 first."""
-    return [*(d for d in range(rank) if d not in order), *order]
 
 
 @op("MaxPool")
@@ -65,7 +60,7 @@ def _positions(b: Builder, x: Tensor, win: Window, top: Tensor, columns: bool) -
     """
     assert is_static(x.shape)
     extents, none = x.shape[2:], prod(x.shape[2:])
-    order = _complete(x.stored_order(), x.rank)
+    order = x.full_order()
     padded = win.padded(b, x, lowest(x.dtype), order)
     assert is_static(padded.shape)
     check_known(none)

@@ -293,3 +293,29 @@ def test_resize_to_nothing(mode: str, target: str) -> None:
     compiled = tw.compile(onnx.helper.make_model(graph, opset_imports=imports, ir_version=10), target=target)
     results = compiled(np.ones((1, 1, 4, 4), np.float32), np.array([0, 1, 3, 3]))
     assert results[0].shape == (0, 1, 3, 3)
+
+
+def test_a_scan_of_scalars() -> None:
+    """Scan asked a scalar for the size of its first dimension."""
+    info = onnx.helper.make_tensor_value_info
+    body = onnx.helper.make_graph(
+        [onnx.helper.make_node("Add", ["a", "b"], ["c"])], "body", [info(n, 1, []) for n in "ab"], [info("c", 1, [])]
+    )
+    node = onnx.helper.make_node("Scan", ["x", "z"], ["y"], body=body, num_scan_inputs=2)
+    graph = onnx.helper.make_graph([node], "g", [info("x", 1, []), info("z", 1, [5])], [info("y", 1, None)])
+    with pytest.raises(UserError, match="a scalar has no dimension to scan"):
+        import_onnx(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=10))
+
+
+def test_what_only_the_checker_cannot_parse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that protobuf's Python parser takes and the checker's C++ parser does not ended in a ValueError."""
+
+    def refuse(model: object) -> None:
+        raise ValueError("Unable to parse proto from the given bytes")
+
+    monkeypatch.setattr(onnx.checker, "check_model", refuse)
+    info = onnx.helper.make_tensor_value_info
+    node = onnx.helper.make_node("Relu", ["x"], ["y"])
+    graph = onnx.helper.make_graph([node], "g", [info("x", 1, [2])], [info("y", 1, [2])])
+    with pytest.raises(UserError, match="the ONNX model is invalid: Unable to parse"):
+        import_onnx(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=10))

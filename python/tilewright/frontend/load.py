@@ -103,7 +103,7 @@ def check_model(model: onnx.ModelProto) -> None:
             kind.shape.SetInParent()
     try:
         _check_all(light)
-    except (onnx.checker.ValidationError, UnicodeDecodeError) as error:
+    except (onnx.checker.ValidationError, ValueError) as error:  # it parses the file again, more strictly
         text = " ".join(str(error).split("==> Context")[0].split())
         raise UserError(f"the ONNX model is invalid: {text or 'the checker refuses it'}") from error
 

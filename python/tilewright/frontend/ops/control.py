@@ -166,6 +166,8 @@ def _scanned(
     body = node.graph("body")
     if not xs or len(body.inputs) != len(states) + len(xs) or len(body.outputs) < len(states):
         node.wrong(f"{len(states)} states and {len(xs)} inputs do not fit the body")
+    if any(x.rank == 0 for x in xs):
+        node.wrong("a scalar has no dimension to scan")
     full = _common_length(node, [x.shape[a] for x, a in zip(xs, axes, strict=True)])
     count = full if length is None else length
     reverse = node.attr("scan_input_directions") or node.attr("directions") or [0] * len(xs)

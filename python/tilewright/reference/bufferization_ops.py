@@ -22,22 +22,10 @@ def alloc_tensor(_frame: Any, node: Node, *operands: Any) -> np.ndarray:
     return np.array(copy[0]) if copy else allocate(node, sizes)
 
 
-@handles("bufferization.clone")
-def clone(_frame: Any, _node: Node, memory: np.ndarray) -> np.ndarray:
-    """Memory of the same content."""
-    return np.array(memory)
-
-
-@handles("bufferization.to_tensor")
-def to_tensor(_frame: Any, _node: Node, memory: np.ndarray) -> np.ndarray:
-    """What is in memory now."""
-    return np.array(memory)
-
-
-@handles("bufferization.to_buffer")
-def to_buffer(_frame: Any, _node: Node, tensor: np.ndarray) -> np.ndarray:
-    """Memory that holds a tensor, which nobody else sees written."""
-    return np.array(tensor)
+@handles("bufferization.clone", "bufferization.to_tensor", "bufferization.to_buffer")
+def copied(_frame: Any, _node: Node, content: np.ndarray) -> np.ndarray:
+    """What is in a tensor or in memory now: writing one is not seen in the other."""
+    return np.array(content)
 
 
 @handles("bufferization.dealloc_tensor")
@@ -58,5 +46,10 @@ def materialize_in_destination(_frame: Any, node: Node, source: np.ndarray, targ
 def dealloc(_frame: Any, node: Node, *operands: Any) -> Any:
     """Frees nothing; a retained memref stays owned where one that is to be freed and owned is in the same buffer."""
     memory, owned, retained = node.groups(operands)
-    roots = [flat_root(m).__array_interface__["data"][0] for m, own in zip(memory, owned, strict=True) if own]
-    return results(node, [np.bool_(flat_root(m).__array_interface__["data"][0] in roots) for m in retained])
+    roots = [_address(m) for m, own in zip(memory, owned, strict=True) if own]
+    return results(node, [np.bool_(_address(m) in roots) for m in retained])
+
+
+def _address(memory: np.ndarray) -> int:
+    """Where the buffer begins that a memref is a part of."""
+    return flat_root(memory).__array_interface__["data"][0]

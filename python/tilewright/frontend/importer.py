@@ -17,6 +17,7 @@ from tilewright.mlir import ir
 from .builder import Builder
 from .coverage import Collector, Coverage, explain
 from .declared import Declared
+from .dims import has_zero
 from .functions import Functions
 from .inventory import require_supported
 from .iteration import erase_discarded
@@ -164,7 +165,7 @@ class _Importer:
     def _own(self, x: Tensor, taken: list[ir.Value]) -> ir.Value:
         """A value for one output alone: inputs, weights and values already returned are copied."""
         b = self.builder
-        empty = any(isinstance(n, int) and n == 0 for n in x.shape)
+        empty = has_zero(x.shape)
         shared = x.is_known or isinstance(x.data, ir.BlockArgument) or any(v == x.data for v in taken)
         return b.value(b.copy(x, range(x.rank)) if shared and not empty else x)
 

@@ -235,7 +235,7 @@ class Scope:
 
     def _refined(self, node: Node, output: int, x: Value | None) -> Value | None:
         """A result of run-time sizes under the sizes that the model states for it, checked when the model runs."""
-        if not isinstance(x, Tensor) or all(isinstance(n, int) for n in x.shape):
+        if not isinstance(x, Tensor) or x.is_static:
             return x
         shape = node.declared(output)
         if shape is None or len(shape) != x.rank:

@@ -10,6 +10,7 @@ operator; sums are taken in float32.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,7 @@ import numpy as np
 
 from ..dims import Size
 from ..emit import Space
-from ..numbers import is_narrow, promoted
+from ..numbers import is_bool, is_narrow, promoted
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
 from .cast import dtype_attribute
@@ -125,19 +126,12 @@ class _Mask:
         added = None
         if self.given is not None:
             value = next(rest)
-            conditions, added = ([*conditions, value], None) if _is_bool(self.given) else (conditions, value)
+            conditions, added = ([*conditions, value], None) if is_bool(self.given.dtype) else (conditions, value)
         return _all(m, conditions), added
 
 
-def _is_bool(x: Tensor) -> bool:
-    return x.dtype == np.bool_
-
-
 def _all(m, conditions: Sequence) -> Any:
-    result = None
-    for condition in conditions:
-        result = condition if result is None else m.logical_and(result, condition)
-    return result
+    return functools.reduce(m.logical_and, conditions) if conditions else None
 
 
 def _bounds(b: Builder, node: Node, rows: Size, past: Size, lengths: Tensor | None) -> list[Tensor | None]:
@@ -166,13 +160,13 @@ def _given_mask(b: Builder, node: Node, mask: Tensor | None, q: Tensor, groups: 
         return None
     if mask.rank == 0 or mask.rank > 4:
         node.wrong(f"the mask has {mask.rank} dimensions; 1 to 4 are allowed")
-    if not _is_bool(mask):
+    if not is_bool(mask.dtype):
         mask = b.cast(mask, q.dtype)
     missing = columns - mask.shape[-1]
     if isinstance(missing, int) and missing < 0:
         node.wrong(f"the mask has {mask.shape[-1]} columns for {columns} keys")
     edge = [0] * (mask.rank - 1)
-    mask = b.pad(mask, [*edge, 0], [*edge, missing], 0 if _is_bool(mask) else -_INFINITY)
+    mask = b.pad(mask, [*edge, 0], [*edge, missing], 0 if is_bool(mask.dtype) else -_INFINITY)
     mask = mask.unsqueeze(range(4 - mask.rank))
     batch, heads, rows, columns = mask.shape
     heads = (1, 1) if isinstance(heads, int) and heads == 1 else (heads // groups, groups)

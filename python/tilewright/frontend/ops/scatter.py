@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..dims import Size
+from ..dims import Size, has_zero
 from ..numbers import is_bool
 from ..registry import Builder, Node, op
 from ..scalars import BOOL, INDEX, Scalar
@@ -75,7 +75,7 @@ def _scatter(
 ) -> Tensor:
     """`data` with each element of `updates` written where `place` says for its indices (and whether that exists)."""
     updates, combine = b.array(updates), _combine(b, node, data.dtype)
-    if any(isinstance(n, int) and n == 0 for x in (data, updates) for n in x.shape):
+    if has_zero(data.shape) or has_zero(updates.shape):
         return data
 
     def write(at: list[Scalar], result: Tensor, good: Scalar) -> list:

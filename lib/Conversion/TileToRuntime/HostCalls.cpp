@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Conversion/TileToRuntime/HostCalls.h"
+#include "dialects/Tile/Elements.h"
 
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
 
@@ -15,12 +16,6 @@ using namespace tilewright;
 
 // Words of an input or output whose sizes are known at run time only.
 static constexpr int64_t kSizes = 2;
-
-int64_t tilewright::bytesOfElement(Type type) {
-  if (auto complex = dyn_cast<ComplexType>(type))
-    return 2 * bytesOfElement(complex.getElementType());
-  return type.isIndex() ? 8 : (int64_t(type.getIntOrFloatBitWidth()) + 7) / 8;
-}
 
 HostCalls::HostCalls(ModuleOp module, const LLVMTypeConverter &converter)
     : module(module), converter(converter),

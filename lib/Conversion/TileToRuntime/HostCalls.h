@@ -56,9 +56,6 @@ private:
   llvm::StringMap<mlir::LLVM::GlobalOp> messages;
 };
 
-/// Bytes of an element of a buffer.
-int64_t bytesOfElement(mlir::Type type);
-
 } // namespace tilewright
 
 #endif // TILEWRIGHT_CONVERSION_TILETORUNTIME_HOSTCALLS_H

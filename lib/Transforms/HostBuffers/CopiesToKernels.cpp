@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/Elements.h"
 #include "lib/Transforms/HostBuffers/CopyEmitter.h"
 #include "lib/Transforms/HostBuffers/Passes.h"
 
@@ -24,11 +25,6 @@ namespace {
 
 /// Elements that are copied before a kernel has started.
 constexpr int64_t kSmall = 64;
-
-bool hasTiles(Type element) {
-  return element.isIntOrIndex() ||
-         (isa<FloatType>(element) && element.getIntOrFloatBitWidth() >= 8);
-}
 
 struct CopiesToKernels
     : public tilewright::impl::CopiesToKernelsBase<CopiesToKernels> {

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/Elements.h"
 #include "lib/Transforms/HostBuffers/ArenaPacking.h"
 #include "lib/Transforms/HostBuffers/Passes.h"
 
@@ -23,12 +24,6 @@ using namespace tilewright;
 namespace {
 
 constexpr int64_t kAlignment = 64;
-
-int64_t bytesOfElement(Type type) {
-  if (auto complex = dyn_cast<ComplexType>(type))
-    return 2 * bytesOfElement(complex.getElementType());
-  return type.isIndex() ? 8 : (int64_t(type.getIntOrFloatBitWidth()) + 7) / 8;
-}
 
 bool isScalar(Type type) {
   auto complex = dyn_cast<ComplexType>(type);

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/Elements.h"
 #include "lib/Transforms/Plan/Passes.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -33,9 +34,7 @@ bool isForKernels(linalg::FillOp fill) {
   if (!type || !type.hasStaticShape() || type.getNumElements() == 0 ||
       !matchPattern(fill.getInputs()[0], m_Constant()))
     return false;
-  Type element = type.getElementType();
-  return element.isIntOrIndex() ||
-         (isa<FloatType>(element) && element.getIntOrFloatBitWidth() >= 8);
+  return hasTiles(type.getElementType());
 }
 
 struct MaterializeFills : public impl::MaterializeFillsBase<MaterializeFills> {

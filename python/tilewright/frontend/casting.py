@@ -20,6 +20,7 @@ from .numbers import (
     BOOL,
     E8M0,
     F32,
+    F64,
     bits,
     is_bool,
     is_complex,
@@ -34,7 +35,6 @@ from .numbers import (
 if TYPE_CHECKING:
     from .scalars import IRMath, Scalar
 
-F64 = np.dtype(np.float64)
 _U8, _I32, _I64, _U32, _U64 = (np.dtype(name) for name in ("uint8", "int32", "int64", "uint32", "uint64"))
 
 

@@ -15,13 +15,12 @@ import numpy as np
 from .dims import Dim, Size, is_static, same
 from .limits import check_copies, check_known
 from .loops import Loops
+from .numbers import I64
 from .scalars import Scalar
 from .tensor import Tensor, nothing
 
 if TYPE_CHECKING:
     from .node import Node
-
-INT64 = np.dtype(np.int64)
 
 
 class Dynamic(Loops):
@@ -48,9 +47,9 @@ class Dynamic(Loops):
         """The vector (int64) of sizes; known where they are."""
         if is_static(sizes):
             return Tensor.known(np.array(sizes, np.int64))
-        return self.vector([self._as_scalar(n) for n in sizes], INT64)
+        return self.vector([self._as_scalar(n) for n in sizes], I64)
 
-    def size_tensor(self, size: Size, dtype: np.typing.DTypeLike = INT64) -> Tensor:
+    def size_tensor(self, size: Size, dtype: np.typing.DTypeLike = I64) -> Tensor:
         """A size as a tensor without dimensions, of any element type."""
         if isinstance(size, int):
             return Tensor.known(size, dtype)
@@ -68,13 +67,13 @@ class Dynamic(Loops):
         """The elements of a small vector (or scalar) that was made from scalars, or is known."""
         if x.rank > 1 or not x.is_static or x.size > 64:
             return None
-        if x.is_known and x.size and x.dtype == INT64:
+        if x.is_known and x.size and x.dtype == I64:
             return [self._as_scalar(int(n)) for n in x.numpy().reshape(-1)]
         return None if isinstance(x.data, np.ndarray) else self._entries.get(x.data)
 
     def _as_scalar(self, size: Size) -> Scalar:
         """An int64 that remembers which size it is."""
-        scalar = self.math.scalar(size, INT64) if isinstance(size, int) else self.math.cast(self.idx(size), INT64)
+        scalar = self.math.scalar(size, I64) if isinstance(size, int) else self.math.cast(self.idx(size), I64)
         self._sizes[scalar.value] = size
         return scalar
 
@@ -82,13 +81,13 @@ class Dynamic(Loops):
         found = self._sizes.get(scalar.value)
         return Dim(self.idx(scalar).value, nonneg=False) if found is None else found
 
-    def positions(self, size: Size, dtype: np.typing.DTypeLike = INT64) -> Tensor:
+    def positions(self, size: Size, dtype: np.typing.DTypeLike = I64) -> Tensor:
         """The vector 0, 1, ... size - 1."""
         dtype = np.dtype(dtype)
         if isinstance(size, int):
             check_known(size)
             return Tensor.known(np.arange(size).astype(dtype))
-        return self.produce([size], dtype, lambda m, i: m.cast(m.cast(i, INT64), dtype))
+        return self.produce([size], dtype, lambda m, i: m.cast(m.cast(i, I64), dtype))
 
     # Declared shapes --------------------------------------------------------------------------------------------
 

@@ -15,13 +15,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-import numpy as np
-
 from tilewright.errors import UnsupportedError, UserError
 from tilewright.mlir import ir
 
 from .builder import Builder
 from .dims import Dim, Size, same
+from .numbers import BOOL
 from .scalars import Scalar
 from .stacking import Element, Stack
 from .tensor import Tensor, nothing
@@ -29,7 +28,6 @@ from .tensor import Tensor, nothing
 T = TypeVar("T")
 
 _ROOM = 1 << 24  # bytes: stacked results of a loop that may end early get room for all iterations up to so many
-_BOOL = np.dtype(np.bool_)
 
 
 @dataclass
@@ -198,14 +196,14 @@ class Iteration:
     def _while(self, carried: list[Tensor], body: Callable[..., Iterated], varying: bool) -> Ended:
         b, m = self.b, self.b.math
         limit = None if self.count is None else b.idx(self.count)
-        first = m.scalar(1, _BOOL) if self.start is None else self.start
+        first = m.scalar(1, BOOL) if self.start is None else self.start
 
         def holds(counter: Scalar, going: Scalar, *_: Tensor) -> Scalar:
             return going if limit is None else m.logical_and(going, counter < limit)
 
         def iterate(counter: Scalar, _: Scalar, *now: Tensor) -> list[Scalar | Tensor]:
             result = body(counter, *now)
-            going = m.scalar(1, _BOOL) if result.proceed is None else b.item(result.proceed)
+            going = m.scalar(1, BOOL) if result.proceed is None else b.item(result.proceed)
             return [counter + 1, going, *result.states]
 
         done, _, *found = b.while_([b.idx(0), first, *carried], holds, iterate, varying=varying)

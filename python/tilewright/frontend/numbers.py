@@ -16,7 +16,8 @@ from tilewright.errors import UnsupportedError
 from tilewright.mlir import ir
 
 BOOL = np.dtype(np.bool_)
-F32 = np.dtype(np.float32)
+F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
+I32, I64 = np.dtype(np.int32), np.dtype(np.int64)
 
 _SMALL = {np.dtype(t): (bits, signed) for t, bits, signed in (
     (ml_dtypes.int4, 4, True), (ml_dtypes.uint4, 4, False), (ml_dtypes.int2, 2, True), (ml_dtypes.uint2, 2, False),

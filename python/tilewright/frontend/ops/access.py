@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..dims import Size
+from ..numbers import I32, I64
 from ..registry import Builder
 from ..scalars import Scalar
-
-I32, I64 = np.dtype(np.int32), np.dtype(np.int64)
 
 Number = Any  # float | Scalar
 

@@ -10,13 +10,11 @@ import numpy as np
 from ..dims import Dim, Size, is_static, maximum
 from ..limits import check_known
 from ..load import dense_array
-from ..numbers import is_int
+from ..numbers import I64, is_int
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
 from .cast import dtype_attribute
 from .runtime import choose, require_sizes, sizes
-
-INT64 = np.dtype(np.int64)
 
 
 @op("Constant")
@@ -68,9 +66,9 @@ def _range_at_run_time(b: Builder, node: Node, *bounds: Tensor) -> Tensor:
     else:
         wide = np.dtype(np.float64)
         low, high, by = (m.cast(s, wide) for s in (first, last, step))
-        count = maximum(Dim(b.idx(m.cast(m.ceil((high - low) / by), INT64)).value, nonneg=False), 0)
+        count = maximum(Dim(b.idx(m.cast(m.ceil((high - low) / by), I64)).value, nonneg=False), 0)
     (count,) = b.settle([count], node.declared(), node)
-    return b.produce([count], dtype, lambda m, i: first + m.cast(m.cast(i, INT64), dtype) * step)
+    return b.produce([count], dtype, lambda m, i: first + m.cast(m.cast(i, I64), dtype) * step)
 
 
 def _steps(b: Builder, low: Size, high: Size, by: Size) -> Size:
@@ -104,7 +102,7 @@ def trilu(b: Builder, node: Node, x: Tensor, k: Tensor | None = None) -> Tensor:
         node.wrong(f"the input has {x.rank} dimensions; a matrix is needed")
     upper = bool(node.attr("upper", 1))
     rows, columns = b.positions(x.shape[-2]).unsqueeze([1]), b.positions(x.shape[-1])
-    shift = Tensor.known(0, INT64) if k is None else b.reshape(k, ())
+    shift = Tensor.known(0, I64) if k is None else b.reshape(k, ())
 
     def body(m, x, i, j, k):
         kept = j - i >= k if upper else j - i <= k

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..numbers import F32, I64
 from ..registry import Builder, Node, op
 from ..scalars import BOOL, INDEX, Scalar
 from ..tensor import Tensor
 from .scatter import agree
 from .sorting import argsort, less, scratch
-
-_F32, _I64 = np.dtype(np.float32), np.dtype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ def _limits(b: Builder, most: Tensor | None, overlap: Tensor | None, score: Tens
     per_class = m.maximum(m.minimum(wanted, b.idx(boxes.shape[1])), 0)
     return _Limits(
         per_class,
-        m.scalar(0.0, _F32) if overlap is None else b.item(overlap),
+        m.scalar(0.0, F32) if overlap is None else b.item(overlap),
         None if score is None else b.item(score),
     )
 
@@ -118,7 +117,7 @@ def non_max_suppression(
             (fine,) = b.if_(free, lambda: [clear_of(m.cast(number, INDEX), total, rows)], lambda: [m.scalar(0, BOOL)])
 
             def keep() -> list:
-                row = [m.cast(at[0], _I64), m.cast(at[1], _I64), number]
+                row = [m.cast(at[0], I64), m.cast(at[1], I64), number]
                 result = rows
                 for d, v in enumerate(row):
                     result = b.put(v, result, [total, d])

@@ -10,11 +10,9 @@ import math
 
 import numpy as np
 
-from ..numbers import BOOL, is_float, is_unsigned
+from ..numbers import BOOL, F64, I64, is_float, is_unsigned
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
-
-_F64, _I64 = np.dtype(np.float64), np.dtype(np.int64)
 
 _UNARY = {
     "Relu": lambda m, x: m.maximum(x, 0),
@@ -166,7 +164,7 @@ def power(b: Builder, node: Node, x: Tensor, y: Tensor) -> Tensor:
     if is_float(x.dtype):
         return b.elementwise(lambda m, x, y: m.power(x, m.cast(y, x.dtype)), x, y)
     if is_float(y.dtype):
-        return b.elementwise(lambda m, x, y: m.cast(m.power(m.cast(x, _F64), m.cast(y, _F64)), x.dtype), x, y)
+        return b.elementwise(lambda m, x, y: m.cast(m.power(m.cast(x, F64), m.cast(y, F64)), x.dtype), x, y)
     return b.elementwise(_integer_power, x, y, dtype=x.dtype)
 
 
@@ -175,7 +173,7 @@ def _integer_power(m, x, y):
 
     Eight squarings do: beyond them powers of even numbers are 0, and all others but 1 and -1 have overflowed.
     """
-    y = m.cast(m.bit_and(y, (1 << 63) - 1) if y.dtype == np.uint64 else y, _I64)
+    y = m.cast(m.bit_and(y, (1 << 63) - 1) if y.dtype == np.uint64 else y, I64)
     y = m.where(y > 254, m.bit_and(y, 1) + 254, y)
     odd = m.bit_and(y, 1) > 0
     result, square = m.where(odd, x, 1), x

@@ -8,13 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-import numpy as np
-
-from ..numbers import is_float
+from ..numbers import I64, is_float
 from ..registry import Builder
 from ..tensor import Tensor
-
-_I64 = np.dtype(np.int64)
 
 
 def extremum_places(b: Builder, kind: str, x: Tensor, axes: Sequence[int], last: bool = False) -> Tensor:
@@ -26,12 +22,12 @@ def extremum_places(b: Builder, kind: str, x: Tensor, axes: Sequence[int], last:
     outline = [n if d in axes else 1 for d, n in enumerate(x.shape)]
     count = prod(outline)
     places = b.reshape(b.positions(count), outline)
-    none = Tensor.known(-1, _I64) if last else b.size_tensor(count)
+    none = Tensor.known(-1, I64) if last else b.size_tensor(count)
 
     def place(m, x, best, place, none):
         found = m.eq(x, best)
         found = m.logical_or(found, m.is_nan(x)) if is_float(x.dtype) else found
         return m.where(found, place, none)
 
-    marked = b.elementwise(place, x, best, places, none, dtype=_I64)
+    marked = b.elementwise(place, x, best, places, none, dtype=I64)
     return b.reduce("max" if last else "min", marked, axes)

@@ -18,7 +18,7 @@ import numpy as np
 from ..dims import Size, is_static, minimum
 from ..emit import Space
 from ..limits import check_known
-from ..numbers import promoted
+from ..numbers import F64, promoted
 from ..registry import Builder
 from ..tensor import Tensor
 from .contraction import sum_of_products
@@ -26,7 +26,6 @@ from .movement import part
 
 RADIX = 64  # the longest transform that is one product, if its length can be split
 _TABLE_ELEMENTS = 1 << 22  # larger tables are computed where they are read
-_F64 = np.dtype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ class Transform:
             return Tensor.known(self._entries(j, c, k, d, self.length).astype(dtype))
         lengths = [b.size_tensor(self.length), b.size_tensor(self.inputs)]
         number = [b.positions(n).unsqueeze([e for e in range(4) if e != d]) for d, n in enumerate(shape)]
-        return b.cast(b.elementwise(self._body, *number, *lengths, dtype=_F64), dtype)
+        return b.cast(b.elementwise(self._body, *number, *lengths, dtype=F64), dtype)
 
     def _entries(self, j: np.ndarray, c: np.ndarray, k: np.ndarray, d: np.ndarray, length: int) -> np.ndarray:
         angle = (j * k % length) * (2 * math.pi / length)
@@ -77,14 +76,14 @@ class Transform:
         return value / length if self.inverse else value
 
     def _body(self, m, j, c, k, d, length, limit):
-        turns = m.cast(m.rem(j * k, length), _F64) / m.cast(length, _F64)
+        turns = m.cast(m.rem(j * k, length), F64) / m.cast(length, F64)
         angle, sign = turns * (2 * math.pi), 1.0 if self.inverse else -1.0
         sine = m.sin(angle)
         value = m.where(m.eq(c, d), m.cos(angle), m.where(m.eq(d, 0), sine * -sign, sine * sign))
         value = m.where(j < limit, value, 0.0)
         if self.to_real:
             value = value * m.where(m.logical_or(m.eq(j, 0), m.eq(j * 2, length)), turns * 0.0 + 1.0, 2.0)
-        return value / m.cast(length, _F64) if self.inverse else value
+        return value / m.cast(length, F64) if self.inverse else value
 
 
 def transform(b: Builder, x: Tensor, kind: Transform) -> Tensor:

@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 
 from ..emit import Space
+from ..numbers import F32, I64
 from ..registry import Builder, Node, op
 from ..scalars import Scalar
 from ..tensor import Tensor
@@ -19,7 +20,6 @@ from .extrema import extremum_places
 from .reduction import softmax
 
 ML = "ai.onnx.ml"
-_F32, _I64 = np.dtype(np.float32), np.dtype(np.int64)
 
 
 def strings(node: Node, attributes: list[str]) -> NoReturn:
@@ -36,7 +36,7 @@ def refuse_strings(node: Node, *attributes: str) -> None:
 
 def computed(b: Builder, x: Tensor) -> Tensor:
     """Numbers as models of ai.onnx.ml compute with them: f64 stays, all others are f32."""
-    return x if x.dtype == np.float64 else b.cast(x, _F32)
+    return x if x.dtype == np.float64 else b.cast(x, F32)
 
 
 def rows(b: Builder, x: Tensor) -> Tensor:
@@ -104,21 +104,21 @@ def array_feature_extractor(b: Builder, node: Node, x: Tensor, indices: Tensor) 
 def binarizer(b: Builder, node: Node, x: Tensor) -> Tensor:
     """1 above the threshold, else 0."""
     threshold = node.attr("threshold", 0.0)
-    above = b.elementwise(lambda m, x: x > threshold, b.cast(x, _F32) if x.dtype.kind in "iu" else x, dtype=np.bool_)
+    above = b.elementwise(lambda m, x: x > threshold, b.cast(x, F32) if x.dtype.kind in "iu" else x, dtype=np.bool_)
     return b.cast(above, x.dtype)
 
 
 @op("Scaler", domain=ML)
 def scaler(b: Builder, node: Node, x: Tensor) -> Tensor:
     """(x - offset) * scale, for each column or all."""
-    offset, scale = (Tensor.known(node.attr(name, [d]), _F32) for name, d in (("offset", 0.0), ("scale", 1.0)))
-    return b.elementwise(lambda m, x, o, s: (x - o) * s, b.cast(x, _F32), offset, scale)
+    offset, scale = (Tensor.known(node.attr(name, [d]), F32) for name, d in (("offset", 0.0), ("scale", 1.0)))
+    return b.elementwise(lambda m, x, o, s: (x - o) * s, b.cast(x, F32), offset, scale)
 
 
 @op("Normalizer", domain=ML)
 def normalizer(b: Builder, node: Node, x: Tensor) -> Tensor:
     """Each row by its maximum, the sum of its magnitudes or its length; rows of zeros stay."""
-    kind, x = node.attr("norm", "MAX"), b.cast(x, _F32)
+    kind, x = node.attr("norm", "MAX"), b.cast(x, F32)
     axis = [x.rank - 1]
     if kind == "MAX":
         norm = b.reduce("max", x, axis)
@@ -154,7 +154,7 @@ def feature_vectorizer(b: Builder, node: Node, *xs: Tensor) -> Tensor:
         node.wrong(f"inputdimensions {widths} does not fit {len(xs)} inputs")
     parts = []
     for x, width in zip(xs, widths, strict=True):
-        x = b.cast(rows(b, x), _F32)
+        x = b.cast(rows(b, x), F32)
         count = x.shape[1]
         kept = b.slice(x, [0, 0], [x.shape[0], min(count, width)], [1, 1])
         parts.append(b.pad(kept, [0, 0], [0, max(0, width - count)], 0.0))
@@ -177,7 +177,7 @@ def _entries(node: Node, side: str) -> np.ndarray:
         if tensor.dtype.kind not in "fiu":
             strings(node, [f"{side}_tensor"])
         return tensor
-    for ending, dtype in (("int64s", _I64), ("floats", _F32)):
+    for ending, dtype in (("int64s", I64), ("floats", F32)):
         if node.attr(f"{side}_{ending}"):
             return np.array(node.attr(f"{side}_{ending}"), dtype)
     node.wrong(f"the {side} are missing")
@@ -234,9 +234,9 @@ def _rank_of(b: Builder, ordered: Tensor, value: Scalar) -> Scalar:
 def one_hot_encoder(b: Builder, node: Node, x: Tensor) -> Tensor:
     """A column for each category; others are all zeros, or (without `zeros`) an error."""
     refuse_strings(node, "cats_strings")
-    cats = Tensor.known(node.attr("cats_int64s", []), _I64)
-    whole = b.cast(x, _I64).unsqueeze([x.rank])
-    hot = b.cast(b.elementwise(lambda m, x, c: m.eq(x, c), whole, cats, dtype=np.bool_), _F32)
+    cats = Tensor.known(node.attr("cats_int64s", []), I64)
+    whole = b.cast(x, I64).unsqueeze([x.rank])
+    hot = b.cast(b.elementwise(lambda m, x, c: m.eq(x, c), whole, cats, dtype=np.bool_), F32)
     if not node.attr("zeros", 1) and not hot.is_known:
         worst = b.reduce("min", b.reduce("max", hot, [x.rank]), list(range(x.rank + 1)))
         b.require(b.item(worst) > 0.0, "an element is none of the categories")
@@ -263,12 +263,12 @@ def known_product(b: Builder, x: Tensor, matrix: np.ndarray) -> Tensor:
 
 def shifted(b: Builder, x: Tensor, by: list[float]) -> Tensor:
     """x plus known values, one for each column or all."""
-    return b.elementwise(lambda m, x, r: x + r, x, Tensor.known(by, _F32))
+    return b.elementwise(lambda m, x, r: x + r, x, Tensor.known(by, F32))
 
 
 def linear(b: Builder, node: Node, x: Tensor, outputs: int) -> Tensor:
     """x times the transposed coefficients, plus intercepts."""
-    x = b.cast(rows(b, x), _F32)
+    x = b.cast(rows(b, x), F32)
     weights = np.array(node.attr("coefficients"), np.float32)
     if not isinstance(x.shape[1], int) or weights.size != outputs * x.shape[1]:
         node.wrong(f"{weights.size} coefficients do not make {outputs} rows for {x.shape[1]} features")
@@ -304,9 +304,9 @@ def labelled(b: Builder, scores: Tensor, labels: list[int], threshold: float) ->
     if scores.shape[1] == 1:
         only = labels[0] if labels else 1
         reached = b.elementwise(lambda m, s: s >= threshold, scores.squeeze([1]), dtype=np.bool_)
-        return b.elementwise(lambda m, r: m.where(r, m.scalar(only, _I64), 0), reached, dtype=_I64)
+        return b.elementwise(lambda m, r: m.where(r, m.scalar(only, I64), 0), reached, dtype=I64)
     best = first_maximum(b, scores)
-    return b.gather(Tensor.known(labels, _I64), best, 0) if labels else best
+    return b.gather(Tensor.known(labels, I64), best, 0) if labels else best
 
 
 __all__ = ["ML", "computed", "labelled", "refuse_strings", "rows", "transformed"]

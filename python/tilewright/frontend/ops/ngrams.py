@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..numbers import F32, I64
 from ..registry import Builder, Node, op
 from ..scalars import BOOL, Scalar
 from ..tensor import Tensor
 from .ml import refuse_strings
-
-_F32, _I64 = np.dtype(np.float32), np.dtype(np.int64)
 
 
 def _pools(node: Node) -> dict[int, dict[tuple[int, ...], int]]:
@@ -42,8 +41,8 @@ def tf_idf_vectorizer(b: Builder, node: Node, x: Tensor) -> Tensor:
     if x.rank not in (1, 2):
         node.wrong(f"the input {list(x.shape)} is neither a row nor a batch of rows")
     width = max(node.attr("ngram_indexes")) + 1
-    rows = b.array(b.cast(x if x.rank == 2 else x.unsqueeze([0]), _I64))
-    counts = b.full(0, [rows.shape[0], width], _F32)
+    rows = b.array(b.cast(x if x.rank == 2 else x.unsqueeze([0]), I64))
+    counts = b.full(0, [rows.shape[0], width], F32)
     for n, found in _pools(node).items():
         skips = 1 if n == 1 else node.attr("max_skip_count") + 1
         counts = _count(b, rows, counts, n, found, skips)
@@ -55,11 +54,11 @@ def _count(b: Builder, rows: Tensor, counts: Tensor, n: int, found: dict[tuple[i
     """`counts` with the occurrences of the pool's n-grams of one length."""
     m, length = b.math, b.idx(rows.shape[1])
     grams = b.array(Tensor.known(np.array(list(found), np.int64)))
-    columns = b.array(Tensor.known(list(found.values()), _I64))
+    columns = b.array(Tensor.known(list(found.values()), I64))
 
     def gram(at: list[Scalar], counts: Tensor) -> list[Tensor]:
         row, number = at
-        zero, one = m.scalar(0, _F32), m.scalar(1, _F32)
+        zero, one = m.scalar(0, F32), m.scalar(1, F32)
 
         def distance(skip: Scalar, total: Scalar) -> list[Scalar]:
             def place(start: Scalar, total: Scalar) -> list[Scalar]:

@@ -11,14 +11,14 @@ import numpy as np
 
 from ..dims import Size
 from ..limits import check_known
-from ..numbers import E8M0, F32, int_range, is_float, is_int, is_narrow, promoted
+from ..numbers import E8M0, F32, F64, I32, int_range, is_float, is_int, is_narrow, promoted
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
 from .cast import dtype_attribute
 from .contraction import matmul_op
 from .convolution import conv, per_channel
 
-_I32, _F64, _U8 = np.dtype(np.int32), np.dtype(np.float64), np.dtype(np.uint8)
+_U8 = np.dtype(np.uint8)
 
 
 # Granularity ------------------------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ def _precision(node: Node, x: Tensor, scale: Tensor) -> np.dtype:
         return chosen if is_float(chosen) else node.wrong(f"precision {chosen} is no type of floats")
     if scale.dtype == E8M0:
         return x.dtype if is_float(x.dtype) else F32
-    return scale.dtype if is_float(scale.dtype) else _F64
+    return scale.dtype if is_float(scale.dtype) else F64
 
 
 @op("QuantizeLinear", since=10)
@@ -129,7 +129,7 @@ def dequantize_linear(b: Builder, node: Node, x: Tensor, scale: Tensor, zero: Te
     given = [_parameter(b, node, scale, x, "the scale")]
     if zero is not None and _may_shift(zero):
         given.append(_parameter(b, node, zero, x, "the zero point"))
-    wide = _I32 if is_int(x.dtype) else F32
+    wide = I32 if is_int(x.dtype) else F32
 
     def body(m, x, scale, *zero):
         for z in zero:
@@ -163,8 +163,8 @@ def dynamic_quantize_linear(b: Builder, node: Node, x: Tensor) -> list[Tensor]:
 def _centred(b: Builder, x: Tensor, zero: Tensor | None) -> Tensor:
     """x - zero as int32; the zero point broadcasts."""
     if zero is None or not _may_shift(zero):
-        return b.cast(x, _I32)
-    return b.elementwise(lambda m, x, z: m.cast(x, _I32) - m.cast(z, _I32), x, zero, dtype=_I32, shape=x.shape)
+        return b.cast(x, I32)
+    return b.elementwise(lambda m, x, z: m.cast(x, I32) - m.cast(z, I32), x, zero, dtype=I32, shape=x.shape)
 
 
 def _whole(v: Tensor | None, otherwise: Callable[[Tensor], Tensor]) -> Tensor | None:

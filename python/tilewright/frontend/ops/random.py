@@ -18,12 +18,13 @@ import numpy as np
 
 from ..builder import FOLD_ELEMENTS
 from ..dims import Size
+from ..numbers import F64
 from ..registry import Builder, Node, op
 from ..scalars import BOOL, INDEX, Scalar
 from ..tensor import Tensor
 from .cast import dtype_attribute
 
-_F64, _U32 = np.dtype(np.float64), np.dtype(np.uint32)
+_U32 = np.dtype(np.uint32)
 _WORDS = 624  # of the twister's state
 
 
@@ -62,7 +63,7 @@ def _fraction(b: Builder, state: Tensor, i: Scalar) -> tuple[Tensor, Scalar]:
     m = b.math
     state, high = _word(b, state, i)
     state, low = _word(b, state, i + 1)
-    high, low = (m.cast(m.shift_right(word, by), _F64) for word, by in ((high, 5), (low, 6)))
+    high, low = (m.cast(m.shift_right(word, by), F64) for word, by in ((high, 5), (low, 6)))
     return state, (high * 67108864.0 + low) * 2.0**-53
 
 
@@ -76,7 +77,7 @@ def uniforms(b: Builder, count: Size, seed: int) -> Tensor:
         state, value = _fraction(b, state, m.rem(i * 2, m.scalar(_WORDS, INDEX)))
         return [state, b.put(value, out, [i])]
 
-    return b.for_(0, count, [_start(b, seed), b.blank([count], _F64)], draw)[1]
+    return b.for_(0, count, [_start(b, seed), b.blank([count], F64)], draw)[1]
 
 
 def normals(b: Builder, count: Size, seed: int) -> Tensor:
@@ -97,7 +98,7 @@ def normals(b: Builder, count: Size, seed: int) -> Tensor:
         following = used + 4
         return [m.where(inside, done + 2, done), m.where(following.eq(_WORDS), 0, following), state, out]
 
-    start = [b.idx(0), b.idx(0), _start(b, seed), b.blank([count + 1], _F64)]
+    start = [b.idx(0), b.idx(0), _start(b, seed), b.blank([count + 1], F64)]
     return b.first(b.while_(start, lambda done, *_: done < total, pair)[3], count)
 
 
@@ -134,7 +135,7 @@ def random_like(b: Builder, node: Node, x: Tensor) -> Tensor:
 def bernoulli(b: Builder, node: Node, p: Tensor) -> Tensor:
     """1 with the probability that x holds, else 0: the comparison that NumPy's binomial makes."""
     u = b.reshape(uniforms(b, prod(p.shape), _seed(node)), p.shape)
-    share = b.cast(p, _F64)
+    share = b.cast(p, F64)
     ones = b.elementwise(lambda m, u, p: m.where(p <= 0.5, 1.0 - p < u, u <= p), u, share, dtype=BOOL)
     return b.cast(ones, dtype_attribute(node, "dtype", p.dtype))
 
@@ -147,7 +148,7 @@ def multinomial(b: Builder, node: Node, x: Tensor) -> Tensor:
     m = b.math
     batch, classes = x.shape
     samples, dtype = node.attr("sample_size", 1), dtype_attribute(node, "dtype", np.dtype(np.int32))
-    x = b.cast(x, _F64)
+    x = b.cast(x, F64)
     top = b.reduce("max", x, [1])
     weights = b.array(b.elementwise(lambda m, x, t: m.exp(x - t), x, top))
     totals = b.array(b.reduce("sum", weights, [1]))
@@ -162,7 +163,7 @@ def multinomial(b: Builder, node: Node, x: Tensor) -> Tensor:
         def short(c: Scalar, total: Scalar) -> Scalar:
             return m.logical_and(c < b.idx(classes), total <= goal)
 
-        (c, _) = b.while_([b.idx(0), m.scalar(0.0, _F64)], short, reached)
+        (c, _) = b.while_([b.idx(0), m.scalar(0.0, F64)], short, reached)
         return [b.put(m.cast(m.cast(c - 1, np.dtype(np.int64)), dtype), out, at)]
 
     return b.nest([batch, samples], [b.blank([batch, samples], dtype)], draw)[0]
@@ -202,7 +203,7 @@ def _ones(b: Builder, x: Tensor, dtype: np.dtype) -> Tensor:
 def _dropped(b: Builder, node: Node, x: Tensor, ratio: Tensor, training: Tensor) -> tuple[Tensor, Tensor]:
     ratio, training = (t if t.rank == 0 else b.reshape(t, ()) for t in (ratio, training))
     u = b.reshape(uniforms(b, prod(x.shape), _seed(node)), x.shape)
-    share = b.cast(ratio, _F64)
+    share = b.cast(ratio, F64)
     mask = b.elementwise(lambda m, u, r, t: m.logical_or(u >= r, m.logical_not(t)), u, share, training, dtype=BOOL)
     scale = b.elementwise(lambda m, r, t: m.where(t, 1.0 / (1.0 - r), 1.0), share, training)
     scale = b.cast(scale, x.dtype)

@@ -10,11 +10,11 @@ import operator
 
 from ..dims import Size
 from ..emit import At, Space
-from ..numbers import lowest
+from ..numbers import I32, I64, lowest
 from ..registry import Builder, Node, op
 from ..scalars import Scalar
 from ..tensor import Tensor, nothing
-from .access import I32, I64, Number, bounded, measure, number
+from .access import Number, bounded, measure, number
 from .precision import widened
 from .window import loop_extents
 

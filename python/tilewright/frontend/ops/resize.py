@@ -18,12 +18,11 @@ import numpy as np
 from ..dims import Size, is_static
 from ..emit import At, Index, Space
 from ..limits import check_known
-from ..numbers import F32, int_range, is_float, promoted
+from ..numbers import F32, F64, I32, I64, int_range, is_float, promoted
 from ..registry import Builder, Node, op
 from ..tensor import Tensor, nothing
-from .access import I32, I64, bounded
+from .access import bounded
 
-F64 = np.dtype(np.float64)
 _UNROLLED = 4  # taps; more become a loop
 
 

@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 
 from ..dims import maximum
-from ..numbers import F32
+from ..numbers import F32, F64
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
 from .cast import dtype_attribute
 from .movement import part
 
-_F64 = np.dtype(np.float64)
 _TURN = 2.0 * math.pi
 
 # Each window as a function of (m, phase), where the phase goes from 0 to one turn.
@@ -38,8 +37,8 @@ def window(b: Builder, node: Node, size: Tensor) -> Tensor:
     """Hann, Hamming and Blackman: periodic, or symmetric."""
     body = _WINDOWS[node.proto.op_type]
     (count,) = b.settle([maximum(b.index_of(size), 0)], node.declared(0), node)
-    period = b.size_tensor(count if node.attr("periodic", 1) else count - 1, _F64)
-    values = b.elementwise(lambda m, i, n: body(m, i * _TURN / n), b.positions(count, _F64), period)
+    period = b.size_tensor(count if node.attr("periodic", 1) else count - 1, F64)
+    values = b.elementwise(lambda m, i, n: body(m, i * _TURN / n), b.positions(count, F64), period)
     return b.cast(values, _result_type(node))
 
 
@@ -50,7 +49,7 @@ def mel_weights(
     """Triangles over the bins of a spectrum, equally spaced in mel: [bins, filters]."""
     shape = (b.index_of(length) // 2 + 1, b.index_of(filters))
     bins, count = b.settle(shape, node.declared(0), node)
-    edges = _edges(b, b.positions(count + 2), *(b.cast(x, _F64) for x in (filters, length, rate, lower, upper)))
+    edges = _edges(b, b.positions(count + 2), *(b.cast(x, F64) for x in (filters, length, rate, lower, upper)))
     left, centre, right = (part(b, edges, 0, i, count) for i in range(3))
 
     def body(m, j, left, centre, right):
@@ -59,7 +58,7 @@ def mel_weights(
         falling = (right - j) / m.maximum(right - centre, 1.0)
         return m.where(m.logical_and(j >= centre, j < right), falling, rising)
 
-    rows = b.positions(bins, _F64).unsqueeze([1])
+    rows = b.positions(bins, F64).unsqueeze([1])
     return b.cast(b.elementwise(body, rows, left, centre, right), _result_type(node))
 
 
@@ -78,4 +77,4 @@ def _edges(
         return m.floor((length + 1.0) * hertz / rate)
 
     scalars = (x.squeeze(range(x.rank)) for x in (filters, length, rate, lower, upper))
-    return b.elementwise(body, b.cast(number, _F64), *scalars)
+    return b.elementwise(body, b.cast(number, F64), *scalars)

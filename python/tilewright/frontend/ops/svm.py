@@ -10,6 +10,7 @@ import itertools
 import numpy as np
 
 from ..emit import Space
+from ..numbers import F32, I64
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
 from .ml import (
@@ -24,8 +25,6 @@ from .ml import (
     transformed,
 )
 
-_F32, _I64 = np.dtype(np.float32), np.dtype(np.int64)
-
 
 def _kernel(b: Builder, node: Node, x: Tensor, vectors: np.ndarray) -> Tensor:
     """The kernel of each row with each support vector."""
@@ -34,7 +33,7 @@ def _kernel(b: Builder, node: Node, x: Tensor, vectors: np.ndarray) -> Tensor:
     if kind == "RBF":
         space = Space([x.shape[0], len(vectors), x.shape[1]], frozenset([2]))
         inputs = [(x, [0, 2]), (Tensor.known(vectors), [1, 2])]
-        far = b.generic(space, inputs, [0, 1], _F32, lambda m, x, v, acc: acc + (x - v) * (x - v), 0.0)
+        far = b.generic(space, inputs, [0, 1], F32, lambda m, x, v, acc: acc + (x - v) * (x - v), 0.0)
         return b.elementwise(lambda m, d: m.exp(d * -gamma), far)
     products = known_product(b, x, vectors)
     if kind == "POLY":
@@ -49,13 +48,13 @@ def _kernel(b: Builder, node: Node, x: Tensor, vectors: np.ndarray) -> Tensor:
 @op("SVMRegressor", domain=ML)
 def svm_regressor(b: Builder, node: Node, x: Tensor) -> Tensor:
     """One target; with `one_class` its sign."""
-    x, features = b.cast(rows(b, x), _F32), feature_count(node, x)
+    x, features = b.cast(rows(b, x), F32), feature_count(node, x)
     weights = np.array(node.attr("coefficients"), np.float32).reshape(1, -1)
     if node.attr("n_supports", 0):
         x = _kernel(b, node, x, np.array(node.attr("support_vectors"), np.float32).reshape(-1, features))
     score = shifted(b, known_product(b, x, weights), node.attr("rho")[:1])
     if node.attr("one_class", 0):
-        return b.elementwise(lambda m, s: m.where(s > 0.0, m.scalar(1.0, _F32), -1.0), score)
+        return b.elementwise(lambda m, s: m.where(s > 0.0, m.scalar(1.0, F32), -1.0), score)
     return transformed(b, node, node.attr("post_transform", "NONE"), score)
 
 
@@ -77,7 +76,7 @@ def _votes(b: Builder, scores: Tensor, classes: int) -> Tensor:
     wins, losses = np.zeros((2, classes, len(pairs)), np.float32)
     for number, (i, j) in enumerate(pairs):
         wins[i, number], losses[j, number] = 1, 1
-    won = b.elementwise(lambda m, s: m.where(s > 0.0, m.scalar(1.0, _F32), 0.0), scores)
+    won = b.elementwise(lambda m, s: m.where(s > 0.0, m.scalar(1.0, F32), 0.0), scores)
     lost = b.elementwise(lambda m, w: 1.0 - w, won)
     return b.elementwise(lambda m, p, q: p + q, known_product(b, won, wins), known_product(b, lost, losses))
 
@@ -88,7 +87,7 @@ def svm_classifier(b: Builder, node: Node, x: Tensor) -> list[Tensor]:
     refuse_strings(node, "classlabels_strings")
     if node.attr("prob_a"):
         node.unsupported("probabilities (prob_a, prob_b) have no lowering; export the model without them")
-    x, features = b.cast(rows(b, x), _F32), feature_count(node, x)
+    x, features = b.cast(rows(b, x), F32), feature_count(node, x)
     labels, counts = node.attr("classlabels_ints", [0]), node.attr("vectors_per_class", [])
     weights = np.array(node.attr("coefficients"), np.float32)
     kind, shift = node.attr("post_transform", "NONE"), node.attr("rho")
@@ -100,7 +99,7 @@ def svm_classifier(b: Builder, node: Node, x: Tensor) -> list[Tensor]:
     else:
         scores = shifted(b, known_product(b, x, weights.reshape(len(labels), features)), shift[:1])
         best = first_maximum(b, scores)
-    return [b.gather(Tensor.known(labels, _I64), best, 0), _final(b, node, scores, kind)]
+    return [b.gather(Tensor.known(labels, I64), best, 0), _final(b, node, scores, kind)]
 
 
 def _final(b: Builder, node: Node, scores: Tensor, kind: str) -> Tensor:

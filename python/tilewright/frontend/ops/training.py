@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from ..numbers import F64
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
 
 _DOMAIN = "ai.onnx.preview.training"
-_F64 = np.dtype(np.float64)
 
 
 def _groups(node: Node, tensors: Sequence[Tensor], kinds: int) -> list[tuple[Tensor, ...]]:
@@ -37,7 +37,7 @@ def _regularized(b: Builder, node: Node, x: Tensor, gradient: Tensor) -> Tensor:
 
 def _rate(b: Builder, body: Any, rate: Tensor, time: Tensor, dtype: np.dtype) -> Tensor:
     """A function of the learning rate and the update count, in float64, as the parameters' type."""
-    scalars = [b.cast(x, _F64) for x in (rate, time)]
+    scalars = [b.cast(x, F64) for x in (rate, time)]
     return b.cast(b.elementwise(body, *scalars), dtype)
 
 

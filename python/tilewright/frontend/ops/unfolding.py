@@ -10,10 +10,10 @@ from math import prod
 
 from ..dims import Size
 from ..emit import Space
+from ..numbers import I64
 from ..registry import Builder, Node, op
 from ..scalars import Scalar
 from ..tensor import Tensor
-from .access import I64
 from .precision import widened
 from .window import loop_extents
 

@@ -23,6 +23,10 @@ SMALL = [
     "vit_tiny",
     "lstm_tiny",
     "lstm_tiny_state",
+    "convnext_tiny",
+    "mixer_tiny",
+    "gpt_tiny_prefill",
+    "gpt_tiny_decode",
 ]
 FULL = [
     "minilm",
@@ -34,6 +38,8 @@ FULL = [
     "vit_base",
     "lstm4",
     "mlp",
+    "convnext_t",
+    "mlp_mixer",
 ]
 
 

@@ -24,12 +24,30 @@ import tilewright.demo.graph
 from tilewright import config
 from tilewright.demo import minilm
 
-from . import bert, control, decoder, detection, lstm, mlp, mobilenet, quantized, resnet, single, transformer16, vit
+from . import (
+    bert,
+    control,
+    convnext,
+    decoder,
+    detection,
+    gpt,
+    lstm,
+    mixer,
+    mlp,
+    mobilenet,
+    quantized,
+    resnet,
+    single,
+    transformer16,
+    vit,
+)
 from ._inputs import random_inputs
 
 __all__ = ["MODELS", "build", "path", "random_inputs"]
 
 _TINY_BERT = dict(layers=2, hidden=24, heads=3, intermediate=52, vocabulary=97, positions=31, sequence=13)
+_TINY_GPT = dict(layers=2, hidden=24, heads=3, vocabulary=97, positions=31, batch=2)
+_TINY_MIXER = dict(layers=2, hidden=24, over_patches=10, over_channels=52, patch=7, classes=9, size=35)
 _TINY_STAGES = ((1, 8, 1, 1), (3, 11, 2, 2), (6, 16, 2, 2))
 _partial = functools.partial
 
@@ -43,6 +61,9 @@ MODELS: dict[str, Callable[..., onnx.ModelProto]] = {
     "vit_base": vit.vit,
     "lstm4": lstm.lstm,
     "mlp": mlp.mlp,
+    "convnext_t": convnext.convnext,
+    "mlp_mixer": mixer.mlp_mixer,
+    "gpt": gpt.gpt,
     "bert_tiny": _partial(bert.bert, **_TINY_BERT),
     "bert_tiny_batch": _partial(bert.bert, **_TINY_BERT, batch=3, pooled=True),
     "bert_tiny_export": _partial(bert.bert, **_TINY_BERT, style="export"),
@@ -54,6 +75,10 @@ MODELS: dict[str, Callable[..., onnx.ModelProto]] = {
     "lstm_tiny": _partial(lstm.lstm, layers=2, hidden=19, inputs=11, sequence=7),
     "lstm_tiny_state": _partial(lstm.lstm, layers=2, hidden=19, inputs=11, sequence=7, batch=3, initial_state=True),
     "mlp_tiny": _partial(mlp.mlp, widths=(13, 29, 17, 5), batch=3),
+    "convnext_tiny": _partial(convnext.convnext, depths=(1, 2), width=11, classes=7, size=40),
+    "mixer_tiny": _partial(mixer.mlp_mixer, **_TINY_MIXER),
+    "gpt_tiny_prefill": _partial(gpt.gpt, **_TINY_GPT, sequence=7),
+    "gpt_tiny_decode": _partial(gpt.gpt, **_TINY_GPT, sequence=1, past=6),
     "control_tiny": control.control,
     "decoder_tiny": decoder.decoder,
     "decoder_tiny_dynamic": _partial(decoder.decoder, dynamic=True),
@@ -70,6 +95,7 @@ MODELS: dict[str, Callable[..., onnx.ModelProto]] = {
     "gelu": single.gelu,
     "conv": single.conv,
     "attention": single.attention,
+    "matmul_integer": single.matmul_integer,
 }
 
 

@@ -5,19 +5,28 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import onnx
 
 from tilewright.demo.graph import GraphBuilder
 
+from ._graph import Graph
 from ._weights import Weights
 
 
-def matmul(m: int = 1024, n: int = 1024, k: int = 1024) -> onnx.ModelProto:
-    """`a` [m, k], `b` [k, n] -> `c` [m, n]; neither operand is constant."""
-    g = GraphBuilder("matmul")
-    c = g.op("MatMul", g.input("a", np.float32, [m, k]), g.input("b", np.float32, [k, n]))
-    g.output(c, "c", np.float32, [m, n])
+def matmul(m: int = 1024, n: int = 1024, k: int = 1024, dtype: str = "float32") -> onnx.ModelProto:
+    """`a` [m, k], `b` [k, n] -> `c` [m, n]; neither operand is constant. The type may also be a 16-bit float."""
+    g, kind = Graph("matmul", 17), np.dtype(getattr(ml_dtypes, dtype, dtype))
+    g.output(g.op("MatMul", g.input("a", kind, [m, k]), g.input("b", kind, [k, n])), "c", kind, [m, n])
+    return g.model()
+
+
+def matmul_integer(m: int = 1024, n: int = 1024, k: int = 1024) -> onnx.ModelProto:
+    """`a` [m, k] of uint8, `b` [k, n] of int8 -> `c` [m, n] of int32; neither operand is constant."""
+    g = Graph("matmul_integer", 17)
+    c = g.op("MatMulInteger", g.input("a", np.uint8, [m, k]), g.input("b", np.int8, [k, n]))
+    g.output(c, "c", np.int32, [m, n])
     return g.model()
 
 
@@ -83,11 +92,14 @@ def conv(
     return g.model()
 
 
-def attention(heads: int = 12, sequence: int = 512, depth: int = 64) -> onnx.ModelProto:
-    """`q`, `k`, `v` [1, heads, sequence, depth] -> `y`: softmax(q k^T / sqrt(depth)) v."""
+def attention(heads: int = 12, sequence: int = 512, depth: int = 64, causal: bool = False) -> onnx.ModelProto:
+    """`q`, `k`, `v` [1, heads, sequence, depth] -> `y`: softmax(q k^T / sqrt(depth)) v, with a causal mask if asked."""
     g = GraphBuilder("attention")
     shape = [1, heads, sequence, depth]
     q, k, v = (g.input(n, np.float32, shape) for n in "qkv")
     scores = g.op("Mul", g.op("MatMul", q, g.op("Transpose", k, perm=[0, 1, 3, 2])), g.f32(depth**-0.5))
+    if causal:
+        mask = g.const(np.tri(sequence, dtype=np.bool_), np.bool_)
+        scores = g.op("Where", mask, scores, g.f32(np.finfo(np.float32).min))
     g.output(g.op("MatMul", g.op("Softmax", scores, axis=-1), v), "y", np.float32, shape)
     return g.model()

@@ -10,6 +10,8 @@ import pkgutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+PEERS = ("onnxruntime", "openvino", "torch", "torch_compile", "iree")
+
 
 @dataclass(frozen=True)
 class Case:
@@ -20,7 +22,11 @@ class Case:
         model: a name in test/models (`models.MODELS`).
         sizes: parameters of the model's builder.
         target: the largest accepted latency of ours divided by the best peer's; None where no target is set.
-        gflop: work of one run in 10^9 floating point operations, for rates; None where a rate says nothing.
+        gflop: work of one run in 10^9 operations; None where a rate says nothing.
+        gbyte: memory traffic of one run in 10^9 bytes, for what is bound by memory; then the rate is in GB/s.
+        limit: the machine's limit (a line of peak.c) that the rate is set against.
+        share: the smallest accepted part of that limit, by number of threads.
+        precision: what ours and the peers that have the choice are asked for: f32, bf16 or int8.
         peers: whom to compare with (modules of bench.peers).
         error: the largest accepted max|ours - peer| / max|peer|.
     """
@@ -30,8 +36,17 @@ class Case:
     sizes: Mapping[str, object] = field(default_factory=dict)
     target: float | None = None
     gflop: float | None = None
-    peers: tuple[str, ...] = ("onnxruntime",)
+    gbyte: float | None = None
+    limit: str = "fma_f32"
+    share: Mapping[int, float] = field(default_factory=dict)
+    precision: str = "f32"
+    peers: tuple[str, ...] = PEERS
     error: float = 1e-4
+
+    @property
+    def work(self) -> float | None:
+        """What the rate counts: bytes where they are given, else operations, in 10^9."""
+        return self.gbyte or self.gflop
 
 
 @dataclass(frozen=True)
@@ -41,6 +56,7 @@ class Suite:
     name: str
     summary: str
     cases: tuple[Case, ...]
+    mean_target: float | None = None  # the largest accepted geometric mean of the rows' ratios
 
 
 def suites() -> dict[str, Suite]:

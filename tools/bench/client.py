@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import tempfile
 from types import TracebackType
 from typing import Any
 
+from bench.environment import interpreter, variables
+
 
 class WorkerError(Exception):
     """A worker reported an error or died; the message says which and why."""
+
+
+class PeerMissing(WorkerError):
+    """The peer is not installed."""
 
 
 class Client:
@@ -22,10 +27,18 @@ class Client:
 
     def __init__(self, peer: str, threads: int) -> None:
         self.peer = peer
+        python = interpreter(peer)
+        if python is None:
+            raise PeerMissing(f"{peer} is not installed (tools/bench/setup-peers)")
         self._log = tempfile.TemporaryFile("w+")
-        command = [sys.executable, "-m", "bench.worker", peer, str(threads)]
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True, bufsize=1
+            [str(python), "-m", "bench.worker", peer, str(threads)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+            bufsize=1,
+            env=variables(peer, threads),
         )
 
     @property
@@ -63,6 +76,8 @@ class Client:
             code = self._process.wait()
             raise WorkerError(f"{self.peer} died with exit code {code} during {do!r}: {self._last_words()}")
         reply = json.loads(line)
+        if "missing" in reply:
+            raise PeerMissing(f"{self.peer} is not installed: {reply['missing']} (tools/bench/setup-peers)")
         if "error" in reply:
             raise WorkerError(f"{self.peer}: {reply['error']}")
         return reply

@@ -11,13 +11,15 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
 from bench import machine
-from bench.case import Case, Suite, suites
+from bench.case import PEERS, Case, Suite, suites
+from bench.hold import Hold
 from bench.measure import Effort, Row, measure
-from bench.table import cells, limits_text, table
+from bench.table import cells, limits_text, means, table
 
 
 def _threads(text: str) -> list[int]:
@@ -38,6 +40,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything measured to FILE")
     parser.add_argument("--strict", action="store_true", help="exit with 1 when a row misses its target")
     parser.add_argument("--quick", action="store_true", help="fewer and shorter bursts, for a first look")
+    parser.add_argument("--peers", type=lambda text: text.split(","), metavar="A,B", help="only these peers")
+    parser.add_argument(
+        "--hold",
+        type=shlex.split,
+        default=[],
+        metavar="COMMAND",
+        help="keep other work away while bursts run: COMMAND is given a child to run, as in 'flock /tmp/bench.lock'",
+    )
     parser.add_argument(
         "--ours",
         default="tilewright",
@@ -45,6 +55,9 @@ def _parser() -> argparse.ArgumentParser:
         help="time PEER in our place; a peer against itself shows the method's noise",
     )
     return parser
+
+
+QUICK = Effort(0.05, 1, 5, 5, budget=12.0)
 
 
 class Progress:
@@ -85,18 +98,19 @@ def run_cases(
         where = f"[{i + 1}/{len(plan)}] {case.name}, {count} thread(s)"
         tell: Callable[[str], None] = lambda text, where=where: progress.show(f"{where}: {text}")  # noqa: E731
         start = time.monotonic()
-        row = measure(case, count, ours, effort, tell)
-        _, _, mine, theirs, peer, ratio, *_, verdict = cells(row, limits)
+        row = measure(case, count, ours, effort, tell, limits)
+        _, _, mine, peer, theirs, ratio, *_, verdict = cells(row)
         took = f"{time.monotonic() - start:.0f} s"
         progress.done(f"{where}: ours {mine} ms, {peer} {theirs} ms, ratio {ratio}: {verdict} ({took})")
         rows.append(row)
     return rows
 
 
-def exit_code(rows: Sequence[Row], strict: bool) -> int:
-    """1 for a wrong or failed row at any time, and for a slow one when strict."""
+def exit_code(rows: Sequence[Row], strict: bool, mean_target: float | None = None) -> int:
+    """1 for a wrong or failed row at any time; when strict also for a slow one and for a mean above its target."""
     bad = {"wrong", "failed"} | ({"slow"} if strict else set())
-    return int(any(row.status in bad for row in rows))
+    slow = strict and mean_target is not None and any(mean > mean_target for mean in means(rows).values())
+    return int(slow or any(row.status in bad for row in rows))
 
 
 def _choose(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> list[Case]:
@@ -106,6 +120,11 @@ def _choose(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> l
     cases = [case for case in known[arguments.suite].cases if arguments.case in case.name]
     if not cases:
         parser.error(f"no case of suite {arguments.suite} has {arguments.case!r} in its name")
+    if arguments.peers:
+        unknown = set(arguments.peers) - set(PEERS)
+        if unknown:
+            parser.error(f"unknown peer {', '.join(sorted(unknown))}; known: {', '.join(PEERS)}")
+        cases = [replace(case, peers=tuple(p for p in case.peers if p in arguments.peers)) for case in cases]
     return cases
 
 
@@ -121,11 +140,14 @@ def main(argv: Sequence[str]) -> int:
         parser.error(f"--json {arguments.json}: there is no folder {arguments.json.parent}")
     about = machine.describe()
     print(f"{about['cpu']}, {about['cores']} cores, load {about['load'][0]:.1f}")  # type: ignore[index]
-    limits = machine.limits(arguments.threads)
+    effort = QUICK if arguments.quick else Effort()
+    effort = replace(effort, hold=tuple(arguments.hold))
+    with Hold(effort.hold):
+        limits = machine.limits(arguments.threads)
     print(limits_text(limits), flush=True)
-    effort = Effort(0.05, 2, 5, 5) if arguments.quick else Effort()
     rows = run_cases(cases, arguments.threads, arguments.ours, effort, limits)
-    print(table(rows, limits))
+    mean_target = suites()[arguments.suite].mean_target
+    print(table(rows, mean_target))
     if arguments.json:
         record = {
             "suite": arguments.suite,
@@ -137,4 +159,4 @@ def main(argv: Sequence[str]) -> int:
             "rows": [row.as_dict() for row in rows],
         }
         arguments.json.write_text(json.dumps(record, indent=1) + "\n")
-    return exit_code(rows, arguments.strict)
+    return exit_code(rows, arguments.strict, mean_target)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -18,8 +18,10 @@ import numpy as np
 import onnx
 
 import models
+from bench import arrays
 from bench.case import Case
-from bench.client import Client, WorkerError
+from bench.client import Client, PeerMissing, WorkerError
+from bench.hold import Hold
 from bench.machine import Neighbours
 
 PAUSE = 0.03  # seconds between bursts: ONNX Runtime's and libomp's idle threads stop spinning well before
@@ -34,6 +36,8 @@ class Effort:
     least: int = 2  # runs per burst
     rounds: int = 10
     most_rounds: int = 25
+    budget: float = 120.0  # seconds after which a row has to do with the rounds it has (three at least)
+    hold: tuple[str, ...] = ()  # a command that keeps other work away while its child runs
 
 
 @dataclass
@@ -49,14 +53,18 @@ class Row:
     ratio: float | None = None
     spread: float | None = None
     peer_spread: float | None = None
-    gflops: float | None = None
+    rate: float | None = None  # GFLOP/s, or GB/s where the case counts bytes
+    share: float | None = None  # the rate relative to the machine's limit
+    share_target: float | None = None
     error: float | None = None
     others: float | None = None  # cores that processes outside this run kept busy meanwhile
     status: str = "ok"  # ok, slow, wrong, failed
     message: str = ""
+    notes: list[str] = field(default_factory=list)  # about peers that did not take part
     all_ms: dict[str, float] = field(default_factory=dict)
     load_s: dict[str, float] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)
     bursts_ms: dict[str, list[float]] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
@@ -76,6 +84,7 @@ def relative_error(ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray]) -> 
         return float("inf")
     worst = 0.0
     for a, b in zip(ours, theirs, strict=True):
+        b = b.astype(np.float64)
         error = np.abs(a.astype(np.float64) - b).max(initial=0.0) / max(np.abs(b).max(initial=0.0), 1e-30)
         worst = max(worst, float(error) if np.isfinite(error) else float("inf"))
     return worst
@@ -85,22 +94,55 @@ def judge(row: Row, bursts: dict[str, list[float]], ours: str, limit: float) -> 
     """Fill in the row's times, ratio and status from the burst medians (seconds) of everybody."""
     row.bursts_ms = {name: [round(t * 1e3, 5) for t in times] for name, times in bursts.items()}
     row.all_ms = {name: median(times) * 1e3 for name, times in bursts.items()}
-    row.peer = min((name for name in bursts if name != ours), key=lambda name: row.all_ms[name])
-    row.ours_ms, row.peer_ms = row.all_ms[ours], row.all_ms[row.peer]
-    # Neighbouring bursts share the machine's mood: the median of their ratios is steadier than the ratio of medians.
-    row.ratio = median(a / b for a, b in zip(bursts[ours], bursts[row.peer], strict=True))
-    row.spread, row.peer_spread = spread(bursts[ours]), spread(bursts[row.peer])
+    row.ours_ms, row.spread = row.all_ms[ours], spread(bursts[ours])
+    others = [name for name in bursts if name != ours]
+    row.peer = min(others, key=row.all_ms.__getitem__, default=None)
+    if row.peer is not None:
+        row.peer_ms, row.peer_spread = row.all_ms[row.peer], spread(bursts[row.peer])
+        # Neighbouring bursts share the machine's mood: the median of their ratios is steadier than that of medians.
+        row.ratio = median(a / b for a, b in zip(bursts[ours], bursts[row.peer], strict=True))
     if row.error is not None and row.error > limit:
-        row.status, row.message = "wrong", f"results differ from {row.peer}: {row.error:.1e} > {limit:.0e}"
-    elif row.target is not None and row.ratio > row.target:
+        row.status, row.message = "wrong", f"results differ from the peers': {row.error:.1e} > {limit:.0e}"
+    elif row.target is not None and row.ratio is not None and row.ratio > row.target:
         row.status = "slow"
+
+
+def judge_rate(row: Row, case: Case, limits: Mapping[str, object]) -> None:
+    """Fill in the rate and its part of the machine's limit; a part that is too small is slow."""
+    if not case.work or not row.ours_ms:
+        return
+    row.rate, row.share_target = case.work / row.ours_ms * 1e3, case.share.get(row.threads)
+    limit = limits.get(str(row.threads))
+    if isinstance(limit, dict) and limit.get(case.limit):
+        row.share = row.rate / limit[case.limit]
+        if row.status == "ok" and row.share < (row.share_target or 0.0):
+            row.status = "slow"
+
+
+def believe(row: Row, results: dict[str, list[np.ndarray]], ours: str, limit: float) -> set[str]:
+    """Set the row's error and return the peers whose results are good; the others are named in the row's notes.
+
+    Ours is wrong where no peer agrees with it, and where those that do not agree with it agree with each other.
+    """
+    peers = [name for name in results if name != ours]
+    errors = {name: relative_error(results[ours], results[name]) for name in peers}
+    apart = [name for name in peers if errors[name] > limit]
+    agree = [name for name in peers if name not in apart]
+    if not agree or any(relative_error(results[a], results[b]) <= limit for a in apart for b in apart if a < b):
+        row.error = max(errors.values(), default=None)
+        return set(peers)
+    row.error = max(errors[name] for name in agree)
+    row.notes += [f"{name} is left out, its results differ: {errors[name]:.1e} > {limit:.0e}" for name in apart]
+    return set(agree)
 
 
 def alternate(clients: dict[str, Client], effort: Effort, tell: Callable[[str], None]) -> dict[str, list[float]]:
     """Median seconds per run of every burst, for everybody; the order turns around each round."""
     bursts: dict[str, list[float]] = {name: [] for name in clients}
-    order = list(clients)
+    order, start = list(clients), time.monotonic()
     for done in range(-1, effort.most_rounds):  # round -1 warms up
+        if done >= 3 and time.monotonic() - start > effort.budget:
+            break
         if done >= effort.rounds and max(spread(b) for b in bursts.values()) < CALM:
             break
         tell(f"round {done + 1} of {effort.rounds}" if done < effort.rounds else f"round {done + 1}, noisy machine")
@@ -113,13 +155,21 @@ def alternate(clients: dict[str, Client], effort: Effort, tell: Callable[[str], 
     return bursts
 
 
-def measure(case: Case, threads: int, ours: str, effort: Effort, tell: Callable[[str], None]) -> Row:
-    """Measure one case. Whatever goes wrong in a worker ends up in the row's status and message."""
+def measure(
+    case: Case,
+    threads: int,
+    ours: str,
+    effort: Effort,
+    tell: Callable[[str], None],
+    limits: Mapping[str, object] | None = None,
+) -> Row:
+    """Measure one case. Whatever goes wrong in our worker ends up in the row's status, in a peer's in its notes."""
     row = Row(case.name, threads, case.target)
     try:
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tilewright-bench-")))
             _measure(row, case, ours, effort, tell, stack, folder)
+        judge_rate(row, case, limits or {})
     except WorkerError as error:
         row.status, row.message = "failed", str(error)
     return row
@@ -130,24 +180,34 @@ def _measure(
 ) -> None:
     tell("building the model")
     model = models.path(case.model, **case.sizes)
-    np.savez(folder / "inputs.npz", **models.random_inputs(onnx.load(model)))  # type: ignore[arg-type]
+    arrays.save(folder / "inputs", models.random_inputs(onnx.load(model)))
     clients: dict[str, Client] = {}
+    results: dict[str, list[np.ndarray]] = {}
     for name in _names(ours, case.peers):
         tell(f"{name} loads")
-        client = stack.enter_context(Client(name.removesuffix(" (again)"), row.threads))
-        reply = client.ask("load", model=str(model), inputs=str(folder / "inputs.npz"))
+        try:
+            client = stack.enter_context(Client(name.removesuffix(" (again)"), row.threads))
+            reply = client.ask("load", model=str(model), inputs=str(folder / "inputs.npz"), precision=case.precision)
+            results[name] = _outputs(client, folder / f"{len(results)}.npz")
+        except WorkerError as error:
+            if name == ours:
+                raise
+            text = str(error).splitlines()[0]
+            row.notes.append(text if isinstance(error, PeerMissing) else f"without {name}, which failed: {text}")
+            continue
         clients[name], row.load_s[name], row.versions[name] = client, reply["seconds"], reply["version"]
-    names = list(clients)
-    results = [_outputs(clients[name], folder / f"{i}.npz") for i, name in enumerate(names)]
-    row.error = max(relative_error(results[0], other) for other in results[1:])
-    neighbours = Neighbours([client.pid for client in clients.values()])
-    bursts = alternate(clients, effort, tell)
-    row.others = neighbours.cores()
-    judge(row, bursts, names[0], case.error)
+        row.settings[name] = reply["settings"]
+    good = believe(row, results, ours, case.error)
+    clients = {name: client for name, client in clients.items() if name == ours or name in good}
+    with Hold(effort.hold) as hold:
+        neighbours = Neighbours([client.pid for client in clients.values()])
+        bursts = alternate(clients, effort, tell)
+        row.others = neighbours.cores()
+    judge(row, bursts, ours, case.error)
+    if hold.lost:
+        row.notes.append(f"{effort.hold[0]} ended before the bursts did")
     if row.others > 0.1 and not row.message:
         row.message = f"other processes kept {row.others:.1f} cores busy meanwhile: times are too high"
-    if case.gflop and row.ours_ms:
-        row.gflops = case.gflop / row.ours_ms * 1e3
 
 
 def _names(ours: str, peers: Sequence[str]) -> list[str]:
@@ -157,5 +217,4 @@ def _names(ours: str, peers: Sequence[str]) -> list[str]:
 
 def _outputs(client: Client, file: Path) -> list[np.ndarray]:
     client.ask("outputs", to=str(file))
-    with np.load(file) as arrays:
-        return [arrays[f"arr_{i}"] for i in range(len(arrays.files))]
+    return list(arrays.load(file).values())

@@ -2,8 +2,10 @@
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Limits of this machine: f32 FMA rate and copy bandwidth at several working
-// sets, for a number of threads. Build: cc -O3 -march=native -ffp-contract=fast
+// Limits of this machine: rates of f32 FMA and of bf16 and int8 dot products
+// (where the CPU has them), copy bandwidth at several working sets, and of
+// memory also reading alone and copying past the caches, for a number of
+// threads. Build: cc -O3 -march=native -ffp-contract=fast
 // -pthread peak.c -o peak; run: ./peak THREADS. One line per limit: name,
 // value, unit. Each value is the best of a few repetitions: a limit is what the
 // machine can do when nobody disturbs it.
@@ -14,6 +16,7 @@
 #include <time.h>
 
 #if defined(__AVX512F__)
+#include <immintrin.h>
 #define BYTES 64
 #else
 #define BYTES 32
@@ -51,6 +54,68 @@ static void fma_loop(void *unused) {
   for (int i = 1; i < CHAINS; i++)
     a[0] += a[i];
   sink = a[0][0];
+}
+
+#ifdef __AVX512BF16__
+static void bf16_loop(void *unused) {
+  __m512 a[CHAINS];
+  __m512bh x = (__m512bh)_mm512_set1_epi16(0x3f00), y = x;
+  (void)unused;
+#pragma GCC unroll 12
+  for (int i = 0; i < CHAINS; i++)
+    a[i] = _mm512_set1_ps(0.1f * i);
+  for (long k = 0; k < loops; k++) {
+#pragma GCC unroll 12
+    for (int i = 0; i < CHAINS; i++)
+      a[i] = _mm512_dpbf16_ps(a[i], x, y);
+  }
+#pragma GCC unroll 12
+  for (int i = 1; i < CHAINS; i++)
+    a[0] = _mm512_add_ps(a[0], a[i]);
+  sink = a[0][0];
+}
+#endif
+
+#ifdef __AVX512VNNI__
+static void int8_loop(void *unused) {
+  __m512i a[CHAINS], x = _mm512_set1_epi8(3), y = _mm512_set1_epi8(5);
+  (void)unused;
+#pragma GCC unroll 12
+  for (int i = 0; i < CHAINS; i++)
+    a[i] = _mm512_set1_epi32(i);
+  for (long k = 0; k < loops; k++) {
+#pragma GCC unroll 12
+    for (int i = 0; i < CHAINS; i++)
+      a[i] = _mm512_dpbusd_epi32(a[i], x, y);
+  }
+#pragma GCC unroll 12
+  for (int i = 1; i < CHAINS; i++)
+    a[0] = _mm512_add_epi32(a[0], a[i]);
+  sink = (float)a[0][0];
+}
+#endif
+
+static void read_loop(void *buffer) {
+  vec *from = buffer, sum[4] = {0};
+  for (long k = 0; k < loops; k++)
+    for (size_t i = 0; i < bytes / BYTES; i += 4) {
+      sum[0] += from[i], sum[1] += from[i + 1], sum[2] += from[i + 2],
+          sum[3] += from[i + 3];
+    }
+  sink = (sum[0] + sum[1] + sum[2] + sum[3])[0];
+}
+
+// Stores that do not bring the line into the caches first.
+static void stream_loop(void *buffer) {
+  vec *from = buffer, *to = from + bytes / 2 / BYTES;
+  for (long k = 0; k < loops; k++)
+    for (size_t i = 0; i < bytes / 2 / BYTES; i++) {
+#ifdef __AVX512F__
+      _mm512_stream_ps((float *)(to + i), (__m512)from[i]);
+#else
+      to[i] = from[i];
+#endif
+    }
 }
 
 static void copy_loop(void *buffer) {
@@ -111,6 +176,16 @@ int main(int argc, char **argv) {
   double seconds = run(threads, fma_loop, NULL);
   printf("fma_f32 %.1f GFLOP/s\n",
          2.0 * LANES * CHAINS * loops * threads / seconds * 1e-9);
+#ifdef __AVX512BF16__
+  seconds = run(threads, bf16_loop, NULL);
+  printf("dot_bf16 %.1f GFLOP/s\n",
+         4.0 * LANES * CHAINS * loops * threads / seconds * 1e-9);
+#endif
+#ifdef __AVX512VNNI__
+  seconds = run(threads, int8_loop, NULL);
+  printf("dot_int8 %.1f GOP/s\n",
+         8.0 * LANES * CHAINS * loops * threads / seconds * 1e-9);
+#endif
   const struct {
     const char *name;
     size_t bytes;
@@ -131,6 +206,14 @@ int main(int argc, char **argv) {
     seconds = run(threads, copy_loop, buffers);
     printf("%s %.1f GB/s\n", sets[s].name,
            1.0 * bytes * loops * threads / seconds * 1e-9);
+    if (s == 3) {
+      seconds = run(threads, read_loop, buffers);
+      printf("read_256MB %.1f GB/s\n",
+             1.0 * bytes * loops * threads / seconds * 1e-9);
+      seconds = run(threads, stream_loop, buffers);
+      printf("stream_256MB %.1f GB/s\n",
+             1.0 * bytes * loops * threads / seconds * 1e-9);
+    }
     for (int t = 0; t < threads; t++)
       free(buffers[t]);
   }

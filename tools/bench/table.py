@@ -6,10 +6,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import geometric_mean
 
 from bench.measure import Row
 
-_HEAD = ("case", "thr", "ours ms", "best peer ms", "peer", "ratio", "target", "spread", "GFLOP/s", "of peak", "ok")
+_HEAD = (
+    "case",
+    "thr",
+    "ours ms",
+    "best peer",
+    "its ms",
+    "ratio",
+    "target",
+    "spread",
+    "rate",
+    "of limit",
+    "target",
+    "ok",
+)
+_LEFT = (0, 3, 11)
+_BYTES = ("copy_", "read_", "stream_")  # limits in GB/s
 
 
 def _number(value: float | None, form: str = ".3f") -> str:
@@ -19,41 +35,61 @@ def _number(value: float | None, form: str = ".3f") -> str:
 def _verdict(row: Row) -> str:
     if row.status != "ok":
         return row.status.upper()
-    return "ok" if row.target is not None else "-"
+    return "ok" if row.target is not None or row.share_target is not None else "-"
 
 
-def cells(row: Row, limits: Mapping[str, object]) -> list[str]:
+def cells(row: Row) -> list[str]:
     """One row as strings, in the order of the head."""
-    limit = limits.get(str(row.threads))
-    peak = limit.get("fma_f32") if isinstance(limit, dict) else None
-    share = row.gflops / peak if row.gflops and peak else None
     return [
         row.case,
         str(row.threads),
         _number(row.ours_ms),
-        _number(row.peer_ms),
         row.peer or "-",
+        _number(row.peer_ms),
         _number(row.ratio, ".2f"),
         _number(row.target, ".2f"),
         f"{_number(row.spread, '.0%')}/{_number(row.peer_spread, '.0%')}",
-        _number(row.gflops, ".0f"),
-        _number(share, ".0%"),
+        _number(row.rate, ".0f"),
+        _number(row.share, ".0%"),
+        _number(row.share_target, ".0%"),
         _verdict(row),
     ]
 
 
-def table(rows: Sequence[Row], limits: Mapping[str, object]) -> str:
-    """An aligned table, then a line for each row that has something to say."""
-    lines = [list(_HEAD), *(cells(row, limits) for row in rows)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(_HEAD))]
+def table(rows: Sequence[Row], mean_target: float | None = None) -> str:
+    """An aligned table with every peer's time, the geometric mean, and what the rows have to say."""
+    peers = list(dict.fromkeys(name for row in rows for name in list(row.all_ms)[1:]))
+    head = [*_HEAD, *(f"{name} ms" for name in peers)]
+    lines = [head, *([*cells(row), *(_number(row.all_ms.get(name)) for name in peers)] for row in rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
     text = ["  ".join(_align(cell, i, widths[i]) for i, cell in enumerate(line)).rstrip() for line in lines]
+    text += [means_text(rows, mean_target)] if mean_target else []
     # A compiler's error has many lines: the first one here, all of them in the JSON record.
-    text += [f"{row.case}, {row.threads} thread(s): {row.message.splitlines()[0]}" for row in rows if row.message]
-    return "\n".join(text)
+    for row in rows:
+        said = [row.message.splitlines()[0], *row.notes] if row.message else row.notes
+        text += [f"{row.case}, {row.threads} thread(s): {line}" for line in said]
+    settings = {name: f"{row.versions[name]}: {row.settings[name]}" for row in rows for name in row.settings}
+    return "\n".join([*text, *(f"{name} {about}" for name, about in settings.items())])
+
+
+def means(rows: Sequence[Row]) -> dict[int, float]:
+    """The geometric mean of the ratios to the best peer, by number of threads."""
+    found: dict[int, float] = {}
+    for threads in sorted({row.threads for row in rows}):
+        ratios = [row.ratio for row in rows if row.threads == threads and row.ratio]
+        if ratios:
+            found[threads] = geometric_mean(ratios)
+    return found
+
+
+def means_text(rows: Sequence[Row], target: float) -> str:
+    """The means as a line, with whether they meet the target."""
+    parts = [f"{t} thread(s) {m:.3f} ({'ok' if m <= target else 'SLOW'})" for t, m in means(rows).items()]
+    return f"geometric mean of the ratios, target {target:.3f}: {', '.join(parts) or '-'}"
 
 
 def _align(cell: str, column: int, width: int) -> str:
-    return cell.ljust(width) if column in (0, 4, 10) else cell.rjust(width)
+    return cell.ljust(width) if column in _LEFT else cell.rjust(width)
 
 
 def limits_text(limits: Mapping[str, object]) -> str:
@@ -63,6 +99,7 @@ def limits_text(limits: Mapping[str, object]) -> str:
     lines = []
     for threads, values in limits.items():
         assert isinstance(values, dict)
-        copies = ", ".join(f"{k.removeprefix('copy_')} {v:.0f}" for k, v in values.items() if k.startswith("copy_"))
-        lines.append(f"limits, {threads} thread(s): {values['fma_f32']:.0f} GFLOP/s f32 FMA; copy GB/s: {copies}")
+        rates = ", ".join(f"{k} {v:.0f}" for k, v in values.items() if not k.startswith(_BYTES))
+        bytes_text = ", ".join(f"{k} {v:.0f}" for k, v in values.items() if k.startswith(_BYTES))
+        lines.append(f"limits, {threads} thread(s): GFLOP/s {rates}; GB/s {bytes_text}")
     return "\n".join(lines)

@@ -9,6 +9,7 @@ idle peer takes no time from the one that is measured.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import sys
@@ -16,8 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from bench import arrays
 from bench.peers import Peer, make
 
 
@@ -36,17 +36,25 @@ def burst(peer: Peer, seconds: float, least: int) -> list[float]:
 def handle(peer: Peer, command: dict[str, Any], threads: int) -> dict[str, Any]:
     """Do one command: load, burst or outputs."""
     if command["do"] == "load":
-        inputs = dict(np.load(command["inputs"]))
+        inputs = arrays.load(Path(command["inputs"]))
         start = time.perf_counter()
-        peer.load(Path(command["model"]), inputs, threads)
-        return {"seconds": time.perf_counter() - start, "version": peer.version()}
+        peer.load(Path(command["model"]), inputs, threads, command.get("precision", "f32"))
+        return {"seconds": time.perf_counter() - start, "version": peer.version(), "settings": peer.settings}
     if command["do"] == "burst":
         return {"times": burst(peer, command["seconds"], command["least"])}
     if command["do"] == "outputs":
         peer.run()
-        np.savez(command["to"], *peer.outputs())
+        arrays.save(Path(command["to"]), {str(i): array for i, array in enumerate(peer.outputs())})
         return {}
     raise ValueError(f"unknown command {command['do']!r}")
+
+
+def rename(name: str) -> None:
+    """Give the process a name that says what it is (on Linux; elsewhere nothing happens)."""
+    try:
+        ctypes.CDLL(None).prctl(15, name.encode()[:15], 0, 0, 0)  # 15 = PR_SET_NAME
+    except (OSError, AttributeError):
+        pass
 
 
 def main() -> None:
@@ -58,6 +66,9 @@ def main() -> None:
         try:
             peer = peer or make(sys.argv[1])
             reply = handle(peer, json.loads(line), threads)
+            rename(f"bench-{sys.argv[1]}")
+        except ModuleNotFoundError as error:
+            reply = {"missing": str(error)}
         except Exception as error:  # reported to the parent, which decides
             reply = {"error": f"{type(error).__name__}: {error}"}
         replies.write(json.dumps(reply) + "\n")

@@ -17,15 +17,21 @@ class Peer(ABC):
     """Something that runs an ONNX model. An instance lives in a process of its own and sees one model.
 
     `load` may take its time; `run` is what is timed, and must reuse its input and output arrays.
+    `settings` says in a few words how the peer is configured.
     """
+
+    settings = "defaults"
 
     @abstractmethod
     def version(self) -> str:
         """The version, for the record."""
 
     @abstractmethod
-    def load(self, model: Path, inputs: Mapping[str, np.ndarray], threads: int) -> None:
-        """Make `run` ready for these inputs with this many threads."""
+    def load(self, model: Path, inputs: Mapping[str, np.ndarray], threads: int, precision: str = "f32") -> None:
+        """Make `run` ready for these inputs with this many threads.
+
+        `precision` is what the case asks for (f32, bf16, int8); who has no such choice runs the model as it is.
+        """
 
     @abstractmethod
     def run(self) -> None:

@@ -17,11 +17,13 @@ from bench.peers import Peer
 class OnnxRuntime(Peer):
     """Default session options, spinning included: bursts are far enough apart that its threads sleep by then."""
 
+    settings = "bound inputs and outputs, one session thread pool"
+
     def version(self) -> str:
         """The package's version."""
         return onnxruntime.__version__
 
-    def load(self, model: Path, inputs: Mapping[str, np.ndarray], threads: int) -> None:
+    def load(self, model: Path, inputs: Mapping[str, np.ndarray], threads: int, precision: str = "f32") -> None:
         """Create the session and bind arrays."""
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads

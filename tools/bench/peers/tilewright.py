@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +22,12 @@ class Tilewright(Peer):
         """The package's version."""
         return tw.__version__
 
-    def load(self, model: Path, inputs: Mapping[str, np.ndarray], threads: int) -> None:
+    def load(self, model: Path, inputs: Mapping[str, np.ndarray], threads: int, precision: str = "f32") -> None:
         """Compile (or take from the cache) and allocate the outputs once."""
-        self._model = tw.compile(str(model), target="cpu", threads=threads)
+        # A model whose inputs have a narrow type already needs no choice of precision.
+        choose = precision != "f32" and any(array.dtype == np.float32 for array in inputs.values())
+        chosen: dict[str, Any] = {"precision": precision} if choose else {}
+        self._model = tw.compile(str(model), target="cpu", threads=threads, **chosen)
         self._inputs = list(inputs.values())
         results = self._model(*self._inputs)
         self._outputs = [np.empty_like(array) for array in results]

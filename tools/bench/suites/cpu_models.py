@@ -1,19 +1,33 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""More models on the CPU; no targets yet, the ratio is for information."""
+"""Whole models on the CPU in f32, with the targets that the project holds itself to."""
 
 from bench.case import Case, Suite
 
+_SPEED = 1 / 0.97  # at least 0.97 of the best peer's speed, as a ratio of latencies
+_PEERS = ("onnxruntime", "openvino", "torch_compile", "iree")
+
+
+def _case(name: str, model: str, target: float = _SPEED, gflop: float | None = None, **sizes: object) -> Case:
+    return Case(name, model, sizes, target=target, gflop=gflop, peers=_PEERS)
+
+
 SUITE = Suite(
     "cpu-models",
-    "MobileNetV2, ViT-base, a 4-layer LSTM, exported and batched encoders in f32 beside ONNX Runtime",
+    "transformers, convolutional nets, a recurrent net, GPT prefill and decode in f32 beside the peers",
     (
-        Case("mobilenet_v2_b1", "mobilenet_v2", gflop=0.60),
-        Case("vit_base_b1", "vit_base", gflop=35.13),
-        Case("lstm4_s100_b1", "lstm4", gflop=0.42),
-        Case("minilm_export_b1_s128", "minilm_export", gflop=2.87),
-        Case("minilm_b8_s128", "minilm", dict(batch=8, sequence=128), gflop=22.95),
-        Case("mlp_b1", "mlp"),
+        _case("minilm_b1_s128", "minilm", gflop=2.87, batch=1, sequence=128),
+        _case("minilm_b8_s128", "minilm", gflop=22.95, batch=8, sequence=128),
+        _case("bert_base_b1_s128", "bert_base", gflop=22.35, batch=1, sequence=128),
+        _case("resnet50_b1", "resnet50", 1 / 0.95, gflop=8.18),
+        _case("mobilenet_v2_b1", "mobilenet_v2", gflop=0.60),
+        _case("vit_base_b1", "vit_base", gflop=35.13),
+        _case("convnext_t_b1", "convnext_t", gflop=8.91),
+        _case("mlp_mixer_b1", "mlp_mixer", gflop=7.55),
+        _case("lstm4_s100_b1", "lstm4", gflop=0.42),
+        _case("gpt_prefill_s128", "gpt", gflop=21.9, sequence=128),
+        _case("gpt_decode_p511", "gpt", gflop=0.27, sequence=1, past=511),
     ),
+    mean_target=1 / 1.12,
 )

@@ -158,6 +158,41 @@ BROKEN = {
         "heads have no elements",
         model(node("Attention", "x", "x", "z"), {"x": [1, 1, 2, 0], "z": [1, 1, 2, 1]}, version=24),
     ),
+    "a scan of what is absent": (
+        "none may be absent",
+        model(node("Scan", "", body=helper.make_graph([], "body", [], []), num_scan_inputs=1), {"x": [2]}),
+    ),
+    "a region of interest that is none": (
+        "region of interest of 8 numbers",
+        model(
+            node("Resize", "x", "roi", "s", coordinate_transformation_mode="tf_crop_and_resize"),
+            {"x": [1, 1, 3, 3]},
+            {"roi": np.zeros(2, np.float32), "s": np.ones(4, np.float32)},
+        ),
+    ),
+    "a stage of attention that there is none": (
+        "no qk_matmul_output_mode 7",
+        model(
+            helper.make_node("Attention", ["x", "x", "x"], ["a", "k", "v", "y"], qk_matmul_output_mode=7),
+            {"x": [1, 1, 2, 2]},
+            version=24,
+        ),
+    ),
+    "an initial state of another size": (
+        "an initial state",
+        model(
+            node("RNN", "x", "w", "r", "", "", "h", hidden_size=2),
+            {"x": [3, 1, 2], "h": [1, 1, 3]},
+            {"w": np.zeros((1, 2, 2), np.float32), "r": np.zeros((1, 2, 2), np.float32)},
+        ),
+    ),
+    # A negative size went to a type.
+    "padding that leaves nothing": (
+        "leaves a result of",
+        model(
+            node("ConvTranspose", "x", "w", pads=[LARGE, 0]), {"x": [1, 1, 3]}, {"w": np.zeros((1, 1, 1), np.float32)}
+        ),
+    ),
     # A walk that had no end, in the front end and in the compiled model.
     "a tree with a cycle": ("child of two others", model(tree(yes=0), {"x": [1, 1]}, version=22)),
     "a tree with nodes that are not there": ("none of the nodes", model(tree(yes=5), {"x": [1, 1]}, version=22)),
@@ -185,6 +220,16 @@ TOO_LARGE = {
         model(
             [helper.make_node("Cast", ["z"], ["axes"], to=TensorProto.INT64), node("ReduceSum", "x", "axes")],
             {"x": [2], "z": [LARGE]},
+        ),
+    ),
+    # Each was made a Python number.
+    "a shape with many entries": (
+        "of sizes or axes",
+        model(
+            [helper.make_node("ConstantOfShape", ["n"], ["s"]), helper.make_node("Cast", ["s"], ["i"], to=7)]
+            + [node("Reshape", "x", "i")],
+            {"x": [1]},
+            {"n": np.array([5000])},
         ),
     ),
     "the length of a transform": (

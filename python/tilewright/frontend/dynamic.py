@@ -34,9 +34,9 @@ class Dynamic(Loops):
 
     def shape_values(self, x: Tensor) -> list[Size]:
         """The elements of a vector of integers, as sizes."""
+        check_copies(_length(x), "elements of a tensor of sizes or axes")
         if x.is_known:
             return [int(n) for n in x.numpy().reshape(-1)]
-        check_copies(_length(x), "elements of a tensor of sizes or axes")
         entries = self.entries(x)
         return [self._as_size(s) for s in entries] if entries else [self._element(x, i) for i in range(_length(x))]
 

@@ -169,6 +169,8 @@ def conv_transpose(b: Builder, node: Node, x: Tensor, w: Tensor, bias: Tensor | 
     axes = list(zip(x.shape[2:], w.shape[2:], strides, dilations, extra, strict=True))
     natural = [s * (n - 1) + (k - 1) * d + 1 + e for n, k, s, d, e in axes]
     low, out = _transposed_place(node, natural, [n * s for n, _, s, _, _ in axes])
+    if any(isinstance(n, int) and n < 0 for n in out):
+        node.wrong(f"its padding leaves a result of {list(out)}; without padding it is {natural}")
     filters = _phase_filters(b, w, groups, strides, dilations)
     taps, steps = filters.shape[2:], [1 if s > 1 else d for s, d in zip(strides, dilations, strict=True)]
     reach = [(j - 1) * d for j, d in zip(taps, steps, strict=True)]

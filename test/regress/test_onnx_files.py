@@ -186,6 +186,11 @@ BROKEN = {
             {"w": np.zeros((1, 2, 2), np.float32), "r": np.zeros((1, 2, 2), np.float32)},
         ),
     ),
+    # Divided by the length of a frame.
+    "frames without samples": (
+        "a frame has 0 samples",
+        model(node("STFT", "x", "s", "w"), {"x": [1, 8, 1], "w": [0]}, {"s": np.int64(2)}),
+    ),
     # A negative size went to a type.
     "padding that leaves nothing": (
         "leaves a result of",

@@ -87,6 +87,8 @@ def stft(
         size = window.shape[0]
     elif length is not None:
         size = b.index_of(length)
+    if isinstance(size, int) and size < 1:
+        node.wrong(f"a frame has {size} samples")
     stride = b.index_of(step)
     if isinstance(stride, int) and stride < 1:
         node.wrong(f"frame_step is {stride}")

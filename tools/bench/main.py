@@ -15,10 +15,13 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
+import models
 from bench import machine
+from bench.assembly import describe, model_loops
 from bench.case import PEERS, Case, Suite, suites
 from bench.hold import Hold
 from bench.measure import Effort, Row, measure
+from bench.peers.tilewright import compiled
 from bench.table import cells, limits_text, means, table
 
 
@@ -38,7 +41,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--threads", type=_threads, default=[1, 2], metavar="N,M", help="numbers of threads (1,2)")
     parser.add_argument("--case", metavar="TEXT", default="", help="only cases whose name contains TEXT")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything measured to FILE")
-    parser.add_argument("--strict", action="store_true", help="exit with 1 when a row misses its target")
+    parser.add_argument(
+        "--strict", action="store_true", help="exit with 1 when a row misses its target, or a hot loop spills"
+    )
+    parser.add_argument("--asm", action="store_true", help="time nothing: show the hot loops of each case's kernels")
+    parser.add_argument("--brief", action="store_true", help="with --asm: no listings")
     parser.add_argument("--quick", action="store_true", help="fewer and shorter bursts, for a first look")
     parser.add_argument("--peers", type=lambda text: text.split(","), metavar="A,B", help="only these peers")
     parser.add_argument(
@@ -58,6 +65,19 @@ def _parser() -> argparse.ArgumentParser:
 
 
 QUICK = Effort(0.05, 1, 5, 5, budget=12.0)
+
+
+def show_assembly(cases: Sequence[Case], listing: bool) -> bool:
+    """Print the hot loops of each case's kernels; returns whether one of them spills."""
+    spilled = []
+    for case in cases:
+        print(f"== {case.name}")
+        model = compiled(models.path(case.model, **case.sizes), threads=1, precision=case.precision)
+        for loop in model_loops(model):
+            print(describe(loop, listing), flush=True)
+            spilled += [f"{case.name}: {loop.kernel}"] * any(loop.spills)
+    print(f"hot loops that spill: {', '.join(dict.fromkeys(spilled)) or 'none'}")
+    return bool(spilled)
 
 
 class Progress:
@@ -136,6 +156,8 @@ def main(argv: Sequence[str]) -> int:
         print(_list(suites()))
         return 0 if arguments.list else 2
     cases = _choose(parser, arguments)
+    if arguments.asm:
+        return int(show_assembly(cases, not arguments.brief) and arguments.strict)
     if arguments.json and not arguments.json.parent.is_dir():
         parser.error(f"--json {arguments.json}: there is no folder {arguments.json.parent}")
     about = machine.describe()

@@ -34,7 +34,7 @@ def burst(peer: Peer, seconds: float, least: int) -> list[float]:
 
 
 def handle(peer: Peer, command: dict[str, Any], threads: int) -> dict[str, Any]:
-    """Do one command: load, burst or outputs."""
+    """Do one command: load, outputs, name (of the process) or burst."""
     if command["do"] == "load":
         inputs = arrays.load(Path(command["inputs"]))
         start = time.perf_counter()
@@ -42,6 +42,9 @@ def handle(peer: Peer, command: dict[str, Any], threads: int) -> dict[str, Any]:
         return {"seconds": time.perf_counter() - start, "version": peer.version(), "settings": peer.settings}
     if command["do"] == "burst":
         return {"times": burst(peer, command["seconds"], command["least"])}
+    if command["do"] == "name":
+        rename(command["name"])
+        return {}
     if command["do"] == "outputs":
         peer.run()
         arrays.save(Path(command["to"]), {str(i): array for i, array in enumerate(peer.outputs())})
@@ -66,7 +69,6 @@ def main() -> None:
         try:
             peer = peer or make(sys.argv[1])
             reply = handle(peer, json.loads(line), threads)
-            rename(f"bench-{sys.argv[1]}")
         except ModuleNotFoundError as error:
             reply = {"missing": str(error)}
         except Exception as error:  # reported to the parent, which decides

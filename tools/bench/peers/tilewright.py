@@ -10,9 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 
 import tilewright as tw
 from bench.peers import Peer
+
+
+def compiled(model: Path, threads: int, precision: str = "f32") -> Any:
+    """The model compiled for this CPU; one whose inputs all have a narrow type needs no choice of precision."""
+    chosen: dict[str, Any] = {}
+    if precision != "f32":
+        inputs = onnx.load(str(model), load_external_data=False).graph.input
+        if any(i.type.tensor_type.elem_type == onnx.TensorProto.FLOAT for i in inputs):
+            chosen["precision"] = precision
+    return tw.compile(str(model), target="cpu", threads=threads, **chosen)
 
 
 class Tilewright(Peer):
@@ -24,10 +35,7 @@ class Tilewright(Peer):
 
     def load(self, model: Path, inputs: Mapping[str, np.ndarray], threads: int, precision: str = "f32") -> None:
         """Compile (or take from the cache) and allocate the outputs once."""
-        # A model whose inputs have a narrow type already needs no choice of precision.
-        choose = precision != "f32" and any(array.dtype == np.float32 for array in inputs.values())
-        chosen: dict[str, Any] = {"precision": precision} if choose else {}
-        self._model = tw.compile(str(model), target="cpu", threads=threads, **chosen)
+        self._model = compiled(model, threads, precision)
         self._inputs = list(inputs.values())
         results = self._model(*self._inputs)
         self._outputs = [np.empty_like(array) for array in results]

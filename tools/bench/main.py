@@ -39,7 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("suite", nargs="?", help="name of a suite (see --list)")
     parser.add_argument("--list", action="store_true", help="list suites and cases")
     parser.add_argument("--threads", type=_threads, default=[1, 2], metavar="N,M", help="numbers of threads (1,2)")
-    parser.add_argument("--case", metavar="TEXT", default="", help="only cases whose name contains TEXT")
+    parser.add_argument("--case", metavar="A,B", default="", help="only cases whose name contains A or B")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything measured to FILE")
     parser.add_argument(
         "--strict", action="store_true", help="exit with 1 when a row misses its target, or a hot loop spills"
@@ -109,9 +109,14 @@ def _list(all_suites: dict[str, Suite]) -> str:
 
 
 def run_cases(
-    cases: Sequence[Case], threads: Sequence[int], ours: str, effort: Effort, limits: dict[str, object]
+    cases: Sequence[Case],
+    threads: Sequence[int],
+    ours: str,
+    effort: Effort,
+    limits: dict[str, object],
+    keep: Callable[[list[Row]], None],
 ) -> list[Row]:
-    """Measure every case with every number of threads, reporting as it goes."""
+    """Measure every case with every number of threads, reporting as it goes; `keep` gets the rows after each one."""
     progress, rows = Progress(), []
     plan = [(case, count) for case in cases for count in threads]
     for i, (case, count) in enumerate(plan):
@@ -123,6 +128,7 @@ def run_cases(
         took = f"{time.monotonic() - start:.0f} s"
         progress.done(f"{where}: ours {mine} ms, {peer} {theirs} ms, ratio {ratio}: {verdict} ({took})")
         rows.append(row)
+        keep(rows)
     return rows
 
 
@@ -137,7 +143,8 @@ def _choose(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> l
     known = suites()
     if arguments.suite not in known:
         parser.error(f"unknown suite {arguments.suite!r}; known: {', '.join(known)}")
-    cases = [case for case in known[arguments.suite].cases if arguments.case in case.name]
+    wanted = arguments.case.split(",")
+    cases = [case for case in known[arguments.suite].cases if any(text in case.name for text in wanted)]
     if not cases:
         parser.error(f"no case of suite {arguments.suite} has {arguments.case!r} in its name")
     if arguments.peers:
@@ -167,18 +174,21 @@ def main(argv: Sequence[str]) -> int:
     with Hold(effort.hold):
         limits = machine.limits(arguments.threads)
     print(limits_text(limits), flush=True)
-    rows = run_cases(cases, arguments.threads, arguments.ours, effort, limits)
+    record = {
+        "suite": arguments.suite,
+        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "command": shlex.join(["tools/bench/run", *argv]),
+        "machine": about,
+        "limits": limits,
+        "effort": vars(effort),
+    }
+
+    def keep(rows: list[Row]) -> None:
+        if arguments.json:
+            text = json.dumps({**record, "rows": [row.as_dict() for row in rows]}, indent=1)
+            arguments.json.write_text(text + "\n")
+
+    rows = run_cases(cases, arguments.threads, arguments.ours, effort, limits, keep)
     mean_target = suites()[arguments.suite].mean_target
     print(table(rows, mean_target))
-    if arguments.json:
-        record = {
-            "suite": arguments.suite,
-            "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-            "command": shlex.join(["tools/bench/run", *argv]),
-            "machine": about,
-            "limits": limits,
-            "effort": vars(effort),
-            "rows": [row.as_dict() for row in rows],
-        }
-        arguments.json.write_text(json.dumps(record, indent=1) + "\n")
     return exit_code(rows, arguments.strict, mean_target)

@@ -83,10 +83,6 @@ def _slice(x: torch.Tensor, starts: Any, ends: Any, axes: Any, steps: Any, a: At
     return x
 
 
-def _integer_product(x: torch.Tensor, w: torch.Tensor, a: Attributes) -> torch.Tensor:
-    return torch.matmul(x.to(torch.int32), w.to(torch.int32))  # PyTorch's eager CPU product takes no uint8 x int8
-
-
 _NUMBER = {1: torch.float32, 6: torch.int32, 7: torch.int64, 9: torch.bool, 10: torch.float16, 16: torch.bfloat16}
 
 # Operator: its function of the inputs (in order, absent ones None) and the attributes.
@@ -107,7 +103,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "Identity": lambda x, a: x,
     "LayerNormalization": _layer_norm,
     "MatMul": lambda x, y, a: torch.matmul(x, y),
-    "MatMulInteger": _integer_product,
     "MaxPool": _max_pool,
     "Mul": lambda x, y, a: x * y,
     "Pow": lambda x, y, a: torch.pow(x, y),

@@ -11,15 +11,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 import models
-from bench.case import suites
-from bench.client import Client, WorkerError
+from bench import arrays
+from bench.case import Case, suites
+from bench.client import Client, PeerMissing, WorkerError
+from bench.hold import Hold
 from bench.main import exit_code
-from bench.measure import Row, judge, relative_error, spread
-from bench.table import table
+from bench.measure import Row, believe, judge, judge_rate, relative_error, spread
+from bench.table import means, table
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -116,3 +119,51 @@ def test_a_worker_reports_errors_by_message(monkeypatch: pytest.MonkeyPatch, tmp
     np.savez(tmp_path / "in.npz", x=np.zeros(1))
     with Client("onnxruntime", 1) as client, pytest.raises(WorkerError, match="onnxruntime: .*nowhere"):
         client.ask("load", model="/nowhere.onnx", inputs=str(tmp_path / "in.npz"))
+
+
+def test_a_rate_below_its_part_of_the_limit_is_slow() -> None:
+    case = Case("c", "matmul", gflop=1.0, limit="fma_f32", share={1: 0.5})
+    r = row(target=None)
+    judge(r, {"ours": [0.01], "peer": [1.0]}, "ours", 1e-4)
+    judge_rate(r, case, {"1": {"fma_f32": 150.0}})
+    assert (r.rate, r.status) == (pytest.approx(100.0), "ok")
+    judge_rate(r, case, {"1": {"fma_f32": 300.0}})
+    assert (r.share, r.status) == (pytest.approx(1 / 3), "slow")
+
+
+def test_a_peer_with_other_results_than_everybody_is_left_out() -> None:
+    good, bad, r = [np.ones(3)], [np.zeros(3)], row()
+    assert believe(r, {"ours": good, "a": good, "b": bad}, "ours", 1e-4) == {"a"}
+    assert r.error == 0.0 and "b is left out" in r.notes[0]
+    assert believe(row(), {"ours": bad, "a": good, "b": good}, "ours", 1e-4) == {"a", "b"}
+
+
+def test_the_mean_is_geometric_and_judged_when_strict() -> None:
+    rows = [row(target=None), row(target=None)]
+    rows[0].ratio, rows[1].ratio = 0.5, 2.0
+    assert means(rows) == {1: pytest.approx(1.0)}
+    assert (exit_code(rows, True, 0.9), exit_code(rows, True, 1.1), exit_code(rows, False, 0.9)) == (1, 0, 0)
+    assert "1 thread(s) 1.000 (SLOW)" in table(rows, 0.9)
+
+
+def test_a_peer_that_is_not_installed_is_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BENCH_PEERS", str(tmp_path))
+    with pytest.raises(PeerMissing, match="openvino is not installed"):
+        Client("openvino", 1)
+    done = command("cpu-more", *"--case mlp --threads 1 --quick --ours onnxruntime --peers onnxruntime,iree".split())
+    assert done.returncode == 0, done.stderr
+    assert "iree is not installed (tools/bench/setup-peers)" in done.stdout
+
+
+def test_arrays_of_narrow_types_survive_a_file(tmp_path: Path) -> None:
+    arrays.save(tmp_path / "a", {"x": np.arange(3).astype(ml_dtypes.bfloat16)})
+    found = arrays.load(tmp_path / "a.npz")
+    assert found["x"].dtype == ml_dtypes.bfloat16 and found["x"][2] == 2
+
+
+def test_holding_waits_for_the_child_and_notices_an_early_end() -> None:
+    with Hold(["env"]) as hold:
+        pass
+    assert not hold.lost
+    with pytest.raises(RuntimeError, match="ended with code 1"), Hold(["false"]):
+        pass

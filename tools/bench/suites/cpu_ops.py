@@ -37,7 +37,7 @@ SUITE = Suite(
             "matmul",
             dict(m=1, n=4096, k=4096),
             gbyte=4e-9 * 4096 * 4096,
-            limit="read_256MB",
+            limit="read_64MB",
             share={1: 0.90, 2: 0.90},
         ),
         Case("matmul_bf16_1024", "matmul", {**_CUBE, "dtype": "bfloat16"}, gflop=2.147, peers=_TYPED, **_BF16),

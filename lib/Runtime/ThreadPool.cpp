@@ -35,8 +35,6 @@ namespace {
 constexpr int kSpins = 20000;
 /// Chunks per thread: enough that a disturbed core costs little.
 constexpr int64_t kChunksPerThread = 16;
-/// Bounded by the ticket's 16 bits, less one overshoot per thread.
-constexpr int64_t kMaxChunks = 32768;
 constexpr int kMaxThreads = 1024;
 
 inline void relax() {
@@ -55,9 +53,8 @@ void futexWake(void *word, int count) {
   syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
 }
 
-uint32_t generationOf(uint64_t ticket) { return ticket >> 32; }
-uint32_t chunksOf(uint64_t ticket) { return (ticket >> 16) & 0xffff; }
-uint32_t nextOf(uint64_t ticket) { return ticket & 0xffff; }
+uint32_t nextOf(uint64_t ticket) { return static_cast<uint32_t>(ticket); }
+uint32_t endOf(uint64_t ticket) { return ticket >> 32; }
 
 std::mutex &poolMutex() {
   static std::mutex mutex;
@@ -79,11 +76,13 @@ struct alignas(64) tilewright::runtime::Helper {
   std::atomic<uint32_t> state{0};
   std::atomic<uint32_t> sleeping{0};
   Team *team = nullptr;
+  uint32_t member = 0;
   uint32_t seen = 0;
   uint32_t handled = 0;
 
-  void assign(Team *newTeam, uint32_t generation) {
+  void assign(Team *newTeam, uint32_t newMember, uint32_t generation) {
     team = newTeam;
+    member = newMember;
     seen = generation;
     state.fetch_add(1, std::memory_order_seq_cst);
     if (sleeping.load(std::memory_order_seq_cst))
@@ -108,7 +107,7 @@ struct alignas(64) tilewright::runtime::Helper {
       seen = team->awaitGeneration(seen);
       if (team->closed.load(std::memory_order_acquire))
         return;
-      team->work();
+      team->work(member);
     }
   }
 
@@ -128,36 +127,54 @@ struct alignas(64) tilewright::runtime::Helper {
 // Team
 //===----------------------------------------------------------------------===//
 
-void Team::runChunk(const Job &job, uint32_t chunk, uint32_t chunks) {
-  int64_t begin = job.tasks * chunk / chunks;
-  int64_t end = job.tasks * (int64_t(chunk) + 1) / chunks;
+void Team::runChunk(uint32_t chunk) {
+  int64_t begin = job.tasks * chunk / job.chunks;
+  int64_t end = job.tasks * (int64_t(chunk) + 1) / job.chunks;
   job.fn(job.argv, begin, end, threadScratch().get(job.scratchBytes));
 }
 
-void Team::work() {
-  for (;;) {
-    uint64_t mine = ticket.fetch_add(1, std::memory_order_acq_rel);
-    uint32_t chunk = nextOf(mine), chunks = chunksOf(mine);
+uint32_t Team::finish(Share &share) {
+  uint32_t count = 0;
+  // A look first: taking a chunk takes the cache line from its owner.
+  uint64_t seen = share.ticket.load(std::memory_order_relaxed);
+  while (nextOf(seen) < endOf(seen)) {
+    uint64_t mine = share.ticket.fetch_add(1, std::memory_order_acq_rel);
     // Only the holder of a chunk may read `job`: its launch cannot end, and the
     // next one cannot overwrite `job`, before this chunk is counted as done.
-    if (chunk >= chunks)
-      return;
-    runChunk(job, chunk, chunks);
-    done.fetch_add(1, std::memory_order_release);
+    if (nextOf(mine) >= endOf(mine))
+      break;
+    runChunk(nextOf(mine));
+    ++count;
+    seen = mine + 1;
+  }
+  return count;
+}
+
+void Team::work(uint32_t self) {
+  size_t members = shares.size();
+  for (size_t number = 0; number < members; ++number)
+    if (uint32_t count = finish(shares[(self + number) % members]))
+      done.fetch_add(count, std::memory_order_release);
+}
+
+void Team::deal(uint32_t chunks) {
+  uint64_t members = shares.size();
+  for (uint64_t member = 0; member < members; ++member) {
+    uint64_t begin = chunks * member / members;
+    uint64_t end = chunks * (member + 1) / members;
+    shares[member].ticket.store(end << 32 | begin, std::memory_order_release);
   }
 }
 
-void Team::publish(uint32_t chunks) {
-  uint32_t next = generationOf(ticket.load(std::memory_order_relaxed)) + 1;
-  ticket.store(uint64_t(next) << 32 | uint64_t(chunks) << 16,
-               std::memory_order_seq_cst);
+void Team::publish() {
+  generation.fetch_add(1, std::memory_order_seq_cst);
   if (sleepers.load(std::memory_order_seq_cst))
-    futexWake(reinterpret_cast<char *>(&ticket) + 4, INT_MAX);
+    futexWake(&generation, INT_MAX);
 }
 
 uint32_t Team::awaitGeneration(uint32_t seen) {
   for (int spin = 0;;) {
-    uint32_t now = generationOf(ticket.load(std::memory_order_acquire));
+    uint32_t now = generation.load(std::memory_order_acquire);
     if (now != seen)
       return now;
     if (++spin < kSpins) {
@@ -165,20 +182,20 @@ uint32_t Team::awaitGeneration(uint32_t seen) {
       continue;
     }
     sleepers.fetch_add(1, std::memory_order_seq_cst);
-    // The generation is the upper half of the ticket (little endian).
-    futexWait(reinterpret_cast<char *>(&ticket) + 4, seen);
+    futexWait(&generation, seen);
     sleepers.fetch_sub(1, std::memory_order_seq_cst);
   }
 }
 
 void Team::launch(twrt_kernel fn, void **argv, int64_t tasks,
                   int64_t scratchBytes) {
-  job = {fn, argv, tasks, scratchBytes};
+  auto chunks =
+      static_cast<uint32_t>(std::min(tasks, size() * kChunksPerThread));
+  job = {fn, argv, tasks, scratchBytes, chunks};
   done.store(0, std::memory_order_relaxed);
-  auto chunks = static_cast<uint32_t>(
-      std::min({tasks, size() * kChunksPerThread, kMaxChunks}));
-  publish(chunks);
-  work();
+  deal(chunks);
+  publish();
+  work(/*self=*/0);
   for (int spin = 0; done.load(std::memory_order_acquire) != chunks;) {
     relax();
     // A helper may have lost its core in the middle of its chunk: give ours.
@@ -273,10 +290,12 @@ Team *Pool::assemble(int helpers) {
   if (!empty.empty())
     empty.pop_back();
   team->closed.store(false, std::memory_order_relaxed);
-  uint32_t generation = generationOf(team->ticket.load());
-  for (; helpers > 0 && !idle.empty(); --helpers) {
+  uint32_t generation = team->generation.load();
+  auto members = std::min<size_t>(helpers, idle.size()) + 1;
+  team->shares = std::vector<Team::Share>(members);
+  for (uint32_t member = 1; member < members; ++member) {
     team->helpers.push_back(idle.back());
-    idle.back()->assign(team, generation);
+    idle.back()->assign(team, member, generation);
     idle.pop_back();
   }
   return team;
@@ -291,7 +310,7 @@ void Pool::dissolve(Team *team) {
   auto helpers = static_cast<uint32_t>(team->helpers.size());
   team->done.store(0, std::memory_order_relaxed);
   team->closed.store(true, std::memory_order_release);
-  team->publish(0);
+  team->publish();
   while (team->done.load(std::memory_order_acquire) != helpers)
     sched_yield();
   idle.insert(idle.end(), team->helpers.begin(), team->helpers.end());

@@ -42,24 +42,35 @@ private:
     void **argv;
     int64_t tasks;
     int64_t scratchBytes;
+    uint32_t chunks;
   };
 
-  /// Takes chunks of the launch that the ticket shows until none is left.
-  void work();
-  void runChunk(const Job &job, uint32_t chunk, uint32_t chunks);
-  /// Starts a new generation of the ticket and wakes helpers that sleep.
-  void publish(uint32_t chunks);
+  /// The chunks of one member: end (32 bits) | next chunk (32). One fetch_add
+  /// takes a chunk; of the launch under way, as long as one is left.
+  struct alignas(64) Share {
+    std::atomic<uint64_t> ticket{0};
+  };
+
+  /// Takes the chunks of member `self`, then those that others have not begun.
+  void work(uint32_t self);
+  /// Runs what is left of a share; returns the number of chunks.
+  uint32_t finish(Share &share);
+  void runChunk(uint32_t chunk);
+  /// Gives each member its share.
+  void deal(uint32_t chunks);
+  /// Starts a new generation and wakes helpers that sleep.
+  void publish();
   /// Waits until the generation differs from `seen`; returns it.
   uint32_t awaitGeneration(uint32_t seen);
 
-  /// generation (32 bits) | chunks (16) | next chunk (16). One fetch_add both
-  /// takes a chunk and says which launch it belongs to.
-  alignas(64) std::atomic<uint64_t> ticket{0};
+  alignas(64) std::atomic<uint32_t> generation{0};
   alignas(64) std::atomic<uint32_t> done{0};
   alignas(64) std::atomic<uint32_t> sleepers{0};
   std::atomic<bool> closed{false};
   Job job{};
   std::vector<Helper *> helpers;
+  /// One per member, the calling thread's first. Grows while no helper looks.
+  std::vector<Share> shares;
 };
 
 /// The process-wide pool.

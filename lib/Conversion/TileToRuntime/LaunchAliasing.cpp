@@ -19,35 +19,87 @@ LaunchAliasing::LaunchAliasing(ModuleOp module) {
   });
 }
 
-/// The buffer that a value is a view of; null where that is not known (a loop's
-/// argument may be any buffer). A place in the arena is an own buffer: places
-/// of buffers that one launch uses do not overlap.
-static Value getRoot(Value value) {
+/// What a value is a view of, at the start of its chain of views. A place in
+/// the arena is an own buffer: places of buffers that one launch uses do not
+/// overlap.
+static Value getBase(Value value) {
   while (auto view = value.getDefiningOp<ViewLikeOpInterface>()) {
     if (isa<memref::ViewOp>(view))
       return value;
     value = view.getViewSource();
   }
-  if (auto argument = dyn_cast<BlockArgument>(value))
-    return isa<func::FuncOp>(argument.getOwner()->getParentOp()) ? value
-                                                                 : Value();
-  return value.getDefiningOp<memref::AllocOp>() ? value : Value();
+  return value;
+}
+
+/// Numbers of the buffers that a loop hands round among themselves, `number`
+/// included: each iteration yields a permutation of them. Empty if it does not.
+static SmallVector<unsigned> getCycle(scf::ForOp loop, unsigned number) {
+  SmallVector<unsigned> cycle;
+  unsigned at = number;
+  do {
+    cycle.push_back(at);
+    auto next = dyn_cast<BlockArgument>(loop.getYieldedValues()[at]);
+    if (!next || next.getOwner() != loop.getBody() ||
+        next == loop.getInductionVar() ||
+        cycle.size() > loop.getNumRegionIterArgs())
+      return {};
+    at = next.getArgNumber() - 1;
+  } while (at != number);
+  return cycle;
+}
+
+/// The buffers that a base may be; none where that is not known.
+static SmallVector<Value> getBuffers(Value base) {
+  auto argument = dyn_cast<BlockArgument>(base);
+  if (!argument)
+    return base.getDefiningOp<memref::AllocOp>() ||
+                   base.getDefiningOp<memref::ViewOp>()
+               ? SmallVector<Value>{base}
+               : SmallVector<Value>{};
+  Operation *parent = argument.getOwner()->getParentOp();
+  if (isa<func::FuncOp>(parent))
+    return {base};
+  auto loop = dyn_cast<scf::ForOp>(parent);
+  if (!loop)
+    return {};
+  SmallVector<Value> buffers;
+  for (unsigned number : getCycle(loop, argument.getArgNumber() - 1)) {
+    SmallVector<Value> init = getBuffers(getBase(loop.getInitArgs()[number]));
+    if (init.size() != 1 || llvm::is_contained(buffers, init[0]))
+      return {};
+    buffers.push_back(init[0]);
+  }
+  return buffers;
+}
+
+/// Whether two operands of a launch may overlap.
+static bool mayOverlap(Value left, Value right) {
+  left = getBase(left);
+  right = getBase(right);
+  SmallVector<Value> first = getBuffers(left), second = getBuffers(right);
+  if (left == right || first.empty() || second.empty())
+    return true;
+  // At any time, the arguments of one cycle are different buffers.
+  bool sameCycle = isa<BlockArgument>(left) && isa<BlockArgument>(right) &&
+                   left.getParentBlock() == right.getParentBlock() &&
+                   llvm::all_of(first, [&](Value buffer) {
+                     return llvm::is_contained(second, buffer);
+                   });
+  return !sameCycle && llvm::any_of(first, [&](Value buffer) {
+    return llvm::is_contained(second, buffer);
+  });
 }
 
 /// Clears the flag of each operand that may overlap another one.
 static void findOverlaps(tile::LaunchOp launch, SmallVectorImpl<bool> &free) {
   SmallVector<Value> operands(launch.getInputs());
   llvm::append_range(operands, launch.getOutputs());
-  for (size_t i = 0; i < operands.size(); ++i) {
-    Value root = getRoot(operands[i]);
-    for (size_t j = 0; j < operands.size(); ++j) {
-      if (i == j || !isa<MemRefType>(operands[j].getType()))
-        continue;
-      Value other = getRoot(operands[j]);
-      if (!root || !other || root == other)
+  for (size_t i = 0; i < operands.size(); ++i)
+    for (size_t j = 0; j < operands.size(); ++j)
+      if (i != j && isa<MemRefType>(operands[i].getType()) &&
+          isa<MemRefType>(operands[j].getType()) &&
+          mayOverlap(operands[i], operands[j]))
         free[i] = false;
-    }
-  }
 }
 
 SmallVector<int64_t>

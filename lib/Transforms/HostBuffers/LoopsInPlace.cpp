@@ -9,6 +9,7 @@
 #include "lib/Transforms/HostBuffers/Passes.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 namespace tilewright {
 #define GEN_PASS_DEF_LOOPSINPLACE
@@ -20,11 +21,27 @@ using namespace tilewright;
 
 namespace {
 
+/// A tensor from before the loop whose contents do not matter becomes one of
+/// the iteration's own: tile-rotate-states can exchange its buffer.
+void makeAnew(Value next) {
+  auto launch = next.getDefiningOp<tile::LaunchOp>();
+  if (!launch)
+    return;
+  OpOperand &place =
+      launch.getOutputsMutable()[cast<OpResult>(next).getResultNumber()];
+  auto empty = place.get().getDefiningOp<tensor::EmptyOp>();
+  if (!empty || empty->getBlock() == launch->getBlock())
+    return;
+  OpBuilder b(launch);
+  place.set(b.clone(*empty)->getResult(0));
+}
+
 /// Makes what a loop hands on appear in the buffer that it got.
 void place(OpOperand &operand, Value argument) {
   auto type = dyn_cast<RankedTensorType>(argument.getType());
   if (!type || !type.hasStaticShape() || operand.get() == argument)
     return;
+  makeAnew(operand.get());
   OpBuilder b(operand.getOwner());
   auto placed = bufferization::MaterializeInDestinationOp::create(
       b, operand.get().getLoc(), argument.getType(), operand.get(), argument);

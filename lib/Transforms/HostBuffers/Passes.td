@@ -44,7 +44,9 @@ def LoopsInPlace : Pass<"tile-loops-in-place", "::mlir::ModuleOp"> {
     A loop of @main hands the next iteration the buffer that it got, so that the
     arena can hold it: what it yields is placed there. Bufferization turns that
     into nothing where the value was computed in place, into a copy otherwise.
-    Tensors of sizes known at run time only are left alone.
+    Tensors of sizes known at run time only are left alone. A tensor made before
+    the loop for what the loop hands on is made in each iteration instead, where
+    its contents do not matter.
 
     Before:
     ```mlir
@@ -73,6 +75,49 @@ def LoopsInPlace : Pass<"tile-loops-in-place", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
+}
+
+def RotateStates : Pass<"tile-rotate-states", "::mlir::ModuleOp"> {
+  let summary = "Let loops of the host exchange two buffers instead of copying one";
+  let description = [{
+    Where a loop of @main makes the next value of a state in a buffer of its own
+    and copies it over the old one at the end of each iteration, the two buffers
+    change places instead: the loop carries both. The next value cannot be made in
+    place where all of the old one is read for each part of it, as a recurrent
+    network's product does.
+
+    Before:
+    ```mlir
+    tile.kernel @k(%x: memref<4xf32>, %y: memref<4xf32>) {
+      tile.return
+    }
+    func.func @main(%n: index, %y: memref<4xf32>) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %h = memref.alloc() : memref<4xf32>
+      tile.launch @k ins(%h : memref<4xf32>) outs(%h : memref<4xf32>)
+      scf.for %i = %c0 to %n step %c1 {
+        %next = memref.alloc() : memref<4xf32>
+        tile.launch @k ins(%h : memref<4xf32>) outs(%next : memref<4xf32>)
+        memref.copy %next, %h : memref<4xf32> to memref<4xf32>
+      }
+      tile.launch @k ins(%h : memref<4xf32>) outs(%y : memref<4xf32>)
+      return
+    }
+    ```
+    After:
+    ```mlir
+    %h = memref.alloc() : memref<4xf32>
+    tile.launch @k ins(%h : memref<4xf32>) outs(%h : memref<4xf32>)
+    %next = memref.alloc() : memref<4xf32>
+    %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %h, %b = %next) -> (memref<4xf32>, memref<4xf32>) {
+      tile.launch @k ins(%a : memref<4xf32>) outs(%b : memref<4xf32>)
+      scf.yield %b, %a : memref<4xf32>, memref<4xf32>
+    }
+    tile.launch @k ins(%r#0 : memref<4xf32>) outs(%y : memref<4xf32>)
+    ```
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
 }
 
 def ResultsToArguments : Pass<"tile-results-to-arguments", "::mlir::ModuleOp"> {
@@ -177,6 +222,35 @@ def PlanArena : Pass<"tile-plan-arena", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
+}
+
+def FreeBuffers : Pass<"tile-free-buffers", "::mlir::func::FuncOp"> {
+  let summary = "Free what a function allocates, where it allocates anything";
+  let description = [{
+    Runs `ownership-based-buffer-deallocation`, but leaves functions alone that
+    allocate nothing: upstream's pass would track who owns the buffers that their
+    loops carry (`tile-rotate-states`).
+
+    Before:
+    ```mlir
+    func.func @main(%x: f32) {
+      %c0 = arith.constant 0 : index
+      %a = memref.alloc() : memref<4xf32>
+      memref.store %x, %a[%c0] : memref<4xf32>
+      return
+    }
+    ```
+    After:
+    ```mlir
+    %a = memref.alloc() : memref<4xf32>
+    ...
+    bufferization.dealloc (%b : memref<f32>) if (%true)
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::bufferization::BufferizationDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"
+  ];
 }
 
 def ReshapesToCasts : Pass<"tile-reshapes-to-casts"> {

@@ -14,6 +14,7 @@ PASSES = (
     PassSpec("tile-widen-floats", "reductions of f16 and bf16 keep f32 in registers"),
     PassSpec("canonicalize", "folds chains of reshapes and slices, drops dead code"),
     PassSpec("tile-fold-transposes", "a transposed copy is a change of someone's indexing map"),
+    PassSpec("tile-split-by-slices", "gates and halves of gated units are made apart, to meet as tiles of one task"),
     PassSpec("cse", "equal subexpressions once: exporters repeat masks and reshapes"),
     PassSpec("tile-assert-early", "sizes that are checked may be relied on by all that follows"),
     PassSpec("symbol-dce", "weights that nothing reads need no bytes"),

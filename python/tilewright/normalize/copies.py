@@ -186,9 +186,17 @@ def _carry_in_place(loop: ir.Operation) -> None:
     block, end = loop.regions[0].blocks[0], _last(loop.regions[0])
     for number in range(len(end.operands)):
         value, state = end.operands[number], block.arguments[number + 1]
-        if _is_static(value) and not _leads_to(value, state):
+        if _is_static(value) and not _leads_to(value, state) and not _is_made_in(value, block):
             with loop.location, ir.InsertionPoint(end):
                 end.operands[number] = create_copy(value, state)
+
+
+def _is_made_in(value: ir.Value, block: ir.Block) -> bool:
+    """Whether it is made in a tensor of the iteration's own: buffers change places (`tile-rotate-states`)."""
+    made = maker(value)
+    place = _destination(value) if made is not None and made.name == "linalg.generic" else None
+    empty = None if place is None else maker(place)
+    return made is not None and made.block == block and empty is not None and empty.name == "tensor.empty"
 
 
 def _leads_to(value: ir.Value, state: ir.Value) -> bool:

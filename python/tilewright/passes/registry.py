@@ -20,6 +20,7 @@ BUILTIN_MODULES: tuple[str, ...] = (
     "tilewright.normalize.generalize",
     "tilewright.normalize.floats",
     "tilewright.normalize.transposes",
+    "tilewright.normalize.slices",
     "tilewright.normalize.copies",
     "tilewright.normalize.assertions",
     "tilewright.normalize.verify",

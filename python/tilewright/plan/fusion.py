@@ -17,6 +17,7 @@ from typing import ClassVar
 
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
+from tilewright.plan.merging import merge_products
 from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, captured, linalg_ops
 
 
@@ -317,6 +318,7 @@ class PlanFusion(Pass):
         for block in blocks(op):
             graph = Graph(linalg_ops(block, weights), first_nest)
             graph.build()
+            merge_products(graph)
             for task in graph.tasks:
                 for nest in task.nests:
                     for member in nest.ops:

@@ -27,6 +27,8 @@ _TASK_ELEMENTS = 16384
 _ROW_ELEMENTS = 4096
 #: Multiply-adds of a task of a compute-bound nest.
 _TASK_MACS = 1 << 20
+#: Multiply-adds that are worth a dispatch: some microseconds with weights from the L2 cache, one vector of rows.
+_LEAST_MACS = 1 << 15
 #: Tasks that still occupy a few cores, where each more repeats work.
 _FEW_TASKS = 8
 #: Tasks per kernel that let a few cores share the work evenly.
@@ -296,6 +298,21 @@ def restrict_to_rows(op: LinalgOp, tiling: Tiling, rows: list[int], share: int) 
         share //= op.extents[d]
 
 
+def tile_products(op: LinalgOp, rows: list[int], count: int, machine: Machine, weights: Weights) -> list[int]:
+    """The task's sizes along the common rows of `count` products of the size of `op`: together they are a task's work.
+
+    With few rows the lane operand's bytes are the work, and memory bandwidth is what more cores bring.
+    """
+    tiling = tile_contraction(op, machine, weights)
+    depth = prod(op.extents[d] for d in op.reductions)
+    budget = max(_LEAST_MACS, min(_TASK_MACS, op.points * count // _ENOUGH_TASKS)) // (count * depth)
+    roles = contraction_roles(op)
+    for d in [*(d for d in rows if d not in (roles.row, roles.lane)), roles.lane, roles.row]:
+        if d in rows:
+            _cut(tiling.task, tiling.register, [d], budget * depth)
+    return [tiling.task[d] for d in rows]
+
+
 def _number(op: ir.Operation, name: str) -> int:
     """An integer attribute."""
     found = op.attributes[name]
@@ -373,11 +390,17 @@ class PlanTiles(Pass):
         share = max(min(_ROW_ELEMENTS // max(inner, 1), count // _ENOUGH_TASKS), 1)
         name = ir.StringAttr.get(kernel_name(members, roots), roots[0].op.context)
         roots[-1].op.attributes["tile.kernel"] = name
+        products = len(roots) > 1 and all(root.kind is Kind.CONTRACTION for root in roots)
+        sizes = tile_products(roots[-1], rows[-1], len(roots), machine, weights) if products else []
         for op, own in zip(roots, rows, strict=True):
             del op.op.attributes["tile.rows"]
             tiling = tile_op(op, machine, weights)
             self._keep_gathers(op, tiling)
-            if len(roots) > 1:
+            if products:
+                tiling.task[:] = op.extents
+                for d, size in zip(own, sizes, strict=True):
+                    tiling.task[d] = size
+            elif len(roots) > 1:
                 restrict_to_rows(op, tiling, own, share)
             set_attribute(op.op, "tile.rtile", str(tiling))
             if op.kind is Kind.CONTRACTION:

@@ -25,3 +25,38 @@ func.func @chain(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
   } -> tensor<8x64xf32>
   return %z : tensor<8x64xf32>
 }
+
+// Two products that meet at the same points of their results are nests of one task.
+// CHECK-LABEL: @gated
+// CHECK: attrs = {tile.nest = [[A:[0-9]+]] : i64, tile.rows = array<i64: 0, 1>, tile.task = [[T:[0-9]+]] : i64}
+// CHECK: attrs = {tile.nest = [[B:[0-9]+]] : i64, tile.rows = array<i64: 0, 1>, tile.task = [[T]] : i64}
+// CHECK: attrs = {tile.nest = [[B]] : i64, tile.task = [[T]] : i64}
+#x = affine_map<(m, n, k) -> (m, k)>
+#w = affine_map<(m, n, k) -> (k, n)>
+#y = affine_map<(m, n, k) -> (m, n)>
+func.func @gated(%x: tensor<8x16xf32>, %v: tensor<16x64xf32>, %w: tensor<16x64xf32>) -> tensor<8x64xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x64xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x64xf32>) -> tensor<8x64xf32>
+  %p = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %v : tensor<8x16xf32>, tensor<16x64xf32>) outs(%f : tensor<8x64xf32>) {
+  ^bb0(%i: f32, %j: f32, %o: f32):
+    %0 = arith.mulf %i, %j : f32
+    %1 = arith.addf %o, %0 : f32
+    linalg.yield %1 : f32
+  } -> tensor<8x64xf32>
+  %q = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<8x16xf32>, tensor<16x64xf32>) outs(%f : tensor<8x64xf32>) {
+  ^bb0(%i: f32, %j: f32, %o: f32):
+    %0 = arith.mulf %i, %j : f32
+    %1 = arith.addf %o, %0 : f32
+    linalg.yield %1 : f32
+  } -> tensor<8x64xf32>
+  %z = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%p, %q : tensor<8x64xf32>, tensor<8x64xf32>) outs(%e : tensor<8x64xf32>) {
+  ^bb0(%i: f32, %j: f32, %o: f32):
+    %0 = arith.mulf %i, %j : f32
+    linalg.yield %0 : f32
+  } -> tensor<8x64xf32>
+  return %z : tensor<8x64xf32>
+}

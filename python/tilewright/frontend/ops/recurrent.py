@@ -117,7 +117,8 @@ class _Run:
         """The next states and the output. Sequences that have ended keep their states and give zeros."""
         b, lengths = self.b, self.lengths
         if lengths is None:
-            new = self.cell.step(row, old, [s.data for s in old])
+            # Products read all of h while its next value is made: that needs another place.
+            new = self.cell.step(row, old, [None, *(s.data for s in old[1:])])
             return new, new[0]
         time = b.math.cast(b.idx(at), lengths.dtype)
         alive = b.elementwise(lambda m, n: n > Scalar(b.math, time.value, n.dtype), lengths, dtype=np.bool_)

@@ -203,11 +203,10 @@ class LSTM(Cell):
         """The output o * tanh(c), and the cell state c."""
         total = _add(self.b, row, self.product(old[0]))
         i, o, f, g = (self.gate(total, number) for number in range(4))
-        c = self._cell_state(i, f, g, old[1])
-        h = self._output(o, c, into[0])
-        return [h, c if into[1] is None else self.finish(lambda m, v: v, into[1], c)]
+        c = self._cell_state(i, f, g, old[1], into[1])
+        return [self._output(o, c, into[0]), c]
 
-    def _cell_state(self, i: Tensor, f: Tensor, g: Tensor, c: Tensor) -> Tensor:
+    def _cell_state(self, i: Tensor, f: Tensor, g: Tensor, c: Tensor, into: ir.Value | None) -> Tensor:
         given = self.given
         first, second, _ = given.functions
         coupled = bool(self.node.attr("input_forget", 0))
@@ -217,7 +216,7 @@ class LSTM(Cell):
             f = 1.0 - i if coupled else first(m, given.bounded(m, f + p[2] * c if p else f))
             return f * c + i * second(m, given.bounded(m, g))
 
-        return self.b.elementwise(body, i, f, g, c, *self._peepholes())
+        return self.finish(body, into, i, f, g, c, *self._peepholes())
 
     def _output(self, o: Tensor, c: Tensor, into: ir.Value | None) -> Tensor:
         given = self.given

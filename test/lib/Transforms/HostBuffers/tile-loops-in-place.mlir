@@ -42,3 +42,24 @@ func.func @main(%h0: tensor<4xf32>, %s0: tensor<?xf32>, %v: f32) -> tensor<4xf32
   }
   return %r#0 : tensor<4xf32>
 }
+
+// -----
+
+// A tensor from before the loop, whose contents do not matter, is made in each iteration.
+// CHECK: scf.for {{.*}} iter_args(%[[H:.*]] = %{{.*}})
+// CHECK-NEXT: %[[E:.*]] = tensor.empty()
+// CHECK-NEXT: tile.launch @k ins(%[[H]] : tensor<4xf32>) outs(%[[E]] : tensor<4xf32>)
+tile.kernel @k(%x: memref<4xf32>, %y: memref<4xf32>) {
+  tile.return
+}
+func.func @main(%h0: tensor<4xf32>) -> tensor<4xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %e = tensor.empty() : tensor<4xf32>
+  %r = scf.for %i = %c0 to %c8 step %c1 iter_args(%h = %h0) -> (tensor<4xf32>) {
+    %n = tile.launch @k ins(%h : tensor<4xf32>) outs(%e : tensor<4xf32>) -> (tensor<4xf32>)
+    scf.yield %n : tensor<4xf32>
+  }
+  return %r : tensor<4xf32>
+}

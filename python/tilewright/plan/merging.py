@@ -1,0 +1,109 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Contractions that meet at the same points of their results become nests of one task.
+
+Greedy fusion welds an operation to one producer; other products that it reads would stay kernels of their own, whose
+results go through memory: the gates of a recurrent cell, the halves of a gated unit. Such a product can run in the
+reader's task, on the part of its result that the task needs: each part is needed by one task only, so nothing is
+computed twice (Welder, section 3.1: tile propagation along several inputs of a node).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tilewright.mlir import ir
+from tilewright.plan.structure import Kind, LinalgOp
+
+if TYPE_CHECKING:
+    from tilewright.plan.fusion import Graph, Nest, Task
+
+
+def merge_products(graph: Graph) -> None:
+    """Moves products into the tasks of their only readers. Their own tasks are left without nests."""
+    readers = _readers(graph)
+    for task in reversed(graph.tasks):
+        if not _is_product(task):
+            continue
+        for maker in _makers(graph, task):
+            rows = _meeting_rows(graph, maker, task, readers)
+            if rows is not None:
+                _merge(graph, maker, task, rows)
+
+
+def _is_product(task: Task) -> bool:
+    """Whether the last nest of a task is a contraction, and all the others are such that were moved there."""
+    return bool(task.nests) and all(n.root is not None and n.root.kind is Kind.CONTRACTION for n in task.nests)
+
+
+def _readers(graph: Graph) -> dict[ir.Value, list[LinalgOp | None]]:
+    """Who reads each result: operations of the graph as inputs, None for anyone else and for views."""
+    by_op = {op.op: op for op in graph.ops}
+    found: dict[ir.Value, list[LinalgOp | None]] = {}
+    for op in graph.ops:
+        users = [(by_op.get(use.owner.operation), use.operand_number) for use in op.result.uses]
+        found[op.result] = [user if user and number != len(user.op.operands) - 1 else None for user, number in users]
+    return found
+
+
+def _makers(graph: Graph, task: Task) -> list[Task]:
+    """Other tasks that are one contraction and make something that `task` reads, the latest first."""
+    makers = {graph.maker.get(a.value) for op in task.nests[-1].ops for a in op.inputs}
+    tasks = {graph.nest_of[m].task for m in makers if m is not None}
+    found = [t for t in tasks if t is not task and len(t.nests) == 1 and _is_product(t)]
+    return sorted(found, key=lambda t: -t.number)
+
+
+def _meeting_rows(
+    graph: Graph, maker: Task, task: Task, readers: dict[ir.Value, list[LinalgOp | None]]
+) -> dict[int, int] | None:
+    """Loops of the product as loops of the reader's nest, where `maker` may run in `task`; None where it may not."""
+    first, last = maker.nests[0].ops[0], task.nests[-1].ops[0]
+    apart = not (maker.writes & task.reads or maker.reads & task.writes or maker.writes & task.writes)
+    if first.epoch != last.epoch or not apart or maker.nests[0].gathers or task.nests[-1].gathers:
+        return None
+    members = set(maker.nests[0].ops)
+    rows: dict[int, int] = {}
+    for op in members:
+        for reader in readers[op.result]:
+            if reader in members:
+                continue
+            if reader is None or reader not in task.nests[-1].loops or not _same_points(op, reader, maker, task, rows):
+                return None
+    return rows if _covers(rows, maker.nests[0], task.nests[-1]) else None
+
+
+def _same_points(made: LinalgOp, reader: LinalgOp, maker: Task, task: Task, rows: dict[int, int]) -> bool:
+    """Whether each point of the reader's nest reads one element, which no other point reads; fills `rows`."""
+    own, others = maker.nests[0].loops[made], task.nests[-1].loops[reader]
+    for access in reader.inputs:
+        if access.value != made.result:
+            continue
+        for wrote, read in zip(made.output.dims, access.dims, strict=True):
+            if wrote is None or read is None or rows.setdefault(own[wrote], others[read]) != others[read]:
+                return False
+    return True
+
+
+def _covers(rows: dict[int, int], made: Nest, reading: Nest) -> bool:
+    """Whether the rows are all parallel loops of both nests, with equal extents."""
+    assert made.root is not None and reading.root is not None
+    complete = set(rows) == set(made.root.parallel) and set(rows.values()) == set(reading.root.parallel)
+    return complete and all(made.root.extents[m] == reading.root.extents[r] for m, r in rows.items())
+
+
+def _merge(graph: Graph, maker: Task, task: Task, rows: dict[int, int]) -> None:
+    nest, anchor = maker.nests.pop(), task.nests[-1]
+    assert anchor.root is not None
+    anchor.rows = {d: d for d in anchor.root.parallel}
+    nest.rows = rows
+    nest.task = task
+    task.nests.insert(0, nest)
+    task.reads |= maker.reads
+    task.writes |= maker.writes
+    bit = 1 << maker.number
+    task.needs |= maker.needs
+    for other in graph.tasks:
+        if other.needs & bit:
+            other.needs |= task.needs

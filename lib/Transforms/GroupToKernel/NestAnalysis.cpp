@@ -61,6 +61,11 @@ int64_t NestAnalysis::registerTile(unsigned dim) const {
   return taskTile(dim, "register");
 }
 
+int64_t NestAnalysis::unroll(unsigned dim) const {
+  auto sizes = rtile ? rtile.getSizes("unroll") : std::nullopt;
+  return sizes ? (*sizes)[dim] : 1;
+}
+
 int64_t NestAnalysis::taskTile(unsigned dim, StringRef level) const {
   auto sizes = rtile ? rtile.getSizes(level) : std::nullopt;
   if (!sizes)

@@ -62,6 +62,8 @@ public:
   llvm::SmallVector<unsigned> order() const;
   /// Register tile of a dimension, never above its extent.
   int64_t registerTile(unsigned dim) const;
+  /// Steps of the innermost reduced dimension that one round of its loop takes.
+  int64_t unroll(unsigned dim) const;
   /// Task tile of a dimension: the size at `level`, or the whole extent.
   int64_t taskTile(unsigned dim, llvm::StringRef level) const;
   /// Where the producer of `value` (an operation of this group) stores it.

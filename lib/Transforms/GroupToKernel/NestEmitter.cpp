@@ -43,9 +43,10 @@ LogicalResult NestEmitter::findTileDims() {
 void NestEmitter::setDim(unsigned dim, Value iv, int64_t start, int64_t size) {
   position[dim] = box.offsets[dim] + start;
   if (iv) {
-    position[dim] =
-        position[dim] + getAffineDimExpr(loops.size(), builder.getContext());
-    loops.push_back(iv);
+    if (loops.empty() || loops.back() != iv)
+      loops.push_back(iv);
+    position[dim] = position[dim] +
+                    getAffineDimExpr(loops.size() - 1, builder.getContext());
   }
   sizes[dim] = size;
 }

@@ -84,6 +84,11 @@ private:
   mlir::LogicalResult initialize(Reduction &reduction,
                                  llvm::SmallVectorImpl<mlir::Value> &accs);
 
+  // Prefetches (NestPrefetch.cpp).
+  void prefetch(unsigned inner, int64_t body);
+  void prefetch(mlir::OpOperand &operand, unsigned inner, int64_t body);
+  mlir::AffineExpr flatOffset(mlir::MemRefType type, const Access &access);
+
   // Values (NestBody.cpp).
   using Scope = llvm::DenseMap<mlir::Value, mlir::Value>;
   mlir::FailureOr<mlir::Value> evaluate(mlir::Value tensor,

@@ -188,37 +188,48 @@ NestEmitter::emitReductionLoops(MutableArrayRef<Reduction> reductions,
     known.pop_back();
     return accs;
   }
-  Location loc = nest.root().getLoc();
   unsigned dim = reductionOrder[level];
+  bool innermost = level + 1 == reductionOrder.size();
   int64_t extent = box.sizes[dim];
   int64_t step = stepOf(dim);
   int64_t whole = extent / step * step;
-  if (whole == step) {
-    setDim(dim, {}, 0, step);
-    FailureOr<SmallVector<Value>> next =
-        emitReductionLoops(reductions, level + 1, accs);
-    if (failed(next))
-      return failure();
-    accs = *next;
-  } else {
+  int64_t body = step * (innermost ? nest.unroll(dim) : 1);
+  int64_t looped = whole / body * body;
+  // Tiles from `start` to `end`, one after the other.
+  auto steps = [&](Value iv, int64_t start, int64_t end) -> LogicalResult {
+    for (; start < end; start += step) {
+      setDim(dim, iv, start, std::min(step, end - start));
+      FailureOr<SmallVector<Value>> next =
+          emitReductionLoops(reductions, level + 1, accs);
+      if (failed(next))
+        return failure();
+      accs = *next;
+    }
+    return success();
+  };
+  if (looped > body) {
+    Location loc = nest.root().getLoc();
     Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
-    Value upper = arith::ConstantIndexOp::create(builder, loc, whole);
-    Value by = arith::ConstantIndexOp::create(builder, loc, step);
+    Value upper = arith::ConstantIndexOp::create(builder, loc, looped);
+    Value by = arith::ConstantIndexOp::create(builder, loc, body);
     auto loop = scf::ForOp::create(builder, loc, zero, upper, by, accs);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(loop.getBody());
-    setDim(dim, loop.getInductionVar(), 0, step);
-    auto next = emitReductionLoops(
-        reductions, level + 1, SmallVector<Value>(loop.getRegionIterArgs()));
-    if (failed(next))
+    accs = SmallVector<Value>(loop.getRegionIterArgs());
+    if (innermost) {
+      setDim(dim, loop.getInductionVar(), 0, step);
+      prefetch(dim, body);
+    }
+    if (failed(steps(loop.getInductionVar(), 0, body)))
       return failure();
-    scf::YieldOp::create(builder, loc, *next);
+    scf::YieldOp::create(builder, loc, accs);
     accs = SmallVector<Value>(loop.getResults());
+  } else {
+    looped = 0;
   }
-  if (extent == whole)
-    return accs;
-  setDim(dim, {}, whole, extent - whole);
-  return emitReductionLoops(reductions, level + 1, accs);
+  if (failed(steps({}, looped, whole)) || failed(steps({}, whole, extent)))
+    return failure();
+  return accs;
 }
 
 /// Combines the accumulators of a reduction over its tiled dimensions and

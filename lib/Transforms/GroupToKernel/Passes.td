@@ -18,6 +18,11 @@ def GroupsToKernels : Pass<"tile-groups-to-kernels", "mlir::ModuleOp"> {
     operations in the group, and from nothing else. In the example: 4 tasks of
     16 rows, tiles of 1x64.
 
+    Sizes of the level `unroll` say how many steps one round of the innermost
+    reduction loop takes. `tile.prefetch` on a root names inputs (by number)
+    whose next tile is fetched into the L2 cache while one is in use, a few
+    lines in each round.
+
     Before:
     ```mlir
     func.func @main(%x: tensor<64x256xf32>) -> tensor<64x256xf32> {

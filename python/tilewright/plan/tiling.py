@@ -29,6 +29,8 @@ _ROW_ELEMENTS = 4096
 _TASK_MACS = 1 << 20
 #: Multiply-adds that are worth a dispatch: some microseconds with weights from the L2 cache, one vector of rows.
 _LEAST_MACS = 1 << 15
+#: Steps of a reduction that one round of its loop takes.
+_UNROLL = 4
 #: Tasks that still occupy a few cores, where each more repeats work.
 _FEW_TASKS = 8
 #: Tasks per kernel that let a few cores share the work evenly.
@@ -51,14 +53,16 @@ class Machine:
 
 @dataclass
 class Tiling:
-    """Sizes per loop at the task's level and in registers, and the traversal order."""
+    """Sizes per loop at the task's level and in registers, the traversal order, and steps per round of a loop."""
 
     task: list[int]
     register: list[int]
     order: list[int]
+    unroll: list[int] | None = None
 
     def __str__(self) -> str:
-        return f"#tile.rtile<l2 = {self.task}, register = {self.register}, order = {self.order}>"
+        unroll = f", unroll = {self.unroll}" if self.unroll else ""
+        return f"#tile.rtile<l2 = {self.task}, register = {self.register}{unroll}, order = {self.order}>"
 
 
 def tile_elementwise(op: LinalgOp, machine: Machine) -> Tiling:
@@ -198,7 +202,32 @@ def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling
     panel = [roles.lane] if roles.row is None else [roles.lane, roles.row]
     if copied:
         panel.reverse()  # rows come from far, and once; the copied panels are near
-    return Tiling(task, register, outer + panel + sorted(op.reductions))
+    order = outer + panel + sorted(op.reductions)
+    return Tiling(task, register, order, _unroll(op, order))
+
+
+def _unroll(op: LinalgOp, order: list[int]) -> list[int] | None:
+    """Steps per round of the innermost reduction: counter and branch, and prefetches, are shared by four of them."""
+    sizes = [1] * op.rank
+    sizes[order[-1]] = _UNROLL
+    return sizes if op.extents[order[-1]] >= 2 * _UNROLL else None
+
+
+def prefetched(op: LinalgOp, tiling: Tiling) -> list[int]:
+    """The inputs of a contraction whose next tile is fetched while one is in use.
+
+    It is the operand that stays while the loops inside of its own run: packed weights under all rows, or rows under the
+    copied panels of a task. It comes from far, is used at once by every tile, and the other streams keep the hardware
+    from seeing it come.
+    """
+    roles = contraction_roles(op)
+    if roles.row is None or roles.lane_operand is None or tiling.unroll is None:
+        return []
+    order = [d for d in tiling.order if d in (roles.lane, roles.row)]
+    inner = order[-1]
+    if op.extents[inner] <= tiling.register[inner]:
+        return []
+    return [1 - roles.lane_operand if inner == roles.lane else roles.lane_operand]
 
 
 def _contraction_task(op: LinalgOp, roles: Roles, register: list[int], machine: Machine, copied: bool) -> list[int]:
@@ -417,6 +446,9 @@ class PlanTiles(Pass):
             tiling.register[d] = 1
 
     def _lay_out(self, op: LinalgOp, tiling: Tiling, machine: Machine, weights: Weights) -> None:
+        ahead = prefetched(op, tiling)
+        if ahead:
+            set_attribute(op.op, "tile.prefetch", f"array<i64: {', '.join(map(str, ahead))}>")
         kinds, copies = layouts(op, tiling, machine, weights)
         if any(k != "unit" for k in kinds):
             set_attribute(op.op, "tile.layouts", f"[{', '.join(kinds)}]")

@@ -75,6 +75,8 @@ EDITS = {
     "register tile": (("register = [8, 32, 1]", "register = [4, 16, 1]"), r"tile\.tile<4x16xf32>", r"tile<8x32xf32>"),
     "task tile": (("l2 = [16, 32, 48]", "l2 = [32, 64, 48]"), r"tile\.launch @product ins", r"launch @product grid"),
     "order": (("order = [1, 0, 2]", "order = [0, 1, 2]"), r"grid\(%c2, %c2_?0?\)|grid\(%c2, %c2\)", None),
+    "unroll": (("1], order = [1, 0, 2]", "1], unroll = [1, 1, 5], order = [1, 0, 2]"), r"%c45 step %c5", None),
+    "prefetch": (("tile.layouts", "tile.prefetch = array<i64: 0>, tile.layouts"), r"memref\.prefetch", None),
     "layout": (("#tile.layout<perm = [1, 0]>]", "unit]"), None, r"tile\.alloc"),
     "copy tile": (("register = [16, 16]", "register = [8, 32]"), r"tile<32x8xf32>|tile<8x32xf32>", r"tile<16x16xf32>"),
     "nest": (SPLIT_NEST, r"tile\.alloc : memref<16x32xf32", None),

@@ -136,3 +136,51 @@ func.func @main(%ids: tensor<5xi32>, %table: tensor<100x32xf32>) -> tensor<5x32x
   }
   return %y : tensor<5x32xf32>
 }
+
+// -----
+
+// Rounds of four steps, and one step after them: 17 = 4 * 4 + 1. While a task works on one panel of the packed weight, each
+// round of each of its 2 row tiles fetches lines of the next panel: 17 * 32 * 4 bytes are 34 lines, which 2 * 4 rounds
+// fetch by 5.
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (n floordiv 32, k, n mod 32)>
+#c = affine_map<(m, n, k) -> (m, n)>
+
+// CHECK-DAG: #[[$AHEAD:.*]] = affine_map<(d0, d1)[s0] -> (d1 * 20 + (d0 floordiv 8) * 320 + s0 * 544 + 544)>
+// CHECK-DAG: #[[$NEXT:.*]] = affine_map<(d0, d1)[s0] -> (d1 * 20 + (d0 floordiv 8) * 320 + s0 * 544 + 560)>
+// CHECK-LABEL: tile.kernel @ahead
+// CHECK-SAME: (%{{.*}}: memref<16x17xf32>, %[[B:.*]]: memref<3x17x32xf32>,
+// CHECK: scf.for %[[M:.*]] = %c0 to %c16 step %c8
+// CHECK: scf.for %[[K:.*]] = %c0 to %c16 step %c4 iter_args
+// CHECK: %[[FLAT:.*]] = memref.collapse_shape %[[B]]
+// CHECK: %[[AT:.*]] = affine.apply #[[$AHEAD]](%[[M]], %[[K]])
+// CHECK: memref.prefetch %[[FLAT]][%[[AT]]], read, locality<2>, data : memref<1632xf32>
+// CHECK: affine.apply #[[$NEXT]]
+// CHECK-COUNT-4: memref.prefetch
+// CHECK-NOT: memref.prefetch
+// CHECK-COUNT-4: tile.mma
+// CHECK: scf.yield
+// CHECK: tile.mma
+// CHECK-NOT: tile.mma
+func.func @main(%x: tensor<16x17xf32>, %w: tensor<3x17x32xf32>) -> tensor<16x96xf32> {
+  %y = tile.group "l2" (%x1 = %x : tensor<16x17xf32>, %w1 = %w : tensor<3x17x32xf32>) -> (tensor<16x96xf32>) attributes {tile.kernel = "ahead"} {
+    %r = tile.group "register" (%x2 = %x1 : tensor<16x17xf32>, %w2 = %w1 : tensor<3x17x32xf32>) -> (tensor<16x96xf32>) {
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty() : tensor<16x96xf32>
+      %f = linalg.fill ins(%zero : f32) outs(%e : tensor<16x96xf32>) -> tensor<16x96xf32>
+      %p = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+          ins(%x2, %w2 : tensor<16x17xf32>, tensor<3x17x32xf32>) outs(%f : tensor<16x96xf32>)
+          attrs = {tile.prefetch = array<i64: 1>,
+            tile.rtile = #tile.rtile<l2 = [16, 32, 17], register = [8, 32, 1], unroll = [1, 1, 4], order = [1, 0, 2]>} {
+      ^bb0(%q: f32, %s: f32, %o: f32):
+        %m = arith.mulf %q, %s : f32
+        %t = arith.addf %o, %m : f32
+        linalg.yield %t : f32
+      } -> tensor<16x96xf32>
+      tile.yield %p : tensor<16x96xf32>
+    }
+    tile.yield %r : tensor<16x96xf32>
+  }
+  return %y : tensor<16x96xf32>
+}

@@ -1,0 +1,175 @@
+//===- NestPrefetch.cpp - the next tile of an operand, ahead of time ------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// An operand of a reduction that stays where it is while the loops inside of
+// it run (a panel of packed weights under all rows, rows under all panels) is
+// new to the caches whenever its own loop advances, and all of it at once.
+// `tile.prefetch` names such operands: while one tile of an operand is in use,
+// the rounds of the reduction's loop fetch the next one, a line or a few each.
+// Tiles that follow each other in memory are what the hardware would prefetch
+// too, were it not for the other streams and the borders of pages.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Transforms/GroupToKernel/NestEmitter.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+
+namespace tilewright {
+
+/// Bytes of a cache line.
+constexpr int64_t kLine = 64;
+/// Into the L2 cache, in the terms of memref.prefetch: the panel in use needs
+/// the L1 cache.
+constexpr unsigned kLocality = 2;
+
+/// Elements that `expr` walks over when the dims run over `sizes`, each from 0.
+/// A modulo is what is inside a block of a packed operand: the whole block.
+static std::optional<int64_t> spanOf(AffineExpr expr, ArrayRef<int64_t> sizes) {
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (binary && binary.getKind() == AffineExprKind::Mod)
+    if (auto block = dyn_cast<AffineConstantExpr>(binary.getRHS()))
+      return block.getValue();
+  if (binary && binary.getKind() == AffineExprKind::FloorDiv)
+    return 1; // a register tile stays inside a block
+  if (isa<AffineConstantExpr>(expr))
+    return 1;
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return sizes[dim.getPosition()];
+  return std::nullopt;
+}
+
+/// Elements of the part of a buffer that `access` touches while the dims run
+/// over `sizes`, where they are one range without holes.
+static std::optional<int64_t> rangeOf(MemRefType type, const Access &access,
+                                      ArrayRef<int64_t> sizes) {
+  int64_t range = 1;
+  bool cut = false;
+  for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
+    auto span = spanOf(access[dim], sizes);
+    if (!span || (cut && *span != 1))
+      return std::nullopt;
+    cut |= *span != type.getDimSize(dim);
+    range *= *span;
+  }
+  return range;
+}
+
+/// Position of the element at `access` in a buffer without gaps, over loops
+/// and grid ids.
+AffineExpr NestEmitter::flatOffset(MemRefType type, const Access &access) {
+  AffineExpr offset = getAffineConstantExpr(0, builder.getContext());
+  for (auto [expr, size] : llvm::zip_equal(access, type.getShape()))
+    offset = offset * size + expr.replaceDims(position);
+  return simplifyAffineExpr(offset, loops.size(), gridIds.size());
+}
+
+/// Prefetches of one round of the innermost reduction loop, over `inner`, that
+/// takes `body` points.
+void NestEmitter::prefetch(unsigned inner, int64_t body) {
+  linalg::GenericOp root = nest.root();
+  auto numbers = root->getAttrOfType<DenseI64ArrayAttr>("tile.prefetch");
+  if (!numbers)
+    return;
+  for (int64_t number : numbers.asArrayRef())
+    if (number >= 0 && number < root.getNumDpsInputs())
+      prefetch(*root.getDpsInputOperand(number), inner, body);
+}
+
+void NestEmitter::prefetch(OpOperand &operand, unsigned inner, int64_t body) {
+  linalg::GenericOp root = nest.root();
+  auto arg = dyn_cast<BlockArgument>(operand.get());
+  if (!arg)
+    return; // made by the group itself
+  const Storage &place = storage.at(nest.outer(arg));
+  auto type = cast<MemRefType>(place.memref.getType());
+  if (!place.origin.empty() || !type.getLayout().isIdentity())
+    return; // near, or with gaps
+  Access access = compose(root.getMatchingIndexingMap(&operand),
+                          nest.bindings.lookup(root));
+  // What the operand's own loops cover now, and the loops inside of them.
+  SmallVector<int64_t> now(nest.extents.size(), 1);
+  SmallVector<unsigned> inside;
+  std::optional<unsigned> own;
+  for (unsigned dim : parallelOrder) {
+    inside.push_back(dim);
+    if (llvm::none_of(
+            access, [&](AffineExpr expr) { return expr.isFunctionOfDim(dim); }))
+      continue;
+    inside.clear();
+    now[dim] = sizes[dim];
+    own = dim;
+  }
+  for (unsigned dim : reductionOrder)
+    now[dim] = box.sizes[dim];
+  auto range = rangeOf(type, access, now);
+  if (!range || !own)
+    return;
+
+  // The number of this round since the operand's loop advanced last.
+  MLIRContext *context = builder.getContext();
+  AffineExpr round = getAffineConstantExpr(0, context);
+  int64_t rounds = 1;
+  auto count = [&](unsigned dim, int64_t step, int64_t trips) {
+    AffineExpr at = simplifyAffineExpr(position[dim] - box.offsets[dim],
+                                       loops.size(), gridIds.size());
+    round = round * trips + at.floorDiv(step);
+    rounds *= trips;
+  };
+  for (unsigned dim : inside)
+    count(dim, stepOf(dim), llvm::divideCeil(box.sizes[dim], stepOf(dim)));
+  for (unsigned dim : ArrayRef(reductionOrder).drop_back())
+    count(dim, stepOf(dim), llvm::divideCeil(box.sizes[dim], stepOf(dim)));
+  int64_t trips = box.sizes[inner] / body;
+  rounds *= trips;
+  int64_t line = kLine * 8 / type.getElementTypeBitWidth();
+  int64_t lines = llvm::divideCeil(llvm::divideCeil(*range, line), rounds);
+  // The innermost loop's variable is a multiple of `body`.
+  AffineExpr step = position[inner] - box.offsets[inner];
+  AffineExpr ahead = lines * line % body == 0
+                         ? step * (lines * line / body)
+                         : step.floorDiv(body) * (lines * line);
+  ahead = ahead + round * (trips * lines * line);
+
+  Access start = access;
+  AffineExpr ownDim = getAffineDimExpr(*own, context);
+  for (AffineExpr &expr : start) {
+    expr = expr.replace(ownDim, ownDim + sizes[*own]);
+    for (unsigned dim : reductionOrder)
+      expr = expr.replace(getAffineDimExpr(dim, context), box.offsets[dim]);
+  }
+  AffineExpr next = flatOffset(type, start) + ahead;
+  Location loc = root.getLoc();
+  Value flat = place.memref;
+  if (type.getRank() > 1) {
+    ReassociationIndices all =
+        llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
+    flat = memref::CollapseShapeOp::create(builder, loc, flat,
+                                           ArrayRef<ReassociationIndices>(all));
+  }
+  SmallVector<OpFoldResult> operands(loops.begin(), loops.end());
+  llvm::append_range(operands, gridIds);
+  for (int64_t number = 0; number < lines; ++number) {
+    AffineExpr at =
+        simplifyAffineExpr(next + number * line, loops.size(), gridIds.size());
+    Value index = getValueOrCreateConstantIndexOp(
+        builder, loc,
+        affine::makeComposedFoldedAffineApply(
+            builder, loc,
+            AffineMap::get(loops.size(), gridIds.size(), at, context),
+            operands));
+    memref::PrefetchOp::create(builder, loc, flat, index, /*isWrite=*/false,
+                               kLocality, /*isDataCache=*/true);
+  }
+}
+
+} // namespace tilewright

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tilewright.api import compile, load
     from tilewright.bisection.session import bisect
     from tilewright.checking import check
+    from tilewright.kernels import Kernel, kernel
     from tilewright.runtime import Model, Outputs, TensorSpec
 
 __version__ = "0.1.0"
@@ -35,11 +36,14 @@ _LAZY = {
     "bisect": "tilewright.bisection.session",
     "check": "tilewright.checking",
     "compile": "tilewright.api",
+    "kernel": "tilewright.kernels",
+    "Kernel": "tilewright.kernels",
     "load": "tilewright.api",
 }
 
 __all__ = [
     "InternalError",
+    "Kernel",
     "Model",
     "Outputs",
     "TensorSpec",
@@ -49,6 +53,7 @@ __all__ = [
     "bisect",
     "check",
     "compile",
+    "kernel",
     "load",
 ]
 

@@ -30,6 +30,7 @@ class Neighbours:
     def __init__(self, own: Iterable[int]) -> None:
         self._own = [os.getpid(), *own]
         self._start = self._read()
+        self._before = _ticks()
 
     def _read(self) -> tuple[float, float, float]:
         """(all busy time, our own time, clock) in seconds."""
@@ -43,6 +44,27 @@ class Neighbours:
         """Cores kept busy by others, on average since creation."""
         busy, own, clock = (now - then for now, then in zip(self._read(), self._start, strict=True))
         return max(0.0, (busy - own) / max(clock, 1e-9))
+
+    def busiest(self) -> str:
+        """The command of the process among the others that used most time, or nothing."""
+        used = {pid: ticks - self._before.get(pid, 0) for pid, ticks in _ticks().items() if pid not in self._own}
+        pid = max(used, key=used.__getitem__, default=0)
+        try:
+            return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").strip()[:80] if used[pid] else ""
+        except (OSError, KeyError):
+            return ""
+
+
+def _ticks() -> dict[int, int]:
+    """Time of each process so far, in clock ticks."""
+    found = {}
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            user, system = file.read_text().rsplit(")", 1)[1].split()[11:13]
+        except OSError:  # it has just ended
+            continue
+        found[int(file.parent.name)] = int(user) + int(system)
+    return found
 
 
 def describe() -> dict[str, object]:

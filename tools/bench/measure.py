@@ -204,12 +204,12 @@ def _measure(
     with Hold(effort.hold) as hold:
         neighbours = Neighbours([client.pid for client in clients.values()])
         bursts = alternate(clients, effort, tell)
-        row.others = neighbours.cores()
+        row.others, busiest = neighbours.cores(), neighbours.busiest()
     judge(row, bursts, ours, case.error)
     if hold.lost:
         row.notes.append(f"{effort.hold[0]} ended before the bursts did")
     if row.others > 0.1 and not row.message:
-        row.message = f"other processes kept {row.others:.1f} cores busy meanwhile: times are too high"
+        row.message = f"other processes kept {row.others:.1f} cores busy meanwhile ({busiest}): times are too high"
 
 
 def _names(ours: str, peers: Sequence[str]) -> list[str]:

@@ -188,12 +188,7 @@ def _load_mlir(source: Source, shapes: Shapes | None) -> Imported:
 
     if shapes:
         raise UserError("shapes= is for ONNX models: an MLIR module has static shapes")
-    _try_to_parse(source)
-    try:
-        with ir.Context():
-            module = ir.Module.parse(source.value)
-    except ir.MLIRError as error:
-        raise UserError(f"{source.name} is not a valid MLIR module: {error}") from None
+    module = parse_mlir(source)
     _check_weights(module, source.weights)
     function = next((op for op in module.body.operations if _is_main(op)), None)
     if function is None:
@@ -202,6 +197,23 @@ def _load_mlir(source: Source, shapes: Shapes | None) -> Imported:
     inputs = _tensor_specs(kind.inputs, function, "arg_attrs", "input")
     outputs = _tensor_specs(kind.results, function, "res_attrs", "output")
     return Imported(module, dict(source.weights), inputs, outputs)
+
+
+def parse_mlir(source: Source) -> ir.Module:
+    """Parse MLIR text in a context of its own.
+
+    Raises:
+        UserError: it is no valid module.
+        InternalError: MLIR's parser crashes on it.
+    """
+    from tilewright.mlir import ir
+
+    _try_to_parse(source)
+    try:
+        with ir.Context():
+            return ir.Module.parse(source.value)
+    except ir.MLIRError as error:
+        raise UserError(f"{source.name} is not a valid MLIR module: {error}") from None
 
 
 def _try_to_parse(source: Source) -> None:

@@ -1,0 +1,142 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Kernels by hand, from text and from Python functions, as callables with checks, prediction and roofline."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright.dialects import tile
+from tilewright.kernels import tile_type
+from tilewright.mlir.dialects import arith
+
+ROOT = Path(__file__).resolve().parents[3]
+AXPY = """
+tile.kernel @axpy(%n: index, %a: f32, %x: memref<?x64xf32>, %y: memref<?x64xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %p = tile.load %x[%i, %c0] : memref<?x64xf32>, !tile.tile<1x64xf32>
+  %q = tile.load %y[%i, %c0] : memref<?x64xf32>, !tile.tile<1x64xf32>
+  %b = tile.splat %a : f32 -> !tile.tile<1x64xf32>
+  %m = arith.mulf %p, %b : !tile.tile<1x64xf32>
+  %s = arith.addf %q, %m : !tile.tile<1x64xf32>
+  tile.store %s, %y[%i, %c0] : !tile.tile<1x64xf32>, memref<?x64xf32>
+  tile.return
+}
+"""
+
+
+@tw.kernel
+def twice(x: "memref<?x64xf32>", y: "memref<?x64xf32>", i):  # noqa: F722
+    """Each task doubles a row."""
+    a = tile.load(tile_type(1, 64), x, [i, 0])
+    tile.store(arith.addf(a, a), y, [i, 0])
+
+
+def rows(count: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((count, 64), dtype=np.float32)
+
+
+@pytest.mark.parametrize("count", [1, 7, 20])
+def test_a_kernel_from_a_function_takes_any_number_of_rows(count: int) -> None:
+    x, y = rows(count), np.empty((count, 64), np.float32)
+    result = twice(x, y, grid=[count])
+    assert result["y"] is y
+    np.testing.assert_array_equal(y, 2 * x)
+
+
+def test_what_is_read_and_written_starts_from_its_values() -> None:
+    kernel = tw.kernel(AXPY, grid=lambda n, a, x, y: [len(x)])
+    x, y = rows(5), rows(5, seed=1)
+    expected = y + np.float32(3.0) * x
+    kernel(5, 3.0, x, y)
+    np.testing.assert_allclose(y, expected, rtol=1e-6)
+    assert str(kernel.signature) == "axpy(n: index, a: f32, x: ?x64xf32, y: inout ?x64xf32), 1 grid coordinates"
+
+
+def test_a_file_with_a_kernel_whose_result_is_made() -> None:
+    kernel = tw.kernel(ROOT / "test" / "fixtures" / "gemm_cpu.mlir")
+    generator = np.random.default_rng(0)
+    a, b = (generator.standard_normal(shape).astype(np.float32) for shape in ((37, 70), (2, 70, 32)))
+    (c,) = kernel(a, b=b, grid=(2, 5))
+    np.testing.assert_allclose(c, np.hstack([a @ b[0], (a @ b[1])[:, :18]]), rtol=1e-4, atol=1e-4)
+    assert kernel.check(a, b, grid=(2, 5)) < 1e-5
+
+
+def test_prediction_and_roofline() -> None:
+    kernel = tw.kernel(ROOT / "test" / "fixtures" / "gemm_cpu.mlir", grid=(2, 5), threads=1)
+    a, b = np.ones((37, 70), np.float32), np.ones((2, 70, 32), np.float32)
+    prediction = kernel.predict(a, b)
+    assert prediction.flops == 10 * 70 * 2 * 8 * 32
+    assert prediction.bytes == 4 * (37 * 70 + 2 * 70 * 32 + 37 * 50)
+    assert 0 < prediction.floor and prediction.bound in ("compute", "memory")
+    measured = kernel.roofline(a, b)
+    assert measured.seconds > 0 and "of the roofline" in str(measured)
+    assert "tile.kernel" in re.sub("<[^>]*>", "", kernel.explain(a, b))
+
+
+def test_a_chosen_kernel_among_several_on_the_interpreter() -> None:
+    text = AXPY + AXPY.replace("@axpy", "@other")
+    with pytest.raises(tw.UserError, match=r"several kernels, choose one with name=: axpy, other"):
+        tw.kernel(text)
+    kernel = tw.kernel(text, name="other", target="reference", grid=[2])
+    x, y = rows(2), np.zeros((2, 64), np.float32)
+    kernel(2, 0.5, x, y)
+    np.testing.assert_array_equal(y, np.float32(0.5) * x)
+    with pytest.raises(tw.UserError, match="only compiled kernels have times"):
+        kernel.predict(2, 0.5, x, y)
+
+
+X = rows(3)
+WRONG: list[tuple[Callable[[], Any], str]] = [
+    (lambda: twice(X, grid=[3]), "y is missing"),
+    (lambda: twice(X, X.copy()), "give the bounds with grid="),
+    (lambda: twice(X, X.copy(), grid=[1, 2]), r"grid=\[1, 2\] does not fit"),
+    (lambda: twice(X, X.copy(), grid=[-1]), r"grid=\[-1\] does not fit"),
+    (lambda: twice(X.astype(float), X.copy(), grid=[3]), "x must be of dtype float32, got float64"),
+    (lambda: twice(X, X[:, :3].copy(), grid=[3]), r"y does not fit an array of shape \[3, 3\]"),
+    (lambda: twice(X, X[::-1], grid=[3]), "must be C-contiguous and writeable"),
+    (lambda: twice(X, z=1, grid=[3]), "no argument 'z' is left"),
+    (lambda: twice(X, X, X, grid=[3]), "got 3 arguments"),
+    (lambda: twice([1.0], X, grid=[3]), "x must be a NumPy array, got a list"),
+    (lambda: twice(X, X, grid=[3]), "overlaps an input"),
+    (lambda: tw.kernel(AXPY)(X, 1.0, X, X.copy(), grid=[3]), "n is a scalar, got an array"),
+    (lambda: tw.kernel("no/such/file.mlir"), "there is no kernel file"),
+    (lambda: tw.kernel("module {\n}\n"), "the text has no tile.kernel"),
+    (lambda: tw.kernel(AXPY, name="nonsense"), "no kernel 'nonsense'; it has axpy"),
+    (lambda: tw.kernel("tile.kernel @k( {\n"), "not a valid MLIR module"),
+    (lambda: tw.kernel(3), "not a int"),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize(("call", "message"), WRONG, ids=[message for _, message in WRONG])
+def test_mistakes_are_named(call: Callable[[], Any], message: str) -> None:
+    with pytest.raises(tw.UserError, match=message):
+        call()
+
+
+def test_functions_that_build_no_kernel_are_refused() -> None:
+    def wrong_type(x: "memref<8xnonsense>") -> None:  # type: ignore[valid-type]  # noqa: F722
+        pass
+
+    def no_text(x: int) -> None:
+        pass
+
+    for function, message in ((wrong_type, "not an MLIR type"), (no_text, "annotate x with an MLIR type")):
+        with pytest.raises(tw.UserError, match=message):
+            tw.kernel(function)
+
+
+def test_the_example_of_the_readme(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (ROOT / "python" / "tilewright" / "kernels" / "README.md").read_text()
+    for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(compile(textwrap.dedent(code), "README.md", "exec"), {})
+    assert "of the roofline" in capsys.readouterr().out

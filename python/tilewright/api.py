@@ -161,9 +161,17 @@ def _key(source: Any, target: str, options: Any) -> str:
     from tilewright import cache
     from tilewright.targets.target import HOST
 
-    host = cache.host_id() if target in HOST else ""
+    host = "".join([cache.host_id(), *_measured()]) if target in HOST else ""
     choices = repr((options.shapes, options.opt_level, str(options.pipeline)))
     return cache.digest(source.content_id, target, host, choices, cache.compiler_id())
+
+
+def _measured() -> list[str]:
+    """The numbers that `tilewright devices --measure` kept, if any: plans follow from them."""
+    from tilewright.devices import measured
+
+    path = measured.find()
+    return [path.read_text()] if path is not None else []
 
 
 def _build(source: Any, target: str, options: Any, threads: int | None, key: str) -> Model:

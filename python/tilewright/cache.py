@@ -49,10 +49,10 @@ def digest(*parts: str | bytes) -> str:
 
 
 def compiler_id() -> str:
-    """Return what identifies this compiler: its Python sources, its libraries, the user's passes."""
+    """Return what identifies this compiler: its Python sources, devices, libraries, the user's passes."""
     package = Path(__file__).parent
     state = hashlib.sha256()
-    for path in sorted(package.rglob("*.py")):
+    for path in sorted([*package.rglob("*.py"), *package.glob("devices/*.toml")]):
         relative = path.relative_to(package)
         if relative.parts[0] != "mlir":
             state.update(str(relative).encode())

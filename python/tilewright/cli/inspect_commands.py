@@ -18,6 +18,10 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser("devices", help="describe this machine and the known ones")
     parser.add_argument("device", nargs="?", help="cpu (default), cpu:NAME, or a name from the list")
     parser.add_argument("--json", action="store_true", help="print the description as JSON")
+    parser.add_argument(
+        "--measure", action="store_true", help="measure this machine (seconds) and plan with the result from now on"
+    )
+    parser.add_argument("--forget", action="store_true", help="plan with the checked-in numbers again")
     parser.set_defaults(run=_devices)
     parser = commands.add_parser("cache", help="list or clear the compile cache")
     parser.add_argument("action", nargs="?", default="list", choices=["list", "clear", "prune"])
@@ -29,6 +33,8 @@ def add_to(commands: Any) -> None:
 def _devices(options: argparse.Namespace) -> int:
     from tilewright import devices
 
+    if options.measure or options.forget:
+        return _measure(options)
     device = devices.get(options.device or "cpu")
     if options.json:
         print(json.dumps(device.to_dict(), indent=1))
@@ -36,6 +42,26 @@ def _devices(options: argparse.Namespace) -> int:
     _print_device(device)
     if options.device is None:
         print(f"\nothers: {', '.join(devices.file_names())}, cpu:NAME for any x86 CPU that LLVM knows")
+    return 0
+
+
+def _measure(options: argparse.Namespace) -> int:
+    from tilewright import devices
+    from tilewright.devices import measured
+    from tilewright.errors import UserError
+
+    if options.device not in (None, "cpu"):
+        raise UserError("--measure and --forget are about this machine: leave the device out")
+    path = measured.file_of_host()
+    if options.forget:
+        path.unlink(missing_ok=True)
+        print(f"no measured numbers are left in {path.parent}")
+        return 0
+    from tilewright.devices.measure import measure
+
+    device = measure(devices.get("cpu"))
+    print(measured.to_toml(device))
+    print(f"kept as {measured.save(device)}; plans on this machine follow it from now on (undo: --forget)")
     return 0
 
 

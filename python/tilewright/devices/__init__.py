@@ -9,6 +9,17 @@
 
 from tilewright.devices.device import Device, Level, Units
 from tilewright.devices.host import available_cpus, detect_host
-from tilewright.devices.lookup import file_names, get, load
+from tilewright.devices.lookup import file_names, get, load, remember, resolve
 
-__all__ = ["Device", "Level", "Units", "available_cpus", "detect_host", "file_names", "get", "load"]
+__all__ = [
+    "Device",
+    "Level",
+    "Units",
+    "available_cpus",
+    "detect_host",
+    "file_names",
+    "get",
+    "load",
+    "remember",
+    "resolve",
+]

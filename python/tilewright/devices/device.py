@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -91,6 +92,7 @@ class Device:
         cpu: LLVM's CPU name (kind ``cpu``).
         features: LLVM's features, sorted (kind ``cpu``).
         limits: (name, value) pairs, e.g. ``threads``: how many may run.
+        rates: (name, number) pairs that the performance model takes, see ``devices/README.md``.
         source: where the numbers come from: ``detected``, ``estimated``, ``measured`` or a document.
     """
 
@@ -102,6 +104,7 @@ class Device:
     features: tuple[str, ...] = ()
     limits: tuple[tuple[str, int], ...] = ()
     source: str = ""
+    rates: tuple[tuple[str, float], ...] = ()
 
     def level(self, name: str) -> Level:
         """Return the level of that name.
@@ -124,6 +127,14 @@ class Device:
         """Return a limit, or ``default`` where the description has none of that name."""
         return dict(self.limits).get(name, default)
 
+    def rate(self, name: str, default: float) -> float:
+        """Return a measured number, or ``default`` where the description has none of that name."""
+        return self._rates.get(name, default)
+
+    @functools.cached_property
+    def _rates(self) -> dict[str, float]:
+        return dict(self.rates)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the description as plain values, as in the TOML files; empty parts are left out."""
         units = dataclasses.asdict(self.units)
@@ -137,6 +148,7 @@ class Device:
             "levels": [dataclasses.asdict(level) for level in self.levels],
             "units": units,
             "limits": dict(self.limits),
+            "rates": dict(self.rates),
         }
         return {name: value for name, value in values.items() if value not in ("", [], {})}
 
@@ -157,6 +169,7 @@ class Device:
                 units=Units(peak=peak, **units),
                 features=tuple(rest.pop("features", ())),
                 limits=tuple(sorted(rest.pop("limits", {}).items())),
+                rates=tuple(sorted((name, float(value)) for name, value in rest.pop("rates", {}).items())),
                 **rest,
             )
         except KeyError as error:

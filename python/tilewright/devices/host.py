@@ -38,7 +38,7 @@ def detect_host(root: str = "/") -> Device:
     caches = _caches(base, cpus[0])
     assumed = "" if caches else "; caches not told by the kernel, partly assumed"
     levels = estimated_levels(units, caches or _caches_without_sysfs(), _memory_bytes(base))
-    return Device(
+    device = Device(
         name="host",
         kind="cpu",
         levels=levels,
@@ -48,6 +48,44 @@ def detect_host(root: str = "/") -> Device:
         limits=(("threads", usable_threads(base, len(cpus))),),
         source=f"detected; rates estimated ({_model_name(base)}){assumed}",
     )
+    return _with_known_rates(device, base)
+
+
+def _with_known_rates(device: Device, base: Path) -> Device:
+    """Return the device with the rates that were measured on it, or on a machine of its kind, if any were.
+
+    Plans depend on rates: without `tilewright devices --measure` they are those of a description that comes with
+    Tilewright, the same on all machines of a kind.
+    """
+    from tilewright.devices import lookup, measured
+
+    found = measured.find() if base == Path("/") else None
+    if found is not None:
+        return measured.with_rates_of(device, lookup.load(found))
+    name = _file_of_model(base)
+    return measured.with_rates_of(device, lookup.get(f"cpu:{name}")) if name else device
+
+
+#: Vendor and family of a CPU, and model numbers -> the description with rates of such a machine.
+_MEASURED = {
+    ("GenuineIntel", "6", ("167", "173", "174")): "intel-granite-rapids",  # 167: what some hypervisors call it
+    ("AuthenticAMD", "26", ()): "amd-zen5",
+}
+
+
+def _file_of_model(base: Path) -> str | None:
+    text = _read(base / "proc/cpuinfo")
+    vendor, family, model = (_first(rf"^{name}\s*:\s*(\S+)$", text) for name in ("vendor_id", "cpu family", "model"))
+    amx = "amx_tile" in text
+    for (known_vendor, known_family, models), name in _MEASURED.items():
+        if (vendor, family) == (known_vendor, known_family) and (model in models or not models):
+            return name if amx or vendor != "GenuineIntel" else None
+    return None
+
+
+def _first(pattern: str, text: str) -> str:
+    match = re.search(pattern, text, re.MULTILINE)
+    return match.group(1) if match else ""
 
 
 def available_cpus() -> list[int]:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from tilewright.devices import Device
+from tilewright.devices import Device, remember
 from tilewright.normalize import PASSES as NORMALIZE
 from tilewright.pipelines.cpu_lower import SCHEDULE, lower
 from tilewright.pipelines.pipeline import PassSpec, Phase, Pipeline
@@ -13,13 +13,16 @@ from tilewright.pipelines.pipeline import PassSpec, Phase, Pipeline
 _LEVEL = "l2"
 
 
-def plan(device: Device) -> Phase:
+def plan(device: Device, choices: tuple[str, ...] = ()) -> Phase:
     """Deciding passes (Python) leave attributes; rewriting ones (C++) carry them out."""
     machine = {
         "lanes": device.lanes(32),
         "registers": device.units.registers,
         "l2-bytes": device.level(_LEVEL).bytes,
+        "device": remember(device),
     }
+    if choices:
+        machine["choices"] = choices
     return Phase(
         "plan",
         [
@@ -52,8 +55,12 @@ TILE = Phase(
 )
 
 
-def pipeline(device: Device) -> Pipeline:
+def pipeline(device: Device, choices: tuple[str, ...] = ()) -> Pipeline:
     """The phases for a CPU with the given description.
+
+    Args:
+        device: the CPU.
+        choices: KERNEL:NUMBER texts, see `tile-plan-tiles`: tiles that were measured to be faster than the first.
 
     Raises:
         UserError: the description lacks a level or unit that a tile is sized for.
@@ -62,7 +69,7 @@ def pipeline(device: Device) -> Pipeline:
         "cpu",
         [
             Phase("normalize", NORMALIZE, summary="one form of each operation, static shapes, few reshapes"),
-            plan(device),
+            plan(device, choices),
             TILE,
             Phase("schedule", SCHEDULE, summary="order, buffers and one arena for the host function"),
             Phase("lower", lower(device.units.vector_bits), summary="tiles to vectors, everything to the llvm dialect"),

@@ -15,10 +15,13 @@ from dataclasses import dataclass
 from math import ceil, prod
 from typing import ClassVar
 
+from tilewright.devices import resolve
 from tilewright.errors import UserError
 from tilewright.mlir import ir
 from tilewright.passes import Pass, located, option, register
 from tilewright.plan.names import kernel_name
+from tilewright.plan.roller.cost import Schedule
+from tilewright.plan.roller.decide import Decider
 from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute
 
 #: Elements that a task of a memory-bound nest should cover: about 64 KB of f32.
@@ -342,6 +345,25 @@ def tile_products(op: LinalgOp, rows: list[int], count: int, machine: Machine, w
     return [tiling.task[d] for d in rows]
 
 
+def _decided(
+    decider: Decider, op: LinalgOp, members: list[LinalgOp], tiling: Tiling, weights: Weights, free: bool
+) -> Tiling:
+    """The tiling that the performance model says, with the prediction on `op`."""
+    nest = [m for m in members if m.op.attributes["tile.nest"] == op.op.attributes["tile.nest"]]
+    copied = None
+    if op.kind is Kind.CONTRACTION:
+        roles = contraction_roles(op)
+        copied = roles.lane_operand if _is_copied(op, roles, weights) else None
+    own = Schedule(tuple(tiling.task), tuple(tiling.register), tuple(tiling.order), copied)
+    kernel = _text(members, "tile.kernel")
+    chosen = decider.decide(kernel, op, nest, own, free=free)
+    return Tiling(list(chosen.task), list(chosen.register), list(chosen.order), tiling.unroll)
+
+
+def _text(members: list[LinalgOp], name: str) -> str:
+    return next(ir.StringAttr(m.op.attributes[name]).value for m in members if name in m.op.attributes)
+
+
 def _number(op: ir.Operation, name: str) -> int:
     """An integer attribute."""
     found = op.attributes[name]
@@ -394,20 +416,29 @@ class PlanTiles(Pass):
     lanes: int = option(16, "f32 lanes of a vector register")
     registers: int = option(32, "vector registers")
     l2_bytes: int = option(1048576, "bytes of the L2 cache of a core")
+    device: str = option("", "name of the description that times are predicted for; empty: no prediction")
+    choices: tuple[str, ...] = option((), "KERNEL:NUMBER, the candidate that a kernel takes instead of the first")
 
     def run(self, op: ir.Operation) -> None:
         """Give tiles to the nests of each task that `tile-plan-fusion` made."""
         machine = Machine(self.lanes, self.registers, self.l2_bytes)
         weights = Weights()
+        decider = self._decider(weights)
         for block in blocks(op):
             tasks: dict[int, list[LinalgOp]] = {}
             for member in linalg_ops(block, weights):
                 if "tile.task" in member.op.attributes:
                     tasks.setdefault(_number(member.op, "tile.task"), []).append(member)
             for members in tasks.values():
-                self._tile_task(members, machine, weights)
+                self._tile_task(members, machine, weights, decider)
 
-    def _tile_task(self, members: list[LinalgOp], machine: Machine, weights: Weights) -> None:
+    def _decider(self, weights: Weights) -> Decider | None:
+        if not self.device:
+            return None
+        choices = (text.rpartition(":") for text in self.choices)
+        return Decider(resolve(self.device), weights, {name: int(number) for name, _, number in choices})
+
+    def _tile_task(self, members: list[LinalgOp], machine: Machine, weights: Weights, decider: Decider | None) -> None:
         roots = [m for m in members if "tile.rows" in m.op.attributes]
         if not roots:
             raise located(UserError("is in a task of which no operation has `tile.rows`"), members[0].op)
@@ -424,19 +455,22 @@ class PlanTiles(Pass):
         for op, own in zip(roots, rows, strict=True):
             del op.op.attributes["tile.rows"]
             tiling = tile_op(op, machine, weights)
-            self._keep_gathers(op, tiling)
+            gathered = self._keep_gathers(op, tiling)
             if products:
                 tiling.task[:] = op.extents
                 for d, size in zip(own, sizes, strict=True):
                     tiling.task[d] = size
             elif len(roots) > 1:
                 restrict_to_rows(op, tiling, own, share)
+            if decider is not None:
+                free = len(roots) == 1 and not gathered
+                tiling = _decided(decider, op, members, tiling, weights, free)
             set_attribute(op.op, "tile.rtile", str(tiling))
             if op.kind is Kind.CONTRACTION:
                 self._lay_out(op, tiling, machine, weights)
 
     @staticmethod
-    def _keep_gathers(op: LinalgOp, tiling: Tiling) -> None:
+    def _keep_gathers(op: LinalgOp, tiling: Tiling) -> bool:
         """Each element that has an index of its own is a tile of its own: nothing lies side by side."""
         gathers = set(op.gathers)
         if "tile.gathers" in op.op.attributes:
@@ -444,6 +478,7 @@ class PlanTiles(Pass):
             del op.op.attributes["tile.gathers"]
         for d in gathers:
             tiling.register[d] = 1
+        return bool(gathers)
 
     def _lay_out(self, op: LinalgOp, tiling: Tiling, machine: Machine, weights: Weights) -> None:
         ahead = prefetched(op, tiling)

@@ -166,14 +166,15 @@ class Model:
             raise UserError(error)
         return done
 
-    def profile(self, *args: Any, **named: Any) -> list[tuple[str, int, int]]:
+    def profile(self, *args: Any, out: Any = None, **named: Any) -> list[tuple[str, int, int]]:
         """Run the model once and return (kernel, tasks, nanoseconds) of each launch, in order.
 
-        Takes inputs as a call does.
+        Takes inputs and `out` as a call does; without `out` the first touch of new results counts as well.
         """
         arrays, _ = self._signature.arrays(args, named)
         records = (library.Record * _MAX_RECORDS)()
-        count = self._run(arrays, self._blank(), records)
+        results = self._blank() if out is None else self._signature.check_out(out, arrays)
+        count = self._run(arrays, results, records)
         names = {library.address(self._code, kernel.symbol): kernel.name for kernel in self.kernels}
         names.pop(None, None)
         return [(names.get(r.kernel, hex(r.kernel or 0)), r.tasks, r.nanoseconds) for r in records[:count]]

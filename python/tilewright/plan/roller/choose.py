@@ -1,0 +1,179 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Candidates for a nest of the IR, ranked by the performance model.
+
+A candidate is a schedule that the code generator can carry out: a register tile of rows and lanes, a tile per task, an
+order. Register tiles come first (rules 1 and 3 leave a few dozen), the best of them are scaled up to tasks along
+the axis with the best reuse, in both orders; the model ranks what results (Roller, sections 3.3 and 3.4). The tile
+that the planner's own reasoning gives is one candidate more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import ceil, prod
+
+from tilewright.devices.device import Device
+from tilewright.plan.roller.construct import reuse_score
+from tilewright.plan.roller.cost import Model, Prediction, Schedule, tile_loops
+from tilewright.plan.roller.expression import Expression
+from tilewright.plan.roller.rtile import RTile
+from tilewright.plan.roller.rules import Machine, bank_free, fits_registers, hides_latency, machine_of
+
+_UNITS = 6  # register tiles that are scaled up
+_LARGEST_TASK = 1e-3  # seconds: larger tasks share the work badly
+_SMALLEST_TASK = 2e-6  # seconds: smaller ones are mostly dispatch
+_VARIANT = 2e-3  # what another tile shape in the code may cost: it is compiled, and fills the instruction cache
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A schedule, its predicted times on one core and on all, and the figure that candidates are ordered by."""
+
+    schedule: Schedule
+    one: Prediction
+    all: Prediction
+    rank: float
+
+
+@lru_cache(512)
+def rank(expression: Expression, base: Schedule, device: Device) -> tuple[Ranked, ...]:
+    """All candidates of a nest, best first; among equals the planner's own tile, then the order of construction.
+
+    Args:
+        expression: the nest.
+        base: the tile that the planner's reasoning gives; its loops with a register tile are the rows and lanes.
+        device: the machine.
+    """
+    model, machine = Model(device), machine_of(device)
+    schedules = list(dict.fromkeys([base, *_candidates(expression, base, model, machine)]))
+    ranked = [_evaluate(expression, schedule, model) for schedule in schedules]
+    return tuple(sorted(ranked, key=lambda r: r.rank))  # stable: deterministic among equals
+
+
+def _evaluate(expression: Expression, schedule: Schedule, model: Model) -> Ranked:
+    cores = model.device.units.count
+    one = model.predict(expression, schedule)
+    most = one if cores == 1 else model.predict(expression, schedule, cores)
+    figure = (one.seconds + cores * most.seconds) * (1 + _VARIANT * (model.variants(expression, schedule) - 1))
+    return Ranked(schedule, one, most, float(f"{figure:.2e}"))  # what differs by less than 1 % is equal
+
+
+# Register tiles -----------------------------------------------------------------------------------------------------
+
+
+def _candidates(expression: Expression, base: Schedule, model: Model, machine: Machine) -> Iterator[Schedule]:
+    units = list(dict.fromkeys([base.register, *_register_tiles(expression, base, machine)]))
+    whole = replace(base, task=expression.extents)
+    cost = {unit: model.compute_cycles(expression, replace(whole, register=unit)) for unit in units}
+    best = sorted(units, key=lambda unit: float(f"{cost[unit]:.2e}"))[:_UNITS]
+    for unit in best:
+        yield from _tasks(expression, replace(base, register=unit), model)
+
+
+def _register_tiles(expression: Expression, base: Schedule, machine: Machine) -> Iterator[tuple[int, ...]]:
+    """Register tiles along the rows and lanes of `base` that fit the registers, fill the pipes and keep rows in L1."""
+    row, lane = tile_loops(base.register)
+    if not expression.macs:
+        yield from _other_lanes(expression, machine)
+    if lane is None:
+        return
+    widths = _widths(expression.extents[lane], machine.lanes, 4 if expression.macs else 8)
+    heights = range(1, min(expression.extents[row], 16) + 1) if row is not None else (1,)
+    for width in widths:
+        for height in heights:
+            shape = list(base.register)
+            shape[lane] = width
+            if row is not None:
+                shape[row] = height
+            tile = RTile(expression, tuple(shape))
+            if not expression.macs or _product_tile(tile, machine):
+                yield tile.shape
+
+
+def _other_lanes(expression: Expression, machine: Machine) -> Iterator[tuple[int, ...]]:
+    """Lanes along each loop that is contiguous in an operand: a window may be summed for many results at a time."""
+    for lane, extent in enumerate(expression.extents):
+        if extent > 1 and any(abs(o.factor(lane)) == 1 for o in expression.operands):
+            for width in _widths(extent, machine.lanes, 8):
+                yield tuple(width if d == lane else 1 for d in range(expression.rank))
+
+
+def _product_tile(tile: RTile, machine: Machine) -> bool:
+    return fits_registers(tile, machine) and hides_latency(tile, machine) and bank_free(tile, machine)
+
+
+def _widths(extent: int, lanes: int, most: int) -> list[int]:
+    """Whole vectors, or the whole axis where it is no longer."""
+    return sorted({min(extent, lanes * vectors) for vectors in range(1, most + 1) if vectors in (1, 2, 3, 4, 6, 8)})
+
+
+# Tasks --------------------------------------------------------------------------------------------------------------
+
+
+def _tasks(expression: Expression, base: Schedule, model: Model) -> Iterator[Schedule]:
+    """Scale a register tile up along the axes of best reuse, until a task is too long to share or does not grow."""
+    task = [e if d in expression.reductions else min(s, e) for d, (s, e) in enumerate(_pairs(expression, base))]
+    per_point = _seconds_per_point(expression, base, model)
+    while True:
+        seconds = per_point * prod(task)
+        if seconds >= _SMALLEST_TASK:
+            for order in _orders(expression, base):
+                yield replace(base, task=tuple(task), order=order)
+        grown = _grow(expression, base, task)
+        if grown is None:
+            break
+        if per_point * prod(grown) > _LARGEST_TASK and seconds >= _SMALLEST_TASK:
+            break
+        task = grown
+    if per_point * prod(task) < _SMALLEST_TASK:
+        yield replace(base, task=tuple(task))
+
+
+def _pairs(expression: Expression, base: Schedule) -> Iterator[tuple[int, int]]:
+    return zip(base.register, expression.extents, strict=True)
+
+
+def _seconds_per_point(expression: Expression, base: Schedule, model: Model) -> float:
+    whole = replace(base, task=expression.extents)
+    return model.predict(expression, whole).seconds / max(expression.points, 1)
+
+
+def _grow(expression: Expression, base: Schedule, task: Sequence[int]) -> list[int] | None:
+    """The task doubled along the axis with the best reuse score; the innermost of equals."""
+    tile = RTile(expression, tuple(task))
+    best: tuple[float, int] | None = None
+    sizes = {}
+    for d in expression.parallel:
+        step = min(base.register[d], expression.extents[d])
+        size = min(ceil(2 * task[d] / step) * step, expression.extents[d])
+        if size > task[d]:
+            sizes[d] = _even(expression.extents[d], size, step)
+            score = (reuse_score(tile, d, size, 64), d)
+            best = max(best, score) if best else score
+    if best is None:
+        return None
+    grown = list(task)
+    grown[best[1]] = max(sizes[best[1]], task[best[1]] + 1)
+    return grown
+
+
+def _even(extent: int, size: int, step: int) -> int:
+    """Tasks of equal size in multiples of the register tile (rule 4 at the task's level)."""
+    part = ceil(extent / ceil(extent / size))
+    return min(ceil(part / step) * step, extent)
+
+
+def _orders(expression: Expression, base: Schedule) -> Iterator[tuple[int, ...]]:
+    """The order of `base`, and for products the one with rows and lanes exchanged."""
+    yield base.order
+    row, lane = tile_loops(base.register)
+    if not expression.macs or row is None or lane is None or {row, lane} & expression.reductions:
+        return
+    order = list(base.order)
+    a, b = order.index(row), order.index(lane)
+    order[a], order[b] = lane, row
+    yield tuple(order)

@@ -1,0 +1,213 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The micro-performance model: time of a nest with given tiles, from numbers that a machine is measured for once.
+
+Roller (section 3.4) takes the slowest of the pipeline's stages, compute and the transfers between levels, each from
+micro-benchmarks. A CPU's transfers hide each other less than a GPU's: they add up, as in the execution-cache-memory
+model (Treibig and Hager, PPAM 2009), and computing hides them up to a measured fraction.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from math import ceil, prod
+
+from tilewright.devices.device import Device, Level
+from tilewright.plan.roller.expression import Expression, Operand
+from tilewright.plan.roller.traffic import fetched, loops_of, run_bytes
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """What the code generator carries out: sizes per task and per register tile, and the traversal order."""
+
+    task: tuple[int, ...]
+    register: tuple[int, ...]
+    order: tuple[int, ...]
+    #: input that each task copies into panels of its own, if any
+    copied: int | None = None
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Where the time goes.
+
+    Attributes:
+        seconds: of the whole.
+        compute: of arithmetic, loads and stores that hit the L1 cache.
+        data: per level, what waiting for its lines would take.
+        dispatch: of handing out tasks.
+        moved: bytes that come from each level.
+    """
+
+    seconds: float
+    compute: float
+    data: Mapping[str, float]
+    dispatch: float
+    moved: Mapping[str, int]
+
+    @property
+    def bound(self) -> str:
+        """What takes longest: ``compute``, ``dispatch`` or the name of a level."""
+        parts = {"compute": self.compute, "dispatch": self.dispatch, **self.data}
+        return max(parts, key=lambda name: parts[name])
+
+
+class Model:
+    """Predicts for one device."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.lanes = device.lanes(32)
+        self.cycle = 1.0 / device.units.frequency
+        self.caches = [level for level in device.levels if level.kind == "cache"]
+
+    def rate(self, name: str, default: float) -> float:
+        """A measured number of the device, or what a usual machine has."""
+        return self.device.rate(name, default)
+
+    def predict(self, expression: Expression, schedule: Schedule, cores: int = 1) -> Prediction:
+        """Time of a nest on some cores."""
+        tasks = prod(ceil(e / t) for e, t in zip(expression.extents, schedule.task, strict=True))
+        busy = min(cores, tasks)
+        share = ceil(tasks / cores) / tasks  # of the core that gets most tasks
+        compute = self.compute_cycles(expression, schedule) * self.cycle * share
+        data, moved = self._data(expression, schedule, busy)
+        dispatch = self.rate("task", 3e-8) * tasks * share + self.rate("launch", 2e-7) * (1 if cores == 1 else 4)
+        waiting = sum(data.values())
+        hidden = self.rate("overlap", 0.7)
+        seconds = max(compute, waiting) + (1 - hidden) * min(compute, waiting) + dispatch
+        return Prediction(seconds, compute, data, dispatch, moved)
+
+    # --- data ----------------------------------------------------------------------------------------------------
+
+    def _data(self, expression: Expression, schedule: Schedule, busy: int) -> tuple[dict[str, float], dict[str, int]]:
+        loops = loops_of(expression.extents, [schedule.task, schedule.register], schedule.order)
+        levels = [*self.caches[1:], self.device.levels[-1]]
+        operands = expression.operands
+        on_end = [run_bytes(o, expression.extents, loops, schedule.register) for o in operands]
+        nothing = (0,) * len(operands)
+        misses = [fetched(expression, loops, c.bytes, c.transaction) for c in self.caches]
+        data: dict[str, float] = {}
+        moved: dict[str, int] = {}
+        for at, level in enumerate(levels):
+            beyond = misses[at + 1] if at + 1 < len(misses) else nothing
+            served = [max(a - b, 0) for a, b in zip(misses[at], beyond, strict=True)]
+            read, written = sum(served[: len(expression.inputs)]), sum(served[len(expression.inputs) :])
+            shared = busy if level.shared_by == 1 else min(busy, self.rate(f"{level.name}.cores", 1.5))
+            bandwidth = (level.bandwidth or 10e9) * shared
+            jumps = sum(size / max(run, 4 * level.transaction) for size, run in zip(served, on_end, strict=True))
+            moved[level.name] = read + written
+            streamed = (read + self.rate(f"{level.name}.store", 1.2) * written) / bandwidth
+            data[level.name] = streamed + jumps * self._jump(level) / busy
+        return data, moved
+
+    def _jump(self, level: Level) -> float:
+        """Seconds until lines flow again after a jump; from the near L2 cache other work hides them."""
+        return 0.0 if level is self.caches[1] else self.rate("jump", 2.0) * level.latency
+
+    # --- compute ---------------------------------------------------------------------------------------------------
+
+    def compute_cycles(self, expression: Expression, schedule: Schedule) -> float:
+        """Cycles of one core for all register tiles, ragged ones by their own shape."""
+        row, lane = tile_loops(schedule.register)
+        counts = [
+            _pieces(extent, task, register)
+            for extent, task, register in zip(expression.extents, schedule.task, schedule.register, strict=True)
+        ]
+        steps = prod(sum(counts[d].values()) for d in expression.reductions if d not in (row, lane))
+        others = prod(sum(counts[d].values()) for d in expression.parallel if d not in (row, lane))
+        total = 0.0
+        for (rows, nr), (width, nl) in product(_items(counts, row), _items(counts, lane)):
+            reduced = [(n, d) for n, d in ((nr, row), (nl, lane)) if d in expression.reductions]
+            times = (nr if row not in expression.reductions else 1) * (nl if lane not in expression.reductions else 1)
+            inner = steps * prod(n for n, _ in reduced)
+            total += times * others * self._tile_cycles(expression, row, lane, rows, width, inner)
+        return total + self._copy_cycles(expression, schedule)
+
+    @staticmethod
+    def variants(expression: Expression, schedule: Schedule) -> int:
+        """Shapes of register tiles, whole and ragged, that code is made for."""
+        sizes = zip(expression.extents, schedule.task, schedule.register, strict=True)
+        return prod(len(_pieces(*size)) * (2 if size[0] % size[1] else 1) for size in sizes)
+
+    def _copy_cycles(self, expression: Expression, schedule: Schedule) -> float:
+        if schedule.copied is None:
+            return 0.0
+        operand = expression.inputs[schedule.copied]
+        tasks = prod(ceil(e / t) for e, t in zip(expression.extents, schedule.task, strict=True))
+        elements = prod(min(schedule.task[d], expression.extents[d]) for d in operand.loops)
+        return tasks * elements / self.lanes * self.rate("pack", 4.0)
+
+    def _tile_cycles(
+        self, expression: Expression, row: int | None, lane: int | None, rows: int, width: int, steps: int
+    ) -> float:
+        vectors = ceil(width / self.lanes)
+        units = rows * vectors
+        loads = sum(self._accesses(o, row, lane, rows, vectors) for o in expression.inputs)
+        stores = sum(self._accesses(o, row, lane, rows, vectors) for o in expression.outputs)
+        slots = units * (expression.macs + expression.work)
+        step = self._step_cycles(expression, rows, vectors, loads, slots)
+        if not expression.reductions:
+            return max(step, stores * self.rate("store", 1.0)) + self.rate("loop", 2.0)
+        # One accumulator waits for the last step's result, unless the next tiles' steps fit between.
+        chain = self.rate("latency", 4.0) * min(1.0, steps * (loads + slots) / self.rate("window", 300.0))
+        across = self.rate("across", 6.0) * rows if lane in expression.reductions else 0.0
+        finish = stores * self.rate("store", 1.0) + units * expression.tail / 2 + across
+        mispredicted = self.rate("start", 20.0) * min(1.0, steps / 16)
+        return steps * max(step, chain) + finish + mispredicted + self.rate("loop", 2.0)
+
+    def _step_cycles(self, expression: Expression, rows: int, vectors: int, loads: float, slots: float) -> float:
+        """Cycles of one step of a register tile: the busiest of arithmetic, load ports and front end."""
+        arithmetic = slots / 2
+        if expression.macs:
+            arithmetic /= self._efficiency(rows, vectors)
+        return max(arithmetic, loads / self.rate("loads", 2.0), (loads + slots) / self.rate("issue", 5.0))
+
+    def _efficiency(self, rows: int, vectors: int) -> float:
+        """Fraction of the peak that a register tile reaches from the L1 cache; that of the next smaller one known."""
+        known = (self.device.rate(f"fma.{r}x{vectors}", 0.0) for r in range(rows, 0, -1))
+        return next((rate for rate in known if rate > 0), 0.97)
+
+    def _accesses(self, operand: Operand, row: int | None, lane: int | None, rows: int, vectors: int) -> float:
+        """Loads (stores) of one register tile: whole vectors, broadcast elements, or an element at a time."""
+        count = rows if row is not None and row in operand.loops else 1
+        if lane is None or lane not in operand.loops:
+            return count
+        if operand.fixed or abs(operand.factor(lane)) == 1:
+            return count * vectors
+        if row is not None and abs(operand.factor(row)) == 1:
+            return count * vectors * 3  # transposed in registers
+        return count * vectors * self.lanes
+
+
+def tile_loops(register: Sequence[int]) -> tuple[int | None, int | None]:
+    """Row and lane loop of a register tile, as the code generator takes them: the last one above 1 has the lanes."""
+    tiled = [d for d, size in enumerate(register) if size > 1]
+    lane = tiled[-1] if tiled else None
+    return (tiled[0] if len(tiled) > 1 else None), lane
+
+
+@lru_cache(4096)
+def _cached_pieces(extent: int, task: int, register: int) -> tuple[tuple[int, int], ...]:
+    counts: Counter[int] = Counter()
+    for part, number in ((task, extent // task), (extent % task, 1)):
+        if part:
+            counts[min(register, part)] += number * max(part // register, 0 if part >= register else 1)
+            if part > register and part % register:
+                counts[part % register] += number
+    return tuple(counts.items())
+
+
+def _pieces(extent: int, task: int, register: int) -> Counter[int]:
+    """How many register tiles of which size a loop makes."""
+    return Counter(dict(_cached_pieces(extent, min(task, extent), min(register, task, extent))))
+
+
+def _items(counts: Sequence[Counter[int]], loop: int | None) -> list[tuple[int, int]]:
+    return [(1, 1)] if loop is None else list(counts[loop].items())

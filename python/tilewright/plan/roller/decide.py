@@ -1,0 +1,103 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What `tile-plan-tiles` asks: which of the ranked schedules a nest takes, and what is written about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tilewright.devices.device import Device
+from tilewright.mlir import ir
+from tilewright.plan.roller.choose import Ranked, rank
+from tilewright.plan.roller.cost import Schedule
+from tilewright.plan.roller.describe import nest_expression
+from tilewright.plan.structure import Kind, LinalgOp, Weights, set_attribute
+
+#: Kinds of operations whose first candidate is taken; others keep the planner's own tile.
+SWITCHED = frozenset({Kind.ELEMENTWISE, Kind.REDUCE})
+
+
+@dataclass
+class Decider:
+    """Ranks schedules for nests and picks one.
+
+    Attributes:
+        device: the machine.
+        weights: which values are known at compile time.
+        choices: kernel's name -> number of the candidate that it takes (measured choices).
+    """
+
+    device: Device
+    weights: Weights
+    choices: Mapping[str, int] = field(default_factory=dict)
+
+    def decide(
+        self, kernel: str, root: LinalgOp, members: Sequence[LinalgOp], own: Schedule, *, free: bool
+    ) -> Schedule:
+        """Return the schedule of a nest and set `tile.prediction` on its root.
+
+        Args:
+            kernel: name of the kernel.
+            root: the nest's root.
+            members: the nest's operations.
+            own: what the planner's own reasoning gives.
+            free: whether the schedule may be chosen: the nest is alone in its task, and no element is gathered.
+        """
+        if not root.rank:
+            return own
+        ranked = rank(nest_expression(root, members, self.weights), own, self.device)
+        number = self._number(kernel, root, ranked, own) if free else _number_of(ranked, own)
+        chosen = ranked[number]
+        runner_up = next((r for r in ranked if r is not chosen), None) if free else None
+        set_attribute(root.op, "tile.prediction", _text(chosen, runner_up, len(ranked) if free else 1))
+        return chosen.schedule
+
+    def _number(self, kernel: str, root: LinalgOp, ranked: Sequence[Ranked], own: Schedule) -> int:
+        if kernel in self.choices:
+            return min(self.choices[kernel], len(ranked) - 1)
+        return 0 if root.kind in SWITCHED else _number_of(ranked, own)
+
+
+def _number_of(ranked: Sequence[Ranked], schedule: Schedule) -> int:
+    return next(i for i, r in enumerate(ranked) if r.schedule == schedule)
+
+
+def rtile_text(schedule: Schedule) -> str:
+    """The schedule as an attribute."""
+    task, register, order = list(schedule.task), list(schedule.register), list(schedule.order)
+    return f"#tile.rtile<l2 = {task}, register = {register}, order = {order}>"
+
+
+def _text(chosen: Ranked, runner_up: Ranked | None, candidates: int) -> str:
+    one = chosen.one
+    fields = [
+        f"ns = {_ns(one.seconds)} : i64",
+        f"all_cores_ns = {_ns(chosen.all.seconds)} : i64",
+        f'bound = "{one.bound}"',
+        f"compute_ns = {_ns(one.compute)} : i64",
+        f"dispatch_ns = {_ns(one.dispatch)} : i64",
+        f"candidates = {candidates} : i64",
+        *(f"{name}_bytes = {moved} : i64" for name, moved in one.moved.items()),
+    ]
+    if runner_up is not None:
+        fields.append(f"runner_up = {rtile_text(runner_up.schedule)}")
+        fields.append(f"runner_up_ns = {_ns(runner_up.one.seconds)} : i64")
+    return "{" + ", ".join(fields) + "}"
+
+
+def _ns(seconds: float) -> int:
+    return round(float(f"{seconds:.3e}") * 1e9)
+
+
+def prediction_of(op: ir.Operation | ir.OpView) -> dict[str, object]:
+    """What `tile.prediction` of an operation says, numbers as int, the rest as text; empty where it has none."""
+    attributes = op.operation.attributes
+    if "tile.prediction" not in attributes:
+        return {}
+    found = {}
+    for named in ir.DictAttr(attributes["tile.prediction"]):
+        value = named.attr
+        found[named.name] = value.value if isinstance(value, ir.IntegerAttr | ir.StringAttr) else str(value)
+    return found

@@ -1,0 +1,112 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A nest of the IR as an expression: the root's loops, the tensors that cross its border, the work of its bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilewright.mlir import ir
+from tilewright.plan.roller.expression import Expression, Index, Operand
+from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, index_terms
+
+#: Vector instructions that an operation of a body becomes; one unless listed.
+_SLOTS = {
+    "arith.divf": 20.0,
+    "math.sqrt": 24.0,
+    "math.rsqrt": 40.0,
+    "math.exp": 14.0,
+    "math.exp2": 12.0,
+    "math.expm1": 20.0,
+    "math.log": 22.0,
+    "math.log1p": 26.0,
+    "math.erf": 36.0,
+    "math.tanh": 30.0,
+    "math.sin": 24.0,
+    "math.cos": 24.0,
+    "math.powf": 50.0,
+}
+_FREE = frozenset({"linalg.yield", "arith.constant", "linalg.index", "arith.index_cast"})
+
+#: loops of an operation -> loops of the root
+Binding = dict[int, int]
+
+
+def nest_expression(root: LinalgOp, members: Sequence[LinalgOp], weights: Weights) -> Expression:
+    """The expression of a nest; `members` are all of its operations, the root included."""
+    bindings = bind(root, members)
+    made = {op.result: op for op in members}
+    inputs: list[Operand] = []
+    outputs: list[Operand] = []
+    work = tail = 0.0
+    macs = 0
+    for op, loops in bindings.items():
+        inputs += [_operand(a, loops, weights) for a in op.inputs if a.value not in made]
+        if _leaves(op, members):
+            outputs.append(_operand(op.output, loops, weights))
+        slots = _slots(op)
+        if op.kind is Kind.CONTRACTION:
+            macs += 1
+            work += max(slots - 2, 0)
+        elif root.reductions and not root.reductions & set(loops.values()):
+            tail += slots
+        else:
+            work += slots
+    return Expression(
+        root.extents, root.reductions, tuple(dict.fromkeys(inputs)), tuple(outputs), macs=macs, work=work, tail=tail
+    )
+
+
+def bind(root: LinalgOp, members: Sequence[LinalgOp]) -> dict[LinalgOp, Binding]:
+    """Loops of the operations of a nest as loops of its root, for those that pass values at equal points."""
+    made = {op.result: op for op in members}
+    bindings: dict[LinalgOp, Binding] = {root: {d: d for d in range(root.rank)}}
+    changed = True
+    while changed:
+        changed = False
+        for op in members:
+            for access in op.inputs:
+                changed |= _link(access, op, made.get(access.value), bindings)
+    return bindings
+
+
+def _link(access: Access, reader: LinalgOp, maker: LinalgOp | None, bindings: dict[LinalgOp, Binding]) -> bool:
+    if maker is None or (reader in bindings) == (maker in bindings):
+        return False
+    pairs = [(m, r) for m, r in zip(maker.output.dims, access.dims, strict=True) if m is not None and r is not None]
+    if reader in bindings:
+        known = bindings[reader]
+        bindings[maker] = {m: known[r] for m, r in pairs if r in known}
+    else:
+        known = bindings[maker]
+        bindings[reader] = {r: known[m] for m, r in pairs if m in known}
+    return True
+
+
+def _operand(access: Access, loops: Binding, weights: Weights) -> Operand:
+    kind = ir.RankedTensorType(access.value.type)
+    index: list[Index] = []
+    for expr in access.map.results:
+        terms = index_terms(expr)
+        known = terms is not None and all(d in loops for d in terms)
+        index.append(tuple((loops[d], c) for d, c in terms.items()) if known and terms is not None else None)
+    return Operand(tuple(kind.shape), tuple(index), _bytes(kind.element_type), weights.only(access.value))
+
+
+def _bytes(kind: ir.Type) -> int:
+    width = getattr(kind, "width", 64)
+    return max(width // 8, 1)
+
+
+def _leaves(op: LinalgOp, members: Sequence[LinalgOp]) -> bool:
+    inside = {member.op for member in members}
+    return any(use.owner.operation not in inside for use in op.result.uses)
+
+
+def _slots(op: LinalgOp) -> float:
+    return sum(
+        _SLOTS.get(inner.operation.name, 1.0)
+        for inner in op.op.regions[0].blocks[0].operations
+        if inner.operation.name not in _FREE
+    )

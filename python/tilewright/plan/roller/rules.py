@@ -5,7 +5,7 @@
 
 | rule | GPU | CPU |
 |---|---|---|
-| 1 execution unit | threads are a multiple of warp x partitions | lanes fill vectors; accumulators cover the FMA latency |
+| 1 execution unit | threads: a multiple of warp x partitions | lanes fill vectors; accumulators cover FMA latency |
 | 2 transaction | inner dimensions are whole transactions | whole cache lines (memory) and pages (TLB) |
 | 3 bank | rows start in different banks of shared memory | rows start in different sets of the L1 cache |
 | 4 tensor shape | padding wastes at most epsilon of an axis | the same for ragged tiles |

@@ -11,8 +11,10 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+from bench.hold import Hold
 
 
 def _first(path: str, key: str) -> str:
@@ -88,21 +90,22 @@ def build_peak(folder: Path) -> Path | str:
     compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang-22", "clang"))), None)
     if compiler is None:
         return "no C compiler found (cc, gcc, clang-22, clang)"
-    program = folder / "peak"
+    program = folder / "bench-peak"  # as the workers are named while they are timed
     source = str(Path(__file__).with_name("peak.c"))
     flags = ["-O3", "-march=native", "-ffp-contract=fast", "-pthread"]
     done = subprocess.run([compiler, *flags, source, "-o", str(program)], capture_output=True, text=True)
     return program if done.returncode == 0 else f"{compiler} failed: {done.stderr.strip().splitlines()[:1]}"
 
 
-def limits(threads: Iterable[int]) -> dict[str, object]:
-    """Per number of threads: {"fma_f32": GFLOP/s, "copy_...": GB/s}; or {"skipped": why}."""
+def limits(threads: Iterable[int], hold: Sequence[str] = ()) -> dict[str, object]:
+    """Per number of threads: {"fma_f32": GFLOP/s, "copy_...": GB/s}; or {"skipped": why}. `hold`: see bench.hold."""
     with tempfile.TemporaryDirectory(prefix="tilewright-peak-") as folder:
         program = build_peak(Path(folder))
         if isinstance(program, str):
             return {"skipped": program}
         found: dict[str, object] = {}
         for count in threads:
-            text = subprocess.run([program, str(count)], capture_output=True, text=True, check=True).stdout
+            with Hold(hold):
+                text = subprocess.run([program, str(count)], capture_output=True, text=True, check=True).stdout
             found[str(count)] = {name: float(value) for name, value, _ in map(str.split, text.splitlines())}
         return found

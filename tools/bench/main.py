@@ -19,7 +19,6 @@ import models
 from bench import machine
 from bench.assembly import describe, model_loops
 from bench.case import PEERS, Case, Suite, suites
-from bench.hold import Hold
 from bench.measure import Effort, Row, measure
 from bench.peers.tilewright import compiled
 from bench.table import cells, limits_text, means, table
@@ -171,8 +170,7 @@ def main(argv: Sequence[str]) -> int:
     print(f"{about['cpu']}, {about['cores']} cores, load {about['load'][0]:.1f}")  # type: ignore[index]
     effort = QUICK if arguments.quick else Effort()
     effort = replace(effort, hold=tuple(arguments.hold))
-    with Hold(effort.hold):
-        limits = machine.limits(arguments.threads)
+    limits = machine.limits(arguments.threads, effort.hold)
     print(limits_text(limits), flush=True)
     record = {
         "suite": arguments.suite,

@@ -181,16 +181,21 @@ FailureOr<Value> NestEmitter::iota(Location loc, AffineExpr at) {
   Type indexType = builder.getIndexType();
   Value result = tile::SplatOp::create(
       builder, loc, tileType({1, 1}, indexType), index(loc, at));
-  for (auto [axis, tileDim] : llvm::enumerate(tileDims)) {
+  for (auto [number, tileDim] :
+       llvm::enumerate(llvm::concat<const int>(tileDims[0], tileDims[1]))) {
     FailureOr<int64_t> step = coefficient(at, tileDim);
     if (failed(step))
       return failure();
     if (*step == 0)
       continue;
-    SmallVector<int64_t> shape = {1, 1};
-    shape[axis] = sizes[tileDim];
-    auto type = tileType(shape, indexType);
-    Value ramp = tile::IotaOp::create(builder, loc, type, axis);
+    Window place;
+    for (auto [row, dim] : llvm::enumerate(tileDims[0]))
+      place.rows.push_back(row == number ? sizes[dim] : 1);
+    place.lanes = number < tileDims[0].size() ? 1 : sizes[tileDim];
+    Value ramp = tile::IotaOp::create(builder, loc,
+                                      tileType({sizes[tileDim]}, indexType), 0);
+    ramp = gatherRows(ramp, place);
+    SmallVector<int64_t> shape(shapeOf(ramp));
     Value by = broadcast(constant(loc, builder.getIndexAttr(*step)), shape);
     ramp = arith::MulIOp::create(builder, loc, ramp, by);
     SmallVector<int64_t> both = joined({ramp, result});
@@ -228,6 +233,10 @@ FailureOr<Value> NestEmitter::gather(linalg::GenericOp op,
   FailureOr<Window> where = window(loc, place, access);
   if (failed(where))
     return failure();
+  if (where->rows.size() > 1)
+    return extract.emitError("gathers in a nest whose rows are those of "
+                             "several loops; give all but one a register tile "
+                             "of 1");
   Value rows;
   for (auto [number, tile] : computed) {
     ArrayRef<int64_t> shape = shapeOf(tile);

@@ -24,18 +24,25 @@ Value NestEmitter::lookup(Value tensor, const Access &access) const {
 }
 
 LogicalResult NestEmitter::findTileDims() {
-  for (unsigned dim = 0; dim < nest.extents.size(); ++dim) {
-    if (nest.registerTile(dim) == 1)
-      continue;
-    if (laneDim >= 0 && rowDim >= 0)
-      return nest.root()->emitError(
-          "has a register tile of more than two dimensions above 1; a CPU "
-          "nest has rows and lanes only");
-    if (laneDim >= 0)
-      rowDim = laneDim;
-    laneDim = dim;
-  }
+  for (unsigned dim = 0; dim < nest.extents.size(); ++dim)
+    if (nest.registerTile(dim) > 1)
+      tileDims[0].push_back(dim);
+  if (tileDims[0].empty())
+    return success();
+  tileDims[1].push_back(tileDims[0].pop_back_val());
+  if (tileDims[0].size() > 1)
+    for (int dim : tileDims[0])
+      if (nest.isReduction(dim))
+        return nest.root()->emitError("has a register tile above 1 along its "
+                                      "reduction d")
+               << dim << " and two more loops; rows of several loops are "
+               << "parallel ones";
   return success();
+}
+
+int NestEmitter::reducedDim(unsigned axis) const {
+  ArrayRef<int> dims = tileDims[axis];
+  return dims.size() == 1 && nest.isReduction(dims[0]) ? dims[0] : -1;
 }
 
 /// Position and size of a nest dimension from here inwards: `start` after the

@@ -11,8 +11,9 @@
 // group's operations on whole tiles, and tile stores. Remainders of a loop are
 // emitted as one more static tile, so no mask depends on a run-time value.
 //
-// All tiles have rank two, (row, lane): the two nest dimensions whose register
-// tile exceeds one, in the order of the domain. A missing one has size 1.
+// All tiles have rank two, (row, lane): the lanes are the last nest dimension
+// whose register tile exceeds one, the rows all others, one after the other
+// (two lines of an image, say). A missing one has size 1.
 //
 //===----------------------------------------------------------------------===//
 
@@ -114,10 +115,16 @@ private:
   struct Window {
     llvm::SmallVector<mlir::Value> offsets;
     llvm::SmallVector<int64_t> shape, dims, steps;
+    /// Size per row dimension: 1 where the access does not depend on it.
+    llvm::SmallVector<int64_t> rows;
+    int64_t lanes = 1;
   };
   mlir::FailureOr<Window> window(mlir::Location loc, const Storage &place,
                                  const Access &access);
   mlir::FailureOr<int64_t> coefficient(mlir::AffineExpr expr, int tileDim);
+  mlir::FailureOr<int> ownerOf(int tileDim, const Access &access,
+                               int64_t &step);
+  mlir::Value gatherRows(mlir::Value tile, const Window &at);
   mlir::FailureOr<mlir::Value> load(mlir::Location loc, mlir::Value tensor,
                                     const Access &access);
   mlir::LogicalResult store(mlir::Location loc, mlir::Value tile,
@@ -125,9 +132,18 @@ private:
   mlir::Value index(mlir::Location loc, mlir::AffineExpr expr);
   bool dependsOnReduction(const Access &access) const;
 
-  llvm::SmallVector<int64_t> tileShape() const {
-    return {rowDim < 0 ? 1 : sizes[rowDim], laneDim < 0 ? 1 : sizes[laneDim]};
+  /// Size of the current tile along an axis: 0 for rows, 1 for lanes.
+  int64_t axisSize(unsigned axis) const {
+    int64_t size = 1;
+    for (int dim : tileDims[axis])
+      size *= sizes[dim];
+    return size;
   }
+  llvm::SmallVector<int64_t> tileShape() const {
+    return {axisSize(0), axisSize(1)};
+  }
+  /// The reduced dimension that an axis runs along, or -1.
+  int reducedDim(unsigned axis) const;
   tile::TileType tileType(llvm::ArrayRef<int64_t> shape, mlir::Type element) {
     return tile::TileType::get(shape, element);
   }
@@ -138,9 +154,9 @@ private:
   const llvm::DenseMap<mlir::Value, Storage> &storage;
   mlir::ValueRange gridIds;
 
-  /// The nest dimensions of a tile's two axes, -1 where there is none.
-  std::array<int, 2> tileDims = {-1, -1};
-  int &rowDim = tileDims[0], &laneDim = tileDims[1];
+  /// The nest dimensions of a tile's two axes: several parallel ones or one
+  /// for the rows, at most one for the lanes.
+  std::array<llvm::SmallVector<int>, 2> tileDims;
   llvm::SmallVector<unsigned> parallelOrder, reductionOrder;
   /// The current tile: its absolute position and size per nest dimension. The
   /// dims of a position are the loops' variables in `loops`, its symbols the

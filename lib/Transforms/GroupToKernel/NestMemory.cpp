@@ -71,47 +71,105 @@ FailureOr<int64_t> NestEmitter::coefficient(AffineExpr expr, int tileDim) {
          << tileDim;
 }
 
+/// The dimension of an operand that the tiled loop `tileDim` walks, and in
+/// which steps; -1 where there is none.
+FailureOr<int> NestEmitter::ownerOf(int tileDim, const Access &access,
+                                    int64_t &step) {
+  int owner = -1;
+  for (auto [number, expr] : llvm::enumerate(access)) {
+    FailureOr<int64_t> by = coefficient(expr, tileDim);
+    if (failed(by))
+      return failure();
+    if (*by == 0)
+      continue;
+    if (owner >= 0)
+      return nest.root()->emitError("walks an operand diagonally: the tiled "
+                                    "loop d")
+             << tileDim << " occurs in two of its dimensions";
+    owner = number;
+    step = *by;
+  }
+  return owner;
+}
+
 FailureOr<NestEmitter::Window>
 NestEmitter::window(Location loc, const Storage &place, const Access &access) {
   Window result;
-  SmallVector<int> owner = {-1, -1};
-  result.shape = {1, 1};
-  result.steps = {1, 1};
   for (auto [number, expr] : llvm::enumerate(access)) {
-    for (auto [axis, tileDim] : llvm::enumerate(tileDims)) {
-      FailureOr<int64_t> step = coefficient(expr, tileDim);
-      if (failed(step))
-        return failure();
-      if (*step == 0)
-        continue;
-      if (owner[axis] >= 0)
-        return nest.root()->emitError("walks an operand diagonally: the tiled "
-                                      "loop d")
-               << tileDim << " occurs in two of its dimensions";
-      owner[axis] = number;
-      result.steps[axis] = *step;
-      result.shape[axis] = sizes[tileDim];
-    }
     AffineExpr relative = expr;
     if (!place.origin.empty())
       relative = simplifyAffineExpr(expr - place.origin[number],
                                     nest.extents.size(), gridIds.size());
     result.offsets.push_back(index(loc, relative));
   }
-  if (owner[0] >= 0 && owner[0] == owner[1])
-    return nest.root()->emitError("both tiled loops walk the same dimension "
-                                  "of an operand");
-  // A tile dimension of size 1 may name any dimension of the buffer that the
-  // other one does not.
-  int64_t rank = access.size();
-  for (int axis : {1, 0}) {
-    if (owner[axis] < 0)
-      owner[axis] = owner[1 - axis] == rank - 1 ? rank - 2 : rank - 1;
-    if (owner[axis] < 0)
-      owner[axis] = 0;
+  auto walk = [&](int dim) -> FailureOr<int64_t> {
+    int64_t step = 1;
+    FailureOr<int> owner = ownerOf(dim, access, step);
+    if (failed(owner))
+      return failure();
+    if (*owner < 0)
+      return 1;
+    if (llvm::is_contained(result.dims, *owner))
+      return nest.root()->emitError("walks the same dimension of an operand by "
+                                    "two of its tiled loops");
+    result.dims.push_back(*owner);
+    result.steps.push_back(step);
+    result.shape.push_back(sizes[dim]);
+    return sizes[dim];
+  };
+  for (int dim : tileDims[0]) {
+    FailureOr<int64_t> size = walk(dim);
+    if (failed(size))
+      return failure();
+    result.rows.push_back(*size);
   }
-  result.dims = {owner[0], owner[1]};
+  size_t numRows = result.dims.size();
+  for (int dim : tileDims[1]) {
+    FailureOr<int64_t> size = walk(dim);
+    if (failed(size))
+      return failure();
+    result.lanes = *size;
+  }
+  // A tile dimension of size 1 may name any dimension of the buffer that the
+  // others do not: the last free one. Lanes come last.
+  int64_t rank = access.size();
+  auto addUnit = [&](size_t at) {
+    int64_t free = std::max<int64_t>(rank - 1, 0);
+    while (free > 0 && llvm::is_contained(result.dims, free))
+      --free;
+    result.dims.insert(result.dims.begin() + at, free);
+    result.steps.insert(result.steps.begin() + at, 1);
+    result.shape.insert(result.shape.begin() + at, 1);
+  };
+  if (result.dims.size() == numRows && (numRows < 2 || numRows < access.size()))
+    addUnit(numRows);
+  if (numRows == 0)
+    addUnit(0);
   return result;
+}
+
+/// A tile as it was loaded, as one of (rows, lanes): where it depends on some
+/// of the loops that make the rows, it is repeated along the others.
+Value NestEmitter::gatherRows(Value tile, const Window &at) {
+  auto reshape = [&](ArrayRef<int64_t> shape) {
+    auto type = cast<tile::TileType>(tile.getType());
+    if (type.getShape() != shape)
+      tile = tile::ReshapeOp::create(
+          builder, tile.getLoc(), tileType(shape, type.getElementType()), tile);
+  };
+  SmallVector<int64_t> own(at.rows), all;
+  for (int dim : tileDims[0])
+    all.push_back(sizes[dim]);
+  int64_t rows = llvm::product_of(own);
+  if (rows > 1 && own != all) {
+    own.push_back(at.lanes);
+    all.push_back(at.lanes);
+    reshape(own);
+    tile = broadcast(tile, all);
+    rows = axisSize(0);
+  }
+  reshape({rows, at.lanes});
+  return tile;
 }
 
 FailureOr<Value> NestEmitter::load(Location loc, Value tensor,
@@ -134,13 +192,12 @@ FailureOr<Value> NestEmitter::load(Location loc, Value tensor,
     Value row = tile::LoadOp::create(
         builder, loc, tileType({count}, element), place.memref, at->offsets,
         ArrayRef<int64_t>{0}, ArrayRef<int64_t>{step});
-    return tile::ReshapeOp::create(builder, loc, tileType(at->shape, element),
-                                   row)
-        .getResult();
+    return gatherRows(row, *at);
   }
-  return tile::LoadOp::create(builder, loc, tileType(at->shape, element),
-                              place.memref, at->offsets, at->dims, at->steps)
-      .getResult();
+  Value tile =
+      tile::LoadOp::create(builder, loc, tileType(at->shape, element),
+                           place.memref, at->offsets, at->dims, at->steps);
+  return gatherRows(tile, *at);
 }
 
 LogicalResult NestEmitter::store(Location loc, Value tile, const Storage &place,
@@ -148,7 +205,7 @@ LogicalResult NestEmitter::store(Location loc, Value tile, const Storage &place,
   FailureOr<Window> at = window(loc, place, access);
   if (failed(at))
     return failure();
-  tile = broadcast(tile, at->shape);
+  tile = broadcast(tile, {llvm::product_of(at->rows), at->lanes});
   Type element = cast<tile::TileType>(tile.getType()).getElementType();
   if (access.empty()) {
     Value scalar = tile::ExtractOp::create(builder, loc, element, tile,
@@ -165,6 +222,8 @@ LogicalResult NestEmitter::store(Location loc, Value tile, const Storage &place,
                           ArrayRef<int64_t>{0}, ArrayRef<int64_t>{step});
     return success();
   }
+  if (auto type = tileType(at->shape, element); type != tile.getType())
+    tile = tile::ReshapeOp::create(builder, loc, type, tile);
   tile::StoreOp::create(builder, loc, tile, place.memref, at->offsets, at->dims,
                         at->steps);
   return success();

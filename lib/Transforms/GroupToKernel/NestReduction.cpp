@@ -88,11 +88,9 @@ LogicalResult NestEmitter::initialize(Reduction &reduction,
                                       SmallVectorImpl<Value> &accs) {
   linalg::GenericOp op = reduction.op;
   SmallVector<SmallVector<int64_t>> shapes = {{1, 1}};
-  for (auto [axis, dim] : llvm::enumerate(tileDims)) {
-    if (dim < 0)
-      continue;
-    SmallVector<int64_t> choices = {sizes[dim]};
-    if (nest.isReduction(dim)) {
+  for (unsigned axis : {0, 1}) {
+    SmallVector<int64_t> choices = {axisSize(axis)};
+    if (int dim = reducedDim(axis); dim >= 0) {
       int64_t extent = box.sizes[dim];
       int64_t step = stepOf(dim);
       choices = {step};
@@ -107,8 +105,7 @@ LogicalResult NestEmitter::initialize(Reduction &reduction,
       }
     shapes = std::move(next);
   }
-  bool inTile = (rowDim >= 0 && nest.isReduction(rowDim)) ||
-                (laneDim >= 0 && nest.isReduction(laneDim));
+  bool inTile = reducedDim(0) >= 0 || reducedDim(1) >= 0;
   for (const SmallVector<int64_t> &shape : shapes) {
     FailureOr<Value> start = failure();
     if (inTile) {
@@ -237,8 +234,8 @@ NestEmitter::emitReductionLoops(MutableArrayRef<Reduction> reductions,
 FailureOr<Value> NestEmitter::finish(Reduction &reduction,
                                      ArrayRef<Value> accs) {
   SmallVector<int64_t> dims;
-  for (auto [axis, dim] : llvm::enumerate(tileDims))
-    if (dim >= 0 && nest.isReduction(dim))
+  for (unsigned axis : {0, 1})
+    if (reducedDim(axis) >= 0)
       dims.push_back(axis);
   if (dims.empty())
     return accs[reduction.variants.front().second];

@@ -253,6 +253,32 @@ def FreeBuffers : Pass<"tile-free-buffers", "::mlir::func::FuncOp"> {
   ];
 }
 
+def KernelLayouts : Pass<"tile-kernel-layouts"> {
+  let summary = "Give kernels the strides of the buffers that they are launched with";
+  let description = [{
+    A kernel that writes into a slice was made before the slice had a buffer: the
+    strides of its argument are open, and neighbours might lie anywhere. Now they
+    are known. Launches with other strides get a kernel of their own, whose
+    `tile.variant_of` names the first.
+
+    Before:
+    ```mlir
+    tile.kernel @k(%x: memref<4x8xf32, strided<[?, ?], offset: ?>>) {
+      tile.return
+    }
+    func.func @main(%t: memref<6x10xf32>) {
+      %s = memref.subview %t[1, 1] [4, 8] [1, 1] : memref<6x10xf32> to memref<4x8xf32, strided<[10, 1], offset: 11>>
+      tile.launch @k outs(%s : memref<4x8xf32, strided<[10, 1], offset: 11>>)
+      return
+    }
+    ```
+    After:
+    ```mlir
+    tile.kernel @k(%x: memref<4x8xf32, strided<[10, 1], offset: ?>>) {
+    ```
+  }];
+}
+
 def ReshapesToCasts : Pass<"tile-reshapes-to-casts"> {
   let summary = "Split dimensions by sizes that are operands";
   let description = [{

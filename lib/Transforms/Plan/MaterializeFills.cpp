@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/Elements.h"
+#include "lib/Transforms/Plan/Borders.h"
 #include "lib/Transforms/Plan/Passes.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -46,23 +47,20 @@ struct MaterializeFills : public impl::MaterializeFillsBase<MaterializeFills> {
     });
     if (fills.empty())
       return markAllAnalysesPreserved();
-    for (linalg::FillOp fill : fills)
-      materialize(fill);
+    for (linalg::FillOp fill : fills) {
+      fillBordersOnly(fill);
+      if (!onlyInitializes(fill))
+        materialize(fill);
+      else if (fill->use_empty())
+        fill->erase();
+    }
   }
 
   static void materialize(linalg::FillOp fill) {
     OpBuilder builder(fill);
-    Value out = fill.getOutputs()[0];
-    unsigned rank = cast<ShapedType>(out.getType()).getRank();
-    AffineMap map = builder.getMultiDimIdentityMap(rank);
-    SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
-    Value scalar = fill.getInputs()[0];
-    auto generic = linalg::GenericOp::create(
-        builder, fill.getLoc(), out.getType(), ValueRange{}, out, map, loops,
-        [&](OpBuilder &b, Location loc, ValueRange) {
-          linalg::YieldOp::create(b, loc, scalar);
-        });
-    fill->replaceUsesWithIf(generic->getResults(), [](OpOperand &use) {
+    Value whole = fillAsGeneric(builder, fill.getLoc(), fill.getOutputs()[0],
+                                fill.getInputs()[0]);
+    fill->getResult(0).replaceUsesWithIf(whole, [](OpOperand &use) {
       auto op = dyn_cast<linalg::GenericOp>(use.getOwner());
       return !op || !op.isDpsInit(&use);
     });

@@ -67,8 +67,10 @@ def MaterializeFills : Pass<"tile-materialize-fills"> {
   let summary = "Make a kernel's work of fills that are not only an initial value";
   let description = [{
     A `linalg.fill` that only starts a reduction costs nothing. One whose
-    tensor is read otherwise (padding is written into it) is work: it becomes a
-    `linalg.generic`, which the planner puts into a kernel.
+    tensor is read otherwise is work: it becomes a `linalg.generic`, which the
+    planner puts into a kernel. Where an operation computes into a slice of it
+    (padding), only the border around the slice is filled: the lines above and
+    below at once, then what is left and right of the slice.
 
     Before:
     ```mlir

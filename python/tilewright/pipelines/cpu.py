@@ -46,7 +46,7 @@ TILE = Phase(
     [
         PassSpec("tile-groups-to-kernels", "a group and its attributes become tasks, loops and tiles"),
         PassSpec("canonicalize", "folds the index arithmetic of loops that run once"),
-        PassSpec("cse", "addresses and loads that two operations share"),
+        PassSpec("cse", "addresses and loads that two operations share", on="tile.kernel"),
         PassSpec("tile-dedupe-kernels", "equal layers share a kernel: it is compiled once"),
         PassSpec("symbol-dce", "weights that only @init reads are no longer needed by @main"),
         PassSpec("tile-verify-kernels", "border: no linalg or tensor operation in a kernel"),

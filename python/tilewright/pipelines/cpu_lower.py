@@ -33,6 +33,7 @@ SCHEDULE: tuple[PassSpec, ...] = (
     PassSpec("bufferization-lower-deallocations", "the others are compared at run time"),
     PassSpec("convert-bufferization-to-memref", "clones of results as copies"),
     PassSpec("tile-copies-to-kernels", "what bufferization had to copy is copied on all threads, with a remark"),
+    PassSpec("tile-kernel-layouts", "slices have strides now: kernels see which neighbours lie side by side"),
 )
 
 #: Processors with vectors of that many bits convert f16.

@@ -19,6 +19,7 @@ from tilewright.devices import resolve
 from tilewright.errors import UserError
 from tilewright.mlir import ir
 from tilewright.passes import Pass, located, option, register
+from tilewright.plan.images import image_task, stacked_lines
 from tilewright.plan.names import kernel_name
 from tilewright.plan.roller.cost import Schedule
 from tilewright.plan.roller.decide import Decider
@@ -199,6 +200,12 @@ def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling
         if _power_of_two_stride(op, roles):
             limit = min(limit, 8)
         register[roles.row] = _row_tile(op.extents[roles.row], limit, vectors)
+        rows = _image_rows(op, roles, weights)
+        if len(rows) > 1:
+            stacked_lines(op, rows, roles.row, register, limit, vectors)
+            task = image_task(op, rows, roles.lane, register, machine.l2_bytes)
+            batch = [d for d in op.parallel if d != roles.lane and d not in rows]
+            return Tiling(task, register, [*batch, roles.lane, *rows, *sorted(op.reductions)])
     copied = _is_copied(op, roles, weights)
     task = _contraction_task(op, roles, register, machine, copied)
     outer = [d for d in op.parallel if d not in (roles.lane, roles.row)]
@@ -231,6 +238,16 @@ def prefetched(op: LinalgOp, tiling: Tiling) -> list[int]:
     if op.extents[inner] <= tiling.register[inner]:
         return []
     return [1 - roles.lane_operand if inner == roles.lane else roles.lane_operand]
+
+
+def _image_rows(op: LinalgOp, roles: Roles, weights: Weights) -> list[int]:
+    """The loops of the rows of a product with packed weights, `roles.row` last."""
+    access = _lane_access(op, roles)
+    if access is None or roles.row is None or not weights.only(access.value):
+        return []
+    own = access.loops
+    rows = [d for d in op.parallel if d not in own and d != roles.row and op.extents[d] > 1]
+    return [*rows, roles.row]
 
 
 def _contraction_task(op: LinalgOp, roles: Roles, register: list[int], machine: Machine, copied: bool) -> list[int]:

@@ -19,7 +19,7 @@ _BITS = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "index": 8, "i32": 4
 
 def observe(found: dict[str, Any], phase: str, module: Any) -> None:
     """Add to `found` what the module shows after a phase. Never fails a compilation: what is unknown is left out."""
-    look = {"plan": _groups, "tile": _kernels, "lower": _scratch}.get(phase)
+    look = {"plan": _groups, "tile": _kernels, "schedule": _variants, "lower": _scratch}.get(phase)
     if look is not None:
         look(found, module)
 
@@ -157,6 +157,22 @@ def _kernels(found: dict[str, Any], module: Any) -> None:
     found["kernel_text"] = {_symbol(op): _cut(op.operation.get_asm(use_local_scope=True)) for op in found_kernels}
 
 
+def _variants(found: dict[str, Any], module: Any) -> None:
+    """Kernels that were made of others for other strides are described as these."""
+    kernels, main = found.get("kernels", {}), _function(module, "main")
+    for op in module.body.operations:
+        origin = kernels.get(_text(op, "tile.variant_of"))
+        if origin is None or main is None:
+            continue
+        named = [trips for launch, trips in _launches(main, 1) if _callee(launch) == _symbol(op)]
+        kernels[_symbol(op)] = {**origin, "launches": sum(named)}
+        origin["launches"] -= sum(named)
+
+
+def _callee(launch: Any) -> str:
+    return _text(launch, "kernel").lstrip("@").strip('"')
+
+
 def _cut(text: str) -> str:
     return text if len(text) <= _TEXT_LIMIT else text[:_TEXT_LIMIT].rpartition("\n")[0] + "\n..."
 
@@ -174,7 +190,7 @@ def _launches(op: Any, trips: int):
 def _add_launch(
     kernels: dict[str, dict[str, Any]], op: Any, trips: int, flops: dict[str, int], ranks: dict[str, int]
 ) -> dict[str, Any]:
-    callee = _text(op, "kernel").lstrip("@").strip('"')
+    callee = _callee(op)
     operands = list(op.operation.operands)
     bounds, others = operands[: ranks.get(callee, 0)], operands[ranks.get(callee, 0) :]
     grid = [_constant(operand) for operand in bounds]

@@ -46,20 +46,25 @@ func.func @main(%x: tensor<64xf32>) -> tensor<f32> {
 // -----
 
 #id = affine_map<(i, j, k) -> (i, j, k)>
-func.func @main(%x: tensor<4x4x4xf32>) -> tensor<4x4x4xf32> {
-  %y = tile.group "l2" (%x1 = %x : tensor<4x4x4xf32>) -> (tensor<4x4x4xf32>) {
-    %r = tile.group "register" (%x2 = %x1 : tensor<4x4x4xf32>) -> (tensor<4x4x4xf32>) {
-      %e = tensor.empty() : tensor<4x4x4xf32>
-      // expected-error @below {{has a register tile of more than two dimensions above 1}}
-      %a = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
-          ins(%x2 : tensor<4x4x4xf32>) outs(%e : tensor<4x4x4xf32>)
+#ik = affine_map<(i, j, k) -> (i, k)>
+func.func @main(%x: tensor<4x4x4xf32>) -> tensor<4x4xf32> {
+  %y = tile.group "l2" (%x1 = %x : tensor<4x4x4xf32>) -> (tensor<4x4xf32>) {
+    %r = tile.group "register" (%x2 = %x1 : tensor<4x4x4xf32>) -> (tensor<4x4xf32>) {
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty() : tensor<4x4xf32>
+      %f = linalg.fill ins(%zero : f32) outs(%e : tensor<4x4xf32>) -> tensor<4x4xf32>
+      // expected-error @below {{has a register tile above 1 along its reduction d1 and two more loops}}
+      %a = linalg.generic {indexing_maps = [#id, #ik], iterator_types = ["parallel", "reduction", "parallel"]}
+          ins(%x2 : tensor<4x4x4xf32>) outs(%f : tensor<4x4xf32>)
           attrs = {tile.rtile = #tile.rtile<l2 = [4, 4, 4], register = [4, 4, 4], order = [0, 1, 2]>} {
       ^bb0(%p: f32, %o: f32):
-        linalg.yield %p : f32
-      } -> tensor<4x4x4xf32>
-      tile.yield %a : tensor<4x4x4xf32>
+        %t = arith.addf %o, %p : f32
+        linalg.yield %t : f32
+      } -> tensor<4x4xf32>
+      tile.yield %a : tensor<4x4xf32>
     }
-    tile.yield %r : tensor<4x4x4xf32>
+    tile.yield %r : tensor<4x4xf32>
   }
-  return %y : tensor<4x4x4xf32>
+  return %y : tensor<4x4xf32>
 }
+

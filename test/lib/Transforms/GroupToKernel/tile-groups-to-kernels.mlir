@@ -184,3 +184,53 @@ func.func @main(%x: tensor<16x17xf32>, %w: tensor<3x17x32xf32>) -> tensor<16x96x
   }
   return %y : tensor<16x96xf32>
 }
+
+// -----
+
+// A convolution of a 7x6 image (unpadded: the input has 9x8), two lines at a time: 12 rows of accumulators of 8 lanes.
+// What depends on the position in a line only, %line, is repeated for both lines. The last line is one by itself.
+
+#x = affine_map<(h, w, n, r, s, c) -> (h + r, w + s, c)>
+#f = affine_map<(h, w, n, r, s, c) -> (r, s, c, n)>
+#y = affine_map<(h, w, n, r, s, c) -> (h, w, n)>
+#id = affine_map<(h, w, n) -> (h, w, n)>
+#w = affine_map<(h, w, n) -> (w)>
+
+// CHECK-LABEL: tile.kernel @conv
+// CHECK: %[[ACC:.*]] = scf.for {{.*}} -> (!tile.tile<12x8xf32>)
+// CHECK: %[[X:.*]] = tile.load {{.*}} : memref<9x8x4xf32>, !tile.tile<2x6x1xf32>
+// CHECK: tile.reshape %[[X]] : !tile.tile<2x6x1xf32> -> !tile.tile<12x1xf32>
+// CHECK: tile.mma
+// CHECK: %[[LINE:.*]] = tile.load {{.*}} : memref<6xf32>, !tile.tile<6xf32>
+// CHECK: %[[ONE:.*]] = tile.reshape %[[LINE]] : !tile.tile<6xf32> -> !tile.tile<1x6x1xf32>
+// CHECK: %[[TWO:.*]] = tile.broadcast %[[ONE]] : !tile.tile<1x6x1xf32> -> !tile.tile<2x6x1xf32>
+// CHECK: tile.reshape %[[TWO]] : !tile.tile<2x6x1xf32> -> !tile.tile<12x1xf32>
+// CHECK: tile.store {{.*}} : !tile.tile<2x6x8xf32>, memref<7x6x8xf32>
+// CHECK: -> (!tile.tile<6x8xf32>)
+// CHECK: tile.store {{.*}} : !tile.tile<6x8xf32>, memref<7x6x8xf32>
+func.func @main(%x: tensor<9x8x4xf32>, %k: tensor<3x3x4x8xf32>, %line: tensor<6xf32>) -> tensor<7x6x8xf32> {
+  %y = tile.group "l2" (%x1 = %x : tensor<9x8x4xf32>, %k1 = %k : tensor<3x3x4x8xf32>, %l1 = %line : tensor<6xf32>) -> (tensor<7x6x8xf32>) attributes {tile.kernel = "conv"} {
+    %r = tile.group "register" (%x2 = %x1 : tensor<9x8x4xf32>, %k2 = %k1 : tensor<3x3x4x8xf32>, %l2 = %l1 : tensor<6xf32>) -> (tensor<7x6x8xf32>) {
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty() : tensor<7x6x8xf32>
+      %f = linalg.fill ins(%zero : f32) outs(%e : tensor<7x6x8xf32>) -> tensor<7x6x8xf32>
+      %p = linalg.generic {indexing_maps = [#x, #f, #y], iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+          ins(%x2, %k2 : tensor<9x8x4xf32>, tensor<3x3x4x8xf32>) outs(%f : tensor<7x6x8xf32>)
+          attrs = {tile.rtile = #tile.rtile<l2 = [7, 6, 8, 3, 3, 4], register = [2, 6, 8, 1, 1, 1], order = [2, 0, 1, 3, 4, 5]>} {
+      ^bb0(%q: f32, %s: f32, %o: f32):
+        %m = arith.mulf %q, %s : f32
+        %t = arith.addf %o, %m : f32
+        linalg.yield %t : f32
+      } -> tensor<7x6x8xf32>
+      %g = linalg.generic {indexing_maps = [#id, #w, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+          ins(%p, %l2 : tensor<7x6x8xf32>, tensor<6xf32>) outs(%e : tensor<7x6x8xf32>) {
+      ^bb0(%q: f32, %s: f32, %o: f32):
+        %t = arith.addf %q, %s : f32
+        linalg.yield %t : f32
+      } -> tensor<7x6x8xf32>
+      tile.yield %g : tensor<7x6x8xf32>
+    }
+    tile.yield %r : tensor<7x6x8xf32>
+  }
+  return %y : tensor<7x6x8xf32>
+}

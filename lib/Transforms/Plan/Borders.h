@@ -1,0 +1,32 @@
+//===- Borders.h - the border of a tensor that is mostly overwritten ------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Padding is a fill and an operation that computes into a slice of it. Only
+// what the slice leaves is filled, each padded tensor by itself: two that share
+// a fill would need a copy of it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_TRANSFORMS_PLAN_BORDERS_H
+#define TILEWRIGHT_TRANSFORMS_PLAN_BORDERS_H
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+namespace tilewright {
+
+/// `out` with `scalar` in each element, by a generic.
+mlir::Value fillAsGeneric(mlir::OpBuilder &builder, mlir::Location loc,
+                          mlir::Value out, mlir::Value scalar);
+
+/// Gives each tensor that `fill` is overwritten in a slice of a border of its
+/// own. What else uses the fill keeps it.
+void fillBordersOnly(mlir::linalg::FillOp fill);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_TRANSFORMS_PLAN_BORDERS_H

@@ -1,0 +1,78 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tiles of contractions with constant weights whose rows are several loops: convolutions over images.
+
+The weights are packed in panels of the register tile's lanes. A panel is read once per register tile of rows, so tiles
+should be as tall as the registers allow: where a line of the image is shorter, several lines make one tile. Tasks keep
+the order panels, then rows: a panel stays in the L2 cache (in L1 where it is small) while the image passes by. Where
+all panels fit, tasks cut the image; otherwise they cut the weights, so that each weight comes from memory once (the
+reasoning of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008, section 4, with the image
+in the role of the streamed operand).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil, prod
+
+from tilewright.plan.structure import LinalgOp
+
+#: Tasks that let a few cores share the work evenly.
+_ENOUGH_TASKS = 16
+#: Multiply-adds of a task where no weight is read twice for having more tasks: about 20 microseconds.
+_TASK_MACS = 1 << 21
+#: Cycles that reading a vector of weights costs beside the multiply-adds, one that hides behind none included.
+_WEIGHT_CYCLES = 1.0
+
+
+def stacked_lines(op: LinalgOp, rows: Sequence[int], row: int, register: list[int], limit: int, vectors: int) -> None:
+    """Lets a register tile cover several whole lines of `row` where one line does not fill the registers.
+
+    Sets the size of the loop next to `row` among `rows` in `register`, which may stay 1.
+    """
+    width = op.extents[row]
+    outer = [d for d in rows if d != row and op.extents[d] > 1]
+    if register[row] != width or not outer:
+        return
+
+    def tile(lines: int) -> float:
+        count = lines * width
+        return max(count * vectors, 8) + 0.25 * count + _WEIGHT_CYCLES * vectors
+
+    def cost(lines: int) -> float:
+        whole, rest = divmod(op.extents[outer[-1]], lines)
+        return whole * tile(lines) + (tile(rest) if rest else 0)
+
+    choices = range(1, min(op.extents[outer[-1]], limit // width) + 1)
+    register[outer[-1]] = min(choices, key=lambda lines: (round(cost(lines), 3), lines), default=1)
+
+
+def image_task(op: LinalgOp, rows: Sequence[int], lane: int, register: Sequence[int], l2_bytes: int) -> list[int]:
+    """Sizes of a task: the image is cut where all weights stay in L2, else the weights first."""
+    task = list(op.extents)
+    depth = prod(op.extents[d] for d in op.reductions)
+    panels = ceil(op.extents[lane] / register[lane])
+    panel_bytes = 4 * depth * register[lane]
+    for d in op.parallel:
+        if d != lane and d not in rows:
+            task[d] = 1
+    count = prod(ceil(e / t) for e, t in zip(op.extents, task, strict=True))
+    near = panels * panel_bytes <= l2_bytes // 2
+    if not near:
+        keep = max(min(l2_bytes // 4 // panel_bytes, panels * count // _ENOUGH_TASKS), 1)
+        task[lane] = min(keep * register[lane], op.extents[lane])
+        count *= ceil(panels / keep)
+    budget = _TASK_MACS if near else prod(task) * count // _ENOUGH_TASKS
+    _cut_rows(task, register, rows, max(budget, _TASK_MACS))
+    return task
+
+
+def _cut_rows(task: list[int], register: Sequence[int], rows: Sequence[int], budget: int) -> None:
+    """Cuts the loops of the image evenly, outermost first, down to `budget` multiply-adds."""
+    for d in rows:
+        parts = ceil(prod(task) / budget)
+        if parts <= 1:
+            return
+        size = max(ceil(task[d] / parts), 1)
+        task[d] = min(ceil(size / register[d]) * register[d], task[d])

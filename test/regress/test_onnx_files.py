@@ -186,6 +186,10 @@ BROKEN = {
             {"w": np.zeros((1, 2, 2), np.float32), "r": np.zeros((1, 2, 2), np.float32)},
         ),
     ),
+    "a part of a negative size": (
+        "does not make 2 parts",
+        model(helper.make_node("Split", ["x", "s"], ["y", "z"]), {"x": [4]}, {"s": np.array([-1, 5])}),
+    ),
     # Divided by the length of a frame.
     "frames without samples": (
         "a frame has 0 samples",

@@ -59,7 +59,8 @@ def split(b: Builder, node: Node, x: Tensor, parts: Tensor | None = None) -> lis
     if len(given) != count:
         node.wrong(f"{len(given)} sizes for {count} parts")
     given = [_declared(b, node, i, axis, n) for i, n in enumerate(given)]
-    if isinstance(extent, int) and is_static(given) and sum(given) != extent:
+    wrong = any(isinstance(n, int) and n < 0 for n in given)
+    if wrong or (isinstance(extent, int) and is_static(given) and sum(given) != extent):
         node.wrong(f"split {given} does not make {count} parts of axis {axis} of {list(x.shape)}")
     b.require_same(sum(given), extent, "the sizes of the parts do not add up to the size of the input")
     results, start = [], 0

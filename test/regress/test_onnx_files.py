@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -189,6 +190,29 @@ BROKEN = {
     "a part of a negative size": (
         "does not make 2 parts",
         model(helper.make_node("Split", ["x", "s"], ["y", "z"]), {"x": [4]}, {"s": np.array([-1, 5])}),
+    ),
+    "a negative number of heads": (
+        "would be made",
+        model(node("RotaryEmbedding", "x", "c", "c", num_heads=-1), {"x": [2, 3, 8], "c": [2, 3, 1]}, version=23),
+    ),
+    "a negative window": (
+        "would be made",
+        model(
+            node("MaxUnpool", "x", "i", kernel_shape=[2, -5], strides=[2, 2]), {"x": [1, 1, 2, 2], "i": [1, 1, 2, 2]}
+        ),
+    ),
+    # Numbers that no integer, and no integer of 32 bits, can hold.
+    "a seed without end": ("infinity", model(node("Bernoulli", "x", seed=math.inf), {"x": [2]})),
+    "positions of queries": (
+        "out of bounds",
+        model(
+            [
+                helper.make_node("Cast", ["m"], ["n"], to=7),
+                node("Attention", "q", "k", "k", "", "", "", "n", is_causal=1),
+            ],
+            {"q": [1, 2, LARGE, 8], "k": [1, 2, 4, 8], "m": [1]},
+            version=24,
+        ),
     ),
     # Divided by the length of a frame.
     "frames without samples": (

@@ -324,8 +324,16 @@ def has_zero(shape: Sequence[Size]) -> bool:
 
 
 def marked(sizes: Sequence[Size]) -> list[int]:
-    """Sizes as attributes and types hold them. Raises UnsupportedError for those that do not fit in 64 bits."""
-    check_word(*(n for n in sizes if not isinstance(n, Dim)))
+    """Sizes, positions or steps as attributes and types hold them.
+
+    Raises:
+        ValueError: one is negative.
+        UnsupportedError: one does not fit in 64 bits.
+    """
+    known = [n for n in sizes if not isinstance(n, Dim)]
+    check_word(*known)
+    if any(n < 0 for n in known):
+        raise ValueError(f"a tensor of the sizes [{', '.join(map(str, sizes))}] would be made")
     return [ir.ShapedType.get_dynamic_size() if isinstance(n, Dim) else n for n in sizes]
 
 

@@ -275,6 +275,8 @@ def failure(node: Node, inputs: Sequence[Value | None], error: Exception) -> Til
     broken = broken_rule(node.proto, node.version, inputs)
     if broken:
         return UserError(f"{node.proto.op_type}: {broken}", location=node.label)
+    if isinstance(error, OverflowError):  # Python's and NumPy's word for numbers that do not fit
+        return UserError(f"{node.proto.op_type}: a number is out of range: {error}", location=node.label)
     message = f"{node.proto.op_type}: the importer failed: {type(error).__name__}: {error}"
     return InternalError(message, location=node.label)
 

@@ -214,6 +214,11 @@ BROKEN = {
             version=24,
         ),
     ),
+    # The sizes of the result are read off the offsets.
+    "ranks of offsets": (
+        "need 4 dimensions",
+        model(node("DeformConv", "x", "w", "o"), {"x": [1, 1, 3, 3], "w": [1, 1, 2, 2], "o": [1, 8, 2]}),
+    ),
     # Divided by the length of a frame.
     "frames without samples": (
         "a frame has 0 samples",

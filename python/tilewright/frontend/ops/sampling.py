@@ -168,6 +168,8 @@ def deform_conv(
         node.wrong(f"group is {groups} and offset_group {parts}; both are at least 1")
     if w.rank != x.rank or channels != w.shape[1] * groups or channels % parts or outputs % groups:
         node.wrong(f"filters {list(w.shape)} in {groups} groups, {parts} of offsets, do not fit {list(x.shape)}")
+    if any(v is not None and v.rank != x.rank for v in (offset, mask)):
+        node.wrong(f"offsets and mask need {x.rank} dimensions, as the input has")
     out = offset.shape[2:]
     columns = _columns(
         b, node, b.reshape(x, (x.shape[0], parts, channels // parts, *x.shape[2:])), offset, mask, kernel, out

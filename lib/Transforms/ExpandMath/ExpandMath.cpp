@@ -9,6 +9,7 @@
 #include "lib/Transforms/ExpandMath/MathBuilder.h"
 #include "lib/Transforms/ExpandMath/Passes.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/TypeUtilities.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -86,7 +87,7 @@ Type f32Like(Type type) {
   return f32;
 }
 
-LogicalResult expand(Operation *op, Expansion expansion) {
+LogicalResult expand(Operation *op, Expansion expansion, bool avx512) {
   Type type = op->getResult(0).getType();
   Type element = getElementTypeOrSelf(type);
   bool isRsqrt = isa<math::RsqrtOp>(op);
@@ -103,7 +104,7 @@ LogicalResult expand(Operation *op, Expansion expansion) {
   if (bits < 32)
     for (Value &operand : operands)
       operand = arith::ExtFOp::create(b, loc, wide, operand);
-  Value result = expansion(MathBuilder(b, loc, wide), operands);
+  Value result = expansion(MathBuilder(b, loc, wide, avx512), operands);
   if (bits < 32)
     result = arith::TruncFOp::create(b, loc, type, result);
   op->getResult(0).replaceAllUsesWith(result);
@@ -111,7 +112,27 @@ LogicalResult expand(Operation *op, Expansion expansion) {
   return success();
 }
 
+/// Divisions by constants inside kernels.
+void expandDivisions(Operation *root, bool avx512) {
+  SmallVector<arith::DivFOp> divisions;
+  root->walk([&](arith::DivFOp op) {
+    if (isa<VectorType>(op.getType()))
+      divisions.push_back(op);
+  });
+  for (arith::DivFOp op : divisions) {
+    std::optional<double> by = reciprocalOf(op.getRhs());
+    if (!by)
+      continue;
+    OpBuilder b(op);
+    MathBuilder m(b, op.getLoc(), op.getType(), avx512);
+    op.replaceAllUsesWith(expandDivision(m, op.getLhs(), op.getRhs(), *by));
+    op.erase();
+  }
+}
+
 struct ExpandMath : public tilewright::impl::ExpandMathBase<ExpandMath> {
+  using ExpandMathBase::ExpandMathBase;
+
   void runOnOperation() override {
     SmallVector<Operation *> ops;
     getOperation()->walk([&](Operation *op) {
@@ -119,6 +140,7 @@ struct ExpandMath : public tilewright::impl::ExpandMathBase<ExpandMath> {
           !isNative(op) && !isForLibrary(op))
         ops.push_back(op);
     });
+    expandDivisions(getOperation(), avx512);
     for (Operation *op : ops) {
       Expansion expansion = findExpansion(op->getName().getStringRef());
       if (!expansion) {
@@ -127,7 +149,7 @@ struct ExpandMath : public tilewright::impl::ExpandMathBase<ExpandMath> {
                         "tile-expand-math knows");
         return signalPassFailure();
       }
-      if (failed(expand(op, expansion)))
+      if (failed(expand(op, expansion, avx512)))
         return signalPassFailure();
     }
   }

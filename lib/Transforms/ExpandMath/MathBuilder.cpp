@@ -8,6 +8,8 @@
 
 #include "lib/Transforms/ExpandMath/MathBuilder.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
@@ -35,7 +37,7 @@ Value MathBuilder::splat(Type numbers, Attribute value) const {
 
 MathBuilder MathBuilder::withWidth(unsigned bits) const {
   Type element = bits == 64 ? Type(b.getF64Type()) : Type(b.getF32Type());
-  return MathBuilder(b, loc, withElement(type, element));
+  return MathBuilder(b, loc, withElement(type, element), avx512);
 }
 
 Value MathBuilder::toWidth(Value x, unsigned bits) const {
@@ -139,4 +141,65 @@ Value MathBuilder::intToFloat(Value x) const {
 }
 Value MathBuilder::isZeroInt(Value x) const {
   return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, x, integer(0));
+}
+
+// A register of AVX-512 has that many f32.
+static constexpr int64_t kLanes = 16;
+
+bool MathBuilder::hasAVX512() const {
+  if (!avx512 || getWidth() != 32)
+    return false;
+  auto vector = dyn_cast<VectorType>(type);
+  return !vector || (vector.getRank() == 1 && !vector.isScalable() &&
+                     vector.getDimSize(0) <= kLanes);
+}
+
+Value MathBuilder::toSixteen(Value x) const {
+  auto vector = dyn_cast<VectorType>(x.getType());
+  if (!vector) {
+    auto wide = VectorType::get(kLanes, x.getType());
+    return vector::BroadcastOp::create(b, loc, wide, x);
+  }
+  int64_t lanes = vector.getDimSize(0);
+  if (lanes == kLanes)
+    return x;
+  SmallVector<int64_t> from;
+  for (int64_t lane = 0; lane < kLanes; ++lane)
+    from.push_back(lane % lanes);
+  return vector::ShuffleOp::create(b, loc, x, x, from);
+}
+
+Value MathBuilder::fromSixteen(Value x) const {
+  auto vector = dyn_cast<VectorType>(type);
+  if (!vector)
+    return vector::ExtractOp::create(b, loc, x, 0);
+  if (vector.getDimSize(0) == kLanes)
+    return x;
+  auto first = llvm::to_vector(llvm::seq<int64_t>(0, vector.getDimSize(0)));
+  return vector::ShuffleOp::create(b, loc, x, x, first);
+}
+
+Value MathBuilder::intrinsic(StringRef name, ValueRange arguments) const {
+  auto result = VectorType::get(kLanes, b.getF32Type());
+  auto call = LLVM::CallIntrinsicOp::create(
+      b, loc, result, b.getStringAttr(name), arguments);
+  return fromSixteen(call.getResults());
+}
+
+Value MathBuilder::scaleByPower(Value x, Value n) const {
+  x = toSixteen(x);
+  auto all = b.getIntegerAttr(b.getIntegerType(kLanes), -1);
+  auto rounding = b.getI32IntegerAttr(4); // as the environment says
+  return intrinsic("llvm.x86.avx512.mask.scalef.ps.512",
+                   {x, toSixteen(n), x, arith::ConstantOp::create(b, loc, all),
+                    arith::ConstantOp::create(b, loc, rounding)});
+}
+
+Value MathBuilder::lookup(ArrayRef<double> table, Value bits) const {
+  assert(table.size() == kLanes && "one register of entries");
+  SmallVector<float> entries(table.begin(), table.end());
+  auto row = VectorType::get(kLanes, b.getF32Type());
+  Value values = arith::ConstantOp::create(
+      b, loc, DenseElementsAttr::get(row, ArrayRef<float>(entries)));
+  return intrinsic("llvm.x86.avx512.permvar.sf.512", {values, toSixteen(bits)});
 }

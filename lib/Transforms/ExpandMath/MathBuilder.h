@@ -20,8 +20,10 @@ public:
   using Value = mlir::Value;
   using Compare = mlir::arith::CmpFPredicate;
 
-  MathBuilder(mlir::OpBuilder &b, mlir::Location loc, mlir::Type type)
-      : b(b), loc(loc), type(type) {}
+  /// `avx512`: instructions of AVX-512F may be used where they help.
+  MathBuilder(mlir::OpBuilder &b, mlir::Location loc, mlir::Type type,
+              bool avx512 = false)
+      : b(b), loc(loc), type(type), avx512(avx512) {}
 
   /// The same numbers in another float width.
   MathBuilder withWidth(unsigned bits) const;
@@ -64,13 +66,24 @@ public:
 
   unsigned getWidth() const;
 
+  /// Whether there are instructions for the two functions below.
+  bool hasAVX512() const;
+  /// x * 2^floor(n), rounded once.
+  Value scaleByPower(Value x, Value n) const;
+  /// Per lane, the entry of `table` that the lowest four bits of `bits` name.
+  Value lookup(mlir::ArrayRef<double> table, Value bits) const;
+
 private:
+  Value toSixteen(Value x) const;
+  Value fromSixteen(Value x) const;
+  Value intrinsic(mlir::StringRef name, mlir::ValueRange arguments) const;
   mlir::Type integerType() const;
   mlir::Value splat(mlir::Type numbers, mlir::Attribute value) const;
 
   mlir::OpBuilder &b;
   mlir::Location loc;
   mlir::Type type;
+  bool avx512;
 };
 
 // Expansions on f32 values, unless said otherwise.
@@ -98,6 +111,13 @@ mlir::Value expandAtan(const MathBuilder &m, mlir::Value x);
 mlir::Value expandAsin(const MathBuilder &m, mlir::Value x);
 mlir::Value expandAcos(const MathBuilder &m, mlir::Value x);
 mlir::Value expandAtan2(const MathBuilder &m, mlir::Value y, mlir::Value x);
+
+/// 1 / divisor, where that is a constant for which `expandDivision` is good.
+std::optional<double> reciprocalOf(mlir::Value divisor);
+/// x / divisor without a division: the same bits where the quotient is normal
+/// and below 1e37, else within a unit in the last place.
+mlir::Value expandDivision(const MathBuilder &m, mlir::Value x,
+                           mlir::Value divisor, double reciprocal);
 
 /// On f64: relative error about 1e-13, enough for any f32 result.
 mlir::Value exp64(const MathBuilder &m, mlir::Value x);

@@ -19,7 +19,10 @@ def ExpandMath : Pass<"tile-expand-math"> {
     about 2 units in the last place of f32, with infinities, NaN, denormals and
     signed zeros as in IEEE 754. f16 and bf16 go through f32. What a processor
     computes itself (sqrt, floor, fma, ...) stays. A function that has no
-    expansion here is an error that names it.
+    expansion here is an error that names it. With `avx512`, exp and erf use
+    instructions of AVX-512F: scaling by powers of two, and tables of sixteen
+    entries in a register. A division of vectors by a constant becomes a
+    multiplication and one step of Newton, which gives the same bits.
 
     Before:
     ```mlir
@@ -37,8 +40,11 @@ def ExpandMath : Pass<"tile-expand-math"> {
     %y = arith.mulf %p, %scale : vector<16xf32>
     ```
   }];
+  let options = [Option<"avx512", "avx512", "bool", /*default=*/"false",
+                        "the processor has AVX-512F">];
   let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::math::MathDialect",
     "::mlir::vector::VectorDialect"
   ];
 }

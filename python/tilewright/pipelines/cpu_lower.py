@@ -63,11 +63,13 @@ def _numbers(vector_bits: int) -> tuple[PassSpec, ...]:
     )
 
 
-_FROM_VECTORS: tuple[PassSpec, ...] = (
+_VECTORS: tuple[PassSpec, ...] = (
     PassSpec("canonicalize", "constant indices and masks fold"),
     PassSpec("cse", "addresses that loads share"),
     PassSpec("loop-invariant-code-motion", "views, constants and addresses leave the loops"),
-    PassSpec("tile-expand-math", "no call of a math library: polynomials on whole vectors"),
+)
+
+_FROM_VECTORS: tuple[PassSpec, ...] = (
     PassSpec("convert-host-math-to-libm", "functions on f64, on the host"),
     PassSpec("convert-tile-kernel-to-func", "a kernel is a function over a range of tasks"),
     PassSpec("convert-tile-launch-to-runtime", "the host function passes descriptors to the run-time"),
@@ -111,7 +113,10 @@ def lower(vector_bits: int) -> tuple[PassSpec, ...]:
         "convert-tile-to-vector", "tiles become native vectors, a list for each", {"vector-bits": vector_bits}
     )
     loops = PassSpec("convert-linalg-to-loops", "what the plan left on the host becomes scalar loops")
-    return (loops, cut, *_numbers(vector_bits), *_FROM_VECTORS, *_cleanup(vector_bits))
+    functions = PassSpec(
+        "tile-expand-math", "no call of a math library: polynomials on whole vectors", {"avx512": vector_bits >= 512}
+    )
+    return (loops, cut, *_numbers(vector_bits), *_VECTORS, functions, *_FROM_VECTORS, *_cleanup(vector_bits))
 
 
 LOWER: tuple[PassSpec, ...] = lower(512)

@@ -25,6 +25,8 @@ from tilewright.plan.roller.cost import Schedule
 from tilewright.plan.roller.decide import Decider
 from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute
 
+#: Functions that are one instruction.
+_NATIVE = frozenset(f"math.{n}" for n in "absf absi ceil floor fma round roundeven trunc sqrt copysign".split())
 #: Elements that a task of a memory-bound nest should cover: about 64 KB of f32.
 _TASK_ELEMENTS = 16384
 #: Elements of the rows of a task of several nests: what they hand on stays in the L1 cache (16 KB of f32).
@@ -51,8 +53,21 @@ class Machine:
 
     @property
     def wide(self) -> int:
-        """Lanes of a memory-bound tile: eight vectors hide the latency of exponentials."""
+        """Lanes of a tile that is moved only: eight vectors at a time."""
         return 8 * self.lanes
+
+    def lanes_for(self, members: Iterable[LinalgOp]) -> int:
+        """Lanes of a memory-bound tile: many where bodies are short, few where functions fill the registers."""
+        heavy = any(_has_function(op) for op in members)
+        return 2 * self.lanes if heavy else self.wide
+
+
+def _has_function(op: LinalgOp) -> bool:
+    """Whether a body calls what becomes a polynomial: that many constants leave registers for two vectors only."""
+    return any(
+        inner.operation.name.startswith("math.") and inner.operation.name not in _NATIVE
+        for inner in op.op.regions[0].blocks[0].operations
+    )
 
 
 @dataclass
@@ -69,13 +84,13 @@ class Tiling:
         return f"#tile.rtile<l2 = {self.task}, register = {self.register}{unroll}, order = {self.order}>"
 
 
-def tile_elementwise(op: LinalgOp, machine: Machine) -> Tiling:
+def tile_elementwise(op: LinalgOp, machine: Machine, wide: int) -> Tiling:
     """A nest without reductions: lanes along the contiguous loop of the result."""
     register = [1] * op.rank
     if op.rank:
         lane = op.output.dims[-1]
         lane = op.rank - 1 if lane is None else lane
-        register[lane] = min(op.extents[lane], machine.wide)
+        register[lane] = min(op.extents[lane], wide)
         row = _transposed_row(op, lane)
         if row is not None and not op.tables:
             register[lane] = min(op.extents[lane], machine.lanes)
@@ -117,13 +132,13 @@ def _cut(task: list[int], register: list[int], dims: Iterable[int], budget: int)
         task[d] = _even(task[d], max(size // register[d], 1) * register[d], register[d])
 
 
-def tile_reduce(op: LinalgOp, machine: Machine) -> Tiling:
+def tile_reduce(op: LinalgOp, machine: Machine, wide: int) -> Tiling:
     """A nest that reduces: lanes along the loop that is contiguous in its largest input."""
     register = [1] * op.rank
     largest = max(op.inputs, key=lambda a: prod(op.extents[d] for d in a.loops), default=op.output)
     lane = largest.dims[-1] if largest.dims else None
     lane = op.rank - 1 if lane is None else lane
-    register[lane] = min(op.extents[lane], machine.wide)
+    register[lane] = min(op.extents[lane], wide)
     task = list(op.extents)
     _cut(task, register, op.parallel, _budget(op.points))
     inner = [d for d in op.parallel if d != lane] + ([lane] if lane in op.parallel else [])
@@ -330,13 +345,14 @@ def _copy_tile(op: LinalgOp, access: Access, perm: list[int], tiling: Tiling, ma
     return Tiling(task, register, list(range(len(perm))))
 
 
-def tile_op(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling:
-    """The tiling of a nest whose root is `op`."""
+def tile_op(op: LinalgOp, members: Iterable[LinalgOp], machine: Machine, weights: Weights) -> Tiling:
+    """The tiling of a nest of `members` whose root is `op`."""
     if op.kind is Kind.CONTRACTION:
         return tile_contraction(op, machine, weights)
+    wide = machine.lanes_for(members)
     if op.kind is Kind.REDUCE:
-        return tile_reduce(op, machine)
-    return tile_elementwise(op, machine)
+        return tile_reduce(op, machine, wide)
+    return tile_elementwise(op, machine, wide)
 
 
 def restrict_to_rows(op: LinalgOp, tiling: Tiling, rows: list[int], share: int) -> None:
@@ -471,7 +487,8 @@ class PlanTiles(Pass):
         sizes = tile_products(roots[-1], rows[-1], len(roots), machine, weights) if products else []
         for op, own in zip(roots, rows, strict=True):
             del op.op.attributes["tile.rows"]
-            tiling = tile_op(op, machine, weights)
+            nest = [m for m in members if m.op.attributes["tile.nest"] == op.op.attributes["tile.nest"]]
+            tiling = tile_op(op, nest, machine, weights)
             gathered = self._keep_gathers(op, tiling)
             if products:
                 tiling.task[:] = op.extents

@@ -87,7 +87,7 @@ def test_found_in_each_phase(monkeypatch, weights, after, suspected):
 def test_found_behind_what_can_be_interpreted(weights, after):
     result = tw.bisect(MODEL, weights=weights, load_python=[PASSES], insert=[(SWAP, after)])
     assert [step.name for step in result.passes] == [SWAP]
-    assert "llvm" not in result.before
+    assert "llvm.func" not in result.before
 
 
 def test_a_pass_that_none_can_do_without_gives_a_range(monkeypatch, weights):

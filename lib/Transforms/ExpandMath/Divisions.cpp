@@ -49,7 +49,6 @@ Value tilewright::expandDivision(const MathBuilder &m, Value x, Value divisor,
   // quotient: there the first one is right.
   Value remainder = m.fma(m.neg(quotient), divisor, x);
   Value exact = m.fma(remainder, by, quotient);
-  Value isUsual =
-      m.compare(MathBuilder::Compare::OLT, m.abs(quotient), 1.0e37);
+  Value isUsual = m.compare(MathBuilder::Compare::OLT, m.abs(quotient), 1.0e37);
   return m.select(isUsual, exact, quotient);
 }

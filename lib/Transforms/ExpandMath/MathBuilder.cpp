@@ -181,8 +181,8 @@ Value MathBuilder::fromSixteen(Value x) const {
 
 Value MathBuilder::intrinsic(StringRef name, ValueRange arguments) const {
   auto result = VectorType::get(kLanes, b.getF32Type());
-  auto call = LLVM::CallIntrinsicOp::create(
-      b, loc, result, b.getStringAttr(name), arguments);
+  auto call = LLVM::CallIntrinsicOp::create(b, loc, result,
+                                            b.getStringAttr(name), arguments);
   return fromSixteen(call.getResults());
 }
 

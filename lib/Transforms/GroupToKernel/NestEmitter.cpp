@@ -37,6 +37,18 @@ LogicalResult NestEmitter::findTileDims() {
                                       "reduction d")
                << dim << " and two more loops; rows of several loops are "
                << "parallel ones";
+  // Lanes lie side by side in the result, in whatever order the loops stand.
+  if (tileDims[0].size() == 1) {
+    linalg::GenericOp root = nest.root();
+    AffineMap stored = root.getMatchingIndexingMap(root.getDpsInitOperand(0));
+    auto position = [&](int dim) {
+      return stored.getResultPosition(
+          getAffineDimExpr(dim, builder.getContext()));
+    };
+    auto row = position(tileDims[0][0]), lane = position(tileDims[1][0]);
+    if (row && lane && *row > *lane)
+      std::swap(tileDims[0], tileDims[1]);
+  }
   return success();
 }
 

@@ -93,6 +93,50 @@ def MaterializeFills : Pass<"tile-materialize-fills"> {
   let dependentDialects = ["mlir::linalg::LinalgDialect"];
 }
 
+def ApplyOrders : Pass<"tile-apply-orders"> {
+  let summary = "Store results in the order of `tile.order`";
+  let description = [{
+    `tile.order` names, for each dimension of the stored tensor, the dimension
+    of the result that lies there. The operation writes, and all of its readers
+    read, through permuted maps.
+
+    Before:
+    ```mlir
+    #id = affine_map<(i, j) -> (i, j)>
+    func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+      %e = tensor.empty() : tensor<4x8xf32>
+      %a = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"],
+          tile.order = array<i64: 1, 0>} ins(%x : tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {
+      ^bb0(%v: f32, %o: f32):
+        %n = arith.negf %v : f32
+        linalg.yield %n : f32
+      } -> tensor<4x8xf32>
+      %b = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+          ins(%a : tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {
+      ^bb0(%v: f32, %o: f32):
+        %n = arith.negf %v : f32
+        linalg.yield %n : f32
+      } -> tensor<4x8xf32>
+      return %b : tensor<4x8xf32>
+    }
+    ```
+    After:
+    ```mlir
+    #map = affine_map<(d0, d1) -> (d0, d1)>
+    #map1 = affine_map<(d0, d1) -> (d1, d0)>
+    %f = tensor.empty() : tensor<8x4xf32>
+    %a = linalg.generic {indexing_maps = [#map, #map1], iterator_types = ["parallel", "parallel"]}
+        ins(%x : tensor<4x8xf32>) outs(%f : tensor<8x4xf32>) {
+    ...
+    } -> tensor<8x4xf32>
+    %b = linalg.generic {indexing_maps = [#map1, #map], iterator_types = ["parallel", "parallel"]}
+        ins(%a : tensor<8x4xf32>) outs(%e : tensor<4x8xf32>) {
+    ```
+  }];
+  let dependentDialects = ["mlir::linalg::LinalgDialect",
+                           "mlir::tensor::TensorDialect"];
+}
+
 def FormGroups : Pass<"tile-form-groups"> {
   let summary = "Put operations into nested tile.group regions";
   let description = [{

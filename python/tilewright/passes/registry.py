@@ -21,10 +21,12 @@ BUILTIN_MODULES: tuple[str, ...] = (
     "tilewright.normalize.floats",
     "tilewright.normalize.transposes",
     "tilewright.normalize.slices",
+    "tilewright.normalize.scales",
     "tilewright.normalize.copies",
     "tilewright.normalize.assertions",
     "tilewright.normalize.verify",
     "tilewright.plan.eligible",
+    "tilewright.plan.orders",
     "tilewright.plan.fusion",
     "tilewright.plan.tiling",
 )

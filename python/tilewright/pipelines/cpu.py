@@ -13,6 +13,15 @@ from tilewright.pipelines.pipeline import PassSpec, Phase, Pipeline
 _LEVEL = "l2"
 
 
+def _levels(device: Device) -> dict[str, object]:
+    """Capacities, and bytes per nanosecond of one core, of what tiles move through."""
+    caches = [level for level in device.levels if level.kind == "cache"]
+    inner, outer, memory = device.level(_LEVEL), caches[-1], device.levels[-1]
+    rates = {"l2-rate": inner, "l3-rate": outer, "memory-rate": memory}
+    known = {name: level.bandwidth / 1e9 for name, level in rates.items() if level.bandwidth}
+    return {"l2-bytes": inner.bytes, "l3-bytes": outer.bytes, **known}
+
+
 def plan(device: Device, choices: tuple[str, ...] = ()) -> Phase:
     """Deciding passes (Python) leave attributes; rewriting ones (C++) carry them out."""
     machine = {
@@ -28,7 +37,9 @@ def plan(device: Device, choices: tuple[str, ...] = ()) -> Phase:
         [
             PassSpec("tile-materialize-fills", "padding is work that a kernel must do; see it before fusing"),
             PassSpec("tile-mark-host", "what kernels cannot take stays on the host, with the reason"),
-            PassSpec("tile-plan-fusion", "which operations meet in registers and in a task"),
+            PassSpec("tile-plan-orders", "lanes of intermediate tensors where the least is read against its order"),
+            PassSpec("tile-apply-orders", "fusion and tiles follow from the maps in that order"),
+            PassSpec("tile-plan-fusion", "which operations meet in registers and in a task", options=_levels(device)),
             PassSpec("tile-plan-tiles", "tiles follow from the nests; layouts from the tiles", options=machine),
             PassSpec("tile-apply-layouts", "packing of weights appears as operations on weights"),
             PassSpec(

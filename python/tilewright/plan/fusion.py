@@ -5,63 +5,31 @@
 
 A *nest* (attribute `tile.nest`) becomes a register group: one loop nest in which values pass in registers. A *task*
 (`tile.task`) becomes an outermost group: one kernel, in which nests that run over the same rows follow each other and
-pass values through a buffer of the task. This is the first version of the tile graph of Welder (section 3): chains of
-elementwise, broadcast and row-reducing operations are welded to their producer; matrix products and convolutions take
-the elementwise operations behind them.
+pass values through a buffer of the task. These are the levels at which an edge of Welder's tile graph (Shi et al., OSDI
+2023, section 4) may be connected: registers, L2, memory. Each operation meets its producers at the innermost level that
+its maps allow, unless (connect.py) the traffic says that memory is better.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 from tilewright.mlir import ir
-from tilewright.passes import Pass, register
+from tilewright.passes import Pass, option, register
+from tilewright.plan.connect import task_block
 from tilewright.plan.merging import merge_products
+from tilewright.plan.nests import Nest, Task, read_bases, written_base
 from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, captured, linalg_ops
-
-
-@dataclass(eq=False)
-class Nest:
-    """Operations of one loop nest. `loops` binds each operation's loops to the nest's (those of its root)."""
-
-    number: int
-    task: Task
-    ops: list[LinalgOp] = field(default_factory=list)
-    loops: dict[LinalgOp, dict[int, int]] = field(default_factory=dict)
-    root: LinalgOp | None = None
-    #: loops of the nest that all nests of the task run over together -> number of the common row
-    rows: dict[int, int] = field(default_factory=dict)
-
-    @property
-    def reduces(self) -> bool:
-        """Whether a reduction is its root."""
-        return any(op.reductions for op in self.ops)
-
-    @property
-    def gathers(self) -> set[int]:
-        """Loops along which a member gathers by indices computed anew."""
-        return {self.loops[op][d] for op in self.ops for d in op.gathers}
-
-
-@dataclass(eq=False)
-class Task:
-    """Nests of one kernel, in the order in which each task runs them."""
-
-    number: int
-    nests: list[Nest] = field(default_factory=list)
-    #: bit set of the tasks that this one needs, transitively, itself included
-    needs: int = 0
-    #: tensors that its operations read, and those of the enclosing block that they write into
-    reads: set[ir.Value] = field(default_factory=set)
-    writes: set[ir.Value] = field(default_factory=set)
+from tilewright.plan.traffic import Levels
 
 
 class Graph:
     """Builds nests and tasks for one block, greedily in program order."""
 
-    def __init__(self, ops: list[LinalgOp], first_number: int) -> None:
+    def __init__(self, ops: list[LinalgOp], first_number: int, levels: Levels) -> None:
         self.ops = ops
+        self.levels = levels
         self.tasks: list[Task] = []
         self.nest_of: dict[LinalgOp, Nest] = {}
         self.maker: dict[ir.Value, LinalgOp] = {op.result: op for op in ops}
@@ -74,8 +42,8 @@ class Graph:
             nest = self._join_nest(op) or self._join_task(op) or self._new_task(op)
             self.nest_of[op] = nest
             self._grow_needs(nest.task, op)
-            nest.task.reads |= _read_bases(op)
-            nest.task.writes |= _written_base(op)
+            nest.task.reads |= read_bases(op)
+            nest.task.writes |= written_base(op)
 
     # --- dependences -------------------------------------------------------------------------------------------
 
@@ -118,7 +86,7 @@ class Graph:
     def _closes_cycle(self, op: LinalgOp, task: Task) -> bool:
         """Would `op` in `task` read a task that itself needs `task`, or `task` through a view?"""
         bit = 1 << task.number
-        if _written_base(op) & task.reads or _read_bases(op) & task.writes:
+        if written_base(op) & task.reads or read_bases(op) & task.writes:
             return True  # tasks run in any order: none may write into what another one reads
         if any(other is not task and other.needs & bit for other in self._read_tasks(op)):
             return True
@@ -152,19 +120,35 @@ class Graph:
         if op.kind is Kind.CONTRACTION or (op.reductions and nest.reduces):
             return None
         loops: dict[int, int] = {}
+        earlier: list[tuple[Access, LinalgOp]] = []
         for access in op.inputs:
             maker = self.maker.get(access.value)
             if maker is None or self.nest_of[maker].task is not nest.task:
                 continue
-            if self.nest_of[maker] is not nest or not access.pure:
+            if not access.pure:
                 return None
-            if not self._match(access, maker, nest, loops):
+            if self.nest_of[maker] is not nest:
+                earlier.append((access, maker))
+            elif not self._match(access, maker, nest, loops):
                 return None
         wanted = set(range(op.rank))
         values = set(loops.values())
         complete = set(loops) == wanted and len(values) == len(loops)
         domain = set(nest.root.parallel) if nest.root else set()
-        return loops if complete and (nest.reduces and values <= domain or values == domain) else None
+        if not complete or not (nest.reduces and values <= domain or values == domain):
+            return None
+        return loops if all(self._same_rows(a, m, nest, loops) for a, m in earlier) else None
+
+    def _same_rows(self, access: Access, maker: LinalgOp, nest: Nest, loops: dict[int, int]) -> bool:
+        """Whether what an earlier nest of the task made is read at the rows at which a later one stands."""
+        made_in = self.nest_of[maker]
+        for made, read in zip(maker.output.dims, access.dims, strict=True):
+            if made is None:
+                return False
+            row = made_in.rows.get(made_in.loops[maker][made])
+            if row is not None and (read is None or nest.rows.get(loops[read]) != row):
+                return False
+        return True
 
     def _match(self, access: Access, maker: LinalgOp, nest: Nest, loops: dict[int, int]) -> bool:
         for made, read in zip(maker.output.dims, access.dims, strict=True):
@@ -188,21 +172,29 @@ class Graph:
     # --- the same task -----------------------------------------------------------------------------------------
 
     def _join_task(self, op: LinalgOp) -> Nest | None:
-        if op.kind is Kind.CONTRACTION:
-            return None
         candidates = {self.nest_of[m].task for a in op.inputs if (m := self.maker.get(a.value)) is not None}
         for task in sorted(candidates, key=lambda t: -t.number):
-            if any(n.root is None or n.root.kind is Kind.CONTRACTION for n in task.nests):
+            if any(n.root is None for n in task.nests) or not any(n.reduces for n in task.nests):
                 continue
-            if not any(n.reduces for n in task.nests) or not self._may_join(op, task):
+            if not self._may_join(op, task):
                 continue
             rows = self._common_rows(op, task)
-            if rows and self._keeps_parallelism(op, rows):
-                nest = self._new_nest(op, task)
-                nest.rows = rows
-                self._drop_rows(task, set(rows.values()))
-                return nest
+            if not rows or not self._pays(op, task, rows):
+                continue
+            nest = self._new_nest(op, task)
+            nest.rows = rows
+            self._drop_rows(task, set(rows.values()))
+            return nest
         return None
+
+    def _pays(self, op: LinalgOp, task: Task, rows: dict[int, int]) -> bool:
+        """Whether one task for both is faster, or as fast, with tasks enough to share."""
+        if op.kind is not Kind.CONTRACTION and not task.multiplies:
+            return self._keeps_parallelism(op, rows)
+        block = task_block(task, op, rows, self.levels)
+        if block:
+            task.block = block
+        return bool(block)
 
     def _common_rows(self, op: LinalgOp, task: Task) -> dict[int, int] | None:
         """Loops of `op` that run over the rows of the task, as all that it reads of the task says."""
@@ -251,30 +243,6 @@ class Graph:
         return nest
 
 
-def _base(value: ir.Value) -> ir.Value:
-    """The tensor that a chain of slices, insertions and reshapes starts from."""
-    while not isinstance(value, ir.BlockArgument):
-        name = value.owner.name
-        if name in ("tensor.extract_slice", "tensor.expand_shape", "tensor.collapse_shape"):
-            value = value.owner.operands[0]
-        elif name == "tensor.insert_slice":
-            value = value.owner.operands[1]
-        else:
-            break
-    return value
-
-
-def _read_bases(op: LinalgOp) -> set[ir.Value]:
-    return {_base(value) for value in [*(a.value for a in op.inputs), *op.tables]}
-
-
-def _written_base(op: LinalgOp) -> set[ir.Value]:
-    """What `op` writes into, unless it is a tensor of its own."""
-    base = _base(op.output.value)
-    fresh = not isinstance(base, ir.BlockArgument) and base.owner.name in ("tensor.empty", "linalg.fill")
-    return set() if fresh and base is op.output.value else {base}
-
-
 def _i64(value: int, context: ir.Context) -> ir.Attribute:
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(64, context), value)
 
@@ -304,19 +272,27 @@ class PlanFusion(Pass):
         ins(%x : tensor<64xf32>) outs(%e : tensor<64xf32>)
         attrs = {tile.nest = 0 : i64, tile.rows = array<i64: 0>, tile.task = 0 : i64} {
     ```
-    The root of a nest has `tile.rows`: the loops that all nests of the task share. Where the nest gathers by computed
-    indices, it has `tile.gathers`: the loops along which these differ.
+    The root of a nest has `tile.rows`: the loops that all nests of the task share. The last one of a task with a
+    contraction and other nests has `tile.block`: how many iterations of the innermost row a task takes. Where the nest
+    gathers by computed indices, it has `tile.gathers`: the loops along which these differ.
     """
 
     name: ClassVar[str] = "tile-plan-fusion"
     dialects: ClassVar[tuple[str, ...]] = ("tile",)
 
+    l2_bytes: int = option(1048576, "bytes of the L2 cache of a core")
+    l3_bytes: int = option(33554432, "bytes of the largest cache")
+    l2_rate: float = option(246.0, "bytes per nanosecond that a core moves to and from L2")
+    l3_rate: float = option(120.0, "the same for the largest cache")
+    memory_rate: float = option(41.0, "the same for memory")
+
     def run(self, op: ir.Operation) -> None:
         """Group the operations of each block."""
         weights = Weights()
+        levels = Levels(self.l2_bytes, self.l3_bytes, self.l2_rate, self.l3_rate, self.memory_rate)
         first_task = first_nest = 0
         for block in blocks(op):
-            graph = Graph(linalg_ops(block, weights), first_nest)
+            graph = Graph(linalg_ops(block, weights), first_nest, levels)
             graph.build()
             merge_products(graph)
             for task in graph.tasks:
@@ -327,6 +303,8 @@ class PlanFusion(Pass):
                         if member is nest.root:
                             rows = sorted(nest.rows, key=lambda d: nest.rows[d])
                             member.op.attributes["tile.rows"] = ir.DenseI64ArrayAttr.get(rows, op.context)
+                            if task.block and nest is task.nests[-1]:
+                                member.op.attributes["tile.block"] = _i64(task.block, op.context)
                             if gathers := sorted(nest.gathers):
                                 member.op.attributes["tile.gathers"] = ir.DenseI64ArrayAttr.get(gathers, op.context)
             first_task += len(graph.tasks)

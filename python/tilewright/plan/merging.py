@@ -17,7 +17,8 @@ from tilewright.mlir import ir
 from tilewright.plan.structure import Kind, LinalgOp
 
 if TYPE_CHECKING:
-    from tilewright.plan.fusion import Graph, Nest, Task
+    from tilewright.plan.fusion import Graph
+    from tilewright.plan.nests import Nest, Task
 
 
 def merge_products(graph: Graph) -> None:
@@ -34,7 +35,9 @@ def merge_products(graph: Graph) -> None:
 
 def _is_product(task: Task) -> bool:
     """Whether the last nest of a task is a contraction, and all the others are such that were moved there."""
-    return bool(task.nests) and all(n.root is not None and n.root.kind is Kind.CONTRACTION for n in task.nests)
+    if task.block or not task.nests:
+        return False  # cut along the rows that it shares with what it reads
+    return all(n.root is not None and n.root.kind is Kind.CONTRACTION for n in task.nests)
 
 
 def _readers(graph: Graph) -> dict[ir.Value, list[LinalgOp | None]]:

@@ -66,6 +66,8 @@ class LinalgOp:
     gathers: frozenset[int] = frozenset()
     #: number of assertions before it: nothing may move across one
     epoch: int = 0
+    #: whether other nests share its task: it then sees a block of rows at a time
+    welded: bool = False
 
     @property
     def result(self) -> ir.Value:

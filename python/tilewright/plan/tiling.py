@@ -329,8 +329,10 @@ def layouts(op: LinalgOp, tiling: Tiling, machine: Machine, weights: Weights) ->
 
 def _copy_pays(op: LinalgOp, access: Access, at: int) -> bool:
     """A run-time operand is copied where its lanes do not lie together, or where many rows reuse a strided panel."""
+    if at != len(access.dims) - 1:
+        return True
     rows = prod(op.extents[d] for d in op.parallel if d not in access.loops)
-    return at != len(access.dims) - 1 or rows >= 32
+    return rows >= 32 and not op.welded
 
 
 def _copy_tile(op: LinalgOp, access: Access, perm: list[int], tiling: Tiling, machine: Machine) -> Tiling:
@@ -395,6 +397,16 @@ def _decided(
 
 def _text(members: list[LinalgOp], name: str) -> str:
     return next(ir.StringAttr(m.op.attributes[name]).value for m in members if name in m.op.attributes)
+
+
+def cut_blocks(op: LinalgOp, tiling: Tiling, rows: list[int], block: int) -> None:
+    """In a task with contractions, a block of the innermost common row is cut, and single ones of the others."""
+    tiling.task[:] = op.extents
+    for d in rows:
+        tiling.task[d] = 1
+    tiling.task[rows[-1]] = min(block, op.extents[rows[-1]])
+    for d in rows:
+        tiling.register[d] = min(tiling.register[d], tiling.task[d])
 
 
 def _number(op: ir.Operation, name: str) -> int:
@@ -481,16 +493,20 @@ class PlanTiles(Pass):
         )
         count = prod(roots[-1].extents[d] for d in rows[-1])
         share = max(min(_ROW_ELEMENTS // max(inner, 1), count // _ENOUGH_TASKS), 1)
+        block = self._block(roots[-1])
         name = ir.StringAttr.get(kernel_name(members, roots), roots[0].op.context)
         roots[-1].op.attributes["tile.kernel"] = name
-        products = len(roots) > 1 and all(root.kind is Kind.CONTRACTION for root in roots)
+        products = not block and len(roots) > 1 and all(root.kind is Kind.CONTRACTION for root in roots)
         sizes = tile_products(roots[-1], rows[-1], len(roots), machine, weights) if products else []
         for op, own in zip(roots, rows, strict=True):
             del op.op.attributes["tile.rows"]
             nest = [m for m in members if m.op.attributes["tile.nest"] == op.op.attributes["tile.nest"]]
+            op.welded = block > 0
             tiling = tile_op(op, nest, machine, weights)
             gathered = self._keep_gathers(op, tiling)
-            if products:
+            if block:
+                cut_blocks(op, tiling, own, block)
+            elif products:
                 tiling.task[:] = op.extents
                 for d, size in zip(own, sizes, strict=True):
                     tiling.task[d] = size
@@ -502,6 +518,17 @@ class PlanTiles(Pass):
             set_attribute(op.op, "tile.rtile", str(tiling))
             if op.kind is Kind.CONTRACTION:
                 self._lay_out(op, tiling, machine, weights)
+
+    @staticmethod
+    def _block(root: LinalgOp) -> int:
+        """The block of rows that fusion chose for a task with contractions; 0 where it chose none."""
+        if "tile.block" not in root.op.attributes:
+            return 0
+        block = _number(root.op, "tile.block")
+        del root.op.attributes["tile.block"]
+        if block < 1:
+            raise located(UserError(f"has a `tile.block` of {block}"), root.op)
+        return block
 
     @staticmethod
     def _keep_gathers(op: LinalgOp, tiling: Tiling) -> bool:

@@ -1,0 +1,193 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Pass `tile-scale-results`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import ClassVar
+
+from tilewright.mlir import ir
+from tilewright.passes import Pass, register
+
+from .generics import body, create, iterator_types, kinds, maker, maps, positions, set_maps, uses, walk
+
+
+@register
+@dataclass(frozen=True)
+class ScaleResults(Pass):
+    """Scale a contraction's result where that takes fewer multiplications than scaling what it reads.
+
+    sum over j of (x[i, j] * f[i]) * v[j, n] is (sum over j of x[i, j] * v[j, n]) * f[i]. It is done for exponentials of
+    differences to a maximum only (a softmax before a product): they are at most 1, so that no sum overflows that did
+    not before (FlashAttention-2, Dao 2023, section 3.1, defers the division for the same reason).
+
+    Before:
+    ```mlir
+    #ij = affine_map<(i, j) -> (i, j)>
+    #i = affine_map<(i, j) -> (i)>
+    #x = affine_map<(i, n, j) -> (i, j)>
+    #v = affine_map<(i, n, j) -> (j, n)>
+    #y = affine_map<(i, n, j) -> (i, n)>
+    func.func @main(%s: tensor<64x64xf32>, %f: tensor<64xf32>, %v: tensor<64x8xf32>) -> tensor<64x8xf32> {
+      %zero = arith.constant 0.0 : f32
+      %low = arith.constant 0xFF800000 : f32
+      %r = tensor.empty() : tensor<64xf32>
+      %g = linalg.fill ins(%low : f32) outs(%r : tensor<64xf32>) -> tensor<64xf32>
+      %m = linalg.generic {indexing_maps = [#ij, #i], iterator_types = ["parallel", "reduction"]}
+          ins(%s : tensor<64x64xf32>) outs(%g : tensor<64xf32>) {
+      ^bb0(%a: f32, %o: f32):
+        %t = arith.maximumf %o, %a : f32
+        linalg.yield %t : f32
+      } -> tensor<64xf32>
+      %e = tensor.empty() : tensor<64x64xf32>
+      %x = linalg.generic {indexing_maps = [#ij, #i, #ij], iterator_types = ["parallel", "parallel"]}
+          ins(%s, %m : tensor<64x64xf32>, tensor<64xf32>) outs(%e : tensor<64x64xf32>) {
+      ^bb0(%a: f32, %b: f32, %o: f32):
+        %d = arith.subf %a, %b : f32
+        %t = math.exp %d : f32
+        linalg.yield %t : f32
+      } -> tensor<64x64xf32>
+      %p = linalg.generic {indexing_maps = [#ij, #i, #ij], iterator_types = ["parallel", "parallel"]}
+          ins(%x, %f : tensor<64x64xf32>, tensor<64xf32>) outs(%e : tensor<64x64xf32>) {
+      ^bb0(%a: f32, %b: f32, %o: f32):
+        %t = arith.mulf %a, %b : f32
+        linalg.yield %t : f32
+      } -> tensor<64x64xf32>
+      %h = tensor.empty() : tensor<64x8xf32>
+      %k = linalg.fill ins(%zero : f32) outs(%h : tensor<64x8xf32>) -> tensor<64x8xf32>
+      %y = linalg.generic {indexing_maps = [#x, #v, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+          ins(%p, %v : tensor<64x64xf32>, tensor<64x8xf32>) outs(%k : tensor<64x8xf32>) {
+      ^bb0(%a: f32, %b: f32, %o: f32):
+        %q = arith.mulf %a, %b : f32
+        %t = arith.addf %o, %q : f32
+        linalg.yield %t : f32
+      } -> tensor<64x8xf32>
+      return %y : tensor<64x8xf32>
+    }
+    ```
+    After:
+    ```mlir
+    %z = linalg.generic {indexing_maps = [#map2, #map3, #map4], iterator_types = ["parallel", "parallel", "reduction"]}
+        ins(%x, %v : tensor<64x64xf32>, tensor<64x8xf32>) outs(%k : tensor<64x8xf32>) {
+    ...
+    %y = linalg.generic {indexing_maps = [#map, #map1, #map], iterator_types = ["parallel", "parallel"]}
+        ins(%z, %f : tensor<64x8xf32>, tensor<64xf32>) outs(%h : tensor<64x8xf32>) {
+    ^bb0(%a: f32, %b: f32, %o: f32):
+      %t = arith.mulf %a, %b : f32
+    ```
+    """
+
+    name: ClassVar[str] = "tile-scale-results"
+    dialects: ClassVar[tuple[str, ...]] = ("linalg", "tensor")
+
+    def run(self, op: ir.Operation) -> None:
+        """Visit each contraction once."""
+        for product in walk(op, "linalg.generic"):
+            if not _is_product(product):
+                continue
+            for number in range(2):
+                _scale_after(product, number)
+
+
+def _yielded(op: ir.Operation) -> ir.Value:
+    operations = body(op).operations
+    return operations[len(operations) - 1].operands[0]
+
+
+def _is_product(op: ir.Operation) -> bool:
+    """Whether the body is acc + a * b, with a fill to start from."""
+    if len(op.operands) != 3 or len(op.results) != 1 or len(body(op).operations) != 3 or not any(kinds(op)):
+        return False
+    product, total = body(op).operations[0].operation, body(op).operations[1].operation
+    start = maker(op.operands[2])
+    return (product.name, total.name) == ("arith.mulf", "arith.addf") and start is not None
+
+
+def _scale_after(product: ir.Operation, number: int) -> None:
+    scaling = maker(product.operands[number])
+    if scaling is None or scaling.name != "linalg.generic" or scaling.block != product.block:
+        return
+    if len(list(uses(scaling.results[0]))) != 1 or not _is_scaling(scaling):
+        return
+    if not _is_bounded(scaling.operands[0]):
+        return
+    own, outer = maps(scaling), maps(product)
+    if not all(m.is_projected_permutation for m in [*own, outer[number], outer[2]]):
+        return
+    loops = _loops(own[2], outer[number])
+    written = positions(outer[2])
+    factor = [loops[d] for d in positions(own[1])]
+    if len(loops) != own[2].n_dims or not set(factor) <= set(written):
+        return
+    if prod(_shape(product)) >= prod(_shape(scaling)):
+        return
+    _move(scaling, product, number, factor)
+
+
+def _shape(op: ir.Operation) -> list[int]:
+    return list(ir.RankedTensorType(op.results[0].type).shape)
+
+
+def _loops(written: ir.AffineMap, read: ir.AffineMap) -> dict[int, int]:
+    """For each loop of the maker of a tensor, the loop of its reader."""
+    return dict(zip(positions(written), positions(read), strict=True))
+
+
+def _is_scaling(op: ir.Operation) -> bool:
+    """Whether the body is a * b of two inputs, the second with fewer loops."""
+    if len(op.operands) != 3 or len(body(op).operations) != 2 or any(kinds(op)):
+        return False
+    inner = body(op).operations[0].operation
+    if inner.name != "arith.mulf" or list(inner.operands) != list(body(op).arguments)[:2]:
+        return False
+    return len(maps(op)[1].results) < len(maps(op)[0].results)
+
+
+def _is_bounded(value: ir.Value) -> bool:
+    """Whether a tensor holds exp(x - max x), whose values are at most 1."""
+    op = maker(value)
+    if op is None or op.name != "linalg.generic" or len(op.operands) != 3 or len(body(op).operations) != 3:
+        return False
+    difference, power = body(op).operations[0].operation, body(op).operations[1].operation
+    if (difference.name, power.name) != ("arith.subf", "math.exp"):
+        return False
+    if list(difference.operands) != list(body(op).arguments)[:2]:
+        return False
+    top = maker(op.operands[1])
+    return top is not None and _is_maximum_of(top, op.operands[0])
+
+
+def _is_maximum_of(top: ir.Operation, value: ir.Value) -> bool:
+    if top.name != "linalg.generic" or top.operands[0] != value or len(top.operands) != 2:
+        return False
+    return any(kinds(top)) and _yielded(top).owner.name in ("arith.maximumf", "arith.maxnumf")
+
+
+def _move(scaling: ir.Operation, product: ir.Operation, number: int, factor: list[int]) -> None:
+    """Let the product read what was scaled, and scale its result."""
+    own, outer = maps(scaling), maps(product)
+    by_dim = dict(zip(positions(own[2]), outer[number].results, strict=True))
+    outer[number] = ir.AffineMap.get(outer[number].n_dims, 0, [by_dim[d] for d in positions(own[0])])
+    written = positions(outer[2])
+    rank = len(written)
+    readers = list(uses(product.results[0]))
+    product.operands[number] = scaling.operands[0]
+    set_maps(product, outer)
+    kind = product.results[0].type
+    after = ir.InsertionPoint.after(product)
+    with product.location, after:
+        empty = create("tensor.empty", [], kind)
+        scaled = scaling.clone(after)
+    scaled.operands[0] = product.results[0]
+    scaled.operands[2] = empty
+    identity = ir.AffineMap.get_identity(rank)
+    broadcast = ir.AffineMap.get(rank, 0, [ir.AffineDimExpr.get(written.index(loop)) for loop in factor])
+    set_maps(scaled.operation, [identity, broadcast, identity])
+    scaled.attributes["iterator_types"] = iterator_types([False] * rank)
+    scaled.results[0].set_type(kind)
+    for reader, at in readers:
+        reader.operands[at] = scaled.results[0]
+    scaling.erase()

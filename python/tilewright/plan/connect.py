@@ -1,0 +1,82 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Whether an edge of the tile graph meets in the task (L2) or in memory, where contractions are involved.
+
+Welder (OSDI 2023, section 4.2) compares, per edge, the traffic of the levels at which both ends may meet. In one task,
+a tensor between both ends is neither written nor read again; what is not cut along the common rows is read again by
+every task.
+"""
+
+from __future__ import annotations
+
+from math import ceil, prod
+
+from tilewright.mlir import ir
+from tilewright.plan.nests import Task
+from tilewright.plan.structure import LinalgOp
+from tilewright.plan.traffic import Levels, boundary, footprint, tensor_bytes
+
+#: Rows that a task may take: a contraction fills vectors and accumulators with them.
+_BLOCKS = (64, 48, 32, 16)
+#: Tasks that a few cores share evenly.
+_ENOUGH_TASKS = 8
+#: Iterations that are worth no second core.
+_SMALL = 1 << 14
+
+
+def task_block(task: Task, op: LinalgOp, rows: dict[int, int], levels: Levels) -> int:
+    """How many of the innermost common row one task of both takes; 0 where both had better be apart.
+
+    Args:
+        task: what the edge starts from.
+        op: what it leads to.
+        rows: loops of `op` that are common rows of the task, with their numbers.
+        levels: the memory that tiles move through.
+    """
+    ops = [*task.ops, op]
+    loops = sorted(rows, key=lambda d: rows[d])
+    small = all(member.points <= _SMALL for member in ops)
+    for block in _BLOCKS:
+        tile = dict.fromkeys(loops, 1) | {loops[-1]: _even(op.extents[loops[-1]], block)}
+        tasks = prod(ceil(op.extents[d] / t) for d, t in tile.items())
+        if (tasks < _ENOUGH_TASKS and not small) or 2 * footprint(ops, tile) > levels.l2_bytes:
+            continue
+        return tile[loops[-1]] if _saved(task, op, levels) >= _repeated(task, op, tile, levels) else 0
+    return 0
+
+
+def _even(extent: int, size: int) -> int:
+    """Parts of at most `size`, a multiple of 16, as even as such multiples allow."""
+    if extent <= size:
+        return extent
+    part = ceil(extent / ceil(extent / size))
+    return min(ceil(part / 16) * 16, size)
+
+
+def _saved(task: Task, op: LinalgOp, levels: Levels) -> float:
+    """Nanoseconds for what `op` does not read from memory and, where it is the last reader, the task not write."""
+    members = {member.op for member in task.ops} | {op.op}
+    makers = {member.result: member for member in task.ops}
+    total = 0.0
+    for value in {a.value for a in op.inputs if a.value in makers}:
+        time = tensor_bytes(value) / levels.home_rate(tensor_bytes(value))
+        total += time + (time if _readers(value) <= members else 0)
+    return total
+
+
+def _readers(value: ir.Value) -> set[ir.Operation]:
+    return {use.owner.operation for use in value.uses}
+
+
+def _repeated(task: Task, op: LinalgOp, tile: dict[int, int], levels: Levels) -> float:
+    """Nanoseconds for what tasks read again that were cut in other ways before."""
+    ops = [*task.ops, op]
+    own = {a.value for a in op.inputs}
+    total = 0.0
+    for value, reads in boundary(ops, tile).items():
+        if len(task.nests) > 1 and value not in own:
+            continue  # the task was cut along its rows before
+        rate = levels.l2_rate if 2 * reads.tile <= levels.l2_bytes else levels.home_rate(reads.whole)
+        total += max(reads.moved - reads.whole, 0) / rate
+    return total

@@ -1,0 +1,168 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a group of operations moves and holds when tasks compute it tile by tile: the analyses of Welder.
+
+`propagate`, `footprint` and `traffic` are Propagate, MemFootprint and MemTraffic of Welder (Shi et al., OSDI 2023,
+section 4): a tile of the last operation determines, backwards through the indexing maps, the box of iterations of each
+other one, the tiles that it reads from outside, and what must be held in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, prod
+
+from tilewright.mlir import ir
+from tilewright.plan.bestfit import Request, pack
+from tilewright.plan.structure import Access, LinalgOp, index_terms
+
+Box = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Capacities and rates of the memory that tiles move through. Rates are bytes per nanosecond of one core."""
+
+    l2_bytes: int
+    l3_bytes: int
+    l2_rate: float
+    l3_rate: float
+    memory_rate: float
+
+    def home_rate(self, size: int) -> float:
+        """The rate at which a whole tensor is read again: from the cache that holds it, or from memory."""
+        return self.l3_rate if 2 * size <= self.l3_bytes else self.memory_rate
+
+
+def element_bytes(value: ir.Value) -> int:
+    """Bytes of an element as stored."""
+    return max(getattr(ir.RankedTensorType(value.type).element_type, "width", 64) // 8, 1)
+
+
+def tensor_bytes(value: ir.Value) -> int:
+    """Bytes of a whole tensor."""
+    return prod(ir.RankedTensorType(value.type).shape) * element_bytes(value)
+
+
+def region(access: Access, box: Box) -> Box:
+    """Sizes of the part of a tensor that `access` touches over a box of iterations: the interval of each expression.
+
+    Where an expression is not linear, the whole dimension (an upper bound).
+    """
+    sizes = []
+    for expr, extent in zip(access.map.results, ir.RankedTensorType(access.value.type).shape, strict=True):
+        terms = index_terms(expr)
+        span = extent if terms is None else 1 + sum(abs(c) * (box[d] - 1) for d, c in terms.items())
+        sizes.append(min(span, extent))
+    return tuple(sizes)
+
+
+def propagate(ops: Sequence[LinalgOp], tile: Mapping[int, int]) -> dict[LinalgOp, Box]:
+    """The box of each operation of a group that one tile of the last one needs.
+
+    Args:
+        ops: the group in program order.
+        tile: sizes per loop of the last operation; loops that it does not name are whole.
+
+    Returns:
+        sizes per loop of all operations that the last one needs.
+    """
+    boxes: dict[LinalgOp, list[int]] = {}
+    last = ops[-1]
+    boxes[last] = [tile.get(d, e) for d, e in enumerate(last.extents)]
+    makers = {op.result: op for op in ops}
+    for op in reversed(ops):
+        if op not in boxes:
+            continue
+        box = tuple(boxes[op])
+        for access in op.inputs:
+            maker = makers.get(access.value)
+            if maker is None or maker is op:
+                continue
+            need = list(maker.extents)
+            for loop, size in zip(maker.output.dims, region(access, box), strict=True):
+                if loop is not None:
+                    need[loop] = size
+            known = boxes.get(maker)
+            boxes[maker] = need if known is None else [max(a, b) for a, b in zip(known, need, strict=True)]
+    return {op: tuple(box) for op, box in boxes.items()}
+
+
+@dataclass(frozen=True)
+class Reads:
+    """A tensor from outside a group: bytes of it per task, in all, and over all tasks."""
+
+    tile: int
+    whole: int
+    moved: int
+
+
+def tiles(ops: Sequence[LinalgOp], tile: Mapping[int, int]) -> int:
+    """Number of tasks that cover the last operation."""
+    last = ops[-1]
+    return prod(ceil(last.extents[d] / t) for d, t in tile.items() if d in last.parallel)
+
+
+def boundary(ops: Sequence[LinalgOp], tile: Mapping[int, int]) -> dict[ir.Value, Reads]:
+    """What each task of a group reads from outside it."""
+    boxes, count = propagate(ops, tile), tiles(ops, tile)
+    inside = {op.result for op in ops}
+    found: dict[ir.Value, Reads] = {}
+    for op in boxes:
+        for access in op.inputs:
+            if access.value in inside:
+                continue
+            size = prod(region(access, boxes[op])) * element_bytes(access.value)
+            known = found.get(access.value)
+            size = max(size, known.tile if known else 0)
+            found[access.value] = Reads(size, tensor_bytes(access.value), size * count)
+    return found
+
+
+def traffic(ops: Sequence[LinalgOp], tile: Mapping[int, int], results: Sequence[ir.Value] | None = None) -> int:
+    """Bytes that all tasks of a group read from and write to what is outside it.
+
+    Args:
+        ops: the group in program order.
+        tile: sizes per loop of the last operation that a task covers.
+        results: which tensors are written for others; by default that of the last operation.
+    """
+    written = [ops[-1].result] if results is None else results
+    return sum(r.moved for r in boundary(ops, tile).values()) + sum(tensor_bytes(v) for v in written)
+
+
+def footprint(ops: Sequence[LinalgOp], tile: Mapping[int, int]) -> int:
+    """Bytes of the tiles that a task holds between operations, placed by best fit in program order.
+
+    Tensors from outside are streamed: a slice of them at a time, which caches hold.
+    """
+    boxes = propagate(ops, tile)
+    last_read: dict[LinalgOp, int] = {}
+    makers = {op.result: op for op in ops}
+    for position, op in enumerate(ops):
+        for access in op.inputs:
+            maker = makers.get(access.value)
+            if maker is not None:
+                last_read[maker] = position
+    requests = []
+    for position, op in enumerate(ops):
+        if op in last_read and op in boxes:
+            size = prod(region(op.output, boxes[op])) * element_bytes(op.result)
+            requests.append(Request(position, last_read[op], size))
+    return pack(requests).bytes
+
+
+def moving_time(ops: Sequence[LinalgOp], tile: Mapping[int, int], results: Sequence[ir.Value], levels: Levels) -> float:
+    """Nanoseconds that the traffic of a group takes.
+
+    The first read of a tensor and its writing go at the rate of the level that holds it whole. Tasks that follow each
+    other find again in L2 what is at most half of it and the same for both.
+    """
+    total = sum(tensor_bytes(v) / levels.home_rate(tensor_bytes(v)) for v in results)
+    for reads in boundary(ops, tile).values():
+        rate = levels.home_rate(reads.whole)
+        again = levels.l2_rate if 2 * reads.tile <= levels.l2_bytes else rate
+        total += min(reads.whole, reads.moved) / rate + max(reads.moved - reads.whole, 0) / again
+    return total

@@ -1,0 +1,105 @@
+// RUN: tile-opt %s --tile-scale-results | FileCheck-22 %s
+
+// The product reads the exponentials as they are; its result, which is smaller, is scaled.
+
+// CHECK-LABEL: @main
+// CHECK: %[[X:.*]] = linalg.generic {{.*}}ins(%{{.*}}, %{{.*}} : tensor<64x64xf32>, tensor<64xf32>)
+// CHECK: math.exp
+// CHECK: %[[Z:.*]] = linalg.generic {{.*}}"reduction"]} ins(%[[X]], %{{.*}} : tensor<64x64xf32>, tensor<64x8xf32>)
+// CHECK: arith.addf
+// CHECK: %[[Y:.*]] = linalg.generic {{.*}}ins(%[[Z]], %{{.*}} : tensor<64x8xf32>, tensor<64xf32>)
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: arith.mulf
+// CHECK: return %[[Y]]
+#ij = affine_map<(i, j) -> (i, j)>
+#i = affine_map<(i, j) -> (i)>
+#x = affine_map<(i, n, j) -> (i, j)>
+#v = affine_map<(i, n, j) -> (j, n)>
+#y = affine_map<(i, n, j) -> (i, n)>
+func.func @main(%s: tensor<64x64xf32>, %f: tensor<64xf32>, %v: tensor<64x8xf32>) -> tensor<64x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %low = arith.constant 0xFF800000 : f32
+  %r = tensor.empty() : tensor<64xf32>
+  %g = linalg.fill ins(%low : f32) outs(%r : tensor<64xf32>) -> tensor<64xf32>
+  %m = linalg.generic {indexing_maps = [#ij, #i], iterator_types = ["parallel", "reduction"]}
+      ins(%s : tensor<64x64xf32>) outs(%g : tensor<64xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %t = arith.maximumf %o, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<64xf32>
+  %e = tensor.empty() : tensor<64x64xf32>
+  %x = linalg.generic {indexing_maps = [#ij, #i, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%s, %m : tensor<64x64xf32>, tensor<64xf32>) outs(%e : tensor<64x64xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %d = arith.subf %a, %b : f32
+    %t = math.exp %d : f32
+    linalg.yield %t : f32
+  } -> tensor<64x64xf32>
+  %p = linalg.generic {indexing_maps = [#ij, #i, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %f : tensor<64x64xf32>, tensor<64xf32>) outs(%e : tensor<64x64xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %t = arith.mulf %a, %b : f32
+    linalg.yield %t : f32
+  } -> tensor<64x64xf32>
+  %h = tensor.empty() : tensor<64x8xf32>
+  %k = linalg.fill ins(%zero : f32) outs(%h : tensor<64x8xf32>) -> tensor<64x8xf32>
+  %y = linalg.generic {indexing_maps = [#x, #v, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%p, %v : tensor<64x64xf32>, tensor<64x8xf32>) outs(%k : tensor<64x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %q = arith.mulf %a, %b : f32
+    %t = arith.addf %o, %q : f32
+    linalg.yield %t : f32
+  } -> tensor<64x8xf32>
+  return %y : tensor<64x8xf32>
+}
+
+// What is not known to be small stays: a sum might overflow that did not before.
+
+// CHECK-LABEL: @unbounded
+// CHECK: math.tanh
+// CHECK: arith.mulf
+// CHECK-NEXT: linalg.yield
+// CHECK: "reduction"
+// CHECK: arith.addf
+// CHECK-NOT: linalg.generic
+#ij2 = affine_map<(i, j) -> (i, j)>
+#i2 = affine_map<(i, j) -> (i)>
+#x2 = affine_map<(i, n, j) -> (i, j)>
+#v2 = affine_map<(i, n, j) -> (j, n)>
+#y2 = affine_map<(i, n, j) -> (i, n)>
+func.func @unbounded(%s: tensor<64x64xf32>, %f: tensor<64xf32>, %v: tensor<64x8xf32>) -> tensor<64x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %low = arith.constant 0xFF800000 : f32
+  %r = tensor.empty() : tensor<64xf32>
+  %g = linalg.fill ins(%low : f32) outs(%r : tensor<64xf32>) -> tensor<64xf32>
+  %m = linalg.generic {indexing_maps = [#ij2, #i2], iterator_types = ["parallel", "reduction"]}
+      ins(%s : tensor<64x64xf32>) outs(%g : tensor<64xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %t = arith.maximumf %o, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<64xf32>
+  %e = tensor.empty() : tensor<64x64xf32>
+  %x = linalg.generic {indexing_maps = [#ij2, #i2, #ij2], iterator_types = ["parallel", "parallel"]}
+      ins(%s, %m : tensor<64x64xf32>, tensor<64xf32>) outs(%e : tensor<64x64xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %d = arith.subf %a, %b : f32
+    %t = math.tanh %d : f32
+    linalg.yield %t : f32
+  } -> tensor<64x64xf32>
+  %p = linalg.generic {indexing_maps = [#ij2, #i2, #ij2], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %f : tensor<64x64xf32>, tensor<64xf32>) outs(%e : tensor<64x64xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %t = arith.mulf %a, %b : f32
+    linalg.yield %t : f32
+  } -> tensor<64x64xf32>
+  %h = tensor.empty() : tensor<64x8xf32>
+  %k = linalg.fill ins(%zero : f32) outs(%h : tensor<64x8xf32>) -> tensor<64x8xf32>
+  %y = linalg.generic {indexing_maps = [#x2, #v2, #y2], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%p, %v : tensor<64x64xf32>, tensor<64x8xf32>) outs(%k : tensor<64x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %q = arith.mulf %a, %b : f32
+    %t = arith.addf %o, %q : f32
+    linalg.yield %t : f32
+  } -> tensor<64x8xf32>
+  return %y : tensor<64x8xf32>
+}

@@ -107,12 +107,22 @@ static Value originOf(Value value) {
   return value;
 }
 
+/// Whether a tensor is a slice of another one, seen in another shape or not.
+static bool isPart(Value value) {
+  for (;;) {
+    value = originOf(value);
+    Operation *op = value.getDefiningOp();
+    if (!isa_and_present<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op))
+      return isa_and_present<tensor::ExtractSliceOp>(op);
+    value = op->getOperand(0);
+  }
+}
+
 /// Type of the buffer behind a tensor of the host function. A slice of another
 /// tensor keeps the strides of its source, and so does what is written there.
 MemRefType TaskEmitter::memrefType(Value value) const {
   auto type = cast<RankedTensorType>(value.getType());
-  auto slice = originOf(value).getDefiningOp<tensor::ExtractSliceOp>();
-  if (!slice)
+  if (!isPart(value))
     return MemRefType::get(type.getShape(), type.getElementType());
   SmallVector<int64_t> strides(type.getRank(), ShapedType::kDynamic);
   auto layout =

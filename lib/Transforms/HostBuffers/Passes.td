@@ -38,6 +38,43 @@ def GlobalsToArguments : Pass<"tile-globals-to-arguments", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::func::FuncDialect"];
 }
 
+def OwnPlaces : Pass<"tile-own-places", "::mlir::ModuleOp"> {
+  let summary = "Give each tensor that is put together of parts an undefined tensor of its own";
+  let description = [{
+    Equal `tensor.empty` ops have become one, since they have no effect. Where parts
+    of several tensors are put into the same one, bufferization sees one buffer,
+    and copies it to keep the tensors apart.
+
+    Before:
+    ```mlir
+    tile.kernel @k(%x: memref<4xf32>, %y: memref<4xf32, strided<[?], offset: ?>>) {
+      tile.return
+    }
+    func.func @main(%x: tensor<4xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+      %e = tensor.empty() : tensor<8xf32>
+      %s = tensor.extract_slice %e[0] [4] [1] : tensor<8xf32> to tensor<4xf32>
+      %a = tile.launch @k ins(%x : tensor<4xf32>) outs(%s : tensor<4xf32>) -> (tensor<4xf32>)
+      %y = tensor.insert_slice %a into %e[0] [4] [1] : tensor<4xf32> into tensor<8xf32>
+      %b = tile.launch @k ins(%x : tensor<4xf32>) outs(%s : tensor<4xf32>) -> (tensor<4xf32>)
+      %z = tensor.insert_slice %b into %e[0] [4] [1] : tensor<4xf32> into tensor<8xf32>
+      return %y, %z : tensor<8xf32>, tensor<8xf32>
+    }
+    ```
+    After:
+    ```mlir
+    %e = tensor.empty() : tensor<8xf32>
+    %s = tensor.extract_slice %e[0] [4] [1] : tensor<8xf32> to tensor<4xf32>
+    %f = tensor.empty() : tensor<8xf32>
+    %t = tensor.extract_slice %f[0] [4] [1] : tensor<8xf32> to tensor<4xf32>
+    %a = tile.launch @k ins(%x : tensor<4xf32>) outs(%t : tensor<4xf32>) -> (tensor<4xf32>)
+    %y = tensor.insert_slice %a into %f[0] [4] [1] : tensor<4xf32> into tensor<8xf32>
+    %b = tile.launch @k ins(%x : tensor<4xf32>) outs(%s : tensor<4xf32>) -> (tensor<4xf32>)
+    %z = tensor.insert_slice %b into %e[0] [4] [1] : tensor<4xf32> into tensor<8xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::tensor::TensorDialect"];
+}
+
 def LoopsInPlace : Pass<"tile-loops-in-place", "::mlir::ModuleOp"> {
   let summary = "Keep what a loop of the host carries in one buffer";
   let description = [{

@@ -19,6 +19,7 @@ SCHEDULE: tuple[PassSpec, ...] = (
     PassSpec(
         "tile-globals-to-arguments", "weights are data: bufferization must see who reads them, and that none writes"
     ),
+    PassSpec("tile-own-places", "tensors that are put together of parts have places of their own"),
     PassSpec("eliminate-empty-tensors", "a slice that is inserted somewhere is computed in its place"),
     PassSpec("tile-loops-in-place", "what a loop carries has one place, which the arena can give it"),
     PassSpec("one-shot-bufferize", "launches write where their results live, in place where no one reads", _BUFFERIZE),

@@ -270,6 +270,10 @@ def _contraction_task(op: LinalgOp, roles: Roles, register: list[int], machine: 
     task = list(op.extents)
     batch = [d for d in op.parallel if all(d in a.loops for a in op.inputs) and d != roles.lane]
     rows = [d for d in op.parallel if d not in batch and d != roles.lane]
+    if roles.row is None and not rows:
+        # A product of one row reads each element once: bandwidth is what more cores bring.
+        _cut(task, register, [*batch, roles.lane], max(_LEAST_MACS, min(_TASK_MACS, op.points // _ENOUGH_TASKS)))
+        return task
     _cut(task, register, batch, _TASK_MACS)
     macs = prod(task)
     if roles.lane not in batch and macs > _TASK_MACS:

@@ -1,0 +1,71 @@
+//===- OwnPlaces.cpp - tensors that parts are put into are told apart -----===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Transforms/HostBuffers/Passes.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
+
+namespace tilewright {
+#define GEN_PASS_DEF_OWNPLACES
+#include "lib/Transforms/HostBuffers/Passes.h.inc"
+} // namespace tilewright
+
+using namespace mlir;
+using namespace tilewright;
+
+namespace {
+
+/// The operand in whose place a value is made; null where it has none.
+OpOperand *getPlace(Value value) {
+  auto result = dyn_cast<OpResult>(value);
+  if (!result)
+    return nullptr;
+  if (auto launch = dyn_cast<tile::LaunchOp>(result.getOwner()))
+    return &launch.getOutputsMutable()[result.getResultNumber()];
+  auto op = dyn_cast<DestinationStyleOpInterface>(result.getOwner());
+  return op ? op.getDpsInitOperand(result.getResultNumber()) : nullptr;
+}
+
+bool isSameSlice(tensor::ExtractSliceOp cut, tensor::InsertSliceOp insert) {
+  return cut.getMixedOffsets() == insert.getMixedOffsets() &&
+         cut.getMixedSizes() == insert.getMixedSizes() &&
+         cut.getMixedStrides() == insert.getMixedStrides();
+}
+
+/// Gives the first part that is put into an undefined tensor, and so all that
+/// is put there behind it, a tensor of its own.
+void separate(tensor::InsertSliceOp insert) {
+  auto empty = insert.getDest().getDefiningOp<tensor::EmptyOp>();
+  OpOperand *place = getPlace(insert.getSource());
+  if (!empty || !place)
+    return;
+  auto cut = place->get().getDefiningOp<tensor::ExtractSliceOp>();
+  if (!cut || cut.getSource() != empty.getResult() || !isSameSlice(cut, insert))
+    return;
+  if (cut->hasOneUse() && empty->hasNUses(2))
+    return; // its own already
+  OpBuilder b(place->getOwner());
+  Value own = b.clone(*empty)->getResult(0);
+  auto part = cast<tensor::ExtractSliceOp>(b.clone(*cut));
+  part.getSourceMutable().assign(own);
+  place->set(part);
+  insert.getDestMutable().assign(own);
+}
+
+struct OwnPlaces : public tilewright::impl::OwnPlacesBase<OwnPlaces> {
+  void runOnOperation() override {
+    func::FuncOp main = findHostFunction(getOperation());
+    if (!main)
+      return signalPassFailure();
+    main.walk([](tensor::InsertSliceOp insert) { separate(insert); });
+  }
+};
+
+} // namespace

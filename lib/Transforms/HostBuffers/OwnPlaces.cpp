@@ -49,7 +49,7 @@ void separate(tensor::InsertSliceOp insert) {
   auto cut = place->get().getDefiningOp<tensor::ExtractSliceOp>();
   if (!cut || cut.getSource() != empty.getResult() || !isSameSlice(cut, insert))
     return;
-  if (cut->hasOneUse() && empty->hasNUses(2))
+  if (cut->hasOneUse() && empty.getResult().hasNUses(2))
     return; // its own already
   OpBuilder b(place->getOwner());
   Value own = b.clone(*empty)->getResult(0);

@@ -30,7 +30,8 @@ class Prediction:
     Attributes:
         flops: float operations of all tasks, estimated from the kernel's text.
         bytes: of all arguments, each counted once.
-        seconds: the time of a cost model where the compiler has left one, else the roofline's.
+        moved: bytes that the tiles move, by level of memory.
+        seconds: the larger one of the time at the peak rate and of the times that the levels need for those bytes.
         floor: the roofline: the larger one of the time at the peak rate and at the bandwidth of the level that holds
             the arguments (Williams et al., Roofline, CACM 2009).
         bound: ``compute`` or ``memory``, whichever sets the floor.
@@ -38,6 +39,7 @@ class Prediction:
 
     flops: int
     bytes: int
+    moved: dict[str, int]
     seconds: float
     floor: float
     bound: str
@@ -131,7 +133,7 @@ class Kernel:
     def predict(self, *args: Any, grid: Sequence[int] | None = None, **named: Any) -> Prediction:
         """Return the work and the least time of a call with these arguments."""
         from tilewright import devices
-        from tilewright.report.roofline import bound_by, floor_seconds
+        from tilewright.report.roofline import bound_by, floor_seconds, predicted_seconds
 
         values, bounds = self._bind(args, named, grid)
         model = self._model(values, bounds, self._compiled_target())
@@ -139,8 +141,8 @@ class Kernel:
         device = devices.get(self._compiled_target()).to_dict()
         flops, traffic = int(info.get("flops", 0)), int(info.get("bytes", 0))
         floor = floor_seconds(flops, traffic, device, model.threads) or 0.0
-        seconds = float(info.get("predicted_seconds", floor))
-        return Prediction(flops, traffic, seconds, floor, bound_by(flops, traffic, device))
+        seconds = predicted_seconds(info, device, model.threads) or floor
+        return Prediction(flops, traffic, dict(info.get("moved", {})), seconds, floor, bound_by(flops, traffic, device))
 
     def roofline(self, *args: Any, grid: Sequence[int] | None = None, **named: Any) -> Roofline:
         """Run a call for about half a second and set its median time against the prediction."""

@@ -11,14 +11,16 @@ from typing import Any
 from tilewright.report import ir_text
 from tilewright.report.html import Raw, bar, details, join, quantity, seconds, section, table, tag
 from tilewright.report.measure import Measurement
-from tilewright.report.roofline import bound_by, floor_seconds
+from tilewright.report.roofline import bound_by, floor_seconds, predicted_seconds
 from tilewright.report.style import GREY, PALETTE
 
-_HEAD = ("kernel", "launches", "tasks", "scratch", "work", "operands", "floor", "measured", "", "efficiency")
+_HEAD = ("kernel", "launches", "work", "bytes", "predicted", "measured", "", "floor", "of roofline", "lost")
+_NUMERIC = (1, 2, 3, 4, 5, 7, 8, 9)
 _NOTE = (
-    "Work and operands are of all launches in one call: float operations of the loop nests, and bytes of all operands. "
-    "Floor: the least time for that work by the device's description, from its peak or from the bandwidth of the level "
-    "that holds the operands. Efficiency: floor over measured."
+    "Numbers are of all launches in one call. Work: float operations of the loop nests. Bytes: of all operands, and "
+    "what the tiles move at each level. Predicted: by the cost model that chose the tiles. Floor (the roofline): the "
+    "least time by the device's description, from its peak or from the bandwidth of the level that holds the operands. "
+    "Lost: measured less floor; the kernels that are furthest from their limit come first."
 )
 
 
@@ -27,15 +29,17 @@ def kernel_section(model: Any, report: dict[str, Any], measured: Measurement | N
     if not model.kernels:
         return None
     times = measured.per_kernel() if measured else {}
-    ordered = sorted(model.kernels, key=lambda kernel: -times.get(kernel.name, 0.0))
-    colors = {kernel.name: PALETTE[i] if i < len(PALETTE) else GREY for i, kernel in enumerate(ordered)}
+    colors = kernel_colors(model, measured)
     total = sum(times.values())
     device = report.get("device", {})
-    rows = [_row(kernel, times.get(kernel.name), total, colors, device, model.threads) for kernel in ordered]
+    limits = [_Limits(kernel, times.get(kernel.name), device, model.threads) for kernel in model.kernels]
+    limits.sort(key=lambda limit: -(limit.lost or 0.0))
+    ordered = [limit.kernel for limit in limits]
+    rows = [_row(limit, total, colors) for limit in limits]
     strip = _strip(measured, colors) if measured else None
     texts = report.get("kernel_text", {})
     code = [_text(kernel.name, texts[kernel.name], colors[kernel.name]) for kernel in ordered if kernel.name in texts]
-    body = table(_HEAD, rows, numeric=(1, 2, 3, 4, 5, 6, 7, 9))
+    body = table(_HEAD, rows, numeric=_NUMERIC)
     return section("Kernels", *(part for part in (strip, body) if part), _folded(code), note=_told(measured, total))
 
 
@@ -64,26 +68,59 @@ def _told(measured: Measurement | None, total: float) -> str:
     )
 
 
-def _row(
-    kernel: Any, spent: float | None, total: float, colors: dict[str, str], device: dict[str, Any], threads: int
-) -> list[Any]:
-    info = kernel.details
-    flops, traffic = info.get("flops", 0) * kernel.launches, info.get("bytes", 0) * kernel.launches
-    least = floor_seconds(info.get("flops", 0), info.get("bytes", 0), device, threads) if traffic else None
-    floor = least * kernel.launches if least is not None else None
-    limit = bound_by(flops, traffic, device) if traffic else ""
+class _Limits:
+    """A kernel's times, of all launches in one call: measured, least, predicted."""
+
+    def __init__(self, kernel: Any, spent: float | None, device: dict[str, Any], threads: int) -> None:
+        info = kernel.details
+        self.kernel = kernel
+        self.spent = spent
+        self.flops, self.bytes = info.get("flops", 0) * kernel.launches, info.get("bytes", 0) * kernel.launches
+        self.bound = bound_by(self.flops, self.bytes, device) if self.bytes else ""
+        self.floor = self._all(floor_seconds(info.get("flops", 0), info.get("bytes", 0), device, threads))
+        self.predicted = self._all(predicted_seconds(info, device, threads))
+        if not self.bytes:
+            self.floor = None
+
+    def _all(self, seconds_of_one: float | None) -> float | None:
+        return None if seconds_of_one is None else seconds_of_one * self.kernel.launches
+
+    @property
+    def lost(self) -> float | None:
+        """Time above the floor."""
+        return max(self.spent - self.floor, 0.0) if self.spent is not None and self.floor is not None else None
+
+
+def kernel_colors(model: Any, measured: Measurement | None) -> dict[str, str]:
+    """A color for each kernel, those with most time first; the rest is grey."""
+    times = measured.per_kernel() if measured else {}
+    ordered = sorted(model.kernels, key=lambda kernel: -times.get(kernel.name, 0.0))
+    return {kernel.name: PALETTE[i] if i < len(PALETTE) else GREY for i, kernel in enumerate(ordered)}
+
+
+def _row(limits: _Limits, total: float, colors: dict[str, str]) -> list[Any]:
+    kernel, spent, floor = limits.kernel, limits.spent, limits.floor
+    tasks = "" if kernel.tasks is None else f"{kernel.tasks} tasks"
     return [
         _title(kernel, colors[kernel.name]),
-        kernel.launches,
-        kernel.tasks if kernel.tasks is not None else "–",
-        quantity(kernel.scratch_bytes, "B"),
-        quantity(flops, "FLOP") if flops else "–",
-        quantity(traffic, "B") if traffic else "–",
-        join([seconds(floor), tag("small", limit)]),
+        join([kernel.launches, tag("small", tasks)]),
+        quantity(limits.flops, "FLOP") if limits.flops else "–",
+        join([quantity(limits.bytes, "B") if limits.bytes else "–", *_moved(kernel)]),
+        seconds(limits.predicted),
         seconds(spent),
         bar(spent / total, colors[kernel.name]) if spent and total else "",
+        join([seconds(floor), tag("small", limits.bound)]),
         f"{floor / spent:.0%}" if floor and spent else "–",
+        seconds(limits.lost),
     ]
+
+
+def _moved(kernel: Any) -> list[Raw]:
+    """Bytes at each level, and scratch memory."""
+    moved = kernel.details.get("moved", {})
+    parts = [f"{name} {quantity(count * kernel.launches, 'B')}" for name, count in moved.items()]
+    parts += [f"scratch {quantity(kernel.scratch_bytes, 'B')}"] if kernel.scratch_bytes else []
+    return [tag("small", " · ".join(parts[i : i + 2])) for i in range(0, len(parts), 2)]
 
 
 def _title(kernel: Any, color: str) -> Raw:

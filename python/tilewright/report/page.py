@@ -10,8 +10,9 @@ from typing import Any
 
 from tilewright.report import ir_text
 from tilewright.report.html import Raw, bar, details, esc, join, quantity, seconds, section, table, tag
-from tilewright.report.kernels import kernel_section
+from tilewright.report.kernels import kernel_colors, kernel_section
 from tilewright.report.measure import Measurement
+from tilewright.report.picture import picture
 from tilewright.report.style import CSS
 
 
@@ -27,7 +28,7 @@ def page(model: Any, report: dict[str, Any], measured: Measurement | None) -> st
     parts = [
         _head(model, name, measured),
         kernel_section(model, report, measured),
-        _groups(report),
+        _groups(model, report, measured),
         _phases(report),
         _remarks(report),
         _signature(model),
@@ -58,7 +59,7 @@ def _head(model: Any, name: str, measured: Measurement | None) -> Raw:
     return tag("header", join([tag("h1", name), tag("p", target, cls="sub"), tag("div", boxes, cls="cards")]))
 
 
-def _groups(report: dict[str, Any]) -> Raw | None:
+def _groups(model: Any, report: dict[str, Any], measured: Measurement | None) -> Raw | None:
     groups = report.get("groups", [])
     if not groups:
         return None
@@ -66,7 +67,12 @@ def _groups(report: dict[str, Any]) -> Raw | None:
         f"{len(groups)} outermost groups, in order; each became a launch of the kernel named behind it. Operators "
         "inside one group meet at its memory level; the decisions are the attributes that planning left in the IR."
     )
-    return section("Graph → groups", *(_group(i, group) for i, group in enumerate(groups)), note=note)
+    shown = picture(groups, kernel_colors(model, measured), measured.per_kernel() if measured else {})
+    each = join(_group(i, group) for i, group in enumerate(groups))
+    summary = join([tag("b", "groups"), tag("span", "each with its operators, their tiles and the runner-up")])
+    return section(
+        "Graph → groups", *([shown] if shown else []), details(summary, tag("div", each, cls="in")), note=note
+    )
 
 
 def _group(index: int, group: dict[str, Any]) -> Raw:

@@ -26,6 +26,42 @@ def floor_seconds(flops: float, traffic: float, device: dict[str, Any], threads:
     return max(flops / (peak * workers), traffic / (bandwidth * workers))
 
 
+def predicted_seconds(details: dict[str, Any], device: dict[str, Any], threads: int) -> float | None:
+    """Return the time that one launch should take, or None where nothing is known of it.
+
+    What planning left of its cost model is taken (for one core, or for all); for kernels without a plan it is the
+    largest of the time at the peak rate and the times that each level needs for the bytes that tiles move there.
+
+    Args:
+        details: what the manifest says of the kernel: `predicted`, `flops`, `moved`.
+        device: a device description as plain values.
+        threads: threads that share the work.
+    """
+    plan = details.get("predicted", {})
+    if plan.get("ns"):
+        return plan["ns" if threads == 1 else "all_cores_ns"] * 1e-9
+    units = device.get("units", {})
+    peak, workers = units.get("peak", {}).get("f32", 0.0), max(1, min(threads, units.get("count", 1)))
+    rates = {level["name"]: level["bandwidth"] for level in device.get("levels", [])}
+    moved = {name: count for name, count in details.get("moved", {}).items() if rates.get(name)}
+    if not peak or not moved:
+        return None
+    operands = details.get("bytes", 0)
+    held = {name: _holds(name, operands, device) for name in moved}
+    parts = [count / rates[name] for name, count in moved.items() if not held[name]]
+    return max(details.get("flops", 0) / peak, *parts, 0.0) / workers
+
+
+def _holds(name: str, traffic: float, device: dict[str, Any]) -> bool:
+    """Whether a nearer level can hold all operands: then a repeated run gets nothing from this one."""
+    for level in device.get("levels", []):
+        if level["name"] == name:
+            return False
+        if level["kind"] != "register" and level["bytes"] >= traffic:
+            return True
+    return False
+
+
 def bound_by(flops: float, traffic: float, device: dict[str, Any]) -> str:
     """Return ``compute`` or ``memory``, whichever sets the floor; "" where rates are not known."""
     peak = device.get("units", {}).get("peak", {}).get("f32", 0.0)

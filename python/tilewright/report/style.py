@@ -11,7 +11,7 @@ CSS = """
 * { box-sizing: border-box; }
 body { margin:0; background:var(--bg); color:var(--fg);
   font:15px/1.5 system-ui, -apple-system, "Segoe UI", sans-serif; }
-main { max-width:1220px; margin:0 auto; padding:40px 28px 80px; }
+main { max-width:1320px; margin:0 auto; padding:40px 28px 80px; }
 h1 { font-size:27px; font-weight:650; letter-spacing:-.01em; margin:0 0 2px; }
 h2 { font-size:18px; font-weight:650; margin:0 0 4px; }
 section { margin-top:44px; }
@@ -30,7 +30,7 @@ tr:last-child td { border-bottom:0; }
 code, pre { font:12.5px/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
 td code { white-space:nowrap; }
 small { color:var(--dim); display:block; overflow-wrap:anywhere; }
-td:first-child { min-width:290px; }
+td:first-child { min-width:250px; }
 details td:first-child { min-width:0; }
 .bar { width:80px; height:8px; background:var(--line); border-radius:4px; overflow:hidden; margin-top:7px; }
 .bar i { display:block; height:100%; background:var(--accent); border-radius:4px; }
@@ -48,6 +48,11 @@ details > .in { padding:2px 14px 14px; }
 details .scroll { border-radius:6px; }
 pre { margin:10px 0 0; padding:12px 14px; background:var(--code); border-radius:6px; overflow:auto; max-height:560px; }
 .o { color:var(--accent); } .s { color:var(--warn); } .v { color:var(--dim); }
+.picture { overflow:auto; max-height:720px; background:var(--card); border:1px solid var(--line); border-radius:8px; }
+.picture rect { fill:var(--bg); stroke-width:2; }
+.picture text { font:11px ui-monospace, Menlo, Consolas, monospace; fill:var(--fg); }
+.picture .t { font-weight:650; } .picture .d { fill:var(--dim); }
+.picture path { fill:none; stroke:var(--dim); stroke-width:1.2; } .picture .far { opacity:.35; }
 footer { margin-top:56px; color:var(--dim); font-size:13px; }
 """
 

@@ -99,7 +99,7 @@ def lower(work: Compilation) -> str | None:
         for node, message in work.imported.remarks.items():
             work.remarks.append({"phase": "import", "severity": "remark", "message": message, "location": node})
     if _has_kernels(work.module):
-        insight.observe(work.insight, "tile", work.module)
+        insight.observe(work.insight, "tile", work.module, work.target.device)
     _record(work, entry)
     if stop == "import":
         return str(work.module)
@@ -107,7 +107,7 @@ def lower(work: Compilation) -> str | None:
         existing = next((p for p in work.phases if p["name"] == phase.name), None)
         with contextlib.nullcontext(existing) if existing else work.phase(phase.name) as entry:
             _run_phase(work, phase, entry)
-        insight.observe(work.insight, phase.name, work.module)
+        insight.observe(work.insight, phase.name, work.module, work.target.device)
         _record(work, entry)
         if stop == phase.name:
             return str(work.module)

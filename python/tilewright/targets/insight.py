@@ -9,7 +9,13 @@ For kernels without a group it is estimated from their text, where loops with bo
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import TYPE_CHECKING, Any
+
+from tilewright.targets.traffic import kernel_traffic
+
+if TYPE_CHECKING:
+    from tilewright.devices import Device
 
 _FLOATS = ("f32", "f64", "f16", "bf16")
 _TEXT_LIMIT = 20_000
@@ -17,11 +23,13 @@ _COUNTED = ("arith.", "math.", "tile.reduce", "tile.scan")
 _BITS = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "index": 8, "i32": 4, "i16": 2, "i8": 1, "i1": 1}
 
 
-def observe(found: dict[str, Any], phase: str, module: Any) -> None:
+def observe(found: dict[str, Any], phase: str, module: Any, device: Device | None = None) -> None:
     """Add to `found` what the module shows after a phase. Never fails a compilation: what is unknown is left out."""
     look = {"plan": _groups, "tile": _kernels, "schedule": _variants, "lower": _scratch}.get(phase)
     if look is not None:
         look(found, module)
+    if phase == "tile" and device is not None:
+        _traffic(found, module, device)
 
 
 def _name(op: Any) -> str:
@@ -58,7 +66,21 @@ def _groups(found: dict[str, Any], module: Any) -> None:
     main = _function(module, "main")
     if main is None:
         return
-    found["groups"] = [_group(op) for op in _outermost(main)]
+    outermost = list(_outermost(main))
+    found["groups"] = [_group(op) for op in outermost]
+    makers = {result: i for i, op in enumerate(outermost) for result in op.operation.results}
+    for group, op in zip(found["groups"], outermost, strict=True):
+        group["from"] = sorted(set().union(*(_makers(value, makers, set()) for value in op.operation.operands)))
+
+
+def _makers(value: Any, makers: dict[Any, int], seen: set[Any]) -> set[int]:
+    """Return the groups whose results a value is made of, through what lies between groups (views, constants)."""
+    if value in makers:
+        return {makers[value]}
+    if value in seen or not hasattr(value.owner, "name"):  # a block's argument
+        return set()
+    seen.add(value)
+    return set().union(*(_makers(operand, makers, seen) for operand in value.owner.operands))
 
 
 def _outermost(op: Any):
@@ -79,7 +101,7 @@ def _group(group: Any) -> dict[str, Any]:
         "name": _text(group, "tile.kernel") or _location(group),
         "level": _text(group, "level"),
         "results": [str(result.type) for result in group.operation.results],
-        "ops": [_member(op) for op in inner],
+        "ops": [_member(op, group) for op in inner],
         "gathers": any(_name(op) == "tensor.extract" for op in members),
         "flops": sum(_generic_flops(op) for op in inner if _name(op) == "linalg.generic"),
     }
@@ -116,7 +138,16 @@ def _text(op: Any, name: str) -> str:
     return str(attributes[name]).strip('"') if name in attributes else ""
 
 
-def _member(op: Any) -> dict[str, str]:
+def _depth(op: Any, group: Any) -> int:
+    """How many groups lie between an op and the outermost one around it."""
+    depth, parent = 0, op.operation.parent
+    while parent is not None and parent.operation != group.operation:
+        depth += _name(parent) == "tile.group"
+        parent = parent.operation.parent
+    return depth
+
+
+def _member(op: Any, group: Any) -> dict[str, Any]:
     attributes = op.operation.attributes
     kept = {attributes[i].name: str(attributes[i].attr) for i in range(len(attributes))}
     decided = {name: value for name, value in kept.items() if name.startswith("tile.")}
@@ -126,6 +157,7 @@ def _member(op: Any) -> dict[str, str]:
     results = ", ".join(str(result.type) for result in op.operation.results)
     return {
         "op": _name(op),
+        "depth": _depth(op, group),
         "location": _location(op),
         "results": results,
         "body": " ".join(body[:12]),
@@ -149,6 +181,7 @@ def _kernels(found: dict[str, Any], module: Any) -> None:
         entry = _add_launch(kernels, op, trips, flops, ranks)
         if group is not None:
             group["kernel"] = _text(op, "kernel").lstrip("@")
+            entry["predicted"] = _predicted(group)
             entry["flops"] = group["flops"]  # exact, where the kernel's text is an estimate
             if group["gathers"]:  # of a table, only the rows that are looked up move: about as many as come out
                 sizes = [_bytes(shape) for shape in entry["shapes"]]
@@ -171,6 +204,24 @@ def _variants(found: dict[str, Any], module: Any) -> None:
 
 def _callee(launch: Any) -> str:
     return _text(launch, "kernel").lstrip("@").strip('"')
+
+
+def _traffic(found: dict[str, Any], module: Any, device: Device) -> None:
+    caches = [(level.name, level.bytes) for level in device.levels if level.kind != "register"]
+    for op in module.body.operations:
+        entry = found.get("kernels", {}).get(_symbol(op)) if _name(op) == "tile.kernel" else None
+        if entry is not None:
+            entry["moved"] = kernel_traffic(op, entry["grid"], caches)
+
+
+def _predicted(group: dict[str, Any]) -> dict[str, int]:
+    """What planning predicts for the nests of a group, added up: nanoseconds on one core and on all, by name."""
+    total: dict[str, int] = {}
+    for member in group["ops"]:
+        text = member["decisions"].partition("tile.prediction = ")[2].partition("; tile.")[0]
+        for name, value in re.findall(r"\b(ns|all_cores_ns) = (\d+)", text):
+            total[name] = total.get(name, 0) + int(value)
+    return total
 
 
 def _cut(text: str) -> str:

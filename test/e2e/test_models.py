@@ -27,6 +27,7 @@ SMALL = [
     "mixer_tiny",
     "gpt_tiny_prefill",
     "gpt_tiny_decode",
+    "gpt_tiny_decode_batch",
 ]
 FULL = [
     "minilm",

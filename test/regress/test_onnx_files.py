@@ -219,6 +219,10 @@ BROKEN = {
         "need 4 dimensions",
         model(node("DeformConv", "x", "w", "o"), {"x": [1, 1, 3, 3], "w": [1, 1, 2, 2], "o": [1, 8, 2]}),
     ),
+    "a sequence as a position": (
+        "position is a sequence",
+        model([helper.make_node("SequenceConstruct", ["x"], ["s"]), node("SequenceErase", "s", "s")], {"x": [1]}),
+    ),
     # Divided by the length of a frame.
     "frames without samples": (
         "a frame has 0 samples",

@@ -36,6 +36,8 @@ def _mistyped(schema: onnx.defs.OpSchema, inputs: Sequence[Value | None]) -> str
     for i, x in enumerate(inputs if formals else ()):
         formal = formals[min(i, len(formals) - 1)]
         types = _dtypes(formal.types)
+        if isinstance(x, TensorList) and types:
+            return f"the input {formal.name} is a sequence, and the operator takes a tensor"
         if isinstance(x, Tensor) and types and x.dtype not in types:
             return f"the input {formal.name} is of type {x.dtype}, which the operator does not take"
     return ""

@@ -46,6 +46,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--asm", action="store_true", help="time nothing: show the hot loops of each case's kernels")
     parser.add_argument("--brief", action="store_true", help="with --asm: no listings")
     parser.add_argument("--quick", action="store_true", help="fewer and shorter bursts, for a first look")
+    parser.add_argument(
+        "--runs", type=int, default=1, metavar="N", help="N runs of each row, of which the worst counts"
+    )
     parser.add_argument("--peers", type=lambda text: text.split(","), metavar="A,B", help="only these peers")
     parser.add_argument(
         "--hold",
@@ -63,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+STATUS = ("ok", "slow", "wrong", "failed")
 QUICK = Effort(0.05, 1, 5, 5, budget=12.0)
 
 
@@ -114,21 +118,34 @@ def run_cases(
     effort: Effort,
     limits: dict[str, object],
     keep: Callable[[list[Row]], None],
+    runs: int = 1,
 ) -> list[Row]:
-    """Measure every case with every number of threads, reporting as it goes; `keep` gets the rows after each one."""
+    """Measure every case with every number of threads, reporting as it goes; `keep` gets the rows after each one.
+
+    Of several runs of a case the worst one counts.
+    """
     progress, rows = Progress(), []
     plan = [(case, count) for case in cases for count in threads]
     for i, (case, count) in enumerate(plan):
         where = f"[{i + 1}/{len(plan)}] {case.name}, {count} thread(s)"
         tell: Callable[[str], None] = lambda text, where=where: progress.show(f"{where}: {text}")  # noqa: E731
         start = time.monotonic()
-        row = measure(case, count, ours, effort, tell, limits)
+        row = worst([measure(case, count, ours, effort, tell, limits) for _ in range(runs)])
         _, _, mine, peer, theirs, ratio, *_, verdict = cells(row)
         took = f"{time.monotonic() - start:.0f} s"
         progress.done(f"{where}: ours {mine} ms, {peer} {theirs} ms, ratio {ratio}: {verdict} ({took})")
         rows.append(row)
         keep(rows)
     return rows
+
+
+def worst(rows: Sequence[Row]) -> Row:
+    """The row with the worst status, of equal ones that with the largest ratio, and a note of all ratios."""
+    row = max(rows, key=lambda row: (STATUS.index(row.status), row.ratio or 0.0))
+    if len(rows) > 1:
+        ratios = ", ".join("-" if other.ratio is None else f"{other.ratio:.2f}" for other in rows)
+        row.notes.append(f"the worst of {len(rows)} runs, whose ratios were {ratios}")
+    return row
 
 
 def exit_code(rows: Sequence[Row], strict: bool, mean_target: float | None = None) -> int:
@@ -186,7 +203,7 @@ def main(argv: Sequence[str]) -> int:
             text = json.dumps({**record, "rows": [row.as_dict() for row in rows]}, indent=1)
             arguments.json.write_text(text + "\n")
 
-    rows = run_cases(cases, arguments.threads, arguments.ours, effort, limits, keep)
+    rows = run_cases(cases, arguments.threads, arguments.ours, effort, limits, keep, max(1, arguments.runs))
     mean_target = suites()[arguments.suite].mean_target
     print(table(rows, mean_target))
     return exit_code(rows, arguments.strict, mean_target)

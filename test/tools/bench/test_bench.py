@@ -20,7 +20,7 @@ from bench import arrays
 from bench.case import Case, suites
 from bench.client import Client, PeerMissing, WorkerError
 from bench.hold import Hold
-from bench.main import exit_code
+from bench.main import exit_code, worst
 from bench.measure import Row, believe, judge, judge_rate, relative_error, spread
 from bench.table import means, table
 
@@ -167,3 +167,13 @@ def test_holding_waits_for_the_child_and_notices_an_early_end() -> None:
     assert not hold.lost
     with pytest.raises(RuntimeError, match="ended with code 1"), Hold(["false"]):
         pass
+
+
+def test_of_several_runs_the_worst_counts() -> None:
+    runs = [row(), row(), row()]
+    for r, ratio in zip(runs, (0.9, 1.1, 1.0), strict=True):
+        r.ratio = ratio
+    assert worst(runs) is runs[1] and "ratios were 0.90, 1.10, 1.00" in runs[1].notes[0]
+    runs[2].status = "wrong"
+    assert worst(runs) is runs[2]
+    assert worst(runs[:1]).notes == []

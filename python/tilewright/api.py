@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -55,7 +56,8 @@ def compile(
 
     Args:
         model: path of an ONNX file, its bytes, an onnx.ModelProto, a torch.nn.Module (with `example_inputs`), or an
-            MLIR module (text, or a .mlir file) of layer 1, or of layer 3: kernels and a @main that launches them.
+            MLIR module (text, or a .mlir file) of layer 1, or of layer 3: kernels and a @main that launches them. Text
+            with one `tile.kernel` and no @main gives a :class:`tilewright.Kernel`, as :func:`tilewright.kernel` does.
         target: ``cpu`` (this machine), ``cpu:NAME`` (an x86 CPU by LLVM's name), ``reference`` (the interpreter).
         threads: threads per call of the result (it can be changed later); default: all CPUs.
         example_inputs: for a torch module: a tuple of positional inputs, or a dict of inputs by name.
@@ -82,6 +84,10 @@ def compile(
 
     source = open_source(model, weights, example_inputs)
     kind = check_target(target)
+    if source.kind == "mlir" and stop_after is None and _is_kernel_alone(source.value):
+        from tilewright.kernels import kernel
+
+        return kernel(source.value, target=target, threads=threads)
     if opt_level not in range(4):
         raise UserError(f"opt_level must be 0, 1, 2 or 3, got {opt_level!r}")
     if pipeline is not None and not hasattr(pipeline, "phases"):
@@ -107,6 +113,11 @@ def compile(
             return _model(source, target, kind, replace(options, shapes=_shape_items(shapes)), threads)
 
         return FlexibleModel(build, error.inputs, dict(options.shapes), target)
+
+
+def _is_kernel_alone(text: str) -> bool:
+    """Whether MLIR text has kernels, but nothing that launches them."""
+    return "tile.kernel" in text and not re.search(r'@main\b|sym_name = "main"', text)
 
 
 def _model(source: Any, target: str, kind: str, options: Any, threads: int | None) -> Any:

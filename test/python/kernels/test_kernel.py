@@ -62,6 +62,11 @@ def test_what_is_read_and_written_starts_from_its_values() -> None:
     assert str(kernel.signature) == "axpy(n: index, a: f32, x: ?x64xf32, y: inout ?x64xf32), 1 grid coordinates"
 
 
+def test_compile_makes_a_kernel_of_text_without_main() -> None:
+    kernel = tw.compile(AXPY, "reference")
+    assert isinstance(kernel, tw.Kernel) and kernel.name == "axpy"
+
+
 def test_a_file_with_a_kernel_whose_result_is_made() -> None:
     kernel = tw.kernel(ROOT / "test" / "fixtures" / "gemm_cpu.mlir")
     generator = np.random.default_rng(0)

@@ -91,11 +91,11 @@ _ADD = "    %s = arith.addf %o, %a : f32\n    linalg.yield %s : f32"
 
 
 def register_tiles(registers: int, most: int = 14) -> list[tuple[int, int]]:
-    """Rows and vectors of the register tiles that are measured: those that fit, one in two of the tall ones."""
+    """Rows and vectors of the register tiles that are measured: those that fit."""
     found = []
     for vectors in (1, 2, 3, 4):
         limit = min((registers - vectors - 1) // vectors, most)
-        found += [(rows, vectors) for rows in range(1, limit + 1) if rows <= 4 or rows % 2 == 0 or rows == limit]
+        found += [(rows, vectors) for rows in range(1, limit + 1)]
     return found
 
 
@@ -114,7 +114,7 @@ def products(kernels: Kernels, tiles: Sequence[tuple[int, int]], lanes: int) -> 
             [(a, (rows, _DEPTH)), (b, (_DEPTH, width)), (t, (_REPEATS,))],
             (rows, width),
             _MULTIPLY_ADD,
-            f"l2 = {full}, register = [{rows}, {width}, 1, 1], order = [0, 1, 2, 3]",
+            f"l2 = {full}, register = [{rows}, {width}, 1, 1], unroll = [1, 1, 1, 4], order = [0, 1, 2, 3]",
             zero=True,
         )
 

@@ -385,7 +385,13 @@ def tile_products(op: LinalgOp, rows: list[int], count: int, machine: Machine, w
 
 
 def _decided(
-    decider: Decider, op: LinalgOp, members: list[LinalgOp], tiling: Tiling, weights: Weights, free: bool
+    decider: Decider,
+    op: LinalgOp,
+    members: list[LinalgOp],
+    tiling: Tiling,
+    machine: Machine,
+    weights: Weights,
+    free: bool,
 ) -> Tiling:
     """The tiling that the performance model says, with the prediction on `op`."""
     nest = [m for m in members if m.op.attributes["tile.nest"] == op.op.attributes["tile.nest"]]
@@ -395,7 +401,9 @@ def _decided(
         copied = roles.lane_operand if _is_copied(op, roles, weights) else None
     own = Schedule(tuple(tiling.task), tuple(tiling.register), tuple(tiling.order), copied)
     kernel = _text(members, "tile.kernel")
-    chosen = decider.decide(kernel, op, nest, own, free=free)
+    kinds = layouts(op, tiling, machine, weights)[0] if op.kind is Kind.CONTRACTION else []
+    packed = frozenset(a.value for a, kind in zip(op.inputs, kinds, strict=False) if kind != "unit")
+    chosen = decider.decide(kernel, op, nest, own, free=free, packed=packed)
     return Tiling(list(chosen.task), list(chosen.register), list(chosen.order), tiling.unroll)
 
 
@@ -472,7 +480,7 @@ class PlanTiles(Pass):
         """Give tiles to the nests of each task that `tile-plan-fusion` made."""
         machine = Machine(self.lanes, self.registers, self.l2_bytes)
         weights = Weights()
-        decider = self._decider(weights)
+        decider = self._decider()
         for block in blocks(op):
             tasks: dict[int, list[LinalgOp]] = {}
             for member in linalg_ops(block, weights):
@@ -481,11 +489,11 @@ class PlanTiles(Pass):
             for members in tasks.values():
                 self._tile_task(members, machine, weights, decider)
 
-    def _decider(self, weights: Weights) -> Decider | None:
+    def _decider(self) -> Decider | None:
         if not self.device:
             return None
         choices = (text.rpartition(":") for text in self.choices)
-        return Decider(resolve(self.device), weights, {name: int(number) for name, _, number in choices})
+        return Decider(resolve(self.device), {name: int(number) for name, _, number in choices})
 
     def _tile_task(self, members: list[LinalgOp], machine: Machine, weights: Weights, decider: Decider | None) -> None:
         roots = [m for m in members if "tile.rows" in m.op.attributes]
@@ -518,7 +526,7 @@ class PlanTiles(Pass):
                 restrict_to_rows(op, tiling, own, share)
             if decider is not None:
                 free = len(roots) == 1 and not gathered
-                tiling = _decided(decider, op, members, tiling, weights, free)
+                tiling = _decided(decider, op, members, tiling, machine, weights, free)
             set_attribute(op.op, "tile.rtile", str(tiling))
             if op.kind is Kind.CONTRACTION:
                 self._lay_out(op, tiling, machine, weights)

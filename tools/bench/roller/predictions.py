@@ -46,10 +46,10 @@ def _plan(model: bytes) -> tuple[str, list[dict[str, Any]]]:
     heard: list[tuple[str, list[dict[str, Any]]]] = []
     original = decide.Decider.decide
 
-    def listen(self, kernel, root, members, own, *, free):
-        chosen = original(self, kernel, root, members, own, free=free)
+    def listen(self, kernel, root, members, own, *, free, packed):
+        chosen = original(self, kernel, root, members, own, free=free, packed=packed)
         if free and root.rank:
-            ranked = decide.rank(decide.nest_expression(root, members, self.weights), own, self.device)
+            ranked = decide.rank(decide.nest_expression(root, members, packed), own, self.device, True)
             heard.append((kernel, [_entry(r, r.schedule == own) for r in ranked]))
         return chosen
 
@@ -100,10 +100,10 @@ def compile_candidates(names: list[str], count: int) -> None:
 def _spread(ranked: list[dict[str, Any]], count: int) -> list[int]:
     """Numbers of the first, the planner's own, and others evenly over predicted times up to twice the best."""
     best = ranked[0]["rank"]
-    within = [i for i, r in enumerate(ranked) if r["rank"] <= 2.1 * best]
+    within = [i for i, r in enumerate(ranked) if r["rank"] <= 2.5 * best]
     chosen = {0, 1 if len(ranked) > 1 else 0, next(i for i, r in enumerate(ranked) if r["own"])}
     for step in range(count):
-        wanted = best * (1 + step / max(count - 1, 1))
+        wanted = best * (1 + 1.5 * step / max(count - 1, 1))
         chosen.add(min(within, key=lambda i: (abs(ranked[i]["rank"] - wanted), i)))
     by_number = np.linspace(0, len(within) - 1, count)
     for number in by_number:

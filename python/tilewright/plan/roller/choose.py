@@ -40,16 +40,17 @@ class Ranked:
 
 
 @lru_cache(512)
-def rank(expression: Expression, base: Schedule, device: Device) -> tuple[Ranked, ...]:
+def rank(expression: Expression, base: Schedule, device: Device, wide: bool = False) -> tuple[Ranked, ...]:
     """All candidates of a nest, best first; among equals the planner's own tile, then the order of construction.
 
     Args:
         expression: the nest.
         base: the tile that the planner's reasoning gives; its loops with a register tile are the rows and lanes.
         device: the machine.
+        wide: scale all register tiles up, not the best ones only: for measurements, and to judge the ranking.
     """
     model, machine = Model(device), machine_of(device)
-    schedules = list(dict.fromkeys([base, *_candidates(expression, base, model, machine)]))
+    schedules = list(dict.fromkeys([base, *_candidates(expression, base, model, machine, wide)]))
     ranked = [_evaluate(expression, schedule, model) for schedule in schedules]
     return tuple(sorted(ranked, key=lambda r: r.rank))  # stable: deterministic among equals
 
@@ -65,11 +66,13 @@ def _evaluate(expression: Expression, schedule: Schedule, model: Model) -> Ranke
 # Register tiles -----------------------------------------------------------------------------------------------------
 
 
-def _candidates(expression: Expression, base: Schedule, model: Model, machine: Machine) -> Iterator[Schedule]:
+def _candidates(
+    expression: Expression, base: Schedule, model: Model, machine: Machine, wide: bool
+) -> Iterator[Schedule]:
     units = list(dict.fromkeys([base.register, *_register_tiles(expression, base, machine)]))
     whole = replace(base, task=expression.extents)
     cost = {unit: model.compute_cycles(expression, replace(whole, register=unit)) for unit in units}
-    best = sorted(units, key=lambda unit: float(f"{cost[unit]:.2e}"))[:_UNITS]
+    best = sorted(units, key=lambda unit: float(f"{cost[unit]:.2e}"))[: None if wide else _UNITS]
     for unit in best:
         yield from _tasks(expression, replace(base, register=unit), model)
 
@@ -90,7 +93,7 @@ def _register_tiles(expression: Expression, base: Schedule, machine: Machine) ->
             if row is not None:
                 shape[row] = height
             tile = RTile(expression, tuple(shape))
-            if not expression.macs or _product_tile(tile, machine):
+            if _product_tile(tile, machine) if expression.macs else bank_free(tile, machine):
                 yield tile.shape
 
 
@@ -99,7 +102,9 @@ def _other_lanes(expression: Expression, machine: Machine) -> Iterator[tuple[int
     for lane, extent in enumerate(expression.extents):
         if extent > 1 and any(abs(o.factor(lane)) == 1 for o in expression.operands):
             for width in _widths(extent, machine.lanes, 8):
-                yield tuple(width if d == lane else 1 for d in range(expression.rank))
+                tile = RTile(expression, tuple(width if d == lane else 1 for d in range(expression.rank)))
+                if bank_free(tile, machine):
+                    yield tile.shape
 
 
 def _product_tile(tile: RTile, machine: Machine) -> bool:

@@ -152,7 +152,7 @@ class Model:
         loads = sum(self._accesses(o, row, lane, rows, vectors) for o in expression.inputs)
         stores = sum(self._accesses(o, row, lane, rows, vectors) for o in expression.outputs)
         slots = units * (expression.macs + expression.work)
-        step = self._step_cycles(expression, rows, vectors, loads, slots)
+        step = max(slots / 2, loads / self.rate("loads", 2.0), (loads + slots) / self.rate("issue", 5.0))
         if not expression.reductions:
             return max(step, stores * self.rate("store", 1.0)) + self.rate("loop", 2.0)
         # One accumulator waits for the last step's result, unless the next tiles' steps fit between.
@@ -160,14 +160,9 @@ class Model:
         across = self.rate("across", 6.0) * rows if lane in expression.reductions else 0.0
         finish = stores * self.rate("store", 1.0) + units * expression.tail / 2 + across
         mispredicted = self.rate("start", 20.0) * min(1.0, steps / 16)
-        return steps * max(step, chain) + finish + mispredicted + self.rate("loop", 2.0)
-
-    def _step_cycles(self, expression: Expression, rows: int, vectors: int, loads: float, slots: float) -> float:
-        """Cycles of one step of a register tile: the busiest of arithmetic, load ports and front end."""
-        arithmetic = slots / 2
         if expression.macs:
-            arithmetic /= self._efficiency(rows, vectors)
-        return max(arithmetic, loads / self.rate("loads", 2.0), (loads + slots) / self.rate("issue", 5.0))
+            step = max(step, max(slots / 2, chain) / self._efficiency(rows, vectors))
+        return steps * max(step, chain) + finish + mispredicted + self.rate("loop", 2.0)
 
     def _efficiency(self, rows: int, vectors: int) -> float:
         """Fraction of the peak that a register tile reaches from the L1 cache; that of the next smaller one known."""

@@ -13,7 +13,7 @@ from tilewright.mlir import ir
 from tilewright.plan.roller.choose import Ranked, rank
 from tilewright.plan.roller.cost import Schedule
 from tilewright.plan.roller.describe import nest_expression
-from tilewright.plan.structure import Kind, LinalgOp, Weights, set_attribute
+from tilewright.plan.structure import Kind, LinalgOp, set_attribute
 
 #: Kinds of operations whose first candidate is taken; others keep the planner's own tile.
 SWITCHED = frozenset({Kind.ELEMENTWISE, Kind.REDUCE})
@@ -25,16 +25,21 @@ class Decider:
 
     Attributes:
         device: the machine.
-        weights: which values are known at compile time.
         choices: kernel's name -> number of the candidate that it takes (measured choices).
     """
 
     device: Device
-    weights: Weights
     choices: Mapping[str, int] = field(default_factory=dict)
 
     def decide(
-        self, kernel: str, root: LinalgOp, members: Sequence[LinalgOp], own: Schedule, *, free: bool
+        self,
+        kernel: str,
+        root: LinalgOp,
+        members: Sequence[LinalgOp],
+        own: Schedule,
+        *,
+        free: bool,
+        packed: frozenset[ir.Value] = frozenset(),
     ) -> Schedule:
         """Return the schedule of a nest and set `tile.prediction` on its root.
 
@@ -43,11 +48,13 @@ class Decider:
             root: the nest's root.
             members: the nest's operations.
             own: what the planner's own reasoning gives.
+            packed: values that are stored as the nest reads them.
             free: whether the schedule may be chosen: the nest is alone in its task, and no element is gathered.
         """
         if not root.rank:
             return own
-        ranked = rank(nest_expression(root, members, self.weights), own, self.device)
+        wide = kernel in self.choices  # numbers of measured choices count in the wide list
+        ranked = rank(nest_expression(root, members, packed), own, self.device, wide)
         number = self._number(kernel, root, ranked, own) if free else _number_of(ranked, own)
         chosen = ranked[number]
         runner_up = next((r for r in ranked if r is not chosen), None) if free else None

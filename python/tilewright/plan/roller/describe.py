@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from tilewright.mlir import ir
 from tilewright.plan.roller.expression import Expression, Index, Operand
-from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, index_terms
+from tilewright.plan.structure import Access, Kind, LinalgOp, index_terms
 
 #: Vector instructions that an operation of a body becomes; one unless listed.
 _SLOTS = {
@@ -33,8 +33,14 @@ _FREE = frozenset({"linalg.yield", "arith.constant", "linalg.index", "arith.inde
 Binding = dict[int, int]
 
 
-def nest_expression(root: LinalgOp, members: Sequence[LinalgOp], weights: Weights) -> Expression:
-    """The expression of a nest; `members` are all of its operations, the root included."""
+def nest_expression(root: LinalgOp, members: Sequence[LinalgOp], packed: frozenset[ir.Value]) -> Expression:
+    """The expression of a nest.
+
+    Args:
+        root: the operation whose loops are the nest's.
+        members: all of its operations, the root included.
+        packed: values that lie in memory as the nest reads them, whatever their shape says.
+    """
     bindings = bind(root, members)
     made = {op.result: op for op in members}
     inputs: list[Operand] = []
@@ -42,9 +48,9 @@ def nest_expression(root: LinalgOp, members: Sequence[LinalgOp], weights: Weight
     work = tail = 0.0
     macs = 0
     for op, loops in bindings.items():
-        inputs += [_operand(a, loops, weights) for a in op.inputs if a.value not in made]
+        inputs += [_operand(a, loops, packed) for a in op.inputs if a.value not in made]
         if _leaves(op, members):
-            outputs.append(_operand(op.output, loops, weights))
+            outputs.append(_operand(op.output, loops, packed))
         slots = _slots(op)
         if op.kind is Kind.CONTRACTION:
             macs += 1
@@ -84,14 +90,14 @@ def _link(access: Access, reader: LinalgOp, maker: LinalgOp | None, bindings: di
     return True
 
 
-def _operand(access: Access, loops: Binding, weights: Weights) -> Operand:
+def _operand(access: Access, loops: Binding, packed: frozenset[ir.Value]) -> Operand:
     kind = ir.RankedTensorType(access.value.type)
     index: list[Index] = []
     for expr in access.map.results:
         terms = index_terms(expr)
         known = terms is not None and all(d in loops for d in terms)
         index.append(tuple((loops[d], c) for d, c in terms.items()) if known and terms is not None else None)
-    return Operand(tuple(kind.shape), tuple(index), _bytes(kind.element_type), weights.only(access.value))
+    return Operand(tuple(kind.shape), tuple(index), _bytes(kind.element_type), access.value in packed)
 
 
 def _bytes(kind: ir.Type) -> int:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import product
 from math import ceil, prod
 
 from tilewright.devices.device import Device
@@ -23,6 +24,7 @@ from tilewright.plan.roller.expression import Expression
 from tilewright.plan.roller.rtile import RTile
 from tilewright.plan.roller.rules import Machine, bank_free, fits_registers, hides_latency, machine_of
 
+_ROWS = 16  # of a register tile
 _UNITS = 6  # register tiles that are scaled up
 _LARGEST_TASK = 1e-3  # seconds: larger tasks share the work badly
 _SMALLEST_TASK = 2e-6  # seconds: smaller ones are mostly dispatch
@@ -79,22 +81,31 @@ def _candidates(
 
 def _register_tiles(expression: Expression, base: Schedule, machine: Machine) -> Iterator[tuple[int, ...]]:
     """Register tiles along the rows and lanes of `base` that fit the registers, fill the pipes and keep rows in L1."""
-    row, lane = tile_loops(base.register)
+    rows, lane = tile_loops(base.register)
     if not expression.macs:
         yield from _other_lanes(expression, machine)
     if lane is None:
         return
     widths = _widths(expression.extents[lane], machine.lanes, 4 if expression.macs else 8)
-    heights = range(1, min(expression.extents[row], 16) + 1) if row is not None else (1,)
-    for width in widths:
-        for height in heights:
-            shape = list(base.register)
-            shape[lane] = width
-            if row is not None:
-                shape[row] = height
-            tile = RTile(expression, tuple(shape))
-            if _product_tile(tile, machine) if expression.macs else bank_free(tile, machine):
-                yield tile.shape
+    for width, heights in product(widths, _heights(expression, rows)):
+        sizes = {lane: width, **dict(zip(rows, heights, strict=True))}
+        tile = RTile(expression, tuple(sizes.get(d, 1) for d in range(expression.rank)))
+        if _product_tile(tile, machine) if expression.macs else bank_free(tile, machine):
+            yield tile.shape
+
+
+def _heights(expression: Expression, rows: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Sizes of the rows' loops, up to 16 rows: parts of the innermost one, or several of its whole lines."""
+    if not rows:
+        yield ()
+        return
+    *outer, last = rows
+    line = expression.extents[last]
+    for height in range(1, min(line, _ROWS) + 1):
+        yield (*(1 for _ in outer), height)
+    if outer:
+        for lines in range(2, min(expression.extents[outer[-1]], _ROWS // line) + 1):
+            yield (*(1 for _ in outer[1:]), lines, line)
 
 
 def _other_lanes(expression: Expression, machine: Machine) -> Iterator[tuple[int, ...]]:
@@ -173,12 +184,13 @@ def _even(extent: int, size: int, step: int) -> int:
 
 
 def _orders(expression: Expression, base: Schedule) -> Iterator[tuple[int, ...]]:
-    """The order of `base`, and for products the one with rows and lanes exchanged."""
+    """The order of `base`, and for products the one with the loops of rows and lanes exchanged."""
     yield base.order
-    row, lane = tile_loops(base.register)
-    if not expression.macs or row is None or lane is None or {row, lane} & expression.reductions:
+    rows, lane = tile_loops(base.register)
+    if not expression.macs or not rows or lane is None or {*rows, lane} & expression.reductions:
         return
-    order = list(base.order)
-    a, b = order.index(row), order.index(lane)
-    order[a], order[b] = lane, row
+    order = [d for d in base.order if d != lane]
+    places = [order.index(d) for d in rows]
+    before = base.order.index(lane) < min(base.order.index(d) for d in rows)
+    order.insert(max(places) + 1 if before else min(places), lane)
     yield tuple(order)

@@ -92,6 +92,7 @@ class Model:
         operands = expression.operands
         on_end = [run_bytes(o, expression.extents, loops, schedule.register) for o in operands]
         nothing = (0,) * len(operands)
+        fetched_ahead = _fetched_ahead(expression, schedule)
         misses = [fetched(expression, loops, c.bytes, c.transaction) for c in self.caches]
         data: dict[str, float] = {}
         moved: dict[str, int] = {}
@@ -99,11 +100,13 @@ class Model:
             beyond = misses[at + 1] if at + 1 < len(misses) else nothing
             served = [max(a - b, 0) for a, b in zip(misses[at], beyond, strict=True)]
             read, written = sum(served[: len(expression.inputs)]), sum(served[len(expression.inputs) :])
+            ahead = served[fetched_ahead] if fetched_ahead is not None else 0
             shared = busy if level.shared_by == 1 else min(busy, self.rate(f"{level.name}.cores", 1.5))
             bandwidth = (level.bandwidth or 10e9) * shared
             jumps = sum(size / max(run, 4 * level.transaction) for size, run in zip(served, on_end, strict=True))
             moved[level.name] = read + written
-            streamed = (read + self.rate(f"{level.name}.store", 1.2) * written) / bandwidth
+            seen = read - self.rate("prefetch", 0.7) * ahead
+            streamed = (seen + self.rate(f"{level.name}.store", 1.2) * written) / bandwidth
             data[level.name] = streamed + jumps * self._jump(level) / busy
         return data, moved
 
@@ -115,19 +118,18 @@ class Model:
 
     def compute_cycles(self, expression: Expression, schedule: Schedule) -> float:
         """Cycles of one core for all register tiles, ragged ones by their own shape."""
-        row, lane = tile_loops(schedule.register)
-        counts = [
-            _pieces(extent, task, register)
-            for extent, task, register in zip(expression.extents, schedule.task, schedule.register, strict=True)
-        ]
-        steps = prod(sum(counts[d].values()) for d in expression.reductions if d not in (row, lane))
-        others = prod(sum(counts[d].values()) for d in expression.parallel if d not in (row, lane))
+        rows, lane = tile_loops(schedule.register)
+        axes = [*rows, lane] if lane is not None else []
+        sizes = zip(expression.extents, schedule.task, schedule.register, strict=True)
+        counts = [_pieces(*size) for size in sizes]
+        steps = prod(sum(counts[d].values()) for d in expression.reductions if d not in axes)
+        others = prod(sum(counts[d].values()) for d in expression.parallel if d not in axes)
         total = 0.0
-        for (rows, nr), (width, nl) in product(_items(counts, row), _items(counts, lane)):
-            reduced = [(n, d) for n, d in ((nr, row), (nl, lane)) if d in expression.reductions]
-            times = (nr if row not in expression.reductions else 1) * (nl if lane not in expression.reductions else 1)
-            inner = steps * prod(n for n, _ in reduced)
-            total += times * others * self._tile_cycles(expression, row, lane, rows, width, inner)
+        for pieces in product(*(counts[d].items() for d in axes)):
+            shape = {d: size for d, (size, _) in zip(axes, pieces, strict=True)}
+            times = prod(n for d, (_, n) in zip(axes, pieces, strict=True) if d not in expression.reductions)
+            inner = prod(n for d, (_, n) in zip(axes, pieces, strict=True) if d in expression.reductions)
+            total += times * others * self._tile_cycles(expression, lane, shape, steps * inner)
         return total + self._copy_cycles(expression, schedule)
 
     @staticmethod
@@ -144,13 +146,12 @@ class Model:
         elements = prod(min(schedule.task[d], expression.extents[d]) for d in operand.loops)
         return tasks * elements / self.lanes * self.rate("pack", 4.0)
 
-    def _tile_cycles(
-        self, expression: Expression, row: int | None, lane: int | None, rows: int, width: int, steps: int
-    ) -> float:
-        vectors = ceil(width / self.lanes)
+    def _tile_cycles(self, expression: Expression, lane: int | None, shape: Mapping[int, int], steps: int) -> float:
+        vectors = ceil(shape[lane] / self.lanes) if lane is not None else 1
+        rows = prod(size for d, size in shape.items() if d != lane)
         units = rows * vectors
-        loads = sum(self._accesses(o, row, lane, rows, vectors) for o in expression.inputs)
-        stores = sum(self._accesses(o, row, lane, rows, vectors) for o in expression.outputs)
+        loads = sum(self._accesses(o, lane, shape, vectors) for o in expression.inputs)
+        stores = sum(self._accesses(o, lane, shape, vectors) for o in expression.outputs)
         slots = units * (expression.macs + expression.work)
         step = max(slots / 2, loads / self.rate("loads", 2.0), (loads + slots) / self.rate("issue", 5.0))
         if not expression.reductions:
@@ -169,23 +170,23 @@ class Model:
         known = (self.device.rate(f"fma.{r}x{vectors}", 0.0) for r in range(rows, 0, -1))
         return next((rate for rate in known if rate > 0), 0.97)
 
-    def _accesses(self, operand: Operand, row: int | None, lane: int | None, rows: int, vectors: int) -> float:
+    def _accesses(self, operand: Operand, lane: int | None, shape: Mapping[int, int], vectors: int) -> float:
         """Loads (stores) of one register tile: whole vectors, broadcast elements, or an element at a time."""
-        count = rows if row is not None and row in operand.loops else 1
+        rows = [d for d in shape if d != lane and d in operand.loops]
+        count = prod(shape[d] for d in rows)
         if lane is None or lane not in operand.loops:
             return count
         if operand.fixed or abs(operand.factor(lane)) == 1:
             return count * vectors
-        if row is not None and abs(operand.factor(row)) == 1:
+        if any(abs(operand.factor(d)) == 1 for d in rows):
             return count * vectors * 3  # transposed in registers
         return count * vectors * self.lanes
 
 
-def tile_loops(register: Sequence[int]) -> tuple[int | None, int | None]:
-    """Row and lane loop of a register tile, as the code generator takes them: the last one above 1 has the lanes."""
+def tile_loops(register: Sequence[int]) -> tuple[tuple[int, ...], int | None]:
+    """Loops of the rows and of the lanes of a register tile, as the code generator takes them: lanes last."""
     tiled = [d for d, size in enumerate(register) if size > 1]
-    lane = tiled[-1] if tiled else None
-    return (tiled[0] if len(tiled) > 1 else None), lane
+    return tuple(tiled[:-1]), (tiled[-1] if tiled else None)
 
 
 @lru_cache(4096)
@@ -204,5 +205,11 @@ def _pieces(extent: int, task: int, register: int) -> Counter[int]:
     return Counter(dict(_cached_pieces(extent, min(task, extent), min(register, task, extent))))
 
 
-def _items(counts: Sequence[Counter[int]], loop: int | None) -> list[tuple[int, int]]:
-    return [(1, 1)] if loop is None else list(counts[loop].items())
+def _fetched_ahead(expression: Expression, schedule: Schedule) -> int | None:
+    """The input of a product whose next tile is fetched while one is in use: the one that stays in the inner loop."""
+    rows, lane = tile_loops(schedule.register)
+    if not expression.macs or lane is None or not rows:
+        return None
+    inner = next(d for d in reversed(schedule.order) if d in (*rows, lane))
+    stays = (i for i, o in enumerate(expression.inputs) if inner not in o.loops and len(o.loops) > 1)
+    return next(stays, None)

@@ -16,7 +16,9 @@ from tilewright.plan.roller.describe import nest_expression
 from tilewright.plan.structure import Kind, LinalgOp, set_attribute
 
 #: Kinds of operations whose first candidate is taken; others keep the planner's own tile.
-SWITCHED = frozenset({Kind.ELEMENTWISE, Kind.REDUCE})
+SWITCHED = frozenset({Kind.ELEMENTWISE, Kind.REDUCE, Kind.CONTRACTION})
+#: The first candidate must promise that part of the own tile's time: predictions err by about as much.
+_MARGIN = 0.93
 
 
 @dataclass
@@ -64,7 +66,8 @@ class Decider:
     def _number(self, kernel: str, root: LinalgOp, ranked: Sequence[Ranked], own: Schedule) -> int:
         if kernel in self.choices:
             return min(self.choices[kernel], len(ranked) - 1)
-        return 0 if root.kind in SWITCHED else _number_of(ranked, own)
+        number = _number_of(ranked, own)
+        return 0 if root.kind in SWITCHED and ranked[0].rank < _MARGIN * ranked[number].rank else number
 
 
 def _number_of(ranked: Sequence[Ranked], schedule: Schedule) -> int:

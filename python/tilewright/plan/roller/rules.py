@@ -21,6 +21,7 @@ from tilewright.devices.device import Device, Level
 from tilewright.plan.roller.expression import Expression, Operand
 from tilewright.plan.roller.rtile import RTile, data_tile, padding_waste
 
+_SET_SHARE = 0.75  # of a set that rows side by side may fill: what streams by needs the rest
 _ELEMENT = 4  # bytes that lanes and transactions are counted in: f32
 
 
@@ -199,7 +200,7 @@ def bank_free(tile: RTile, machine: Machine) -> bool:
         if operand.fixed:
             continue
         for rows, stride in _strided(operand, tile):
-            if set_conflicts(rows, stride * operand.bytes, level, ways) > 1:
+            if set_conflicts(rows, stride * operand.bytes, level, ways) > _SET_SHARE:
                 return False
     return True
 

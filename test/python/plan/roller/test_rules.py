@@ -124,8 +124,8 @@ def test_cache_sets_are_banks() -> None:
     assert set_conflicts(12, 4096, level, 12) == 1
     assert set_conflicts(16, 4096, level, 12) > 1
     assert set_conflicts(16, 4096 + 64, level, 12) < 1
-    assert bank_free(RTile(matmul(1024, 1024, 1024), (12, 32, 1)), ZEN5)
-    assert not bank_free(RTile(matmul(1024, 1024, 1024), (16, 16, 1)), ZEN5)
+    assert bank_free(RTile(matmul(1024, 1024, 1024), (8, 32, 1)), ZEN5)
+    assert not bank_free(RTile(matmul(1024, 1024, 1024), (12, 32, 1)), ZEN5)  # all ways of one set
     assert bank_free(RTile(matmul(1024, 1024, 1040), (16, 16, 1)), ZEN5)
 
 

@@ -23,9 +23,8 @@ inline bool hasTiles(mlir::Type element) {
 inline int64_t bytesOfElement(mlir::Type element) {
   if (auto complex = mlir::dyn_cast<mlir::ComplexType>(element))
     return 2 * bytesOfElement(complex.getElementType());
-  return element.isIndex()
-             ? 8
-             : (int64_t(element.getIntOrFloatBitWidth()) + 7) / 8;
+  return element.isIndex() ? 8
+                           : (int64_t(element.getIntOrFloatBitWidth()) + 7) / 8;
 }
 
 } // namespace tilewright

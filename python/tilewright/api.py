@@ -51,6 +51,7 @@ def compile(
     opt_level: int = 3,
     stop_after: str | None = None,
     dump_ir: str | Path | None = None,
+    tune: float = 0.0,
 ) -> Any:
     """Compile a model and return it, ready to be called.
 
@@ -68,6 +69,8 @@ def compile(
         opt_level: LLVM's optimization level, 0 to 3.
         stop_after: stop after this phase (import, normalize, plan, tile, schedule, lower) and return the IR as text.
         dump_ir: folder that receives the IR after each phase (default: TILEWRIGHT_DUMP_IR); forces a fresh compilation.
+        tune: seconds to spend on measuring the best predicted tiles of each kernel on this machine (target ``cpu``);
+            0: take the predictions. The result is kept in the cache folder.
 
     Returns:
         A :class:`tilewright.Model`; with `stop_after`, the IR as text. Where dimensions of the inputs are open, a
@@ -92,6 +95,10 @@ def compile(
         raise UserError(f"opt_level must be 0, 1, 2 or 3, got {opt_level!r}")
     if pipeline is not None and not hasattr(pipeline, "phases"):
         raise UserError(f"pipeline must be a tilewright.pipelines Pipeline, got a {type(pipeline).__name__}")
+    if tune:
+        from tilewright.targets.tuning import require_host
+
+        require_host(target, pipeline)
     folder = dump_ir or config.dump_ir.get()
     options = Options(
         shapes=_shape_items(shapes),
@@ -105,12 +112,12 @@ def compile(
             raise UserError("target 'reference' interprets what phase import makes: stop_after can only be 'import'")
         return _lowered(source, target, options)
     try:
-        return _model(source, target, kind, options, threads)
+        return _model(source, target, kind, options, threads, tune)
     except OpenShapesError as error:
         from tilewright.targets.flexible import FlexibleModel
 
         def build(shapes: Mapping[str, Any]) -> Any:
-            return _model(source, target, kind, replace(options, shapes=_shape_items(shapes)), threads)
+            return _model(source, target, kind, replace(options, shapes=_shape_items(shapes)), threads, tune)
 
         return FlexibleModel(build, error.inputs, dict(options.shapes), target)
 
@@ -120,12 +127,34 @@ def _is_kernel_alone(text: str) -> bool:
     return "tile.kernel" in text and not re.search(r'@main\b|sym_name = "main"', text)
 
 
-def _model(source: Any, target: str, kind: str, options: Any, threads: int | None) -> Any:
+def _model(source: Any, target: str, kind: str, options: Any, threads: int | None, tune: float) -> Any:
     if kind == "reference":
         from tilewright.targets.reference_target import ReferenceModel
 
         return ReferenceModel(source, dict(options.shapes) or None)
+    if tune:
+        options = _tuned(source, target, options, tune)
     return _cached(source, target, options, threads)
+
+
+def _tuned(source: Any, target: str, options: Any, seconds: float) -> Any:
+    """The options with a pipeline whose kernels take the tiles that measured fastest."""
+    from tilewright import devices
+    from tilewright.pipelines import cpu
+    from tilewright.targets import tuning
+
+    def with_choices(choices: tuple[str, ...]) -> Any:
+        return replace(options, pipeline=cpu.pipeline(devices.get(target), choices)) if choices else options
+
+    plain = replace(options, dump_ir=None)
+    text = _lowered(source, target, replace(plain, stop_after="plan"))
+    choices = tuning.tuned_choices(
+        _key(source, target, plain),
+        tuning.candidates_of(text),
+        lambda choices: _cached(source, target, replace(with_choices(choices), dump_ir=None), 1),
+        seconds,
+    )
+    return with_choices(choices)
 
 
 def _shape_items(shapes: Mapping[str, Any] | None) -> tuple[tuple[str, Any], ...]:

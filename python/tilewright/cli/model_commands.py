@@ -37,6 +37,9 @@ def _add_compile(commands: Any) -> None:
     parser = commands.add_parser("compile", help="compile a model and save it", description="Compile a model.")
     arguments.add_model(parser, "an ONNX file or a layer-1 .mlir file")
     parser.add_argument("-o", "--output", help="where to save it: a .tw or .zip file, or a folder (default: MODEL.tw)")
+    parser.add_argument(
+        "--tune", type=float, default=0.0, metavar="SECONDS", help="measure the best predicted tiles on this machine"
+    )
     parser.add_argument("--opt-level", type=int, default=3, choices=range(4), help="LLVM's level (default 3)")
     parser.add_argument("--stop-after", metavar="PHASE", help="print the IR after this phase (to -o if given) and stop")
     parser.add_argument("--dump-ir", metavar="DIR", help="write the IR after each phase to this folder")
@@ -47,7 +50,12 @@ def _compile(options: argparse.Namespace) -> int:
     if arguments.is_compiled(options.model):
         raise UserError(f"{options.model} is compiled already")
     start = time.perf_counter()
-    more = {"opt_level": options.opt_level, "stop_after": options.stop_after, "dump_ir": options.dump_ir}
+    more = {
+        "opt_level": options.opt_level,
+        "stop_after": options.stop_after,
+        "dump_ir": options.dump_ir,
+        "tune": options.tune,
+    }
     model = arguments.open_model(options, **more)
     seconds = time.perf_counter() - start
     if isinstance(model, str):

@@ -4,7 +4,7 @@
 """Tuning: the best few predicted tiles of each kernel are compiled and timed within a budget (Roller, "top K").
 
 Each round compiles the whole model with every kernel's next candidate, so that it measures one candidate of all
-kernels. Plans need no tuning; the result is kept in the cache folder, so that it is measured once per model and machine.
+kernels. Plans need no tuning; the result is kept in the cache folder: it is measured once per model and machine.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 STATUS = ("ok", "slow", "wrong", "failed")
-QUICK = Effort(0.05, 1, 5, 5, budget=12.0)
+QUICK = Effort(0.05, 1, 5, 12, budget=12.0)
 
 
 def show_assembly(cases: Sequence[Case], listing: bool) -> bool:

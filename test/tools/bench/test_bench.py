@@ -13,16 +13,19 @@ from pathlib import Path
 
 import ml_dtypes
 import numpy as np
+import onnx
 import pytest
 
 import models
 from bench import arrays
 from bench.case import Case, suites
 from bench.client import Client, PeerMissing, WorkerError
+from bench.environment import SEPARATE, interpreter
 from bench.hold import Hold
 from bench.main import exit_code, worst
 from bench.measure import Row, believe, judge, judge_rate, relative_error, spread
 from bench.table import means, table
+from models.compare import onnxruntime_outputs
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -177,3 +180,19 @@ def test_of_several_runs_the_worst_counts() -> None:
     runs[2].status = "wrong"
     assert worst(runs) is runs[2]
     assert worst(runs[:1]).notes == []
+
+
+@pytest.mark.parametrize("peer", SEPARATE)
+@pytest.mark.parametrize("name", ["mlp_tiny", "gpt_tiny_decode"])
+@pytest.mark.slow
+def test_peers_of_the_separate_environment_agree(peer: str, name: str, tmp_path: Path) -> None:
+    if interpreter(peer) is None:
+        pytest.skip("the peers are not installed (tools/bench/setup-peers)")
+    file = models.path(name)
+    inputs = models.random_inputs(onnx.load(file))
+    arrays.save(tmp_path / "in", inputs)
+    with Client(peer, 1) as client:
+        client.ask("load", model=str(file), inputs=str(tmp_path / "in.npz"))
+        client.ask("outputs", to=str(tmp_path / "out.npz"))
+    results = list(arrays.load(tmp_path / "out.npz").values())
+    assert relative_error(results, onnxruntime_outputs(file, inputs)) < 1e-4

@@ -403,7 +403,7 @@ def _decided(
     kernel = _text(members, "tile.kernel")
     kinds = layouts(op, tiling, machine, weights)[0] if op.kind is Kind.CONTRACTION else []
     packed = frozenset(a.value for a, kind in zip(op.inputs, kinds, strict=False) if kind != "unit")
-    chosen = decider.decide(kernel, op, nest, own, free=free, packed=packed)
+    chosen = decider.decide(kernel, op, nest, own, free=free, packed=packed, task=members)
     return Tiling(list(chosen.task), list(chosen.register), list(chosen.order), tiling.unroll)
 
 

@@ -57,10 +57,15 @@ def rank(expression: Expression, base: Schedule, device: Device, wide: bool = Fa
     return tuple(sorted(ranked, key=lambda r: r.rank))  # stable: deterministic among equals
 
 
-def _evaluate(expression: Expression, schedule: Schedule, model: Model) -> Ranked:
+def one_of_several(expression: Expression, schedule: Schedule, device: Device, last: bool) -> Ranked:
+    """The prediction of a nest in a task of several, whose schedule is given."""
+    return _evaluate(expression, schedule, Model(device), last)
+
+
+def _evaluate(expression: Expression, schedule: Schedule, model: Model, last: bool = True) -> Ranked:
     cores = model.device.units.count
-    one = model.predict(expression, schedule)
-    most = one if cores == 1 else model.predict(expression, schedule, cores)
+    one = model.predict(expression, schedule, last=last)
+    most = one if cores == 1 else model.predict(expression, schedule, cores, last=last)
     figure = (one.seconds + cores * most.seconds) * (1 + _VARIANT * (model.variants(expression, schedule) - 1))
     return Ranked(schedule, one, most, float(f"{figure:.2e}"))  # what differs by less than 1 % is equal
 

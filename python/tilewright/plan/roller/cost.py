@@ -71,14 +71,22 @@ class Model:
         """A measured number of the device, or what a usual machine has."""
         return self.device.rate(name, default)
 
-    def predict(self, expression: Expression, schedule: Schedule, cores: int = 1) -> Prediction:
-        """Time of a nest on some cores."""
+    def predict(self, expression: Expression, schedule: Schedule, cores: int = 1, *, last: bool = True) -> Prediction:
+        """Time of a nest on some cores.
+
+        Args:
+            expression: the nest.
+            schedule: its tiles.
+            cores: how many share the tasks.
+            last: whether it is the last nest of its task, which the dispatch counts for.
+        """
         tasks = prod(ceil(e / t) for e, t in zip(expression.extents, schedule.task, strict=True))
         busy = min(cores, tasks)
         share = ceil(tasks / cores) / tasks  # of the core that gets most tasks
         compute = self.compute_cycles(expression, schedule) * self.cycle * share
         data, moved = self._data(expression, schedule, busy)
         dispatch = self.rate("task", 3e-8) * tasks * share + self.rate("launch", 2e-7) * (1 if cores == 1 else 4)
+        dispatch *= last
         waiting = sum(data.values())
         hidden = self.rate("overlap", 0.7)
         seconds = max(compute, waiting) + (1 - hidden) * min(compute, waiting) + dispatch
@@ -98,7 +106,7 @@ class Model:
         moved: dict[str, int] = {}
         for at, level in enumerate(levels):
             beyond = misses[at + 1] if at + 1 < len(misses) else nothing
-            served = [max(a - b, 0) for a, b in zip(misses[at], beyond, strict=True)]
+            served = [_served(at, *crossing) for crossing in zip(operands, misses[at], beyond, strict=True)]
             read, written = sum(served[: len(expression.inputs)]), sum(served[len(expression.inputs) :])
             ahead = served[fetched_ahead] if fetched_ahead is not None else 0
             shared = busy if level.shared_by == 1 else min(busy, self.rate(f"{level.name}.cores", 1.5))
@@ -203,6 +211,13 @@ def _cached_pieces(extent: int, task: int, register: int) -> tuple[tuple[int, in
 def _pieces(extent: int, task: int, register: int) -> Counter[int]:
     """How many register tiles of which size a loop makes."""
     return Counter(dict(_cached_pieces(extent, min(task, extent), min(register, task, extent))))
+
+
+def _served(at: int, operand: Operand, crossing: int, beyond: int) -> int:
+    """Bytes that the cache or memory number `at` behind L1 serves: what its caller misses and it has."""
+    if operand.near:
+        return crossing if at == 0 else 0
+    return max(crossing - beyond, 0)
 
 
 def _fetched_ahead(expression: Expression, schedule: Schedule) -> int | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from tilewright.devices.device import Device
 from tilewright.mlir import ir
-from tilewright.plan.roller.choose import Ranked, rank
+from tilewright.plan.roller.choose import Ranked, one_of_several, rank
 from tilewright.plan.roller.cost import Schedule
 from tilewright.plan.roller.describe import nest_expression
 from tilewright.plan.structure import Kind, LinalgOp, set_attribute
@@ -42,6 +42,7 @@ class Decider:
         *,
         free: bool,
         packed: frozenset[ir.Value] = frozenset(),
+        task: Sequence[LinalgOp] = (),
     ) -> Schedule:
         """Return the schedule of a nest and set `tile.prediction` on its root.
 
@@ -51,16 +52,25 @@ class Decider:
             members: the nest's operations.
             own: what the planner's own reasoning gives.
             packed: values that are stored as the nest reads them.
+            task: operations of the nest's task, in order.
             free: whether the schedule may be chosen: the nest is alone in its task, and no element is gathered.
         """
         if not root.rank:
             return own
+        if not free:
+            expression = nest_expression(root, members, packed, task)
+            last = not task or task[-1] in members
+            set_attribute(
+                root.op, "tile.prediction", _text(one_of_several(expression, own, self.device, last), None, 1)
+            )
+            return own
         wide = kernel in self.choices  # numbers of measured choices count in the wide list
-        ranked = rank(nest_expression(root, members, packed), own, self.device, wide)
-        number = self._number(kernel, root, ranked, own) if free else _number_of(ranked, own)
+        expression = nest_expression(root, members, packed)
+        ranked = rank(expression, own, self.device, wide)
+        number = self._number(kernel, root, ranked, own)
         chosen = ranked[number]
-        runner_up = next((r for r in ranked if r is not chosen), None) if free else None
-        set_attribute(root.op, "tile.prediction", _text(chosen, runner_up, len(ranked) if free else 1))
+        runner_up = next((r for r in ranked if r is not chosen), None)
+        set_attribute(root.op, "tile.prediction", _text(chosen, runner_up, len(ranked)))
         return chosen.schedule
 
     def _number(self, kernel: str, root: LinalgOp, ranked: Sequence[Ranked], own: Schedule) -> int:

@@ -33,24 +33,29 @@ _FREE = frozenset({"linalg.yield", "arith.constant", "linalg.index", "arith.inde
 Binding = dict[int, int]
 
 
-def nest_expression(root: LinalgOp, members: Sequence[LinalgOp], packed: frozenset[ir.Value]) -> Expression:
+def nest_expression(
+    root: LinalgOp, members: Sequence[LinalgOp], packed: frozenset[ir.Value], task: Sequence[LinalgOp] = ()
+) -> Expression:
     """The expression of a nest.
 
     Args:
         root: the operation whose loops are the nest's.
         members: all of its operations, the root included.
         packed: values that lie in memory as the nest reads them, whatever their shape says.
+        task: operations of the nest's task: what they hand each other stays near.
     """
     bindings = bind(root, members)
     made = {op.result: op for op in members}
+    handed = {op.result for op in task}
     inputs: list[Operand] = []
     outputs: list[Operand] = []
     work = tail = 0.0
     macs = 0
     for op, loops in bindings.items():
-        inputs += [_operand(a, loops, packed) for a in op.inputs if a.value not in made]
+        outside = [a for a in op.inputs if a.value not in made]
+        inputs += [_operand(a, loops, a.value in packed, a.value in handed) for a in outside]
         if _leaves(op, members):
-            outputs.append(_operand(op.output, loops, packed))
+            outputs.append(_operand(op.output, loops, False, bool(task) and not _leaves(op, task)))
         slots = _slots(op)
         if op.kind is Kind.CONTRACTION:
             macs += 1
@@ -90,14 +95,14 @@ def _link(access: Access, reader: LinalgOp, maker: LinalgOp | None, bindings: di
     return True
 
 
-def _operand(access: Access, loops: Binding, packed: frozenset[ir.Value]) -> Operand:
+def _operand(access: Access, loops: Binding, packed: bool, near: bool) -> Operand:
     kind = ir.RankedTensorType(access.value.type)
     index: list[Index] = []
     for expr in access.map.results:
         terms = index_terms(expr)
         known = terms is not None and all(d in loops for d in terms)
         index.append(tuple((loops[d], c) for d, c in terms.items()) if known and terms is not None else None)
-    return Operand(tuple(kind.shape), tuple(index), _bytes(kind.element_type), access.value in packed)
+    return Operand(tuple(kind.shape), tuple(index), _bytes(kind.element_type), packed, near)
 
 
 def _bytes(kind: ir.Type) -> int:

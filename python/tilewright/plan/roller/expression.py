@@ -27,12 +27,14 @@ class Operand:
         index: one index per dimension.
         bytes: of an element.
         fixed: known at compile time, so that it can be stored in any order for free.
+        near: made and read by the same task, whose part of it stays in the L2 cache.
     """
 
     shape: tuple[int, ...]
     index: tuple[Index, ...]
     bytes: int = 4
     fixed: bool = False
+    near: bool = False
 
     @cached_property
     def loops(self) -> frozenset[int]:
@@ -177,7 +179,7 @@ def _renamed(expression: Expression, groups: list[tuple[int, ...]]) -> Expressio
                 continue
             shape.append(size)
             index.append(None if terms is None else tuple((number[d], c) for d, c in terms))
-        return Operand(tuple(shape), tuple(index), old.bytes, old.fixed)
+        return Operand(tuple(shape), tuple(index), old.bytes, old.fixed, old.near)
 
     return Expression(
         tuple(prod(expression.extents[d] for d in group) for group in groups),

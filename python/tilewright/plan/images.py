@@ -22,6 +22,8 @@ from tilewright.plan.structure import LinalgOp
 _ENOUGH_TASKS = 16
 #: Multiply-adds of a task where no weight is read twice for having more tasks: about 20 microseconds.
 _TASK_MACS = 1 << 21
+#: Multiply-adds of a task of a depthwise convolution: some microseconds, were it not for memory.
+_LEAST_WINDOW_MACS = 1 << 17
 #: Cycles that reading a vector of weights costs beside the multiply-adds, one that hides behind none included.
 _WEIGHT_CYCLES = 1.0
 
@@ -48,6 +50,12 @@ def stacked_lines(op: LinalgOp, rows: Sequence[int], row: int, register: list[in
     register[outer[-1]] = min(choices, key=lambda lines: (round(cost(lines), 3), lines), default=1)
 
 
+def weights_stay(op: LinalgOp, lane: int, register: Sequence[int], l2_bytes: int) -> bool:
+    """Whether all packed weights of an f32 contraction stay in the L2 cache beside the image."""
+    panels = ceil(op.extents[lane] / register[lane])
+    return panels * 4 * prod(op.extents[d] for d in op.reductions) * register[lane] <= l2_bytes // 4
+
+
 def image_task(op: LinalgOp, rows: Sequence[int], lane: int, register: Sequence[int], l2_bytes: int) -> list[int]:
     """Sizes of a task: the image is cut where all weights stay in L2, else the weights first."""
     task = list(op.extents)
@@ -58,7 +66,7 @@ def image_task(op: LinalgOp, rows: Sequence[int], lane: int, register: Sequence[
         if d != lane and d not in rows:
             task[d] = 1
     count = prod(ceil(e / t) for e, t in zip(op.extents, task, strict=True))
-    near = panels * panel_bytes <= l2_bytes // 2
+    near = weights_stay(op, lane, register, l2_bytes)
     if not near:
         keep = max(min(l2_bytes // 4 // panel_bytes, panels * count // _ENOUGH_TASKS), 1)
         task[lane] = min(keep * register[lane], op.extents[lane])
@@ -76,3 +84,33 @@ def _cut_rows(task: list[int], register: Sequence[int], rows: Sequence[int], bud
             return
         size = max(ceil(task[d] / parts), 1)
         task[d] = min(ceil(size / register[d]) * register[d], task[d])
+
+
+def window_tiling(op: LinalgOp, row: int, lane: int, register: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Task sizes and traversal order where both operands have the lanes: depthwise convolutions.
+
+    Each input is used by a few neighbours only, so the order is that of memory: lanes innermost, then the row of the
+    image. A task is some lines, all channels: what it reads of its neighbours' input is a small part.
+    """
+    others = [d for d in op.parallel if d not in (row, lane)]
+    task = list(op.extents)
+    budget = max(prod(op.extents) // _ENOUGH_TASKS, _LEAST_WINDOW_MACS)
+    _cut_rows(task, register, [*others, row] if row != lane else others, budget)
+    return task, [*others, row, lane, *sorted(op.reductions)]
+
+
+def plane_tiling(op: LinalgOp, lane: int, lanes: int) -> tuple[list[int], list[int], list[int]]:
+    """Task, register tile and order where lanes run along the lines of a window: some lines at once.
+
+    Without rows that share what they read, 16 accumulators hide the latency of the multiply-adds.
+    """
+    register = [1] * op.rank
+    vectors = min(4, ceil(op.extents[lane] / lanes))
+    register[lane] = min(op.extents[lane], vectors * lanes)
+    others = [d for d in op.output.dims if d is not None and d != lane and op.extents[d] > 1]
+    if not others:
+        return window_tiling(op, lane, lane, register)[0], register, [*op.parallel, *sorted(op.reductions)]
+    row = others[-1]
+    register[row] = min(op.extents[row], max(16 // vectors, 1))
+    task, order = window_tiling(op, row, lane, register)
+    return task, register, order

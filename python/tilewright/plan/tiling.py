@@ -19,7 +19,7 @@ from tilewright.devices import resolve
 from tilewright.errors import UserError
 from tilewright.mlir import ir
 from tilewright.passes import Pass, located, option, register
-from tilewright.plan.images import image_task, stacked_lines
+from tilewright.plan.images import image_task, plane_tiling, stacked_lines, weights_stay, window_tiling
 from tilewright.plan.names import kernel_name
 from tilewright.plan.roller.cost import Schedule
 from tilewright.plan.roller.decide import Decider
@@ -206,6 +206,9 @@ def _power_of_two_stride(op: LinalgOp, roles: Roles) -> bool:
 def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling:
     """A matrix product, batched product or convolution: rows x lanes accumulators, one step of the reduction."""
     roles = contraction_roles(op)
+    if roles.row is None and roles.lane_operand is not None and not op.inputs[roles.lane_operand].pure:
+        task, register, order = plane_tiling(op, roles.lane, machine.lanes)
+        return Tiling(task, register, order)
     register = [1] * op.rank
     vectors = 2 if roles.row is not None else 4
     register[roles.lane] = min(op.extents[roles.lane], vectors * machine.lanes)
@@ -220,7 +223,11 @@ def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling
             stacked_lines(op, rows, roles.row, register, limit, vectors)
             task = image_task(op, rows, roles.lane, register, machine.l2_bytes)
             batch = [d for d in op.parallel if d != roles.lane and d not in rows]
-            return Tiling(task, register, [*batch, roles.lane, *rows, *sorted(op.reductions)])
+            order = [*batch, roles.lane, *rows, *sorted(op.reductions)]
+            return Tiling(task, register, order, _unroll(op, order))
+        if roles.lane_operand is None and not all(a.pure for a in op.inputs):
+            task, order = window_tiling(op, roles.row, roles.lane, register)
+            return Tiling(task, register, order, _unroll(op, order))
     copied = _is_copied(op, roles, weights)
     task = _contraction_task(op, roles, register, machine, copied)
     outer = [d for d in op.parallel if d not in (roles.lane, roles.row)]
@@ -238,7 +245,7 @@ def _unroll(op: LinalgOp, order: list[int]) -> list[int] | None:
     return sizes if op.extents[order[-1]] >= 2 * _UNROLL else None
 
 
-def prefetched(op: LinalgOp, tiling: Tiling) -> list[int]:
+def prefetched(op: LinalgOp, tiling: Tiling, machine: Machine) -> list[int]:
     """The inputs of a contraction whose next tile is fetched while one is in use.
 
     It is the operand that stays while the loops inside of its own run: packed weights under all rows, or rows under the
@@ -248,11 +255,14 @@ def prefetched(op: LinalgOp, tiling: Tiling) -> list[int]:
     roles = contraction_roles(op)
     if roles.row is None or roles.lane_operand is None or tiling.unroll is None:
         return []
-    order = [d for d in tiling.order if d in (roles.lane, roles.row)]
-    inner = order[-1]
-    if op.extents[inner] <= tiling.register[inner]:
+    parallel = [d for d in tiling.order if d not in op.reductions]
+    rows = [d for d in parallel if d not in op.inputs[roles.lane_operand].loops]
+    inner = rows if parallel[-1] != roles.lane else [roles.lane]
+    if all(tiling.task[d] <= tiling.register[d] for d in inner):
         return []
-    return [1 - roles.lane_operand if inner == roles.lane else roles.lane_operand]
+    if inner == rows and len(rows) > 1 and weights_stay(op, roles.lane, tiling.register, machine.l2_bytes):
+        return []
+    return [1 - roles.lane_operand if inner == [roles.lane] else roles.lane_operand]
 
 
 def _image_rows(op: LinalgOp, roles: Roles, weights: Weights) -> list[int]:
@@ -378,6 +388,8 @@ def tile_products(op: LinalgOp, rows: list[int], count: int, machine: Machine, w
     depth = prod(op.extents[d] for d in op.reductions)
     budget = max(_LEAST_MACS, min(_TASK_MACS, op.points * count // _ENOUGH_TASKS)) // (count * depth)
     roles = contraction_roles(op)
+    if len(_image_rows(op, roles, weights)) > 1:
+        return [tiling.task[d] for d in rows]  # more tasks would read weights again
     for d in [*(d for d in rows if d not in (roles.row, roles.lane)), roles.lane, roles.row]:
         if d in rows:
             _cut(tiling.task, tiling.register, [d], budget * depth)
@@ -554,7 +566,7 @@ class PlanTiles(Pass):
         return bool(gathers)
 
     def _lay_out(self, op: LinalgOp, tiling: Tiling, machine: Machine, weights: Weights) -> None:
-        ahead = prefetched(op, tiling)
+        ahead = prefetched(op, tiling, machine)
         if ahead:
             set_attribute(op.op, "tile.prefetch", f"array<i64: {', '.join(map(str, ahead))}>")
         kinds, copies = layouts(op, tiling, machine, weights)

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Convolutions: channels last, filters as [window..., inputs, outputs], BatchNormalization folded into the weights.
 
+Depthwise convolutions leave images as they come: planes of one channel each or channels last.
+
 A transposed convolution of stride s is a convolution that makes the s neighbours of each place as channels, which are
 then put side by side: y[q * s + r] = sum over j of x[q - j] * w[j * s + r].
 """
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..dims import is_static
 from ..emit import Space
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
@@ -18,6 +21,10 @@ from .activations import swish_of
 from .normalization import batch_norm, inference_scale, is_training
 from .precision import widened
 from .window import Window, window
+
+
+#: Elements of a line from which on vectors run along lines rather than along channels, where both would do.
+_LONG_LINE = 32
 
 
 def per_channel(v: Tensor, rank: int) -> Tensor:
@@ -40,7 +47,8 @@ def _fold_norm(
 def convolve(b: Builder, x: Tensor, w: Tensor, win: Window, groups: int) -> Tensor:
     """[n, c, spatial...] with [o, c / groups, window...] to [n, o, outputs...], zero padded."""
     rank, outputs, inputs = x.rank - 2, w.shape[0], w.shape[1]
-    x = win.padded(b, x, 0.0, [0, *range(2, x.rank), 1])
+    planes = outputs == groups == x.shape[1] and _in_planes(x)
+    x = win.padded(b, x, 0.0, range(x.rank) if planes else [0, *range(2, x.rank), 1])
     w = b.ordered(w, [*range(2, w.rank), 1, 0])
     x = b.reshape(x, (x.shape[0], groups, inputs, *x.shape[2:]))
     w = b.reshape(w, (groups, outputs // groups, *w.shape[1:]))
@@ -52,8 +60,15 @@ def convolve(b: Builder, x: Tensor, w: Tensor, win: Window, groups: int) -> Tens
     space = Space(sizes, frozenset([*taps, depth]))
     left = (x, [n, group, depth, *win.reads(spatial, taps)])
     right = (w, [group, channel, depth, *taps])
-    y = b.contract(space, left, right, [n, group, channel, *spatial], [n, *spatial, group, channel])
+    order = [n, group, channel, *spatial] if planes else [n, *spatial, group, channel]
+    y = b.contract(space, left, right, [n, group, channel, *spatial], order)
     return b.reshape(y, (x.shape[0], outputs, *win.out))
+
+
+def _in_planes(x: Tensor) -> bool:
+    """Whether each channel of an image is stored by itself, in lines that are long enough for vectors."""
+    order = x.stored_order()
+    return order == tuple(sorted(order)) and len(order) > 1 and is_static(x.shape) and x.shape[-1] >= _LONG_LINE
 
 
 def _with_bias(b: Builder, y: Tensor, bias: Tensor | None) -> Tensor:

@@ -64,8 +64,7 @@ def one_of_several(expression: Expression, schedule: Schedule, device: Device, l
 
 def _evaluate(expression: Expression, schedule: Schedule, model: Model, last: bool = True) -> Ranked:
     cores = model.device.units.count
-    one = model.predict(expression, schedule, last=last)
-    most = one if cores == 1 else model.predict(expression, schedule, cores, last=last)
+    one, most = model.on_cores(expression, schedule, (1, cores), last=last)
     figure = (one.seconds + cores * most.seconds) * (1 + _VARIANT * (model.variants(expression, schedule) - 1))
     return Ranked(schedule, one, most, float(f"{figure:.2e}"))  # what differs by less than 1 % is equal
 

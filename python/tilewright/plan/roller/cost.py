@@ -58,6 +58,16 @@ class Prediction:
         return max(parts, key=lambda name: parts[name])
 
 
+@dataclass(frozen=True)
+class _Served:
+    """What one level serves: bytes, bytes by their cost, and jumps of the address streams."""
+
+    level: Level
+    moved: int
+    weighted: float
+    jumps: float
+
+
 class Model:
     """Predicts for one device."""
 
@@ -80,43 +90,54 @@ class Model:
             cores: how many share the tasks.
             last: whether it is the last nest of its task, which the dispatch counts for.
         """
+        return self.on_cores(expression, schedule, (cores,), last=last)[0]
+
+    def on_cores(
+        self, expression: Expression, schedule: Schedule, counts: Sequence[int], *, last: bool = True
+    ) -> list[Prediction]:
+        """Times of a nest on several numbers of cores."""
         tasks = prod(ceil(e / t) for e, t in zip(expression.extents, schedule.task, strict=True))
-        busy = min(cores, tasks)
-        share = ceil(tasks / cores) / tasks  # of the core that gets most tasks
-        compute = self.compute_cycles(expression, schedule) * self.cycle * share
-        data, moved = self._data(expression, schedule, busy)
-        dispatch = self.rate("task", 3e-8) * tasks * share + self.rate("launch", 2e-7) * (1 if cores == 1 else 4)
-        dispatch *= last
-        waiting = sum(data.values())
-        hidden = self.rate("overlap", 0.7)
-        seconds = max(compute, waiting) + (1 - hidden) * min(compute, waiting) + dispatch
-        return Prediction(seconds, compute, data, dispatch, moved)
+        cycles = self.compute_cycles(expression, schedule)
+        served = self._served(expression, schedule)
+        found = []
+        for cores in counts:
+            share = ceil(tasks / cores) / tasks  # of the core that gets most tasks
+            compute = cycles * self.cycle * share
+            data = {name: self._seconds(level, min(cores, tasks)) for name, level in served.items()}
+            launch = self.rate("launch", 2e-7) * (1 if cores == 1 else 4)
+            dispatch = (self.rate("task", 3e-8) * tasks * share + launch) * last
+            waiting = sum(data.values())
+            hidden = self.rate("overlap", 0.7)
+            seconds = max(compute, waiting) + (1 - hidden) * min(compute, waiting) + dispatch
+            moved = {name: level.moved for name, level in served.items()}
+            found.append(Prediction(seconds, compute, data, dispatch, moved))
+        return found
 
     # --- data ----------------------------------------------------------------------------------------------------
 
-    def _data(self, expression: Expression, schedule: Schedule, busy: int) -> tuple[dict[str, float], dict[str, int]]:
+    def _served(self, expression: Expression, schedule: Schedule) -> dict[str, _Served]:
+        """What each level behind L1 serves."""
         loops = loops_of(expression.extents, [schedule.task, schedule.register], schedule.order)
-        levels = [*self.caches[1:], self.device.levels[-1]]
         operands = expression.operands
         on_end = [run_bytes(o, expression.extents, loops, schedule.register) for o in operands]
-        nothing = (0,) * len(operands)
-        fetched_ahead = _fetched_ahead(expression, schedule)
-        misses = [fetched(expression, loops, c.bytes, c.transaction) for c in self.caches]
-        data: dict[str, float] = {}
-        moved: dict[str, int] = {}
-        for at, level in enumerate(levels):
-            beyond = misses[at + 1] if at + 1 < len(misses) else nothing
-            served = [_served(at, *crossing) for crossing in zip(operands, misses[at], beyond, strict=True)]
+        ahead = _fetched_ahead(expression, schedule)
+        line = self.caches[0].transaction
+        misses = [*fetched(expression, loops, [c.bytes for c in self.caches], line), (0,) * len(operands)]
+        found = {}
+        for at, level in enumerate([*self.caches[1:], self.device.levels[-1]]):
+            crossings = zip(operands, misses[at], misses[at + 1], strict=True)
+            served = [_part(at, *crossing) for crossing in crossings]
             read, written = sum(served[: len(expression.inputs)]), sum(served[len(expression.inputs) :])
-            ahead = served[fetched_ahead] if fetched_ahead is not None else 0
-            shared = busy if level.shared_by == 1 else min(busy, self.rate(f"{level.name}.cores", 1.5))
-            bandwidth = (level.bandwidth or 10e9) * shared
-            jumps = sum(size / max(run, 4 * level.transaction) for size, run in zip(served, on_end, strict=True))
-            moved[level.name] = read + written
-            seen = read - self.rate("prefetch", 0.7) * ahead
-            streamed = (seen + self.rate(f"{level.name}.store", 1.2) * written) / bandwidth
-            data[level.name] = streamed + jumps * self._jump(level) / busy
-        return data, moved
+            hidden = self.rate("prefetch", 0.7) * served[ahead] if ahead is not None else 0.0
+            weighted = read - hidden + self.rate(f"{level.name}.store", 1.2) * written
+            jumps = sum(size / max(run, 4 * line) for size, run in zip(served, on_end, strict=True))
+            found[level.name] = _Served(level, read + written, weighted, jumps)
+        return found
+
+    def _seconds(self, served: _Served, busy: int) -> float:
+        level = served.level
+        shared = busy if level.shared_by == 1 else min(busy, self.rate(f"{level.name}.cores", 1.5))
+        return served.weighted / ((level.bandwidth or 10e9) * shared) + served.jumps * self._jump(level) / busy
 
     def _jump(self, level: Level) -> float:
         """Seconds until lines flow again after a jump; from the near L2 cache other work hides them."""
@@ -213,7 +234,7 @@ def _pieces(extent: int, task: int, register: int) -> Counter[int]:
     return Counter(dict(_cached_pieces(extent, min(task, extent), min(register, task, extent))))
 
 
-def _served(at: int, operand: Operand, crossing: int, beyond: int) -> int:
+def _part(at: int, operand: Operand, crossing: int, beyond: int) -> int:
     """Bytes that the cache or memory number `at` behind L1 serves: what its caller misses and it has."""
     if operand.near:
         return crossing if at == 0 else 0

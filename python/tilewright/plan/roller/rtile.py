@@ -22,7 +22,12 @@ def data_tile(operand: Operand, shape: Sequence[int]) -> tuple[int, ...]:
     """Sizes of the part of an operand that a tile of the loops touches (interval bounds of its index expressions)."""
     sizes = []
     for size, terms in zip(operand.shape, operand.index, strict=True):
-        span = size if terms is None else 1 + sum(abs(c) * (shape[d] - 1) for d, c in terms)
+        if terms is None:
+            sizes.append(size)
+            continue
+        span = 1
+        for d, c in terms:
+            span += abs(c) * (shape[d] - 1)
         sizes.append(min(size, span))
     return tuple(sizes)
 
@@ -40,7 +45,11 @@ def runs(sizes: Sequence[int], shape: Sequence[int]) -> tuple[int, int]:
 
 def moved_bytes(operand: Operand, shape: Sequence[int], transaction: int) -> int:
     """Bytes that move when a tile of the loops is loaded, in whole transactions per contiguous run."""
-    sizes = data_tile(operand, shape)
+    return tile_bytes(operand, data_tile(operand, shape), transaction)
+
+
+def tile_bytes(operand: Operand, sizes: Sequence[int], transaction: int) -> int:
+    """Bytes that move when a part of an operand of some sizes is loaded."""
     if operand.fixed:
         return ceil(prod(sizes) * operand.bytes / transaction) * transaction
     count, length = runs(sizes, operand.shape)

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, prod
+from math import ceil
 
 from tilewright.plan.roller.expression import Expression, Operand
-from tilewright.plan.roller.rtile import data_tile, moved_bytes, runs
+from tilewright.plan.roller.rtile import data_tile, runs, tile_bytes
 
 #: Part of a cache that a working set can count on: what streams through takes the rest.
 _SHARE = 0.8
@@ -52,19 +52,37 @@ def loops_of(extents: Sequence[int], tiles: Sequence[Sequence[int]], order: Sequ
     return loops
 
 
-def fetched(expression: Expression, loops: Sequence[Loop], capacity: int, line: int) -> tuple[int, ...]:
-    """Bytes that cross into a level of `capacity` during the whole nest, in lines, per operand (inputs first).
+def fetched(
+    expression: Expression, loops: Sequence[Loop], capacities: Sequence[int], line: int
+) -> list[tuple[int, ...]]:
+    """Bytes that cross into caches of some capacities during the whole nest, in lines, per operand (inputs first).
 
     Nothing crosses where everything fits: whoever ran before left it there.
     """
     # boxes[i]: what a register tile and the i innermost loops around it cover
     boxes = [*(loop.inside for loop in reversed(loops)), expression.extents]
-    sizes = [sum(moved_bytes(o, box, line) for o in expression.operands) for box in boxes]
-    depth = max((i for i, size in enumerate(sizes) if size <= capacity * _SHARE), default=0)
-    if sizes[-1] <= capacity * _SHARE:
-        return (0,) * len(expression.operands)
-    trips = [loop.trips for loop in reversed(loops)]
-    return tuple(_of_operand(o, boxes, trips, depth, line) for o in expression.operands)
+    operands = expression.operands
+    tiles = [[data_tile(o, box) for box in boxes] for o in operands]
+    moved = [[tile_bytes(o, tile, line) for tile in own] for o, own in zip(operands, tiles, strict=True)]
+    sizes = [sum(column) for column in zip(*moved, strict=True)]
+    outside = [1]  # outside[-1 - i]: how often what the i innermost loops cover is run
+    for loop in loops:
+        outside.append(outside[-1] * loop.trips)
+    outside.reverse()
+    found = []
+    for capacity in capacities:
+        if sizes[-1] <= capacity * _SHARE:
+            found.append((0,) * len(operands))
+            continue
+        depth = max((i for i, size in enumerate(sizes) if size <= capacity * _SHARE), default=0)
+        places = [_changes(own, depth) for own in tiles]
+        found.append(tuple(own[at] * outside[at] for own, at in zip(moved, places, strict=True)))
+    return found
+
+
+def _changes(tiles: Sequence[tuple[int, ...]], depth: int) -> int:
+    """How many loops cover more of an operand than the `depth` innermost ones, whose part a level keeps."""
+    return next((at for at in range(depth, len(tiles)) if tiles[at] != tiles[depth]), len(tiles) - 1)
 
 
 def run_bytes(operand: Operand, extents: Sequence[int], loops: Sequence[Loop], tile: Sequence[int]) -> int:
@@ -84,12 +102,3 @@ def run_bytes(operand: Operand, extents: Sequence[int], loops: Sequence[Loop], t
             break
         count, length = more, longer
     return length * operand.bytes
-
-
-def _of_operand(operand: Operand, boxes: Sequence[tuple[int, ...]], trips: Sequence[int], depth: int, line: int) -> int:
-    """Bytes of one operand when a level keeps what the `depth` innermost loops touch."""
-    kept = data_tile(operand, boxes[depth])
-    at = depth
-    while at < len(trips) and data_tile(operand, boxes[at]) == kept:
-        at += 1
-    return moved_bytes(operand, boxes[at], line) * prod(trips[at:])

@@ -27,12 +27,12 @@ def test_what_fits_is_fetched_once() -> None:
     product = matmul(256, 256, 256)  # 256 KB each
     loops = loops_of(product.extents, [(256, 256, 256), (8, 32, 1)], (1, 0, 2))
     whole, row_of_b = 256 << 10, 256 * 256 * 4
-    assert fetched(product, loops, 1 << 20, 64) == (0, 0, 0)
+    assert fetched(product, loops, [1 << 20], 64) == [(0, 0, 0)]
     # A cache that holds a panel of B (32 KB) and rows of A: A comes once per panel, B and C once.
-    assert fetched(product, loops, 60 << 10, 64) == (8 * whole, row_of_b, whole)
+    assert fetched(product, loops, [60 << 10], 64) == [(8 * whole, row_of_b, whole)]
     # With rows outside, A stays and B comes once per 8 rows.
     other = loops_of(product.extents, [(256, 256, 256), (8, 32, 1)], (0, 1, 2))
-    assert fetched(product, other, 60 << 10, 64) == (whole, 32 * whole, whole)
+    assert fetched(product, other, [60 << 10], 64) == [(whole, 32 * whole, whole)]
 
 
 def test_runs_end_where_the_address_jumps() -> None:

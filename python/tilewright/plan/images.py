@@ -84,6 +84,8 @@ def _cut_rows(task: list[int], register: Sequence[int], rows: Sequence[int], bud
             return
         size = max(ceil(task[d] / parts), 1)
         task[d] = min(ceil(size / register[d]) * register[d], task[d])
+        if size > register[d]:
+            return  # as even as whole lines allow
 
 
 def window_tiling(op: LinalgOp, row: int, lane: int, register: Sequence[int]) -> tuple[list[int], list[int]]:

@@ -1,0 +1,102 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tiles of contractions over images."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tilewright.mlir import ir
+from tilewright.plan.structure import Weights, blocks, linalg_ops
+from tilewright.plan.tiling import Machine, Tiling, prefetched, tile_contraction
+
+MACHINE = Machine(lanes=16, registers=32, l2_bytes=1 << 20)
+
+#: Layout of the image and of the result over (h, w, n, r, s, c), and of the filters.
+DENSE = ("(h + r, w + s, c)", "(r, s, c, n)", "(h, w, n)")
+DEPTHWISE = ("(h + r, w + s, n)", "(r, s, n)", "(h, w, n)")
+PLANES = ("(n, h + r, w + s)", "(r, s, n)", "(n, h, w)")
+
+
+@pytest.fixture(autouse=True)
+def context() -> Iterator[None]:
+    with ir.Context(), ir.Location.unknown():
+        yield
+
+
+def planned(maps: tuple[str, str, str], **sizes: int) -> tuple[Tiling, list[int]]:
+    """The tiling of a convolution with constant filters and these sizes of its loops, and what it prefetches."""
+    depth = [d for d in "rsc" if d in sizes]
+    loops = ["h", "w", "n", *depth]
+    span = {"h + r": sizes["h"] + sizes["r"] - 1, "w + s": sizes["w"] + sizes["s"] - 1, **sizes}
+
+    def kind(access: str) -> str:
+        return "tensor<" + "".join(f"{span[e]}x" for e in access.strip("()").split(", ")) + "f32>"
+
+    image, filters, result = (kind(access) for access in maps)
+    at = ", ".join(f"affine_map<({', '.join(loops)}) -> {access}>" for access in maps)
+    iterators = ", ".join(['"parallel"'] * 3 + ['"reduction"'] * len(depth))
+    module = ir.Module.parse(f"""
+        ml_program.global private @f(#ml_program.extern<{filters}>) : {filters}
+        func.func @main(%x: {image}) -> {result} {{
+          %zero = arith.constant 0.0 : f32
+          %f = ml_program.global_load_const @f : {filters}
+          %e = tensor.empty() : {result}
+          %z = linalg.fill ins(%zero : f32) outs(%e : {result}) -> {result}
+          %y = linalg.generic {{indexing_maps = [{at}], iterator_types = [{iterators}]}}
+              ins(%x, %f : {image}, {filters}) outs(%z : {result}) {{
+          ^bb0(%a: f32, %b: f32, %o: f32):
+            %m = arith.mulf %a, %b : f32
+            %t = arith.addf %o, %m : f32
+            linalg.yield %t : f32
+          }} -> {result}
+          return %y : {result}
+        }}""")
+    weights = Weights()
+    ops = [op for block in blocks(module.operation) for op in linalg_ops(block, weights)]
+    tiling = tile_contraction(ops[-1], MACHINE, weights)
+    return tiling, prefetched(ops[-1], tiling, MACHINE)
+
+
+def test_short_lines_share_a_register_tile() -> None:
+    tiling, _ = planned(DENSE, h=7, w=7, n=64, r=3, s=3, c=64)
+    assert tiling.register == [2, 7, 32, 1, 1, 1]
+    tiling, _ = planned(DENSE, h=14, w=14, n=64, r=3, s=3, c=64)
+    assert tiling.register == [1, 14, 32, 1, 1, 1]
+
+
+def test_weights_that_stay_are_shared_by_tasks_of_lines() -> None:
+    tiling, ahead = planned(DENSE, h=56, w=56, n=64, r=3, s=3, c=64)
+    assert tiling.task[1:3] == [56, 64]
+    assert tiling.task[0] < 56
+    assert not ahead
+
+
+def test_weights_from_far_are_cut_and_prefetched() -> None:
+    tiling, ahead = planned(DENSE, h=14, w=14, n=512, r=3, s=3, c=256)
+    assert tiling.task[:3] == [14, 14, 32]
+    assert tiling.order[0] == 2
+    assert ahead == [1]
+
+
+def test_few_panels_from_far_leave_work_for_all() -> None:
+    tiling, _ = planned(DENSE, h=28, w=28, n=128, r=3, s=3, c=128)
+    assert tiling.task[1:3] == [28, 32]
+    assert tiling.task[0] <= 7
+
+
+def test_depthwise_runs_in_the_order_of_memory() -> None:
+    tiling, _ = planned(DEPTHWISE, h=56, w=56, n=96, r=3, s=3)
+    assert tiling.order == [0, 1, 2, 3, 4]
+    assert tiling.task[1:3] == [56, 96]
+    assert tiling.task[0] == 4
+
+
+def test_planes_have_lanes_along_lines() -> None:
+    tiling, _ = planned(PLANES, h=112, w=112, n=128, r=3, s=3)
+    assert tiling.register == [4, 64, 1, 1, 1]
+    assert tiling.task == [112, 112, 8, 3, 3]
+    assert tiling.order == [2, 0, 1, 3, 4]

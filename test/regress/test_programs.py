@@ -154,3 +154,12 @@ def test_a_loop_state_without_elements_in_another_shape() -> None:
     empty = np.empty((4, 0, 2), np.float32)
     constants = {"trips": np.array(3), "to": np.array([0, 0, 0])}
     check(nodes, {"x": empty}, constants, np.empty((0, 0, 0), np.float32))
+
+
+def test_gather_from_one_element() -> None:
+    """A table without dimensions was loaded along its dimension 0."""
+    nodes = [
+        helper.make_node("Unsqueeze", ["x", "axes"], ["row"]),
+        helper.make_node("GatherND", ["row", "at"], ["y"]),
+    ]
+    check(nodes, {"x": np.float32(3)}, {"axes": [0], "at": np.zeros((3, 1), np.int64)}, np.full(3, 3, np.float32))

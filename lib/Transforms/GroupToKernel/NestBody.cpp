@@ -230,6 +230,8 @@ FailureOr<Value> NestEmitter::gather(linalg::GenericOp op,
     computed.emplace_back(number, *tile);
   }
   const Storage &place = storage.at(nest.outer(table));
+  if (access.empty())
+    return loadScalar(loc, place.memref);
   FailureOr<Window> where = window(loc, place, access);
   if (failed(where))
     return failure();

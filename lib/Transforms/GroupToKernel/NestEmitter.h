@@ -125,6 +125,8 @@ private:
   mlir::FailureOr<int> ownerOf(int tileDim, const Access &access,
                                int64_t &step);
   mlir::Value gatherRows(mlir::Value tile, const Window &at);
+  /// The element of a buffer without dimensions, as a tile of one.
+  mlir::Value loadScalar(mlir::Location loc, mlir::Value memref);
   mlir::FailureOr<mlir::Value> load(mlir::Location loc, mlir::Value tensor,
                                     const Access &access);
   mlir::LogicalResult store(mlir::Location loc, mlir::Value tile,

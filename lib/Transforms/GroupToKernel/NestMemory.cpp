@@ -172,6 +172,12 @@ Value NestEmitter::gatherRows(Value tile, const Window &at) {
   return tile;
 }
 
+Value NestEmitter::loadScalar(Location loc, Value memref) {
+  Value scalar = memref::LoadOp::create(builder, loc, memref);
+  return tile::SplatOp::create(builder, loc, tileType({1, 1}, scalar.getType()),
+                               scalar);
+}
+
 FailureOr<Value> NestEmitter::load(Location loc, Value tensor,
                                    const Access &access) {
   const Storage &place = storage.at(tensor);
@@ -179,12 +185,8 @@ FailureOr<Value> NestEmitter::load(Location loc, Value tensor,
   FailureOr<Window> at = window(loc, place, access);
   if (failed(at))
     return failure();
-  if (access.empty()) {
-    Value scalar = memref::LoadOp::create(builder, loc, place.memref);
-    return tile::SplatOp::create(builder, loc, tileType({1, 1}, element),
-                                 scalar)
-        .getResult();
-  }
+  if (access.empty())
+    return loadScalar(loc, place.memref);
   if (access.size() == 1) {
     // The buffer has one dimension: load a row, then give it its axis.
     int64_t count = at->shape[0] * at->shape[1];

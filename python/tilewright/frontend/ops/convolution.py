@@ -22,7 +22,6 @@ from .normalization import batch_norm, inference_scale, is_training
 from .precision import widened
 from .window import Window, window
 
-
 #: Elements of a line from which on vectors run along lines rather than along channels, where both would do.
 _LONG_LINE = 32
 

@@ -20,6 +20,7 @@
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
@@ -34,6 +35,18 @@ namespace {
 
 using namespace tilewright;
 
+/// Kernels come in an order that keeps the registers: a row of accumulators
+/// after the other, each operand read right before its use. The scheduler
+/// before register allocation moves loads upwards and then spills (up to 76
+/// times in a loop of 96 multiply-adds); out-of-order cores gain nothing from
+/// it. It has no switch but this option.
+void keepOrder() {
+  auto &options = llvm::cl::getRegisteredOptions();
+  auto found = options.find("enable-misched");
+  if (found != options.end() && !found->second->getNumOccurrences())
+    found->second->addOccurrence(0, "enable-misched", "false");
+}
+
 void initializeTargets() {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -45,6 +58,7 @@ void initializeTargets() {
     LLVMInitializeNVPTXTarget();
     LLVMInitializeNVPTXTargetMC();
     LLVMInitializeNVPTXAsmPrinter();
+    keepOrder();
   });
 }
 

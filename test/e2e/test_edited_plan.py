@@ -18,7 +18,7 @@ import tilewright as tw
 from tilewright.runtime import safetensors
 
 #: A product of the model: 13 rows, 24 columns, 24 summands.
-TILE = "#tile.rtile<l2 = [13, 24, 24], register = [13, 24, 1], unroll = [1, 1, 4], order = [1, 0, 2]>"
+TILE = "#tile.rtile<l2 = [13, 24, 24], register = [13, 24, 1], unroll = [1, 1, 4], order = [0, 1, 2]>"
 EDITS = {
     "register tile": (TILE.replace("register = [13, 24", "register = [4, 12"), "tile<4x12xf32>"),
     "task tile": (TILE.replace("l2 = [13, 24", "l2 = [4, 24").replace("register = [13", "register = [4"), "grid(%c4"),

@@ -9,17 +9,36 @@
 #include "lib/Conversion/TileToVector/TileParts.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 using namespace tilewright;
 
 namespace {
 
+/// Moves the load of a single use down to the insertion point, over operations
+/// that do not write. A tile of lhs is read element by element: were all of
+/// them read first, they would need a register each until their turn comes.
+static void sinkLoad(RewriterBase &rewriter, Value element) {
+  auto load = element.getDefiningOp<memref::LoadOp>();
+  Block::iterator here = rewriter.getInsertionPoint();
+  if (!load || load->getBlock() != rewriter.getInsertionBlock() ||
+      here == load->getBlock()->end())
+    return;
+  for (Operation *op = load->getNextNode(); op != &*here;
+       op = op->getNextNode())
+    if (!op || !(isMemoryEffectFree(op) || isa<memref::PrefetchOp>(op) ||
+                 hasSingleEffect<MemoryEffects::Read>(op)))
+      return;
+  rewriter.moveOpBefore(load, rewriter.getInsertionBlock(), here);
+}
+
 /// d[m][n] = sum over k of a[m][k] * b[k][n] + c[m][n], in (k, m, n) order: the
 /// row of b stays in registers while each a is broadcast once.
 class MmaEmitter {
 public:
-  MmaEmitter(OpBuilder &b, Location loc, const TileParts &lhs,
+  MmaEmitter(RewriterBase &b, Location loc, const TileParts &lhs,
              const TileParts &rhs, const TileParts &acc)
       : b(b), loc(loc), lhs(lhs), rhs(rhs), acc(acc) {}
 
@@ -35,7 +54,9 @@ public:
 private:
   void step(TileParts &result, int64_t k, int64_t m) {
     const PartLayout &layout = acc.getLayout();
-    Value element = widen(lhs.getElement(b, loc, m, k));
+    Value element = lhs.getElement(b, loc, m, k);
+    sinkLoad(b, element);
+    element = widen(element);
     for (auto [c, chunk] : llvm::enumerate(layout.getChunks())) {
       Value &target = result.getMutableParts()[layout.getPart(m, c)];
       Value x = splatTo(b, loc, layout.getPartType(chunk), element);
@@ -66,7 +87,7 @@ private:
     return arith::AddIOp::create(b, loc, product, sum);
   }
 
-  OpBuilder &b;
+  RewriterBase &b;
   Location loc;
   const TileParts &lhs, &rhs, &acc;
 };

@@ -62,6 +62,9 @@ public:
   llvm::SmallVector<unsigned> order() const;
   /// Register tile of a dimension, never above its extent.
   int64_t registerTile(unsigned dim) const;
+  /// Part of a reduced dimension after which the next part of the operands is
+  /// brought near, or the whole extent.
+  int64_t blockTile(unsigned dim) const { return taskTile(dim, "block"); }
   /// Steps of the innermost reduced dimension that one round of its loop takes.
   int64_t unroll(unsigned dim) const;
   /// Task tile of a dimension: the size at `level`, or the whole extent.

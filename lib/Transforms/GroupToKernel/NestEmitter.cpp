@@ -114,6 +114,8 @@ LogicalResult NestEmitter::emitParallel(unsigned level) {
 LogicalResult NestEmitter::emitPoint() {
   known.clear();
   known.emplace_back();
+  if (part == Part::Init)
+    return storeInit();
   if (!nest.hasReductions())
     return storeResults(/*inReduction=*/false);
   if (failed(preload()) || failed(emitReductions()))

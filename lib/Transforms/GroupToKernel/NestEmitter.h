@@ -54,6 +54,11 @@ public:
       : builder(builder), nest(nest), box(std::move(box)), storage(storage),
         gridIds(gridIds) {}
 
+  /// What of a nest to emit: all of it or, where its reduction runs in blocks,
+  /// the values that the sum starts from, or one block that adds to the result.
+  enum class Part { All, Init, Block };
+  void emitOnly(Part wanted) { part = wanted; }
+
   /// Emits the whole nest at the builder's insertion point.
   mlir::LogicalResult emit();
 
@@ -80,6 +85,8 @@ private:
   mlir::LogicalResult accumulate(Reduction &reduction,
                                  llvm::MutableArrayRef<mlir::Value> accs);
   mlir::FailureOr<mlir::Value> evaluateInit(mlir::linalg::GenericOp op);
+  mlir::FailureOr<mlir::Value> startOf(Reduction &reduction);
+  mlir::LogicalResult storeInit();
   mlir::FailureOr<mlir::Value> finish(Reduction &reduction,
                                       mlir::ArrayRef<mlir::Value> accs);
   mlir::LogicalResult initialize(Reduction &reduction,
@@ -155,6 +162,7 @@ private:
   Box box;
   const llvm::DenseMap<mlir::Value, Storage> &storage;
   mlir::ValueRange gridIds;
+  Part part = Part::All;
 
   /// The nest dimensions of a tile's two axes: several parallel ones or one
   /// for the rows, at most one for the lanes.

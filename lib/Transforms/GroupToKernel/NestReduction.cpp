@@ -82,6 +82,29 @@ FailureOr<Value> NestEmitter::evaluateInit(linalg::GenericOp op) {
                                        nest.bindings.lookup(op)));
 }
 
+/// What an accumulator starts from: the initial value or, where the reduction
+/// runs in blocks, what the result holds since the block before.
+FailureOr<Value> NestEmitter::startOf(Reduction &reduction) {
+  if (part != Part::Block)
+    return evaluateInit(reduction.op);
+  tile::GroupOp group = nest.group;
+  auto result = cast<OpResult>(reduction.op->getResult(0));
+  return load(reduction.op.getLoc(), group->getResult(0),
+              nest.resultAccess(result));
+}
+
+/// Stores what the reduction starts from, for its first block.
+LogicalResult NestEmitter::storeInit() {
+  tile::GroupOp group = nest.group;
+  linalg::GenericOp op = nest.root();
+  FailureOr<Value> init = evaluateInit(op);
+  if (failed(init))
+    return failure();
+  return store(op.getLoc(), broadcast(*init, tileShape()),
+               storage.at(group->getResult(0)),
+               nest.resultAccess(cast<OpResult>(op->getResult(0))));
+}
+
 /// Allocates the accumulators: one per shape that a tile of the reduction can
 /// take (whole and remainder, per tiled reduced dimension).
 LogicalResult NestEmitter::initialize(Reduction &reduction,
@@ -114,7 +137,7 @@ LogicalResult NestEmitter::initialize(Reduction &reduction,
         return failure();
       start = constant(op.getLoc(), *zero);
     } else {
-      start = evaluateInit(op);
+      start = startOf(reduction);
     }
     if (failed(start))
       return failure();

@@ -19,7 +19,10 @@ def GroupsToKernels : Pass<"tile-groups-to-kernels", "mlir::ModuleOp"> {
     16 rows, tiles of 1x64.
 
     Sizes of the level `unroll` say how many steps one round of the innermost
-    reduction loop takes. `tile.prefetch` on a root names inputs (by number)
+    reduction loop takes. Sizes of the level `block` cut the reduction of one
+    nest of a task: what feeds the nest is made block by block, each block adds
+    to the result, and what follows runs after the last. `tile.grid` on a root
+    names loops whose tasks come first. `tile.prefetch` on a root names inputs (by number)
     whose next tile is fetched into the L2 cache while one is in use, a few
     lines in each round.
 

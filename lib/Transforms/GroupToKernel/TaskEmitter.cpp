@@ -27,14 +27,27 @@ LogicalResult TaskEmitter::analyze() {
   }
   if (nests.empty())
     return group.emitError("holds no register group");
+  if (failed(findBlocks()))
+    return failure();
   return findGrid();
 }
 
-/// The dimensions of a nest that a task does not cover, in traversal order.
+/// The dimensions of a nest that a task does not cover, in the order of
+/// `tile.grid` or else in traversal order.
 SmallVector<TaskEmitter::GridDim>
 TaskEmitter::cutDims(const NestAnalysis &nest) const {
   SmallVector<GridDim> result;
-  for (unsigned dim : nest.order()) {
+  SmallVector<unsigned> order = nest.order();
+  if (auto grid = nest.root()->getAttrOfType<DenseI64ArrayAttr>("tile.grid")) {
+    SmallVector<unsigned> first;
+    for (int64_t dim : grid.asArrayRef())
+      if (llvm::is_contained(order, dim) && !llvm::is_contained(first, dim))
+        first.push_back(dim);
+    llvm::erase_if(
+        order, [&](unsigned dim) { return llvm::is_contained(first, dim); });
+    order.insert(order.begin(), first.begin(), first.end());
+  }
+  for (unsigned dim : order) {
     int64_t size = nest.taskTile(dim, tile::GroupOp(group).getLevel());
     if (size < nest.extents[dim])
       result.push_back({dim, size, nest.extents[dim]});
@@ -252,7 +265,7 @@ LogicalResult TaskEmitter::require(const NestAnalysis &consumer, const Box &box,
       if (!dim)
         return producer->root()->emitError("makes a tensor of its task at "
                                            "other points than its loops'");
-      auto [offset, size] = regionOf(expr, box, grid.size());
+      auto [offset, size] = regionOf(expr, box, numSymbols());
       if (!offset)
         return consumer.root()->emitError("reads a tensor of its task by ")
                << textOf(expr)
@@ -295,8 +308,8 @@ FailureOr<Box> TaskEmitter::boxOfEnd(const NestAnalysis &nest,
       "than the last one; give it the same task tile");
 }
 
-FailureOr<SmallVector<Box>>
-TaskEmitter::propagate(ArrayRef<int64_t> tileSizes) {
+FailureOr<SmallVector<Box>> TaskEmitter::propagate(ArrayRef<int64_t> tileSizes,
+                                                   const SumBlock &block) {
   MLIRContext *context = group.getContext();
   SmallVector<Box> boxes(nests.size());
   const NestAnalysis &anchor = nests.back();
@@ -313,6 +326,10 @@ TaskEmitter::propagate(ArrayRef<int64_t> tileSizes) {
       if (failed(box))
         return failure();
       boxes[number] = *box;
+    }
+    if (block.size && blocks->nest == unsigned(number)) {
+      boxes[number].offsets[blocks->cut.dim] = block.offset;
+      boxes[number].sizes[blocks->cut.dim] = block.size;
     }
     if (failed(require(nests[number], boxes[number], boxes)))
       return failure();
@@ -334,7 +351,7 @@ void TaskEmitter::placeBuffers(OpBuilder &builder, ArrayRef<Box> boxes) {
       SmallVector<int64_t> shape;
       Access origin;
       for (AffineExpr expr : made) {
-        auto [offset, size] = regionOf(expr, box, grid.size());
+        auto [offset, size] = regionOf(expr, box, numSymbols());
         shape.push_back(size);
         origin.push_back(offset);
       }
@@ -353,14 +370,99 @@ void TaskEmitter::placeBuffers(OpBuilder &builder, ArrayRef<Box> boxes) {
   }
 }
 
+/// The nest that takes its reduction in blocks, if any, and the loop that is
+/// cut into them.
+LogicalResult TaskEmitter::findBlocks() {
+  for (auto [number, nest] : llvm::enumerate(nests))
+    for (unsigned dim = 0; dim < nest.extents.size(); ++dim) {
+      int64_t size = nest.blockTile(dim);
+      if (size >= nest.extents[dim])
+        continue;
+      Operation *yield = nest.group.getBody().front().getTerminator();
+      if (!nest.isReduction(dim) || blocks || nest.registerTile(dim) > 1 ||
+          yield->getNumOperands() != 1 ||
+          yield->getOperand(0).getDefiningOp() != nest.root())
+        return nest.root()->emitError("has blocks of ")
+               << size << " along d" << dim
+               << ": one reduced loop of a task, of a nest that makes nothing "
+                  "but this sum, can have them";
+      blocks = {unsigned(number), GridDim{dim, size, nest.extents[dim]}};
+    }
+  return success();
+}
+
 LogicalResult TaskEmitter::emitVariant(OpBuilder &builder,
                                        ArrayRef<int64_t> tileSizes) {
-  FailureOr<SmallVector<Box>> boxes = propagate(tileSizes);
+  if (!blocks)
+    return emitNests(builder, tileSizes, 0, nests.size(), SumBlock());
+  // What feeds the blocked nest is made block by block, too; what follows
+  // needs all of its sum.
+  unsigned end = blocks->nest + 1;
+  if (failed(emitInit(builder, tileSizes)))
+    return failure();
+  const GridDim &cut = blocks->cut;
+  Location loc = group.getLoc();
+  MLIRContext *context = group.getContext();
+  int64_t whole = cut.extent / cut.tile;
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  Value one = arith::ConstantIndexOp::create(builder, loc, 1);
+  Value upper = arith::ConstantIndexOp::create(builder, loc, whole);
+  auto loop = scf::ForOp::create(builder, loc, zero, upper, one);
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(loop.getBody());
+    Value number = loop.getInductionVar();
+    SumBlock block;
+    block.number = number;
+    block.offset = getAffineSymbolExpr(grid.size(), context) * cut.tile;
+    block.size = cut.tile;
+    if (failed(emitNests(builder, tileSizes, 0, end, block)))
+      return failure();
+  }
+  if (cut.ragged()) {
+    SumBlock block;
+    block.number = upper;
+    block.offset = getAffineConstantExpr(whole * cut.tile, context);
+    block.size = cut.extent % cut.tile;
+    if (failed(emitNests(builder, tileSizes, 0, end, block)))
+      return failure();
+  }
+  return emitNests(builder, tileSizes, end, nests.size(), SumBlock());
+}
+
+/// What the sum that runs in blocks starts from.
+LogicalResult TaskEmitter::emitInit(OpBuilder &builder,
+                                    ArrayRef<int64_t> tileSizes) {
+  SumBlock block;
+  block.offset = getAffineConstantExpr(0, group.getContext());
+  block.size = blocks->cut.tile;
+  FailureOr<SmallVector<Box>> boxes = propagate(tileSizes, block);
   if (failed(boxes))
     return failure();
   placeBuffers(builder, *boxes);
-  for (auto [nest, box] : llvm::zip_equal(nests, *boxes)) {
-    NestEmitter emitter(builder, nest, box, storage, gridIds);
+  NestEmitter emitter(builder, nests[blocks->nest], (*boxes)[blocks->nest],
+                      storage, gridIds);
+  emitter.emitOnly(NestEmitter::Part::Init);
+  return emitter.emit();
+}
+
+/// The nests from `begin` to `end`, for one block of the reduction of the one
+/// that has blocks.
+LogicalResult TaskEmitter::emitNests(OpBuilder &builder,
+                                     ArrayRef<int64_t> tileSizes,
+                                     unsigned begin, unsigned end,
+                                     const SumBlock &block) {
+  FailureOr<SmallVector<Box>> boxes = propagate(tileSizes, block);
+  if (failed(boxes))
+    return failure();
+  placeBuffers(builder, *boxes);
+  SmallVector<Value> ids(gridIds);
+  if (block.number)
+    ids.push_back(block.number);
+  for (unsigned number = begin; number < end; ++number) {
+    NestEmitter emitter(builder, nests[number], (*boxes)[number], storage, ids);
+    if (block.size && blocks->nest == number)
+      emitter.emitOnly(NestEmitter::Part::Block);
     if (failed(emitter.emit()))
       return failure();
   }

@@ -43,7 +43,23 @@ private:
     bool ragged() const { return extent % tile; }
   };
 
+  /// One block of the reduction that is cut into blocks: its number, where it
+  /// starts, and how long it is.
+  struct SumBlock {
+    mlir::Value number;
+    mlir::AffineExpr offset;
+    int64_t size = 0;
+  };
+  /// The nest whose reduction is cut into blocks.
+  struct SumBlocks {
+    unsigned nest;
+    GridDim cut;
+  };
+
   mlir::LogicalResult findGrid();
+  mlir::LogicalResult findBlocks();
+  /// Symbols of the expressions: ids of the grid, number of the block.
+  unsigned numSymbols() const { return grid.size() + 1; }
   llvm::SmallVector<GridDim> cutDims(const NestAnalysis &nest) const;
   mlir::FailureOr<Box> boxOfEnd(const NestAnalysis &nest,
                                 llvm::ArrayRef<int64_t> tileSizes) const;
@@ -53,8 +69,14 @@ private:
                                    llvm::SmallVector<int64_t> tileSizes);
   mlir::LogicalResult emitVariant(mlir::OpBuilder &builder,
                                   llvm::ArrayRef<int64_t> tileSizes);
+  mlir::LogicalResult emitInit(mlir::OpBuilder &builder,
+                               llvm::ArrayRef<int64_t> tileSizes);
+  mlir::LogicalResult emitNests(mlir::OpBuilder &builder,
+                                llvm::ArrayRef<int64_t> tileSizes,
+                                unsigned begin, unsigned end,
+                                const SumBlock &block);
   mlir::FailureOr<llvm::SmallVector<Box>>
-  propagate(llvm::ArrayRef<int64_t> tileSizes);
+  propagate(llvm::ArrayRef<int64_t> tileSizes, const SumBlock &block);
   mlir::LogicalResult require(const NestAnalysis &consumer, const Box &box,
                               llvm::MutableArrayRef<Box> boxes);
   void placeBuffers(mlir::OpBuilder &builder, llvm::ArrayRef<Box> boxes);
@@ -62,6 +84,7 @@ private:
   tile::GroupOp group;
   std::vector<NestAnalysis> nests;
   llvm::SmallVector<GridDim> grid;
+  std::optional<SumBlocks> blocks;
   mlir::ValueRange gridIds;
   mlir::Block *entry = nullptr;
   /// Buffers of the task, allocated once for all variants.

@@ -134,9 +134,6 @@ struct ApplyLayouts : public impl::ApplyLayoutsBase<ApplyLayouts> {
   /// the reader, in the same task.
   FailureOr<Value> packValue(linalg::GenericOp op, Value value,
                              tile::LayoutAttr layout, Attribute rtile) {
-    if (!layout.getTiles().empty())
-      return op.emitError("asks for a blocked layout of a run-time operand: a "
-                          "task copies a permutation only");
     if (!op->hasAttr(kTask))
       return op.emitError("packs a run-time operand but has no tile.task");
     if (!isa_and_nonnull<tile::RTileAttr>(rtile))
@@ -145,21 +142,35 @@ struct ApplyLayouts : public impl::ApplyLayoutsBase<ApplyLayouts> {
     OpBuilder builder(op);
     Location loc = op.getLoc();
     auto type = cast<RankedTensorType>(value.getType());
-    unsigned rank = type.getRank();
-    SmallVector<int64_t> perm = permutation(layout, rank), shape;
-    SmallVector<unsigned> position(rank);
-    for (auto [at, dim] : llvm::enumerate(perm)) {
-      shape.push_back(type.getDimSize(dim));
-      position[dim] = at;
+    SmallVector<int64_t> shape(type.getShape()), packed;
+    for (auto [dim, size] :
+         llvm::zip_equal(layout.getInner(), layout.getTiles())) {
+      if (shape[dim] % size)
+        return op.emitError("asks for blocks of ")
+               << size << " of a run-time operand of " << shape[dim]
+               << ": a task copies whole blocks only";
+      shape[dim] /= size;
     }
+    SmallVector<int64_t> perm = permutation(layout, type.getRank());
+    SmallVector<AffineExpr> from(perm.size());
+    for (auto [at, dim] : llvm::enumerate(perm)) {
+      packed.push_back(shape[dim]);
+      from[dim] = builder.getAffineDimExpr(at);
+    }
+    for (auto [dim, size] :
+         llvm::zip_equal(layout.getInner(), layout.getTiles())) {
+      from[dim] = from[dim] * size + builder.getAffineDimExpr(packed.size());
+      packed.push_back(size);
+    }
+    unsigned rank = packed.size();
     Value empty =
-        tensor::EmptyOp::create(builder, loc, shape, type.getElementType());
-    auto from = AffineMap::getPermutationMap(position, op.getContext());
+        tensor::EmptyOp::create(builder, loc, packed, type.getElementType());
+    auto source = AffineMap::get(rank, 0, from, op.getContext());
     auto to = AffineMap::getMultiDimIdentityMap(rank, op.getContext());
     SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
     auto copy = linalg::GenericOp::create(
         builder, loc, empty.getType(), value, empty,
-        ArrayRef<AffineMap>{from, to}, loops,
+        ArrayRef<AffineMap>{source, to}, loops,
         [](OpBuilder &b, Location at, ValueRange args) {
           linalg::YieldOp::create(b, at, args[0]);
         });

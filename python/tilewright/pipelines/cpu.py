@@ -29,6 +29,7 @@ def plan(device: Device, choices: tuple[str, ...] = ()) -> Phase:
         "registers": device.units.registers,
         "l2-bytes": device.level(_LEVEL).bytes,
         "device": remember(device),
+        "cores": device.units.count,
     }
     if choices:
         machine["choices"] = choices

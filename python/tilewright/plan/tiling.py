@@ -19,6 +19,7 @@ from tilewright.devices import resolve
 from tilewright.errors import UserError
 from tilewright.mlir import ir
 from tilewright.passes import Pass, located, option, register
+from tilewright.plan import blocking
 from tilewright.plan.images import image_task, plane_tiling, stacked_lines, weights_stay, window_tiling
 from tilewright.plan.names import kernel_name
 from tilewright.plan.roller.cost import Schedule
@@ -35,6 +36,8 @@ _ROW_ELEMENTS = 4096
 _TASK_MACS = 1 << 20
 #: Multiply-adds that are worth a dispatch: some microseconds with weights from the L2 cache, one vector of rows.
 _LEAST_MACS = 1 << 15
+#: Ways of the L1 data cache (48 KB, both on Zen 5 and on recent Xeons).
+_L1_WAYS = 12
 #: Steps of a reduction that one round of its loop takes.
 _UNROLL = 4
 #: Tasks that still occupy a few cores, where each more repeats work.
@@ -45,11 +48,12 @@ _ENOUGH_TASKS = 16
 
 @dataclass(frozen=True)
 class Machine:
-    """What tiles depend on: f32 lanes of a vector register, number of registers, bytes of the L2 cache."""
+    """What tiles depend on: f32 lanes of a vector register, number of registers, bytes of the L2 cache, cores."""
 
     lanes: int
     registers: int
     l2_bytes: int
+    cores: int = 2
 
     @property
     def wide(self) -> int:
@@ -72,16 +76,22 @@ def _has_function(op: LinalgOp) -> bool:
 
 @dataclass
 class Tiling:
-    """Sizes per loop at the task's level and in registers, the traversal order, and steps per round of a loop."""
+    """Sizes per loop at the task's level and in registers, and the traversal order.
+
+    Products also have steps per round of the innermost loop, blocks of the reduction, and an order of tasks.
+    """
 
     task: list[int]
     register: list[int]
     order: list[int]
     unroll: list[int] | None = None
+    block: list[int] | None = None
+    grid: list[int] | None = None
 
     def __str__(self) -> str:
+        block = f"block = {self.block}, " if self.block else ""
         unroll = f", unroll = {self.unroll}" if self.unroll else ""
-        return f"#tile.rtile<l2 = {self.task}, register = {self.register}{unroll}, order = {self.order}>"
+        return f"#tile.rtile<{block}l2 = {self.task}, register = {self.register}{unroll}, order = {self.order}>"
 
 
 def tile_elementwise(op: LinalgOp, machine: Machine, wide: int) -> Tiling:
@@ -190,7 +200,7 @@ def _row_tile(extent: int, limit: int, vectors: int, latency: int = 8) -> int:
 
 
 def _power_of_two_stride(op: LinalgOp, roles: Roles) -> bool:
-    """Rows at a stride of a large power of two share the sets of the L1 cache: at most 8 of them stay resident."""
+    """Rows at a stride of a large power of two share a set of the L1 cache: no more of them stay than it has ways."""
     if roles.row is None or roles.lane_operand is None:
         return False
     access = op.inputs[1 - roles.lane_operand]
@@ -215,8 +225,10 @@ def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling
     vectors = ceil(register[roles.lane] / machine.lanes)
     if roles.row is not None:
         limit = (machine.registers - vectors - 2) // vectors
+        if machine.registers >= 32 and all(a.pure for a in op.inputs):
+            limit -= 1  # with 14 x 2 accumulators LLVM spills one of them where a round has four steps
         if _power_of_two_stride(op, roles):
-            limit = min(limit, 8)
+            limit = min(limit, _L1_WAYS)
         register[roles.row] = _row_tile(op.extents[roles.row], limit, vectors)
         rows = _image_rows(op, roles, weights)
         if len(rows) > 1:
@@ -229,13 +241,51 @@ def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling
             task, order = window_tiling(op, roles.row, roles.lane, register)
             return Tiling(task, register, order, _unroll(op, order))
     copied = _is_copied(op, roles, weights)
-    task = _contraction_task(op, roles, register, machine, copied)
     outer = [d for d in op.parallel if d not in (roles.lane, roles.row)]
     panel = [roles.lane] if roles.row is None else [roles.lane, roles.row]
-    if copied:
-        panel.reverse()  # rows come from far, and once; the copied panels are near
-    order = outer + panel + sorted(op.reductions)
-    return Tiling(task, register, order, _unroll(op, order))
+    reductions = sorted(op.reductions)
+    blocks = _product_blocks(op, roles, register, machine, weights)
+    if blocks is None or roles.row is None:
+        task = _contraction_task(op, roles, register, machine, copied)
+        if copied:
+            panel.reverse()  # rows come from far, and once; the copied panels are near
+        order = outer + panel + reductions
+        return Tiling(task, register, order, _unroll(op, order))
+    task = list(op.extents)
+    _cut(task, register, outer, _TASK_MACS)
+    task[roles.row], task[roles.lane] = blocks.rows, blocks.columns
+    order = outer + (panel[::-1] if blocks.rows_outside else panel) + reductions
+    block = [*op.extents]
+    block[reductions[0]] = blocks.depth
+    grid = [*outer, roles.row, roles.lane] if not blocks.rows_outside else None
+    return Tiling(task, register, order, _unroll(op, order), block if block != [*op.extents] else None, grid)
+
+
+def _product_blocks(
+    op: LinalgOp, roles: Roles, register: list[int], machine: Machine, weights: Weights
+) -> blocking.Blocks | None:
+    """Cache blocks of a product of matrices, or of a batch of them; None for windows and for products of vectors."""
+    access = _lane_access(op, roles)
+    if roles.row is None or access is None or len(op.reductions) != 1:
+        return None
+    batch = [d for d in op.parallel if d not in (roles.row, roles.lane)]
+    if any(d not in a.loops for d in batch for a in op.inputs) or not all(a.pure for a in op.inputs):
+        return None
+    product = blocking.Product(
+        rows=op.extents[roles.row],
+        columns=op.extents[roles.lane],
+        depth=prod(op.extents[d] for d in op.reductions),
+        batch=prod(op.extents[d] for d in batch),
+        row_tile=register[roles.row],
+        lane_tile=register[roles.lane],
+        l2_bytes=machine.l2_bytes,
+        cores=machine.cores,
+    )
+    if min(op.extents) == 0:
+        return None
+    if weights.only(access.value):
+        return blocking.block_packed(product)
+    return blocking.block_copied(product) if _is_copied(op, roles, weights) else None
 
 
 def _unroll(op: LinalgOp, order: list[int]) -> list[int] | None:
@@ -335,9 +385,14 @@ def layouts(op: LinalgOp, tiling: Tiling, machine: Machine, weights: Weights) ->
         block = tiling.register[roles.lane]
         kinds[roles.lane_operand] = f"#tile.layout<perm = {[at, *rest]}, inner = [{at}], tiles = [{block}]>"
     elif _is_copied(op, roles, weights):
-        perm = [t for t in range(rank) if t != at] + [at]
-        kinds[roles.lane_operand] = f"#tile.layout<perm = {perm}>"
-        copies[roles.lane_operand] = str(_copy_tile(op, access, perm, tiling, machine))
+        block = tiling.register[roles.lane]
+        perm = [t for t in range(rank) if t != at]
+        if op.extents[roles.lane] % block == 0 and tiling.task[roles.lane] > block:
+            kinds[roles.lane_operand] = f"#tile.layout<perm = {[at, *perm]}, inner = [{at}], tiles = [{block}]>"
+            copies[roles.lane_operand] = str(_panel_tile(op, access, perm, tiling, machine))
+        else:
+            kinds[roles.lane_operand] = f"#tile.layout<perm = {[*perm, at]}>"
+            copies[roles.lane_operand] = str(_copy_tile(op, access, [*perm, at], tiling, machine))
     return kinds, copies
 
 
@@ -359,6 +414,21 @@ def _copy_tile(op: LinalgOp, access: Access, perm: list[int], tiling: Tiling, ma
         register[-1] = min(task[-1], machine.lanes)
         register[contiguous] = min(task[contiguous], machine.lanes)
     return Tiling(task, register, list(range(len(perm))))
+
+
+def _panel_tile(op: LinalgOp, access: Access, rest: list[int], tiling: Tiling, machine: Machine) -> Tiling:
+    """The copy of a run-time operand into panels: `rest` are its dimensions but the lanes', which it may transpose."""
+    (lane,) = (d for d in access.dims if d is not None and access.dims.index(d) not in rest)
+    block, sizes = tiling.register[lane], [1 if (d := access.dims[t]) is None else tiling.task[d] for t in rest]
+    task = [tiling.task[lane] // block, *sizes, block]
+    register = [1] * len(task)
+    register[-1] = min(block, machine.wide)
+    order = [*range(1, len(task) - 1), 0, len(task) - 1]
+    if len(rest) and rest[-1] == len(access.dims) - 1:  # lanes do not lie together: transpose in registers
+        register[-1] = min(block, machine.lanes)
+        register[-2] = min(sizes[-1], machine.lanes)
+        order = list(range(len(task)))
+    return Tiling(task, register, order)
 
 
 def tile_op(op: LinalgOp, members: Iterable[LinalgOp], machine: Machine, weights: Weights) -> Tiling:
@@ -416,6 +486,8 @@ def _decided(
     kinds = layouts(op, tiling, machine, weights)[0] if op.kind is Kind.CONTRACTION else []
     packed = frozenset(a.value for a, kind in zip(op.inputs, kinds, strict=False) if kind != "unit")
     chosen = decider.decide(kernel, op, nest, own, free=free, packed=packed, task=members)
+    if chosen == own:
+        return tiling
     return Tiling(list(chosen.task), list(chosen.register), list(chosen.order), tiling.unroll)
 
 
@@ -431,6 +503,27 @@ def cut_blocks(op: LinalgOp, tiling: Tiling, rows: list[int], block: int) -> Non
     tiling.task[rows[-1]] = min(block, op.extents[rows[-1]])
     for d in rows:
         tiling.register[d] = min(tiling.register[d], tiling.task[d])
+
+
+def followers(root: LinalgOp, members: list[LinalgOp]) -> list[LinalgOp] | None:
+    """The members that use the result of `root`: elementwise, over the same points; None where one is not."""
+    shape = tuple(ir.RankedTensorType(root.result.type).shape)
+    values, after = {root.result}, []
+    for member in members:
+        if not any(a.value in values for a in member.inputs):
+            continue
+        whole = tuple(range(len(shape)))
+        if member.extents != shape or member.reductions or member.output.dims != whole or member.tables:
+            return None
+        if any(a.value in values and a.dims != whole for a in member.inputs) or len(member.op.results) != 1:
+            return None
+        values.add(member.result)
+        after.append(member)
+    inner = {m.result for m in members} - values
+    if any(a.value in inner for m in after for a in m.inputs):
+        return None
+    ends = [m for m in after if not any(a.value == m.result for n in after for a in n.inputs)]
+    return after if len(ends) <= 1 and (not ends or ends[0] is after[-1]) else None
 
 
 def _number(op: ir.Operation, name: str) -> int:
@@ -487,10 +580,11 @@ class PlanTiles(Pass):
     l2_bytes: int = option(1048576, "bytes of the L2 cache of a core")
     device: str = option("", "name of the description that times are predicted for; empty: no prediction")
     choices: tuple[str, ...] = option((), "KERNEL:NUMBER, the candidate that a kernel takes instead of the first")
+    cores: int = option(2, "cores that share the work")
 
     def run(self, op: ir.Operation) -> None:
         """Give tiles to the nests of each task that `tile-plan-fusion` made."""
-        machine = Machine(self.lanes, self.registers, self.l2_bytes)
+        machine = Machine(self.lanes, self.registers, self.l2_bytes, self.cores)
         weights = Weights()
         decider = self._decider()
         for block in blocks(op):
@@ -539,7 +633,10 @@ class PlanTiles(Pass):
             if decider is not None:
                 free = len(roots) == 1 and not gathered
                 tiling = _decided(decider, op, members, tiling, machine, weights, free)
+            tiling.block = self._split_sum(op, tiling, members) if len(roots) == 1 else None
             set_attribute(op.op, "tile.rtile", str(tiling))
+            if tiling.grid and len(roots) == 1:
+                set_attribute(op.op, "tile.grid", f"array<i64: {', '.join(map(str, tiling.grid))}>")
             if op.kind is Kind.CONTRACTION:
                 self._lay_out(op, tiling, machine, weights)
 
@@ -553,6 +650,27 @@ class PlanTiles(Pass):
         if block < 1:
             raise located(UserError(f"has a `tile.block` of {block}"), root.op)
         return block
+
+    @staticmethod
+    def _split_sum(root: LinalgOp, tiling: Tiling, members: list[LinalgOp]) -> list[int] | None:
+        """Where a reduction runs in blocks: what follows it becomes a nest of its own, run on the whole sum of a task.
+
+        Returns the blocks, or None where what follows is no elementwise chain over the points of the sum.
+        """
+        if tiling.block is None:
+            return None
+        after = followers(root, members)
+        if after is None:
+            return None
+        if after:
+            number = max(_number(m.op, "tile.nest") for m in members) + 1
+            sizes = [1 if d is None else tiling.task[d] for d in root.output.dims]
+            register = [1 if d is None else tiling.register[d] for d in root.output.dims]
+            for member in after:
+                set_attribute(member.op, "tile.nest", f"{number} : i64")
+            order = sorted(range(len(sizes)), key=lambda t: register[t] > 1)
+            set_attribute(after[-1].op, "tile.rtile", str(Tiling(sizes, register, order)))
+        return tiling.block
 
     @staticmethod
     def _keep_gathers(op: LinalgOp, tiling: Tiling) -> bool:

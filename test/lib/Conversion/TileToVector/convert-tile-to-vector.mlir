@@ -3,9 +3,11 @@
 // CHECK-LABEL: tile.kernel @mm
 // CHECK: %[[FLAT:.*]] = memref.reinterpret_cast {{.*}} to memref<12288xf32>
 // CHECK: scf.for {{.*}} -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
-// CHECK-COUNT-2: memref.load
 // CHECK-COUNT-2: vector.load {{.*}} vector<16xf32>
-// CHECK-COUNT-4: vector.fma {{.*}} vector<16xf32>
+// CHECK: memref.load
+// CHECK-COUNT-2: vector.fma {{.*}} vector<16xf32>
+// CHECK: memref.load
+// CHECK-COUNT-2: vector.fma {{.*}} vector<16xf32>
 // CHECK-NOT: vector.fma
 // CHECK-COUNT-4: vector.store
 tile.kernel @mm(%a: memref<2x384xf32>, %b: memref<384x32xf32>, %c: memref<2x32xf32>) {

@@ -234,3 +234,61 @@ func.func @main(%x: tensor<9x8x4xf32>, %k: tensor<3x3x4x8xf32>, %line: tensor<6x
   }
   return %y : tensor<7x6x8xf32>
 }
+
+// -----
+
+// A reduction of 20 in blocks of 8, the last of 4: the tile of sums starts from 0, and each block adds to what the result
+// holds. The copy of the right operand holds one block of its rows. Rows of tasks come before columns (tile.grid).
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (k, n)>
+#c = affine_map<(m, n, k) -> (m, n)>
+#id = affine_map<(i, j) -> (i, j)>
+
+// CHECK-LABEL: tile.kernel @blocks
+// CHECK-SAME: (%{{.*}}: memref<16x20xf32>, %[[W:.*]]: memref<20x96xf32>, %[[Y:.*]]: memref<16x96xf32>) grid(%[[I:.*]], %[[J:.*]])
+// CHECK: %[[COPY:.*]] = tile.alloc : memref<8x32xf32, #tile.level<"l2">>
+// CHECK: tile.store %{{.*}}, %[[Y]]
+// CHECK: scf.for %[[BLOCK:.*]] = %c0 to %c2 step %c1 {
+// CHECK: scf.for
+// CHECK: tile.store %{{.*}}, %[[COPY]]
+// CHECK: %[[START:.*]] = tile.load %[[Y]]
+// CHECK: %[[SUM:.*]] = scf.for %{{.*}} = %c0 to %c8 step %c1 iter_args(%{{.*}} = %[[START]])
+// CHECK: tile.store %[[SUM]], %[[Y]]
+// CHECK: scf.for %{{.*}} = %c0 to %c4 step %c1
+// CHECK: tile.store %{{.*}}, %[[COPY]]
+// CHECK: %[[MORE:.*]] = tile.load %[[Y]]
+// CHECK: scf.for %{{.*}} = %c0 to %c4 step %c1 iter_args(%{{.*}} = %[[MORE]])
+// CHECK-LABEL: func.func @main
+// CHECK: tile.launch @blocks grid(%c2, %c3)
+func.func @main(%x: tensor<16x20xf32>, %w: tensor<20x96xf32>) -> tensor<16x96xf32> {
+  %y = tile.group "l2" (%x1 = %x : tensor<16x20xf32>, %w1 = %w : tensor<20x96xf32>) -> (tensor<16x96xf32>) attributes {tile.kernel = "blocks"} {
+    %q = tile.group "register" (%w2 = %w1 : tensor<20x96xf32>) -> (tensor<20x96xf32>) {
+      %e = tensor.empty() : tensor<20x96xf32>
+      %g = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+          ins(%w2 : tensor<20x96xf32>) outs(%e : tensor<20x96xf32>)
+          attrs = {tile.rtile = #tile.rtile<l2 = [20, 32], register = [1, 32], order = [0, 1]>} {
+      ^bb0(%s: f32, %o: f32):
+        linalg.yield %s : f32
+      } -> tensor<20x96xf32>
+      tile.yield %g : tensor<20x96xf32>
+    }
+    %r = tile.group "register" (%x2 = %x1 : tensor<16x20xf32>, %w2 = %q : tensor<20x96xf32>) -> (tensor<16x96xf32>) {
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty() : tensor<16x96xf32>
+      %f = linalg.fill ins(%zero : f32) outs(%e : tensor<16x96xf32>) -> tensor<16x96xf32>
+      %p = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+          ins(%x2, %w2 : tensor<16x20xf32>, tensor<20x96xf32>) outs(%f : tensor<16x96xf32>)
+          attrs = {tile.grid = array<i64: 0, 1>,
+            tile.rtile = #tile.rtile<block = [16, 96, 8], l2 = [8, 32, 20], register = [8, 32, 1], order = [1, 0, 2]>} {
+      ^bb0(%s: f32, %u: f32, %o: f32):
+        %m = arith.mulf %s, %u : f32
+        %t = arith.addf %o, %m : f32
+        linalg.yield %t : f32
+      } -> tensor<16x96xf32>
+      tile.yield %p : tensor<16x96xf32>
+    }
+    tile.yield %r : tensor<16x96xf32>
+  }
+  return %y : tensor<16x96xf32>
+}

@@ -1,0 +1,116 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Cache blocks of a matrix product: what of its operands a task works on at a time.
+
+The layers are those of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (ACM TOMS 34(3),
+2008, sections 4 and 5): of the two operands of a register tile, one streams through the L1 cache, and the other, which
+lies in the L2 cache, is used by every tile of the first. Which of the two lies depends on where they come from:
+
+- Weights that fit into half of the L2 cache lie there; rows stream by, each read once.
+- Larger weights are packed at compile time, and stream by, panel after panel; rows lie in the L2 cache.
+- Panels of an operand known at run time only are copied into the L2 cache by their task; rows stream by.
+
+Where too few rows or panels would lie in the cache with their whole reduction, the reduction is cut into blocks. A
+product whose panels and rows overflow the L2 cache loses 10 to 20 % of its speed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+#: Bytes of an element: sizes are those of f32 products.
+_ELEMENT = 4
+#: Panels of copied columns that rows should meet: with fewer, the rows themselves are traffic.
+_PANELS = 4
+#: Panels of packed weights that meet a block of rows before the next block of the reduction.
+_BLOCKED_PANELS = 8
+#: Rows that should meet a panel of weights: with fewer, the panels are traffic (one byte per cycle at 128).
+_ROWS = 128
+#: Steps of a reduction between two visits of the same sums: loading and storing them then costs 2 %.
+_DEPTH = 256
+#: Multiply-adds of a task, at least.
+_TASK_MACS = 1 << 20
+#: Tasks of one core that even out disturbances.
+_TASKS_PER_CORE = 8
+
+
+@dataclass(frozen=True)
+class Product:
+    """Sizes of one product of a batch, of its register tile, and of the machine."""
+
+    rows: int
+    columns: int
+    depth: int
+    batch: int
+    row_tile: int
+    lane_tile: int
+    l2_bytes: int
+    cores: int
+
+    @property
+    def panels(self) -> int:
+        """Panels of columns, each as wide as a register tile."""
+        return ceil(self.columns / self.lane_tile)
+
+    @property
+    def tasks(self) -> int:
+        """Tasks that the work is worth: enough for the cores, and none too small."""
+        macs = self.rows * self.columns * self.depth
+        wanted = ceil(_TASKS_PER_CORE * self.cores / self.batch)
+        return max(min(wanted, macs // _TASK_MACS), 1)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Rows and columns of a task, steps of the reduction per block, and whether rows are the outer loop."""
+
+    rows: int
+    columns: int
+    depth: int
+    rows_outside: bool
+
+
+def even(extent: int, size: int, multiple: int = 1) -> int:
+    """The part when `extent` is cut evenly into as many parts as parts of `size` make, in multiples of `multiple`."""
+    if size >= extent:
+        return extent
+    part = ceil(extent / ceil(extent / max(size, 1)))
+    return min(ceil(part / multiple) * multiple, extent)
+
+
+def block_copied(product: Product) -> Blocks:
+    """The lane operand is known at run time only: its panels are copied by the task that uses them."""
+    share = product.l2_bytes // 4
+    width = _ELEMENT * product.lane_tile
+    depth = even(product.depth, max(share // (_PANELS * width), _DEPTH), 16)
+    few = min(product.tasks, 2 * product.cores)  # each more copies less, but reads all rows again
+    keep = max(min(share // (depth * width), product.panels // few), 1)
+    columns = min(even(product.panels, keep) * product.lane_tile, product.columns)
+    parts = ceil(few / ceil(product.columns / columns))
+    rows = even(product.rows, max(ceil(product.rows / parts), _ROWS), product.row_tile)
+    if depth < product.depth:  # sums wait in memory between two blocks
+        rows = min(rows, even(product.rows, share // (_ELEMENT * columns), product.row_tile))
+    return Blocks(rows, columns, depth, rows_outside=True)
+
+
+def block_packed(product: Product) -> Blocks:
+    """The lane operand is a weight, packed in panels at compile time."""
+    near = product.l2_bytes // 2
+    if product.columns * product.depth * _ELEMENT <= near:
+        rows = even(product.rows, ceil(product.rows / product.tasks), product.row_tile)
+        return Blocks(rows, product.columns, product.depth, rows_outside=True)
+    fitting = near // (_ELEMENT * product.depth)
+    rows = even(product.rows, max(fitting, _ROWS), product.row_tile)
+    row_tasks = ceil(product.rows / rows)
+    keep = max(min(product.panels * row_tasks // product.tasks, product.panels), 1)
+    if rows <= fitting:
+        keep = min(keep, max(_TASK_MACS // (rows * product.depth * product.lane_tile), 1))
+        columns = min(keep * product.lane_tile, product.columns)
+        return Blocks(rows, columns, product.depth, rows_outside=False)
+    depth = even(product.depth, max(near // (_ELEMENT * rows), _DEPTH), 16)
+    few = ceil(2 * product.cores / (row_tasks * product.batch))
+    keep = max(min(_BLOCKED_PANELS, product.panels // few), 1)
+    columns = min(even(product.panels, keep) * product.lane_tile, product.columns)
+    return Blocks(rows, columns, depth, rows_outside=False)

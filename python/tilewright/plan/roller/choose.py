@@ -22,7 +22,7 @@ from tilewright.plan.roller.construct import reuse_score
 from tilewright.plan.roller.cost import Model, Prediction, Schedule, tile_loops
 from tilewright.plan.roller.expression import Expression
 from tilewright.plan.roller.rtile import RTile
-from tilewright.plan.roller.rules import Machine, bank_free, fits_registers, hides_latency, machine_of
+from tilewright.plan.roller.rules import Machine, accumulators, bank_free, fits_registers, hides_latency, machine_of
 
 _ROWS = 16  # of a register tile
 _UNITS = 6  # register tiles that are scaled up
@@ -94,7 +94,7 @@ def _register_tiles(expression: Expression, base: Schedule, machine: Machine) ->
     for width, heights in product(widths, _heights(expression, rows)):
         sizes = {lane: width, **dict(zip(rows, heights, strict=True))}
         tile = RTile(expression, tuple(sizes.get(d, 1) for d in range(expression.rank)))
-        if _product_tile(tile, machine) if expression.macs else bank_free(tile, machine):
+        if _product_tile(tile, machine) if expression.macs else _map_tile(tile, machine):
             yield tile.shape
 
 
@@ -124,6 +124,12 @@ def _other_lanes(expression: Expression, machine: Machine) -> Iterator[tuple[int
 
 def _product_tile(tile: RTile, machine: Machine) -> bool:
     return fits_registers(tile, machine) and hides_latency(tile, machine) and bank_free(tile, machine)
+
+
+def _map_tile(tile: RTile, machine: Machine) -> bool:
+    """Tiles of rows are transposed in registers, so all of one lies there; tiles of a single row pass through."""
+    rows, _ = tile_loops(tile.shape)
+    return bank_free(tile, machine) and (not rows or accumulators(tile, machine) + 2 <= machine.registers)
 
 
 def _widths(extent: int, lanes: int, most: int) -> list[int]:

@@ -207,8 +207,10 @@ class Model:
             return count
         if operand.fixed or abs(operand.factor(lane)) == 1:
             return count * vectors
-        if any(abs(operand.factor(d)) == 1 for d in rows):
-            return count * vectors * 3  # transposed in registers
+        contiguous = next((d for d in rows if abs(operand.factor(d)) == 1), None)
+        if contiguous is not None:  # blocks of lanes x lanes are transposed in registers, ragged ones at the same cost
+            blocks = ceil(shape[contiguous] / self.lanes)
+            return count / shape[contiguous] * blocks * self.lanes * vectors * self.rate("transpose", 8.0)
         return count * vectors * self.lanes
 
 

@@ -18,7 +18,7 @@ from tilewright.plan.structure import Kind, LinalgOp, set_attribute
 #: Kinds of operations whose first candidate is taken; others keep the planner's own tile.
 SWITCHED = frozenset({Kind.ELEMENTWISE, Kind.REDUCE, Kind.CONTRACTION})
 #: The first candidate must promise that part of the own tile's time: predictions err by about as much.
-_MARGIN = 0.93
+_MARGIN = 0.9
 
 
 @dataclass

@@ -481,11 +481,13 @@ def _decided(
     if op.kind is Kind.CONTRACTION:
         roles = contraction_roles(op)
         copied = roles.lane_operand if _is_copied(op, roles, weights) else None
-    own = Schedule(tuple(tiling.task), tuple(tiling.register), tuple(tiling.order), copied)
+    block = tuple(tiling.block) if tiling.block else None
+    own = Schedule(tuple(tiling.task), tuple(tiling.register), tuple(tiling.order), copied, block)
     kernel = _text(members, "tile.kernel")
     kinds = layouts(op, tiling, machine, weights)[0] if op.kind is Kind.CONTRACTION else []
     packed = frozenset(a.value for a, kind in zip(op.inputs, kinds, strict=False) if kind != "unit")
-    chosen = decider.decide(kernel, op, nest, own, free=free, packed=packed, task=members)
+    keep = bool(tiling.block or tiling.grid)  # blocked for the caches (blocking.py): candidates have no blocks
+    chosen = decider.decide(kernel, op, nest, own, free=free, packed=packed, task=members, keep=keep)
     if chosen == own:
         return tiling
     return Tiling(list(chosen.task), list(chosen.register), list(chosen.order), tiling.unroll)

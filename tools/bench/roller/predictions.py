@@ -46,8 +46,8 @@ def _plan(model: bytes) -> tuple[str, list[dict[str, Any]]]:
     heard: list[tuple[str, list[dict[str, Any]]]] = []
     original = decide.Decider.decide
 
-    def listen(self, kernel, root, members, own, *, free, packed, task):
-        chosen = original(self, kernel, root, members, own, free=free, packed=packed, task=task)
+    def listen(self, kernel, root, members, own, *, free, packed, task, keep):
+        chosen = original(self, kernel, root, members, own, free=free, packed=packed, task=task, keep=keep)
         if free and root.rank:
             ranked = decide.rank(decide.nest_expression(root, members, packed), own, self.device, True)
             heard.append((kernel, [_entry(r, r.schedule == own) for r in ranked]))

@@ -75,6 +75,7 @@ def _evaluate(expression: Expression, schedule: Schedule, model: Model, last: bo
 def _candidates(
     expression: Expression, base: Schedule, model: Model, machine: Machine, wide: bool
 ) -> Iterator[Schedule]:
+    base = replace(base, block=None)
     units = list(dict.fromkeys([base.register, *_register_tiles(expression, base, machine)]))
     whole = replace(base, task=expression.extents)
     cost = {unit: model.compute_cycles(expression, replace(whole, register=unit)) for unit in units}

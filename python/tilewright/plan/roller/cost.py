@@ -31,6 +31,8 @@ class Schedule:
     order: tuple[int, ...]
     #: input that each task copies into panels of its own, if any
     copied: int | None = None
+    #: sizes of the blocks that a task takes of its reductions, where it does not run them at once
+    block: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,9 @@ class Model:
 
     def _served(self, expression: Expression, schedule: Schedule) -> dict[str, _Served]:
         """What each level behind L1 serves."""
-        loops = loops_of(expression.extents, [schedule.task, schedule.register], schedule.order)
+        block = schedule.block or schedule.task
+        blocks = tuple(min(b, t) for b, t in zip(block, schedule.task, strict=True))
+        loops = loops_of(expression.extents, [schedule.task, blocks, schedule.register], schedule.order)
         operands = expression.operands
         on_end = [run_bytes(o, expression.extents, loops, schedule.register) for o in operands]
         ahead = _fetched_ahead(expression, schedule)

@@ -43,6 +43,7 @@ class Decider:
         free: bool,
         packed: frozenset[ir.Value] = frozenset(),
         task: Sequence[LinalgOp] = (),
+        keep: bool = False,
     ) -> Schedule:
         """Return the schedule of a nest and set `tile.prediction` on its root.
 
@@ -53,6 +54,7 @@ class Decider:
             own: what the planner's own reasoning gives.
             packed: values that are stored as the nest reads them.
             task: operations of the nest's task, in order.
+            keep: whether only a measured choice may replace the planner's own tile.
             free: whether the schedule may be chosen: the nest is alone in its task, and no element is gathered.
         """
         if not root.rank:
@@ -67,17 +69,17 @@ class Decider:
         wide = kernel in self.choices  # numbers of measured choices count in the wide list
         expression = nest_expression(root, members, packed)
         ranked = rank(expression, own, self.device, wide)
-        number = self._number(kernel, root, ranked, own)
+        number = self._number(kernel, root, ranked, own, keep)
         chosen = ranked[number]
         runner_up = next((r for r in ranked if r is not chosen), None)
         set_attribute(root.op, "tile.prediction", _text(chosen, runner_up, len(ranked)))
         return chosen.schedule
 
-    def _number(self, kernel: str, root: LinalgOp, ranked: Sequence[Ranked], own: Schedule) -> int:
+    def _number(self, kernel: str, root: LinalgOp, ranked: Sequence[Ranked], own: Schedule, keep: bool) -> int:
         if kernel in self.choices:
             return min(self.choices[kernel], len(ranked) - 1)
         number = _number_of(ranked, own)
-        return 0 if root.kind in SWITCHED and ranked[0].rank < _MARGIN * ranked[number].rank else number
+        return 0 if not keep and root.kind in SWITCHED and ranked[0].rank < _MARGIN * ranked[number].rank else number
 
 
 def _number_of(ranked: Sequence[Ranked], schedule: Schedule) -> int:

@@ -22,7 +22,7 @@ from tilewright.passes import Pass, located, option, register
 from tilewright.plan import blocking
 from tilewright.plan.images import image_task, plane_tiling, stacked_lines, weights_stay, window_tiling
 from tilewright.plan.names import kernel_name
-from tilewright.plan.roller.cost import Schedule
+from tilewright.plan.roller.cost import Schedule, tile_loops
 from tilewright.plan.roller.decide import Decider
 from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute
 
@@ -486,7 +486,9 @@ def _decided(
     kernel = _text(members, "tile.kernel")
     kinds = layouts(op, tiling, machine, weights)[0] if op.kind is Kind.CONTRACTION else []
     packed = frozenset(a.value for a, kind in zip(op.inputs, kinds, strict=False) if kind != "unit")
-    keep = bool(tiling.block or tiling.grid)  # blocked for the caches (blocking.py): candidates have no blocks
+    # Candidates have no cache blocks (blocking.py), and their lanes must be those that the layouts were chosen for.
+    keep = bool(tiling.block or tiling.grid)
+    keep |= op.kind is Kind.CONTRACTION and tile_loops(tiling.register)[1] != contraction_roles(op).lane
     chosen = decider.decide(kernel, op, nest, own, free=free, packed=packed, task=members, keep=keep)
     if chosen == own:
         return tiling

@@ -36,6 +36,10 @@ _ROW_ELEMENTS = 4096
 _TASK_MACS = 1 << 20
 #: Multiply-adds that are worth a dispatch: some microseconds with weights from the L2 cache, one vector of rows.
 _LEAST_MACS = 1 << 15
+#: Rows of a matrix that are read side by side: as many streams as prefetchers follow.
+_STREAMS = 8
+#: Bytes of a page: sums of as many columns stay in the L1 cache.
+_PAGE = 4096
 #: Ways of the L1 data cache (48 KB, both on Zen 5 and on recent Xeons).
 _L1_WAYS = 12
 #: Steps of a reduction that one round of its loop takes.
@@ -250,7 +254,10 @@ def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling
         if copied:
             panel.reverse()  # rows come from far, and once; the copied panels are near
         order = outer + panel + reductions
-        return Tiling(task, register, order, _unroll(op, order))
+        tiling = Tiling(task, register, order, _unroll(op, order))
+        if roles.row is None and not copied:
+            _stream_rows(op, roles, tiling, machine, weights)
+        return tiling
     task = list(op.extents)
     _cut(task, register, outer, _TASK_MACS)
     task[roles.row], task[roles.lane] = blocks.rows, blocks.columns
@@ -259,6 +266,27 @@ def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling
     block[reductions[0]] = blocks.depth
     grid = [*outer, roles.row, roles.lane] if not blocks.rows_outside else None
     return Tiling(task, register, order, _unroll(op, order), block if block != [*op.extents] else None, grid)
+
+
+def _stream_rows(op: LinalgOp, roles: Roles, tiling: Tiling, machine: Machine, weights: Weights) -> None:
+    """A vector times a matrix that lies as it is: some rows of the matrix at a time, over all columns of a task.
+
+    Sums in registers would walk down a narrow strip, a page of memory per row; a few rows side by side are streams
+    that the hardware prefetches. The sums of a task wait in the L1 cache.
+    """
+    access = _lane_access(op, roles)
+    if access is None or len(op.reductions) != 1 or weights.only(access.value):
+        return
+    (depth,) = op.reductions
+    if access.dims[-1] != roles.lane or op.extents[depth] < 2 * _STREAMS:
+        return
+    width = tiling.register[roles.lane]
+    columns = _even(op.extents[roles.lane], max(op.extents[roles.lane] // (2 * machine.cores), _PAGE // 4), width)
+    tiling.task[roles.lane] = min(columns, _PAGE)
+    tiling.block = [*op.extents]
+    tiling.block[depth] = _STREAMS
+    tiling.unroll = [1] * op.rank
+    tiling.unroll[depth] = _STREAMS
 
 
 def _product_blocks(

@@ -240,7 +240,9 @@ def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling
             task = image_task(op, rows, roles.lane, register, machine.l2_bytes)
             batch = [d for d in op.parallel if d != roles.lane and d not in rows]
             order = [*batch, roles.lane, *rows, *sorted(op.reductions)]
-            return Tiling(task, register, order, _unroll(op, order))
+            # Longer rounds share prefetches, but where accumulators take nearly all registers they spill a few.
+            near = weights_stay(op, roles.lane, register, machine.l2_bytes)
+            return Tiling(task, register, order, None if near else _unroll(op, order))
         if roles.lane_operand is None and not all(a.pure for a in op.inputs):
             task, order = window_tiling(op, roles.row, roles.lane, register)
             return Tiling(task, register, order, _unroll(op, order))

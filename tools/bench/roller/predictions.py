@@ -49,7 +49,7 @@ def _plan(model: bytes) -> tuple[str, list[dict[str, Any]]]:
     def listen(self, kernel, root, members, own, *, free, packed, task, keep):
         chosen = original(self, kernel, root, members, own, free=free, packed=packed, task=task, keep=keep)
         if free and root.rank:
-            ranked = decide.rank(decide.nest_expression(root, members, packed), own, self.device, True)
+            ranked = decide.rank(decide.nest_expression(root, members, packed, self.device), own, self.device, True)
             heard.append((kernel, [_entry(r, r.schedule == own) for r in ranked]))
         return chosen
 

@@ -60,14 +60,14 @@ class Decider:
         if not root.rank:
             return own
         if not free:
-            expression = nest_expression(root, members, packed, task)
+            expression = nest_expression(root, members, packed, self.device, task)
             last = not task or task[-1] in members
             set_attribute(
                 root.op, "tile.prediction", _text(one_of_several(expression, own, self.device, last), None, 1)
             )
             return own
         wide = kernel in self.choices  # numbers of measured choices count in the wide list
-        expression = nest_expression(root, members, packed)
+        expression = nest_expression(root, members, packed, self.device)
         ranked = rank(expression, own, self.device, wide)
         number = self._number(kernel, root, ranked, own, keep)
         chosen = ranked[number]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tilewright.devices.device import Device
 from tilewright.mlir import ir
 from tilewright.plan.roller.expression import Expression, Index, Operand
 from tilewright.plan.structure import Access, Kind, LinalgOp, index_terms
@@ -16,12 +17,12 @@ _SLOTS = {
     "arith.divf": 20.0,
     "math.sqrt": 24.0,
     "math.rsqrt": 40.0,
-    "math.exp": 14.0,
+    "math.exp": 15.0,
     "math.exp2": 12.0,
     "math.expm1": 20.0,
     "math.log": 22.0,
     "math.log1p": 26.0,
-    "math.erf": 36.0,
+    "math.erf": 19.0,
     "math.tanh": 30.0,
     "math.sin": 24.0,
     "math.cos": 24.0,
@@ -34,7 +35,11 @@ Binding = dict[int, int]
 
 
 def nest_expression(
-    root: LinalgOp, members: Sequence[LinalgOp], packed: frozenset[ir.Value], task: Sequence[LinalgOp] = ()
+    root: LinalgOp,
+    members: Sequence[LinalgOp],
+    packed: frozenset[ir.Value],
+    device: Device,
+    task: Sequence[LinalgOp] = (),
 ) -> Expression:
     """The expression of a nest.
 
@@ -42,6 +47,7 @@ def nest_expression(
         root: the operation whose loops are the nest's.
         members: all of its operations, the root included.
         packed: values that lie in memory as the nest reads them, whatever their shape says.
+        device: knows what functions cost.
         task: operations of the nest's task: what they hand each other stays near.
     """
     bindings = bind(root, members)
@@ -56,7 +62,7 @@ def nest_expression(
         inputs += [_operand(a, loops, a.value in packed, a.value in handed) for a in outside]
         if _leaves(op, members):
             outputs.append(_operand(op.output, loops, False, bool(task) and not _leaves(op, task)))
-        slots = _slots(op)
+        slots = _slots(op, device)
         if op.kind is Kind.CONTRACTION:
             macs += 1
             work += max(slots - 2, 0)
@@ -115,9 +121,9 @@ def _leaves(op: LinalgOp, members: Sequence[LinalgOp]) -> bool:
     return any(use.owner.operation not in inside for use in op.result.uses)
 
 
-def _slots(op: LinalgOp) -> float:
+def _slots(op: LinalgOp, device: Device) -> float:
     return sum(
-        _SLOTS.get(inner.operation.name, 1.0)
+        device.rate(f"slots.{inner.operation.name}", _SLOTS.get(inner.operation.name, 1.0))
         for inner in op.op.regions[0].blocks[0].operations
         if inner.operation.name not in _FREE
     )

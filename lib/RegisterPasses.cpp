@@ -16,6 +16,7 @@
 #include "lib/Transforms/GroupToKernel/Passes.h"
 #include "lib/Transforms/HostBuffers/Passes.h"
 #include "lib/Transforms/Plan/Passes.h"
+#include "lib/Transforms/Programs/Passes.h"
 #include "mlir/InitAllPasses.h"
 
 #include <mutex>
@@ -33,5 +34,6 @@ void tilewright::registerAllPasses() {
     registerGroupToKernelPasses();
     registerHostBuffersPasses();
     registerPlanPasses();
+    registerProgramsPasses();
   });
 }

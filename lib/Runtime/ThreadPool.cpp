@@ -33,8 +33,6 @@ namespace {
 /// Pauses before a waiting thread sleeps: about 0.3-0.8 ms. Longer takes the
 /// core from whatever else runs here between two calls.
 constexpr int kSpins = 20000;
-/// Chunks per thread: enough that a disturbed core costs little.
-constexpr int64_t kChunksPerThread = 16;
 constexpr int kMaxThreads = 1024;
 
 inline void relax() {
@@ -64,6 +62,13 @@ std::mutex &poolMutex() {
 Pool *thePool = nullptr;
 
 } // namespace
+
+void tilewright::runtime::pauseOrYield(int &spin) {
+  relax();
+  // Who is waited for may have lost its core: give ours.
+  if (++spin % kSpins == 0)
+    sched_yield();
+}
 
 //===----------------------------------------------------------------------===//
 // Helper
@@ -188,20 +193,16 @@ uint32_t Team::awaitGeneration(uint32_t seen) {
 }
 
 void Team::launch(twrt_kernel fn, void **argv, int64_t tasks,
-                  int64_t scratchBytes) {
+                  int64_t scratchBytes, int64_t chunksPerMember) {
   auto chunks =
-      static_cast<uint32_t>(std::min(tasks, size() * kChunksPerThread));
+      static_cast<uint32_t>(std::min(tasks, size() * chunksPerMember));
   job = {fn, argv, tasks, scratchBytes, chunks};
   done.store(0, std::memory_order_relaxed);
   deal(chunks);
   publish();
   work(/*self=*/0);
-  for (int spin = 0; done.load(std::memory_order_acquire) != chunks;) {
-    relax();
-    // A helper may have lost its core in the middle of its chunk: give ours.
-    if (++spin % kSpins == 0)
-      sched_yield();
-  }
+  for (int spin = 0; done.load(std::memory_order_acquire) != chunks;)
+    pauseOrYield(spin);
 }
 
 //===----------------------------------------------------------------------===//

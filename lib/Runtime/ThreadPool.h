@@ -28,8 +28,14 @@ struct Helper;
 /// a helper may look at its last team's ticket after that call has returned.
 class alignas(64) Team {
 public:
-  /// Runs all tasks on this team; returns when each is done.
-  void launch(twrt_kernel fn, void **argv, int64_t tasks, int64_t scratchBytes);
+  /// Runs all tasks on this team; returns when each is done. At most
+  /// `chunksPerMember` ranges of tasks are made for each member: with 1 of
+  /// them, one thread's tasks may wait for another's.
+  void launch(twrt_kernel fn, void **argv, int64_t tasks, int64_t scratchBytes,
+              int64_t chunksPerMember = kChunks);
+
+  /// Enough chunks that a disturbed core costs little.
+  static constexpr int64_t kChunks = 16;
 
   int size() const { return static_cast<int>(helpers.size()) + 1; }
 
@@ -72,6 +78,9 @@ private:
   /// One per member, the calling thread's first. Grows while no helper looks.
   std::vector<Share> shares;
 };
+
+/// One turn of a wait: pauses, and now and then gives the core to others.
+void pauseOrYield(int &spin);
 
 /// The process-wide pool.
 class Pool {

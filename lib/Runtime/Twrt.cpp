@@ -17,6 +17,7 @@
 #include "Scratch.h"
 #include "ThreadPool.h"
 
+#include <atomic>
 #include <chrono>
 #include <csetjmp>
 #include <cstring>
@@ -74,17 +75,38 @@ void launch(Team *team, twrt_kernel fn, void **argv, int64_t tasks,
     fn(argv, 0, tasks, threadScratch().get(scratchBytes));
 }
 
+int64_t now() {
+  auto time = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
+}
+
+/// Runs a launch on the team of the current call, and notes how long it took
+/// where the call is profiled.
+template <typename Run> void record(twrt_kernel fn, int64_t tasks, Run run) {
+  Call *call = currentCall;
+  if (!call || !call->records)
+    return run(call ? call->team : nullptr);
+  int64_t start = now();
+  run(call->team);
+  int64_t index = call->launches++;
+  if (index < call->capacity)
+    call->records[index] = {reinterpret_cast<void *>(fn), tasks, now() - start};
+}
+
+/// Events do not share cache lines.
+constexpr int64_t kEventBytes = 64;
+
+std::atomic<int64_t> &counterOf(char *counters, int64_t event) {
+  return *reinterpret_cast<std::atomic<int64_t> *>(counters +
+                                                   event * kEventBytes);
+}
+
 /// Runs the entry; false where it failed.
 bool run(Call &call, twrt_entry entry, void **bufs) {
   if (setjmp(call.failed))
     return false;
   entry(bufs);
   return true;
-}
-
-int64_t now() {
-  auto time = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
 }
 
 } // namespace
@@ -158,16 +180,30 @@ void twrt_give(void **slot, void *block, void *data, int64_t bytes) {
 
 void twrt_release(void *block) { std::free(block); }
 
+void twrt_program(twrt_kernel fn, void **argv, int64_t units,
+                  int64_t scratch_bytes, char *counters, int64_t events) {
+  std::memset(counters, 0, events * kEventBytes);
+  record(fn, units, [&](Team *team) {
+    // A member that waits is not there for other units: one range for each.
+    if (team && units > 1)
+      team->launch(fn, argv, units, scratch_bytes, /*chunksPerMember=*/1);
+    else
+      fn(argv, 0, units, threadScratch().get(scratch_bytes));
+  });
+}
+
+void twrt_signal(char *counters, int64_t event) {
+  counterOf(counters, event).fetch_add(1, std::memory_order_release);
+}
+
+void twrt_wait(char *counters, int64_t event, int64_t count) {
+  std::atomic<int64_t> &counter = counterOf(counters, event);
+  for (int spin = 0; counter.load(std::memory_order_acquire) < count;)
+    pauseOrYield(spin);
+}
+
 void twrt_launch(twrt_kernel fn, void **argv, int64_t tasks,
                  int64_t scratch_bytes) {
-  Call *call = currentCall;
-  if (!call || !call->records) {
-    launch(call ? call->team : nullptr, fn, argv, tasks, scratch_bytes);
-    return;
-  }
-  int64_t start = now();
-  launch(call->team, fn, argv, tasks, scratch_bytes);
-  int64_t index = call->launches++;
-  if (index < call->capacity)
-    call->records[index] = {reinterpret_cast<void *>(fn), tasks, now() - start};
+  record(fn, tasks,
+         [&](Team *team) { launch(team, fn, argv, tasks, scratch_bytes); });
 }

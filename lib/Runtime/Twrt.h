@@ -23,7 +23,7 @@ extern "C" {
 #define TWRT_EXPORT __attribute__((visibility("default")))
 
 /// Version of this ABI. A model's manifest names the one it was built for.
-#define TWRT_ABI_VERSION 2
+#define TWRT_ABI_VERSION 3
 
 /// A compiled kernel: runs tasks `begin` <= t < `end` with `scratch` (64-byte
 /// aligned, private to the calling thread) as its local memory.
@@ -91,6 +91,20 @@ TWRT_EXPORT void twrt_release(void *block);
 /// when all are done.
 TWRT_EXPORT void twrt_launch(twrt_kernel fn, void **argv, int64_t tasks,
                              int64_t scratch_bytes);
+
+/// Called by compiled code: runs a program of `units` units on the team of the
+/// current call. `fn` runs the steps of a range of units, in the order of the
+/// program's text, which respects its waits; each thread gets a range. The
+/// counters of `events` events, 64 bytes each, start at 0.
+TWRT_EXPORT void twrt_program(twrt_kernel fn, void **argv, int64_t units,
+                              int64_t scratch_bytes, char *counters,
+                              int64_t events);
+
+/// Called by programs: adds one to an event, after all that was done before.
+TWRT_EXPORT void twrt_signal(char *counters, int64_t event);
+
+/// Called by programs: returns when the event has come to `count`.
+TWRT_EXPORT void twrt_wait(char *counters, int64_t event, int64_t count);
 
 /// Helpers that the pool has started so far in this process.
 TWRT_EXPORT int32_t twrt_pool_size(void);

@@ -13,6 +13,7 @@ import pytest
 
 import models
 import tilewright as tw
+from tilewright.devices import detect_host
 
 
 @pytest.mark.parametrize(
@@ -60,3 +61,20 @@ def test_two_models_called_at_once() -> None:
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(call, range(4)))
+
+
+def test_steps_of_a_recurrent_network_are_programs(tmp_path) -> None:
+    if detect_host().units.count < 2:
+        pytest.skip("a program needs two cores")
+    proto = models.lstm.lstm(layers=2, hidden=128, inputs=64, sequence=12, batch=2)
+    onnx.save(proto, tmp_path / "lstm.onnx")
+    inputs = list(models.random_inputs(proto).values())
+    results = []
+    for threads in (1, 2, 3):
+        compiled = tw.compile(str(tmp_path / "lstm.onnx"), target="cpu", threads=threads)
+        assert any(name.startswith("program") for name, *_ in compiled.profile(*inputs))
+        results.append([np.copy(y) for y in compiled(*inputs)])
+    reference = tw.compile(str(tmp_path / "lstm.onnx"), target="reference")(*inputs)
+    for number, expected in enumerate(reference):
+        assert len({result[number].tobytes() for result in results}) == 1
+        np.testing.assert_allclose(results[0][number], expected, rtol=1e-4, atol=1e-5)

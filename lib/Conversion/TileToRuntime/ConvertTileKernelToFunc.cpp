@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Conversion/TileToRuntime/LaunchAliasing.h"
+#include "lib/Conversion/TileToRuntime/ProgramLowering.h"
 #include "lib/Conversion/TileToRuntime/RawMemory.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -197,6 +198,8 @@ struct ConvertTileKernelToFunc
       if (failed(KernelLowering(kernel, converter).run(distinct)))
         return signalPassFailure();
     }
+    if (failed(lowerPrograms(module, converter)))
+      signalPassFailure();
   }
 };
 

@@ -21,7 +21,10 @@ using namespace tilewright;
 namespace {
 
 constexpr StringLiteral kEntry = "tw_main", kLaunch = "twrt_launch",
-                        kName = "tile.name";
+                        kProgram = "twrt_program", kName = "tile.name";
+
+/// Words of 8 bytes of an event's counter: a cache line.
+constexpr int64_t kCounterWords = 8;
 
 /// Operands of a launch as kernel arguments: inputs, then outputs.
 SmallVector<Value> getArguments(tile::LaunchOp launch) {
@@ -143,10 +146,29 @@ private:
   }
 
   void declareLaunch() {
-    auto type = b.getFunctionType(
-        {pointer, pointer, b.getI64Type(), b.getI64Type()}, {});
-    auto function = func::FuncOp::create(b, main.getLoc(), kLaunch, type);
-    function.setPrivate();
+    SmallVector<Type> types = {pointer, pointer, b.getI64Type(),
+                               b.getI64Type()};
+    func::FuncOp::create(b, main.getLoc(), kLaunch,
+                         b.getFunctionType(types, {}))
+        .setPrivate();
+    main.walk([&](tile::LaunchOp launch) {
+      events = std::max(events, eventsOf(launch));
+    });
+    if (events == 0)
+      return;
+    types.append({pointer, b.getI64Type()});
+    func::FuncOp::create(b, main.getLoc(), kProgram,
+                         b.getFunctionType(types, {}))
+        .setPrivate();
+  }
+
+  /// Events of the program that is launched; 0 for a kernel.
+  int64_t eventsOf(tile::LaunchOp launch) {
+    auto callee = module.lookupSymbol<func::FuncOp>(launch.getKernelAttr());
+    auto count = callee
+                     ? callee->getAttrOfType<IntegerAttr>("tile.program_events")
+                     : IntegerAttr();
+    return count ? count.getInt() : 0;
   }
 
   /// One area for all launches: a launch returns when its tasks are done.
@@ -157,14 +179,16 @@ private:
       arguments = std::max(arguments, argumentWords(launch));
     });
     descriptors = allocate(words);
-    argv = allocate(arguments);
+    argv = allocate(arguments + 1); // a program gets its counters, too
+    if (events)
+      counters = allocate(events * kCounterWords, /*alignment=*/64);
   }
 
-  Value allocate(int64_t words) {
+  Value allocate(int64_t words, unsigned alignment = 16) {
     Value count =
         arith::ConstantOp::create(b, main.getLoc(), b.getI64IntegerAttr(words));
     return LLVM::AllocaOp::create(b, main.getLoc(), pointer, b.getI64Type(),
-                                  count, /*alignment=*/16);
+                                  count, alignment);
   }
 
   void readBuffers(HostArguments &arguments) {
@@ -238,6 +262,8 @@ private:
       LLVM::StoreOp::create(b, loc, number, next(1));
       tasks = arith::MulIOp::create(b, loc, tasks, number);
     }
+    if (eventsOf(launch))
+      memory.storeWord(counters, argv, position);
     call(launch, kernel, tasks);
     return success();
   }
@@ -251,8 +277,17 @@ private:
             .getResult(0);
     Value scratch = arith::ConstantOp::create(
         b, loc, kernel->getAttrOfType<IntegerAttr>("tile.scratch_bytes"));
-    func::CallOp::create(b, loc, kLaunch, TypeRange(),
-                         ValueRange{address, argv, tasks, scratch});
+    if (auto units = kernel->getAttrOfType<IntegerAttr>("tile.program_units")) {
+      Value number = arith::ConstantOp::create(b, loc, units);
+      Value count = arith::ConstantOp::create(
+          b, loc, kernel->getAttrOfType<IntegerAttr>("tile.program_events"));
+      func::CallOp::create(
+          b, loc, kProgram, TypeRange(),
+          ValueRange{address, argv, number, scratch, counters, count});
+    } else {
+      func::CallOp::create(b, loc, kLaunch, TypeRange(),
+                           ValueRange{address, argv, tasks, scratch});
+    }
     launch.erase();
   }
 
@@ -287,7 +322,8 @@ private:
   LLVMTypeConverter converter;
   HostCalls calls;
   Type pointer;
-  Value descriptors, argv;
+  Value descriptors, argv, counters;
+  int64_t events = 0; // of the program with the most
 };
 
 struct ConvertTileLaunchToRuntime

@@ -14,21 +14,42 @@ using namespace mlir;
 using namespace tilewright;
 
 LaunchAliasing::LaunchAliasing(ModuleOp module) {
-  module.walk([&](tile::LaunchOp launch) {
-    launches[launch.getKernelAttr().getLeafReference()].push_back(launch);
+  module.walk([&](Operation *op) {
+    if (auto launch = dyn_cast<tile::LaunchOp>(op)) {
+      SmallVector<Value> operands(launch.getInputs());
+      llvm::append_range(operands, launch.getOutputs());
+      launches[launch.getKernelAttr().getLeafReference()].push_back(operands);
+    } else if (auto place = dyn_cast<tile::PlaceOp>(op)) {
+      launches[place.getKernelAttr().getAttr()].push_back(
+          SmallVector<Value>(place.getOperands()));
+    }
   });
+  for (auto program : module.getOps<tile::ProgramOp>())
+    if (auto found = launches.find(program.getSymNameAttr());
+        found != launches.end() && found->second.size() == 1)
+      programs[program.getSymNameAttr()] = found->second.front();
 }
+
+using ProgramOperands = LaunchAliasing::ProgramOperands;
 
 /// What a value is a view of, at the start of its chain of views. A place in
 /// the arena is an own buffer: places of buffers that one launch uses do not
 /// overlap.
-static Value getBase(Value value) {
+static Value getBase(Value value, const ProgramOperands &programs) {
   while (auto view = value.getDefiningOp<ViewLikeOpInterface>()) {
     if (isa<memref::ViewOp>(view))
       return value;
     value = view.getViewSource();
   }
-  return value;
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto program =
+      argument ? dyn_cast<tile::ProgramOp>(argument.getOwner()->getParentOp())
+               : tile::ProgramOp();
+  auto found =
+      program ? programs.find(program.getSymNameAttr()) : programs.end();
+  return found == programs.end()
+             ? value
+             : getBase(found->second[argument.getArgNumber()], programs);
 }
 
 /// Numbers of the buffers that a loop hands round among themselves, `number`
@@ -49,7 +70,8 @@ static SmallVector<unsigned> getCycle(scf::ForOp loop, unsigned number) {
 }
 
 /// The buffers that a base may be; none where that is not known.
-static SmallVector<Value> getBuffers(Value base) {
+static SmallVector<Value> getBuffers(Value base,
+                                     const ProgramOperands &programs) {
   auto argument = dyn_cast<BlockArgument>(base);
   if (!argument)
     return base.getDefiningOp<memref::AllocOp>() ||
@@ -64,7 +86,8 @@ static SmallVector<Value> getBuffers(Value base) {
     return {};
   SmallVector<Value> buffers;
   for (unsigned number : getCycle(loop, argument.getArgNumber() - 1)) {
-    SmallVector<Value> init = getBuffers(getBase(loop.getInitArgs()[number]));
+    SmallVector<Value> init =
+        getBuffers(getBase(loop.getInitArgs()[number], programs), programs);
     if (init.size() != 1 || llvm::is_contained(buffers, init[0]))
       return {};
     buffers.push_back(init[0]);
@@ -73,10 +96,12 @@ static SmallVector<Value> getBuffers(Value base) {
 }
 
 /// Whether two operands of a launch may overlap.
-static bool mayOverlap(Value left, Value right) {
-  left = getBase(left);
-  right = getBase(right);
-  SmallVector<Value> first = getBuffers(left), second = getBuffers(right);
+static bool mayOverlap(Value left, Value right,
+                       const ProgramOperands &programs) {
+  left = getBase(left, programs);
+  right = getBase(right, programs);
+  SmallVector<Value> first = getBuffers(left, programs),
+                     second = getBuffers(right, programs);
   if (left == right || first.empty() || second.empty())
     return true;
   // At any time, the arguments of one cycle are different buffers.
@@ -91,14 +116,14 @@ static bool mayOverlap(Value left, Value right) {
 }
 
 /// Clears the flag of each operand that may overlap another one.
-static void findOverlaps(tile::LaunchOp launch, SmallVectorImpl<bool> &free) {
-  SmallVector<Value> operands(launch.getInputs());
-  llvm::append_range(operands, launch.getOutputs());
+static void findOverlaps(ArrayRef<Value> operands,
+                         const ProgramOperands &programs,
+                         SmallVectorImpl<bool> &free) {
   for (size_t i = 0; i < operands.size(); ++i)
     for (size_t j = 0; j < operands.size(); ++j)
       if (i != j && isa<MemRefType>(operands[i].getType()) &&
           isa<MemRefType>(operands[j].getType()) &&
-          mayOverlap(operands[i], operands[j]))
+          mayOverlap(operands[i], operands[j], programs))
         free[i] = false;
 }
 
@@ -110,8 +135,8 @@ LaunchAliasing::getDistinctArguments(tile::KernelOp kernel) const {
   ArrayRef<Type> types = kernel.getFunctionType().getInputs();
   SmallVector<bool> free = llvm::map_to_vector(
       types, [](Type type) { return isa<MemRefType>(type); });
-  for (tile::LaunchOp launch : found->second)
-    findOverlaps(launch, free);
+  for (ArrayRef<Value> operands : found->second)
+    findOverlaps(operands, programs, free);
   SmallVector<int64_t> result;
   for (auto [index, isFree] : llvm::enumerate(free))
     if (isFree)

@@ -22,8 +22,16 @@ public:
   /// none for a kernel that is never launched, whose caller is unknown.
   llvm::SmallVector<int64_t> getDistinctArguments(tile::KernelOp kernel) const;
 
+  /// The operands of the only launch of each program.
+  using ProgramOperands =
+      llvm::DenseMap<mlir::StringAttr, llvm::SmallVector<mlir::Value>>;
+
 private:
-  llvm::DenseMap<mlir::StringAttr, llvm::SmallVector<tile::LaunchOp>> launches;
+  /// The operands of each launch or place of a kernel.
+  llvm::DenseMap<mlir::StringAttr,
+                 llvm::SmallVector<llvm::SmallVector<mlir::Value>>>
+      launches;
+  ProgramOperands programs;
 };
 
 } // namespace tilewright

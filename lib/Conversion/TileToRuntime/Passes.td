@@ -73,6 +73,10 @@ def ConvertTileKernelToFunc : Pass<"convert-tile-kernel-to-func", "::mlir::Modul
     }
     ```
     Arguments that no launch lets overlap are marked as distinct objects.
+
+    A program becomes such a function too, over a range of units: it runs their
+    steps in the order of the text, and calls the kernels. One thread may run
+    several units, so a wait must stand behind the signals that it waits for.
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tilewright.devices import Device, remember
 from tilewright.normalize import PASSES as NORMALIZE
-from tilewright.pipelines.cpu_lower import SCHEDULE, lower
+from tilewright.pipelines.cpu_lower import SCHEDULE, lower, programs
 from tilewright.pipelines.pipeline import PassSpec, Phase, Pipeline
 
 _LEVEL = "l2"
@@ -83,7 +83,11 @@ def pipeline(device: Device, choices: tuple[str, ...] = ()) -> Pipeline:
             Phase("normalize", NORMALIZE, summary="one form of each operation, static shapes, few reshapes"),
             plan(device, choices),
             TILE,
-            Phase("schedule", SCHEDULE, summary="order, buffers and one arena for the host function"),
+            Phase(
+                "schedule",
+                [*SCHEDULE, *programs(device.units.count)],
+                summary="order, buffers and one arena for the host function",
+            ),
             Phase("lower", lower(device.units.vector_bits), summary="tiles to vectors, everything to the llvm dialect"),
         ],
         summary="layer 1 to the llvm dialect, for a CPU",

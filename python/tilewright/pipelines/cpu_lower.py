@@ -37,6 +37,15 @@ SCHEDULE: tuple[PassSpec, ...] = (
     PassSpec("tile-kernel-layouts", "slices have strides now: kernels see which neighbours lie side by side"),
 )
 
+
+def programs(units: int) -> tuple[PassSpec, ...]:
+    """The last passes of phase `schedule`, for a machine of that many cores."""
+    return (
+        PassSpec("tile-plan-programs", "steps too short for a launch each are one program", {"units": units}),
+        PassSpec("tile-form-programs", "tasks on units with waits, instead of launches"),
+    )
+
+
 #: Processors with vectors of that many bits convert f16.
 _F16_BITS = 256
 _SMALL_FLOATS = tuple("bf16 f16 f8E4M3FN f8E4M3FNUZ f8E5M2 f8E5M2FNUZ f8E8M0FNU f6E2M3FN f6E3M2FN f4E2M1FN".split())

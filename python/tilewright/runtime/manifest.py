@@ -66,7 +66,7 @@ class Manifest:
     target: str = "cpu"
     cpu: str = ""
     cpu_features: tuple[str, ...] = ()
-    runtime_abi: int = 2
+    runtime_abi: int = 3
     code_sha256: str = ""
     producer: str = ""
     compile: dict[str, Any] = field(default_factory=dict)

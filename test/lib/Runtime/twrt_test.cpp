@@ -217,6 +217,41 @@ static void testResults() {
   }
 }
 
+/// Units take turns: each adds to what the one before it left, in 10 rounds.
+static void turnsProgram(void **argv, int64_t begin, int64_t end, char *) {
+  auto *sum = static_cast<int64_t *>(argv[0]); // no atomic: waits order it
+  auto *counters = static_cast<char *>(argv[1]);
+  for (int64_t round = 0; round < 10; ++round)
+    for (int64_t unit = 0; unit < 4; ++unit) {
+      if (unit < begin || unit >= end)
+        continue;
+      int64_t before = unit ? unit - 1 : 3;
+      twrt_wait(counters, before, unit ? round + 1 : round);
+      *sum = (*sum * 3 + unit) % 1000003;
+      twrt_signal(counters, unit);
+    }
+}
+
+static int64_t runTurns(int threads) {
+  static int64_t sum;
+  alignas(64) static char counters[4 * 64];
+  sum = 1;
+  twrt_call(
+      [](void **) {
+        void *argv[] = {&sum, counters};
+        for (int run = 0; run < 4; ++run)
+          twrt_program(turnsProgram, argv, 4, 0, counters, 4);
+      },
+      nullptr, threads);
+  return sum;
+}
+
+static void testPrograms() {
+  int64_t alone = runTurns(1);
+  for (int threads : {2, 3, 8})
+    CHECK(runTurns(threads) == alone);
+}
+
 static void nothing(void **, int64_t, int64_t, char *) {}
 
 static double launchNanoseconds(int threads, int64_t launches) {
@@ -250,6 +285,7 @@ int main() {
   testProfile();
   testFailures();
   testResults();
+  testPrograms();
   launchNanoseconds(2, 1000);
   for (int threads : {1, 2})
     std::printf("launch_ns threads=%d %.0f\n", threads,

@@ -1,0 +1,63 @@
+//===- Passes.td - static programs of tasks --------------------*- tablegen -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_TRANSFORMS_PROGRAMS_PASSES
+#define TILEWRIGHT_TRANSFORMS_PROGRAMS_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def FormPrograms : Pass<"tile-form-programs", "::mlir::ModuleOp"> {
+  let summary = "Make programs of the loops of launches that the plan has given units";
+  let description = [{
+    `tile.steps` iterations of a loop of @main with `tile.units` become one
+    `tile.program`, which the loop starts: the tasks of each launch are dealt out to
+    the units, in runs of neighbours, and a unit waits for all parts of the launch
+    before. Buffers that the loop exchanges must be back in their places after these
+    steps.
+
+    Before:
+    ```mlir
+    tile.kernel @k(%x: memref<8xf32>, %y: memref<8xf32>) grid(%i) {
+      tile.return
+    }
+    func.func @main(%h: memref<8xf32>, %n: memref<8xf32>) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c8 = arith.constant 8 : index
+      %r:2 = scf.for %t = %c0 to %c8 step %c1 iter_args(%a = %h, %b = %n) -> (memref<8xf32>, memref<8xf32>) {
+        tile.launch @k grid(%c8) ins(%a : memref<8xf32>) outs(%b : memref<8xf32>)
+        scf.yield %b, %a : memref<8xf32>, memref<8xf32>
+      } {tile.steps = 2 : i64, tile.units = 2 : i64}
+      return
+    }
+    ```
+    After:
+    ```mlir
+    tile.program @program_k(%t: index, %h: memref<8xf32>, %n: memref<8xf32>) units 2 {
+      ...
+      tile.place @k tasks [0, 4] of [8] on 0(%h, %n : memref<8xf32>, memref<8xf32>)
+      tile.place @k tasks [4, 8] of [8] on 1(%h, %n : memref<8xf32>, memref<8xf32>)
+      tile.signal 0 on 0
+      tile.signal 0 on 1
+      ...
+      tile.wait 0 count 2 on 0
+      tile.wait 0 count 2 on 1
+      tile.place @k tasks [0, 4] of [8] on 0(%n, %h : memref<8xf32>, memref<8xf32>)
+      tile.place @k tasks [4, 8] of [8] on 1(%n, %h : memref<8xf32>, memref<8xf32>)
+      tile.signal 1 on 0
+      tile.signal 1 on 1
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::tilewright::tile::TileDialect"
+  ];
+}
+
+#endif // TILEWRIGHT_TRANSFORMS_PROGRAMS_PASSES

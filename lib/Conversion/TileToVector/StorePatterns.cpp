@@ -21,9 +21,9 @@ class TileWriter {
 public:
   TileWriter(OpBuilder &b, Location loc, TileAddress &address,
              const TileParts &tile, std::optional<tile::ReduceKind> reduce,
-             bool atomic)
+             bool atomic, bool streamed)
       : b(b), loc(loc), address(address), tile(tile), reduce(reduce),
-        atomic(atomic) {}
+        atomic(atomic), streamed(streamed) {}
 
   void write() {
     const PartLayout &layout = tile.getLayout();
@@ -84,9 +84,14 @@ private:
     if (reduce)
       value = combine(b, loc, *reduce, readOld(index, chunk, mask), value);
     value = toStorage(b, loc, address.getStorageType(), value);
-    if (mask.kind == Mask::All)
-      vector::StoreOp::create(b, loc, value, address.getBuffer(), index);
-    else
+    if (mask.kind == Mask::All) {
+      auto store =
+          vector::StoreOp::create(b, loc, value, address.getBuffer(), index);
+      if (streamed && bytesOf(value) % kStreamed == 0) {
+        store.setNontemporal(true);
+        store.setAlignment(kStreamed);
+      }
+    } else
       vector::MaskedStoreOp::create(b, loc, address.getBuffer(),
                                     ValueRange{index}, mask.value, value);
   }
@@ -114,6 +119,14 @@ private:
                               address.getLaneOffsets(chunk), active, value);
   }
 
+  /// Stores past the caches are of that many bytes at least, and aligned so.
+  static constexpr int64_t kStreamed = 16;
+
+  static int64_t bytesOf(Value vector) {
+    auto type = cast<VectorType>(vector.getType());
+    return type.getNumElements() * type.getElementTypeBitWidth() / 8;
+  }
+
   int64_t laneDim() const {
     return static_cast<int64_t>(tile.getLayout().getShape().size()) - 1;
   }
@@ -123,7 +136,7 @@ private:
   TileAddress &address;
   const TileParts &tile;
   std::optional<tile::ReduceKind> reduce;
-  bool atomic;
+  bool atomic, streamed;
 };
 
 struct StorePattern : AccessPattern<tile::StoreOp> {
@@ -146,7 +159,8 @@ struct StorePattern : AccessPattern<tile::StoreOp> {
       desc = permute(desc, *perm);
     }
     TileAddress address(rewriter, loc, desc, tile.getLayout());
-    TileWriter(rewriter, loc, address, tile, op.getReduce(), op.getAtomic())
+    TileWriter(rewriter, loc, address, tile, op.getReduce(), op.getAtomic(),
+               op->hasAttr("tile.streamed"))
         .write();
     rewriter.eraseOp(op);
     return success();

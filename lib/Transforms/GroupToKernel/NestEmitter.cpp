@@ -135,9 +135,10 @@ LogicalResult NestEmitter::storeResults(bool inReduction) {
     if (perPoint != inReduction)
       continue;
     FailureOr<Value> tile = evaluate(value, access);
-    if (failed(tile) ||
-        failed(store(result.getOwner()->getLoc(), *tile,
-                     storage.at(group->getResult(number)), access)))
+    const Storage &place = storage.at(group->getResult(number));
+    bool streamed = nest.root()->hasAttr("tile.stream") && mayStream(place);
+    if (failed(tile) || failed(store(result.getOwner()->getLoc(), *tile, place,
+                                     access, streamed)))
       return failure();
   }
   return success();

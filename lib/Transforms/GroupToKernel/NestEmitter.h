@@ -137,7 +137,9 @@ private:
   mlir::FailureOr<mlir::Value> load(mlir::Location loc, mlir::Value tensor,
                                     const Access &access);
   mlir::LogicalResult store(mlir::Location loc, mlir::Value tile,
-                            const Storage &place, const Access &access);
+                            const Storage &place, const Access &access,
+                            bool streamed = false);
+  bool mayStream(const Storage &place) const;
   mlir::Value index(mlir::Location loc, mlir::AffineExpr expr);
   bool dependsOnReduction(const Access &access) const;
 

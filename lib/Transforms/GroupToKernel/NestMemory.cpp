@@ -202,8 +202,26 @@ FailureOr<Value> NestEmitter::load(Location loc, Value tensor,
   return gatherRows(tile, *at);
 }
 
+/// Whether all stores of a nest to a result of the kernel are at multiples of
+/// 16 bytes, which results of kernels start at.
+bool NestEmitter::mayStream(const Storage &place) const {
+  auto type = cast<MemRefType>(place.memref.getType());
+  if (!isa<BlockArgument>(place.memref) || !place.origin.empty() ||
+      !type.getLayout().isIdentity() || !type.hasStaticShape() ||
+      type.getRank() == 0 || !type.getElementType().isIntOrFloat() ||
+      tileDims[1].size() != 1)
+    return false;
+  int64_t bits = type.getElementTypeBitWidth();
+  unsigned lane = tileDims[1][0];
+  int64_t extent = nest.extents[lane];
+  auto isAligned = [&](int64_t size) { return size * bits % 128 == 0; };
+  auto fits = [&](int64_t size) { return size >= extent || isAligned(size); };
+  return bits >= 8 && isAligned(type.getShape().back()) &&
+         fits(nest.registerTile(lane)) && fits(nest.taskTile(lane, "l2"));
+}
+
 LogicalResult NestEmitter::store(Location loc, Value tile, const Storage &place,
-                                 const Access &access) {
+                                 const Access &access, bool streamed) {
   FailureOr<Window> at = window(loc, place, access);
   if (failed(at))
     return failure();
@@ -220,14 +238,20 @@ LogicalResult NestEmitter::store(Location loc, Value tile, const Storage &place,
     int64_t step = at->shape[0] > 1 ? at->steps[0] : at->steps[1];
     Value row =
         tile::ReshapeOp::create(builder, loc, tileType({count}, element), tile);
-    tile::StoreOp::create(builder, loc, row, place.memref, at->offsets,
-                          ArrayRef<int64_t>{0}, ArrayRef<int64_t>{step});
+    auto op =
+        tile::StoreOp::create(builder, loc, row, place.memref, at->offsets,
+                              ArrayRef<int64_t>{0}, ArrayRef<int64_t>{step});
+    if (streamed && step == 1)
+      op->setDiscardableAttr("tile.streamed", builder.getUnitAttr());
     return success();
   }
   if (auto type = tileType(at->shape, element); type != tile.getType())
     tile = tile::ReshapeOp::create(builder, loc, type, tile);
-  tile::StoreOp::create(builder, loc, tile, place.memref, at->offsets, at->dims,
-                        at->steps);
+  auto op = tile::StoreOp::create(builder, loc, tile, place.memref, at->offsets,
+                                  at->dims, at->steps);
+  if (streamed && at->dims.back() + 1 == int64_t(access.size()) &&
+      at->steps.back() == 1)
+    op->setDiscardableAttr("tile.streamed", builder.getUnitAttr());
   return success();
 }
 

@@ -28,6 +28,7 @@ def plan(device: Device, choices: tuple[str, ...] = ()) -> Phase:
         "lanes": device.lanes(32),
         "registers": device.units.registers,
         "l2-bytes": device.level(_LEVEL).bytes,
+        **{name: value for name, value in _levels(device).items() if name in ("l3-bytes", "l3-rate", "memory-rate")},
         "device": remember(device),
         "cores": device.units.count,
     }

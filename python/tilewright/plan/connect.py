@@ -36,11 +36,12 @@ def task_block(task: Task, op: LinalgOp, rows: dict[int, int], levels: Levels) -
     """
     ops = [*task.ops, op]
     loops = sorted(rows, key=lambda d: rows[d])
+    welded = _in_registers(task)
     small = all(member.points <= _SMALL for member in ops)
     for block in _BLOCKS:
         tile = dict.fromkeys(loops, 1) | {loops[-1]: _even(op.extents[loops[-1]], block)}
         tasks = prod(ceil(op.extents[d] / t) for d, t in tile.items())
-        if (tasks < _ENOUGH_TASKS and not small) or 2 * footprint(ops, tile) > levels.l2_bytes:
+        if (tasks < _ENOUGH_TASKS and not small) or 2 * footprint(ops, tile, welded) > levels.l2_bytes:
             continue
         return tile[loops[-1]] if _saved(task, op, levels) >= _repeated(task, op, tile, levels) else 0
     return 0
@@ -63,6 +64,15 @@ def _saved(task: Task, op: LinalgOp, levels: Levels) -> float:
         time = tensor_bytes(value) / levels.home_rate(tensor_bytes(value))
         total += time + (time if _readers(value) <= members else 0)
     return total
+
+
+def _in_registers(task: Task) -> set[LinalgOp]:
+    """Operations of which only their own nest reads the results."""
+    found = set()
+    for nest in task.nests:
+        own = {member.op for member in nest.ops}
+        found |= {member for member in nest.ops if _readers(member.result) <= own}
+    return found
 
 
 def _readers(value: ir.Value) -> set[ir.Operation]:

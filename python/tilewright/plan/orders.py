@@ -10,14 +10,15 @@ order, since these are transposed in registers, each time that a task reads them
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import ceil, prod
 from typing import ClassVar
 
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
-from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, linalg_ops
+from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute
+from tilewright.plan.traffic import tensor_bytes
 
 #: Rows that a task is expected to take: what it reads for all rows is read again for each that many.
 _ROWS = 64
@@ -92,14 +93,8 @@ class Sheets:
         return known is None or known == dims
 
 
-def _dims(access: Access, dims: object) -> dict[int, int]:
-    return {loop: d for loop, d in zip(access.dims, dims, strict=True) if loop is not None}  # type: ignore[call-overload]
-
-
-def _bytes(value: ir.Value) -> int:
-    kind = ir.RankedTensorType(value.type)
-    width = getattr(kind.element_type, "width", 64)
-    return prod(kind.shape) * max(width // 8, 1)
+def _dims(access: Access, dims: Iterable[int]) -> dict[int, int]:
+    return {loop: d for loop, d in zip(access.dims, dims, strict=True) if loop is not None}
 
 
 def against_order(sheet: Sheet, lane: int, weights: Weights) -> int:
@@ -118,10 +113,10 @@ def against_order(sheet: Sheet, lane: int, weights: Weights) -> int:
             if loops[lane] not in access.loops or access.dims[-1] == loops[lane]:
                 continue
             again = prod(n for d, n in enumerate(blocks_along) if loops[d] not in access.loops)
-            total += _bytes(access.value) * again
+            total += tensor_bytes(access.value) * again
     for op, _, dims in sheet.readers:
         if op.kind is Kind.CONTRACTION and op.output.dims[-1] in dims and dims[op.output.dims[-1]] != lane:
-            total += prod(sheet.extents) * 4
+            total += tensor_bytes(sheet.root.result)
     return total
 
 
@@ -205,3 +200,18 @@ class PlanOrders(Pass):
             at = made.index(best)
             order = [*(t for t in range(rank) if t != at), at]
             op.op.attributes["tile.order"] = ir.DenseI64ArrayAttr.get(order, op.op.context)
+            if op is not sheet.root:
+                _lay_out_weights(op, {d: loop for loop, d in dims.items()}[best], weights)
+
+
+def _lay_out_weights(op: LinalgOp, lane: int, weights: Weights) -> None:
+    """Weights that an elementwise operation would read against the order are laid out anew at compile time."""
+    kinds = ["unit"] * len(op.inputs)
+    for number, access in enumerate(op.inputs):
+        if lane not in access.dims or access.dims[-1] == lane or not weights.only(access.value):
+            continue
+        at = access.dims.index(lane)
+        perm = [*(t for t in range(len(access.dims)) if t != at), at]
+        kinds[number] = f"#tile.layout<perm = {perm}>"
+    if any(kind != "unit" for kind in kinds):
+        set_attribute(op.op, "tile.layouts", f"[{', '.join(kinds)}]")

@@ -25,6 +25,7 @@ from tilewright.plan.names import kernel_name
 from tilewright.plan.roller.cost import Schedule, tile_loops
 from tilewright.plan.roller.decide import Decider
 from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute
+from tilewright.plan.traffic import Levels, is_streamed
 
 #: Functions that are one instruction.
 _NATIVE = frozenset(f"math.{n}" for n in "absf absi ceil floor fma round roundeven trunc sqrt copysign".split())
@@ -612,6 +613,9 @@ class PlanTiles(Pass):
     lanes: int = option(16, "f32 lanes of a vector register")
     registers: int = option(32, "vector registers")
     l2_bytes: int = option(1048576, "bytes of the L2 cache of a core")
+    l3_bytes: int = option(33554432, "bytes of the largest cache")
+    l3_rate: float = option(120.0, "bytes per nanosecond that a core moves to and from it")
+    memory_rate: float = option(41.0, "the same for memory")
     device: str = option("", "name of the description that times are predicted for; empty: no prediction")
     choices: tuple[str, ...] = option((), "KERNEL:NUMBER, the candidate that a kernel takes instead of the first")
     cores: int = option(2, "cores that share the work")
@@ -664,6 +668,7 @@ class PlanTiles(Pass):
                     tiling.task[d] = size
             elif len(roots) > 1:
                 restrict_to_rows(op, tiling, own, share)
+            self._mark_stream(op, nest, members)
             if decider is not None:
                 free = len(roots) == 1 and not gathered
                 tiling = _decided(decider, op, members, tiling, machine, weights, free)
@@ -673,6 +678,20 @@ class PlanTiles(Pass):
                 set_attribute(op.op, "tile.grid", f"array<i64: {', '.join(map(str, tiling.grid))}>")
             if op.kind is Kind.CONTRACTION:
                 self._lay_out(op, tiling, machine, weights)
+
+    def _mark_stream(self, root: LinalgOp, nest: list[LinalgOp], members: list[LinalgOp]) -> None:
+        """Marks a nest whose results for others had better go past the caches; what its task reads again stays."""
+        levels = Levels(self.l2_bytes, self.l3_bytes, 0.0, self.l3_rate, self.memory_rate)
+        inside, own = {member.op for member in members}, {member.op for member in nest}
+        if any(op.kind is Kind.CONTRACTION for op in nest):
+            return  # it may read again what it wrote, block by block of its reduction
+        written = [op for op in nest if not {use.owner.operation for use in op.result.uses} <= inside]
+        for op in written:
+            users = {use.owner.operation for use in op.result.uses}
+            if users & (inside - own) or not is_streamed(op.result, levels):
+                return
+        if written:
+            root.op.attributes["tile.stream"] = ir.UnitAttr.get(root.op.context)
 
     @staticmethod
     def _block(root: LinalgOp) -> int:

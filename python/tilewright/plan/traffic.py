@@ -10,7 +10,7 @@ other one, the tiles that it reads from outside, and what must be held in betwee
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, prod
 
@@ -133,10 +133,11 @@ def traffic(ops: Sequence[LinalgOp], tile: Mapping[int, int], results: Sequence[
     return sum(r.moved for r in boundary(ops, tile).values()) + sum(tensor_bytes(v) for v in written)
 
 
-def footprint(ops: Sequence[LinalgOp], tile: Mapping[int, int]) -> int:
+def footprint(ops: Sequence[LinalgOp], tile: Mapping[int, int], in_registers: Collection[LinalgOp] = ()) -> int:
     """Bytes of the tiles that a task holds between operations, placed by best fit in program order.
 
-    Tensors from outside are streamed: a slice of them at a time, which caches hold.
+    Tensors from outside are streamed: a slice of them at a time, which caches hold. Nor does it hold results of the
+    operations `in_registers`, which meet their readers there.
     """
     boxes = propagate(ops, tile)
     last_read: dict[LinalgOp, int] = {}
@@ -148,7 +149,7 @@ def footprint(ops: Sequence[LinalgOp], tile: Mapping[int, int]) -> int:
                 last_read[maker] = position
     requests = []
     for position, op in enumerate(ops):
-        if op in last_read and op in boxes:
+        if op in last_read and op in boxes and op not in in_registers:
             size = prod(region(op.output, boxes[op])) * element_bytes(op.result)
             requests.append(Request(position, last_read[op], size))
     return pack(requests).bytes
@@ -166,3 +167,18 @@ def moving_time(ops: Sequence[LinalgOp], tile: Mapping[int, int], results: Seque
         again = levels.l2_rate if 2 * reads.tile <= levels.l2_bytes else rate
         total += min(reads.whole, reads.moved) / rate + max(reads.moved - reads.whole, 0) / again
     return total
+
+
+def is_streamed(value: ir.Value, levels: Levels) -> bool:
+    """Whether a large tensor is written faster past the caches, a later read included.
+
+    A store that misses reads the line and writes it back later; one past the caches writes memory only, and a reader
+    then finds the bytes there.
+    """
+    size = tensor_bytes(value)
+    if size < 4 * levels.l2_bytes:
+        return False
+    home = levels.home_rate(size)
+    read = any(use.owner.operation.name == "linalg.generic" for use in value.uses)
+    cached = size * (3 if read else 2) / home
+    return size * (2 if read else 1) / levels.memory_rate < cached

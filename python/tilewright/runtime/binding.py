@@ -105,6 +105,11 @@ class Signature:
         return list(out)
 
 
+def aligned(array: np.ndarray) -> np.ndarray:
+    """Return the array, or one like it where its address is no multiple of 16, which code may rely on for outputs."""
+    return array if array.__array_interface__["data"][0] % 16 == 0 else np.empty_like(array)
+
+
 def _check_writeable(slot: Slot, array: Any) -> None:
     if not isinstance(array, np.ndarray):
         raise UserError(f"out= takes NumPy arrays, got {type(array).__name__} for {slot.name}")

@@ -14,7 +14,7 @@ import numpy as np
 from tilewright.errors import UserError
 from tilewright.runtime import cpu_features, library
 from tilewright.runtime.artifact import Artifact
-from tilewright.runtime.binding import Signature
+from tilewright.runtime.binding import Signature, aligned
 from tilewright.runtime.context import Context
 from tilewright.runtime.dtypes import make_canonical, to_numpy
 from tilewright.runtime.manifest import KernelInfo, TensorSpec
@@ -152,13 +152,17 @@ class Model:
             context = self._free.pop()
         except IndexError:
             context = Context(self._slots, self._out_slots, self._constants, self._manifest.arena_bytes)
-        context.set(arrays + results)
+        written = [None if array is None else aligned(array) for array in results]
+        context.set(arrays + written)
         if records is None:
             done = self._call(self._entry, context.pointers, self._threads)
         else:
             profiled = library.libtwrt().twrt_call_profiled
             done = profiled(self._entry, context.pointers, self._threads, records, len(records))
         error = library.last_error() if done < 0 else None
+        for array, other in zip(results, written, strict=True) if error is None else ():
+            if other is not array:
+                np.copyto(array, other)
         for i in self._made if error is None else ():
             results[i] = context.take(i, self._out_slots[i])
         self._free.append(context)

@@ -153,3 +153,8 @@ def test_best_fit_reuses_the_smallest_hole():
     sizes = [(0, 3, 32 * k), (1, 9, k), (2, 3, 8 * k), (3, 9, k), (4, 9, 8 * k)]
     placed = pack([Request(*r) for r in sizes])
     assert placed.offsets[4] == placed.offsets[2]
+
+
+def test_what_meets_in_registers_is_not_held(operations):
+    ops = operations(PRODUCT_SOFTMAX)
+    assert footprint(ops, {0: 4}, {ops[0]}) < footprint(ops, {0: 4})

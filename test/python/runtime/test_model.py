@@ -52,6 +52,17 @@ def test_out_is_written(model):
     assert count[0] == 2
 
 
+def test_an_out_array_at_any_address_is_filled(model):
+    """Code may rely on 16 bytes; NumPy promises an element's size."""
+    want = model(X, IDS)
+    for skipped in (4, 8, 12, 16):
+        room = np.zeros(want[0].nbytes + 32, np.uint8)
+        start = -room.ctypes.data % 16 + skipped
+        scaled = room[start : start + want[0].nbytes].view(want[0].dtype).reshape(want[0].shape)
+        model(X, IDS, out=[scaled, np.empty_like(want[1])])
+        np.testing.assert_array_equal(scaled, want[0])
+
+
 @pytest.mark.parametrize(
     ("args", "named", "message"),
     [

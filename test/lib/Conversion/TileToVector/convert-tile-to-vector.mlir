@@ -126,3 +126,17 @@ tile.kernel @sparse(%x: memref<4x4xf32>, %m: memref<4x4xi8>, %y: memref<8x4xf32>
 // expected-error @below {{vectors of 384 bits were asked for}}
 module attributes {tile.vector_bits = 384 : i64} {
 }
+
+// -----
+
+// Past the caches in units of 16 bytes; a part with invalid lanes is stored as usual.
+// CHECK-LABEL: tile.kernel @streamed
+// CHECK: vector.store {{.*}} {alignment = 16 : i64, nontemporal = true} : memref<80xf32>, vector<16xf32>
+// CHECK: vector.store {{.*}} {alignment = 16 : i64, nontemporal = true} : memref<80xf32>, vector<4xf32>
+tile.kernel @streamed(%x: memref<4x20xf32>, %y: memref<4x20xf32>) {
+  %c1 = arith.constant 1 : index
+  %c0 = arith.constant 0 : index
+  %t = tile.load %x[%c1, %c0] : memref<4x20xf32>, !tile.tile<1x20xf32>
+  tile.store %t, %y[%c1, %c0] {tile.streamed} : !tile.tile<1x20xf32>, memref<4x20xf32>
+  tile.return
+}

@@ -292,3 +292,47 @@ func.func @main(%x: tensor<16x20xf32>, %w: tensor<20x96xf32>) -> tensor<16x96xf3
   }
   return %y : tensor<16x96xf32>
 }
+
+// -----
+
+// A result that is stored past the caches: rows of 64 lie at multiples of 16 bytes, rows of 66 do not.
+
+#id = affine_map<(i, j) -> (i, j)>
+
+// CHECK-LABEL: tile.kernel @aligned
+// CHECK: tile.store {{.*}} {tile.streamed}
+// CHECK-LABEL: tile.kernel @ragged
+// CHECK: tile.store
+// CHECK-NOT: tile.streamed
+// CHECK: tile.return
+func.func @main(%x: tensor<8x64xf32>, %z: tensor<8x66xf32>) -> (tensor<8x64xf32>, tensor<8x66xf32>) {
+  %y = tile.group "l2" (%x1 = %x : tensor<8x64xf32>) -> (tensor<8x64xf32>) attributes {tile.kernel = "aligned"} {
+    %r = tile.group "register" (%x2 = %x1 : tensor<8x64xf32>) -> (tensor<8x64xf32>) {
+      %e = tensor.empty() : tensor<8x64xf32>
+      %n = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"],
+          tile.stream, tile.rtile = #tile.rtile<l2 = [4, 64], register = [1, 64], order = [0, 1]>}
+          ins(%x2 : tensor<8x64xf32>) outs(%e : tensor<8x64xf32>) {
+      ^bb0(%a: f32, %o: f32):
+        %t = arith.negf %a : f32
+        linalg.yield %t : f32
+      } -> tensor<8x64xf32>
+      tile.yield %n : tensor<8x64xf32>
+    }
+    tile.yield %r : tensor<8x64xf32>
+  }
+  %v = tile.group "l2" (%x1 = %z : tensor<8x66xf32>) -> (tensor<8x66xf32>) attributes {tile.kernel = "ragged"} {
+    %r = tile.group "register" (%x2 = %x1 : tensor<8x66xf32>) -> (tensor<8x66xf32>) {
+      %e = tensor.empty() : tensor<8x66xf32>
+      %n = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"],
+          tile.stream, tile.rtile = #tile.rtile<l2 = [4, 66], register = [1, 66], order = [0, 1]>}
+          ins(%x2 : tensor<8x66xf32>) outs(%e : tensor<8x66xf32>) {
+      ^bb0(%a: f32, %o: f32):
+        %t = arith.negf %a : f32
+        linalg.yield %t : f32
+      } -> tensor<8x66xf32>
+      tile.yield %n : tensor<8x66xf32>
+    }
+    tile.yield %r : tensor<8x66xf32>
+  }
+  return %y, %v : tensor<8x64xf32>, tensor<8x66xf32>
+}

@@ -163,3 +163,13 @@ def test_gather_from_one_element() -> None:
         helper.make_node("GatherND", ["row", "at"], ["y"]),
     ]
     check(nodes, {"x": np.float32(3)}, {"axes": [0], "at": np.zeros((3, 1), np.int64)}, np.full(3, 3, np.float32))
+
+
+def test_a_part_of_one_element_by_run_time_pads() -> None:
+    """A dimension of size 1 that is not stored was cut to a size known at run time only."""
+    nodes = [
+        helper.make_node("Unsqueeze", ["x", "axes"], ["row"]),
+        helper.make_node("Pad", ["row", "pads"], ["y"], mode="reflect"),
+    ]
+    inputs = {"x": np.float32(3), "pads": np.array([0, 2])}
+    check(nodes, inputs, {"axes": np.array([0])}, np.full(3, 3, np.float32))

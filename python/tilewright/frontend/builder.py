@@ -168,6 +168,8 @@ class Builder(Dynamic):
             order = [d for d in x.stored_order() if shape[d] != 1]
             return self.generic(Space(shape), [(x, at)], range(x.rank), x.dtype, _same, order=order)
         x = self.stored(x)
+        if any(d not in x.dims and not isinstance(n, int) for d, n in enumerate(shape)):
+            return self.slice_reads(x, starts, sizes, steps)  # of a size 1 that is not stored remains 0 or 1
         offsets = [0 if d is None else starts[d] for d in x.dims]
         extents = [1 if d is None else shape[d] for d in x.dims]
         strides = [1 if d is None or shape[d] == 1 else steps[d] for d in x.dims]

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 import pytest
 
 from tilewright.mlir import ir
+from tilewright.plan.products import prefetched, tile_contraction
 from tilewright.plan.structure import Weights, blocks, linalg_ops
-from tilewright.plan.tiling import Machine, Tiling, prefetched, tile_contraction
+from tilewright.plan.tiles import Machine, Tiling
 
 MACHINE = Machine(lanes=16, registers=32, l2_bytes=1 << 20)
 

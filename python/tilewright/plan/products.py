@@ -1,0 +1,349 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tiles, layouts, blocks and prefetches of matrix products and convolutions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, prod
+
+from tilewright.mlir import ir
+from tilewright.plan import blocking
+from tilewright.plan.images import image_task, plane_tiling, stacked_lines, weights_stay, window_tiling
+from tilewright.plan.structure import Access, LinalgOp, Weights
+from tilewright.plan.tiles import ENOUGH_TASKS, Machine, Tiling, cut, even
+
+#: Multiply-adds of a task of a compute-bound nest.
+_TASK_MACS = 1 << 20
+#: Multiply-adds that are worth a dispatch: some microseconds with weights from the L2 cache, one vector of rows.
+_LEAST_MACS = 1 << 15
+#: Rows of a matrix that are read side by side: as many streams as prefetchers follow.
+_STREAMS = 8
+#: Bytes of a page: sums of as many columns stay in the L1 cache.
+_PAGE = 4096
+#: Ways of the L1 data cache (48 KB, both on Zen 5 and on recent Xeons).
+_L1_WAYS = 12
+#: Steps of a reduction that one round of its loop takes.
+_UNROLL = 4
+#: Tasks that still occupy a few cores, where each more repeats work.
+_FEW_TASKS = 8
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Loops of a contraction: `lane` runs along vectors, `row` along accumulators; either may be missing."""
+
+    lane: int
+    row: int | None
+    lane_operand: int | None
+
+
+def contraction_roles(op: LinalgOp) -> Roles:
+    """Finds which loop becomes the lanes (contiguous in the result) and which the rows of the register tile."""
+    first, second = (a.loops for a in op.inputs)
+    lane = next((d for d in reversed(op.output.dims) if d is not None and op.extents[d] > 1), None)
+    if lane is None:
+        lane = op.output.dims[-1] if op.output.dims and op.output.dims[-1] is not None else op.rank - 1
+    in_first, in_second = lane in first, lane in second
+    lane_operand = None if in_first == in_second else int(in_second)
+    if lane_operand is None:
+        rows = [d for d in op.parallel if d != lane and d in first and d not in second]
+    else:
+        other = op.inputs[1 - lane_operand].loops
+        own = op.inputs[lane_operand].loops
+        rows = [d for d in op.parallel if d in other and d not in own]
+    rows = [d for d in rows if op.extents[d] > 1]
+    return Roles(lane, max(rows, key=lambda d: (min(op.extents[d], 8), d), default=None), lane_operand)
+
+
+def _row_tile(extent: int, limit: int, vectors: int, latency: int = 8) -> int:
+    """Rows of the register tile: the count in 1..limit with the fewest cycles per step of the reduction.
+
+    A tile of r rows and v vectors issues r*v multiply-adds; below `latency` of them the pipes run dry. Loads of the
+    lane operand (v per tile) are shared by the rows.
+    """
+
+    def cost(rows: int) -> float:
+        def tile(r: int) -> float:
+            return max(r * vectors, latency) + 0.25 * (r + vectors)
+
+        whole, rest = divmod(extent, rows)
+        return whole * tile(rows) + (tile(rest) if rest else 0)
+
+    return min(range(1, min(extent, limit) + 1), key=lambda rows: (round(cost(rows), 3), -rows))
+
+
+def _power_of_two_stride(op: LinalgOp, roles: Roles) -> bool:
+    """Rows at a stride of a large power of two share a set of the L1 cache: no more of them stay than it has ways."""
+    if roles.row is None or roles.lane_operand is None:
+        return False
+    access = op.inputs[1 - roles.lane_operand]
+    shape = ir.RankedTensorType(access.value.type).shape
+    stride = 1
+    for size, uses in zip(reversed(shape), reversed(access.uses), strict=True):
+        if roles.row in uses:
+            return stride % 1024 == 0
+        stride *= size
+    return False
+
+
+def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling:
+    """A matrix product, batched product or convolution: rows x lanes accumulators, one step of the reduction."""
+    roles = contraction_roles(op)
+    if roles.row is None and roles.lane_operand is not None and not op.inputs[roles.lane_operand].pure:
+        task, register, order = plane_tiling(op, roles.lane, machine.lanes)
+        return Tiling(task, register, order)
+    register = [1] * op.rank
+    vectors = 2 if roles.row is not None else 4
+    register[roles.lane] = min(op.extents[roles.lane], vectors * machine.lanes)
+    vectors = ceil(register[roles.lane] / machine.lanes)
+    if roles.row is not None:
+        limit = (machine.registers - vectors - 2) // vectors
+        if machine.registers >= 32 and all(a.pure for a in op.inputs):
+            limit -= 1  # with 14 x 2 accumulators LLVM spills one of them where a round has four steps
+        if _power_of_two_stride(op, roles):
+            limit = min(limit, _L1_WAYS)
+        register[roles.row] = _row_tile(op.extents[roles.row], limit, vectors)
+        rows = _image_rows(op, roles, weights)
+        if len(rows) > 1:
+            stacked_lines(op, rows, roles.row, register, limit, vectors)
+            task = image_task(op, rows, roles.lane, register, machine.l2_bytes)
+            batch = [d for d in op.parallel if d != roles.lane and d not in rows]
+            order = [*batch, roles.lane, *rows, *sorted(op.reductions)]
+            # Longer rounds share prefetches, but where accumulators take nearly all registers they spill a few.
+            near = weights_stay(op, roles.lane, register, machine.l2_bytes)
+            return Tiling(task, register, order, None if near else _unroll(op, order))
+        if roles.lane_operand is None and not all(a.pure for a in op.inputs):
+            task, order = window_tiling(op, roles.row, roles.lane, register)
+            return Tiling(task, register, order, _unroll(op, order))
+    copied = is_copied(op, roles, weights)
+    outer = [d for d in op.parallel if d not in (roles.lane, roles.row)]
+    panel = [roles.lane] if roles.row is None else [roles.lane, roles.row]
+    reductions = sorted(op.reductions)
+    blocks = _product_blocks(op, roles, register, machine, weights)
+    if blocks is None or roles.row is None:
+        task = _contraction_task(op, roles, register, machine, copied)
+        if copied:
+            panel.reverse()  # rows come from far, and once; the copied panels are near
+        order = outer + panel + reductions
+        tiling = Tiling(task, register, order, _unroll(op, order))
+        if roles.row is None and not copied:
+            _stream_rows(op, roles, tiling, machine, weights)
+        return tiling
+    task = list(op.extents)
+    cut(task, register, outer, _TASK_MACS)
+    task[roles.row], task[roles.lane] = blocks.rows, blocks.columns
+    order = outer + (panel[::-1] if blocks.rows_outside else panel) + reductions
+    block = [*op.extents]
+    block[reductions[0]] = blocks.depth
+    grid = [*outer, roles.row, roles.lane] if not blocks.rows_outside else None
+    return Tiling(task, register, order, _unroll(op, order), block if block != [*op.extents] else None, grid)
+
+
+def _stream_rows(op: LinalgOp, roles: Roles, tiling: Tiling, machine: Machine, weights: Weights) -> None:
+    """A vector times a matrix that lies as it is: some rows of the matrix at a time, over all columns of a task.
+
+    Sums in registers would walk down a narrow strip, a page of memory per row; a few rows side by side are streams
+    that the hardware prefetches. The sums of a task wait in the L1 cache.
+    """
+    access = _lane_access(op, roles)
+    if access is None or len(op.reductions) != 1 or weights.only(access.value):
+        return
+    (depth,) = op.reductions
+    if access.dims[-1] != roles.lane or op.extents[depth] < 2 * _STREAMS:
+        return
+    width = tiling.register[roles.lane]
+    columns = even(op.extents[roles.lane], max(op.extents[roles.lane] // (2 * machine.cores), _PAGE // 4), width)
+    tiling.task[roles.lane] = min(columns, _PAGE)
+    tiling.block = [*op.extents]
+    tiling.block[depth] = _STREAMS
+    tiling.unroll = [1] * op.rank
+    tiling.unroll[depth] = _STREAMS
+
+
+def _product_blocks(
+    op: LinalgOp, roles: Roles, register: list[int], machine: Machine, weights: Weights
+) -> blocking.Blocks | None:
+    """Cache blocks of a product of matrices, or of a batch of them; None for windows and for products of vectors."""
+    access = _lane_access(op, roles)
+    if roles.row is None or access is None or len(op.reductions) != 1:
+        return None
+    batch = [d for d in op.parallel if d not in (roles.row, roles.lane)]
+    if any(d not in a.loops for d in batch for a in op.inputs) or not all(a.pure for a in op.inputs):
+        return None
+    product = blocking.Product(
+        rows=op.extents[roles.row],
+        columns=op.extents[roles.lane],
+        depth=prod(op.extents[d] for d in op.reductions),
+        batch=prod(op.extents[d] for d in batch),
+        row_tile=register[roles.row],
+        lane_tile=register[roles.lane],
+        l2_bytes=machine.l2_bytes,
+        cores=machine.cores,
+    )
+    if min(op.extents) == 0:
+        return None
+    if weights.only(access.value):
+        return blocking.block_packed(product)
+    return blocking.block_copied(product) if is_copied(op, roles, weights) else None
+
+
+def _unroll(op: LinalgOp, order: list[int]) -> list[int] | None:
+    """Steps per round of the innermost reduction: counter and branch, and prefetches, are shared by four of them."""
+    sizes = [1] * op.rank
+    sizes[order[-1]] = _UNROLL
+    return sizes if op.extents[order[-1]] >= 2 * _UNROLL else None
+
+
+def prefetched(op: LinalgOp, tiling: Tiling, machine: Machine) -> list[int]:
+    """The inputs of a contraction whose next tile is fetched while one is in use.
+
+    It is the operand that stays while the loops inside of its own run: packed weights under all rows, or rows under the
+    copied panels of a task. It comes from far, is used at once by every tile, and the other streams keep the hardware
+    from seeing it come.
+    """
+    roles = contraction_roles(op)
+    if roles.row is None or roles.lane_operand is None or tiling.unroll is None:
+        return []
+    parallel = [d for d in tiling.order if d not in op.reductions]
+    rows = [d for d in parallel if d not in op.inputs[roles.lane_operand].loops]
+    inner = rows if parallel[-1] != roles.lane else [roles.lane]
+    if all(tiling.task[d] <= tiling.register[d] for d in inner):
+        return []
+    if inner == rows and len(rows) > 1 and weights_stay(op, roles.lane, tiling.register, machine.l2_bytes):
+        return []
+    return [1 - roles.lane_operand if inner == [roles.lane] else roles.lane_operand]
+
+
+def _image_rows(op: LinalgOp, roles: Roles, weights: Weights) -> list[int]:
+    """The loops of the rows of a product with packed weights, `roles.row` last."""
+    access = _lane_access(op, roles)
+    if access is None or roles.row is None or not weights.only(access.value):
+        return []
+    own = access.loops
+    rows = [d for d in op.parallel if d not in own and d != roles.row and op.extents[d] > 1]
+    return [*rows, roles.row]
+
+
+def _contraction_task(op: LinalgOp, roles: Roles, register: list[int], machine: Machine, copied: bool) -> list[int]:
+    """Cuts batch loops first, then panels of lanes, then rows: the packed panel of a task stays in L2."""
+    task = list(op.extents)
+    batch = [d for d in op.parallel if all(d in a.loops for a in op.inputs) and d != roles.lane]
+    rows = [d for d in op.parallel if d not in batch and d != roles.lane]
+    if roles.row is None and not rows:
+        # A product of one row reads each element once: bandwidth is what more cores bring.
+        cut(task, register, [*batch, roles.lane], max(_LEAST_MACS, min(_TASK_MACS, op.points // ENOUGH_TASKS)))
+        return task
+    cut(task, register, batch, _TASK_MACS)
+    macs = prod(task)
+    if roles.lane not in batch and macs > _TASK_MACS:
+        panels = max(ceil(task[roles.lane] / register[roles.lane]), 1)
+        per_panel = macs // panels
+        keep = max(min(_TASK_MACS // max(per_panel, 1), panels // ENOUGH_TASKS), 1)
+        if copied:
+            depth = prod(op.extents[d] for d in op.reductions)
+            keep = max(min(machine.l2_bytes // 4 // (4 * depth * register[roles.lane]), panels // _FEW_TASKS), 1)
+        task[roles.lane] = min(task[roles.lane], keep * register[roles.lane])
+    if rows:
+        count = prod(ceil(e / t) for e, t in zip(op.extents, task, strict=True))
+        work = _TASK_MACS if count < ENOUGH_TASKS else max(_TASK_MACS, machine.l2_bytes // 8 * register[roles.lane])
+        if copied:
+            # Each task copies its panels: many rows must share the work.
+            work = macs if count >= _FEW_TASKS else max(_TASK_MACS, prod(task) // prod(task[d] for d in rows) * 128)
+        cut(task, register, rows, work)
+    return task
+
+
+def _lane_access(op: LinalgOp, roles: Roles) -> Access | None:
+    """The operand that alone holds the lanes, where it can be laid out anew: a dimension of it is the lane loop."""
+    if roles.lane_operand is None:
+        return None
+    access = op.inputs[roles.lane_operand]
+    return access if access.pure and roles.lane in access.dims else None
+
+
+def is_copied(op: LinalgOp, roles: Roles, weights: Weights) -> bool:
+    """Whether each task copies its part of the lane operand: one known at run time only, where it pays."""
+    access = _lane_access(op, roles)
+    if access is None or weights.only(access.value):
+        return False
+    return _copy_pays(op, access, access.dims.index(roles.lane))
+
+
+def layouts(op: LinalgOp, tiling: Tiling, machine: Machine, weights: Weights) -> tuple[list[str], list[str]]:
+    """Layout and copy tile per input of a contraction: `unit` where the operand is read as it lies."""
+    kinds, copies = ["unit"] * len(op.inputs), ["unit"] * len(op.inputs)
+    roles = contraction_roles(op)
+    access = _lane_access(op, roles)
+    if access is None:
+        return kinds, copies
+    assert roles.lane_operand is not None
+    at = access.dims.index(roles.lane)
+    rank = len(access.dims)
+    if weights.only(access.value):
+        rest = [t for t in range(rank) if t != at]
+        block = tiling.register[roles.lane]
+        kinds[roles.lane_operand] = f"#tile.layout<perm = {[at, *rest]}, inner = [{at}], tiles = [{block}]>"
+    elif is_copied(op, roles, weights):
+        block = tiling.register[roles.lane]
+        perm = [t for t in range(rank) if t != at]
+        if op.extents[roles.lane] % block == 0 and tiling.task[roles.lane] > block:
+            kinds[roles.lane_operand] = f"#tile.layout<perm = {[at, *perm]}, inner = [{at}], tiles = [{block}]>"
+            copies[roles.lane_operand] = str(_panel_tile(op, access, perm, tiling, machine))
+        else:
+            kinds[roles.lane_operand] = f"#tile.layout<perm = {[*perm, at]}>"
+            copies[roles.lane_operand] = str(_copy_tile(op, access, [*perm, at], tiling, machine))
+    return kinds, copies
+
+
+def _copy_pays(op: LinalgOp, access: Access, at: int) -> bool:
+    """A run-time operand is copied where its lanes do not lie together, or where many rows reuse a strided panel."""
+    if at != len(access.dims) - 1:
+        return True
+    rows = prod(op.extents[d] for d in op.parallel if d not in access.loops)
+    return rows >= 32 and not op.welded
+
+
+def _copy_tile(op: LinalgOp, access: Access, perm: list[int], tiling: Tiling, machine: Machine) -> Tiling:
+    dims = [access.dims[t] for t in perm]
+    task = [1 if d is None else tiling.task[d] for d in dims]
+    register = [1] * len(perm)
+    register[-1] = min(task[-1], machine.wide)
+    contiguous = perm.index(len(perm) - 1)
+    if contiguous != len(perm) - 1:
+        register[-1] = min(task[-1], machine.lanes)
+        register[contiguous] = min(task[contiguous], machine.lanes)
+    return Tiling(task, register, list(range(len(perm))))
+
+
+def _panel_tile(op: LinalgOp, access: Access, rest: list[int], tiling: Tiling, machine: Machine) -> Tiling:
+    """The copy of a run-time operand into panels: `rest` are its dimensions but the lanes', which it may transpose."""
+    (lane,) = (d for d in access.dims if d is not None and access.dims.index(d) not in rest)
+    block, sizes = tiling.register[lane], [1 if (d := access.dims[t]) is None else tiling.task[d] for t in rest]
+    task = [tiling.task[lane] // block, *sizes, block]
+    register = [1] * len(task)
+    register[-1] = min(block, machine.wide)
+    order = [*range(1, len(task) - 1), 0, len(task) - 1]
+    if len(rest) and rest[-1] == len(access.dims) - 1:  # lanes do not lie together: transpose in registers
+        register[-1] = min(block, machine.lanes)
+        register[-2] = min(sizes[-1], machine.lanes)
+        order = list(range(len(task)))
+    return Tiling(task, register, order)
+
+
+def tile_products(op: LinalgOp, rows: list[int], count: int, machine: Machine, weights: Weights) -> list[int]:
+    """The task's sizes along the common rows of `count` products of the size of `op`: together they are a task's work.
+
+    With few rows the lane operand's bytes are the work, and memory bandwidth is what more cores bring.
+    """
+    tiling = tile_contraction(op, machine, weights)
+    depth = prod(op.extents[d] for d in op.reductions)
+    work = max(_LEAST_MACS, min(_TASK_MACS, op.points * count // ENOUGH_TASKS)) // (count * depth)
+    roles = contraction_roles(op)
+    if len(_image_rows(op, roles, weights)) > 1:
+        return [tiling.task[d] for d in rows]  # more tasks would read weights again
+    for d in [*(d for d in rows if d not in (roles.row, roles.lane)), roles.lane, roles.row]:
+        if d in rows:
+            cut(tiling.task, tiling.register, [d], work * depth)
+    return [tiling.task[d] for d in rows]

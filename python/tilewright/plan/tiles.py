@@ -1,0 +1,146 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sizes of tiles that all tilings share, and the tiles of memory-bound nests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import ceil, prod
+
+from tilewright.plan.structure import LinalgOp
+
+#: Functions that are one instruction.
+_NATIVE = frozenset(f"math.{n}" for n in "absf absi ceil floor fma round roundeven trunc sqrt copysign".split())
+#: Elements that a task of a memory-bound nest should cover: about 64 KB of f32.
+_TASK_ELEMENTS = 16384
+#: Tasks per kernel that let a few cores share the work evenly.
+ENOUGH_TASKS = 16
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What tiles depend on: f32 lanes of a vector register, number of registers, bytes of the L2 cache, cores."""
+
+    lanes: int
+    registers: int
+    l2_bytes: int
+    cores: int = 2
+
+    @property
+    def wide(self) -> int:
+        """Lanes of a tile that is moved only: eight vectors at a time."""
+        return 8 * self.lanes
+
+    def lanes_for(self, members: Iterable[LinalgOp]) -> int:
+        """Lanes of a memory-bound tile: many where bodies are short, few where functions fill the registers."""
+        heavy = any(_has_function(op) for op in members)
+        return 2 * self.lanes if heavy else self.wide
+
+
+def _has_function(op: LinalgOp) -> bool:
+    """Whether a body calls what becomes a polynomial: that many constants leave registers for two vectors only."""
+    return any(
+        inner.operation.name.startswith("math.") and inner.operation.name not in _NATIVE
+        for inner in op.op.regions[0].blocks[0].operations
+    )
+
+
+@dataclass
+class Tiling:
+    """Sizes per loop at the task's level and in registers, and the traversal order.
+
+    Products also have steps per round of the innermost loop, blocks of the reduction, and an order of tasks.
+    """
+
+    task: list[int]
+    register: list[int]
+    order: list[int]
+    unroll: list[int] | None = None
+    block: list[int] | None = None
+    grid: list[int] | None = None
+
+    def __str__(self) -> str:
+        block = f"block = {self.block}, " if self.block else ""
+        unroll = f", unroll = {self.unroll}" if self.unroll else ""
+        return f"#tile.rtile<{block}l2 = {self.task}, register = {self.register}{unroll}, order = {self.order}>"
+
+
+def tile_elementwise(op: LinalgOp, machine: Machine, wide: int) -> Tiling:
+    """A nest without reductions: lanes along the contiguous loop of the result."""
+    register = [1] * op.rank
+    if op.rank:
+        lane = op.output.dims[-1]
+        lane = op.rank - 1 if lane is None else lane
+        register[lane] = min(op.extents[lane], wide)
+        row = _transposed_row(op, lane)
+        if row is not None and not op.tables:
+            register[lane] = min(op.extents[lane], machine.lanes)
+            register[row] = min(op.extents[row], machine.lanes)
+    task = list(op.extents)
+    cut(task, register, op.parallel, budget(op.points))
+    return Tiling(task, register, list(range(op.rank)))
+
+
+def _transposed_row(op: LinalgOp, lane: int) -> int | None:
+    """The loop that is contiguous in an input whose lanes are not: both are tiled and transposed in registers."""
+    for access in op.inputs:
+        last = access.dims[-1] if access.dims else None
+        if last is not None and last != lane and lane in access.dims and op.extents[last] > 1:
+            return last
+    return None
+
+
+def budget(points: int) -> int:
+    """Points per task of a memory-bound nest: enough tasks to share, none too small to pay for its dispatch."""
+    return max(2048, min(_TASK_ELEMENTS, points // ENOUGH_TASKS))
+
+
+def even(extent: int, size: int, multiple: int = 1) -> int:
+    """The part when `extent` is cut evenly into as many parts as parts of `size` make, in multiples of `multiple`."""
+    if size >= extent:
+        return extent
+    part = ceil(extent / ceil(extent / size))
+    return min(ceil(part / multiple) * multiple, extent)
+
+
+def cut(task: list[int], register: list[int], dims: Iterable[int], budget: int) -> None:
+    """Cuts `task` along `dims`, outermost first, until it covers at most `budget` points."""
+    for d in dims:
+        rest = prod(task) // max(task[d], 1)
+        if prod(task) <= budget:
+            return
+        size = max(budget // max(rest, 1), 1)
+        task[d] = even(task[d], max(size // register[d], 1) * register[d], register[d])
+
+
+def tile_reduce(op: LinalgOp, machine: Machine, wide: int) -> Tiling:
+    """A nest that reduces: lanes along the loop that is contiguous in its largest input."""
+    register = [1] * op.rank
+    largest = max(op.inputs, key=lambda a: prod(op.extents[d] for d in a.loops), default=op.output)
+    lane = largest.dims[-1] if largest.dims else None
+    lane = op.rank - 1 if lane is None else lane
+    register[lane] = min(op.extents[lane], wide)
+    task = list(op.extents)
+    cut(task, register, op.parallel, budget(op.points))
+    inner = [d for d in op.parallel if d != lane] + ([lane] if lane in op.parallel else [])
+    return Tiling(task, register, inner + sorted(op.reductions))
+
+
+def restrict_to_rows(op: LinalgOp, tiling: Tiling, rows: list[int], share: int) -> None:
+    """In a task of several nests only the common rows are cut, `share` of them per task, innermost first."""
+    tiling.task[:] = op.extents
+    for d in reversed(rows):
+        tiling.task[d] = even(op.extents[d], max(share, 1))
+        share //= op.extents[d]
+
+
+def cut_blocks(op: LinalgOp, tiling: Tiling, rows: list[int], block: int) -> None:
+    """In a task with contractions, a block of the innermost common row is cut, and single ones of the others."""
+    tiling.task[:] = op.extents
+    for d in rows:
+        tiling.task[d] = 1
+    tiling.task[rows[-1]] = min(block, op.extents[rows[-1]])
+    for d in rows:
+        tiling.register[d] = min(tiling.register[d], tiling.task[d])

@@ -17,8 +17,8 @@ using namespace tilewright;
 
 namespace {
 
-/// Moves the load of a single use down to the insertion point, over operations
-/// that do not write. A tile of lhs is read element by element: were all of
+/// Moves a load down to the insertion point, over operations that neither write
+/// nor use it. A tile of lhs is read element by element: were all of
 /// them read first, they would need a register each until their turn comes.
 static void sinkLoad(RewriterBase &rewriter, Value element) {
   auto load = element.getDefiningOp<memref::LoadOp>();
@@ -26,6 +26,13 @@ static void sinkLoad(RewriterBase &rewriter, Value element) {
   if (!load || load->getBlock() != rewriter.getInsertionBlock() ||
       here == load->getBlock()->end())
     return;
+  for (Operation *user : load->getUsers()) {
+    Operation *at = load->getBlock()->findAncestorOpInBlock(*user);
+    // Casts between a tile and its parts go when the conversion ends.
+    if (!isa<UnrealizedConversionCastOp>(user) && at &&
+        at->isBeforeInBlock(&*here))
+      return;
+  }
   for (Operation *op = load->getNextNode(); op != &*here;
        op = op->getNextNode())
     if (!op || !(isMemoryEffectFree(op) || isa<memref::PrefetchOp>(op) ||

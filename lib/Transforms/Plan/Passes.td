@@ -122,12 +122,12 @@ def ApplyOrders : Pass<"tile-apply-orders"> {
     ```
     After:
     ```mlir
-    #map = affine_map<(d0, d1) -> (d0, d1)>
-    #map1 = affine_map<(d0, d1) -> (d1, d0)>
     %f = tensor.empty() : tensor<8x4xf32>
     %a = linalg.generic {indexing_maps = [#map, #map1], iterator_types = ["parallel", "parallel"]}
         ins(%x : tensor<4x8xf32>) outs(%f : tensor<8x4xf32>) {
-    ...
+    ^bb0(%v: f32, %o: f32):
+      %n = arith.negf %v : f32
+      linalg.yield %n : f32
     } -> tensor<8x4xf32>
     %b = linalg.generic {indexing_maps = [#map1, #map], iterator_types = ["parallel", "parallel"]}
         ins(%a : tensor<8x4xf32>) outs(%e : tensor<4x8xf32>) {

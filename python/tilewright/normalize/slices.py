@@ -32,7 +32,7 @@ class _Piece:
 @register
 @dataclass(frozen=True)
 class SplitBySlices(Pass):
-    """Compute each slice of a result by an operation of its own, where another operation meets several of them.
+    """Compute each slice of a result by an operation of its own, where slices meet in another.
 
     The gates of a recurrent cell and the halves of a gated unit are made as one tensor, and read as slices that meet
     at the same points. Each made apart, they are tiles of one task (`tile-plan-fusion`); what made the tensor is split

@@ -28,7 +28,7 @@ _QUIET = ("memref.subview", "memref.expand_shape", "memref.collapse_shape", "mem
 @register
 @dataclass(frozen=True)
 class PlanPrograms(Pass):
-    """Give loops of short launches execution units (`tile.units`): some steps at a time (`tile.steps`) are a program.
+    """Give loops of short launches execution units (`tile.units`), and how many steps are a program.
 
     The steps of a recurrent network are launches of a few microseconds each, and a launch on several threads takes
     near one. In a program each unit knows its tasks, and waits for signals of the others only. Rammer's policy

@@ -13,14 +13,20 @@ from tilewright import cache
 from tilewright.devices.device import Device
 
 
+def _folder() -> Path:
+    return cache.root() / "devices"
+
+
 def file_of_host() -> Path:
     """Return where the measured description of this machine is kept."""
-    return cache.root() / "devices" / f"{cache.host_id()}.toml"
+    return _folder() / f"{cache.host_id()}.toml"
 
 
 def find() -> Path | None:
     """Return the measured description of this machine, or None."""
     try:
+        if not _folder().is_dir():
+            return None  # asking what this machine is takes longer than all else of tile-opt's start
         path = file_of_host()
         return path if path.is_file() else None
     except OSError:

@@ -4,8 +4,9 @@
 """Loops over the inner dimension of a product, as one product.
 
 A kernel sums a product in steps: `scf.for` loads a few columns of one operand and as many rows of the other, and adds
-their `tile.mma` to what it carries. One step is little work, so a whole model would take minutes. Where a loop does
-nothing else, all its columns and rows are loaded at once, and multiplied at once; sums are in another order then.
+their `tile.mma` to what it carries, several times in one round. One step is little work, so a whole model would take
+minutes. Where a loop does nothing else (prefetches aside), all its columns and rows are loaded at once, and multiplied
+at once; sums are in another order then.
 """
 
 from __future__ import annotations
@@ -13,22 +14,42 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tilewright.mlir import ir
 from tilewright.reference import types
 from tilewright.reference.program import Node
 from tilewright.reference.registry import HANDLERS
 from tilewright.reference.tile_access import Pattern, access_by
 
 _INVARIANT = ("arith.constant", "affine.apply")
+_WITHOUT_RESULT = ("memref.prefetch", "memref.collapse_shape")
 
 
 @dataclass(frozen=True)
 class Panel:
-    """A load in the loop, and which dimension of its tile the loop's counter runs along."""
+    """A load in the loop, which dimension of its tile the loop's counter runs along, and how far behind the counter."""
 
     node: Node
     along: int
     shape: tuple[int, ...]
     pattern: Pattern
+    shift: int
+
+    @property
+    def width(self) -> int:
+        """How many of the loop's values one load takes."""
+        return self.shape[self.along]
+
+    def follows(self, first: Panel, number: int) -> bool:
+        """Whether it is the load of `first`, `number` steps later."""
+        mine, others = (panel.node.groups(panel.node.operands) for panel in (self, first))
+        position = self.pattern.dims[self.along]
+        same = mine[0] == others[0] and self.pattern == first.pattern and self.shape == first.shape
+        offsets = zip(mine[1], others[1], strict=True)
+        return (
+            same
+            and self.shift == number * first.width
+            and all(a == b for d, (a, b) in enumerate(offsets) if d != position)
+        )
 
 
 @dataclass(frozen=True)
@@ -55,25 +76,51 @@ def sum_loop(loop: Node) -> SumLoop | None:
     counter, *carried = loop.body.arguments
     made = {number: node for node in nodes for number in node.results}
     kinds = {node.name for node in nodes}
-    if "tile.mma" not in kinds or not kinds <= {*_INVARIANT, "tile.load", "tile.mma"}:
+    if "tile.mma" not in kinds or not kinds <= {*_INVARIANT, *_WITHOUT_RESULT, "tile.load", "tile.mma"}:
         return None
-    products = []
+    products, steps = [], set()
     for number, accumulator in zip(ending.operands, carried, strict=True):
-        product = _product(made.get(number), accumulator, counter, made)
-        if product is None:
+        chain = _chain(made.get(number), accumulator, counter, made)
+        if not chain:
             return None
-        products.append(product)
-    invariant = [node for node in nodes if node.name in _INVARIANT]
+        products.append(chain[0])
+        steps |= {len(chain) * panel.width for panel in (chain[0].left, chain[0].right)}
     varies = {counter, *carried}.union(*(node.results for node in nodes if node.name not in _INVARIANT))
-    steps = {panel.shape[panel.along] for product in products for panel in (product.left, product.right)}
-    if len(steps) != 1 or any(varies.intersection(node.operands) for node in invariant):
-        return None
-    return SumLoop(steps.pop(), tuple(invariant), tuple(products))
+    invariant = []
+    for node in nodes:
+        if node.name in _INVARIANT and not varies.intersection(node.operands):
+            invariant.append(node)
+        elif node.name in _INVARIANT:
+            varies.update(node.results)
+    used = {n for p in products for panel in (p.left, p.right) for n in _fixed_operands(panel)}
+    return SumLoop(steps.pop(), tuple(invariant), tuple(products)) if len(steps) == 1 and not used & varies else None
 
 
-def _product(mma: Node | None, accumulator: int, counter: int, made: dict[int, Node]) -> Product | None:
-    """Return the product that a loop adds to ``accumulator``; only wide floats: others are rounded at each step."""
-    if mma is None or mma.name != "tile.mma" or len(mma.operands) != 3 or mma.operands[2] != accumulator:
+def _fixed_operands(panel: Panel) -> list[int]:
+    (memory,), offsets, *_ = panel.node.groups(panel.node.operands)
+    position = panel.pattern.dims[panel.along]
+    return [memory, *(offset for d, offset in enumerate(offsets) if d != position)]
+
+
+def _chain(last: Node | None, accumulator: int, counter: int, made: dict[int, Node]) -> list[Product]:
+    """Return the products that one round adds to ``accumulator``, in order; none where it does anything else."""
+    chain: list[Product] = []
+    while True:
+        product = _product(last, counter, made)
+        if product is None:
+            return []
+        chain.insert(0, product)
+        if product.node.operands[2] == accumulator:
+            break
+        last = made.get(product.node.operands[2])
+    first = chain[0]
+    fits = all(p.left.follows(first.left, u) and p.right.follows(first.right, u) for u, p in enumerate(chain))
+    return chain if fits else []
+
+
+def _product(mma: Node | None, counter: int, made: dict[int, Node]) -> Product | None:
+    """Return a product with its loads; only of wide floats: others are rounded at each step."""
+    if mma is None or mma.name != "tile.mma" or len(mma.operands) != 3:
         return None
     dtype = types.dtype_of(mma.result_type())
     if types.is_float(dtype) and dtype.itemsize < 4:
@@ -81,6 +128,20 @@ def _product(mma: Node | None, accumulator: int, counter: int, made: dict[int, N
     left = _panel(made.get(mma.operands[0]), counter, made, -1)
     right = _panel(made.get(mma.operands[1]), counter, made, -2)
     return None if left is None or right is None else Product(mma, left, right)
+
+
+def _shift(number: int, counter: int, made: dict[int, Node]) -> int | None:
+    """How much is added to the counter in a value; None where it is anything else."""
+    if number == counter:
+        return 0
+    node = made.get(number)
+    if node is None or node.name != "affine.apply" or tuple(node.operands) != (counter,):
+        return None
+    total = node.op.attributes["map"].value.results[0]
+    if not isinstance(total, ir.AffineAddExpr):
+        return None
+    plain = isinstance(total.lhs, ir.AffineDimExpr) and isinstance(total.rhs, ir.AffineConstantExpr)
+    return total.rhs.value if plain else None
 
 
 def _panel(load: Node | None, counter: int, made: dict[int, Node], along: int) -> Panel | None:
@@ -92,14 +153,14 @@ def _panel(load: Node | None, counter: int, made: dict[int, Node], along: int) -
     pattern = Pattern.read(load, rank, len(shape))
     along %= len(shape)
     plain = not indices and not valid and not pad and set(pattern.steps) == {1} and memory not in made
-    runs = [d for d, offset in enumerate(offsets) if offset == counter]
-    fixed = all(offset == counter or made.get(offset) is None or made[offset].name in _INVARIANT for offset in offsets)
-    if not plain or not fixed or len(runs) != 1:
+    shifts = [_shift(offset, counter, made) for offset in offsets]
+    runs = [d for d, shift in enumerate(shifts) if shift is not None]
+    if not plain or len(runs) != 1:
         return None
     if shape[along] == 1 and runs[0] not in pattern.dims:  # one row of each of many matrices
         dims = [runs[0] if t == along else d for t, d in enumerate(pattern.dims)]
         pattern = Pattern.of(dims, pattern.steps, rank)
-    return Panel(load, along, shape, pattern) if pattern.dims[along] == runs[0] else None
+    return Panel(load, along, shape, pattern, shifts[runs[0]] or 0) if pattern.dims[along] == runs[0] else None
 
 
 def summed(frame: Any, loop: Node, plan: SumLoop, values: dict[int, Any]) -> list[Any]:

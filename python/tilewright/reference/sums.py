@@ -39,7 +39,7 @@ class Panel:
         """How many of the loop's values one load takes."""
         return self.shape[self.along]
 
-    def follows(self, first: Panel, number: int) -> bool:
+    def follows(self, first: Panel, number: int, made: dict[int, Node]) -> bool:
         """Whether it is the load of `first`, `number` steps later."""
         mine, others = (panel.node.groups(panel.node.operands) for panel in (self, first))
         position = self.pattern.dims[self.along]
@@ -48,7 +48,7 @@ class Panel:
         return (
             same
             and self.shift == number * first.width
-            and all(a == b for d, (a, b) in enumerate(offsets) if d != position)
+            and all(_is_same(a, b, made) for d, (a, b) in enumerate(offsets) if d != position)
         )
 
 
@@ -114,7 +114,9 @@ def _chain(last: Node | None, accumulator: int, counter: int, made: dict[int, No
             break
         last = made.get(product.node.operands[2])
     first = chain[0]
-    fits = all(p.left.follows(first.left, u) and p.right.follows(first.right, u) for u, p in enumerate(chain))
+    fits = all(
+        p.left.follows(first.left, u, made) and p.right.follows(first.right, u, made) for u, p in enumerate(chain)
+    )
     return chain if fits else []
 
 
@@ -130,18 +132,33 @@ def _product(mma: Node | None, counter: int, made: dict[int, Node]) -> Product |
     return None if left is None or right is None else Product(mma, left, right)
 
 
+def _is_same(a: int, b: int, made: dict[int, Node]) -> bool:
+    """Whether two values of the loop are the same one, computed twice or not."""
+    if a == b:
+        return True
+    nodes = made.get(a), made.get(b)
+    if nodes[0] is None or nodes[1] is None or any(node.name not in _INVARIANT for node in nodes):
+        return False
+    operands = zip(nodes[0].operands, nodes[1].operands, strict=False)
+    return (
+        dict(nodes[0].op.attributes) == dict(nodes[1].op.attributes)
+        and len(nodes[0].operands) == len(nodes[1].operands)
+        and all(_is_same(c, d, made) for c, d in operands)
+    )
+
+
 def _shift(number: int, counter: int, made: dict[int, Node]) -> int | None:
     """How much is added to the counter in a value; None where it is anything else."""
     if number == counter:
         return 0
     node = made.get(number)
-    if node is None or node.name != "affine.apply" or tuple(node.operands) != (counter,):
+    if node is None or node.name != "affine.apply":
         return None
-    total = node.op.attributes["map"].value.results[0]
-    if not isinstance(total, ir.AffineAddExpr):
-        return None
-    plain = isinstance(total.lhs, ir.AffineDimExpr) and isinstance(total.rhs, ir.AffineConstantExpr)
-    return total.rhs.value if plain else None
+    total, shift = node.op.attributes["map"].value.results[0], 0
+    if isinstance(total, ir.AffineAddExpr) and isinstance(total.rhs, ir.AffineConstantExpr):
+        total, shift = total.lhs, total.rhs.value
+    plain = isinstance(total, ir.AffineDimExpr) and node.operands[total.position] == counter
+    return shift if plain else None
 
 
 def _panel(load: Node | None, counter: int, made: dict[int, Node], along: int) -> Panel | None:

@@ -136,13 +136,14 @@ def _is_same(a: int, b: int, made: dict[int, Node]) -> bool:
     """Whether two values of the loop are the same one, computed twice or not."""
     if a == b:
         return True
-    nodes = made.get(a), made.get(b)
-    if nodes[0] is None or nodes[1] is None or any(node.name not in _INVARIANT for node in nodes):
+    one, other = made.get(a), made.get(b)
+    if one is None or other is None or one.name not in _INVARIANT:
         return False
-    operands = zip(nodes[0].operands, nodes[1].operands, strict=False)
+    operands = zip(one.operands, other.operands, strict=False)
     return (
-        dict(nodes[0].op.attributes) == dict(nodes[1].op.attributes)
-        and len(nodes[0].operands) == len(nodes[1].operands)
+        one.name == other.name
+        and dict(one.op.attributes) == dict(other.op.attributes)
+        and len(one.operands) == len(other.operands)
         and all(_is_same(c, d, made) for c, d in operands)
     )
 

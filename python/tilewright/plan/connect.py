@@ -18,7 +18,7 @@ from tilewright.plan.structure import LinalgOp
 from tilewright.plan.traffic import Levels, boundary, footprint, tensor_bytes
 
 #: Rows that a task may take: a contraction fills vectors and accumulators with them.
-_BLOCKS = (64, 48, 32, 16)
+_BLOCKS = (64, 32, 16)
 #: Tasks that a few cores share evenly.
 _ENOUGH_TASKS = 8
 #: Iterations that are worth no second core.

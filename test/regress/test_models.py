@@ -33,3 +33,14 @@ def test_a_slice_seen_in_another_shape() -> None:
         helper.make_node("Mul", ["q4", "k4"], ["y"]),
     ]
     check(nodes, {"x": [10, 2, 96]}, {"heads": [10, 2, 4, 8]})
+
+
+def test_blocks_of_rows_that_no_panel_divides() -> None:
+    """Long attention: tasks of 48 rows started inside of panels of 32, and read past their end."""
+    nodes = [
+        helper.make_node("Transpose", ["k"], ["kt"], perm=[1, 0]),
+        helper.make_node("MatMul", ["q", "kt"], ["s"]),
+        helper.make_node("Softmax", ["s"], ["p"], axis=-1),
+        helper.make_node("MatMul", ["p", "v"], ["y"]),
+    ]
+    check(nodes, {"q": [2048, 64], "k": [2048, 64], "v": [2048, 64]}, {})

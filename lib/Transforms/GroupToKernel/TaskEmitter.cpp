@@ -231,10 +231,11 @@ static std::pair<AffineExpr, int64_t> regionOf(AffineExpr expr, const Box &box,
     return {getAffineConstantExpr(0, context), block.getValue()};
   if (span)
     return {low, span.getValue() + 1};
-  // Blocks of a packed operand: the box starts at a block (the planner's
-  // alignment rule), so the number of blocks is its size over theirs.
+  // Blocks of a packed operand: where the box starts at a block (the planner's
+  // alignment rule), the number of blocks is its size over theirs.
   if (block && binary.getKind() == AffineExprKind::FloorDiv)
-    if (auto dim = dyn_cast<AffineDimExpr>(binary.getLHS()))
+    if (auto dim = dyn_cast<AffineDimExpr>(binary.getLHS());
+        dim && box.offsets[dim.getPosition()].isMultipleOf(block.getValue()))
       return {low,
               llvm::divideCeil(box.sizes[dim.getPosition()], block.getValue())};
   return {AffineExpr(), 0};

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, prod
+from math import ceil, gcd, prod
 
 from tilewright.mlir import ir
 from tilewright.plan import blocking
 from tilewright.plan.images import image_task, plane_tiling, stacked_lines, weights_stay, window_tiling
-from tilewright.plan.structure import Access, LinalgOp, Weights
+from tilewright.plan.structure import Access, Kind, LinalgOp, Weights
 from tilewright.plan.tiles import ENOUGH_TASKS, Machine, Tiling, cut, even
 
 #: Multiply-adds of a task of a compute-bound nest.
@@ -253,6 +253,15 @@ def _contraction_task(op: LinalgOp, roles: Roles, register: list[int], machine: 
             work = macs if count >= _FEW_TASKS else max(_TASK_MACS, prod(task) // prod(task[d] for d in rows) * 128)
         cut(task, register, rows, work)
     return task
+
+
+def align_lanes(op: LinalgOp, tiling: Tiling) -> None:
+    """Lanes of a contraction lie in panels of the register tile's width: where tasks cut them, each starts at one."""
+    if op.kind is not Kind.CONTRACTION:
+        return
+    lane = contraction_roles(op).lane
+    if tiling.task[lane] < op.extents[lane]:
+        tiling.register[lane] = gcd(tiling.register[lane], tiling.task[lane])
 
 
 def _lane_access(op: LinalgOp, roles: Roles) -> Access | None:

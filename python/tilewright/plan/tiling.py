@@ -19,7 +19,15 @@ from tilewright.errors import UserError
 from tilewright.mlir import ir
 from tilewright.passes import Pass, located, option, register
 from tilewright.plan.names import kernel_name
-from tilewright.plan.products import contraction_roles, is_copied, layouts, prefetched, tile_contraction, tile_products
+from tilewright.plan.products import (
+    align_lanes,
+    contraction_roles,
+    is_copied,
+    layouts,
+    prefetched,
+    tile_contraction,
+    tile_products,
+)
 from tilewright.plan.roller.cost import Schedule, tile_loops
 from tilewright.plan.roller.decide import Decider
 from tilewright.plan.structure import Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute
@@ -203,6 +211,7 @@ class PlanTiles(Pass):
             gathered = self._keep_gathers(op, tiling)
             if block:
                 cut_blocks(op, tiling, own, block)
+                align_lanes(op, tiling)
             elif products:
                 tiling.task[:] = op.extents
                 for d, size in zip(own, sizes, strict=True):

@@ -68,3 +68,35 @@ func.func @main(%x: tensor<4x4x4xf32>) -> tensor<4x4xf32> {
   return %y : tensor<4x4xf32>
 }
 
+// -----
+
+// A task that starts inside a panel would read across its end.
+
+func.func @main(%x: tensor<96xf32>) -> tensor<96xf32> {
+  %y = tile.group "l2" (%x1 = %x : tensor<96xf32>) -> (tensor<96xf32>) {
+    %r = tile.group "register" (%x2 = %x1 : tensor<96xf32>) -> (tensor<3x32xf32>) {
+      %e = tensor.empty() : tensor<3x32xf32>
+      %a = linalg.generic {indexing_maps = [affine_map<(p, i) -> (p * 32 + i)>, affine_map<(p, i) -> (p, i)>], iterator_types = ["parallel", "parallel"]}
+          ins(%x2 : tensor<96xf32>) outs(%e : tensor<3x32xf32>)
+          attrs = {tile.rtile = #tile.rtile<l2 = [1, 32], register = [1, 32], order = [0, 1]>} {
+      ^bb0(%p: f32, %o: f32):
+        linalg.yield %p : f32
+      } -> tensor<3x32xf32>
+      tile.yield %a : tensor<3x32xf32>
+    }
+    %n = tile.group "register" (%r1 = %r : tensor<3x32xf32>) -> (tensor<96xf32>) {
+      %e = tensor.empty() : tensor<96xf32>
+      // expected-error @below {{reads a tensor of its task by d0 floordiv 32, for which no region of fixed size is known}}
+      %a = linalg.generic {indexing_maps = [affine_map<(i) -> (i floordiv 32, i mod 32)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+          ins(%r1 : tensor<3x32xf32>) outs(%e : tensor<96xf32>)
+          attrs = {tile.rtile = #tile.rtile<l2 = [48], register = [32], order = [0]>} {
+      ^bb0(%p: f32, %o: f32):
+        %m = arith.negf %p : f32
+        linalg.yield %m : f32
+      } -> tensor<96xf32>
+      tile.yield %a : tensor<96xf32>
+    }
+    tile.yield %n : tensor<96xf32>
+  }
+  return %y : tensor<96xf32>
+}

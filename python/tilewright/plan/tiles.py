@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import ceil, gcd, prod
+from math import ceil, prod
 
 from tilewright.plan.structure import LinalgOp
 
@@ -142,8 +142,5 @@ def cut_blocks(op: LinalgOp, tiling: Tiling, rows: list[int], block: int) -> Non
     for d in rows:
         tiling.task[d] = 1
     tiling.task[rows[-1]] = min(block, op.extents[rows[-1]])
-    lane = max((d for d in range(op.rank) if tiling.register[d] > 1), default=-1)
     for d in rows:
         tiling.register[d] = min(tiling.register[d], tiling.task[d])
-        if d == lane and tiling.task[d] < op.extents[d]:  # panels of a packed operand are as wide: no tile crosses one
-            tiling.register[d] = gcd(tiling.register[d], tiling.task[d])

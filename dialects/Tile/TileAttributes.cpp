@@ -46,13 +46,21 @@ bool shared::isPermutation(ArrayRef<int64_t> values) {
 static ParseResult parseSizes(AsmParser &parser,
                               SmallVectorImpl<int64_t> &sizes) {
   return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
-    return parser.parseInteger(sizes.emplace_back());
+    int64_t &size = sizes.emplace_back(ShapedType::kDynamic);
+    return succeeded(parser.parseOptionalQuestion())
+               ? success()
+               : parser.parseInteger(size);
   });
 }
 
 static void printSizes(AsmPrinter &printer, ArrayRef<int64_t> sizes) {
   printer << '[';
-  llvm::interleaveComma(sizes, printer);
+  llvm::interleaveComma(sizes, printer, [&](int64_t size) {
+    if (ShapedType::isDynamic(size))
+      printer << '?';
+    else
+      printer << size;
+  });
   printer << ']';
 }
 
@@ -133,7 +141,7 @@ verifyLevelSizes(function_ref<InFlightDiagnostic()> emitError,
   loops = sizes.size();
   // rtile_c3
   for (int64_t size : sizes.asArrayRef())
-    if (size <= 0)
+    if (size <= 0 && !ShapedType::isDynamic(size))
       return emitError() << "size " << size << " of level '"
                          << entry.getName().strref() << "' is not positive";
   return success();

@@ -47,7 +47,7 @@ def Tile_RTileAttr : Tile_Attr<"RTile", "rtile"> {
 
     - `rtile_c1`: a level's name occurs once and has sizes.
     - `rtile_c2`: all levels have the same number of sizes.
-    - `rtile_c3`: sizes are positive.
+    - `rtile_c3`: sizes are positive, or `?`: the whole of a loop, whatever it is.
     - `rtile_c4`: `order` is a permutation of the loops.
     - `rtile_c5`: `pad` has a non-negative entry per loop.
 

@@ -62,8 +62,8 @@ def compile(
         target: ``cpu`` (this machine), ``cpu:NAME`` (an x86 CPU by LLVM's name), ``reference`` (the interpreter).
         threads: threads per call of the result (it can be changed later); default: all CPUs.
         example_inputs: for a torch module: a tuple of positional inputs, or a dict of inputs by name.
-        shapes: sizes of symbolic dimensions, e.g. ``{"batch": 1}``, or whole shapes by input name.
-            For a sequence the shapes of its tensors; None for an optional that holds nothing.
+        shapes: sizes of symbolic dimensions, e.g. ``{"batch": 1}``, their ranges, e.g. ``{"batch": (1, 64)}``, or whole
+            shapes by input name. For a sequence the shapes of its tensors; None for an optional that holds nothing.
         weights: arrays of the external globals of an MLIR module, by name.
         pipeline: phases of passes to run instead of the target's own.
         opt_level: LLVM's optimization level, 0 to 3.
@@ -74,7 +74,8 @@ def compile(
 
     Returns:
         A :class:`tilewright.Model`; with `stop_after`, the IR as text. Where dimensions of the inputs are open, a
-        :class:`~tilewright.targets.flexible.FlexibleModel`, which compiles for the sizes of each call.
+        :class:`~tilewright.targets.flexible.FlexibleModel`: one compilation serves all sizes, where that is possible
+        without slow code; otherwise (the log says why) it compiles for the sizes of each call.
 
     Raises:
         UserError: no such model or target, or a malformed model.
@@ -114,12 +115,16 @@ def compile(
     try:
         return _model(source, target, kind, options, threads, tune)
     except OpenShapesError as error:
-        from tilewright.targets.flexible import FlexibleModel
+        from tilewright.targets.flexible import FlexibleModel, general_model
 
         def build(shapes: Mapping[str, Any]) -> Any:
             return _model(source, target, kind, replace(options, shapes=_shape_items(shapes)), threads, tune)
 
-        return FlexibleModel(build, error.inputs, dict(options.shapes), target)
+        def build_general() -> Any:
+            return _cached(source, target, replace(options, symbolic=True), threads)
+
+        general = general_model(build_general, error.inputs) if kind != "reference" else None
+        return FlexibleModel(build, error.inputs, dict(options.shapes), target, general)
 
 
 def _is_kernel_alone(text: str) -> bool:
@@ -178,7 +183,10 @@ def _lowered(source: Any, target: str, options: Any) -> str:
     from tilewright.targets.driver import Compilation, lower
     from tilewright.targets.target import parse_target
 
-    text = lower(Compilation(source, parse_target(target), options))
+    try:
+        text = lower(Compilation(source, parse_target(target), options))
+    except OpenShapesError:
+        text = lower(Compilation(source, parse_target(target), replace(options, symbolic=True)))
     if text is None:
         raise UserError(f"the pipeline has no phase {options.stop_after!r}")
     return text
@@ -202,7 +210,7 @@ def _key(source: Any, target: str, options: Any) -> str:
     from tilewright.targets.target import HOST
 
     host = "".join([cache.host_id(), *_measured()]) if target in HOST else ""
-    choices = repr((options.shapes, options.opt_level, str(options.pipeline)))
+    choices = repr((options.shapes, options.symbolic, options.opt_level, str(options.pipeline)))
     return cache.digest(source.content_id, target, host, choices, cache.compiler_id())
 
 

@@ -49,31 +49,73 @@ struct GroupsToKernels : public impl::GroupsToKernelsBase<GroupsToKernels> {
     if (failed(kernel))
       return failure();
     symbols.insert(*kernel, Block::iterator(host));
-    launch(builder, group, *kernel, task.gridBounds(), read);
+    launch(builder, group, *kernel, task, read);
     return success();
   }
 
+  /// A new tensor for what a register group makes.
+  static Value makePlace(OpBuilder &builder, tile::GroupOp group,
+                         OpResult made) {
+    auto type = cast<RankedTensorType>(made.getType());
+    return tensor::EmptyOp::create(builder, group.getLoc(), type.getShape(),
+                                   type.getElementType(),
+                                   outerSizes(builder, group, made));
+  }
+
+  /// The size of a dimension of an operand of `group`, or of what a register
+  /// group makes.
+  static Value sizeOf(OpBuilder &builder, tile::GroupOp group,
+                      TaskSizes::Source source) {
+    auto [tensor, dim] = source;
+    if (auto argument = dyn_cast<BlockArgument>(tensor))
+      return tensor::DimOp::create(builder, group.getLoc(),
+                                   group->getOperand(argument.getArgNumber()),
+                                   dim);
+    auto type = cast<RankedTensorType>(tensor.getType());
+    return outerSizes(builder, group,
+                      cast<OpResult>(tensor))[type.getDynamicDimIndex(dim)];
+  }
+
+  /// Number of tasks along a dimension of the grid.
+  static Value countTasks(OpBuilder &builder, tile::GroupOp group,
+                          const TaskEmitter::GridBound &bound) {
+    Location loc = group.getLoc();
+    if (!ShapedType::isDynamic(bound.extent))
+      return arith::ConstantIndexOp::create(
+          builder, loc, llvm::divideCeil(bound.extent, bound.tile));
+    Value size = sizeOf(builder, group, {bound.tensor, bound.dim});
+    AffineExpr extent = builder.getAffineSymbolExpr(0);
+    return affine::makeComposedAffineApply(builder, loc,
+                                           extent.ceilDiv(bound.tile), {size});
+  }
+
   static void launch(OpBuilder &builder, tile::GroupOp group,
-                     tile::KernelOp kernel, ArrayRef<int64_t> bounds,
+                     tile::KernelOp kernel, const TaskEmitter &task,
                      ArrayRef<unsigned> read) {
     Location loc = group.getLoc();
     builder.setInsertionPoint(group);
     SmallVector<Value> grid, inputs, outputs;
-    for (int64_t bound : bounds)
-      grid.push_back(arith::ConstantIndexOp::create(builder, loc, bound));
+    for (const TaskEmitter::GridBound &bound : task.gridBounds())
+      grid.push_back(countTasks(builder, group, bound));
     for (unsigned number : read)
       inputs.push_back(group->getOperand(number));
+    for (TaskSizes::Source source : task.sizeArguments())
+      inputs.push_back(sizeOf(builder, group, source));
+    Operation *yield = group.getBody().front().getTerminator();
     for (OpResult result : group->getResults()) {
-      Value destination = destinationOf(group, result.getResultNumber());
-      auto type = cast<RankedTensorType>(result.getType());
+      unsigned number = result.getResultNumber();
+      Value destination = destinationOf(group, number);
       outputs.push_back(
           destination ? destination
-                      : tensor::EmptyOp::create(builder, loc, type.getShape(),
-                                                type.getElementType()));
+                      : makePlace(builder, group,
+                                  cast<OpResult>(yield->getOperand(number))));
     }
+    for (OpResult spill : task.spilled())
+      outputs.push_back(makePlace(builder, group, spill));
     auto op = tile::LaunchOp::create(builder, loc, kernel.getSymName(), grid,
                                      inputs, outputs);
-    group->replaceAllUsesWith(op->getResults());
+    group->replaceAllUsesWith(
+        op->getResults().take_front(group->getNumResults()));
     group->erase();
   }
 };

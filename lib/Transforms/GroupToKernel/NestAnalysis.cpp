@@ -70,7 +70,47 @@ int64_t NestAnalysis::taskTile(unsigned dim, StringRef level) const {
   auto sizes = rtile ? rtile.getSizes(level) : std::nullopt;
   if (!sizes)
     return extents[dim];
+  if (isDynamic(dim) || ShapedType::isDynamic((*sizes)[dim]))
+    return (*sizes)[dim];
   return std::min((*sizes)[dim], extents[dim]);
+}
+
+SmallVector<int64_t> NestAnalysis::tails(unsigned dim) const {
+  int64_t left = registerTile(dim);
+  SmallVector<int64_t> result;
+  if (auto all = root()->getAttrOfType<ArrayAttr>("tile.tails"))
+    result.assign(cast<DenseI64ArrayAttr>(all[dim]).asArrayRef());
+  else
+    for (int64_t tile = llvm::bit_floor(uint64_t(left)); tile; tile /= 2)
+      result.push_back(tile);
+  llvm::erase_if(result, [&](int64_t tile) { return tile >= left; });
+  if (left > 1 && (result.empty() || result.back() != 1))
+    result.push_back(1);
+  return result;
+}
+
+/// Loops of run-time extents need tiles that the plan states.
+LogicalResult NestAnalysis::checkTiles() {
+  for (unsigned dim = 0; dim < extents.size(); ++dim)
+    if (isDynamic(dim) && ShapedType::isDynamic(registerTile(dim)))
+      return root().emitError("has no register tile for its loop d")
+             << dim << ", whose extent is known at run time only";
+  auto tails = root()->getAttr("tile.tails");
+  if (!tails)
+    return success();
+  auto lists = dyn_cast<ArrayAttr>(tails);
+  auto isList = [](Attribute entry) {
+    auto list = dyn_cast<DenseI64ArrayAttr>(entry);
+    return list &&
+           llvm::all_of(list.asArrayRef(),
+                        [](int64_t tile) { return tile > 0; }) &&
+           llvm::is_sorted(list.asArrayRef(), std::greater<>());
+  };
+  if (!lists || lists.size() != extents.size() || !llvm::all_of(lists, isList))
+    return root().emitError("has a tile.tails that is not one decreasing list "
+                            "of tiles for each of its loops: ")
+           << tails;
+  return success();
 }
 
 Access NestAnalysis::resultAccess(OpResult value) const {
@@ -106,7 +146,7 @@ LogicalResult NestAnalysis::findRoots() {
           "group; put it into a register group of its own");
     roots.push_back(op);
   }
-  return success();
+  return checkTiles();
 }
 
 /// Binds what stands downstream of the roots: an operation that reads a bound

@@ -43,6 +43,7 @@ public:
   /// The root first; further reductions over the same space after it.
   llvm::SmallVector<mlir::linalg::GenericOp> roots;
   tile::RTileAttr rtile;
+  /// kDynamic where a size is known at run time only.
   llvm::SmallVector<int64_t> extents;
   llvm::SmallVector<mlir::utils::IteratorType> iterators;
   /// Loop dimensions of each bound operation as expressions over nest dims.
@@ -60,6 +61,9 @@ public:
   }
   /// Traversal order of the nest's dimensions, outermost first.
   llvm::SmallVector<unsigned> order() const;
+  bool isDynamic(unsigned dim) const {
+    return mlir::ShapedType::isDynamic(extents[dim]);
+  }
   /// Register tile of a dimension, never above its extent.
   int64_t registerTile(unsigned dim) const;
   /// Part of a reduced dimension after which the next part of the operands is
@@ -67,8 +71,12 @@ public:
   int64_t blockTile(unsigned dim) const { return taskTile(dim, "block"); }
   /// Steps of the innermost reduced dimension that one round of its loop takes.
   int64_t unroll(unsigned dim) const;
-  /// Task tile of a dimension: the size at `level`, or the whole extent.
+  /// Task tile of a dimension: the size at `level`, or the whole extent
+  /// (kDynamic where that is known at run time only).
   int64_t taskTile(unsigned dim, llvm::StringRef level) const;
+  /// Tiles for what whole register tiles leave of a dimension whose extent is
+  /// known at run time only, in decreasing order; the last one is 1.
+  llvm::SmallVector<int64_t> tails(unsigned dim) const;
   /// Where the producer of `value` (an operation of this group) stores it.
   Access resultAccess(mlir::OpResult value) const;
   /// The value of the enclosing region behind an argument of the group.
@@ -78,6 +86,7 @@ public:
 
 private:
   mlir::LogicalResult findRoots();
+  mlir::LogicalResult checkTiles();
   mlir::LogicalResult bindConsumers();
   void visitReads(mlir::Value value, Access access);
   void visitOperands(mlir::linalg::GenericOp op, const Access &binding);

@@ -81,33 +81,93 @@ LogicalResult NestEmitter::emit() {
   return emitParallel(0);
 }
 
+/// Sizes of the tiles that cover a dimension of the task.
+SmallVector<int64_t> NestEmitter::tileSizes(unsigned dim) const {
+  int64_t step = nest.registerTile(dim);
+  std::optional<int64_t> extent = staticSize(box.sizes[dim]);
+  SmallVector<int64_t> sizes = {extent ? std::min(step, *extent) : step};
+  if (!extent)
+    llvm::append_range(sizes, nest.tails(dim));
+  else if (*extent % sizes.front())
+    sizes.push_back(*extent % sizes.front());
+  return sizes;
+}
+
+/// Whole tiles of a known extent, in a loop where there are several rounds of
+/// `unroll` of them; the remainder.
+void NestEmitter::addStretches(SmallVectorImpl<Stretch> &result, int64_t extent,
+                               ArrayRef<int64_t> tiles, int64_t unroll) {
+  int64_t tile = tiles.front(), body = tile * unroll;
+  int64_t whole = extent / tile * tile, looped = whole / body * body;
+  if (looped > body) {
+    Location loc = nest.root().getLoc();
+    Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+    Value upper = arith::ConstantIndexOp::create(builder, loc, looped);
+    result.push_back({tile, 0, zero, upper, unroll});
+  } else {
+    looped = 0;
+  }
+  for (; looped < whole; looped += tile)
+    result.push_back({tile, looped});
+  if (tiles.size() > 1)
+    result.push_back({tiles.back(), whole});
+}
+
+SmallVector<NestEmitter::Stretch> NestEmitter::stretches(unsigned dim,
+                                                         int64_t unroll) {
+  SmallVector<int64_t> tiles = tileSizes(dim);
+  SmallVector<Stretch> result;
+  if (std::optional<int64_t> extent = staticSize(box.sizes[dim])) {
+    addStretches(result, *extent, tiles, unroll);
+    return result;
+  }
+  Location loc = nest.root().getLoc();
+  Value lower = arith::ConstantIndexOp::create(builder, loc, 0);
+  Value size = index(loc, box.sizes[dim]);
+  auto add = [&](int64_t tile, int64_t unroll) {
+    AffineExpr at = builder.getAffineDimExpr(0);
+    AffineExpr rest = builder.getAffineDimExpr(1) - at;
+    AffineExpr end = at + rest.floorDiv(tile * unroll) * (tile * unroll);
+    Value upper = size;
+    if (tile * unroll != 1)
+      upper = affine::makeComposedAffineApply(
+          builder, loc, AffineMap::get(2, 0, end),
+          ArrayRef<OpFoldResult>{lower, size});
+    result.push_back({tile, 0, lower, upper, unroll});
+    lower = upper;
+  };
+  if (unroll > 1)
+    add(tiles.front(), unroll);
+  for (int64_t tile : tiles)
+    add(tile, 1);
+  return result;
+}
+
+/// The loop over a stretch; what follows is emitted into it.
+scf::ForOp NestEmitter::openLoop(const Stretch &stretch, ValueRange carried) {
+  Location loc = nest.root().getLoc();
+  Value by = arith::ConstantIndexOp::create(builder, loc,
+                                            stretch.tile * stretch.unroll);
+  auto loop = scf::ForOp::create(builder, loc, stretch.lower, stretch.upper, by,
+                                 carried);
+  builder.setInsertionPointToStart(loop.getBody());
+  return loop;
+}
+
 LogicalResult NestEmitter::emitParallel(unsigned level) {
   if (level == parallelOrder.size())
     return emitPoint();
-  Location loc = nest.root().getLoc();
   unsigned dim = parallelOrder[level];
-  int64_t extent = box.sizes[dim];
-  int64_t step = stepOf(dim);
-  int64_t whole = extent / step * step;
-  if (whole == step) {
-    setDim(dim, {}, 0, step);
-    if (failed(emitParallel(level + 1)))
-      return failure();
-  } else {
-    Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
-    Value upper = arith::ConstantIndexOp::create(builder, loc, whole);
-    Value by = arith::ConstantIndexOp::create(builder, loc, step);
-    auto loop = scf::ForOp::create(builder, loc, zero, upper, by);
+  for (const Stretch &stretch : stretches(dim)) {
     OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(loop.getBody());
-    setDim(dim, loop.getInductionVar(), 0, step);
+    Value variable;
+    if (stretch.lower)
+      variable = openLoop(stretch, {}).getInductionVar();
+    setDim(dim, variable, stretch.start, stretch.tile);
     if (failed(emitParallel(level + 1)))
       return failure();
   }
-  if (extent == whole)
-    return success();
-  setDim(dim, {}, whole, extent - whole);
-  return emitParallel(level + 1);
+  return success();
 }
 
 /// Everything at one tile of the parallel dimensions.

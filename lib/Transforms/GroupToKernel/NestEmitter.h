@@ -9,7 +9,9 @@
 // Emits the loop nest of one register group: loops over the root's dimensions
 // in the order and with the sizes of its rtile, tile loads, the bodies of the
 // group's operations on whole tiles, and tile stores. Remainders of a loop are
-// emitted as one more static tile, so no mask depends on a run-time value.
+// emitted as one more static tile, so no mask depends on a run-time value. A
+// loop whose extent is known at run time only runs over whole tiles as often as
+// there are any, then over ever smaller ones.
 //
 // All tiles have rank two, (row, lane): the lanes are the last nest dimension
 // whose register tile exceeds one, the rows all others, one after the other
@@ -22,6 +24,7 @@
 
 #include "lib/Transforms/GroupToKernel/NestAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
 
@@ -29,18 +32,24 @@ namespace tilewright {
 
 /// Where a tensor lives while a task runs. `origin` is subtracted from an
 /// access: a buffer of the task holds a region only. Its expressions have the
-/// grid's ids as symbols.
+/// symbols of the task.
 struct Storage {
   mlir::Value memref;
   Access origin;
 };
 
-/// The part of the nest's domain that a task covers. Offsets have the grid's
-/// ids as symbols.
+/// The part of the nest's domain that a task covers, in terms of the symbols
+/// of the task: the grid's ids, then sizes known at run time only.
 struct Box {
-  llvm::SmallVector<mlir::AffineExpr> offsets;
-  llvm::SmallVector<int64_t> sizes;
+  llvm::SmallVector<mlir::AffineExpr> offsets, sizes;
 };
+
+/// A size that is known at compile time.
+inline std::optional<int64_t> staticSize(mlir::AffineExpr size) {
+  if (auto constant = mlir::dyn_cast<mlir::AffineConstantExpr>(size))
+    return constant.getValue();
+  return std::nullopt;
+}
 
 /// An operation with the name and attributes of `op` on other operands.
 mlir::Value createLike(mlir::OpBuilder &builder, mlir::Operation *op,
@@ -50,9 +59,9 @@ class NestEmitter {
 public:
   NestEmitter(mlir::OpBuilder &builder, const NestAnalysis &nest, Box box,
               const llvm::DenseMap<mlir::Value, Storage> &storage,
-              mlir::ValueRange gridIds)
+              mlir::ArrayRef<mlir::Value> symbols)
       : builder(builder), nest(nest), box(std::move(box)), storage(storage),
-        gridIds(gridIds) {}
+        symbols(symbols) {}
 
   /// What of a nest to emit: all of it or, where its reduction runs in blocks,
   /// the values that the sum starts from, or one block that adds to the result.
@@ -71,10 +80,21 @@ private:
   mlir::LogicalResult emitParallel(unsigned level);
   mlir::LogicalResult emitPoint();
   mlir::LogicalResult storeResults(bool inReduction);
+  /// A stretch of a dimension, in tiles of one size: a loop from `lower` to
+  /// `upper` over `unroll` of them, or a single tile at `start`.
+  struct Stretch {
+    int64_t tile, start = 0;
+    mlir::Value lower = {}, upper = {};
+    int64_t unroll = 1;
+  };
+  /// Whole register tiles first, then what is left of the task.
+  llvm::SmallVector<Stretch> stretches(unsigned dim, int64_t unroll = 1);
+  void addStretches(llvm::SmallVectorImpl<Stretch> &result, int64_t extent,
+                    llvm::ArrayRef<int64_t> tiles, int64_t unroll);
+  mlir::scf::ForOp openLoop(const Stretch &stretch, mlir::ValueRange carried);
+  llvm::SmallVector<int64_t> tileSizes(unsigned dim) const;
   /// Step of the loop over a dimension: its register tile, inside the task.
-  int64_t stepOf(unsigned dim) const {
-    return std::min(nest.registerTile(dim), box.sizes[dim]);
-  }
+  int64_t stepOf(unsigned dim) const { return tileSizes(dim).front(); }
   void setDim(unsigned dim, mlir::Value iv, int64_t start, int64_t size);
 
   // Reductions (NestReduction.cpp).
@@ -163,7 +183,7 @@ private:
   const NestAnalysis &nest;
   Box box;
   const llvm::DenseMap<mlir::Value, Storage> &storage;
-  mlir::ValueRange gridIds;
+  mlir::ArrayRef<mlir::Value> symbols;
   Part part = Part::All;
 
   /// The nest dimensions of a tile's two axes: several parallel ones or one
@@ -171,8 +191,8 @@ private:
   std::array<llvm::SmallVector<int>, 2> tileDims;
   llvm::SmallVector<unsigned> parallelOrder, reductionOrder;
   /// The current tile: its absolute position and size per nest dimension. The
-  /// dims of a position are the loops' variables in `loops`, its symbols the
-  /// grid's ids: what a buffer's origin subtracts then cancels.
+  /// dims of a position are the loops' variables in `loops`, its symbols those
+  /// of the task: what a buffer's origin subtracts then cancels.
   llvm::SmallVector<mlir::AffineExpr> position;
   llvm::SmallVector<mlir::Value> loops;
   llvm::SmallVector<int64_t> sizes;

@@ -16,15 +16,15 @@ using namespace mlir;
 
 namespace tilewright {
 
-/// An SSA index for an expression over nest dims (as dims) and grid ids (as
-/// symbols), at the origin of the current tile.
+/// An SSA index for an expression over nest dims (as dims) and the symbols of
+/// the task, at the origin of the current tile.
 Value NestEmitter::index(Location loc, AffineExpr expr) {
   AffineExpr at = simplifyAffineExpr(expr.replaceDims(position), loops.size(),
-                                     gridIds.size());
+                                     symbols.size());
   SmallVector<OpFoldResult> operands(loops.begin(), loops.end());
-  llvm::append_range(operands, gridIds);
+  llvm::append_range(operands, symbols);
   auto map =
-      AffineMap::get(loops.size(), gridIds.size(), at, builder.getContext());
+      AffineMap::get(loops.size(), symbols.size(), at, builder.getContext());
   return getValueOrCreateConstantIndexOp(
       builder, loc,
       affine::makeComposedFoldedAffineApply(builder, loc, map, operands));
@@ -63,7 +63,7 @@ FailureOr<int64_t> NestEmitter::coefficient(AffineExpr expr, int tileDim) {
   AffineExpr dim = getAffineDimExpr(tileDim, context);
   AffineExpr next = expr.replace(dim, dim + 1);
   AffineExpr step =
-      simplifyAffineExpr(next - expr, nest.extents.size(), gridIds.size());
+      simplifyAffineExpr(next - expr, nest.extents.size(), symbols.size());
   if (auto constant = dyn_cast<AffineConstantExpr>(step))
     return constant.getValue();
   return nest.root()->emitError("accesses an operand by ")
@@ -99,7 +99,7 @@ NestEmitter::window(Location loc, const Storage &place, const Access &access) {
     AffineExpr relative = expr;
     if (!place.origin.empty())
       relative = simplifyAffineExpr(expr - place.origin[number],
-                                    nest.extents.size(), gridIds.size());
+                                    nest.extents.size(), symbols.size());
     result.offsets.push_back(index(loc, relative));
   }
   auto walk = [&](int dim) -> FailureOr<int64_t> {

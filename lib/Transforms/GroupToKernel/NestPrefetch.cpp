@@ -65,12 +65,12 @@ static std::optional<int64_t> rangeOf(MemRefType type, const Access &access,
 }
 
 /// Position of the element at `access` in a buffer without gaps, over loops
-/// and grid ids.
+/// and symbols.
 AffineExpr NestEmitter::flatOffset(MemRefType type, const Access &access) {
   AffineExpr offset = getAffineConstantExpr(0, builder.getContext());
   for (auto [expr, size] : llvm::zip_equal(access, type.getShape()))
     offset = offset * size + expr.replaceDims(position);
-  return simplifyAffineExpr(offset, loops.size(), gridIds.size());
+  return simplifyAffineExpr(offset, loops.size(), symbols.size());
 }
 
 /// Prefetches of one round of the innermost reduction loop, over `inner`, that
@@ -92,8 +92,9 @@ void NestEmitter::prefetch(OpOperand &operand, unsigned inner, int64_t body) {
     return; // made by the group itself
   const Storage &place = storage.at(nest.outer(arg));
   auto type = cast<MemRefType>(place.memref.getType());
-  if (!place.origin.empty() || !type.getLayout().isIdentity())
-    return; // near, or with gaps
+  if (!place.origin.empty() || !type.getLayout().isIdentity() ||
+      !type.hasStaticShape())
+    return; // near, with gaps, or of unknown size
   Access access = compose(root.getMatchingIndexingMap(&operand),
                           nest.bindings.lookup(root));
   // What the operand's own loops cover now, and the loops inside of them.
@@ -109,27 +110,37 @@ void NestEmitter::prefetch(OpOperand &operand, unsigned inner, int64_t body) {
     now[dim] = sizes[dim];
     own = dim;
   }
-  for (unsigned dim : reductionOrder)
-    now[dim] = box.sizes[dim];
+  for (unsigned dim : reductionOrder) {
+    std::optional<int64_t> size = staticSize(box.sizes[dim]);
+    if (!size)
+      return;
+    now[dim] = *size;
+  }
   auto range = rangeOf(type, access, now);
   if (!range || !own)
     return;
 
+  auto task = tile::GroupOp(nest.group)->getParentOfType<tile::GroupOp>();
   // The number of this round since the operand's loop advanced last.
   MLIRContext *context = builder.getContext();
   AffineExpr round = getAffineConstantExpr(0, context);
   int64_t rounds = 1;
   auto count = [&](unsigned dim, int64_t step, int64_t trips) {
     AffineExpr at = simplifyAffineExpr(position[dim] - box.offsets[dim],
-                                       loops.size(), gridIds.size());
+                                       loops.size(), symbols.size());
     round = round * trips + at.floorDiv(step);
     rounds *= trips;
   };
-  for (unsigned dim : inside)
-    count(dim, stepOf(dim), llvm::divideCeil(box.sizes[dim], stepOf(dim)));
-  for (unsigned dim : ArrayRef(reductionOrder).drop_back())
-    count(dim, stepOf(dim), llvm::divideCeil(box.sizes[dim], stepOf(dim)));
-  int64_t trips = box.sizes[inner] / body;
+  llvm::append_range(inside, ArrayRef(reductionOrder).drop_back());
+  for (unsigned dim : inside) {
+    // A size known at run time only counts as that of a whole task.
+    auto size = staticSize(box.sizes[dim]);
+    int64_t most = size ? *size : nest.taskTile(dim, task.getLevel());
+    if (ShapedType::isDynamic(most))
+      return;
+    count(dim, stepOf(dim), llvm::divideCeil(most, stepOf(dim)));
+  }
+  int64_t trips = now[inner] / body;
   rounds *= trips;
   int64_t line = kLine * 8 / type.getElementTypeBitWidth();
   int64_t lines = llvm::divideCeil(llvm::divideCeil(*range, line), rounds);
@@ -157,15 +168,15 @@ void NestEmitter::prefetch(OpOperand &operand, unsigned inner, int64_t body) {
                                            ArrayRef<ReassociationIndices>(all));
   }
   SmallVector<OpFoldResult> operands(loops.begin(), loops.end());
-  llvm::append_range(operands, gridIds);
+  llvm::append_range(operands, symbols);
   for (int64_t number = 0; number < lines; ++number) {
     AffineExpr at =
-        simplifyAffineExpr(next + number * line, loops.size(), gridIds.size());
+        simplifyAffineExpr(next + number * line, loops.size(), symbols.size());
     Value index = getValueOrCreateConstantIndexOp(
         builder, loc,
         affine::makeComposedFoldedAffineApply(
             builder, loc,
-            AffineMap::get(loops.size(), gridIds.size(), at, context),
+            AffineMap::get(loops.size(), symbols.size(), at, context),
             operands));
     memref::PrefetchOp::create(builder, loc, flat, index, /*isWrite=*/false,
                                kLocality, /*isDataCache=*/true);

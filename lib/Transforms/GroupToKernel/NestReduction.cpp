@@ -113,13 +113,8 @@ LogicalResult NestEmitter::initialize(Reduction &reduction,
   SmallVector<SmallVector<int64_t>> shapes = {{1, 1}};
   for (unsigned axis : {0, 1}) {
     SmallVector<int64_t> choices = {axisSize(axis)};
-    if (int dim = reducedDim(axis); dim >= 0) {
-      int64_t extent = box.sizes[dim];
-      int64_t step = stepOf(dim);
-      choices = {step};
-      if (extent % step)
-        choices.push_back(extent % step);
-    }
+    if (int dim = reducedDim(axis); dim >= 0)
+      choices = tileSizes(dim);
     SmallVector<SmallVector<int64_t>> next;
     for (int64_t choice : choices)
       for (SmallVector<int64_t> shape : shapes) {
@@ -210,45 +205,32 @@ NestEmitter::emitReductionLoops(MutableArrayRef<Reduction> reductions,
   }
   unsigned dim = reductionOrder[level];
   bool innermost = level + 1 == reductionOrder.size();
-  int64_t extent = box.sizes[dim];
-  int64_t step = stepOf(dim);
-  int64_t whole = extent / step * step;
-  int64_t body = step * (innermost ? nest.unroll(dim) : 1);
-  int64_t looped = whole / body * body;
-  // Tiles from `start` to `end`, one after the other.
-  auto steps = [&](Value iv, int64_t start, int64_t end) -> LogicalResult {
-    for (; start < end; start += step) {
-      setDim(dim, iv, start, std::min(step, end - start));
-      FailureOr<SmallVector<Value>> next =
-          emitReductionLoops(reductions, level + 1, accs);
+  for (const Stretch &stretch :
+       stretches(dim, innermost ? nest.unroll(dim) : 1)) {
+    OpBuilder::InsertionGuard guard(builder);
+    scf::ForOp loop;
+    Value variable;
+    if (stretch.lower) {
+      loop = openLoop(stretch, accs);
+      accs = SmallVector<Value>(loop.getRegionIterArgs());
+      variable = loop.getInductionVar();
+      if (innermost) {
+        setDim(dim, variable, 0, stretch.tile);
+        prefetch(dim, stretch.tile * stretch.unroll);
+      }
+    }
+    for (int64_t step = 0; step < stretch.unroll; ++step) {
+      setDim(dim, variable, stretch.start + step * stretch.tile, stretch.tile);
+      auto next = emitReductionLoops(reductions, level + 1, accs);
       if (failed(next))
         return failure();
       accs = *next;
     }
-    return success();
-  };
-  if (looped > body) {
-    Location loc = nest.root().getLoc();
-    Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
-    Value upper = arith::ConstantIndexOp::create(builder, loc, looped);
-    Value by = arith::ConstantIndexOp::create(builder, loc, body);
-    auto loop = scf::ForOp::create(builder, loc, zero, upper, by, accs);
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(loop.getBody());
-    accs = SmallVector<Value>(loop.getRegionIterArgs());
-    if (innermost) {
-      setDim(dim, loop.getInductionVar(), 0, step);
-      prefetch(dim, body);
+    if (loop) {
+      scf::YieldOp::create(builder, loop.getLoc(), accs);
+      accs = SmallVector<Value>(loop.getResults());
     }
-    if (failed(steps(loop.getInductionVar(), 0, body)))
-      return failure();
-    scf::YieldOp::create(builder, loc, accs);
-    accs = SmallVector<Value>(loop.getResults());
-  } else {
-    looped = 0;
   }
-  if (failed(steps({}, looped, whole)) || failed(steps({}, whole, extent)))
-    return failure();
   return accs;
 }
 

@@ -8,6 +8,9 @@
 
 #include "lib/Transforms/GroupToKernel/TaskEmitter.h"
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
@@ -49,7 +52,9 @@ TaskEmitter::cutDims(const NestAnalysis &nest) const {
   }
   for (unsigned dim : order) {
     int64_t size = nest.taskTile(dim, tile::GroupOp(group).getLevel());
-    if (size < nest.extents[dim])
+    bool whole = nest.isDynamic(dim) ? ShapedType::isDynamic(size)
+                                     : size >= nest.extents[dim];
+    if (!whole)
       result.push_back({dim, size, nest.extents[dim]});
   }
   return result;
@@ -63,13 +68,18 @@ LogicalResult TaskEmitter::findGrid() {
       return anchor.root()->emitError("has a task tile of ")
              << cut.tile << " along its reduction d" << cut.dim
              << "; tasks are independent, so a task covers its reductions";
+  sizes.analyze(nests, grid.size());
   return success();
 }
 
-SmallVector<int64_t> TaskEmitter::gridBounds() const {
-  SmallVector<int64_t> bounds;
-  for (const GridDim &dim : grid)
-    bounds.push_back(llvm::divideCeil(dim.extent, dim.tile));
+SmallVector<TaskEmitter::GridBound> TaskEmitter::gridBounds() const {
+  SmallVector<GridBound> bounds;
+  for (const GridDim &dim : grid) {
+    GridBound bound = {dim.tile, dim.extent, {}, 0};
+    if (dim.dynamic())
+      std::tie(bound.tensor, bound.dim) = sizes.tensorOf(nests.back(), dim.dim);
+    bounds.push_back(bound);
+  }
   return bounds;
 }
 
@@ -91,6 +101,33 @@ Value destinationOf(tile::GroupOp group, unsigned result) {
   auto outerArg =
       dyn_cast<BlockArgument>(inner->getOperand(innerArg.getArgNumber()));
   return outerArg ? group->getOperand(outerArg.getArgNumber()) : Value();
+}
+
+SmallVector<Value> outerSizes(OpBuilder &builder, tile::GroupOp group,
+                              OpResult made) {
+  auto inner = cast<tile::GroupOp>(made.getOwner());
+  Operation *yield = inner.getBody().front().getTerminator();
+  auto result = cast<OpResult>(yield->getOperand(made.getResultNumber()));
+  Value place = cast<linalg::GenericOp>(result.getOwner())
+                    .getDpsInitOperand(result.getResultNumber())
+                    ->get();
+  while (auto fill = place.getDefiningOp<linalg::FillOp>())
+    place = fill.getOutputs()[0];
+  auto outside = [&](Value value) {
+    auto innerValue = cast<BlockArgument>(value);
+    auto outerValue =
+        cast<BlockArgument>(inner->getOperand(innerValue.getArgNumber()));
+    return group->getOperand(outerValue.getArgNumber());
+  };
+  if (auto empty = place.getDefiningOp<tensor::EmptyOp>())
+    return llvm::map_to_vector(empty.getDynamicSizes(), outside);
+  SmallVector<Value> sizes;
+  auto type = cast<RankedTensorType>(place.getType());
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    if (type.isDynamicDim(dim))
+      sizes.push_back(
+          tensor::DimOp::create(builder, group.getLoc(), outside(place), dim));
+  return sizes;
 }
 
 /// Operands that some nest reads, by number. Destinations are no reads.
@@ -150,6 +187,17 @@ TaskEmitter::emitKernel(OpBuilder &builder, StringRef name,
   SmallVector<Type> inputs;
   for (unsigned number : operands)
     inputs.push_back(memrefType(group->getOperand(number)));
+  Operation *yield = group.getBody().front().getTerminator();
+  auto isBuffer = [&](Value tensor) {
+    auto argument = dyn_cast<BlockArgument>(tensor);
+    return argument ? llvm::is_contained(operands, argument.getArgNumber())
+                    : llvm::is_contained(yield->getOperands(), tensor);
+  };
+  sources = sizes.sources(isBuffer);
+  for (TaskSizes::Source source : sources)
+    if (!isBuffer(source.first))
+      passed.push_back(source);
+  inputs.append(passed.size(), builder.getIndexType());
   for (OpResult result : group->getResults()) {
     Value destination = destinationOf(group, result.getResultNumber());
     inputs.push_back(
@@ -157,6 +205,12 @@ TaskEmitter::emitKernel(OpBuilder &builder, StringRef name,
                     : MemRefType::get(
                           cast<ShapedType>(result.getType()).getShape(),
                           cast<ShapedType>(result.getType()).getElementType()));
+  }
+  if (failed(findSpills()))
+    return failure();
+  for (OpResult spill : spills) {
+    auto type = cast<ShapedType>(spill.getType());
+    inputs.push_back(MemRefType::get(type.getShape(), type.getElementType()));
   }
   auto kernel = tile::KernelOp::create(
       builder, group.getLoc(), name,
@@ -167,28 +221,95 @@ TaskEmitter::emitKernel(OpBuilder &builder, StringRef name,
   auto end = tile::ReturnOp::create(builder, group.getLoc());
   builder.setInsertionPoint(end);
 
-  gridIds = entry->getArguments().drop_front(inputs.size());
+  llvm::append_range(symbols, entry->getArguments().drop_front(inputs.size()));
   for (auto [position, number] : llvm::enumerate(operands))
     storage[group.getBody().front().getArgument(number)] = {
         entry->getArgument(position), {}};
-  Operation *yield = group.getBody().front().getTerminator();
+  unsigned first = operands.size() + passed.size();
+  ValueRange passedSizes =
+      entry->getArguments().slice(operands.size(), passed.size());
   for (auto [number, value] : llvm::enumerate(yield->getOperands()))
-    storage[value] = {entry->getArgument(operands.size() + number), {}};
+    storage[value] = {entry->getArgument(first + number), {}};
+  first += yield->getNumOperands();
+  for (auto [number, spill] : llvm::enumerate(spills))
+    storage[spill] = {entry->getArgument(first + number), {}};
 
-  SmallVector<int64_t> whole;
-  for (const GridDim &dim : grid)
-    whole.push_back(dim.tile);
-  if (failed(emitVariants(builder, 0, whole))) {
+  makeSymbols(builder, passedSizes);
+  if (failed(emitVariants(builder, 0, wholeTasks()))) {
     kernel.erase();
     return failure();
   }
   return kernel;
 }
 
+/// Values of the symbols after the grid's ids.
+void TaskEmitter::makeSymbols(OpBuilder &builder, ValueRange passedSizes) {
+  Location loc = group.getLoc();
+  auto next = passedSizes.begin();
+  for (auto source : sources)
+    symbols.push_back(
+        llvm::is_contained(passed, source)
+            ? *next++
+            : memref::DimOp::create(
+                  builder, loc, storage.at(source.first).memref, source.second)
+                  .getResult());
+  for (auto [number, dim] : llvm::enumerate(grid)) {
+    Value size = symbols[number];
+    if (dim.dynamic()) {
+      AffineExpr rest = sizes.extentOf(nests.back(), dim.dim) -
+                        builder.getAffineSymbolExpr(number) * dim.tile;
+      auto map = AffineMap::get(0, symbols.size(),
+                                {rest, builder.getAffineConstantExpr(dim.tile)},
+                                builder.getContext());
+      size = affine::AffineMinOp::create(builder, loc, map, symbols);
+    }
+    symbols.push_back(size); // of a fixed size: no one asks
+  }
+}
+
+/// Sizes of the tasks that are not the last ones of a ragged dimension. Along
+/// one of a run-time extent all tasks share their code.
+SmallVector<AffineExpr> TaskEmitter::wholeTasks() {
+  SmallVector<AffineExpr> tileSizes;
+  for (auto [number, dim] : llvm::enumerate(grid))
+    tileSizes.push_back(
+        dim.dynamic() && dim.tile != 1
+            ? sizes.taskSize(group.getContext(), number)
+            : getAffineConstantExpr(dim.tile, group.getContext()));
+  return tileSizes;
+}
+
+/// Results whose part in a task has no bound.
+LogicalResult TaskEmitter::findSpills() {
+  FailureOr<SmallVector<Box>> boxes = propagate(wholeTasks(), SumBlock());
+  if (failed(boxes))
+    return failure();
+  Operation *end = group.getBody().front().getTerminator();
+  for (auto [nest, box] : llvm::zip_equal(nests, *boxes)) {
+    Operation *yield = nest.group.getBody().front().getTerminator();
+    for (OpResult result : nest.group->getResults()) {
+      Access made = nest.resultAccess(
+          cast<OpResult>(yield->getOperand(result.getResultNumber())));
+      bool unbounded = llvm::any_of(made, [&, &box = box](AffineExpr expr) {
+        return !boundOf(regionOf(expr, box).second);
+      });
+      if (unbounded && !llvm::is_contained(end->getOperands(), result))
+        spills.push_back(result);
+    }
+  }
+  return success();
+}
+
+std::optional<int64_t> TaskEmitter::boundOf(AffineExpr size) const {
+  return sizes.bound(size, llvm::map_to_vector(grid, [](const GridDim &dim) {
+                       return dim.tile;
+                     }));
+}
+
 /// The last task along a ragged dimension is smaller: it gets code of its own
 /// with static sizes, chosen by the task's id.
 LogicalResult TaskEmitter::emitVariants(OpBuilder &builder, unsigned number,
-                                        SmallVector<int64_t> tileSizes) {
+                                        SmallVector<AffineExpr> tileSizes) {
   if (number == grid.size())
     return emitVariant(builder, tileSizes);
   const GridDim &dim = grid[number];
@@ -198,22 +319,33 @@ LogicalResult TaskEmitter::emitVariants(OpBuilder &builder, unsigned number,
   Value last =
       arith::ConstantIndexOp::create(builder, loc, dim.extent / dim.tile);
   Value isLast = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                       gridIds[number], last);
+                                       symbols[number], last);
   auto branch = scf::IfOp::create(builder, loc, isLast, /*withElse=*/true);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(branch.elseBlock());
   if (failed(emitVariants(builder, number + 1, tileSizes)))
     return failure();
-  tileSizes[number] = dim.extent % dim.tile;
+  tileSizes[number] = builder.getAffineConstantExpr(dim.extent % dim.tile);
   builder.setInsertionPointToStart(branch.thenBlock());
   return emitVariants(builder, number + 1, tileSizes);
 }
 
-/// Offset and size of `expr` over a box.
-static std::pair<AffineExpr, int64_t> regionOf(AffineExpr expr, const Box &box,
-                                               unsigned numSymbols) {
+/// Whether an expression is a sum of multiples of loops.
+static bool isLinear(AffineExpr expr) {
+  bool linear = true;
+  expr.walk([&](AffineExpr part) {
+    linear &= part.getKind() != AffineExprKind::FloorDiv &&
+              part.getKind() != AffineExprKind::CeilDiv &&
+              part.getKind() != AffineExprKind::Mod;
+  });
+  return linear;
+}
+
+/// Offset and size of `expr` over a box; null where no size is known.
+std::pair<AffineExpr, AffineExpr> TaskEmitter::regionOf(AffineExpr expr,
+                                                        const Box &box) const {
   MLIRContext *context = expr.getContext();
-  unsigned numDims = box.offsets.size();
+  unsigned numDims = box.offsets.size(), numSymbols = sizes.numSymbols();
   AffineExpr low =
       simplifyAffineExpr(expr.replaceDims(box.offsets), numDims, numSymbols);
   SmallVector<AffineExpr> atEnd;
@@ -221,24 +353,32 @@ static std::pair<AffineExpr, int64_t> regionOf(AffineExpr expr, const Box &box,
     atEnd.push_back(offset + (size - 1));
   AffineExpr high =
       simplifyAffineExpr(expr.replaceDims(atEnd), numDims, numSymbols);
-  auto span = dyn_cast<AffineConstantExpr>(
-      simplifyAffineExpr(high - low, numDims, numSymbols));
+  AffineExpr span = simplifyAffineExpr(high - low, numDims, numSymbols);
   auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
   auto block = binary ? dyn_cast<AffineConstantExpr>(binary.getRHS())
                       : AffineConstantExpr();
   // Inside a block of a packed operand: take the whole block.
   if (block && binary.getKind() == AffineExprKind::Mod)
-    return {getAffineConstantExpr(0, context), block.getValue()};
-  if (span)
-    return {low, span.getValue() + 1};
+    return {getAffineConstantExpr(0, context), block};
+  if (isa<AffineConstantExpr>(span) ||
+      (isLinear(expr) && sizes.isUniform(span)))
+    return {low, span + 1};
   // Blocks of a packed operand: where the box starts at a block (the planner's
   // alignment rule), the number of blocks is its size over theirs.
   if (block && binary.getKind() == AffineExprKind::FloorDiv)
     if (auto dim = dyn_cast<AffineDimExpr>(binary.getLHS());
         dim && box.offsets[dim.getPosition()].isMultipleOf(block.getValue()))
-      return {low,
-              llvm::divideCeil(box.sizes[dim.getPosition()], block.getValue())};
-  return {AffineExpr(), 0};
+      return {low, box.sizes[dim.getPosition()].ceilDiv(block.getValue())};
+  return {};
+}
+
+Box TaskEmitter::wholeBox(const NestAnalysis &nest) const {
+  Box box;
+  box.sizes = sizes.extents(nest);
+  box.offsets.assign(
+      box.sizes.size(),
+      getAffineConstantExpr(0, tile::GroupOp(group).getContext()));
+  return box;
 }
 
 /// Asks the producers of what `consumer` reads over `box` for the region that
@@ -257,16 +397,13 @@ LogicalResult TaskEmitter::require(const NestAnalysis &consumer, const Box &box,
     Operation *yield = producer->group.getBody().front().getTerminator();
     Access made = producer->resultAccess(
         cast<OpResult>(yield->getOperand(value.getResultNumber())));
-    Box need;
-    need.sizes = producer->extents;
-    need.offsets.assign(need.sizes.size(),
-                        getAffineConstantExpr(0, group.getContext()));
+    Box need = wholeBox(*producer);
     for (auto [at, expr] : llvm::zip_equal(made, read.access)) {
       auto dim = dyn_cast<AffineDimExpr>(at);
       if (!dim)
         return producer->root()->emitError("makes a tensor of its task at "
                                            "other points than its loops'");
-      auto [offset, size] = regionOf(expr, box, numSymbols());
+      auto [offset, size] = regionOf(expr, box);
       if (!offset)
         return consumer.root()->emitError("reads a tensor of its task by ")
                << textOf(expr)
@@ -288,16 +425,16 @@ LogicalResult TaskEmitter::require(const NestAnalysis &consumer, const Box &box,
 /// What a task covers of a nest that feeds no later one: its own task tile
 /// must cut the same rows as the anchor's.
 FailureOr<Box> TaskEmitter::boxOfEnd(const NestAnalysis &nest,
-                                     ArrayRef<int64_t> tileSizes) const {
+                                     ArrayRef<AffineExpr> tileSizes) const {
   MLIRContext *context = tile::GroupOp(group).getContext();
-  Box box;
-  box.sizes = nest.extents;
-  box.offsets.assign(box.sizes.size(), getAffineConstantExpr(0, context));
+  Box box = wholeBox(nest);
   SmallVector<GridDim> cuts = cutDims(nest);
   bool same = cuts.size() == grid.size();
   for (unsigned number = 0; same && number < cuts.size(); ++number) {
     const GridDim &cut = cuts[number];
-    same = cut.tile == grid[number].tile && cut.extent == grid[number].extent &&
+    same = cut.tile == grid[number].tile &&
+           sizes.extentOf(nest, cut.dim) ==
+               sizes.extentOf(nests.back(), grid[number].dim) &&
            !nest.isReduction(cut.dim);
     box.offsets[cut.dim] = getAffineSymbolExpr(number, context) * cut.tile;
     box.sizes[cut.dim] = tileSizes[number];
@@ -309,14 +446,12 @@ FailureOr<Box> TaskEmitter::boxOfEnd(const NestAnalysis &nest,
       "than the last one; give it the same task tile");
 }
 
-FailureOr<SmallVector<Box>> TaskEmitter::propagate(ArrayRef<int64_t> tileSizes,
-                                                   const SumBlock &block) {
+FailureOr<SmallVector<Box>>
+TaskEmitter::propagate(ArrayRef<AffineExpr> tileSizes, const SumBlock &block) {
   MLIRContext *context = group.getContext();
   SmallVector<Box> boxes(nests.size());
-  const NestAnalysis &anchor = nests.back();
   Box &last = boxes.back();
-  last.sizes = anchor.extents;
-  last.offsets.assign(last.sizes.size(), getAffineConstantExpr(0, context));
+  last = wholeBox(nests.back());
   for (auto [number, dim] : llvm::enumerate(grid)) {
     last.offsets[dim.dim] = getAffineSymbolExpr(number, context) * dim.tile;
     last.sizes[dim.dim] = tileSizes[number];
@@ -330,7 +465,8 @@ FailureOr<SmallVector<Box>> TaskEmitter::propagate(ArrayRef<int64_t> tileSizes,
     }
     if (block.size && blocks->nest == unsigned(number)) {
       boxes[number].offsets[blocks->cut.dim] = block.offset;
-      boxes[number].sizes[blocks->cut.dim] = block.size;
+      boxes[number].sizes[blocks->cut.dim] =
+          getAffineConstantExpr(block.size, context);
     }
     if (failed(require(nests[number], boxes[number], boxes)))
       return failure();
@@ -340,35 +476,35 @@ FailureOr<SmallVector<Box>> TaskEmitter::propagate(ArrayRef<int64_t> tileSizes,
 
 /// Gives each tensor that only this task sees a buffer of the region's size.
 void TaskEmitter::placeBuffers(OpBuilder &builder, ArrayRef<Box> boxes) {
-  auto level = tile::LevelAttr::get(group.getContext(), group.getLevel());
-  for (auto [nest, box] : llvm::zip_equal(nests, boxes)) {
-    Operation *yield = nest.group.getBody().front().getTerminator();
-    for (OpResult result : nest.group->getResults()) {
-      if (auto it = storage.find(result);
-          it != storage.end() && !buffers.contains(result))
-        continue; // a result of the kernel
-      Access made = nest.resultAccess(
-          cast<OpResult>(yield->getOperand(result.getResultNumber())));
-      SmallVector<int64_t> shape;
-      Access origin;
-      for (AffineExpr expr : made) {
-        auto [offset, size] = regionOf(expr, box, numSymbols());
-        shape.push_back(size);
-        origin.push_back(offset);
-      }
-      Value &buffer = buffers[result];
-      if (!buffer) {
-        OpBuilder::InsertionGuard guard(builder);
-        builder.setInsertionPointToStart(entry);
-        Type element = cast<ShapedType>(result.getType()).getElementType();
-        buffer = tile::AllocOp::create(
-            builder, nest.root().getLoc(),
-            MemRefType::get(shape, element, MemRefLayoutAttrInterface(),
-                            level));
-      }
-      storage[result] = {buffer, origin};
-    }
+  for (auto [nest, box] : llvm::zip_equal(nests, boxes))
+    for (OpResult result : nest.group->getResults())
+      if (!storage.contains(result) || buffers.contains(result))
+        placeBuffer(builder, result, nest, box);
+}
+
+void TaskEmitter::placeBuffer(OpBuilder &builder, OpResult result,
+                              const NestAnalysis &nest, const Box &box) {
+  tile::GroupOp inner = nest.group;
+  Operation *yield = inner.getBody().front().getTerminator();
+  SmallVector<int64_t> shape;
+  Access origin;
+  for (AffineExpr expr : nest.resultAccess(
+           cast<OpResult>(yield->getOperand(result.getResultNumber())))) {
+    auto [offset, size] = regionOf(expr, box);
+    shape.push_back(*boundOf(size));
+    origin.push_back(offset);
   }
+  Value &buffer = buffers[result];
+  if (!buffer) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(entry);
+    auto level = tile::LevelAttr::get(group.getContext(), group.getLevel());
+    Type element = cast<ShapedType>(result.getType()).getElementType();
+    buffer = tile::AllocOp::create(
+        builder, nest.root().getLoc(),
+        MemRefType::get(shape, element, MemRefLayoutAttrInterface(), level));
+  }
+  storage[result] = {buffer, origin};
 }
 
 /// The nest that takes its reduction in blocks, if any, and the loop that is
@@ -393,7 +529,7 @@ LogicalResult TaskEmitter::findBlocks() {
 }
 
 LogicalResult TaskEmitter::emitVariant(OpBuilder &builder,
-                                       ArrayRef<int64_t> tileSizes) {
+                                       ArrayRef<AffineExpr> tileSizes) {
   if (!blocks)
     return emitNests(builder, tileSizes, 0, nests.size(), SumBlock());
   // What feeds the blocked nest is made block by block, too; what follows
@@ -415,7 +551,7 @@ LogicalResult TaskEmitter::emitVariant(OpBuilder &builder,
     Value number = loop.getInductionVar();
     SumBlock block;
     block.number = number;
-    block.offset = getAffineSymbolExpr(grid.size(), context) * cut.tile;
+    block.offset = getAffineSymbolExpr(sizes.numSymbols(), context) * cut.tile;
     block.size = cut.tile;
     if (failed(emitNests(builder, tileSizes, 0, end, block)))
       return failure();
@@ -433,7 +569,7 @@ LogicalResult TaskEmitter::emitVariant(OpBuilder &builder,
 
 /// What the sum that runs in blocks starts from.
 LogicalResult TaskEmitter::emitInit(OpBuilder &builder,
-                                    ArrayRef<int64_t> tileSizes) {
+                                    ArrayRef<AffineExpr> tileSizes) {
   SumBlock block;
   block.offset = getAffineConstantExpr(0, group.getContext());
   block.size = blocks->cut.tile;
@@ -442,7 +578,7 @@ LogicalResult TaskEmitter::emitInit(OpBuilder &builder,
     return failure();
   placeBuffers(builder, *boxes);
   NestEmitter emitter(builder, nests[blocks->nest], (*boxes)[blocks->nest],
-                      storage, gridIds);
+                      storage, symbols);
   emitter.emitOnly(NestEmitter::Part::Init);
   return emitter.emit();
 }
@@ -450,14 +586,14 @@ LogicalResult TaskEmitter::emitInit(OpBuilder &builder,
 /// The nests from `begin` to `end`, for one block of the reduction of the one
 /// that has blocks.
 LogicalResult TaskEmitter::emitNests(OpBuilder &builder,
-                                     ArrayRef<int64_t> tileSizes,
+                                     ArrayRef<AffineExpr> tileSizes,
                                      unsigned begin, unsigned end,
                                      const SumBlock &block) {
   FailureOr<SmallVector<Box>> boxes = propagate(tileSizes, block);
   if (failed(boxes))
     return failure();
   placeBuffers(builder, *boxes);
-  SmallVector<Value> ids(gridIds);
+  SmallVector<Value> ids(symbols);
   if (block.number)
     ids.push_back(block.number);
   for (unsigned number = begin; number < end; ++number) {

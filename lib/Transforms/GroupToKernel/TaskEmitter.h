@@ -18,6 +18,7 @@
 #define TILEWRIGHT_TRANSFORMS_GROUPTOKERNEL_TASKEMITTER_H
 
 #include "lib/Transforms/GroupToKernel/NestEmitter.h"
+#include "lib/Transforms/GroupToKernel/TaskSizes.h"
 
 namespace tilewright {
 
@@ -33,14 +34,27 @@ public:
   mlir::FailureOr<tile::KernelOp>
   emitKernel(mlir::OpBuilder &builder, llvm::StringRef name,
              llvm::SmallVectorImpl<unsigned> &operands);
-  /// Number of tasks along each dimension of the grid.
-  llvm::SmallVector<int64_t> gridBounds() const;
+  /// A dimension of the grid: the tile of its tasks, and the size that they
+  /// cut, a constant or the size of a dimension of a tensor of the group.
+  struct GridBound {
+    int64_t tile, extent;
+    mlir::Value tensor;
+    unsigned dim;
+  };
+  llvm::SmallVector<GridBound> gridBounds() const;
+  /// Sizes, as dimensions of what register groups make, that the kernel takes
+  /// as arguments between its operands and its results.
+  llvm::ArrayRef<TaskSizes::Source> sizeArguments() const { return passed; }
+  /// Results of register groups that need a buffer outside of the tasks, since
+  /// the part that one task makes has no bound. Their arguments come last.
+  llvm::ArrayRef<mlir::OpResult> spilled() const { return spills; }
 
 private:
   struct GridDim {
     unsigned dim; // of the anchor
     int64_t tile, extent;
-    bool ragged() const { return extent % tile; }
+    bool dynamic() const { return mlir::ShapedType::isDynamic(extent); }
+    bool ragged() const { return !dynamic() && extent % tile; }
   };
 
   /// One block of the reduction that is cut into blocks: its number, where it
@@ -58,34 +72,48 @@ private:
 
   mlir::LogicalResult findGrid();
   mlir::LogicalResult findBlocks();
-  /// Symbols of the expressions: ids of the grid, number of the block.
-  unsigned numSymbols() const { return grid.size() + 1; }
+  /// Symbols of the expressions: those of the task, the number of the block.
+  unsigned numSymbols() const { return sizes.numSymbols() + 1; }
   llvm::SmallVector<GridDim> cutDims(const NestAnalysis &nest) const;
-  mlir::FailureOr<Box> boxOfEnd(const NestAnalysis &nest,
-                                llvm::ArrayRef<int64_t> tileSizes) const;
+  mlir::FailureOr<Box>
+  boxOfEnd(const NestAnalysis &nest,
+           llvm::ArrayRef<mlir::AffineExpr> tileSizes) const;
   llvm::SmallVector<unsigned> usedOperands();
   mlir::MemRefType memrefType(mlir::Value value) const;
   mlir::LogicalResult emitVariants(mlir::OpBuilder &builder, unsigned number,
-                                   llvm::SmallVector<int64_t> tileSizes);
+                                   llvm::SmallVector<mlir::AffineExpr> sizes);
   mlir::LogicalResult emitVariant(mlir::OpBuilder &builder,
-                                  llvm::ArrayRef<int64_t> tileSizes);
+                                  llvm::ArrayRef<mlir::AffineExpr> tileSizes);
   mlir::LogicalResult emitInit(mlir::OpBuilder &builder,
-                               llvm::ArrayRef<int64_t> tileSizes);
+                               llvm::ArrayRef<mlir::AffineExpr> tileSizes);
   mlir::LogicalResult emitNests(mlir::OpBuilder &builder,
-                                llvm::ArrayRef<int64_t> tileSizes,
+                                llvm::ArrayRef<mlir::AffineExpr> tileSizes,
                                 unsigned begin, unsigned end,
                                 const SumBlock &block);
   mlir::FailureOr<llvm::SmallVector<Box>>
-  propagate(llvm::ArrayRef<int64_t> tileSizes, const SumBlock &block);
+  propagate(llvm::ArrayRef<mlir::AffineExpr> tileSizes, const SumBlock &block);
+  std::pair<mlir::AffineExpr, mlir::AffineExpr> regionOf(mlir::AffineExpr expr,
+                                                         const Box &box) const;
+  Box wholeBox(const NestAnalysis &nest) const;
+  std::optional<int64_t> boundOf(mlir::AffineExpr size) const;
+  llvm::SmallVector<mlir::AffineExpr> wholeTasks();
+  mlir::LogicalResult findSpills();
+  void makeSymbols(mlir::OpBuilder &builder, mlir::ValueRange passedSizes);
   mlir::LogicalResult require(const NestAnalysis &consumer, const Box &box,
                               llvm::MutableArrayRef<Box> boxes);
   void placeBuffers(mlir::OpBuilder &builder, llvm::ArrayRef<Box> boxes);
+  void placeBuffer(mlir::OpBuilder &builder, mlir::OpResult result,
+                   const NestAnalysis &nest, const Box &box);
 
   tile::GroupOp group;
   std::vector<NestAnalysis> nests;
   llvm::SmallVector<GridDim> grid;
   std::optional<SumBlocks> blocks;
-  mlir::ValueRange gridIds;
+  TaskSizes sizes;
+  llvm::SmallVector<mlir::OpResult> spills;
+  llvm::SmallVector<TaskSizes::Source> sources, passed;
+  /// Values of the task's symbols.
+  llvm::SmallVector<mlir::Value> symbols;
   mlir::Block *entry = nullptr;
   /// Buffers of the task, allocated once for all variants.
   llvm::DenseMap<mlir::Value, mlir::Value> buffers;
@@ -95,6 +123,11 @@ private:
 /// The destination a group's result is written into: the operand that the
 /// destination-style operation behind it names, or null for a fresh tensor.
 mlir::Value destinationOf(tile::GroupOp group, unsigned result);
+
+/// The run-time sizes of what a register group of `group` makes, outside of the
+/// group: those of the tensor that it is made in.
+llvm::SmallVector<mlir::Value>
+outerSizes(mlir::OpBuilder &builder, tile::GroupOp group, mlir::OpResult made);
 
 } // namespace tilewright
 

@@ -261,6 +261,37 @@ def PlanArena : Pass<"tile-plan-arena", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
 }
 
+def ShareBuffers : Pass<"tile-share-buffers", "::mlir::ModuleOp"> {
+  let summary = "Let buffers of equal run-time sizes share memory";
+  let description = [{
+    What `tile-plan-arena` has no place for, since its size is known at run time
+    only, is put into an earlier buffer of @main that is no longer in use and has
+    the same size: the same element type, and equal sizes in any order. What
+    remains is freed at the end.
+
+    Before:
+    ```mlir
+    func.func @main(%n: index, %v: f32) {
+      %c0 = arith.constant 0 : index
+      %a = memref.alloc(%n) : memref<?x4xf32>
+      memref.store %v, %a[%c0, %c0] : memref<?x4xf32>
+      %b = memref.alloc(%n) : memref<2x?x2xf32>
+      memref.store %v, %b[%c0, %c0, %c0] : memref<2x?x2xf32>
+      return
+    }
+    ```
+    After:
+    ```mlir
+    %a = memref.alloc(%n) : memref<?x4xf32>
+    memref.store %v, %a[%c0, %c0] : memref<?x4xf32>
+    %flat = memref.collapse_shape %a [[0, 1]] : memref<?x4xf32> into memref<?xf32>
+    %b = memref.expand_shape %flat [[0, 1, 2]] output_shape [2, %n, 2] : memref<?xf32> into memref<2x?x2xf32>
+    memref.store %v, %b[%c0, %c0, %c0] : memref<2x?x2xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
+}
+
 def FreeBuffers : Pass<"tile-free-buffers", "::mlir::func::FuncOp"> {
   let summary = "Free what a function allocates, where it allocates anything";
   let description = [{

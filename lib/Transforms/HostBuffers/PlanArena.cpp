@@ -8,10 +8,8 @@
 
 #include "dialects/Tile/Elements.h"
 #include "lib/Transforms/HostBuffers/ArenaPacking.h"
+#include "lib/Transforms/HostBuffers/Lifetimes.h"
 #include "lib/Transforms/HostBuffers/Passes.h"
-
-#include "mlir/Dialect/Bufferization/Transforms/BufferViewFlowAnalysis.h"
-#include "mlir/Interfaces/ViewLikeInterface.h"
 
 namespace tilewright {
 #define GEN_PASS_DEF_PLANARENA
@@ -35,56 +33,6 @@ bool isPlannable(MemRefType type) {
   return isScalar(type.getElementType()) && type.hasStaticShape() &&
          type.getLayout().isIdentity() && !type.getMemorySpace();
 }
-
-/// Positions of operations in program order.
-class Lifetimes {
-public:
-  explicit Lifetimes(func::FuncOp main) : views(main) {
-    number(main.getBody().front());
-  }
-
-  /// [first, last] use of a buffer; none for one that leaves its block, as what
-  /// an iteration hands to the next one does.
-  std::optional<std::pair<int64_t, int64_t>> get(memref::AllocOp alloc) {
-    int64_t first = std::numeric_limits<int64_t>::max(), last = 0;
-    for (Value alias : views.resolve(alloc.getResult())) {
-      if (leavesBlock(alias, alloc->getBlock()))
-        return std::nullopt;
-      for (Operation *user : alias.getUsers()) {
-        if (isa<ViewLikeOpInterface>(user))
-          continue; // its result is an alias
-        Operation *here = alloc->getBlock()->findAncestorOpInBlock(*user);
-        if (!here)
-          return std::nullopt;
-        first = std::min(first, positions[here].first);
-        last = std::max(last, positions[here].second);
-      }
-    }
-    return std::make_pair(std::min(first, last), last);
-  }
-
-private:
-  static bool leavesBlock(Value alias, Block *home) {
-    Block *block = alias.getParentBlock();
-    if (isa<BlockArgument>(alias) && block == home)
-      return true;
-    return block != home && !home->getParent()->isAncestor(block->getParent());
-  }
-
-  void number(Block &block) {
-    for (Operation &op : block) {
-      int64_t start = ++counter;
-      for (Region &region : op.getRegions())
-        for (Block &nested : region)
-          number(nested);
-      positions[&op] = {start, ++counter};
-    }
-  }
-
-  BufferViewFlowAnalysis views;
-  DenseMap<Operation *, std::pair<int64_t, int64_t>> positions;
-  int64_t counter = 0;
-};
 
 struct PlanArena : public tilewright::impl::PlanArenaBase<PlanArena> {
   void runOnOperation() override {

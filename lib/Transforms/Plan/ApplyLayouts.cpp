@@ -29,10 +29,12 @@ constexpr StringLiteral kLayouts = "tile.layouts", kTiles = "tile.pack_rtiles",
 struct ApplyLayouts : public impl::ApplyLayoutsBase<ApplyLayouts> {
   void runOnOperation() override {
     SmallVector<linalg::GenericOp> ops;
-    nextNest = 0;
+    nextNest = nextTask = 0;
     getOperation()->walk([&](linalg::GenericOp op) {
       if (auto nest = op->getAttrOfType<IntegerAttr>(kNest))
         nextNest = std::max(nextNest, nest.getInt() + 1);
+      if (auto task = op->getAttrOfType<IntegerAttr>(kTask))
+        nextTask = std::max(nextTask, task.getInt() + 1);
       if (op->hasAttr(kLayouts))
         ops.push_back(op);
     });
@@ -77,7 +79,7 @@ struct ApplyLayouts : public impl::ApplyLayoutsBase<ApplyLayouts> {
   static LogicalResult verify(linalg::GenericOp op, Type type,
                               tile::LayoutAttr layout) {
     auto tensor = dyn_cast<RankedTensorType>(type);
-    if (!tensor || !tensor.hasStaticShape())
+    if (!tensor || (!layout.getTiles().empty() && !tensor.hasStaticShape()))
       return op.emitError("lays out an operand of type ")
              << type << ": a tensor of known sizes is needed";
     auto isDim = [&](int64_t dim) { return dim < tensor.getRank(); };
@@ -131,7 +133,8 @@ struct ApplyLayouts : public impl::ApplyLayoutsBase<ApplyLayouts> {
   }
 
   /// A run-time operand is copied by a register group of its own, right before
-  /// the reader, in the same task.
+  /// the reader: in the same task, or in one of its own where a task cannot
+  /// know how much it would copy.
   FailureOr<Value> packValue(linalg::GenericOp op, Value value,
                              tile::LayoutAttr layout, Attribute rtile) {
     if (!op->hasAttr(kTask))
@@ -142,14 +145,17 @@ struct ApplyLayouts : public impl::ApplyLayoutsBase<ApplyLayouts> {
     OpBuilder builder(op);
     Location loc = op.getLoc();
     auto type = cast<RankedTensorType>(value.getType());
-    SmallVector<int64_t> shape(type.getShape()), packed;
+    SmallVector<OpFoldResult> shape =
+        tensor::getMixedSizes(builder, loc, value);
+    SmallVector<OpFoldResult> packed;
     for (auto [dim, size] :
          llvm::zip_equal(layout.getInner(), layout.getTiles())) {
-      if (shape[dim] % size)
+      int64_t whole = type.getDimSize(dim);
+      if (ShapedType::isDynamic(whole) || whole % size)
         return op.emitError("asks for blocks of ")
-               << size << " of a run-time operand of " << shape[dim]
+               << size << " of a run-time operand of " << whole
                << ": a task copies whole blocks only";
-      shape[dim] /= size;
+      shape[dim] = builder.getIndexAttr(whole / size);
     }
     SmallVector<int64_t> perm = permutation(layout, type.getRank());
     SmallVector<AffineExpr> from(perm.size());
@@ -160,7 +166,7 @@ struct ApplyLayouts : public impl::ApplyLayoutsBase<ApplyLayouts> {
     for (auto [dim, size] :
          llvm::zip_equal(layout.getInner(), layout.getTiles())) {
       from[dim] = from[dim] * size + builder.getAffineDimExpr(packed.size());
-      packed.push_back(size);
+      packed.push_back(builder.getIndexAttr(size));
     }
     unsigned rank = packed.size();
     Value empty =
@@ -175,12 +181,16 @@ struct ApplyLayouts : public impl::ApplyLayoutsBase<ApplyLayouts> {
           linalg::YieldOp::create(b, at, args[0]);
         });
     copy->setDiscardableAttr("tile.rtile", rtile);
-    copy->setDiscardableAttr(kTask, op->getAttr(kTask));
+    copy->setDiscardableAttr(
+        kTask, type.hasStaticShape() ? op->getAttr(kTask)
+                                     : builder.getI64IntegerAttr(nextTask++));
+    if (!type.hasStaticShape())
+      copy->setDiscardableAttr("tile.kernel", builder.getStringAttr("pack"));
     copy->setDiscardableAttr(kNest, builder.getI64IntegerAttr(nextNest++));
     return copy->getResult(0);
   }
 
-  int64_t nextNest = 0;
+  int64_t nextNest = 0, nextTask = 0;
 };
 
 } // namespace

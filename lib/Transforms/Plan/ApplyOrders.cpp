@@ -69,9 +69,16 @@ struct ApplyOrders : public impl::ApplyOrdersBase<ApplyOrders> {
                                        ArrayRef<int64_t> order) {
     OpBuilder builder(op);
     Value init = op.getDpsInitOperand(0)->get();
-    Value empty = tensor::EmptyOp::create(
-        builder, op.getLoc(), applyPermutation(type.getShape(), order),
-        type.getElementType());
+    Value start = init;
+    if (auto fill = init.getDefiningOp<linalg::FillOp>())
+      start = fill.getOutputs()[0];
+    auto old = start.getDefiningOp<tensor::EmptyOp>();
+    SmallVector<OpFoldResult> sizes =
+        old ? old.getMixedSizes()
+            : tensor::getMixedSizes(builder, op.getLoc(), start);
+    applyPermutationToVector(sizes, order);
+    Value empty = tensor::EmptyOp::create(builder, op.getLoc(), sizes,
+                                          type.getElementType());
     if (init.getDefiningOp<tensor::EmptyOp>())
       return empty;
     if (auto fill = init.getDefiningOp<linalg::FillOp>())

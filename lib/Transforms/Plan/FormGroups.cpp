@@ -70,10 +70,26 @@ Value remake(OpBuilder &builder, Value value, IRMapping &mapping) {
   if (Value known = mapping.lookupOrNull(value))
     return known;
   Operation *op = value.getDefiningOp();
-  for (Value operand : op->getOperands())
-    remake(builder, operand, mapping);
+  if (!isa<tensor::EmptyOp>(op)) // whose sizes are inputs
+    for (Value operand : op->getOperands())
+      remake(builder, operand, mapping);
   return builder.clone(*op, mapping)
       ->getResult(cast<OpResult>(value).getResultNumber());
+}
+
+/// What a group needs from outside for a value that it uses: sizes, where it
+/// makes the value for itself.
+void collectInputs(Value value, llvm::SetVector<Value> &inputs) {
+  if (!isRemade(value)) {
+    inputs.insert(value);
+    return;
+  }
+  Operation *op = value.getDefiningOp();
+  if (isa<tensor::EmptyOp>(op))
+    inputs.insert_range(op->getOperands());
+  else if (isa<linalg::FillOp>(op))
+    for (Value operand : op->getOperands())
+      collectInputs(operand, inputs);
 }
 
 /// Moves `ops` (in program order) into a new group in place of the last one.
@@ -83,8 +99,8 @@ tile::GroupOp wrap(ArrayRef<Operation *> ops, StringRef level) {
   for (Operation *op : ops)
     forEachUse(op, [&](OpOperand &use) {
       Operation *definer = use.get().getDefiningOp();
-      if (!members.contains(definer) && !isRemade(use.get()))
-        inputs.insert(use.get());
+      if (!members.contains(definer))
+        collectInputs(use.get(), inputs);
     });
   SmallVector<Value> results;
   SmallVector<Type> types;

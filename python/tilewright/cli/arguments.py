@@ -69,8 +69,13 @@ def is_compiled(model: str) -> bool:
         return file.read(4) == b"PK\x03\x04"
 
 
-def open_model(options: argparse.Namespace, **more: Any) -> Any:
+def open_model(options: argparse.Namespace, *, all_sizes: bool = False, **more: Any) -> Any:
     """Load a compiled model, or compile one as the options say.
+
+    Args:
+        options: of the command.
+        all_sizes: whether the command can do with a model whose sizes are open.
+        more: for the compiler.
 
     Raises:
         UserError: options for the compiler are given for a model that is compiled already.
@@ -86,6 +91,8 @@ def open_model(options: argparse.Namespace, **more: Any) -> Any:
     shapes = parse_shapes(options.shape)
     model = tw.compile(options.model, options.target, threads=options.threads, shapes=shapes, **more)
     if isinstance(model, FlexibleModel):
+        if all_sizes and model.general is not None:
+            return model.general
         raise UserError(
             f"{options.model} has dimensions without a size ({', '.join(map(str, model.inputs))}): "
             f"fix them, as in --shape {model.example}"

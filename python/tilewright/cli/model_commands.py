@@ -56,7 +56,7 @@ def _compile(options: argparse.Namespace) -> int:
         "dump_ir": options.dump_ir,
         "tune": options.tune,
     }
-    model = arguments.open_model(options, **more)
+    model = arguments.open_model(options, all_sizes=True, **more)
     seconds = time.perf_counter() - start
     if isinstance(model, str):
         if options.output:
@@ -201,7 +201,7 @@ def _add_explain(commands: Any) -> None:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    model = arguments.open_model(options)
+    model = arguments.open_model(options, all_sizes=True)
     model.explain(options.output, measure=not options.no_measure)
     print(options.output)
     return 0

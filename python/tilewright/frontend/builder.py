@@ -69,6 +69,8 @@ class Builder(Dynamic):
             with np.errstate(all="ignore"):
                 result = fitted(np.asarray(body(NumpyMath, *(computed(x.numpy()) for x in xs))), dtype)
             return Tensor.known(np.broadcast_to(result, shape))
+        if into is None and (sizes := self.computed_sizes(body, xs, shape, dtype)) is not None:
+            return sizes
         order = _common_order(xs, shape) if order is None else order
         inlined = [x.is_known and x.size == 1 for x in xs]
         inputs = [(x, _right_aligned(x, len(shape))) for x, known in zip(xs, inlined, strict=True) if not known]
@@ -286,13 +288,13 @@ class Builder(Dynamic):
 
     def gather(self, x: Tensor, indices: Tensor, axis: int) -> Tensor:
         """x[..., indices, ...] along `axis`. Negative indices count from the end; others are clamped to the bounds."""
-        if not (x.is_static and indices.is_static):
+        if not x.is_static:
             return self.gather_reads(x, indices, axis)
         limit, inner = x.shape[axis], indices.rank
         shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
-        if prod(shape) == 0:
-            return nothing(shape, x.dtype)
-        if foldable([x, indices], prod(shape)):
+        if has_zero(shape):
+            return self.hollow(shape, x.dtype)
+        if is_static(shape) and foldable([x, indices], prod(shape)):
             return Tensor.known(np.take(x.numpy(), indices.numpy(), axis))
         table = self.stored(x)
         place = [d if d < axis else d + inner - 1 for d in range(x.rank)]  # loop along each dimension of x

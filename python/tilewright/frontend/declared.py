@@ -99,7 +99,8 @@ def _inferred(model: onnx.ModelProto, inputs: Sequence[Input]) -> onnx.ModelProt
     for x in inputs:
         kind = onnx.helper.np_dtype_to_tensor_dtype(x.dtype)
         plain = types[x.name].type.HasField("tensor_type")
-        light.graph.input.append(_value(x.name, kind, x.specs[0].shape) if plain else types[x.name])
+        shape = [n if isinstance(n, int) else n.name for n in x.specs[0].shape] if plain else []
+        light.graph.input.append(_value(x.name, kind, shape) if plain else types[x.name])
     for tensor in model.graph.initializer:
         if prod(tensor.dims) <= _KEPT_ELEMENTS and not tensor.external_data:
             light.graph.initializer.append(tensor)
@@ -129,5 +130,5 @@ def _length(kind: onnx.TypeProto.Tensor) -> int:
     return kind.shape.dim[0].dim_value if len(kind.shape.dim) == 1 else 0
 
 
-def _value(name: str, kind: int, shape: Sequence[int]) -> onnx.ValueInfoProto:
+def _value(name: str, kind: int, shape: Sequence[int | str]) -> onnx.ValueInfoProto:
     return onnx.helper.make_tensor_value_info(name, kind, list(shape))

@@ -14,6 +14,8 @@ at compile time raises UnsupportedError. Programs that decide at run time use `m
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from math import prod
 from typing import NoReturn, TypeGuard, Union
 
 from tilewright.errors import UnsupportedError
@@ -26,12 +28,12 @@ Terms = dict[tuple["_Atom", ...], int]  # coefficient of each product of atoms; 
 
 
 class _Atom:
-    """A value that is not made of others."""
+    """A value that is not made of others, with the least and the largest that it can be (None: no bound)."""
 
-    __slots__ = ("nonneg", "value")
+    __slots__ = ("high", "low", "value")
 
-    def __init__(self, value: ir.Value, nonneg: bool) -> None:
-        self.value, self.nonneg = value, nonneg
+    def __init__(self, value: ir.Value, low: int | None, high: int | None) -> None:
+        self.value, self.low, self.high = value, low, high
 
     def __hash__(self) -> int:
         return hash(self.value)
@@ -46,13 +48,23 @@ class Dim:
     Args:
         value: the SSA value of type index.
         nonneg: whether it is known not to be negative, as sizes are.
+        low, high: bounds, where there are closer ones.
     """
 
     __slots__ = ("terms", "value")
 
-    def __init__(self, value: ir.Value, nonneg: bool = True, terms: Terms | None = None) -> None:
+    def __init__(
+        self,
+        value: ir.Value,
+        nonneg: bool = True,
+        terms: Terms | None = None,
+        *,
+        low: int | None = None,
+        high: int | None = None,
+    ) -> None:
         self.value = value
-        self.terms: Terms = {(_Atom(value, nonneg),): 1} if terms is None else terms
+        least = low if low is not None else 0 if nonneg else None
+        self.terms: Terms = {(_Atom(value, least, high),): 1} if terms is None else terms
 
     # Arithmetic -------------------------------------------------------------------------------------------------
 
@@ -145,6 +157,25 @@ class Dim:
         return "?"
 
     @property
+    def bounds(self) -> tuple[int | None, int | None]:
+        """The least and the largest value, None where there is no bound."""
+        return _bounds(self.terms)
+
+    def is_same(self, other: Size) -> bool:
+        """Whether the two are known to be equal."""
+        return equal(self, other) is True
+
+    def is_at_most(self, limit: int) -> bool:
+        """Whether it is known not to be larger."""
+        high = self.bounds[1]
+        return high is not None and high <= limit
+
+    def assume_at_most(self, limit: int) -> None:
+        """Take for granted what a run checks, in all that is made of this size, which is made of no others."""
+        ((atoms, _),) = self.terms.items()
+        atoms[0].high = limit
+
+    @property
     def nonneg(self) -> bool:
         """Whether it is known not to be negative."""
         low = _bounds(self.terms)[0]
@@ -197,14 +228,14 @@ def _bounds(terms: Terms) -> tuple[int | None, int | None]:
     low: int | None = 0
     high: int | None = 0
     for atoms, count in terms.items():
-        if not atoms:
-            low, high = (n if n is None else n + count for n in (low, high))
-        elif not all(atom.nonneg for atom in atoms):
+        if not all(atom.low is not None and atom.low >= 0 for atom in atoms):
             return None, None
-        elif count > 0:
-            high = None
-        else:
-            low = None
+        least = prod(atom.low or 0 for atom in atoms)
+        most = None if any(atom.high is None for atom in atoms) else prod(atom.high or 0 for atom in atoms)
+        if count < 0:
+            least, most = most, least
+        low = None if low is None or least is None else low + count * least
+        high = None if high is None or most is None else high + count * most
     return low, high
 
 
@@ -215,6 +246,12 @@ def equal(a: Size, b: Size) -> bool | None:
     if low is not None and low > 0 or high is not None and high < 0:
         return False
     return None if difference else True
+
+
+def equal_products(a: Sequence[Size], b: Sequence[Size]) -> bool:
+    """Whether two products of sizes are known to be equal. Emits nothing."""
+    left, right = (reduce(_product, map(_terms, sizes), {(): 1}) for sizes in (a, b))
+    return not _sum(left, right, -1)
 
 
 # Ops ------------------------------------------------------------------------------------------------------------

@@ -5,18 +5,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilewright.mlir import ir
+
+from . import size_math
 from .dims import Dim, Size, is_static, same
 from .limits import check_copies, check_known
 from .loops import Loops
 from .numbers import I64
 from .scalars import Scalar
+from .symbols import Symbols
 from .tensor import Tensor, nothing
 
 if TYPE_CHECKING:
@@ -24,7 +28,15 @@ if TYPE_CHECKING:
 
 
 class Dynamic(Loops):
-    """Adds what builder functions do for sizes that are known at run time only."""
+    """Adds what builder functions do for sizes that are known at run time only.
+
+    Attributes:
+        symbols: the symbolic dimensions of the graph's inputs.
+    """
+
+    def __init__(self, module: ir.Module) -> None:
+        super().__init__(module)
+        self.symbols = Symbols(self)
 
     # Between sizes and tensors ----------------------------------------------------------------------------------
 
@@ -70,6 +82,34 @@ class Dynamic(Loops):
         if x.is_known and x.size and x.dtype == I64:
             return [self._as_scalar(int(n)) for n in x.numpy().reshape(-1)]
         return None if isinstance(x.data, np.ndarray) else self._entries.get(x.data)
+
+    def computed_sizes(
+        self, body: Callable, xs: Sequence[Tensor], shape: Sequence[Size], dtype: np.dtype
+    ) -> Tensor | None:
+        """The result of an elementwise operation on sizes, of which some are known at run time only."""
+        if len(shape) > 1 or not is_static(shape) or dtype not in (I64, np.dtype(bool)):
+            return None
+        count = prod(shape)
+        vectors = [self._size_elements(x, count) for x in xs] if count <= 64 else [None]
+        results = None if None in vectors else size_math.apply(body, vectors)  # type: ignore[arg-type]
+        if results is None:
+            return None
+        if dtype != I64 or is_static(results):
+            return Tensor.known(np.array(results, dtype).reshape(tuple(shape)))
+        return self.shape_tensor(results) if shape else self.size_tensor(results[0])
+
+    def _size_elements(self, x: Tensor, count: int) -> list[Size] | None:
+        """The elements of a vector of sizes, or of one that is known, broadcast to `count`."""
+        if x.rank > 1 or x.dtype not in (I64, np.dtype(bool)):
+            return None
+        if x.is_known:
+            elements = x.numpy().reshape(-1).tolist()
+        else:
+            entries = self.entries(x)
+            if entries is None or any(s.value not in self._sizes for s in entries):
+                return None
+            elements = [self._sizes[s.value] for s in entries]
+        return elements * count if len(elements) == 1 else elements
 
     def _as_scalar(self, size: Size) -> Scalar:
         """An int64 that remembers which size it is."""

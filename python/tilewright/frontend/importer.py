@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from math import prod
 
 import onnx
@@ -17,12 +18,12 @@ from tilewright.mlir import ir
 from .builder import Builder
 from .coverage import Collector, Coverage, explain
 from .declared import Declared
-from .dims import has_zero
+from .dims import Size, has_zero, is_static
 from .functions import Functions
 from .inventory import require_supported
 from .iteration import erase_discarded
 from .load import ModelSource, check_model, load_model, opset_versions
-from .model import ImportedModel, TensorSpec
+from .model import ImportedModel, Symbol, TensorSpec
 from .registry import NEWEST_OPSET
 from .scope import Observer, Scope, Session, failure
 from .sequences import Absent, TensorList
@@ -30,7 +31,9 @@ from .signature import Input, Shapes, graph_inputs
 from .tensor import Tensor, nothing
 
 
-def import_onnx(source: ModelSource, shapes: Shapes | None = None, context: ir.Context | None = None) -> ImportedModel:
+def import_onnx(
+    source: ModelSource, shapes: Shapes | None = None, context: ir.Context | None = None, *, symbolic: bool = False
+) -> ImportedModel:
     """Import an ONNX model as a layer-1 module.
 
     Args:
@@ -38,6 +41,7 @@ def import_onnx(source: ModelSource, shapes: Shapes | None = None, context: ir.C
         shapes: sizes of symbolic dimensions, e.g. {"batch": 1}, or whole shapes by input name. For a sequence the
             shapes of its tensors, which become the inputs x[0], x[1], ...; None for an optional that holds nothing.
         context: where the module lives (default: a new one).
+        symbolic: dimensions that `shapes` leaves open become sizes known at run time only; a pair there is a range.
 
     Returns:
         The module, the bytes of its weights and the signature.
@@ -48,7 +52,7 @@ def import_onnx(source: ModelSource, shapes: Shapes | None = None, context: ir.C
     """
     model, folder = load_model(source)
     require_supported(model)  # before all that a user could do in vain
-    inputs = graph_inputs(model, shapes)
+    inputs = graph_inputs(model, shapes, symbolic)
     check_model(model)
     with context or ir.Context(), ir.Location.unknown():
         try:
@@ -95,7 +99,9 @@ class _Importer:
             self._verify()
         finally:
             erase_discarded(self.builder)
-        return ImportedModel(self.module, self.builder.weights, specs, outputs, self.builder.remarks)
+        given = [replace(s, shape=tuple(n if isinstance(n, int) else -1 for n in s.shape)) for s in specs]
+        b = self.builder
+        return ImportedModel(self.module, b.weights, given, outputs, b.remarks, b.symbols.ranges)
 
     def _verify(self) -> None:
         """The first node that became invalid IR is either one that ONNX does not allow, or a bug."""
@@ -114,7 +120,7 @@ class _Importer:
             self.builder.remark(f"opset {version} is newer than {NEWEST_OPSET}, by whose rules the model is compiled")
 
     def _function(self, specs: list[TensorSpec]) -> tuple[ir.Operation, ir.Block]:
-        kinds = [self.builder.tensor_type(s.shape, s.dtype) for s in specs]
+        kinds = [self._input_type(s) for s in specs]
         with ir.InsertionPoint(self.module.body):
             names = [ir.DictAttr.get({"tile.name": ir.StringAttr.get(s.name)}) for s in specs]
             function = ir.Operation.create(
@@ -128,11 +134,21 @@ class _Importer:
             )
         return function, ir.Block.create_at_start(function.regions[0], kinds)
 
+    def _input_type(self, spec: TensorSpec) -> ir.Type:
+        unknown = ir.ShapedType.get_dynamic_size()
+        sizes = [unknown if isinstance(n, Symbol) else n for n in spec.shape]
+        return ir.RankedTensorType.get(sizes, self.builder.tensor_type((), spec.dtype).element_type)
+
     def _bind(self, inputs: list[Input], block: ir.Block) -> None:
         """The values of the graph's inputs."""
         arguments = iter(block.arguments)
+        symbols = self.builder.symbols
         for x in inputs:
-            tensors = [_argument(spec, next(arguments)) for spec in x.specs]
+            tensors = []
+            for spec in x.specs:
+                argument = next(arguments)
+                with ir.InsertionPoint(block):
+                    tensors.append(_argument(spec, symbols.sizes(spec, argument), argument))
             whole = tensors[0] if x.kind == "tensor" else TensorList(tuple(tensors), x.dtype)
             self.scope.values[x.name] = Absent() if x.kind == "absent" else whole
 
@@ -170,7 +186,7 @@ class _Importer:
         return b.value(b.copy(x, range(x.rank)) if shared and not empty else x)
 
 
-def _argument(spec: TensorSpec, value: ir.Value) -> Tensor:
-    if prod(spec.shape) == 0:
-        return nothing(spec.shape, spec.dtype)
-    return Tensor(spec.dtype, spec.shape, value, tuple(range(len(spec.shape))))
+def _argument(spec: TensorSpec, sizes: Sequence[Size], value: ir.Value) -> Tensor:
+    if is_static(sizes) and prod(sizes) == 0:
+        return nothing(sizes, spec.dtype)
+    return Tensor(spec.dtype, tuple(sizes), value, tuple(range(len(sizes))))

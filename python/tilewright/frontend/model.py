@@ -13,12 +13,21 @@ from tilewright.mlir import ir
 
 
 @dataclass(frozen=True)
+class Symbol:
+    """A size that every run brings: its name and its bounds (no upper one: None)."""
+
+    name: str
+    low: int = 0
+    high: int | None = None
+
+
+@dataclass(frozen=True)
 class TensorSpec:
-    """Name, NumPy dtype and static shape of an input or output."""
+    """Name, NumPy dtype and shape of an input or output. A size known at run time only is a Symbol, or -1."""
 
     name: str
     dtype: np.dtype
-    shape: tuple[int, ...]
+    shape: tuple[int | Symbol, ...]
 
 
 @dataclass
@@ -31,6 +40,7 @@ class ImportedModel:
         inputs: arguments of `@main`, in order.
         outputs: results of `@main`, in order.
         remarks: what a user should know of slow code, by the node's name.
+        ranges: the symbolic dimensions of the inputs, and the sizes that the module is for.
     """
 
     module: ir.Module
@@ -38,3 +48,4 @@ class ImportedModel:
     inputs: list[TensorSpec] = field(default_factory=list)
     outputs: list[TensorSpec] = field(default_factory=list)
     remarks: dict[str, str] = field(default_factory=dict)
+    ranges: dict[str, tuple[int, int | None]] = field(default_factory=dict)

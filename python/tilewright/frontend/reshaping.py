@@ -12,7 +12,7 @@ import numpy as np
 
 from tilewright.mlir import ir
 
-from .dims import Dim, Size, is_static, marked, same_shape, values
+from .dims import Dim, Size, equal_products, is_static, marked, same_shape, values
 from .reads import Reads
 from .tensor import Tensor, nothing
 
@@ -44,6 +44,29 @@ def blocks(old: Sequence[int], new: Sequence[int]) -> list[Block]:
         result[-1][0].extend(range(i, len(old)))
         result[-1][1].extend(range(j, len(new)))
     return result
+
+
+def blocks_of_sizes(old: Sequence[Size], new: Sequence[Size]) -> list[Block] | None:
+    """The same for sizes of which some are known at run time only; None where the shapes are not known to fit."""
+    result: list[Block] = []
+    i = j = 0
+    while i < len(old) and j < len(new):
+        ends = ((p, q) for p in range(i + 1, len(old) + 1) for q in range(j + 1, len(new) + 1))
+        fitting = [(p, q) for p, q in ends if equal_products(old[i:p], new[j:q])]
+        if not fitting:
+            return None
+        p, q = min(fitting, key=sum)
+        result.append(([*range(i, p)], [*range(j, q)]))
+        i, j = p, q
+    if not result or any(_not_one(n) for n in (*old[i:], *new[j:])):
+        return None
+    result[-1][0].extend(range(i, len(old)))
+    result[-1][1].extend(range(j, len(new)))
+    return result
+
+
+def _not_one(n: Size) -> bool:
+    return isinstance(n, Dim) or n != 1
 
 
 class Reshaper(Reads):
@@ -84,6 +107,16 @@ class Reshaper(Reads):
             "static_output_shape": ir.DenseI64ArrayAttr.get(marked(shape)),
         }
         return self.op("tensor.expand_shape", [data, *values(shape)], kind, attributes)
+
+    def _regroup(self, data: ir.Value, old: Sequence[Size], shape: Sequence[Size], parts: Sequence[Block]) -> ir.Value:
+        """Data of the sizes `old` under a shape of the same blocks."""
+        dims = [[old[i] for i in first] for first, _ in parts]
+        middle = [prod(n) if is_static(n) else next(m for m in n if isinstance(m, Dim)) for n in dims]
+        if len(middle) != len(old):
+            data = self._collapse(data, [first for first, _ in parts], middle)
+        if len(middle) != len(shape):
+            data = self._expand(data, [second for _, second in parts], shape)
+        return self.resized(data, shape)
 
     def _with_units(self, data: ir.Value, shape: Sequence[Size]) -> ir.Value:
         """Dynamic data under a shape whose dimensions of size 1 are elsewhere."""
@@ -138,6 +171,9 @@ class Reshaper(Reads):
         new = [n for n in shape if n != 1] or [1]
         if same_shape([n for n in x.shape if n != 1] or [1], new):
             return x.with_ones(shape)
+        found = self._reshape_blocks(x, shape)
+        if found is not None:
+            return found
         x = self.stored(self.ordered(x))
         self.require_same(prod(x.shape), prod(shape), "the elements do not fit the new shape")
         if is_static(shape) and 0 in shape:
@@ -153,6 +189,27 @@ class Reshaper(Reads):
         data = data if len(new) == 1 else self._expand(data, [range(len(new))], new)
         dims = tuple(d for d, n in enumerate(shape) if n != 1)
         return Tensor(x.dtype, shape, data, dims or (None,))
+
+    def _reshape_blocks(self, x: Tensor, shape: tuple[Size, ...]) -> Tensor | None:
+        """Block by block, where the sizes are known to fit: nothing is checked, and views stay views."""
+        old = [d for d in range(x.rank) if _not_one(x.shape[d])]
+        new = [d for d in range(len(shape)) if _not_one(shape[d])]
+        parts = blocks_of_sizes([x.shape[d] for d in old], [shape[d] for d in new])
+        if parts is None:
+            return None
+        groups = [([old[i] for i in first], [new[j] for j in second]) for first, second in parts]
+        order = x.stored_order()
+        if not all(_adjacent(first, order) for first, _ in groups):
+            x = self.ordered(x)
+            order = x.stored_order()
+        groups.sort(key=lambda group: order.index(group[0][0]))
+        dims = tuple(d for _, second in groups for d in second)
+        x = self.stored(x)
+        have, want = [1 if d is None else x.shape[d] for d in x.dims], [shape[d] for d in dims]
+        inner = blocks_of_sizes(have, want)
+        if inner is None:
+            return None
+        return Tensor(x.dtype, shape, self._regroup(x.data, have, want, inner), dims)
 
     def value(self, x: Tensor) -> ir.Value:
         """The SSA value with exactly the logical shape, row-major."""

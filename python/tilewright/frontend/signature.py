@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The inputs of a graph with static shapes: symbolic dimensions, sequences and optionals resolved by `shapes`."""
+"""The inputs of a graph: symbolic dimensions, sequences and optionals resolved by `shapes`, or left symbolic."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import onnx
 from tilewright.errors import OpenShapesError, UnsupportedError, UserError
 from tilewright.runtime.dtypes import from_numpy
 
-from .model import TensorSpec
+from .model import Symbol, TensorSpec
 
-# By name: the size of a symbolic dimension, the whole shape of an input, a shape per tensor of a sequence, or None for
-# an optional that holds nothing.
+# By name: the size of a symbolic dimension or its range (low, high), the whole shape of an input, a shape per tensor of
+# a sequence, or None for an optional that holds nothing.
 Shapes = Mapping[str, "int | Sequence[int] | Sequence[Sequence[int]] | None"]
 
 
@@ -38,21 +38,22 @@ class Input:
     dtype: np.dtype
 
 
-def graph_inputs(model: onnx.ModelProto, shapes: Shapes | None) -> list[Input]:
-    """The graph's inputs with static shapes. Inputs with an initializer are constants.
+def graph_inputs(model: onnx.ModelProto, shapes: Shapes | None, symbolic: bool = False) -> list[Input]:
+    """The graph's inputs. Those with an initializer are constants.
 
     Args:
         model: the model.
         shapes: see Shapes.
+        symbolic: dimensions without a size become Symbols.
 
     Raises:
-        OpenShapesError: a dimension is neither static nor in `shapes`.
+        OpenShapesError: a dimension is neither static nor in `shapes`, and not symbolic.
         UserError: `shapes` does not fit.
         UnsupportedError: a sequence without a length, or a map.
     """
     known = {t.name for t in model.graph.initializer} | {t.values.name for t in model.graph.sparse_initializer}
     infos = [i for i in model.graph.input if i.name not in known]
-    reader = _Reader(dict(shapes or {}))
+    reader = _Reader(dict(shapes or {}), symbolic)
     inputs = [reader.input(i) for i in infos]
     unknown = sorted(set(reader.shapes) - reader.used)
     if unknown:
@@ -97,8 +98,9 @@ def _sequence_type(kind: onnx.TypeProto) -> onnx.TypeProto.Tensor | None:
 
 
 class _Reader:
-    def __init__(self, shapes: dict) -> None:
+    def __init__(self, shapes: dict, symbolic: bool) -> None:
         self.shapes = shapes
+        self.symbolic = symbolic
         self.used: set[str] = set()
         self.missing: list[str] = []
         self.examples: dict[str, int | list[int]] = {}  # how to give what is missing
@@ -143,14 +145,16 @@ class _Reader:
             self.examples[name] = [2, 3]
             return TensorSpec(name, dtype, ())
         sizes = tuple(self._size(name, axis, dim) for axis, dim in enumerate(dims))
+        if self.symbolic:
+            return TensorSpec(name, dtype, tuple(0 if n is None else n for n in sizes))
         symbols = [d.dim_param for d, n in zip(dims, sizes, strict=True) if n is None]
         if all(symbols):
             self.examples.update(dict.fromkeys(symbols, 1))
         else:
             self.examples[name] = [1 if n is None else n for n in sizes]
-        return TensorSpec(name, dtype, tuple(n or 0 for n in sizes))
+        return TensorSpec(name, dtype, tuple(n if isinstance(n, int) else 0 for n in sizes))
 
-    def _size(self, name: str, axis: int, dim: onnx.TensorShapeProto.Dimension) -> int | None:
+    def _size(self, name: str, axis: int, dim: onnx.TensorShapeProto.Dimension) -> int | Symbol | None:
         if dim.HasField("dim_value") and dim.dim_value >= 0:
             return dim.dim_value
         symbol = dim.dim_param
@@ -160,9 +164,21 @@ class _Reader:
             if given < 0:
                 raise UserError(f"shapes gives {symbol} the size {given}; sizes are not negative")
             return given
+        low, high = 0, None
+        if symbol and isinstance(given, Sequence):
+            self.used.add(symbol)
+            low, high = _range(symbol, given)
+        if self.symbolic:
+            return Symbol(symbol or f"{name}[{axis}]", low, high)
         unnamed = f"{name} (dimension {axis} has no name: give the whole shape)"
         self.missing.append(f"{symbol} (dimension {axis} of {name})" if symbol else unnamed)
         return None
+
+
+def _range(symbol: str, given: Sequence) -> tuple[int, int]:
+    if len(given) != 2 or not all(isinstance(n, int) for n in given) or not 0 <= given[0] <= given[1]:
+        raise UserError(f"shapes gives {symbol} {list(given)}: a size, or its range (low, high), is needed")
+    return given[0], given[1]
 
 
 def _declared(info: onnx.ValueInfoProto) -> tuple[int | str | None, ...] | None:

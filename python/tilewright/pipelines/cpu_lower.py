@@ -28,6 +28,7 @@ SCHEDULE: tuple[PassSpec, ...] = (
     PassSpec("tile-rotate-states", "a loop's next state, made apart, is no copy: two buffers change places"),
     PassSpec("tile-results-to-arguments", "results are written into the caller's buffers"),
     PassSpec("tile-plan-arena", "temporaries share one allocation by lifetime"),
+    PassSpec("tile-share-buffers", "those of run-time sizes too, where the sizes are equal"),
     PassSpec("tile-free-buffers", "what has no place in the arena is freed: loops may allocate", on="func.func"),
     PassSpec("canonicalize", "ownership that is known folds"),
     PassSpec("buffer-deallocation-simplification", "most owners are known", on="func.func"),

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Which operations kernels can take, and the pass `tile-mark-host` that marks the others.
 
-A kernel computes on tiles of static size whose elements processors have vectors of. Everything else that layer 1 may
+A kernel computes on tiles whose elements processors have vectors of. Everything else that layer 1 may
 hold stays in the host function, where it becomes scalar loops: correct for all shapes, types and bodies, and slower.
 """
 
@@ -19,6 +19,8 @@ from tilewright.plan.structure import Weights, blocks, index_terms, tables_of
 _ELEMENTS = frozenset(
     "f64 f32 f16 bf16 f8E4M3FN f8E4M3FNUZ f8E5M2 f8E5M2FNUZ f8E8M0FNU i1 i8 i16 i32 i64 index".split()
 )
+#: Reasons that only loops of run-time sizes have: the same operation of known sizes would be a kernel.
+SIZE_REASONS = ("its body uses a scalar from outside", "a loop of it has no size: it indexes no operand alone")
 #: How a reduction may combine; `lib/Transforms/GroupToKernel` knows the same ones.
 _COMBINERS = frozenset(
     f"arith.{name}"
@@ -77,8 +79,6 @@ def _reason_of_types(op: ir.Operation) -> str | None:
 def _reason_of_type(kind: ir.Type) -> str | None:
     if not isinstance(kind, ir.RankedTensorType):
         return f"it takes a scalar of type {kind} as an operand"
-    if not kind.has_static_shape:
-        return "its sizes are known at run time only"
     if str(kind.element_type) not in _ELEMENTS:
         return f"there are no tiles of {kind.element_type}"
     return "it has no elements" if 0 in kind.shape else None
@@ -104,7 +104,7 @@ def _reason_of_maps(op: ir.Operation, parallel: list[int]) -> str | None:
             if isinstance(expr, ir.AffineDimExpr):
                 alone |= terms.keys()
     if len(alone) < maps[-1].n_dims:
-        return "a loop of it has no size: it indexes no operand alone"
+        return SIZE_REASONS[1]
     return None
 
 
@@ -119,7 +119,7 @@ def _reason_of_body(op: ir.Operation) -> str | None:
                 return reason
             scalars = list(inner.operands)
         if any(_is_captured(value, block) for value in scalars):
-            return "its body uses a scalar from outside"
+            return SIZE_REASONS[0]
     return None
 
 

@@ -39,5 +39,6 @@ def kernel_name(members: list[LinalgOp], roots: list[LinalgOp]) -> str:
             word = _TELLING.get(name)
             if word and word not in words:
                 words.append(word)
-    loops = "x".join(str(e) for e in heaviest.extents if e > 1) or "1"
+    sizes = ("n" if d in heaviest.dynamic else str(e) for d, e in enumerate(heaviest.extents) if e > 1)
+    loops = "x".join(sizes) or "1"
     return "_".join([*words, loops])

@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
-from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute
+from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute, sizes_of
 from tilewright.plan.traffic import tensor_bytes
 
 #: Rows that a task is expected to take: what it reads for all rows is read again for each that many.
@@ -37,7 +37,7 @@ class Sheet:
     @property
     def extents(self) -> list[int]:
         """Sizes of the root's result."""
-        return list(ir.RankedTensorType(self.root.result.type).shape)
+        return sizes_of(self.root.result)
 
     @property
     def reduced(self) -> set[int]:

@@ -11,8 +11,8 @@ from math import ceil, gcd, prod
 from tilewright.mlir import ir
 from tilewright.plan import blocking
 from tilewright.plan.images import image_task, plane_tiling, stacked_lines, weights_stay, window_tiling
-from tilewright.plan.structure import Access, Kind, LinalgOp, Weights
-from tilewright.plan.tiles import ENOUGH_TASKS, Machine, Tiling, cut, even
+from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, is_dynamic
+from tilewright.plan.tiles import ENOUGH_TASKS, Machine, Tiling, budget, cut, even
 
 #: Multiply-adds of a task of a compute-bound nest.
 _TASK_MACS = 1 << 20
@@ -84,6 +84,8 @@ def _power_of_two_stride(op: LinalgOp, roles: Roles) -> bool:
     for size, uses in zip(reversed(shape), reversed(access.uses), strict=True):
         if roles.row in uses:
             return stride % 1024 == 0
+        if size < 0:
+            return False
         stride *= size
     return False
 
@@ -104,9 +106,10 @@ def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling
             limit -= 1  # with 14 x 2 accumulators LLVM spills one of them where a round has four steps
         if _power_of_two_stride(op, roles):
             limit = min(limit, _L1_WAYS)
-        register[roles.row] = _row_tile(op.extents[roles.row], limit, vectors)
+        many = roles.row in op.dynamic
+        register[roles.row] = limit if many else _row_tile(op.extents[roles.row], limit, vectors)
         rows = _image_rows(op, roles, weights)
-        if len(rows) > 1:
+        if len(rows) > 1 and not op.dynamic.intersection(rows):
             stacked_lines(op, rows, roles.row, register, limit, vectors)
             task = image_task(op, rows, roles.lane, register, machine.l2_bytes)
             batch = [d for d in op.parallel if d != roles.lane and d not in rows]
@@ -297,7 +300,8 @@ def layouts(op: LinalgOp, tiling: Tiling, machine: Machine, weights: Weights) ->
     elif is_copied(op, roles, weights):
         block = tiling.register[roles.lane]
         perm = [t for t in range(rank) if t != at]
-        if op.extents[roles.lane] % block == 0 and tiling.task[roles.lane] > block:
+        panels = op.extents[roles.lane] % block == 0 and tiling.task[roles.lane] > block
+        if panels and not is_dynamic(access.value):
             kinds[roles.lane_operand] = f"#tile.layout<perm = {[at, *perm]}, inner = [{at}], tiles = [{block}]>"
             copies[roles.lane_operand] = str(_panel_tile(op, access, perm, tiling, machine))
         else:
@@ -309,12 +313,16 @@ def layouts(op: LinalgOp, tiling: Tiling, machine: Machine, weights: Weights) ->
 def _copy_pays(op: LinalgOp, access: Access, at: int) -> bool:
     """A run-time operand is copied where its lanes do not lie together, or where many rows reuse a strided panel."""
     if at != len(access.dims) - 1:
-        return True
+        return True  # where sizes are known at run time only, by a task of its own
+    if is_dynamic(access.value):
+        return False
     rows = prod(op.extents[d] for d in op.parallel if d not in access.loops)
     return rows >= 32 and not op.welded
 
 
 def _copy_tile(op: LinalgOp, access: Access, perm: list[int], tiling: Tiling, machine: Machine) -> Tiling:
+    if is_dynamic(access.value):
+        return _copy_task_tile(op, access, perm, machine)
     dims = [access.dims[t] for t in perm]
     task = [1 if d is None else tiling.task[d] for d in dims]
     register = [1] * len(perm)
@@ -339,6 +347,17 @@ def _panel_tile(op: LinalgOp, access: Access, rest: list[int], tiling: Tiling, m
         register[-2] = min(sizes[-1], machine.lanes)
         order = list(range(len(task)))
     return Tiling(task, register, order)
+
+
+def _copy_task_tile(op: LinalgOp, access: Access, perm: list[int], machine: Machine) -> Tiling:
+    """A copy that has tasks of its own: squares of vectors, transposed in registers."""
+    extents = [1 if (d := access.dims[t]) is None else op.extents[d] for t in perm]
+    register = [1] * len(perm)
+    for t in (len(perm) - 1, perm.index(len(perm) - 1)):
+        register[t] = min(extents[t], machine.lanes)
+    task = list(extents)
+    cut(task, register, range(len(perm)), budget(prod(extents)))
+    return Tiling(task, register, list(range(len(perm))))
 
 
 def tile_products(op: LinalgOp, rows: list[int], count: int, machine: Machine, weights: Weights) -> list[int]:

@@ -18,6 +18,10 @@ _SOURCES = frozenset(
 )
 
 
+#: What the extent of a loop counts as where it is known at run time only.
+EXPECTED = 128
+
+
 class Kind(Enum):
     """What an operation does with its reduced loops."""
 
@@ -52,7 +56,7 @@ class Access:
 
 @dataclass(eq=False)
 class LinalgOp:
-    """A `linalg.generic` of a block with static shapes."""
+    """A `linalg.generic` of a block. An extent known at run time only counts as EXPECTED."""
 
     op: ir.Operation
     position: int
@@ -68,6 +72,8 @@ class LinalgOp:
     epoch: int = 0
     #: whether other nests share its task: it then sees a block of rows at a time
     welded: bool = False
+    #: loops whose extents are known at run time only
+    dynamic: frozenset[int] = frozenset()
 
     @property
     def result(self) -> ir.Value:
@@ -153,12 +159,23 @@ def _is_element(value: ir.Value) -> bool:
     return isinstance(value, ir.BlockArgument)
 
 
+def is_dynamic(value: ir.Value) -> bool:
+    """Whether sizes of a tensor are known at run time only."""
+    return not ir.RankedTensorType(value.type).has_static_shape
+
+
+def sizes_of(value: ir.Value) -> list[int]:
+    """The sizes of a tensor; one known at run time only counts as EXPECTED."""
+    return [EXPECTED if size < 0 else size for size in ir.RankedTensorType(value.type).shape]
+
+
 def _extents(inputs: list[Access], output: Access, rank: int) -> tuple[int, ...]:
+    """The extents of the loops; negative where they are known at run time only."""
     extents: list[int | None] = [None] * rank
     for access in [output, *inputs]:
         shape = ir.RankedTensorType(access.value.type).shape
         for size, dim in zip(shape, access.dims, strict=True):
-            if dim is not None and extents[dim] is None:
+            if dim is not None and (extents[dim] or -1) < 0:
                 extents[dim] = size
     if None in extents:
         raise ValueError(f"a loop of {rank} has no extent: no operand is indexed by it alone")
@@ -202,17 +219,19 @@ def describe(op: ir.Operation, position: int, epoch: int = 0) -> LinalgOp:
     inputs = [_access(v, m) for v, m in zip(operands[:-1], maps[:-1], strict=True)]
     output = _access(operands[-1], maps[-1])
     tables = tables_of(op)
+    extents = _extents(inputs, output, len(kinds))
     return LinalgOp(
         op=op,
         position=position,
         reductions=reductions,
-        extents=_extents(inputs, output, len(kinds)),
+        extents=tuple(EXPECTED if e < 0 else e for e in extents),
         inputs=tuple(inputs),
         output=output,
         kind=_kind(op, reductions),
         tables=tables,
         gathers=_gathers(op, [*inputs, output]) if tables else frozenset(),
         epoch=epoch,
+        dynamic=frozenset(d for d, e in enumerate(extents) if e < 0),
     )
 
 

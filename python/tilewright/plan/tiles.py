@@ -60,11 +60,14 @@ class Tiling:
     unroll: list[int] | None = None
     block: list[int] | None = None
     grid: list[int] | None = None
+    #: loops that a task runs over as a whole, whatever their extent turns out to be
+    whole: frozenset[int] = frozenset()
 
     def __str__(self) -> str:
         block = f"block = {self.block}, " if self.block else ""
+        task = ", ".join("?" if d in self.whole else str(size) for d, size in enumerate(self.task))
         unroll = f", unroll = {self.unroll}" if self.unroll else ""
-        return f"#tile.rtile<{block}l2 = {self.task}, register = {self.register}{unroll}, order = {self.order}>"
+        return f"#tile.rtile<{block}l2 = [{task}], register = {self.register}{unroll}, order = {self.order}>"
 
 
 def tile_elementwise(op: LinalgOp, machine: Machine, wide: int) -> Tiling:

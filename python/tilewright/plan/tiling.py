@@ -30,6 +30,7 @@ from tilewright.plan.products import (
 )
 from tilewright.plan.roller.cost import Schedule, tile_loops
 from tilewright.plan.roller.decide import Decider
+from tilewright.plan.run_time_sizes import settle, tails
 from tilewright.plan.structure import Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute
 from tilewright.plan.tiles import (
     ENOUGH_TASKS,
@@ -108,6 +109,15 @@ def followers(root: LinalgOp, members: list[LinalgOp]) -> list[LinalgOp] | None:
         return None
     ends = [m for m in after if not any(a.value == m.result for n in after for a in n.inputs)]
     return after if len(ends) <= 1 and (not ends or ends[0] is after[-1]) else None
+
+
+def _write(op: LinalgOp, tiling: Tiling, machine: Machine, alone: bool) -> None:
+    """The decision as attributes of the root; `alone` tells a task of one nest."""
+    set_attribute(op.op, "tile.rtile", str(tiling))
+    if op.dynamic:
+        set_attribute(op.op, "tile.tails", tails(op, tiling.register, machine.lanes))
+    if tiling.grid and alone:
+        set_attribute(op.op, "tile.grid", f"array<i64: {', '.join(map(str, tiling.grid))}>")
 
 
 def _number(op: ir.Operation, name: str) -> int:
@@ -219,13 +229,13 @@ class PlanTiles(Pass):
             elif len(roots) > 1:
                 restrict_to_rows(op, tiling, own, share)
             self._mark_stream(op, nest, members)
-            if decider is not None:
+            if decider is not None and not op.dynamic:
                 free = len(roots) == 1 and not gathered
                 tiling = _decided(decider, op, members, tiling, machine, weights, free)
-            tiling.block = self._split_sum(op, tiling, members) if len(roots) == 1 else None
-            set_attribute(op.op, "tile.rtile", str(tiling))
-            if tiling.grid and len(roots) == 1:
-                set_attribute(op.op, "tile.grid", f"array<i64: {', '.join(map(str, tiling.grid))}>")
+            if len(roots) == 1 and not op.dynamic:
+                tiling.block = self._split_sum(op, tiling, members)
+            settle(op, tiling, frozenset(own) if len(roots) > 1 else None)
+            _write(op, tiling, machine, alone=len(roots) == 1)
             if op.kind is Kind.CONTRACTION:
                 self._lay_out(op, tiling, machine, weights)
 

@@ -16,7 +16,7 @@ from math import ceil, prod
 
 from tilewright.mlir import ir
 from tilewright.plan.bestfit import Request, pack
-from tilewright.plan.structure import Access, LinalgOp, index_terms
+from tilewright.plan.structure import Access, LinalgOp, index_terms, sizes_of
 
 Box = tuple[int, ...]
 
@@ -43,7 +43,7 @@ def element_bytes(value: ir.Value) -> int:
 
 def tensor_bytes(value: ir.Value) -> int:
     """Bytes of a whole tensor."""
-    return prod(ir.RankedTensorType(value.type).shape) * element_bytes(value)
+    return prod(sizes_of(value)) * element_bytes(value)
 
 
 def region(access: Access, box: Box) -> Box:
@@ -52,7 +52,7 @@ def region(access: Access, box: Box) -> Box:
     Where an expression is not linear, the whole dimension (an upper bound).
     """
     sizes = []
-    for expr, extent in zip(access.map.results, ir.RankedTensorType(access.value.type).shape, strict=True):
+    for expr, extent in zip(access.map.results, sizes_of(access.value), strict=True):
         terms = index_terms(expr)
         span = extent if terms is None else 1 + sum(abs(c) * (box[d] - 1) for d, c in terms.items())
         sizes.append(min(span, extent))

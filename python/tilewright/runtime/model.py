@@ -83,6 +83,11 @@ class Model:
         return self._manifest.outputs
 
     @property
+    def ranges(self) -> dict[str, tuple[int, int | None]]:
+        """For each symbolic dimension the least and the largest size that the model takes (None: any)."""
+        return {name: (low, high) for name, (low, high) in self._manifest.compile.get("ranges", {}).items()}
+
+    @property
     def kernels(self) -> tuple[KernelInfo, ...]:
         """What the manifest says of each kernel."""
         return self._manifest.kernels

@@ -40,7 +40,8 @@ class Options:
     """What the user may choose.
 
     Attributes:
-        shapes: sizes of symbolic dimensions.
+        shapes: sizes of symbolic dimensions, or their ranges.
+        symbolic: compile for all sizes of the dimensions that `shapes` leaves open.
         stop_after: name of the last phase to run; None: all.
         dump_ir: folder that receives the IR after each phase.
         pipeline: passes instead of the target's own.
@@ -48,6 +49,7 @@ class Options:
     """
 
     shapes: tuple[tuple[str, Any], ...] = ()
+    symbolic: bool = False
     stop_after: str | None = None
     dump_ir: Path | None = None
     pipeline: Pipeline | None = None
@@ -94,7 +96,7 @@ def lower(work: Compilation) -> str | None:
 
     stop = work.options.stop_after
     with work.phase("import") as entry:
-        work.imported = work.source.load(dict(work.options.shapes) or None)
+        work.imported = work.source.load(dict(work.options.shapes) or None, work.options.symbolic)
         work.weights = dict(work.imported.weights)
         for node, message in work.imported.remarks.items():
             work.remarks.append({"phase": "import", "severity": "remark", "message": message, "location": node})
@@ -266,7 +268,11 @@ def _manifest(
         cpu=work.target.cpu,
         cpu_features=work.target.needed,
         producer=f"tilewright {tilewright.__version__}",
-        compile={"model": work.source.name, "seconds": {p["name"]: round(p["seconds"], 4) for p in work.phases}},
+        compile={
+            "model": work.source.name,
+            "seconds": {p["name"]: round(p["seconds"], 4) for p in work.phases},
+            "ranges": work.imported.ranges,
+        },
     )
 
 

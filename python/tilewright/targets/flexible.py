@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Models with symbolic dimensions that `shapes=` left open: compiled for the sizes that each call brings."""
+"""Models with symbolic dimensions that `shapes=` left open: one compilation for all sizes, or one for each set."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
-from tilewright.errors import UserError
+from tilewright.errors import TilewrightError, UserError
 from tilewright.runtime.binding import Signature
 from tilewright.runtime.interop import to_numpy
 from tilewright.runtime.manifest import TensorSpec
@@ -20,6 +20,35 @@ log = logging.getLogger("tilewright")
 
 Shapes = dict[str, Any]
 Dims = tuple[Any, ...]  # of ints, and of names for dimensions without a size
+
+
+def general_model(build: Callable[[], Any], inputs: Sequence[tuple[str, str, Dims | None]]) -> Any:
+    """The model for all sizes; None, and a line in the log, where it cannot be compiled or would be slow.
+
+    Args:
+        build: compiles it.
+        inputs: see FlexibleModel.
+    """
+    if any(dims is None for _, _, dims in inputs) or not inputs:
+        log.info("compiling for each set of sizes: the number of dimensions of an input is open")
+        return None
+    try:
+        model = build()
+    except TilewrightError as error:
+        log.warning("compiling for each set of sizes: sizes must be known for this model (%s)", error.message)
+        return None
+    slow = [r for r in model.report_data().get("remarks", ()) if _is_slow(r)]
+    if slow:
+        first = f"{slow[0]['location']}: {slow[0]['message']}"
+        log.warning("compiling for each set of sizes: code for all sizes would have scalar loops (%s)", first)
+        return None
+    return model
+
+
+def _is_slow(remark: Mapping[str, str]) -> bool:
+    from tilewright.plan.eligible import SIZE_REASONS
+
+    return remark["message"].endswith(SIZE_REASONS)
 
 
 class _Compiled:
@@ -31,16 +60,18 @@ class _Compiled:
 
 
 class FlexibleModel:
-    """A model that is compiled when a call brings sizes that it has not seen; called like :class:`tilewright.Model`.
+    """A model with open dimensions; called like :class:`tilewright.Model`, whose other attributes it has too.
 
-    Each new set of sizes is compiled once, kept here and in the cache, and said in the log (logger ``tilewright``).
-    Safe to call from several threads at once. It cannot be saved: fix the sizes with ``shapes=`` for that.
+    Where one compilation serves all sizes (`general`), calls run that. Other sizes are compiled when a call brings
+    them, each set once, kept here and in the cache, and said in the log (logger ``tilewright``).
+    Safe to call from several threads at once. Without `general` it cannot be saved: fix the sizes with ``shapes=``.
 
     Args:
         build: makes the model for the given sizes.
         inputs: the signature; dimensions without a size are names, or None where the model has no name for them.
-        given: the sizes that the user fixed.
+        given: the sizes that the user fixed, and ranges (low, high).
         target: the target's name.
+        general: the model for all sizes, or for some ranges of them (`ranges` in what its manifest says of it).
     """
 
     def __init__(
@@ -49,9 +80,12 @@ class FlexibleModel:
         inputs: Sequence[tuple[str, str, Dims | None]],
         given: Mapping[str, Any],
         target: str,
+        general: Any = None,
     ) -> None:
+        self.general = general
         self._build = build
-        self._given = dict(given)
+        self._ranges = {name: size for name, size in given.items() if _is_range(name, size, inputs)}
+        self._given = {name: size for name, size in given.items() if name not in self._ranges}
         self._dims = {name: dims for name, _, dims in inputs}
         shown = [TensorSpec(name, dtype, _shown(dims)) for name, dtype, dims in inputs]
         self._signature = Signature(shown, ())
@@ -63,7 +97,7 @@ class FlexibleModel:
 
     @property
     def outputs(self) -> tuple[TensorSpec, ...]:
-        """Name, dtype and shape of each output for the sizes of the last call.
+        """Name, dtype and shape of each output; where there is no model for all sizes, those of the last call.
 
         Raises:
             UserError: there was no call yet.
@@ -76,11 +110,28 @@ class FlexibleModel:
         return [dict(key) for key, compiled in list(self._compiled.items()) if compiled.model is not None]
 
     def __call__(self, *args: Any, out: Any = None, **named: Any) -> Any:
-        """Run the model for the sizes of these inputs, compiling it first where they are new."""
-        values = self._signature.bind(args, named)
+        """Run the model for the sizes of these inputs, compiling it first where they need it and are new."""
+        if self.general is not None:
+            try:
+                return self.general(*args, out=out, **named)
+            except UserError as error:
+                if self._is_served(args, named):
+                    raise error
+        return self._call_special(args, out, named)
+
+    def _is_served(self, args: Sequence[Any], named: Mapping[str, Any]) -> bool:
+        """Whether the sizes of these inputs, which must be valid, are those that the general model is for."""
+        sizes = self._sizes(self._shapes(self._signature.bind(args, named)))
+        ranges = self.general.ranges.items()
+        return all(low <= sizes[name] and (high is None or sizes[name] <= high) for name, (low, high) in ranges)
+
+    def _shapes(self, values: Sequence[Any]) -> dict[str, tuple[int, ...]]:
         slots = self._signature.inputs
-        shapes = {s.name: to_numpy(v, s.name, s.dtype)[0].shape for s, v in zip(slots, values, strict=True)}
-        model = self._model(self._sizes(shapes))
+        return {s.name: to_numpy(v, s.name, s.dtype)[0].shape for s, v in zip(slots, values, strict=True)}
+
+    def _call_special(self, args: Sequence[Any], out: Any, named: Mapping[str, Any]) -> Any:
+        values = self._signature.bind(args, named)
+        model = self._model(self._sizes(self._shapes(values)))
         return model(*values, out=out) if out is not None else model(*values)
 
     def _sizes(self, shapes: Mapping[str, tuple[int, ...]]) -> Shapes:
@@ -101,8 +152,10 @@ class FlexibleModel:
         wanted = self._given.get(dim, dim) if isinstance(dim, str) else dim
         wanted = sizes.setdefault(dim, size) if isinstance(wanted, str) else wanted
         if wanted != size:
-            called = f" ({dim})" if isinstance(dim, str) else ""
-            raise UserError(f"dimension {axis} of input {name}{called} must be {wanted}, got {size}")
+            _refuse(name, axis, dim, str(wanted), size)
+        low, high = self._ranges.get(dim, (size, size))
+        if not low <= size <= high:
+            _refuse(name, axis, dim, f"between {low} and {high}", size)
 
     def _model(self, sizes: Shapes) -> Any:
         key = tuple(sorted(sizes.items()))
@@ -118,16 +171,20 @@ class FlexibleModel:
         return compiled.model
 
     def _of_last_call(self) -> Any:
+        if self._latest is None and self.general is not None:
+            return self.general
         if self._latest is None:
             raise UserError("this model has no fixed sizes yet: call it once, or give shapes= to compile()")
         return self._latest
 
     def save(self, path: Any) -> Any:
-        """Refuse: there is no one model to save.
+        """Save the model for all sizes; see :meth:`tilewright.Model.save`.
 
         Raises:
-            UserError: always.
+            UserError: there is none.
         """
+        if self.general is not None:
+            return self.general.save(path)
         example = ", ".join(f'"{name}": 1' for name in self._open() or ["x"])
         raise UserError(f"a model with open dimensions cannot be saved; fix them: compile(..., shapes={{{example}}})")
 
@@ -142,7 +199,7 @@ class FlexibleModel:
         return f"{name}=1" if name else f"{self.inputs[0].name}=1,2,3"
 
     def explain(self, path: Any = None, *, measure: bool = True) -> str:
-        """Explain the model of the last call; see :meth:`tilewright.Model.explain`.
+        """Explain the model for all sizes, or that of the last call; see :meth:`tilewright.Model.explain`.
 
         Raises:
             UserError: there was no call yet.
@@ -152,6 +209,22 @@ class FlexibleModel:
     def __repr__(self) -> str:
         """Return the signature."""
         return f"<tilewright.FlexibleModel ({', '.join(map(str, self.inputs))}), target {self.target}>"
+
+    def __getattr__(self, name: str) -> Any:
+        """Attributes of the model for all sizes."""
+        general = self.__dict__.get("general")
+        if general is None or name.startswith("_"):
+            raise AttributeError(f"a {type(self).__name__} without a model for all sizes has no attribute {name!r}")
+        return getattr(general, name)
+
+
+def _is_range(name: str, size: Any, inputs: Sequence[tuple[str, str, Dims | None]]) -> bool:
+    return isinstance(size, tuple) and name not in {known for known, _, _ in inputs}
+
+
+def _refuse(name: str, axis: int, dim: Any, wanted: str, size: int) -> NoReturn:
+    called = f" ({dim})" if isinstance(dim, str) else ""
+    raise UserError(f"dimension {axis} of input {name}{called} must be {wanted}, got {size}")
 
 
 def _shown(dims: Dims | None) -> tuple:

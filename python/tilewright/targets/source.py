@@ -33,13 +33,14 @@ _BLOCK = 8 << 20
 
 @dataclass
 class Imported:
-    """A module of layer 1 with its weights, its signature, and remarks by node."""
+    """A module of layer 1 with its weights, its signature, remarks by node, and the ranges of symbolic dimensions."""
 
     module: ir.Module
     weights: dict[str, np.ndarray]
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
     remarks: dict[str, str] = field(default_factory=dict)
+    ranges: dict[str, tuple[int, int | None]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -69,14 +70,18 @@ class Source:
         data = self.value if isinstance(self.value, bytes) else self.value.SerializeToString(deterministic=True)
         return digest("onnx", _bytes_id(data))
 
-    def load(self, shapes: Shapes | None) -> Imported:
+    def load(self, shapes: Shapes | None, symbolic: bool = False) -> Imported:
         """Import the model.
+
+        Args:
+            shapes: sizes of symbolic dimensions, or their ranges.
+            symbolic: what `shapes` leaves open is known at run time only.
 
         Raises:
             UserError: the model is malformed, or its shapes are not fixed.
             UnsupportedError: it holds operators that have no lowering.
         """
-        return _load_mlir(self, shapes) if self.kind == "mlir" else _load_onnx(self, shapes)
+        return _load_mlir(self, shapes) if self.kind == "mlir" else _load_onnx(self, shapes, symbolic)
 
 
 def open_source(
@@ -170,13 +175,13 @@ def _bytes_id(data: Any) -> str:
         return digest(str(len(view)), *hashes)
 
 
-def _load_onnx(source: Source, shapes: Shapes | None) -> Imported:
+def _load_onnx(source: Source, shapes: Shapes | None, symbolic: bool) -> Imported:
     with _onnx_needed():
         from tilewright.frontend import import_onnx
     value = os.fspath(source.value) if isinstance(source.value, Path) else source.value
-    imported = import_onnx(value, shapes=shapes)
+    imported = import_onnx(value, shapes=shapes, symbolic=symbolic)
     specs = _specs(imported.inputs), _specs(imported.outputs)
-    return Imported(imported.module, imported.weights, *specs, imported.remarks)
+    return Imported(imported.module, imported.weights, *specs, imported.remarks, imported.ranges)
 
 
 def _specs(specs: Any) -> tuple[TensorSpec, ...]:

@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Models with symbolic dimensions: compiled for the sizes that a call brings, once for each set of them."""
+"""Models with symbolic dimensions: one compilation for all sizes, or one for each set of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tilewright.targets.flexible import FlexibleModel
 
 
 def model(*shapes: list[int | str | None] | None) -> onnx.ModelProto:
-    """The sum of the inputs a, b, ..."""
+    """The sum of the inputs a, b, ... Where a size may turn out to be 1, each set of sizes has code of its own."""
     names = "abc"[: len(shapes)]
     inputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in zip(names, shapes, strict=True)]
     output = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
@@ -40,8 +40,61 @@ def test_each_set_of_sizes_is_compiled_once(target: str, caplog: pytest.LogCaptu
         for batch, width in ((2, 3), (5, 3), (2, 3), (2, 1)):
             np.testing.assert_array_equal(compiled(ones(batch, 3), b=ones(batch, width))[0], 2 * ones(batch, 3))
     assert compiled.sizes == [{"batch": 2, "width": 3}, {"batch": 5, "width": 3}, {"batch": 2, "width": 1}]
-    assert [r.message.split(" in ")[0] for r in caplog.records][0] == "compiled for batch=2, width=3"
-    assert len(caplog.records) == 3
+    messages = [r.message for r in caplog.records if r.message.startswith("compiled for")]
+    assert messages[0].split(" in ")[0] == "compiled for batch=2, width=3"
+    assert len(messages) == 3
+
+
+def test_one_compilation_for_all_sizes(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "tilewright"):
+        compiled = tw.compile(model(["batch", 3], ["batch", 3]))
+        for batch in (2, 5, 1, 0, 200):
+            np.testing.assert_array_equal(compiled(ones(batch, 3), b=ones(batch, 3))["y"], 2 * ones(batch, 3))
+    assert compiled.sizes == []
+    assert not caplog.records
+    saved = tw.load(compiled.save(tmp_path / "model.tw"))
+    assert saved(ones(7, 3), ones(7, 3))["y"].shape == (7, 3)
+    assert saved.ranges == {"batch": (0, None)}
+    with pytest.raises(tw.UserError, match=r"dimension 0 of input b \(batch\) must be that of input a"):
+        saved(ones(7, 3), ones(8, 3))
+    assert "<html" in compiled.explain(measure=False)
+
+
+def test_what_a_slower_general_model_would_cost_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "tilewright"):
+        tw.compile(model(["batch", 3], ["batch", "width"]))
+    assert "compiling for each set of sizes: code for all sizes would have scalar loops (y: " in caplog.text
+
+
+def test_ranges() -> None:
+    compiled = tw.compile(model(["batch", 3], ["batch", 3]), shapes={"batch": (2, 8)})
+    assert compiled.ranges == {"batch": (2, 8)}
+    assert compiled(ones(8, 3), ones(8, 3))["y"].shape == (8, 3)
+    with pytest.raises(tw.UserError, match=r"dimension 0 of input a \(batch\) must be between 2 and 8, got 9"):
+        compiled(ones(9, 3), ones(9, 3))
+    with pytest.raises(tw.UserError, match=r"a size, or its range \(low, high\), is needed"):
+        tw.compile(model(["batch", 3]), shapes={"batch": (2, 8, 3)})
+
+
+def test_a_table_limits_the_sizes_of_the_general_model() -> None:
+    """A slice of 8 positions as long as the input serves up to 8; more positions are compiled for by themselves."""
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["length"])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    table = onnx.numpy_helper.from_array(np.arange(8, dtype=np.float32), "table")
+    zero = onnx.numpy_helper.from_array(np.zeros(1, np.int64), "zero")
+    nodes = [
+        helper.make_node("Shape", ["x"], ["length"]),
+        helper.make_node("Slice", ["table", "zero", "length"], ["part"]),
+        helper.make_node("ReduceSum", ["x"], ["total"], keepdims=1),
+        helper.make_node("Add", ["part", "total"], ["y"]),
+    ]
+    graph = helper.make_graph(nodes, "positions", [x], [y], [table, zero])
+    compiled = tw.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10))
+    assert compiled.ranges == {"length": (0, 8)}
+    np.testing.assert_array_equal(compiled(ones(5))["y"], 5 + np.arange(5, dtype=np.float32))
+    assert compiled.sizes == []
+    np.testing.assert_array_equal(compiled(ones(9))["y"], 9 + np.arange(8, dtype=np.float32))
+    assert compiled.sizes == [{"length": 9}]
 
 
 def test_dimensions_without_names_and_open_ranks() -> None:
@@ -71,20 +124,20 @@ def test_sizes_that_contradict_each_other() -> None:
         compiled(ones(2, 4), ones(2, 3))
 
 
-def test_saving_needs_fixed_sizes(tmp_path: Path) -> None:
-    compiled = tw.compile(model(["batch", 3]))
-    with pytest.raises(tw.UserError, match=r'shapes=\{"batch": 1\}'):
+def test_saving_needs_fixed_sizes_where_each_set_is_compiled(tmp_path: Path) -> None:
+    compiled = tw.compile(model(["batch", 3], ["batch", "width"]))
+    with pytest.raises(tw.UserError, match=r'shapes=\{"batch": 1, "width": 1\}'):
         compiled.save(tmp_path / "model.tw")
     with pytest.raises(tw.UserError, match="call it once"):
         compiled.explain()
-    compiled(ones(2, 3))
+    compiled(ones(2, 3), ones(2, 3))
     assert "<html" in compiled.explain(measure=False)
 
 
 def test_many_threads_compile_each_set_once() -> None:
-    compiled = tw.compile(model(["batch", 3]))
+    compiled = tw.compile(model(["batch", 3], ["batch", "width"]))
     with ThreadPoolExecutor(8) as threads:
-        results = list(threads.map(lambda i: compiled(ones(i % 3 + 1, 3))[0], range(24)))
+        results = list(threads.map(lambda i: compiled(ones(i % 3 + 1, 3), ones(i % 3 + 1, 1))[0], range(24)))
     assert [r.shape[0] for r in results] == [i % 3 + 1 for i in range(24)]
     assert len(compiled.sizes) == 3
 

@@ -94,6 +94,8 @@ def _bounds_at_run_time(b: Builder, extent: Size, start: Size, end: Size, step: 
         b.require(b.math.logical_not(b.math.eq(b.idx(step), b.idx(0))), "a step is 0")
         low, high, stride = choose(b, sign, -1, 0), choose(b, sign, extent - 1, extent), choose(b, sign, -step, step)
     first, last = (wrap_negative(b, n, extent) for n in (start, end))
+    if isinstance(extent, int) and isinstance(step, int) and not back:
+        b.symbols.limit(last, extent)  # a table that is as long as the model goes: positions, for example
     first, last = minimum(maximum(first, 0), high), minimum(maximum(last, low), high)
     if isinstance(step, int):
         span = first - last if back else last - first

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from tilewright.devices.device import Device
 from tilewright.mlir import ir
 from tilewright.plan.roller.expression import Expression, Index, Operand
-from tilewright.plan.structure import Access, Kind, LinalgOp, index_terms
+from tilewright.plan.structure import Access, Kind, LinalgOp, index_terms, sizes_of
 
 #: Vector instructions that an operation of a body becomes; one unless listed.
 _SLOTS = {
@@ -108,7 +108,7 @@ def _operand(access: Access, loops: Binding, packed: bool, near: bool) -> Operan
         terms = index_terms(expr)
         known = terms is not None and all(d in loops for d in terms)
         index.append(tuple((loops[d], c) for d, c in terms.items()) if known and terms is not None else None)
-    return Operand(tuple(kind.shape), tuple(index), _bytes(kind.element_type), packed, near)
+    return Operand(tuple(sizes_of(access.value)), tuple(index), _bytes(kind.element_type), packed, near)
 
 
 def _bytes(kind: ir.Type) -> int:

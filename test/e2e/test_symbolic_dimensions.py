@@ -1,0 +1,87 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Symbolic batch and sequence dimensions: one compilation serves all sizes, in kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+
+import tilewright as tw
+from models._weights import Weights
+from models.bert import bert, encoder_inputs
+from models.compare import assert_close, onnxruntime_outputs
+from models.mlp import mlp
+from tilewright.demo.graph import GraphBuilder
+
+# One; below, at and above vectors, row tiles and the tiles of tasks; many.
+BATCHES = (1, 2, 3, 7, 8, 13, 14, 15, 16, 17, 33, 127, 128, 129, 300)
+
+
+def check(compiled: tw.Model, model: onnx.ModelProto, inputs: dict[str, np.ndarray]) -> None:
+    """Equal to ONNX Runtime, and to itself with another number of threads."""
+    compiled.threads = 1
+    ours = compiled(**inputs)
+    assert_close(ours, onnxruntime_outputs(model.SerializeToString(), inputs))
+    compiled.threads = 2
+    for once, again in zip(ours, compiled(**inputs), strict=True):
+        np.testing.assert_array_equal(once, again)
+
+
+def compile_once(model: onnx.ModelProto) -> tw.Model:
+    """The model for all sizes; nothing of it may run in scalar loops."""
+    general = tw.compile(model).general
+    assert general is not None
+    assert not [r for r in general.report_data()["remarks"] if "host" in r["message"]]
+    return general
+
+
+def test_multi_layer_perceptron() -> None:
+    model = mlp((64, 96, 32, 10), batch="batch")  # type: ignore[arg-type]
+    compiled = compile_once(model)
+    for batch in BATCHES:
+        check(compiled, model, {"x": np.random.default_rng(batch).normal(size=(batch, 64)).astype(np.float32)})
+    assert compiled(np.zeros((0, 64), np.float32))[0].shape == (0, 10)
+
+
+@pytest.fixture(scope="module")
+def encoder() -> tuple[onnx.ModelProto, tw.Model]:
+    sizes = {"layers": 1, "hidden": 64, "heads": 4, "intermediate": 96, "vocabulary": 100, "positions": 300}
+    model = bert(**sizes, style="export", dynamic=True)
+    return model, compile_once(model)
+
+
+@pytest.mark.parametrize("batch", [1, 2, 5])
+def test_encoder_with_symbolic_batch_and_sequence(encoder: tuple[onnx.ModelProto, tw.Model], batch: int) -> None:
+    model, compiled = encoder
+    assert compiled.ranges == {"batch": (0, None), "sequence": (0, 300)}
+    for sequence in (1, 2, 5, 15, 16, 17, 31, 100, 128, 131, 300):
+        check(compiled, model, encoder_inputs(batch, sequence, 100, seed=sequence))
+
+
+def cnn(size: int = 16) -> onnx.ModelProto:
+    """Convolutions (dense, depthwise, strided pointwise), pooling, a classifier; the batch is symbolic."""
+    g, w = GraphBuilder("cnn"), Weights(0)
+
+    def conv(x: str, filters: int, channels: int, kernel: int, **attributes: object) -> str:
+        weight = g.weight(w.normal(filters, channels, kernel, kernel, scale=0.2), "weight")
+        return g.op("Conv", x, weight, g.weight(w.normal(filters), "bias"), **attributes)
+
+    x = g.input("x", np.float32, ["batch", 3, size, size])
+    y = g.op("Relu", conv(x, 16, 3, 3, pads=[1, 1, 1, 1]))
+    y = g.op("MaxPool", y, kernel_shape=[2, 2], strides=[2, 2])
+    y = g.op("Relu", conv(y, 16, 1, 3, pads=[1, 1, 1, 1], group=16))
+    y = g.op("Flatten", g.op("GlobalAveragePool", conv(y, 24, 16, 1, strides=[2, 2])))
+    y = g.op("Gemm", y, g.weight(w.linear(10, 24), "weight"), g.weight(w.normal(10), "bias"), transB=1)
+    g.output(y, "y", np.float32, ["batch", 10])
+    return g.model()
+
+
+def test_convolutional_net() -> None:
+    model = cnn()
+    compiled = compile_once(model)
+    for batch in (1, 2, 3, 8, 17, 33):
+        inputs = np.random.default_rng(batch).normal(size=(batch, 3, 16, 16)).astype(np.float32)
+        check(compiled, model, {"x": inputs})

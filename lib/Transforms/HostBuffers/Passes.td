@@ -75,6 +75,35 @@ def OwnPlaces : Pass<"tile-own-places", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
 }
 
+def OpenStrides : Pass<"tile-open-strides", "::mlir::ModuleOp"> {
+  let summary = "Open the strides of kernel arguments that are launched on slices";
+  let description = [{
+    A kernel that makes a whole tensor has arguments whose elements lie side by
+    side. Where its result is then made in the place that it would be copied to
+    (`eliminate-empty-tensors`), or where bufferization will find a slice behind
+    any other operand, the argument must take what strides come.
+    `tile-kernel-layouts` says them again once they are known.
+
+    Before:
+    ```mlir
+    tile.kernel @k(%x: memref<?xf32>) {
+      tile.return
+    }
+    func.func @main(%t: tensor<2x?xf32>, %n: index) -> tensor<2x?xf32> {
+      %s = tensor.extract_slice %t[1, 0] [1, %n] [1, 1] : tensor<2x?xf32> to tensor<?xf32>
+      %a = tile.launch @k outs(%s : tensor<?xf32>) -> (tensor<?xf32>)
+      %y = tensor.insert_slice %a into %t[1, 0] [1, %n] [1, 1] : tensor<?xf32> into tensor<2x?xf32>
+      return %y : tensor<2x?xf32>
+    }
+    ```
+    After:
+    ```mlir
+    tile.kernel @k(%x: memref<?xf32, strided<[?], offset: ?>>) {
+    ```
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect"];
+}
+
 def LoopsInPlace : Pass<"tile-loops-in-place", "::mlir::ModuleOp"> {
   let summary = "Keep what a loop of the host carries in one buffer";
   let description = [{

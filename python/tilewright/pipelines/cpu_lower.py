@@ -22,6 +22,7 @@ SCHEDULE: tuple[PassSpec, ...] = (
     PassSpec("tile-own-places", "tensors that are put together of parts have places of their own"),
     PassSpec("eliminate-empty-tensors", "a slice that is inserted somewhere is computed in its place"),
     PassSpec("tile-loops-in-place", "what a loop carries has one place, which the arena can give it"),
+    PassSpec("tile-open-strides", "kernels take the places, slices too, that their results are made in"),
     PassSpec("one-shot-bufferize", "launches write where their results live, in place where no one reads", _BUFFERIZE),
     PassSpec("cse", "two equal views are one: a copy of a slice onto itself shows"),
     PassSpec("canonicalize", "copies onto themselves go; loops no longer carry buffers"),

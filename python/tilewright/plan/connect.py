@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from math import ceil, prod
 
-from tilewright.mlir import ir
 from tilewright.plan.nests import Task
 from tilewright.plan.structure import LinalgOp
 from tilewright.plan.traffic import Levels, boundary, footprint, tensor_bytes
@@ -62,7 +61,7 @@ def _saved(task: Task, op: LinalgOp, levels: Levels) -> float:
     total = 0.0
     for value in {a.value for a in op.inputs if a.value in makers}:
         time = tensor_bytes(value) / levels.home_rate(tensor_bytes(value))
-        total += time + (time if _readers(value) <= members else 0)
+        total += time + (time if makers[value].readers <= members else 0)
     return total
 
 
@@ -71,12 +70,8 @@ def _in_registers(task: Task) -> set[LinalgOp]:
     found = set()
     for nest in task.nests:
         own = {member.op for member in nest.ops}
-        found |= {member for member in nest.ops if _readers(member.result) <= own}
+        found |= {member for member in nest.ops if member.readers <= own}
     return found
-
-
-def _readers(value: ir.Value) -> set[ir.Operation]:
-    return {use.owner.operation for use in value.uses}
 
 
 def _repeated(task: Task, op: LinalgOp, tile: dict[int, int], levels: Levels) -> float:

@@ -19,7 +19,7 @@ from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
 from tilewright.plan.connect import task_block
 from tilewright.plan.merging import merge_products
-from tilewright.plan.nests import Nest, Task, read_bases, written_base
+from tilewright.plan.nests import MOST_OPS, Nest, Task, read_bases, written_base
 from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, captured, linalg_ops
 from tilewright.plan.traffic import Levels
 
@@ -65,7 +65,12 @@ class Graph:
         bits = 0
         for operand in [*op.op.operands, *op.tables]:
             bits |= self.sources(operand)
-        return [task for task in self.tasks if bits >> task.number & 1]
+        found = []
+        while bits:
+            lowest = bits & -bits
+            found.append(self.tasks[lowest.bit_length() - 1])
+            bits ^= lowest
+        return found
 
     def _grow_needs(self, task: Task, op: LinalgOp) -> None:
         """Keeps `needs` transitively closed now that `task` holds `op`."""
@@ -80,8 +85,9 @@ class Graph:
                 other.needs |= new
 
     def _may_join(self, op: LinalgOp, task: Task) -> bool:
-        """Whether `op` may run when `task` does: no assertion stands between, and no cycle closes."""
-        return op.epoch == task.nests[0].ops[0].epoch and not self._closes_cycle(op, task)
+        """Whether `op` may run when `task` does: no assertion stands between, no cycle closes, the task has room."""
+        apart = op.epoch != task.nests[0].ops[0].epoch or task.size >= MOST_OPS
+        return not apart and not self._closes_cycle(op, task)
 
     def _closes_cycle(self, op: LinalgOp, task: Task) -> bool:
         """Would `op` in `task` read a task that itself needs `task`, or `task` through a view?"""

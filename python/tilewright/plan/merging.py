@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tilewright.mlir import ir
+from tilewright.plan.nests import MOST_OPS
 from tilewright.plan.structure import Kind, LinalgOp
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ def _meeting_rows(
     """Loops of the product as loops of the reader's nest, where `maker` may run in `task`; None where it may not."""
     first, last = maker.nests[0].ops[0], task.nests[-1].ops[0]
     apart = not (maker.writes & task.reads or maker.reads & task.writes or maker.writes & task.writes)
+    if task.size + maker.size > MOST_OPS:
+        return None
     if first.epoch != last.epoch or not apart or maker.nests[0].gathers or task.nests[-1].gathers:
         return None
     members = set(maker.nests[0].ops)

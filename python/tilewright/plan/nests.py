@@ -10,6 +10,10 @@ from dataclasses import dataclass, field
 from tilewright.mlir import ir
 from tilewright.plan.structure import Kind, LinalgOp
 
+#: Operations of one task: its code is straight-line, for which compilers take longer than in proportion. Beyond, what a
+#: launch costs is small beside the work between two of them.
+MOST_OPS = 32
+
 
 @dataclass(eq=False)
 class Nest:
@@ -52,6 +56,11 @@ class Task:
     def ops(self) -> list[LinalgOp]:
         """All operations, in program order."""
         return sorted((op for nest in self.nests for op in nest.ops), key=lambda op: op.position)
+
+    @property
+    def size(self) -> int:
+        """Number of operations."""
+        return sum(len(nest.ops) for nest in self.nests)
 
     @property
     def multiplies(self) -> bool:

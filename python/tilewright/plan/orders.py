@@ -46,34 +46,53 @@ class Sheet:
 
 
 class Sheets:
-    """Finds the sheets of a block."""
+    """Finds the sheets of a block; those that share a tensor with one before are left out."""
 
-    def __init__(self, ops: list[LinalgOp], weights: Weights) -> None:
-        self._of = {op.op: op for op in ops}
-        self._weights = weights
+    def __init__(self, ops: list[LinalgOp]) -> None:
         self._contractions = [op for op in ops if op.kind is Kind.CONTRACTION]
+        self._readers: dict[LinalgOp, list[tuple[LinalgOp, Access]]] = {}
+        #: operations whose results keep their order
+        self._fixed: set[LinalgOp] = set()
+        of = {op.op: op for op in ops}
+        for op in reversed(ops):
+            self._look(op, of)
 
     def __iter__(self) -> Iterator[Sheet]:
         for root in self._contractions:
-            sheet = self._grow(root)
+            sheet = None if root in self._fixed else self._grow(root)
             if sheet is not None:
+                self._fixed |= sheet.makers.keys()
                 yield sheet
 
+    def _look(self, op: LinalgOp, of: dict[ir.Operation, LinalgOp]) -> None:
+        """Take note of who reads a result, all later operations being known."""
+        self._readers[op] = []
+        for use in op.result.uses:
+            reader = of.get(use.owner.operation)
+            if reader is None or use.operand_number >= len(reader.inputs):
+                self._fixed.add(op)  # seen by something else
+                return
+            access = reader.inputs[use.operand_number]
+            if None in access.dims or (reader.kind is Kind.ELEMENTWISE and self._keeps(reader, access)):
+                self._fixed.add(op)
+                return
+            self._readers[op].append((reader, access))
+
+    def _keeps(self, reader: LinalgOp, access: Access) -> bool:
+        """Whether an elementwise operation asks for the order that its input lies in."""
+        return reader in self._fixed or len(set(access.dims)) != reader.rank
+
     def _grow(self, root: LinalgOp) -> Sheet | None:
-        if not root.output.pure or any(d is None for d in root.output.dims):
+        if None in root.output.dims:
             return None
         sheet = Sheet(root, {root: _dims(root.output, range(len(root.output.dims)))}, [])
         todo = [root]
         while todo:
             maker = todo.pop()
             made = [sheet.makers[maker][d] for d in maker.output.dims if d is not None]
-            for use in maker.result.uses:
-                reader = self._of.get(use.owner.operation)
-                if reader is None or use.operand_number >= len(reader.inputs):
-                    return None  # seen by something else
-                access = reader.inputs[use.operand_number]
-                if not access.pure or None in access.dims:
-                    return None
+            for reader, access in self._readers[maker]:
+                if reader in self._fixed and reader.kind is Kind.ELEMENTWISE:
+                    return None  # of another sheet
                 if not self._read(sheet, reader, access, _dims(access, made), todo):
                     return None
         return sheet if sheet.readers else None
@@ -84,8 +103,6 @@ class Sheets:
         if reader.kind is not Kind.ELEMENTWISE:
             sheet.readers.append((reader, access, dims))
             return True
-        if len(dims) != reader.rank:
-            return False
         known = sheet.makers.get(reader)
         if known is None:
             sheet.makers[reader] = dims
@@ -103,12 +120,12 @@ def against_order(sheet: Sheet, lane: int, weights: Weights) -> int:
     What a task reads for all rows that it takes is counted once per task.
     """
     total = 0
-    whole = sheet.reduced
+    whole, own = sheet.reduced, {m.result for m in sheet.makers}
     blocks_along = [1 if d in whole or d == lane else ceil(e / _ROWS) for d, e in enumerate(sheet.extents)]
     for op, dims in sheet.makers.items():
         loops = {d: loop for loop, d in dims.items()}
         for access in op.inputs:
-            if access.value in {m.result for m in sheet.makers} or weights.only(access.value):
+            if access.value in own or weights.only(access.value):
                 continue
             if loops[lane] not in access.loops or access.dims[-1] == loops[lane]:
                 continue
@@ -173,11 +190,7 @@ class PlanOrders(Pass):
         """Order each sheet."""
         weights = Weights()
         for block in blocks(op):
-            done: set[LinalgOp] = set()
-            for sheet in Sheets(linalg_ops(block, weights), weights):
-                if done & sheet.makers.keys():
-                    continue
-                done |= sheet.makers.keys()
+            for sheet in Sheets(linalg_ops(block, weights)):
                 self._order(sheet, weights)
 
     @staticmethod

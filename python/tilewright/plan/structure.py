@@ -86,6 +86,11 @@ class LinalgOp:
         return len(self.extents)
 
     @cached_property
+    def readers(self) -> frozenset[ir.Operation]:
+        """The operations that use its result; none is added while a pass plans."""
+        return frozenset(use.owner.operation for use in self.result.uses)
+
+    @cached_property
     def parallel(self) -> tuple[int, ...]:
         """The parallel loops, in order."""
         return tuple(d for d in range(self.rank) if d not in self.reductions)

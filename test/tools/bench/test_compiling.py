@@ -1,0 +1,78 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compile time and memory: nothing grows faster than the graph, and the bench tells the truth."""
+
+from __future__ import annotations
+
+import cProfile
+import pstats
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import tilewright as tw
+from bench.compiling.__main__ import file_of, lines, measure, misses
+from bench.compiling.graphs import GRAPHS
+from bench.compiling.memory import PeakMemory, resident, tree
+from tilewright.mlir import ir
+from tilewright.passes import run_pipeline
+from tilewright.plan.nests import MOST_OPS
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_planning_does_work_in_proportion_to_the_graph(graph: str) -> None:
+    """Function calls are counted, since seconds depend on the machine."""
+    tw.compile(GRAPHS[graph](50).SerializeToString(), stop_after="plan")  # imports
+    calls = {}
+    for nodes in (200, 800):
+        model = GRAPHS[graph](nodes).SerializeToString()
+        with cProfile.Profile() as profile:
+            tw.compile(model, stop_after="plan")
+        calls[nodes] = pstats.Stats(profile).total_calls  # type: ignore[attr-defined]
+    assert calls[800] < 1.35 * 4 * calls[200]
+
+
+def test_no_task_holds_more_operations_than_a_compiler_likes() -> None:
+    text = tw.compile(GRAPHS["chain"](400).SerializeToString(), stop_after="normalize")
+    with ir.Context():
+        module = ir.Module.parse(text)
+        run_pipeline(module.operation, "builtin.module(tile-materialize-fills,tile-plan-fusion)")
+        sizes: Counter[str] = Counter()
+
+        def count(op: ir.Operation) -> ir.WalkResult:
+            if "tile.task" in op.attributes:
+                sizes[str(op.attributes["tile.task"])] += 1
+            return ir.WalkResult.ADVANCE
+
+        module.operation.walk(count)
+    assert max(sizes.values()) == MOST_OPS
+
+
+def test_memory_counts_what_a_process_starts() -> None:
+    child = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'x = bytearray(1 << 27); input()'])"
+    with (
+        subprocess.Popen([sys.executable, "-c", child], stdin=subprocess.PIPE) as process,
+        PeakMemory(process.pid, interval=0.005) as memory,
+    ):
+        while memory.bytes < 1 << 27 and process.poll() is None:
+            pass
+        assert len(tree(process.pid)) == 2
+        process.communicate(b"\n")
+    assert memory.processes == 2
+    assert resident(process.pid) == 0
+
+
+def test_a_compilation_is_measured_in_a_process_of_its_own(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", ":".join(sys.path))
+    found = measure(file_of("chain:24", tmp_path), workers=1)
+    assert found["compile"] > sum(found["phases"].values()) > 0
+    assert found["peak_bytes"] > 100 << 20
+    assert "chain:24" in next(lines("chain:24", found, top=1))
+    slow = {**found, "compile": 13.0, "peak_bytes": 4 << 30}
+    assert len(list(misses({"bert_base": [slow]}))) == 2
+    steep = {"chain:10": [{**found, "compile": 1.0}], "chain:20": [{**found, "compile": 4.0}]}
+    assert [line.split(":")[0] for line in misses(steep)] == ["chain"]

@@ -210,6 +210,10 @@ def _key(source: Any, target: str, options: Any) -> str:
     from tilewright.targets.target import HOST
 
     host = "".join([cache.host_id(), *_measured()]) if target in HOST else ""
+    if target.endswith(".toml"):
+        from tilewright import devices
+
+        host = repr(devices.get(target))
     choices = repr((options.shapes, options.symbolic, options.opt_level, str(options.pipeline)))
     return cache.digest(source.content_id, target, host, choices, cache.compiler_id())
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 import os
 import random
+from pathlib import Path
 
 from .campaign import Campaign, describe
 
 _TOLERANCE = {"float64": 1e-6, "float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1}
+_SMALL_CACHES = Path(__file__).parent / "small-caches.toml"
 _NODES = (1, 1, 2, 3, 4, 6, 8)
 
 
@@ -61,7 +63,7 @@ class Programs(Campaign):
         kinds = ",".join(node.op_type for node in model.graph.node)
         try:
             expected = tw.compile(model, target="reference")(*inputs)
-            found = tw.compile(model, target="cpu", threads=2)(*inputs)
+            found = tw.compile(model, target=machine(model), threads=2)(*inputs)
         except tw.UnsupportedError:
             return None
         except Exception as error:
@@ -71,6 +73,13 @@ class Programs(Campaign):
             if wrong:
                 return f"results differ: {wrong}, output {output.name} [{kinds}]"
         return None
+
+
+def machine(model) -> str:
+    """This machine, or (a third of the cases) one whose small caches make small programs run in blocks."""
+    from tilewright.runtime.cpu_features import host_features
+
+    return f"cpu:{_SMALL_CACHES}" if "avx512vl" in host_features() and int(model.doc_string) % 3 == 0 else "cpu"
 
 
 def feeds(model) -> list:

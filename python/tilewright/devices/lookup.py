@@ -51,7 +51,8 @@ def get(target: str | Device) -> Device:
 
     Args:
         target: ``cpu`` (this host); ``cpu:NAME`` with LLVM's name of an x86 CPU, the name of a description that comes
-            with Tilewright, or ``native``; the path of a ``.toml`` file; or a Device, returned as it is.
+            with Tilewright, or ``native``; the path of a ``.toml`` file, alone or after ``cpu:``; or a Device, returned
+            as it is.
 
     Raises:
         UserError: there is no such device.
@@ -59,7 +60,7 @@ def get(target: str | Device) -> Device:
     if isinstance(target, Device):
         return target
     if target.endswith(".toml"):
-        return load(target)
+        return load(target.removeprefix("cpu:"))
     kind, _, name = target.partition(":")
     if kind not in ("cpu", *file_names()):
         raise UserError(

@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Target strings: ``cpu``, ``cpu:znver5``, ``cpu:x86-64-v3``, ``reference``."""
+"""Target strings: ``cpu``, ``cpu:znver5``, ``cpu:x86-64-v3``, ``cpu:machine.toml``, ``reference``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from tilewright.errors import UserError
 if TYPE_CHECKING:
     from tilewright.devices import Device
 
-KNOWN = "cpu (this machine), cpu:NAME (any x86 CPU that LLVM knows, e.g. cpu:znver5 or cpu:x86-64-v3), reference"
+KNOWN = (
+    "cpu (this machine), cpu:NAME (any x86 CPU that LLVM knows, e.g. cpu:znver5 or cpu:x86-64-v3), "
+    "cpu:FILE.toml (a described machine), reference"
+)
 
 HOST = ("cpu", "cpu:native")
 
@@ -80,13 +83,14 @@ def parse_target(text: str | Target) -> Target:
 
     device = devices.get(text)
     implied = _tilewright.x86_cpu_features(device.cpu) if device.cpu in _tilewright.x86_cpus() else ()
+    features = device.features or tuple(implied)  # a description may leave them to its CPU's name
     return Target(
         name=text,
         kind="cpu",
         device=device,
         cpu=device.cpu,
-        features=feature_string(device.features, implied),
-        needed=_needed(text, device.features),
+        features=feature_string(features, implied),
+        needed=_needed(text, features),
     )
 
 

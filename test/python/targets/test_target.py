@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from tilewright import devices
 from tilewright.errors import UserError
 from tilewright.targets.target import check_target, feature_string, parse_target
 
@@ -41,3 +44,19 @@ def test_another_cpu():
     assert "avx512f" not in target.needed
     with pytest.raises(UserError, match="no x86 CPU named 'znver55': did you mean"):
         parse_target("cpu:znver55")
+
+
+def test_a_described_machine(tmp_path):
+    """Its features are its CPU's where it names none; what it says counts for the plan and for the cache."""
+    text = (Path(devices.__file__).parent / "host-generic-avx512.toml").read_text()
+    path = tmp_path / "mine.toml"
+    path.write_text(text.replace('name = "host-generic-avx512"', 'name = "mine"').replace("1048576", "524288"))
+    target = parse_target(f"cpu:{path}")
+    assert target.device is not None and target.device.level("l2").bytes == 524288
+    assert "+avx512f" in target.features and "avx512f" in target.needed
+
+
+@pytest.mark.parametrize("name", [n for n in devices.file_names() if n.startswith("host-generic")])
+def test_generic_machines(name):
+    target = parse_target(f"cpu:{name}")
+    assert target.features and target.needed

@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Local memory of kernels: one growing, 64-byte aligned block per thread.
+// Local memory of kernels: one growing, 64-byte aligned block per thread, in
+// huge pages where that pays: packed operands then need no page walks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,6 +17,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <sys/mman.h>
 
 namespace tilewright::runtime {
 
@@ -35,10 +37,15 @@ public:
 
 private:
   void grow(int64_t bytes) {
-    constexpr int64_t page = 4096;
+    constexpr int64_t small = 4096, huge = 2 << 20;
+    const int64_t page = bytes > huge / 8 ? huge : small;
     int64_t size = (bytes + page - 1) / page * page;
     std::free(block);
-    block = static_cast<char *>(std::aligned_alloc(64, size));
+    block = static_cast<char *>(std::aligned_alloc(page, size));
+#ifdef MADV_HUGEPAGE
+    if (block && page == huge)
+      madvise(block, size, MADV_HUGEPAGE); // small ones do, too
+#endif
     if (!block) {
       // Compiled code has no way to report an error, and a kernel without its
       // local memory would corrupt the process.

@@ -21,16 +21,30 @@ Access compose(AffineMap map, ArrayRef<AffineExpr> binding) {
   return result;
 }
 
+std::pair<AffineDimExpr, AffineExpr> loopAt(AffineExpr made, AffineExpr at) {
+  if (auto dim = dyn_cast<AffineDimExpr>(made))
+    return {dim, at};
+  auto own = dyn_cast<AffineBinaryOpExpr>(made);
+  auto other = dyn_cast<AffineBinaryOpExpr>(at);
+  if (own && other && own.getKind() == other.getKind() &&
+      own.getRHS() == other.getRHS() && isa<AffineConstantExpr>(own.getRHS()))
+    return loopAt(own.getLHS(), other.getLHS());
+  return {AffineDimExpr(nullptr), AffineExpr()};
+}
+
 FailureOr<Access> bindingFor(linalg::GenericOp op, unsigned result,
                              ArrayRef<AffineExpr> access) {
   AffineMap map = op.getIndexingMapsArray()[op.getNumDpsInputs() + result];
   Access binding(op.getNumLoops());
   bool covered = true;
   for (auto [expr, at] : llvm::zip_equal(map.getResults(), access)) {
-    auto dim = dyn_cast<AffineDimExpr>(expr);
+    auto [dim, point] = loopAt(expr, at);
     covered &= bool(dim);
-    if (dim)
-      binding[dim.getPosition()] = at;
+    if (!dim)
+      continue;
+    AffineExpr &known = binding[dim.getPosition()];
+    covered &= !known || known == point;
+    known = point;
   }
   for (auto [at, kind] : llvm::zip_equal(binding, op.getIteratorTypesArray()))
     covered &= at || kind == utils::IteratorType::reduction;

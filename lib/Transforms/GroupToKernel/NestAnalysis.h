@@ -102,6 +102,13 @@ template <typename T> std::string textOf(T value) {
 /// `map`, whose dimensions are the loops of an operation, over nest dims.
 Access compose(mlir::AffineMap map, llvm::ArrayRef<mlir::AffineExpr> binding);
 
+/// The loop, and its point, for which an operation makes the element at `at`
+/// where its result's map says `made`: the loop itself, or blocks of it and
+/// places in a block, as in packed operands, where `at` is in the same blocks.
+/// Null where there is no such loop.
+std::pair<mlir::AffineDimExpr, mlir::AffineExpr> loopAt(mlir::AffineExpr made,
+                                                        mlir::AffineExpr at);
+
 /// The loop binding under which `op` makes element `access` of its result.
 mlir::FailureOr<Access> bindingFor(mlir::linalg::GenericOp op, unsigned result,
                                    llvm::ArrayRef<mlir::AffineExpr> access);

@@ -399,11 +399,11 @@ LogicalResult TaskEmitter::require(const NestAnalysis &consumer, const Box &box,
         cast<OpResult>(yield->getOperand(value.getResultNumber())));
     Box need = wholeBox(*producer);
     for (auto [at, expr] : llvm::zip_equal(made, read.access)) {
-      auto dim = dyn_cast<AffineDimExpr>(at);
+      auto [dim, point] = loopAt(at, expr);
       if (!dim)
         return producer->root()->emitError("makes a tensor of its task at "
                                            "other points than its loops'");
-      auto [offset, size] = regionOf(expr, box);
+      auto [offset, size] = regionOf(point, box);
       if (!offset)
         return consumer.root()->emitError("reads a tensor of its task by ")
                << textOf(expr)

@@ -145,34 +145,32 @@ struct ApplyLayouts : public impl::ApplyLayoutsBase<ApplyLayouts> {
     OpBuilder builder(op);
     Location loc = op.getLoc();
     auto type = cast<RankedTensorType>(value.getType());
-    SmallVector<OpFoldResult> shape =
+    // The loops run over the operand as it is, so that the last block may be a
+    // part of one: what the result holds beyond is not defined.
+    SmallVector<int64_t> perm = permutation(layout, type.getRank()),
+                         order = perm;
+    ArrayRef<int64_t> inner = layout.getInner();
+    llvm::erase_if(order,
+                   [&](int64_t dim) { return llvm::is_contained(inner, dim); });
+    llvm::append_range(order, inner);
+    unsigned rank = order.size();
+    SmallVector<AffineExpr> from(rank);
+    for (auto [loop, dim] : llvm::enumerate(order))
+      from[dim] = builder.getAffineDimExpr(loop);
+    auto source = AffineMap::get(rank, 0, from, op.getContext());
+    SmallVector<OpFoldResult> sizes =
         tensor::getMixedSizes(builder, loc, value);
+    for (auto [dim, size] : llvm::zip_equal(inner, layout.getTiles()))
+      sizes[dim] =
+          builder.getIndexAttr(llvm::divideCeil(type.getDimSize(dim), size));
     SmallVector<OpFoldResult> packed;
-    for (auto [dim, size] :
-         llvm::zip_equal(layout.getInner(), layout.getTiles())) {
-      int64_t whole = type.getDimSize(dim);
-      if (ShapedType::isDynamic(whole) || whole % size)
-        return op.emitError("asks for blocks of ")
-               << size << " of a run-time operand of " << whole
-               << ": a task copies whole blocks only";
-      shape[dim] = builder.getIndexAttr(whole / size);
-    }
-    SmallVector<int64_t> perm = permutation(layout, type.getRank());
-    SmallVector<AffineExpr> from(perm.size());
-    for (auto [at, dim] : llvm::enumerate(perm)) {
-      packed.push_back(shape[dim]);
-      from[dim] = builder.getAffineDimExpr(at);
-    }
-    for (auto [dim, size] :
-         llvm::zip_equal(layout.getInner(), layout.getTiles())) {
-      from[dim] = from[dim] * size + builder.getAffineDimExpr(packed.size());
+    for (int64_t dim : perm)
+      packed.push_back(sizes[dim]);
+    for (int64_t size : layout.getTiles())
       packed.push_back(builder.getIndexAttr(size));
-    }
-    unsigned rank = packed.size();
     Value empty =
         tensor::EmptyOp::create(builder, loc, packed, type.getElementType());
-    auto source = AffineMap::get(rank, 0, from, op.getContext());
-    auto to = AffineMap::getMultiDimIdentityMap(rank, op.getContext());
+    AffineMap to = packMap(source, layout);
     SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
     auto copy = linalg::GenericOp::create(
         builder, loc, empty.getType(), value, empty,

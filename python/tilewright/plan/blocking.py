@@ -23,7 +23,9 @@ from math import ceil
 #: Bytes of an element: sizes are those of f32 products.
 _ELEMENT = 4
 #: Panels of copied columns that rows should meet: with fewer, the rows themselves are traffic.
-_PANELS = 4
+_PANELS = 2
+#: Copying an element of a panel, and reading one of the rows that streams by, in multiply-adds (16 in half a cycle).
+_COPY, _READ = 30, 4
 #: Panels of packed weights that meet a block of rows before the next block of the reduction.
 _BLOCKED_PANELS = 8
 #: Rows that should meet a panel of weights: with fewer, the panels are traffic (one byte per cycle at 128).
@@ -81,18 +83,32 @@ def even(extent: int, size: int, multiple: int = 1) -> int:
 
 
 def block_copied(product: Product) -> Blocks:
-    """The lane operand is known at run time only: its panels are copied by the task that uses them."""
-    share = product.l2_bytes // 4
+    """The lane operand is known at run time only: its panels are copied by the task that uses them.
+
+    Of the numbers of panels that fit, and of the parts that rows may be cut into, it takes what keeps all cores busy
+    without copying too often.
+    """
+    near = product.l2_bytes * 2 // 5  # rows stream through the rest
     width = _ELEMENT * product.lane_tile
-    depth = even(product.depth, max(share // (_PANELS * width), _DEPTH), 16)
-    few = min(product.tasks, 2 * product.cores)  # each more copies less, but reads all rows again
-    keep = max(min(share // (depth * width), product.panels // few), 1)
-    columns = min(even(product.panels, keep) * product.lane_tile, product.columns)
-    parts = ceil(few / ceil(product.columns / columns))
-    rows = even(product.rows, max(ceil(product.rows / parts), _ROWS), product.row_tile)
+    depth = even(product.depth, max(near // (_PANELS * width), _DEPTH), 16)
+    fitting = max(min(near // (depth * width), product.panels), 1)
+    rows = [even(product.rows, ceil(product.rows / parts), product.row_tile) for parts in range(1, 4 * product.cores)]
     if depth < product.depth:  # sums wait in memory between two blocks
-        rows = min(rows, even(product.rows, share // (_ELEMENT * columns), product.row_tile))
-    return Blocks(rows, columns, depth, rows_outside=True)
+        rows = [min(size, even(product.rows, near // width, product.row_tile)) for size in rows]
+    sizes = [(min(keep * product.lane_tile, product.columns), size) for keep in range(1, fitting + 1) for size in rows]
+    columns, best = min(sizes, key=lambda size: _copied_cost(product, *size))
+    return Blocks(best, columns, depth, rows_outside=True)
+
+
+def _copied_cost(product: Product, columns: int, rows: int) -> float:
+    """Work of one core and of the busiest of all, in multiply-adds, with what copies and reading rows again cost."""
+    down, across = divmod(product.rows, rows), divmod(product.columns, columns)
+    sizes = [(rows, columns)] * (down[0] * across[0]) + [(rows, across[1])] * (down[0] if across[1] else 0)
+    sizes += [(down[1], columns)] * (across[0] if down[1] else 0) + [(down[1], across[1])] * bool(down[1] and across[1])
+    shares = [0.0] * product.cores
+    for tall, wide in sorted(sizes * min(product.batch, product.cores), reverse=True):
+        shares[shares.index(min(shares))] += tall * wide + _COPY * wide + _READ * tall
+    return sum(shares) / product.cores + max(shares)
 
 
 def block_packed(product: Product) -> Blocks:

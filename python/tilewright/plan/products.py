@@ -24,6 +24,8 @@ _STREAMS = 8
 _PAGE = 4096
 #: Ways of the L1 data cache (48 KB, both on Zen 5 and on recent Xeons).
 _L1_WAYS = 12
+#: Multiply-adds under way that keep two pipes busy.
+_LATENCY = 8
 #: Steps of a reduction that one round of its loop takes.
 _UNROLL = 4
 #: Tasks that still occupy a few cores, where each more repeats work.
@@ -57,21 +59,48 @@ def contraction_roles(op: LinalgOp) -> Roles:
     return Roles(lane, max(rows, key=lambda d: (min(op.extents[d], 8), d), default=None), lane_operand)
 
 
-def _row_tile(extent: int, limit: int, vectors: int, latency: int = 8) -> int:
-    """Rows of the register tile: the count in 1..limit with the fewest cycles per step of the reduction.
+def _tile_cost(rows: int, vectors: int) -> float:
+    """Half cycles per step of a reduction: a tile issues rows * vectors multiply-adds; below 8 the pipes run dry.
 
-    A tile of r rows and v vectors issues r*v multiply-adds; below `latency` of them the pipes run dry. Loads of the
-    lane operand (v per tile) are shared by the rows.
+    Loads take a share: vectors of the lane operand, and an element per row.
     """
+    return max(rows * vectors, _LATENCY) + 0.25 * (rows + vectors)
+
+
+def _row_tile(extent: int, limit: int, vectors: int) -> int:
+    """Rows of the register tile: the count in 1..limit with the fewest cycles per step of the reduction."""
 
     def cost(rows: int) -> float:
-        def tile(r: int) -> float:
-            return max(r * vectors, latency) + 0.25 * (r + vectors)
-
         whole, rest = divmod(extent, rows)
-        return whole * tile(rows) + (tile(rest) if rest else 0)
+        return whole * _tile_cost(rows, vectors) + (_tile_cost(rest, vectors) if rest else 0)
 
     return min(range(1, min(extent, limit) + 1), key=lambda rows: (round(cost(rows), 3), -rows))
+
+
+def _row_limit(op: LinalgOp, vectors: int, machine: Machine) -> int:
+    """Rows of a register tile, at most: registers are left for a row of the lane operand and an element."""
+    spare = 3 if machine.registers >= 32 and all(a.pure for a in op.inputs) else 2  # with fewer LLVM spills one
+    return (machine.registers - vectors - spare) // vectors
+
+
+def _vectors(op: LinalgOp, roles: Roles, machine: Machine) -> int:
+    """Vectors side by side in the register tile of a matrix product.
+
+    Three where there are 32 registers: 8 x 3 accumulators take 11 loads for 24 multiply-adds, 12 x 2 take 14.
+    Few columns are cut so that the least work is left over.
+    """
+    if roles.row is None:
+        return 4
+    if machine.registers < 32 or op.welded or not all(a.pure for a in op.inputs) or len(op.parallel) > 3:
+        return 2
+    columns, rows = ceil(op.extents[roles.lane] / machine.lanes), op.extents[roles.row]
+
+    def cost(vectors: int) -> float:
+        tall = min(_row_limit(op, vectors, machine), _L1_WAYS, rows)
+        whole, rest = divmod(columns, vectors)
+        return (whole * _tile_cost(tall, vectors) + (_tile_cost(tall, rest) if rest else 0)) / tall
+
+    return min((2, 3), key=cost)
 
 
 def _power_of_two_stride(op: LinalgOp, roles: Roles) -> bool:
@@ -97,13 +126,11 @@ def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling
         task, register, order = plane_tiling(op, roles.lane, machine.lanes)
         return Tiling(task, register, order)
     register = [1] * op.rank
-    vectors = 2 if roles.row is not None else 4
+    vectors = _vectors(op, roles, machine)
     register[roles.lane] = min(op.extents[roles.lane], vectors * machine.lanes)
     vectors = ceil(register[roles.lane] / machine.lanes)
     if roles.row is not None:
-        limit = (machine.registers - vectors - 2) // vectors
-        if machine.registers >= 32 and all(a.pure for a in op.inputs):
-            limit -= 1  # with 14 x 2 accumulators LLVM spills one of them where a round has four steps
+        limit = _row_limit(op, vectors, machine)
         if _power_of_two_stride(op, roles):
             limit = min(limit, _L1_WAYS)
         many = roles.row in op.dynamic
@@ -300,8 +327,7 @@ def layouts(op: LinalgOp, tiling: Tiling, machine: Machine, weights: Weights) ->
     elif is_copied(op, roles, weights):
         block = tiling.register[roles.lane]
         perm = [t for t in range(rank) if t != at]
-        panels = op.extents[roles.lane] % block == 0 and tiling.task[roles.lane] > block
-        if panels and not is_dynamic(access.value):
+        if tiling.task[roles.lane] > block and not is_dynamic(access.value):
             kinds[roles.lane_operand] = f"#tile.layout<perm = {[at, *perm]}, inner = [{at}], tiles = [{block}]>"
             copies[roles.lane_operand] = str(_panel_tile(op, access, perm, tiling, machine))
         else:
@@ -337,16 +363,14 @@ def _copy_tile(op: LinalgOp, access: Access, perm: list[int], tiling: Tiling, ma
 def _panel_tile(op: LinalgOp, access: Access, rest: list[int], tiling: Tiling, machine: Machine) -> Tiling:
     """The copy of a run-time operand into panels: `rest` are its dimensions but the lanes', which it may transpose."""
     (lane,) = (d for d in access.dims if d is not None and access.dims.index(d) not in rest)
-    block, sizes = tiling.register[lane], [1 if (d := access.dims[t]) is None else tiling.task[d] for t in rest]
-    task = [tiling.task[lane] // block, *sizes, block]
+    block = tiling.register[lane]
+    task = [*(1 if (d := access.dims[t]) is None else tiling.task[d] for t in rest), tiling.task[lane]]
     register = [1] * len(task)
     register[-1] = min(block, machine.wide)
-    order = [*range(1, len(task) - 1), 0, len(task) - 1]
     if len(rest) and rest[-1] == len(access.dims) - 1:  # lanes do not lie together: transpose in registers
         register[-1] = min(block, machine.lanes)
-        register[-2] = min(sizes[-1], machine.lanes)
-        order = list(range(len(task)))
-    return Tiling(task, register, order)
+        register[-2] = min(task[-2], machine.lanes)
+    return Tiling(task, register, list(range(len(task))))
 
 
 def _copy_task_tile(op: LinalgOp, access: Access, perm: list[int], machine: Machine) -> Tiling:

@@ -345,7 +345,7 @@ static bool isLinear(AffineExpr expr) {
 std::pair<AffineExpr, AffineExpr> TaskEmitter::regionOf(AffineExpr expr,
                                                         const Box &box) const {
   MLIRContext *context = expr.getContext();
-  unsigned numDims = box.offsets.size(), numSymbols = sizes.numSymbols();
+  unsigned numDims = box.offsets.size(), numSymbols = this->numSymbols();
   AffineExpr low =
       simplifyAffineExpr(expr.replaceDims(box.offsets), numDims, numSymbols);
   SmallVector<AffineExpr> atEnd;

@@ -8,8 +8,8 @@
 #c = affine_map<(m, n, k) -> (m, n)>
 
 // CHECK-LABEL: @main
-// CHECK: linalg.generic {{.*}}tile.layouts = [unit, #tile.layout<perm = [1, 0], inner = [1], tiles = [32]>]
-// CHECK-SAME: tile.rtile = #tile.rtile<l2 = [24, 96, 64], register = [13, 32, 1]{{.*}} order = [0, 1, 2]
+// CHECK: linalg.generic {{.*}}tile.layouts = [unit, #tile.layout<perm = [1, 0], inner = [1], tiles = [48]>]
+// CHECK-SAME: tile.rtile = #tile.rtile<l2 = [24, 96, 64], register = [8, 48, 1]{{.*}} order = [0, 1, 2]
 // AVX2-LABEL: @main
 // AVX2: linalg.generic {{.*}}tile.layouts = [unit, #tile.layout<perm = [1, 0], inner = [1], tiles = [16]>]
 // AVX2-SAME: tile.rtile = #tile.rtile<l2 = [24, 96, 64], register = [6, 16, 1]{{.*}} order = [0, 1, 2]

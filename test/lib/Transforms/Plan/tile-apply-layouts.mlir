@@ -10,6 +10,8 @@ ml_program.global private @w(#ml_program.extern<tensor<64x96xf32>>) : tensor<64x
 // A weight is packed by linalg.pack, ready for compile time.
 // CHECK-DAG: #[[$B:.*]] = affine_map<(d0, d1, d2) -> (d1 floordiv 32, d2, d1 mod 32)>
 // CHECK-DAG: #[[$T:.*]] = affine_map<(d0, d1) -> (d1, d0)>
+// CHECK-DAG: #[[$I:.*]] = affine_map<(d0, d1) -> (d0, d1)>
+// CHECK-DAG: #[[$P:.*]] = affine_map<(d0, d1) -> (d1 floordiv 48, d0, d1 mod 48)>
 // CHECK-LABEL: func.func @weight
 // CHECK: %[[P:.*]] = linalg.pack %{{.*}} padding_value({{.*}}) outer_dims_perm = [1, 0] inner_dims_pos = [1] inner_tiles = [32]
 // CHECK-SAME: tensor<64x96xf32> -> tensor<3x64x32xf32>
@@ -55,4 +57,29 @@ func.func @runtime(%x: tensor<8x64xf32>, %w: tensor<96x64xf32>) -> tensor<8x96xf
     linalg.yield %s : f32
   } -> tensor<8x96xf32>
   return %y : tensor<8x96xf32>
+}
+
+// A run-time operand in panels: its loops are the operand's own, so that the last panel is as wide as what is left.
+// CHECK-LABEL: func.func @panels
+// CHECK: tensor.empty() : tensor<3x64x48xf32>
+// CHECK: %[[COPY:.*]] = linalg.generic
+// CHECK-SAME: indexing_maps = [#[[$I]], #[[$P]]], iterator_types = ["parallel", "parallel"]
+// CHECK-SAME: ins(%{{.*}} : tensor<64x100xf32>)
+// CHECK: linalg.generic
+// CHECK-SAME: ins(%{{.*}}, %[[COPY]] : tensor<8x64xf32>, tensor<3x64x48xf32>)
+func.func @panels(%x: tensor<8x64xf32>, %w: tensor<64x100xf32>) -> tensor<8x100xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x100xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x100xf32>) -> tensor<8x100xf32>
+  %y = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"],
+      tile.task = 2 : i64, tile.nest = 4 : i64,
+      tile.layouts = [unit, #tile.layout<perm = [1, 0], inner = [1], tiles = [48]>],
+      tile.pack_rtiles = [unit, #tile.rtile<l2 = [64, 100], register = [1, 48], order = [0, 1]>]}
+      ins(%x, %w : tensor<8x64xf32>, tensor<64x100xf32>) outs(%f : tensor<8x100xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<8x100xf32>
+  return %y : tensor<8x100xf32>
 }

@@ -381,6 +381,29 @@ Box TaskEmitter::wholeBox(const NestAnalysis &nest) const {
   return box;
 }
 
+/// Grows a box, which may be none yet, to the smallest one that holds `other`,
+/// too. False where their distance is not known.
+static bool unite(Box &known, const Box &other, unsigned numSymbols) {
+  if (known.sizes.empty()) {
+    known = other;
+    return true;
+  }
+  for (size_t dim = 0; dim < known.sizes.size(); ++dim) {
+    unsigned numDims = known.sizes.size();
+    auto distance = dyn_cast<AffineConstantExpr>(simplifyAffineExpr(
+        other.offsets[dim] - known.offsets[dim], numDims, numSymbols));
+    if (!distance)
+      return false;
+    int64_t low = std::min<int64_t>(distance.getValue(), 0);
+    int64_t high =
+        std::max(known.sizes[dim], distance.getValue() + other.sizes[dim]);
+    if (low)
+      known.offsets[dim] = other.offsets[dim];
+    known.sizes[dim] = high - low;
+  }
+  return true;
+}
+
 /// Asks the producers of what `consumer` reads over `box` for the region that
 /// it needs.
 LogicalResult TaskEmitter::require(const NestAnalysis &consumer, const Box &box,
@@ -411,13 +434,10 @@ LogicalResult TaskEmitter::require(const NestAnalysis &consumer, const Box &box,
       need.offsets[dim.getPosition()] = offset;
       need.sizes[dim.getPosition()] = size;
     }
-    Box &known = boxes[producer - nests.begin()];
-    if (known.sizes.empty())
-      known = need;
-    else if (known.sizes != need.sizes || known.offsets != need.offsets)
+    if (!unite(boxes[producer - nests.begin()], need, numSymbols()))
       return producer->root()->emitError(
-          "is read at two different regions by one task; group its readers "
-          "apart");
+          "is read by one task at two regions whose distance is not fixed; "
+          "group its readers apart");
   }
   return success();
 }

@@ -66,14 +66,29 @@ Value fillMargin(OpBuilder &b, Location loc, Value target, const Part &margin,
                                        strides);
 }
 
+/// The operand that names the slice that a destination is, whatever its shape.
+OpOperand &sliceUse(OpOperand &init) {
+  auto expand = init.get().getDefiningOp<tensor::ExpandShapeOp>();
+  return expand && expand->hasOneUse() ? expand.getSrcMutable() : init;
+}
+
+tensor::ExtractSliceOp sliceOf(OpOperand &init) {
+  return sliceUse(init).get().getDefiningOp<tensor::ExtractSliceOp>();
+}
+
 /// The operation that computes in the place that an insertion puts its result,
-/// a slice of the fill, without reading what is there.
+/// a slice of the fill, without reading what is there. It may see the slice in
+/// another shape.
 linalg::GenericOp makerInPlace(tensor::InsertSliceOp insert, Value fill) {
-  auto maker = insert.getSource().getDefiningOp<linalg::GenericOp>();
+  Value source = insert.getSource();
+  if (auto collapse = source.getDefiningOp<tensor::CollapseShapeOp>();
+      collapse && collapse->hasOneUse())
+    source = collapse.getSrc();
+  auto maker = source.getDefiningOp<linalg::GenericOp>();
   if (!maker || maker->getNumResults() != 1 || !maker->hasOneUse())
     return {};
   OpOperand *init = maker.getDpsInitOperand(0);
-  auto slice = init->get().getDefiningOp<tensor::ExtractSliceOp>();
+  tensor::ExtractSliceOp slice = sliceOf(*init);
   bool same = slice && slice.getSource() == fill &&
               slice.getStaticOffsets() == insert.getStaticOffsets() &&
               slice.getStaticSizes() == insert.getStaticSizes() &&
@@ -119,18 +134,18 @@ void fillBordersOnly(linalg::FillOp fill) {
     Part inner{SmallVector<int64_t>(insert.getStaticOffsets()),
                SmallVector<int64_t>(insert.getStaticSizes()),
                {}};
-    OpBuilder b(maker);
+    OpOperand &use = sliceUse(*maker.getDpsInitOperand(0));
+    OpBuilder b(use.getOwner());
     auto type = cast<RankedTensorType>(filled.getType());
     Value target = tensor::EmptyOp::create(b, fill.getLoc(), type.getShape(),
                                            type.getElementType());
     for (const Part &margin : marginsOf(type.getShape(), inner))
       target =
           fillMargin(b, fill.getLoc(), target, margin, fill.getInputs()[0]);
-    auto place = cast<tensor::ExtractSliceOp>(
-        b.clone(*maker.getDpsInitOperand(0)->get().getDefiningOp()));
+    Operation *old = use.get().getDefiningOp();
+    auto place = cast<tensor::ExtractSliceOp>(b.clone(*old));
     place.getSourceMutable().assign(target);
-    Operation *old = maker.getDpsInitOperand(0)->get().getDefiningOp();
-    maker.getDpsInitOperand(0)->set(place);
+    use.set(place);
     insert.getDestMutable().assign(target);
     if (old->use_empty())
       old->erase();

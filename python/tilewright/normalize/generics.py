@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from tilewright.mlir import ir
 
@@ -122,4 +122,38 @@ def create_fill(scalar: ir.Value, target: ir.Value) -> ir.Value:
     block = ir.Block.create_at_start(op.regions[0], [scalar.type] * 2)
     with ir.InsertionPoint(block):
         ir.Operation.create("linalg.yield", operands=[block.arguments[0]])
+    return op.result
+
+
+def create_generic(
+    reads: Sequence[tuple[ir.Value, ir.AffineMap]],
+    target: ir.Value,
+    written: ir.AffineMap,
+    reduces: Sequence[bool],
+    compute: Callable[[list[ir.Value]], ir.Value],
+) -> ir.Value:
+    """linalg.generic into `target`, at the current insertion point.
+
+    Args:
+        reads: the inputs, each with its map.
+        target: what is written.
+        written: the map of the result.
+        reduces: for each loop, whether it reduces.
+        compute: makes the element that is yielded from the elements of the inputs and the target's old one.
+    """
+    op = ir.Operation.create(
+        "linalg.generic",
+        results=[target.type],
+        operands=[*(value for value, _ in reads), target],
+        attributes={
+            "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(m) for m in (*(m for _, m in reads), written)]),
+            "iterator_types": iterator_types(reduces),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(reads), 1]),
+        },
+        regions=1,
+    )
+    elements = [ir.RankedTensorType(value.type).element_type for value in (*(v for v, _ in reads), target)]
+    block = ir.Block.create_at_start(op.regions[0], elements)
+    with ir.InsertionPoint(block):
+        ir.Operation.create("linalg.yield", operands=[compute(list(block.arguments))])
     return op.result

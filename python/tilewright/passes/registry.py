@@ -25,6 +25,7 @@ BUILTIN_MODULES: tuple[str, ...] = (
     "tilewright.normalize.copies",
     "tilewright.normalize.assertions",
     "tilewright.normalize.verify",
+    "tilewright.plan.winograd",
     "tilewright.plan.eligible",
     "tilewright.plan.orders",
     "tilewright.plan.fusion",

@@ -21,7 +21,8 @@ from tilewright.plan.connect import task_block
 from tilewright.plan.merging import merge_products
 from tilewright.plan.nests import MOST_OPS, Nest, Task, read_bases, written_base
 from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, captured, linalg_ops
-from tilewright.plan.traffic import Levels
+from tilewright.plan.tiles import chosen_loops
+from tilewright.plan.traffic import Levels, tensor_bytes
 
 
 class Graph:
@@ -180,7 +181,9 @@ class Graph:
     def _join_task(self, op: LinalgOp) -> Nest | None:
         candidates = {self.nest_of[m].task for a in op.inputs if (m := self.maker.get(a.value)) is not None}
         for task in sorted(candidates, key=lambda t: -t.number):
-            if any(n.root is None for n in task.nests) or not any(n.reduces for n in task.nests):
+            if any(n.root is None for n in task.nests):
+                continue
+            if not any(n.reduces for n in task.nests) and not _expands(op, task):
                 continue
             if not self._may_join(op, task):
                 continue
@@ -239,7 +242,8 @@ class Graph:
         task = Task(len(self.tasks), needs=1 << len(self.tasks))
         self.tasks.append(task)
         nest = self._new_nest(op, task)
-        nest.rows = {d: d for d in op.parallel}
+        chosen = chosen_loops(op)  # cut along these, tasks would repeat all that is computed
+        nest.rows = {d: d for d in op.parallel if d not in chosen}
         return nest
 
     def _new_nest(self, op: LinalgOp, task: Task) -> Nest:
@@ -247,6 +251,20 @@ class Graph:
         self.next_number += 1
         task.nests.append(nest)
         return nest
+
+
+def _expands(op: LinalgOp, task: Task) -> bool:
+    """Whether a product reads what elementwise operations make of far smaller tensors: memory need not hold it."""
+    made = {member.result for member in task.ops}
+    if op.kind is not Kind.CONTRACTION or not any(chosen_loops(member) for member in task.ops):
+        return False
+    return all(tensor_bytes(a.value) > 2 * _read_bytes(task) for a in op.inputs if a.value in made)
+
+
+def _read_bytes(task: Task) -> int:
+    """Bytes of the tensors that a task reads."""
+    made = {member.result for member in task.ops}
+    return sum(tensor_bytes(v) for v in {a.value for member in task.ops for a in member.inputs} - made)
 
 
 def _i64(value: int, context: ir.Context) -> ir.Attribute:

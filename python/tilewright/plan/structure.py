@@ -137,6 +137,15 @@ def index_terms(expr: ir.AffineExpr) -> dict[int, int] | None:
     return None
 
 
+def index_constant(expr: ir.AffineExpr) -> int:
+    """What an index expression with constant factors adds to its loops."""
+    if isinstance(expr, ir.AffineConstantExpr):
+        return expr.value
+    if isinstance(expr, ir.AffineAddExpr):
+        return index_constant(expr.lhs) + index_constant(expr.rhs)
+    return 0
+
+
 def _access(value: ir.Value, affine_map: ir.AffineMap) -> Access:
     dims, uses = [], []
     for expr in affine_map.results:

@@ -9,10 +9,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil, prod
 
-from tilewright.plan.structure import LinalgOp
+from tilewright.mlir import ir
+from tilewright.plan.structure import Kind, LinalgOp
 
 #: Functions that are one instruction.
 _NATIVE = frozenset(f"math.{n}" for n in "absf absi ceil floor fma round roundeven trunc sqrt copysign".split())
+#: Points of loops that only choose among values: as many as there are vector registers, some in memory.
+_CHOICES = 64
 #: Elements that a task of a memory-bound nest should cover: about 64 KB of f32.
 _TASK_ELEMENTS = 16384
 #: Tasks per kernel that let a few cores share the work evenly.
@@ -78,12 +81,40 @@ def tile_elementwise(op: LinalgOp, machine: Machine, wide: int) -> Tiling:
         lane = op.rank - 1 if lane is None else lane
         register[lane] = min(op.extents[lane], wide)
         row = _transposed_row(op, lane)
-        if row is not None and not op.tables:
+        chosen = chosen_loops(op)
+        if chosen and lane not in chosen:
+            register[lane] = min(op.extents[lane], machine.lanes)
+            for d in chosen:
+                register[d] = op.extents[d]
+        elif row is not None and not op.tables:
             register[lane] = min(op.extents[lane], machine.lanes)
             register[row] = min(op.extents[row], machine.lanes)
     task = list(op.extents)
     cut(task, register, op.parallel, budget(op.points))
     return Tiling(task, register, list(range(op.rank)))
+
+
+def chosen_loops(op: LinalgOp) -> list[int]:
+    """Loops that only the body's own indices depend on, few enough points for the registers.
+
+    Each point along them is another value made of the same inputs. A tile covers them whole: it computes what they
+    share once, and the index of each of its rows is a constant that chooses among values known by then.
+    """
+    if op.kind is not Kind.ELEMENTWISE or not op.inputs:
+        return []
+    read = frozenset().union(*(access.loops for access in op.inputs))
+    free = [d for d in op.parallel if d not in read and op.extents[d] > 1]
+    if not free or prod(op.extents[d] for d in free) > _CHOICES:
+        return []
+    indexed = _indexed(op)
+    return [d for d in free if d in indexed]
+
+
+def _indexed(op: LinalgOp) -> set[int]:
+    """Loops whose index the body takes."""
+    operations = op.op.regions[0].blocks[0].operations
+    taken = (inner.attributes["dim"] for inner in operations if inner.operation.name == "linalg.index")
+    return {ir.IntegerAttr(dim).value for dim in taken}
 
 
 def _transposed_row(op: LinalgOp, lane: int) -> int | None:

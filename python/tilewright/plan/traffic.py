@@ -16,7 +16,7 @@ from math import ceil, prod
 
 from tilewright.mlir import ir
 from tilewright.plan.bestfit import Request, pack
-from tilewright.plan.structure import Access, LinalgOp, index_terms, sizes_of
+from tilewright.plan.structure import Access, LinalgOp, index_constant, index_terms, sizes_of
 
 Box = tuple[int, ...]
 
@@ -51,12 +51,28 @@ def region(access: Access, box: Box) -> Box:
 
     Where an expression is not linear, the whole dimension (an upper bound).
     """
+    return hull([access], box)
+
+
+def hull(accesses: Sequence[Access], box: Box) -> Box:
+    """Sizes of the smallest part of a tensor that holds what all `accesses` to it touch over a box of iterations."""
     sizes = []
-    for expr, extent in zip(access.map.results, sizes_of(access.value), strict=True):
-        terms = index_terms(expr)
-        span = extent if terms is None else 1 + sum(abs(c) * (box[d] - 1) for d, c in terms.items())
-        sizes.append(min(span, extent))
+    for at, extent in enumerate(sizes_of(accesses[0].value)):
+        spans = [_interval(access.map.results[at], box) for access in accesses]
+        known = [span for span in spans if span is not None]
+        whole = len(known) < len(spans)
+        sizes.append(extent if whole else min(max(s[1] for s in known) - min(s[0] for s in known) + 1, extent))
     return tuple(sizes)
+
+
+def _interval(expr: ir.AffineExpr, box: Box) -> tuple[int, int] | None:
+    """First and last value of an index expression over a box of iterations at the origin; None if it is not linear."""
+    terms = index_terms(expr)
+    if terms is None:
+        return None
+    start = index_constant(expr)
+    reach = [c * (box[d] - 1) for d, c in terms.items()]
+    return start + sum(r for r in reach if r < 0), start + sum(r for r in reach if r > 0)
 
 
 def propagate(ops: Sequence[LinalgOp], tile: Mapping[int, int]) -> dict[LinalgOp, Box]:
@@ -77,17 +93,25 @@ def propagate(ops: Sequence[LinalgOp], tile: Mapping[int, int]) -> dict[LinalgOp
         if op not in boxes:
             continue
         box = tuple(boxes[op])
-        for access in op.inputs:
-            maker = makers.get(access.value)
+        for value, accesses in _by_value(op).items():
+            maker = makers.get(value)
             if maker is None or maker is op:
                 continue
             need = list(maker.extents)
-            for loop, size in zip(maker.output.dims, region(access, box), strict=True):
+            for loop, size in zip(maker.output.dims, hull(accesses, box), strict=True):
                 if loop is not None:
                     need[loop] = size
             known = boxes.get(maker)
             boxes[maker] = need if known is None else [max(a, b) for a, b in zip(known, need, strict=True)]
     return {op: tuple(box) for op, box in boxes.items()}
+
+
+def _by_value(op: LinalgOp) -> dict[ir.Value, list[Access]]:
+    """How an operation reads each of its inputs."""
+    found: dict[ir.Value, list[Access]] = {}
+    for access in op.inputs:
+        found.setdefault(access.value, []).append(access)
+    return found
 
 
 @dataclass(frozen=True)
@@ -111,13 +135,13 @@ def boundary(ops: Sequence[LinalgOp], tile: Mapping[int, int]) -> dict[ir.Value,
     inside = {op.result for op in ops}
     found: dict[ir.Value, Reads] = {}
     for op in boxes:
-        for access in op.inputs:
-            if access.value in inside:
+        for value, accesses in _by_value(op).items():
+            if value in inside:
                 continue
-            size = prod(region(access, boxes[op])) * element_bytes(access.value)
-            known = found.get(access.value)
+            size = prod(hull(accesses, boxes[op])) * element_bytes(value)
+            known = found.get(value)
             size = max(size, known.tile if known else 0)
-            found[access.value] = Reads(size, tensor_bytes(access.value), size * count)
+            found[value] = Reads(size, tensor_bytes(value), size * count)
     return found
 
 

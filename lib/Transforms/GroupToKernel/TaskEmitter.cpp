@@ -389,17 +389,19 @@ static bool unite(Box &known, const Box &other, unsigned numSymbols) {
     return true;
   }
   for (size_t dim = 0; dim < known.sizes.size(); ++dim) {
-    unsigned numDims = known.sizes.size();
-    auto distance = dyn_cast<AffineConstantExpr>(simplifyAffineExpr(
-        other.offsets[dim] - known.offsets[dim], numDims, numSymbols));
-    if (!distance)
+    AffineExpr offset = other.offsets[dim], size = other.sizes[dim];
+    if (offset == known.offsets[dim] && size == known.sizes[dim])
+      continue;
+    auto apart = dyn_cast<AffineConstantExpr>(simplifyAffineExpr(
+        offset - known.offsets[dim], known.sizes.size(), numSymbols));
+    auto first = staticSize(known.sizes[dim]), second = staticSize(size);
+    if (!apart || !first || !second)
       return false;
-    int64_t low = std::min<int64_t>(distance.getValue(), 0);
-    int64_t high =
-        std::max(known.sizes[dim], distance.getValue() + other.sizes[dim]);
+    int64_t low = std::min<int64_t>(apart.getValue(), 0);
+    int64_t high = std::max(*first, apart.getValue() + *second);
     if (low)
-      known.offsets[dim] = other.offsets[dim];
-    known.sizes[dim] = high - low;
+      known.offsets[dim] = offset;
+    known.sizes[dim] = getAffineConstantExpr(high - low, offset.getContext());
   }
   return true;
 }

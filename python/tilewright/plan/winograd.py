@@ -22,7 +22,7 @@ from tilewright.mlir import ir
 from tilewright.normalize.generics import body, create, create_fill, create_generic, maker
 from tilewright.passes import Pass, located, option, register
 from tilewright.plan.spread import spread, widened
-from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, index_terms, linalg_ops
+from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, describe, index_terms, linalg_ops
 
 Matrix = Sequence[Sequence[float]]
 Grid = list[list[ir.Value]]
@@ -400,8 +400,10 @@ class Winograd(Pass):
             raise located(UserError(f"tile-winograd has no tiles of {unknown[0]}: choose from {sorted(FORMS)}"), op)
         weights = Weights()
         for block in list(blocks(op)):
-            for found in linalg_ops(block, weights):
-                window = window_of(found, weights)
+            windows = [found for found in linalg_ops(block, weights) if window_of(found, weights) is not None]
+            for found in windows:
+                # Described anew: it may read the result of one that was replaced.
+                window = window_of(describe(found.op, found.position), Weights())
                 form = self._best(window) if window is not None else None
                 if window is not None and form is not None:
                     rewrite(window, form)

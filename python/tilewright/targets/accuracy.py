@@ -1,0 +1,45 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Accuracy as a choice: convolutions that multiply less, for errors of rounding that are somewhat larger."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from tilewright.errors import UserError
+from tilewright.pipelines.pipeline import PassSpec
+
+if TYPE_CHECKING:
+    from tilewright.devices import Device
+    from tilewright.pipelines.pipeline import Pipeline
+
+ACCURACIES = {"exact": (), "winograd": (2,), "winograd4": (2, 4)}
+"""The choices, with the tiles that `tile-winograd` may take for each."""
+
+
+def check(accuracy: str, target: str, pipeline: Any) -> None:
+    """Raise UserError for an accuracy that does not exist, or that cannot be had.
+
+    Raises:
+        UserError: unknown accuracy; a pipeline of the user's, or another target than a CPU.
+    """
+    if accuracy not in ACCURACIES:
+        raise UserError(f"there is no accuracy {accuracy!r}; there are {', '.join(ACCURACIES)}")
+    if accuracy != "exact" and (target.partition(":")[0] != "cpu" or pipeline is not None):
+        raise UserError(f"accuracy={accuracy!r} is for CPUs and their own pipeline")
+
+
+def with_winograd(pipeline: Pipeline, device: Device, accuracy: str) -> Pipeline:
+    """Return a CPU's pipeline in which phase `plan` begins with `tile-winograd`, as the accuracy asks."""
+    tiles = ACCURACIES[accuracy]
+    if not tiles:
+        return pipeline
+    inner, outer = device.level("l2"), [level for level in device.levels if level.kind == "cache"][-1]
+    options: dict[str, Any] = {"tiles": tiles, "l2-bytes": inner.bytes, "peak": device.units.peak_of("f32") / 2e9}
+    rates = {"l2-rate": inner, "l3-rate": outer}
+    options |= {name: level.bandwidth / 1e9 for name, level in rates.items() if level.bandwidth}
+    spec = PassSpec("tile-winograd", f"accuracy {accuracy} was asked for", options)
+    phases = [replace(p, passes=(spec, *p.passes)) if p.name == "plan" else p for p in pipeline.phases]
+    return replace(pipeline, phases=tuple(phases))

@@ -374,13 +374,16 @@ class Winograd(Pass):
     ```
     After:
     ```mlir
-    ins({{.*}} : tensor<58x58x64xf32>, {{.*}}) outs({{.*}} : tensor<4x4x28x28x64xf32>)
+    %image = linalg.generic ... ins(%x, %x, ... outs(... : tensor<4x4x28x28x64xf32>) {
     ...
-    ins({{.*}} : tensor<4x4x28x28x64xf32>, tensor<4x4x64x64xf32>) outs({{.*}} : tensor<4x4x28x28x64xf32>)
+    %filters = linalg.generic ... ins(%f, %f, ... outs(... : tensor<4x4x64x64xf32>) {
     ...
-    ins({{.*}} : tensor<4x4x28x28x64xf32>, {{.*}}) outs({{.*}} : tensor<28x2x28x2x64xf32>)
+    %products = linalg.generic ... ins(%image, %filters : tensor<4x4x28x28x64xf32>, tensor<4x4x64x64xf32>)
+        outs(... : tensor<4x4x28x28x64xf32>) {
     ...
-    tensor.collapse_shape {{.*}} : tensor<28x2x28x2x64xf32> into tensor<56x56x64xf32>
+    %result = linalg.generic ... ins(%products, %products, ... outs(... : tensor<28x2x28x2x64xf32>) {
+    ...
+    %y = tensor.collapse_shape %result [[0, 1], [2, 3], [4]] : tensor<28x2x28x2x64xf32> into tensor<56x56x64xf32>
     ```
     """
 

@@ -103,12 +103,27 @@ SmallVector<int64_t> NestAnalysis::tails(unsigned dim) const {
   return result;
 }
 
+std::optional<int64_t> NestAnalysis::bound(unsigned dim) const {
+  if (!isDynamic(dim))
+    return extents[dim];
+  auto all = root()->getAttrOfType<DenseI64ArrayAttr>("tile.bounds");
+  if (!all || all[dim] < 0)
+    return std::nullopt;
+  return all[dim];
+}
+
 /// Loops of run-time extents need tiles that the plan states.
 LogicalResult NestAnalysis::checkTiles() {
   for (unsigned dim = 0; dim < extents.size(); ++dim)
     if (isDynamic(dim) && ShapedType::isDynamic(registerTile(dim)))
       return root().emitError("has no register tile for its loop d")
              << dim << ", whose extent is known at run time only";
+  auto bounds = root()->getAttr("tile.bounds");
+  auto all = dyn_cast_if_present<DenseI64ArrayAttr>(bounds);
+  if (bounds && (!all || size_t(all.size()) != extents.size()))
+    return root().emitError("has a tile.bounds that is not one number for each "
+                            "of its loops: ")
+           << bounds;
   auto tails = root()->getAttr("tile.tails");
   if (!tails)
     return success();

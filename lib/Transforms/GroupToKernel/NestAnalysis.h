@@ -64,6 +64,9 @@ public:
   bool isDynamic(unsigned dim) const {
     return mlir::ShapedType::isDynamic(extents[dim]);
   }
+  /// The largest extent that a dimension can have, if one is known
+  /// (`tile.bounds`).
+  std::optional<int64_t> bound(unsigned dim) const;
   /// Register tile of a dimension, never above its extent.
   int64_t registerTile(unsigned dim) const;
   /// Part of a reduced dimension after which the next part of the operands is

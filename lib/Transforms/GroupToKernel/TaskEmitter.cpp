@@ -290,8 +290,12 @@ LogicalResult TaskEmitter::findSpills() {
     for (OpResult result : nest.group->getResults()) {
       Access made = nest.resultAccess(
           cast<OpResult>(yield->getOperand(result.getResultNumber())));
+      auto type = cast<ShapedType>(result.getType());
+      int64_t most = 1 << 20, bytes = type.getElementTypeBitWidth() / 8;
       bool unbounded = llvm::any_of(made, [&, &box = box](AffineExpr expr) {
-        return !boundOf(regionOf(expr, box).second);
+        std::optional<int64_t> size = boundOf(regionOf(expr, box).second);
+        bytes = size ? bytes * *size : bytes;
+        return !size || (!type.hasStaticShape() && bytes > most);
       });
       if (unbounded && !llvm::is_contained(end->getOperands(), result))
         spills.push_back(result);

@@ -36,6 +36,14 @@ void TaskSizes::analyze(ArrayRef<NestAnalysis> nests, unsigned rank) {
     for (unsigned dim = 0; dim < nest.extents.size(); ++dim)
       if (nest.isDynamic(dim))
         leaders.insert(classes.getOrInsertLeaderValue(place(nest, dim)));
+  most.assign(leaders.size(), ShapedType::kDynamic);
+  for (const NestAnalysis &nest : nests)
+    for (unsigned dim = 0; dim < nest.extents.size(); ++dim)
+      if (auto bound = nest.bound(dim); bound && nest.isDynamic(dim)) {
+        Place leader = classes.getLeaderValue(place(nest, dim));
+        int64_t &known = most[llvm::find(leaders, leader) - leaders.begin()];
+        known = ShapedType::isDynamic(known) ? *bound : std::min(known, *bound);
+      }
 }
 
 AffineExpr TaskSizes::extentOf(const NestAnalysis &nest, unsigned dim) const {
@@ -58,12 +66,32 @@ AffineExpr TaskSizes::taskSize(MLIRContext *context, unsigned number) const {
   return getAffineSymbolExpr(firstTaskSize() + number, context);
 }
 
+/// Whether an expression grows with each of its symbols.
+static bool isMonotonic(AffineExpr expr) {
+  bool monotonic = true;
+  expr.walk([&](AffineExpr part) {
+    auto binary = dyn_cast<AffineBinaryOpExpr>(part);
+    auto factor = binary ? dyn_cast<AffineConstantExpr>(binary.getRHS())
+                         : AffineConstantExpr();
+    if (part.getKind() == AffineExprKind::Mod ||
+        (part.getKind() == AffineExprKind::Mul &&
+         (!factor || factor.getValue() < 0)))
+      monotonic = false;
+  });
+  return monotonic;
+}
+
 std::optional<int64_t> TaskSizes::bound(AffineExpr size,
                                         ArrayRef<int64_t> tiles) const {
   unsigned first = firstTaskSize();
   SmallVector<AffineExpr> bounds;
   for (unsigned symbol = 0; symbol < first; ++symbol)
     bounds.push_back(getAffineSymbolExpr(symbol, size.getContext()));
+  if (isMonotonic(size))
+    for (auto [number, value] : llvm::enumerate(most))
+      if (!ShapedType::isDynamic(value))
+        bounds[gridRank + number] =
+            getAffineConstantExpr(value, size.getContext());
   for (int64_t tile : tiles)
     bounds.push_back(getAffineConstantExpr(tile, size.getContext()));
   AffineExpr most = simplifyAffineExpr(size.replaceSymbols(bounds), 0, first);

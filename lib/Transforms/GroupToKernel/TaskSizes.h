@@ -70,6 +70,8 @@ private:
   llvm::EquivalenceClasses<Place> classes;
   llvm::SmallSetVector<Place, 4> leaders; // of the classes of run-time sizes
   llvm::SmallVector<std::pair<mlir::Value, unsigned>> tensors;
+  /// The largest value of each of them, kDynamic where none is known.
+  llvm::SmallVector<int64_t> most;
   unsigned gridRank = 0;
 };
 

@@ -24,7 +24,8 @@ namespace tilewright {
 namespace {
 
 constexpr StringLiteral kLayouts = "tile.layouts", kTiles = "tile.pack_rtiles",
-                        kTask = "tile.task", kNest = "tile.nest";
+                        kTask = "tile.task", kNest = "tile.nest",
+                        kApart = "tile.pack_apart";
 
 struct ApplyLayouts : public impl::ApplyLayoutsBase<ApplyLayouts> {
   void runOnOperation() override {
@@ -72,6 +73,7 @@ struct ApplyLayouts : public impl::ApplyLayoutsBase<ApplyLayouts> {
     op.setIndexingMapsAttr(Builder(op).getAffineMapArrayAttr(maps));
     op->removeDiscardableAttr(kLayouts);
     op->removeDiscardableAttr(kTiles);
+    op->removeDiscardableAttr(kApart);
     return success();
   }
 
@@ -179,10 +181,11 @@ struct ApplyLayouts : public impl::ApplyLayoutsBase<ApplyLayouts> {
           linalg::YieldOp::create(b, at, args[0]);
         });
     copy->setDiscardableAttr("tile.rtile", rtile);
-    copy->setDiscardableAttr(
-        kTask, type.hasStaticShape() ? op->getAttr(kTask)
-                                     : builder.getI64IntegerAttr(nextTask++));
-    if (!type.hasStaticShape())
+    bool apart = op->hasAttr(kApart);
+    copy->setDiscardableAttr(kTask, apart
+                                        ? builder.getI64IntegerAttr(nextTask++)
+                                        : op->getAttr(kTask));
+    if (apart)
       copy->setDiscardableAttr("tile.kernel", builder.getStringAttr("pack"));
     copy->setDiscardableAttr(kNest, builder.getI64IntegerAttr(nextNest++));
     return copy->getResult(0);

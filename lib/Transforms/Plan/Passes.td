@@ -21,7 +21,8 @@ def ApplyLayouts : Pass<"tile-apply-layouts"> {
   let description = [{
     An operand that follows from weights is packed by `linalg.pack`, which
     `tile-hoist-init` moves to compile time. A run-time operand is copied by a
-    register group of its own in the reader's task (`tile.pack_rtiles` holds
+    register group of its own in the reader's task, or with `tile.pack_apart` in
+    a task of its own (`tile.pack_rtiles` holds
     the copy's rtile); only a permutation is possible there.
 
     Before:

@@ -14,6 +14,9 @@ from tilewright.passes import Pass, register
 
 from .generics import body, create, iterator_types, kinds, maker, maps, positions, set_maps, uses, walk
 
+#: What a size counts as that is known at run time only: most of them are positions.
+_MANY = 128
+
 
 @register
 @dataclass(frozen=True)
@@ -122,13 +125,22 @@ def _scale_after(product: ir.Operation, number: int) -> None:
     factor = [loops[d] for d in positions(own[1])]
     if len(loops) != own[2].n_dims or not set(factor) <= set(written):
         return
-    if prod(_shape(product)) >= prod(_shape(scaling)):
+    if prod(_shape(product)) >= prod(_shape(scaling)) or _place(product) is None:
         return
     _move(scaling, product, number, factor)
 
 
 def _shape(op: ir.Operation) -> list[int]:
-    return list(ir.RankedTensorType(op.results[0].type).shape)
+    """The sizes of a result; one known at run time only counts as many."""
+    return [_MANY if size < 0 else size for size in ir.RankedTensorType(op.results[0].type).shape]
+
+
+def _place(op: ir.Operation) -> ir.Operation | None:
+    """The empty tensor that a result is made in."""
+    made = maker(op.operands[len(op.operands) - 1])
+    if made is not None and made.name == "linalg.fill":
+        made = maker(made.operands[1])
+    return made if made is not None and made.name == "tensor.empty" else None
 
 
 def _loops(written: ir.AffineMap, read: ir.AffineMap) -> dict[int, int]:
@@ -179,7 +191,9 @@ def _move(scaling: ir.Operation, product: ir.Operation, number: int, factor: lis
     kind = product.results[0].type
     after = ir.InsertionPoint.after(product)
     with product.location, after:
-        empty = create("tensor.empty", [], kind)
+        place = _place(product)
+        assert place is not None
+        empty = create("tensor.empty", list(place.operands), kind)
         scaled = scaling.clone(after)
     scaled.operands[0] = product.results[0]
     scaled.operands[2] = empty

@@ -28,6 +28,8 @@ _L1_WAYS = 12
 _LATENCY = 8
 #: Steps of a reduction that one round of its loop takes.
 _UNROLL = 4
+#: Register tiles of rows that read a panel of weights from the L2 cache once each, where it pays for the first read.
+_SHARING = 5
 #: Tasks that still occupy a few cores, where each more repeats work.
 _FEW_TASKS = 8
 
@@ -281,6 +283,8 @@ def _contraction_task(op: LinalgOp, roles: Roles, register: list[int], machine: 
         if copied:
             # Each task copies its panels: many rows must share the work.
             work = macs if count >= _FEW_TASKS else max(_TASK_MACS, prod(task) // prod(task[d] for d in rows) * 128)
+        if roles.row in op.dynamic:  # there may be few rows of each kind: let the ones at hand share a panel
+            work = max(work, _SHARING * register[roles.row] * prod(task[d] for d in (roles.lane, *op.reductions)))
         cut(task, register, rows, work)
     return task
 
@@ -346,8 +350,16 @@ def _copy_pays(op: LinalgOp, access: Access, at: int) -> bool:
     return rows >= 32 and not op.welded
 
 
+def copies_apart(op: LinalgOp, tiling: Tiling) -> bool:
+    """Whether run-time operands are copied by tasks of their own: one cannot know how much it would copy."""
+    lane = contraction_roles(op).lane_operand
+    if lane is None or not is_dynamic(op.inputs[lane].value):
+        return False
+    return not op.welded or any(d in tiling.whole for d in op.inputs[lane].loops)
+
+
 def _copy_tile(op: LinalgOp, access: Access, perm: list[int], tiling: Tiling, machine: Machine) -> Tiling:
-    if is_dynamic(access.value):
+    if copies_apart(op, tiling):
         return _copy_task_tile(op, access, perm, machine)
     dims = [access.dims[t] for t in perm]
     task = [1 if d is None else tiling.task[d] for d in dims]

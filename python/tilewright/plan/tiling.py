@@ -18,10 +18,12 @@ from tilewright.devices import resolve
 from tilewright.errors import UserError
 from tilewright.mlir import ir
 from tilewright.passes import Pass, located, option, register
+from tilewright.plan.bounds import Bounds
 from tilewright.plan.names import kernel_name
 from tilewright.plan.products import (
     align_lanes,
     contraction_roles,
+    copies_apart,
     is_copied,
     layouts,
     prefetched,
@@ -111,11 +113,14 @@ def followers(root: LinalgOp, members: list[LinalgOp]) -> list[LinalgOp] | None:
     return after if len(ends) <= 1 and (not ends or ends[0] is after[-1]) else None
 
 
-def _write(op: LinalgOp, tiling: Tiling, machine: Machine, alone: bool) -> None:
+def _write(op: LinalgOp, tiling: Tiling, machine: Machine, bounds: Bounds, alone: bool) -> None:
     """The decision as attributes of the root; `alone` tells a task of one nest."""
     set_attribute(op.op, "tile.rtile", str(tiling))
     if op.dynamic:
         set_attribute(op.op, "tile.tails", tails(op, tiling.register, machine.lanes))
+        most = bounds.of_loops(op)
+        if any(most[d] >= 0 for d in op.dynamic):
+            set_attribute(op.op, "tile.bounds", f"array<i64: {', '.join(map(str, most))}>")
     if tiling.grid and alone:
         set_attribute(op.op, "tile.grid", f"array<i64: {', '.join(map(str, tiling.grid))}>")
 
@@ -183,14 +188,14 @@ class PlanTiles(Pass):
         """Give tiles to the nests of each task that `tile-plan-fusion` made."""
         machine = Machine(self.lanes, self.registers, self.l2_bytes, self.cores)
         weights = Weights()
-        decider = self._decider()
+        decider, bounds = self._decider(), Bounds(op)
         for block in blocks(op):
             tasks: dict[int, list[LinalgOp]] = {}
             for member in linalg_ops(block, weights):
                 if "tile.task" in member.op.attributes:
                     tasks.setdefault(_number(member.op, "tile.task"), []).append(member)
             for members in tasks.values():
-                self._tile_task(members, machine, weights, decider)
+                self._tile_task(members, machine, weights, decider, bounds)
 
     def _decider(self) -> Decider | None:
         if not self.device:
@@ -198,7 +203,9 @@ class PlanTiles(Pass):
         choices = (text.rpartition(":") for text in self.choices)
         return Decider(resolve(self.device), {name: int(number) for name, _, number in choices})
 
-    def _tile_task(self, members: list[LinalgOp], machine: Machine, weights: Weights, decider: Decider | None) -> None:
+    def _tile_task(
+        self, members: list[LinalgOp], machine: Machine, weights: Weights, decider: Decider | None, bounds: Bounds
+    ) -> None:
         roots = [m for m in members if "tile.rows" in m.op.attributes]
         if not roots:
             raise located(UserError("is in a task of which no operation has `tile.rows`"), members[0].op)
@@ -235,7 +242,7 @@ class PlanTiles(Pass):
             if len(roots) == 1 and not op.dynamic:
                 tiling.block = self._split_sum(op, tiling, members)
             settle(op, tiling, frozenset(own) if len(roots) > 1 else None)
-            _write(op, tiling, machine, alone=len(roots) == 1)
+            _write(op, tiling, machine, bounds, alone=len(roots) == 1)
             if op.kind is Kind.CONTRACTION:
                 self._lay_out(op, tiling, machine, weights)
 
@@ -304,3 +311,5 @@ class PlanTiles(Pass):
         if any(k != "unit" for k in kinds):
             set_attribute(op.op, "tile.layouts", f"[{', '.join(kinds)}]")
             set_attribute(op.op, "tile.pack_rtiles", f"[{', '.join(copies)}]")
+            if any(c != "unit" for c in copies) and copies_apart(op, tiling):
+                op.op.attributes["tile.pack_apart"] = ir.UnitAttr.get(op.op.context)

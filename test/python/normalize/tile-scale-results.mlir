@@ -103,3 +103,47 @@ func.func @unbounded(%s: tensor<64x64xf32>, %f: tensor<64xf32>, %v: tensor<64x8x
   } -> tensor<64x8xf32>
   return %y : tensor<64x8xf32>
 }
+
+// Sizes that are known at run time only count as many.
+
+// CHECK-LABEL: @run_time
+// CHECK: math.exp
+// CHECK: %[[Z:.*]] = linalg.generic {{.*}}"reduction"]} ins(%{{.*}}, %{{.*}} : tensor<?x?xf32>, tensor<?x8xf32>)
+// CHECK: %[[PLACE:.*]] = tensor.empty(%{{.*}}) : tensor<?x8xf32>
+// CHECK: linalg.generic {{.*}}ins(%[[Z]], %{{.*}} : tensor<?x8xf32>, tensor<?xf32>) outs(%[[PLACE]]
+func.func @run_time(%s: tensor<?x?xf32>, %f: tensor<?xf32>, %v: tensor<?x8xf32>, %n: index) -> tensor<?x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %low = arith.constant 0xFF800000 : f32
+  %r = tensor.empty(%n) : tensor<?xf32>
+  %g = linalg.fill ins(%low : f32) outs(%r : tensor<?xf32>) -> tensor<?xf32>
+  %m = linalg.generic {indexing_maps = [#ij, #i], iterator_types = ["parallel", "reduction"]}
+      ins(%s : tensor<?x?xf32>) outs(%g : tensor<?xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %t = arith.maximumf %o, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<?xf32>
+  %e = tensor.empty(%n, %n) : tensor<?x?xf32>
+  %x = linalg.generic {indexing_maps = [#ij, #i, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%s, %m : tensor<?x?xf32>, tensor<?xf32>) outs(%e : tensor<?x?xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %d = arith.subf %a, %b : f32
+    %t = math.exp %d : f32
+    linalg.yield %t : f32
+  } -> tensor<?x?xf32>
+  %p = linalg.generic {indexing_maps = [#ij, #i, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %f : tensor<?x?xf32>, tensor<?xf32>) outs(%e : tensor<?x?xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %t = arith.mulf %a, %b : f32
+    linalg.yield %t : f32
+  } -> tensor<?x?xf32>
+  %h = tensor.empty(%n) : tensor<?x8xf32>
+  %k = linalg.fill ins(%zero : f32) outs(%h : tensor<?x8xf32>) -> tensor<?x8xf32>
+  %y = linalg.generic {indexing_maps = [#x, #v, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%p, %v : tensor<?x?xf32>, tensor<?x8xf32>) outs(%k : tensor<?x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %q = arith.mulf %a, %b : f32
+    %t = arith.addf %o, %q : f32
+    linalg.yield %t : f32
+  } -> tensor<?x8xf32>
+  return %y : tensor<?x8xf32>
+}

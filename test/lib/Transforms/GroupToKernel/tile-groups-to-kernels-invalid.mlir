@@ -100,3 +100,24 @@ func.func @main(%x: tensor<96xf32>) -> tensor<96xf32> {
   }
   return %y : tensor<96xf32>
 }
+
+// -----
+
+func.func @main(%x: tensor<?xf32>, %n: index) -> tensor<?xf32> {
+  %y = tile.group "l2" (%x1 = %x : tensor<?xf32>, %n1 = %n : index) -> (tensor<?xf32>) {
+    %r = tile.group "register" (%x2 = %x1 : tensor<?xf32>, %n2 = %n1 : index) -> (tensor<?xf32>) {
+      %e = tensor.empty(%n2) : tensor<?xf32>
+      // expected-error @below {{has a tile.bounds that is not one number for each of its loops: array<i64: 1, 2>}}
+      %a = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+          ins(%x2 : tensor<?xf32>) outs(%e : tensor<?xf32>)
+          attrs = {tile.bounds = array<i64: 1, 2>, tile.rtile = #tile.rtile<l2 = [48], register = [16], order = [0]>} {
+      ^bb0(%p: f32, %o: f32):
+        %m = arith.negf %p : f32
+        linalg.yield %m : f32
+      } -> tensor<?xf32>
+      tile.yield %a : tensor<?xf32>
+    }
+    tile.yield %r : tensor<?xf32>
+  }
+  return %y : tensor<?xf32>
+}

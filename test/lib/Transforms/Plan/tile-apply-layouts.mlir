@@ -35,11 +35,35 @@ func.func @weight(%x: tensor<8x64xf32>) -> tensor<8x96xf32> {
   return %y : tensor<8x96xf32>
 }
 
+// A run-time operand is copied by a task of its own where the plan says so.
+// CHECK-LABEL: func.func @apart
+// CHECK: linalg.generic
+// CHECK-SAME: tile.kernel = "pack", tile.nest = 5 : i64
+// CHECK-SAME: tile.task = 3 : i64
+// CHECK: linalg.generic
+// CHECK-NOT: tile.pack_apart
+// CHECK-SAME: tile.nest = 4 : i64
+func.func @apart(%x: tensor<8x64xf32>, %w: tensor<?x64xf32>, %n: index) -> tensor<8x?xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty(%n) : tensor<8x?xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x?xf32>) -> tensor<8x?xf32>
+  %y = linalg.generic {indexing_maps = [#a, #bt, #c], iterator_types = ["parallel", "parallel", "reduction"],
+      tile.task = 2 : i64, tile.nest = 4 : i64, tile.layouts = [unit, #tile.layout<perm = [1, 0]>], tile.pack_apart,
+      tile.pack_rtiles = [unit, #tile.rtile<l2 = [64, 32], register = [16, 16], order = [0, 1]>]}
+      ins(%x, %w : tensor<8x64xf32>, tensor<?x64xf32>) outs(%f : tensor<8x?xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<8x?xf32>
+  return %y : tensor<8x?xf32>
+}
+
 // A run-time operand is copied in the reader's task, by a nest of its own.
 // CHECK-LABEL: func.func @runtime
 // CHECK: %[[COPY:.*]] = linalg.generic
 // CHECK-SAME: indexing_maps = [#[[$T]],
-// CHECK-SAME: tile.nest = 5 : i64, tile.rtile = #tile.rtile<l2 = [64, 32], register = [16, 16], order = [0, 1]>, tile.task = 2 : i64
+// CHECK-SAME: tile.nest = 6 : i64, tile.rtile = #tile.rtile<l2 = [64, 32], register = [16, 16], order = [0, 1]>, tile.task = 2 : i64
 // CHECK: linalg.generic
 // CHECK-SAME: ins(%{{.*}}, %[[COPY]] : tensor<8x64xf32>, tensor<64x96xf32>)
 // CHECK-SAME: tile.nest = 4 : i64

@@ -10,6 +10,7 @@
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 
@@ -51,6 +52,8 @@ static std::optional<Window> windowOf(AccessOp access, bool isStore) {
 static LogicalResult collect(BlockArgument argument,
                              SmallVectorImpl<Window> &windows) {
   for (Operation *user : argument.getUsers()) {
+    if (isa<memref::PrefetchOp>(user))
+      continue; // reads nothing
     std::optional<Window> window;
     if (auto load = dyn_cast<LoadOp>(user))
       window = windowOf(load, /*isStore=*/false);

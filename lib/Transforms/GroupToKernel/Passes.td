@@ -84,6 +84,48 @@ def GroupsToKernels : Pass<"tile-groups-to-kernels", "mlir::ModuleOp"> {
   ];
 }
 
+def PrefetchEpilogues : Pass<"tile-prefetch-epilogues", "mlir::ModuleOp"> {
+  let summary = "Fetch what is added to a product while it is being computed";
+  let description = [{
+    Behind the loop of a product, a tile of something else is often read: a bias
+    or a residual, the inputs' part of a gate. It is read once, a few lines in
+    each row, which no hardware prefetcher sees coming. So its lines are fetched
+    before the loop, which takes longer than they do; as many as there are four
+    products of tiles in the loop for each.
+
+    Before:
+    ```mlir
+    tile.kernel @k(%a: memref<8x256xf32>, %b: memref<256x16xf32>, %x: memref<8x16xf32>, %y: memref<8x16xf32>) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c256 = arith.constant 256 : index
+      %zero = arith.constant dense<0.0> : !tile.tile<8x16xf32>
+      %s = scf.for %k = %c0 to %c256 step %c1 iter_args(%acc = %zero) -> (!tile.tile<8x16xf32>) {
+        %p = tile.load %a[%c0, %k] : memref<8x256xf32>, !tile.tile<8x1xf32>
+        %q = tile.load %b[%k, %c0] : memref<256x16xf32>, !tile.tile<1x16xf32>
+        %n = tile.mma %p, %q, %acc : !tile.tile<8x1xf32>, !tile.tile<1x16xf32>, !tile.tile<8x16xf32>
+        scf.yield %n : !tile.tile<8x16xf32>
+      }
+      %t = tile.load %x[%c0, %c0] : memref<8x16xf32>, !tile.tile<8x16xf32>
+      %r = arith.addf %s, %t : !tile.tile<8x16xf32>
+      tile.store %r, %y[%c0, %c0] : !tile.tile<8x16xf32>, memref<8x16xf32>
+      tile.return
+    }
+    ```
+    After:
+    ```mlir
+    memref.prefetch %x[%c0, %c0], read, locality<3>, data : memref<8x16xf32>
+    ...
+    memref.prefetch %x[%c7, %c0], read, locality<3>, data : memref<8x16xf32>
+    %s = scf.for %k = %c0 to %c256 step %c1 iter_args(%acc = %zero) -> (!tile.tile<8x16xf32>) {
+      ...
+    ```
+  }];
+  let dependentDialects = ["mlir::affine::AffineDialect",
+                           "mlir::arith::ArithDialect",
+                           "mlir::memref::MemRefDialect"];
+}
+
 def DedupeKernels : Pass<"tile-dedupe-kernels", "mlir::ModuleOp"> {
   let summary = "Keep one of each set of equal kernels";
   let description = [{

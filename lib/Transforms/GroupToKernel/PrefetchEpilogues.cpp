@@ -1,0 +1,159 @@
+//===- PrefetchEpilogues.cpp - operands of what follows a product ---------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Tile/Tile.h"
+#include "lib/Transforms/GroupToKernel/Passes.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+
+namespace tilewright {
+#define GEN_PASS_DEF_PREFETCHEPILOGUES
+#include "lib/Transforms/GroupToKernel/Passes.h.inc"
+
+namespace {
+
+constexpr int64_t kLineBits = 64 * 8;
+/// Rounds of a product's loop per line: fewer hide no wait.
+constexpr int64_t kRoundsPerLine = 4;
+/// Into all caches, in the terms of memref.prefetch.
+constexpr unsigned kLocality = 3;
+
+/// Whether a loop's body multiplies tiles.
+bool isProduct(scf::ForOp loop) {
+  return !loop.getBody()->getOps<tile::MmaOp>().empty();
+}
+
+/// Makes a value known before `loop`, which stands in the same block as what
+/// computes it: moves index arithmetic there.
+bool hoist(Value value, scf::ForOp loop) {
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getBlock() != loop->getBlock() || op->isBeforeInBlock(loop))
+    return true;
+  if (op == loop || !isPure(op) || op->getNumRegions())
+    return false;
+  for (Value operand : op->getOperands())
+    if (!hoist(operand, loop))
+      return false;
+  op->moveBefore(loop);
+  return true;
+}
+
+/// The first elements of the lines of a tile, as steps from its own first one
+/// per memref dimension.
+SmallVector<SmallVector<int64_t>> linesOf(tile::LoadOp load) {
+  MemRefType type = load.getMemRefType();
+  int64_t perLine = kLineBits / type.getElementTypeBitWidth();
+  SmallVector<SmallVector<int64_t>> lines = {
+      SmallVector<int64_t>(type.getRank(), 0)};
+  for (auto [size, dim, step] :
+       llvm::zip_equal(load.getTileType().getShape(), load.getTileDims(),
+                       load.getTileSteps())) {
+    bool along = dim == type.getRank() - 1 && step == 1;
+    SmallVector<SmallVector<int64_t>> next;
+    for (const SmallVector<int64_t> &line : lines)
+      for (int64_t at = 0; at < size; at += along ? perLine : 1) {
+        next.push_back(line);
+        next.back()[dim] += at * step;
+      }
+    lines = std::move(next);
+  }
+  return lines;
+}
+
+/// `offset` and a number of elements more.
+Value shifted(OpBuilder &b, Location loc, Value offset, int64_t step) {
+  if (step == 0)
+    return offset;
+  return getValueOrCreateConstantIndexOp(
+      b, loc,
+      affine::makeComposedFoldedAffineApply(
+          b, loc, b.getAffineDimExpr(0) + step, {OpFoldResult(offset)}));
+}
+
+/// What follows the loop of a product.
+class Epilogue {
+public:
+  Epilogue(scf::ForOp loop) : loop(loop) {}
+
+  /// Fetches what follows the loop, up to the next product, as far as the
+  /// loop's rounds hide it.
+  void run() {
+    std::optional<APInt> trips = loop.getStaticTripCount();
+    if (!trips)
+      return;
+    left = trips->getSExtValue() *
+           llvm::range_size(loop.getBody()->getOps<tile::MmaOp>()) /
+           kRoundsPerLine;
+    for (Operation *op = loop->getNextNode(), *next; op; op = next) {
+      next = op->getNextNode();
+      if (auto other = dyn_cast<scf::ForOp>(op); other && isProduct(other))
+        return;
+      if (auto load = dyn_cast<tile::LoadOp>(op))
+        fetch(load);
+    }
+  }
+
+private:
+  /// Buffers of the task are near, and one row is what hardware would fetch.
+  static bool isWorthIt(tile::LoadOp load) {
+    return isa<BlockArgument>(load.getMemref()) && load.getValid().empty() &&
+           !load.getIndices() && load.getTileType().getRank() > 1 &&
+           load.getTileType().getShape().front() > 1 &&
+           load.getMemRefType().areTrailingDimsContiguous(1);
+  }
+
+  void fetch(tile::LoadOp load) {
+    if (!isWorthIt(load))
+      return;
+    SmallVector<SmallVector<int64_t>> lines = linesOf(load);
+    if (static_cast<int64_t>(lines.size()) > left)
+      return;
+    for (Value offset : load.getOffsets())
+      if (!hoist(offset, loop))
+        return;
+    left -= lines.size();
+    OpBuilder b(loop);
+    Location loc = load.getLoc();
+    for (const SmallVector<int64_t> &line : lines) {
+      SmallVector<Value> at;
+      for (auto [offset, step] : llvm::zip_equal(load.getOffsets(), line))
+        at.push_back(shifted(b, loc, offset, step));
+      memref::PrefetchOp::create(b, loc, load.getMemref(), at,
+                                 /*isWrite=*/false, kLocality,
+                                 /*isDataCache=*/true);
+    }
+  }
+
+  scf::ForOp loop;
+  /// Lines that the loop's rounds hide.
+  int64_t left = 0;
+};
+
+struct PrefetchEpilogues
+    : public impl::PrefetchEpiloguesBase<PrefetchEpilogues> {
+  void runOnOperation() override {
+    SmallVector<scf::ForOp> products;
+    for (auto kernel : getOperation().getOps<tile::KernelOp>())
+      kernel.walk([&](scf::ForOp loop) {
+        if (isProduct(loop))
+          products.push_back(loop);
+      });
+    for (scf::ForOp loop : products) // what is around them moves
+      Epilogue(loop).run();
+  }
+};
+
+} // namespace
+} // namespace tilewright

@@ -182,6 +182,93 @@ def FormGroups : Pass<"tile-form-groups"> {
   let dependentDialects = ["tilewright::tile::TileDialect"];
 }
 
+def ApplyOnline : Pass<"tile-apply-online"> {
+  let summary = "Run the reductions of a task in one loop, as `tile.online` says";
+  let description = [{
+    Operations of a task with `tile.online`, a loop and the size of its blocks,
+    run block by block of that loop. A reduction carries what it has
+    accumulated from block to block; where its terms are exp(x - m), relative to
+    a maximum m that the same loop finds, the accumulator is first multiplied by
+    exp(m before - m now). A row is thus read once, and no tensor of its length
+    is made (Milakov and Gimelshein, "Online normalizer calculation for
+    softmax", 2018; Dao et al., "FlashAttention", 2022). A remainder of the loop
+    follows it.
+
+    Before:
+    ```mlir
+    #ij = affine_map<(i, j) -> (i, j)>
+    #i = affine_map<(i, j) -> (i)>
+    func.func @main(%x: tensor<16x4096xf32>) -> tensor<16xf32> {
+      %y = tile.group "l2" (%x0 = %x : tensor<16x4096xf32>) -> (tensor<16xf32>) {
+        %m = tile.group "register" (%x1 = %x0 : tensor<16x4096xf32>) -> (tensor<16xf32>) {
+          %low = arith.constant 0xFF800000 : f32
+          %e = tensor.empty() : tensor<16xf32>
+          %f = linalg.fill ins(%low : f32) outs(%e : tensor<16xf32>) -> tensor<16xf32>
+          %r = linalg.generic {indexing_maps = [#ij, #i], iterator_types = ["parallel", "reduction"],
+              tile.online = array<i64: 1, 512>, tile.rtile = #tile.rtile<l2 = [1, 4096], register = [1, 64]>}
+              ins(%x1 : tensor<16x4096xf32>) outs(%f : tensor<16xf32>) {
+          ^bb0(%a: f32, %o: f32):
+            %t = arith.maximumf %o, %a : f32
+            linalg.yield %t : f32
+          } -> tensor<16xf32>
+          tile.yield %r : tensor<16xf32>
+        }
+        %s = tile.group "register" (%x1 = %x0 : tensor<16x4096xf32>, %m1 = %m : tensor<16xf32>) -> (tensor<16xf32>) {
+          %zero = arith.constant 0.0 : f32
+          %e = tensor.empty() : tensor<16xf32>
+          %f = linalg.fill ins(%zero : f32) outs(%e : tensor<16xf32>) -> tensor<16xf32>
+          %h = tensor.empty() : tensor<16x4096xf32>
+          %p = linalg.generic {indexing_maps = [#ij, #i, #ij], iterator_types = ["parallel", "parallel"],
+              tile.online = array<i64: 1, 512>}
+              ins(%x1, %m1 : tensor<16x4096xf32>, tensor<16xf32>) outs(%h : tensor<16x4096xf32>) {
+          ^bb0(%a: f32, %b: f32, %o: f32):
+            %d = arith.subf %a, %b : f32
+            %t = math.exp %d : f32
+            linalg.yield %t : f32
+          } -> tensor<16x4096xf32>
+          %r = linalg.generic {indexing_maps = [#ij, #i], iterator_types = ["parallel", "reduction"],
+              tile.online = array<i64: 1, 512>, tile.rtile = #tile.rtile<l2 = [1, 4096], register = [1, 32]>}
+              ins(%p : tensor<16x4096xf32>) outs(%f : tensor<16xf32>) {
+          ^bb0(%a: f32, %o: f32):
+            %t = arith.addf %o, %a : f32
+            linalg.yield %t : f32
+          } -> tensor<16xf32>
+          tile.yield %r : tensor<16xf32>
+        }
+        tile.yield %s : tensor<16xf32>
+      }
+      return %y : tensor<16xf32>
+    }
+    ```
+    After:
+    ```mlir
+    %r:2 = scf.for %j = %c0 to %c4096 step %c512 iter_args(%m = %m0, %s = %s0) -> (tensor<16xf32>, tensor<16xf32>) {
+      %block = tensor.extract_slice %x0[0, %j] [16, 512] [1, 1] : tensor<16x4096xf32> to tensor<16x512xf32>
+      %n:2 = tile.group "register" (%x1 = %block : tensor<16x512xf32>, %m1 = %m : tensor<16xf32>)
+          -> (tensor<16xf32>, tensor<16xf32>) {
+        ...
+        %t = arith.maximumf %o, %a : f32
+        ...
+        %d = arith.subf %a, %b : f32
+        %t = math.exp %d : f32
+      }
+      %block1 = tensor.extract_slice %x0[0, %j] [16, 512] [1, 1] : tensor<16x4096xf32> to tensor<16x512xf32>
+      %t = tile.group "register" (%x1 = %block1 : tensor<16x512xf32>, %m1 = %n#0 : tensor<16xf32>,
+          %s1 = %s : tensor<16xf32>, %f1 = %n#1 : tensor<16xf32>) -> (tensor<16xf32>) {
+        ...
+        %scaled = arith.mulf %a, %b : f32
+        ...
+      }
+      scf.yield %n#0, %t : tensor<16xf32>, tensor<16xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["tilewright::tile::TileDialect",
+                           "mlir::scf::SCFDialect",
+                           "mlir::tensor::TensorDialect",
+                           "mlir::arith::ArithDialect"];
+}
+
 def HoistInit : Pass<"tile-hoist-init", "mlir::ModuleOp"> {
   let summary = "Move what follows from weights alone into @init";
   let description = [{

@@ -1,0 +1,453 @@
+//===- ApplyOnline.cpp - tile-apply-online --------------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Transforms/Plan/OnlineChain.h"
+#include "lib/Transforms/Plan/Passes.h"
+
+#include "mlir/Analysis/TopologicalSortUtils.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+
+namespace tilewright {
+#define GEN_PASS_DEF_APPLYONLINE
+#include "lib/Transforms/Plan/Passes.h.inc"
+
+namespace {
+
+/// A part of the loop: from where, and how far.
+struct Part {
+  OpFoldResult offset;
+  int64_t size;
+};
+
+/// Rewrites one task.
+class OnlineTask {
+public:
+  OnlineTask(tile::GroupOp task, OnlineChain &chain)
+      : task(task), chain(chain) {}
+
+  LogicalResult rewrite();
+
+private:
+  using Values = SmallVector<Value>;
+
+  /// What the accumulators hold before a block and after it, by what they are
+  /// rescaled, and what else the block makes.
+  struct State {
+    Values carried, next, factors;
+    IRMapping mapping;
+  };
+
+  Value makeStart(OpBuilder &builder, const Accumulator &acc);
+  FailureOr<Values> emitPart(OpBuilder &builder, const Part &part,
+                             Values carried);
+  LogicalResult cloneNest(OpBuilder &builder, tile::GroupOp nest,
+                          const Part &part, State &state);
+  FailureOr<Values> inputsOf(OpBuilder &builder, tile::GroupOp nest,
+                             const Part &part, const State &state);
+  FailureOr<SmallVector<Type>> typesOf(tile::GroupOp nest, const Part &part);
+  FailureOr<Value> slice(OpBuilder &builder, BlockArgument argument,
+                         Value whole, const Part &part);
+  FailureOr<RankedTensorType> cutType(linalg::GenericOp op, Type type,
+                                      AffineMap map, int64_t size);
+  FailureOr<Value> startFor(OpBuilder &builder, linalg::GenericOp op,
+                            const Part &part, IRMapping &inner);
+  LogicalResult cloneOp(OpBuilder &builder, linalg::GenericOp op, Value start,
+                        const Part &part, IRMapping &inner);
+  Value rescale(OpBuilder &builder, const Accumulator &acc, Value value,
+                Value factor);
+  Value makeFactor(OpBuilder &builder, const Accumulator &maximum, Value before,
+                   Value after);
+
+  tile::GroupOp task;
+  OnlineChain &chain;
+};
+
+/// An operation over all points of `type`, whose inputs are read through maps.
+linalg::GenericOp
+elementwise(OpBuilder &builder, Location loc, RankedTensorType type,
+            ValueRange inputs, ArrayRef<AffineMap> inputMaps,
+            function_ref<Value(OpBuilder &, ValueRange)> body) {
+  Value empty = tensor::EmptyOp::create(builder, loc, type.getShape(),
+                                        type.getElementType());
+  SmallVector<AffineMap> maps(inputMaps);
+  maps.push_back(builder.getMultiDimIdentityMap(type.getRank()));
+  SmallVector<utils::IteratorType> iterators(type.getRank(),
+                                             utils::IteratorType::parallel);
+  return linalg::GenericOp::create(
+      builder, loc, TypeRange(type), inputs, empty, maps, iterators,
+      [&](OpBuilder &nested, Location, ValueRange arguments) {
+        linalg::YieldOp::create(nested, loc, body(nested, arguments));
+      });
+}
+
+/// The tile of an operation over the dimensions of an accumulator's result.
+tile::RTileAttr tileOfResult(const Accumulator &acc) {
+  auto rtile = acc.linalgOp()->getAttrOfType<tile::RTileAttr>("tile.rtile");
+  SmallVector<NamedAttribute> levels;
+  SmallVector<int64_t> order;
+  Builder builder(acc.linalgOp().getContext());
+  for (StringRef level : {"l2", "register"}) {
+    auto sizes = rtile ? rtile.getSizes(level) : std::nullopt;
+    SmallVector<int64_t> own;
+    for (AffineExpr expr : acc.output().getResults()) {
+      unsigned dim = cast<AffineDimExpr>(expr).getPosition();
+      own.push_back(sizes ? (*sizes)[dim] : 1);
+    }
+    levels.push_back(
+        builder.getNamedAttr(level, builder.getDenseI64ArrayAttr(own)));
+  }
+  for (unsigned dim = 0; dim < acc.output().getNumResults(); ++dim)
+    order.push_back(dim);
+  return tile::RTileAttr::get(builder.getContext(),
+                              builder.getDictionaryAttr(levels), order);
+}
+
+/// Before the first block: the constant, but the lowest finite number instead
+/// of an infinite maximum. exp(x - m) is then 0 where all x so far are
+/// infinite, instead of NaN, and what no x exceeds is 0/0 in the end, as it is
+/// where the whole row is seen at once.
+TypedAttr startOf(const Accumulator &acc) {
+  auto number = dyn_cast<FloatAttr>(acc.start);
+  if (!acc.isMaximum || !number || !number.getValue().isInfinity())
+    return acc.start;
+  const llvm::fltSemantics &kind = number.getValue().getSemantics();
+  return FloatAttr::get(number.getType(),
+                        APFloat::getLargest(kind, /*Negative=*/true));
+}
+
+Value OnlineTask::makeStart(OpBuilder &builder, const Accumulator &acc) {
+  Location loc = acc.linalgOp().getLoc();
+  auto type = cast<RankedTensorType>(acc.result().getType());
+  auto nest = tile::GroupOp::create(builder, loc, "register", ValueRange(),
+                                    TypeRange(type));
+  OpBuilder inner = OpBuilder::atBlockEnd(&nest.getBody().front());
+  linalg::GenericOp op = elementwise(
+      inner, loc, type, {}, {}, [&](OpBuilder &nested, ValueRange) -> Value {
+        return arith::ConstantOp::create(nested, loc, startOf(acc));
+      });
+  op->setDiscardableAttr("tile.rtile", tileOfResult(acc));
+  tile::YieldOp::create(inner, loc, op->getResults());
+  return nest->getResult(0);
+}
+
+/// `type`, an operand's that `op` accesses by `map`, for a block of the loop.
+FailureOr<RankedTensorType> OnlineTask::cutType(linalg::GenericOp op, Type type,
+                                                AffineMap map, int64_t size) {
+  auto whole = cast<RankedTensorType>(type);
+  unsigned loop = OnlineChain::loopOf(op);
+  SmallVector<int64_t> shape(whole.getShape());
+  for (auto [extent, expr] : llvm::zip_equal(shape, map.getResults())) {
+    if (!expr.isFunctionOfDim(loop))
+      continue;
+    if (!isa<AffineDimExpr>(expr))
+      return op.emitError("accesses a tensor by another function of the loop "
+                          "that runs in blocks than the loop itself");
+    extent = size;
+  }
+  return whole.clone(shape);
+}
+
+/// The part of `whole`, an operand of a register group, that a block reads.
+FailureOr<Value> OnlineTask::slice(OpBuilder &builder, BlockArgument argument,
+                                   Value whole, const Part &part) {
+  RankedTensorType cut;
+  for (OpOperand &use : argument.getUses()) {
+    auto op = dyn_cast<linalg::GenericOp>(use.getOwner());
+    if (!op)
+      continue;
+    auto type = cutType(op, argument.getType(), op.getMatchingIndexingMap(&use),
+                        part.size);
+    if (failed(type))
+      return failure();
+    if (cut && cut != *type)
+      return op.emitError("reads a tensor at other points of the loop that "
+                          "runs in blocks than its register group does");
+    cut = *type;
+  }
+  if (!cut || cut == whole.getType())
+    return whole;
+  SmallVector<OpFoldResult> offsets, sizes, strides;
+  for (auto [extent, size] :
+       llvm::zip_equal(cast<RankedTensorType>(whole.getType()).getShape(),
+                       cut.getShape())) {
+    offsets.push_back(extent == size ? builder.getIndexAttr(0) : part.offset);
+    sizes.push_back(builder.getIndexAttr(size));
+    strides.push_back(builder.getIndexAttr(1));
+  }
+  return tensor::ExtractSliceOp::create(builder, argument.getLoc(), cut, whole,
+                                        offsets, sizes, strides)
+      .getResult();
+}
+
+/// What an accumulator held, relative to the maximum of now.
+Value OnlineTask::rescale(OpBuilder &builder, const Accumulator &acc,
+                          Value value, Value factor) {
+  auto type = cast<RankedTensorType>(value.getType());
+  Location loc = acc.linalgOp().getLoc();
+  AffineMap identity = builder.getMultiDimIdentityMap(type.getRank());
+  return elementwise(builder, loc, type, {value, factor},
+                     {identity, acc.factor},
+                     [&](OpBuilder &nested, ValueRange arguments) -> Value {
+                       return arith::MulFOp::create(nested, loc, arguments[0],
+                                                    arguments[1]);
+                     })
+      ->getResult(0);
+}
+
+/// exp(before - after), by which sums are rescaled.
+Value OnlineTask::makeFactor(OpBuilder &builder, const Accumulator &maximum,
+                             Value before, Value after) {
+  Operation *function = maximum.function;
+  auto type = cast<RankedTensorType>(before.getType());
+  Location loc = maximum.linalgOp().getLoc();
+  AffineMap identity = builder.getMultiDimIdentityMap(type.getRank());
+  return elementwise(builder, loc, type, {before, after}, {identity, identity},
+                     [&](OpBuilder &nested, ValueRange arguments) -> Value {
+                       Value difference = arith::SubFOp::create(
+                           nested, loc, arguments[0], arguments[1]);
+                       OperationState state(loc, function->getName());
+                       state.addOperands(difference);
+                       state.addTypes(difference.getType());
+                       state.propertiesAttr =
+                           function->getPropertiesAsAttribute();
+                       return nested.create(state)->getResult(0);
+                     })
+      ->getResult(0);
+}
+
+/// What `op` starts from, for one block.
+FailureOr<Value> OnlineTask::startFor(OpBuilder &builder, linalg::GenericOp op,
+                                      const Part &part, IRMapping &inner) {
+  OpOperand &init = op.getDpsInitsMutable()[0];
+  auto type = cutType(op, init.get().getType(),
+                      op.getMatchingIndexingMap(&init), part.size);
+  if (failed(type))
+    return failure();
+  Value empty = tensor::EmptyOp::create(builder, op.getLoc(), type->getShape(),
+                                        type->getElementType());
+  if (!op.payloadUsesValueFromOperand(&init))
+    return empty;
+  auto fill = init.get().getDefiningOp<linalg::FillOp>();
+  if (!fill)
+    return op.emitError("starts from a tensor, and cannot run in blocks");
+  Value value = inner.lookup(fill.getInputs()[0]);
+  return linalg::FillOp::create(builder, op.getLoc(), value, empty)
+      .getResult(0);
+}
+
+/// An operation of the chain, for one block.
+LogicalResult OnlineTask::cloneOp(OpBuilder &builder, linalg::GenericOp op,
+                                  Value start, const Part &part,
+                                  IRMapping &inner) {
+  if (op.hasIndexSemantics())
+    return op.emitError("runs in blocks and counts its loops");
+  inner.map(op.getDpsInits()[0], start);
+  Operation *copy = builder.clone(*op, inner);
+  copy->removeDiscardableAttr(kOnline);
+  copy->getResult(0).setType(start.getType());
+  for (OpOperand *input : op.getDpsInputOperands()) {
+    auto type = cutType(op, input->get().getType(),
+                        op.getMatchingIndexingMap(input), part.size);
+    if (failed(type))
+      return failure();
+    if (copy->getOperand(input->getOperandNumber()).getType() != *type)
+      return op.emitError("reads a tensor that is not made in blocks");
+  }
+  return success();
+}
+
+/// The operands of a register group, for one block.
+FailureOr<SmallVector<Value>> OnlineTask::inputsOf(OpBuilder &builder,
+                                                   tile::GroupOp nest,
+                                                   const Part &part,
+                                                   const State &state) {
+  Values inputs;
+  for (auto [argument, operand] : llvm::zip_equal(
+           nest.getBody().front().getArguments(), nest.getInputs())) {
+    int number = chain.accumulatorOf(operand);
+    Value made =
+        number >= 0 ? state.next[number] : state.mapping.lookupOrNull(operand);
+    if (!made) {
+      FailureOr<Value> cut = slice(builder, argument, operand, part);
+      if (failed(cut))
+        return failure();
+      made = *cut;
+    }
+    inputs.push_back(made);
+  }
+  return inputs;
+}
+
+/// The types of what a register group makes of one block.
+FailureOr<SmallVector<Type>> OnlineTask::typesOf(tile::GroupOp nest,
+                                                 const Part &part) {
+  SmallVector<Type> types;
+  for (Value value : nest.getBody().front().getTerminator()->getOperands()) {
+    auto op = value.getDefiningOp<linalg::GenericOp>();
+    if (!op || op->getNumResults() != 1)
+      return nest.emitError("yields something else than the single result of "
+                            "an operation, and cannot run in blocks");
+    auto type = cutType(op, value.getType(), op.getIndexingMapsArray().back(),
+                        part.size);
+    if (failed(type))
+      return failure();
+    types.push_back(*type);
+  }
+  return types;
+}
+
+/// A register group of the chain, for one block.
+LogicalResult OnlineTask::cloneNest(OpBuilder &builder, tile::GroupOp nest,
+                                    const Part &part, State &state) {
+  FailureOr<Values> inputs = inputsOf(builder, nest, part, state);
+  FailureOr<SmallVector<Type>> types = typesOf(nest, part);
+  if (failed(inputs) || failed(types))
+    return failure();
+  // Accumulators come in as further operands, with what rescales them; the
+  // factors of others leave as further results.
+  SmallVector<unsigned> own;
+  for (auto [number, acc] : llvm::enumerate(chain.accumulators))
+    if (acc.nest == nest)
+      own.push_back(number);
+  for (unsigned number : own) {
+    const Accumulator &acc = chain.accumulators[number];
+    inputs->push_back(state.carried[number]);
+    if (acc.maximum >= 0)
+      inputs->push_back(state.factors[acc.maximum]);
+    if (acc.isMaximum)
+      types->push_back(acc.result().getType());
+  }
+  auto copy = tile::GroupOp::create(builder, nest.getLoc(), nest.getLevel(),
+                                    *inputs, *types);
+  Block &body = nest.getBody().front(), &inside = copy.getBody().front();
+  OpBuilder nested = OpBuilder::atBlockEnd(&inside);
+  IRMapping inner;
+  inner.map(body.getArguments(),
+            inside.getArguments().take_front(body.getNumArguments()));
+  unsigned extra = body.getNumArguments();
+  DenseMap<Operation *, Value> starts;
+  Values before(chain.accumulators.size());
+  for (unsigned number : own) {
+    Accumulator &acc = chain.accumulators[number];
+    Value start = before[number] = inside.getArgument(extra++);
+    if (acc.maximum >= 0)
+      start = rescale(nested, acc, start, inside.getArgument(extra++));
+    starts[acc.op] = start;
+  }
+  for (Operation &op : body.without_terminator()) {
+    auto generic = dyn_cast<linalg::GenericOp>(op);
+    if (!generic) {
+      nested.clone(op, inner);
+      continue;
+    }
+    FailureOr<Value> start = starts.lookup(&op);
+    if (!*start)
+      start = startFor(nested, generic, part, inner);
+    if (failed(start) || failed(cloneOp(nested, generic, *start, part, inner)))
+      return failure();
+  }
+  Values yielded;
+  for (Value value : body.getTerminator()->getOperands())
+    yielded.push_back(inner.lookup(value));
+  for (unsigned number : own) {
+    Accumulator &acc = chain.accumulators[number];
+    if (acc.isMaximum) {
+      state.factors[number] = copy->getResult(yielded.size());
+      yielded.push_back(makeFactor(nested, acc, before[number],
+                                   inner.lookup(acc.op->getResult(0))));
+    }
+    state.next[number] = copy->getResult(acc.number);
+  }
+  tile::YieldOp::create(nested, nest.getLoc(), yielded);
+  for (auto [old, now] : llvm::zip(nest->getResults(), copy->getResults()))
+    state.mapping.map(old, now);
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(inside)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+  return success();
+}
+
+/// All register groups of the chain, for one block; returns what the
+/// accumulators hold after it.
+FailureOr<SmallVector<Value>>
+OnlineTask::emitPart(OpBuilder &builder, const Part &part, Values carried) {
+  State state;
+  state.next = state.carried = std::move(carried);
+  state.factors.resize(state.next.size());
+  for (tile::GroupOp nest : chain.nests)
+    if (failed(cloneNest(builder, nest, part, state)))
+      return failure();
+  return state.next;
+}
+
+LogicalResult OnlineTask::rewrite() {
+  Location loc = task.getLoc();
+  Block &body = task.getBody().front();
+  OpBuilder builder(body.getTerminator());
+  Values carried;
+  for (const Accumulator &acc : chain.accumulators)
+    carried.push_back(makeStart(builder, acc));
+  int64_t whole = chain.extent / chain.block * chain.block;
+  Value lower = arith::ConstantIndexOp::create(builder, loc, 0);
+  Value upper = arith::ConstantIndexOp::create(builder, loc, whole);
+  Value step = arith::ConstantIndexOp::create(builder, loc, chain.block);
+  auto loop = scf::ForOp::create(builder, loc, lower, upper, step, carried);
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(loop.getBody());
+    auto after = emitPart(builder, {loop.getInductionVar(), chain.block},
+                          Values(loop.getRegionIterArgs()));
+    if (failed(after))
+      return failure();
+    scf::YieldOp::create(builder, loc, *after);
+  }
+  carried = loop.getResults();
+  if (whole < chain.extent) {
+    Part rest = {builder.getIndexAttr(whole), chain.extent - whole};
+    auto after = emitPart(builder, rest, carried);
+    if (failed(after))
+      return failure();
+    carried = *after;
+  }
+  for (auto [acc, value] : llvm::zip_equal(chain.accumulators, carried))
+    acc.result().replaceAllUsesWith(value);
+  for (tile::GroupOp nest : llvm::reverse(chain.nests))
+    nest.erase();
+  if (!sortTopologically(&body))
+    return task.emitError("has register groups that run in blocks and need "
+                          "what others make of the whole");
+  return success();
+}
+
+struct ApplyOnline : public impl::ApplyOnlineBase<ApplyOnline> {
+  void runOnOperation() override {
+    SmallVector<tile::GroupOp> tasks;
+    getOperation()->walk<WalkOrder::PreOrder>([&](tile::GroupOp group) {
+      tasks.push_back(group);
+      return WalkResult::skip();
+    });
+    for (tile::GroupOp task : tasks) {
+      FailureOr<OnlineChain> chain = OnlineChain::get(task);
+      if (failed(chain))
+        return signalPassFailure();
+      if (!chain->empty() && failed(OnlineTask(task, *chain).rewrite()))
+        return signalPassFailure();
+    }
+  }
+};
+
+} // namespace
+} // namespace tilewright

@@ -112,16 +112,14 @@ static Operation *exponentialOf(BlockArgument argument) {
 }
 
 /// The loops of `op` as expressions, where it makes the element `access` of its
-/// result; fails where these do not determine all.
-static FailureOr<SmallVector<AffineExpr>> bind(linalg::GenericOp op,
-                                               AffineMap access) {
-  SmallVector<AffineExpr> binding(op.getNumLoops());
+/// result. Those that it reduces along are a symbol: any.
+static SmallVector<AffineExpr> bind(linalg::GenericOp op, AffineMap access) {
+  SmallVector<AffineExpr> binding(op.getNumLoops(),
+                                  getAffineSymbolExpr(0, op.getContext()));
   for (auto [expr, at] : llvm::zip_equal(
            op.getIndexingMapsArray().back().getResults(), access.getResults()))
     if (auto dim = dyn_cast<AffineDimExpr>(expr))
       binding[dim.getPosition()] = at;
-  if (llvm::is_contained(binding, AffineExpr()))
-    return failure();
   return binding;
 }
 
@@ -136,7 +134,10 @@ LogicalResult OnlineChain::trace(OpOperand &operand, AffineMap access,
           exponentialOf(reader.getMatchingBlockArgument(&operand));
       bool same =
           acc.maximum < 0 || (acc.maximum == number && acc.factor == access);
-      if (!function || !same)
+      bool bound = llvm::none_of(access.getResults(), [](AffineExpr expr) {
+        return expr.isFunctionOfSymbol(0);
+      });
+      if (!function || !same || !bound)
         return reader.emitError("depends on a reduction that runs in blocks "
                                 "other than by exp(x - maximum)");
       acc.maximum = number;
@@ -151,18 +152,15 @@ LogicalResult OnlineChain::trace(OpOperand &operand, AffineMap access,
   auto op = value.getDefiningOp<linalg::GenericOp>();
   if (!op || !op->hasAttr(kOnline))
     return success();
-  FailureOr<SmallVector<AffineExpr>> binding = bind(op, access);
-  if (failed(binding))
-    return op.emitError("is no function of its result's elements, and cannot "
-                        "run in blocks");
+  SmallVector<AffineExpr> binding = bind(op, access);
   for (OpOperand *input : op.getDpsInputOperands()) {
     AffineMap map = op.getMatchingIndexingMap(input);
     SmallVector<AffineExpr> exprs;
     for (AffineExpr expr : map.getResults())
-      exprs.push_back(expr.replaceDims(*binding));
+      exprs.push_back(expr.replaceDims(binding));
     if (failed(trace(
             *input,
-            AffineMap::get(access.getNumDims(), 0, exprs, op.getContext()),
+            AffineMap::get(access.getNumDims(), 1, exprs, op.getContext()),
             acc)))
       return failure();
   }

@@ -30,6 +30,7 @@ BUILTIN_MODULES: tuple[str, ...] = (
     "tilewright.plan.orders",
     "tilewright.plan.fusion",
     "tilewright.plan.tiling",
+    "tilewright.plan.running",
     "tilewright.plan.programs",
 )
 """Modules of the built-in passes; importing one registers its passes."""

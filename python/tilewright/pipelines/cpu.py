@@ -47,7 +47,9 @@ def plan(device: Device, choices: tuple[str, ...] = ()) -> Phase:
             PassSpec(
                 "tile-hoist-init", "what follows from weights alone runs at compile time; groups must not hold it"
             ),
+            PassSpec("tile-plan-online", "reductions of long rows in one loop; who follows what is known by now"),
             PassSpec("tile-form-groups", "the decisions become regions", options={"level": _LEVEL}),
+            PassSpec("tile-apply-online", "loops over blocks stand in the groups of their tasks"),
             PassSpec("tile-verify-plan", "border: every operation has a group, every nest a root with its tile"),
         ],
         summary="decide what meets at which level, with which tiles and layouts",

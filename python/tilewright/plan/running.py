@@ -1,0 +1,193 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Decides which reductions of a task run in one loop, and in which blocks (`tile.online`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import ClassVar
+
+from tilewright.dialects.tile import RTileAttr
+from tilewright.mlir import ir
+from tilewright.passes import Pass, option, register
+from tilewright.plan.online import Chain, find_chains
+from tilewright.plan.structure import LinalgOp, Weights, blocks, linalg_ops, set_attribute
+from tilewright.plan.tiles import Tiling
+from tilewright.plan.traffic import element_bytes
+
+
+def _number(op: LinalgOp, name: str) -> int:
+    return ir.IntegerAttr(op.op.attributes[name]).value
+
+
+def _sizes(root: LinalgOp, level: str) -> list[int]:
+    """Sizes per loop of the tile that was planned for a nest."""
+    sizes = RTileAttr(root.op.attributes["tile.rtile"]).sizes
+    return list(sizes[level]) if level in sizes else list(root.extents)
+
+
+class TaskNests:
+    """The nests of a task, by number."""
+
+    def __init__(self, members: list[LinalgOp]) -> None:
+        self.members = members
+        self.roots = {_number(m, "tile.nest"): m for m in members if "tile.rtile" in m.op.attributes}
+        self.next = max(_number(m, "tile.nest") for m in members) + 1
+
+    def root(self, op: LinalgOp) -> LinalgOp:
+        """The root of the nest of an operation."""
+        return self.roots[_number(op, "tile.nest")]
+
+    def crosses(self, op: LinalgOp) -> bool:
+        """Whether another nest reads the result."""
+        own = op.op.attributes["tile.nest"]
+        return any(use.owner.operation.attributes["tile.nest"] != own for use in op.result.uses)
+
+    def bytes_per_step(self, chain: Chain) -> int:
+        """Bytes between nests that one step of the chain's loop makes, for the rows of a task."""
+        total = 0
+        for op in chain.made():
+            if not self.crosses(op):
+                continue
+            rows = prod(self.task_sizes(op)[d] for d in op.output.dims if d is not None and d != chain.loops[op])
+            total += rows * element_bytes(op.result)
+        return total
+
+    def task_sizes(self, op: LinalgOp) -> list[int]:
+        """What a task covers of each loop."""
+        root = self.root(op)
+        sizes, loops = _sizes(root, "l2"), self._bound(op, root)
+        return [sizes[loops[d]] if d in loops else e for d, e in enumerate(op.extents)]
+
+    def _bound(self, op: LinalgOp, root: LinalgOp) -> dict[int, int]:
+        """Loops of `op` as loops of the root that it feeds or follows, as far as plain dimensions say."""
+        if op is root:
+            return {d: d for d in range(op.rank)}
+        own = [m for m in self.members if m.op.attributes["tile.nest"] == root.op.attributes["tile.nest"]]
+        known = {root: {d: d for d in range(root.rank)}}
+        for _ in own:
+            for reader in own:
+                for access in reader.inputs:
+                    maker = next((m for m in own if m.result == access.value), None)
+                    if maker is None or (maker in known) == (reader in known):
+                        continue
+                    pairs = [
+                        (made, read)
+                        for made, read in zip(maker.output.dims, access.dims, strict=True)
+                        if made is not None and read is not None
+                    ]
+                    if reader in known:
+                        known[maker] = {a: known[reader][b] for a, b in pairs if b in known[reader]}
+                    else:
+                        known[reader] = {b: known[maker][a] for a, b in pairs if a in known[maker]}
+        return known.get(op, {})
+
+    def move_out(self, op: LinalgOp) -> None:
+        """Gives an operation a nest of its own, over the rows and in the tiles of its former one."""
+        root = self.root(op)
+        loops = self._bound(op, root)
+        task, register = _sizes(root, "l2"), _sizes(root, "register")
+        tiling = Tiling(
+            [task[loops[d]] if d in loops else e for d, e in enumerate(op.extents)],
+            [register[loops[d]] if d in loops else 1 for d in range(op.rank)],
+            [],
+        )
+        tiling.order = sorted(range(op.rank), key=lambda d: tiling.register[d] > 1)
+        set_attribute(op.op, "tile.nest", f"{self.next} : i64")
+        set_attribute(op.op, "tile.rtile", str(tiling))
+        self.roots[self.next] = op
+        self.next += 1
+
+
+@register
+@dataclass(frozen=True)
+class PlanOnline(Pass):
+    """Decide which reductions of a task run in one loop, block by block (`tile.online`).
+
+    It pays where what is made for a task's rows leaves the inner cache. What needs a whole reduction becomes a nest of
+    its own.
+
+    Before:
+    ```mlir
+    #ij = affine_map<(i, j) -> (i, j)>
+    #i = affine_map<(i, j) -> (i)>
+    func.func @main(%x: tensor<16x4096xf32>) -> tensor<16xf32> {
+      %low = arith.constant 0xFF800000 : f32
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty() : tensor<16xf32>
+      %h = tensor.empty() : tensor<16x4096xf32>
+      %f = linalg.fill ins(%low : f32) outs(%e : tensor<16xf32>) -> tensor<16xf32>
+      %m = linalg.generic {indexing_maps = [#ij, #i], iterator_types = ["parallel", "reduction"],
+          tile.task = 0 : i64, tile.nest = 0 : i64, tile.rtile = #tile.rtile<l2 = [1, 4096], register = [1, 64]>}
+          ins(%x : tensor<16x4096xf32>) outs(%f : tensor<16xf32>) {
+      ^bb0(%a: f32, %o: f32):
+        %t = arith.maximumf %o, %a : f32
+        linalg.yield %t : f32
+      } -> tensor<16xf32>
+      %p = linalg.generic {indexing_maps = [#ij, #i, #ij], iterator_types = ["parallel", "parallel"],
+          tile.task = 0 : i64, tile.nest = 1 : i64, tile.rtile = #tile.rtile<l2 = [1, 4096], register = [1, 32]>}
+          ins(%x, %m : tensor<16x4096xf32>, tensor<16xf32>) outs(%h : tensor<16x4096xf32>) {
+      ^bb0(%a: f32, %b: f32, %o: f32):
+        %d = arith.subf %a, %b : f32
+        %t = math.exp %d : f32
+        linalg.yield %t : f32
+      } -> tensor<16x4096xf32>
+      %g = linalg.fill ins(%zero : f32) outs(%e : tensor<16xf32>) -> tensor<16xf32>
+      %s = linalg.generic {indexing_maps = [#ij, #i], iterator_types = ["parallel", "reduction"],
+          tile.task = 0 : i64, tile.nest = 2 : i64, tile.rtile = #tile.rtile<l2 = [1, 4096], register = [1, 64]>}
+          ins(%p : tensor<16x4096xf32>) outs(%g : tensor<16xf32>) {
+      ^bb0(%a: f32, %o: f32):
+        %t = arith.addf %o, %a : f32
+        linalg.yield %t : f32
+      } -> tensor<16xf32>
+      return %s : tensor<16xf32>
+    }
+    ```
+    After:
+    ```mlir
+    %m = linalg.generic {indexing_maps = [#map, #map1], iterator_types = ["parallel", "reduction"]}
+        ins(%x : tensor<16x4096xf32>) outs(%f : tensor<16xf32>)
+        attrs = {tile.nest = 0 : i64, tile.online = array<i64: 1, 1024>, ...} {
+    ```
+    """
+
+    name: ClassVar[str] = "tile-plan-online"
+    dialects: ClassVar[tuple[str, ...]] = ("tile",)
+
+    l1_bytes: int = option(32768, "bytes of the inner cache")
+    multiple: int = option(64, "steps of a block are a multiple of it")
+
+    def run(self, op: ir.Operation) -> None:
+        """Decide task by task."""
+        weights = Weights()
+        for block in blocks(op):
+            tasks: dict[int, list[LinalgOp]] = {}
+            for member in linalg_ops(block, weights):
+                if "tile.task" in member.op.attributes:
+                    tasks.setdefault(_number(member, "tile.task"), []).append(member)
+            for members in tasks.values():
+                self._decide(members)
+
+    def _decide(self, members: list[LinalgOp]) -> None:
+        nests = TaskNests(members)
+        for chain in find_chains(members):
+            step = nests.bytes_per_step(chain)
+            block = self._block(chain, step)
+            if not block or any(nests.root(op) not in chain.loops for op in chain.loops):
+                continue
+            for op, loop in chain.loops.items():
+                set_attribute(op.op, "tile.online", f"array<i64: {loop}, {block}>")
+            own = {_number(op, "tile.nest") for op in chain.loops}
+            for op in chain.after:
+                if _number(op, "tile.nest") in own:
+                    nests.move_out(op)
+            return
+
+    def _block(self, chain: Chain, step: int) -> int:
+        """Steps whose tensors stay in the inner cache; 0 where the whole loop's do."""
+        if step == 0 or step * chain.extent <= self.l1_bytes:
+            return 0
+        block = max(self.l1_bytes // step // self.multiple, 1) * self.multiple
+        return block if 2 * block <= chain.extent else 0

@@ -12,22 +12,15 @@
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
 
 namespace tilewright {
 
 LogicalResult TaskEmitter::analyze() {
-  for (Operation &op : group.getBody().front().without_terminator()) {
-    auto nest = dyn_cast<tile::GroupOp>(op);
-    if (!nest || nest.getLevel() != "register")
-      return op.emitError("stands in an outermost group, which holds register "
-                          "groups only");
-    auto analysis = NestAnalysis::get(nest);
-    if (failed(analysis))
-      return failure();
-    nests.push_back(*analysis);
-  }
+  if (failed(loops.collect(group, nests)) || failed(loops.verify(nests)))
+    return failure();
   if (nests.empty())
     return group.emitError("holds no register group");
   if (failed(findBlocks()))
@@ -135,7 +128,8 @@ SmallVector<unsigned> TaskEmitter::usedOperands() {
   llvm::SmallSetVector<unsigned, 8> used;
   for (const NestAnalysis &nest : nests)
     for (const NestRead &read : nest.reads)
-      if (auto arg = dyn_cast<BlockArgument>(read.value))
+      if (auto arg = dyn_cast<BlockArgument>(wholeOf(read.value));
+          arg && !loops.makerOf(arg))
         used.insert(arg.getArgNumber());
   SmallVector<unsigned> result(used.begin(), used.end());
   llvm::sort(result);
@@ -229,7 +223,7 @@ TaskEmitter::emitKernel(OpBuilder &builder, StringRef name,
   ValueRange passedSizes =
       entry->getArguments().slice(operands.size(), passed.size());
   for (auto [number, value] : llvm::enumerate(yield->getOperands()))
-    storage[value] = {entry->getArgument(first + number), {}};
+    storage[loops.placeOf(value)] = {entry->getArgument(first + number), {}};
   first += yield->getNumOperands();
   for (auto [number, spill] : llvm::enumerate(spills))
     storage[spill] = {entry->getArgument(first + number), {}};
@@ -415,7 +409,7 @@ static bool unite(Box &known, const Box &other, unsigned numSymbols) {
 LogicalResult TaskEmitter::require(const NestAnalysis &consumer, const Box &box,
                                    MutableArrayRef<Box> boxes) {
   for (const NestRead &read : consumer.reads) {
-    auto value = dyn_cast<OpResult>(read.value);
+    OpResult value = loops.makerOf(read.value);
     if (!value)
       continue;
     auto producer = llvm::find_if(nests, [&](const NestAnalysis &nest) {
@@ -427,7 +421,11 @@ LogicalResult TaskEmitter::require(const NestAnalysis &consumer, const Box &box,
     Access made = producer->resultAccess(
         cast<OpResult>(yield->getOperand(value.getResultNumber())));
     Box need = wholeBox(*producer);
-    for (auto [at, expr] : llvm::zip_equal(made, read.access)) {
+    auto part = cast<ShapedType>(read.value.getType());
+    auto whole = cast<ShapedType>(value.getType());
+    for (auto [number, at, expr] : llvm::enumerate(made, read.access)) {
+      if (part.getDimSize(number) != whole.getDimSize(number))
+        continue; // a slice: all of what it is a part of
       auto [dim, point] = loopAt(at, expr);
       if (!dim)
         return producer->root()->emitError("makes a tensor of its task at "
@@ -504,8 +502,11 @@ TaskEmitter::propagate(ArrayRef<AffineExpr> tileSizes, const SumBlock &block) {
 void TaskEmitter::placeBuffers(OpBuilder &builder, ArrayRef<Box> boxes) {
   for (auto [nest, box] : llvm::zip_equal(nests, boxes))
     for (OpResult result : nest.group->getResults())
-      if (!storage.contains(result) || buffers.contains(result))
+      if (Value place = loops.placeOf(result); place != result)
+        storage[result] = storage.at(place);
+      else if (!storage.contains(result) || buffers.contains(result))
         placeBuffer(builder, result, nest, box);
+  loops.place(storage, builder.getAffineSymbolExpr(sizes.numSymbols()));
 }
 
 void TaskEmitter::placeBuffer(OpBuilder &builder, OpResult result,
@@ -623,9 +624,39 @@ LogicalResult TaskEmitter::emitNests(OpBuilder &builder,
   if (block.number)
     ids.push_back(block.number);
   for (unsigned number = begin; number < end; ++number) {
+    if (const TaskLoops::Loop *loop = loops.startingAt(number)) {
+      if (failed(emitLoop(builder, *loop, *boxes)))
+        return failure();
+      number = loop->end - 1;
+      continue;
+    }
     NestEmitter emitter(builder, nests[number], (*boxes)[number], storage, ids);
     if (block.size && blocks->nest == number)
       emitter.emitOnly(NestEmitter::Part::Block);
+    if (failed(emitter.emit()))
+      return failure();
+  }
+  return success();
+}
+
+/// A loop of the group: what it carries lies in buffers.
+LogicalResult TaskEmitter::emitLoop(OpBuilder &builder,
+                                    const TaskLoops::Loop &loop,
+                                    ArrayRef<Box> boxes) {
+  scf::ForOp op = loop.op;
+  auto bounds = liveBounds(builder, loop, nests, boxes, symbols);
+  if (failed(bounds))
+    return failure();
+  Value step = arith::ConstantIndexOp::create(
+      builder, op.getLoc(), *getConstantIntValue(op.getStep()));
+  auto copy = scf::ForOp::create(builder, op.getLoc(), bounds->first,
+                                 bounds->second, step);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(copy.getBody());
+  SmallVector<Value> ids(symbols);
+  ids.push_back(copy.getInductionVar());
+  for (unsigned number = loop.begin; number < loop.end; ++number) {
+    NestEmitter emitter(builder, nests[number], boxes[number], storage, ids);
     if (failed(emitter.emit()))
       return failure();
   }

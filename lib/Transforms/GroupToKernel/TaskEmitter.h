@@ -18,6 +18,7 @@
 #define TILEWRIGHT_TRANSFORMS_GROUPTOKERNEL_TASKEMITTER_H
 
 #include "lib/Transforms/GroupToKernel/NestEmitter.h"
+#include "lib/Transforms/GroupToKernel/TaskLoops.h"
 #include "lib/Transforms/GroupToKernel/TaskSizes.h"
 
 namespace tilewright {
@@ -90,6 +91,9 @@ private:
                                 llvm::ArrayRef<mlir::AffineExpr> tileSizes,
                                 unsigned begin, unsigned end,
                                 const SumBlock &block);
+  mlir::LogicalResult emitLoop(mlir::OpBuilder &builder,
+                               const TaskLoops::Loop &loop,
+                               llvm::ArrayRef<Box> boxes);
   mlir::FailureOr<llvm::SmallVector<Box>>
   propagate(llvm::ArrayRef<mlir::AffineExpr> tileSizes, const SumBlock &block);
   std::pair<mlir::AffineExpr, mlir::AffineExpr> regionOf(mlir::AffineExpr expr,
@@ -107,6 +111,7 @@ private:
 
   tile::GroupOp group;
   std::vector<NestAnalysis> nests;
+  TaskLoops loops;
   llvm::SmallVector<GridDim> grid;
   std::optional<SumBlocks> blocks;
   TaskSizes sizes;

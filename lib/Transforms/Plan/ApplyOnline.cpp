@@ -316,8 +316,8 @@ LogicalResult OnlineTask::cloneNest(OpBuilder &builder, tile::GroupOp nest,
   FailureOr<SmallVector<Type>> types = typesOf(nest, part);
   if (failed(inputs) || failed(types))
     return failure();
-  // Accumulators come in as further operands, with what rescales them; the
-  // factors of others leave as further results.
+  // Accumulators come in as further operands, with what rescales them. Factors
+  // are the first results: they need a maximum before it is overwritten.
   SmallVector<unsigned> own;
   for (auto [number, acc] : llvm::enumerate(chain.accumulators))
     if (acc.nest == nest)
@@ -328,7 +328,7 @@ LogicalResult OnlineTask::cloneNest(OpBuilder &builder, tile::GroupOp nest,
     if (acc.maximum >= 0)
       inputs->push_back(state.factors[acc.maximum]);
     if (acc.isMaximum)
-      types->push_back(acc.result().getType());
+      types->insert(types->begin(), acc.result().getType());
   }
   auto copy = tile::GroupOp::create(builder, nest.getLoc(), nest.getLevel(),
                                     *inputs, *types);
@@ -360,19 +360,21 @@ LogicalResult OnlineTask::cloneNest(OpBuilder &builder, tile::GroupOp nest,
       return failure();
   }
   Values yielded;
-  for (Value value : body.getTerminator()->getOperands())
-    yielded.push_back(inner.lookup(value));
   for (unsigned number : own) {
     Accumulator &acc = chain.accumulators[number];
-    if (acc.isMaximum) {
-      state.factors[number] = copy->getResult(yielded.size());
-      yielded.push_back(makeFactor(nested, acc, before[number],
-                                   inner.lookup(acc.op->getResult(0))));
-    }
-    state.next[number] = copy->getResult(acc.number);
+    if (!acc.isMaximum)
+      continue;
+    state.factors[number] = copy->getResult(yielded.size());
+    yielded.push_back(makeFactor(nested, acc, before[number],
+                                 inner.lookup(acc.op->getResult(0))));
   }
+  auto results = copy->getResults().drop_front(yielded.size());
+  for (unsigned number : own)
+    state.next[number] = results[chain.accumulators[number].number];
+  for (Value value : body.getTerminator()->getOperands())
+    yielded.push_back(inner.lookup(value));
   tile::YieldOp::create(nested, nest.getLoc(), yielded);
-  for (auto [old, now] : llvm::zip(nest->getResults(), copy->getResults()))
+  for (auto [old, now] : llvm::zip_equal(nest->getResults(), results))
     state.mapping.map(old, now);
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(inside)))
     if (isOpTriviallyDead(&op))

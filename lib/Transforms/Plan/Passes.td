@@ -253,13 +253,13 @@ def ApplyOnline : Pass<"tile-apply-online"> {
         %t = math.exp %d : f32
       }
       %block1 = tensor.extract_slice %x0[0, %j] [16, 512] [1, 1] : tensor<16x4096xf32> to tensor<16x512xf32>
-      %t = tile.group "register" (%x1 = %block1 : tensor<16x512xf32>, %m1 = %n#0 : tensor<16xf32>,
-          %s1 = %s : tensor<16xf32>, %f1 = %n#1 : tensor<16xf32>) -> (tensor<16xf32>) {
+      %t = tile.group "register" (%x1 = %block1 : tensor<16x512xf32>, %m1 = %n#1 : tensor<16xf32>,
+          %s1 = %s : tensor<16xf32>, %f1 = %n#0 : tensor<16xf32>) -> (tensor<16xf32>) {
         ...
         %scaled = arith.mulf %a, %b : f32
         ...
       }
-      scf.yield %n#0, %t : tensor<16xf32>, tensor<16xf32>
+      scf.yield %n#1, %t : tensor<16xf32>, tensor<16xf32>
     }
     ```
   }];

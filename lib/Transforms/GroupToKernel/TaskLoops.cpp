@@ -1,0 +1,219 @@
+//===- TaskLoops.cpp - loops over register groups in a task ---------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Transforms/GroupToKernel/TaskLoops.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+using namespace mlir;
+
+namespace tilewright {
+
+LogicalResult TaskLoops::collect(tile::GroupOp group,
+                                 std::vector<NestAnalysis> &nests) {
+  return collect(group.getBody().front(), /*inLoop=*/false, nests);
+}
+
+LogicalResult TaskLoops::collect(Block &body, bool inLoop,
+                                 std::vector<NestAnalysis> &nests) {
+  for (Operation &op : body.without_terminator()) {
+    if (op.hasTrait<OpTrait::ConstantLike>())
+      continue;
+    if (isa<tensor::ExtractSliceOp>(op)) {
+      slices.push_back(&op);
+      continue;
+    }
+    if (auto loop = dyn_cast<scf::ForOp>(op); loop && !inLoop) {
+      unsigned begin = nests.size();
+      if (failed(collect(*loop.getBody(), /*inLoop=*/true, nests)))
+        return failure();
+      loops.push_back({loop, begin, unsigned(nests.size())});
+      continue;
+    }
+    auto nest = dyn_cast<tile::GroupOp>(op);
+    if (!nest || nest.getLevel() != "register")
+      return op.emitError("stands in an outermost group, which holds register "
+                          "groups and loops over them only");
+    auto analysis = NestAnalysis::get(nest);
+    if (failed(analysis))
+      return failure();
+    nests.push_back(*analysis);
+  }
+  return success();
+}
+
+const TaskLoops::Loop *TaskLoops::startingAt(unsigned nest) const {
+  for (const Loop &loop : loops)
+    if (loop.begin == nest && loop.end > nest)
+      return &loop;
+  return nullptr;
+}
+
+Value wholeOf(Value value) {
+  while (auto slice = value.getDefiningOp<tensor::ExtractSliceOp>())
+    value = slice.getSource();
+  return value;
+}
+
+OpResult TaskLoops::makerOf(Value value) const {
+  value = wholeOf(value);
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+    OpOperand *init = loop ? loop.getTiedLoopInit(argument) : nullptr;
+    return init ? makerOf(init->get()) : OpResult();
+  }
+  auto result = cast<OpResult>(value);
+  if (auto loop = dyn_cast<scf::ForOp>(result.getOwner()))
+    return makerOf(loop.getYieldedValues()[result.getResultNumber()]);
+  return result;
+}
+
+Value TaskLoops::placeOf(Value value) const {
+  for (const Loop &loop : loops) {
+    scf::ForOp op = loop.op;
+    for (auto [init, argument, yielded, result] :
+         llvm::zip_equal(op.getInitArgs(), op.getRegionIterArgs(),
+                         op.getYieldedValues(), op.getResults()))
+      if (value == argument || value == yielded || value == result)
+        return placeOf(init);
+  }
+  return value;
+}
+
+/// Whether `nest` reads `carried` at the points at which it makes `next` only.
+static bool readsWhatItMakes(const NestAnalysis &nest, Value carried,
+                             Value next) {
+  tile::GroupOp group = nest.group;
+  unsigned number = cast<OpResult>(next).getResultNumber();
+  Operation *yield = group.getBody().front().getTerminator();
+  Access made = nest.resultAccess(cast<OpResult>(yield->getOperand(number)));
+  return llvm::all_of(nest.reads, [&](const NestRead &read) {
+    return read.value != carried || read.access == made;
+  });
+}
+
+LogicalResult TaskLoops::verify(ArrayRef<NestAnalysis> nests) const {
+  for (const Loop &loop : loops) {
+    scf::ForOp op = loop.op;
+    for (auto [init, carried, next] : llvm::zip_equal(
+             op.getInitArgs(), op.getRegionIterArgs(), op.getYieldedValues())) {
+      bool written = false, ok = bool(makerOf(init)) && init.hasOneUse();
+      for (const NestAnalysis &nest :
+           nests.slice(loop.begin, loop.end - loop.begin)) {
+        for (const NestRead &read : nest.reads)
+          ok &= !written || wholeOf(read.value) != carried;
+        if (next.getDefiningOp() == nest.group) {
+          written = true;
+          ok &= readsWhatItMakes(nest, carried, next);
+        }
+      }
+      if (!written || !ok)
+        return op.emitError("carries a tensor that has no single place: its "
+                            "next value is made by a register group of the "
+                            "loop, the last to read it, point by point");
+    }
+  }
+  return success();
+}
+
+void TaskLoops::place(DenseMap<Value, Storage> &storage,
+                      AffineExpr counter) const {
+  for (const Loop &loop : loops) {
+    scf::ForOp op = loop.op;
+    for (auto [init, argument, result] : llvm::zip_equal(
+             op.getInitArgs(), op.getRegionIterArgs(), op.getResults())) {
+      Storage place = storage.at(placeOf(init));
+      storage[argument] = storage[result] = place;
+    }
+  }
+  for (Operation *op : slices) {
+    auto slice = cast<tensor::ExtractSliceOp>(op);
+    auto from = storage.find(slice.getSource());
+    if (from == storage.end())
+      continue; // no one reads it
+    Storage place = from->second;
+    if (place.origin.empty())
+      place.origin.assign(slice.getSourceType().getRank(),
+                          getAffineConstantExpr(0, op->getContext()));
+    for (auto [origin, offset] :
+         llvm::zip_equal(place.origin, slice.getMixedOffsets())) {
+      std::optional<int64_t> constant = getConstantIntValue(offset);
+      origin = origin -
+               (constant ? getAffineConstantExpr(*constant, op->getContext())
+                         : counter);
+    }
+    storage[slice.getResult()] = place;
+  }
+}
+
+/// `tile.live` in a register group of the loop, and the expression for the row
+/// at which the task starts.
+static std::pair<DenseI64ArrayAttr, AffineExpr>
+findLive(ArrayRef<NestAnalysis> nests, ArrayRef<Box> boxes) {
+  for (auto [nest, box] : llvm::zip_equal(nests, boxes)) {
+    tile::GroupOp group = nest.group;
+    for (auto op : group.getBody().front().getOps<linalg::GenericOp>())
+      if (auto live = op->getAttrOfType<DenseI64ArrayAttr>("tile.live"))
+        return {live,
+                nest.bindings.lookup(op)[live[0]].replaceDims(box.offsets)};
+  }
+  return {};
+}
+
+FailureOr<std::pair<Value, Value>> liveBounds(OpBuilder &builder,
+                                              const TaskLoops::Loop &loop,
+                                              ArrayRef<NestAnalysis> nests,
+                                              ArrayRef<Box> boxes,
+                                              ArrayRef<Value> symbols) {
+  scf::ForOp op = loop.op;
+  Location loc = op.getLoc();
+  auto constantOf = [&](Value value) -> Value {
+    return arith::ConstantIndexOp::create(builder, loc,
+                                          *getConstantIntValue(value));
+  };
+  unsigned count = loop.end - loop.begin;
+  DenseI64ArrayAttr attr;
+  AffineExpr row;
+  std::tie(attr, row) =
+      findLive(nests.slice(loop.begin, count), boxes.slice(loop.begin, count));
+  if (!attr)
+    return std::make_pair(constantOf(op.getLowerBound()),
+                          constantOf(op.getUpperBound()));
+  // The dimension, rows of a task, and stretches of tasks: the first one, the
+  // steps at which its blocks start and end, and how these grow per task.
+  ArrayRef<int64_t> live = attr.asArrayRef();
+  int64_t rows = live.size() < 7 ? 0 : live[1];
+  if (rows < 1 || live.size() % 5 != 2 || live[2] != 0 ||
+      !row.isMultipleOf(rows))
+    return op.emitError("has an operation whose tile.live does not fit the "
+                        "tasks of its group");
+  AffineExpr task = row.floorDiv(rows);
+  Value number = affine::makeComposedAffineApply(
+      builder, loc, AffineMap::get(0, symbols.size(), task),
+      llvm::map_to_vector(symbols, [](Value v) { return OpFoldResult(v); }));
+  auto boundAt = [&](size_t at, size_t which) -> Value {
+    AffineExpr dim = builder.getAffineDimExpr(0);
+    AffineExpr bound =
+        (dim - live[at]) * live[at + which + 1] + live[at + which];
+    return affine::AffineApplyOp::create(builder, loc,
+                                         AffineMap::get(1, 0, bound), number);
+  };
+  Value lower = boundAt(2, 1), upper = boundAt(2, 3);
+  for (size_t at = 7; at < live.size(); at += 5) {
+    Value first = arith::ConstantIndexOp::create(builder, loc, live[at]);
+    Value later = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
+                                        number, first);
+    lower = arith::SelectOp::create(builder, loc, later, boundAt(at, 1), lower);
+    upper = arith::SelectOp::create(builder, loc, later, boundAt(at, 3), upper);
+  }
+  return std::make_pair(lower, upper);
+}
+
+} // namespace tilewright

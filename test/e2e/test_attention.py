@@ -10,7 +10,11 @@ import onnx
 import pytest
 
 import tilewright as tw
+from tilewright import reference
 from tilewright.demo.graph import GraphBuilder
+from tilewright.targets.driver import Compilation, Options, lower
+from tilewright.targets.source import open_source
+from tilewright.targets.target import parse_target
 
 #: heads, queries, keys, depth
 SIZES = [(1, 80, 80, 64), (2, 197, 197, 32), (1, 2048, 2048, 64), (3, 33, 1000, 16), (2, 300, 1531, 24)]
@@ -59,3 +63,79 @@ def check(sizes: tuple[int, ...], mask: np.ndarray | None = None, low: float = L
 def test_all_keys(sizes: tuple[int, ...]) -> None:
     """Every query meets every key."""
     check(sizes)
+
+
+def seen_by_cause(queries: int, keys: int) -> np.ndarray:
+    """Each query sees the keys up to its own, the last ones being aligned."""
+    return np.tri(queries, keys, keys - queries, dtype=np.bool_)
+
+
+def window(queries: int, keys: int, width: int) -> np.ndarray:
+    """Each query sees the keys around its own."""
+    distance = np.arange(queries)[:, None] - np.arange(keys)
+    return np.abs(distance) < width
+
+
+def documents(queries: int, keys: int, size: int) -> np.ndarray:
+    """Queries see the keys of their own document; those after the last document see none."""
+    rows, columns = np.arange(queries)[:, None], np.arange(keys)
+    return (rows // size == columns // size) & (columns < keys // size * size)
+
+
+MASKS = {
+    "causal": (SIZES[2], seen_by_cause(2048, 2048)),
+    "causal-ragged": ((2, 300, 1531, 24), seen_by_cause(300, 1531)),
+    "causal-short": ((2, 397, 397, 32), seen_by_cause(397, 397)),
+    "window": ((1, 1000, 1000, 32), window(1000, 1000, 65)),
+    "documents": ((2, 1100, 1100, 16), documents(1100, 1100, 300)),
+    "holes": ((1, 700, 700, 16), np.random.default_rng(0).random((700, 700)) < 0.1),
+    "columns": ((1, 700, 700, 16), np.arange(700)[None, :] < 300),
+    "none": ((1, 600, 600, 16), np.zeros((600, 600), np.bool_)),
+}
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_constant_masks(name: str) -> None:
+    """Masked blocks are skipped, but for rows that see nothing at all: their scores are equal."""
+    check(*MASKS[name])
+
+
+@pytest.mark.parametrize("low", [-np.inf, LOWEST, -1e9])
+def test_added_masks(low: float) -> None:
+    """Numbers that are added; with -inf, the first blocks of a window hold rows without any finite score."""
+    sizes = (1, 900, 900, 16)
+    check(sizes, np.where(window(900, 900, 70), 0.0, low).astype(np.float32))
+
+
+def test_rows_without_scores_are_nan() -> None:
+    """As without blocks: exp(-inf - -inf)."""
+    check((1, 640, 640, 16), documents(640, 640, 300), -np.inf)
+
+
+@pytest.mark.parametrize("queries", [64, 520])
+def test_operator(queries: int) -> None:
+    """ONNX's own operator: masks are comparisons of positions."""
+    rng = np.random.default_rng(1)
+    g = GraphBuilder("attention", opset=23)
+    shapes = {"q": (1, 4, queries, 16), "k": (1, 2, 520, 16), "v": (1, 2, 520, 16)}
+    inputs = {n: rng.standard_normal(s, np.float32) for n, s in shapes.items()}
+    q, k, v = (g.input(n, np.float32, list(s)) for n, s in shapes.items())
+    g.output(g.op("Attention", q, k, v, is_causal=1), "y", np.float32, list(shapes["q"]))
+    y = tw.compile(g.model(), threads=2)(**inputs)[0]
+    wide = {n: np.repeat(a, 2, axis=1) if n != "q" else a for n, a in inputs.items()}
+    mask = np.tri(queries, 520, dtype=np.bool_)
+    np.testing.assert_allclose(y, expected(wide, mask, -np.inf), rtol=2e-5, atol=2e-5)
+
+
+def test_interpreter_runs_the_loop() -> None:
+    """Phase `plan` puts the reductions into one loop, which the interpreter runs as it is."""
+    sizes = (2, 384, 384, 16)
+    rng = np.random.default_rng(2)
+    inputs = {n: rng.standard_normal((1, 2, 384, 16), np.float32) for n in "qkv"}
+    mask = seen_by_cause(384, 384)
+    model = attention(sizes, mask)
+    work = Compilation(open_source(model), parse_target("cpu"), Options(stop_after="plan"))
+    text = lower(work)
+    assert text is not None and "scf.for" in text and "tile.live" in text
+    (y,) = reference.run(work.module, "main", list(inputs.values()), work.weights)
+    np.testing.assert_allclose(y, expected(inputs, mask, LOWEST), rtol=2e-5, atol=2e-5)

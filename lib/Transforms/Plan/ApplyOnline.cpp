@@ -58,6 +58,7 @@ private:
   FailureOr<Values> inputsOf(OpBuilder &builder, tile::GroupOp nest,
                              const Part &part, const State &state);
   FailureOr<SmallVector<Type>> typesOf(tile::GroupOp nest, const Part &part);
+  LogicalResult separateReads(tile::GroupOp nest);
   FailureOr<Value> slice(OpBuilder &builder, BlockArgument argument,
                          Value whole, const Part &part);
   FailureOr<RankedTensorType> cutType(linalg::GenericOp op, Type type,
@@ -172,9 +173,6 @@ FailureOr<Value> OnlineTask::slice(OpBuilder &builder, BlockArgument argument,
                         part.size);
     if (failed(type))
       return failure();
-    if (cut && cut != *type)
-      return op.emitError("reads a tensor at other points of the loop that "
-                          "runs in blocks than its register group does");
     cut = *type;
   }
   if (!cut || cut == whole.getType())
@@ -190,6 +188,37 @@ FailureOr<Value> OnlineTask::slice(OpBuilder &builder, BlockArgument argument,
   return tensor::ExtractSliceOp::create(builder, argument.getLoc(), cut, whole,
                                         offsets, sizes, strides)
       .getResult();
+}
+
+/// Lets operations that read a tensor at different points of the loop read it
+/// through operands of their own.
+LogicalResult OnlineTask::separateReads(tile::GroupOp nest) {
+  Block &body = nest.getBody().front();
+  for (unsigned number = 0; number < body.getNumArguments(); ++number) {
+    BlockArgument argument = body.getArgument(number);
+    RankedTensorType first;
+    SmallVector<OpOperand *> others;
+    for (OpOperand &use : argument.getUses()) {
+      auto op = dyn_cast<linalg::GenericOp>(use.getOwner());
+      if (!op)
+        continue;
+      auto type = cutType(op, argument.getType(),
+                          op.getMatchingIndexingMap(&use), chain.block);
+      if (failed(type))
+        return failure();
+      if (!first)
+        first = *type;
+      if (first != *type)
+        others.push_back(&use);
+    }
+    if (others.empty())
+      continue;
+    nest.getInputsMutable().append(nest.getInputs()[number]);
+    Value own = body.addArgument(argument.getType(), argument.getLoc());
+    for (OpOperand *use : others)
+      use->set(own);
+  }
+  return success();
 }
 
 /// What an accumulator held, relative to the maximum of now.
@@ -252,8 +281,9 @@ FailureOr<Value> OnlineTask::startFor(OpBuilder &builder, linalg::GenericOp op,
 LogicalResult OnlineTask::cloneOp(OpBuilder &builder, linalg::GenericOp op,
                                   Value start, const Part &part,
                                   IRMapping &inner) {
-  if (op.hasIndexSemantics())
-    return op.emitError("runs in blocks and counts its loops");
+  for (auto index : op.getBody()->getOps<linalg::IndexOp>())
+    if (index.getDim() == OnlineChain::loopOf(op))
+      return index.emitError("counts a loop that runs in blocks");
   inner.map(op.getDpsInits()[0], start);
   Operation *copy = builder.clone(*op, inner);
   copy->removeDiscardableAttr(kOnline);
@@ -396,6 +426,9 @@ OnlineTask::emitPart(OpBuilder &builder, const Part &part, Values carried) {
 }
 
 LogicalResult OnlineTask::rewrite() {
+  for (tile::GroupOp nest : chain.nests)
+    if (failed(separateReads(nest)))
+      return failure();
   Location loc = task.getLoc();
   Block &body = task.getBody().front();
   OpBuilder builder(body.getTerminator());

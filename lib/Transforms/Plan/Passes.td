@@ -247,19 +247,20 @@ def ApplyOnline : Pass<"tile-apply-online"> {
       %n:2 = tile.group "register" (%x1 = %block : tensor<16x512xf32>, %m1 = %m : tensor<16xf32>)
           -> (tensor<16xf32>, tensor<16xf32>) {
         ...
-        %t = arith.maximumf %o, %a : f32
+        %max = arith.maximumf %o, %a : f32
         ...
-        %d = arith.subf %a, %b : f32
-        %t = math.exp %d : f32
+        %growth = arith.subf %before, %now : f32
+        %factor = math.exp %growth : f32
+        ...
       }
       %block1 = tensor.extract_slice %x0[0, %j] [16, 512] [1, 1] : tensor<16x4096xf32> to tensor<16x512xf32>
-      %t = tile.group "register" (%x1 = %block1 : tensor<16x512xf32>, %m1 = %n#1 : tensor<16xf32>,
-          %s1 = %s : tensor<16xf32>, %f1 = %n#0 : tensor<16xf32>) -> (tensor<16xf32>) {
+      %sum = tile.group "register" (%x2 = %block1 : tensor<16x512xf32>, %m2 = %n#1 : tensor<16xf32>,
+          %s2 = %s : tensor<16xf32>, %f2 = %n#0 : tensor<16xf32>) -> (tensor<16xf32>) {
         ...
-        %scaled = arith.mulf %a, %b : f32
+        %scaled = arith.mulf %old, %f : f32
         ...
       }
-      scf.yield %n#1, %t : tensor<16xf32>, tensor<16xf32>
+      scf.yield %n#1, %sum : tensor<16xf32>, tensor<16xf32>
     }
     ```
   }];

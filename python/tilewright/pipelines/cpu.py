@@ -43,11 +43,15 @@ def plan(device: Device, choices: tuple[str, ...] = ()) -> Phase:
             PassSpec("tile-apply-orders", "fusion and tiles follow from the maps in that order"),
             PassSpec("tile-plan-fusion", "which operations meet in registers and in a task", options=_levels(device)),
             PassSpec("tile-plan-tiles", "tiles follow from the nests; layouts from the tiles", options=machine),
+            PassSpec(
+                "tile-plan-online",
+                "reductions of long rows in one loop: who shares a nest is known, masks are still as they were given",
+                options={"l2-bytes": device.level(_LEVEL).bytes},
+            ),
             PassSpec("tile-apply-layouts", "packing of weights appears as operations on weights"),
             PassSpec(
                 "tile-hoist-init", "what follows from weights alone runs at compile time; groups must not hold it"
             ),
-            PassSpec("tile-plan-online", "reductions of long rows in one loop; who follows what is known by now"),
             PassSpec("tile-form-groups", "the decisions become regions", options={"level": _LEVEL}),
             PassSpec("tile-apply-online", "loops over blocks stand in the groups of their tasks"),
             PassSpec("tile-verify-plan", "border: every operation has a group, every nest a root with its tile"),

@@ -13,11 +13,14 @@ from __future__ import annotations
 from math import ceil, prod
 
 from tilewright.plan.nests import Task
+from tilewright.plan.online import find_chains
 from tilewright.plan.structure import LinalgOp
 from tilewright.plan.traffic import Levels, boundary, footprint, tensor_bytes
 
 #: Rows that a task may take: a contraction fills vectors and accumulators with them.
 _BLOCKS = (64, 32, 16)
+#: Steps of a block, where reductions run in one loop (running.py).
+_STEPS = 256
 #: Tasks that a few cores share evenly.
 _ENOUGH_TASKS = 8
 #: Iterations that are worth no second core.
@@ -37,10 +40,12 @@ def task_block(task: Task, op: LinalgOp, rows: dict[int, int], levels: Levels) -
     loops = sorted(rows, key=lambda d: rows[d])
     welded = _in_registers(task)
     small = all(member.points <= _SMALL for member in ops)
+    chains = find_chains(ops, growing=True)
+    cut = {member: (loop, _STEPS) for chain in chains[:1] for member, loop in chain.loops.items()}
     for block in _BLOCKS:
         tile = dict.fromkeys(loops, 1) | {loops[-1]: _even(op.extents[loops[-1]], block)}
         tasks = prod(ceil(op.extents[d] / t) for d, t in tile.items())
-        if (tasks < _ENOUGH_TASKS and not small) or 2 * footprint(ops, tile, welded) > levels.l2_bytes:
+        if (tasks < _ENOUGH_TASKS and not small) or 2 * footprint(ops, tile, welded, cut) > levels.l2_bytes:
             continue
         return tile[loops[-1]] if _saved(task, op, levels) >= _repeated(task, op, tile, levels) else 0
     return 0

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from tilewright.mlir import ir
-from tilewright.plan.structure import LinalgOp
+from tilewright.plan.structure import Access, LinalgOp
 
 _EXPONENTIALS = ("math.exp", "math.exp2")
 _MAXIMA = ("arith.maximumf", "arith.maxnumf")
@@ -45,27 +45,43 @@ class Chain:
         return [op for op in self.loops if op not in self.accumulators]
 
 
-def find_chains(ops: Sequence[LinalgOp]) -> list[Chain]:
-    """All chains among the operations of a task, in program order; the longest loop first."""
+def find_chains(ops: Sequence[LinalgOp], growing: bool = False) -> list[Chain]:
+    """All chains among the operations of a task, in program order; the longest loop first.
+
+    Args:
+        ops: the operations.
+        growing: more may join the task: what they are to read is no obstacle.
+    """
     found = []
     for loops in _classes(ops):
-        chain = _Builder(ops, loops).build()
+        chain = _Builder(ops, loops).build(growing)
         if chain is not None:
             found.append(chain)
     return sorted(found, key=lambda c: -c.extent)
 
 
 def _shared_loops(ops: Sequence[LinalgOp]) -> Iterable[tuple[LinalgOp, int, LinalgOp, int]]:
-    """Pairs of loops that index the same dimension of a tensor, in its maker and in a reader."""
+    """Pairs of loops that index the same dimension of a tensor, in its maker and in a reader.
+
+    Also of a tensor that both a reduction and a reader of its result read.
+    """
     makers = {op.result: op for op in ops}
     for op in ops:
         for access in op.inputs:
             maker = makers.get(access.value)
             if maker is None:
                 continue
-            for made, read in zip(maker.output.dims, access.dims, strict=True):
-                if made is not None and read is not None:
-                    yield maker, made, op, read
+            for left, right in [(maker.output, access), *_common(maker, op)]:
+                for made, read in zip(left.dims, right.dims, strict=True):
+                    if made is not None and read is not None:
+                        yield maker, made, op, read
+
+
+def _common(maker: LinalgOp, reader: LinalgOp) -> list[tuple[Access, Access]]:
+    """Where a reduction and a reader of its result read the same tensor."""
+    if not maker.reductions:
+        return []
+    return [(a, b) for a in maker.inputs for b in reader.inputs if a.value == b.value]
 
 
 def _classes(ops: Sequence[LinalgOp]) -> Iterable[dict[LinalgOp, int]]:
@@ -101,11 +117,12 @@ class _Builder:
         self.makers = {op.result: op for op in ops}
         self.chain = Chain({})
 
-    def build(self) -> Chain | None:
+    def build(self, growing: bool) -> Chain | None:
+        """The chain, or None where these loops make none."""
         try:
             for op in self.ops:
                 self._add(op)
-            self._check_uses()
+            self._check_uses(growing)
         except _Unfit:
             return None
         chain = self.chain
@@ -119,6 +136,8 @@ class _Builder:
         loop = self.loops.get(op)
         if loop is None:
             return
+        if any(extent < 1 for extent in op.extents) or _packs(op, loop):
+            raise _Unfit
         if op.tables or not _is_cut_plainly(op, loop) or _counts(op, loop):
             raise _Unfit
         tops = {self.chain.relative[m] for m in makers if m in self.chain.relative}
@@ -138,13 +157,13 @@ class _Builder:
         if maker not in self.chain.accumulators:
             return False
         number = next(n for n, a in enumerate(op.inputs) if a.value == maker.result)
-        return op not in self.loops or not _is_maximum(maker) or not _exponentials(op, number)
+        return op not in self.loops or not is_maximum(maker) or not _exponentials(op, number)
 
     def _accumulate(self, op: LinalgOp) -> None:
         start = op.output.value
         if isinstance(start, ir.BlockArgument) or start.owner.name != "linalg.fill" or not op.output.pure:
             raise _Unfit
-        if _constant(start.owner.operands[0]) is None or len(op.reductions) != 1 or _combiner(op) is None:
+        if constant_of(start.owner.operands[0]) is None or len(op.reductions) != 1 or _combiner(op) is None:
             raise _Unfit
         self.chain.accumulators.append(op)
 
@@ -164,18 +183,20 @@ class _Builder:
         value = last.operands[0]
         if op in self.chain.accumulators:
             combiner = _combiner(op)
-            if combiner is None or combiner[0] != "arith.addf" or _constant(op.output.value.owner.operands[0]) != 0.0:
+            if combiner is None or combiner[0] != "arith.addf" or constant_of(op.output.value.owner.operands[0]) != 0.0:
                 raise _Unfit
             value = combiner[1]
         if _Linear(relative, powers).of(value) != "linear":
             raise _Unfit
         self.chain.relative[op] = top
 
-    def _check_uses(self) -> None:
+    def _check_uses(self, growing: bool) -> None:
         """What is made in blocks is never whole: only what runs in blocks, too, may read it."""
         inside = {op.op for op in self.chain.loops}
+        others = {op.op for op in self.ops} - inside
         for op in self.chain.made():
-            if not {use.owner.operation for use in op.result.uses} <= inside:
+            users = {use.owner.operation for use in op.result.uses}
+            if users & others or not (growing or users <= inside):
                 raise _Unfit
 
 
@@ -192,6 +213,14 @@ def _is_cut_plainly(op: LinalgOp, loop: int) -> bool:
     return True
 
 
+def _packs(op: LinalgOp, loop: int) -> bool:
+    """Whether an operand that the loop indexes is to be laid out in blocks."""
+    if "tile.layouts" not in op.op.attributes:
+        return False
+    kinds = list(op.op.attributes["tile.layouts"])
+    return any(loop in a.loops and "inner" in str(k) for a, k in zip(op.inputs, kinds, strict=False))
+
+
 def _counts(op: LinalgOp, loop: int) -> bool:
     """Whether the body uses the number of the iteration."""
     return any(
@@ -200,7 +229,8 @@ def _counts(op: LinalgOp, loop: int) -> bool:
     )
 
 
-def _constant(value: ir.Value) -> float | None:
+def constant_of(value: ir.Value) -> float | None:
+    """The number that a scalar constant holds."""
     if isinstance(value, ir.BlockArgument) or value.owner.name != "arith.constant":
         return None
     attribute = value.owner.attributes["value"]
@@ -220,7 +250,8 @@ def _combiner(op: LinalgOp) -> tuple[str, ir.Value] | None:
     return last.owner.name, right if left == accumulator else left
 
 
-def _is_maximum(op: LinalgOp) -> bool:
+def is_maximum(op: LinalgOp) -> bool:
+    """Whether an operation reduces by taking maxima."""
     combiner = _combiner(op)
     return combiner is not None and combiner[0] in _MAXIMA
 
@@ -263,6 +294,6 @@ class _Linear:
         if op.name == "arith.divf":
             return kinds == ["linear", "free"]
         if op.name == "arith.select":
-            zero = [k == "linear" or _constant(v) == 0.0 for k, v in zip(kinds, op.operands, strict=True)]
+            zero = [k == "linear" or constant_of(v) == 0.0 for k, v in zip(kinds, op.operands, strict=True)]
             return kinds[0] == "free" and all(zero[1:])
         return op.name == "arith.negf" or (op.name in ("arith.addf", "arith.subf") and "free" not in kinds)

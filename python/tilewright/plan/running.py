@@ -12,10 +12,20 @@ from typing import ClassVar
 from tilewright.dialects.tile import RTileAttr
 from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
+from tilewright.plan.masks import live_blocks, masks_of, stretches
 from tilewright.plan.online import Chain, find_chains
 from tilewright.plan.structure import LinalgOp, Weights, blocks, linalg_ops, set_attribute
 from tilewright.plan.tiles import Tiling
 from tilewright.plan.traffic import element_bytes
+
+#: A block's tensors may take this part of the L2 cache: they are read again at once.
+_NEAR = 32
+#: A whole row's tensors may: longer rows run in blocks.
+_WHOLE = 4
+#: Steps of a block are a multiple of it.
+_MULTIPLE = 64
+#: A mask that leaves more of the work than this is not worth bounds of its own.
+_WORTH = 0.9
 
 
 def _number(op: LinalgOp, name: str) -> int:
@@ -106,38 +116,40 @@ class TaskNests:
 class PlanOnline(Pass):
     """Decide which reductions of a task run in one loop, block by block (`tile.online`).
 
-    It pays where what is made for a task's rows leaves the inner cache. What needs a whole reduction becomes a nest of
-    its own.
+    It pays where what is made for whole rows of a task leaves its share of the L2 cache, and where constants mask
+    blocks for all rows of a task: `tile.live` then says from which step to which one a task's loop runs (the loop of
+    the rows, rows of a task, and per stretch of tasks its first one, start, growth of the start, end, growth of the
+    end). What needs a whole reduction becomes a nest of its own.
 
     Before:
     ```mlir
     #ij = affine_map<(i, j) -> (i, j)>
     #i = affine_map<(i, j) -> (i)>
-    func.func @main(%x: tensor<16x4096xf32>) -> tensor<16xf32> {
+    func.func @main(%x: tensor<16x131072xf32>) -> tensor<16xf32> {
       %low = arith.constant 0xFF800000 : f32
       %zero = arith.constant 0.0 : f32
       %e = tensor.empty() : tensor<16xf32>
-      %h = tensor.empty() : tensor<16x4096xf32>
+      %h = tensor.empty() : tensor<16x131072xf32>
       %f = linalg.fill ins(%low : f32) outs(%e : tensor<16xf32>) -> tensor<16xf32>
       %m = linalg.generic {indexing_maps = [#ij, #i], iterator_types = ["parallel", "reduction"],
-          tile.task = 0 : i64, tile.nest = 0 : i64, tile.rtile = #tile.rtile<l2 = [1, 4096], register = [1, 64]>}
-          ins(%x : tensor<16x4096xf32>) outs(%f : tensor<16xf32>) {
+          tile.task = 0 : i64, tile.nest = 0 : i64, tile.rtile = #tile.rtile<l2 = [1, 131072], register = [1, 64]>}
+          ins(%x : tensor<16x131072xf32>) outs(%f : tensor<16xf32>) {
       ^bb0(%a: f32, %o: f32):
         %t = arith.maximumf %o, %a : f32
         linalg.yield %t : f32
       } -> tensor<16xf32>
       %p = linalg.generic {indexing_maps = [#ij, #i, #ij], iterator_types = ["parallel", "parallel"],
-          tile.task = 0 : i64, tile.nest = 1 : i64, tile.rtile = #tile.rtile<l2 = [1, 4096], register = [1, 32]>}
-          ins(%x, %m : tensor<16x4096xf32>, tensor<16xf32>) outs(%h : tensor<16x4096xf32>) {
+          tile.task = 0 : i64, tile.nest = 1 : i64, tile.rtile = #tile.rtile<l2 = [1, 131072], register = [1, 32]>}
+          ins(%x, %m : tensor<16x131072xf32>, tensor<16xf32>) outs(%h : tensor<16x131072xf32>) {
       ^bb0(%a: f32, %b: f32, %o: f32):
         %d = arith.subf %a, %b : f32
         %t = math.exp %d : f32
         linalg.yield %t : f32
-      } -> tensor<16x4096xf32>
+      } -> tensor<16x131072xf32>
       %g = linalg.fill ins(%zero : f32) outs(%e : tensor<16xf32>) -> tensor<16xf32>
       %s = linalg.generic {indexing_maps = [#ij, #i], iterator_types = ["parallel", "reduction"],
-          tile.task = 0 : i64, tile.nest = 2 : i64, tile.rtile = #tile.rtile<l2 = [1, 4096], register = [1, 64]>}
-          ins(%p : tensor<16x4096xf32>) outs(%g : tensor<16xf32>) {
+          tile.task = 0 : i64, tile.nest = 2 : i64, tile.rtile = #tile.rtile<l2 = [1, 131072], register = [1, 64]>}
+          ins(%p : tensor<16x131072xf32>) outs(%g : tensor<16xf32>) {
       ^bb0(%a: f32, %o: f32):
         %t = arith.addf %o, %a : f32
         linalg.yield %t : f32
@@ -148,16 +160,15 @@ class PlanOnline(Pass):
     After:
     ```mlir
     %m = linalg.generic {indexing_maps = [#map, #map1], iterator_types = ["parallel", "reduction"]}
-        ins(%x : tensor<16x4096xf32>) outs(%f : tensor<16xf32>)
-        attrs = {tile.nest = 0 : i64, tile.online = array<i64: 1, 1024>, ...} {
+        ins(%x : tensor<16x131072xf32>) outs(%f : tensor<16xf32>)
+        attrs = {tile.nest = 0 : i64, tile.online = array<i64: 1, 8192>,
     ```
     """
 
     name: ClassVar[str] = "tile-plan-online"
     dialects: ClassVar[tuple[str, ...]] = ("tile",)
 
-    l1_bytes: int = option(32768, "bytes of the inner cache")
-    multiple: int = option(64, "steps of a block are a multiple of it")
+    l2_bytes: int = option(1048576, "bytes of the L2 cache of a core")
 
     def run(self, op: ir.Operation) -> None:
         """Decide task by task."""
@@ -177,6 +188,8 @@ class PlanOnline(Pass):
             block = self._block(chain, step)
             if not block or any(nests.root(op) not in chain.loops for op in chain.loops):
                 continue
+            if not (self._skip(chain, nests, block) or step * chain.extent > self.l2_bytes // _WHOLE):
+                continue
             for op, loop in chain.loops.items():
                 set_attribute(op.op, "tile.online", f"array<i64: {loop}, {block}>")
             own = {_number(op, "tile.nest") for op in chain.loops}
@@ -186,8 +199,24 @@ class PlanOnline(Pass):
             return
 
     def _block(self, chain: Chain, step: int) -> int:
-        """Steps whose tensors stay in the inner cache; 0 where the whole loop's do."""
-        if step == 0 or step * chain.extent <= self.l1_bytes:
+        """Steps whose tensors stay near the core; 0 where there are no two such blocks."""
+        if step == 0:
             return 0
-        block = max(self.l1_bytes // step // self.multiple, 1) * self.multiple
+        block = max(self.l2_bytes // _NEAR // step // _MULTIPLE, 1) * _MULTIPLE
         return block if 2 * block <= chain.extent else 0
+
+    @staticmethod
+    def _skip(chain: Chain, nests: TaskNests, block: int) -> bool:
+        """Whether constants mask enough blocks; which ones stands on the operation that masks (`tile.live`)."""
+        for op, mask in masks_of(chain):
+            live = mask.live()
+            if live is None or mask.row is None:
+                continue
+            rows = nests.task_sizes(op)[mask.row]
+            bounds = live_blocks(live, rows, block)
+            if sum(high - low for low, high in bounds) > _WORTH * len(bounds) * chain.extent:
+                continue
+            numbers = [mask.row, rows, *stretches(bounds)]
+            set_attribute(op.op, "tile.live", f"array<i64: {', '.join(map(str, numbers))}>")
+            return True
+        return False

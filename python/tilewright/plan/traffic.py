@@ -157,13 +157,21 @@ def traffic(ops: Sequence[LinalgOp], tile: Mapping[int, int], results: Sequence[
     return sum(r.moved for r in boundary(ops, tile).values()) + sum(tensor_bytes(v) for v in written)
 
 
-def footprint(ops: Sequence[LinalgOp], tile: Mapping[int, int], in_registers: Collection[LinalgOp] = ()) -> int:
+def footprint(
+    ops: Sequence[LinalgOp],
+    tile: Mapping[int, int],
+    in_registers: Collection[LinalgOp] = (),
+    cut: Mapping[LinalgOp, tuple[int, int]] | None = None,
+) -> int:
     """Bytes of the tiles that a task holds between operations, placed by best fit in program order.
 
     Tensors from outside are streamed: a slice of them at a time, which caches hold. Nor does it hold results of the
-    operations `in_registers`, which meet their readers there.
+    operations `in_registers`, which meet their readers there. `cut` names loops that run in blocks, and their sizes.
     """
     boxes = propagate(ops, tile)
+    for op, (loop, size) in (cut or {}).items():
+        if op in boxes:
+            boxes[op] = tuple(min(s, size) if d == loop else s for d, s in enumerate(boxes[op]))
     last_read: dict[LinalgOp, int] = {}
     makers = {op.result: op for op in ops}
     for position, op in enumerate(ops):

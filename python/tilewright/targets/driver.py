@@ -163,9 +163,11 @@ def _has_kernels(module: ir.Module) -> bool:
 
 def _run_phase(work: Compilation, phase: Any, entry: dict[str, Any]) -> None:
     from tilewright.passes import run_pipeline
+    from tilewright.plan.masks import known_weights
 
     if phase.passes:
-        done = run_pipeline(work.module.operation, str(phase))
+        with known_weights(work.weights):
+            done = run_pipeline(work.module.operation, str(phase))
         entry["passes"] += [[name, seconds] for name, seconds in done.timings]
         for diagnostic in done.diagnostics:
             work.remarks.append({"phase": phase.name, **_remark(diagnostic)})

@@ -1,0 +1,75 @@
+// RUN: tile-opt %s --tile-apply-online | FileCheck %s
+// RUN: tile-opt %s --tile-apply-online --tile-groups-to-kernels | FileCheck %s --check-prefix=KERNEL
+
+// The maximum and the sum that is relative to it, in one pass over the row. A row in one block needs no loop after it.
+
+// CHECK-LABEL: @log_of_sums
+// CHECK: %[[M0:.*]] = tile.group "register" ()
+// CHECK:   arith.constant -3.40282347E+38 : f32
+// CHECK: %[[S0:.*]] = tile.group "register" ()
+// CHECK:   arith.constant 0.000000e+00 : f32
+// CHECK: %[[R:.*]]:2 = scf.for %[[J:.*]] = %c0 to %c4096 step %c512 iter_args(%[[M:.*]] = %[[M0]], %[[S:.*]] = %[[S0]])
+// CHECK:   %[[X:.*]] = tensor.extract_slice %{{.*}}[0, %[[J]]] [16, 512] [1, 1]
+// CHECK:   %[[N:.*]]:2 = tile.group "register" (%[[A:.*]] = %[[X]] : {{.*}}, %[[B:.*]] = %[[M]] : {{.*}})
+// CHECK:     linalg.generic {{.*}} ins(%[[A]] : {{.*}}) outs(%[[B]] :
+// CHECK:       arith.maximumf
+// CHECK:     linalg.generic
+// CHECK:       arith.subf
+// CHECK:       math.exp
+// CHECK:   %[[T:.*]] = tile.group "register" ({{.*}} = %[[N]]#1 : {{.*}}, {{.*}} = %[[S]] : {{.*}}, {{.*}} = %[[N]]#0 : {{.*}})
+// CHECK:     arith.mulf
+// CHECK:     math.exp
+// CHECK:     arith.addf
+// CHECK:   scf.yield %[[N]]#1, %[[T]]
+// CHECK: tile.yield %[[R]]#1
+
+// KERNEL: tile.kernel @group(%[[X:.*]]: memref<16x4096xf32>, %[[Y:.*]]: memref<16xf32>)
+// KERNEL: scf.for
+// KERNEL:   tile.load %[[X]]
+// KERNEL:   arith.maximumf
+// KERNEL:   math.exp
+// KERNEL:   tile.load %[[X]]
+// KERNEL:   math.exp
+#ij = affine_map<(i, j) -> (i, j)>
+#i = affine_map<(i, j) -> (i)>
+func.func @log_of_sums(%x: tensor<16x4096xf32>) -> tensor<16xf32> {
+  %y = tile.group "l2" (%x0 = %x : tensor<16x4096xf32>) -> (tensor<16xf32>) {
+    %m = tile.group "register" (%x1 = %x0 : tensor<16x4096xf32>) -> (tensor<16xf32>) {
+      %low = arith.constant 0xFF800000 : f32
+      %e = tensor.empty() : tensor<16xf32>
+      %f = linalg.fill ins(%low : f32) outs(%e : tensor<16xf32>) -> tensor<16xf32>
+      %r = linalg.generic {indexing_maps = [#ij, #i], iterator_types = ["parallel", "reduction"],
+          tile.online = array<i64: 1, 512>, tile.rtile = #tile.rtile<l2 = [1, 4096], register = [1, 64]>}
+          ins(%x1 : tensor<16x4096xf32>) outs(%f : tensor<16xf32>) {
+      ^bb0(%a: f32, %o: f32):
+        %t = arith.maximumf %o, %a : f32
+        linalg.yield %t : f32
+      } -> tensor<16xf32>
+      tile.yield %r : tensor<16xf32>
+    }
+    %s = tile.group "register" (%x1 = %x0 : tensor<16x4096xf32>, %m1 = %m : tensor<16xf32>) -> (tensor<16xf32>) {
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty() : tensor<16xf32>
+      %f = linalg.fill ins(%zero : f32) outs(%e : tensor<16xf32>) -> tensor<16xf32>
+      %h = tensor.empty() : tensor<16x4096xf32>
+      %p = linalg.generic {indexing_maps = [#ij, #i, #ij], iterator_types = ["parallel", "parallel"],
+          tile.online = array<i64: 1, 512>}
+          ins(%x1, %m1 : tensor<16x4096xf32>, tensor<16xf32>) outs(%h : tensor<16x4096xf32>) {
+      ^bb0(%a: f32, %b: f32, %o: f32):
+        %d = arith.subf %a, %b : f32
+        %t = math.exp %d : f32
+        linalg.yield %t : f32
+      } -> tensor<16x4096xf32>
+      %r = linalg.generic {indexing_maps = [#ij, #i], iterator_types = ["parallel", "reduction"],
+          tile.online = array<i64: 1, 512>, tile.rtile = #tile.rtile<l2 = [1, 4096], register = [1, 32]>}
+          ins(%p : tensor<16x4096xf32>) outs(%f : tensor<16xf32>) {
+      ^bb0(%a: f32, %o: f32):
+        %t = arith.addf %o, %a : f32
+        linalg.yield %t : f32
+      } -> tensor<16xf32>
+      tile.yield %r : tensor<16xf32>
+    }
+    tile.yield %s : tensor<16xf32>
+  }
+  return %y : tensor<16xf32>
+}

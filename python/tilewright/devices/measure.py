@@ -21,8 +21,9 @@ from tilewright.devices.device import Device
 
 _ROUNDS, _SECONDS = 5, 0.2
 _APPLY = "builtin.module(tile-apply-layouts,tile-form-groups,tile-groups-to-kernels,canonicalize,cse)"
-_TASKS = 2048
-_SMALL_TASK = 64
+_TASKS = 512
+_SMALL_TASK = 16
+_SQUARE = 240  # whole vectors whose rows do not share a few sets of a cache
 
 
 def measure(device: Device) -> Device:
@@ -50,7 +51,8 @@ def numbers_of(device: Device, times: Mapping[str, float], cycles: Mapping[str, 
         numbers[f"slots.{function}"] = max(2 * clock * extra / micro.function_vectors(lanes), 1.0)
     steady = 32 * 16 * 16 / 2 / clock
     numbers["start"] = max((cycles["start"] - cycles["launch"] - steady) * clock / 32, 1.0)
-    numbers["pack"] = cycles["pack"] * clock / (256 * 256 / lanes)
+    numbers["latency"] = max(cycles["chain"] * clock / micro.function_vectors(lanes), 1.0)
+    numbers["pack"] = cycles["pack"] * clock / (_SQUARE * _SQUARE / lanes)
     numbers["launch"] = times["launch"]
     numbers["task"] = max((times["tasks"] - times["one_task"]) / _TASKS, 1e-9)
     for level, elements, repeats in _working_sets(device):
@@ -101,7 +103,8 @@ def _modules(device: Device) -> Iterator[str]:
     micro.products(kernels, micro.register_tiles(device.units.registers), lanes)
     micro.start(kernels, lanes)
     micro.functions(kernels, lanes)
-    micro.transposes(kernels, 256, lanes)
+    micro.chain(kernels, lanes)
+    micro.transposes(kernels, _SQUARE, lanes)
     micro.copies(kernels, "launch", _SMALL_TASK, _SMALL_TASK, min(_SMALL_TASK, 4 * lanes))
     micro.copies(kernels, "tasks", _TASKS * _SMALL_TASK, _SMALL_TASK, min(_SMALL_TASK, 4 * lanes))
     whole = _TASKS * _SMALL_TASK

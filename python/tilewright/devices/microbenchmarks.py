@@ -87,6 +87,7 @@ def _type(shape: Sequence[int]) -> str:
 
 
 _MULTIPLY_ADD = "    %m = arith.mulf %a, %b : f32\n    %s = arith.addf %o, %m : f32\n    linalg.yield %s : f32"
+_DOUBLE = "    %s = arith.addf %a, %a : f32\n    linalg.yield %s : f32"
 _ADD = "    %s = arith.addf %o, %a : f32\n    linalg.yield %s : f32"
 
 
@@ -151,10 +152,10 @@ def reads(kernels: Kernels, name: str, elements: int, repeats: int, lanes: int) 
 
 
 def copies(kernels: Kernels, name: str, elements: int, task: int, register: int) -> None:
-    """A copy of a vector."""
+    """A copy of a vector, doubled so that it is no call of the C library's."""
     x = kernels.input(f"x{elements}", (elements,))
     rtile = f"l2 = [{task}], register = [{register}], order = [0]"
-    kernels.generic(name, ["d0", "d0"], "p", [(x, (elements,))], (elements,), "    linalg.yield %a : f32", rtile)
+    kernels.generic(name, ["d0", "d0"], "p", [(x, (elements,))], (elements,), _DOUBLE, rtile)
 
 
 def transposes(kernels: Kernels, size: int, lanes: int) -> None:
@@ -184,6 +185,21 @@ def functions(kernels: Kernels, lanes: int) -> None:
             f"l2 = [1, {_FUNCTION_REPEATS}, {_FUNCTION_ELEMENTS}], register = [1, 1, {4 * lanes}], order = [0, 1, 2]",
             zero=True,
         )
+
+
+def chain(kernels: Kernels, lanes: int) -> None:
+    """`latency`: the sum of a vector in the L1 cache with one accumulator."""
+    x, t = kernels.input("fx", (_FUNCTION_ELEMENTS,)), kernels.input("ft", (_FUNCTION_REPEATS,))
+    kernels.generic(
+        "chain",
+        ["d2", "d1", "d0"],
+        "prr",
+        [(x, (_FUNCTION_ELEMENTS,)), (t, (_FUNCTION_REPEATS,))],
+        (1,),
+        _ADD,
+        f"l2 = [1, {_FUNCTION_REPEATS}, {_FUNCTION_ELEMENTS}], register = [1, 1, {lanes}], order = [0, 1, 2]",
+        zero=True,
+    )
 
 
 def function_vectors(lanes: int) -> int:

@@ -30,7 +30,7 @@ from tilewright.plan.products import (
     tile_contraction,
     tile_products,
 )
-from tilewright.plan.roller.cost import Schedule, tile_loops
+from tilewright.plan.roller.cost import Schedule
 from tilewright.plan.roller.decide import Decider
 from tilewright.plan.run_time_sizes import settle, tails
 from tilewright.plan.structure import Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute
@@ -70,19 +70,18 @@ def _decided(
 ) -> Tiling:
     """The tiling that the performance model says, with the prediction on `op`."""
     nest = [m for m in members if m.op.attributes["tile.nest"] == op.op.attributes["tile.nest"]]
-    copied = None
+    copied = lane = None
     if op.kind is Kind.CONTRACTION:
         roles = contraction_roles(op)
+        lane = roles.lane
         copied = roles.lane_operand if is_copied(op, roles, weights) else None
     block = tuple(tiling.block) if tiling.block else None
     own = Schedule(tuple(tiling.task), tuple(tiling.register), tuple(tiling.order), copied, block)
     kernel = _text(members, "tile.kernel")
     kinds = layouts(op, tiling, machine, weights)[0] if op.kind is Kind.CONTRACTION else []
     packed = frozenset(a.value for a, kind in zip(op.inputs, kinds, strict=False) if kind != "unit")
-    # Candidates have no cache blocks (blocking.py), and their lanes must be those that the layouts were chosen for.
-    keep = bool(tiling.block or tiling.grid)
-    keep |= op.kind is Kind.CONTRACTION and tile_loops(tiling.register)[1] != contraction_roles(op).lane
-    chosen = decider.decide(kernel, op, nest, own, free=free, packed=packed, task=members, keep=keep)
+    keep = bool(tiling.block or tiling.grid)  # candidates have no cache blocks (blocking.py)
+    chosen = decider.decide(kernel, op, nest, own, free=free, packed=packed, task=members, keep=keep, lane=lane)
     if chosen == own:
         return tiling
     return Tiling(list(chosen.task), list(chosen.register), list(chosen.order), tiling.unroll)

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The 119 operators of Roller's paper: compile time, correctness, measured and predicted time.
 
-    PYTHONPATH=tools python -m bench.roller.paper [--case C0 ...] [--every N] [--json FILE]
+    tools/bench/run roller-paper [--case C0 ...] [--every N] [--json FILE]
 
 One image of the batch of 128. Each is compiled without the cache, run, and compared with ONNX Runtime. Exit code 1
 where one is wrong, or where the mean compile time is 0.5 s or more.
@@ -16,6 +16,7 @@ import json
 import resource
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,13 +60,15 @@ def _timed(model: Any, inputs: list[np.ndarray], results: list[np.ndarray]) -> f
     return time.perf_counter() - start
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the operators that are asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="tools/bench/run roller-paper", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--case", action="append", default=[])
     parser.add_argument("--every", type=int, default=1, help="one in so many")
     parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     rows = []
     for operator in paper()[:: options.every]:
         if not options.case or operator.name in options.case:

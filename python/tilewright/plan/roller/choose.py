@@ -25,6 +25,7 @@ from tilewright.plan.roller.rtile import RTile
 from tilewright.plan.roller.rules import Machine, accumulators, bank_free, fits_registers, hides_latency, machine_of
 
 _ROWS = 16  # of a register tile
+_PARTS = 2, 4, 8  # of a vector
 _UNITS = 6  # register tiles that are scaled up
 _LARGEST_TASK = 1e-3  # seconds: larger tasks share the work badly
 _SMALLEST_TASK = 2e-6  # seconds: smaller ones are mostly dispatch
@@ -76,22 +77,27 @@ def _candidates(
     expression: Expression, base: Schedule, model: Model, machine: Machine, wide: bool
 ) -> Iterator[Schedule]:
     base = replace(base, block=None)
-    units = list(dict.fromkeys([base.register, *_register_tiles(expression, base, machine)]))
+    units = list(dict.fromkeys([base.register, *_register_tiles(expression, base, machine, wide)]))
     whole = replace(base, task=expression.extents)
     cost = {unit: model.compute_cycles(expression, replace(whole, register=unit)) for unit in units}
     best = sorted(units, key=lambda unit: float(f"{cost[unit]:.2e}"))[: None if wide else _UNITS]
     for unit in best:
-        yield from _tasks(expression, replace(base, register=unit), model)
+        yield from _tasks(expression, replace(base, register=unit), model, 0.0 if wide else _SMALLEST_TASK)
 
 
-def _register_tiles(expression: Expression, base: Schedule, machine: Machine) -> Iterator[tuple[int, ...]]:
-    """Register tiles along the rows and lanes of `base` that fit the registers, fill the pipes and keep rows in L1."""
-    rows, lane = tile_loops(base.register)
+def _register_tiles(expression: Expression, base: Schedule, machine: Machine, wide: bool) -> Iterator[tuple[int, ...]]:
+    """Register tiles along the rows and lanes of `base` that fit the registers, fill the pipes and keep rows in L1.
+
+    `wide` adds some that break rules 1 and 3, parts of vectors and rows that evict each other: the model should know.
+    """
+    rows, lane = tile_loops(expression, base.register)
     if not expression.macs:
-        yield from _other_lanes(expression, machine)
+        yield from _other_lanes(expression, machine, wide)
     if lane is None:
         return
     widths = _widths(expression.extents[lane], machine.lanes, 4 if expression.macs else 8)
+    if wide and lane not in expression.reductions and not any(o.fixed for o in expression.inputs):
+        widths = [*(w for w in _PARTS if w < min(widths)), *widths]
     for width, heights in product(widths, _heights(expression, rows)):
         sizes = {lane: width, **dict(zip(rows, heights, strict=True))}
         tile = RTile(expression, tuple(sizes.get(d, 1) for d in range(expression.rank)))
@@ -113,14 +119,29 @@ def _heights(expression: Expression, rows: Sequence[int]) -> Iterator[tuple[int,
             yield (*(1 for _ in outer[1:]), lines, line)
 
 
-def _other_lanes(expression: Expression, machine: Machine) -> Iterator[tuple[int, ...]]:
-    """Lanes along each loop that is contiguous in an operand: a window may be summed for many results at a time."""
+def _other_lanes(expression: Expression, machine: Machine, wide: bool) -> Iterator[tuple[int, ...]]:
+    """Lanes along each loop that is contiguous in an operand: a window may be summed for many results at a time.
+
+    Rows of windows that overlap are summed side by side: what they share is loaded once.
+    """
     for lane, extent in enumerate(expression.extents):
-        if extent > 1 and any(abs(o.factor(lane)) == 1 for o in expression.operands):
-            for width in _widths(extent, machine.lanes, 8):
-                tile = RTile(expression, tuple(width if d == lane else 1 for d in range(expression.rank)))
-                if bank_free(tile, machine):
+        if extent == 1 or not any(abs(o.factor(lane)) == 1 for o in expression.operands):
+            continue
+        strided = all(abs(o.factor(lane)) != 1 for o in expression.inputs)  # LLVM merges parts that lie side by side
+        for width in [*(_PARTS if wide and strided else ()), *_widths(extent, machine.lanes, 8)]:
+            for row, height in [(lane, width), *_window_rows(expression, lane)]:
+                sizes = {row: height, lane: width}
+                tile = RTile(expression, tuple(sizes.get(d, 1) for d in range(expression.rank)))
+                if (wide or bank_free(tile, machine)) and fits_registers(tile, machine):
                     yield tile.shape
+
+
+def _window_rows(expression: Expression, lane: int) -> Iterator[tuple[int, int]]:
+    """Loops of which neighbouring rows share parts of their windows, and how many rows."""
+    windows = [dict(terms) for o in expression.inputs for terms in o.index if terms is not None and len(terms) > 1]
+    for row in expression.parallel:
+        if row != lane and expression.extents[row] > 2 and any(row in terms for terms in windows):
+            yield row, 2
 
 
 def _product_tile(tile: RTile, machine: Machine) -> bool:
@@ -129,7 +150,7 @@ def _product_tile(tile: RTile, machine: Machine) -> bool:
 
 def _map_tile(tile: RTile, machine: Machine) -> bool:
     """Tiles of rows are transposed in registers, so all of one lies there; tiles of a single row pass through."""
-    rows, _ = tile_loops(tile.shape)
+    rows, _ = tile_loops(tile.expression, tile.shape)
     return bank_free(tile, machine) and (not rows or accumulators(tile, machine) + 2 <= machine.registers)
 
 
@@ -141,22 +162,22 @@ def _widths(extent: int, lanes: int, most: int) -> list[int]:
 # Tasks --------------------------------------------------------------------------------------------------------------
 
 
-def _tasks(expression: Expression, base: Schedule, model: Model) -> Iterator[Schedule]:
+def _tasks(expression: Expression, base: Schedule, model: Model, smallest: float) -> Iterator[Schedule]:
     """Scale a register tile up along the axes of best reuse, until a task is too long to share or does not grow."""
     task = [e if d in expression.reductions else min(s, e) for d, (s, e) in enumerate(_pairs(expression, base))]
     per_point = _seconds_per_point(expression, base, model)
     while True:
         seconds = per_point * prod(task)
-        if seconds >= _SMALLEST_TASK:
+        if seconds >= smallest:
             for order in _orders(expression, base):
                 yield replace(base, task=tuple(task), order=order)
         grown = _grow(expression, base, task)
         if grown is None:
             break
-        if per_point * prod(grown) > _LARGEST_TASK and seconds >= _SMALLEST_TASK:
+        if per_point * prod(grown) > _LARGEST_TASK and seconds >= smallest:
             break
         task = grown
-    if per_point * prod(task) < _SMALLEST_TASK:
+    if per_point * prod(task) < smallest:
         yield replace(base, task=tuple(task))
 
 
@@ -197,7 +218,7 @@ def _even(extent: int, size: int, step: int) -> int:
 def _orders(expression: Expression, base: Schedule) -> Iterator[tuple[int, ...]]:
     """The order of `base`, and for products the one with the loops of rows and lanes exchanged."""
     yield base.order
-    rows, lane = tile_loops(base.register)
+    rows, lane = tile_loops(expression, base.register)
     if not expression.macs or not rows or lane is None or {*rows, lane} & expression.reductions:
         return
     order = [d for d in base.order if d != lane]

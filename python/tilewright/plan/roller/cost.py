@@ -18,8 +18,16 @@ from itertools import product
 from math import ceil, prod
 
 from tilewright.devices.device import Device, Level
-from tilewright.plan.roller.expression import Expression, Operand
+from tilewright.plan.roller.expression import Expression, Index, Operand
+from tilewright.plan.roller.rules import set_conflicts
 from tilewright.plan.roller.traffic import fetched, loops_of, run_bytes
+
+#: Lines of a run that come while one waits for its first: shorter runs cost as much per line.
+_LINES_OF_JUMP = 16
+#: Accumulators of the register tile that `start` is measured with.
+_STARTED = 16
+#: Steps of a reduction whose end the branch predictor foresees.
+_FORESEEN = 32
 
 
 @dataclass(frozen=True)
@@ -106,13 +114,12 @@ class Model:
             share = ceil(tasks / cores) / tasks  # of the core that gets most tasks
             compute = cycles * self.cycle * share
             data = {name: self._seconds(level, min(cores, tasks)) for name, level in served.items()}
-            launch = self.rate("launch", 2e-7) * (1 if cores == 1 else 4)
-            dispatch = (self.rate("task", 3e-8) * tasks * share + launch) * last
-            waiting = sum(data.values())
-            hidden = self.rate("overlap", 0.7)
-            seconds = max(compute, waiting) + (1 - hidden) * min(compute, waiting) + dispatch
+            launch = self.rate("launch", 2e-7) * (1 if cores == 1 else 4) * last
+            handed = self.rate("task", 3e-8) * tasks * share * last
+            parts = (compute, handed, sum(data.values()))
+            seconds = max(parts) + (1 - self.rate("overlap", 0.7)) * (sum(parts) - max(parts)) + launch
             moved = {name: level.moved for name, level in served.items()}
-            found.append(Prediction(seconds, compute, data, dispatch, moved))
+            found.append(Prediction(seconds, compute, data, handed + launch, moved))
         return found
 
     # --- data ----------------------------------------------------------------------------------------------------
@@ -134,7 +141,7 @@ class Model:
             read, written = sum(served[: len(expression.inputs)]), sum(served[len(expression.inputs) :])
             hidden = self.rate("prefetch", 0.7) * served[ahead] if ahead is not None else 0.0
             weighted = read - hidden + self.rate(f"{level.name}.store", 1.2) * written
-            jumps = sum(size / max(run, 4 * line) for size, run in zip(served, on_end, strict=True))
+            jumps = sum(size / max(run, _LINES_OF_JUMP * line) for size, run in zip(served, on_end, strict=True))
             found[level.name] = _Served(level, read + written, weighted, jumps)
         return found
 
@@ -151,7 +158,7 @@ class Model:
 
     def compute_cycles(self, expression: Expression, schedule: Schedule) -> float:
         """Cycles of one core for all register tiles, ragged ones by their own shape."""
-        rows, lane = tile_loops(schedule.register)
+        rows, lane = tile_loops(expression, schedule.register)
         axes = [*rows, lane] if lane is not None else []
         sizes = zip(expression.extents, schedule.task, schedule.register, strict=True)
         counts = [_pieces(*size) for size in sizes]
@@ -177,7 +184,9 @@ class Model:
         operand = expression.inputs[schedule.copied]
         tasks = prod(ceil(e / t) for e, t in zip(expression.extents, schedule.task, strict=True))
         elements = prod(min(schedule.task[d], expression.extents[d]) for d in operand.loops)
-        return tasks * elements / self.lanes * self.rate("pack", 4.0)
+        lane = tile_loops(expression, schedule.register)[1]
+        transposed = lane is not None and abs(operand.factor(lane)) != 1
+        return tasks * elements / self.lanes * (self.rate("pack", 4.0) if transposed else self.rate("copy", 3.0))
 
     def _tile_cycles(self, expression: Expression, lane: int | None, shape: Mapping[int, int], steps: int) -> float:
         vectors = ceil(shape[lane] / self.lanes) if lane is not None else 1
@@ -186,17 +195,36 @@ class Model:
         loads = sum(self._accesses(o, lane, shape, vectors) for o in expression.inputs)
         stores = sum(self._accesses(o, lane, shape, vectors) for o in expression.outputs)
         slots = units * (expression.macs + expression.work)
-        step = max(slots / 2, loads / self.rate("loads", 2.0), (loads + slots) / self.rate("issue", 5.0))
+        # Wide vectors take two ports each; those of half the width find a third.
+        narrow = self.rate("narrow", 1.5) if lane is not None and 2 * shape[lane] <= self.lanes else 1.0
+        step = max(slots / 2, loads / self.rate("loads", 2.0)) / narrow
+        step = max(step, (loads + slots) / self.rate("issue", 5.0)) + self._evicted(expression, shape)
         if not expression.reductions:
-            return max(step, stores * self.rate("store", 1.0)) + self.rate("loop", 2.0)
+            return max(step, stores * self.rate("store", 1.0) / narrow) + self.rate("loop", 1.0)
         # One accumulator waits for the last step's result, unless the next tiles' steps fit between.
-        chain = self.rate("latency", 4.0) * min(1.0, steps * (loads + slots) / self.rate("window", 300.0))
+        latency = self.rate("latency", 4.0)
+        if narrow > 1 and not expression.macs:
+            latency = self.rate("latency.narrow", 2.0)
+        chain = latency * min(1.0, steps * (loads + slots) / self.rate("window", 300.0))
         across = self.rate("across", 6.0) * rows if lane in expression.reductions else 0.0
         finish = stores * self.rate("store", 1.0) + units * expression.tail / 2 + across
-        mispredicted = self.rate("start", 20.0) * min(1.0, steps / 16)
+        drained = self.rate("start", 20.0) * units / _STARTED * min(1.0, steps / 16)
+        mispredicted = self.rate("mispredicted", 20.0) * (steps > _FORESEEN)
         if expression.macs:
             step = max(step, max(slots / 2, chain) / self._efficiency(rows, vectors))
-        return steps * max(step, chain) + finish + mispredicted + self.rate("loop", 2.0)
+        return steps * max(step, chain) + finish + drained + mispredicted + self.rate("loop", 1.0)
+
+    def _evicted(self, expression: Expression, shape: Mapping[int, int]) -> float:
+        """Cycles that a step waits for lines of rows that share sets of the L1 cache: they are gone when used again."""
+        lines = 0
+        for operand in expression.inputs:
+            for d, size in shape.items():
+                stride = abs(operand.factor(d)) * operand.bytes
+                if operand.fixed or stride < self.caches[0].transaction:
+                    continue
+                if set_conflicts(size, stride, self.caches[0], self.device.limit("l1_ways", 8)) > 1:
+                    lines += size
+        return lines * self.caches[0].transaction / (self.caches[1].bandwidth or 1e11) / self.cycle
 
     def _efficiency(self, rows: int, vectors: int) -> float:
         """Fraction of the peak that a register tile reaches from the L1 cache; that of the next smaller one known."""
@@ -218,10 +246,25 @@ class Model:
         return count * vectors * self.lanes
 
 
-def tile_loops(register: Sequence[int]) -> tuple[tuple[int, ...], int | None]:
-    """Loops of the rows and of the lanes of a register tile, as the code generator takes them: lanes last."""
+def tile_loops(expression: Expression, register: Sequence[int]) -> tuple[tuple[int, ...], int | None]:
+    """Loops of the rows and of the lanes of a register tile, as the code generator takes them.
+
+    Lanes are the last loop, but of two those that lie side by side in the result, in whatever order the loops stand.
+    """
     tiled = [d for d, size in enumerate(register) if size > 1]
-    return tuple(tiled[:-1]), (tiled[-1] if tiled else None)
+    if not tiled:
+        return (), None
+    *rows, lane = tiled
+    if len(rows) == 1:
+        stored = [dim for dim in (_single(terms) for terms in expression.outputs[0].index) if dim in (lane, rows[0])]
+        if stored == [lane, rows[0]]:
+            return (lane,), rows[0]
+    return tuple(rows), lane
+
+
+def _single(terms: Index) -> int | None:
+    """The loop that is a dimension's index, if it is one alone."""
+    return terms[0][0] if terms is not None and len(terms) == 1 and terms[0][1] == 1 else None
 
 
 @lru_cache(4096)
@@ -249,7 +292,7 @@ def _part(at: int, operand: Operand, crossing: int, beyond: int) -> int:
 
 def _fetched_ahead(expression: Expression, schedule: Schedule) -> int | None:
     """The input of a product whose next tile is fetched while one is in use: the one that stays in the inner loop."""
-    rows, lane = tile_loops(schedule.register)
+    rows, lane = tile_loops(expression, schedule.register)
     if not expression.macs or lane is None or not rows:
         return None
     inner = next(d for d in reversed(schedule.order) if d in (*rows, lane))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from tilewright.devices.device import Device
 from tilewright.mlir import ir
 from tilewright.plan.roller.choose import Ranked, one_of_several, rank
-from tilewright.plan.roller.cost import Schedule
+from tilewright.plan.roller.cost import Schedule, tile_loops
 from tilewright.plan.roller.describe import nest_expression
 from tilewright.plan.structure import Kind, LinalgOp, set_attribute
 
@@ -44,6 +44,7 @@ class Decider:
         packed: frozenset[ir.Value] = frozenset(),
         task: Sequence[LinalgOp] = (),
         keep: bool = False,
+        lane: int | None = None,
     ) -> Schedule:
         """Return the schedule of a nest and set `tile.prediction` on its root.
 
@@ -55,6 +56,7 @@ class Decider:
             packed: values that are stored as the nest reads them.
             task: operations of the nest's task, in order.
             keep: whether only a measured choice may replace the planner's own tile.
+            lane: loop that layouts make the lanes of; tiles with other lanes are kept.
             free: whether the schedule may be chosen: the nest is alone in its task, and no element is gathered.
         """
         if not root.rank:
@@ -68,6 +70,7 @@ class Decider:
             return own
         wide = kernel in self.choices  # numbers of measured choices count in the wide list
         expression = nest_expression(root, members, packed, self.device)
+        keep |= lane is not None and tile_loops(expression, own.register)[1] != lane
         ranked = rank(expression, own, self.device, wide)
         number = self._number(kernel, root, ranked, own, keep)
         chosen = ranked[number]

@@ -13,13 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, prod
 
 from tilewright.plan.roller.expression import Expression, Operand
-from tilewright.plan.roller.rtile import data_tile, runs, tile_bytes
+from tilewright.plan.roller.rtile import data_tile, runs
 
 #: Part of a cache that a working set can count on: what streams through takes the rest.
 _SHARE = 0.8
+#: Bytes between runs that hardware prefetchers read over.
+_GAP = 256
+#: Runs that a register tile walks side by side, and a page: more of them are found anew in each page.
+_SIDE_BY_SIDE, _PAGE = 8, 4096
+#: Runs that hardware prefetchers follow at a time: the lines of a window, or parts of several planes in turn.
+_STREAMS = 32
+#: How much cheaper it is to go on with a run that is followed already than to start one.
+_KNOWN = 4
 
 
 @dataclass(frozen=True)
@@ -63,7 +71,7 @@ def fetched(
     boxes = [*(loop.inside for loop in reversed(loops)), expression.extents]
     operands = expression.operands
     tiles = [[data_tile(o, box) for box in boxes] for o in operands]
-    moved = [[tile_bytes(o, tile, line) for tile in own] for o, own in zip(operands, tiles, strict=True)]
+    moved = [[_lines(o, tile, line) * line for tile in own] for o, own in zip(operands, tiles, strict=True)]
     sizes = [sum(column) for column in zip(*moved, strict=True)]
     outside = [1]  # outside[-1 - i]: how often what the i innermost loops cover is run
     for loop in loops:
@@ -80,6 +88,39 @@ def fetched(
     return found
 
 
+def _lines(operand: Operand, tile: Sequence[int], line: int) -> int:
+    """Lines that a part of an operand touches; one more per run where runs start anywhere in a line."""
+    if operand.fixed:
+        return ceil(prod(tile) * operand.bytes / line)
+    count, length = runs(tile, operand.shape)
+    pitch = _pitch(tile, operand.shape) * operand.bytes
+    if count == 1 or pitch % line == 0:
+        return count * ceil(length * operand.bytes / line)
+    return ceil(count * (1 + (length - 1) * operand.bytes / line))  # on average over all starts
+
+
+def _pitch(tile: Sequence[int], shape: Sequence[int]) -> int:
+    """Elements between the starts of neighbouring runs."""
+    stride = 1
+    for size, extent in zip(reversed(tile), reversed(shape), strict=True):
+        stride *= extent
+        if size < extent:
+            break
+    return stride
+
+
+def _streams(tile: Sequence[int], operand: Operand) -> tuple[int, int]:
+    """Number and length (elements) of a part's runs, those with small gaps between them as one."""
+    span, stride, at = 1, 1, len(tile)
+    while at > 0:
+        at -= 1
+        span += (tile[at] - 1) * stride
+        stride *= operand.shape[at]
+        if (stride - span) * operand.bytes > _GAP:
+            break
+    return prod(tile[:at]), span
+
+
 def _changes(tiles: Sequence[tuple[int, ...]], depth: int) -> int:
     """How many loops cover more of an operand than the `depth` innermost ones, whose part a level keeps."""
     return next((at for at in range(depth, len(tiles)) if tiles[at] != tiles[depth]), len(tiles) - 1)
@@ -92,13 +133,16 @@ def run_bytes(operand: Operand, extents: Sequence[int], loops: Sequence[Loop], t
     """
     if operand.fixed:
         return 1 << 30
-    count, length = runs(data_tile(operand, tile), operand.shape)
+    count, length = _streams(data_tile(operand, tile), operand)
+    most = _PAGE // operand.bytes if count > _SIDE_BY_SIDE else 1 << 30
     inner = [*reversed(loops)]
     for loop, after in zip(inner, [*(loop.inside for loop in inner[1:]), extents], strict=False):
         if loop.dim not in operand.loops:
             continue
-        more, longer = runs(data_tile(operand, after), operand.shape)
-        if more > count:
+        more, longer = _streams(data_tile(operand, after), operand)
+        if more > max(count, _STREAMS):
             break
+        if more > count:
+            most = min(most, _KNOWN * length)
         count, length = more, longer
-    return length * operand.bytes
+    return min(length, most) * operand.bytes

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tilewright import devices
 from tilewright.plan.roller.choose import rank
-from tilewright.plan.roller.cost import Model, Schedule
+from tilewright.plan.roller.cost import Model, Schedule, tile_loops
 from tilewright.plan.roller.expression import elementwise, matmul, reduce
 from tilewright.plan.roller.traffic import fetched, loops_of, run_bytes
 
@@ -97,3 +99,34 @@ def test_ranking_is_the_same_every_time() -> None:
     rank.cache_clear()
     assert [r.schedule for r in rank(reduce((4096, 1024), (1,)), own, XEON)] == [r.schedule for r in first]
     assert own in [r.schedule for r in first]
+
+
+def test_lanes_lie_side_by_side_in_the_result() -> None:
+    product = matmul(64, 64, 64)
+    transposed = replace(product, outputs=(replace(product.outputs[0], index=(((1, 1),), ((0, 1),))),))
+    assert tile_loops(product, (8, 32, 1)) == ((0,), 1)
+    assert tile_loops(transposed, (32, 8, 1)) == ((1,), 0)
+    assert tile_loops(product, (1, 32, 1)) == ((), 1)
+    assert tile_loops(product, (1, 1, 1)) == ((), None)
+
+
+def test_small_gaps_end_no_run() -> None:
+    image = elementwise((64, 60, 60))  # lines of 240 bytes
+    strip = loops_of(image.extents, [(64, 60, 60), (1, 1, 16)], (0, 2, 1))
+    assert run_bytes(image.inputs[0], image.extents, strip, (1, 1, 16)) > 64 * 60 * 60
+    matrix = elementwise((64, 4096))
+    strip = loops_of(matrix.extents, [(64, 4096), (1, 16)], (1, 0))
+    assert run_bytes(matrix.inputs[0], matrix.extents, strip, (1, 16)) == 64
+
+
+def test_copies_of_transposed_panels_cost_more() -> None:
+    model = Model(XEON)
+    along, across = matmul(64, 64, 64), matmul(64, 64, 64)
+    turned = replace(across.inputs[1], index=(((1, 1),), ((2, 1),)))
+    across = replace(across, inputs=(across.inputs[0], turned))
+    schedule = Schedule((64, 64, 64), (8, 32, 1), (1, 0, 2), copied=1)
+    costs = [
+        model.compute_cycles(e, schedule) - model.compute_cycles(e, replace(schedule, copied=None))
+        for e in (along, across)
+    ]
+    assert 2 * costs[0] < costs[1]

@@ -185,8 +185,27 @@ template <typename Access> static LogicalResult verifyAccess(Access op) {
   return success();
 }
 
+/// load_c8
+static LogicalResult verifyInterleaved(LoadOp op) {
+  int64_t group = op.getType().getInterleave();
+  if (!group)
+    return success();
+  MemRefType memref = op.getMemRefType();
+  int64_t last = memref.getRank() - 1;
+  if (op.getType().getRank() != 2 || !op.getDims() || op.getSteps() ||
+      op.getIndices() || !op.getValid().empty())
+    return op.emitOpError("of an interleaved tile takes a tile of rank 2 and "
+                          "dims, and neither steps, indices nor valid");
+  if (last < 2 || memref.getDimSize(last) != group ||
+      (*op.getDims())[1] != last - 1 || (*op.getDims())[0] == last)
+    return op.emitOpError("of rows that alternate in groups of ")
+           << group << " needs a memref whose last dimension has that size, "
+           << "and dims that name the one before it for the columns";
+  return success();
+}
+
 LogicalResult LoadOp::verify() {
-  if (failed(verifyAccess(*this)))
+  if (failed(verifyAccess(*this)) || failed(verifyInterleaved(*this)))
     return failure();
   // load_c7
   if (getPad() && getValid().empty())

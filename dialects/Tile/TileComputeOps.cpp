@@ -56,6 +56,15 @@ void MmaOp::build(OpBuilder &builder, OperationState &state, Value a, Value b,
   state.addTypes(c.getType());
 }
 
+void MmaOp::build(OpBuilder &builder, OperationState &state, Value a, Value b,
+                  Value c, bool aUnsigned, bool bUnsigned) {
+  build(builder, state, a, b, c);
+  if (aUnsigned)
+    state.addAttribute(getAUnsignedAttrName(state.name), builder.getUnitAttr());
+  if (bUnsigned)
+    state.addAttribute(getBUnsignedAttrName(state.name), builder.getUnitAttr());
+}
+
 /// mma_c4
 static LogicalResult verifySparsity(MmaOp op) {
   std::optional<ArrayRef<int64_t>> sparsity = op.getSparsity();
@@ -116,6 +125,11 @@ LogicalResult MmaOp::verify() {
                        "integers that are at least as wide, got ")
            << getA().getType() << ", " << getB().getType() << " and "
            << getC().getType();
+  // mma_c5
+  if ((getAUnsigned() || getBUnsigned()) &&
+      isa<FloatType>(getC().getType().getElementType()))
+    return emitOpError("a_unsigned and b_unsigned go with integers, got ")
+           << getA().getType() << " and " << getB().getType();
   return success();
 }
 

@@ -20,7 +20,8 @@ def Tile_MmaOp : Tile_Op<"mma", [Pure, AllTypesMatch<["c", "result"]>]> {
     `result = a @ b + c`, computed in the element type of `c`. With `meta` and
     `sparsity [n, m]`, `a` is condensed along its second dimension: of each `m`
     neighbours `n` are kept, and `meta` says which. Element `a[i, p]` then meets
-    row `(p div n) * m + meta[i, p]` of `b`.
+    row `(p div n) * m + meta[i, p]` of `b`. Integers are signed, those of `a`
+    with `a_unsigned` and those of `b` with `b_unsigned` are not.
 
     - `mma_c1`: all tiles have rank 2.
     - `mma_c2`: `a` is MxK, `b` KxN and `c` MxN (with `meta`, `a` is Mx(K*n/m)).
@@ -28,6 +29,7 @@ def Tile_MmaOp : Tile_Op<"mma", [Pure, AllTypesMatch<["c", "result"]>]> {
       of at most its width.
     - `mma_c4`: `meta` and `sparsity` come together; `sparsity` is two numbers
       with `0 < n < m`; `meta` is a tile of integers with the shape of `a`.
+    - `mma_c5`: `a_unsigned` and `b_unsigned` go with integers.
 
     Example:
 
@@ -40,20 +42,29 @@ def Tile_MmaOp : Tile_Op<"mma", [Pure, AllTypesMatch<["c", "result"]>]> {
       %d = tile.mma %a, %b, %c meta %m sparsity [2, 4] : !tile.tile<16x8xf16>, !tile.tile<16x8xf16>, !tile.tile<16x8xf32>, !tile.tile<16x8xi8>
       return %d : !tile.tile<16x8xf32>
     }
+    func.func @bytes(%a: !tile.tile<8x4xi8>, %b: !tile.tile<4x32xi8, #tile.layout<interleave = 4>>, %c: !tile.tile<8x32xi32>) -> !tile.tile<8x32xi32> {
+      %d = tile.mma %a, %b, %c a_unsigned : !tile.tile<8x4xi8>, !tile.tile<4x32xi8, #tile.layout<interleave = 4>>, !tile.tile<8x32xi32>
+      return %d : !tile.tile<8x32xi32>
+    }
     ```
   }];
   let arguments = (ins Tile_TileType:$a, Tile_TileType:$b, Tile_TileType:$c,
                        Optional<Tile_IntegerOrIndexTile>:$meta,
-                       OptionalAttr<DenseI64ArrayAttr>:$sparsity);
+                       OptionalAttr<DenseI64ArrayAttr>:$sparsity,
+                       UnitAttr:$a_unsigned, UnitAttr:$b_unsigned);
   let results = (outs Tile_TileType:$result);
   let skipDefaultBuilders = 1;
   let builders = [
     OpBuilder<(ins "::mlir::Value":$a, "::mlir::Value":$b, "::mlir::Value":$c,
                    CArg<"::mlir::Value", "{}">:$meta,
                    CArg<"::llvm::ArrayRef<int64_t>", "{}">:$sparsity)>,
+    // A product of integers of which some are unsigned.
+    OpBuilder<(ins "::mlir::Value":$a, "::mlir::Value":$b, "::mlir::Value":$c,
+                   "bool":$aUnsigned, "bool":$bUnsigned)>,
   ];
   let assemblyFormat = [{
-    $a `,` $b `,` $c (`meta` $meta^ `sparsity` $sparsity)? attr-dict `:`
+    $a `,` $b `,` $c (`meta` $meta^ `sparsity` $sparsity)?
+    (`a_unsigned` $a_unsigned^)? (`b_unsigned` $b_unsigned^)? attr-dict `:`
     qualified(type($a)) `,` qualified(type($b)) `,` qualified(type($c)) (`,` qualified(type($meta))^)?
   }];
   let hasVerifier = 1;

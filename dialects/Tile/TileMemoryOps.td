@@ -63,6 +63,12 @@ def Tile_LoadOp : Tile_Op<"load", [
     `steps` to ones. Instead, with `indices %idx along t`, the entry in dimension
     `dims[t]` is `offset + idx[p_t]`: a gather.
 
+    Where the tile's layout is `#tile.layout<interleave = g>`, the last dimension
+    of the memref, of size `g`, holds the rows that alternate: element `(p0, p1)`
+    is at entry `offset + p0 div g` of dimension `dims[0]`, at `offset + p1` of
+    `dims[1]`, which is the last but one, and at `p0 mod g` of the last one. Such
+    tiles feed `tile.mma`: processors multiply pairs of bf16 or fours of bytes.
+
     `valid` has a bound per tile dimension: positions `p_t >= valid_t` are not
     accessed and read as `pad`, zero by default. A bound may exceed the size, or
     be zero or negative.
@@ -76,11 +82,14 @@ def Tile_LoadOp : Tile_Op<"load", [
       1 of integers or `index` whose size is the tile's size along `along`.
     - `load_c6`: `valid` has a bound per tile dimension.
     - `load_c7`: `pad` occurs with `valid` only.
+    - `load_c8`: an interleaved tile has rank 2, names its `dims`, and has neither
+      `steps`, `indices` nor `valid`; the memref's last dimension is of size `g`,
+      `dims[1]` the one before it, and `dims[0]` another.
 
     Example:
 
     ```mlir
-    tile.kernel @k(%m: memref<128x384xf32>, %t: memref<1000x64xf16>, %n: index) grid(%i, %j) {
+    tile.kernel @k(%m: memref<128x384xf32>, %t: memref<1000x64xf16>, %w: memref<256x32x4xi8>, %n: index) grid(%i, %j) {
       %c0 = arith.constant 0 : index
       %inf = arith.constant 0xFF800000 : f32
       %a = tile.load %m[%i, %j] : memref<128x384xf32>, !tile.tile<8x1xf32>
@@ -88,6 +97,7 @@ def Tile_LoadOp : Tile_Op<"load", [
       %r = tile.load %m[%i, %j] valid (%n, %n) pad %inf : memref<128x384xf32>, !tile.tile<8x32xf32>
       %idx = tile.iota dim 0 : !tile.tile<8xindex>
       %g = tile.load %t[%c0, %c0] indices %idx along 0 : memref<1000x64xf16>, !tile.tile<8x64xf16> (indices !tile.tile<8xindex>)
+      %p = tile.load %w[%i, %c0, %c0] dims [0, 1] : memref<256x32x4xi8>, !tile.tile<4x32xi8, #tile.layout<interleave = 4>>
       tile.return
     }
     ```

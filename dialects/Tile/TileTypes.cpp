@@ -24,6 +24,11 @@ void TileDialect::registerTypes() {
       >();
 }
 
+int64_t TileType::getInterleave() const {
+  auto layout = dyn_cast_or_null<LayoutAttr>(getLayout());
+  return layout ? layout.getInterleave() : 0;
+}
+
 bool TileType::isValidElementType(Type type) {
   if (auto integer = dyn_cast<IntegerType>(type))
     return integer.isSignless();

@@ -50,6 +50,8 @@ def Tile_TileType
     ::mlir::ShapedType
     cloneWith(std::optional<::llvm::ArrayRef<int64_t>> shape,
               ::mlir::Type elementType) const;
+    /// How many rows alternate in its layout; 0 where none do.
+    int64_t getInterleave() const;
     /// Whether `type` may be the element type of a tile.
     static bool isValidElementType(::mlir::Type type);
   }];

@@ -46,6 +46,15 @@ struct ConvertTileToVector
              "must be a power of two of at least 128";
       return signalPassFailure();
     }
+    DotUnits units;
+    for (const std::string &name : dots) {
+      if (name != "bf16" && name != "i8") {
+        getOperation().emitError("dots names ")
+            << name << "; there are instructions for bf16 and i8";
+        return signalPassFailure();
+      }
+      (name == "i8" ? units.i8 : units.bf16) = true;
+    }
     // Lanes follow 32-bit elements for every type, so that a compare of i64,
     // the i1 it gives and the f32 it selects are cut alike.
     TilePartsConverter converter(width / 32);
@@ -58,7 +67,7 @@ struct ConvertTileToVector
     populateCopyPatterns(converter, patterns);
     populateElementwisePatterns(converter, patterns);
     populateMemoryPatterns(converter, patterns);
-    populateMmaPatterns(converter, patterns);
+    populateMmaPatterns(converter, units, patterns);
     populateReducePatterns(converter, patterns);
     populateShapePatterns(converter, patterns);
     scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns,

@@ -109,6 +109,14 @@ struct LoadPattern : AccessPattern<tile::LoadOp> {
     if (failed(checkStorable(op, layout.getElementType())))
       return failure();
     AccessDesc desc = describe(op, adaptor);
+    if (op.getType().getInterleave()) {
+      // Lanes run over columns and the rows that alternate, as memory does.
+      desc.dims.back() = op.getMemRefType().getRank() - 1;
+      auto [strides, offset] = op.getMemRefType().getStridesAndOffset();
+      if (strides[strides.size() - 2] != op.getType().getInterleave())
+        return op.emitOpError("of an interleaved tile needs columns that lie "
+                              "side by side in memory");
+    }
     Value pad = adaptor.getPad().empty()
                     ? zero(rewriter, loc, layout.getElementType())
                     : adaptor.getPad().front();

@@ -45,9 +45,9 @@ static void sinkLoad(RewriterBase &rewriter, Value element) {
 /// row of b stays in registers while each a is broadcast once.
 class MmaEmitter {
 public:
-  MmaEmitter(RewriterBase &b, Location loc, const TileParts &lhs,
+  MmaEmitter(RewriterBase &b, tile::MmaOp op, const TileParts &lhs,
              const TileParts &rhs, const TileParts &acc)
-      : b(b), loc(loc), lhs(lhs), rhs(rhs), acc(acc) {}
+      : b(b), op(op), loc(op.getLoc()), lhs(lhs), rhs(rhs), acc(acc) {}
 
   TileParts emit() {
     TileParts result = acc;
@@ -61,46 +61,28 @@ public:
 private:
   void step(TileParts &result, int64_t k, int64_t m) {
     const PartLayout &layout = acc.getLayout();
+    Type wide = layout.getElementType();
     Value element = lhs.getElement(b, loc, m, k);
     sinkLoad(b, element);
-    element = widen(element);
+    element = widenTo(b, loc, wide, element, op.getAUnsigned());
     for (auto [c, chunk] : llvm::enumerate(layout.getChunks())) {
       Value &target = result.getMutableParts()[layout.getPart(m, c)];
       Value x = splatTo(b, loc, layout.getPartType(chunk), element);
-      target = multiplyAdd(x, widen(rhs.getPart(k, c)), target);
+      Value y = widenTo(b, loc, wide, rhs.getPart(k, c), op.getBUnsigned());
+      target = multiplyAdd(b, loc, x, y, target);
     }
-  }
-
-  /// To the accumulator's element type.
-  Value widen(Value value) {
-    Type target = acc.getLayout().getElementType();
-    if (getElementTypeOrSelf(value.getType()) == target)
-      return value;
-    Type type = target;
-    if (auto vector = dyn_cast<VectorType>(value.getType()))
-      type = vector.clone(target);
-    if (isa<FloatType>(target))
-      return arith::ExtFOp::create(b, loc, type, value);
-    return arith::ExtSIOp::create(b, loc, type, value);
-  }
-
-  Value multiplyAdd(Value x, Value y, Value sum) {
-    if (isa<FloatType>(acc.getLayout().getElementType())) {
-      if (isa<VectorType>(x.getType()))
-        return vector::FMAOp::create(b, loc, x, y, sum);
-      return math::FmaOp::create(b, loc, x, y, sum);
-    }
-    Value product = arith::MulIOp::create(b, loc, x, y);
-    return arith::AddIOp::create(b, loc, product, sum);
   }
 
   RewriterBase &b;
+  tile::MmaOp op;
   Location loc;
   const TileParts &lhs, &rhs, &acc;
 };
 
 struct MmaPattern : TilePattern<tile::MmaOp> {
-  using Base::Base;
+  MmaPattern(const TilePartsConverter &converter, MLIRContext *context,
+             DotUnits units)
+      : Base(converter, context), units(units) {}
 
   LogicalResult
   matchAndRewrite(tile::MmaOp op, Adaptor adaptor,
@@ -113,19 +95,48 @@ struct MmaPattern : TilePattern<tile::MmaOp> {
     if (acc.getLayout().getShape().size() != 2)
       return op.emitOpError("takes tiles of rank 2 on a CPU; loop over the "
                             "batch dimensions");
-    TileParts result =
-        MmaEmitter(rewriter, op.getLoc(),
-                   getParts(op.getA().getType(), adaptor.getA()),
-                   getParts(op.getB().getType(), adaptor.getB()), acc)
-            .emit();
+    TileParts lhs = getParts(op.getA().getType(), adaptor.getA());
+    TileParts rhs = getParts(op.getB().getType(), adaptor.getB());
+    TileParts result = op.getB().getType().getInterleave()
+                           ? emitDotProducts(rewriter, op, units, lhs, rhs, acc)
+                           : MmaEmitter(rewriter, op, lhs, rhs, acc).emit();
     rewriter.replaceOpWithMultiple(op, {result.getParts()});
     return success();
   }
+
+private:
+  DotUnits units;
 };
 
 } // namespace
 
+Value tilewright::widenTo(OpBuilder &b, Location loc, Type element, Value value,
+                          bool isUnsigned) {
+  if (getElementTypeOrSelf(value.getType()) == element)
+    return value;
+  Type type = element;
+  if (auto vector = dyn_cast<VectorType>(value.getType()))
+    type = vector.clone(element);
+  if (isa<FloatType>(element))
+    return arith::ExtFOp::create(b, loc, type, value);
+  if (isUnsigned)
+    return arith::ExtUIOp::create(b, loc, type, value);
+  return arith::ExtSIOp::create(b, loc, type, value);
+}
+
+Value tilewright::multiplyAdd(OpBuilder &b, Location loc, Value x, Value y,
+                              Value sum) {
+  if (isa<FloatType>(getElementTypeOrSelf(sum.getType()))) {
+    if (isa<VectorType>(x.getType()))
+      return vector::FMAOp::create(b, loc, x, y, sum);
+    return math::FmaOp::create(b, loc, x, y, sum);
+  }
+  Value product = arith::MulIOp::create(b, loc, x, y);
+  return arith::AddIOp::create(b, loc, product, sum);
+}
+
 void tilewright::populateMmaPatterns(const TilePartsConverter &converter,
+                                     DotUnits units,
                                      RewritePatternSet &patterns) {
-  patterns.add<MmaPattern>(converter, patterns.getContext());
+  patterns.add<MmaPattern>(converter, patterns.getContext(), units);
 }

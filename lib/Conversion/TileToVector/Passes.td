@@ -43,7 +43,10 @@ def ConvertTileToVector : Pass<"convert-tile-to-vector", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"0",
-           "bits of a native vector; 0: the module's tile.vector_bits, or 512">
+           "bits of a native vector; 0: the module's tile.vector_bits, or 512">,
+    ListOption<"dots", "dots", "std::string",
+               "element types whose products in groups the processor adds in "
+               "one instruction: bf16, i8; others are widened first">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",

@@ -76,6 +76,11 @@ PartLayout TilePartsConverter::getLayout(Type tileType) const {
     int64_t parts = (type.getNumElements() + threads - 1) / threads;
     return PartLayout({parts, 1}, type.getElementType(), nativeLanes);
   }
+  if (int64_t group = type.getInterleave()) {
+    ArrayRef<int64_t> shape = type.getShape();
+    return PartLayout({(shape[0] + group - 1) / group, shape[1] * group},
+                      type.getElementType(), nativeLanes * group);
+  }
   return PartLayout(type.getShape(), type.getElementType(), nativeLanes);
 }
 

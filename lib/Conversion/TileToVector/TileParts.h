@@ -8,6 +8,8 @@
 //
 // A tile is a list of parts, row-major: `rows x chunks`. A row is one index of
 // all dimensions but the last; a chunk is a native vector along the last one.
+// A tile in which g rows alternate is held as what it is in memory: rows of
+// groups, a chunk having g times the lanes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -64,6 +66,13 @@ private:
   mlir::Type element;
   int64_t rows = 1, width = 1;
   mlir::SmallVector<Chunk> chunks;
+};
+
+/// Instructions of a processor that multiply groups of small numbers and add
+/// each group's products to an accumulator of 32 bits.
+struct DotUnits {
+  bool bf16 = false; // pairs of bf16
+  bool i8 = false;   // fours of unsigned and signed bytes
 };
 
 /// Converts tile types 1:N; knows the number of lanes.
@@ -164,8 +173,21 @@ void populateElementwisePatterns(const TilePartsConverter &converter,
                                  mlir::RewritePatternSet &patterns);
 void populateMemoryPatterns(const TilePartsConverter &converter,
                             mlir::RewritePatternSet &patterns);
-void populateMmaPatterns(const TilePartsConverter &converter,
+void populateMmaPatterns(const TilePartsConverter &converter, DotUnits units,
                          mlir::RewritePatternSet &patterns);
+
+/// a @ b + c where rows of b alternate in its registers.
+TileParts emitDotProducts(mlir::OpBuilder &b, tile::MmaOp op, DotUnits units,
+                          const TileParts &lhs, const TileParts &rhs,
+                          const TileParts &acc);
+
+/// A number as wide as `element`; integers by sign unless `isUnsigned`.
+mlir::Value widenTo(mlir::OpBuilder &b, mlir::Location loc, mlir::Type element,
+                    mlir::Value value, bool isUnsigned);
+
+/// x * y + sum.
+mlir::Value multiplyAdd(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x,
+                        mlir::Value y, mlir::Value sum);
 void populateReducePatterns(const TilePartsConverter &converter,
                             mlir::RewritePatternSet &patterns);
 void populateShapePatterns(const TilePartsConverter &converter,

@@ -8,9 +8,11 @@
 
 #include "lib/Transforms/ExpandFloats/Passes.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/TypeUtilities.h"
 
 namespace tilewright {
 #define GEN_PASS_DEF_FLOATSTOBITS
@@ -30,6 +32,13 @@ struct FloatsToBits : tilewright::impl::FloatsToBitsBase<FloatsToBits> {
     auto moves = [this](Type type) {
       return type.isBF16() || (moveF16 && type.isF16());
     };
+    // Instructions that compute with small floats take them as such.
+    SmallVector<std::pair<OpOperand *, Type>> computing;
+    getOperation()->walk([&](LLVM::CallIntrinsicOp call) {
+      for (OpOperand &operand : call->getOpOperands())
+        if (moves(getElementTypeOrSelf(operand.get().getType())))
+          computing.emplace_back(&operand, operand.get().getType());
+    });
     AttrTypeReplacer replacer;
     replacer.addReplacement([=](FloatType type) -> std::optional<Type> {
       return moves(type) ? std::optional<Type>(word) : std::nullopt;
@@ -48,6 +57,11 @@ struct FloatsToBits : tilewright::impl::FloatsToBitsBase<FloatsToBits> {
     replacer.recursivelyReplaceElementsIn(getOperation(), /*replaceAttrs=*/true,
                                           /*replaceLocs=*/false,
                                           /*replaceTypes=*/true);
+    for (auto [operand, type] : computing) {
+      OpBuilder b(operand->getOwner());
+      operand->set(LLVM::BitcastOp::create(b, operand->getOwner()->getLoc(),
+                                           type, operand->get()));
+    }
   }
 };
 

@@ -80,6 +80,11 @@ int64_t NestAnalysis::unroll(unsigned dim) const {
   return sizes ? (*sizes)[dim] : 1;
 }
 
+bool NestAnalysis::isDepth(unsigned dim) const {
+  auto sizes = rtile ? rtile.getSizes("mma") : std::nullopt;
+  return sizes && isReduction(dim) && (*sizes)[dim] > 1;
+}
+
 int64_t NestAnalysis::taskTile(unsigned dim, StringRef level) const {
   auto sizes = rtile ? rtile.getSizes(level) : std::nullopt;
   if (!sizes)

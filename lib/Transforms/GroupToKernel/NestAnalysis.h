@@ -74,6 +74,9 @@ public:
   int64_t blockTile(unsigned dim) const { return taskTile(dim, "block"); }
   /// Steps of the innermost reduced dimension that one round of its loop takes.
   int64_t unroll(unsigned dim) const;
+  /// Whether a step of a product takes several elements of a reduced
+  /// dimension: the machine's matrix unit does.
+  bool isDepth(unsigned dim) const;
   /// Task tile of a dimension: the size at `level`, or the whole extent
   /// (kDynamic where that is known at run time only).
   int64_t taskTile(unsigned dim, llvm::StringRef level) const;

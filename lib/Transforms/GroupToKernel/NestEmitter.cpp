@@ -24,9 +24,14 @@ Value NestEmitter::lookup(Value tensor, const Access &access) const {
 }
 
 LogicalResult NestEmitter::findTileDims() {
-  for (unsigned dim = 0; dim < nest.extents.size(); ++dim)
-    if (nest.registerTile(dim) > 1)
+  for (unsigned dim = 0; dim < nest.extents.size(); ++dim) {
+    if (nest.registerTile(dim) == 1)
+      continue;
+    if (nest.isDepth(dim))
+      depthDim = dim;
+    else
       tileDims[0].push_back(dim);
+  }
   if (tileDims[0].empty())
     return success();
   tileDims[1].push_back(tileDims[0].pop_back_val());
@@ -58,14 +63,17 @@ int NestEmitter::reducedDim(unsigned axis) const {
 }
 
 /// Position and size of a nest dimension from here inwards: `start` after the
-/// task's offset, plus the loop's variable if there is one.
-void NestEmitter::setDim(unsigned dim, Value iv, int64_t start, int64_t size) {
+/// task's offset, plus the loop's variable, which counts in `unit`s, if there
+/// is one.
+void NestEmitter::setDim(unsigned dim, Value iv, int64_t start, int64_t size,
+                         int64_t unit) {
   position[dim] = box.offsets[dim] + start;
   if (iv) {
     if (loops.empty() || loops.back() != iv)
       loops.push_back(iv);
-    position[dim] = position[dim] +
-                    getAffineDimExpr(loops.size() - 1, builder.getContext());
+    position[dim] =
+        position[dim] +
+        getAffineDimExpr(loops.size() - 1, builder.getContext()) * unit;
   }
   sizes[dim] = size;
 }
@@ -96,14 +104,15 @@ SmallVector<int64_t> NestEmitter::tileSizes(unsigned dim) const {
 /// Whole tiles of a known extent, in a loop where there are several rounds of
 /// `unroll` of them; the remainder.
 void NestEmitter::addStretches(SmallVectorImpl<Stretch> &result, int64_t extent,
-                               ArrayRef<int64_t> tiles, int64_t unroll) {
+                               ArrayRef<int64_t> tiles, int64_t unroll,
+                               int64_t unit) {
   int64_t tile = tiles.front(), body = tile * unroll;
   int64_t whole = extent / tile * tile, looped = whole / body * body;
   if (looped > body) {
     Location loc = nest.root().getLoc();
     Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
-    Value upper = arith::ConstantIndexOp::create(builder, loc, looped);
-    result.push_back({tile, 0, zero, upper, unroll});
+    Value upper = arith::ConstantIndexOp::create(builder, loc, looped / unit);
+    result.push_back({tile, 0, zero, upper, unroll, unit});
   } else {
     looped = 0;
   }
@@ -118,7 +127,9 @@ SmallVector<NestEmitter::Stretch> NestEmitter::stretches(unsigned dim,
   SmallVector<int64_t> tiles = tileSizes(dim);
   SmallVector<Stretch> result;
   if (std::optional<int64_t> extent = staticSize(box.sizes[dim])) {
-    addStretches(result, *extent, tiles, unroll);
+    // Groups of a depth are counted, so that `floordiv` and `mod` fold.
+    int64_t unit = int(dim) == depthDim ? tiles.front() : 1;
+    addStretches(result, *extent, tiles, unroll, unit);
     return result;
   }
   Location loc = nest.root().getLoc();
@@ -146,8 +157,8 @@ SmallVector<NestEmitter::Stretch> NestEmitter::stretches(unsigned dim,
 /// The loop over a stretch; what follows is emitted into it.
 scf::ForOp NestEmitter::openLoop(const Stretch &stretch, ValueRange carried) {
   Location loc = nest.root().getLoc();
-  Value by = arith::ConstantIndexOp::create(builder, loc,
-                                            stretch.tile * stretch.unroll);
+  Value by = arith::ConstantIndexOp::create(
+      builder, loc, stretch.tile * stretch.unroll / stretch.unit);
   auto loop = scf::ForOp::create(builder, loc, stretch.lower, stretch.upper, by,
                                  carried);
   builder.setInsertionPointToStart(loop.getBody());

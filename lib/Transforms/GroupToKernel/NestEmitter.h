@@ -15,7 +15,9 @@
 //
 // All tiles have rank two, (row, lane): the lanes are the last nest dimension
 // whose register tile exceeds one, the rows all others, one after the other
-// (two lines of an image, say). A missing one has size 1.
+// (two lines of an image, say). A missing one has size 1. The reduced
+// dimension that the rtile's level `mma` tiles is the depth: a third one, which
+// the factors of a product have and accumulators do not.
 //
 //===----------------------------------------------------------------------===//
 
@@ -86,16 +88,20 @@ private:
     int64_t tile, start = 0;
     mlir::Value lower = {}, upper = {};
     int64_t unroll = 1;
+    /// What the loop's variable counts.
+    int64_t unit = 1;
   };
   /// Whole register tiles first, then what is left of the task.
   llvm::SmallVector<Stretch> stretches(unsigned dim, int64_t unroll = 1);
   void addStretches(llvm::SmallVectorImpl<Stretch> &result, int64_t extent,
-                    llvm::ArrayRef<int64_t> tiles, int64_t unroll);
+                    llvm::ArrayRef<int64_t> tiles, int64_t unroll,
+                    int64_t unit);
   mlir::scf::ForOp openLoop(const Stretch &stretch, mlir::ValueRange carried);
   llvm::SmallVector<int64_t> tileSizes(unsigned dim) const;
   /// Step of the loop over a dimension: its register tile, inside the task.
   int64_t stepOf(unsigned dim) const { return tileSizes(dim).front(); }
-  void setDim(unsigned dim, mlir::Value iv, int64_t start, int64_t size);
+  void setDim(unsigned dim, mlir::Value iv, int64_t start, int64_t size,
+              int64_t unit = 1);
 
   // Reductions (NestReduction.cpp).
   mlir::LogicalResult emitReductions();
@@ -104,6 +110,8 @@ private:
                      unsigned level, llvm::SmallVector<mlir::Value> accs);
   mlir::LogicalResult accumulate(Reduction &reduction,
                                  llvm::MutableArrayRef<mlir::Value> accs);
+  mlir::FailureOr<mlir::Value> depthProduct(Reduction &reduction,
+                                            mlir::Value acc);
   mlir::FailureOr<mlir::Value> evaluateInit(mlir::linalg::GenericOp op);
   mlir::FailureOr<mlir::Value> startOf(Reduction &reduction);
   mlir::LogicalResult storeInit();
@@ -156,6 +164,12 @@ private:
   mlir::Value loadScalar(mlir::Location loc, mlir::Value memref);
   mlir::FailureOr<mlir::Value> load(mlir::Location loc, mlir::Value tensor,
                                     const Access &access);
+  mlir::FailureOr<mlir::Value>
+  loadFactor(mlir::Location loc, mlir::Value tensor, const Access &access);
+  mlir::FailureOr<mlir::Value> loadInterleaved(mlir::Location loc,
+                                               mlir::Value tensor,
+                                               const Access &access,
+                                               int64_t group);
   mlir::LogicalResult store(mlir::Location loc, mlir::Value tile,
                             const Storage &place, const Access &access,
                             bool streamed = false);
@@ -189,6 +203,8 @@ private:
   /// The nest dimensions of a tile's two axes: several parallel ones or one
   /// for the rows, at most one for the lanes.
   std::array<llvm::SmallVector<int>, 2> tileDims;
+  /// The reduced dimension that products take several elements of at once.
+  int depthDim = -1;
   llvm::SmallVector<unsigned> parallelOrder, reductionOrder;
   /// The current tile: its absolute position and size per nest dimension. The
   /// dims of a position are the loops' variables in `loops`, its symbols those

@@ -39,8 +39,12 @@ static std::optional<int64_t> spanOf(AffineExpr expr, ArrayRef<int64_t> sizes) {
   if (binary && binary.getKind() == AffineExprKind::Mod)
     if (auto block = dyn_cast<AffineConstantExpr>(binary.getRHS()))
       return block.getValue();
-  if (binary && binary.getKind() == AffineExprKind::FloorDiv)
-    return 1; // a register tile stays inside a block
+  if (binary && binary.getKind() == AffineExprKind::FloorDiv) {
+    auto dim = dyn_cast<AffineDimExpr>(binary.getLHS());
+    auto block = dyn_cast<AffineConstantExpr>(binary.getRHS());
+    if (dim && block) // a register tile stays inside a block
+      return llvm::divideCeil(sizes[dim.getPosition()], block.getValue());
+  }
   if (isa<AffineConstantExpr>(expr))
     return 1;
   if (auto dim = dyn_cast<AffineDimExpr>(expr))

@@ -157,7 +157,60 @@ static Value multiplyAdd(OpBuilder &b, Location loc, Value a, Value c,
     return tile::MmaOp::create(b, loc, a, c, acc);
   if (isProduct(c, a))
     return tile::MmaOp::create(b, loc, c, a, acc);
+  if (!isa<FloatType>(getElementTypeOrSelf(acc.getType())))
+    return arith::AddIOp::create(
+        b, loc, acc, arith::MulIOp::create(b, loc, widen(a), widen(c)));
   return math::FmaOp::create(b, loc, widen(a), widen(c), acc);
+}
+
+/// The operand behind a factor of a product, and whether it is widened without
+/// a sign.
+static std::pair<BlockArgument, bool> factorOf(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (isa_and_nonnull<arith::ExtFOp, arith::ExtSIOp, arith::ExtUIOp>(op))
+    value = op->getOperand(0);
+  return {dyn_cast<BlockArgument>(value), isa_and_nonnull<arith::ExtUIOp>(op)};
+}
+
+/// acc + a @ b where a step takes several elements of the reduced dimension:
+/// what the processor widens, the IR does not.
+FailureOr<Value> NestEmitter::depthProduct(Reduction &reduction, Value acc) {
+  linalg::GenericOp op = reduction.op;
+  Operation *product = reduction.term.getDefiningOp();
+  bool adds = isa<arith::AddFOp, arith::AddIOp>(reduction.combiner);
+  if (!adds || !isa_and_nonnull<arith::MulFOp, arith::MulIOp>(product))
+    return op.emitError("has tiles of level mma but sums no products");
+  SmallVector<Value> tiles;
+  SmallVector<bool> isUnsigned;
+  for (Value factor : product->getOperands()) {
+    auto [arg, withoutSign] = factorOf(factor);
+    auto outer =
+        arg && arg.getOwner() == op.getBody()
+            ? dyn_cast<BlockArgument>(op.getMatchingOpOperand(arg)->get())
+            : BlockArgument();
+    if (!outer)
+      return op.emitError("has tiles of level mma but multiplies something "
+                          "else than elements of its task's operands");
+    OpOperand *operand = op.getMatchingOpOperand(arg);
+    auto tile = loadFactor(
+        op.getLoc(), nest.outer(outer),
+        compose(op.getMatchingIndexingMap(operand), nest.bindings.lookup(op)));
+    if (failed(tile))
+      return failure();
+    tiles.push_back(*tile);
+    isUnsigned.push_back(withoutSign);
+  }
+  auto isLanes = [](Value tile) {
+    return cast<tile::TileType>(tile.getType()).getInterleave() != 0;
+  };
+  if (isLanes(tiles[0]) == isLanes(tiles[1]))
+    return op.emitError("has tiles of level mma: one factor must be laid out "
+                        "in groups of its reduced dimension, the other not");
+  unsigned lanes = isLanes(tiles[1]);
+  return tile::MmaOp::create(builder, op.getLoc(), tiles[1 - lanes],
+                             tiles[lanes], acc, isUnsigned[1 - lanes],
+                             isUnsigned[lanes])
+      .getResult();
 }
 
 LogicalResult NestEmitter::accumulate(Reduction &reduction,
@@ -170,11 +223,21 @@ LogicalResult NestEmitter::accumulate(Reduction &reduction,
   });
   assert(variant != reduction.variants.end() && "a tile of unplanned shape");
   Value &acc = accs[variant->second];
+  if (depthDim >= 0) {
+    FailureOr<Value> sum = depthProduct(reduction, acc);
+    if (succeeded(sum))
+      acc = *sum;
+    return sum;
+  }
   Scope scope;
-  auto product = reduction.term.getDefiningOp<arith::MulFOp>();
-  if (product && isa<arith::AddFOp>(reduction.combiner)) {
-    auto lhs = evaluateBody(op, binding, product.getLhs(), scope);
-    auto rhs = evaluateBody(op, binding, product.getRhs(), scope);
+  Operation *product = reduction.term.getDefiningOp();
+  bool floats = isa<arith::AddFOp>(reduction.combiner) &&
+                isa_and_nonnull<arith::MulFOp>(product);
+  bool integers = isa<arith::AddIOp>(reduction.combiner) &&
+                  isa_and_nonnull<arith::MulIOp>(product);
+  if (floats || integers) {
+    auto lhs = evaluateBody(op, binding, product->getOperand(0), scope);
+    auto rhs = evaluateBody(op, binding, product->getOperand(1), scope);
     if (failed(lhs) || failed(rhs))
       return failure();
     acc = multiplyAdd(builder, op.getLoc(), *lhs, *rhs, acc,
@@ -215,12 +278,13 @@ NestEmitter::emitReductionLoops(MutableArrayRef<Reduction> reductions,
       accs = SmallVector<Value>(loop.getRegionIterArgs());
       variable = loop.getInductionVar();
       if (innermost) {
-        setDim(dim, variable, 0, stretch.tile);
+        setDim(dim, variable, 0, stretch.tile, stretch.unit);
         prefetch(dim, stretch.tile * stretch.unroll);
       }
     }
     for (int64_t step = 0; step < stretch.unroll; ++step) {
-      setDim(dim, variable, stretch.start + step * stretch.tile, stretch.tile);
+      setDim(dim, variable, stretch.start + step * stretch.tile, stretch.tile,
+             stretch.unit);
       auto next = emitReductionLoops(reductions, level + 1, accs);
       if (failed(next))
         return failure();

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from tilewright.devices import Device, remember
+from tilewright.devices.x86 import dot_products
 from tilewright.normalize import PASSES as NORMALIZE
 from tilewright.pipelines.cpu_lower import SCHEDULE, lower, programs
 from tilewright.pipelines.pipeline import PassSpec, Phase, Pipeline
@@ -22,6 +23,12 @@ def _levels(device: Device) -> dict[str, object]:
     return {"l2-bytes": inner.bytes, "l3-bytes": outer.bytes, **known}
 
 
+def dots(device: Device) -> dict[str, tuple[str, ...]]:
+    """The option of passes that says which products in groups the machine has instructions for."""
+    found = dot_products(device.features)
+    return {"dots": found} if found else {}
+
+
 def plan(device: Device, choices: tuple[str, ...] = ()) -> Phase:
     """Deciding passes (Python) leave attributes; rewriting ones (C++) carry them out."""
     machine = {
@@ -31,6 +38,7 @@ def plan(device: Device, choices: tuple[str, ...] = ()) -> Phase:
         **{name: value for name, value in _levels(device).items() if name in ("l3-bytes", "l3-rate", "memory-rate")},
         "device": remember(device),
         "cores": device.units.count,
+        **dots(device),
     }
     if choices:
         machine["choices"] = choices
@@ -95,7 +103,11 @@ def pipeline(device: Device, choices: tuple[str, ...] = ()) -> Pipeline:
                 [*SCHEDULE, *programs(device.units.count)],
                 summary="order, buffers and one arena for the host function",
             ),
-            Phase("lower", lower(device.units.vector_bits), summary="tiles to vectors, everything to the llvm dialect"),
+            Phase(
+                "lower",
+                lower(device.units.vector_bits, dots(device)),
+                summary="tiles to vectors, everything to the llvm dialect",
+            ),
         ],
         summary="layer 1 to the llvm dialect, for a CPU",
     )

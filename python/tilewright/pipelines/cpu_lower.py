@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tilewright.pipelines.pipeline import PassSpec
 
 _BUFFERIZE = {
@@ -120,10 +122,17 @@ def _cleanup(vector_bits: int) -> tuple[PassSpec, ...]:
     )
 
 
-def lower(vector_bits: int) -> tuple[PassSpec, ...]:
-    """Return the passes of phase `lower` for a CPU with native vectors of that many bits."""
+def lower(vector_bits: int, instructions: Mapping[str, tuple[str, ...]] | None = None) -> tuple[PassSpec, ...]:
+    """Return the passes of phase `lower` for a CPU with native vectors of that many bits.
+
+    Args:
+        vector_bits: bits of a native vector.
+        instructions: options of `convert-tile-to-vector` that name the instructions to use.
+    """
     cut = PassSpec(
-        "convert-tile-to-vector", "tiles become native vectors, a list for each", {"vector-bits": vector_bits}
+        "convert-tile-to-vector",
+        "tiles become native vectors, a list for each",
+        {"vector-bits": vector_bits, **(instructions or {})},
     )
     loops = PassSpec("convert-linalg-to-loops", "what the plan left on the host becomes scalar loops")
     functions = PassSpec(

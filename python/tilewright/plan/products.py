@@ -10,6 +10,7 @@ from math import ceil, gcd, prod
 
 from tilewright.mlir import ir
 from tilewright.plan import blocking
+from tilewright.plan.dots import dot_of
 from tilewright.plan.images import image_task, plane_tiling, stacked_lines, weights_stay, window_tiling
 from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, is_dynamic
 from tilewright.plan.tiles import ENOUGH_TASKS, Machine, Tiling, budget, cut, even
@@ -150,17 +151,23 @@ def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling
             task, order = window_tiling(op, roles.row, roles.lane, register)
             return Tiling(task, register, order, _unroll(op, order))
     copied = is_copied(op, roles, weights)
+    dot = dot_of(op, roles, machine.dots, weights)
+    mma = None
+    if dot is not None:
+        register[dot.depth] = dot.group
+        mma = [1] * op.rank
+        mma[roles.lane], mma[dot.depth] = machine.lanes, dot.group
     outer = [d for d in op.parallel if d not in (roles.lane, roles.row)]
     panel = [roles.lane] if roles.row is None else [roles.lane, roles.row]
     reductions = sorted(op.reductions)
-    blocks = _product_blocks(op, roles, register, machine, weights)
+    blocks = None if dot is not None else _product_blocks(op, roles, register, machine, weights)
     if blocks is None or roles.row is None:
         task = _contraction_task(op, roles, register, machine, copied)
         if copied:
             panel.reverse()  # rows come from far, and once; the copied panels are near
         order = outer + panel + reductions
-        tiling = Tiling(task, register, order, _unroll(op, order))
-        if roles.row is None and not copied:
+        tiling = Tiling(task, register, order, _unroll(op, order, register[order[-1]]), mma=mma)
+        if roles.row is None and not copied and dot is None:
             _stream_rows(op, roles, tiling, machine, weights)
         return tiling
     task = list(op.extents)
@@ -221,11 +228,11 @@ def _product_blocks(
     return blocking.block_copied(product) if is_copied(op, roles, weights) else None
 
 
-def _unroll(op: LinalgOp, order: list[int]) -> list[int] | None:
+def _unroll(op: LinalgOp, order: list[int], step: int = 1) -> list[int] | None:
     """Steps per round of the innermost reduction: counter and branch, and prefetches, are shared by four of them."""
     sizes = [1] * op.rank
     sizes[order[-1]] = _UNROLL
-    return sizes if op.extents[order[-1]] >= 2 * _UNROLL else None
+    return sizes if op.extents[order[-1]] // step >= 2 * _UNROLL else None
 
 
 def prefetched(op: LinalgOp, tiling: Tiling, machine: Machine) -> list[int]:
@@ -318,6 +325,12 @@ def layouts(op: LinalgOp, tiling: Tiling, machine: Machine, weights: Weights) ->
     """Layout and copy tile per input of a contraction: `unit` where the operand is read as it lies."""
     kinds, copies = ["unit"] * len(op.inputs), ["unit"] * len(op.inputs)
     roles = contraction_roles(op)
+    dot = dot_of(op, roles, machine.dots, weights)
+    if dot is not None and roles.lane_operand is not None:
+        rows = op.inputs[1 - roles.lane_operand]
+        if rows.dims[-1] != dot.depth:  # weights: the groups that they lend lie together
+            at = rows.dims.index(dot.depth)
+            kinds[1 - roles.lane_operand] = f"#tile.layout<inner = [{at}], tiles = [{dot.group}]>"
     access = _lane_access(op, roles)
     if access is None:
         return kinds, copies
@@ -327,7 +340,11 @@ def layouts(op: LinalgOp, tiling: Tiling, machine: Machine, weights: Weights) ->
     if weights.only(access.value):
         rest = [t for t in range(rank) if t != at]
         block = tiling.register[roles.lane]
-        kinds[roles.lane_operand] = f"#tile.layout<perm = {[at, *rest]}, inner = [{at}], tiles = [{block}]>"
+        inner, tiles = [at], [block]
+        if dot is not None:
+            inner.append(access.dims.index(dot.depth))
+            tiles.append(dot.group)
+        kinds[roles.lane_operand] = f"#tile.layout<perm = {[at, *rest]}, inner = {inner}, tiles = {tiles}>"
     elif is_copied(op, roles, weights):
         block = tiling.register[roles.lane]
         perm = [t for t in range(rank) if t != at]

@@ -20,6 +20,9 @@ _SOURCES = frozenset(
 
 #: What the extent of a loop counts as where it is known at run time only.
 EXPECTED = 128
+#: What a sum of products adds by, and what it multiplies by.
+_PRODUCTS = {"arith.addf": "arith.mulf", "arith.addi": "arith.muli"}
+_WIDENINGS = ("arith.extf", "arith.extsi", "arith.extui")
 
 
 class Kind(Enum):
@@ -158,17 +161,19 @@ def _kind(op: ir.Operation, reductions: frozenset[int]) -> Kind:
     if not reductions:
         return Kind.ELEMENTWISE
     block = op.regions[0].blocks[0]
-    last = block.operations[len(block.operations) - 1].operands[0].owner
-    if last.name == "arith.addf" and len(op.operands) == 3:
+    total = block.operations[len(block.operations) - 1].operands[0]
+    last = None if isinstance(total, ir.BlockArgument) else total.owner
+    product = _PRODUCTS.get(last.name) if last is not None else None
+    if last is not None and product and len(op.operands) == 3:
         terms = [v.owner for v in last.operands if not isinstance(v, ir.BlockArgument)]
-        if any(t.name == "arith.mulf" and all(_is_element(v) for v in t.operands) for t in terms):
+        if any(t.name == product and all(_is_element(v) for v in t.operands) for t in terms):
             return Kind.CONTRACTION
     return Kind.REDUCE
 
 
 def _is_element(value: ir.Value) -> bool:
     """Whether a scalar of a body is an operand's element, or one that is widened."""
-    if not isinstance(value, ir.BlockArgument) and value.owner.name == "arith.extf":
+    if not isinstance(value, ir.BlockArgument) and value.owner.name in _WIDENINGS:
         value = value.owner.operands[0]
     return isinstance(value, ir.BlockArgument)
 

@@ -24,12 +24,14 @@ ENOUGH_TASKS = 16
 
 @dataclass(frozen=True)
 class Machine:
-    """What tiles depend on: f32 lanes of a vector register, number of registers, bytes of the L2 cache, cores."""
+    """What tiles depend on: f32 lanes of a register, registers, bytes of the L2 cache, cores, instructions."""
 
     lanes: int
     registers: int
     l2_bytes: int
     cores: int = 2
+    #: element types whose products in groups one instruction adds, see `dots.py`
+    dots: frozenset[str] = frozenset()
 
     @property
     def wide(self) -> int:
@@ -65,12 +67,15 @@ class Tiling:
     grid: list[int] | None = None
     #: loops that a task runs over as a whole, whatever their extent turns out to be
     whole: frozenset[int] = frozenset()
+    #: sizes of one instruction's operands, where it takes several elements of a reduction
+    mma: list[int] | None = None
 
     def __str__(self) -> str:
         block = f"block = {self.block}, " if self.block else ""
         task = ", ".join("?" if d in self.whole else str(size) for d, size in enumerate(self.task))
+        mma = f", mma = {self.mma}" if self.mma else ""
         unroll = f", unroll = {self.unroll}" if self.unroll else ""
-        return f"#tile.rtile<{block}l2 = [{task}], register = {self.register}{unroll}, order = {self.order}>"
+        return f"#tile.rtile<{block}l2 = [{task}]{mma}, register = {self.register}{unroll}, order = {self.order}>"
 
 
 def tile_elementwise(op: LinalgOp, machine: Machine, wide: int) -> Tiling:

@@ -69,6 +69,8 @@ def _decided(
     free: bool,
 ) -> Tiling:
     """The tiling that the performance model says, with the prediction on `op`."""
+    if tiling.mma is not None:
+        return tiling  # the model knows single products only
     nest = [m for m in members if m.op.attributes["tile.nest"] == op.op.attributes["tile.nest"]]
     copied = lane = None
     if op.kind is Kind.CONTRACTION:
@@ -182,10 +184,11 @@ class PlanTiles(Pass):
     device: str = option("", "name of the description that times are predicted for; empty: no prediction")
     choices: tuple[str, ...] = option((), "KERNEL:NUMBER, the candidate that a kernel takes instead of the first")
     cores: int = option(2, "cores that share the work")
+    dots: tuple[str, ...] = option((), "element types (bf16, i8) whose products in groups an instruction adds")
 
     def run(self, op: ir.Operation) -> None:
         """Give tiles to the nests of each task that `tile-plan-fusion` made."""
-        machine = Machine(self.lanes, self.registers, self.l2_bytes, self.cores)
+        machine = Machine(self.lanes, self.registers, self.l2_bytes, self.cores, frozenset(self.dots))
         weights = Weights()
         decider, bounds = self._decider(), Bounds(op)
         for block in blocks(op):

@@ -70,10 +70,15 @@ def mma(_frame: Any, node: Node, a: np.ndarray, b: np.ndarray, c: np.ndarray, *m
     """a @ b + c, summed in at least float32 and rounded once; with ``meta``, ``a`` is condensed along k."""
     if meta:
         a = expand_sparse(a, meta[0], *_integers(node, "sparsity"))
-    total = np.matmul(wide(a), wide(b)) + wide(c)
+    left, right = (_factor(node, x, name) for x, name in ((a, "a_unsigned"), (b, "b_unsigned")))
+    total = np.matmul(left, right) + wide(c)
     if total.dtype == c.dtype:
         return total
     return total.astype(c.dtype) if types.is_float(c.dtype) else narrow(total, c.dtype)
+
+
+def _factor(node: Node, x: np.ndarray, name: str) -> np.ndarray:
+    return unsigned(x).astype(np.int64) if _flag(node, name) else wide(x)
 
 
 _KINDS = {

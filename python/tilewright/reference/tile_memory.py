@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from tilewright.reference.memref_ops import allocate
 from tilewright.reference.program import Node
 from tilewright.reference.registry import handles
 from tilewright.reference.tasks import Pending, remote_view
-from tilewright.reference.tile_access import Access, access
+from tilewright.reference.tile_access import Access, Pattern, access
 from tilewright.reference.tile_compute import reduce_kind
 
 
@@ -34,6 +35,9 @@ def load(_frame: Any, node: Node, *operands: Any) -> np.ndarray:
     """Read a tile; positions that are not valid read as the pad value (default 0)."""
     (memory,), offsets, indices, valid, pad = node.groups(operands)
     shape = node.once("shape", lambda: types.shape_of(node.result_type()))
+    group = node.once("interleave", lambda: _interleave(node))
+    if group:
+        return _alternating(node, memory, shape, [int(offset) for offset in offsets], group)
     found = access(node, memory, shape, offsets, indices, valid)
     if not valid:
         return found.read().copy()
@@ -41,6 +45,26 @@ def load(_frame: Any, node: Node, *operands: Any) -> np.ndarray:
     if tile[found.valid].size:
         tile[found.valid] = found.read()
     return tile
+
+
+def _interleave(node: Node) -> int:
+    """How many rows alternate in the layout of the tile that is loaded."""
+    found = re.search(r"interleave = (\d+)", str(node.result_type()))
+    return int(found.group(1)) if found else 0
+
+
+def _alternating(node: Node, memory: np.ndarray, shape: tuple[int, ...], offsets: list[int], group: int) -> np.ndarray:
+    """The last dimension of ``memory`` holds rows that alternate; ``dims`` names those of their groups and columns."""
+    rows, columns = shape
+    pattern = node.once("pattern", lambda: Pattern.read(node, memory.ndim, len(shape)))
+    groups, lanes = pattern.dims
+    blocks = np.moveaxis(memory, [groups, lanes, memory.ndim - 1], [-3, -1, -2])
+    block = blocks[tuple(offsets[d] for d in pattern.fixed if d != memory.ndim - 1)]
+    first, count = offsets[groups], -(-rows // group)
+    if first < 0 or first + count > block.shape[0] or offsets[lanes] + columns > block.shape[2]:
+        raise InterpreterError(f"reads {count} groups of rows from {first} in dimension {groups} of {memory.shape}")
+    part = block[first : first + count, :, offsets[lanes] : offsets[lanes] + columns]
+    return part.reshape(count * group, columns)[:rows].copy()
 
 
 @handles("tile.store")

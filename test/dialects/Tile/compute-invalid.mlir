@@ -40,6 +40,14 @@ func.func @mma_c3_mixed(%a: !tile.tile<4x4xi8>, %b: !tile.tile<4x4xi8>, %c: !til
 
 // -----
 
+func.func @mma_c5(%a: !tile.tile<4x4xf32>) {
+  // expected-error@+1 {{a_unsigned and b_unsigned go with integers}}
+  %d = tile.mma %a, %a, %a b_unsigned : !tile.tile<4x4xf32>, !tile.tile<4x4xf32>, !tile.tile<4x4xf32>
+  return
+}
+
+// -----
+
 func.func @mma_c4(%a: !tile.tile<4x4xf32>, %m: !tile.tile<4x4xi8>) {
   // expected-error@+1 {{needs meta and sparsity together}}
   %d = "tile.mma"(%a, %a, %a, %m) : (!tile.tile<4x4xf32>, !tile.tile<4x4xf32>, !tile.tile<4x4xf32>, !tile.tile<4x4xi8>) -> !tile.tile<4x4xf32>

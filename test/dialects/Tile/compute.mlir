@@ -16,6 +16,13 @@ func.func @sparse_mma(%a: !tile.tile<16x8xi8>, %m: !tile.tile<16x8xi2>, %b: !til
   return %d : !tile.tile<16x8xi32>
 }
 
+// CHECK-LABEL: func.func @bytes
+// CHECK: tile.mma %{{.*}}, %{{.*}}, %{{.*}} a_unsigned : !tile.tile<8x4xi8>, !tile.tile<4x32xi8, #tile.layout<interleave = 4>>, !tile.tile<8x32xi32>
+func.func @bytes(%a: !tile.tile<8x4xi8>, %b: !tile.tile<4x32xi8, #tile.layout<interleave = 4>>, %c: !tile.tile<8x32xi32>) -> !tile.tile<8x32xi32> {
+  %d = tile.mma %a, %b, %c a_unsigned : !tile.tile<8x4xi8>, !tile.tile<4x32xi8, #tile.layout<interleave = 4>>, !tile.tile<8x32xi32>
+  return %d : !tile.tile<8x32xi32>
+}
+
 // CHECK-LABEL: func.func @reduce
 // CHECK: tile.reduce add %{{.*}} dims [1] : !tile.tile<8x64xf32> -> !tile.tile<8x1xf32>
 // CHECK: tile.reduce maxnum %{{.*}} dims [0, 1] : !tile.tile<8x64xf32> -> !tile.tile<1x1xf32>

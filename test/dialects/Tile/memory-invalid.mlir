@@ -213,6 +213,20 @@ tile.kernel @load_c7(%m: memref<8x16xf32>, %x: index) grid(%i, %j) {
 
 // -----
 
+tile.kernel @load_c8(%m: memref<8x16x4xi8>, %x: index) grid(%i, %j) {
+  // expected-error@+1 {{takes a tile of rank 2 and dims, and neither steps, indices nor valid}}
+  %a = tile.load %m[%i, %j, %x] : memref<8x16x4xi8>, !tile.tile<4x4xi8, #tile.layout<interleave = 4>>
+}
+
+// -----
+
+tile.kernel @load_c8_memref(%m: memref<8x16x2xi8>, %x: index) grid(%i, %j) {
+  // expected-error@+1 {{in groups of 4 needs a memref whose last dimension has that size}}
+  %a = tile.load %m[%i, %j, %x] dims [0, 1] : memref<8x16x2xi8>, !tile.tile<4x4xi8, #tile.layout<interleave = 4>>
+}
+
+// -----
+
 tile.kernel @store_c7(%m: memref<8x16xf32>, %x: index) grid(%i, %j) {
   %t = arith.constant dense<0.0> : !tile.tile<2x4xf32>
   // expected-error@+1 {{reduce must be add, max or min, got mul}}

@@ -18,6 +18,7 @@ import numpy as np
 from tilewright.mlir import ir
 from tilewright.passes import run_pipeline
 from tilewright.pipelines.cpu_lower import LOWER, SCHEDULE
+from tilewright.pipelines.cpu_lower import lower as lower_phase
 from tilewright.pipelines.pipeline import Phase
 
 # A launch with no threads: all tasks in one call.
@@ -44,27 +45,31 @@ def host() -> tuple[str, str]:
     return emitter.host_cpu_name(), ",".join(f"+{name}" for name in emitter.host_cpu_features())
 
 
-def lower(text: str, schedule: bool = False) -> str:
-    """The llvm dialect of a module of kernels (or, with `schedule`, of kernels and @main on tensors)."""
+def lower(text: str, schedule: bool = False, dots: tuple[str, ...] = ()) -> str:
+    """The llvm dialect of a module of kernels (or, with `schedule`, of kernels and @main on tensors).
+
+    `dots` names the element types whose products in groups become one instruction.
+    """
     with ir.Context() as context:
         from tilewright.passes.registry import load_builtin_passes
 
         load_builtin_passes()
         module = ir.Module.parse(f"module {{\n{text}\n}}", context)
-        passes = [*SCHEDULE, *LOWER] if schedule else LOWER
+        low = lower_phase(512, {"dots": dots}) if dots else LOWER
+        passes = [*SCHEDULE, *low] if schedule else low
         run_pipeline(module.operation, str(Phase("lower", passes)))
         return str(module)
 
 
-def assembly(text: str) -> str:
+def assembly(text: str, dots: tuple[str, ...] = ()) -> str:
     """Assembly of a module of kernels for this CPU."""
-    return _emitter().emit_assembly(lower(text), *host(), 3)
+    return _emitter().emit_assembly(lower(text, dots=dots), *host(), 3)
 
 
 @functools.lru_cache(maxsize=64)
-def load(text: str, schedule: bool = False) -> ctypes.CDLL:
+def load(text: str, schedule: bool = False, dots: tuple[str, ...] = ()) -> ctypes.CDLL:
     """A module as a loaded library."""
-    code = _emitter().emit_object(lower(text, schedule), *host(), 3)
+    code = _emitter().emit_object(lower(text, schedule, dots), *host(), 3)
     folder = Path(tempfile.mkdtemp(prefix="tilewright-test-"))
     try:
         (folder / "code.o").write_bytes(code)
@@ -87,8 +92,8 @@ def descriptor(array: np.ndarray) -> ctypes.Array:
 class Kernel:
     """A compiled kernel: call it with arrays (or 1-element arrays for scalars) and the grid."""
 
-    def __init__(self, text: str, name: str) -> None:
-        self.library = load(text)
+    def __init__(self, text: str, name: str, dots: tuple[str, ...] = ()) -> None:
+        self.library = load(text, dots=dots)
         self.function = getattr(self.library, name)
 
     def prepare(self, arrays: Sequence[np.ndarray], grid: Sequence[int] = ()) -> tuple:

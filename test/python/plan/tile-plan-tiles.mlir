@@ -32,6 +32,39 @@ func.func @main(%x: tensor<24x64xf32>) -> tensor<24x96xf32> {
 
 // -----
 
+// Products of bytes: the depth is cut into groups of 4 where the machine multiplies them at once.
+// RUN: tile-opt %s --tile-plan-tiles="dots=i8,bf16" --split-input-file --verify-diagnostics | FileCheck-22 %s --check-prefix=DOTS
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (k, n)>
+#c = affine_map<(m, n, k) -> (m, n)>
+
+// CHECK-LABEL: @bytes
+// CHECK: tile.rtile = #tile.rtile<l2 = [24, 96, 64], register = [14, 32, 1], unroll = [1, 1, 4], order = [1, 0, 2]>
+// DOTS-LABEL: @bytes
+// DOTS: linalg.generic {{.*}}tile.layouts = [unit, #tile.layout<perm = [1, 0], inner = [1, 0], tiles = [32, 4]>]
+// DOTS-SAME: tile.rtile = #tile.rtile<l2 = [24, 96, 64], mma = [1, 16, 4], register = [14, 32, 4], unroll = [1, 1, 4], order = [1, 0, 2]>
+ml_program.global private @v(#ml_program.extern<tensor<64x96xi8>>) : tensor<64x96xi8>
+func.func @bytes(%x: tensor<24x64xi8>) -> tensor<24x96xi32> {
+  %w = ml_program.global_load_const @v : tensor<64x96xi8>
+  %zero = arith.constant 0 : i32
+  %e = tensor.empty() : tensor<24x96xi32>
+  %f = linalg.fill ins(%zero : i32) outs(%e : tensor<24x96xi32>) -> tensor<24x96xi32>
+  %y = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"],
+      tile.task = 0 : i64, tile.nest = 0 : i64, tile.rows = array<i64: 0>}
+      ins(%x, %w : tensor<24x64xi8>, tensor<64x96xi8>) outs(%f : tensor<24x96xi32>) {
+  ^bb0(%p: i8, %q: i8, %o: i32):
+    %u = arith.extui %p : i8 to i32
+    %v = arith.extsi %q : i8 to i32
+    %m = arith.muli %u, %v : i32
+    %s = arith.addi %o, %m : i32
+    linalg.yield %s : i32
+  } -> tensor<24x96xi32>
+  return %y : tensor<24x96xi32>
+}
+
+// -----
+
 func.func @no_root(%e: tensor<64xf32>) -> tensor<64xf32> {
   // expected-error @below {{is in a task of which no operation has `tile.rows`}}
   %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>], iterator_types = ["parallel"],

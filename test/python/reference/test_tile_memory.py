@@ -217,3 +217,24 @@ def test_a_slot_must_not_be_read_before_its_await(run_kernel):
     run_kernel(text, "k", [np.float32([1, 2]), out], [])
     assert np.isnan(out[0]).all()
     assert out[1].tolist() == [1, 2]
+
+
+def test_load_of_rows_that_alternate(run_kernel):
+    """Element (p0, p1) is at [p0 div 4, p1, p0 mod 4]; a last group may be used in part."""
+    kind = "!tile.tile<6x2xi8, #tile.layout<interleave = 4>>"
+    text = f"""tile.kernel @k(%x: memref<3x5x4xi8>, %o: memref<6x2xi8>) {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c2 = arith.constant 2 : index
+      %one = arith.constant dense<1> : !tile.tile<6x6xi32>
+      %zero = arith.constant dense<0> : !tile.tile<6x2xi32>
+      %b = tile.load %x[%c1, %c2, %c0] dims [0, 1] : memref<3x5x4xi8>, {kind}
+      %s = tile.mma %one, %b, %zero b_unsigned : !tile.tile<6x6xi32>, {kind}, !tile.tile<6x2xi32>
+      %t = tile.convert %s : !tile.tile<6x2xi32> -> !tile.tile<6x2xi8>
+      tile.store %t, %o[%c0, %c0] : !tile.tile<6x2xi8>, memref<6x2xi8>
+      tile.return }}"""
+    x = np.arange(60, dtype=np.int8).reshape(3, 5, 4)
+    out = np.zeros((6, 2), np.int8)
+    run_kernel(text, "k", [x, out], [])
+    rows = x.transpose(0, 2, 1).reshape(12, 5)[4:10, 2:4]
+    assert (out.view(np.uint8) == rows.sum(0).astype(np.uint8)).all()

@@ -140,3 +140,29 @@ tile.kernel @streamed(%x: memref<4x20xf32>, %y: memref<4x20xf32>) {
   tile.store %t, %y[%c1, %c0] {tile.streamed} : !tile.tile<1x20xf32>, memref<4x20xf32>
   tile.return
 }
+
+// -----
+
+// Rows that alternate in fours: a vector of 64 bytes for 16 columns. The option `dots` makes one instruction of the
+// products of a group; without it they are widened.
+// RUN: tile-opt %s --convert-tile-to-vector="dots=i8" -split-input-file -verify-diagnostics | FileCheck %s --check-prefix=DOTS
+
+// CHECK-LABEL: tile.kernel @bytes
+// CHECK: vector.load {{.*}} vector<64xi8>
+// CHECK: vector.shuffle
+// CHECK: arith.extsi {{.*}} : vector<16xi8> to vector<16xi32>
+// DOTS-LABEL: tile.kernel @bytes
+// DOTS: %[[A:.*]] = vector.load {{.*}} vector<4xi8>
+// DOTS: %[[B:.*]] = vector.load {{.*}} vector<64xi8>
+// DOTS: %[[W:.*]] = vector.bitcast %[[A]] : vector<4xi8> to vector<1xi32>
+// DOTS: %[[X:.*]] = vector.bitcast %{{.*}} : vector<16xi32> to vector<64xi8>
+// DOTS: llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"(%{{.*}}, %[[X]], %[[B]])
+tile.kernel @bytes(%a: memref<1x4xi8>, %b: memref<1x16x4xi8>, %c: memref<1x16xi32>) {
+  %c0 = arith.constant 0 : index
+  %x = tile.load %a[%c0, %c0] : memref<1x4xi8>, !tile.tile<1x4xi8>
+  %y = tile.load %b[%c0, %c0, %c0] dims [0, 1] : memref<1x16x4xi8>, !tile.tile<4x16xi8, #tile.layout<interleave = 4>>
+  %s = tile.load %c[%c0, %c0] : memref<1x16xi32>, !tile.tile<1x16xi32>
+  %n = tile.mma %x, %y, %s a_unsigned : !tile.tile<1x4xi8>, !tile.tile<4x16xi8, #tile.layout<interleave = 4>>, !tile.tile<1x16xi32>
+  tile.store %n, %c[%c0, %c0] : !tile.tile<1x16xi32>, memref<1x16xi32>
+  tile.return
+}

@@ -53,6 +53,45 @@ func.func @main(%x: tensor<32x64xf32>, %w: tensor<3x64x32xf32>, %bias: tensor<96
 
 // -----
 
+// Level mma: a step takes 4 bytes of the reduced dimension; 30 of them are 7 whole groups and one of 2. What the body
+// widens, the tiles do not.
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (n floordiv 32, k floordiv 4, n mod 32, k mod 4)>
+#c = affine_map<(m, n, k) -> (m, n)>
+
+// CHECK-LABEL: tile.kernel @bytes
+// CHECK: scf.for %[[G:.*]] = %c0 to %c7 step %c1 {{.*}} -> (!tile.tile<8x32xi32>)
+// CHECK: tile.load %{{.*}} : memref<8x30xi8>, !tile.tile<8x4xi8>
+// CHECK: tile.load %{{.*}}[%{{.*}}, %[[G]], %{{.*}}, %c0] dims [1, 2] : memref<2x8x32x4xi8>, !tile.tile<4x32xi8, #tile.layout<interleave = 4>>
+// CHECK: tile.mma %{{.*}} a_unsigned : !tile.tile<8x4xi8>
+// CHECK: tile.mma %{{.*}} a_unsigned : !tile.tile<8x2xi8>, !tile.tile<2x32xi8, #tile.layout<interleave = 4>>, !tile.tile<8x32xi32>
+// CHECK: tile.store
+func.func @main(%x: tensor<8x30xi8>, %w: tensor<2x8x32x4xi8>) -> tensor<8x64xi32> {
+  %y = tile.group "l2" (%x1 = %x : tensor<8x30xi8>, %w1 = %w : tensor<2x8x32x4xi8>) -> (tensor<8x64xi32>) attributes {tile.kernel = "bytes"} {
+    %r = tile.group "register" (%x2 = %x1 : tensor<8x30xi8>, %w2 = %w1 : tensor<2x8x32x4xi8>) -> (tensor<8x64xi32>) {
+      %zero = arith.constant 0 : i32
+      %e = tensor.empty() : tensor<8x64xi32>
+      %f = linalg.fill ins(%zero : i32) outs(%e : tensor<8x64xi32>) -> tensor<8x64xi32>
+      %p = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+          ins(%x2, %w2 : tensor<8x30xi8>, tensor<2x8x32x4xi8>) outs(%f : tensor<8x64xi32>)
+          attrs = {tile.rtile = #tile.rtile<l2 = [8, 64, 30], mma = [1, 16, 4], register = [8, 32, 4], order = [1, 0, 2]>} {
+      ^bb0(%q: i8, %s: i8, %o: i32):
+        %a = arith.extui %q : i8 to i32
+        %b = arith.extsi %s : i8 to i32
+        %m = arith.muli %a, %b : i32
+        %t = arith.addi %o, %m : i32
+        linalg.yield %t : i32
+      } -> tensor<8x64xi32>
+      tile.yield %p : tensor<8x64xi32>
+    }
+    tile.yield %r : tensor<8x64xi32>
+  }
+  return %y : tensor<8x64xi32>
+}
+
+// -----
+
 // Two nests of one task: the sum of a row is handed on in a buffer of the task, as large as its 4 rows. The row of 100
 // has a remainder of 36 lanes with an accumulator of its own.
 

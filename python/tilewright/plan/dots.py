@@ -1,0 +1,105 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Products of small numbers for which processors have instructions: pairs of bf16, fours of bytes.
+
+Such an instruction takes a *group* of neighbours along the reduced dimension, the depth, from both factors at once and
+adds their products to one 32-bit accumulator (vdpbf16ps, vpdpbusd). One factor lends a group that all lanes share; the
+other one must hold the groups of neighbouring lanes side by side in memory: its layout cuts the depth into blocks of
+the group's size, innermost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tilewright.mlir import ir
+from tilewright.plan.structure import Access, Kind, LinalgOp, Weights
+
+if TYPE_CHECKING:
+    from tilewright.plan.products import Roles
+
+#: Elements of a group: as many as 32 bits hold.
+GROUPS = {"bf16": 2, "i8": 4}
+_ACCUMULATORS = {"bf16": "f32", "i8": "i32"}
+_WIDENS = {"arith.extf": False, "arith.extsi": False, "arith.extui": True}
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A factor of a product: the number of the operand, its element type, and whether it is widened without a sign."""
+
+    operand: int
+    element: str
+    unsigned: bool
+
+
+@dataclass(frozen=True)
+class Dot:
+    """The depth of a product, a loop, and how many of its elements an instruction takes."""
+
+    depth: int
+    group: int
+
+
+def factors(op: LinalgOp) -> list[Factor]:
+    """The two factors of a sum of products, in the order of the body; none for other operations."""
+    if op.kind is not Kind.CONTRACTION:
+        return []
+    block = op.op.regions[0].blocks[0]
+    total = block.operations[len(block.operations) - 1].operands[0].owner
+    for term in total.operands:
+        if not isinstance(term, ir.BlockArgument) and term.owner.name in ("arith.mulf", "arith.muli"):
+            return [_factor(value) for value in term.owner.operands]
+    return []
+
+
+def _factor(value: ir.Value) -> Factor:
+    unsigned = False
+    if not isinstance(value, ir.BlockArgument):
+        unsigned = _WIDENS.get(value.owner.name, False)
+        value = value.owner.operands[0]
+    return Factor(ir.BlockArgument(value).arg_number, str(value.type), unsigned)
+
+
+def small_element(op: LinalgOp) -> str | None:
+    """`bf16` or `i8` where both factors are of that type, with the accumulator that its instruction has."""
+    found = factors(op)
+    kinds = {factor.element for factor in found}
+    if len(found) != 2 or len(kinds) != 1 or found[0].operand == found[1].operand:
+        return None
+    kind = kinds.pop()
+    total = str(ir.RankedTensorType(op.result.type).element_type)
+    return kind if _ACCUMULATORS.get(kind) == total else None
+
+
+def dot_of(op: LinalgOp, roles: Roles, machine_dots: frozenset[str], weights: Weights) -> Dot | None:
+    """The dot products that a contraction is made of on a machine with such instructions; None for single products."""
+    kind = small_element(op)
+    if kind not in machine_dots or roles.lane_operand is None:
+        return None
+    if kind == "i8" and len({factor.unsigned for factor in factors(op)}) != 2:
+        return None
+    group = GROUPS[kind]
+    lanes, rows = op.inputs[roles.lane_operand], op.inputs[1 - roles.lane_operand]
+    for depth in sorted(op.reductions, key=lambda d: -op.extents[d]):
+        fits = _lends_groups(rows, depth, weights) and _holds_groups(lanes, depth, group, weights)
+        if fits and op.extents[depth] >= group:
+            return Dot(depth, group)
+    return None
+
+
+def _lends_groups(rows: Access, depth: int, weights: Weights) -> bool:
+    """Whether neighbours along the depth are, or can be laid out as, neighbours in memory."""
+    if not rows.pure or depth not in rows.dims:
+        return False
+    return rows.dims[-1] == depth or weights.only(rows.value)
+
+
+def _holds_groups(lanes: Access, depth: int, group: int, weights: Weights) -> bool:
+    """Whether an operand is laid out in groups of the depth, or can be."""
+    if lanes.pure:
+        return weights.only(lanes.value) and depth in lanes.dims
+    last = lanes.map.results[len(lanes.map.results) - 1]
+    return str(last) == f"d{depth} mod {group}"

@@ -26,6 +26,7 @@ BUILTIN_MODULES: tuple[str, ...] = (
     "tilewright.normalize.assertions",
     "tilewright.normalize.verify",
     "tilewright.plan.winograd",
+    "tilewright.plan.dequantized",
     "tilewright.plan.eligible",
     "tilewright.plan.orders",
     "tilewright.plan.fusion",

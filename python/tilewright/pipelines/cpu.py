@@ -29,6 +29,12 @@ def dots(device: Device) -> dict[str, tuple[str, ...]]:
     return {"dots": found} if found else {}
 
 
+def _narrow(device: Device) -> list[PassSpec]:
+    if "i8" not in dot_products(device.features):
+        return []
+    return [PassSpec("tile-byte-products", "products of bytes before anything is planned for them")]
+
+
 def plan(device: Device, choices: tuple[str, ...] = ()) -> Phase:
     """Deciding passes (Python) leave attributes; rewriting ones (C++) carry them out."""
     machine = {
@@ -45,6 +51,7 @@ def plan(device: Device, choices: tuple[str, ...] = ()) -> Phase:
     return Phase(
         "plan",
         [
+            *_narrow(device),
             PassSpec("tile-materialize-fills", "padding is work that a kernel must do; see it before fusing"),
             PassSpec("tile-mark-host", "what kernels cannot take stays on the host, with the reason"),
             PassSpec("tile-plan-orders", "lanes of intermediate tensors where the least is read against its order"),

@@ -19,6 +19,7 @@ from .contraction import matmul_op
 from .convolution import conv, per_channel
 
 _U8 = np.dtype(np.uint8)
+_WEIGHT = 256  # elements of known bytes that are worth multiplying as such
 
 
 # Granularity ------------------------------------------------------------------------------------------------------
@@ -129,6 +130,7 @@ def dequantize_linear(b: Builder, node: Node, x: Tensor, scale: Tensor, zero: Te
     given = [_parameter(b, node, scale, x, "the scale")]
     if zero is not None and _may_shift(zero):
         given.append(_parameter(b, node, zero, x, "the zero point"))
+    x = _kept(b, x)
     wide = I32 if is_int(x.dtype) else F32
 
     def body(m, x, scale, *zero):
@@ -160,8 +162,15 @@ def dynamic_quantize_linear(b: Builder, node: Node, x: Tensor) -> list[Tensor]:
 # Products ---------------------------------------------------------------------------------------------------------
 
 
+def _kept(b: Builder, x: Tensor) -> Tensor:
+    """Weights of one byte stay what they are: planning sees the bytes, and what follows from them alone is folded."""
+    weight = x.is_known and x.rank >= 2 and is_int(x.dtype) and x.dtype.itemsize == 1 and isinstance(x.size, int)
+    return b.stored(x) if weight and x.size >= _WEIGHT else x
+
+
 def _centred(b: Builder, x: Tensor, zero: Tensor | None) -> Tensor:
     """x - zero as int32; the zero point broadcasts."""
+    x = _kept(b, x)
     if zero is None or not _may_shift(zero):
         return b.cast(x, I32)
     return b.elementwise(lambda m, x, z: m.cast(x, I32) - m.cast(z, I32), x, zero, dtype=I32, shape=x.shape)

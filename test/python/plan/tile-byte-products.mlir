@@ -1,0 +1,60 @@
+// RUN: tile-opt %s --tile-byte-products="dots=i8" --split-input-file | FileCheck %s
+// RUN: tile-opt %s --tile-byte-products --split-input-file | FileCheck %s --check-prefix=NONE
+
+// Dequantized bytes: (x - 3) * 0.5 times w * s[n]. The product is one of bytes; the sums of the columns are weights only.
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (k, n)>
+#c = affine_map<(m, n, k) -> (m, n)>
+#id = affine_map<(i, j) -> (i, j)>
+#col = affine_map<(i, j) -> (j)>
+
+// CHECK-LABEL: @scaled
+// CHECK-DAG: %[[W:.*]] = ml_program.global_load_const @w
+// CHECK-DAG: %[[S:.*]] = ml_program.global_load_const @s
+// CHECK: %[[P:.*]] = linalg.generic {{.*}}["parallel", "parallel", "reduction"]} ins(%arg0, %[[W]] : tensor<8x64xi8>, tensor<64x32xi8>) outs(%{{.*}} : tensor<8x32xi32>)
+// CHECK-DAG: arith.extui
+// CHECK-DAG: arith.extsi
+// CHECK: %[[C:.*]] = linalg.generic {{.*}}["parallel", "reduction"]} ins(%[[W]] : tensor<64x32xi8>) outs(%{{.*}} : tensor<32xi32>)
+// CHECK: %[[Y:.*]] = linalg.generic {{.*}} ins(%[[P]], %[[C]], %[[S]] : tensor<8x32xi32>, tensor<32xi32>, tensor<32xf32>) outs(%{{.*}} : tensor<8x32xf32>)
+// CHECK: arith.subi
+// CHECK: arith.sitofp
+// CHECK: return %[[Y]]
+ml_program.global private @w(#ml_program.extern<tensor<64x32xi8>>) : tensor<64x32xi8>
+ml_program.global private @s(#ml_program.extern<tensor<32xf32>>) : tensor<32xf32>
+func.func @scaled(%x: tensor<8x64xi8>) -> tensor<8x32xf32> {
+  %w = ml_program.global_load_const @w : tensor<64x32xi8>
+  %s = ml_program.global_load_const @s : tensor<32xf32>
+  %zero = arith.constant 0.0 : f32
+  %half = arith.constant 0.5 : f32
+  %point = arith.constant 3 : i32
+  %ex = tensor.empty() : tensor<8x64xf32>
+  %xf = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<8x64xi8>) outs(%ex : tensor<8x64xf32>) {
+  ^bb0(%q: i8, %o: f32):
+    %u = arith.extui %q : i8 to i32
+    %d = arith.subi %u, %point : i32
+    %f = arith.sitofp %d : i32 to f32
+    %m = arith.mulf %f, %half : f32
+    linalg.yield %m : f32
+  } -> tensor<8x64xf32>
+  %ew = tensor.empty() : tensor<64x32xf32>
+  %wf = linalg.generic {indexing_maps = [#id, #col, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%w, %s : tensor<64x32xi8>, tensor<32xf32>) outs(%ew : tensor<64x32xf32>) {
+  ^bb0(%q: i8, %v: f32, %o: f32):
+    %u = arith.extsi %q : i8 to i32
+    %f = arith.sitofp %u : i32 to f32
+    %m = arith.mulf %f, %v : f32
+    linalg.yield %m : f32
+  } -> tensor<64x32xf32>
+  %e = tensor.empty() : tensor<8x32xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x32xf32>) -> tensor<8x32xf32>
+  %y = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%xf, %wf : tensor<8x64xf32>, tensor<64x32xf32>) outs(%f : tensor<8x32xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    %t = arith.addf %o, %m : f32
+    linalg.yield %t : f32
+  } -> tensor<8x32xf32>
+  return %y : tensor<8x32xf32>
+}

@@ -29,6 +29,7 @@ BUILTIN_MODULES: tuple[str, ...] = (
     "tilewright.plan.dequantized",
     "tilewright.plan.eligible",
     "tilewright.plan.orders",
+    "tilewright.plan.precision",
     "tilewright.plan.fusion",
     "tilewright.plan.tiling",
     "tilewright.plan.running",

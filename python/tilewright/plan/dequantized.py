@@ -176,7 +176,8 @@ class ByteProducts(Pass):
     ```
     After:
     ```mlir
-    %y = linalg.generic {indexing_maps = [#map1, #map2, #map3], iterator_types = ["parallel", "parallel", "reduction"]} ...
+    %y = linalg.generic {indexing_maps = [#map1, #map2, #map3],
+        iterator_types = ["parallel", "parallel", "reduction"]} ...
         ^bb0(%p: i8, %q: i8, %o: i32):
     ```
     followed by the subtraction of 7 times the sums of the columns of `%w`.

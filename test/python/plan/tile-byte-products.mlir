@@ -1,5 +1,4 @@
-// RUN: tile-opt %s --tile-byte-products="dots=i8" --split-input-file | FileCheck %s
-// RUN: tile-opt %s --tile-byte-products --split-input-file | FileCheck %s --check-prefix=NONE
+// RUN: tile-opt %s --tile-byte-products | FileCheck %s
 
 // Dequantized bytes: (x - 3) * 0.5 times w * s[n]. The product is one of bytes; the sums of the columns are weights only.
 

@@ -1,0 +1,189 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Pass `tile-narrow-products`: products with weights in bf16, or in bytes by the ranges that calibration observed.
+
+Bytes: activations are affine (unsigned, with a zero point), weights symmetric with a scale per channel, as is usual
+(Jacob et al., 2018; Nagel et al., 2021, section 2.3). Everything else stays in f32.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tilewright.errors import UserError
+from tilewright.mlir import ir
+from tilewright.normalize.generics import create, create_fill, create_generic
+from tilewright.passes import Pass, option, register
+from tilewright.plan import byte_products
+from tilewright.plan.byte_products import Bytes, Scale, empty, number
+from tilewright.plan.dots import factors
+from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, describe, linalg_ops
+
+
+def narrowable(op: LinalgOp, weights: Weights) -> int | None:
+    """Which input of a sum of f32 products is the activation, the other one being a weight; None for others."""
+    if op.kind is not Kind.CONTRACTION or not byte_products.takes(op):
+        return None
+    constant = [weights.only(access.value) for access in op.inputs]
+    plain = {factor.element for factor in factors(op)} == {"f32"}
+    return constant.index(False) if plain and sum(constant) == 1 else None
+
+
+def products(root: ir.Operation) -> list[tuple[LinalgOp, int]]:
+    """The operations that can be narrowed, in order, each with the number of its activation."""
+    weights = Weights()
+    found = []
+    for block in blocks(root):
+        for op in linalg_ops(block, weights):
+            activation = narrowable(op, weights)
+            if activation is not None:
+                found.append((op, activation))
+    return found
+
+
+def _f32() -> ir.Type:
+    return ir.F32Type.get()
+
+
+def _elementwise(reads: list, shape: list[int], element: ir.Type, compute) -> ir.Value:
+    target = create("tensor.empty", [], ir.RankedTensorType.get(shape, element))
+    same = ir.AffineMap.get_identity(len(shape))
+    return create_generic(reads, target, same, [False] * len(shape), compute)
+
+
+def _in_bf16(op: LinalgOp) -> ir.Value:
+    """The product of both factors rounded to bf16, summed in f32."""
+    narrow = ir.BF16Type.get()
+
+    def rounded(access: Access) -> ir.Value:
+        shape = list(ir.RankedTensorType(access.value.type).shape)
+        same = ir.AffineMap.get_identity(len(shape))
+        return _elementwise([(access.value, same)], shape, narrow, lambda e: create("arith.truncf", [e[0]], narrow))
+
+    def step(e: list[ir.Value]) -> ir.Value:
+        wide = [create("arith.extf", [x], _f32()) for x in e[:2]]
+        return create("arith.addf", [e[2], create("arith.mulf", wide, _f32())], _f32())
+
+    reads = [(rounded(access), access.map) for access in op.inputs]
+    reduces = [d in op.reductions for d in range(op.rank)]
+    return create_generic(reads, op.output.value, op.output.map, reduces, step)
+
+
+def _to_bytes(value: ir.Value) -> ir.Value:
+    """A whole number in f32, in the range of a byte of either kind, as its low byte."""
+    whole = create("arith.fptosi", [value], ir.IntegerType.get_signless(32))
+    return create("arith.trunci", [whole], ir.IntegerType.get_signless(8))
+
+
+def _activation(access: Access, low: float, high: float) -> Bytes:
+    """Unsigned bytes over a range that holds zero."""
+    low, high = min(low, 0.0), max(high, 0.0)
+    scale = (high - low) / 255 or 1.0
+    zero = round(-low / scale)
+    shape = list(ir.RankedTensorType(access.value.type).shape)
+    factor, point, most, none = (number(v, "f32") for v in (1 / scale, zero, 255, 0))
+
+    def quantize(e: list[ir.Value]) -> ir.Value:
+        value = create("math.roundeven", [create("arith.mulf", [e[0], factor], _f32())], _f32())
+        value = create("arith.addf", [value, point], _f32())
+        value = create("arith.maxnumf", [value, none], _f32())
+        return _to_bytes(create("arith.minnumf", [value, most], _f32()))
+
+    same = ir.AffineMap.get_identity(len(shape))
+    tensor = _elementwise([(access.value, same)], shape, ir.IntegerType.get_signless(8), quantize)
+    return Bytes(tensor, True, zero, Scale(scale))
+
+
+def _weight(op: LinalgOp, access: Access) -> Bytes:
+    """Signed bytes with a scale for each channel: what the loops that are not reduced are indexed by."""
+    shape = list(ir.RankedTensorType(access.value.type).shape)
+    rank = len(shape)
+    kept = tuple(t for t in range(rank) if access.dims[t] not in op.reductions)
+    same = ir.AffineMap.get_identity(rank)
+    channel = ir.AffineMap.get(rank, 0, [ir.AffineDimExpr.get(t) for t in kept])
+    start = create_fill(number(1e-30, "f32"), empty([shape[t] for t in kept], "f32"))
+
+    def largest(e: list[ir.Value]) -> ir.Value:
+        return create("arith.maximumf", [e[1], create("math.absf", [e[0]], _f32())], _f32())
+
+    most = create_generic([(access.value, same)], start, channel, [t not in kept for t in range(rank)], largest)
+    steps, whole = number(127, "f32"), ir.AffineMap.get_identity(len(kept))
+    sizes = [shape[t] for t in kept]
+    scale = _elementwise([(most, whole)], sizes, _f32(), lambda e: create("arith.divf", [e[0], steps], _f32()))
+
+    def quantize(e: list[ir.Value]) -> ir.Value:
+        return _to_bytes(create("math.roundeven", [create("arith.divf", [e[0], e[1]], _f32())], _f32()))
+
+    reads = [(access.value, same), (scale, channel)]
+    tensor = _elementwise(reads, shape, ir.IntegerType.get_signless(8), quantize)
+    return Bytes(tensor, False, 0, Scale(1.0, scale, kept))
+
+
+def _in_bytes(op: LinalgOp, activation: int, low: float, high: float) -> ir.Value:
+    found = [
+        _activation(access, low, high) if i == activation else _weight(op, access) for i, access in enumerate(op.inputs)
+    ]
+    return byte_products.emit(op, found, activation, "f32")
+
+
+@register
+@dataclass(frozen=True)
+class NarrowProducts(Pass):
+    """Compute products with weights in bf16, or in bytes.
+
+    Each activation is rounded on its way into the product, each weight at compile time; sums are in f32 (bf16), or
+    exact in i32 (bytes). `ranges` has the range of the activation of each product, in order, as LOW:HIGH; it makes the
+    products those of bytes.
+
+    Before:
+    ```mlir
+    #a = affine_map<(m, n, k) -> (m, k)>
+    #b = affine_map<(m, n, k) -> (k, n)>
+    #c = affine_map<(m, n, k) -> (m, n)>
+    ml_program.global private @w(#ml_program.extern<tensor<64x32xf32>>) : tensor<64x32xf32>
+    func.func @main(%x: tensor<8x64xf32>) -> tensor<8x32xf32> {
+      %w = ml_program.global_load_const @w : tensor<64x32xf32>
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty() : tensor<8x32xf32>
+      %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x32xf32>) -> tensor<8x32xf32>
+      %y = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+          ins(%x, %w : tensor<8x64xf32>, tensor<64x32xf32>) outs(%f : tensor<8x32xf32>) {
+      ^bb0(%p: f32, %q: f32, %o: f32):
+        %m = arith.mulf %p, %q : f32
+        %t = arith.addf %o, %m : f32
+        linalg.yield %t : f32
+      } -> tensor<8x32xf32>
+      return %y : tensor<8x32xf32>
+    }
+    ```
+    After:
+    ```mlir
+    ^bb0(%p: bf16, %q: bf16, %o: f32):
+      %u = arith.extf %p : bf16 to f32
+      %v = arith.extf %q : bf16 to f32
+      %m = arith.mulf %u, %v : f32
+    ```
+    """
+
+    name: ClassVar[str] = "tile-narrow-products"
+    dialects: ClassVar[tuple[str, ...]] = ("arith", "linalg", "math", "tensor")
+
+    ranges: tuple[str, ...] = option((), "LOW:HIGH of the activation of each product, which is then one of bytes")
+
+    def run(self, op: ir.Operation) -> None:
+        """Visit the products in order."""
+        found = products(op)
+        if self.ranges and len(self.ranges) != len(found):
+            raise UserError(f"there are {len(self.ranges)} ranges for {len(found)} products")
+        for i, (product, activation) in enumerate(found):
+            product = describe(product.op, product.position)  # its inputs may be new
+            with product.op.location, ir.InsertionPoint(product.op):
+                if self.ranges:
+                    low, high = map(float, self.ranges[i].split(":"))
+                    made = _in_bytes(product, activation, low, high)
+                else:
+                    made = _in_bf16(product)
+            product.op.results[0].replace_all_uses_with(made)
+            product.op.erase()

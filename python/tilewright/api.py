@@ -52,6 +52,8 @@ def compile(
     stop_after: str | None = None,
     dump_ir: str | Path | None = None,
     tune: float = 0.0,
+    precision: str = "f32",
+    calibration: Any = None,
 ) -> Any:
     """Compile a model and return it, ready to be called.
 
@@ -71,6 +73,10 @@ def compile(
         dump_ir: folder that receives the IR after each phase (default: TILEWRIGHT_DUMP_IR); forces a fresh compilation.
         tune: seconds to spend on measuring the best predicted tiles of each kernel on this machine (target ``cpu``);
             0: take the predictions. The result is kept in the cache folder.
+        precision: ``f32`` (exact as the model asks), ``bf16`` or ``int8``: products with weights get operands of that
+            type (sums stay wide), all else stays as it is. The error against f32 stands in the manifest and the report.
+        calibration: for ``int8``, inputs that the ranges of activations are observed on: an array, a tuple, a dict by
+            name, or a list of these.
 
     Returns:
         A :class:`tilewright.Model`; with `stop_after`, the IR as text. Where dimensions of the inputs are open, a
@@ -83,11 +89,13 @@ def compile(
         InternalError: a pass, LLVM or the linker failed.
     """
     from tilewright.targets.driver import Options
+    from tilewright.targets.precision import check as check_precision
     from tilewright.targets.source import open_source
     from tilewright.targets.target import check_target
 
     source = open_source(model, weights, example_inputs)
     kind = check_target(target)
+    check_precision(precision, calibration, target, pipeline)
     if source.kind == "mlir" and stop_after is None and _is_kernel_alone(source.value):
         from tilewright.kernels import kernel
 
@@ -108,6 +116,8 @@ def compile(
         pipeline=pipeline,
         opt_level=opt_level,
     )
+    if precision != "f32":
+        return _narrowed(source, target, options, threads, tune, precision, calibration)
     if options.stop_after is not None:
         if kind == "reference" and options.stop_after != "import":
             raise UserError("target 'reference' interprets what phase import makes: stop_after can only be 'import'")
@@ -125,6 +135,30 @@ def compile(
 
         general = general_model(build_general, error.inputs) if kind != "reference" else None
         return FlexibleModel(build, error.inputs, dict(options.shapes), target, general)
+
+
+def _narrowed(
+    source: Any, target: str, options: Any, threads: int | None, tune: float, precision: str, calibration: Any
+) -> Any:
+    """The model with narrow products, and its error against f32 in the manifest."""
+    from tilewright import devices
+    from tilewright.pipelines import cpu
+    from tilewright.targets import precision as narrow
+
+    if tune:
+        raise UserError(f"tune= measures f32 products: leave it out with precision={precision!r}")
+    try:
+        spec, count = narrow.narrowing(source, dict(options.shapes) or None, precision, calibration)
+    except OpenShapesError:
+        raise UserError(f"precision={precision!r} needs fixed sizes: give shapes=") from None
+    chosen = replace(options, pipeline=narrow.with_pass(cpu.pipeline(devices.get(target)), spec))
+    if options.stop_after is not None:
+        return _lowered(source, target, chosen)
+    model = _cached(source, target, chosen, threads)
+    if "precision" not in model._manifest.compile:
+        found = narrow.error(model, lambda: _cached(source, target, options, threads), calibration)
+        narrow.note(model, {"name": precision, "products": count, **found})
+    return model
 
 
 def _is_kernel_alone(text: str) -> bool:

@@ -38,7 +38,7 @@ def products(root: ir.Operation) -> list[tuple[LinalgOp, int]]:
     for block in blocks(root):
         for op in linalg_ops(block, weights):
             activation = narrowable(op, weights)
-            if activation is not None:
+            if activation is not None and op.op.parent.name == "func.func":
                 found.append((op, activation))
     return found
 

@@ -56,6 +56,12 @@ def _head(model: Any, name: str, measured: Measurement | None) -> Raw:
     ]
     boxes = join(tag("div", join([tag("b", value), tag("span", label)]), cls="card") for value, label in cards)
     target = f"compiled for {model.target}" + (f" ({model._manifest.cpu})" if model._manifest.cpu else "")
+    narrow = model._manifest.compile.get("precision")
+    if narrow:
+        target += (
+            f"; precision {narrow['name']}: {narrow['products']} products, error against f32 on {narrow['data']} data "
+            f"{narrow['max_abs_error']:.3g} ({narrow['relative_error']:.2%} of the largest result)"
+        )
     return tag("header", join([tag("h1", name), tag("p", target, cls="sub"), tag("div", boxes, cls="cards")]))
 
 

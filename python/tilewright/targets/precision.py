@@ -1,0 +1,176 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Precision as a choice: which products become narrow, with which ranges, and what it costs in accuracy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tilewright.errors import UserError
+from tilewright.pipelines.pipeline import PassSpec
+
+PRECISIONS = ("f32", "bf16", "int8")
+
+Sample = dict[str, np.ndarray]
+
+
+def check(precision: str, calibration: Any, target: str, pipeline: Any) -> None:
+    """Raise UserError for a precision that does not exist, or that cannot be had.
+
+    Raises:
+        UserError: unknown precision; int8 without calibration data, or for a CPU that has no instruction for it; a
+            pipeline of the user's, or another target than a CPU.
+    """
+    if precision not in PRECISIONS:
+        raise UserError(f"there is no precision {precision!r}; there are {', '.join(PRECISIONS)}")
+    if precision == "f32":
+        if calibration is not None:
+            raise UserError("calibration= is for precision='int8'")
+        return
+    if target.partition(":")[0] != "cpu" or pipeline is not None:
+        raise UserError(f"precision={precision!r} is for CPUs and their own pipeline")
+    if precision == "int8":
+        _check_bytes(calibration, target)
+
+
+def _check_bytes(calibration: Any, target: str) -> None:
+    from tilewright import devices
+    from tilewright.devices.x86 import dot_products
+
+    if calibration is None:
+        raise UserError(
+            "precision='int8' needs calibration=: inputs (an array, a tuple, a dict by name, or a list of these) whose "
+            "activations give the ranges"
+        )
+    if "i8" not in dot_products(devices.get(target).features):
+        raise UserError(f"{target} has no instruction for products of bytes (VNNI): use precision='bf16' or 'f32'")
+
+
+def samples(calibration: Any, names: Sequence[str]) -> list[Sample]:
+    """Return calibration data as inputs by name.
+
+    Raises:
+        UserError: a sample that has other inputs than the model, or no sample.
+    """
+    given = calibration if isinstance(calibration, list) else [calibration]
+    found = []
+    for one in given:
+        if not isinstance(one, Mapping):
+            values = one if isinstance(one, tuple) else (one,)
+            if len(values) != len(names):
+                raise UserError(f"a calibration sample has {len(values)} inputs, the model {len(names)}")
+            one = dict(zip(names, values, strict=True))
+        if set(one) != set(names):
+            raise UserError(f"a calibration sample has the inputs {sorted(one)}, the model {sorted(names)}")
+        found.append({name: np.asarray(one[name]) for name in names})
+    if not found:
+        raise UserError("calibration= is an empty list")
+    return found
+
+
+def narrowing(source: Any, shapes: Any, precision: str, calibration: Any) -> tuple[PassSpec, int]:
+    """Return the pass that narrows a model's products, and how many it will narrow."""
+    from tilewright.mlir import ir
+    from tilewright.normalize import PASSES
+    from tilewright.passes import load_builtin_passes, run_pipeline
+    from tilewright.pipelines.pipeline import Phase
+    from tilewright.plan.precision import products
+
+    load_builtin_passes()
+    imported = source.load(shapes)
+    root = imported.module.operation
+    run_pipeline(root, str(Phase("normalize", PASSES)))
+    with root.context, ir.Location.unknown():
+        found = products(root)
+        count = len(found)
+        ranges: tuple[str, ...] = ()
+        if precision == "int8" and count:
+            data = samples(calibration, [spec.name for spec in imported.inputs])
+            ranges = _observe(imported, [op.inputs[at].value for op, at in found], data)
+    options = {"ranges": ranges} if ranges else {}
+    return PassSpec("tile-narrow-products", f"precision {precision} was asked for", options), count
+
+
+def _observe(imported: Any, values: list[Any], data: list[Sample]) -> tuple[str, ...]:
+    """The ranges of values of @main over the data, by the interpreter."""
+    from tilewright import reference
+
+    _return_also(imported.module, values)
+    low, high = np.full(len(values), np.inf), np.full(len(values), -np.inf)
+    for sample in data:
+        results = reference.run(imported.module, "main", list(sample.values()), imported.weights)
+        for i, value in enumerate(results[-len(values) :]):
+            finite = value[np.isfinite(value)]
+            if finite.size:
+                low[i], high[i] = min(low[i], finite.min()), max(high[i], finite.max())
+    low, high = (np.where(np.isfinite(x), x, 0.0) for x in (low, high))
+    return tuple(f"{float(a)!r}:{float(b)!r}" for a, b in zip(low, high, strict=True))
+
+
+def _return_also(module: Any, values: list[Any]) -> None:
+    """Let @main return further values of its body."""
+    from tilewright.mlir import ir
+
+    main = next(op for op in module.body.operations if _symbol(op) == "main").operation
+    block = main.regions[0].blocks[0]
+    end = block.operations[len(block.operations) - 1].operation
+    results = [*end.operands, *values]
+    with ir.InsertionPoint(end):
+        ir.Operation.create("func.return", operands=results)
+    end.erase()
+    kind = ir.FunctionType.get([a.type for a in block.arguments], [value.type for value in results])
+    main.attributes["function_type"] = ir.TypeAttr.get(kind)
+    if "res_attrs" in main.attributes:
+        old = list(ir.ArrayAttr(main.attributes["res_attrs"]))
+        main.attributes["res_attrs"] = ir.ArrayAttr.get([*old, *[ir.DictAttr.get({})] * len(values)])
+
+
+def _symbol(op: Any) -> str:
+    attributes = op.operation.attributes
+    return attributes["sym_name"].value if "sym_name" in attributes else ""
+
+
+def with_pass(pipeline: Any, spec: PassSpec) -> Any:
+    """Return a CPU's pipeline with `spec` as the first pass of phase `plan`."""
+    from dataclasses import replace
+
+    phases = [replace(p, passes=(spec, *p.passes)) if p.name == "plan" else p for p in pipeline.phases]
+    return replace(pipeline, phases=tuple(phases))
+
+
+def error(model: Any, exact: Callable[[], Any], calibration: Any) -> dict[str, Any]:
+    """Return how far the results are from those of f32, over the calibration data or one set of random inputs."""
+    from tilewright.report.measure import random_inputs
+
+    names = [spec.name for spec in model.inputs]
+    data = samples(calibration, names) if calibration is not None else [random_inputs(model.inputs, seed=0)]
+    wide = exact()
+    most, largest = 0.0, 0.0
+    for sample in data:
+        for ours, theirs in zip(model(**sample), wide(**sample), strict=True):
+            a, b = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
+            if b.size:
+                most, largest = max(most, float(np.abs(a - b).max())), max(largest, float(np.abs(b).max()))
+    return {
+        "data": "calibration" if calibration is not None else "random",
+        "samples": len(data),
+        "max_abs_error": most,
+        "relative_error": most / largest if largest else 0.0,
+    }
+
+
+def note(model: Any, entry: dict[str, Any]) -> None:
+    """Keep what is known of the precision in the manifest, for the report."""
+    model._manifest.compile["precision"] = entry
+    path = model.path / "manifest.json"
+    if path.is_file():
+        values = json.loads(path.read_text())
+        values["compile"]["precision"] = entry
+        temporary = path.with_suffix(".new")
+        temporary.write_text(json.dumps(values, indent=1))
+        temporary.replace(path)

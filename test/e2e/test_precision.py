@@ -1,0 +1,69 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""precision="bf16" and "int8": what they do to the numbers, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+
+import ml_dtypes
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import tilewright as tw
+from tilewright.errors import UserError
+
+RNG = np.random.default_rng(17)
+W = RNG.standard_normal((67, 45)).astype(np.float32)
+X = RNG.standard_normal((9, 67)).astype(np.float32)
+
+
+def _model() -> onnx.ModelProto:
+    """relu(x w)."""
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Relu", ["p"], ["y"])]
+    values = [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in (("x", [9, 67]), ("y", [9, 45]))]
+    graph = helper.make_graph(nodes, "g", values[:1], values[1:], [numpy_helper.from_array(W, "w")])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def test_bf16_rounds_the_factors_and_sums_in_f32() -> None:
+    """The oracle rounds both factors to bf16."""
+    model = tw.compile(_model(), precision="bf16")
+    x, w = (v.astype(ml_dtypes.bfloat16).astype(np.float64) for v in (X, W))
+    np.testing.assert_allclose(model(X)[0], np.maximum(x @ w, 0), rtol=1e-5, atol=1e-5)
+    entry = json.loads((model.path / "manifest.json").read_text())["compile"]["precision"]
+    assert entry["name"] == "bf16" and entry["products"] == 1 and 0 < entry["relative_error"] < 0.01
+
+
+def test_int8_quantizes_by_the_ranges_of_the_calibration_data() -> None:
+    """Within the steps of both factors; the error that the manifest states is the one seen."""
+    pytest.importorskip("tilewright.targets.precision")
+    try:
+        model = tw.compile(_model(), precision="int8", calibration=[(X,), {"x": X[::-1].copy()}])
+    except UserError as error:
+        pytest.skip(str(error))
+    want = np.maximum(X @ W, 0)
+    got = model(X)[0]
+    entry = model._manifest.compile["precision"]
+    assert entry["samples"] == 2 and entry["data"] == "calibration"
+    assert np.abs(got - want).max() <= entry["max_abs_error"] + 1e-6
+    assert 0 < entry["relative_error"] < 0.02
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"precision": "int4"}, "there is no precision 'int4'"),
+        ({"precision": "int8"}, "needs calibration="),
+        ({"calibration": X}, "calibration= is for precision='int8'"),
+        ({"precision": "int8", "calibration": X, "target": "cpu:x86-64-v3"}, "no instruction for products of bytes"),
+        ({"precision": "bf16", "target": "reference"}, "is for CPUs"),
+    ],
+)
+def test_refused(options: dict, message: str) -> None:
+    """Clear errors."""
+    with pytest.raises(UserError, match=message):
+        tw.compile(_model(), **options)

@@ -128,6 +128,7 @@ def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling
     if roles.row is None and roles.lane_operand is not None and not op.inputs[roles.lane_operand].pure:
         task, register, order = plane_tiling(op, roles.lane, machine.lanes)
         return Tiling(task, register, order)
+    dot = dot_of(op, roles, machine.dots, weights)
     register = [1] * op.rank
     vectors = _vectors(op, roles, machine)
     register[roles.lane] = min(op.extents[roles.lane], vectors * machine.lanes)
@@ -139,7 +140,7 @@ def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling
         many = roles.row in op.dynamic
         register[roles.row] = limit if many else _row_tile(op.extents[roles.row], limit, vectors)
         rows = _image_rows(op, roles, weights)
-        if len(rows) > 1 and not op.dynamic.intersection(rows):
+        if len(rows) > 1 and dot is None and not op.dynamic.intersection(rows):
             stacked_lines(op, rows, roles.row, register, limit, vectors)
             task = image_task(op, rows, roles.lane, register, machine.l2_bytes)
             batch = [d for d in op.parallel if d != roles.lane and d not in rows]
@@ -151,7 +152,6 @@ def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling
             task, order = window_tiling(op, roles.row, roles.lane, register)
             return Tiling(task, register, order, _unroll(op, order))
     copied = is_copied(op, roles, weights)
-    dot = dot_of(op, roles, machine.dots, weights)
     mma = None
     if dot is not None:
         register[dot.depth] = dot.group
@@ -325,7 +325,7 @@ def layouts(op: LinalgOp, tiling: Tiling, machine: Machine, weights: Weights) ->
     """Layout and copy tile per input of a contraction: `unit` where the operand is read as it lies."""
     kinds, copies = ["unit"] * len(op.inputs), ["unit"] * len(op.inputs)
     roles = contraction_roles(op)
-    dot = dot_of(op, roles, machine.dots, weights)
+    dot = dot_of(op, roles, machine.dots, weights) if tiling.mma else None
     if dot is not None and roles.lane_operand is not None:
         rows = op.inputs[1 - roles.lane_operand]
         if rows.dims[-1] != dot.depth:  # weights: the groups that they lend lie together

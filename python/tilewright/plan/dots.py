@@ -85,7 +85,7 @@ def dot_of(op: LinalgOp, roles: Roles, machine_dots: frozenset[str], weights: We
     lanes, rows = op.inputs[roles.lane_operand], op.inputs[1 - roles.lane_operand]
     for depth in sorted(op.reductions, key=lambda d: -op.extents[d]):
         fits = _lends_groups(rows, depth, weights) and _holds_groups(lanes, depth, group, weights)
-        if fits and op.extents[depth] >= group:
+        if fits and depth not in op.dynamic and op.extents[depth] >= group:
             return Dot(depth, group)
     return None
 

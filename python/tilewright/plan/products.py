@@ -10,7 +10,7 @@ from math import ceil, gcd, prod
 
 from tilewright.mlir import ir
 from tilewright.plan import blocking
-from tilewright.plan.dots import dot_of
+from tilewright.plan.dots import Dot, dot_of
 from tilewright.plan.images import image_task, plane_tiling, stacked_lines, weights_stay, window_tiling
 from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, is_dynamic
 from tilewright.plan.tiles import ENOUGH_TASKS, Machine, Tiling, budget, cut, even
@@ -122,25 +122,35 @@ def _power_of_two_stride(op: LinalgOp, roles: Roles) -> bool:
     return False
 
 
-def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling:
-    """A matrix product, batched product or convolution: rows x lanes accumulators, one step of the reduction."""
-    roles = contraction_roles(op)
-    if roles.row is None and roles.lane_operand is not None and not op.inputs[roles.lane_operand].pure:
-        task, register, order = plane_tiling(op, roles.lane, machine.lanes)
-        return Tiling(task, register, order)
-    dot = dot_of(op, roles, machine.dots, weights)
+def _register_tile(op: LinalgOp, roles: Roles, machine: Machine) -> tuple[list[int], int, int]:
+    """Rows x lanes of accumulators, the most rows that registers allow, and vectors in a row."""
     register = [1] * op.rank
     vectors = _vectors(op, roles, machine)
     register[roles.lane] = min(op.extents[roles.lane], vectors * machine.lanes)
     vectors = ceil(register[roles.lane] / machine.lanes)
+    limit = (machine.registers - vectors - 2) // vectors
     if roles.row is not None:
         limit = _row_limit(op, vectors, machine)
         if _power_of_two_stride(op, roles):
             limit = min(limit, _L1_WAYS)
         many = roles.row in op.dynamic
         register[roles.row] = limit if many else _row_tile(op.extents[roles.row], limit, vectors)
+    return register, limit, vectors
+
+
+def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling:
+    """A matrix product, batched product or convolution: rows x lanes accumulators, one step of the reduction."""
+    roles = contraction_roles(op)
+    if roles.row is None and roles.lane_operand is not None and not op.inputs[roles.lane_operand].pure:
+        task, register, order = plane_tiling(op, roles.lane, machine.lanes)
+        return Tiling(task, register, order)
+    register, limit, vectors = _register_tile(op, roles, machine)
+    dot = dot_of(op, roles, machine.dots, weights)
+    if dot is not None:
+        return _tile_dots(op, roles, dot, register, machine)
+    if roles.row is not None:
         rows = _image_rows(op, roles, weights)
-        if len(rows) > 1 and dot is None and not op.dynamic.intersection(rows):
+        if len(rows) > 1 and not op.dynamic.intersection(rows):
             stacked_lines(op, rows, roles.row, register, limit, vectors)
             task = image_task(op, rows, roles.lane, register, machine.l2_bytes)
             batch = [d for d in op.parallel if d != roles.lane and d not in rows]
@@ -152,22 +162,17 @@ def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling
             task, order = window_tiling(op, roles.row, roles.lane, register)
             return Tiling(task, register, order, _unroll(op, order))
     copied = is_copied(op, roles, weights)
-    mma = None
-    if dot is not None:
-        register[dot.depth] = dot.group
-        mma = [1] * op.rank
-        mma[roles.lane], mma[dot.depth] = machine.lanes, dot.group
     outer = [d for d in op.parallel if d not in (roles.lane, roles.row)]
     panel = [roles.lane] if roles.row is None else [roles.lane, roles.row]
     reductions = sorted(op.reductions)
-    blocks = None if dot is not None else _product_blocks(op, roles, register, machine, weights)
+    blocks = _product_blocks(op, roles, register, machine, weights)
     if blocks is None or roles.row is None:
         task = _contraction_task(op, roles, register, machine, copied)
         if copied:
             panel.reverse()  # rows come from far, and once; the copied panels are near
         order = outer + panel + reductions
-        tiling = Tiling(task, register, order, _unroll(op, order, register[order[-1]]), mma=mma)
-        if roles.row is None and not copied and dot is None:
+        tiling = Tiling(task, register, order, _unroll(op, order))
+        if roles.row is None and not copied:
             _stream_rows(op, roles, tiling, machine, weights)
         return tiling
     task = list(op.extents)
@@ -178,6 +183,18 @@ def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling
     block[reductions[0]] = blocks.depth
     grid = [*outer, roles.row, roles.lane] if not blocks.rows_outside else None
     return Tiling(task, register, order, _unroll(op, order), block if block != [*op.extents] else None, grid)
+
+
+def _tile_dots(op: LinalgOp, roles: Roles, dot: Dot, register: list[int], machine: Machine) -> Tiling:
+    """A product with packed weights whose steps take a group of the reduction at once."""
+    register[dot.depth] = dot.group
+    mma = [1] * op.rank
+    mma[roles.lane], mma[dot.depth] = machine.lanes, dot.group
+    task = _contraction_task(op, roles, register, machine, copied=False)
+    rows = [] if roles.row is None else [roles.row]
+    outer = [d for d in op.parallel if d not in (roles.lane, roles.row)]
+    order = [*outer, roles.lane, *rows, *sorted(op.reductions)]
+    return Tiling(task, register, order, _unroll(op, order, register[order[-1]]), mma=mma)
 
 
 def _stream_rows(op: LinalgOp, roles: Roles, tiling: Tiling, machine: Machine, weights: Weights) -> None:

@@ -103,8 +103,8 @@ def _sum(op: LinalgOp, access: Access, x: Bytes) -> tuple[ir.Value, tuple[int, .
 
 
 def takes(op: LinalgOp) -> bool:
-    """Whether both factors have plain dimensions, and each runs over all reduced loops."""
-    return all(
+    """Whether both factors have plain dimensions of known size, and each runs over all reduced loops."""
+    return not op.dynamic and all(
         access.pure and None not in access.dims and op.reductions <= access.loops and len(access.dims) > 0
         for access in op.inputs
     )

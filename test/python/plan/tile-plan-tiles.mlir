@@ -40,10 +40,10 @@ func.func @main(%x: tensor<24x64xf32>) -> tensor<24x96xf32> {
 #c = affine_map<(m, n, k) -> (m, n)>
 
 // CHECK-LABEL: @bytes
-// CHECK: tile.rtile = #tile.rtile<l2 = [24, 96, 64], register = [13, 32, 1], unroll = [1, 1, 4], order = [0, 1, 2]>
+// CHECK: tile.rtile = #tile.rtile<l2 = [24, 96, 64], register = [8, 48, 1], unroll = [1, 1, 4], order = [0, 1, 2]>
 // DOTS-LABEL: @bytes
-// DOTS: linalg.generic {{.*}}tile.layouts = [unit, #tile.layout<perm = [1, 0], inner = [1, 0], tiles = [32, 4]>]
-// DOTS-SAME: tile.rtile = #tile.rtile<l2 = [24, 96, 64], mma = [1, 16, 4], register = [13, 32, 4], unroll = [1, 1, 4], order = [1, 0, 2]>
+// DOTS: linalg.generic {{.*}}tile.layouts = [unit, #tile.layout<perm = [1, 0], inner = [1, 0], tiles = [48, 4]>]
+// DOTS-SAME: tile.rtile = #tile.rtile<l2 = [24, 96, 64], mma = [1, 16, 4], register = [8, 48, 4], unroll = [1, 1, 4], order = [1, 0, 2]>
 ml_program.global private @v(#ml_program.extern<tensor<64x96xi8>>) : tensor<64x96xi8>
 func.func @bytes(%x: tensor<24x64xi8>) -> tensor<24x96xi32> {
   %w = ml_program.global_load_const @v : tensor<64x96xi8>

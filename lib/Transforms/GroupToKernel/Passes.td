@@ -126,6 +126,61 @@ def PrefetchEpilogues : Pass<"tile-prefetch-epilogues", "mlir::ModuleOp"> {
                            "mlir::memref::MemRefDialect"];
 }
 
+def PrefetchRows : Pass<"tile-prefetch-rows", "mlir::ModuleOp"> {
+  let summary = "Fetch rows before the nests of a task that read and write them";
+  let description = [{
+    A task of several nests passes over its rows more than once: they come from
+    far in the first nest, and leave in the last one. Hardware prefetchers see
+    a row's lines one after the other, but start anew at each row. So the last
+    nest fetches the rows that the next task reads first, and the nest before it
+    the lines that the last one writes (unless its stores go past the caches),
+    a few with each of its tiles. Buffers of less than `near-bytes` are in the
+    L2 cache anyway.
+
+    Before:
+    ```mlir
+    tile.kernel @k(%x: memref<64x1024xf32>, %y: memref<64x1024xf32>) grid(%i) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c16 = arith.constant 16 : index
+      %c1024 = arith.constant 1024 : index
+      %zero = arith.constant dense<0.0> : !tile.tile<1x16xf32>
+      %t = tile.alloc : memref<1x1024xf32, #tile.level<"l2">>
+      scf.for %r = %c0 to %c1 step %c1 {
+        scf.for %j = %c0 to %c1024 step %c16 {
+          %a = tile.load %x[%i, %j] : memref<64x1024xf32>, !tile.tile<1x16xf32>
+          %b = arith.mulf %a, %a : !tile.tile<1x16xf32>
+          tile.store %b, %t[%r, %j] : !tile.tile<1x16xf32>, memref<1x1024xf32, #tile.level<"l2">>
+        }
+      }
+      scf.for %r = %c0 to %c1 step %c1 {
+        scf.for %j = %c0 to %c1024 step %c16 {
+          %a = tile.load %t[%r, %j] : memref<1x1024xf32, #tile.level<"l2">>, !tile.tile<1x16xf32>
+          tile.store %a, %y[%i, %j] : !tile.tile<1x16xf32>, memref<64x1024xf32>
+        }
+      }
+      tile.return
+    }
+    ```
+    After:
+    ```mlir
+    scf.for %j = %c0 to %c1024 step %c16 {
+      memref.prefetch %y[%i, %j], write, locality<3>, data : memref<64x1024xf32>
+      %a = tile.load %x[%i, %j] : memref<64x1024xf32>, !tile.tile<1x16xf32>
+      ...
+    scf.for %j = %c0 to %c1024 step %c16 {
+      %next = affine.apply #map(%i)
+      memref.prefetch %x[%next, %j], read, locality<3>, data : memref<64x1024xf32>
+      ...
+    ```
+  }];
+  let options = [Option<"nearBytes", "near-bytes", "int64_t", "262144",
+                        "bytes of buffers that stay in the L2 cache">];
+  let dependentDialects = ["mlir::affine::AffineDialect",
+                           "mlir::arith::ArithDialect",
+                           "mlir::memref::MemRefDialect"];
+}
+
 def DedupeKernels : Pass<"tile-dedupe-kernels", "mlir::ModuleOp"> {
   let summary = "Keep one of each set of equal kernels";
   let description = [{

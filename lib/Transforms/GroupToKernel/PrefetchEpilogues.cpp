@@ -7,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/Tile.h"
+#include "lib/Transforms/GroupToKernel/Lines.h"
 #include "lib/Transforms/GroupToKernel/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -24,11 +24,8 @@ namespace tilewright {
 
 namespace {
 
-constexpr int64_t kLineBits = 64 * 8;
 /// Rounds of a product's loop per line: fewer hide no wait.
 constexpr int64_t kRoundsPerLine = 4;
-/// Into all caches, in the terms of memref.prefetch.
-constexpr unsigned kLocality = 3;
 
 /// Whether a loop's body multiplies tiles.
 bool isProduct(scf::ForOp loop) {
@@ -48,38 +45,6 @@ bool hoist(Value value, scf::ForOp loop) {
       return false;
   op->moveBefore(loop);
   return true;
-}
-
-/// The first elements of the lines of a tile, as steps from its own first one
-/// per memref dimension.
-SmallVector<SmallVector<int64_t>> linesOf(tile::LoadOp load) {
-  MemRefType type = load.getMemRefType();
-  int64_t perLine = kLineBits / type.getElementTypeBitWidth();
-  SmallVector<SmallVector<int64_t>> lines = {
-      SmallVector<int64_t>(type.getRank(), 0)};
-  for (auto [size, dim, step] :
-       llvm::zip_equal(load.getTileType().getShape(), load.getTileDims(),
-                       load.getTileSteps())) {
-    bool along = dim == type.getRank() - 1 && step == 1;
-    SmallVector<SmallVector<int64_t>> next;
-    for (const SmallVector<int64_t> &line : lines)
-      for (int64_t at = 0; at < size; at += along ? perLine : 1) {
-        next.push_back(line);
-        next.back()[dim] += at * step;
-      }
-    lines = std::move(next);
-  }
-  return lines;
-}
-
-/// `offset` and a number of elements more.
-Value shifted(OpBuilder &b, Location loc, Value offset, int64_t step) {
-  if (step == 0)
-    return offset;
-  return getValueOrCreateConstantIndexOp(
-      b, loc,
-      affine::makeComposedFoldedAffineApply(
-          b, loc, b.getAffineDimExpr(0) + step, {OpFoldResult(offset)}));
 }
 
 /// What follows the loop of a product.
@@ -117,7 +82,9 @@ private:
   void fetch(tile::LoadOp load) {
     if (!isWorthIt(load))
       return;
-    SmallVector<SmallVector<int64_t>> lines = linesOf(load);
+    SmallVector<SmallVector<int64_t>> lines =
+        linesOf(load.getMemRefType(), load.getTileType().getShape(),
+                load.getTileDims(), load.getTileSteps());
     if (static_cast<int64_t>(lines.size()) > left)
       return;
     for (Value offset : load.getOffsets())
@@ -125,15 +92,8 @@ private:
         return;
     left -= lines.size();
     OpBuilder b(loop);
-    Location loc = load.getLoc();
-    for (const SmallVector<int64_t> &line : lines) {
-      SmallVector<Value> at;
-      for (auto [offset, step] : llvm::zip_equal(load.getOffsets(), line))
-        at.push_back(shifted(b, loc, offset, step));
-      memref::PrefetchOp::create(b, loc, load.getMemref(), at,
-                                 /*isWrite=*/false, kLocality,
-                                 /*isDataCache=*/true);
-    }
+    prefetchLines(b, load.getLoc(), load.getMemref(), load.getOffsets(), lines,
+                  /*isWrite=*/false, Cache::L1);
   }
 
   scf::ForOp loop;

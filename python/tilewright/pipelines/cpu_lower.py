@@ -40,6 +40,7 @@ SCHEDULE: tuple[PassSpec, ...] = (
     PassSpec("tile-copies-to-kernels", "what bufferization had to copy is copied on all threads, with a remark"),
     PassSpec("tile-kernel-layouts", "slices have strides now: kernels see which neighbours lie side by side"),
     PassSpec("tile-prefetch-epilogues", "what follows a product is fetched while it runs, line by line"),
+    PassSpec("tile-prefetch-rows", "rows from far, fetched by the nest before"),
 )
 
 

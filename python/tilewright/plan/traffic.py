@@ -21,6 +21,10 @@ from tilewright.plan.structure import Access, LinalgOp, index_constant, index_te
 Box = tuple[int, ...]
 
 
+#: Tensors of fewer L2 caches' bytes stay near: the largest cache serves other cores too, but has room for them.
+_STREAMED_L2S = 16
+
+
 @dataclass(frozen=True)
 class Levels:
     """Capacities and rates of the memory that tiles move through. Rates are bytes per nanosecond of one core."""
@@ -208,7 +212,7 @@ def is_streamed(value: ir.Value, levels: Levels) -> bool:
     then finds the bytes there.
     """
     size = tensor_bytes(value)
-    if size < 4 * levels.l2_bytes:
+    if size < _STREAMED_L2S * levels.l2_bytes:
         return False
     home = levels.home_rate(size)
     read = any(use.owner.operation.name == "linalg.generic" for use in value.uses)

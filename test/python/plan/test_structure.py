@@ -77,7 +77,7 @@ def test_softmax_is_one_task_of_three_nests(softmax):
 def test_tasks_of_softmax_cover_whole_rows(softmax):
     run_pipeline(softmax.operation, "builtin.module(tile-plan-fusion,tile-plan-tiles)")
     last = members(softmax)[-1]
-    assert str(last.op.attributes["tile.rtile"]) == "#tile.rtile<l2 = [8, 384], register = [1, 128], order = [0, 1]>"
+    assert str(last.op.attributes["tile.rtile"]) == "#tile.rtile<l2 = [2, 384], register = [1, 128], order = [0, 1]>"
 
 
 def test_narrow_vectors_give_narrow_tiles(softmax):

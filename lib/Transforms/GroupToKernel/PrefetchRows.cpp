@@ -1,0 +1,240 @@
+//===- PrefetchRows.cpp - rows that the hardware does not see coming ------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Tile/Tile.h"
+#include "lib/Transforms/GroupToKernel/Lines.h"
+#include "lib/Transforms/GroupToKernel/Passes.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+
+namespace tilewright {
+#define GEN_PASS_DEF_PREFETCHROWS
+#include "lib/Transforms/GroupToKernel/Passes.h.inc"
+
+namespace {
+
+/// What a task may fetch into the L1 cache; more goes to the L2 cache.
+constexpr int64_t kInnerBytes = 16 * 1024;
+
+/// Loops, each the only one in the one before.
+using Nest = SmallVector<scf::ForOp>;
+
+std::optional<Nest> nestOf(scf::ForOp loop) {
+  Nest nest;
+  while (loop) {
+    nest.push_back(loop);
+    auto inner = loop.getBody()->getOps<scf::ForOp>();
+    if (llvm::range_size(inner) > 1)
+      return std::nullopt;
+    loop = inner.empty() ? scf::ForOp() : *inner.begin();
+  }
+  return nest;
+}
+
+/// Whether both walk the same rows in the same steps; the steps along a row may
+/// differ, and with them where the part that fills no step begins.
+bool walkAlike(Nest a, Nest b) {
+  if (a.size() != b.size())
+    return false;
+  auto same = [](Value x, Value y) {
+    return x == y || (getConstantIntValue(x) &&
+                      getConstantIntValue(x) == getConstantIntValue(y));
+  };
+  for (auto [number, x, y] : llvm::enumerate(a, b)) {
+    bool inner = number + 1 == a.size();
+    if (!same(x.getLowerBound(), y.getLowerBound()) ||
+        (!inner && (!same(x.getUpperBound(), y.getUpperBound()) ||
+                    !same(x.getStep(), y.getStep()))))
+      return false;
+  }
+  return getConstantIntValue(a.back().getStep()) &&
+         getConstantIntValue(b.back().getStep());
+}
+
+bool multiplies(Nest nest) {
+  bool found = false;
+  nest.front().walk([&](tile::MmaOp) { found = true; });
+  return found;
+}
+
+/// Computes `value`, known inside of a nest, elsewhere: loop variables and the
+/// number of the task as `map` has them.
+Value rebuild(OpBuilder &b, Value value, IRMapping &map, Operation *nest) {
+  if (Value known = map.lookupOrNull(value))
+    return known;
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return isa<scf::ForOp>(value.getParentBlock()->getParentOp()) &&
+                   nest->isAncestor(value.getParentBlock()->getParentOp())
+               ? Value()
+               : value;
+  if (!isPure(op) || op->getNumRegions())
+    return nest->isAncestor(op) ? Value() : value;
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands()) {
+    operands.push_back(rebuild(b, operand, map, nest));
+    if (!operands.back())
+      return Value();
+  }
+  if (!nest->isAncestor(op) && llvm::equal(operands, op->getOperands()))
+    return value;
+  Operation *made = b.clone(*op, map);
+  made->setOperands(operands);
+  return made->getResult(cast<OpResult>(value).getResultNumber());
+}
+
+/// Rows of a kernel's buffers, brought by one nest of loops on behalf of
+/// another that walks alike.
+class Fetch {
+public:
+  Fetch(Nest user, Nest host, Value task, int64_t nearBytes)
+      : user(user), host(host), task(task), nearBytes(nearBytes) {}
+
+  /// Whether a buffer comes from outside, by whole lines, and is too large to
+  /// lie in the inner caches still.
+  bool isFar(Value memref) const {
+    auto type = cast<MemRefType>(memref.getType());
+    return isa<BlockArgument>(memref) && type.hasStaticShape() &&
+           type.getElementType().isIntOrFloat() &&
+           type.getNumElements() * type.getElementTypeBitWidth() / 8 >=
+               nearBytes &&
+           type.areTrailingDimsContiguous(1);
+  }
+
+  /// Fetches what `access` (a load or a store in the user's innermost body)
+  /// touches: `ahead` tasks later, to be written or read.
+  template <typename AccessOp>
+  void run(AccessOp access, tile::TileType tile, int64_t ahead, bool isWrite) {
+    auto type = cast<MemRefType>(access.getMemref().getType());
+    SmallVector<int64_t> dims = access.getTileDims();
+    SmallVector<int64_t> steps = access.getTileSteps();
+    int64_t last = type.getRank() - 1;
+    auto along = llvm::find(dims, last);
+    if (along == dims.end() || steps[along - dims.begin()] != 1 ||
+        tile.getShape()[along - dims.begin()] !=
+            getConstantIntValue(user.back().getStep()))
+      return;
+    OpBuilder b = OpBuilder::atBlockBegin(host.back().getBody());
+    Location loc = access.getLoc();
+    IRMapping map;
+    for (auto [from, to] : llvm::zip_equal(user, host))
+      map.map(from.getInductionVar(), to.getInductionVar());
+    if (ahead)
+      map.map(task, affine::makeComposedAffineApply(
+                        b, loc, b.getAffineDimExpr(0) + ahead,
+                        ArrayRef<OpFoldResult>{task}));
+    SmallVector<Value> offsets;
+    for (Value offset : access.getOffsets()) {
+      offsets.push_back(rebuild(b, offset, map, user.front()));
+      if (!offsets.back())
+        return;
+    }
+    SmallVector<int64_t> shape(tile.getShape());
+    shape[along - dims.begin()] = *getConstantIntValue(host.back().getStep());
+    prefetchLines(b, loc, access.getMemref(), offsets,
+                  linesOf(type, shape, dims, steps), isWrite, nearest());
+  }
+
+private:
+  /// The cache that has room for what a task reads.
+  Cache nearest() {
+    int64_t elements = 1;
+    for (scf::ForOp loop : user)
+      elements *= loop.getStaticTripCount()->getSExtValue() *
+                  *getConstantIntValue(loop.getStep());
+    return elements * 4 <= kInnerBytes ? Cache::L1 : Cache::L2;
+  }
+
+  Nest user, host;
+  Value task;
+  int64_t nearBytes;
+};
+
+/// The nests of a task, which run one after the other.
+class Task {
+public:
+  Task(tile::KernelOp kernel, int64_t nearBytes)
+      : kernel(kernel), nearBytes(nearBytes) {}
+
+  void run() {
+    if (kernel.getGridIds().empty() || !collect() || nests.size() < 2)
+      return;
+    fetchInputs();
+    fetchOutputs();
+  }
+
+private:
+  bool collect() {
+    for (scf::ForOp loop : kernel.getBody().front().getOps<scf::ForOp>()) {
+      std::optional<Nest> nest = nestOf(loop);
+      if (!nest || multiplies(*nest))
+        return false;
+      for (scf::ForOp inner : *nest)
+        if (!inner.getStaticTripCount())
+          return false;
+      nests.push_back(std::move(*nest));
+    }
+    return kernel.getBody().front().getOps<scf::IfOp>().empty();
+  }
+
+  /// The last nest fetches what the next task reads first.
+  void fetchInputs() {
+    Nest host = nests.back();
+    DenseSet<Value> seen = touched(host);
+    for (Nest user : ArrayRef(nests).drop_back()) {
+      Fetch fetch(user, host, kernel.getGridIds().back(), nearBytes);
+      for (auto load : user.back().getBody()->getOps<tile::LoadOp>())
+        if (load.getValid().empty() && !load.getIndices() &&
+            fetch.isFar(load.getMemref()) &&
+            seen.insert(load.getMemref()).second && walkAlike(user, host))
+          fetch.run(load, load.getTileType(), /*ahead=*/1, /*isWrite=*/false);
+    }
+  }
+
+  /// The nest before the last one fetches the lines that the last one writes.
+  void fetchOutputs() {
+    Nest user = nests.back(), host = nests[nests.size() - 2];
+    if (!walkAlike(user, host))
+      return;
+    Fetch fetch(user, host, Value(), nearBytes);
+    for (auto store : user.back().getBody()->getOps<tile::StoreOp>())
+      if (store.getValid().empty() && !store->hasAttr("tile.streamed") &&
+          fetch.isFar(store.getMemref()))
+        fetch.run(store, cast<tile::TileType>(store.getTile().getType()),
+                  /*ahead=*/0, /*isWrite=*/true);
+  }
+
+  static DenseSet<Value> touched(Nest nest) {
+    DenseSet<Value> found;
+    nest.front().walk(
+        [&](tile::LoadOp load) { found.insert(load.getMemref()); });
+    return found;
+  }
+
+  tile::KernelOp kernel;
+  int64_t nearBytes;
+  SmallVector<Nest> nests;
+};
+
+struct PrefetchRows : public impl::PrefetchRowsBase<PrefetchRows> {
+  using PrefetchRowsBase::PrefetchRowsBase;
+  void runOnOperation() override {
+    getOperation().walk(
+        [&](tile::KernelOp kernel) { Task(kernel, nearBytes).run(); });
+  }
+};
+
+} // namespace
+} // namespace tilewright

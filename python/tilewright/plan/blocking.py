@@ -22,8 +22,6 @@ from math import ceil
 
 #: Bytes of an element: sizes are those of f32 products.
 _ELEMENT = 4
-#: Panels of copied columns that rows should meet: with fewer, the rows themselves are traffic.
-_PANELS = 2
 #: Copying an element of a panel, and reading one of the rows that streams by, in multiply-adds (16 in half a cycle).
 _COPY, _READ = 30, 4
 #: Panels of packed weights that meet a block of rows before the next block of the reduction.
@@ -90,7 +88,7 @@ def block_copied(product: Product) -> Blocks:
     """
     near = product.l2_bytes * 2 // 5  # rows stream through the rest
     width = _ELEMENT * product.lane_tile
-    depth = even(product.depth, max(near // (_PANELS * width), _DEPTH), 16)
+    depth = even(product.depth, max(near // width, _DEPTH), 16)
     fitting = max(min(near // (depth * width), product.panels), 1)
     rows = [even(product.rows, ceil(product.rows / parts), product.row_tile) for parts in range(1, 4 * product.cores)]
     if depth < product.depth:  # sums wait in memory between two blocks

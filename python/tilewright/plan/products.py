@@ -70,14 +70,16 @@ def _tile_cost(rows: int, vectors: int) -> float:
     return max(rows * vectors, _LATENCY) + 0.25 * (rows + vectors)
 
 
+def _rows_cost(extent: int, rows: int, vectors: int) -> float:
+    """Half cycles per step of a reduction for all rows of one panel, in tiles of `rows` and what is left."""
+    whole, rest = divmod(extent, rows)
+    return whole * _tile_cost(rows, vectors) + (_tile_cost(rest, vectors) if rest else 0)
+
+
 def _row_tile(extent: int, limit: int, vectors: int) -> int:
     """Rows of the register tile: the count in 1..limit with the fewest cycles per step of the reduction."""
-
-    def cost(rows: int) -> float:
-        whole, rest = divmod(extent, rows)
-        return whole * _tile_cost(rows, vectors) + (_tile_cost(rest, vectors) if rest else 0)
-
-    return min(range(1, min(extent, limit) + 1), key=lambda rows: (round(cost(rows), 3), -rows))
+    fitting = range(1, min(extent, limit) + 1)
+    return min(fitting, key=lambda rows: (round(_rows_cost(extent, rows, vectors), 3), -rows))
 
 
 def _row_limit(op: LinalgOp, vectors: int, machine: Machine) -> int:
@@ -89,8 +91,8 @@ def _row_limit(op: LinalgOp, vectors: int, machine: Machine) -> int:
 def _vectors(op: LinalgOp, roles: Roles, machine: Machine) -> int:
     """Vectors side by side in the register tile of a matrix product.
 
-    Three where there are 32 registers: 8 x 3 accumulators take 11 loads for 24 multiply-adds, 12 x 2 take 14.
-    Few columns are cut so that the least work is left over.
+    More than two where there are 32 registers: 6 x 4 accumulators take 10 loads for 24 multiply-adds, 12 x 2 take 14.
+    Which of them leaves the least work over at the ends of rows and columns depends on the sizes.
     """
     if roles.row is None:
         return 4
@@ -99,11 +101,11 @@ def _vectors(op: LinalgOp, roles: Roles, machine: Machine) -> int:
     columns, rows = ceil(op.extents[roles.lane] / machine.lanes), op.extents[roles.row]
 
     def cost(vectors: int) -> float:
-        tall = min(_row_limit(op, vectors, machine), _L1_WAYS, rows)
+        tall = _row_tile(rows, min(_row_limit(op, vectors, machine), _L1_WAYS), vectors)
         whole, rest = divmod(columns, vectors)
-        return (whole * _tile_cost(tall, vectors) + (_tile_cost(tall, rest) if rest else 0)) / tall
+        return whole * _rows_cost(rows, tall, vectors) + (_rows_cost(rows, tall, rest) if rest else 0)
 
-    return min((2, 3), key=cost)
+    return min((2, 4, 3), key=cost)
 
 
 def _power_of_two_stride(op: LinalgOp, roles: Roles) -> bool:

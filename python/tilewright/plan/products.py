@@ -212,7 +212,7 @@ def _stream_rows(op: LinalgOp, roles: Roles, tiling: Tiling, machine: Machine, w
     if access.dims[-1] != roles.lane or op.extents[depth] < 2 * _STREAMS:
         return
     width = tiling.register[roles.lane]
-    columns = even(op.extents[roles.lane], max(op.extents[roles.lane] // (2 * machine.cores), _PAGE // 4), width)
+    columns = even(op.extents[roles.lane], max(op.extents[roles.lane] // machine.cores, _PAGE // 4), width)
     tiling.task[roles.lane] = min(columns, _PAGE)
     tiling.block = [*op.extents]
     tiling.block[depth] = _STREAMS

@@ -57,8 +57,8 @@ tilewright::contiguousFirst(OpBuilder &b, Location loc, const AccessDesc &desc,
   auto rank = static_cast<int64_t>(layout.getShape().size());
   if (rank < 2 || desc.along == rank - 1 || layout.getWidth() < 2)
     return std::nullopt;
-  auto [strides, offset] =
-      cast<MemRefType>(desc.memref.getType()).getStridesAndOffset();
+  SmallVector<int64_t> strides =
+      cast<MemRefType>(desc.memref.getType()).getStridesAndOffset().first;
   auto isUnit = [&](int64_t dim) {
     return strides[desc.dims[dim]] == 1 && desc.steps[dim] == 1 &&
            desc.along != dim;

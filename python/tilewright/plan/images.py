@@ -101,18 +101,27 @@ def window_tiling(op: LinalgOp, row: int, lane: int, register: Sequence[int]) ->
     return task, [*others, row, lane, *sorted(op.reductions)]
 
 
-def plane_tiling(op: LinalgOp, lane: int, lanes: int) -> tuple[list[int], list[int], list[int]]:
+def plane_tiling(op: LinalgOp, lane: int, lanes: int, registers: int) -> tuple[list[int], list[int], list[int]]:
     """Task, register tile and order where lanes run along the lines of a window: some lines at once.
 
-    Without rows that share what they read, 16 accumulators hide the latency of the multiply-adds.
+    Lines that the window shares between results are loaded once: the loop down the window is the innermost one, and the
+    lines that it needs again stay in registers beside the sums and the filter.
     """
     register = [1] * op.rank
-    vectors = min(4, ceil(op.extents[lane] / lanes))
+    vectors = min(2, ceil(op.extents[lane] / lanes))
     register[lane] = min(op.extents[lane], vectors * lanes)
     others = [d for d in op.output.dims if d is not None and d != lane and op.extents[d] > 1]
     if not others:
         return window_tiling(op, lane, lane, register)[0], register, [*op.parallel, *sorted(op.reductions)]
     row = others[-1]
-    register[row] = min(op.extents[row], max(16 // vectors, 1))
+    taps = prod(op.extents[d] for d in op.reductions)
+    kept = taps if taps <= registers // 3 else 1
+    register[row] = min(op.extents[row], max((registers - 2 - kept + vectors) // (2 * vectors), 8 // vectors))
     task, order = window_tiling(op, row, lane, register)
-    return task, register, order
+    down = {d for access in op.inputs for uses in access.uses if row in uses for d in uses}
+    return task, register, [*(d for d in order if d in op.parallel), *_last(order, op.reductions, down)]
+
+
+def _last(order: Sequence[int], loops: frozenset[int], last: set[int]) -> list[int]:
+    """`loops` in `order`, those of `last` at the end."""
+    return sorted((d for d in order if d in loops), key=lambda d: d in last)

@@ -24,6 +24,8 @@ _ENOUGH_TASKS = 16
 _TASK_MACS = 1 << 21
 #: Multiply-adds of a task of a depthwise convolution: some microseconds, were it not for memory.
 _LEAST_WINDOW_MACS = 1 << 17
+#: Steps of a window that one round of its innermost loop takes.
+_WINDOW = 8
 #: Cycles that reading a vector of weights costs beside the multiply-adds, one that hides behind none included.
 _WEIGHT_CYCLES = 1.0
 
@@ -92,13 +94,36 @@ def window_tiling(op: LinalgOp, row: int, lane: int, register: Sequence[int]) ->
     """Task sizes and traversal order where both operands have the lanes: depthwise convolutions.
 
     Each input is used by a few neighbours only, so the order is that of memory: lanes innermost, then the row of the
-    image. A task is some lines, all channels: what it reads of its neighbours' input is a small part.
+    image. A task is some lines, all channels: what it reads of its neighbours' input is a small part. The loop of the
+    window along `row` is the innermost one.
     """
     others = [d for d in op.parallel if d not in (row, lane)]
     task = list(op.extents)
     budget = max(prod(op.extents) // _ENOUGH_TASKS, _LEAST_WINDOW_MACS)
     _cut_rows(task, register, [*others, row] if row != lane else others, budget)
-    return task, [*others, row, lane, *sorted(op.reductions)]
+    along = {d for access in op.inputs for uses in access.uses if row in uses for d in uses}
+    return task, [*others, row, lane, *sorted(op.reductions, key=lambda d: (d in along, d))]
+
+
+def channel_register(op: LinalgOp, row: int, lane: int, lanes: int, registers: int) -> list[int]:
+    """The register tile of a window over places whose channels lie side by side.
+
+    Places along `row` share what the window reads of them: beside the sums, all but one of them stay in registers, and
+    a vector of the filter. One vector of channels over many places loads the least; short lines take two.
+    """
+    register = [1] * op.rank
+    vectors = 1 if op.extents[row] > registers // 4 else min(2, ceil(op.extents[lane] / lanes))
+    register[lane] = min(op.extents[lane], vectors * lanes)
+    limit = max((registers - 2) // (2 * vectors), 1)
+    register[row] = ceil(op.extents[row] / ceil(op.extents[row] / limit))
+    return register
+
+
+def window_unroll(op: LinalgOp, order: Sequence[int]) -> list[int] | None:
+    """Steps per round of the innermost loop of a window: all, so that what they share is loaded once."""
+    sizes = [1] * op.rank
+    sizes[order[-1]] = op.extents[order[-1]]
+    return sizes if 1 < sizes[order[-1]] <= _WINDOW else None
 
 
 def plane_tiling(op: LinalgOp, lane: int, lanes: int, registers: int) -> tuple[list[int], list[int], list[int]]:
@@ -118,10 +143,4 @@ def plane_tiling(op: LinalgOp, lane: int, lanes: int, registers: int) -> tuple[l
     kept = taps if taps <= registers // 3 else 1
     register[row] = min(op.extents[row], max((registers - 2 - kept + vectors) // (2 * vectors), 8 // vectors))
     task, order = window_tiling(op, row, lane, register)
-    down = {d for access in op.inputs for uses in access.uses if row in uses for d in uses}
-    return task, register, [*(d for d in order if d in op.parallel), *_last(order, op.reductions, down)]
-
-
-def _last(order: Sequence[int], loops: frozenset[int], last: set[int]) -> list[int]:
-    """`loops` in `order`, those of `last` at the end."""
-    return sorted((d for d in order if d in loops), key=lambda d: d in last)
+    return task, register, order

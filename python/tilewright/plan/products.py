@@ -11,7 +11,15 @@ from math import ceil, gcd, prod
 from tilewright.mlir import ir
 from tilewright.plan import blocking
 from tilewright.plan.dots import Dot, dot_of
-from tilewright.plan.images import image_task, plane_tiling, stacked_lines, weights_stay, window_tiling
+from tilewright.plan.images import (
+    channel_register,
+    image_task,
+    plane_tiling,
+    stacked_lines,
+    weights_stay,
+    window_tiling,
+    window_unroll,
+)
 from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, is_dynamic
 from tilewright.plan.tiles import ENOUGH_TASKS, Machine, Tiling, budget, cut, even
 
@@ -144,8 +152,8 @@ def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling
     """A matrix product, batched product or convolution: rows x lanes accumulators, one step of the reduction."""
     roles = contraction_roles(op)
     if roles.row is None and roles.lane_operand is not None and not op.inputs[roles.lane_operand].pure:
-        task, register, order = plane_tiling(op, roles.lane, machine.lanes)
-        return Tiling(task, register, order)
+        task, register, order = plane_tiling(op, roles.lane, machine.lanes, machine.registers)
+        return Tiling(task, register, order, window_unroll(op, order))
     register, limit, vectors = _register_tile(op, roles, machine)
     dot = dot_of(op, roles, machine.dots, weights)
     if dot is not None:
@@ -161,8 +169,9 @@ def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling
             near = weights_stay(op, roles.lane, register, machine.l2_bytes)
             return Tiling(task, register, order, None if near else _unroll(op, order))
         if roles.lane_operand is None and not all(a.pure for a in op.inputs):
+            register = channel_register(op, roles.row, roles.lane, machine.lanes, machine.registers)
             task, order = window_tiling(op, roles.row, roles.lane, register)
-            return Tiling(task, register, order, _unroll(op, order))
+            return Tiling(task, register, order, window_unroll(op, order))
     copied = is_copied(op, roles, weights)
     outer = [d for d in op.parallel if d not in (roles.lane, roles.row)]
     panel = [roles.lane] if roles.row is None else [roles.lane, roles.row]

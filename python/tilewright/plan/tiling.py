@@ -84,6 +84,8 @@ def _decided(
     kinds = layouts(op, tiling, machine, weights)[0] if op.kind is Kind.CONTRACTION else []
     packed = frozenset(a.value for a, kind in zip(op.inputs, kinds, strict=False) if kind != "unit")
     keep = bool(tiling.block or tiling.grid)  # candidates have no cache blocks (blocking.py)
+    # The model does not see which loads of a window its results share (images.py).
+    keep |= op.kind is Kind.CONTRACTION and contraction_roles(op).lane_operand is None and bool(tiling.unroll)
     chosen = decider.decide(kernel, op, nest, own, free=free, packed=packed, task=members, keep=keep, lane=lane)
     if chosen == own:
         return tiling

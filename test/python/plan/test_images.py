@@ -98,6 +98,7 @@ def test_depthwise_runs_in_the_order_of_memory() -> None:
 
 def test_planes_have_lanes_along_lines() -> None:
     tiling, _ = planned(PLANES, h=112, w=112, n=128, r=3, s=3)
-    assert tiling.register == [4, 64, 1, 1, 1]
+    assert tiling.register == [5, 32, 1, 1, 1]  # 10 sums, 9 elements of the filter, 8 vectors of lines that are shared
     assert tiling.task == [112, 112, 8, 3, 3]
-    assert tiling.order == [2, 0, 1, 3, 4]
+    assert tiling.order == [2, 0, 1, 4, 3]  # down the window last
+    assert tiling.unroll == [1, 1, 1, 3, 1]

@@ -100,14 +100,7 @@ def compile(
         from tilewright.kernels import kernel
 
         return kernel(source.value, target=target, threads=threads)
-    if opt_level not in range(4):
-        raise UserError(f"opt_level must be 0, 1, 2 or 3, got {opt_level!r}")
-    if pipeline is not None and not hasattr(pipeline, "phases"):
-        raise UserError(f"pipeline must be a tilewright.pipelines Pipeline, got a {type(pipeline).__name__}")
-    if tune:
-        from tilewright.targets.tuning import require_host
-
-        require_host(target, pipeline)
+    _check_choices(target, pipeline, opt_level, tune)
     folder = dump_ir or config.dump_ir.get()
     options = Options(
         shapes=_shape_items(shapes),
@@ -135,6 +128,17 @@ def compile(
 
         general = general_model(build_general, error.inputs) if kind != "reference" else None
         return FlexibleModel(build, error.inputs, dict(options.shapes), target, general)
+
+
+def _check_choices(target: str, pipeline: Any, opt_level: int, tune: float) -> None:
+    if opt_level not in range(4):
+        raise UserError(f"opt_level must be 0, 1, 2 or 3, got {opt_level!r}")
+    if pipeline is not None and not hasattr(pipeline, "phases"):
+        raise UserError(f"pipeline must be a tilewright.pipelines Pipeline, got a {type(pipeline).__name__}")
+    if tune:
+        from tilewright.targets.tuning import require_host
+
+        require_host(target, pipeline)
 
 
 def _narrowed(

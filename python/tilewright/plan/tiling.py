@@ -45,8 +45,8 @@ from tilewright.plan.tiles import (
 )
 from tilewright.plan.traffic import Levels, is_streamed
 
-#: Elements of the rows of a task of several nests: rows, what they hand on and the rows fetched for the next task stay in
-#: the L1 cache. Four times as many took a third longer (layer norm of 4096x1024 and 1024x384).
+#: Elements of the rows of a task of several nests: rows, what they hand on and the rows fetched for the next task stay
+#: in the L1 cache. Four times as many took a third longer (layer norm of 4096x1024 and 1024x384).
 _ROW_ELEMENTS = 1024
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -85,3 +86,14 @@ def test_steps_of_a_recurrent_network_are_programs(tmp_path) -> None:
     for number, expected in enumerate(reference):
         assert len({result[number].tobytes() for result in results}) == 1
         np.testing.assert_allclose(results[0][number], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_columns_of_a_recurrent_step_are_shared_evenly_and_states_not_copied(tmp_path) -> None:
+    if detect_host().units.count != 2:
+        pytest.skip("what is even depends on the cores")
+    onnx.save(models.lstm.lstm(layers=1, hidden=256, inputs=64, sequence=8, batch=8), tmp_path / "lstm.onnx")
+    text = tw.compile(str(tmp_path / "lstm.onnx"), target="cpu", stop_after="schedule")
+    shares = re.findall(r"tile.place @(\w+) tasks \[(\d+), (\d+)\] of \[(\d+)\]", text)
+    assert shares
+    assert {name.partition("_")[0] for name, *_ in shares} == {"product"}
+    assert {2 * (int(last) - int(first)) for _, first, last, _ in shares} == {int(shares[0][3])}

@@ -37,6 +37,8 @@ _L1_WAYS = 12
 _LATENCY = 8
 #: Steps of a reduction that one round of its loop takes.
 _UNROLL = 4
+#: Part of the predicted time of two vectors side by side that three must stay below.
+_GAIN = 0.99
 #: Register tiles of rows that read a panel of weights from the L2 cache once each, where it pays for the first read.
 _SHARING = 5
 #: Tasks that still occupy a few cores, where each more repeats work.
@@ -100,7 +102,8 @@ def _vectors(op: LinalgOp, roles: Roles, machine: Machine) -> int:
     """Vectors side by side in the register tile of a matrix product.
 
     More than two where there are 32 registers: 6 x 4 accumulators take 10 loads for 24 multiply-adds, 12 x 2 take 14.
-    Which of them leaves the least work over at the ends of rows and columns depends on the sizes.
+    Which of them leaves the least work over at the ends of rows and columns depends on the sizes; columns are shared
+    evenly where the rows of one tile leave nothing else to share. A gain that cannot be measured is none.
     """
     if roles.row is None:
         return 4
@@ -111,9 +114,13 @@ def _vectors(op: LinalgOp, roles: Roles, machine: Machine) -> int:
     def cost(vectors: int) -> float:
         tall = _row_tile(rows, min(_row_limit(op, vectors, machine), _L1_WAYS), vectors)
         whole, rest = divmod(columns, vectors)
-        return whole * _rows_cost(rows, tall, vectors) + (_rows_cost(rows, tall, rest) if rest else 0)
+        total = whole * _rows_cost(rows, tall, vectors) + (_rows_cost(rows, tall, rest) if rest else 0)
+        if rows <= _L1_WAYS:
+            total = max(total, ceil(whole / machine.cores) * machine.cores * _rows_cost(rows, tall, vectors))
+        return total
 
-    return min((2, 4, 3), key=cost)
+    best = min((2, 4, 3), key=cost)
+    return best if cost(best) < _GAIN * cost(2) else 2
 
 
 def _power_of_two_stride(op: LinalgOp, roles: Roles) -> bool:

@@ -111,15 +111,18 @@ def _vectors(op: LinalgOp, roles: Roles, machine: Machine) -> int:
         return 2
     columns, rows = ceil(op.extents[roles.lane] / machine.lanes), op.extents[roles.row]
 
-    def cost(vectors: int) -> float:
-        tall = _row_tile(rows, min(_row_limit(op, vectors, machine), _L1_WAYS), vectors)
-        whole, rest = divmod(columns, vectors)
-        total = whole * _rows_cost(rows, tall, vectors) + (_rows_cost(rows, tall, rest) if rest else 0)
-        if rows <= _L1_WAYS:
-            total = max(total, ceil(whole / machine.cores) * machine.cores * _rows_cost(rows, tall, vectors))
-        return total
+    def height(vectors: int) -> int:
+        return _row_tile(rows, min(_row_limit(op, vectors, machine), _L1_WAYS), vectors)
 
-    best = min((2, 4, 3), key=cost)
+    def cost(vectors: int) -> float:
+        whole, rest = divmod(columns, vectors)
+        column = _rows_cost(rows, height(vectors), vectors)
+        total = whole * column + (_rows_cost(rows, height(vectors), rest) if rest else 0)
+        return max(total, ceil(whole / machine.cores) * machine.cores * column) if few else total
+
+    few = height(2) == rows  # a column of tiles is then all that a task can be, and its panel is read once
+    choices = [v for v in (2, 4, 3) if not few or height(v) == rows]
+    best = min(choices, key=cost)
     return best if cost(best) < _GAIN * cost(2) else 2
 
 

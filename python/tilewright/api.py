@@ -54,6 +54,7 @@ def compile(
     tune: float = 0.0,
     precision: str = "f32",
     calibration: Any = None,
+    accuracy: str = "exact",
 ) -> Any:
     """Compile a model and return it, ready to be called.
 
@@ -77,6 +78,9 @@ def compile(
             type (sums stay wide), all else stays as it is. The error against f32 stands in the manifest and the report.
         calibration: for ``int8``, inputs that the ranges of activations are observed on: an array, a tuple, a dict by
             name, or a list of these.
+        accuracy: ``exact`` (sums in f32 in some order), ``winograd`` (convolutions of three by three may be done by
+            F(2, 3), with errors of the same size) or ``winograd4`` (also by F(4, 3), with errors some times larger);
+            where it is predicted to be faster. The error against ``exact`` stands in the manifest and the report.
 
     Returns:
         A :class:`tilewright.Model`; with `stop_after`, the IR as text. Where dimensions of the inputs are open, a
@@ -89,13 +93,12 @@ def compile(
         InternalError: a pass, LLVM or the linker failed.
     """
     from tilewright.targets.driver import Options
-    from tilewright.targets.precision import check as check_precision
     from tilewright.targets.source import open_source
     from tilewright.targets.target import check_target
 
     source = open_source(model, weights, example_inputs)
     kind = check_target(target)
-    check_precision(precision, calibration, target, pipeline)
+    _check_numbers(target, pipeline, tune, precision, calibration, accuracy)
     if source.kind == "mlir" and stop_after is None and _is_kernel_alone(source.value):
         from tilewright.kernels import kernel
 
@@ -111,6 +114,21 @@ def compile(
     )
     if precision != "f32":
         return _narrowed(source, target, options, threads, tune, precision, calibration)
+    if accuracy != "exact":
+        return _approximate(source, target, options, threads, accuracy)
+    return _compiled(source, target, kind, options, threads, tune)
+
+
+def _check_numbers(target: str, pipeline: Any, tune: float, precision: str, calibration: Any, accuracy: str) -> None:
+    """Raise UserError for choices of precision and accuracy that do not exist, or not together."""
+    from tilewright.targets.accuracy import check as check_accuracy
+    from tilewright.targets.precision import check as check_precision
+
+    check_precision(precision, calibration, target, pipeline)
+    check_accuracy(accuracy, precision, tune, target, pipeline)
+
+
+def _compiled(source: Any, target: str, kind: str, options: Any, threads: int | None, tune: float) -> Any:
     if options.stop_after is not None:
         if kind == "reference" and options.stop_after != "import":
             raise UserError("target 'reference' interprets what phase import makes: stop_after can only be 'import'")
@@ -162,6 +180,22 @@ def _narrowed(
     if "precision" not in model._manifest.compile:
         found = narrow.error(model, lambda: _cached(source, target, options, threads), calibration)
         narrow.note(model, {"name": precision, "products": count, **found})
+    return model
+
+
+def _approximate(source: Any, target: str, options: Any, threads: int | None, accuracy: str) -> Any:
+    """The model with convolutions by Winograd's filtering, and its error against the exact one in the manifest."""
+    from tilewright import devices
+    from tilewright.pipelines import cpu
+    from tilewright.targets.accuracy import with_winograd
+    from tilewright.targets.precision import error, note
+
+    device = devices.get(target)
+    chosen = replace(options, pipeline=with_winograd(cpu.pipeline(device), device, accuracy))
+    model = _compiled(source, target, "cpu", chosen, threads, 0.0)
+    if isinstance(model, Model) and "accuracy" not in model._manifest.compile:
+        found = error(model, lambda: _cached(source, target, options, threads), None)
+        note(model, {"name": accuracy, **found}, "accuracy")
     return model
 
 

@@ -5,29 +5,24 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import tilewright as tw
 from models.single import conv
-from tilewright import devices
-from tilewright.pipelines import cpu
-from tilewright.targets import accuracy
+from tilewright.errors import UserError
 
 RNG = np.random.default_rng(23)
 #: Errors of rounding, relative to the largest result.
 TOLERANCE = {"winograd": 4e-6, "winograd4": 4e-5}
 
 
-def _compiled(model: ModelProto, choice: str) -> tw.Model:
-    device = devices.get("cpu")
-    return tw.compile(model, pipeline=accuracy.with_winograd(cpu.pipeline(device), device, choice))
-
-
 def _agree(model: ModelProto, x: np.ndarray, choice: str) -> None:
     """The same result as the direct one, but not the same bits: it was computed another way."""
-    (want,), (got,) = tw.compile(model)(x), _compiled(model, choice)(x)
+    (want,), (got,) = tw.compile(model)(x), tw.compile(model, accuracy=choice)(x)
     assert got.shape == want.shape
     assert np.abs(got - want).max() <= TOLERANCE[choice] * np.abs(want).max()
     assert not np.array_equal(got, want)
@@ -76,10 +71,33 @@ def test_residual_block(batch: int, size: tuple[int, int], pads: list[int], choi
 
 def test_same_bits_for_any_number_of_threads() -> None:
     """Tasks cover whole sums."""
-    model = _compiled(conv(inputs=64, outputs=64, size=30), "winograd4")
+    model = tw.compile(conv(inputs=64, outputs=64, size=30), accuracy="winograd4")
     x = RNG.standard_normal((1, 64, 30, 30)).astype(np.float32)
     results = []
     for threads in (1, 2):
         model.threads = threads
         results.append(np.array(model(x)[0]))
     np.testing.assert_array_equal(*results)
+
+
+def test_the_manifest_states_the_error() -> None:
+    """Against exact sums, on random data; no error where nothing was to gain."""
+    for size, found in ((28, True), (3, False)):
+        model = tw.compile(conv(inputs=48, outputs=48, size=size), accuracy="winograd")
+        entry = json.loads((model.path / "manifest.json").read_text())["compile"]["accuracy"]
+        assert entry["name"] == "winograd" and (0 < entry["relative_error"] < TOLERANCE["winograd"]) == found
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"accuracy": "most"}, "there is no accuracy 'most'; there are exact, winograd, winograd4"),
+        ({"accuracy": "winograd", "target": "reference"}, "is for CPUs and their own pipeline"),
+        ({"accuracy": "winograd", "precision": "bf16"}, "leave it out with precision='bf16'"),
+        ({"accuracy": "winograd", "tune": 1.0}, "tune= measures exact sums"),
+    ],
+)
+def test_refused(options: dict, message: str) -> None:
+    """Clear errors."""
+    with pytest.raises(UserError, match=message):
+        tw.compile(conv(inputs=8, outputs=8, size=8), **options)

@@ -23,6 +23,12 @@ def add_model(parser: argparse.ArgumentParser, accepted: str = ANY_MODEL) -> Non
     """Add the model and how to compile it."""
     add_source(parser, accepted)
     parser.add_argument("--threads", type=int, metavar="N", help="threads per call (default: all cores available)")
+    parser.add_argument(
+        "--accuracy",
+        default="exact",
+        metavar="KIND",
+        help="exact (default), winograd, winograd4: convolutions that multiply less and round more",
+    )
 
 
 def add_source(parser: argparse.ArgumentParser, accepted: str) -> None:
@@ -83,12 +89,15 @@ def open_model(options: argparse.Namespace, *, all_sizes: bool = False, **more: 
     import tilewright as tw
 
     if is_compiled(options.model):
-        if options.shape or options.target != "cpu":
-            raise UserError(f"{options.model} is compiled already: --shape and --target have no effect on it")
+        if options.shape or options.target != "cpu" or options.accuracy != "exact":
+            raise UserError(
+                f"{options.model} is compiled already: --shape, --target and --accuracy have no effect on it"
+            )
         return tw.load(options.model, threads=options.threads)
     from tilewright.targets.flexible import FlexibleModel
 
     shapes = parse_shapes(options.shape)
+    more["accuracy"] = options.accuracy
     model = tw.compile(options.model, options.target, threads=options.threads, shapes=shapes, **more)
     if isinstance(model, FlexibleModel):
         if all_sizes and model.general is not None:

@@ -62,6 +62,12 @@ def _head(model: Any, name: str, measured: Measurement | None) -> Raw:
             f"; precision {narrow['name']}: {narrow['products']} products, error against f32 on {narrow['data']} data "
             f"{narrow['max_abs_error']:.3g} ({narrow['relative_error']:.2%} of the largest result)"
         )
+    rough = model._manifest.compile.get("accuracy")
+    if rough:
+        target += (
+            f"; accuracy {rough['name']}: error against exact on {rough['data']} data {rough['max_abs_error']:.3g} "
+            f"({rough['relative_error']:.2g} of the largest result)"
+        )
     return tag("header", join([tag("h1", name), tag("p", target, cls="sub"), tag("div", boxes, cls="cards")]))
 
 

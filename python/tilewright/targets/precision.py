@@ -164,13 +164,13 @@ def error(model: Any, exact: Callable[[], Any], calibration: Any) -> dict[str, A
     }
 
 
-def note(model: Any, entry: dict[str, Any]) -> None:
-    """Keep what is known of the precision in the manifest, for the report."""
-    model._manifest.compile["precision"] = entry
+def note(model: Any, entry: dict[str, Any], name: str = "precision") -> None:
+    """Keep what is known of the precision in the manifest, for the report; under another name, of another choice."""
+    model._manifest.compile[name] = entry
     path = model.path / "manifest.json"
     if path.is_file():
         values = json.loads(path.read_text())
-        values["compile"]["precision"] = entry
+        values["compile"][name] = entry
         temporary = path.with_suffix(".new")
         temporary.write_text(json.dumps(values, indent=1))
         temporary.replace(path)

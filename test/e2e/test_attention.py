@@ -18,6 +18,8 @@ from tilewright.targets.target import parse_target
 
 #: heads, queries, keys, depth
 SIZES = [(1, 80, 80, 64), (2, 197, 197, 32), (1, 2048, 2048, 64), (3, 33, 1000, 16), (2, 300, 1531, 24)]
+#: The same, for a query or a few at a time: keys are read as they lie.
+DECODE = [(12, 1, 2048, 64), (9, 1, 77, 24), (8, 3, 130, 40), (2, 1, 300, 16)]
 LOWEST = float(np.finfo(np.float32).min)
 
 
@@ -59,10 +61,18 @@ def check(sizes: tuple[int, ...], mask: np.ndarray | None = None, low: float = L
     np.testing.assert_array_equal(one, two)
 
 
-@pytest.mark.parametrize("sizes", SIZES, ids=lambda s: "x".join(map(str, s)))
+@pytest.mark.parametrize("sizes", SIZES + DECODE, ids=lambda s: "x".join(map(str, s)))
 def test_all_keys(sizes: tuple[int, ...]) -> None:
     """Every query meets every key."""
     check(sizes)
+
+
+def test_keys_of_one_query_are_not_transposed() -> None:
+    """One kernel, in which every tile of keys is as wide as they lie."""
+    text = tw.compile(attention((12, 1, 512, 64)), target="cpu", stop_after="tile")
+    assert text.count("tile.launch") == 1
+    assert "!tile.tile<16x16xf32>" not in text
+    assert "!tile.tile<8x32xf32>" in text
 
 
 def seen_by_cause(queries: int, keys: int) -> np.ndarray:

@@ -42,11 +42,13 @@ def task_block(task: Task, op: LinalgOp, rows: dict[int, int], levels: Levels) -
     small = all(member.points <= _SMALL for member in ops)
     chains = find_chains(ops, growing=True)
     cut = {member: (loop, _STEPS) for chain in chains[:1] for member, loop in chain.loops.items()}
-    for block in _BLOCKS:
+    for block in (*_BLOCKS, 1):
         tile = dict.fromkeys(loops, 1) | {loops[-1]: _even(op.extents[loops[-1]], block)}
         tasks = prod(ceil(op.extents[d] / t) for d, t in tile.items())
         if (tasks < _ENOUGH_TASKS and not small) or 2 * footprint(ops, tile, welded, cut) > levels.l2_bytes:
             continue
+        if block == 1 and _repeated(task, op, tile, levels) > 0:
+            return 0  # no rows of a batch, of which each has its own: a block of them would share
         return tile[loops[-1]] if _saved(task, op, levels) >= _repeated(task, op, tile, levels) else 0
     return 0
 

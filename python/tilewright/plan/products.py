@@ -29,6 +29,10 @@ _TASK_MACS = 1 << 20
 _LEAST_MACS = 1 << 15
 #: Rows of a matrix that are read side by side: as many streams as prefetchers follow.
 _STREAMS = 8
+#: Vectors for which the rows of a matrix are read again rather than transposed.
+_FEW_VECTORS = 4
+#: Lanes of a reduction that fill a vector.
+_LEAST_LANES = 16
 #: Bytes of a page: sums of as many columns stay in the L1 cache.
 _PAGE = 4096
 #: Ways of the L1 data cache (48 KB, both on Zen 5 and on recent Xeons).
@@ -164,6 +168,8 @@ def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling
     if roles.row is None and roles.lane_operand is not None and not op.inputs[roles.lane_operand].pure:
         task, register, order = plane_tiling(op, roles.lane, machine.lanes, machine.registers)
         return Tiling(task, register, order, window_unroll(op, order))
+    if _sums_lanes(op, weights):
+        return _tile_row_sums(op, roles, machine)
     register, limit, vectors = _register_tile(op, roles, machine)
     dot = dot_of(op, roles, machine.dots, weights)
     if dot is not None:
@@ -216,6 +222,33 @@ def _tile_dots(op: LinalgOp, roles: Roles, dot: Dot, register: list[int], machin
     outer = [d for d in op.parallel if d not in (roles.lane, roles.row)]
     order = [*outer, roles.lane, *rows, *sorted(op.reductions)]
     return Tiling(task, register, order, _unroll(op, order, register[order[-1]]), mma=mma)
+
+
+def _sums_lanes(op: LinalgOp, weights: Weights) -> bool:
+    """Whether few vectors meet the rows of a run-time matrix that lie along the reduction: keys that meet a query.
+
+    Lanes then run along the reduction, and are summed at the end: that costs less than to transpose the matrix.
+    """
+    access = _lane_access(op, contraction_roles(op))
+    if access is None or weights.only(access.value) or op.dynamic:
+        return False
+    vectors = prod(op.extents[d] for d in op.parallel if d not in access.loops)
+    along = access.dims[-1]
+    return vectors <= _FEW_VECTORS and along in op.reductions and op.extents[along] >= _LEAST_LANES
+
+
+def _tile_row_sums(op: LinalgOp, roles: Roles, machine: Machine) -> Tiling:
+    """Some rows of the matrix at a time, read as they lie, for all vectors."""
+    access = _lane_access(op, roles)
+    assert access is not None and access.dims[-1] is not None
+    along, loops = access.dims[-1], access.loops
+    register = [1] * op.rank
+    register[along] = min(op.extents[along], 2 * machine.lanes)
+    register[roles.lane] = min(op.extents[roles.lane], _STREAMS)
+    task = _contraction_task(op, roles, register, machine, copied=False)
+    batch = [d for d in op.parallel if d in loops and d != roles.lane]
+    vectors = [d for d in op.parallel if d not in loops]
+    return Tiling(task, register, [*batch, roles.lane, *vectors, *sorted(op.reductions, key=lambda d: d == along)])
 
 
 def _stream_rows(op: LinalgOp, roles: Roles, tiling: Tiling, machine: Machine, weights: Weights) -> None:
@@ -354,7 +387,7 @@ def _lane_access(op: LinalgOp, roles: Roles) -> Access | None:
 def is_copied(op: LinalgOp, roles: Roles, weights: Weights) -> bool:
     """Whether each task copies its part of the lane operand: one known at run time only, where it pays."""
     access = _lane_access(op, roles)
-    if access is None or weights.only(access.value):
+    if access is None or weights.only(access.value) or _sums_lanes(op, weights):
         return False
     return _copy_pays(op, access, access.dims.index(roles.lane))
 

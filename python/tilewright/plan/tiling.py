@@ -244,8 +244,7 @@ class PlanTiles(Pass):
             if decider is not None and not op.dynamic:
                 free = len(roots) == 1 and not gathered
                 tiling = _decided(decider, op, members, tiling, machine, weights, free)
-            if len(roots) == 1 and not op.dynamic:
-                tiling.block = self._split_sum(op, tiling, members)
+            tiling.block = self._split_sum(op, tiling, members) if len(roots) == 1 else None
             settle(op, tiling, frozenset(own) if len(roots) > 1 else None)
             _write(op, tiling, machine, bounds, alone=len(roots) == 1)
             if op.kind is Kind.CONTRACTION:
@@ -282,8 +281,8 @@ class PlanTiles(Pass):
 
         Returns the blocks, or None where what follows is no elementwise chain over the points of the sum.
         """
-        if tiling.block is None:
-            return None
+        if tiling.block is None or root.dynamic:
+            return tiling.block
         after = followers(root, members)
         if after is None:
             return None

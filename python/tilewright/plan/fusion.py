@@ -18,11 +18,14 @@ from typing import ClassVar
 from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
 from tilewright.plan.connect import task_block
-from tilewright.plan.merging import merge_products
+from tilewright.plan.merging import merge_maps, merge_products
 from tilewright.plan.nests import MOST_OPS, Nest, Task, read_bases, written_base
 from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, captured, linalg_ops
 from tilewright.plan.tiles import chosen_loops
 from tilewright.plan.traffic import Levels, tensor_bytes
+
+#: Iterations that are worth no second core.
+_SMALL = 1 << 14
 
 
 class Graph:
@@ -188,7 +191,7 @@ class Graph:
             if not self._may_join(op, task):
                 continue
             rows = self._common_rows(op, task)
-            if not rows or not self._pays(op, task, rows):
+            if rows is None or not self._pays(op, task, rows):
                 continue
             nest = self._new_nest(op, task)
             nest.rows = rows
@@ -198,6 +201,8 @@ class Graph:
 
     def _pays(self, op: LinalgOp, task: Task, rows: dict[int, int]) -> bool:
         """Whether one task for both is faster, or as fast, with tasks enough to share."""
+        if not rows and (op.kind is Kind.CONTRACTION or any(o.points > _SMALL or o.dynamic for o in [*task.ops, op])):
+            return False  # one task for all
         if op.kind is not Kind.CONTRACTION and not task.multiplies:
             return self._keeps_parallelism(op, rows)
         block = task_block(task, op, rows, self.levels)
@@ -230,7 +235,7 @@ class Graph:
         count = 1
         for d in rows:
             count *= op.extents[d]
-        return count >= 16 or op.points <= 1 << 14
+        return count >= 16 or op.points <= _SMALL
 
     def _drop_rows(self, task: Task, keep: set[int]) -> None:
         for nest in task.nests:
@@ -318,6 +323,7 @@ class PlanFusion(Pass):
         for block in blocks(op):
             graph = Graph(linalg_ops(block, weights), first_nest, levels)
             graph.build()
+            merge_maps(graph)
             merge_products(graph)
             for task in graph.tasks:
                 for nest in task.nests:

@@ -22,6 +22,56 @@ if TYPE_CHECKING:
     from tilewright.plan.nests import Nest, Task
 
 
+def merge_maps(graph: Graph) -> None:
+    """Moves elementwise nests into the nests of their only readers, which they meet in registers.
+
+    Greedy fusion lets a reader of two makers join one of them; the other one, if it is a map over the reader's points,
+    is computed there as well. Their own tasks are left without nests.
+    """
+    readers = _readers(graph)
+    for task in graph.tasks:
+        if not _is_map(task):
+            continue
+        nest = _reading_nest(graph, task, readers)
+        if nest is None or task.needs >> nest.task.number & 1 or not _may_meet(task, nest.task):
+            continue
+        rows = _rows_at(task.nests[0], nest, readers)
+        if rows is not None and _computed_once(rows, task.nests[0], nest):
+            _absorb(graph, task, nest, rows)
+
+
+def _is_map(task: Task) -> bool:
+    return len(task.nests) == 1 and not task.nests[0].reduces and not task.nests[0].gathers and not task.block
+
+
+def _reading_nest(graph: Graph, task: Task, readers: dict[ir.Value, list[LinalgOp | None]]) -> Nest | None:
+    """The one nest of another task that reads what a task makes; None where there are several, or others read it."""
+    members = set(task.nests[0].ops)
+    outside = {reader for op in members for reader in readers[op.result]} - members
+    if not outside or None in outside:
+        return None
+    nests = {graph.nest_of[reader] for reader in outside if reader is not None}
+    return nests.pop() if len(nests) == 1 else None
+
+
+def _computed_once(rows: dict[int, int], made: Nest, reading: Nest) -> bool:
+    """Whether each point of a map is one at which the reader stands, before its reduction or after it."""
+    assert made.root is not None and reading.root is not None
+    root, met = reading.root, set(rows.values())
+    before = root.kind is not Kind.CONTRACTION and met == set(range(root.rank))
+    complete = set(rows) == set(made.root.parallel) and len(met) == len(rows)
+    return complete and (before or met == set(root.parallel))
+
+
+def _absorb(graph: Graph, maker: Task, nest: Nest, rows: dict[int, int]) -> None:
+    moved = maker.nests.pop()
+    for op in moved.ops:
+        nest.loops[op] = {own: rows[loop] for own, loop in moved.loops[op].items()}
+        graph.nest_of[op] = nest
+    nest.ops = sorted([*nest.ops, *moved.ops], key=lambda op: op.position)
+    _take_over(graph, maker, nest.task)
+
+
 def merge_products(graph: Graph) -> None:
     """Moves products into the tasks of their only readers. Their own tasks are left without nests."""
     readers = _readers(graph)
@@ -63,26 +113,41 @@ def _meeting_rows(
     graph: Graph, maker: Task, task: Task, readers: dict[ir.Value, list[LinalgOp | None]]
 ) -> dict[int, int] | None:
     """Loops of the product as loops of the reader's nest, where `maker` may run in `task`; None where it may not."""
+    if not _may_meet(maker, task):
+        return None
+    rows = _rows_at(maker.nests[0], task.nests[-1], readers)
+    return rows if rows is not None and _covers(rows, maker.nests[0], task.nests[-1]) else None
+
+
+def _may_meet(maker: Task, task: Task) -> bool:
+    """Whether both may be one task: no assertion between, neither writes what the other one touches, room enough."""
     first, last = maker.nests[0].ops[0], task.nests[-1].ops[0]
-    apart = not (maker.writes & task.reads or maker.reads & task.writes or maker.writes & task.writes)
-    if task.size + maker.size > MOST_OPS:
-        return None
-    if first.epoch != last.epoch or not apart or maker.nests[0].gathers or task.nests[-1].gathers:
-        return None
-    members = set(maker.nests[0].ops)
+    if maker.writes & task.reads or maker.reads & task.writes or maker.writes & task.writes:
+        return False
+    if task.size + maker.size > MOST_OPS or first.epoch != last.epoch:
+        return False
+    return not maker.nests[0].gathers and not any(nest.gathers for nest in task.nests)
+
+
+def _rows_at(made: Nest, reading: Nest, readers: dict[ir.Value, list[LinalgOp | None]]) -> dict[int, int] | None:
+    """Loops of one nest as loops of the other one, which alone reads it, at equal points; None where it does not."""
+    members = set(made.ops)
     rows: dict[int, int] = {}
-    for op in members:
+    for op in made.ops:
         for reader in readers[op.result]:
             if reader in members:
                 continue
-            if reader is None or reader not in task.nests[-1].loops or not _same_points(op, reader, maker, task, rows):
+            if reader is None or reader not in reading.loops:
                 return None
-    return rows if _covers(rows, maker.nests[0], task.nests[-1]) else None
+            if not _same_points(op, reader, made.loops[op], reading.loops[reader], rows):
+                return None
+    return rows
 
 
-def _same_points(made: LinalgOp, reader: LinalgOp, maker: Task, task: Task, rows: dict[int, int]) -> bool:
+def _same_points(
+    made: LinalgOp, reader: LinalgOp, own: dict[int, int], others: dict[int, int], rows: dict[int, int]
+) -> bool:
     """Whether each point of the reader's nest reads one element, which no other point reads; fills `rows`."""
-    own, others = maker.nests[0].loops[made], task.nests[-1].loops[reader]
     for access in reader.inputs:
         if access.value != made.result:
             continue
@@ -106,6 +171,11 @@ def _merge(graph: Graph, maker: Task, task: Task, rows: dict[int, int]) -> None:
     nest.rows = rows
     nest.task = task
     task.nests.insert(0, nest)
+    _take_over(graph, maker, task)
+
+
+def _take_over(graph: Graph, maker: Task, task: Task) -> None:
+    """What the maker needs, reads and writes becomes the task's, also for those that need it."""
     task.reads |= maker.reads
     task.writes |= maker.writes
     bit = 1 << maker.number

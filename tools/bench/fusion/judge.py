@@ -92,7 +92,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             same += other.ours <= 1.05 * plain.ours
             if other.ours > 1.05 * plain.ours:
                 print(f"  style {style}: {other.ours} of {plain.ours}, kernels {other.kernels} of {plain.kernels}")
-    print(f"{near} of {judged} within 5 % of the best, {same} of {rewritten} rewritten graphs within 5 % of the plain one")
+    print(
+        f"{near} of {judged} within 5 % of the best, {same} of {rewritten} rewritten graphs within 5 % of the plain one"
+    )
     return 0
 
 

@@ -19,7 +19,7 @@ from math import prod
 
 from tilewright.mlir import ir
 from tilewright.plan.fusion import Graph
-from tilewright.plan.merging import merge_products
+from tilewright.plan.merging import merge_maps, merge_products
 from tilewright.plan.structure import LinalgOp, captured
 from tilewright.plan.traffic import Levels, footprint, propagate, region, tensor_bytes
 
@@ -66,6 +66,7 @@ class Problem:
         """The plan's grouping."""
         graph = Graph(self.ops, 0, self.levels)
         graph.build()
+        merge_maps(graph)
         merge_products(graph)
         return [frozenset(op for nest in task.nests for op in nest.ops) for task in graph.tasks if task.nests]
 

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace tilewright::tile;
@@ -66,64 +67,171 @@ static LogicalResult collect(BlockArgument argument,
   return success();
 }
 
-/// `offset` as `factor * variable`; the variable is null for a constant.
-static std::optional<std::pair<Value, int64_t>> linear(Value offset) {
-  if (matchPattern(offset, m_Constant()))
-    return std::pair<Value, int64_t>{Value(), 0};
-  if (isa<BlockArgument>(offset))
-    return std::pair<Value, int64_t>{offset, 1};
-  APInt factor;
-  if (auto product = offset.getDefiningOp<arith::MulIOp>();
-      product && matchPattern(product.getRhs(), m_ConstantInt(&factor)))
-    return std::pair<Value, int64_t>{product.getLhs(), factor.getSExtValue()};
-  auto apply = offset.getDefiningOp<affine::AffineApplyOp>();
-  if (!apply || apply.getMapOperands().size() != 1)
-    return std::nullopt;
-  // Multiplications by a constant have it on the right.
-  auto scaled = dyn_cast<AffineBinaryOpExpr>(apply.getAffineMap().getResult(0));
-  if (!scaled || scaled.getKind() != AffineExprKind::Mul ||
-      !isa<AffineDimExpr, AffineSymbolExpr>(scaled.getLHS()))
-    return std::nullopt;
-  auto scale = dyn_cast<AffineConstantExpr>(scaled.getRHS());
-  if (!scale)
-    return std::nullopt;
-  return std::pair<Value, int64_t>{apply.getMapOperands()[0], scale.getValue()};
-}
+namespace {
 
-/// Distance between neighbouring values of a grid coordinate or loop variable.
-static int64_t strideOf(Value variable) {
-  auto argument = cast<BlockArgument>(variable);
-  auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
-  if (!loop)
-    return 1;
-  APInt step;
-  bool isConstant = loop.getInductionVar() == argument &&
-                    matchPattern(loop.getStep(), m_ConstantInt(&step));
-  return isConstant ? step.getSExtValue() : 0;
-}
+/// A sum of multiples of values, and of a constant.
+struct Sum {
+  SmallVector<std::pair<Value, int64_t>> terms;
+  int64_t constant = 0;
 
-/// Whether the window of each task and iteration has elements of its own.
-static bool isDisjoint(const Window &window, KernelOp kernel) {
-  llvm::SmallDenseSet<Value> told;
-  for (auto [dim, offset] : llvm::enumerate(window.offsets)) {
-    auto form = linear(offset);
-    if (!form || (form->first && !isa<BlockArgument>(form->first)))
-      return false;
-    if (!form->first)
-      continue;
+  /// Adds `factor * value`; fails where that is no such sum.
+  LogicalResult add(Value value, int64_t factor) {
+    APInt number;
+    if (matchPattern(value, m_ConstantInt(&number))) {
+      constant += factor * number.getSExtValue();
+      return success();
+    }
+    if (auto sum = value.getDefiningOp<arith::AddIOp>())
+      return success(succeeded(add(sum.getLhs(), factor)) &&
+                     succeeded(add(sum.getRhs(), factor)));
+    if (auto product = value.getDefiningOp<arith::MulIOp>();
+        product && matchPattern(product.getRhs(), m_ConstantInt(&number)))
+      return add(product.getLhs(), factor * number.getSExtValue());
+    if (auto apply = value.getDefiningOp<affine::AffineApplyOp>())
+      return add(apply.getAffineMap().getResult(0), apply, factor);
+    if (!isa<BlockArgument>(value) || factor < 1)
+      return failure();
+    terms.push_back({value, factor});
+    return success();
+  }
+
+private:
+  LogicalResult add(AffineExpr expr, affine::AffineApplyOp apply,
+                    int64_t factor) {
+    if (auto number = dyn_cast<AffineConstantExpr>(expr)) {
+      constant += factor * number.getValue();
+      return success();
+    }
+    if (auto dim = dyn_cast<AffineDimExpr>(expr))
+      return add(apply.getMapOperands()[dim.getPosition()], factor);
+    if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
+      return add(apply.getMapOperands()[apply.getAffineMap().getNumDims() +
+                                        symbol.getPosition()],
+                 factor);
+    auto binary = cast<AffineBinaryOpExpr>(expr);
+    if (binary.getKind() == AffineExprKind::Add)
+      return success(succeeded(add(binary.getLHS(), apply, factor)) &&
+                     succeeded(add(binary.getRHS(), apply, factor)));
+    auto scale = dyn_cast<AffineConstantExpr>(binary.getRHS());
+    if (binary.getKind() != AffineExprKind::Mul || !scale)
+      return failure();
+    return add(binary.getLHS(), apply, factor * scale.getValue());
+  }
+};
+
+/// What a window touches along one dimension, over all iterations of the loops
+/// around it: [first, end), and `stride` more for each next value of the grid
+/// coordinate `id`.
+struct Range {
+  Value id;
+  int64_t stride = 0, first = 0, end = 0;
+};
+
+/// The elements that a window touches, where each task and iteration has
+/// elements of its own.
+class Footprint {
+public:
+  static std::optional<Footprint> of(const Window &window, KernelOp kernel) {
+    Footprint found;
+    for (unsigned dim = 0; dim < window.offsets.size(); ++dim)
+      if (failed(found.addDim(window, dim)))
+        return std::nullopt;
+    for (auto loop = window.op->getParentOfType<scf::ForOp>(); loop;
+         loop = loop->getParentOfType<scf::ForOp>())
+      if (!found.told.contains(loop.getInductionVar()))
+        return std::nullopt;
+    if (!llvm::all_of(kernel.getGridIds(),
+                      [&](Value id) { return found.told.contains(id); }))
+      return std::nullopt;
+    return found;
+  }
+
+  /// Whether no task touches with the one what another touches with the other.
+  bool staysApart(const Footprint &other) const {
+    return llvm::all_of(llvm::zip_equal(ranges, other.ranges),
+                        [](const auto &pair) {
+                          const auto &[a, b] = pair;
+                          return a.id == b.id && a.stride == b.stride;
+                        });
+  }
+
+  /// Whether a task touches different elements with the two.
+  bool isDisjoint(const Footprint &other) const {
+    return llvm::any_of(llvm::zip_equal(ranges, other.ranges),
+                        [](const auto &pair) {
+                          const auto &[a, b] = pair;
+                          return a.end <= b.first || b.end <= a.first;
+                        });
+  }
+
+private:
+  LogicalResult addDim(const Window &window, unsigned dim) {
+    Sum sum;
+    if (failed(sum.add(window.offsets[dim], 1)))
+      return failure();
     const auto *at = llvm::find(window.dims, static_cast<int64_t>(dim));
     int64_t size =
         at == window.dims.end() ? 1 : window.shape[at - window.dims.begin()];
-    if (form->second * strideOf(form->first) < size)
-      return false;
-    told.insert(form->first);
+    Range range;
+    SmallVector<std::pair<int64_t, int64_t>> loops; // step and rounds
+    for (auto [variable, factor] : sum.terms) {
+      if (!told.insert(variable).second)
+        return failure();
+      auto argument = cast<BlockArgument>(variable);
+      auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+      if (!loop) {
+        if (range.id)
+          return failure();
+        range.id = variable;
+        range.stride = factor;
+        continue;
+      }
+      std::optional<int64_t> lower = getConstantIntValue(loop.getLowerBound()),
+                             step = getConstantIntValue(loop.getStep());
+      std::optional<APInt> trips = loop.getStaticTripCount();
+      if (argument != loop.getInductionVar() || !lower || !step || !trips)
+        return failure();
+      sum.constant += factor * *lower;
+      loops.push_back({factor * *step, trips->getSExtValue()});
+    }
+    llvm::sort(loops);
+    for (auto [step, rounds] : loops) {
+      if (step < size)
+        return failure();
+      size += step * (rounds - 1);
+    }
+    range.first = sum.constant;
+    range.end = sum.constant + size;
+    ranges.push_back(range);
+    return success(range.first >= 0 &&
+                   (!range.id || range.end <= range.stride));
   }
-  for (auto loop = window.op->getParentOfType<scf::ForOp>(); loop;
-       loop = loop->getParentOfType<scf::ForOp>())
-    if (!told.contains(loop.getInductionVar()))
-      return false;
-  return llvm::all_of(kernel.getGridIds(),
-                      [&](Value id) { return told.contains(id); });
+
+  SmallVector<Range> ranges;
+  llvm::SmallDenseSet<Value> told;
+};
+
+} // namespace
+
+/// Whether two operations are in different branches of one `scf.if`.
+static bool areExclusive(Operation *a, Operation *b) {
+  for (auto branch = a->getParentOfType<scf::IfOp>(); branch;
+       branch = branch->getParentOfType<scf::IfOp>())
+    if (branch->isProperAncestor(b))
+      return branch.getThenRegion().isAncestor(a->getParentRegion()) !=
+             branch.getThenRegion().isAncestor(b->getParentRegion());
+  return false;
+}
+
+/// Whether the accesses of one block are to the same elements, and stores come
+/// last.
+static bool storesLast(ArrayRef<Window> windows) {
+  return llvm::all_of(windows, [&](const Window &window) {
+    return window.touchesSame(windows.front()) &&
+           (!window.isStore || llvm::none_of(windows, [&](const Window &other) {
+             return !other.isStore && window.op->isBeforeInBlock(other.op);
+           }));
+  });
 }
 
 bool tilewright::tile::shared::readsBeforeItWrites(
@@ -140,14 +248,21 @@ bool tilewright::tile::shared::readsBeforeItWrites(
                        windows)))
       return false;
   }
-  for (const Window &window : windows) {
-    if (!window.touchesSame(windows.front()) ||
-        window.op->getBlock() != windows.front().op->getBlock())
+  llvm::MapVector<Block *, SmallVector<Window>> blocks;
+  for (const Window &window : windows)
+    blocks[window.op->getBlock()].push_back(window);
+  SmallVector<std::pair<Operation *, Footprint>> footprints;
+  for (const auto &[block, accesses] : blocks) {
+    std::optional<Footprint> footprint =
+        Footprint::of(accesses.front(), kernel);
+    if (!footprint || !storesLast(accesses))
       return false;
-    if (window.isStore && llvm::any_of(windows, [&](const Window &other) {
-          return !other.isStore && window.op->isBeforeInBlock(other.op);
-        }))
-      return false;
+    for (const auto &[op, other] : footprints)
+      if (!footprint->staysApart(other) ||
+          !(footprint->isDisjoint(other) ||
+            areExclusive(accesses.front().op, op)))
+        return false;
+    footprints.push_back({accesses.front().op, *footprint});
   }
-  return windows.empty() || isDisjoint(windows.front(), kernel);
+  return true;
 }

@@ -71,16 +71,17 @@ def test_two_models_called_at_once() -> None:
         assert all(pool.map(call, range(4)))
 
 
-def test_steps_of_a_recurrent_network_are_programs(tmp_path) -> None:
+@pytest.mark.parametrize(("hidden", "batch"), [(128, 2), (200, 8), (100, 1)])
+def test_steps_of_a_recurrent_network_are_programs(tmp_path, hidden: int, batch: int) -> None:
     if detect_host().units.count < 2:
         pytest.skip("a program needs two cores")
-    proto = models.lstm.lstm(layers=2, hidden=128, inputs=64, sequence=12, batch=2)
+    proto = models.lstm.lstm(layers=2, hidden=hidden, inputs=64, sequence=12, batch=batch)
     onnx.save(proto, tmp_path / "lstm.onnx")
     inputs = list(models.random_inputs(proto).values())
     results = []
     for threads in THREADS:
         compiled = tw.compile(str(tmp_path / "lstm.onnx"), target="cpu", threads=threads)
-        assert any(name.startswith("program") for name, *_ in compiled.profile(*inputs))
+        assert any(name.startswith("program_product") for name, *_ in compiled.profile(*inputs))
         results.append([np.copy(y) for y in compiled(*inputs)])
     reference = tw.compile(str(tmp_path / "lstm.onnx"), target="reference")(*inputs)
     for number, expected in enumerate(reference):

@@ -119,3 +119,111 @@ func.func @shared(%s: tensor<8x16xf32>) -> tensor<8x16xf32> {
   %r = tile.launch @step grid(%c8) ins(%s : tensor<8x16xf32>) outs(%s : tensor<8x16xf32>) -> (tensor<8x16xf32>)
   return %r : tensor<8x16xf32>
 }
+
+// -----
+
+// The last task has a part of a tile: either branch stays in the task's own columns.
+#times48 = affine_map<()[s0] -> (s0 * 48)>
+tile.kernel @step(%s: memref<8x200xf32>, %t: memref<8x200xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %last = arith.cmpi eq, %i, %c4 : index
+  %at = affine.apply #times48()[%i]
+  scf.if %last {
+    %a = tile.load %s[%c0, %at] : memref<8x200xf32>, !tile.tile<8x8xf32>
+    tile.store %a, %t[%c0, %at] : !tile.tile<8x8xf32>, memref<8x200xf32>
+  } else {
+    %a = tile.load %s[%c0, %at] : memref<8x200xf32>, !tile.tile<8x48xf32>
+    tile.store %a, %t[%c0, %at] : !tile.tile<8x48xf32>, memref<8x200xf32>
+  }
+  tile.return
+}
+// CHECK-LABEL: func.func @part
+// CHECK-NOT:   memref.alloc
+// CHECK:       return
+func.func @part(%s: tensor<8x200xf32>) -> tensor<8x200xf32> {
+  %c5 = arith.constant 5 : index
+  %r = tile.launch @step grid(%c5) ins(%s : tensor<8x200xf32>) outs(%s : tensor<8x200xf32>) -> (tensor<8x200xf32>)
+  return %r : tensor<8x200xf32>
+}
+
+// -----
+
+// Several tiles per task, and what is left of it behind them.
+#at = affine_map<(d0)[s0] -> (d0 + s0 * 80)>
+#rest = affine_map<()[s0] -> (s0 * 80 + 64)>
+tile.kernel @step(%s: memref<8x160xf32>, %t: memref<8x160xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  scf.for %j = %c0 to %c64 step %c32 {
+    %at = affine.apply #at(%j)[%i]
+    %a = tile.load %s[%c0, %at] : memref<8x160xf32>, !tile.tile<8x32xf32>
+    tile.store %a, %t[%c0, %at] : !tile.tile<8x32xf32>, memref<8x160xf32>
+  }
+  %left = affine.apply #rest()[%i]
+  %b = tile.load %s[%c0, %left] : memref<8x160xf32>, !tile.tile<8x16xf32>
+  tile.store %b, %t[%c0, %left] : !tile.tile<8x16xf32>, memref<8x160xf32>
+  tile.return
+}
+// CHECK-LABEL: func.func @rest
+// CHECK-NOT:   memref.alloc
+// CHECK:       return
+func.func @rest(%s: tensor<8x160xf32>) -> tensor<8x160xf32> {
+  %c2 = arith.constant 2 : index
+  %r = tile.launch @step grid(%c2) ins(%s : tensor<8x160xf32>) outs(%s : tensor<8x160xf32>) -> (tensor<8x160xf32>)
+  return %r : tensor<8x160xf32>
+}
+
+// -----
+
+// The rest starts inside of the tiles before it, which have been written by then.
+#at = affine_map<(d0)[s0] -> (d0 + s0 * 80)>
+#rest = affine_map<()[s0] -> (s0 * 80 + 56)>
+tile.kernel @step(%s: memref<8x160xf32>, %t: memref<8x160xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  scf.for %j = %c0 to %c64 step %c32 {
+    %at = affine.apply #at(%j)[%i]
+    %a = tile.load %s[%c0, %at] : memref<8x160xf32>, !tile.tile<8x32xf32>
+    tile.store %a, %t[%c0, %at] : !tile.tile<8x32xf32>, memref<8x160xf32>
+  }
+  %left = affine.apply #rest()[%i]
+  %b = tile.load %s[%c0, %left] : memref<8x160xf32>, !tile.tile<8x16xf32>
+  tile.store %b, %t[%c0, %left] : !tile.tile<8x16xf32>, memref<8x160xf32>
+  tile.return
+}
+// CHECK-LABEL: func.func @twice
+// CHECK:       memref.alloc
+func.func @twice(%s: tensor<8x160xf32>) -> tensor<8x160xf32> {
+  %c2 = arith.constant 2 : index
+  %r = tile.launch @step grid(%c2) ins(%s : tensor<8x160xf32>) outs(%s : tensor<8x160xf32>) -> (tensor<8x160xf32>)
+  return %r : tensor<8x160xf32>
+}
+
+// -----
+
+// One branch reaches into the next task's columns.
+#times48 = affine_map<()[s0] -> (s0 * 48)>
+tile.kernel @step(%s: memref<8x200xf32>, %t: memref<8x200xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %last = arith.cmpi eq, %i, %c4 : index
+  %at = affine.apply #times48()[%i]
+  scf.if %last {
+    %a = tile.load %s[%c0, %at] : memref<8x200xf32>, !tile.tile<8x8xf32>
+    tile.store %a, %t[%c0, %at] : !tile.tile<8x8xf32>, memref<8x200xf32>
+  } else {
+    %a = tile.load %s[%c0, %at] : memref<8x200xf32>, !tile.tile<8x56xf32>
+    tile.store %a, %t[%c0, %at] : !tile.tile<8x56xf32>, memref<8x200xf32>
+  }
+  tile.return
+}
+// CHECK-LABEL: func.func @reaches
+// CHECK:       memref.alloc
+func.func @reaches(%s: tensor<8x200xf32>) -> tensor<8x200xf32> {
+  %c5 = arith.constant 5 : index
+  %r = tile.launch @step grid(%c5) ins(%s : tensor<8x200xf32>) outs(%s : tensor<8x200xf32>) -> (tensor<8x200xf32>)
+  return %r : tensor<8x200xf32>
+}

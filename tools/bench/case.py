@@ -27,6 +27,7 @@ class Case:
         limit: the machine's limit (a line of peak.c) that the rate is set against.
         share: the smallest accepted part of that limit, by number of threads.
         precision: what ours and the peers that have the choice are asked for: f32, bf16 or int8.
+        accuracy: what ours is asked for: exact, winograd or winograd4.
         peers: whom to compare with (modules of bench.peers).
         error: the largest accepted max|ours - peer| / max|peer|.
     """
@@ -40,6 +41,7 @@ class Case:
     limit: str = "fma_f32"
     share: Mapping[int, float] = field(default_factory=dict)
     precision: str = "f32"
+    accuracy: str = "exact"
     peers: tuple[str, ...] = PEERS
     error: float = 1e-4
 

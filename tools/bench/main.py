@@ -75,7 +75,7 @@ def show_assembly(cases: Sequence[Case], listing: bool) -> bool:
     spilled = []
     for case in cases:
         print(f"== {case.name}")
-        model = compiled(models.path(case.model, **case.sizes), threads=1, precision=case.precision)
+        model = compiled(models.path(case.model, **case.sizes), 1, case.precision, case.accuracy)
         for loop in model_loops(model):
             print(describe(loop, listing), flush=True)
             spilled += [f"{case.name}: {loop.kernel}"] * any(loop.spills)

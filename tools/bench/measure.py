@@ -187,7 +187,8 @@ def _measure(
         tell(f"{name} loads")
         try:
             client = stack.enter_context(Client(name.removesuffix(" (again)"), row.threads))
-            reply = client.ask("load", model=str(model), inputs=str(folder / "inputs.npz"), precision=case.precision)
+            asked = dict(precision=case.precision, accuracy=case.accuracy)
+            reply = client.ask("load", model=str(model), inputs=str(folder / "inputs.npz"), **asked)
             results[name] = _outputs(client, folder / f"{len(results)}.npz")
         except WorkerError as error:
             if name == ours:

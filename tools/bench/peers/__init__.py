@@ -17,10 +17,11 @@ class Peer(ABC):
     """Something that runs an ONNX model. An instance lives in a process of its own and sees one model.
 
     `load` may take its time; `run` is what is timed, and must reuse its input and output arrays.
-    `settings` says in a few words how the peer is configured.
+    `settings` says in a few words how the peer is configured; `accuracy` is what the case asks of ours.
     """
 
     settings = "defaults"
+    accuracy = "exact"
 
     @abstractmethod
     def version(self) -> str:

@@ -16,9 +16,9 @@ import tilewright as tw
 from bench.peers import Peer
 
 
-def compiled(model: Path, threads: int, precision: str = "f32") -> Any:
+def compiled(model: Path, threads: int, precision: str = "f32", accuracy: str = "exact") -> Any:
     """The model compiled for this CPU; one whose inputs all have a narrow type needs no choice of precision."""
-    chosen: dict[str, Any] = {}
+    chosen: dict[str, Any] = {"accuracy": accuracy}
     if precision != "f32":
         inputs = onnx.load(str(model), load_external_data=False).graph.input
         if any(i.type.tensor_type.elem_type == onnx.TensorProto.FLOAT for i in inputs):
@@ -35,7 +35,7 @@ class Tilewright(Peer):
 
     def load(self, model: Path, inputs: Mapping[str, np.ndarray], threads: int, precision: str = "f32") -> None:
         """Compile (or take from the cache) and allocate the outputs once."""
-        self._model = compiled(model, threads, precision)
+        self._model = compiled(model, threads, precision, self.accuracy)
         self._inputs = list(inputs.values())
         results = self._model(*self._inputs)
         self._outputs = [np.empty_like(array) for array in results]

@@ -21,6 +21,7 @@ _SKINNY = dict(m=128, n=3072, k=768)
 _BF16 = dict(precision="bf16", limit="dot_bf16", share={1: 0.80, 2: 0.80}, error=2e-2)
 _INT8 = dict(precision="int8", limit="dot_int8", share={1: 0.80, 2: 0.80})
 _CUBE = dict(m=1024, n=1024, k=1024)
+_CONV = dict(inputs=64, outputs=64, size=56)
 _TYPED = ("openvino", "torch", "torch_compile", "iree")  # ONNX Runtime's CPU provider has no bf16 product
 
 SUITE = Suite(
@@ -63,6 +64,8 @@ SUITE = Suite(
             target=1.0,
             gflop=6.45,  # of the half that the mask leaves
         ),
-        Case("conv3x3_64_56", "conv", dict(inputs=64, outputs=64, size=56), target=_rate(0.95), gflop=0.231),
+        Case("conv3x3_64_56", "conv", _CONV, target=_rate(0.95), gflop=0.231),
+        Case("conv3x3_64_56_f2", "conv", _CONV, target=_rate(1.15), gflop=0.231, accuracy="winograd"),
+        Case("conv3x3_64_56_f4", "conv", _CONV, gflop=0.231, accuracy="winograd4"),
     ),
 )

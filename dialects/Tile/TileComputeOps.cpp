@@ -130,6 +130,16 @@ LogicalResult MmaOp::verify() {
       isa<FloatType>(getC().getType().getElementType()))
     return emitOpError("a_unsigned and b_unsigned go with integers, got ")
            << getA().getType() << " and " << getB().getType();
+  // mma_c6
+  ArrayRef<int64_t> a = getA().getType().getBlocks(),
+                    b = getB().getType().getBlocks(),
+                    c = getC().getType().getBlocks();
+  bool none = a.empty() && b.empty() && c.empty();
+  bool all = !a.empty() && !b.empty() && !c.empty();
+  if (!none && !(all && a[0] == c[0] && a[1] == b[0] && b[1] == c[1]))
+    return emitOpError("blocks do not match: a is ")
+           << getA().getType() << ", b " << getB().getType() << ", c "
+           << getC().getType();
   return success();
 }
 
@@ -203,8 +213,9 @@ LogicalResult ConvertOp::verify() {
   // convert_c1
   TileType source = getSource().getType(), result = getResult().getType();
   if (source.getShape() != result.getShape() ||
-      source.getLayout() != result.getLayout())
-    return emitOpError("changes element types only, got ")
+      (source.getLayout() != result.getLayout() &&
+       source.getElementType() != result.getElementType()))
+    return emitOpError("changes either element types or the layout, got ")
            << source << " and " << result;
   return success();
 }

@@ -30,6 +30,8 @@ def Tile_MmaOp : Tile_Op<"mma", [Pure, AllTypesMatch<["c", "result"]>]> {
     - `mma_c4`: `meta` and `sparsity` come together; `sparsity` is two numbers
       with `0 < n < m`; `meta` is a tile of integers with the shape of `a`.
     - `mma_c5`: `a_unsigned` and `b_unsigned` go with integers.
+    - `mma_c6`: where one tile is held in blocks, all are: `a` in blocks of mxk,
+      `b` of kxn, `c` of mxn.
 
     Example:
 
@@ -167,7 +169,8 @@ def Tile_ConvertOp : Tile_Op<"convert", [Pure]> {
     zero extension, `i1` true is 1 either way); narrowing drops high bits. To
     `i1`: whether the number differs from zero.
 
-    - `convert_c1`: the shapes and layouts are equal.
+    - `convert_c1`: the shapes are equal, and the layouts are unless the element
+      types are: a conversion to the same type moves a tile between registers.
 
     Example:
 

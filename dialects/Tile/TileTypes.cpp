@@ -29,6 +29,13 @@ int64_t TileType::getInterleave() const {
   return layout ? layout.getInterleave() : 0;
 }
 
+ArrayRef<int64_t> TileType::getBlocks() const {
+  auto layout = dyn_cast_or_null<LayoutAttr>(getLayout());
+  if (!layout || getRank() != 2 || layout.getInner() != ArrayRef<int64_t>{0, 1})
+    return {};
+  return layout.getTiles();
+}
+
 bool TileType::isValidElementType(Type type) {
   if (auto integer = dyn_cast<IntegerType>(type))
     return integer.isSignless();

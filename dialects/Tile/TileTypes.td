@@ -24,6 +24,10 @@ def Tile_TileType
     `arith.constant dense<...>` work on it; `arith.select` and `arith` casts
     refuse, hence `tile.select` and `tile.convert`.
 
+    A tile of rank 2 whose layout cuts both dimensions (`inner = [0, 1]`) is
+    held in blocks of that size, the registers of a matrix unit: it is loaded,
+    multiplied by `tile.mma`, and converted to a tile that is not, nothing else.
+
     - `tile_type_c1`: sizes are positive.
     - `tile_type_c2`: elements are integers, floats or `index`.
     - `tile_type_c3`: a `#tile.layout` names dimensions of the tile only.
@@ -52,6 +56,9 @@ def Tile_TileType
               ::mlir::Type elementType) const;
     /// How many rows alternate in its layout; 0 where none do.
     int64_t getInterleave() const;
+    /// Rows and columns of the blocks that it is held in; empty where its
+    /// layout does not cut both dimensions.
+    ::llvm::ArrayRef<int64_t> getBlocks() const;
     /// Whether `type` may be the element type of a tile.
     static bool isValidElementType(::mlir::Type type);
   }];

@@ -15,10 +15,13 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <cerrno>
 #include <sched.h>
 #include <sstream>
 #include <string>
+#include <sys/syscall.h>
 #include <thread>
+#include <unistd.h>
 
 namespace {
 
@@ -106,4 +109,18 @@ int tilewright::runtime::availableCpus() {
   if (limit > 0)
     cpus = std::min(cpus, static_cast<int>(std::ceil(limit)));
   return std::max(1, cpus);
+}
+
+int tilewright::runtime::useMatrixUnit() {
+  // Linux, Documentation/arch/x86/xstate.rst: a process needs permission for
+  // states that are large; its threads share it.
+  constexpr long kRequestPermission = 0x1023; // ARCH_REQ_XCOMP_PERM
+  constexpr long kTileData = 18;              // XFEATURE_XTILEDATA
+#if defined(__x86_64__) && defined(SYS_arch_prctl)
+  static const int result =
+      syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0 ? 0 : errno;
+  return result;
+#else
+  return ENOSYS;
+#endif
 }

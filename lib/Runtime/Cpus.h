@@ -14,6 +14,10 @@ namespace tilewright::runtime {
 /// CPUs in the affinity mask, reduced to the cgroup's quota; at least 1.
 int availableCpus();
 
+/// Asks the kernel, once per process, to let its threads use the registers of
+/// AMX. Returns 0, or what errno was.
+int useMatrixUnit();
+
 } // namespace tilewright::runtime
 
 #endif // TILEWRIGHT_LIB_RUNTIME_CPUS_H

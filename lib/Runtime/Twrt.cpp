@@ -115,6 +115,8 @@ int32_t twrt_abi_version(void) { return TWRT_ABI_VERSION; }
 
 int32_t twrt_default_threads(void) { return availableCpus(); }
 
+int32_t twrt_use_matrix_unit(void) { return useMatrixUnit(); }
+
 int32_t twrt_pool_size(void) { return Pool::get().started(); }
 
 int32_t twrt_call(twrt_entry entry, void **bufs, int32_t threads) {

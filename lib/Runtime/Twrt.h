@@ -48,6 +48,11 @@ TWRT_EXPORT int32_t twrt_abi_version(void);
 /// to the CPU quota of its cgroup (rounded up). At least 1.
 TWRT_EXPORT int32_t twrt_default_threads(void);
 
+/// Asks the kernel, once per process, for the registers of the matrix unit
+/// (AMX), without which its instructions end the process. Called before a model
+/// that needs them is. Returns 0, or an errno.
+TWRT_EXPORT int32_t twrt_use_matrix_unit(void);
+
 /// Runs `entry(bufs)` on the calling thread, with up to `threads - 1` helpers
 /// of the process-wide pool for its launches. Helpers that other calls hold
 /// are not waited for. Returns the number of threads of this call's team, or

@@ -67,6 +67,7 @@ struct ConvertTileToVector
     populateCopyPatterns(converter, patterns);
     populateElementwisePatterns(converter, patterns);
     populateMemoryPatterns(converter, patterns);
+    populateMatrixPatterns(converter, patterns);
     populateMmaPatterns(converter, units, patterns);
     populateReducePatterns(converter, patterns);
     populateShapePatterns(converter, patterns);

@@ -19,7 +19,8 @@ def ConvertTileToVector : Pass<"convert-tile-to-vector", "::mlir::ModuleOp"> {
     into vectors of `vector-bits / 32` lanes, whatever the element type (option,
     else the module's attribute `tile.vector_bits`, else 512). The rest of a row is one vector
     of the next power of two; its lanes beyond the tile are never read from or
-    written to memory and never reach a reduction.
+    written to memory and never reach a reduction. Tiles that are held in blocks
+    are in the registers of AMX, one for each block.
 
     Before:
     ```mlir

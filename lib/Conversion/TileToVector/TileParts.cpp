@@ -8,6 +8,7 @@
 
 #include "lib/Conversion/TileToVector/TileParts.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMTypes.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -60,7 +61,11 @@ TilePartsConverter::TilePartsConverter(int64_t nativeLanes, int64_t threads)
   addConversion(
       [this](tile::TileType type,
              SmallVectorImpl<Type> &types) -> std::optional<LogicalResult> {
-        getLayout(type).getPartTypes(types);
+        if (auto blocks = MatrixBlocks::of(type))
+          types.append(blocks->count(),
+                       LLVM::LLVMX86AMXType::get(type.getContext()));
+        else
+          getLayout(type).getPartTypes(types);
         return success();
       });
   // A token is no value at all.

@@ -75,6 +75,35 @@ struct DotUnits {
   bool i8 = false;   // fours of unsigned and signed bytes
 };
 
+/// How a tile is held in registers of a matrix unit (x86's AMX): blocks of
+/// rows, row-major. Where rows alternate, a register's row holds a group of
+/// them.
+class MatrixBlocks {
+public:
+  /// Nothing for tiles that are held in vectors.
+  static std::optional<MatrixBlocks> of(mlir::Type type);
+
+  int64_t rowBlocks() const { return llvm::divideCeil(shape[0], size[0]); }
+  int64_t columnBlocks() const { return llvm::divideCeil(shape[1], size[1]); }
+  int64_t count() const { return rowBlocks() * columnBlocks(); }
+  /// First row and column of a block, in the tile.
+  int64_t rowAt(int64_t block) const { return block * size[0]; }
+  int64_t columnAt(int64_t block) const { return block * size[1]; }
+  /// Rows of a register, and bytes of each.
+  int64_t rows(int64_t block) const {
+    return llvm::divideCeil(std::min(size[0], shape[0] - rowAt(block)), group);
+  }
+  int64_t bytes(int64_t block) const {
+    return std::min(size[1], shape[1] - columnAt(block)) * group * elementBytes;
+  }
+  int64_t getGroup() const { return group; }
+  int64_t getElementBytes() const { return elementBytes; }
+
+private:
+  mlir::SmallVector<int64_t, 2> shape, size;
+  int64_t group = 1, elementBytes = 1;
+};
+
 /// Converts tile types 1:N; knows the number of lanes.
 class TilePartsConverter : public mlir::TypeConverter {
 public:
@@ -148,8 +177,9 @@ class TilePattern : public mlir::OpConversionPattern<SourceOp> {
 public:
   using Base = TilePattern<SourceOp>;
   using Adaptor = typename mlir::OpConversionPattern<SourceOp>::OneToNOpAdaptor;
-  TilePattern(const TilePartsConverter &converter, mlir::MLIRContext *context)
-      : mlir::OpConversionPattern<SourceOp>(converter, context),
+  TilePattern(const TilePartsConverter &converter, mlir::MLIRContext *context,
+              mlir::PatternBenefit benefit = 1)
+      : mlir::OpConversionPattern<SourceOp>(converter, context, benefit),
         parts(converter) {}
 
 protected:
@@ -172,6 +202,9 @@ void populateCopyPatterns(const TilePartsConverter &converter,
 void populateElementwisePatterns(const TilePartsConverter &converter,
                                  mlir::RewritePatternSet &patterns);
 void populateMemoryPatterns(const TilePartsConverter &converter,
+                            mlir::RewritePatternSet &patterns);
+/// Tiles that are held in blocks.
+void populateMatrixPatterns(const TilePartsConverter &converter,
                             mlir::RewritePatternSet &patterns);
 void populateMmaPatterns(const TilePartsConverter &converter, DotUnits units,
                          mlir::RewritePatternSet &patterns);

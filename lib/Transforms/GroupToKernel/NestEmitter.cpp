@@ -105,7 +105,9 @@ SmallVector<int64_t> NestEmitter::tileSizes(unsigned dim) const {
 /// `unroll` of them; the remainder.
 void NestEmitter::addStretches(SmallVectorImpl<Stretch> &result, int64_t extent,
                                ArrayRef<int64_t> tiles, int64_t unroll,
-                               int64_t unit) {
+                               unsigned dim) {
+  // Groups of a depth are counted, so that `floordiv` and `mod` fold.
+  int64_t unit = int(dim) == depthDim ? tiles.front() : 1;
   int64_t tile = tiles.front(), body = tile * unroll;
   int64_t whole = extent / tile * tile, looped = whole / body * body;
   if (looped > body) {
@@ -118,8 +120,14 @@ void NestEmitter::addStretches(SmallVectorImpl<Stretch> &result, int64_t extent,
   }
   for (; looped < whole; looped += tile)
     result.push_back({tile, looped});
-  if (tiles.size() > 1)
-    result.push_back({tiles.back(), whole});
+  if (tiles.size() == 1)
+    return;
+  // All blocks have the same rows: the last ones begin before the remainder,
+  // and some rows are computed twice.
+  int64_t rest = tiles.back();
+  if (hasBlocks() && llvm::is_contained(tileDims[0], dim))
+    rest = std::min<int64_t>(llvm::alignTo(rest, blockOf(dim)), extent);
+  result.push_back({rest, extent - rest});
 }
 
 SmallVector<NestEmitter::Stretch> NestEmitter::stretches(unsigned dim,
@@ -127,9 +135,7 @@ SmallVector<NestEmitter::Stretch> NestEmitter::stretches(unsigned dim,
   SmallVector<int64_t> tiles = tileSizes(dim);
   SmallVector<Stretch> result;
   if (std::optional<int64_t> extent = staticSize(box.sizes[dim])) {
-    // Groups of a depth are counted, so that `floordiv` and `mod` fold.
-    int64_t unit = int(dim) == depthDim ? tiles.front() : 1;
-    addStretches(result, *extent, tiles, unroll, unit);
+    addStretches(result, *extent, tiles, unroll, dim);
     return result;
   }
   Location loc = nest.root().getLoc();

@@ -57,6 +57,10 @@ inline std::optional<int64_t> staticSize(mlir::AffineExpr size) {
 mlir::Value createLike(mlir::OpBuilder &builder, mlir::Operation *op,
                        mlir::ValueRange operands, mlir::Type type);
 
+/// What a reduction's combiner makes of an accumulator and a term.
+mlir::Value combine(mlir::OpBuilder &builder, mlir::Operation *combiner,
+                    mlir::Value acc, mlir::Value term);
+
 class NestEmitter {
 public:
   NestEmitter(mlir::OpBuilder &builder, const NestAnalysis &nest, Box box,
@@ -95,7 +99,7 @@ private:
   llvm::SmallVector<Stretch> stretches(unsigned dim, int64_t unroll = 1);
   void addStretches(llvm::SmallVectorImpl<Stretch> &result, int64_t extent,
                     llvm::ArrayRef<int64_t> tiles, int64_t unroll,
-                    int64_t unit);
+                    unsigned dim);
   mlir::scf::ForOp openLoop(const Stretch &stretch, mlir::ValueRange carried);
   llvm::SmallVector<int64_t> tileSizes(unsigned dim) const;
   /// Step of the loop over a dimension: its register tile, inside the task.
@@ -110,8 +114,6 @@ private:
                      unsigned level, llvm::SmallVector<mlir::Value> accs);
   mlir::LogicalResult accumulate(Reduction &reduction,
                                  llvm::MutableArrayRef<mlir::Value> accs);
-  mlir::FailureOr<mlir::Value> depthProduct(Reduction &reduction,
-                                            mlir::Value acc);
   mlir::FailureOr<mlir::Value> evaluateInit(mlir::linalg::GenericOp op);
   mlir::FailureOr<mlir::Value> startOf(Reduction &reduction);
   mlir::LogicalResult storeInit();
@@ -119,6 +121,26 @@ private:
                                       mlir::ArrayRef<mlir::Value> accs);
   mlir::LogicalResult initialize(Reduction &reduction,
                                  llvm::SmallVectorImpl<mlir::Value> &accs);
+
+  // Products of several elements of the depth (NestDepth.cpp).
+  mlir::FailureOr<mlir::Value> depthProduct(mlir::linalg::GenericOp op,
+                                            mlir::Operation *combiner,
+                                            mlir::Value term, mlir::Value acc);
+  mlir::FailureOr<mlir::Value>
+  loadFactor(mlir::Location loc, mlir::Value tensor, const Access &access);
+  mlir::FailureOr<mlir::Value> loadInterleaved(mlir::Location loc,
+                                               mlir::Value tensor,
+                                               const Access &access,
+                                               int64_t group);
+  bool hasBlocks() const;
+  int64_t blockOf(unsigned dim) const;
+  tile::TileType blocked(llvm::ArrayRef<int64_t> shape, mlir::Type element,
+                         llvm::ArrayRef<int64_t> blocks, int64_t group = 0);
+  mlir::Value zeroBlocks(mlir::linalg::GenericOp op,
+                         llvm::ArrayRef<int64_t> shape);
+  mlir::FailureOr<mlir::Value> finishBlocks(mlir::linalg::GenericOp op,
+                                            mlir::Operation *combiner,
+                                            mlir::Value sum);
 
   // Prefetches (NestPrefetch.cpp).
   void prefetch(unsigned inner, int64_t body);
@@ -164,12 +186,7 @@ private:
   mlir::Value loadScalar(mlir::Location loc, mlir::Value memref);
   mlir::FailureOr<mlir::Value> load(mlir::Location loc, mlir::Value tensor,
                                     const Access &access);
-  mlir::FailureOr<mlir::Value>
-  loadFactor(mlir::Location loc, mlir::Value tensor, const Access &access);
-  mlir::FailureOr<mlir::Value> loadInterleaved(mlir::Location loc,
-                                               mlir::Value tensor,
-                                               const Access &access,
-                                               int64_t group);
+  mlir::Value inBlocks(mlir::Value tile, const Window &at) const;
   mlir::LogicalResult store(mlir::Location loc, mlir::Value tile,
                             const Storage &place, const Access &access,
                             bool streamed = false);

@@ -220,80 +220,14 @@ bool NestEmitter::mayStream(const Storage &place) const {
          fits(nest.registerTile(lane)) && fits(nest.taskTile(lane, "l2"));
 }
 
-/// The block of a dimension in which the depth lies in groups, as
-/// `depth mod g`; 0 where the depth is not cut.
-static int64_t groupOf(const Access &access, int depthDim) {
-  if (access.empty())
-    return 0;
-  auto last = dyn_cast<AffineBinaryOpExpr>(access.back());
-  if (!last || last.getKind() != AffineExprKind::Mod ||
-      !last.isFunctionOfDim(depthDim))
-    return 0;
-  return cast<AffineConstantExpr>(last.getRHS()).getValue();
-}
-
-/// A factor of a product that takes several elements of the depth: rows of
-/// them, or the lanes' operand, which is laid out in groups of them.
-FailureOr<Value> NestEmitter::loadFactor(Location loc, Value tensor,
-                                         const Access &access) {
-  int laneDim = tileDims[1].empty() ? -1 : tileDims[1].front();
-  bool hasLanes = laneDim >= 0 && llvm::any_of(access, [&](AffineExpr expr) {
-                    return expr.isFunctionOfDim(laneDim);
-                  });
-  int64_t group = groupOf(access, depthDim);
-  if (group && (hasLanes || laneDim < 0))
-    return loadInterleaved(loc, tensor, access, group);
-  if (hasLanes)
-    return nest.root()->emitError("has tiles of level mma, but the operand "
-                                  "that holds its lanes is not laid out in "
-                                  "groups of its reduced dimension");
-  auto saved = tileDims;
-  tileDims[1] = {depthDim};
-  FailureOr<Value> tile = load(loc, tensor, access);
-  tileDims = saved;
-  return tile;
-}
-
-FailureOr<Value> NestEmitter::loadInterleaved(Location loc, Value tensor,
-                                              const Access &access,
-                                              int64_t group) {
-  int laneDim = tileDims[1].empty() ? -1 : tileDims[1].front();
-  int64_t lanes = axisSize(1);
-  int64_t depth = sizes[depthDim];
-  auto rank = static_cast<int64_t>(access.size());
-  int64_t groups = -1;
-  for (auto [number, expr] : llvm::enumerate(access))
-    if (auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
-        binary && binary.getKind() == AffineExprKind::FloorDiv &&
-        binary.isFunctionOfDim(depthDim))
-      groups = number;
-  FailureOr<int64_t> step =
-      rank < 3 ? FailureOr<int64_t>(0) : coefficient(access[rank - 2], laneDim);
-  if (failed(step))
-    return failure();
-  if (groups < 0 || (lanes > 1 && *step != 1))
-    return nest.root()->emitError("has tiles of level mma, but the groups of "
-                                  "an operand do not stand behind its lanes");
-  SmallVector<Value> offsets;
-  for (AffineExpr expr : ArrayRef(access).drop_back())
-    offsets.push_back(index(loc, expr));
-  offsets.push_back(index(loc, getAffineConstantExpr(0, builder.getContext())));
-  auto layout =
-      tile::LayoutAttr::get(builder.getContext(), {}, {}, {}, 0, group, Type());
-  auto type = tile::TileType::get(
-      {depth, lanes}, cast<ShapedType>(tensor.getType()).getElementType(),
-      layout);
-  return tile::LoadOp::create(builder, loc, type, storage.at(tensor).memref,
-                              offsets, ArrayRef<int64_t>{groups, rank - 2})
-      .getResult();
-}
-
 LogicalResult NestEmitter::store(Location loc, Value tile, const Storage &place,
                                  const Access &access, bool streamed) {
   FailureOr<Window> at = window(loc, place, access);
   if (failed(at))
     return failure();
   tile = broadcast(tile, {llvm::product_of(at->rows), at->lanes});
+  if (Value held = inBlocks(tile, *at))
+    tile = held;
   Type element = cast<tile::TileType>(tile.getType()).getElementType();
   if (access.empty()) {
     Value scalar = tile::ExtractOp::create(builder, loc, element, tile,
@@ -313,7 +247,8 @@ LogicalResult NestEmitter::store(Location loc, Value tile, const Storage &place,
       op->setDiscardableAttr("tile.streamed", builder.getUnitAttr());
     return success();
   }
-  if (auto type = tileType(at->shape, element); type != tile.getType())
+  if (auto type = tileType(at->shape, element);
+      type.getShape() != cast<tile::TileType>(tile.getType()).getShape())
     tile = tile::ReshapeOp::create(builder, loc, type, tile);
   auto op = tile::StoreOp::create(builder, loc, tile, place.memref, at->offsets,
                                   at->dims, at->steps);

@@ -53,7 +53,7 @@ static std::optional<tile::ReduceKind> kindOf(Operation *op) {
       .Default([](auto) { return std::nullopt; });
 }
 
-static Value combine(OpBuilder &b, Operation *combiner, Value acc, Value term) {
+Value combine(OpBuilder &b, Operation *combiner, Value acc, Value term) {
   Value result = createLike(b, combiner, {acc, term}, acc.getType());
   // Which of two zeros a maximum is depends on the order of combination, which
   // is ours to choose; to say so saves four instructions each on x86.
@@ -125,6 +125,11 @@ LogicalResult NestEmitter::initialize(Reduction &reduction,
   }
   bool inTile = reducedDim(0) >= 0 || reducedDim(1) >= 0;
   for (const SmallVector<int64_t> &shape : shapes) {
+    if (hasBlocks()) {
+      reduction.variants.emplace_back(shape, accs.size());
+      accs.push_back(zeroBlocks(op, shape));
+      continue;
+    }
     FailureOr<Value> start = failure();
     if (inTile) {
       auto zero = neutral(reduction.combiner);
@@ -163,56 +168,6 @@ static Value multiplyAdd(OpBuilder &b, Location loc, Value a, Value c,
   return math::FmaOp::create(b, loc, widen(a), widen(c), acc);
 }
 
-/// The operand behind a factor of a product, and whether it is widened without
-/// a sign.
-static std::pair<BlockArgument, bool> factorOf(Value value) {
-  Operation *op = value.getDefiningOp();
-  if (isa_and_nonnull<arith::ExtFOp, arith::ExtSIOp, arith::ExtUIOp>(op))
-    value = op->getOperand(0);
-  return {dyn_cast<BlockArgument>(value), isa_and_nonnull<arith::ExtUIOp>(op)};
-}
-
-/// acc + a @ b where a step takes several elements of the reduced dimension:
-/// what the processor widens, the IR does not.
-FailureOr<Value> NestEmitter::depthProduct(Reduction &reduction, Value acc) {
-  linalg::GenericOp op = reduction.op;
-  Operation *product = reduction.term.getDefiningOp();
-  bool adds = isa<arith::AddFOp, arith::AddIOp>(reduction.combiner);
-  if (!adds || !isa_and_nonnull<arith::MulFOp, arith::MulIOp>(product))
-    return op.emitError("has tiles of level mma but sums no products");
-  SmallVector<Value> tiles;
-  SmallVector<bool> isUnsigned;
-  for (Value factor : product->getOperands()) {
-    auto [arg, withoutSign] = factorOf(factor);
-    auto outer =
-        arg && arg.getOwner() == op.getBody()
-            ? dyn_cast<BlockArgument>(op.getMatchingOpOperand(arg)->get())
-            : BlockArgument();
-    if (!outer)
-      return op.emitError("has tiles of level mma but multiplies something "
-                          "else than elements of its task's operands");
-    OpOperand *operand = op.getMatchingOpOperand(arg);
-    auto tile = loadFactor(
-        op.getLoc(), nest.outer(outer),
-        compose(op.getMatchingIndexingMap(operand), nest.bindings.lookup(op)));
-    if (failed(tile))
-      return failure();
-    tiles.push_back(*tile);
-    isUnsigned.push_back(withoutSign);
-  }
-  auto isLanes = [](Value tile) {
-    return cast<tile::TileType>(tile.getType()).getInterleave() != 0;
-  };
-  if (isLanes(tiles[0]) == isLanes(tiles[1]))
-    return op.emitError("has tiles of level mma: one factor must be laid out "
-                        "in groups of its reduced dimension, the other not");
-  unsigned lanes = isLanes(tiles[1]);
-  return tile::MmaOp::create(builder, op.getLoc(), tiles[1 - lanes],
-                             tiles[lanes], acc, isUnsigned[1 - lanes],
-                             isUnsigned[lanes])
-      .getResult();
-}
-
 LogicalResult NestEmitter::accumulate(Reduction &reduction,
                                       MutableArrayRef<Value> accs) {
   linalg::GenericOp op = reduction.op;
@@ -224,7 +179,8 @@ LogicalResult NestEmitter::accumulate(Reduction &reduction,
   assert(variant != reduction.variants.end() && "a tile of unplanned shape");
   Value &acc = accs[variant->second];
   if (depthDim >= 0) {
-    FailureOr<Value> sum = depthProduct(reduction, acc);
+    FailureOr<Value> sum =
+        depthProduct(op, reduction.combiner, reduction.term, acc);
     if (succeeded(sum))
       acc = *sum;
     return sum;
@@ -306,9 +262,12 @@ FailureOr<Value> NestEmitter::finish(Reduction &reduction,
   for (unsigned axis : {0, 1})
     if (reducedDim(axis) >= 0)
       dims.push_back(axis);
+  linalg::GenericOp op = reduction.op;
+  if (dims.empty() && hasBlocks())
+    return finishBlocks(op, reduction.combiner,
+                        accs[reduction.variants.front().second]);
   if (dims.empty())
     return accs[reduction.variants.front().second];
-  linalg::GenericOp op = reduction.op;
   Value total;
   for (auto &[shape, number] : reduction.variants) {
     SmallVector<int64_t> reducedShape = shape;

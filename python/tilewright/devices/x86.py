@@ -15,6 +15,8 @@ _RATES = {"register": (3.0, 0.0), "l1": (1.5, 1.2e-9), "l2": (0.75, 4e-9), "l3":
 _MEMORY_BANDWIDTH = 20e9
 _MEMORY_LATENCY = 100e-9
 _FMA_PER_CYCLE = 2
+#: Multiplications and additions that AMX starts in a cycle: 16x16 dot products of 64 bytes in 16 cycles.
+_MATRIX_PER_CYCLE = {"bf16": 2 * 16 * 32, "i8": 2 * 16 * 64}
 
 
 def vector_bits(features: Iterable[str]) -> int:
@@ -37,6 +39,8 @@ def cpu_units(features: Iterable[str], frequency: float, count: int) -> Units:
         peak["bf16"] = f32 * (2 if "clzero" in known else 0.5)
     if _has_byte_dots(known):
         peak["i8"] = f32 * 4
+    for name in matrix_units(known):
+        peak[name] = frequency * _MATRIX_PER_CYCLE[name]
     registers = 32 if bits == 512 else 16
     return Units(count, bits, registers, frequency, tuple(sorted(peak.items())))
 
@@ -53,6 +57,13 @@ def dot_products(features: Iterable[str]) -> tuple[str, ...]:
     known = set(features)
     found = ["bf16"] if {"avx512bf16", "avx512vl", "clzero"} <= known else []
     return (*found, *(["i8"] if _has_byte_dots(known) else []))
+
+
+def matrix_units(features: Iterable[str]) -> tuple[str, ...]:
+    """Return the element types (``bf16``, ``i8``) that a matrix unit multiplies: AMX, 16x16 sums at a time."""
+    known = set(features)
+    names = {"bf16": "amx-bf16", "i8": "amx-int8"}
+    return tuple(name for name, feature in names.items() if {"amx-tile", feature, "avx512f"} <= known)
 
 
 def estimated_levels(units: Units, caches: list[Level], memory_bytes: int) -> tuple[Level, ...]:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from tilewright.devices import Device, remember
-from tilewright.devices.x86 import dot_products
+from tilewright.devices.x86 import dot_products, matrix_units
 from tilewright.normalize import PASSES as NORMALIZE
 from tilewright.pipelines.cpu_lower import SCHEDULE, lower, programs
 from tilewright.pipelines.pipeline import PassSpec, Phase, Pipeline
@@ -30,7 +30,7 @@ def dots(device: Device) -> dict[str, tuple[str, ...]]:
 
 
 def _narrow(device: Device) -> list[PassSpec]:
-    if "i8" not in dot_products(device.features):
+    if "i8" not in {*dot_products(device.features), *matrix_units(device.features)}:
         return []
     return [PassSpec("tile-byte-products", "products of bytes before anything is planned for them")]
 
@@ -45,6 +45,7 @@ def plan(device: Device, choices: tuple[str, ...] = ()) -> Phase:
         "device": remember(device),
         "cores": device.units.count,
         **dots(device),
+        **({"matrix": found} if (found := matrix_units(device.features)) else {}),
     }
     if choices:
         machine["choices"] = choices

@@ -19,7 +19,10 @@ from tilewright.plan.structure import Access, Kind, LinalgOp, Weights
 
 if TYPE_CHECKING:
     from tilewright.plan.products import Roles
+    from tilewright.plan.tiles import Machine
 
+#: Rows of a matrix unit's register, and groups in each.
+_BLOCK = 16
 #: Elements of a group: as many as 32 bits hold.
 GROUPS = {"bf16": 2, "i8": 4}
 _ACCUMULATORS = {"bf16": "f32", "i8": "i32"}
@@ -41,6 +44,8 @@ class Dot:
 
     depth: int
     group: int
+    #: rows, lanes and depth of a matrix unit's registers, where it makes the product
+    blocks: tuple[int, int, int] | None = None
 
 
 def factors(op: LinalgOp) -> list[Factor]:
@@ -74,20 +79,35 @@ def small_element(op: LinalgOp) -> str | None:
     return kind if _ACCUMULATORS.get(kind) == total else None
 
 
-def dot_of(op: LinalgOp, roles: Roles, machine_dots: frozenset[str], weights: Weights) -> Dot | None:
+def dot_of(op: LinalgOp, roles: Roles, machine: Machine, weights: Weights) -> Dot | None:
     """The dot products that a contraction is made of on a machine with such instructions; None for single products."""
     kind = small_element(op)
-    if kind not in machine_dots or roles.lane_operand is None:
+    if kind is None or roles.lane_operand is None:
         return None
-    if kind == "i8" and len({factor.unsigned for factor in factors(op)}) != 2:
-        return None
+    mixed = len({factor.unsigned for factor in factors(op)}) == 2
+    by_vectors = kind in machine.dots and (kind != "i8" or mixed)
     group = GROUPS[kind]
     lanes, rows = op.inputs[roles.lane_operand], op.inputs[1 - roles.lane_operand]
     for depth in sorted(op.reductions, key=lambda d: -op.extents[d]):
         fits = _lends_groups(rows, depth, weights) and _holds_groups(lanes, depth, group, weights)
         if fits and depth not in op.dynamic and op.extents[depth] >= group:
-            return Dot(depth, group)
+            blocks = blocks_of(op, roles, depth, group) if kind in machine.matrix else None
+            if blocks or by_vectors:
+                return Dot(depth, group, blocks)
     return None
+
+
+def blocks_of(op: LinalgOp, roles: Roles, depth: int, group: int) -> tuple[int, int, int] | None:
+    """Rows, lanes and depth of a matrix unit's registers: 16 rows of 64 bytes; None where they do not fit.
+
+    All registers of a kernel have the same sizes, or LLVM spills some: lanes and depth come out even; rows that do not
+    are computed twice.
+    """
+    rows, row = op.inputs[1 - (roles.lane_operand or 0)], roles.row
+    if row is None or row in op.dynamic or rows.dims[-1] != depth or op.extents[roles.lane] % _BLOCK:
+        return None
+    size = _BLOCK * group
+    return (min(_BLOCK, op.extents[row]), _BLOCK, size) if op.extents[depth] % size == 0 else None
 
 
 def _lends_groups(rows: Access, depth: int, weights: Weights) -> bool:

@@ -20,6 +20,7 @@ from tilewright.plan.images import (
     window_tiling,
     window_unroll,
 )
+from tilewright.plan.matrix import tile_matrix
 from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, is_dynamic
 from tilewright.plan.tiles import ENOUGH_TASKS, Machine, Tiling, budget, cut, even
 
@@ -170,8 +171,10 @@ def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling
         return Tiling(task, register, order, window_unroll(op, order))
     if _sums_lanes(op, weights):
         return _tile_row_sums(op, roles, machine)
+    dot = dot_of(op, roles, machine, weights)
+    if dot is not None and dot.blocks:
+        return tile_matrix(op, roles, dot, machine)
     register, limit, vectors = _register_tile(op, roles, machine)
-    dot = dot_of(op, roles, machine.dots, weights)
     if dot is not None:
         return _tile_dots(op, roles, dot, register, machine)
     if roles.row is not None:
@@ -396,7 +399,7 @@ def layouts(op: LinalgOp, tiling: Tiling, machine: Machine, weights: Weights) ->
     """Layout and copy tile per input of a contraction: `unit` where the operand is read as it lies."""
     kinds, copies = ["unit"] * len(op.inputs), ["unit"] * len(op.inputs)
     roles = contraction_roles(op)
-    dot = dot_of(op, roles, machine.dots, weights) if tiling.mma else None
+    dot = dot_of(op, roles, machine, weights) if tiling.mma else None
     if dot is not None and roles.lane_operand is not None:
         rows = op.inputs[1 - roles.lane_operand]
         if rows.dims[-1] != dot.depth:  # weights: the groups that they lend lie together

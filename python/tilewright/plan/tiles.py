@@ -32,6 +32,8 @@ class Machine:
     cores: int = 2
     #: element types whose products in groups one instruction adds, see `dots.py`
     dots: frozenset[str] = frozenset()
+    #: element types that a matrix unit multiplies, see `matrix.py`
+    matrix: frozenset[str] = frozenset()
 
     @property
     def wide(self) -> int:

@@ -188,10 +188,13 @@ class PlanTiles(Pass):
     choices: tuple[str, ...] = option((), "KERNEL:NUMBER, the candidate that a kernel takes instead of the first")
     cores: int = option(2, "cores that share the work")
     dots: tuple[str, ...] = option((), "element types (bf16, i8) whose products in groups an instruction adds")
+    matrix: tuple[str, ...] = option((), "element types (bf16, i8) that a matrix unit (AMX) multiplies")
 
     def run(self, op: ir.Operation) -> None:
         """Give tiles to the nests of each task that `tile-plan-fusion` made."""
-        machine = Machine(self.lanes, self.registers, self.l2_bytes, self.cores, frozenset(self.dots))
+        machine = Machine(
+            self.lanes, self.registers, self.l2_bytes, self.cores, frozenset(self.dots), frozenset(self.matrix)
+        )
         weights = Weights()
         decider, bounds = self._decider(), Bounds(op)
         for block in blocks(op):

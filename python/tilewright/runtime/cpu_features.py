@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import platform
 from collections.abc import Iterable
 from pathlib import Path
@@ -77,6 +78,10 @@ _LLVM_NAMES = {
 }
 
 
+#: What only code with products of a matrix unit needs.
+MATRIX_UNIT = frozenset({"amx-tile", "amx-bf16", "amx-int8"})
+
+
 def known_features() -> frozenset[str]:
     """Return every feature name (LLVM's) that :func:`host_features` can report."""
     return frozenset(_LLVM_NAMES.values())
@@ -119,7 +124,8 @@ def check_host(needed: Iterable[str], what: str, cpu: str) -> None:
     """Check that this CPU has all `needed` features.
 
     Raises:
-        UserError: names the missing ones, and what the model was compiled for.
+        UserError: names the missing ones, and what the model was compiled for; or the kernel refuses the registers of
+            the matrix unit.
     """
     if platform.machine() not in ("x86_64", "AMD64"):
         raise UserError(f"{what} holds x86-64 code, this machine is {platform.machine()}")
@@ -129,4 +135,18 @@ def check_host(needed: Iterable[str], what: str, cpu: str) -> None:
         raise UserError(
             f"{what} was compiled for {cpu} and needs CPU features that {here} lacks: {', '.join(missing)}. "
             "Compile it on this machine, or for an older CPU, e.g. target='cpu:x86-64-v3'"
+        )
+    if MATRIX_UNIT & set(needed):
+        _use_matrix_unit(what)
+
+
+def _use_matrix_unit(what: str) -> None:
+    from tilewright.runtime.library import libtwrt
+
+    refused = libtwrt().twrt_use_matrix_unit()
+    if refused:
+        raise UserError(
+            f"{what} uses the matrix unit (AMX), but the kernel refuses this process its registers: "
+            f"{os.strerror(refused)}. Linux has had them since 5.16; or compile for a CPU without, e.g. "
+            "target='cpu:x86-64-v4'"
         )

@@ -18,6 +18,7 @@ import tilewright
 from tilewright import cache
 from tilewright.errors import InternalError, UserError
 from tilewright.runtime.artifact import write_artifact
+from tilewright.runtime.cpu_features import MATRIX_UNIT
 from tilewright.runtime.dtypes import from_numpy
 from tilewright.runtime.manifest import KernelInfo, Manifest, TensorSpec
 from tilewright.targets.linker import link
@@ -239,6 +240,13 @@ def _object_codes(pool: Any, units: Sequence[Unit], work: Compilation) -> list[b
     return [code for code in codes if code is not None]
 
 
+def _needed(features: tuple[str, ...], units: Sequence[Unit]) -> tuple[str, ...]:
+    """The features without those of the matrix unit where no kernel calls it: it needs the kernel's permission."""
+    if any(b"llvm.x86.tile" in unit.module for unit in units):
+        return features
+    return tuple(name for name in features if name not in MATRIX_UNIT)
+
+
 def _manifest(
     work: Compilation,
     entry: dict[str, Any],
@@ -268,7 +276,7 @@ def _manifest(
         kernels=tuple(kernels),
         target=work.target.name,
         cpu=work.target.cpu,
-        cpu_features=work.target.needed,
+        cpu_features=_needed(work.target.needed, units),
         producer=f"tilewright {tilewright.__version__}",
         compile={
             "model": work.source.name,

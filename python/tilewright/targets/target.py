@@ -21,12 +21,12 @@ KNOWN = (
 
 HOST = ("cpu", "cpu:native")
 
-#: Features that compiled code can depend on; others (AMX, key locker, ...) are never used by generated code.
+#: Features that compiled code can depend on; others (key locker, ...) are never used by generated code.
 _USED = frozenset(
     (
         "sse3 ssse3 sse4.1 sse4.2 popcnt avx avx2 fma f16c bmi bmi2 lzcnt movbe avxvnni gfni avx512f avx512bw avx512cd "
         "avx512dq avx512vl avx512ifma avx512vbmi avx512vbmi2 avx512vnni avx512bitalg avx512vpopcntdq avx512bf16 "
-        "avx512fp16"
+        "avx512fp16 amx-tile amx-bf16 amx-int8"
     ).split()
 )
 

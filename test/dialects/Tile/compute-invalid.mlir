@@ -148,7 +148,7 @@ func.func @select_condition(%t: !tile.tile<4x8xf32>) {
 // -----
 
 func.func @convert_c1(%t: !tile.tile<4x8xf32>) {
-  // expected-error@+1 {{changes element types only}}
+  // expected-error@+1 {{changes either element types or the layout}}
   %r = tile.convert %t : !tile.tile<4x8xf32> -> !tile.tile<8x4xf16>
   return
 }
@@ -294,5 +294,13 @@ func.func @insert_c3(%t: !tile.tile<4x8xf32>, %s: !tile.tile<2x8xf32>, %v: !tile
 func.func @unknown_kind(%t: !tile.tile<4x8xf32>) {
   // expected-error@+1 {{'sum' is no kind of reduction: expected add, mul, max, min, maxnum, minnum, umax, umin, and, or, xor}}
   %r = tile.reduce sum %t dims [1] : !tile.tile<4x8xf32> -> !tile.tile<4x1xf32>
+  return
+}
+
+// -----
+
+func.func @mma_c6(%a: !tile.tile<32x32xbf16, #tile.layout<inner = [0, 1], tiles = [16, 32]>>, %b: !tile.tile<32x32xbf16, #tile.layout<inner = [0, 1], tiles = [16, 16], interleave = 2>>, %c: !tile.tile<32x32xf32, #tile.layout<inner = [0, 1], tiles = [16, 16]>>) {
+  // expected-error@+1 {{blocks do not match}}
+  %d = tile.mma %a, %b, %c : !tile.tile<32x32xbf16, #tile.layout<inner = [0, 1], tiles = [16, 32]>>, !tile.tile<32x32xbf16, #tile.layout<inner = [0, 1], tiles = [16, 16], interleave = 2>>, !tile.tile<32x32xf32, #tile.layout<inner = [0, 1], tiles = [16, 16]>>
   return
 }

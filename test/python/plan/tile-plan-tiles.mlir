@@ -34,6 +34,7 @@ func.func @main(%x: tensor<24x64xf32>) -> tensor<24x96xf32> {
 
 // Products of bytes: the depth is cut into groups of 4 where the machine multiplies them at once.
 // RUN: tile-opt %s --tile-plan-tiles="dots=i8,bf16" --split-input-file --verify-diagnostics | FileCheck-22 %s --check-prefix=DOTS
+// RUN: tile-opt %s --tile-plan-tiles="dots=i8 matrix=i8,bf16" --split-input-file --verify-diagnostics | FileCheck-22 %s --check-prefix=MATRIX
 
 #a = affine_map<(m, n, k) -> (m, k)>
 #b = affine_map<(m, n, k) -> (k, n)>
@@ -41,6 +42,9 @@ func.func @main(%x: tensor<24x64xf32>) -> tensor<24x96xf32> {
 
 // CHECK-LABEL: @bytes
 // CHECK: tile.rtile = #tile.rtile<l2 = [24, 96, 64], register = [8, 48, 1], unroll = [1, 1, 4], order = [0, 1, 2]>
+// MATRIX-LABEL: @bytes
+// MATRIX: linalg.generic {{.*}}tile.layouts = [unit, #tile.layout<perm = [1, 0], inner = [1, 0], tiles = [64, 4]>]
+// MATRIX-SAME: tile.rtile = #tile.rtile<l2 = [24, 64, 64], mma = [16, 16, 64], register = [16, 64, 64], order = [1, 0, 2]>
 // DOTS-LABEL: @bytes
 // DOTS: linalg.generic {{.*}}tile.layouts = [unit, #tile.layout<perm = [1, 0], inner = [1, 0], tiles = [48, 4]>]
 // DOTS-SAME: tile.rtile = #tile.rtile<l2 = [24, 96, 64], mma = [1, 16, 4], register = [8, 48, 4], unroll = [1, 1, 4], order = [1, 0, 2]>

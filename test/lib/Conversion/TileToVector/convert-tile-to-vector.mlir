@@ -166,3 +166,30 @@ tile.kernel @bytes(%a: memref<1x4xi8>, %b: memref<1x16x4xi8>, %c: memref<1x16xi3
   tile.store %n, %c[%c0, %c0] : !tile.tile<1x16xi32>, memref<1x16xi32>
   tile.return
 }
+
+// -----
+
+// A tile in blocks is in the registers of the matrix unit; it leaves them by memory. Columns 16 to 31 of b are 64 bytes
+// further; its rows of pairs are 128 bytes apart.
+// CHECK-LABEL: tile.kernel @blocks
+// CHECK: tile.alloc {alignment = 64 : i64} : memref<16x32xf32>
+// CHECK-COUNT-2: llvm.call_intrinsic "llvm.x86.tilezero.internal"
+// CHECK: llvm.call_intrinsic "llvm.x86.tileloadd64.internal"({{.*}}) : (i16, i16, !llvm.ptr, i64) -> !llvm.x86_amx
+// CHECK-COUNT-2: llvm.call_intrinsic "llvm.x86.tileloadd64.internal"
+// CHECK-COUNT-2: llvm.call_intrinsic "llvm.x86.tdpbf16ps.internal"
+// CHECK-COUNT-2: llvm.call_intrinsic "llvm.x86.tilestored64.internal"
+// CHECK-COUNT-32: vector.load {{.*}} vector<16xf32>
+#a = #tile.layout<inner = [0, 1], tiles = [16, 32]>
+#b = #tile.layout<inner = [0, 1], tiles = [32, 16], interleave = 2>
+#c = #tile.layout<inner = [0, 1], tiles = [16, 16]>
+tile.kernel @blocks(%x: memref<16x64xbf16>, %w: memref<32x32x2xbf16>, %y: memref<16x32xf32>) {
+  %c0 = arith.constant 0 : index
+  %s = arith.constant dense<0.0> : !tile.tile<16x32xf32, #c>
+  %a = tile.load %x[%c0, %c0] : memref<16x64xbf16>, !tile.tile<16x32xbf16, #a>
+  %b = tile.load %w[%c0, %c0, %c0] dims [0, 1] : memref<32x32x2xbf16>, !tile.tile<32x32xbf16, #b>
+  %d = tile.mma %a, %b, %s : !tile.tile<16x32xbf16, #a>, !tile.tile<32x32xbf16, #b>, !tile.tile<16x32xf32, #c>
+  %r = tile.convert %d : !tile.tile<16x32xf32, #c> -> !tile.tile<16x32xf32>
+  %n = arith.negf %r : !tile.tile<16x32xf32>
+  tile.store %n, %y[%c0, %c0] : !tile.tile<16x32xf32>, memref<16x32xf32>
+  tile.return
+}

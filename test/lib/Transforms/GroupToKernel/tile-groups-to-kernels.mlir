@@ -484,3 +484,43 @@ func.func @main(%x: tensor<4x?xf32>, %n: index) -> tensor<4x?xf32> {
   }
   return %y : tensor<4x?xf32>
 }
+
+// -----
+
+// Level mma tiles rows, too: sums are held in blocks, the registers of a matrix unit. 40 rows are 32 and the 16 that end
+// with the last one; a sum that nothing follows is stored as it is held.
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (n floordiv 32, k floordiv 4, n mod 32, k mod 4)>
+#c = affine_map<(m, n, k) -> (m, n)>
+
+// CHECK-LABEL: tile.kernel @matrix
+// CHECK: tile.load {{.*}} : memref<40x128xi8>, !tile.tile<32x64xi8, #tile.layout<inner = [0, 1], tiles = [16, 64]>>
+// CHECK: tile.load {{.*}} dims [1, 2] : memref<2x32x32x4xi8>, !tile.tile<64x32xi8, #tile.layout<inner = [0, 1], tiles = [64, 16], interleave = 4>>
+// CHECK: tile.mma
+// CHECK: tile.store {{.*}} : !tile.tile<32x32xi32, #tile.layout<inner = [0, 1], tiles = [16, 16]>>, memref<40x64xi32>
+// CHECK: tile.load %{{.*}}[%c24, {{.*}} !tile.tile<16x64xi8
+// CHECK: tile.mma
+// CHECK: tile.store {{.*}} : !tile.tile<16x32xi32, #tile.layout<inner = [0, 1], tiles = [16, 16]>>, memref<40x64xi32>
+func.func @main(%x: tensor<40x128xi8>, %w: tensor<2x32x32x4xi8>) -> tensor<40x64xi32> {
+  %y = tile.group "l2" (%x1 = %x : tensor<40x128xi8>, %w1 = %w : tensor<2x32x32x4xi8>) -> (tensor<40x64xi32>) attributes {tile.kernel = "matrix"} {
+    %r = tile.group "register" (%x2 = %x1 : tensor<40x128xi8>, %w2 = %w1 : tensor<2x32x32x4xi8>) -> (tensor<40x64xi32>) {
+      %zero = arith.constant 0 : i32
+      %e = tensor.empty() : tensor<40x64xi32>
+      %f = linalg.fill ins(%zero : i32) outs(%e : tensor<40x64xi32>) -> tensor<40x64xi32>
+      %p = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+          ins(%x2, %w2 : tensor<40x128xi8>, tensor<2x32x32x4xi8>) outs(%f : tensor<40x64xi32>)
+          attrs = {tile.rtile = #tile.rtile<l2 = [40, 64, 128], mma = [16, 16, 64], register = [32, 32, 64], order = [1, 0, 2]>} {
+      ^bb0(%q: i8, %s: i8, %o: i32):
+        %a = arith.extui %q : i8 to i32
+        %b = arith.extsi %s : i8 to i32
+        %m = arith.muli %a, %b : i32
+        %t = arith.addi %o, %m : i32
+        linalg.yield %t : i32
+      } -> tensor<40x64xi32>
+      tile.yield %p : tensor<40x64xi32>
+    }
+    tile.yield %r : tensor<40x64xi32>
+  }
+  return %y : tensor<40x64xi32>
+}

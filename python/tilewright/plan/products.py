@@ -172,11 +172,9 @@ def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling
     if _sums_lanes(op, weights):
         return _tile_row_sums(op, roles, machine)
     dot = dot_of(op, roles, machine, weights)
-    if dot is not None and dot.blocks:
-        return tile_matrix(op, roles, dot, machine)
-    register, limit, vectors = _register_tile(op, roles, machine)
     if dot is not None:
-        return _tile_dots(op, roles, dot, register, machine)
+        return tile_matrix(op, roles, dot, machine) if dot.blocks else _tile_dots(op, roles, dot, machine)
+    register, limit, vectors = _register_tile(op, roles, machine)
     if roles.row is not None:
         rows = _image_rows(op, roles, weights)
         if len(rows) > 1 and not op.dynamic.intersection(rows):
@@ -215,8 +213,9 @@ def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling
     return Tiling(task, register, order, _unroll(op, order), block if block != [*op.extents] else None, grid)
 
 
-def _tile_dots(op: LinalgOp, roles: Roles, dot: Dot, register: list[int], machine: Machine) -> Tiling:
+def _tile_dots(op: LinalgOp, roles: Roles, dot: Dot, machine: Machine) -> Tiling:
     """A product with packed weights whose steps take a group of the reduction at once."""
+    register, _, _ = _register_tile(op, roles, machine)
     register[dot.depth] = dot.group
     mma = [1] * op.rank
     mma[roles.lane], mma[dot.depth] = machine.lanes, dot.group

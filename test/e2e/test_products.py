@@ -77,9 +77,9 @@ def test_products(size: tuple[int, int, int], constant: bool, after: bool) -> No
 
 
 def test_a_deep_reduction_runs_in_blocks_and_what_follows_after_them() -> None:
-    model = product(131, 160, 4099, constant=True, after=True)
+    model = product(120, 160, 4099, constant=True, after=True)
     plan = tw.compile(model, target="cpu", stop_after="plan")
-    assert "block = [131, 160, " in plan
+    assert "block = [120, 160, " in plan
     tile = tw.compile(model, target="cpu", stop_after="tile")
     kernel = tile[tile.index("tile.kernel") :]
     assert "memref.prefetch" in kernel

@@ -33,6 +33,7 @@ BUILTIN_MODULES: tuple[str, ...] = (
     "tilewright.plan.fusion",
     "tilewright.plan.tiling",
     "tilewright.plan.running",
+    "tilewright.plan.levels",
     "tilewright.plan.programs",
 )
 """Modules of the built-in passes; importing one registers its passes."""

@@ -70,6 +70,11 @@ def plan(device: Device, choices: tuple[str, ...] = ()) -> Phase:
             ),
             PassSpec("tile-form-groups", "the decisions become regions", options={"level": _LEVEL}),
             PassSpec("tile-apply-online", "loops over blocks stand in the groups of their tasks"),
+            PassSpec(
+                "tile-mark-levels",
+                "where operations meet follows from the groups; now it can be read",
+                options={"l1-bytes": device.levels[0].bytes} if device.levels[0].kind == "cache" else {},
+            ),
             PassSpec("tile-verify-plan", "border: every operation has a group, every nest a root with its tile"),
         ],
         summary="decide what meets at which level, with which tiles and layouts",

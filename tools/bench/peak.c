@@ -2,20 +2,22 @@
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Limits of this machine: rates of f32 FMA and of bf16 and int8 dot products
-// (where the CPU has them), copy bandwidth at several working sets, and of
-// memory also reading alone and copying past the caches, for a number of
-// threads. Build: cc -O3 -march=native -ffp-contract=fast
-// -pthread peak.c -o peak; run: ./peak THREADS. One line per limit: name,
-// value, unit. Each value is the best of a few repetitions: a limit is what the
-// machine can do when nobody disturbs it.
+// Limits of this machine: rates of f32 FMA and of bf16 and int8 dot products by
+// the best instruction that the CPU has (vectors, or the matrix unit), copy
+// bandwidth at several working sets, and of memory also reading alone and
+// copying past the caches, for a number of threads. Build: cc -O3 -march=native
+// -ffp-contract=fast -pthread peak.c -o peak; run: ./peak THREADS. One line per
+// limit: name, value, unit. Each value is the best of a few repetitions: a
+// limit is what the machine can do when nobody disturbs it.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
@@ -97,6 +99,62 @@ static void int8_loop(void *unused) {
 }
 #endif
 
+#if defined(__AMX_TILE__) && defined(__AMX_BF16__) && defined(__AMX_INT8__)
+#define MATRIX_UNIT 1
+// Four registers of sums, each 16x16; a product starts every 16 cycles.
+#define SUMS 4
+
+static void configure(void) {
+  struct __attribute__((packed)) {
+    unsigned char palette, start, reserved[14];
+    unsigned short bytes[16];
+    unsigned char rows[16];
+  } tiles;
+  memset(&tiles, 0, sizeof tiles);
+  tiles.palette = 1;
+  for (int i = 0; i < 8; i++)
+    tiles.bytes[i] = 64, tiles.rows[i] = 16;
+  __asm__ volatile("" ::"r"(&tiles) : "memory"); // GCC sees 8 bytes of it used
+  _tile_loadconfig(&tiles);
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  _tile_zero(4);
+  _tile_zero(5);
+}
+
+static void matrix_bf16_loop(void *unused) {
+  (void)unused;
+  configure();
+  for (long k = 0; k < loops; k++) {
+    _tile_dpbf16ps(0, 4, 5);
+    _tile_dpbf16ps(1, 4, 5);
+    _tile_dpbf16ps(2, 4, 5);
+    _tile_dpbf16ps(3, 4, 5);
+  }
+  _tile_release();
+}
+
+static void matrix_int8_loop(void *unused) {
+  (void)unused;
+  configure();
+  for (long k = 0; k < loops; k++) {
+    _tile_dpbusd(0, 4, 5);
+    _tile_dpbusd(1, 4, 5);
+    _tile_dpbusd(2, 4, 5);
+    _tile_dpbusd(3, 4, 5);
+  }
+  _tile_release();
+}
+
+// Whether the kernel lets this process use the registers.
+static int has_matrix_unit(void) {
+  return syscall(SYS_arch_prctl, 0x1023 /* ARCH_REQ_XCOMP_PERM */,
+                 18 /* XFEATURE_XTILEDATA */) == 0;
+}
+#endif
+
 // Four places at once, which keeps more lines on their way than one does.
 static void read_loop(void *buffer) {
   size_t part = bytes / BYTES / 4;
@@ -171,6 +229,31 @@ static double run(int threads, void (*body)(void *), void **buffers) {
   return jobs[0].best;
 }
 
+// Rates of dot products by the best instruction that the CPU has.
+static void dots(int threads) {
+  double bf16 = 0, int8 = 0;
+#ifdef __AVX512BF16__
+  bf16 = 4.0 * LANES * CHAINS * loops * threads / run(threads, bf16_loop, NULL);
+#endif
+#ifdef __AVX512VNNI__
+  int8 = 8.0 * LANES * CHAINS * loops * threads / run(threads, int8_loop, NULL);
+#endif
+#ifdef MATRIX_UNIT
+  if (has_matrix_unit()) {
+    loops /= 5;
+    double sums = 2.0 * 16 * 16 * SUMS * loops * threads;
+    double by_unit = sums * 32 / run(threads, matrix_bf16_loop, NULL);
+    bf16 = by_unit > bf16 ? by_unit : bf16;
+    by_unit = sums * 64 / run(threads, matrix_int8_loop, NULL);
+    int8 = by_unit > int8 ? by_unit : int8;
+  }
+#endif
+  if (bf16 > 0)
+    printf("dot_bf16 %.1f GFLOP/s\n", bf16 * 1e-9);
+  if (int8 > 0)
+    printf("dot_int8 %.1f GOP/s\n", int8 * 1e-9);
+}
+
 int main(int argc, char **argv) {
   int threads = argc > 1 ? atoi(argv[1]) : 1;
   if (threads < 1 || threads > 1024) {
@@ -181,16 +264,7 @@ int main(int argc, char **argv) {
   double seconds = run(threads, fma_loop, NULL);
   printf("fma_f32 %.1f GFLOP/s\n",
          2.0 * LANES * CHAINS * loops * threads / seconds * 1e-9);
-#ifdef __AVX512BF16__
-  seconds = run(threads, bf16_loop, NULL);
-  printf("dot_bf16 %.1f GFLOP/s\n",
-         4.0 * LANES * CHAINS * loops * threads / seconds * 1e-9);
-#endif
-#ifdef __AVX512VNNI__
-  seconds = run(threads, int8_loop, NULL);
-  printf("dot_int8 %.1f GOP/s\n",
-         8.0 * LANES * CHAINS * loops * threads / seconds * 1e-9);
-#endif
+  dots(threads);
   const struct {
     const char *name;
     size_t bytes;

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,17 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         help=".npy file for an input; repeatable. Others get random data: floats in [-1, 1), integers 0 or 1",
     )
     parser.add_argument("--seed", type=whole_number, default=0, help="seed of the random inputs (default 0)")
+
+
+def add_sizes(parser: argparse.ArgumentParser) -> None:
+    """Add the sizes that one run brings."""
+    parser.add_argument(
+        "--size",
+        action="append",
+        default=[],
+        metavar="NAME=SIZE",
+        help="size of a symbolic dimension in this run, of a model that is compiled for all sizes; repeatable",
+    )
 
 
 def whole_number(text: str) -> int:
@@ -104,12 +116,12 @@ def open_model(options: argparse.Namespace, *, all_sizes: bool = False, **more: 
             return model.general
         raise UserError(
             f"{options.model} has dimensions without a size ({', '.join(map(str, model.inputs))}): "
-            f"fix them, as in --shape {model.example}"
+            f"its code would be slow for all sizes at once, so fix them, as in --shape {model.example}"
         )
     return model
 
 
-def parse_shapes(items: Sequence[str]) -> dict[str, Any]:
+def parse_shapes(items: Sequence[str], option: str = "--shape") -> dict[str, Any]:
     """Return {"batch": 1} for ["batch=1"], {"x": (1, 3)} for ["x=1,3"].
 
     Raises:
@@ -123,23 +135,52 @@ def parse_shapes(items: Sequence[str]) -> dict[str, Any]:
         except ValueError:
             sizes = ()
         if not (name and equals and sizes):
-            raise UserError(f"--shape {item}: expected NAME=SIZE, as in batch=1 or x=1,3,224,224")
+            whole = " or x=1,3,224,224" if option == "--shape" else ""
+            raise UserError(f"{option} {item}: expected NAME=SIZE, as in batch=1{whole}")
         shapes[name] = sizes[0] if len(sizes) == 1 else sizes
     return shapes
 
 
-def make_inputs(specs: Sequence[TensorSpec], files: Sequence[str], seed: int) -> dict[str, np.ndarray]:
-    """Return an array for each input: from its file, or random.
+def make_inputs(model: Any, files: Sequence[str], seed: int, sizes: Sequence[str] = ()) -> dict[str, np.ndarray]:
+    """Return an array for each input: from its file, or random with the sizes that files and `sizes` say.
 
     Raises:
-        UserError: a file cannot be read, or belongs to no input.
+        UserError: a file cannot be read, or belongs to no input; a size that is needed is not given.
     """
     given = dict(read_input(item) for item in files)
-    unknown = sorted(set(given) - {spec.name for spec in specs})
+    unknown = sorted(set(given) - {spec.name for spec in model.inputs})
     if unknown:
-        known = ", ".join(map(str, specs))
+        known = ", ".join(map(str, model.inputs))
         raise UserError(f"--input {', '.join(unknown)}: the model's inputs are {known}")
-    return {**random_inputs(specs, seed), **given}
+    dims = getattr(model, "dims", {})
+    known_sizes = _sizes(dims, given, sizes)
+    others = [spec for spec in model.inputs if spec.name not in given]
+    specs = [_sized(spec, dims.get(spec.name, spec.shape), known_sizes) for spec in others]
+    arrays = {**random_inputs(specs, seed), **given}
+    return {spec.name: arrays[spec.name] for spec in model.inputs}
+
+
+def _sizes(dims: Mapping[str, tuple], given: Mapping[str, np.ndarray], items: Sequence[str]) -> dict[str, int]:
+    """The sizes of symbolic dimensions: of files, and those that the user names."""
+    sizes = parse_shapes(items, "--size")
+    names = {dim for shape in dims.values() for dim in shape if isinstance(dim, str)}
+    for name, size in sizes.items():
+        if name not in names or not isinstance(size, int):
+            what = f"the open dimensions are {', '.join(sorted(names))}" if names else "no size of the model is open"
+            raise UserError(f"--size {name}: {what}")
+    for name, array in given.items():
+        pairs = zip(dims.get(name, ()), array.shape, strict=False)
+        sizes.update({dim: size for dim, size in pairs if isinstance(dim, str)})
+    return sizes
+
+
+def _sized(spec: TensorSpec, dims: Sequence[Any], sizes: Mapping[str, int]) -> TensorSpec:
+    """An input with the sizes that this run brings."""
+    missing = sorted({dim for dim in dims if isinstance(dim, str) and dim not in sizes})
+    if missing:
+        example = " ".join(f"--size {dim}=1" for dim in missing)
+        raise UserError(f"input {spec.name} has sizes that each run brings: give them, as in {example}")
+    return replace(spec, shape=tuple(sizes[dim] if isinstance(dim, str) else dim for dim in dims))
 
 
 def read_input(item: str) -> tuple[str, np.ndarray]:

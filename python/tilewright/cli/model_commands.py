@@ -101,6 +101,7 @@ def _add_run(commands: Any) -> None:
     parser = commands.add_parser("run", help="run a model once", description="Run a model, compiling it if need be.")
     arguments.add_model(parser)
     arguments.add_inputs(parser)
+    arguments.add_sizes(parser)
     parser.add_argument("-o", "--output", metavar="FILE", help="write the outputs to an .npz file")
     parser.add_argument("--compare", choices=["onnxruntime"], help="compare the outputs; exit code 1 if they differ")
     parser.add_argument("--onnx", metavar="FILE", help="the ONNX file of a compiled model, for --compare")
@@ -110,8 +111,8 @@ def _add_run(commands: Any) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    model = arguments.open_model(options)
-    inputs = arguments.make_inputs(model.inputs, options.input, options.seed)
+    model = arguments.open_model(options, all_sizes=True)
+    inputs = arguments.make_inputs(model, options.input, options.seed, options.size)
     start = time.perf_counter()
     outputs = model(**inputs)
     seconds = time.perf_counter() - start
@@ -159,6 +160,7 @@ def _add_bench(commands: Any) -> None:
     parser = commands.add_parser("bench", help="measure a model's latency", description=text)
     arguments.add_model(parser)
     arguments.add_inputs(parser)
+    arguments.add_sizes(parser)
     parser.add_argument("--against", choices=["onnxruntime"], help="measure this one beside it")
     parser.add_argument("--onnx", metavar="FILE", help="the ONNX file of a compiled model, for --against")
     parser.add_argument("--seconds", type=float, default=4.0, help="how long to measure (default 4)")
@@ -167,8 +169,8 @@ def _add_bench(commands: Any) -> None:
 
 
 def _bench(options: argparse.Namespace) -> int:
-    model = arguments.open_model(options)
-    inputs = arguments.make_inputs(model.inputs, options.input, options.seed)
+    model = arguments.open_model(options, all_sizes=True)
+    inputs = arguments.make_inputs(model, options.input, options.seed, options.size)
     values = list(inputs.values())
     out = results_for(model, values)
     runs = {"tilewright": lambda: model(*values, out=out)}

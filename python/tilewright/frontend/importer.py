@@ -100,8 +100,13 @@ class _Importer:
         finally:
             erase_discarded(self.builder)
         given = [replace(s, shape=tuple(n if isinstance(n, int) else -1 for n in s.shape)) for s in specs]
+        dims = {
+            s.name: tuple(n.name if isinstance(n, Symbol) else n for n in s.shape)
+            for s in specs
+            if any(isinstance(n, Symbol) for n in s.shape)
+        }
         b = self.builder
-        return ImportedModel(self.module, b.weights, given, outputs, b.remarks, b.symbols.ranges)
+        return ImportedModel(self.module, b.weights, given, outputs, b.remarks, b.symbols.ranges, dims)
 
     def _verify(self) -> None:
         """The first node that became invalid IR is either one that ONNX does not allow, or a bug."""

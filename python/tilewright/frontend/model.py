@@ -41,6 +41,7 @@ class ImportedModel:
         outputs: results of `@main`, in order.
         remarks: what a user should know of slow code, by the node's name.
         ranges: the symbolic dimensions of the inputs, and the sizes that the module is for.
+        dims: the sizes of each input that has symbolic ones, those by name.
     """
 
     module: ir.Module
@@ -49,3 +50,4 @@ class ImportedModel:
     outputs: list[TensorSpec] = field(default_factory=list)
     remarks: dict[str, str] = field(default_factory=dict)
     ranges: dict[str, tuple[int, int | None]] = field(default_factory=dict)
+    dims: dict[str, tuple[int | str, ...]] = field(default_factory=dict)

@@ -97,12 +97,21 @@ class Signature:
             got = len(out) if isinstance(out, Sequence) else f"a {type(out).__name__}"
             raise UserError(f"out= needs {len(self.outputs)} arrays ({', '.join(self.output_names)}), got {got}")
         for i, (slot, array) in enumerate(zip(self.outputs, out, strict=True)):
-            if not slot.is_static:
-                raise UserError(f"output {slot.name} has a size known after the run only: call the model without out=")
             _check_writeable(slot, array)
             if any(np.may_share_memory(array, other) for other in [*inputs, *out[:i]]):
                 raise UserError(f"the array for output {slot.name} overlaps an input or another output")
         return list(out)
+
+    @staticmethod
+    def fill(slot: Slot, array: np.ndarray, result: np.ndarray) -> None:
+        """Copy a result whose size was known after the run only into an array of ``out=``.
+
+        Raises:
+            UserError: it has another shape.
+        """
+        if array.shape != result.shape:
+            raise UserError(f"output {slot.name} has shape {list(result.shape)}, its array {list(array.shape)}")
+        np.copyto(array, result)
 
 
 def aligned(array: np.ndarray) -> np.ndarray:

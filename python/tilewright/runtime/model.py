@@ -23,13 +23,19 @@ from tilewright.runtime.result import Outputs
 _MAX_RECORDS = 1 << 16
 
 
+def _numbered(spec: TensorSpec) -> tuple[int | str, ...]:
+    """The sizes of an input whose open dimensions have no names."""
+    return tuple(f"{spec.name}[{axis}]" if size < 0 else size for axis, size in enumerate(spec.shape))
+
+
 class Model:
     """A compiled model. Call it with its inputs, by position or by name.
 
     ``model(ids, mask)`` or ``model(ids=ids, mask=mask)`` returns :class:`Outputs`, a tuple with names. Inputs are NumPy
     arrays, torch tensors, or anything with DLPack, of exactly the dtypes and shapes of :attr:`inputs`; the results are
     of the same kind. Arrays that are not C-contiguous are copied first; all others are used in place.
-    ``model(..., out=[a, b])`` (or ``out={"name": a}`` with all outputs) writes into given NumPy arrays.
+    ``model(..., out=[a, b])`` (or ``out={"name": a}`` with all outputs) writes into given NumPy arrays. A result whose
+    size follows from the inputs' is made by the code and copied there.
 
     Safe to call from several threads at once: each running call has an arena of its own.
 
@@ -86,6 +92,12 @@ class Model:
     def ranges(self) -> dict[str, tuple[int, int | None]]:
         """For each symbolic dimension the least and the largest size that the model takes (None: any)."""
         return {name: (low, high) for name, (low, high) in self._manifest.compile.get("ranges", {}).items()}
+
+    @property
+    def dims(self) -> dict[str, tuple[int | str, ...]]:
+        """For each input its sizes, with a name for each that a call brings."""
+        named = self._manifest.compile.get("dims", {})
+        return {spec.name: tuple(named.get(spec.name, _numbered(spec))) for spec in self.inputs}
 
     @property
     def kernels(self) -> tuple[KernelInfo, ...]:
@@ -157,7 +169,10 @@ class Model:
             context = self._free.pop()
         except IndexError:
             context = Context(self._slots, self._out_slots, self._constants, self._manifest.arena_bytes)
-        written = [None if array is None else aligned(array) for array in results]
+        written = [
+            aligned(array) if slot.is_static and array is not None else None
+            for slot, array in zip(self._out_slots, results, strict=True)
+        ]
         context.set(arrays + written)
         if records is None:
             done = self._call(self._entry, context.pointers, self._threads)
@@ -166,13 +181,17 @@ class Model:
             done = profiled(self._entry, context.pointers, self._threads, records, len(records))
         error = library.last_error() if done < 0 else None
         for array, other in zip(results, written, strict=True) if error is None else ():
-            if other is not array:
+            if other is not array and other is not None:
                 np.copyto(array, other)
-        for i in self._made if error is None else ():
-            results[i] = context.take(i, self._out_slots[i])
+        made = [(i, context.take(i, self._out_slots[i])) for i in (self._made if error is None else ())]
         self._free.append(context)
         if error is not None:
             raise UserError(error)
+        for i, array in made:
+            if results[i] is None:
+                results[i] = array
+            else:
+                self._signature.fill(self._out_slots[i], results[i], array)
         return done
 
     def profile(self, *args: Any, out: Any = None, **named: Any) -> list[tuple[str, int, int]]:

@@ -282,6 +282,7 @@ def _manifest(
             "model": work.source.name,
             "seconds": {p["name"]: round(p["seconds"], 4) for p in work.phases},
             "ranges": work.imported.ranges,
+            "dims": work.imported.dims,
         },
     )
 

@@ -33,7 +33,7 @@ _BLOCK = 8 << 20
 
 @dataclass
 class Imported:
-    """A module of layer 1 with its weights, its signature, remarks by node, and the ranges of symbolic dimensions."""
+    """A module of layer 1 with its weights, its signature, remarks by node, and its symbolic dimensions."""
 
     module: ir.Module
     weights: dict[str, np.ndarray]
@@ -41,6 +41,7 @@ class Imported:
     outputs: tuple[TensorSpec, ...]
     remarks: dict[str, str] = field(default_factory=dict)
     ranges: dict[str, tuple[int, int | None]] = field(default_factory=dict)
+    dims: dict[str, tuple[int | str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -181,7 +182,7 @@ def _load_onnx(source: Source, shapes: Shapes | None, symbolic: bool) -> Importe
     value = os.fspath(source.value) if isinstance(source.value, Path) else source.value
     imported = import_onnx(value, shapes=shapes, symbolic=symbolic)
     specs = _specs(imported.inputs), _specs(imported.outputs)
-    return Imported(imported.module, imported.weights, *specs, imported.remarks, imported.ranges)
+    return Imported(imported.module, imported.weights, *specs, imported.remarks, imported.ranges, imported.dims)
 
 
 def _specs(specs: Any) -> tuple[TensorSpec, ...]:

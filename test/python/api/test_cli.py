@@ -164,3 +164,42 @@ def test_doctor(capsys, monkeypatch):
     assert main(["doctor"]) == 1
     captured = capsys.readouterr().out
     assert "! linker" in captured and "1 problem(s)" in captured
+
+
+@pytest.fixture
+def symbolic(tmp_path):
+    """y = -x with a symbolic batch."""
+    from onnx import TensorProto, helper
+
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 3]) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Neg", ["x"], ["y"])], "negation", [x], [y])
+    path = tmp_path / "symbolic.onnx"
+    path.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]).SerializeToString())
+    return str(path)
+
+
+def test_sizes_come_with_the_run(symbolic, tmp_path, capsys):
+    compiled = str(tmp_path / "symbolic.tw")
+    assert main(["compile", symbolic, "-o", compiled]) == 0
+    np.save(tmp_path / "x.npy", np.ones((5, 3), np.float32))
+    for model in (symbolic, compiled):
+        assert main(["run", model, "--size", "batch=2"]) == 0
+        assert "y: [2, 3] float32" in capsys.readouterr().out
+        assert main(["run", model, "--input", f"x={tmp_path}/x.npy"]) == 0
+        assert "y: [5, 3] float32" in capsys.readouterr().out
+        assert main(["bench", model, "--size", "batch=7", "--seconds", "0.01"]) == 0
+        capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "input x has sizes that each run brings: give them, as in --size batch=1"),
+        (["--size", "length=2"], "--size length: the open dimensions are batch"),
+        (["--size", "batch"], "--size batch: expected NAME=SIZE, as in batch=1\n"),
+        (["--shape", "batch=2", "--size", "batch=2"], "--size batch: no size of the model is open"),
+    ],
+)
+def test_sizes_that_are_missing_or_wrong(symbolic, capsys, arguments, message):
+    assert main(["run", symbolic, *arguments]) == 2
+    assert message in capsys.readouterr().err

@@ -60,6 +60,19 @@ def test_one_compilation_for_all_sizes(tmp_path: Path, caplog: pytest.LogCapture
     assert "<html" in compiled.explain(measure=False)
 
 
+def test_results_of_run_time_sizes_in_given_arrays() -> None:
+    compiled = tw.compile(model(["batch", 3], ["batch", 3]))
+    y = np.zeros((4, 3), np.float32)
+    result = compiled(ones(4, 3), ones(4, 3), out=[y])
+    assert result["y"] is y
+    np.testing.assert_array_equal(y, 2 * ones(4, 3))
+    assert compiled.general.dims == {"a": ("batch", 3), "b": ("batch", 3)}
+    with pytest.raises(tw.UserError, match=r"output y has shape \[5, 3\], its array \[4, 3\]"):
+        compiled(ones(5, 3), ones(5, 3), out=[y])
+    with pytest.raises(tw.UserError, match=r"output y must have shape \[any, 3\], got \[4, 2\]"):
+        compiled(ones(4, 3), ones(4, 3), out=[np.zeros((4, 2), np.float32)])
+
+
 def test_what_a_slower_general_model_would_cost_is_said(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "tilewright"):
         tw.compile(model(["batch", 3], ["batch", "width"]))

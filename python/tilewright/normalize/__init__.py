@@ -16,6 +16,7 @@ PASSES = (
     PassSpec("tile-fold-transposes", "a transposed copy is a change of someone's indexing map"),
     PassSpec("tile-split-by-slices", "gates and halves of gated units are made apart, to meet as tiles of one task"),
     PassSpec("tile-scale-results", "a softmax before a product divides the fewest numbers"),
+    PassSpec("tile-join-rows", "rows of batches and sequences, known at run time only, fill the same tiles"),
     PassSpec("cse", "equal subexpressions once: exporters repeat masks and reshapes"),
     PassSpec("tile-assert-early", "sizes that are checked may be relied on by all that follows"),
     PassSpec("symbol-dce", "weights that nothing reads need no bytes"),

@@ -21,6 +21,7 @@ BUILTIN_MODULES: tuple[str, ...] = (
     "tilewright.normalize.floats",
     "tilewright.normalize.transposes",
     "tilewright.normalize.slices",
+    "tilewright.normalize.rows",
     "tilewright.normalize.scales",
     "tilewright.normalize.copies",
     "tilewright.normalize.assertions",

@@ -114,6 +114,8 @@ def _vectors(op: LinalgOp, roles: Roles, machine: Machine) -> int:
         return 4
     if machine.registers < 32 or op.welded or not all(a.pure for a in op.inputs) or len(op.parallel) > 3:
         return 2
+    if roles.row in op.dynamic:
+        return 2  # tall tiles: a few rows are one of them and a rest, and read their panel twice
     columns, rows = ceil(op.extents[roles.lane] / machine.lanes), op.extents[roles.row]
 
     def height(vectors: int) -> int:
@@ -277,9 +279,14 @@ def _stream_rows(op: LinalgOp, roles: Roles, tiling: Tiling, machine: Machine, w
 def _product_blocks(
     op: LinalgOp, roles: Roles, register: list[int], machine: Machine, weights: Weights
 ) -> blocking.Blocks | None:
-    """Cache blocks of a product of matrices, or of a batch of them; None for windows and for products of vectors."""
+    """Cache blocks of a product of matrices, or of a batch of them; None for windows and for products of vectors.
+
+    Where it is not known how many rows share the weights, panels of them stay while all rows at hand pass.
+    """
     access = _lane_access(op, roles)
     if roles.row is None or access is None or len(op.reductions) != 1:
+        return None
+    if roles.row in op.dynamic and weights.only(access.value):
         return None
     batch = [d for d in op.parallel if d not in (roles.row, roles.lane)]
     if any(d not in a.loops for d in batch for a in op.inputs) or not all(a.pure for a in op.inputs):

@@ -247,9 +247,10 @@ class PlanTiles(Pass):
             if decider is not None and not op.dynamic:
                 free = len(roots) == 1 and not gathered
                 tiling = _decided(decider, op, members, tiling, machine, weights, free)
-            tiling.block = self._split_sum(op, tiling, members) if len(roots) == 1 else None
+            alone = len(roots) == 1
+            tiling.block = self._split_sum(op, tiling, members) if alone and not op.dynamic else None
             settle(op, tiling, frozenset(own) if len(roots) > 1 else None)
-            _write(op, tiling, machine, bounds, alone=len(roots) == 1)
+            _write(op, tiling, machine, bounds, alone)
             if op.kind is Kind.CONTRACTION:
                 self._lay_out(op, tiling, machine, weights)
 

@@ -31,8 +31,6 @@ constexpr int64_t kLine = 64;
 /// Into the L2 cache, in the terms of memref.prefetch: the panel in use needs
 /// the L1 cache.
 constexpr unsigned kLocality = 2;
-/// Tiles that a loop of run-time extent has at least, as a rule.
-constexpr int64_t kFewTiles = 5;
 
 /// Elements that `expr` walks over when the dims run over `sizes`, each from 0.
 /// A modulo is what is inside a block of a packed operand: the whole block.
@@ -139,14 +137,11 @@ void NestEmitter::prefetch(OpOperand &operand, unsigned inner, int64_t body) {
   };
   llvm::append_range(inside, ArrayRef(reductionOrder).drop_back());
   for (unsigned dim : inside) {
-    // A size known at run time only counts as that of a whole task, or as a few
-    // tiles: where there are more, what follows the next tile comes, too.
+    // A size known at run time only counts as that of a whole task.
     auto size = staticSize(box.sizes[dim]);
     int64_t most = size ? *size : nest.taskTile(dim, task.getLevel());
     if (ShapedType::isDynamic(most))
       return;
-    if (!size)
-      most = std::min(most, kFewTiles * stepOf(dim));
     count(dim, stepOf(dim), llvm::divideCeil(most, stepOf(dim)));
   }
   int64_t trips = now[inner] / body;

@@ -115,7 +115,7 @@ def _vectors(op: LinalgOp, roles: Roles, machine: Machine) -> int:
     if machine.registers < 32 or op.welded or not all(a.pure for a in op.inputs) or len(op.parallel) > 3:
         return 2
     if roles.row in op.dynamic:
-        return 2  # tall tiles: a few rows are one of them and a rest, and read their panel twice
+        return 2  # tall tiles: few rows are one of them and a rest, and read their panel twice
     columns, rows = ceil(op.extents[roles.lane] / machine.lanes), op.extents[roles.row]
 
     def height(vectors: int) -> int:
@@ -371,7 +371,7 @@ def _contraction_task(op: LinalgOp, roles: Roles, register: list[int], machine: 
             # Each task copies its panels: many rows must share the work.
             work = macs if count >= _FEW_TASKS else max(_TASK_MACS, prod(task) // prod(task[d] for d in rows) * 128)
         if roles.row in op.dynamic:  # there may be few rows of each kind: let the ones at hand share a panel
-            work = max(work, _SHARING * register[roles.row] * prod(task[d] for d in (roles.lane, *op.reductions)))
+            work = _SHARING * register[roles.row] * prod(task[d] for d in (roles.lane, *op.reductions))
         cut(task, register, rows, work)
     return task
 

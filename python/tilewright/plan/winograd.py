@@ -395,6 +395,7 @@ class Winograd(Pass):
     l2_bytes: int = option(1048576, "bytes of the L2 cache of a core")
     l2_rate: float = option(246.0, "bytes per nanosecond that a core moves to and from L2")
     l3_rate: float = option(120.0, "the same for the largest cache")
+    memory_rate: float = option(41.0, "the same for memory, where filters come from that do not stay in L2")
 
     def run(self, op: ir.Operation) -> None:
         """Rewrite each convolution for which it pays."""
@@ -441,4 +442,4 @@ class Winograd(Pass):
     def _products(self, count: int, filters: int) -> float:
         """Nanoseconds of `count` multiply-adds, and of reading filters that do not stay in L2."""
         near = filters <= self.l2_bytes // 2
-        return count / (self.peak * _EFFICIENCY) + (0 if near else filters / self.l3_rate)
+        return count / (self.peak * _EFFICIENCY) + (0 if near else filters / self.memory_rate)

@@ -19,7 +19,7 @@ from tilewright.plan.tiles import Tiling
 from tilewright.plan.traffic import element_bytes
 
 #: A block's tensors may take this part of the L2 cache: they are read again at once.
-_NEAR = 32
+_NEAR = 64
 #: A whole row's tensors may: longer rows run in blocks.
 _WHOLE = 4
 #: Steps of a block are a multiple of it.
@@ -161,7 +161,7 @@ class PlanOnline(Pass):
     ```mlir
     %m = linalg.generic {indexing_maps = [#map, #map1], iterator_types = ["parallel", "reduction"]}
         ins(%x : tensor<16x131072xf32>) outs(%f : tensor<16xf32>)
-        attrs = {tile.nest = 0 : i64, tile.online = array<i64: 1, 8192>,
+        attrs = {tile.nest = 0 : i64, tile.online = array<i64: 1, 4096>,
     ```
     """
 

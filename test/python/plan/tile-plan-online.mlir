@@ -4,11 +4,11 @@
 // Rows whose tensors do not stay in the L2 cache run in blocks; what passes between nests decides.
 
 // CHECK-LABEL: @log_of_sums
-// CHECK: linalg.generic {{.*}}tile.online = array<i64: 1, 2048>
+// CHECK: linalg.generic {{.*}}tile.online = array<i64: 1, 1024>
 // CHECK: arith.maximumf
-// CHECK: linalg.generic {{.*}}tile.online = array<i64: 1, 2048>
+// CHECK: linalg.generic {{.*}}tile.online = array<i64: 1, 1024>
 // CHECK: math.exp
-// CHECK: linalg.generic {{.*}}tile.online = array<i64: 1, 2048>
+// CHECK: linalg.generic {{.*}}tile.online = array<i64: 1, 1024>
 // CHECK: arith.addf
 // SHORT-NOT: tile.online
 #ij = affine_map<(i, j) -> (i, j)>

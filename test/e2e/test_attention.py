@@ -137,6 +137,22 @@ def test_operator(queries: int) -> None:
     np.testing.assert_allclose(y, expected(wide, mask, -np.inf), rtol=2e-5, atol=2e-5)
 
 
+def test_what_cannot_be_rescaled_stays_apart() -> None:
+    """Squares of exponentials are not linear in them: their sum is made of the whole row."""
+    rng = np.random.default_rng(3)
+    inputs = {n: rng.standard_normal((1, 4, 1200, 16), np.float32) for n in "qkv"}
+    g = GraphBuilder("squares")
+    q, k, v = (g.input(n, np.float32, [1, 4, 1200, 16]) for n in "qkv")
+    scores = g.op("MatMul", q, g.op("Transpose", k, perm=[0, 1, 3, 2]))
+    powers = g.op("Exp", g.op("Sub", scores, g.op("ReduceMax", scores, axes=[-1])))
+    g.output(g.op("MatMul", g.op("Mul", powers, powers), v), "y", np.float32, [1, 4, 1200, 16])
+    y = tw.compile(g.model(), threads=2)(**inputs)[0]
+    wide = {n: a.astype(np.float64) for n, a in inputs.items()}
+    scores = wide["q"] @ wide["k"].swapaxes(-1, -2)
+    powers = np.exp(scores - scores.max(-1, keepdims=True))
+    np.testing.assert_allclose(y, powers**2 @ wide["v"], rtol=1e-4, atol=1e-4)
+
+
 def test_interpreter_runs_the_loop() -> None:
     """Phase `plan` puts the reductions into one loop, which the interpreter runs as it is."""
     sizes = (2, 384, 384, 16)

@@ -69,3 +69,21 @@ def test_only_code_that_uses_it_needs_it() -> None:
     model = _model("bf16", 64, 96, w, after=False)
     assert MATRIX_UNIT & set(tw.compile(model, precision="bf16")._manifest.cpu_features)
     assert not MATRIX_UNIT & set(tw.compile(model)._manifest.cpu_features)
+
+
+@pytest.mark.skipif("bf16" not in UNITS, reason="this CPU has no AMX for bf16")
+@pytest.mark.parametrize("size", [(64, 64, 64), (197, 96, 128), (256, 528, 192)], ids=lambda s: "x".join(map(str, s)))
+def test_two_inputs_of_bf16(size: tuple[int, int, int]) -> None:
+    """Each task lays out its part of the second one; the result is rounded once."""
+    m, n, k = size
+    x, w = (RNG.standard_normal(s, np.float32).astype(ml_dtypes.bfloat16) for s in ((m, k), (k, n)))
+    shapes = (("x", [m, k]), ("w", [k, n]), ("y", [m, n]))
+    values = [helper.make_tensor_value_info(name, TensorProto.BFLOAT16, shape) for name, shape in shapes]
+    graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "g", values[:2], values[2:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    found = [tw.compile(model, threads=threads) for threads in (1, 2)]
+    assert "amx-bf16" in found[0]._manifest.cpu_features
+    one, two = (np.asarray(f(x, w)[0]).astype(np.float64) for f in found)
+    want = x.astype(np.float64) @ w.astype(np.float64)
+    np.testing.assert_allclose(one, want, rtol=2**-8, atol=1e-5 * k)
+    np.testing.assert_array_equal(one, two)

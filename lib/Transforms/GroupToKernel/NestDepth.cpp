@@ -194,8 +194,14 @@ FailureOr<Value> NestEmitter::loadInterleaved(Location loc, Value tensor,
     return nest.root()->emitError("has tiles of level mma, but the groups of "
                                   "an operand do not stand behind its lanes");
   SmallVector<Value> offsets;
-  for (AffineExpr expr : ArrayRef(access).drop_back())
-    offsets.push_back(index(loc, expr));
+  const Storage &place = storage.at(tensor);
+  for (auto [number, expr] : llvm::enumerate(ArrayRef(access).drop_back())) {
+    AffineExpr relative = expr;
+    if (!place.origin.empty())
+      relative = simplifyAffineExpr(expr - place.origin[number],
+                                    nest.extents.size(), symbols.size());
+    offsets.push_back(index(loc, relative));
+  }
   offsets.push_back(index(loc, getAffineConstantExpr(0, builder.getContext())));
   SmallVector<int64_t> blocks;
   if (hasBlocks())
@@ -203,8 +209,8 @@ FailureOr<Value> NestEmitter::loadInterleaved(Location loc, Value tensor,
   auto type = blocked({depth, lanes},
                       cast<ShapedType>(tensor.getType()).getElementType(),
                       blocks, group);
-  return tile::LoadOp::create(builder, loc, type, storage.at(tensor).memref,
-                              offsets, ArrayRef<int64_t>{groups, rank - 2})
+  return tile::LoadOp::create(builder, loc, type, place.memref, offsets,
+                              ArrayRef<int64_t>{groups, rank - 2})
       .getResult();
 }
 

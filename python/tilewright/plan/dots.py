@@ -12,6 +12,7 @@ the group's size, innermost.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING
 
 from tilewright.mlir import ir
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 #: Rows of a matrix unit's register, and groups in each.
 _BLOCK = 16
+#: Rows that a run-time operand must meet for its copy to pay.
+_COPY_ROWS = 64
 #: Elements of a group: as many as 32 bits hold.
 GROUPS = {"bf16": 2, "i8": 4}
 _ACCUMULATORS = {"bf16": "f32", "i8": "i32"}
@@ -46,6 +49,8 @@ class Dot:
     group: int
     #: rows, lanes and depth of a matrix unit's registers, where it makes the product
     blocks: tuple[int, int, int] | None = None
+    #: whether each task lays out its part of the lanes' operand
+    copied: bool = False
 
 
 def factors(op: LinalgOp) -> list[Factor]:
@@ -89,11 +94,14 @@ def dot_of(op: LinalgOp, roles: Roles, machine: Machine, weights: Weights) -> Do
     group = GROUPS[kind]
     lanes, rows = op.inputs[roles.lane_operand], op.inputs[1 - roles.lane_operand]
     for depth in sorted(op.reductions, key=lambda d: -op.extents[d]):
-        fits = _lends_groups(rows, depth, weights) and _holds_groups(lanes, depth, group, weights)
-        if fits and depth not in op.dynamic and op.extents[depth] >= group:
-            blocks = blocks_of(op, roles, depth, group) if kind in machine.matrix else None
-            if blocks or by_vectors:
-                return Dot(depth, group, blocks)
+        if not _lends_groups(rows, depth, weights) or depth in op.dynamic or op.extents[depth] < group:
+            continue
+        held = _holds_groups(lanes, depth, group, weights)
+        blocks = blocks_of(op, roles, depth, group) if kind in machine.matrix else None
+        if blocks and (held or _can_be_copied(op, lanes, depth, weights)):
+            return Dot(depth, group, blocks, copied=not held)
+        if held and by_vectors:
+            return Dot(depth, group)
     return None
 
 
@@ -108,6 +116,13 @@ def blocks_of(op: LinalgOp, roles: Roles, depth: int, group: int) -> tuple[int, 
         return None
     size = _BLOCK * group
     return (min(_BLOCK, op.extents[row]), _BLOCK, size) if op.extents[depth] % size == 0 else None
+
+
+def _can_be_copied(op: LinalgOp, lanes: Access, depth: int, weights: Weights) -> bool:
+    """Whether tasks can lay out their part of a run-time operand in groups, and rows make up for it."""
+    rows = prod(op.extents[d] for d in op.parallel if d not in lanes.loops)
+    known = lanes.pure and None not in lanes.dims and not op.dynamic and not weights.only(lanes.value)
+    return known and depth in lanes.dims and rows >= _COPY_ROWS and not op.welded
 
 
 def _lends_groups(rows: Access, depth: int, weights: Weights) -> bool:

@@ -20,7 +20,7 @@ from tilewright.plan.images import (
     window_tiling,
     window_unroll,
 )
-from tilewright.plan.matrix import tile_matrix
+from tilewright.plan.matrix import copy_in_groups, tile_matrix
 from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, is_dynamic
 from tilewright.plan.tiles import ENOUGH_TASKS, Machine, Tiling, budget, cut, even
 
@@ -417,7 +417,7 @@ def layouts(op: LinalgOp, tiling: Tiling, machine: Machine, weights: Weights) ->
     assert roles.lane_operand is not None
     at = access.dims.index(roles.lane)
     rank = len(access.dims)
-    if weights.only(access.value):
+    if weights.only(access.value) or dot is not None:
         rest = [t for t in range(rank) if t != at]
         block = tiling.register[roles.lane]
         inner, tiles = [at], [block]
@@ -425,6 +425,9 @@ def layouts(op: LinalgOp, tiling: Tiling, machine: Machine, weights: Weights) ->
             inner.append(access.dims.index(dot.depth))
             tiles.append(dot.group)
         kinds[roles.lane_operand] = f"#tile.layout<perm = {[at, *rest]}, inner = {inner}, tiles = {tiles}>"
+        if dot is not None and not weights.only(access.value):
+            loops = [d for d in access.dims if d not in (roles.lane, dot.depth)]
+            copies[roles.lane_operand] = str(copy_in_groups(tiling, [*loops, roles.lane, dot.depth], dot.group))
     elif is_copied(op, roles, weights):
         block = tiling.register[roles.lane]
         perm = [t for t in range(rank) if t != at]

@@ -21,6 +21,7 @@ class Case:
         name: shown in the table.
         model: a name in test/models (`models.MODELS`).
         sizes: parameters of the model's builder.
+        run_time: sizes of the model's symbolic dimensions in this row, which no one is told before.
         target: the largest accepted latency of ours divided by the best peer's; None where no target is set.
         gflop: work of one run in 10^9 operations; None where a rate says nothing.
         gbyte: memory traffic of one run in 10^9 bytes, for what is bound by memory; then the rate is in GB/s.
@@ -44,6 +45,7 @@ class Case:
     accuracy: str = "exact"
     peers: tuple[str, ...] = PEERS
     error: float = 1e-4
+    run_time: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def work(self) -> float | None:

@@ -164,7 +164,7 @@ def _choose(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> l
     if not cases:
         parser.error(f"no case of suite {arguments.suite} has {arguments.case!r} in its name")
     if arguments.peers:
-        unknown = set(arguments.peers) - set(PEERS)
+        unknown = set(arguments.peers) - {*PEERS, "specialized"}
         if unknown:
             parser.error(f"unknown peer {', '.join(sorted(unknown))}; known: {', '.join(PEERS)}")
         cases = [replace(case, peers=tuple(p for p in case.peers if p in arguments.peers)) for case in cases]

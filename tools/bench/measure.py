@@ -180,7 +180,7 @@ def _measure(
 ) -> None:
     tell("building the model")
     model = models.path(case.model, **case.sizes)
-    arrays.save(folder / "inputs", models.random_inputs(onnx.load(model)))
+    arrays.save(folder / "inputs", models.random_inputs(onnx.load(model), sizes=case.run_time))
     clients: dict[str, Client] = {}
     results: dict[str, list[np.ndarray]] = {}
     for name in _names(ours, case.peers):

@@ -36,6 +36,9 @@ class Tilewright(Peer):
     def load(self, model: Path, inputs: Mapping[str, np.ndarray], threads: int, precision: str = "f32") -> None:
         """Compile (or take from the cache) and allocate the outputs once."""
         self._model = compiled(model, threads, precision, self.accuracy)
+        self._allocate(inputs)
+
+    def _allocate(self, inputs: Mapping[str, np.ndarray]) -> None:
         self._inputs = list(inputs.values())
         results = self._model(*self._inputs)
         self._outputs = [np.empty_like(array) for array in results]

@@ -21,6 +21,7 @@ from tilewright.plan.images import (
     window_unroll,
 )
 from tilewright.plan.matrix import copy_in_groups, tile_matrix
+from tilewright.plan.register_tiles import L1_WAYS, row_limit, row_tile, vectors_of
 from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, is_dynamic
 from tilewright.plan.tiles import ENOUGH_TASKS, Machine, Tiling, budget, cut, even
 
@@ -34,16 +35,12 @@ _STREAMS = 8
 _FEW_VECTORS = 4
 #: Lanes of a reduction that fill a vector.
 _LEAST_LANES = 16
+#: Rows from which on a copy of what they multiply pays.
+_FEW_ROWS = 32
 #: Bytes of a page: sums of as many columns stay in the L1 cache.
 _PAGE = 4096
-#: Ways of the L1 data cache (48 KB, both on Zen 5 and on recent Xeons).
-_L1_WAYS = 12
-#: Multiply-adds under way that keep two pipes busy.
-_LATENCY = 8
 #: Steps of a reduction that one round of its loop takes.
 _UNROLL = 4
-#: Part of the predicted time of two vectors side by side that three must stay below.
-_GAIN = 0.99
 #: Register tiles of rows that read a panel of weights from the L2 cache once each, where it pays for the first read.
 _SHARING = 5
 #: Tasks that still occupy a few cores, where each more repeats work.
@@ -77,62 +74,6 @@ def contraction_roles(op: LinalgOp) -> Roles:
     return Roles(lane, max(rows, key=lambda d: (min(op.extents[d], 8), d), default=None), lane_operand)
 
 
-def _tile_cost(rows: int, vectors: int) -> float:
-    """Half cycles per step of a reduction: a tile issues rows * vectors multiply-adds; below 8 the pipes run dry.
-
-    Loads take a share: vectors of the lane operand, and an element per row.
-    """
-    return max(rows * vectors, _LATENCY) + 0.25 * (rows + vectors)
-
-
-def _rows_cost(extent: int, rows: int, vectors: int) -> float:
-    """Half cycles per step of a reduction for all rows of one panel, in tiles of `rows` and what is left."""
-    whole, rest = divmod(extent, rows)
-    return whole * _tile_cost(rows, vectors) + (_tile_cost(rest, vectors) if rest else 0)
-
-
-def _row_tile(extent: int, limit: int, vectors: int) -> int:
-    """Rows of the register tile: the count in 1..limit with the fewest cycles per step of the reduction."""
-    fitting = range(1, min(extent, limit) + 1)
-    return min(fitting, key=lambda rows: (round(_rows_cost(extent, rows, vectors), 3), -rows))
-
-
-def _row_limit(op: LinalgOp, vectors: int, machine: Machine) -> int:
-    """Rows of a register tile, at most: registers are left for a row of the lane operand and an element."""
-    spare = 3 if machine.registers >= 32 and all(a.pure for a in op.inputs) else 2  # with fewer LLVM spills one
-    return (machine.registers - vectors - spare) // vectors
-
-
-def _vectors(op: LinalgOp, roles: Roles, machine: Machine) -> int:
-    """Vectors side by side in the register tile of a matrix product.
-
-    More than two where there are 32 registers: 6 x 4 accumulators take 10 loads for 24 multiply-adds, 12 x 2 take 14.
-    Which of them leaves the least work over at the ends of rows and columns depends on the sizes; columns are shared
-    evenly where the rows of one tile leave nothing else to share. A gain that cannot be measured is none.
-    """
-    if roles.row is None:
-        return 4
-    if machine.registers < 32 or op.welded or not all(a.pure for a in op.inputs) or len(op.parallel) > 3:
-        return 2
-    if roles.row in op.dynamic:
-        return 2  # tall tiles: few rows are one of them and a rest, and read their panel twice
-    columns, rows = ceil(op.extents[roles.lane] / machine.lanes), op.extents[roles.row]
-
-    def height(vectors: int) -> int:
-        return _row_tile(rows, min(_row_limit(op, vectors, machine), _L1_WAYS), vectors)
-
-    def cost(vectors: int) -> float:
-        whole, rest = divmod(columns, vectors)
-        column = _rows_cost(rows, height(vectors), vectors)
-        total = whole * column + (_rows_cost(rows, height(vectors), rest) if rest else 0)
-        return max(total, ceil(whole / machine.cores) * machine.cores * column) if few else total
-
-    few = height(2) == rows  # a column of tiles is then all that a task can be, and its panel is read once
-    choices = [v for v in (2, 4, 3) if not few or height(v) == rows]
-    best = min(choices, key=cost)
-    return best if cost(best) < _GAIN * cost(2) else 2
-
-
 def _power_of_two_stride(op: LinalgOp, roles: Roles) -> bool:
     """Rows at a stride of a large power of two share a set of the L1 cache: no more of them stay than it has ways."""
     if roles.row is None or roles.lane_operand is None:
@@ -152,16 +93,16 @@ def _power_of_two_stride(op: LinalgOp, roles: Roles) -> bool:
 def _register_tile(op: LinalgOp, roles: Roles, machine: Machine) -> tuple[list[int], int, int]:
     """Rows x lanes of accumulators, the most rows that registers allow, and vectors in a row."""
     register = [1] * op.rank
-    vectors = _vectors(op, roles, machine)
+    vectors = vectors_of(op, roles.row, roles.lane, machine)
     register[roles.lane] = min(op.extents[roles.lane], vectors * machine.lanes)
     vectors = ceil(register[roles.lane] / machine.lanes)
     limit = (machine.registers - vectors - 2) // vectors
     if roles.row is not None:
-        limit = _row_limit(op, vectors, machine)
+        limit = row_limit(op, vectors, machine)
         if _power_of_two_stride(op, roles):
-            limit = min(limit, _L1_WAYS)
+            limit = min(limit, L1_WAYS)
         many = roles.row in op.dynamic
-        register[roles.row] = limit if many else _row_tile(op.extents[roles.row], limit, vectors)
+        register[roles.row] = limit if many else row_tile(op.extents[roles.row], limit, vectors)
     return register, limit, vectors
 
 
@@ -202,7 +143,10 @@ def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling
             panel.reverse()  # rows come from far, and once; the copied panels are near
         order = outer + panel + reductions
         tiling = Tiling(task, register, order, _unroll(op, order))
-        if roles.row is None and not copied:
+        few = roles.row is None or (
+            op.extents[roles.row] < _FEW_ROWS and not outer and not op.welded and not op.dynamic
+        )
+        if few and not copied:
             _stream_rows(op, roles, tiling, machine, weights)
         return tiling
     task = list(op.extents)
@@ -256,10 +200,10 @@ def _tile_row_sums(op: LinalgOp, roles: Roles, machine: Machine) -> Tiling:
 
 
 def _stream_rows(op: LinalgOp, roles: Roles, tiling: Tiling, machine: Machine, weights: Weights) -> None:
-    """A vector times a matrix that lies as it is: some rows of the matrix at a time, over all columns of a task.
+    """A vector, or a few, times a matrix that lies as it is: some rows of it at a time, over all columns of a task.
 
     Sums in registers would walk down a narrow strip, a page of memory per row; a few rows side by side are streams
-    that the hardware prefetches. The sums of a task wait in the L1 cache.
+    that the hardware prefetches. The sums of a task wait in the L1 cache, or in the L2 cache where they are many.
     """
     access = _lane_access(op, roles)
     if access is None or len(op.reductions) != 1 or weights.only(access.value):
@@ -447,7 +391,7 @@ def _copy_pays(op: LinalgOp, access: Access, at: int) -> bool:
     if is_dynamic(access.value):
         return False
     rows = prod(op.extents[d] for d in op.parallel if d not in access.loops)
-    return rows >= 32 and not op.welded
+    return rows >= _FEW_ROWS and not op.welded
 
 
 def copies_apart(op: LinalgOp, tiling: Tiling) -> bool:

@@ -1,0 +1,74 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Register tiles of matrix products: rows of accumulators, each some vectors wide."""
+
+from __future__ import annotations
+
+from math import ceil
+
+from tilewright.plan.structure import LinalgOp
+from tilewright.plan.tiles import Machine
+
+#: Ways of the L1 data cache (48 KB, both on Zen 5 and on recent Xeons).
+L1_WAYS = 12
+#: Part of the predicted time of two vectors side by side that three must stay below.
+_GAIN = 0.99
+#: Multiply-adds under way that keep two pipes busy.
+_LATENCY = 8
+
+
+def _tile_cost(rows: int, vectors: int) -> float:
+    """Half cycles per step of a reduction: a tile issues rows * vectors multiply-adds; below 8 the pipes run dry.
+
+    Loads take a share: vectors of the lane operand, and an element per row.
+    """
+    return max(rows * vectors, _LATENCY) + 0.25 * (rows + vectors)
+
+
+def _rows_cost(extent: int, rows: int, vectors: int) -> float:
+    """Half cycles per step of a reduction for all rows of one panel, in tiles of `rows` and what is left."""
+    whole, rest = divmod(extent, rows)
+    return whole * _tile_cost(rows, vectors) + (_tile_cost(rest, vectors) if rest else 0)
+
+
+def row_tile(extent: int, limit: int, vectors: int) -> int:
+    """Rows of the register tile: the count in 1..limit with the fewest cycles per step of the reduction."""
+    fitting = range(1, min(extent, limit) + 1)
+    return min(fitting, key=lambda rows: (round(_rows_cost(extent, rows, vectors), 3), -rows))
+
+
+def row_limit(op: LinalgOp, vectors: int, machine: Machine) -> int:
+    """Rows of a register tile, at most: registers are left for a row of the lane operand and an element."""
+    spare = 3 if machine.registers >= 32 and all(a.pure for a in op.inputs) else 2  # with fewer LLVM spills one
+    return (machine.registers - vectors - spare) // vectors
+
+
+def vectors_of(op: LinalgOp, row: int | None, lane: int, machine: Machine) -> int:
+    """Vectors side by side in the register tile of a matrix product.
+
+    More than two where there are 32 registers: 6 x 4 accumulators take 10 loads for 24 multiply-adds, 12 x 2 take 14.
+    Which of them leaves the least work over at the ends of rows and columns depends on the sizes; columns are shared
+    evenly where the rows of one tile leave nothing else to share. A gain that cannot be measured is none.
+    """
+    if row is None:
+        return 4
+    if machine.registers < 32 or op.welded or not all(a.pure for a in op.inputs) or len(op.parallel) > 3:
+        return 2
+    if row in op.dynamic:
+        return 2  # tall tiles: few rows are one of them and a rest, and read their panel twice
+    columns, rows = ceil(op.extents[lane] / machine.lanes), op.extents[row]
+
+    def height(vectors: int) -> int:
+        return row_tile(rows, min(row_limit(op, vectors, machine), L1_WAYS), vectors)
+
+    def cost(vectors: int) -> float:
+        whole, rest = divmod(columns, vectors)
+        column = _rows_cost(rows, height(vectors), vectors)
+        total = whole * column + (_rows_cost(rows, height(vectors), rest) if rest else 0)
+        return max(total, ceil(whole / machine.cores) * machine.cores * column) if few else total
+
+    few = height(2) == rows  # a column of tiles is then all that a task can be, and its panel is read once
+    choices = [v for v in (2, 4, 3) if not few or height(v) == rows]
+    best = min(choices, key=cost)
+    return best if cost(best) < _GAIN * cost(2) else 2

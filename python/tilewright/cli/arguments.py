@@ -25,6 +25,19 @@ def add_model(parser: argparse.ArgumentParser, accepted: str = ANY_MODEL) -> Non
     add_source(parser, accepted)
     parser.add_argument("--threads", type=int, metavar="N", help="threads per call (default: all cores available)")
     parser.add_argument(
+        "--precision",
+        default="f32",
+        choices=["f32", "bf16", "int8"],
+        help="type of the factors of products with weights (default f32: as the model says)",
+    )
+    parser.add_argument(
+        "--calibration",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="for --precision int8: an .npz file with a set of inputs by name, which ranges are taken from; repeatable",
+    )
+    parser.add_argument(
         "--accuracy",
         default="exact",
         metavar="KIND",
@@ -101,15 +114,20 @@ def open_model(options: argparse.Namespace, *, all_sizes: bool = False, **more: 
     import tilewright as tw
 
     if is_compiled(options.model):
-        if options.shape or options.target != "cpu" or options.accuracy != "exact":
+        chosen = options.shape or options.accuracy != "exact" or options.precision != "f32"
+        if chosen or options.target != "cpu":
             raise UserError(
-                f"{options.model} is compiled already: --shape, --target and --accuracy have no effect on it"
+                f"{options.model} is compiled already: --shape, --target, --accuracy and --precision have no effect "
+                "on it"
             )
         return tw.load(options.model, threads=options.threads)
     from tilewright.targets.flexible import FlexibleModel
 
     shapes = parse_shapes(options.shape)
     more["accuracy"] = options.accuracy
+    more["precision"] = options.precision
+    if options.calibration:
+        more["calibration"] = [read_arrays(path) for path in options.calibration]
     model = tw.compile(options.model, options.target, threads=options.threads, shapes=shapes, **more)
     if isinstance(model, FlexibleModel):
         if all_sizes and model.general is not None:
@@ -119,6 +137,19 @@ def open_model(options: argparse.Namespace, *, all_sizes: bool = False, **more: 
             f"its code would be slow for all sizes at once, so fix them, as in --shape {model.example}"
         )
     return model
+
+
+def read_arrays(path: str) -> dict[str, np.ndarray]:
+    """Return the arrays of an .npz file by name.
+
+    Raises:
+        UserError: no such file, or another format.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return dict(file)
+    except (OSError, ValueError, TypeError) as error:
+        raise UserError(f"--calibration {path}: {error}") from None
 
 
 def parse_shapes(items: Sequence[str], option: str = "--shape") -> dict[str, Any]:

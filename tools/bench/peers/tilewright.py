@@ -16,13 +16,24 @@ import tilewright as tw
 from bench.peers import Peer
 
 
-def compiled(model: Path, threads: int, precision: str = "f32", accuracy: str = "exact") -> Any:
-    """The model compiled for this CPU; one whose inputs all have a narrow type needs no choice of precision."""
+def compiled(
+    model: Path,
+    threads: int,
+    precision: str = "f32",
+    accuracy: str = "exact",
+    inputs: Mapping[str, np.ndarray] | None = None,
+) -> Any:
+    """The model compiled for this CPU; one whose inputs all have a narrow type needs no choice of precision.
+
+    Bytes are calibrated on `inputs`, without which f32 stays.
+    """
     chosen: dict[str, Any] = {"accuracy": accuracy}
-    if precision != "f32":
-        inputs = onnx.load(str(model), load_external_data=False).graph.input
-        if any(i.type.tensor_type.elem_type == onnx.TensorProto.FLOAT for i in inputs):
+    if precision != "f32" and (precision != "int8" or inputs is not None):
+        declared = onnx.load(str(model), load_external_data=False).graph.input
+        if any(i.type.tensor_type.elem_type == onnx.TensorProto.FLOAT for i in declared):
             chosen["precision"] = precision
+            if precision == "int8":
+                chosen["calibration"] = dict(inputs or {})
     return tw.compile(str(model), target="cpu", threads=threads, **chosen)
 
 
@@ -35,7 +46,7 @@ class Tilewright(Peer):
 
     def load(self, model: Path, inputs: Mapping[str, np.ndarray], threads: int, precision: str = "f32") -> None:
         """Compile (or take from the cache) and allocate the outputs once."""
-        self._model = compiled(model, threads, precision, self.accuracy)
+        self._model = compiled(model, threads, precision, self.accuracy, inputs)
         self._allocate(inputs)
 
     def _allocate(self, inputs: Mapping[str, np.ndarray]) -> None:

@@ -201,9 +201,10 @@ class Graph:
 
     def _pays(self, op: LinalgOp, task: Task, rows: dict[int, int]) -> bool:
         """Whether one task for both is faster, or as fast, with tasks enough to share."""
-        if not rows and (op.kind is Kind.CONTRACTION or any(o.points > _SMALL or o.dynamic for o in [*task.ops, op])):
+        multiplies = op.kind is Kind.CONTRACTION or task.multiplies
+        if not rows and (multiplies or any(o.points > _SMALL or o.dynamic for o in [*task.ops, op])):
             return False  # one task for all
-        if op.kind is not Kind.CONTRACTION and not task.multiplies:
+        if not multiplies:
             return self._keeps_parallelism(op, rows)
         block = task_block(task, op, rows, self.levels)
         if block:

@@ -52,6 +52,8 @@ def find_chains(ops: Sequence[LinalgOp], growing: bool = False) -> list[Chain]:
         ops: the operations.
         growing: more may join the task: what they are to read is no obstacle.
     """
+    if any(op.dynamic for op in ops):
+        return []  # a block of steps needs sizes that are known
     found = []
     for loops in _classes(ops):
         chain = _Builder(ops, loops).build(growing)

@@ -224,6 +224,8 @@ class PlanTiles(Pass):
         count = prod(roots[-1].extents[d] for d in rows[-1])
         share = max(min(_ROW_ELEMENTS // max(inner, 1), count // ENOUGH_TASKS), 1)
         block = self._block(roots[-1])
+        if not all(rows):
+            block = 0  # no row is common to all nests: one task
         name = ir.StringAttr.get(kernel_name(members, roots), roots[0].op.context)
         roots[-1].op.attributes["tile.kernel"] = name
         products = not block and len(roots) > 1 and all(root.kind is Kind.CONTRACTION for root in roots)

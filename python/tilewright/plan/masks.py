@@ -6,8 +6,8 @@
 An element that is replaced by, or added to, a number below all others adds exp(-inf) = 0 to sums that are relative to
 its row's maximum. Where constants say so for all rows of a task, the task's loop starts later or ends earlier. Rows of
 which every element is masked see all elements: there is no maximum above the mask's value. (Scores so low that they
-are no larger than the mask's value themselves, below -1e38, are taken for masked, too. What skipped steps would multiply by
-these zeros is not read: an infinite or undefined value there does not make the result undefined.)
+are no larger than the mask's value themselves, below -1e38, are taken for masked, too. What skipped steps would
+multiply by these zeros is not read: an infinite or undefined value there does not make the result undefined.)
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@
 #include "Cpus.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <fstream>
-#include <cerrno>
 #include <sched.h>
 #include <sstream>
 #include <string>

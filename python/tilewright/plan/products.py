@@ -326,7 +326,8 @@ def align_lanes(op: LinalgOp, tiling: Tiling) -> None:
         return
     lane = contraction_roles(op).lane
     if tiling.task[lane] < op.extents[lane]:
-        tiling.register[lane] = gcd(tiling.register[lane], tiling.task[lane])
+        width, step = tiling.register[lane], gcd(tiling.register[lane], tiling.task[lane])
+        tiling.register[lane] = max(w for w in range(step, width + 1, step) if tiling.task[lane] % w == 0)
 
 
 def _lane_access(op: LinalgOp, roles: Roles) -> Access | None:

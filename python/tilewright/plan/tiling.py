@@ -243,6 +243,7 @@ class PlanTiles(Pass):
                 tiling.task[:] = op.extents
                 for d, size in zip(own, sizes, strict=True):
                     tiling.task[d] = size
+                align_lanes(op, tiling)
             elif len(roots) > 1:
                 restrict_to_rows(op, tiling, own, share)
             self._mark_stream(op, nest, members)

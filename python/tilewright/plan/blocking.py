@@ -21,6 +21,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
+from tilewright.plan.tiles import TASK_MACS, even
+
 #: Bytes of an element: sizes are those of f32 products.
 _ELEMENT = 4
 #: Copying an element of a panel, and reading one of the rows that streams by, in multiply-adds (16 in half a cycle).
@@ -33,8 +35,6 @@ _BLOCKED_PANELS = 8
 _ROWS = 128
 #: Steps of a reduction between two visits of the same sums: loading and storing them then costs 2 %.
 _DEPTH = 256
-#: Multiply-adds of a task, at least.
-_TASK_MACS = 1 << 20
 #: Tasks of one core that even out disturbances.
 _TASKS_PER_CORE = 8
 
@@ -62,7 +62,7 @@ class Product:
         """Tasks that the work is worth: enough for the cores, and none too small."""
         macs = self.rows * self.columns * self.depth
         wanted = ceil(_TASKS_PER_CORE * self.cores / self.batch)
-        return max(min(wanted, macs // _TASK_MACS), 1)
+        return max(min(wanted, macs // TASK_MACS), 1)
 
 
 @dataclass(frozen=True)
@@ -73,14 +73,6 @@ class Blocks:
     columns: int
     depth: int
     rows_outside: bool
-
-
-def even(extent: int, size: int, multiple: int = 1) -> int:
-    """The part when `extent` is cut evenly into as many parts as parts of `size` make, in multiples of `multiple`."""
-    if size >= extent:
-        return extent
-    part = ceil(extent / ceil(extent / max(size, 1)))
-    return min(ceil(part / multiple) * multiple, extent)
 
 
 def block_copied(product: Product) -> Blocks:
@@ -131,5 +123,5 @@ def block_packed(product: Product) -> Blocks:
         few = ceil(2 * product.cores / product.batch)
         keep = even(product.panels, max(min(_BLOCKED_PANELS, product.panels // few), 1))
     else:
-        keep = max(min(keep, _TASK_MACS // (product.rows * product.depth * product.lane_tile)), 1)
+        keep = max(min(keep, TASK_MACS // (product.rows * product.depth * product.lane_tile)), 1)
     return Blocks(product.rows, min(keep * product.lane_tile, product.columns), depth, rows_outside=False)

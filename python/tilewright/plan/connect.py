@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from math import ceil, prod
 
-from tilewright.plan.nests import Task
+from tilewright.plan.nests import SMALL, Task
 from tilewright.plan.online import find_chains
 from tilewright.plan.structure import LinalgOp
+from tilewright.plan.tiles import even
 from tilewright.plan.traffic import Levels, boundary, footprint, tensor_bytes
 
 #: Rows that a task may take: a contraction fills vectors and accumulators with them.
@@ -23,8 +24,6 @@ _BLOCKS = (64, 32, 16)
 _STEPS = 256
 #: Tasks that a few cores share evenly.
 _ENOUGH_TASKS = 8
-#: Iterations that are worth no second core.
-_SMALL = 1 << 14
 
 
 def task_block(task: Task, op: LinalgOp, rows: dict[int, int], levels: Levels) -> int:
@@ -39,11 +38,11 @@ def task_block(task: Task, op: LinalgOp, rows: dict[int, int], levels: Levels) -
     ops = [*task.ops, op]
     loops = sorted(rows, key=lambda d: rows[d])
     welded = _in_registers(task)
-    small = all(member.points <= _SMALL for member in ops)
+    small = all(member.points <= SMALL for member in ops)
     chains = find_chains(ops, growing=True)
     cut = {member: (loop, _STEPS) for chain in chains[:1] for member, loop in chain.loops.items()}
     for block in (*_BLOCKS, 1):
-        tile = dict.fromkeys(loops, 1) | {loops[-1]: _even(op.extents[loops[-1]], block)}
+        tile = dict.fromkeys(loops, 1) | {loops[-1]: even(op.extents[loops[-1]], block, 16)}
         tasks = prod(ceil(op.extents[d] / t) for d, t in tile.items())
         if (tasks < _ENOUGH_TASKS and not small) or 2 * footprint(ops, tile, welded, cut) > levels.l2_bytes:
             continue
@@ -51,14 +50,6 @@ def task_block(task: Task, op: LinalgOp, rows: dict[int, int], levels: Levels) -
             return 0  # no rows of a batch, of which each has its own: a block of them would share
         return tile[loops[-1]] if _saved(task, op, levels) >= _repeated(task, op, tile, levels) else 0
     return 0
-
-
-def _even(extent: int, size: int) -> int:
-    """Parts of at most `size`, a multiple of 16, as even as such multiples allow."""
-    if extent <= size:
-        return extent
-    part = ceil(extent / ceil(extent / size))
-    return min(ceil(part / 16) * 16, size)
 
 
 def _saved(task: Task, op: LinalgOp, levels: Levels) -> float:

@@ -19,13 +19,10 @@ from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
 from tilewright.plan.connect import task_block
 from tilewright.plan.merging import merge_maps, merge_products
-from tilewright.plan.nests import MOST_OPS, Nest, Task, read_bases, written_base
+from tilewright.plan.nests import MOST_OPS, SMALL, Nest, Task, read_bases, written_base
 from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, captured, linalg_ops
 from tilewright.plan.tiles import chosen_loops
 from tilewright.plan.traffic import Levels, tensor_bytes
-
-#: Iterations that are worth no second core.
-_SMALL = 1 << 14
 
 
 class Graph:
@@ -202,7 +199,7 @@ class Graph:
     def _pays(self, op: LinalgOp, task: Task, rows: dict[int, int]) -> bool:
         """Whether one task for both is faster, or as fast, with tasks enough to share."""
         multiplies = op.kind is Kind.CONTRACTION or task.multiplies
-        if not rows and (multiplies or any(o.points > _SMALL or o.dynamic for o in [*task.ops, op])):
+        if not rows and (multiplies or any(o.points > SMALL or o.dynamic for o in [*task.ops, op])):
             return False  # one task for all
         if not multiplies:
             return self._keeps_parallelism(op, rows)
@@ -236,7 +233,7 @@ class Graph:
         count = 1
         for d in rows:
             count *= op.extents[d]
-        return count >= 16 or op.points <= _SMALL
+        return count >= 16 or op.points <= SMALL
 
     def _drop_rows(self, task: Task, keep: set[int]) -> None:
         for nest in task.nests:

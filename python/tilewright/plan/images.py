@@ -17,9 +17,8 @@ from collections.abc import Sequence
 from math import ceil, prod
 
 from tilewright.plan.structure import LinalgOp
+from tilewright.plan.tiles import ENOUGH_TASKS
 
-#: Tasks that let a few cores share the work evenly.
-_ENOUGH_TASKS = 16
 #: Multiply-adds of a task where no weight is read twice for having more tasks: about 20 microseconds.
 _TASK_MACS = 1 << 21
 #: Multiply-adds of a task of a depthwise convolution: some microseconds, were it not for memory.
@@ -70,10 +69,10 @@ def image_task(op: LinalgOp, rows: Sequence[int], lane: int, register: Sequence[
     count = prod(ceil(e / t) for e, t in zip(op.extents, task, strict=True))
     near = weights_stay(op, lane, register, l2_bytes)
     if not near:
-        keep = max(min(l2_bytes // 4 // panel_bytes, panels * count // _ENOUGH_TASKS), 1)
+        keep = max(min(l2_bytes // 4 // panel_bytes, panels * count // ENOUGH_TASKS), 1)
         task[lane] = min(keep * register[lane], op.extents[lane])
         count *= ceil(panels / keep)
-    budget = _TASK_MACS if near else prod(task) * count // _ENOUGH_TASKS
+    budget = _TASK_MACS if near else prod(task) * count // ENOUGH_TASKS
     _cut_rows(task, register, rows, max(budget, _TASK_MACS))
     return task
 
@@ -99,7 +98,7 @@ def window_tiling(op: LinalgOp, row: int, lane: int, register: Sequence[int]) ->
     """
     others = [d for d in op.parallel if d not in (row, lane)]
     task = list(op.extents)
-    budget = max(prod(op.extents) // _ENOUGH_TASKS, _LEAST_WINDOW_MACS)
+    budget = max(prod(op.extents) // ENOUGH_TASKS, _LEAST_WINDOW_MACS)
     _cut_rows(task, register, [*others, row] if row != lane else others, budget)
     along = {d for access in op.inputs for uses in access.uses if row in uses for d in uses}
     return task, [*others, row, lane, *sorted(op.reductions, key=lambda d: (d in along, d))]

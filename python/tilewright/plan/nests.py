@@ -13,6 +13,8 @@ from tilewright.plan.structure import Kind, LinalgOp
 #: Operations of one task: its code is straight-line, for which compilers take longer than in proportion. Beyond, what a
 #: launch costs is small beside the work between two of them.
 MOST_OPS = 32
+#: Iterations that are worth no second core.
+SMALL = 1 << 14
 
 
 @dataclass(eq=False)

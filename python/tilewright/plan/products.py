@@ -23,10 +23,8 @@ from tilewright.plan.images import (
 from tilewright.plan.matrix import copy_in_groups, tile_matrix
 from tilewright.plan.register_tiles import L1_WAYS, row_limit, row_tile, vectors_of
 from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, is_dynamic
-from tilewright.plan.tiles import ENOUGH_TASKS, Machine, Tiling, budget, cut, even
+from tilewright.plan.tiles import ENOUGH_TASKS, TASK_MACS, Machine, Tiling, budget, cut, even
 
-#: Multiply-adds of a task of a compute-bound nest.
-_TASK_MACS = 1 << 20
 #: Multiply-adds that are worth a dispatch: some microseconds with weights from the L2 cache, one vector of rows.
 _LEAST_MACS = 1 << 15
 #: Rows of a matrix that are read side by side: as many streams as prefetchers follow.
@@ -150,7 +148,7 @@ def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling
             _stream_rows(op, roles, tiling, machine, weights)
         return tiling
     task = list(op.extents)
-    cut(task, register, outer, _TASK_MACS)
+    cut(task, register, outer, TASK_MACS)
     task[roles.row], task[roles.lane] = blocks.rows, blocks.columns
     order = outer + (panel[::-1] if blocks.rows_outside else panel) + reductions
     block = [*op.extents]
@@ -296,24 +294,24 @@ def _contraction_task(op: LinalgOp, roles: Roles, register: list[int], machine: 
     rows = [d for d in op.parallel if d not in batch and d != roles.lane]
     if roles.row is None and not rows:
         # A product of one row reads each element once: bandwidth is what more cores bring.
-        cut(task, register, [*batch, roles.lane], max(_LEAST_MACS, min(_TASK_MACS, op.points // ENOUGH_TASKS)))
+        cut(task, register, [*batch, roles.lane], max(_LEAST_MACS, min(TASK_MACS, op.points // ENOUGH_TASKS)))
         return task
-    cut(task, register, batch, _TASK_MACS)
+    cut(task, register, batch, TASK_MACS)
     macs = prod(task)
-    if roles.lane not in batch and macs > _TASK_MACS:
+    if roles.lane not in batch and macs > TASK_MACS:
         panels = max(ceil(task[roles.lane] / register[roles.lane]), 1)
         per_panel = macs // panels
-        keep = max(min(_TASK_MACS // max(per_panel, 1), panels // ENOUGH_TASKS), 1)
+        keep = max(min(TASK_MACS // max(per_panel, 1), panels // ENOUGH_TASKS), 1)
         if copied:
             depth = prod(op.extents[d] for d in op.reductions)
             keep = max(min(machine.l2_bytes // 4 // (4 * depth * register[roles.lane]), panels // _FEW_TASKS), 1)
         task[roles.lane] = min(task[roles.lane], keep * register[roles.lane])
     if rows:
         count = prod(ceil(e / t) for e, t in zip(op.extents, task, strict=True))
-        work = _TASK_MACS if count < ENOUGH_TASKS else max(_TASK_MACS, machine.l2_bytes // 8 * register[roles.lane])
+        work = TASK_MACS if count < ENOUGH_TASKS else max(TASK_MACS, machine.l2_bytes // 8 * register[roles.lane])
         if copied:
             # Each task copies its panels: many rows must share the work.
-            work = macs if count >= _FEW_TASKS else max(_TASK_MACS, prod(task) // prod(task[d] for d in rows) * 128)
+            work = macs if count >= _FEW_TASKS else max(TASK_MACS, prod(task) // prod(task[d] for d in rows) * 128)
         if roles.row in op.dynamic:  # there may be few rows of each kind: let the ones at hand share a panel
             work = _SHARING * register[roles.row] * prod(task[d] for d in (roles.lane, *op.reductions))
         cut(task, register, rows, work)
@@ -448,7 +446,7 @@ def tile_products(op: LinalgOp, rows: list[int], count: int, machine: Machine, w
     """
     tiling = tile_contraction(op, machine, weights)
     depth = prod(op.extents[d] for d in op.reductions)
-    work = max(_LEAST_MACS, min(_TASK_MACS, op.points * count // ENOUGH_TASKS)) // (count * depth)
+    work = max(_LEAST_MACS, min(TASK_MACS, op.points * count // ENOUGH_TASKS)) // (count * depth)
     roles = contraction_roles(op)
     if len(_image_rows(op, roles, weights)) > 1:
         return [tiling.task[d] for d in rows]  # more tasks would read weights again

@@ -20,6 +20,8 @@ _CHOICES = 64
 _TASK_ELEMENTS = 16384
 #: Tasks per kernel that let a few cores share the work evenly.
 ENOUGH_TASKS = 16
+#: Multiply-adds of a task of a compute-bound nest, at least.
+TASK_MACS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ def even(extent: int, size: int, multiple: int = 1) -> int:
     """The part when `extent` is cut evenly into as many parts as parts of `size` make, in multiples of `multiple`."""
     if size >= extent:
         return extent
-    part = ceil(extent / ceil(extent / size))
+    part = ceil(extent / ceil(extent / max(size, 1)))
     return min(ceil(part / multiple) * multiple, extent)
 
 

@@ -23,6 +23,7 @@ from tilewright.plan.roller.cost import Model, Prediction, Schedule, tile_loops
 from tilewright.plan.roller.expression import Expression
 from tilewright.plan.roller.rtile import RTile
 from tilewright.plan.roller.rules import Machine, accumulators, bank_free, fits_registers, hides_latency, machine_of
+from tilewright.plan.tiles import even
 
 _ROWS = 16  # of a register tile
 _PARTS = 2, 4, 8  # of a vector
@@ -199,7 +200,7 @@ def _grow(expression: Expression, base: Schedule, task: Sequence[int]) -> list[i
         step = min(base.register[d], expression.extents[d])
         size = min(ceil(2 * task[d] / step) * step, expression.extents[d])
         if size > task[d]:
-            sizes[d] = _even(expression.extents[d], size, step)
+            sizes[d] = even(expression.extents[d], size, step)
             score = (reuse_score(tile, d, size, 64), d)
             best = max(best, score) if best else score
     if best is None:
@@ -207,12 +208,6 @@ def _grow(expression: Expression, base: Schedule, task: Sequence[int]) -> list[i
     grown = list(task)
     grown[best[1]] = max(sizes[best[1]], task[best[1]] + 1)
     return grown
-
-
-def _even(extent: int, size: int, step: int) -> int:
-    """Tasks of equal size in multiples of the register tile (rule 4 at the task's level)."""
-    part = ceil(extent / ceil(extent / size))
-    return min(ceil(part / step) * step, extent)
 
 
 def _orders(expression: Expression, base: Schedule) -> Iterator[tuple[int, ...]]:

@@ -14,6 +14,7 @@ from tilewright.plan.roller.choose import Ranked, one_of_several, rank
 from tilewright.plan.roller.cost import Schedule, tile_loops
 from tilewright.plan.roller.describe import nest_expression
 from tilewright.plan.structure import Kind, LinalgOp, set_attribute
+from tilewright.plan.tiles import Tiling
 
 #: Kinds of operations whose first candidate is taken; others keep the planner's own tile.
 SWITCHED = frozenset({Kind.ELEMENTWISE, Kind.REDUCE, Kind.CONTRACTION})
@@ -91,8 +92,7 @@ def _number_of(ranked: Sequence[Ranked], schedule: Schedule) -> int:
 
 def rtile_text(schedule: Schedule) -> str:
     """The schedule as an attribute."""
-    task, register, order = list(schedule.task), list(schedule.register), list(schedule.order)
-    return f"#tile.rtile<l2 = {task}, register = {register}, order = {order}>"
+    return str(Tiling(list(schedule.task), list(schedule.register), list(schedule.order)))
 
 
 def _text(chosen: Ranked, runner_up: Ranked | None, candidates: int) -> str:

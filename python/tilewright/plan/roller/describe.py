@@ -11,6 +11,7 @@ from tilewright.devices.device import Device
 from tilewright.mlir import ir
 from tilewright.plan.roller.expression import Expression, Index, Operand
 from tilewright.plan.structure import Access, Kind, LinalgOp, index_terms, sizes_of
+from tilewright.plan.traffic import element_bytes
 
 #: Vector instructions that an operation of a body becomes; one unless listed.
 _SLOTS = {
@@ -102,18 +103,12 @@ def _link(access: Access, reader: LinalgOp, maker: LinalgOp | None, bindings: di
 
 
 def _operand(access: Access, loops: Binding, packed: bool, near: bool) -> Operand:
-    kind = ir.RankedTensorType(access.value.type)
     index: list[Index] = []
     for expr in access.map.results:
         terms = index_terms(expr)
         known = terms is not None and all(d in loops for d in terms)
         index.append(tuple((loops[d], c) for d, c in terms.items()) if known and terms is not None else None)
-    return Operand(tuple(sizes_of(access.value)), tuple(index), _bytes(kind.element_type), packed, near)
-
-
-def _bytes(kind: ir.Type) -> int:
-    width = getattr(kind, "width", 64)
-    return max(width // 8, 1)
+    return Operand(tuple(sizes_of(access.value)), tuple(index), element_bytes(access.value), packed, near)
 
 
 def _leaves(op: LinalgOp, members: Sequence[LinalgOp]) -> bool:

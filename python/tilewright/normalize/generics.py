@@ -70,6 +70,15 @@ def uses(value: ir.Value) -> Iterator[tuple[ir.Operation, int]]:
     yield from [(use.owner.operation, use.operand_number) for use in value.uses]
 
 
+def loops_of(expr: ir.AffineExpr) -> frozenset[int]:
+    """The loops that an index expression depends on."""
+    if isinstance(expr, ir.AffineDimExpr):
+        return frozenset({expr.position})
+    if isinstance(expr, ir.AffineBinaryExpr):
+        return loops_of(expr.lhs) | loops_of(expr.rhs)
+    return frozenset()
+
+
 def maker(value: ir.Value) -> ir.Operation | None:
     """The op whose result a value is; None for a block's argument."""
     return None if isinstance(value, ir.BlockArgument) else value.owner.operation
@@ -123,6 +132,12 @@ def create_fill(scalar: ir.Value, target: ir.Value) -> ir.Value:
     with ir.InsertionPoint(block):
         ir.Operation.create("linalg.yield", operands=[block.arguments[0]])
     return op.result
+
+
+def create_like(fresh: ir.Operation, kind: ir.Type) -> ir.Value:
+    """An empty tensor of another type, filled where `fresh`, a tensor.empty or linalg.fill, fills."""
+    empty = create("tensor.empty", [], kind)
+    return create_fill(fresh.operands[0], empty) if fresh.name == "linalg.fill" else empty
 
 
 def create_generic(

@@ -12,7 +12,7 @@ from typing import ClassVar
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 
-from .generics import body, create, create_fill, kinds, maker, maps, uses, walk
+from .generics import body, create, create_like, kinds, loops_of, maker, maps, uses, walk
 
 #: Columns of a contraction that still fill the vectors of every machine.
 _LEAST_COLUMNS = 32
@@ -153,13 +153,7 @@ def _may_split(op: ir.Operation, pieces: Sequence[_Piece]) -> bool:
     if any(kinds(op)) and min(p.size for p in pieces) < _LEAST_COLUMNS:
         return False
     loop = ir.AffineDimExpr(own[-1].results[pieces[0].dim])
-    return all(e == loop or not _depends(e, loop.position) for m in own for e in m.results)
-
-
-def _depends(expr: ir.AffineExpr, loop: int) -> bool:
-    if isinstance(expr, ir.AffineBinaryExpr):
-        return _depends(expr.lhs, loop) or _depends(expr.rhs, loop)
-    return isinstance(expr, ir.AffineDimExpr) and expr.position == loop
+    return all(e == loop or loop.position not in loops_of(e) for m in own for e in m.results)
 
 
 def _fresh(op: ir.Operation) -> ir.Operation | None:
@@ -181,9 +175,7 @@ def _make_piece(op: ir.Operation, piece: _Piece) -> None:
     assert fresh is not None
     with op.location, ir.InsertionPoint(op):
         inputs = [_cut(v, m, loop, piece) for v, m in zip(list(op.operands)[:-1], own[:-1], strict=True)]
-        place = create("tensor.empty", [], piece.op.results[0].type)
-        if fresh.name == "linalg.fill":
-            place = create_fill(fresh.operands[0], place)
+        place = create_like(fresh, piece.op.results[0].type)
         copy = op.clone()
     for number, value in enumerate([*inputs, place]):
         copy.operation.operands[number] = value

@@ -11,7 +11,7 @@ from typing import ClassVar
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 
-from .generics import body, create, create_fill, is_copy, kinds, maker, maps, positions, set_maps, uses, walk
+from .generics import body, create_like, is_copy, kinds, maker, maps, positions, set_maps, uses, walk
 
 
 @register
@@ -77,8 +77,8 @@ class FoldTransposes(Pass):
 
 
 def _makes_new_tensor(op: ir.Operation) -> bool:
-    init = op.operands[len(op.operands) - 1].owner
-    return isinstance(init, ir.Operation | ir.OpView) and init.name == "tensor.empty"
+    init = maker(op.operands[len(op.operands) - 1])
+    return init is not None and init.name == "tensor.empty"
 
 
 def _source_dims(copy: ir.Operation) -> list[int]:
@@ -121,13 +121,10 @@ def _permuted_init(producer: ir.Operation, source: list[int]) -> ir.Value | None
     if not kind.has_static_shape:
         return None
     permuted = ir.RankedTensorType.get([kind.shape[d] for d in source], kind.element_type)
+    if made.name not in ("tensor.empty", "linalg.fill"):
+        return None
     with producer.location, ir.InsertionPoint(producer):
-        if made.name == "tensor.empty":
-            return create("tensor.empty", [], permuted)
-        if made.name != "linalg.fill":
-            return None
-        empty = create("tensor.empty", [], permuted)
-        return create_fill(made.operands[0], empty)
+        return create_like(made, permuted)
 
 
 def _renumber(op: ir.Operation) -> None:

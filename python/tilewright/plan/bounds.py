@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tilewright.mlir import ir
+from tilewright.passes.constants import integer_constant
 from tilewright.plan.structure import LinalgOp
 
 _SLE, _ULE = 3, 7
@@ -25,14 +26,6 @@ _ARITHMETIC: dict[str, Callable[[int, int], int]] = {
 
 def _maker(value: ir.Value) -> ir.Operation | None:
     return None if isinstance(value, ir.BlockArgument) else value.owner.operation
-
-
-def _constant(value: ir.Value) -> int | None:
-    made = _maker(value)
-    if made is None or made.name != "arith.constant":
-        return None
-    attribute = made.attributes["value"]
-    return attribute.value if isinstance(attribute, ir.IntegerAttr) else None
 
 
 class Bounds:
@@ -54,14 +47,14 @@ class Bounds:
     def _note(self, condition: ir.Operation | None) -> None:
         if condition is None or condition.name != "arith.cmpi":
             return
-        most = _constant(condition.operands[1])
+        most = integer_constant(condition.operands[1])
         if most is not None and ir.IntegerAttr(condition.attributes["predicate"]).value in (_SLE, _ULE):
             size = condition.operands[0]
             self._most[size] = min(most, self._most.get(size, most))
 
     def most(self, size: ir.Value) -> int | None:
         """The largest value of a size, None where no bound is known."""
-        found = self._most.get(size, _constant(size))
+        found = self._most.get(size, integer_constant(size))
         made = _maker(size)
         if found is not None or made is None:
             return found
@@ -99,6 +92,6 @@ def _size(tensor: ir.Value, dim: int) -> ir.Value | None:
         return sizes[dynamic.index(dim)] if dim in dynamic else None
     for use in tensor.uses:
         reader = use.owner.operation
-        if reader.name == "tensor.dim" and use.operand_number == 0 and _constant(reader.operands[1]) == dim:
+        if reader.name == "tensor.dim" and use.operand_number == 0 and integer_constant(reader.operands[1]) == dim:
             return reader.results[0]
     return None

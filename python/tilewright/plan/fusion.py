@@ -20,7 +20,7 @@ from tilewright.passes import Pass, option, register
 from tilewright.plan.connect import task_block
 from tilewright.plan.merging import merge_maps, merge_products
 from tilewright.plan.nests import MOST_OPS, SMALL, Nest, Task, read_bases, written_base
-from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, captured, linalg_ops
+from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, captured, linalg_ops, set_integer
 from tilewright.plan.tiles import chosen_loops
 from tilewright.plan.traffic import Levels, tensor_bytes
 
@@ -270,10 +270,6 @@ def _read_bytes(task: Task) -> int:
     return sum(tensor_bytes(v) for v in {a.value for member in task.ops for a in member.inputs} - made)
 
 
-def _i64(value: int, context: ir.Context) -> ir.Attribute:
-    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64, context), value)
-
-
 @register
 @dataclass(frozen=True)
 class PlanFusion(Pass):
@@ -326,13 +322,13 @@ class PlanFusion(Pass):
             for task in graph.tasks:
                 for nest in task.nests:
                     for member in nest.ops:
-                        member.op.attributes["tile.task"] = _i64(first_task + task.number, op.context)
-                        member.op.attributes["tile.nest"] = _i64(nest.number, op.context)
+                        set_integer(member.op, "tile.task", first_task + task.number)
+                        set_integer(member.op, "tile.nest", nest.number)
                         if member is nest.root:
                             rows = sorted(nest.rows, key=lambda d: nest.rows[d])
                             member.op.attributes["tile.rows"] = ir.DenseI64ArrayAttr.get(rows, op.context)
                             if task.block and nest is task.nests[-1]:
-                                member.op.attributes["tile.block"] = _i64(task.block, op.context)
+                                set_integer(member.op, "tile.block", task.block)
                             if gathers := sorted(nest.gathers):
                                 member.op.attributes["tile.gathers"] = ir.DenseI64ArrayAttr.get(gathers, op.context)
             first_task += len(graph.tasks)

@@ -11,7 +11,9 @@ from typing import ClassVar
 
 from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
+from tilewright.passes.constants import integer_constant, trip_count
 from tilewright.plan.rammer import Variant, plan_programs
+from tilewright.plan.structure import set_integer
 
 #: Microseconds of a launch on several threads, and from a signal to the end of a wait (measured; lib/Runtime).
 _LAUNCH_US = 0.8
@@ -75,8 +77,8 @@ class PlanPrograms(Pass):
                 for inner in block.operations:
                     steps = self._steps(inner.operation) if inner.operation.name == "scf.for" else 0
                     if steps:
-                        _set(inner.operation, "tile.units", self.units)
-                        _set(inner.operation, "tile.steps", steps)
+                        set_integer(inner.operation, "tile.units", self.units)
+                        set_integer(inner.operation, "tile.steps", steps)
                     elif not inner.operation.name.startswith("tile."):
                         self._visit(inner.operation)
 
@@ -85,7 +87,7 @@ class PlanPrograms(Pass):
         launches, period = _launches(loop), _period(loop)
         if self.units < 2 or not launches or not period:
             return 0
-        steps = _divisor(_trips(loop), period, _MOST_PLACED // len(launches))
+        steps = _divisor(trip_count(loop) or 0, period, _MOST_PLACED // len(launches))
         variants = {number: [_estimate(launch)] for number, launch in enumerate(launches)}
         if steps < _LEAST_STEPS or not any(v.tasks > 1 for (v,) in variants.values()):
             return 0  # there is nothing to share, or no number of steps divides the loop
@@ -94,27 +96,9 @@ class PlanPrograms(Pass):
         return steps if len(programs) == 1 and programs[0].time <= _LONGEST_US else 0
 
 
-def _set(op: ir.Operation, name: str, value: int) -> None:
-    op.attributes[name] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64, op.context), value)
-
-
 def _divisor(number: int, multiple: int, limit: int) -> int:
     """The largest divisor that is a multiple of another number; 0 where there is none up to the limit."""
     return max((d for d in range(multiple, min(number, limit) + 1, multiple) if number % d == 0), default=0)
-
-
-def _constant(value: ir.Value) -> int | None:
-    if isinstance(value, ir.BlockArgument) or value.owner.name != "arith.constant":
-        return None
-    return ir.IntegerAttr(value.owner.attributes["value"]).value
-
-
-def _trips(loop: ir.Operation) -> int:
-    """Iterations; 0 where they are not known."""
-    first, end, step = (_constant(v) for v in list(loop.operands)[:3])
-    if first is None or end is None or step is None or step < 1:
-        return 0
-    return len(range(first, end, step))
 
 
 def _launches(loop: ir.Operation) -> list[ir.Operation]:
@@ -149,7 +133,7 @@ def _period(loop: ir.Operation) -> int:
 
 def _grid(launch: ir.Operation) -> list[int] | None:
     segments = list(ir.DenseI32ArrayAttr(launch.attributes["operandSegmentSizes"]))
-    bounds = [_constant(value) for value in list(launch.operands)[: segments[0]]]
+    bounds = [integer_constant(value) for value in list(launch.operands)[: segments[0]]]
     return None if None in bounds else [b for b in bounds if b is not None]
 
 

@@ -12,6 +12,7 @@ from functools import cached_property
 from math import prod
 
 from tilewright.mlir import ir
+from tilewright.normalize.generics import loops_of
 
 _SOURCES = frozenset(
     {"ml_program.global_load_const", "arith.constant", "complex.constant", "index.constant", "tensor.empty"}
@@ -114,13 +115,9 @@ def set_attribute(op: ir.Operation, name: str, text: str) -> None:
     op.attributes[name] = ir.Attribute.parse(text, op.context)
 
 
-def _loops_of(expr: ir.AffineExpr, found: set[int]) -> set[int]:
-    if isinstance(expr, ir.AffineDimExpr):
-        found.add(expr.position)
-    elif isinstance(expr, ir.AffineBinaryExpr):
-        _loops_of(expr.lhs, found)
-        _loops_of(expr.rhs, found)
-    return found
+def set_integer(op: ir.Operation, name: str, value: int) -> None:
+    """Sets a discardable attribute of type i64."""
+    op.attributes[name] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64, op.context), value)
 
 
 def index_terms(expr: ir.AffineExpr) -> dict[int, int] | None:
@@ -153,7 +150,7 @@ def _access(value: ir.Value, affine_map: ir.AffineMap) -> Access:
     dims, uses = [], []
     for expr in affine_map.results:
         dims.append(expr.position if isinstance(expr, ir.AffineDimExpr) else None)
-        uses.append(frozenset(_loops_of(expr, set())))
+        uses.append(loops_of(expr))
     return Access(value, tuple(dims), tuple(uses), affine_map)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from tilewright.passes.constants import integer_constant, trip_count
 from tilewright.targets.traffic import kernel_traffic
 
 if TYPE_CHECKING:
@@ -244,7 +245,7 @@ def _add_launch(
     callee = _callee(op)
     operands = list(op.operation.operands)
     bounds, others = operands[: ranks.get(callee, 0)], operands[ranks.get(callee, 0) :]
-    grid = [_constant(operand) for operand in bounds]
+    grid = [integer_constant(operand) for operand in bounds]
     shapes = [str(operand.type) for operand in others]
     tasks: int | None = 1
     for bound in grid:
@@ -268,21 +269,9 @@ def _add_launch(
     return entry
 
 
-def _constant(value: Any) -> int | None:
-    owner = value.owner
-    if not hasattr(owner, "name") or owner.name != "arith.constant":
-        return None
-    text = str(owner.attributes["value"]).split(":")[0].strip()
-    return int(text) if text.lstrip("-").isdigit() else None
-
-
 def _trips(op: Any) -> int:
-    if _name(op) != "scf.for":
-        return 1
-    lower, upper, step = (_constant(op.operation.operands[i]) for i in range(3))
-    if lower is None or upper is None or step is None or step <= 0:
-        return 1
-    return max(0, -(-(upper - lower) // step))
+    trips = trip_count(op.operation) if _name(op) == "scf.for" else None
+    return 1 if trips is None else trips
 
 
 def _flops(op: Any) -> int:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tilewright.mlir import ir
+from tilewright.passes.constants import trip_count
 
 _TILES = {"tile.load": 0, "tile.store": 1}  # the position of the memref; offsets come after it
 _SCALARS = {"memref.load": 0, "memref.store": 1}
@@ -77,7 +78,8 @@ class _Reader:
                     self._block(inner, loop)
 
     def _for(self, op: Any, outer: Loop) -> None:
-        loop = self._loop(_trips(op))
+        trips = trip_count(op)
+        loop = self._loop(1 if trips is None else trips)
         outer.inner.append(loop)
         block = op.regions[0].blocks[0]
         self._depends.update((value, frozenset({loop.number})) for value in block.arguments)
@@ -125,21 +127,6 @@ def type_bytes(kind: Any) -> int:
     for i in range(shaped.rank):
         total *= 1 if shaped.is_dynamic_dim(i) else shaped.get_dim_size(i)
     return total
-
-
-def _constant(value: Any) -> int | None:
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
-        return None
-    attribute = owner.attributes["value"]
-    return attribute.value if isinstance(attribute, ir.IntegerAttr) else None
-
-
-def _trips(op: Any) -> int:
-    lower, upper, step = (_constant(op.operands[i]) for i in range(3))
-    if lower is None or upper is None or not step or step < 0:
-        return 1
-    return max(0, -(-(upper - lower) // step))
 
 
 class _Counter:

@@ -42,7 +42,7 @@ def task_block(task: Task, op: LinalgOp, rows: dict[int, int], levels: Levels) -
     chains = find_chains(ops, growing=True)
     cut = {member: (loop, _STEPS) for chain in chains[:1] for member, loop in chain.loops.items()}
     for block in (*_BLOCKS, 1):
-        tile = dict.fromkeys(loops, 1) | {loops[-1]: even(op.extents[loops[-1]], block, 16)}
+        tile = dict.fromkeys(loops, 1) | {loops[-1]: min(even(op.extents[loops[-1]], block, 16), block)}
         tasks = prod(ceil(op.extents[d] / t) for d, t in tile.items())
         if (tasks < _ENOUGH_TASKS and not small) or 2 * footprint(ops, tile, welded, cut) > levels.l2_bytes:
             continue

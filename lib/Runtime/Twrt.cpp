@@ -68,9 +68,9 @@ private:
 };
 
 void launch(Team *team, twrt_kernel fn, void **argv, int64_t tasks,
-            int64_t scratchBytes) {
+            int64_t scratchBytes, int64_t chunksPerMember = Team::kChunks) {
   if (team && tasks > 1)
-    team->launch(fn, argv, tasks, scratchBytes);
+    team->launch(fn, argv, tasks, scratchBytes, chunksPerMember);
   else if (tasks > 0)
     fn(argv, 0, tasks, threadScratch().get(scratchBytes));
 }
@@ -187,10 +187,7 @@ void twrt_program(twrt_kernel fn, void **argv, int64_t units,
   std::memset(counters, 0, events * kEventBytes);
   record(fn, units, [&](Team *team) {
     // A member that waits is not there for other units: one range for each.
-    if (team && units > 1)
-      team->launch(fn, argv, units, scratch_bytes, /*chunksPerMember=*/1);
-    else
-      fn(argv, 0, units, threadScratch().get(scratch_bytes));
+    launch(team, fn, argv, units, scratch_bytes, /*chunksPerMember=*/1);
   });
 }
 

@@ -44,6 +44,12 @@ Value scale(const MathBuilder &m, Value p, Value n) {
   return m.mul(m.mul(p, power(half)), power(rest));
 }
 
+/// x - n * ln(2), that constant in two parts, the first with zeros at its end.
+Value subtractLn2(const MathBuilder &m, Value x, Value n) {
+  Value r = m.fma(n, m.constant(-0.693359375), x);
+  return m.fma(n, m.constant(2.12194440e-4), r);
+}
+
 /// exp(r) for |r| <= ln(2)/2, f32.
 Value expReduced(const MathBuilder &m, Value r) {
   Value p =
@@ -58,9 +64,7 @@ Value expScaled(const MathBuilder &m, Value x) {
   x = m.select(m.compare(Compare::OGT, x, 89.0), m.constant(89.0), x);
   Value magic = m.constant(12582912.0);
   Value n = m.sub(m.fma(x, m.constant(kLog2E), magic), magic);
-  Value r = m.fma(n, m.constant(-0.693359375), x);
-  r = m.fma(n, m.constant(2.12194440e-4), r);
-  return m.scaleByPower(expReduced(m, r), n);
+  return m.scaleByPower(expReduced(m, subtractLn2(m, x, n)), n);
 }
 
 /// exp of an f32 on f64, for functions that lose digits afterwards.
@@ -79,8 +83,7 @@ Value tilewright::expandExp(const MathBuilder &m, Value x) {
     return m.select(vanishes, zero, expScaled(m, x));
   x = m.clamp(m.select(vanishes, zero, x), -104.0, 89.0);
   Rounded n = roundBiased(m, x, m.constant(kLog2E));
-  Value r = m.fma(n.number, m.constant(-0.693359375), x);
-  r = m.fma(n.number, m.constant(2.12194440e-4), r);
+  Value r = subtractLn2(m, x, n.number);
   return m.select(vanishes, zero, scale(m, expReduced(m, r), n.integer));
 }
 

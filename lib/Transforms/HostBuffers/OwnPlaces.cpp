@@ -33,12 +33,6 @@ OpOperand *getPlace(Value value) {
   return op ? op.getDpsInitOperand(result.getResultNumber()) : nullptr;
 }
 
-bool isSameSlice(tensor::ExtractSliceOp cut, tensor::InsertSliceOp insert) {
-  return cut.getMixedOffsets() == insert.getMixedOffsets() &&
-         cut.getMixedSizes() == insert.getMixedSizes() &&
-         cut.getMixedStrides() == insert.getMixedStrides();
-}
-
 /// Gives the first part that is put into an undefined tensor, and so all that
 /// is put there behind it, a tensor of its own.
 void separate(tensor::InsertSliceOp insert) {
@@ -47,7 +41,9 @@ void separate(tensor::InsertSliceOp insert) {
   if (!empty || !place)
     return;
   auto cut = place->get().getDefiningOp<tensor::ExtractSliceOp>();
-  if (!cut || cut.getSource() != empty.getResult() || !isSameSlice(cut, insert))
+  if (!cut || cut.getSource() != empty.getResult() ||
+      !cut.isSameAs(cast<OffsetSizeAndStrideOpInterface>(*insert),
+                    isEqualConstantIntOrValue))
     return;
   if (cut->hasOneUse() && empty.getResult().hasNUses(2))
     return; // its own already

@@ -90,9 +90,8 @@ linalg::GenericOp makerInPlace(tensor::InsertSliceOp insert, Value fill) {
   OpOperand *init = maker.getDpsInitOperand(0);
   tensor::ExtractSliceOp slice = sliceOf(*init);
   bool same = slice && slice.getSource() == fill &&
-              slice.getStaticOffsets() == insert.getStaticOffsets() &&
-              slice.getStaticSizes() == insert.getStaticSizes() &&
-              slice.getStaticStrides() == insert.getStaticStrides();
+              slice.isSameAs(cast<OffsetSizeAndStrideOpInterface>(*insert),
+                             isEqualConstantIntOrValue);
   return same && !maker.payloadUsesValueFromOperand(init) ? maker
                                                           : linalg::GenericOp();
 }
@@ -142,7 +141,7 @@ void fillBordersOnly(linalg::FillOp fill) {
     for (const Part &margin : marginsOf(type.getShape(), inner))
       target =
           fillMargin(b, fill.getLoc(), target, margin, fill.getInputs()[0]);
-    Operation *old = use.get().getDefiningOp();
+    auto old = use.get().getDefiningOp<tensor::ExtractSliceOp>();
     auto place = cast<tensor::ExtractSliceOp>(b.clone(*old));
     place.getSourceMutable().assign(target);
     use.set(place);

@@ -93,11 +93,36 @@ static bool unite(Box &known, const Box &other, unsigned numSymbols) {
   return true;
 }
 
+/// Refuses register tiles that cross a block of a packed operand: they divide
+/// blocks, but a task that starts elsewhere shifts them.
+static LogicalResult startsAtTiles(const NestAnalysis &consumer,
+                                   const Access &access, const Box &box) {
+  for (AffineExpr expr : access) {
+    auto packed = dyn_cast<AffineBinaryOpExpr>(expr);
+    if (!packed || packed.getKind() != AffineExprKind::Mod)
+      continue;
+    auto dim = dyn_cast<AffineDimExpr>(packed.getLHS());
+    if (!dim)
+      continue;
+    int64_t tile = consumer.registerTile(dim.getPosition());
+    AffineExpr start = box.offsets[dim.getPosition()];
+    if (!start.isMultipleOf(tile))
+      return consumer.root()->emitError("has a task that starts at ")
+             << textOf(start) << " along d" << dim.getPosition()
+             << ", within a register tile of " << tile
+             << ": it would cross the blocks of a packed operand, "
+             << textOf(expr);
+  }
+  return success();
+}
+
 /// Asks the producers of what `consumer` reads over `box` for the region that
 /// it needs.
 LogicalResult TaskEmitter::require(const NestAnalysis &consumer, const Box &box,
                                    MutableArrayRef<Box> boxes) {
   for (const NestRead &read : consumer.reads) {
+    if (failed(startsAtTiles(consumer, read.access, box)))
+      return failure();
     OpResult value = loops.makerOf(read.value);
     if (!value)
       continue;

@@ -86,7 +86,7 @@ func.func @main(%x: tensor<96xf32>) -> tensor<96xf32> {
     }
     %n = tile.group "register" (%r1 = %r : tensor<3x32xf32>) -> (tensor<96xf32>) {
       %e = tensor.empty() : tensor<96xf32>
-      // expected-error @below {{reads a tensor of its task by d0 floordiv 32, for which no region of fixed size is known}}
+      // expected-error @below {{has a task that starts at s0 * 48 along d0, within a register tile of 32}}
       %a = linalg.generic {indexing_maps = [affine_map<(i) -> (i floordiv 32, i mod 32)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
           ins(%r1 : tensor<3x32xf32>) outs(%e : tensor<96xf32>)
           attrs = {tile.rtile = #tile.rtile<l2 = [48], register = [32], order = [0]>} {
@@ -120,4 +120,27 @@ func.func @main(%x: tensor<?xf32>, %n: index) -> tensor<?xf32> {
     tile.yield %r : tensor<?xf32>
   }
   return %y : tensor<?xf32>
+}
+
+// -----
+
+// Weights in panels of 32, and tasks of 48 columns.
+
+func.func @main(%x: tensor<3x32xf32>) -> tensor<96xf32> {
+  %y = tile.group "l2" (%x1 = %x : tensor<3x32xf32>) -> (tensor<96xf32>) {
+    %n = tile.group "register" (%x2 = %x1 : tensor<3x32xf32>) -> (tensor<96xf32>) {
+      %e = tensor.empty() : tensor<96xf32>
+      // expected-error @below {{has a task that starts at s0 * 48 along d0, within a register tile of 32: it would cross the blocks of a packed operand, d0 mod 32}}
+      %a = linalg.generic {indexing_maps = [affine_map<(i) -> (i floordiv 32, i mod 32)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+          ins(%x2 : tensor<3x32xf32>) outs(%e : tensor<96xf32>)
+          attrs = {tile.rtile = #tile.rtile<l2 = [48], register = [32], order = [0]>} {
+      ^bb0(%p: f32, %o: f32):
+        %m = arith.negf %p : f32
+        linalg.yield %m : f32
+      } -> tensor<96xf32>
+      tile.yield %a : tensor<96xf32>
+    }
+    tile.yield %n : tensor<96xf32>
+  }
+  return %y : tensor<96xf32>
 }

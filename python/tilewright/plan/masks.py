@@ -13,7 +13,7 @@ multiply by these zeros is not read: an infinite or undefined value there does n
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import numpy as np
@@ -65,21 +65,15 @@ def _array(value: ir.Value) -> np.ndarray | None:
     return None
 
 
-_COMPARISONS: dict[int, Callable] = {
-    0: np.equal,
-    1: np.not_equal,
-    2: np.less,
-    3: np.less_equal,
-    4: np.greater,
-    5: np.greater_equal,
-}
-_FUNCTIONS: dict[str, Callable] = {
-    "arith.andi": np.bitwise_and,
-    "arith.ori": np.bitwise_or,
-    "arith.xori": np.bitwise_xor,
-    "arith.addi": np.add,
-    "arith.subi": np.subtract,
-    "arith.muli": np.multiply,
+# Names, not functions: numpy is loaded when a mask is looked at.
+_COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
+_FUNCTIONS = {
+    "arith.andi": "bitwise_and",
+    "arith.ori": "bitwise_or",
+    "arith.xori": "bitwise_xor",
+    "arith.addi": "add",
+    "arith.subi": "subtract",
+    "arith.muli": "multiply",
 }
 
 
@@ -140,10 +134,11 @@ class Mask:
         if any(v is None for v in operands):
             return None
         if op.name == "arith.cmpi":
-            compare = _COMPARISONS.get(ir.IntegerAttr(op.attributes["predicate"]).value)
-            return None if compare is None else compare(*operands)
-        function = _FUNCTIONS.get(op.name)
-        return None if function is None else function(*operands)
+            predicate = ir.IntegerAttr(op.attributes["predicate"]).value
+            name = _COMPARISONS[predicate] if predicate < len(_COMPARISONS) else None
+        else:
+            name = _FUNCTIONS.get(op.name)
+        return None if name is None else getattr(np, name)(*operands)
 
     def _argument(self, value: ir.BlockArgument) -> np.ndarray | None:
         if value.arg_number >= len(self.op.inputs):

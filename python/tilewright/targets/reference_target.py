@@ -61,8 +61,8 @@ class ReferenceModel:
         slots = self._signature.outputs
         results: list[Any] = [presented(array, slot.dtype) for array, slot in zip(computed, slots, strict=True)]
         if into is not None:
-            for array, result in zip(into, results, strict=True):
-                np.copyto(array, result)
+            for slot, array, result in zip(slots, into, results, strict=True):
+                self._signature.fill(slot, array, result)
             results = into
         elif export is not None:
             results = [export(array) for array in results]

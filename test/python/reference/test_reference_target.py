@@ -30,8 +30,11 @@ def test_sizes_known_after_the_run():
     assert model.outputs[0].shape == (-1,)
     for k in (3, 0, 4):
         assert model(x, np.array([k]))[0].tolist() == list(range(k))
-    with pytest.raises(tw.UserError, match="known after the run only"):
-        model(x, np.array([2]), out=[np.zeros(2, np.float32)])
+    place = np.full(2, -1, np.float32)
+    model(x, np.array([2]), out=[place])
+    assert place.tolist() == [0, 1]
+    with pytest.raises(tw.UserError, match="has shape"):
+        model(x, np.array([3]), out=[place])
 
 
 def test_what_the_model_demands_is_a_user_error():

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from tilewright.errors import UnsupportedError, UserError
 from tilewright.runtime.binding import Signature
 from tilewright.runtime.dtypes import presented, stored

@@ -164,6 +164,10 @@ def Tile_LaunchOp : Tile_Op<"launch", [
     ::mlir::MutableOperandRange getDpsInitsMutable() {
       return getOutputsMutable();
     }
+    /// Operands as the kernel's arguments take them: inputs, then outputs.
+    ::mlir::OperandRange getKernelOperands() {
+      return getOperands().drop_front(getGrid().size());
+    }
   }];
   let hasVerifier = 1;
 }

@@ -70,8 +70,7 @@ LogicalResult LaunchOp::verify() {
     if (!isa<RankedTensorType, MemRefType>(output.getType()))
       return emitOpError("outs must be tensors or memrefs, got ")
              << output.getType();
-  for (Value operand : llvm::concat<Value>(SmallVector<Value>(getInputs()),
-                                           SmallVector<Value>(getOutputs()))) {
+  for (Value operand : getKernelOperands()) {
     tensors |= isa<TensorType>(operand.getType());
     memrefs |= isa<BaseMemRefType>(operand.getType());
   }
@@ -101,8 +100,7 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
            << rank << " coordinates";
   // launch_c3
   ArrayRef<Type> wanted = cast<FunctionOpInterface>(symbol).getArgumentTypes();
-  SmallVector<Value> operands(getInputs());
-  llvm::append_range(operands, getOutputs());
+  OperandRange operands = getKernelOperands();
   if (operands.size() != wanted.size())
     return emitOpError("gives ")
            << operands.size() << " operands, @" << getKernel() << " has "

@@ -26,26 +26,12 @@ constexpr StringLiteral kEntry = "tw_main", kLaunch = "twrt_launch",
 /// Words of 8 bytes of an event's counter: a cache line.
 constexpr int64_t kCounterWords = 8;
 
-/// Operands of a launch as kernel arguments: inputs, then outputs.
-SmallVector<Value> getArguments(tile::LaunchOp launch) {
-  SmallVector<Value> arguments(launch.getInputs());
-  llvm::append_range(arguments, launch.getOutputs());
-  return arguments;
-}
-
 /// Words of 8 bytes that the descriptors of a launch take.
 int64_t descriptorWords(tile::LaunchOp launch) {
   int64_t words = static_cast<int64_t>(launch.getGrid().size());
-  for (Value argument : getArguments(launch)) {
-    auto type = dyn_cast<MemRefType>(argument.getType());
-    words += type ? RawMemory::descriptorWords(type) : 1;
-  }
+  for (Type type : launch.getKernelOperands().getTypes())
+    words += RawMemory::argumentWords(type);
   return words;
-}
-
-int64_t argumentWords(tile::LaunchOp launch) {
-  return static_cast<int64_t>(getArguments(launch).size() +
-                              launch.getGrid().size());
 }
 
 /// The order of raw pointers: inputs, outputs, weights, arena. An output is an
@@ -176,7 +162,7 @@ private:
     int64_t words = 1, arguments = 1;
     main.walk([&](tile::LaunchOp launch) {
       words = std::max(words, descriptorWords(launch));
-      arguments = std::max(arguments, argumentWords(launch));
+      arguments = std::max<int64_t>(arguments, launch->getNumOperands());
     });
     descriptors = allocate(words);
     argv = allocate(arguments + 1); // a program gets its counters, too
@@ -239,31 +225,16 @@ private:
              << ", which convert-tile-kernel-to-func has not made a function";
     b.setInsertionPoint(launch);
     RawMemory memory(b, loc, converter);
-    int64_t word = 0, position = 0;
-    auto next = [&](int64_t words) {
-      Value slot = memory.word(descriptors, word);
-      memory.storeWord(slot, argv, position++);
-      word += words;
-      return slot;
-    };
-    for (Value argument : getArguments(launch)) {
-      if (auto type = dyn_cast<MemRefType>(argument.getType())) {
-        memory.writeDescriptor(argument,
-                               next(RawMemory::descriptorWords(type)));
-        continue;
-      }
-      if (argument.getType().isIndex())
-        argument = memory.toI64(argument);
-      LLVM::StoreOp::create(b, loc, argument, next(1));
-    }
     Value tasks = memory.constantI64(1);
+    SmallVector<Value> grid;
     for (Value bound : launch.getGrid()) {
-      Value number = memory.toI64(bound);
-      LLVM::StoreOp::create(b, loc, number, next(1));
-      tasks = arith::MulIOp::create(b, loc, tasks, number);
+      grid.push_back(memory.toI64(bound));
+      tasks = arith::MulIOp::create(b, loc, tasks, grid.back());
     }
+    int64_t count = memory.writeArguments(launch.getKernelOperands(), grid,
+                                          descriptors, argv);
     if (eventsOf(launch))
-      memory.storeWord(counters, argv, position);
+      memory.storeWord(counters, argv, count);
     call(launch, kernel, tasks);
     return success();
   }
@@ -280,7 +251,7 @@ private:
     if (auto units = kernel->getAttrOfType<IntegerAttr>("tile.program_units")) {
       Value number = arith::ConstantOp::create(b, loc, units);
       Value count = arith::ConstantOp::create(
-          b, loc, kernel->getAttrOfType<IntegerAttr>("tile.program_events"));
+          b, loc, b.getI64IntegerAttr(eventsOf(launch)));
       func::CallOp::create(
           b, loc, kProgram, TypeRange(),
           ValueRange{address, argv, number, scratch, counters, count});

@@ -16,9 +16,8 @@ using namespace tilewright;
 LaunchAliasing::LaunchAliasing(ModuleOp module) {
   module.walk([&](Operation *op) {
     if (auto launch = dyn_cast<tile::LaunchOp>(op)) {
-      SmallVector<Value> operands(launch.getInputs());
-      llvm::append_range(operands, launch.getOutputs());
-      launches[launch.getKernelAttr().getLeafReference()].push_back(operands);
+      launches[launch.getKernelAttr().getLeafReference()].push_back(
+          SmallVector<Value>(launch.getKernelOperands()));
     } else if (auto place = dyn_cast<tile::PlaceOp>(op)) {
       launches[place.getKernelAttr().getAttr()].push_back(
           SmallVector<Value>(place.getOperands()));

@@ -76,10 +76,8 @@ private:
         continue;
       auto rank = static_cast<int64_t>(place.getGrid().size());
       int64_t needed = rank;
-      for (Type type : place.getOperandTypes()) {
-        auto memref = dyn_cast<MemRefType>(type);
-        needed += memref ? RawMemory::descriptorWords(memref) : 1;
-      }
+      for (Type type : place.getOperandTypes())
+        needed += RawMemory::argumentWords(type);
       words = std::max(words, needed);
       arguments = std::max(arguments, int64_t(place.getNumOperands()) + rank);
     }
@@ -152,24 +150,10 @@ private:
   }
 
   void call(tile::PlaceOp place, func::FuncOp kernel) {
-    int64_t word = 0, position = 0;
-    auto next = [&](int64_t words) {
-      Value slot = memory.word(descriptors, word);
-      memory.storeWord(slot, argv, position++);
-      word += words;
-      return slot;
-    };
-    for (Value operand : place.getOperands()) {
-      if (auto type = dyn_cast<MemRefType>(operand.getType())) {
-        memory.writeDescriptor(operand, next(RawMemory::descriptorWords(type)));
-        continue;
-      }
-      if (operand.getType().isIndex())
-        operand = memory.toI64(operand);
-      LLVM::StoreOp::create(b, loc, operand, next(1));
-    }
+    SmallVector<Value> grid;
     for (int64_t bound : place.getGrid())
-      LLVM::StoreOp::create(b, loc, memory.constantI64(bound), next(1));
+      grid.push_back(memory.constantI64(bound));
+    memory.writeArguments(place.getOperands(), grid, descriptors, argv);
     ArrayRef<int64_t> tasks = place.getTasks();
     func::CallOp::create(b, loc, kernel,
                          ValueRange{argv, memory.constantI64(tasks[0]),

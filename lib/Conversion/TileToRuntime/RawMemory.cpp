@@ -78,6 +78,29 @@ Value RawMemory::readDescriptor(MemRefType type, Value source) {
   return cast(type, descriptor);
 }
 
+int64_t RawMemory::writeArguments(ValueRange arguments, ValueRange grid,
+                                  Value target, Value argv) {
+  int64_t at = 0, position = 0;
+  auto next = [&](Type type) {
+    Value slot = word(target, at);
+    storeWord(slot, argv, position++);
+    at += argumentWords(type);
+    return slot;
+  };
+  for (Value argument : arguments) {
+    if (isa<MemRefType>(argument.getType())) {
+      writeDescriptor(argument, next(argument.getType()));
+      continue;
+    }
+    if (argument.getType().isIndex())
+      argument = toI64(argument);
+    LLVM::StoreOp::create(b, loc, argument, next(argument.getType()));
+  }
+  for (Value bound : grid)
+    LLVM::StoreOp::create(b, loc, bound, next(bound.getType()));
+  return position;
+}
+
 void RawMemory::writeDescriptor(Value memref, Value target) {
   // The descriptor's LLVM struct has the layout that kernels read.
   Value descriptor = cast(converter.convertType(memref.getType()), memref);

@@ -38,6 +38,16 @@ public:
   static int64_t descriptorWords(mlir::MemRefType type) {
     return 3 + 2 * type.getRank();
   }
+  /// Words of 8 bytes of a kernel's argument: a descriptor, or a number.
+  static int64_t argumentWords(mlir::Type type) {
+    auto memref = mlir::dyn_cast<mlir::MemRefType>(type);
+    return memref ? descriptorWords(memref) : 1;
+  }
+  /// Writes what a kernel is called with to `target`: its arguments, then the
+  /// bounds of its grid; and where each of them lies to `argv`. Returns how
+  /// many there are.
+  int64_t writeArguments(mlir::ValueRange arguments, mlir::ValueRange grid,
+                         mlir::Value target, mlir::Value argv);
   /// Writes a memref's descriptor.
   void writeDescriptor(mlir::Value memref, mlir::Value target);
 

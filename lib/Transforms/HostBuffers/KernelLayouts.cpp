@@ -45,8 +45,8 @@ Type withStridesOf(Type argument, Type operand) {
 /// Types of a kernel's arguments as one launch has them.
 SmallVector<Type> typesFor(tile::KernelOp kernel, tile::LaunchOp launch) {
   SmallVector<Type> types(kernel.getFunctionType().getInputs());
-  auto operands = llvm::concat<Value>(launch.getInputs(), launch.getOutputs());
-  for (auto [type, operand] : llvm::zip_equal(types, operands))
+  for (auto [type, operand] :
+       llvm::zip_equal(types, launch.getKernelOperands()))
     type = withStridesOf(type, operand.getType());
   return types;
 }

@@ -64,10 +64,9 @@ struct OpenStrides : public tilewright::impl::OpenStridesBase<OpenStrides> {
                    const bufferization::BufferizationOptions &options,
                    const bufferization::BufferizationState &state) {
     SmallVector<Type> types(kernel.getFunctionType().getInputs());
-    auto operands =
-        llvm::concat<Value>(launch.getInputs(), launch.getOutputs());
     for (auto [argument, type, operand] :
-         llvm::zip(kernel.getBody().front().getArguments(), types, operands)) {
+         llvm::zip(kernel.getBody().front().getArguments(), types,
+                   launch.getKernelOperands())) {
       if (!isa<TensorType>(operand.getType()) || !isa<MemRefType>(type))
         continue;
       auto buffer = bufferization::getBufferType(operand, options, state);

@@ -172,9 +172,7 @@ private:
     auto kernel = SymbolTable::lookupNearestSymbolFrom<tile::KernelOp>(
         launch, launch.getKernelAttr());
     SmallVector<Value> operands;
-    for (Value value :
-         llvm::concat<Value>(SmallVector<Value>(launch.getInputs()),
-                             SmallVector<Value>(launch.getOutputs()))) {
+    for (Value value : launch.getKernelOperands()) {
       Value operand = mapping.lookup(value);
       Type wanted = kernel.getArgumentTypes()[operands.size()];
       if (operand.getType() != wanted)

@@ -96,8 +96,20 @@ Value destinationOf(tile::GroupOp group, unsigned result) {
   return outerArg ? group->getOperand(outerArg.getArgNumber()) : Value();
 }
 
+/// An operand of `group` as its register groups know it.
+static Value operandOf(tile::GroupOp group, Value value) {
+  auto argument = cast<BlockArgument>(value);
+  auto inner = cast<tile::GroupOp>(argument.getOwner()->getParentOp());
+  auto outer = cast<BlockArgument>(inner->getOperand(argument.getArgNumber()));
+  return group->getOperand(outer.getArgNumber());
+}
+
 SmallVector<Value> outerSizes(OpBuilder &builder, tile::GroupOp group,
                               OpResult made) {
+  auto outside = [&](Value value) { return operandOf(group, value); };
+  // A tensor that only says how far loops run.
+  if (auto empty = made.getDefiningOp<tensor::EmptyOp>())
+    return llvm::map_to_vector(empty.getDynamicSizes(), outside);
   auto inner = cast<tile::GroupOp>(made.getOwner());
   Operation *yield = inner.getBody().front().getTerminator();
   auto result = cast<OpResult>(yield->getOperand(made.getResultNumber()));
@@ -106,12 +118,6 @@ SmallVector<Value> outerSizes(OpBuilder &builder, tile::GroupOp group,
                     ->get();
   while (auto fill = place.getDefiningOp<linalg::FillOp>())
     place = fill.getOutputs()[0];
-  auto outside = [&](Value value) {
-    auto innerValue = cast<BlockArgument>(value);
-    auto outerValue =
-        cast<BlockArgument>(inner->getOperand(innerValue.getArgNumber()));
-    return group->getOperand(outerValue.getArgNumber());
-  };
   if (auto empty = place.getDefiningOp<tensor::EmptyOp>())
     return llvm::map_to_vector(empty.getDynamicSizes(), outside);
   SmallVector<Value> sizes;

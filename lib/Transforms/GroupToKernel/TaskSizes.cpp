@@ -26,6 +26,12 @@ void TaskSizes::analyze(ArrayRef<NestAnalysis> nests, unsigned rank) {
   for (const NestAnalysis &nest : nests) {
     for (const NestRead &read : nest.reads)
       unite(nest, read.value, read.access);
+    // A new tensor says how far loops run, read and handed on or not.
+    for (linalg::GenericOp root : nest.roots)
+      for (OpOperand &operand : root->getOpOperands())
+        if (operand.get().getDefiningOp<tensor::EmptyOp>())
+          unite(nest, operand.get(),
+                Access(root.getMatchingIndexingMap(&operand).getResults()));
     tile::GroupOp group = nest.group;
     Operation *yield = group.getBody().front().getTerminator();
     for (auto [result, value] :

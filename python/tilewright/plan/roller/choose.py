@@ -138,10 +138,14 @@ def _other_lanes(expression: Expression, machine: Machine, wide: bool) -> Iterat
 
 
 def _window_rows(expression: Expression, lane: int) -> Iterator[tuple[int, int]]:
-    """Loops of which neighbouring rows share parts of their windows, and how many rows."""
+    """Loops of which neighbouring rows share parts of their windows, and how many rows.
+
+    A tile walks a dimension of an operand by one loop only: lanes along a window are no lanes beside its rows.
+    """
     windows = [dict(terms) for o in expression.inputs for terms in o.index if terms is not None and len(terms) > 1]
     for row in expression.parallel:
-        if row != lane and expression.extents[row] > 2 and any(row in terms for terms in windows):
+        shared = [terms for terms in windows if row in terms]
+        if row != lane and expression.extents[row] > 2 and shared and all(lane not in terms for terms in shared):
             yield row, 2
 
 

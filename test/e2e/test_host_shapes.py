@@ -147,10 +147,14 @@ def test_inputs_of_any_size() -> None:
         model(np.zeros((2, 5), np.float32), np.array([0]))
 
 
-def test_out_needs_sizes_that_are_known() -> None:
+def test_out_takes_sizes_that_are_known_after_the_run() -> None:
     model = tw.compile(NONZERO, target="cpu", threads=1)
-    with pytest.raises(tw.UserError, match="output where has a size known after the run only"):
-        model(np.zeros(16, np.float32), out=[np.zeros(3, np.int64)])
+    x, place = np.zeros(16, np.float32), np.full(3, -1, np.int64)
+    x[[2, 3, 7]] = 1
+    model(x, out=[place])
+    assert place.tolist() == [2, 3, 7]
+    with pytest.raises(tw.UserError, match=r"output where has shape \[0\], its array \[3\]"):
+        model(np.zeros(16, np.float32), out=[place])
 
 
 def test_saved_models_and_profiles(tmp_path) -> None:

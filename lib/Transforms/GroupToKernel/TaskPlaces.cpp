@@ -43,15 +43,14 @@ static Value operandOf(tile::GroupOp group, Value value) {
 SmallVector<Value> outerSizes(OpBuilder &builder, tile::GroupOp group,
                               OpResult made) {
   auto outside = [&](Value value) { return operandOf(group, value); };
-  // A tensor that only says how far loops run.
-  if (auto empty = made.getDefiningOp<tensor::EmptyOp>())
-    return llvm::map_to_vector(empty.getDynamicSizes(), outside);
-  auto inner = cast<tile::GroupOp>(made.getOwner());
-  Operation *yield = inner.getBody().front().getTerminator();
-  auto result = cast<OpResult>(yield->getOperand(made.getResultNumber()));
-  Value place = cast<linalg::GenericOp>(result.getOwner())
-                    .getDpsInitOperand(result.getResultNumber())
-                    ->get();
+  Value place = made; // as it is where it only says how far loops run
+  if (auto inner = dyn_cast<tile::GroupOp>(made.getOwner())) {
+    Operation *yield = inner.getBody().front().getTerminator();
+    auto result = cast<OpResult>(yield->getOperand(made.getResultNumber()));
+    place = cast<linalg::GenericOp>(result.getOwner())
+                .getDpsInitOperand(result.getResultNumber())
+                ->get();
+  }
   while (auto fill = place.getDefiningOp<linalg::FillOp>())
     place = fill.getOutputs()[0];
   if (auto empty = place.getDefiningOp<tensor::EmptyOp>())

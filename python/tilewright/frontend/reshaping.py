@@ -157,14 +157,18 @@ class Reshaper(Reads):
         new = [d for d in range(len(shape)) if shape[d] != 1]
         parts = blocks([x.shape[d] for d in old], [shape[d] for d in new])
         groups = [([old[i] for i in first], [new[j] for j in second]) for first, second in parts]
+        x, dims = self._by_blocks(x, groups)
+        stored = [shape[d] for d in dims] or [1]
+        return Tensor(x.dtype, shape, self.restructure(x.data, stored), dims or (None,))
+
+    def _by_blocks(self, x: Tensor, groups: list[tuple[list[int], list[int]]]) -> tuple[Tensor, tuple[int, ...]]:
+        """The tensor with the dimensions of each block side by side, and the new dimensions as they are stored then."""
         order = x.stored_order()
         if not all(_adjacent(first, order) for first, _ in groups):
             x = self.ordered(x)
             order = x.stored_order()
         groups.sort(key=lambda group: order.index(group[0][0]))
-        dims = tuple(d for _, second in groups for d in second)
-        stored = [shape[d] for d in dims] or [1]
-        return Tensor(x.dtype, shape, self.restructure(x.data, stored), dims or (None,))
+        return x, tuple(d for _, second in groups for d in second)
 
     def _reshape_dynamic(self, x: Tensor, shape: tuple[Size, ...]) -> Tensor:
         """Through one dimension; a run-time check compares the numbers of elements."""
@@ -198,12 +202,7 @@ class Reshaper(Reads):
         if parts is None:
             return None
         groups = [([old[i] for i in first], [new[j] for j in second]) for first, second in parts]
-        order = x.stored_order()
-        if not all(_adjacent(first, order) for first, _ in groups):
-            x = self.ordered(x)
-            order = x.stored_order()
-        groups.sort(key=lambda group: order.index(group[0][0]))
-        dims = tuple(d for _, second in groups for d in second)
+        x, dims = self._by_blocks(x, groups)
         x = self.stored(x)
         have, want = [1 if d is None else x.shape[d] for d in x.dims], [shape[d] for d in dims]
         inner = blocks_of_sizes(have, want)

@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tilewright.errors import UserError
 from tilewright.pipelines.pipeline import PassSpec
+from tilewright.targets.precision import with_pass
 
 if TYPE_CHECKING:
     from tilewright.devices import Device
@@ -49,5 +49,4 @@ def with_winograd(pipeline: Pipeline, device: Device, accuracy: str) -> Pipeline
     rates = {"l2-rate": inner, "l3-rate": outer, "memory-rate": memory}
     options |= {name: level.bandwidth / 1e9 for name, level in rates.items() if level.bandwidth}
     spec = PassSpec("tile-winograd", f"accuracy {accuracy} was asked for", options)
-    phases = [replace(p, passes=(spec, *p.passes)) if p.name == "plan" else p for p in pipeline.phases]
-    return replace(pipeline, phases=tuple(phases))
+    return with_pass(pipeline, spec)

@@ -14,7 +14,7 @@ from tilewright.pipelines.pipeline import PassSpec, Phase, Pipeline
 _LEVEL = "l2"
 
 
-def _levels(device: Device) -> dict[str, object]:
+def levels(device: Device) -> dict[str, object]:
     """Capacities, and bytes per nanosecond of one core, of what tiles move through."""
     caches = [level for level in device.levels if level.kind == "cache"]
     inner, outer, memory = device.level(_LEVEL), caches[-1], device.levels[-1]
@@ -41,7 +41,7 @@ def plan(device: Device, choices: tuple[str, ...] = ()) -> Phase:
         "lanes": device.lanes(32),
         "registers": device.units.registers,
         "l2-bytes": device.level(_LEVEL).bytes,
-        **{name: value for name, value in _levels(device).items() if name in ("l3-bytes", "l3-rate", "memory-rate")},
+        **{name: value for name, value in levels(device).items() if name in ("l3-bytes", "l3-rate", "memory-rate")},
         "device": remember(device),
         "cores": device.units.count,
         **dots(device),
@@ -57,7 +57,7 @@ def plan(device: Device, choices: tuple[str, ...] = ()) -> Phase:
             PassSpec("tile-mark-host", "what kernels cannot take stays on the host, with the reason"),
             PassSpec("tile-plan-orders", "lanes of intermediate tensors where the least is read against its order"),
             PassSpec("tile-apply-orders", "fusion and tiles follow from the maps in that order"),
-            PassSpec("tile-plan-fusion", "which operations meet in registers and in a task", options=_levels(device)),
+            PassSpec("tile-plan-fusion", "which operations meet in registers and in a task", options=levels(device)),
             PassSpec("tile-plan-tiles", "tiles follow from the nests; layouts from the tiles", options=machine),
             PassSpec(
                 "tile-plan-online",

@@ -43,10 +43,9 @@ def with_winograd(pipeline: Pipeline, device: Device, accuracy: str) -> Pipeline
     tiles = ACCURACIES[accuracy]
     if not tiles:
         return pipeline
-    inner, outer = device.level("l2"), [level for level in device.levels if level.kind == "cache"][-1]
-    memory = device.levels[-1]
-    options: dict[str, Any] = {"tiles": tiles, "l2-bytes": inner.bytes, "peak": device.units.peak_of("f32") / 2e9}
-    rates = {"l2-rate": inner, "l3-rate": outer, "memory-rate": memory}
-    options |= {name: level.bandwidth / 1e9 for name, level in rates.items() if level.bandwidth}
+    from tilewright.pipelines.cpu import levels
+
+    options: dict[str, Any] = {"tiles": tiles, "peak": device.units.peak_of("f32") / 2e9}
+    options |= {name: value for name, value in levels(device).items() if name != "l3-bytes"}
     spec = PassSpec("tile-winograd", f"accuracy {accuracy} was asked for", options)
     return with_pass(pipeline, spec)

@@ -5,7 +5,8 @@
 
 Four registers hold 2x2 blocks of sums, which two blocks of rows and two of lanes feed: each load is used twice, and a
 product takes as long as two loads that hit L1 (Intel 64 and IA-32 Architectures Optimization Reference Manual, section
-on Intel AMX). With one block of rows, four of lanes share it. A task's rows and lanes stay in the L2 cache together.
+on Intel AMX). With one block of rows, four of lanes share it. One factor, or a part of it, stays in the L2 cache
+while the other streams by (Goto and van de Geijn, see blocking.py); tasks that share the part follow each other.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from tilewright.plan.dots import Dot
     from tilewright.plan.products import Roles
 
-#: Rows and lanes of a task, at most: more share no more work, and tasks should be many.
-_TASK = 256
+#: Tasks of a core that each lay out their lanes of a run-time operand, for all rows.
+_COPIES_PER_CORE = 2
 #: Lanes of a block.
 _BLOCK = 16
 #: Bytes of a group.
@@ -30,36 +31,56 @@ _GROUP_BYTES = 4
 
 
 def tile_matrix(op: LinalgOp, roles: Roles, dot: Dot, machine: Machine) -> Tiling:
-    """Register tiles of 2x2 blocks (1x4 where rows are few), and tasks of which both factors stay in the L2 cache."""
+    """Register tiles of 2x2 blocks (1x4 where rows are few), under which one factor stays in the L2 cache."""
     assert dot.blocks is not None and roles.row is not None
     mma, register = [1] * op.rank, [1] * op.rank
-    rows, lanes = op.extents[roles.row], op.extents[roles.lane]
     mma[roles.row], mma[roles.lane], mma[dot.depth] = dot.blocks
-    tall = 2 if rows >= 2 * mma[roles.row] else 1
+    tall = 2 if op.extents[roles.row] >= 2 * mma[roles.row] else 1
     register[roles.row] = tall * mma[roles.row]
-    register[roles.lane] = min(lanes, 4 // tall * mma[roles.lane])
+    register[roles.lane] = min(op.extents[roles.lane], 4 // tall * mma[roles.lane])
     register[dot.depth] = mma[dot.depth]
-    task = [1 if d in op.parallel else e for d, e in enumerate(op.extents)]
-    bytes_each = _GROUP_BYTES // dot.group * prod(op.extents[d] for d in op.reductions)
-    most = min(_TASK, machine.l2_bytes // 4 // bytes_each)
-    for d in (roles.row, roles.lane):
-        # Rows read the lanes' panel, which is copied once for each task: all of them, then.
-        limit = rows if dot.copied and d == roles.row else most
-        task[d] = even(op.extents[d], max(limit // register[d], 1) * register[d], register[d])
-    _share(op, (roles.lane,) if dot.copied else (roles.lane, roles.row), task, register)
-    if rows % mma[roles.row]:
-        task[roles.row] = rows  # the last rows are computed twice, by the task that has those before
     outer = [d for d in op.parallel if d not in (roles.row, roles.lane)]
-    return Tiling(task, register, [*outer, roles.lane, roles.row, *sorted(op.reductions)], mma=mma)
+    whole = op.extents[roles.row] % mma[roles.row] != 0  # the last rows are computed twice, by those before them
+    near, far = _near_and_far(op, roles, dot, machine, whole)
+    task = [1 if d in outer else e for d, e in enumerate(op.extents)]
+    if near == roles.lane or not whole:
+        task[near] = _part(op, near, _near_points(op, dot, machine), register[near])
+    if dot.copied:
+        _share(op, (roles.lane,), task, register, _COPIES_PER_CORE * machine.cores)
+    else:
+        _share(op, (roles.lane,) if whole else (far, near), task, register, ENOUGH_TASKS)
+    return Tiling(task, register, [*outer, far, near, *sorted(op.reductions)], mma=mma, grid=[*outer, near, far])
 
 
-def _share(op: LinalgOp, dims: tuple[int, ...], task: list[int], register: list[int]) -> None:
-    """Halves tasks, the longer side first, until there are enough."""
-    while prod(ceil(e / t) for e, t in zip(op.extents, task, strict=True)) < ENOUGH_TASKS:
-        d = max(dims, key=lambda d: task[d])
-        if task[d] <= register[d]:
-            return
-        task[d] = even(task[d], max(task[d] // 2 // register[d], 1) * register[d], register[d])
+def _near_points(op: LinalgOp, dot: Dot, machine: Machine) -> int:
+    """Rows or lanes that stay in the L2 cache: half of it, through the rest the other factor streams."""
+    bytes_each = _GROUP_BYTES // dot.group * prod(op.extents[d] for d in op.reductions)
+    return max(machine.l2_bytes // 2 // bytes_each, 1)
+
+
+def _near_and_far(op: LinalgOp, roles: Roles, dot: Dot, machine: Machine, whole: bool) -> tuple[int, int]:
+    """Which of rows and lanes stay near, under all of the others: what then comes from far is read least often."""
+    row, lane = roles.row or 0, roles.lane
+    if dot.copied or whole:
+        return (lane, row) if dot.copied else (row, lane)
+    most = _near_points(op, dot, machine)
+
+    def far_points(near: int, far: int) -> int:
+        return op.extents[near] + op.extents[far] * ceil(op.extents[near] / most)
+
+    return (lane, row) if far_points(lane, row) <= far_points(row, lane) else (row, lane)
+
+
+def _part(op: LinalgOp, d: int, most: int, register: int) -> int:
+    """At most so many points of a loop, in parts of equal size."""
+    return even(op.extents[d], max(most // register, 1) * register, register)
+
+
+def _share(op: LinalgOp, dims: tuple[int, ...], task: list[int], register: list[int], enough: int) -> None:
+    """Halves tasks until there are enough, along the first of `dims` as far as it goes."""
+    for d in dims:
+        while task[d] > register[d] and prod(ceil(e / t) for e, t in zip(op.extents, task, strict=True)) < enough:
+            task[d] = _part(op, d, task[d] // 2, register[d])
 
 
 def copy_in_groups(tiling: Tiling, loops: Sequence[int | None], group: int) -> Tiling:

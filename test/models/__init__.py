@@ -42,6 +42,7 @@ from . import (
     vit,
 )
 from ._inputs import random_inputs
+from ._narrow import narrowed
 
 __all__ = ["MODELS", "build", "path", "random_inputs"]
 
@@ -101,10 +102,16 @@ MODELS: dict[str, Callable[..., onnx.ModelProto]] = {
 
 
 def build(name: str, **sizes: object) -> onnx.ModelProto:
-    """Build a model; `sizes` override the builder's parameters. Raises KeyError for an unknown name."""
+    """Build a model; `sizes` override the builder's parameters, `floats` gives all its floats that type.
+
+    Raises:
+        KeyError: for an unknown name.
+    """
     if name not in MODELS:
         raise KeyError(f"no model {name!r}; known: {', '.join(sorted(MODELS))}")
-    return MODELS[name](**sizes)
+    floats = sizes.pop("floats", None)
+    model = MODELS[name](**sizes)
+    return narrowed(model, str(floats)) if floats else model
 
 
 @functools.cache

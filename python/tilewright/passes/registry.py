@@ -26,6 +26,7 @@ BUILTIN_MODULES: tuple[str, ...] = (
     "tilewright.normalize.copies",
     "tilewright.normalize.assertions",
     "tilewright.normalize.verify",
+    "tilewright.plan.wide_factors",
     "tilewright.plan.winograd",
     "tilewright.plan.dequantized",
     "tilewright.plan.eligible",

@@ -30,9 +30,16 @@ def dots(device: Device) -> dict[str, tuple[str, ...]]:
 
 
 def _narrow(device: Device) -> list[PassSpec]:
-    if "i8" not in {*dot_products(device.features), *matrix_units(device.features)}:
-        return []
-    return [PassSpec("tile-byte-products", "products of bytes before anything is planned for them")]
+    """Which factors products read as they are, before anything is planned for them."""
+    known = sorted({*dot_products(device.features), *matrix_units(device.features)})
+    wide = PassSpec(
+        "tile-widen-factors",
+        "small floats that are multiplied often are widened once; what makes them can do it",
+        options={"keep": tuple(known)} if known else {},
+    )
+    if "i8" not in known:
+        return [wide]
+    return [PassSpec("tile-byte-products", "quantized bytes are multiplied as bytes"), wide]
 
 
 def plan(device: Device, choices: tuple[str, ...] = ()) -> Phase:

@@ -21,6 +21,8 @@ _SKINNY = dict(m=128, n=3072, k=768)
 _BF16 = dict(precision="bf16", limit="dot_bf16", share={1: 0.80, 2: 0.80}, error=2e-2)
 _INT8 = dict(precision="int8", limit="dot_int8", share={1: 0.80, 2: 0.80})
 _CUBE = dict(m=1024, n=1024, k=1024)
+_F16 = dict(floats="float16")
+_ROUNDED = 5e-3  # of the largest result: f16 has 11 bits, and peers round less often
 _CONV = dict(inputs=64, outputs=64, size=56)
 _TYPED = ("openvino", "torch", "torch_compile", "iree")  # ONNX Runtime's CPU provider has no bf16 product
 
@@ -67,5 +69,18 @@ SUITE = Suite(
         Case("conv3x3_64_56", "conv", _CONV, target=_rate(0.95), gflop=0.231),
         Case("conv3x3_64_56_f2", "conv", _CONV, target=_rate(1.15), gflop=0.231, accuracy="winograd"),
         Case("conv3x3_64_56_f4", "conv", _CONV, gflop=0.231, accuracy="winograd4"),
+        Case(
+            "linear_f16_1x4096x4096",
+            "linear",
+            dict(m=1, n=4096, k=4096, **_F16),
+            target=1.0,
+            gbyte=2e-9 * 4096 * 4096,
+            limit="read_64MB",
+            share={1: 0.90, 2: 0.90},
+            error=_ROUNDED,
+        ),
+        Case("linear_f16_128x3072x768", "linear", {**_SKINNY, **_F16}, target=1.0, gflop=0.604, error=_ROUNDED),
+        Case("softmax_f16_4096x4096", "softmax", dict(rows=4096, columns=4096, **_F16), target=1.0, error=_ROUNDED),
+        Case("layernorm_f16_4096x1024", "layernorm", dict(rows=4096, columns=1024, **_F16), target=1.0, error=_ROUNDED),
     ),
 )

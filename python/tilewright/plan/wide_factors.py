@@ -56,7 +56,8 @@ class WidenFactors(Pass):
     ```
     After:
     ```mlir
-    %wide = linalg.generic ... ins(%x : tensor<1x64xf16>) outs(%e : tensor<1x64xf32>)
+    %wide = linalg.generic ... ins(%x : tensor<1x64xf16>) outs(%e1 : tensor<1x64xf32>) {
+    ...
     %y = linalg.generic ... ins(%wide, %w : tensor<1x64xf32>, tensor<64x32xf16>) outs(%f : tensor<1x32xf32>) {
     ^bb0(%p: f32, %q: f16, %o: f32):
       %v = arith.extf %q : f16 to f32

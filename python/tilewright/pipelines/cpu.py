@@ -39,7 +39,13 @@ def _narrow(device: Device) -> list[PassSpec]:
     )
     if "i8" not in known:
         return [wide]
-    return [PassSpec("tile-byte-products", "quantized bytes are multiplied as bytes"), wide]
+    return [PassSpec("tile-byte-products", "quantized bytes are multiplied as bytes", options=_matrix(device)), wide]
+
+
+def _matrix(device: Device) -> dict[str, tuple[str, ...]]:
+    """The option of passes that says what a matrix unit multiplies."""
+    found = matrix_units(device.features)
+    return {"matrix": found} if found else {}
 
 
 def plan(device: Device, choices: tuple[str, ...] = ()) -> Phase:
@@ -52,7 +58,7 @@ def plan(device: Device, choices: tuple[str, ...] = ()) -> Phase:
         "device": remember(device),
         "cores": device.units.count,
         **dots(device),
-        **({"matrix": found} if (found := matrix_units(device.features)) else {}),
+        **_matrix(device),
     }
     if choices:
         machine["choices"] = choices

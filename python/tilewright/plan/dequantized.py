@@ -5,25 +5,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import ClassVar
 
 from tilewright.mlir import ir
 from tilewright.normalize.generics import body, kinds, maker, maps
-from tilewright.passes import Pass, register
+from tilewright.passes import Pass, option, register
 from tilewright.plan import byte_products
-from tilewright.plan.byte_products import Bytes, Scale
-from tilewright.plan.dots import factors
+from tilewright.plan.byte_moves import after, dims_of, move_of, number_of, reads_of, splat_of
+from tilewright.plan.dots import factors, fits_matrix
+from tilewright.plan.products import contraction_roles
+from tilewright.plan.quantized import Bytes, Dims, Move, Scale, Zero, indexed_by
 from tilewright.plan.structure import Kind, LinalgOp, Weights, blocks, describe, linalg_ops
-
-
-def _constant(value: ir.Value) -> float | int | None:
-    op = maker(value)
-    if op is None or op.name != "arith.constant":
-        return None
-    attribute = op.attributes["value"]
-    return attribute.value if isinstance(attribute, ir.IntegerAttr | ir.FloatAttr) else None
 
 
 class _Reader:
@@ -33,7 +28,7 @@ class _Reader:
         self.op = op
         self.block = body(op)
         self.scale = Scale()
-        self.zero = 0
+        self.zero = Zero()
 
     def read(self) -> Bytes | None:
         """The bytes that its result stands for; None where it computes something else."""
@@ -55,50 +50,77 @@ class _Reader:
         if op is None or op.name != "arith.mulf":
             return value
         for x, scale in (tuple(op.operands), tuple(op.operands)[::-1]):
-            known = _constant(scale)
+            known = number_of(scale)
             if known is not None:
                 self.scale = Scale(float(known))
                 return x
-            if isinstance(scale, ir.BlockArgument) and scale.owner == self.block:
-                dims = maps(self.op)[scale.arg_number].results
-                if all(isinstance(d, ir.AffineDimExpr) for d in dims):
-                    positions = tuple(ir.AffineDimExpr(d).position for d in dims)
-                    self.scale = Scale(1.0, self.op.operands[scale.arg_number], positions)
-                    return x
+            dims = self._dims_of(scale)
+            if dims is not None:
+                self.scale = Scale(1.0, self.op.operands[ir.BlockArgument(scale).arg_number], dims)
+                return x
         return value
+
+    def _dims_of(self, value: ir.Value) -> Dims | None:
+        """The dimensions of the result that an operand's element is indexed by."""
+        if not isinstance(value, ir.BlockArgument) or value.owner != self.block:
+            return None
+        return dims_of(maps(self.op)[value.arg_number])
 
     def _centred(self, value: ir.Value) -> ir.Value:
         op = maker(value)
         if op is None or op.name not in ("arith.subi", "arith.addi"):
             return value
-        known = _constant(op.operands[1])
-        if known is None:
+        known = number_of(op.operands[1])
+        if known is not None:
+            self.zero = Zero(int(known) if op.name == "arith.subi" else -int(known))
+            return op.operands[0]
+        if op.name == "arith.addi":
             return value
-        self.zero = int(known) if op.name == "arith.subi" else -int(known)
+        zero, widening = op.operands[1], maker(op.operands[1])
+        if widening is not None and widening.name in ("arith.extui", "arith.extsi"):
+            zero = widening.operands[0]
+        dims = self._dims_of(zero)
+        if dims is None or str(zero.type) not in ("i8", "i32"):
+            return value
+        unsigned = widening is not None and widening.name == "arith.extui"
+        tensor = self.op.operands[ir.BlockArgument(zero).arg_number]
+        self.zero = Zero(0, tensor, unsigned, dims)
+        if (all_of_it := splat_of(tensor)) is not None:
+            self.zero = Zero(int(all_of_it) % 256 if unsigned else int(all_of_it))
         return op.operands[0]
 
     def _bytes(self, source: ir.Value, unsigned: bool) -> Bytes | None:
         if not isinstance(source, ir.BlockArgument) or source.owner != self.block or str(source.type) != "i8":
             return None
-        found = maps(self.op)
-        if found[source.arg_number] != found[-1] or found[-1] != ir.AffineMap.get_identity(found[-1].n_dims):
+        reads = reads_of(self.op, source.arg_number)
+        if reads is None:
             return None
         tensor = self.op.operands[source.arg_number]
-        return Bytes(tensor, unsigned, self.zero, self.scale)
+        if not ir.RankedTensorType(tensor.type).has_static_shape:
+            return None
+        return Bytes(tensor, unsigned, self.zero, self.scale, (Move(self.op, reads),))
 
 
 def dequantized(value: ir.Value) -> Bytes | None:
-    """The bytes that a tensor of i32 or f32 is made of, element by element."""
+    """The bytes that a tensor of i32 or f32 is made of, element by element, and how these are moved."""
+    moves = []
     op = maker(value)
+    while op is not None and len(op.results) == 1 and (move := move_of(op)):
+        moves.append(move)
+        op = maker(op.operands[0])
     if op is None or op.name != "linalg.generic" or len(op.results) != 1 or any(kinds(op)):
         return None
-    return _Reader(op).read()
+    x = _Reader(op).read()
+    for move in reversed(moves):
+        x = after(x, move) if x is not None else None
+    return x
 
 
 def bytes_of(op: LinalgOp) -> list[Bytes] | None:
     """What the two inputs of a sum of products stand for, where both are bytes."""
     terms = {factor.operand: factor for factor in factors(op)}
-    if set(terms) != {0, 1} or not byte_products.takes(op) or not _starts_from_zero(op):
+    known = (byte_products.takes(op) or byte_products.takes_windows(op)) and None not in op.output.dims
+    if set(terms) != {0, 1} or not known or not _starts_from_zero(op):
         return None
     found = []
     for number, access in enumerate(op.inputs):
@@ -106,7 +128,7 @@ def bytes_of(op: LinalgOp) -> list[Bytes] | None:
             x = Bytes(access.value, terms[number].unsigned)
         else:
             x = dequantized(access.value)
-        if x is None or any(access.dims[d] in op.reductions for d in x.scale.dims):
+        if x is None or any(access.dims[d] in (None, *op.reductions) for d in indexed_by(x.scale) | indexed_by(x.zero)):
             return None
         found.append(x)
     return found
@@ -114,15 +136,36 @@ def bytes_of(op: LinalgOp) -> list[Bytes] | None:
 
 def _starts_from_zero(op: LinalgOp) -> bool:
     fill = maker(op.output.value)
-    return fill is not None and fill.name == "linalg.fill" and _constant(fill.operands[0]) == 0
+    return fill is not None and fill.name == "linalg.fill" and number_of(fill.operands[0]) == 0
 
 
-def replace_product(op: LinalgOp, factors: list[Bytes], unsigned: int, result: str) -> None:
+def replace_product(
+    op: LinalgOp, factors: Sequence[Bytes], signs: Sequence[bool], result: str, weight: int | None
+) -> None:
     """Put the product of bytes in the place of `op`."""
     with op.op.location, ir.InsertionPoint(op.op):
-        made = byte_products.emit(op, factors, unsigned, result)
+        made = byte_products.emit(op, factors, signs, result, weight)
+    before: list[ir.Operation] = []
+    for access in op.inputs:
+        _collect(access.value, before)
     op.op.results[0].replace_all_uses_with(made)
     op.op.erase()
+    while unused := [other for other in before if not any(True for _ in other.results[0].uses)]:
+        for other in unused:
+            before.remove(other)
+            other.erase()
+
+
+def _collect(value: ir.Value, found: list[ir.Operation]) -> None:
+    """What dequantizes and moves the elements of a value, and may be for nobody else."""
+    op = maker(value)
+    if op is None or op in found or not op.name.startswith(("tensor.", "linalg.")) or len(op.results) != 1:
+        return
+    if op.name == "linalg.generic" and any(kinds(op)):
+        return
+    found.append(op)
+    for operand in op.operands:
+        _collect(operand, found)
 
 
 @register
@@ -186,33 +229,51 @@ class ByteProducts(Pass):
     name: ClassVar[str] = "tile-byte-products"
     dialects: ClassVar[tuple[str, ...]] = ("arith", "linalg", "tensor")
 
+    matrix: tuple[str, ...] = option((), "element types that a matrix unit multiplies, whatever their signs")
+
     def run(self, op: ir.Operation) -> None:
-        """Visit each sum of products that has a weight."""
+        """Visit each sum of products that something of the run goes into."""
         weights = Weights()
         for block in blocks(op):
             for member in linalg_ops(block, weights):
                 if member.kind is Kind.CONTRACTION:
                     self._visit(describe(member.op, member.position), weights)  # its inputs may be new
 
-    @staticmethod
-    def _visit(op: LinalgOp, weights: Weights) -> None:
+    def _visit(self, op: LinalgOp, weights: Weights) -> None:
         result = str(ir.RankedTensorType(op.result.type).element_type)
         constant = [weights.only(access.value) for access in op.inputs]
-        if result not in ("i32", "f32") or sum(constant) != 1:
+        if result not in ("i32", "f32") or all(constant):
             return
         terms = prod(op.extents[d] for d in op.reductions)
         if result == "f32" and terms > byte_products.MOST_TERMS:
             return
         found = bytes_of(op)
-        if found is None or _is_bare(found, op):
+        if found is None:
+            return
+        signs = self._signs(op, found, constant)
+        weight = constant.index(True) if any(constant) else None
+        same_order = byte_products.order_of(op, weight) == [*op.output.dims]
+        if _is_bare(found, op) and same_order and signs == [x.unsigned for x in found]:
             return
         if result == "i32":
             found = [replace(x, scale=Scale()) for x in found]
-        replace_product(op, found, constant.index(False), result)
+        replace_product(op, found, signs, result, weight)
+
+    def _signs(self, op: LinalgOp, found: list[Bytes], constant: list[bool]) -> list[bool]:
+        """Which factors are taken as unsigned: instructions of vectors multiply unsigned by signed bytes only.
+
+        Weights are turned at compile time. Of two factors known at run time only, it is the smaller one.
+        """
+        signs = [x.unsigned for x in found]
+        if signs[0] != signs[1] or ("i8" in self.matrix and fits_matrix(op, contraction_roles(op))):
+            return signs
+        if any(constant):
+            return [not known for known in constant]
+        sizes = [prod(op.extents[d] for d in access.loops) for access in op.inputs]
+        signs[sizes.index(min(sizes))] ^= True
+        return signs
 
 
 def _is_bare(found: list[Bytes], op: LinalgOp) -> bool:
-    """Whether the operation multiplies bytes of both kinds already."""
-    return all(x.tensor == a.value for x, a in zip(found, op.inputs, strict=True)) and (
-        found[0].unsigned != found[1].unsigned
-    )
+    """Whether the operation multiplies bytes as they are already."""
+    return all(x.tensor == a.value for x, a in zip(found, op.inputs, strict=True))

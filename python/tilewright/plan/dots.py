@@ -98,10 +98,8 @@ def dot_of(op: LinalgOp, roles: Roles, machine: Machine, weights: Weights) -> Do
             continue
         held = _holds_groups(lanes, depth, group, weights)
         blocks = blocks_of(op, roles, depth, group) if kind in machine.matrix else None
-        if blocks and (held or _can_be_copied(op, lanes, depth, weights)):
+        if (blocks or by_vectors) and (held or _can_be_copied(op, lanes, depth, weights)):
             return Dot(depth, group, blocks, copied=not held)
-        if held and by_vectors:
-            return Dot(depth, group)
     return None
 
 
@@ -118,6 +116,12 @@ def blocks_of(op: LinalgOp, roles: Roles, depth: int, group: int) -> tuple[int, 
     return (min(_BLOCK, op.extents[row]), _BLOCK, size) if op.extents[depth] % size == 0 else None
 
 
+def fits_matrix(op: LinalgOp, roles: Roles) -> bool:
+    """Whether a matrix unit's registers hold whole blocks of a product of bytes."""
+    deepest = max(op.reductions, key=lambda d: op.extents[d])
+    return roles.lane_operand is not None and blocks_of(op, roles, deepest, GROUPS["i8"]) is not None
+
+
 def _can_be_copied(op: LinalgOp, lanes: Access, depth: int, weights: Weights) -> bool:
     """Whether tasks can lay out their part of a run-time operand in groups, and rows make up for it."""
     rows = prod(op.extents[d] for d in op.parallel if d not in lanes.loops)
@@ -127,9 +131,9 @@ def _can_be_copied(op: LinalgOp, lanes: Access, depth: int, weights: Weights) ->
 
 def _lends_groups(rows: Access, depth: int, weights: Weights) -> bool:
     """Whether neighbours along the depth are, or can be laid out as, neighbours in memory."""
-    if not rows.pure or depth not in rows.dims:
-        return False
-    return rows.dims[-1] == depth or weights.only(rows.value)
+    if rows.dims[-1] == depth:
+        return not any(depth in uses for uses in rows.uses[:-1])
+    return rows.pure and depth in rows.dims and weights.only(rows.value)
 
 
 def _holds_groups(lanes: Access, depth: int, group: int, weights: Weights) -> bool:

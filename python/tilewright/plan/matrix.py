@@ -87,5 +87,6 @@ def copy_in_groups(tiling: Tiling, loops: Sequence[int | None], group: int) -> T
     """The copy of a task's part of a run-time operand; `loops` are its dimensions, lanes and depth last."""
     task = [1 if d is None else tiling.task[d] for d in loops]
     register = [1] * len(task)
-    register[-2:] = [min(task[-2], 2 * _BLOCK), group]
+    block = tiling.register[loops[-2] or 0]
+    register[-2:] = [max(d for d in range(1, min(block, 2 * _BLOCK) + 1) if block % d == 0), group]
     return Tiling(task, register, list(range(len(task))))

@@ -17,8 +17,8 @@ from tilewright.mlir import ir
 from tilewright.normalize.generics import create, create_fill, create_generic
 from tilewright.passes import Pass, option, register
 from tilewright.plan import byte_products
-from tilewright.plan.byte_products import Bytes, Scale, empty, number
 from tilewright.plan.dots import factors
+from tilewright.plan.quantized import Bytes, Scale, Zero, empty, number
 from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, describe, linalg_ops
 
 
@@ -93,7 +93,7 @@ def _activation(access: Access, low: float, high: float) -> Bytes:
 
     same = ir.AffineMap.get_identity(len(shape))
     tensor = _elementwise([(access.value, same)], shape, ir.IntegerType.get_signless(8), quantize)
-    return Bytes(tensor, True, zero, Scale(scale))
+    return Bytes(tensor, True, Zero(zero), Scale(scale))
 
 
 def _weight(op: LinalgOp, access: Access) -> Bytes:
@@ -118,14 +118,14 @@ def _weight(op: LinalgOp, access: Access) -> Bytes:
 
     reads = [(access.value, same), (scale, channel)]
     tensor = _elementwise(reads, shape, ir.IntegerType.get_signless(8), quantize)
-    return Bytes(tensor, False, 0, Scale(1.0, scale, kept))
+    return Bytes(tensor, False, scale=Scale(1.0, scale, kept))
 
 
 def _in_bytes(op: LinalgOp, activation: int, low: float, high: float) -> ir.Value:
     found = [
         _activation(access, low, high) if i == activation else _weight(op, access) for i, access in enumerate(op.inputs)
     ]
-    return byte_products.emit(op, found, activation, "f32")
+    return byte_products.emit(op, found, [i == activation for i in range(2)], "f32", 1 - activation)
 
 
 @register

@@ -163,10 +163,11 @@ def _tile_dots(op: LinalgOp, roles: Roles, dot: Dot, machine: Machine) -> Tiling
     register[dot.depth] = dot.group
     mma = [1] * op.rank
     mma[roles.lane], mma[dot.depth] = machine.lanes, dot.group
-    task = _contraction_task(op, roles, register, machine, copied=False)
+    task = _contraction_task(op, roles, register, machine, dot.copied)
     rows = [] if roles.row is None else [roles.row]
     outer = [d for d in op.parallel if d not in (roles.lane, roles.row)]
-    order = [*outer, roles.lane, *rows, *sorted(op.reductions)]
+    order = [*outer, *rows, roles.lane] if dot.copied else [*outer, roles.lane, *rows]
+    order.extend(sorted(op.reductions))
     return Tiling(task, register, order, _unroll(op, order, register[order[-1]]), mma=mma)
 
 

@@ -1,0 +1,86 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Bytes that stand for numbers: scale, zero point, and what moves them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tilewright.mlir import ir
+from tilewright.normalize.generics import create
+
+#: Dimensions that a tensor is indexed by; None stands for index 0.
+Dims = tuple[int | None, ...]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A factor: a number, or a tensor with the dimensions of the bytes that it is indexed by."""
+
+    number: float = 1.0
+    tensor: ir.Value | None = None
+    dims: Dims = ()
+
+
+@dataclass(frozen=True)
+class Zero:
+    """A zero point: a number, and maybe a tensor of i8 or i32, with the dimensions that it is indexed by, added."""
+
+    number: int = 0
+    tensor: ir.Value | None = None
+    unsigned: bool = False
+    dims: Dims = ()
+
+    def __bool__(self) -> bool:
+        """Whether there is something to correct."""
+        return self.tensor is not None or self.number != 0
+
+    def moved(self, by: int) -> Zero:
+        """The zero point of bytes to which `by` was added."""
+        return replace(self, number=self.number + by)
+
+
+@dataclass(frozen=True)
+class Move:
+    """An operation that only moves elements, or puts them between zeros; an elementwise one reads them by a map."""
+
+    op: ir.Operation
+    reads: ir.AffineMap | None = None
+
+
+def indexed_by(of: Scale | Zero) -> frozenset[int]:
+    """The dimensions that a scale or a zero point depends on."""
+    return frozenset(d for d in of.dims if d is not None)
+
+
+@dataclass(frozen=True)
+class Bytes:
+    """A tensor of bytes that stands for (byte - zero) * scale, after the moves of its elements (`byte_moves.py`)."""
+
+    tensor: ir.Value
+    unsigned: bool
+    zero: Zero = Zero()
+    scale: Scale = Scale()
+    moves: tuple[Move, ...] = ()
+
+
+def _type(name: str) -> ir.Type:
+    return ir.IntegerType.get_signless(int(name[1:])) if name[0] == "i" else ir.F32Type.get()
+
+
+def number(value: float, kind: str) -> ir.Value:
+    """A constant of type `i8`, `i32` or `f32`, at the current insertion point."""
+    element = _type(kind)
+    attribute = ir.FloatAttr.get(element, value) if kind == "f32" else ir.IntegerAttr.get(element, int(value))
+    return create("arith.constant", [], element, {"value": attribute})
+
+
+def empty(shape: list[int], kind: str) -> ir.Value:
+    """tensor.empty of that element type."""
+    return create("tensor.empty", [], ir.RankedTensorType.get(shape, _type(kind)))
+
+
+def extend(value: ir.Value, unsigned: bool) -> ir.Value:
+    """A byte as i32."""
+    return create("arith.extui" if unsigned else "arith.extsi", [value], _type("i32"))

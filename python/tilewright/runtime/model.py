@@ -16,6 +16,7 @@ from tilewright.runtime import cpu_features, library
 from tilewright.runtime.artifact import Artifact
 from tilewright.runtime.binding import Signature, aligned
 from tilewright.runtime.context import Context
+from tilewright.runtime.direct import Direct
 from tilewright.runtime.dtypes import make_canonical, to_numpy
 from tilewright.runtime.manifest import KernelInfo, TensorSpec
 from tilewright.runtime.result import Outputs
@@ -66,6 +67,8 @@ class Model:
             raise UserError(f"{artifact.path}: the code has no symbol {manifest.entry}; compile the model again")
         self._call = library.libtwrt().twrt_call
         self._free: list[Context] = []
+        plain = Direct.suits((*self._slots, *self._out_slots))
+        self._direct = Direct(self._slots, self._out_slots) if plain else None
         self._small = [i for i, slot in enumerate(self._out_slots) if slot.is_small]
         self._made = [i for i, slot in enumerate(self._out_slots) if not slot.is_static]
         self.threads = threads
@@ -135,6 +138,12 @@ class Model:
 
     def __call__(self, *args: Any, out: Any = None, **named: Any) -> Outputs:
         """Run the model; see the class."""
+        if self._direct is not None and not named:
+            results = self._blank() if out is None else out
+            addresses = self._direct.addresses(args, results)
+            if addresses is not None:
+                self._run_at(addresses)
+                return Outputs(results, self._out_names)
         values: Sequence[Any] = args
         if named or len(args) != len(self._slots):
             values = self._signature.bind(args, named)
@@ -163,12 +172,25 @@ class Model:
         """Arrays for the outputs; None where the run makes one."""
         return [np.empty(slot.shape, slot.dtype) if slot.is_static else None for slot in self._out_slots]
 
+    def _context(self) -> Context:
+        try:
+            return self._free.pop()
+        except IndexError:
+            return Context(self._slots, self._out_slots, self._constants, self._manifest.arena_bytes)
+
+    def _run_at(self, addresses: list[int]) -> None:
+        """Run the code on inputs and outputs of known sizes."""
+        context = self._context()
+        context.pointers[: len(addresses)] = addresses
+        done = self._call(self._entry, context.pointers, self._threads)
+        error = library.last_error() if done < 0 else None
+        self._free.append(context)
+        if error is not None:
+            raise UserError(error)
+
     def _run(self, arrays: list[np.ndarray], results: list[Any], records: Any = None) -> int:
         """Run the code; `results` get the arrays that it makes."""
-        try:
-            context = self._free.pop()
-        except IndexError:
-            context = Context(self._slots, self._out_slots, self._constants, self._manifest.arena_bytes)
+        context = self._context()
         written = [
             aligned(array) if slot.is_static and array is not None else None
             for slot, array in zip(self._out_slots, results, strict=True)

@@ -52,6 +52,19 @@ def test_out_is_written(model):
     assert count[0] == 2
 
 
+def test_arrays_side_by_side_are_no_overlap(model):
+    room = np.zeros((3 * X.shape[0], X.shape[1]), X.dtype)
+    parts = np.split(room, 3)
+    parts[1][:] = X
+    count = np.zeros(4, np.int64)
+    for part in (parts[0], parts[2]):
+        check(model(parts[1], IDS, out=[part, count]))
+    for shift in (-1, 1):
+        first = X.shape[0] + shift
+        with pytest.raises(UserError, match="overlaps"):
+            model(parts[1], IDS, out=[room[first : first + X.shape[0]], count])
+
+
 def test_an_out_array_at_any_address_is_filled(model):
     """Code may rely on 16 bytes; NumPy promises an element's size."""
     want = model(X, IDS)

@@ -7,53 +7,163 @@
 //===----------------------------------------------------------------------===//
 //
 // Memory whose size a call learns while it runs. What the call neither frees
-// nor hands over is freed when it ends, also when it fails.
+// nor hands over is freed when it ends, also when it fails. The calling thread
+// keeps the blocks of its last call for the next one: fresh memory costs a page
+// fault and zeros for every page, more than some kernels that write to it.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef TILEWRIGHT_LIB_RUNTIME_HEAP_H
 #define TILEWRIGHT_LIB_RUNTIME_HEAP_H
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
+#include <map>
 #include <new>
-#include <unordered_set>
+#include <sys/mman.h>
+#include <unordered_map>
 
 namespace tilewright::runtime {
 
+/// Blocks that no call uses, each one of malloc's.
+class IdleBlocks {
+public:
+  IdleBlocks() = default;
+  IdleBlocks(const IdleBlocks &) = delete;
+  IdleBlocks &operator=(const IdleBlocks &) = delete;
+  ~IdleBlocks() { endCall(INT64_MAX); }
+
+  /// A block of at least `capacity` bytes, and of at most twice as many, which
+  /// `capacity` becomes; null where there is none.
+  void *find(int64_t &capacity) {
+    auto found = blocks.lower_bound(capacity);
+    if (found == blocks.end() || found->first / 2 > capacity)
+      return nullptr;
+    capacity = found->first;
+    void *block = found->second.block;
+    blocks.erase(found);
+    bytes -= capacity;
+    return block;
+  }
+
+  /// Keeps a block that call number `call` used; all blocks together have at
+  /// most `limit` bytes.
+  void add(void *block, int64_t capacity, int64_t call, int64_t limit) {
+    try {
+      blocks.insert({capacity, {block, call}});
+      bytes += capacity;
+    } catch (const std::bad_alloc &) {
+      std::free(block);
+    }
+    while (bytes > limit)
+      drop(blocks.begin());
+  }
+
+  /// Number of the next call.
+  int64_t beginCall() { return ++calls; }
+
+  /// Frees what no call since number `call` used.
+  void endCall(int64_t call) {
+    for (auto entry = blocks.begin(); entry != blocks.end();)
+      entry = entry->second.call < call ? drop(entry) : std::next(entry);
+  }
+
+private:
+  struct Entry {
+    void *block;
+    int64_t call;
+  };
+  using Blocks = std::multimap<int64_t, Entry>;
+
+  Blocks::iterator drop(Blocks::iterator entry) {
+    std::free(entry->second.block);
+    bytes -= entry->first;
+    return blocks.erase(entry);
+  }
+
+  Blocks blocks;
+  int64_t bytes = 0, calls = 0;
+};
+
+inline IdleBlocks &idleBlocks() {
+  thread_local IdleBlocks blocks;
+  return blocks;
+}
+
+/// The memory of one call.
 class Heap {
 public:
-  Heap() = default;
+  Heap() : idle(idleBlocks()), call(idle.beginCall()) {}
   Heap(const Heap &) = delete;
   Heap &operator=(const Heap &) = delete;
   ~Heap() {
-    for (void *block : blocks)
-      std::free(block);
+    while (!blocks.empty())
+      recycle(blocks.begin()->first);
+    idle.endCall(call);
   }
 
   /// At least `bytes` bytes, 64-byte aligned; null where there is no memory.
   void *allocate(int64_t bytes) {
-    constexpr int64_t line = 64;
-    if (bytes < 0 || bytes > INT64_MAX - line)
+    if (bytes < 0 || bytes > INT64_MAX - kHuge)
       return nullptr;
-    void *block = std::aligned_alloc(line, bytes / line * line + line);
+    // Huge pages where a block fills some of one.
+    const int64_t unit = bytes > kHuge / 4 ? kHuge : kLine;
+    int64_t capacity = (bytes / unit + (bytes % unit != 0 || !bytes)) * unit;
+    void *block = idle.find(capacity);
+    if (!block)
+      block = fresh(unit, capacity);
     if (!block)
       return nullptr;
     try {
-      blocks.insert(block);
+      blocks.insert({block, capacity});
     } catch (const std::bad_alloc &) {
       std::free(block);
       return nullptr;
     }
+    live += capacity;
+    most = std::max(most, live);
     return block;
   }
 
   /// Forgets a block, which then belongs to the caller. False where it is no
   /// live block of this heap.
-  bool take(void *block) { return blocks.erase(block) != 0; }
+  bool take(void *block) { return forget(block) != 0; }
+
+  /// Takes a block back that the call has done with. Idle ones may have twice
+  /// the bytes of those that were in use at once: they differ in size.
+  void recycle(void *block) {
+    if (int64_t capacity = forget(block))
+      idle.add(block, capacity, call, 2 * most);
+  }
 
 private:
-  std::unordered_set<void *> blocks;
+  static constexpr int64_t kLine = 64, kHuge = 2 << 20;
+
+  static void *fresh(int64_t unit, int64_t capacity) {
+    void *block = std::aligned_alloc(unit, capacity);
+#ifdef MADV_HUGEPAGE
+    if (block && unit == kHuge)
+      madvise(block, capacity, MADV_HUGEPAGE);
+#endif
+    return block;
+  }
+
+  /// The capacity of a block that is live no more; 0 where it was not.
+  int64_t forget(void *block) {
+    auto found = blocks.find(block);
+    if (found == blocks.end())
+      return 0;
+    int64_t capacity = found->second;
+    blocks.erase(found);
+    live -= capacity;
+    return capacity;
+  }
+
+  IdleBlocks &idle;
+  int64_t call, live = 0, most = 0;
+  std::unordered_map<void *, int64_t> blocks;
 };
 
 } // namespace tilewright::runtime

@@ -156,8 +156,8 @@ void *twrt_alloc(int64_t bytes) {
 }
 
 void twrt_free(void *block) {
-  if (currentCall && currentCall->heap.take(block))
-    std::free(block);
+  if (currentCall)
+    currentCall->heap.recycle(block);
 }
 
 int64_t twrt_size(int64_t bytes, int64_t count) {

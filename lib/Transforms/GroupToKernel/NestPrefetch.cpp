@@ -14,6 +14,11 @@
 // Tiles that follow each other in memory are what the hardware would prefetch
 // too, were it not for the other streams and the borders of pages.
 //
+// Where a run brings the extent of a loop inside, its tiles may be many or few.
+// Each of the first eight fetches an eighth; where there are four or fewer, the
+// first one fetches three quarters, too. Many lines in a round wait for each
+// other: a core has no more than 16 under way.
+//
 //===----------------------------------------------------------------------===//
 
 #include "lib/Transforms/GroupToKernel/NestEmitter.h"
@@ -21,6 +26,7 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 
@@ -31,6 +37,10 @@ constexpr int64_t kLine = 64;
 /// Into the L2 cache, in the terms of memref.prefetch: the panel in use needs
 /// the L1 cache.
 constexpr unsigned kLocality = 2;
+
+/// Tiles of a loop of run-time extent that share the fetching, and how many are
+/// so few that the first one does most of it.
+constexpr int64_t kTiles = 8, kFewTiles = 4;
 
 /// Elements that `expr` walks over when the dims run over `sizes`, each from 0.
 /// A modulo is what is inside a block of a packed operand: the whole block.
@@ -124,36 +134,43 @@ void NestEmitter::prefetch(OpOperand &operand, unsigned inner, int64_t body) {
   if (!range || !own)
     return;
 
-  auto task = tile::GroupOp(nest.group)->getParentOfType<tile::GroupOp>();
   // The number of this round since the operand's loop advanced last.
   MLIRContext *context = builder.getContext();
-  AffineExpr round = getAffineConstantExpr(0, context);
-  int64_t rounds = 1;
-  auto count = [&](unsigned dim, int64_t step, int64_t trips) {
-    AffineExpr at = simplifyAffineExpr(position[dim] - box.offsets[dim],
-                                       loops.size(), symbols.size());
-    round = round * trips + at.floorDiv(step);
-    rounds *= trips;
-  };
+  auto task = tile::GroupOp(nest.group)->getParentOfType<tile::GroupOp>();
+  AffineExpr round = getAffineConstantExpr(0, context), tile;
+  std::optional<unsigned> open;
+  int64_t rounds = 1, most = 1;
   llvm::append_range(inside, ArrayRef(reductionOrder).drop_back());
   for (unsigned dim : inside) {
-    // A size known at run time only counts as that of a whole task.
     auto size = staticSize(box.sizes[dim]);
-    int64_t most = size ? *size : nest.taskTile(dim, task.getLevel());
-    if (ShapedType::isDynamic(most))
+    // A size known at run time only counts as that of a whole task.
+    int64_t whole = size ? *size : nest.taskTile(dim, task.getLevel());
+    if (ShapedType::isDynamic(whole))
       return;
-    count(dim, stepOf(dim), llvm::divideCeil(most, stepOf(dim)));
+    int64_t trips = llvm::divideCeil(whole, stepOf(dim));
+    AffineExpr at = simplifyAffineExpr(position[dim] - box.offsets[dim],
+                                       loops.size(), symbols.size());
+    round = round * trips + at.floorDiv(stepOf(dim));
+    if (!size && dim == inside.front()) {
+      most = std::min(trips, kTiles);
+      tile = at;
+      open = dim;
+    } else {
+      rounds *= trips;
+    }
   }
   int64_t trips = now[inner] / body;
   rounds *= trips;
   int64_t line = kLine * 8 / type.getElementTypeBitWidth();
-  int64_t lines = llvm::divideCeil(llvm::divideCeil(*range, line), rounds);
+  int64_t all = llvm::divideCeil(*range, line);
   // The innermost loop's variable is a multiple of `body`.
   AffineExpr step = position[inner] - box.offsets[inner];
-  AffineExpr ahead = lines * line % body == 0
-                         ? step * (lines * line / body)
-                         : step.floorDiv(body) * (lines * line);
-  ahead = ahead + round * (trips * lines * line);
+  auto ahead = [&](int64_t lines) {
+    AffineExpr inRound = lines * line % body == 0
+                             ? step * (lines * line / body)
+                             : step.floorDiv(body) * (lines * line);
+    return inRound + round * (trips * lines * line);
+  };
 
   Access start = access;
   AffineExpr ownDim = getAffineDimExpr(*own, context);
@@ -162,29 +179,53 @@ void NestEmitter::prefetch(OpOperand &operand, unsigned inner, int64_t body) {
     for (unsigned dim : reductionOrder)
       expr = expr.replace(getAffineDimExpr(dim, context), box.offsets[dim]);
   }
-  AffineExpr next = flatOffset(type, start) + ahead;
+  AffineExpr next = flatOffset(type, start);
   Location loc = root.getLoc();
   Value flat = place.memref;
   if (type.getRank() > 1) {
-    ReassociationIndices all =
+    ReassociationIndices dims =
         llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
-    flat = memref::CollapseShapeOp::create(builder, loc, flat,
-                                           ArrayRef<ReassociationIndices>(all));
+    flat = memref::CollapseShapeOp::create(
+        builder, loc, flat, ArrayRef<ReassociationIndices>(dims));
   }
   SmallVector<OpFoldResult> operands(loops.begin(), loops.end());
   llvm::append_range(operands, symbols);
-  for (int64_t number = 0; number < lines; ++number) {
-    AffineExpr at =
-        simplifyAffineExpr(next + number * line, loops.size(), symbols.size());
-    Value index = getValueOrCreateConstantIndexOp(
+  auto valueOf = [&](AffineExpr expr) {
+    AffineExpr simple = simplifyAffineExpr(expr, loops.size(), symbols.size());
+    return getValueOrCreateConstantIndexOp(
         builder, loc,
         affine::makeComposedFoldedAffineApply(
             builder, loc,
-            AffineMap::get(loops.size(), symbols.size(), at, context),
+            AffineMap::get(loops.size(), symbols.size(), simple, context),
             operands));
-    memref::PrefetchOp::create(builder, loc, flat, index, /*isWrite=*/false,
-                               kLocality, /*isDataCache=*/true);
-  }
+  };
+  auto emit = [&](AffineExpr from, int64_t lines) {
+    for (int64_t number = 0; number < lines; ++number)
+      memref::PrefetchOp::create(builder, loc, flat,
+                                 valueOf(from + number * line),
+                                 /*isWrite=*/false, kLocality,
+                                 /*isDataCache=*/true);
+  };
+  int64_t lines = llvm::divideCeil(all, rounds * most);
+  emit(next + ahead(lines), lines);
+  if (most == 1)
+    return;
+  // All but a quarter, in the first tile of a few.
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  Value first = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                      valueOf(tile), zero);
+  Value size = valueOf(box.sizes[*open]);
+  Value bound =
+      arith::ConstantIndexOp::create(builder, loc, kFewTiles * stepOf(*open));
+  Value few = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle,
+                                    size, bound);
+  Value here = arith::AndIOp::create(builder, loc, first, few);
+  auto only = scf::IfOp::create(builder, loc, here, /*withElse=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(only.thenBlock());
+  int64_t begin = all / 4;
+  lines = llvm::divideCeil(all - begin, rounds);
+  emit(next + ahead(lines) + begin * line, lines);
 }
 
 } // namespace tilewright

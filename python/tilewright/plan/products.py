@@ -39,8 +39,11 @@ _FEW_ROWS = 32
 _PAGE = 4096
 #: Steps of a reduction that one round of its loop takes.
 _UNROLL = 4
-#: Register tiles of rows that read a panel of weights from the L2 cache once each, where it pays for the first read.
-_SHARING = 5
+#: Register tiles of rows, at most, that share a panel of weights where a run brings their number: the panel's way from
+#: the L3 cache then costs a few percent of their time, and rows that are left balance the cores.
+_SHARING = 32
+#: Rows from which on each core should get some tasks.
+_MANY_ROWS = 512
 #: Tasks that still occupy a few cores, where each more repeats work.
 _FEW_TASKS = 8
 
@@ -314,9 +317,20 @@ def _contraction_task(op: LinalgOp, roles: Roles, register: list[int], machine: 
             # Each task copies its panels: many rows must share the work.
             work = macs if count >= _FEW_TASKS else max(TASK_MACS, prod(task) // prod(task[d] for d in rows) * 128)
         if roles.row in op.dynamic:  # there may be few rows of each kind: let the ones at hand share a panel
-            work = _SHARING * register[roles.row] * prod(task[d] for d in (roles.lane, *op.reductions))
+            sharing = _sharing(op, roles, task, register, machine)
+            work = sharing * register[roles.row] * prod(task[d] for d in (roles.lane, *op.reductions))
         cut(task, register, rows, work)
     return task
+
+
+def _sharing(op: LinalgOp, roles: Roles, task: list[int], register: list[int], machine: Machine) -> int:
+    """Register tiles of rows that share a panel: their rows stay in half of L2, and many rows give each core tasks."""
+    assert roles.row is not None
+    tall = register[roles.row]
+    near = machine.l2_bytes // 2 // (4 * tall * prod(op.extents[d] for d in op.reductions))
+    panels = ceil(op.extents[roles.lane] / task[roles.lane])
+    share = _MANY_ROWS * panels // (4 * machine.cores * tall)
+    return max(min(_SHARING, near, share), 1)
 
 
 def align_lanes(op: LinalgOp, tiling: Tiling) -> None:

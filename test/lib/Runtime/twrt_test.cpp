@@ -217,6 +217,30 @@ static void testResults() {
   }
 }
 
+// Notes where a block of 3 MiB and one of 100 bytes lie, and frees the first.
+static void reuseEntry(void **bufs) {
+  bufs[0] = twrt_alloc(3 << 20);
+  bufs[1] = twrt_alloc(100);
+  std::memset(bufs[0], 1, 3 << 20);
+  twrt_free(bufs[0]);
+  bufs[2] = twrt_alloc((3 << 20) - 5);
+}
+
+static void testReuse() {
+  void *first[3] = {}, *second[3] = {};
+  CHECK(twrt_call(reuseEntry, first, 1) == 1);
+  CHECK(first[2] == first[0]);
+  CHECK(twrt_call(reuseEntry, second, 1) == 1);
+  CHECK(second[0] == first[0] && second[1] == first[1]);
+  // Ever larger blocks: those behind do not pile up.
+  CHECK(twrt_call(
+            [](void **) {
+              for (int64_t size = 1 << 20; size < int64_t(1) << 30; size *= 2)
+                twrt_free(twrt_alloc(size));
+            },
+            first, 1) == 1);
+}
+
 /// Units take turns: each adds to what the one before it left, in 10 rounds.
 static void turnsProgram(void **argv, int64_t begin, int64_t end, char *) {
   auto *sum = static_cast<int64_t *>(argv[0]); // no atomic: waits order it
@@ -285,6 +309,7 @@ int main() {
   testProfile();
   testFailures();
   testResults();
+  testReuse();
   testPrograms();
   launchNanoseconds(2, 1000);
   for (int threads : {1, 2})

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import config
 from tilewright.errors import OpenShapesError, TilewrightError, UserError
+from tilewright.options import Choices, check
 from tilewright.runtime import Model, load_model
 
 if TYPE_CHECKING:
@@ -98,12 +99,11 @@ def compile(
 
     source = open_source(model, weights, example_inputs)
     kind = check_target(target)
-    _check_numbers(target, pipeline, tune, precision, calibration, accuracy)
+    check(Choices(target, pipeline, opt_level, tune, precision, calibration, accuracy))
     if source.kind == "mlir" and stop_after is None and _is_kernel_alone(source.value):
         from tilewright.kernels import kernel
 
         return kernel(source.value, target=target, threads=threads)
-    _check_choices(target, pipeline, opt_level, tune)
     folder = dump_ir or config.dump_ir.get()
     options = Options(
         shapes=_shape_items(shapes),
@@ -113,19 +113,10 @@ def compile(
         opt_level=opt_level,
     )
     if precision != "f32":
-        return _narrowed(source, target, options, threads, tune, precision, calibration)
+        return _narrowed(source, target, options, threads, precision, calibration)
     if accuracy != "exact":
         return _approximate(source, target, options, threads, accuracy)
     return _compiled(source, target, kind, options, threads, tune)
-
-
-def _check_numbers(target: str, pipeline: Any, tune: float, precision: str, calibration: Any, accuracy: str) -> None:
-    """Raise UserError for choices of precision and accuracy that do not exist, or not together."""
-    from tilewright.targets.accuracy import check as check_accuracy
-    from tilewright.targets.precision import check as check_precision
-
-    check_precision(precision, calibration, target, pipeline)
-    check_accuracy(accuracy, precision, tune, target, pipeline)
 
 
 def _compiled(source: Any, target: str, kind: str, options: Any, threads: int | None, tune: float) -> Any:
@@ -148,27 +139,12 @@ def _compiled(source: Any, target: str, kind: str, options: Any, threads: int | 
         return FlexibleModel(build, error.inputs, dict(options.shapes), target, general)
 
 
-def _check_choices(target: str, pipeline: Any, opt_level: int, tune: float) -> None:
-    if opt_level not in range(4):
-        raise UserError(f"opt_level must be 0, 1, 2 or 3, got {opt_level!r}")
-    if pipeline is not None and not hasattr(pipeline, "phases"):
-        raise UserError(f"pipeline must be a tilewright.pipelines Pipeline, got a {type(pipeline).__name__}")
-    if tune:
-        from tilewright.targets.tuning import require_host
-
-        require_host(target, pipeline)
-
-
-def _narrowed(
-    source: Any, target: str, options: Any, threads: int | None, tune: float, precision: str, calibration: Any
-) -> Any:
+def _narrowed(source: Any, target: str, options: Any, threads: int | None, precision: str, calibration: Any) -> Any:
     """The model with narrow products, and its error against f32 in the manifest."""
     from tilewright import devices
     from tilewright.pipelines import cpu
     from tilewright.targets import precision as narrow
 
-    if tune:
-        raise UserError(f"tune= measures f32 products: leave it out with precision={precision!r}")
     try:
         spec, count = narrow.narrowing(source, dict(options.shapes) or None, precision, calibration)
     except OpenShapesError:

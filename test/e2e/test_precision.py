@@ -51,19 +51,3 @@ def test_int8_quantizes_by_the_ranges_of_the_calibration_data() -> None:
     assert entry["samples"] == 2 and entry["data"] == "calibration"
     assert np.abs(got - want).max() <= entry["max_abs_error"] + 1e-6
     assert 0 < entry["relative_error"] < 0.02
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"precision": "int4"}, "there is no precision 'int4'"),
-        ({"precision": "int8"}, "needs calibration="),
-        ({"calibration": X}, "calibration= is for precision='int8'"),
-        ({"precision": "int8", "calibration": X, "target": "cpu:x86-64-v3"}, "no instruction for products of bytes"),
-        ({"precision": "bf16", "target": "reference"}, "is for CPUs"),
-    ],
-)
-def test_refused(options: dict, message: str) -> None:
-    """Clear errors."""
-    with pytest.raises(UserError, match=message):
-        tw.compile(_model(), **options)

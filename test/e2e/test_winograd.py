@@ -13,7 +13,6 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import tilewright as tw
 from models.single import conv
-from tilewright.errors import UserError
 
 RNG = np.random.default_rng(23)
 #: Errors of rounding, relative to the largest result.
@@ -86,18 +85,3 @@ def test_the_manifest_states_the_error() -> None:
         model = tw.compile(conv(inputs=48, outputs=48, size=size), accuracy="winograd")
         entry = json.loads((model.path / "manifest.json").read_text())["compile"]["accuracy"]
         assert entry["name"] == "winograd" and (0 < entry["relative_error"] < TOLERANCE["winograd"]) == found
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"accuracy": "most"}, "there is no accuracy 'most'; there are exact, winograd, winograd4"),
-        ({"accuracy": "winograd", "target": "reference"}, "is for CPUs and their own pipeline"),
-        ({"accuracy": "winograd", "precision": "bf16"}, "leave it out with precision='bf16'"),
-        ({"accuracy": "winograd", "tune": 1.0}, "tune= measures exact sums"),
-    ],
-)
-def test_refused(options: dict, message: str) -> None:
-    """Clear errors."""
-    with pytest.raises(UserError, match=message):
-        tw.compile(conv(inputs=8, outputs=8, size=8), **options)

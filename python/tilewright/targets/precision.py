@@ -14,41 +14,7 @@ import numpy as np
 from tilewright.errors import UserError
 from tilewright.pipelines.pipeline import PassSpec
 
-PRECISIONS = ("f32", "bf16", "int8")
-
 Sample = dict[str, np.ndarray]
-
-
-def check(precision: str, calibration: Any, target: str, pipeline: Any) -> None:
-    """Raise UserError for a precision that does not exist, or that cannot be had.
-
-    Raises:
-        UserError: unknown precision; int8 without calibration data, or for a CPU that has no instruction for it; a
-            pipeline of the user's, or another target than a CPU.
-    """
-    if precision not in PRECISIONS:
-        raise UserError(f"there is no precision {precision!r}; there are {', '.join(PRECISIONS)}")
-    if precision == "f32":
-        if calibration is not None:
-            raise UserError("calibration= is for precision='int8'")
-        return
-    if target.partition(":")[0] != "cpu" or pipeline is not None:
-        raise UserError(f"precision={precision!r} is for CPUs and their own pipeline")
-    if precision == "int8":
-        _check_bytes(calibration, target)
-
-
-def _check_bytes(calibration: Any, target: str) -> None:
-    from tilewright import devices
-    from tilewright.devices.x86 import dot_products
-
-    if calibration is None:
-        raise UserError(
-            "precision='int8' needs calibration=: inputs (an array, a tuple, a dict by name, or a list of these) whose "
-            "activations give the ranges"
-        )
-    if "i8" not in dot_products(devices.get(target).features):
-        raise UserError(f"{target} has no instruction for products of bytes (VNNI): use precision='bf16' or 'f32'")
 
 
 def samples(calibration: Any, names: Sequence[str]) -> list[Sample]:

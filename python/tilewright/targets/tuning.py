@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from tilewright import cache
-from tilewright.errors import UserError
 
 log = logging.getLogger("tilewright")
 
@@ -126,17 +125,3 @@ def candidates_of(module_text: str) -> dict[str, int]:
         else:
             found[kernel] = max(int(count), found.get(kernel, 0))
     return found
-
-
-def require_host(target: str, pipeline: Any) -> None:
-    """Check that what is tuned runs on this machine.
-
-    Raises:
-        UserError: another target, or a pipeline of the user's own.
-    """
-    from tilewright.targets.target import HOST
-
-    if target not in HOST:
-        raise UserError(f"tune= measures on this machine: the target must be cpu, not {target!r}")
-    if pipeline is not None:
-        raise UserError("tune= chooses tiles for the target's own pipeline: leave pipeline= out")

@@ -1,0 +1,120 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The table of what :func:`tilewright.compile` accepts: each rule with its error, in the order they are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.errors import UserError
+
+PRECISIONS = ("f32", "bf16", "int8")
+ACCURACIES = {"exact": (), "winograd": (2,), "winograd4": (2, 4)}
+"""The choices of accuracy, with the tiles that `tile-winograd` may take for each."""
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What a user gave to :func:`tilewright.compile`, as far as one choice may exclude another."""
+
+    target: str = "cpu"
+    pipeline: Any = None
+    opt_level: int = 3
+    tune: float = 0.0
+    precision: str = "f32"
+    calibration: Any = None
+    accuracy: str = "exact"
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether the target is a CPU with the pipeline that is its own."""
+        return self.target.partition(":")[0] == "cpu" and self.pipeline is None
+
+    @property
+    def is_host(self) -> bool:
+        """Whether what is compiled runs on this machine."""
+        from tilewright.targets.target import HOST
+
+        return self.target in HOST
+
+    @property
+    def multiplies_bytes(self) -> bool:
+        """Whether the target has an instruction for products of bytes."""
+        from tilewright import devices
+        from tilewright.devices.x86 import dot_products
+
+        return "i8" in dot_products(devices.get(self.target).features)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Choices that cannot be had: which, and what the user is told of them, as a template over :class:`Choices`."""
+
+    broken: Callable[[Choices], bool]
+    message: str
+
+
+_NARROW = "precision={0.precision!r}"
+_NOT_EXACT = "accuracy={0.accuracy!r}"
+
+RULES = (
+    Rule(
+        lambda c: c.precision not in PRECISIONS,
+        f"there is no precision {{0.precision!r}}; there are {', '.join(PRECISIONS)}",
+    ),
+    Rule(lambda c: c.precision == "f32" and c.calibration is not None, "calibration= is for precision='int8'"),
+    Rule(lambda c: c.precision != "f32" and not c.is_cpu, f"{_NARROW} is for CPUs and their own pipeline"),
+    Rule(
+        lambda c: c.precision == "int8" and c.calibration is None,
+        "precision='int8' needs calibration=: inputs (an array, a tuple, a dict by name, or a list of these) whose "
+        "activations give the ranges",
+    ),
+    Rule(
+        lambda c: c.precision == "int8" and not c.multiplies_bytes,
+        "{0.target} has no instruction for products of bytes (VNNI): use precision='bf16' or 'f32'",
+    ),
+    Rule(
+        lambda c: bool(c.tune) and c.precision != "f32",
+        f"tune= measures f32 products: leave it out with {_NARROW}",
+    ),
+    Rule(
+        lambda c: c.accuracy not in ACCURACIES,
+        f"there is no accuracy {{0.accuracy!r}}; there are {', '.join(ACCURACIES)}",
+    ),
+    Rule(lambda c: c.accuracy != "exact" and not c.is_cpu, f"{_NOT_EXACT} is for CPUs and their own pipeline"),
+    Rule(
+        lambda c: c.accuracy != "exact" and c.precision != "f32",
+        f"{_NOT_EXACT} is for sums of f32 products: leave it out with {_NARROW}",
+    ),
+    Rule(
+        lambda c: c.accuracy != "exact" and bool(c.tune),
+        f"tune= measures exact sums: leave it out with {_NOT_EXACT}",
+    ),
+    Rule(lambda c: c.opt_level not in range(4), "opt_level must be 0, 1, 2 or 3, got {0.opt_level!r}"),
+    Rule(
+        lambda c: c.pipeline is not None and not hasattr(c.pipeline, "phases"),
+        "pipeline must be a tilewright.pipelines Pipeline, got a {0.pipeline.__class__.__name__}",
+    ),
+    Rule(
+        lambda c: bool(c.tune) and not c.is_host,
+        "tune= measures on this machine: the target must be cpu, not {0.target!r}",
+    ),
+    Rule(
+        lambda c: bool(c.tune) and c.pipeline is not None,
+        "tune= chooses tiles for the target's own pipeline: leave pipeline= out",
+    ),
+)
+
+
+def check(choices: Choices) -> None:
+    """Raise the error of the first rule that the choices break.
+
+    Raises:
+        UserError: they break one.
+    """
+    for rule in RULES:
+        if rule.broken(choices):
+            raise UserError(rule.message.format(choices))

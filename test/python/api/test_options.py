@@ -1,0 +1,74 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The options of compile(): the text of each error, each rule of the table tried."""
+
+from __future__ import annotations
+
+import lowered_model
+import pytest
+
+import tilewright as tw
+from tilewright import devices
+from tilewright.errors import UserError
+from tilewright.options import RULES, Choices, check
+from tilewright.pipelines import cpu
+
+CASES = [
+    ({"precision": "int4"}, "there is no precision 'int4'; there are f32, bf16, int8"),
+    ({"calibration": 1}, "calibration= is for precision='int8'"),
+    ({"precision": "bf16", "target": "reference"}, "precision='bf16' is for CPUs and their own pipeline"),
+    (
+        {"precision": "int8"},
+        "precision='int8' needs calibration=: inputs (an array, a tuple, a dict by name, or a list of these) whose "
+        "activations give the ranges",
+    ),
+    (
+        {"precision": "int8", "calibration": 1, "target": "cpu:x86-64-v3"},
+        "cpu:x86-64-v3 has no instruction for products of bytes (VNNI): use precision='bf16' or 'f32'",
+    ),
+    ({"precision": "bf16", "tune": 1.0}, "tune= measures f32 products: leave it out with precision='bf16'"),
+    ({"accuracy": "most"}, "there is no accuracy 'most'; there are exact, winograd, winograd4"),
+    ({"accuracy": "winograd", "target": "reference"}, "accuracy='winograd' is for CPUs and their own pipeline"),
+    (
+        {"accuracy": "winograd", "precision": "bf16"},
+        "accuracy='winograd' is for sums of f32 products: leave it out with precision='bf16'",
+    ),
+    ({"accuracy": "winograd", "tune": 1.0}, "tune= measures exact sums: leave it out with accuracy='winograd'"),
+    ({"opt_level": 4}, "opt_level must be 0, 1, 2 or 3, got 4"),
+    ({"pipeline": "a"}, "pipeline must be a tilewright.pipelines Pipeline, got a str"),
+    ({"tune": 1.0, "target": "reference"}, "tune= measures on this machine: the target must be cpu, not 'reference'"),
+    ({"tune": 1.0, "pipeline": "CPU"}, "tune= chooses tiles for the target's own pipeline: leave pipeline= out"),
+]
+
+
+def _with_pipeline(options: dict) -> dict:
+    """`CPU` stands for the pipeline of this machine."""
+    own = options.get("pipeline") == "CPU"
+    return {**options, "pipeline": cpu.pipeline(devices.get("cpu"))} if own else options
+
+
+@pytest.mark.parametrize(("options", "message"), CASES)
+def test_text_of_errors(options: dict, message: str) -> None:
+    """The whole text, from the table and from compile()."""
+    options = _with_pipeline(options)
+    with pytest.raises(UserError) as found:
+        check(Choices(**options))
+    assert found.value.message == message
+    with pytest.raises(UserError) as found:
+        tw.compile(lowered_model.TEXT, **options)
+    assert found.value.message == message
+
+
+def test_every_rule_has_a_case() -> None:
+    """The first rule that each case breaks: together they are all rules, in order."""
+    first = [next(n for n, r in enumerate(RULES) if r.broken(Choices(**_with_pipeline(o)))) for o, _ in CASES]
+    assert first == list(range(len(RULES)))
+
+
+def test_defaults_break_no_rule() -> None:
+    """Nor does what the options are for."""
+    check(Choices())
+    check(Choices(precision="bf16"))
+    check(Choices(accuracy="winograd4"))
+    check(Choices(tune=1.0))

@@ -92,4 +92,5 @@ void tilewright::populateMemoryPatterns(const TilePartsConverter &converter,
                                         RewritePatternSet &patterns) {
   populateLoadPatterns(converter, patterns);
   populateStorePatterns(converter, patterns);
+  populateInterleavePatterns(converter, patterns);
 }

@@ -73,6 +73,9 @@ void populateLoadPatterns(const TilePartsConverter &converter,
                           mlir::RewritePatternSet &patterns);
 void populateStorePatterns(const TilePartsConverter &converter,
                            mlir::RewritePatternSet &patterns);
+/// Copies that put rows side by side, group by group.
+void populateInterleavePatterns(const TilePartsConverter &converter,
+                                mlir::RewritePatternSet &patterns);
 
 } // namespace tilewright
 

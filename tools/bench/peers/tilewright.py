@@ -15,6 +15,9 @@ import onnx
 import tilewright as tw
 from bench.peers import Peer
 
+#: Types of inputs that say themselves what is asked for.
+_NARROW = (onnx.TensorProto.BFLOAT16, onnx.TensorProto.INT8, onnx.TensorProto.UINT8)
+
 
 def compiled(
     model: Path,
@@ -30,7 +33,7 @@ def compiled(
     chosen: dict[str, Any] = {"accuracy": accuracy}
     if precision != "f32" and (precision != "int8" or inputs is not None):
         declared = onnx.load(str(model), load_external_data=False).graph.input
-        if any(i.type.tensor_type.elem_type == onnx.TensorProto.FLOAT for i in declared):
+        if not all(i.type.tensor_type.elem_type in _NARROW for i in declared):
             chosen["precision"] = precision
             if precision == "int8":
                 chosen["calibration"] = dict(inputs or {})

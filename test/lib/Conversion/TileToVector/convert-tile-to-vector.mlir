@@ -193,3 +193,24 @@ tile.kernel @blocks(%x: memref<16x64xbf16>, %w: memref<32x32x2xbf16>, %y: memref
   tile.store %n, %y[%c0, %c0] : !tile.tile<16x32xf32>, memref<16x32xf32>
   tile.return
 }
+
+// -----
+
+// A copy in groups of 4 loads four rows, and stores their lanes side by side; in pieces where memory changes between.
+// CHECK-LABEL: tile.kernel @copy_in_groups
+// CHECK-COUNT-4: vector.load {{.*}} vector<32xi8>
+// CHECK: %[[EVEN:.*]] = vector.shuffle {{.*}} [0, 32, 1, 33, {{.*}} : vector<32xi8>, vector<32xi8>
+// CHECK: %[[ODD:.*]] = vector.shuffle {{.*}} [0, 32, 1, 33, {{.*}} : vector<32xi8>, vector<32xi8>
+// CHECK: %[[ALL:.*]] = vector.shuffle %[[EVEN]], %[[ODD]] [0, 64, 1, 65, {{.*}} : vector<64xi8>, vector<64xi8>
+// CHECK: vector.store %[[ALL]], {{.*}} vector<128xi8>
+// CHECK-COUNT-32: vector.store {{.*}} vector<4xi8>
+tile.kernel @copy_in_groups(%a: memref<64x64xi8>, %b: memref<2x16x32x4xi8>, %c: memref<i8>) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0 : i8
+  %x = tile.load %a[%c0, %c0] dims [1, 0] : memref<64x64xi8>, !tile.tile<32x4xi8>
+  tile.store %x, %b[%c0, %c0, %c0, %c0] : !tile.tile<32x4xi8>, memref<2x16x32x4xi8>
+  %y = tile.load %a[%c0, %c0] dims [1, 0] : memref<64x64xi8>, !tile.tile<32x4xi8>
+  memref.store %zero, %c[] : memref<i8>
+  tile.store %y, %b[%c0, %c0, %c0, %c0] : !tile.tile<32x4xi8>, memref<2x16x32x4xi8>
+  tile.return
+}

@@ -124,29 +124,21 @@ static void configure(void) {
   _tile_zero(5);
 }
 
-static void matrix_bf16_loop(void *unused) {
-  (void)unused;
-  configure();
-  for (long k = 0; k < loops; k++) {
-    _tile_dpbf16ps(0, 4, 5);
-    _tile_dpbf16ps(1, 4, 5);
-    _tile_dpbf16ps(2, 4, 5);
-    _tile_dpbf16ps(3, 4, 5);
+// A loop of products into each of the sums.
+#define MATRIX_LOOP(name, product)                                             \
+  static void name(void *unused) {                                             \
+    (void)unused;                                                              \
+    configure();                                                               \
+    for (long k = 0; k < loops; k++) {                                         \
+      product(0, 4, 5);                                                        \
+      product(1, 4, 5);                                                        \
+      product(2, 4, 5);                                                        \
+      product(3, 4, 5);                                                        \
+    }                                                                          \
+    _tile_release();                                                           \
   }
-  _tile_release();
-}
-
-static void matrix_int8_loop(void *unused) {
-  (void)unused;
-  configure();
-  for (long k = 0; k < loops; k++) {
-    _tile_dpbusd(0, 4, 5);
-    _tile_dpbusd(1, 4, 5);
-    _tile_dpbusd(2, 4, 5);
-    _tile_dpbusd(3, 4, 5);
-  }
-  _tile_release();
-}
+MATRIX_LOOP(matrix_bf16_loop, _tile_dpbf16ps)
+MATRIX_LOOP(matrix_int8_loop, _tile_dpbusd)
 
 // Whether the kernel lets this process use the registers.
 static int has_matrix_unit(void) {

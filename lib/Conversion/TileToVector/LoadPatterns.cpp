@@ -126,20 +126,24 @@ struct LoadPattern : AccessPattern<tile::LoadOp> {
       AccessDesc turned = permute(desc, *perm);
       PartLayout turnedLayout = permuteLayout(layout, *perm);
       TileAddress address(rewriter, loc, turned, turnedLayout);
-      TileParts rows =
-          TileReader(rewriter, loc, address, turnedLayout, pad).read();
+      TileParts rows = readTile(rewriter, loc, address, turnedLayout, pad);
       TileParts result = transposeParts(rewriter, loc, rows, layout, *perm);
       rewriter.replaceOpWithMultiple(op, {result.getParts()});
       return success();
     }
     TileAddress address(rewriter, loc, desc, layout);
-    TileParts result = TileReader(rewriter, loc, address, layout, pad).read();
+    TileParts result = readTile(rewriter, loc, address, layout, pad);
     rewriter.replaceOpWithMultiple(op, {result.getParts()});
     return success();
   }
 };
 
 } // namespace
+
+TileParts tilewright::readTile(OpBuilder &b, Location loc, TileAddress &address,
+                               const PartLayout &layout, Value pad) {
+  return TileReader(b, loc, address, layout, pad).read();
+}
 
 void tilewright::populateLoadPatterns(const TilePartsConverter &converter,
                                       RewritePatternSet &patterns) {

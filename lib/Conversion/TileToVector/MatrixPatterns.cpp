@@ -70,6 +70,16 @@ private:
   Location loc;
 };
 
+/// What `make` gives for each block of a tile, row by row.
+SmallVector<Value> forBlocks(const MatrixBlocks &blocks,
+                             function_ref<Value(int64_t, int64_t)> make) {
+  SmallVector<Value> parts;
+  for (int64_t i = 0; i < blocks.rowBlocks(); ++i)
+    for (int64_t j = 0; j < blocks.columnBlocks(); ++j)
+      parts.push_back(make(i, j));
+  return parts;
+}
+
 /// Where the blocks of a tile are in memory.
 class BlockAddress {
 public:
@@ -143,11 +153,10 @@ struct LoadBlocks : AccessPattern<tile::LoadOp> {
       return failure();
     BlockAddress at(rewriter, loc, address, *blocks);
     MatrixUnit unit(rewriter, loc);
-    SmallVector<Value> parts;
-    for (int64_t i = 0; i < blocks->rowBlocks(); ++i)
-      for (int64_t j = 0; j < blocks->columnBlocks(); ++j)
-        parts.push_back(unit.load(blocks->rows(i), blocks->bytes(j),
-                                  at.getPointer(i, j), at.getStride()));
+    auto parts = forBlocks(*blocks, [&](int64_t i, int64_t j) {
+      return unit.load(blocks->rows(i), blocks->bytes(j), at.getPointer(i, j),
+                       at.getStride());
+    });
     rewriter.replaceOpWithMultiple(op, {parts});
     return success();
   }
@@ -210,33 +219,15 @@ struct MoveBlocks : TilePattern<tile::ConvertOp> {
           rewriter, loc,
           MemRefType::get(layout.getShape(), layout.getElementType()), 64);
     }
-    Value zero = arith::ConstantIndexOp::create(rewriter, loc, 0);
-    desc.offsets = {zero, zero};
+    Value start = arith::ConstantIndexOp::create(rewriter, loc, 0);
+    desc.offsets = {start, start};
     desc.dims = {0, 1};
     desc.steps = {1, 1};
     TileAddress address(rewriter, loc, desc, layout);
     storeBlocks(rewriter, loc, address, *blocks, adaptor.getSource());
-    SmallVector<Value> parts;
-    for (int64_t row = 0; row < layout.getRows(); ++row)
-      for (const Chunk &chunk : layout.getChunks()) {
-        Value index = address.getIndex(row, chunk.start);
-        Type type = layout.getPartType(chunk);
-        Mask mask = address.getMask(row, chunk);
-        if (layout.isScalar())
-          parts.push_back(memref::LoadOp::create(rewriter, loc,
-                                                 address.getBuffer(), index));
-        else if (mask.kind == Mask::All)
-          parts.push_back(vector::LoadOp::create(rewriter, loc, type,
-                                                 address.getBuffer(), index));
-        else
-          parts.push_back(vector::MaskedLoadOp::create(
-              rewriter, loc, type, address.getBuffer(), ValueRange{index},
-              mask.value,
-              constantPart(rewriter, loc, type,
-                           cast<TypedAttr>(rewriter.getZeroAttr(
-                               layout.getElementType())))));
-      }
-    rewriter.replaceOpWithMultiple(op, {parts});
+    Value pad = zero(rewriter, loc, layout.getElementType());
+    TileParts result = readTile(rewriter, loc, address, layout, pad);
+    rewriter.replaceOpWithMultiple(op, {result.getParts()});
     return success();
   }
 };
@@ -254,10 +245,9 @@ struct ZeroBlocks : TilePattern<arith::ConstantOp> {
     if (!dense || !dense.isSplat() || !isZero(dense.getSplatValue<Attribute>()))
       return op.emitOpError("of a tile in blocks must be zero");
     MatrixUnit unit(rewriter, op.getLoc());
-    SmallVector<Value> parts;
-    for (int64_t i = 0; i < blocks->rowBlocks(); ++i)
-      for (int64_t j = 0; j < blocks->columnBlocks(); ++j)
-        parts.push_back(unit.zero(blocks->rows(i), blocks->bytes(j)));
+    auto parts = forBlocks(*blocks, [&](int64_t i, int64_t j) {
+      return unit.zero(blocks->rows(i), blocks->bytes(j));
+    });
     rewriter.replaceOpWithMultiple(op, {parts});
     return success();
   }

@@ -78,3 +78,52 @@ func.func @no_root(%e: tensor<64xf32>) -> tensor<64xf32> {
   } -> tensor<64xf32>
   return %y : tensor<64xf32>
 }
+
+// -----
+
+// Many rows and lanes: lanes that fill half of the L2 cache stay near, under tasks of rows that follow each other.
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (k, n)>
+#c = affine_map<(m, n, k) -> (m, n)>
+
+// MATRIX-LABEL: @many
+// MATRIX: linalg.generic {{.*}}tile.grid = array<i64: 1, 0>
+// MATRIX-SAME: tile.rtile = #tile.rtile<l2 = [512, 256, 1024], mma = [16, 16, 32], register = [32, 32, 32], order = [0, 1, 2]>
+// MATRIX-LABEL: @few
+// MATRIX: linalg.generic {{.*}}tile.grid = array<i64: 0, 1>
+// MATRIX-SAME: tile.rtile = #tile.rtile<l2 = [128, 64, 1024], mma = [16, 16, 32], register = [32, 32, 32], order = [1, 0, 2]>
+ml_program.global private @v(#ml_program.extern<tensor<1024x1024xbf16>>) : tensor<1024x1024xbf16>
+func.func @many(%x: tensor<2048x1024xbf16>) -> tensor<2048x1024xf32> {
+  %w = ml_program.global_load_const @v : tensor<1024x1024xbf16>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2048x1024xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2048x1024xf32>) -> tensor<2048x1024xf32>
+  %y = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"],
+      tile.task = 0 : i64, tile.nest = 0 : i64, tile.rows = array<i64: 0>}
+      ins(%x, %w : tensor<2048x1024xbf16>, tensor<1024x1024xbf16>) outs(%f : tensor<2048x1024xf32>) {
+  ^bb0(%p: bf16, %q: bf16, %o: f32):
+    %g = arith.extf %p : bf16 to f32
+    %h = arith.extf %q : bf16 to f32
+    %r = arith.mulf %g, %h : f32
+    %s = arith.addf %o, %r : f32
+    linalg.yield %s : f32
+  } -> tensor<2048x1024xf32>
+  return %y : tensor<2048x1024xf32>
+}
+func.func @few(%x: tensor<128x1024xbf16>) -> tensor<128x1024xf32> {
+  %w = ml_program.global_load_const @v : tensor<1024x1024xbf16>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<128x1024xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<128x1024xf32>) -> tensor<128x1024xf32>
+  %y = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"],
+      tile.task = 0 : i64, tile.nest = 0 : i64, tile.rows = array<i64: 0>}
+      ins(%x, %w : tensor<128x1024xbf16>, tensor<1024x1024xbf16>) outs(%f : tensor<128x1024xf32>) {
+  ^bb0(%p: bf16, %q: bf16, %o: f32):
+    %g = arith.extf %p : bf16 to f32
+    %h = arith.extf %q : bf16 to f32
+    %r = arith.mulf %g, %h : f32
+    %s = arith.addf %o, %r : f32
+    linalg.yield %s : f32
+  } -> tensor<128x1024xf32>
+  return %y : tensor<128x1024xf32>
+}

@@ -234,20 +234,39 @@ static bool storesLast(ArrayRef<Window> windows) {
   });
 }
 
+/// The accesses whose order matters. What is read through the only operand
+/// that is written is as it was: nothing else changes it.
+static SmallVector<Window> hazards(ArrayRef<SmallVector<Window>> accesses) {
+  auto isStore = [](const Window &window) { return window.isStore; };
+  bool one = llvm::count_if(accesses, [&](ArrayRef<Window> windows) {
+               return llvm::any_of(windows, isStore);
+             }) == 1;
+  SmallVector<Window> found;
+  for (ArrayRef<Window> windows : accesses) {
+    bool written = llvm::any_of(windows, isStore);
+    llvm::copy_if(windows, std::back_inserter(found),
+                  [&](const Window &window) {
+                    return window.isStore || !(one && written);
+                  });
+  }
+  return found;
+}
+
 bool tilewright::tile::shared::readsBeforeItWrites(
     LaunchOp launch, ArrayRef<OpOperand *> operands) {
   auto kernel = SymbolTable::lookupNearestSymbolFrom<KernelOp>(
       launch, launch.getKernelAttr());
   if (!kernel)
     return false;
-  SmallVector<Window> windows;
-  for (OpOperand *operand : operands) {
+  SmallVector<SmallVector<Window>> accesses(operands.size());
+  for (auto [operand, found] : llvm::zip_equal(operands, accesses)) {
     unsigned number = operand->getOperandNumber();
     if (number < launch.getGrid().size() ||
         failed(collect(kernel.getInputs()[number - launch.getGrid().size()],
-                       windows)))
+                       found)))
       return false;
   }
+  SmallVector<Window> windows = hazards(accesses);
   llvm::MapVector<Block *, SmallVector<Window>> blocks;
   for (const Window &window : windows)
     blocks[window.op->getBlock()].push_back(window);

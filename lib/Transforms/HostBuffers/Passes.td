@@ -143,6 +143,42 @@ def LoopsInPlace : Pass<"tile-loops-in-place", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
 }
 
+def ReuseOperands : Pass<"tile-reuse-operands", "::mlir::ModuleOp"> {
+  let summary = "Make results in the place of an operand that nobody reads later";
+  let description = [{
+    A kernel that adds a residual reads each element of it right before it
+    writes the same element of its result. Where the residual ends there, the
+    result takes its place: one tensor passes through the caches instead of two,
+    and what is written has just been read. Both are tensors of launches with
+    places of their own; results of @main keep theirs.
+
+    Before:
+    ```mlir
+    tile.kernel @next(%x: memref<4xf32>, %y: memref<4xf32>) {
+      %c0 = arith.constant 0 : index
+      %t = tile.load %x[%c0] : memref<4xf32>, !tile.tile<4xf32>
+      %n = arith.negf %t : !tile.tile<4xf32>
+      tile.store %n, %y[%c0] : !tile.tile<4xf32>, memref<4xf32>
+      tile.return
+    }
+    func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %a = tensor.empty() : tensor<4xf32>
+      %r = tile.launch @next ins(%x : tensor<4xf32>) outs(%a : tensor<4xf32>) -> (tensor<4xf32>)
+      %b = tensor.empty() : tensor<4xf32>
+      %s = tile.launch @next ins(%r : tensor<4xf32>) outs(%b : tensor<4xf32>) -> (tensor<4xf32>)
+      %c = tensor.empty() : tensor<4xf32>
+      %t = tile.launch @next ins(%s : tensor<4xf32>) outs(%c : tensor<4xf32>) -> (tensor<4xf32>)
+      return %t : tensor<4xf32>
+    }
+    ```
+    After:
+    ```mlir
+    %s = tile.launch @next ins(%r : tensor<4xf32>) outs(%r : tensor<4xf32>) -> (tensor<4xf32>)
+    ```
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
+}
+
 def RotateStates : Pass<"tile-rotate-states", "::mlir::ModuleOp"> {
   let summary = "Let loops of the host exchange two buffers instead of copying one";
   let description = [{

@@ -24,12 +24,27 @@ namespace tilewright {
 
 namespace {
 
-/// Rounds of a product's loop per line: fewer hide no wait.
-constexpr int64_t kRoundsPerLine = 4;
+/// Cycles of a product's loop per line: fewer hide no wait.
+constexpr int64_t kCyclesPerLine = 16;
+/// Multiply-adds of f32 that a core starts per cycle.
+constexpr int64_t kMultipliesPerCycle = 32;
+/// Cycles from the start of a multiply-add to the next one of the same sum.
+constexpr int64_t kLatency = 4;
 
 /// Whether a loop's body multiplies tiles.
 bool isProduct(scf::ForOp loop) {
   return !loop.getBody()->getOps<tile::MmaOp>().empty();
+}
+
+/// Cycles that a round of a product's loop takes: those of its multiply-adds,
+/// and at least the ones that a chain of them waits for.
+int64_t cyclesOf(scf::ForOp loop) {
+  int64_t cycles = 0;
+  for (auto mma : loop.getBody()->getOps<tile::MmaOp>()) {
+    int64_t sums = mma.getResult().getType().getNumElements();
+    cycles += std::max(sums / kMultipliesPerCycle, kLatency);
+  }
+  return cycles;
 }
 
 /// Makes a value known before `loop`, which stands in the same block as what
@@ -58,9 +73,7 @@ public:
     std::optional<APInt> trips = loop.getStaticTripCount();
     if (!trips)
       return;
-    left = trips->getSExtValue() *
-           llvm::range_size(loop.getBody()->getOps<tile::MmaOp>()) /
-           kRoundsPerLine;
+    left = trips->getSExtValue() * cyclesOf(loop) / kCyclesPerLine;
     for (Operation *op = loop->getNextNode(), *next; op; op = next) {
       next = op->getNextNode();
       if (auto other = dyn_cast<scf::ForOp>(op); other && isProduct(other))

@@ -35,6 +35,8 @@ from .numpy_math import MATH, NumpyMath
 _CMPF = {"eq": 1, "gt": 2, "ge": 3, "lt": 4, "le": 5, "ne": 13}  # ordered; ne is unordered (NaN != NaN)
 _CMPI = {"eq": 0, "ne": 1, "lt": 2, "le": 3, "gt": 4, "ge": 5}
 _UNSIGNED = {"lt": 6, "le": 7, "gt": 8, "ge": 9}
+#: Which of two zeros with other signs is the larger one is open.
+_ANY_ZERO = "#arith.fastmath<nsz>"
 
 
 class _Index:
@@ -199,9 +201,12 @@ class IRMath:
         return self._extremum("min", a, b)
 
     def _extremum(self, name: str, a, b):
+        """ONNX leaves open which zero is the larger one: with a constant, x86 then needs one instruction, not three."""
         a, b = self.pair(a, b)
-        ending = "imumf" if is_float(a.dtype) else "ui" if is_unsigned(a.dtype) else "si"
-        return self._same(f"arith.{name}{ending}", a, b)
+        if not is_float(a.dtype):
+            return self._same(f"arith.{name}{'ui' if is_unsigned(a.dtype) else 'si'}", a, b)
+        a, b = self.widened(a), self.widened(b)
+        return self.emit(f"arith.{name}imumf", [a, b], a.dtype, {"fastmath": ir.Attribute.parse(_ANY_ZERO)})
 
     def where(self, condition, a, b):
         """a where the condition holds, else b. At least one of a and b is an element."""

@@ -9,6 +9,8 @@
 #ifndef TILEWRIGHT_CONVERSION_TILETOVECTOR_PASSES_H
 #define TILEWRIGHT_CONVERSION_TILETOVECTOR_PASSES_H
 
+#include "dialects/Tile/Tile.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

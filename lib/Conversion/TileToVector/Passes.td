@@ -56,4 +56,43 @@ def ConvertTileToVector : Pass<"convert-tile-to-vector", "::mlir::ModuleOp"> {
   ];
 }
 
+def SinkToUses : Pass<"tile-sink-to-uses", "::tilewright::tile::KernelOp"> {
+  let summary = "Order what follows a matrix unit's sums vector by vector";
+  let description = [{
+    A matrix unit hands on its sums through memory, more vectors than there are
+    registers. What follows them was made operation by operation, each for all
+    vectors; here, whatever has no effect moves to its first use, so that each
+    vector is loaded, computed on and stored before the next one. Loads from
+    buffers of the task pass stores to other places. Kernels without a matrix
+    unit stay as they are: their tiles fit the registers.
+
+    Before:
+    ```mlir
+    tile.kernel @halves(%a: memref<32xf32>, %y: memref<64xf32>) {
+      %c0 = arith.constant 0 : index
+      %c16 = arith.constant 16 : index
+      %rows = arith.constant 16 : i16
+      %sums = tile.alloc : memref<32xf32>
+      %block = llvm.call_intrinsic "llvm.x86.tilezero.internal"(%rows, %rows) : (i16, i16) -> !llvm.x86_amx
+      %0 = vector.load %sums[%c0] : memref<32xf32>, vector<16xf32>
+      %1 = vector.load %sums[%c16] : memref<32xf32>, vector<16xf32>
+      %2 = arith.negf %0 : vector<16xf32>
+      %3 = arith.negf %1 : vector<16xf32>
+      vector.store %2, %y[%c0] : memref<64xf32>, vector<16xf32>
+      vector.store %3, %y[%c16] : memref<64xf32>, vector<16xf32>
+      tile.return
+    }
+    ```
+    After:
+    ```mlir
+    %0 = vector.load %sums[%c0] : memref<32xf32>, vector<16xf32>
+    %2 = arith.negf %0 : vector<16xf32>
+    vector.store %2, %y[%c0] : memref<64xf32>, vector<16xf32>
+    %1 = vector.load %sums[%c16] : memref<32xf32>, vector<16xf32>
+    %3 = arith.negf %1 : vector<16xf32>
+    vector.store %3, %y[%c16] : memref<64xf32>, vector<16xf32>
+    ```
+  }];
+}
+
 #endif // TILEWRIGHT_CONVERSION_TILETOVECTOR_PASSES

@@ -136,11 +136,16 @@ def lower(vector_bits: int, instructions: Mapping[str, tuple[str, ...]] | None =
         "tiles become native vectors, a list for each",
         {"vector-bits": vector_bits, **(instructions or {})},
     )
+    sink = PassSpec(
+        "tile-sink-to-uses",
+        "sums of a matrix unit are more vectors than registers: one after the other",
+        on="tile.kernel",
+    )
     loops = PassSpec("convert-linalg-to-loops", "what the plan left on the host becomes scalar loops")
     functions = PassSpec(
         "tile-expand-math", "no call of a math library: polynomials on whole vectors", {"avx512": vector_bits >= 512}
     )
-    return (loops, cut, *_numbers(vector_bits), *_VECTORS, functions, *_FROM_VECTORS, *_cleanup(vector_bits))
+    return (loops, cut, sink, *_numbers(vector_bits), *_VECTORS, functions, *_FROM_VECTORS, *_cleanup(vector_bits))
 
 
 LOWER: tuple[PassSpec, ...] = lower(512)

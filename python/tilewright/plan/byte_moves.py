@@ -123,11 +123,14 @@ def replay(x: Bytes) -> Bytes:
         if move.op.name == "tensor.insert_slice":
             value, reads = _insert(move.op, value, reads, _border(shape, x.zero)), None
             continue
-        if reads is not None and (move.reads is None or not _is_identity(move.reads)):
-            value, reads = _copied(value, reads, None), None
         if move.reads is None:
+            if reads is not None:
+                value, reads = _copied(value, reads, None), None
             kind = ir.RankedTensorType.get(shape, ir.IntegerType.get_signless(8))
             value = create(move.op.name, [value], kind, {name: move.op.attributes[name] for name in move.op.attributes})
+        elif reads is not None:
+            composed = [expr.compose(move.reads) for expr in reads.results]
+            reads = ir.AffineMap.get(move.reads.n_dims, 0, composed)
         elif not _is_identity(move.reads):
             reads = move.reads
     return replace(x, tensor=value if reads is None else _copied(value, reads, None), moves=())

@@ -14,7 +14,7 @@ from ..registry import Builder, Node, op
 from ..scalars import BOOL, INDEX, Scalar
 from ..tensor import Tensor
 from .scatter import agree
-from .sorting import argsort, less, scratch
+from .sorting import less, sift
 
 
 @dataclass(frozen=True)
@@ -88,14 +88,19 @@ def non_max_suppression(
     boxes, scores = b.array(boxes), b.array(scores)
     batches, classes, count = scores.shape
     room = b.idx(batches) * b.idx(classes) * limits.per_class
-    buffers = scratch(b, count)
+    heap = b.blank([count], np.int64)
 
-    def one_class(at: list[Scalar], total: Scalar, rows: Tensor, *buffers: Tensor) -> list:
-        def follows(i: Scalar, j: Scalar) -> Scalar:
-            return less(b, b.at(scores, [*at, i]), b.at(scores, [*at, j]))
+    def one_class(at: list[Scalar], start: Scalar, rows: Tensor, heap: Tensor) -> list:
+        """A heap of the boxes whose score counts gives the best one left, until enough are kept."""
 
-        order, spare = argsort(b, count, follows, buffers)
-        start = total
+        def first(i: Scalar, j: Scalar) -> Scalar:
+            x, y = b.at(scores, [*at, i]), b.at(scores, [*at, j])
+            return m.logical_or(less(b, y, x), m.logical_and(i < j, m.logical_not(less(b, x, y))))
+
+        def enter(i: Scalar, size: Scalar, heap: Tensor) -> list:
+            heap = b.put(m.cast(i, heap.dtype), heap, [size])  # the next one overwrites it where it does not count
+            counts = m.scalar(1, BOOL) if limits.score is None else b.at(scores, [*at, i]) > limits.score
+            return [m.where(counts, size + 1, size), heap]
 
         def clear_of(number: Scalar, total: Scalar, rows: Tensor) -> Scalar:
             """Whether a box overlaps none of this class's kept ones too much."""
@@ -109,25 +114,23 @@ def non_max_suppression(
             begin = [start, m.scalar(1, BOOL)]
             return b.while_(begin, lambda k, fine: m.logical_and(k < total, fine), clear)[1]
 
-        def candidate(i: Scalar, total: Scalar, rows: Tensor) -> list:
-            number = b.at(order, [i])
-            free = total - start < limits.per_class
-            if limits.score is not None:
-                free = m.logical_and(free, b.at(scores, [*at, number]) > limits.score)
-            (fine,) = b.if_(free, lambda: [clear_of(m.cast(number, INDEX), total, rows)], lambda: [m.scalar(0, BOOL)])
+        def wanted(size: Scalar, total: Scalar, *_: Tensor) -> Scalar:
+            return m.logical_and(size > 0, total - start < limits.per_class)
 
-            def keep() -> list:
-                row = [m.cast(at[0], I64), m.cast(at[1], I64), number]
-                result = rows
-                for d, v in enumerate(row):
-                    result = b.put(v, result, [total, d])
-                return [total + 1, result]
+        def candidate(size: Scalar, total: Scalar, rows: Tensor, heap: Tensor) -> list:
+            number, end = b.at(heap, [0]), size - 1
+            heap = b.put(b.at(heap, [end]), heap, [0])
+            heap = sift(b, heap, m.maximum(end, 1), b.idx(0), first)
+            fine = clear_of(m.cast(number, INDEX), total, rows)
+            for d, v in enumerate([m.cast(at[0], I64), m.cast(at[1], I64), number]):
+                rows = b.put(v, rows, [total, d])  # overwritten, too
+            return [end, m.where(fine, total + 1, total), rows, heap]
 
-            return b.if_(fine, keep, lambda: [total, rows])
-
-        total, rows = b.for_(0, count, [total, rows], candidate)
-        return [total, rows, order, spare]
+        size, heap = b.for_(0, count, [b.idx(0), heap], enter)
+        half = m.div(size, 2)
+        (heap,) = b.for_(0, half, [heap], lambda k, heap: [sift(b, heap, size, half - 1 - k, first)])
+        return b.while_([size, start, rows, heap], wanted, candidate)[1:]
 
     rows = b.blank([b.size(room), 3], np.int64)
-    total, rows, *_ = b.nest([batches, classes], [b.idx(0), rows, *buffers], one_class)
+    total, rows, _ = b.nest([batches, classes], [b.idx(0), rows, heap], one_class)
     return b.first(rows, total)

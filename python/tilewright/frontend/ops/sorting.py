@@ -13,7 +13,7 @@ from ..dims import Size
 from ..loops import Index
 from ..numbers import is_complex, is_float
 from ..registry import Builder, Node, op
-from ..scalars import INDEX, Scalar
+from ..scalars import BOOL, INDEX, Scalar
 from ..tensor import Tensor
 
 Follows = Callable[[Scalar, Scalar], Scalar]
@@ -80,21 +80,21 @@ def _doublings(b: Builder, count: Size) -> Index:
     return b.while_(start, lambda width, _: width < b.idx(count), lambda width, n: [width * 2, n + 1])[1]
 
 
-def _sift(b: Builder, heap: Tensor, size: Scalar, place: Scalar, worse: Follows, levels: Index) -> Tensor:
-    """`heap` with the element at one place sunk until no child is worse."""
+def sift(b: Builder, heap: Tensor, size: Scalar, place: Scalar, first: Follows) -> Tensor:
+    """`heap` with the element at one place sunk until none of its children comes first (Williams, 1964)."""
     m = b.math
 
     def step(_: Scalar, place: Scalar, heap: Tensor) -> list:
         left, right = (m.minimum(place * 2 + d, size - 1) for d in (1, 2))
         a, c, here = b.at(heap, [left]), b.at(heap, [right]), b.at(heap, [place])
-        second = worse(m.cast(c, INDEX), m.cast(a, INDEX))
+        second = first(m.cast(c, INDEX), m.cast(a, INDEX))
         child, where = m.where(second, c, a), m.where(second, right, left)
-        sink = m.logical_and(place * 2 + 1 < size, worse(m.cast(child, INDEX), m.cast(here, INDEX)))
+        sink = m.logical_and(place * 2 + 1 < size, first(m.cast(child, INDEX), m.cast(here, INDEX)))
         heap = b.put(m.where(sink, child, here), heap, [place])
         heap = b.put(m.where(sink, here, child), heap, [where])
-        return [m.where(sink, where, place), heap]
+        return [sink, m.where(sink, where, place), heap]
 
-    return b.for_(0, levels, [place, heap], step)[1]
+    return b.while_([m.scalar(1, BOOL), place, heap], lambda sinks, *_: sinks, step)[2]
 
 
 def best(b: Builder, count: Size, size: Size, follows: Follows, heap: Tensor) -> Tensor:
@@ -103,7 +103,6 @@ def best(b: Builder, count: Size, size: Size, follows: Follows, heap: Tensor) ->
     Most elements cost one comparison: a few of many are found in about as many steps as there are elements.
     """
     m, total = b.math, b.idx(size)
-    levels = _doublings(b, size + 1)
 
     def worse(i: Scalar, j: Scalar) -> Scalar:
         return m.logical_or(follows(i, j), m.logical_and(i > j, m.logical_not(follows(j, i))))
@@ -112,18 +111,18 @@ def best(b: Builder, count: Size, size: Size, follows: Follows, heap: Tensor) ->
         better = follows(m.cast(b.at(heap, [0]), INDEX), i)
 
         def replace() -> list[Tensor]:
-            return [_sift(b, b.put(m.cast(i, heap.dtype), heap, [0]), total, b.idx(0), worse, levels)]
+            return [sift(b, b.put(m.cast(i, heap.dtype), heap, [0]), total, b.idx(0), worse)]
 
         return b.if_(better, replace, lambda: [heap])
 
     def settle(k: Scalar, heap: Tensor) -> list[Tensor]:
-        return [_sift(b, heap, total, total - 1 - k, worse, levels)]
+        return [sift(b, heap, total, total - 1 - k, worse)]
 
     def take(k: Scalar, heap: Tensor) -> list[Tensor]:
         end = total - 1 - k
         worst, other = b.at(heap, [0]), b.at(heap, [end])
         heap = b.put(worst, b.put(other, heap, [0]), [end])
-        return [_sift(b, heap, m.maximum(end, 1), b.idx(0), worse, levels)]
+        return [sift(b, heap, m.maximum(end, 1), b.idx(0), worse)]
 
     (heap,) = b.for_(0, size, [heap], lambda i, heap: [b.put(m.cast(i, heap.dtype), heap, [i])])
     (heap,) = b.for_(0, size, [heap], settle)

@@ -73,7 +73,8 @@ def _in_registers(task: Task) -> set[LinalgOp]:
 
 
 def _repeated(task: Task, op: LinalgOp, tile: dict[int, int], levels: Levels) -> float:
-    """Nanoseconds for what tasks read again that were cut in other ways before."""
+    """Nanoseconds for what tasks read again that were cut in other ways before: lines of memory, of which few elements
+    may be a task's own."""
     ops = [*task.ops, op]
     own = {a.value for a in op.inputs}
     total = 0.0
@@ -81,5 +82,5 @@ def _repeated(task: Task, op: LinalgOp, tile: dict[int, int], levels: Levels) ->
         if len(task.nests) > 1 and value not in own:
             continue  # the task was cut along its rows before
         rate = levels.l2_rate if 2 * reads.tile <= levels.l2_bytes else levels.home_rate(reads.whole)
-        total += max(reads.moved - reads.whole, 0) / rate
+        total += max(reads.lines - reads.whole, 0) / rate
     return total

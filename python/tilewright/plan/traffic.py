@@ -21,6 +21,7 @@ from tilewright.plan.structure import Access, LinalgOp, index_constant, index_te
 Box = tuple[int, ...]
 
 
+_LINE_BYTES = 64
 #: Tensors of fewer L2 caches' bytes stay near: the largest cache serves other cores too, but has room for them.
 _STREAMED_L2S = 16
 
@@ -120,11 +121,12 @@ def _by_value(op: LinalgOp) -> dict[ir.Value, list[Access]]:
 
 @dataclass(frozen=True)
 class Reads:
-    """A tensor from outside a group: bytes of it per task, in all, and over all tasks."""
+    """A tensor from outside a group: bytes of it per task, in all, over all tasks, and with whole cache lines."""
 
     tile: int
     whole: int
     moved: int
+    lines: int
 
 
 def tiles(ops: Sequence[LinalgOp], tile: Mapping[int, int]) -> int:
@@ -142,11 +144,21 @@ def boundary(ops: Sequence[LinalgOp], tile: Mapping[int, int]) -> dict[ir.Value,
         for value, accesses in _by_value(op).items():
             if value in inside:
                 continue
-            size = prod(hull(accesses, boxes[op])) * element_bytes(value)
+            part = hull(accesses, boxes[op])
+            size, lines = prod(part) * element_bytes(value), _line_bytes(value, part)
             known = found.get(value)
-            size = max(size, known.tile if known else 0)
-            found[value] = Reads(size, tensor_bytes(value), size * count)
+            if known:
+                size, lines = max(size, known.tile), max(lines, known.lines // count)
+            found[value] = Reads(size, tensor_bytes(value), size * count, lines * count)
     return found
+
+
+def _line_bytes(value: ir.Value, part: Box) -> int:
+    """Bytes of the cache lines that a part of a tensor lies in; whole rows share those at their ends."""
+    width, extents = element_bytes(value), sizes_of(value)
+    if not part or part[-1] == extents[-1]:
+        return prod(part) * width
+    return prod(part[:-1]) * min(ceil(part[-1] * width / _LINE_BYTES) * _LINE_BYTES, extents[-1] * width)
 
 
 def traffic(ops: Sequence[LinalgOp], tile: Mapping[int, int], results: Sequence[ir.Value] | None = None) -> int:

@@ -19,15 +19,19 @@ from tilewright.plan.roller.expression import Expression, Operand
 
 
 def data_tile(operand: Operand, shape: Sequence[int]) -> tuple[int, ...]:
-    """Sizes of the part of an operand that a tile of the loops touches (interval bounds of its index expressions)."""
+    """Sizes of the part of an operand that a tile of the loops touches.
+
+    Along a dimension these are the interval of its index expression, or fewer lines where a dilated window leaves some
+    out; along the last one what lies between shares cache lines.
+    """
     sizes = []
-    for size, terms in zip(operand.shape, operand.index, strict=True):
+    for at, (size, terms) in enumerate(zip(operand.shape, operand.index, strict=True)):
         if terms is None:
             sizes.append(size)
             continue
-        span = 1
-        for d, c in terms:
-            span += abs(c) * (shape[d] - 1)
+        span = 1 + sum(abs(c) * (shape[d] - 1) for d, c in terms)
+        if at + 1 < len(operand.shape):
+            span = min(span, prod(shape[d] for d, _ in terms))
         sizes.append(min(size, span))
     return tuple(sizes)
 

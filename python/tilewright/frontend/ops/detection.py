@@ -14,7 +14,7 @@ from ..registry import Builder, Node, op
 from ..scalars import BOOL, INDEX, Scalar
 from ..tensor import Tensor
 from .scatter import agree
-from .sorting import less, sift
+from .sorting import doublings, heapify, less, sift
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def non_max_suppression(
     boxes, scores = b.array(boxes), b.array(scores)
     batches, classes, count = scores.shape
     room = b.idx(batches) * b.idx(classes) * limits.per_class
-    heap = b.blank([count], np.int64)
+    heap, levels = b.blank([count], np.int64), doublings(b, count)
 
     def one_class(at: list[Scalar], start: Scalar, rows: Tensor, heap: Tensor) -> list:
         """A heap of the boxes whose score counts gives the best one left, until enough are kept."""
@@ -114,22 +114,21 @@ def non_max_suppression(
             begin = [start, m.scalar(1, BOOL)]
             return b.while_(begin, lambda k, fine: m.logical_and(k < total, fine), clear)[1]
 
-        def wanted(size: Scalar, total: Scalar, *_: Tensor) -> Scalar:
-            return m.logical_and(size > 0, total - start < limits.per_class)
-
-        def candidate(size: Scalar, total: Scalar, rows: Tensor, heap: Tensor) -> list:
-            number, end = b.at(heap, [0]), size - 1
+        def candidate(k: Scalar, total: Scalar, rows: Tensor, heap: Tensor) -> list:
+            number, end = b.at(heap, [0]), size - 1 - k
             heap = b.put(b.at(heap, [end]), heap, [0])
-            heap = sift(b, heap, m.maximum(end, 1), b.idx(0), first)
+            heap = sift(b, heap, m.maximum(end, 1), b.idx(0), first, levels)
             fine = clear_of(m.cast(number, INDEX), total, rows)
             for d, v in enumerate([m.cast(at[0], I64), m.cast(at[1], I64), number]):
                 rows = b.put(v, rows, [total, d])  # overwritten, too
-            return [end, m.where(fine, total + 1, total), rows, heap]
+            return [m.where(fine, total + 1, total), rows, heap]
+
+        def unless_done(k: Scalar, total: Scalar, rows: Tensor, heap: Tensor) -> list:
+            wanted = total - start < limits.per_class
+            return b.if_(wanted, lambda: candidate(k, total, rows, heap), lambda: [total, rows, heap])
 
         size, heap = b.for_(0, count, [b.idx(0), heap], enter)
-        half = m.div(size, 2)
-        (heap,) = b.for_(0, half, [heap], lambda k, heap: [sift(b, heap, size, half - 1 - k, first)])
-        return b.while_([size, start, rows, heap], wanted, candidate)[1:]
+        return b.for_(0, size, [start, rows, heapify(b, heap, size, first)], unless_done)
 
     rows = b.blank([b.size(room), 3], np.int64)
     total, rows, _ = b.nest([batches, classes], [b.idx(0), rows, heap], one_class)

@@ -13,7 +13,7 @@ from ..dims import Size
 from ..loops import Index
 from ..numbers import is_complex, is_float
 from ..registry import Builder, Node, op
-from ..scalars import BOOL, INDEX, Scalar
+from ..scalars import INDEX, Scalar
 from ..tensor import Tensor
 
 Follows = Callable[[Scalar, Scalar], Scalar]
@@ -69,10 +69,10 @@ def argsort(b: Builder, count: Size, follows: Follows, buffers: Sequence[Tensor]
     def double(_: Scalar, width: Scalar, *both: Tensor) -> list:
         return [width * 2, *merge(width, *both)]
 
-    return b.for_(0, _doublings(b, count), [b.idx(1), order, spare], double)[1:]
+    return b.for_(0, doublings(b, count), [b.idx(1), order, spare], double)[1:]
 
 
-def _doublings(b: Builder, count: Size) -> Index:
+def doublings(b: Builder, count: Size) -> Index:
     """How often 1 is doubled until it reaches a count."""
     if isinstance(count, int):
         return max(count - 1, 0).bit_length()
@@ -80,21 +80,46 @@ def _doublings(b: Builder, count: Size) -> Index:
     return b.while_(start, lambda width, _: width < b.idx(count), lambda width, n: [width * 2, n + 1])[1]
 
 
-def sift(b: Builder, heap: Tensor, size: Scalar, place: Scalar, first: Follows) -> Tensor:
-    """`heap` with the element at one place sunk until none of its children comes first (Williams, 1964)."""
+def _sink(b: Builder, heap: Tensor, size: Scalar, place: Scalar, first: Follows) -> tuple[Scalar, Scalar, Tensor]:
+    """Exchange the element at one place with that of its children that comes first, if one comes before it.
+
+    Returns:
+        whether there was one, where the element lies then, and the heap.
+    """
     m = b.math
+    left, right = (m.minimum(place * 2 + d, size - 1) for d in (1, 2))
+    a, c, here = b.at(heap, [left]), b.at(heap, [right]), b.at(heap, [place])
+    second = first(m.cast(c, INDEX), m.cast(a, INDEX))
+    child, where = m.where(second, c, a), m.where(second, right, left)
+    sink = m.logical_and(place * 2 + 1 < size, first(m.cast(child, INDEX), m.cast(here, INDEX)))
+    heap = b.put(m.where(sink, child, here), heap, [place])
+    heap = b.put(m.where(sink, here, child), heap, [where])
+    return sink, m.where(sink, where, place), heap
+
+
+def sift(b: Builder, heap: Tensor, size: Scalar, place: Scalar, first: Follows, levels: Index) -> Tensor:
+    """`heap` with the element at one place sunk, by at most `levels`, until none of its children comes first."""
 
     def step(_: Scalar, place: Scalar, heap: Tensor) -> list:
-        left, right = (m.minimum(place * 2 + d, size - 1) for d in (1, 2))
-        a, c, here = b.at(heap, [left]), b.at(heap, [right]), b.at(heap, [place])
-        second = first(m.cast(c, INDEX), m.cast(a, INDEX))
-        child, where = m.where(second, c, a), m.where(second, right, left)
-        sink = m.logical_and(place * 2 + 1 < size, first(m.cast(child, INDEX), m.cast(here, INDEX)))
-        heap = b.put(m.where(sink, child, here), heap, [place])
-        heap = b.put(m.where(sink, here, child), heap, [where])
-        return [sink, m.where(sink, where, place), heap]
+        return [*_sink(b, heap, size, place, first)[1:]]
 
-    return b.while_([m.scalar(1, BOOL), place, heap], lambda sinks, *_: sinks, step)[2]
+    return b.for_(0, levels, [place, heap], step)[1]
+
+
+def heapify(b: Builder, heap: Tensor, size: Scalar, first: Follows) -> Tensor:
+    """The first `size` elements as a heap: each sinks, from the last parent up to the root (Floyd, 1964).
+
+    One loop and not two, so that the heap is handed on in place: all of them sink by fewer than `size` levels together.
+    """
+    m, half = b.math, b.math.div(size, 2)
+
+    def step(_: Scalar, parent: Scalar, place: Scalar, heap: Tensor) -> list:
+        sank, place, heap = _sink(b, heap, size, place, first)
+        before = m.where(parent.eq(0), 0, parent - 1)  # the root once more does no harm
+        return [m.where(sank, parent, before), m.where(sank, place, before), heap]
+
+    last = m.maximum(half, 1) - 1
+    return b.for_(0, half + size, [last, last, heap], step)[2]
 
 
 def best(b: Builder, count: Size, size: Size, follows: Follows, heap: Tensor) -> Tensor:
@@ -103,6 +128,7 @@ def best(b: Builder, count: Size, size: Size, follows: Follows, heap: Tensor) ->
     Most elements cost one comparison: a few of many are found in about as many steps as there are elements.
     """
     m, total = b.math, b.idx(size)
+    levels = doublings(b, size + 1)
 
     def worse(i: Scalar, j: Scalar) -> Scalar:
         return m.logical_or(follows(i, j), m.logical_and(i > j, m.logical_not(follows(j, i))))
@@ -111,21 +137,18 @@ def best(b: Builder, count: Size, size: Size, follows: Follows, heap: Tensor) ->
         better = follows(m.cast(b.at(heap, [0]), INDEX), i)
 
         def replace() -> list[Tensor]:
-            return [sift(b, b.put(m.cast(i, heap.dtype), heap, [0]), total, b.idx(0), worse)]
+            return [sift(b, b.put(m.cast(i, heap.dtype), heap, [0]), total, b.idx(0), worse, levels)]
 
         return b.if_(better, replace, lambda: [heap])
-
-    def settle(k: Scalar, heap: Tensor) -> list[Tensor]:
-        return [sift(b, heap, total, total - 1 - k, worse)]
 
     def take(k: Scalar, heap: Tensor) -> list[Tensor]:
         end = total - 1 - k
         worst, other = b.at(heap, [0]), b.at(heap, [end])
         heap = b.put(worst, b.put(other, heap, [0]), [end])
-        return [sift(b, heap, m.maximum(end, 1), b.idx(0), worse)]
+        return [sift(b, heap, m.maximum(end, 1), b.idx(0), worse, levels)]
 
     (heap,) = b.for_(0, size, [heap], lambda i, heap: [b.put(m.cast(i, heap.dtype), heap, [i])])
-    (heap,) = b.for_(0, size, [heap], settle)
+    heap = heapify(b, heap, total, worse)
     start = m.where(total.eq(0), b.idx(count), total)
     (heap,) = b.for_(start, count, [heap], enter)
     return b.for_(0, size, [heap], take)[0]

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil, prod
 
@@ -82,14 +82,15 @@ class Tiling:
         return f"#tile.rtile<{block}l2 = [{task}]{mma}, register = {self.register}{unroll}, order = {self.order}>"
 
 
-def tile_elementwise(op: LinalgOp, machine: Machine, wide: int) -> Tiling:
-    """A nest without reductions: lanes along the contiguous loop of the result."""
+def tile_elementwise(op: LinalgOp, members: Sequence[LinalgOp], machine: Machine, wide: int) -> Tiling:
+    """A nest of `members` without reductions, whose root is `op`: lanes along the contiguous loop of its result."""
     register, order = [1] * op.rank, list(range(op.rank))
     if op.rank:
         lane = op.output.dims[-1]
         lane = op.rank - 1 if lane is None else lane
         register[lane] = min(op.extents[lane], wide)
         row = _transposed_row(op, lane)
+        row = _row_of_writers(op, members, lane) if row is None else row
         chosen = chosen_loops(op)
         if chosen and lane not in chosen:
             register[lane] = min(op.extents[lane], machine.lanes)
@@ -133,6 +134,21 @@ def _transposed_row(op: LinalgOp, lane: int) -> int | None:
     for access in op.inputs:
         last = access.dims[-1] if access.dims else None
         if last is not None and last != lane and lane in access.dims and op.extents[last] > 1:
+            return last
+    return None
+
+
+def _row_of_writers(op: LinalgOp, members: Sequence[LinalgOp], lane: int) -> int | None:
+    """The loop of the root `op` that is contiguous in what a later member writes, where its lanes are not."""
+    loops: dict[ir.Value, list[int | None]] = {op.result: list(op.output.dims)}
+    for member in members:
+        access = next((a for a in member.inputs if a.value in loops and a.pure), None)
+        if access is None or member is op:
+            continue
+        own = dict(zip(access.dims, loops[access.value], strict=True))
+        written = loops[member.result] = [None if d is None else own.get(d) for d in member.output.dims]
+        last = written[-1] if written else None
+        if last is not None and last != lane and lane in written and op.extents[last] > 1:
             return last
     return None
 

@@ -57,7 +57,7 @@ def tile_op(op: LinalgOp, members: Iterable[LinalgOp], machine: Machine, weights
     wide = machine.lanes_for(members)
     if op.kind is Kind.REDUCE:
         return tile_reduce(op, machine, wide)
-    return tile_elementwise(op, machine, wide)
+    return tile_elementwise(op, list(members), machine, wide)
 
 
 def _decided(

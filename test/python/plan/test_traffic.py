@@ -12,7 +12,7 @@ import pytest
 from tilewright.mlir import ir
 from tilewright.plan.bestfit import ALIGNMENT, Request, pack
 from tilewright.plan.structure import LinalgOp, Weights, blocks, linalg_ops
-from tilewright.plan.traffic import footprint, propagate, traffic
+from tilewright.plan.traffic import boundary, footprint, propagate, traffic
 
 MIB = 1 << 20
 
@@ -88,6 +88,21 @@ func.func @main(%x: tensor<65xf32>, %k: tensor<3xf32>) -> tensor<32xf32> {
 """
 
 
+TRANSPOSE = """
+#x = affine_map<(c, i) -> (i, c)>
+#y = affine_map<(c, i) -> (c, i)>
+func.func @main(%x: tensor<40x64xf32>) -> tensor<64x40xf32> {
+  %e = tensor.empty() : tensor<64x40xf32>
+  %y = linalg.generic {indexing_maps = [#x, #y], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<40x64xf32>) outs(%e : tensor<64x40xf32>) {
+  ^bb0(%v: f32, %o: f32):
+    linalg.yield %v : f32
+  } -> tensor<64x40xf32>
+  return %y : tensor<64x40xf32>
+}
+"""
+
+
 @pytest.fixture
 def operations():
     """The operations of @main in a module given as text."""
@@ -123,6 +138,15 @@ def test_footprint_is_what_lives_at_once(operations):
 def test_a_window_needs_its_halo(operations):
     first, window = operations(WINDOW)
     assert propagate([first, window], {0: 8}) == {first: (17,), window: (8, 3)}
+
+
+def test_columns_of_few_elements_move_whole_lines(operations):
+    """A task of one column of a row-major tensor reads a line of 64 bytes per row for each element."""
+    (move,) = operations(TRANSPOSE)
+    (reads,) = boundary([move], {0: 1}).values()
+    assert (reads.moved, reads.lines) == (reads.whole, 16 * reads.whole)
+    (reads,) = boundary([move], {0: 16}).values()
+    assert reads.moved == reads.lines == reads.whole
 
 
 def _peak(requests: list[Request]) -> int:

@@ -11,8 +11,8 @@ import pytest
 
 from tilewright import devices
 from tilewright.plan.roller.construct import Program, admissible, construct, reuse_score, scale_out
-from tilewright.plan.roller.expression import Expression, elementwise, fuse_axes, matmul, reduce
-from tilewright.plan.roller.rtile import RTile, padding_waste, runs
+from tilewright.plan.roller.expression import Expression, Operand, elementwise, fuse_axes, matmul, reduce
+from tilewright.plan.roller.rtile import RTile, data_tile, padding_waste, runs
 from tilewright.plan.roller.rules import (
     bank_free,
     bank_padding,
@@ -34,6 +34,12 @@ AVX2 = machine_of(devices.get("cpu:host-generic-avx2"))
 
 
 # The rTile -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_dilated_window_touches_no_lines_between() -> None:
+    image = Operand((69, 69, 256), (((0, 1), (2, 18)), ((1, 1), (3, 18)), ((4, 1),)))
+    assert data_tile(image, (1, 33, 3, 3, 256)) == (3, 69, 256)
+    assert data_tile(image, (33, 1, 1, 3, 8)) == (33, 3, 8)
 
 
 @pytest.mark.parametrize(("rows", "mebibytes"), [(4, 840), (16, 264)])

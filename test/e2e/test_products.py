@@ -21,6 +21,8 @@ SIZES = [
     (7, 64, 1),
     (13, 31, 17),
     (1, 1000, 513),
+    (2, 2051, 65),
+    (19, 1100, 70),
     (61, 96, 67),
     (127, 131, 137),
     (12, 640, 33),
@@ -84,3 +86,18 @@ def test_a_deep_reduction_runs_in_blocks_and_what_follows_after_them() -> None:
     kernel = tile[tile.index("tile.kernel") :]
     assert "memref.prefetch" in kernel
     assert kernel.rindex("arith.maximumf") > kernel.rindex("tile.mma")
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5, 16])
+def test_tasks_of_a_thread_stream_a_matrix_in_step(rows: int, tmp_path) -> None:
+    source = product(rows, 2048, 96, constant=False, after=False)
+    model = tw.compile(source, threads=1, dump_ir=tmp_path)
+    together = any("tile.tasks_inside" in file.read_text() for file in tmp_path.rglob("*.mlir"))
+    assert together == (rows * 2048 * 4 <= 32 << 10)
+    rng = np.random.default_rng(rows)
+    inputs = {i.name: rng.standard_normal(i.shape, np.float32) for i in model.inputs}
+    (first,) = model(**inputs)
+    np.testing.assert_allclose(first, expected(source, inputs, after=False), rtol=1e-5, atol=1e-4)
+    for threads in (2, 3):
+        model.threads = threads
+        np.testing.assert_array_equal(model(**inputs)[0], first)

@@ -10,6 +10,8 @@
 #include "lib/Conversion/TileToRuntime/ProgramLowering.h"
 #include "lib/Conversion/TileToRuntime/RawMemory.h"
 
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace tilewright {
@@ -130,7 +132,8 @@ private:
       arguments[index] = object;
   }
 
-  /// for task in [begin, end): ids from the task number; the body.
+  /// for task in [begin, end): ids from the task number; the body. Or, where
+  /// `tile.tasks_inside` asks for it, that loop inside of those of the body.
   void makeLoop(func::FuncOp function, SmallVector<Value> values,
                 ArrayRef<Value> bounds) {
     Value begin = arith::IndexCastOp::create(b, loc, b.getIndexType(),
@@ -138,18 +141,16 @@ private:
     Value end = arith::IndexCastOp::create(b, loc, b.getIndexType(),
                                            function.getArgument(2));
     Value one = arith::ConstantIndexOp::create(b, loc, 1);
+    SmallVector<Operation *> shared, own;
+    if (kernel->hasAttr("tile.tasks_inside") && mayRunInside(shared, own)) {
+      makeInnerLoops(values, bounds, {begin, end, one}, shared, own);
+      func::ReturnOp::create(b, loc);
+      return;
+    }
     auto loop = scf::ForOp::create(b, loc, begin, end, one);
     func::ReturnOp::create(b, loc);
     b.setInsertionPointToStart(loop.getBody());
-    SmallVector<Value> ids(bounds.size());
-    Value rest = loop.getInductionVar();
-    for (auto dim = static_cast<int64_t>(bounds.size()) - 1; dim > 0; --dim) {
-      ids[dim] = arith::RemUIOp::create(b, loc, rest, bounds[dim]);
-      rest = arith::DivUIOp::create(b, loc, rest, bounds[dim]);
-    }
-    if (!ids.empty())
-      ids[0] = rest;
-    llvm::append_range(values, ids);
+    llvm::append_range(values, makeIds(loop.getInductionVar(), bounds));
     Block &entry = kernel.getBody().front();
     entry.getTerminator()->erase();
     Operation *last = loop.getBody()->getTerminator();
@@ -157,6 +158,74 @@ private:
       argument.replaceAllUsesWith(value);
     last->getBlock()->getOperations().splice(last->getIterator(),
                                              entry.getOperations());
+  }
+
+  SmallVector<Value> makeIds(Value task, ArrayRef<Value> bounds) {
+    SmallVector<Value> ids(bounds.size());
+    Value rest = task;
+    for (auto dim = static_cast<int64_t>(bounds.size()) - 1; dim > 0; --dim) {
+      ids[dim] = arith::RemUIOp::create(b, loc, rest, bounds[dim]);
+      rest = arith::DivUIOp::create(b, loc, rest, bounds[dim]);
+    }
+    if (!ids.empty())
+      ids[0] = rest;
+    return ids;
+  }
+
+  /// Whether the body is a row of loops that all tasks run in the same steps,
+  /// and constants; those that depend on the task (`own`) or not (`shared`).
+  bool mayRunInside(SmallVectorImpl<Operation *> &shared,
+                    SmallVectorImpl<Operation *> &own) {
+    Block &entry = kernel.getBody().front();
+    DenseSet<Value> ofTask;
+    ofTask.insert_range(entry.getArguments().take_back(kernel.getGridRank()));
+    auto depends = [&](Operation &op) {
+      return llvm::any_of(op.getOperands(),
+                          [&](Value value) { return ofTask.contains(value); });
+    };
+    for (Operation &op : entry.without_terminator()) {
+      if (auto loop = dyn_cast<scf::ForOp>(op)) {
+        if (loop.getNumResults() || depends(op))
+          return false;
+      } else if (!isPure(&op) || op.getNumRegions()) {
+        return false;
+      } else if (depends(op)) {
+        ofTask.insert_range(op.getResults());
+        own.push_back(&op);
+      } else {
+        shared.push_back(&op);
+      }
+    }
+    return true;
+  }
+
+  /// for step in the body's outermost loops: for task in [begin, end): the
+  /// rest.
+  void makeInnerLoops(ArrayRef<Value> values, ArrayRef<Value> bounds,
+                      std::array<Value, 3> range, ArrayRef<Operation *> shared,
+                      ArrayRef<Operation *> own) {
+    Block &entry = kernel.getBody().front();
+    IRMapping map;
+    map.map(entry.getArguments().drop_back(bounds.size()), values);
+    for (Operation *op : shared)
+      b.clone(*op, map);
+    for (auto body : entry.getOps<scf::ForOp>()) {
+      auto steps = scf::ForOp::create(b, loc, map.lookup(body.getLowerBound()),
+                                      map.lookup(body.getUpperBound()),
+                                      map.lookup(body.getStep()));
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(steps.getBody());
+      auto tasks = scf::ForOp::create(b, loc, range[0], range[1], range[2]);
+      b.setInsertionPointToStart(tasks.getBody());
+      IRMapping inner = map;
+      inner.map(entry.getArguments().take_back(bounds.size()),
+                makeIds(tasks.getInductionVar(), bounds));
+      inner.map(body.getInductionVar(), steps.getInductionVar());
+      for (Operation *op : own)
+        b.clone(*op, inner);
+      for (Operation &op : body.getBody()->without_terminator())
+        b.clone(op, inner);
+    }
   }
 
   void placeScratch(func::FuncOp function, int64_t bytes) {

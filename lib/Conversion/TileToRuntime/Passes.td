@@ -74,6 +74,11 @@ def ConvertTileKernelToFunc : Pass<"convert-tile-kernel-to-func", "::mlir::Modul
     ```
     Arguments that no launch lets overlap are marked as distinct objects.
 
+    With `tile.tasks_inside` on a kernel whose body is a row of loops, which all
+    tasks run in the same steps, the loop over tasks is inside of each of them:
+    rows that the tasks of one thread read side by side are then read in one
+    stretch.
+
     A program becomes such a function too, over a range of units: it runs their
     steps in the order of the text, and calls the kernels. One thread may run
     several units, so a wait must stand behind the signals that it waits for.

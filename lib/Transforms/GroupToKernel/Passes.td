@@ -24,7 +24,8 @@ def GroupsToKernels : Pass<"tile-groups-to-kernels", "mlir::ModuleOp"> {
     to the result, and what follows runs after the last. `tile.grid` on a root
     names loops whose tasks come first. `tile.prefetch` on a root names inputs (by number)
     whose next tile is fetched into the L2 cache while one is in use, a few
-    lines in each round.
+    lines in each round. `tile.tasks_inside` on the root of a task of one nest
+    goes to the kernel, for convert-tile-kernel-to-func.
 
     Before:
     ```mlir

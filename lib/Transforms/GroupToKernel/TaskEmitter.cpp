@@ -28,6 +28,9 @@ LogicalResult TaskEmitter::analyze() {
   return findGrid();
 }
 
+/// Tasks that one thread runs take each step of the outermost loop together.
+constexpr llvm::StringLiteral kTasksInside = "tile.tasks_inside";
+
 /// The dimensions of a nest that a task does not cover, in the order of
 /// `tile.grid` or else in traversal order.
 SmallVector<TaskEmitter::GridDim>
@@ -162,6 +165,8 @@ TaskEmitter::emitKernel(OpBuilder &builder, StringRef name,
   auto kernel = tile::KernelOp::create(
       builder, group.getLoc(), name,
       FunctionType::get(group.getContext(), inputs, {}), grid.size());
+  if (nests.size() == 1 && nests.front().root()->hasAttr(kTasksInside))
+    kernel->setAttr(kTasksInside, builder.getUnitAttr());
   OpBuilder::InsertionGuard guard(builder);
   entry = &kernel.getBody().front();
   builder.setInsertionPointToEnd(entry);

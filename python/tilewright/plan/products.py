@@ -37,6 +37,12 @@ _LEAST_LANES = 16
 _FEW_ROWS = 32
 #: Bytes of a page: sums of as many columns stay in the L1 cache.
 _PAGE = 4096
+#: Columns of a task that still are a stream.
+_LEAST_STREAM = 512
+#: Rows whose sums are near enough while a matrix streams by.
+_NEAR_ROWS = 8
+#: Bytes of sums that stay in the L1 cache while a matrix streams through it.
+_NEAR_SUMS = 32 * 1024
 #: Steps of a reduction that one round of its loop takes.
 _UNROLL = 4
 #: Register tiles of rows, at most, that share a panel of weights where a run brings their number: the panel's way from
@@ -206,6 +212,7 @@ def _stream_rows(op: LinalgOp, roles: Roles, tiling: Tiling, machine: Machine, w
 
     Sums in registers would walk down a narrow strip, a page of memory per row; a few rows side by side are streams
     that the hardware prefetches. The sums of a task wait in the L1 cache, or in the L2 cache where they are many.
+    Where those of all tasks fit there, the tasks of one thread take each block of rows together: longer streams.
     """
     access = _lane_access(op, roles)
     if access is None or len(op.reductions) != 1 or weights.only(access.value):
@@ -214,8 +221,15 @@ def _stream_rows(op: LinalgOp, roles: Roles, tiling: Tiling, machine: Machine, w
     if access.dims[-1] != roles.lane or op.extents[depth] < 2 * _STREAMS:
         return
     width = tiling.register[roles.lane]
-    columns = even(op.extents[roles.lane], max(op.extents[roles.lane] // machine.cores, _PAGE // 4), width)
+    least, cores = _LEAST_STREAM, machine.cores
+    if roles.row is not None and op.extents[roles.row] > _FEW_VECTORS // 2:
+        rows = even(op.extents[roles.row], _NEAR_ROWS)
+        tiling.task[roles.row], tiling.register[roles.row] = rows, even(rows, tiling.register[roles.row])
+        cores //= ceil(op.extents[roles.row] / rows)
+        least = _PAGE // 4  # in each row of sums two tasks share a line, and write it in turns
+    columns = even(op.extents[roles.lane], max(op.extents[roles.lane] // max(cores, 1), least), width)
     tiling.task[roles.lane] = min(columns, _PAGE)
+    tiling.together = 4 * prod(op.extents[d] for d in op.parallel) <= _NEAR_SUMS
     tiling.block = [*op.extents]
     tiling.block[depth] = _STREAMS
     tiling.unroll = [1] * op.rank

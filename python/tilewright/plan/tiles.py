@@ -73,6 +73,8 @@ class Tiling:
     whole: frozenset[int] = frozenset()
     #: sizes of one instruction's operands, where it takes several elements of a reduction
     mma: list[int] | None = None
+    #: whether the tasks of a thread take each block of the reduction together
+    together: bool = False
 
     def __str__(self) -> str:
         block = f"block = {self.block}, " if self.block else ""

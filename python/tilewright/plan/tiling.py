@@ -127,6 +127,8 @@ def _write(op: LinalgOp, tiling: Tiling, machine: Machine, bounds: Bounds, alone
             set_attribute(op.op, "tile.bounds", f"array<i64: {', '.join(map(str, most))}>")
     if tiling.grid and alone:
         set_attribute(op.op, "tile.grid", f"array<i64: {', '.join(map(str, tiling.grid))}>")
+    if tiling.together and alone:
+        set_attribute(op.op, "tile.tasks_inside", "unit")
 
 
 def _number(op: ir.Operation, name: str) -> int:

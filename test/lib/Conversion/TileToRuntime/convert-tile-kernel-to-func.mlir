@@ -32,3 +32,40 @@ func.func @main(%x: memref<4x8xf32>, %y: memref<4x8xf32>) {
   tile.launch @same ins(%y : memref<4x8xf32>) outs(%y : memref<4x8xf32>)
   return
 }
+
+// Tasks inside of the outermost loops: each takes a step before the next one.
+// CHECK-LABEL: func.func @inside
+// CHECK: scf.for %[[K:.*]] = %c0{{.*}} to %c16
+// CHECK-NEXT: scf.for %[[TASK:.*]] = %{{.*}} to %{{.*}} step
+// CHECK: affine.apply #{{.*}}()[%[[TASK]]]
+// CHECK-NEXT: memref.load %{{.*}}[%[[K]],
+// CHECK: return
+tile.kernel @inside(%x: memref<16x8xf32>, %y: memref<8xf32>) grid(%i) attributes {tile.tasks_inside} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c16 = arith.constant 16 : index
+  %at = affine.apply affine_map<()[s0] -> (s0 * 2)>()[%i]
+  scf.for %k = %c0 to %c16 step %c1 {
+    %v = memref.load %x[%k, %at] : memref<16x8xf32>
+    %w = memref.load %y[%at] : memref<8xf32>
+    %s = arith.addf %v, %w : f32
+    memref.store %s, %y[%at] : memref<8xf32>
+  }
+  tile.return
+}
+
+// What depends on the task between two loops, beyond arithmetic, keeps the usual order.
+// CHECK-LABEL: func.func @usual
+// CHECK: scf.for %[[TASK:.*]] =
+// CHECK: memref.load %{{.*}}[%[[TASK]]]
+// CHECK: scf.for
+tile.kernel @usual(%x: memref<16x8xf32>, %y: memref<8xf32>) grid(%i) attributes {tile.tasks_inside} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c16 = arith.constant 16 : index
+  %v = memref.load %y[%i] : memref<8xf32>
+  scf.for %k = %c0 to %c16 step %c1 {
+    memref.store %v, %x[%k, %i] : memref<16x8xf32>
+  }
+  tile.return
+}

@@ -183,8 +183,6 @@ Value FloatBits::roundMagnitude(Value magnitude,
   Value last = bitAnd(shiftRight(moved, cut), 1);
   Value half = word((int64_t(1) << (cut - 1)) - 1);
   Value normal = shiftRight(add(add(moved, half), last), cut);
-  if (shift == 0) // subnormal numbers are encoded as in f32
-    return normal;
   // The sum with a number whose last place is the format's smallest number
   // makes the processor round; what the mantissa gains is the code.
   float big = std::ldexp(1.0f, 1 - format.bias - int(format.mantissaBits) +
@@ -218,8 +216,24 @@ Value FloatBits::withSpecial(Value rounded, Value magnitude, Value sign,
   return bitOr(code, shiftLeft(sign, top));
 }
 
+/// The code of an f32 in a format that is its upper part: a carry out of the
+/// mantissa raises the exponent, up to infinity, and leaves the sign alone.
+Value FloatBits::roundUpperPart(Value x, const SmallFloat &format) const {
+  unsigned cut = mantissa32 - format.mantissaBits;
+  Value bits = wordOf(x);
+  Value last = bitAnd(shiftRight(bits, cut), 1);
+  Value half = word((int64_t(1) << (cut - 1)) - 1);
+  Value rounded = shiftRight(add(add(bits, half), last), cut);
+  Value isNan = arith::CmpFOp::create(b, loc, Float::UNO, x, x);
+  int64_t sign = int64_t(1) << (format.width() - 1);
+  Value nan = bitOr(bitAnd(shiftRight(bits, cut), sign), word(*format.nan()));
+  return select(isNan, nan, rounded);
+}
+
 Value FloatBits::truncate(Value x, const SmallFloat &format,
                           Type element) const {
+  if (format.bias == bias32)
+    return codeOf(roundUpperPart(x, format), format.width(), element);
   Value bits = wordOf(x);
   Value magnitude = bitAnd(bits, 0x7FFFFFFF);
   Value sign = shiftRight(bits, 31);

@@ -77,6 +77,7 @@ private:
   Value extendSpecial(Value code, Value magnitude, Value bits,
                       const SmallFloat &format) const;
   Value roundMagnitude(Value magnitude, const SmallFloat &format) const;
+  Value roundUpperPart(Value x, const SmallFloat &format) const;
   Value withSpecial(Value rounded, Value magnitude, Value sign,
                     const SmallFloat &format) const;
 

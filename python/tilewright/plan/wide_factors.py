@@ -68,17 +68,21 @@ class WidenFactors(Pass):
     name: ClassVar[str] = "tile-widen-factors"
     dialects: ClassVar[tuple[str, ...]] = ("arith", "linalg", "tensor")
 
-    keep: tuple[str, ...] = option((), "element types whose products the machine has instructions for")
+    keep: tuple[str, ...] = option((), "element types that the machine has instructions to multiply")
 
     def run(self, op: ir.Operation) -> None:
         """Visit the products in order; those that share a factor share its wide form."""
-        weights, narrow = Weights(), _NARROW - set(self.keep)
+        weights = Weights()
         for block in blocks(op):
             wide: dict[ir.Value, ir.Value] = {}
             for product in linalg_ops(block, weights):
                 for factor in factors(product):
-                    if factor.element in narrow and _reuse(product, factor) >= _REUSE:
+                    if factor.element in self._widened(product) and _reuse(product, factor) >= _REUSE:
                         _widen(product.op, factor.operand, wide)
+
+    def _widened(self, op: LinalgOp) -> frozenset[str]:
+        """The element types that no instruction multiplies in `op`; none takes windows (`dots.py`)."""
+        return _NARROW - set(self.keep) if all(access.pure for access in op.inputs) else _NARROW
 
 
 def _reuse(op: LinalgOp, factor: Factor) -> int:

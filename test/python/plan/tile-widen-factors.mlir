@@ -95,3 +95,23 @@ func.func @shared(%x: tensor<?x64xbf16>, %s: tensor<?x64xbf16>, %w: tensor<?x32x
   } -> tensor<32xf32>
   return %y, %z : tensor<32xf32>, tensor<32xf32>
 }
+
+// No instruction multiplies windows: their factors are widened all the same.
+
+// KEEP-LABEL: @window
+// KEEP: linalg.generic {{.*}}"reduction"]} ins(%{{.*}}, %{{.*}} : tensor<66xf32>, tensor<3x32xf32>)
+#image = affine_map<(n, m, k) -> (n + k)>
+#taps = affine_map<(n, m, k) -> (k, m)>
+#out = affine_map<(n, m, k) -> (n, m)>
+func.func @window(%x: tensor<66xbf16>, %w: tensor<3x32xbf16>, %e: tensor<64x32xf32>) -> tensor<64x32xf32> {
+  %y = linalg.generic {indexing_maps = [#image, #taps, #out], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<66xbf16>, tensor<3x32xbf16>) outs(%e : tensor<64x32xf32>) {
+  ^bb0(%p: bf16, %q: bf16, %o: f32):
+    %u = arith.extf %p : bf16 to f32
+    %v = arith.extf %q : bf16 to f32
+    %m = arith.mulf %u, %v : f32
+    %t = arith.addf %o, %m : f32
+    linalg.yield %t : f32
+  } -> tensor<64x32xf32>
+  return %y : tensor<64x32xf32>
+}

@@ -23,6 +23,18 @@ func.func @bf16(%x: vector<8xbf16>) -> vector<8xf32> {
   return %y : vector<8xf32>
 }
 
+// Infinity and the sign are what a carry makes of them; only NaN is apart.
+// CHECK-LABEL: @round_bf16
+// CHECK: %[[HIGH:.*]] = arith.shrui %{{.*}}, %{{.*}} : vector<16xi32>
+// CHECK: %[[NAN:.*]] = arith.cmpf uno, %{{.*}} : vector<16xf32>
+// CHECK-NOT: arith.cmpi
+// CHECK: arith.select %[[NAN]]
+// CHECK-NEXT: arith.trunci %{{.*}} : vector<16xi32> to vector<16xi16>
+func.func @round_bf16(%x: vector<16xf32>) -> vector<16xbf16> {
+  %y = arith.truncf %x : vector<16xf32> to vector<16xbf16>
+  return %y : vector<16xbf16>
+}
+
 // CHECK-LABEL: @truncate
 // CHECK-NOT: arith.truncf
 // CHECK: arith.trunci %{{.*}} : vector<4xi32> to vector<4xi8>

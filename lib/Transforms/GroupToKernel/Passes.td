@@ -91,8 +91,8 @@ def PrefetchEpilogues : Pass<"tile-prefetch-epilogues", "mlir::ModuleOp"> {
     Behind the loop of a product, a tile of something else is often read: a bias
     or a residual, the inputs' part of a gate. It is read once, a few lines in
     each row, which no hardware prefetcher sees coming. So its lines are fetched
-    before the loop, which takes longer than they do; as many as there are four
-    products of tiles in the loop for each.
+    before the loop, which takes longer than they do: a line for every 16 cycles
+    of its multiply-adds.
 
     Before:
     ```mlir

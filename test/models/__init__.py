@@ -150,6 +150,7 @@ MODELS: dict[str, Callable[..., onnx.ModelProto]] = {
     "conv": single.conv,
     "attention": single.attention,
     "matmul_integer": single.matmul_integer,
+    "qlinear_conv": single.qlinear_conv,
 }
 
 

@@ -92,6 +92,23 @@ def conv(
     return g.model()
 
 
+def qlinear_conv(
+    inputs: int = 64, outputs: int = 64, size: int = 56, window: int = 3, seed: int = 0
+) -> onnx.ModelProto:
+    """`x` [1, inputs, size, size] of uint8 -> `y`: QLinearConv with int8 filters and 'same' padding."""
+    g, w = Graph("qlinear_conv", 17), Weights(seed)
+    array = w.conv(outputs, inputs, window, window)
+    scale = np.abs(array).reshape(outputs, -1).max(1) / np.float32(127)
+    levels = np.rint(array / scale.reshape(-1, 1, 1, 1)).astype(np.int8)
+    given = (np.float32(0.05), np.uint8(8), levels, scale, np.zeros(outputs, np.int8), np.float32(0.1), np.uint8(128))
+    names = ("x.scale", "x.zero", "kernel", "scale", "zero", "y.scale", "y.zero")
+    x = g.input("x", np.uint8, [1, inputs, size, size])
+    constants = [g.weight(value, name) for value, name in zip(given, names, strict=True)]
+    y = g.op("QLinearConv", x, *constants, kernel_shape=[window, window], pads=[window // 2] * 4)
+    g.output(y, "y", np.uint8, [1, outputs, size, size])
+    return g.model()
+
+
 def attention(heads: int = 12, sequence: int = 512, depth: int = 64, causal: bool = False) -> onnx.ModelProto:
     """`q`, `k`, `v` [1, heads, sequence, depth] -> `y`: softmax(q k^T / sqrt(depth)) v, with a causal mask if asked."""
     g = GraphBuilder("attention")

@@ -67,6 +67,9 @@ SUITE = Suite(
             gflop=6.45,  # of the half that the mask leaves
         ),
         Case("conv3x3_64_56", "conv", _CONV, target=_rate(0.95), gflop=0.231),
+        Case("conv3x3_int8_64_56", "qlinear_conv", _CONV, target=1.0, gflop=0.231, limit="dot_int8", error=1e-2),
+        Case("conv1x1_int8_64_56", "qlinear_conv", {**_CONV, "window": 1}, target=1.0, gflop=0.026, error=1e-2),
+        Case("cnn_qdq_64_56", "quantized_tiny", dict(widths=(64, 64, 64, 64), size=56), target=1.0, error=5e-2),
         Case("conv3x3_64_56_f2", "conv", _CONV, target=_rate(1.15), gflop=0.231, accuracy="winograd"),
         Case("conv3x3_64_56_f4", "conv", _CONV, gflop=0.231, accuracy="winograd4"),
         Case(

@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <iterator>
+#include <malloc.h>
 #include <map>
 #include <new>
 #include <sys/mman.h>
@@ -33,7 +34,13 @@ public:
   IdleBlocks() = default;
   IdleBlocks(const IdleBlocks &) = delete;
   IdleBlocks &operator=(const IdleBlocks &) = delete;
-  ~IdleBlocks() { endCall(INT64_MAX); }
+  ~IdleBlocks() {
+    endCall(INT64_MAX);
+    ended = true;
+  }
+
+  /// Whether those of this thread are gone: it is about to end.
+  static inline thread_local bool ended = false;
 
   /// A block of at least `capacity` bytes, and of at most twice as many, which
   /// `capacity` becomes; null where there is none.
@@ -48,9 +55,8 @@ public:
     return block;
   }
 
-  /// Keeps a block that call number `call` used; all blocks together have at
-  /// most `limit` bytes.
-  void add(void *block, int64_t capacity, int64_t call, int64_t limit) {
+  /// Keeps a block that call number `call` used.
+  void add(void *block, int64_t capacity, int64_t call) {
     try {
       blocks.insert({capacity, {block, call}});
       bytes += capacity;
@@ -61,13 +67,28 @@ public:
       drop(blocks.begin());
   }
 
+  /// Keeps a result that its owner has done with for the next call.
+  void release(void *block) {
+#ifdef __GLIBC__
+    if (block)
+      return add(block, malloc_usable_size(block), calls);
+#endif
+    std::free(block);
+  }
+
+  /// All blocks together have at most `most` bytes from now on, or more.
+  void allow(int64_t most) { limit = std::max(limit, most); }
+
   /// Number of the next call.
   int64_t beginCall() { return ++calls; }
 
-  /// Frees what no call since number `call` used.
-  void endCall(int64_t call) {
+  /// Frees what no call since number `call` used, and all but `most` bytes.
+  void endCall(int64_t call, int64_t most = 0) {
+    limit = most;
     for (auto entry = blocks.begin(); entry != blocks.end();)
       entry = entry->second.call < call ? drop(entry) : std::next(entry);
+    while (bytes > limit)
+      drop(blocks.begin());
   }
 
 private:
@@ -84,12 +105,21 @@ private:
   }
 
   Blocks blocks;
-  int64_t bytes = 0, calls = 0;
+  int64_t bytes = 0, calls = 0, limit = 0;
 };
 
 inline IdleBlocks &idleBlocks() {
   thread_local IdleBlocks blocks;
   return blocks;
+}
+
+/// Keeps a result that its owner has done with, or frees it where the thread
+/// is about to end.
+inline void releaseBlock(void *block) {
+  if (IdleBlocks::ended)
+    std::free(block);
+  else
+    idleBlocks().release(block);
 }
 
 /// The memory of one call.
@@ -101,7 +131,7 @@ public:
   ~Heap() {
     while (!blocks.empty())
       recycle(blocks.begin()->first);
-    idle.endCall(call);
+    idle.endCall(call, 2 * most);
   }
 
   /// At least `bytes` bytes, 64-byte aligned; null where there is no memory.
@@ -123,19 +153,24 @@ public:
       return nullptr;
     }
     live += capacity;
-    most = std::max(most, live);
+    most = std::max(most, live + given);
+    idle.allow(2 * most);
     return block;
   }
 
   /// Forgets a block, which then belongs to the caller. False where it is no
   /// live block of this heap.
-  bool take(void *block) { return forget(block) != 0; }
+  bool take(void *block) {
+    int64_t capacity = forget(block);
+    given += capacity;
+    return capacity != 0;
+  }
 
   /// Takes a block back that the call has done with. Idle ones may have twice
   /// the bytes of those that were in use at once: they differ in size.
   void recycle(void *block) {
     if (int64_t capacity = forget(block))
-      idle.add(block, capacity, call, 2 * most);
+      idle.add(block, capacity, call);
   }
 
 private:
@@ -162,7 +197,7 @@ private:
   }
 
   IdleBlocks &idle;
-  int64_t call, live = 0, most = 0;
+  int64_t call, live = 0, given = 0, most = 0;
   std::unordered_map<void *, int64_t> blocks;
 };
 

@@ -180,7 +180,7 @@ void twrt_give(void **slot, void *block, void *data, int64_t bytes) {
   slot[1] = block;
 }
 
-void twrt_release(void *block) { std::free(block); }
+void twrt_release(void *block) { releaseBlock(block); }
 
 void twrt_program(twrt_kernel fn, void **argv, int64_t units,
                   int64_t scratch_bytes, char *counters, int64_t events) {

@@ -58,7 +58,10 @@ def weights_stay(op: LinalgOp, lane: int, register: Sequence[int], l2_bytes: int
 
 
 def image_task(op: LinalgOp, rows: Sequence[int], lane: int, register: Sequence[int], l2_bytes: int) -> list[int]:
-    """Sizes of a task: the image is cut where all weights stay in L2, else the weights first."""
+    """Sizes of a task: the image is cut where all weights stay in L2, else the weights first.
+
+    Where a run brings the number of images, it may bring one.
+    """
     task = list(op.extents)
     depth = prod(op.extents[d] for d in op.reductions)
     panels = ceil(op.extents[lane] / register[lane])
@@ -66,7 +69,7 @@ def image_task(op: LinalgOp, rows: Sequence[int], lane: int, register: Sequence[
     for d in op.parallel:
         if d != lane and d not in rows:
             task[d] = 1
-    count = prod(ceil(e / t) for e, t in zip(op.extents, task, strict=True))
+    count = prod(ceil(e / t) for d, (e, t) in enumerate(zip(op.extents, task, strict=True)) if d not in op.dynamic)
     near = weights_stay(op, lane, register, l2_bytes)
     if not near:
         keep = max(min(l2_bytes // 4 // panel_bytes, panels * count // ENOUGH_TASKS), 1)

@@ -33,6 +33,8 @@ _STREAMS = 8
 _FEW_VECTORS = 4
 #: Lanes of a reduction that fill a vector.
 _LEAST_LANES = 16
+#: Rows that fill a register tile.
+_LEAST_ROWS = 8
 #: Rows from which on a copy of what they multiply pays.
 _FEW_ROWS = 32
 #: Bytes of a page: sums of as many columns stay in the L1 cache.
@@ -78,7 +80,10 @@ def contraction_roles(op: LinalgOp) -> Roles:
         own = op.inputs[lane_operand].loops
         rows = [d for d in op.parallel if d in other and d not in own]
     rows = [d for d in rows if op.extents[d] > 1]
-    return Roles(lane, max(rows, key=lambda d: (min(op.extents[d], 8), d), default=None), lane_operand)
+    known = [d for d in rows if d not in op.dynamic]
+    if prod(op.extents[d] for d in known) >= _LEAST_ROWS:
+        rows = known  # of images there may be one
+    return Roles(lane, max(rows, key=lambda d: (min(op.extents[d], _LEAST_ROWS), d), default=None), lane_operand)
 
 
 def _power_of_two_stride(op: LinalgOp, roles: Roles) -> bool:
@@ -126,8 +131,8 @@ def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling
         return tile_matrix(op, roles, dot, machine) if dot.blocks else _tile_dots(op, roles, dot, machine)
     register, limit, vectors = _register_tile(op, roles, machine)
     if roles.row is not None:
-        rows = _image_rows(op, roles, weights)
-        if len(rows) > 1 and not op.dynamic.intersection(rows):
+        rows = [d for d in _image_rows(op, roles, weights) if d not in op.dynamic]
+        if len(rows) > 1 and roles.row in rows:
             stacked_lines(op, rows, roles.row, register, limit, vectors)
             task = image_task(op, rows, roles.lane, register, machine.l2_bytes)
             batch = [d for d in op.parallel if d != roles.lane and d not in rows]
@@ -186,10 +191,13 @@ def _sums_lanes(op: LinalgOp, weights: Weights) -> bool:
     Lanes then run along the reduction, and are summed at the end: that costs less than to transpose the matrix.
     """
     access = _lane_access(op, contraction_roles(op))
-    if access is None or weights.only(access.value) or op.dynamic:
+    along = access.dims[-1] if access is not None and access.dims else None
+    if access is None or weights.only(access.value) or along in op.dynamic:
         return False
-    vectors = prod(op.extents[d] for d in op.parallel if d not in access.loops)
-    along = access.dims[-1]
+    others = [d for d in op.parallel if d not in access.loops]
+    if op.dynamic.intersection(others):
+        return False
+    vectors = prod(op.extents[d] for d in others)
     return vectors <= _FEW_VECTORS and along in op.reductions and op.extents[along] >= _LEAST_LANES
 
 

@@ -219,7 +219,7 @@ class ByteProducts(Pass):
     ```
     After:
     ```mlir
-    %y = linalg.generic {indexing_maps = [#map1, #map2, #map3],
+    %y = linalg.generic {indexing_maps = [#map, #map1, #map2],
         iterator_types = ["parallel", "parallel", "reduction"]} ...
         ^bb0(%p: i8, %q: i8, %o: i32):
     ```

@@ -204,7 +204,7 @@ def test_runs_without_the_compiler(model, tmp_path):
     path = model.save(tmp_path / "m.tw")
     script = f"""
         import sys
-        ALLOWED = {{"tilewright.errors", "tilewright.config", "tilewright.api"}}
+        ALLOWED = {{"tilewright.errors", "tilewright.config", "tilewright.api", "tilewright.options"}}
         class Block:
             def find_spec(self, name, path=None, target=None):
                 if name.split(".")[0] in ("mlir", "onnx", "torch", "onnxruntime", "ml_dtypes"):

@@ -1,4 +1,4 @@
-// RUN: tile-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-sink-to-uses))' | FileCheck %s
+// RUN: tile-opt %s --tile-sink-to-uses | FileCheck %s
 
 // Each vector of the sums is loaded, negated and stored before the next one; the argument is read first, since what is
 // stored may overlap it.

@@ -313,6 +313,8 @@ def VerifyPlan : Pass<"tile-verify-plan", "mlir::ModuleOp"> {
     Each linalg.generic outside `@init` is in a tile.group or has the attribute
     `tile.host`, the reason why it stays in the host function; a remark tells
     each large one of these, and each loop of the host over single elements.
+    Another one tells each large product with `tile.widened`, the reason why no
+    instruction for small numbers takes it.
     Each register group has one root: the operation with the `tile.rtile` of the
     nest.
 

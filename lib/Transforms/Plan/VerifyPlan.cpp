@@ -53,6 +53,32 @@ int64_t countSteps(Operation *op) {
       {steps ? steps->getSExtValue() : ShapedType::kDynamic, inner});
 }
 
+/// Multiply-adds that take about as long in f32 as starting a few kernels.
+constexpr int64_t kFewProducts = 1 << 18;
+
+/// What a size that is known at run time only counts as (EXPECTED in
+/// structure.py).
+constexpr int64_t kExpected = 128;
+
+/// Whether a product is large enough for its speed to matter.
+bool isLargeProduct(linalg::GenericOp op) {
+  int64_t points = 1;
+  for (int64_t size : op.getStaticLoopRanges()) {
+    size = ShapedType::isDynamic(size) ? kExpected : size;
+    if (size == 0)
+      return false;
+    points = std::min(points, kFewProducts) * std::min(size, kFewProducts);
+  }
+  return points > kFewProducts;
+}
+
+/// Tells which large product of small numbers no instruction takes.
+void remarkOnWidened(linalg::GenericOp op) {
+  auto reason = op->getAttrOfType<StringAttr>("tile.widened");
+  if (reason && isLargeProduct(op))
+    op.emitRemark("multiplies ") << reason.getValue();
+}
+
 /// A loop that is no loop around kernels, but computes itself.
 bool isScalarProgram(Operation *loop) {
   bool touches = false;
@@ -90,6 +116,7 @@ struct VerifyPlan : public impl::VerifyPlanBase<VerifyPlan> {
       auto function = op->getParentOfType<func::FuncOp>();
       if (function && function.getSymName() == "init")
         return;
+      remarkOnWidened(op);
       if (op->getParentOfType<tile::GroupOp>())
         return;
       if (auto reason = op->getAttrOfType<StringAttr>("tile.host")) {

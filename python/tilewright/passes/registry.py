@@ -27,6 +27,7 @@ BUILTIN_MODULES: tuple[str, ...] = (
     "tilewright.normalize.assertions",
     "tilewright.normalize.verify",
     "tilewright.plan.wide_factors",
+    "tilewright.plan.widened",
     "tilewright.plan.winograd",
     "tilewright.plan.dequantized",
     "tilewright.plan.eligible",

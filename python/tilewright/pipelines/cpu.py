@@ -37,9 +37,15 @@ def _narrow(device: Device) -> list[PassSpec]:
         "small floats that are multiplied often are widened once; what makes them can do it",
         options={"keep": tuple(known)} if known else {},
     )
+    told = PassSpec(
+        "tile-mark-widened",
+        "a user should know where small numbers bring no speed; later, factors are wide",
+        options={"lanes": device.lanes(32), **dots(device), **_matrix(device)},
+    )
     if "i8" not in known:
-        return [wide]
-    return [PassSpec("tile-byte-products", "quantized bytes are multiplied as bytes", options=_matrix(device)), wide]
+        return [told, wide]
+    found = PassSpec("tile-byte-products", "quantized bytes are multiplied as bytes", options=_matrix(device))
+    return [found, told, wide]
 
 
 def _matrix(device: Device) -> dict[str, tuple[str, ...]]:

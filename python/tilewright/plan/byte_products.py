@@ -77,11 +77,11 @@ def _sum(op: LinalgOp, access: Access, x: Bytes) -> tuple[ir.Value, tuple[int, .
 
 
 def takes(op: LinalgOp) -> bool:
-    """Whether both factors have plain dimensions of known size, and each runs over all reduced loops."""
-    return not op.dynamic and all(
-        access.pure and None not in access.dims and op.reductions <= access.loops and len(access.dims) > 0
-        for access in op.inputs
-    )
+    """Whether both factors have plain dimensions of known size, and each runs over all reduced loops.
+
+    One row may be left of a matrix: a dimension of size 1, which no loop indexes.
+    """
+    return not op.dynamic and all(access.pure and op.reductions <= access.loops for access in op.inputs)
 
 
 def takes_windows(op: LinalgOp) -> bool:

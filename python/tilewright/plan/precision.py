@@ -20,15 +20,27 @@ from tilewright.plan import byte_products
 from tilewright.plan.dots import factors
 from tilewright.plan.quantized import Bytes, Scale, Zero, empty, number
 from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, describe, linalg_ops
+from tilewright.plan.widened import mark
 
 
 def narrowable(op: LinalgOp, weights: Weights) -> int | None:
     """Which input of a sum of f32 products is the activation, the other one being a weight; None for others."""
-    if op.kind is not Kind.CONTRACTION or not byte_products.takes(op):
+    return _activation_of(op, weights) if byte_products.takes(op) else None
+
+
+def _activation_of(op: LinalgOp, weights: Weights) -> int | None:
+    """Which input of a sum of f32 products is no weight, where the other one is."""
+    if op.kind is not Kind.CONTRACTION or {factor.element for factor in factors(op)} != {"f32"}:
         return None
     constant = [weights.only(access.value) for access in op.inputs]
-    plain = {factor.element for factor in factors(op)} == {"f32"}
-    return constant.index(False) if plain and sum(constant) == 1 else None
+    return constant.index(False) if sum(constant) == 1 else None
+
+
+def _why_wide(op: LinalgOp) -> str:
+    """Why a product with weights stays in f32."""
+    if op.dynamic:
+        return "a size of it is known at run time only"
+    return "one of its factors is read through windows, or lacks a loop of its sums"
 
 
 def products(root: ir.Operation) -> list[tuple[LinalgOp, int]]:
@@ -41,6 +53,20 @@ def products(root: ir.Operation) -> list[tuple[LinalgOp, int]]:
             if activation is not None and op.op.parent.name == "func.func":
                 found.append((op, activation))
     return found
+
+
+def _mark_others(root: ir.Operation, narrowed: set[ir.Operation]) -> None:
+    """Marks the products with weights that stay in f32 although fewer bits were asked for."""
+    weights = Weights()
+    for block in blocks(root):
+        for op in linalg_ops(block, weights):
+            if op.op not in narrowed and _activation_of(op, weights) is not None:
+                inside = op.op.parent.name != "func.func"
+                mark(
+                    op.op,
+                    "f32 although fewer bits were asked for",
+                    "it runs in a loop or a branch" if inside else _why_wide(op),
+                )
 
 
 def _f32() -> ir.Type:
@@ -175,6 +201,7 @@ class NarrowProducts(Pass):
     def run(self, op: ir.Operation) -> None:
         """Visit the products in order."""
         found = products(op)
+        _mark_others(op, {product.op for product, _ in found})
         if self.ranges and len(self.ranges) != len(found):
             raise UserError(f"there are {len(self.ranges)} ranges for {len(found)} products")
         for i, (product, activation) in enumerate(found):

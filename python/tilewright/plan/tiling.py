@@ -44,6 +44,7 @@ from tilewright.plan.tiles import (
     tile_reduce,
 )
 from tilewright.plan.traffic import Levels, is_streamed
+from tilewright.plan.widened import settle as forget_reason
 
 #: Elements of the rows of a task of several nests: rows, what they hand on and the rows fetched for the next task stay
 #: in the L1 cache. Four times as many took a third longer (layer norm of 4096x1024 and 1024x384).
@@ -257,6 +258,7 @@ class PlanTiles(Pass):
             settle(op, tiling, frozenset(own) if len(roots) > 1 else None)
             _write(op, tiling, machine, bounds, alone)
             if op.kind is Kind.CONTRACTION:
+                forget_reason(op, taken=tiling.mma is not None)
                 self._lay_out(op, tiling, machine, weights)
 
     def _mark_stream(self, root: LinalgOp, nest: list[LinalgOp], members: list[LinalgOp]) -> None:

@@ -20,6 +20,7 @@ from tilewright.normalize.generics import body, create, create_copy, maker, uses
 from tilewright.passes import Pass, option, register
 from tilewright.plan.dots import Factor, factors
 from tilewright.plan.structure import LinalgOp, Weights, blocks, linalg_ops
+from tilewright.plan.widened import ATTRIBUTE
 
 #: So often must an element be multiplied. With fewer rows a product waits for its weights, which are half as many bytes
 #: narrow: 16 bytes come from memory in the time of 10 to 20 multiply-adds.
@@ -32,6 +33,8 @@ _RESHAPES = ("tensor.expand_shape", "tensor.collapse_shape")
 @dataclass(frozen=True)
 class WidenFactors(Pass):
     """Widen the 16-bit factors of products once, where each is multiplied often.
+
+    An element type of `keep` is widened, too, where `tile-mark-widened` found that no instruction takes the product.
 
     Before:
     ```mlir
@@ -82,7 +85,8 @@ class WidenFactors(Pass):
 
     def _widened(self, op: LinalgOp) -> frozenset[str]:
         """The element types that no instruction multiplies in `op`; none takes windows (`dots.py`)."""
-        return _NARROW - set(self.keep) if all(access.pure for access in op.inputs) else _NARROW
+        taken = ATTRIBUTE not in op.op.attributes and all(access.pure for access in op.inputs)
+        return _NARROW - set(self.keep) if taken else _NARROW
 
 
 def _reuse(op: LinalgOp, factor: Factor) -> int:

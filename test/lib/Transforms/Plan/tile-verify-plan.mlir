@@ -64,3 +64,38 @@ func.func @main(%x: tensor<?xf32>, %e: tensor<?xf32>, %s: tensor<64xf32>, %n: in
   }
   return %a, %d : tensor<?xf32>, tensor<64xf32>
 }
+
+// -----
+
+// A product of small numbers that is made in wide ones is told where it is large; a size of the run counts as 128.
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (k, n)>
+#c = affine_map<(m, n, k) -> (m, n)>
+func.func @main(%x: tensor<?x64xbf16>, %w: tensor<64x64xbf16>, %e: tensor<?x64xf32>, %v: tensor<8x64xbf16>, %s: tensor<8x64xf32>)
+    -> (tensor<?x64xf32>, tensor<8x64xf32>) {
+  // expected-remark @below {{multiplies bf16 in f32: its number of rows is known at run time only}}
+  %y = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<?x64xbf16>, tensor<64x64xbf16>) outs(%e : tensor<?x64xf32>)
+      attrs = {tile.host = "a test", tile.widened = "bf16 in f32: its number of rows is known at run time only"} { // expected-remark @-2 {{runs as scalar loops on the host: a test}}
+  ^bb0(%p: bf16, %q: bf16, %o: f32):
+    %u = arith.extf %p : bf16 to f32
+    %r = arith.extf %q : bf16 to f32
+    %m = arith.mulf %u, %r : f32
+    %t = arith.addf %o, %m : f32
+    linalg.yield %t : f32
+  } -> tensor<?x64xf32>
+  %z = tile.group "l2" (%v1 = %v : tensor<8x64xbf16>, %w1 = %w : tensor<64x64xbf16>, %s1 = %s : tensor<8x64xf32>) -> (tensor<8x64xf32>) {
+    %y1 = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+        ins(%v1, %w1 : tensor<8x64xbf16>, tensor<64x64xbf16>) outs(%s1 : tensor<8x64xf32>)
+        attrs = {tile.widened = "bf16 in f32: few rows"} {
+    ^bb0(%p: bf16, %q: bf16, %o: f32):
+      %u = arith.extf %p : bf16 to f32
+      %r = arith.extf %q : bf16 to f32
+      %m = arith.mulf %u, %r : f32
+      %t = arith.addf %o, %m : f32
+      linalg.yield %t : f32
+    } -> tensor<8x64xf32>
+    tile.yield %y1 : tensor<8x64xf32>
+  }
+  return %y, %z : tensor<?x64xf32>, tensor<8x64xf32>
+}

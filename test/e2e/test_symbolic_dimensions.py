@@ -15,6 +15,7 @@ from models.bert import bert, encoder_inputs
 from models.compare import assert_close, onnxruntime_outputs
 from models.mlp import mlp
 from tilewright.demo.graph import GraphBuilder
+from tilewright.devices import detect_host
 
 # One; below, at and above vectors, row tiles and the tiles of tasks; many.
 BATCHES = (1, 2, 3, 7, 8, 13, 14, 15, 16, 17, 33, 127, 128, 129, 300)
@@ -85,3 +86,47 @@ def test_convolutional_net() -> None:
     for batch in (1, 2, 3, 8, 17, 33):
         inputs = np.random.default_rng(batch).normal(size=(batch, 3, 16, 16)).astype(np.float32)
         check(compiled, model, {"x": inputs})
+
+
+def residual_net() -> onnx.ModelProto:
+    """Strided convolutions of other windows and borders meet in a residual; height and width are symbolic."""
+    g, w = GraphBuilder("residual"), Weights(0)
+
+    def conv(x: str, filters: int, channels: int, kernel: int, stride: int = 1) -> str:
+        weight = g.weight(w.normal(filters, channels, kernel, kernel, scale=0.1), "weight")
+        return g.op("Conv", x, weight, pads=[kernel // 2] * 4, strides=[stride] * 2)
+
+    x = g.input("x", np.float32, [1, 16, "height", "width"])
+    y = conv(g.op("Relu", conv(x, 32, 16, 3)), 32, 32, 3, stride=2)
+    y = g.op("Relu", g.op("Add", y, conv(x, 32, 16, 1, stride=2)))
+    y = g.op("Add", conv(y, 32, 32, 3), y)
+    g.output(y, "y", np.float32, [1, 32, "rows", "columns"])
+    return g.model()
+
+
+def test_residuals_of_symbolic_images() -> None:
+    model = residual_net()
+    compiled = compile_once(model)
+    for height, width in ((32, 48), (33, 47), (7, 9), (1, 1), (2, 100)):
+        inputs = np.random.default_rng(height).normal(size=(1, 16, height, width)).astype(np.float32)
+        check(compiled, model, {"x": inputs})
+
+
+def test_recurrence_of_symbolic_length() -> None:
+    """Programs do whole numbers of their steps, launches the rest."""
+    g, w = GraphBuilder("recurrent"), Weights(0)
+    x = g.input("x", np.float32, ["sequence", 1, 64])
+    weights = [g.weight(w.normal(1, 1024, n, scale=0.1), "weight") for n in (64, 256)]
+    y, h, c = g.ops("LSTM", x, *weights, outputs=3, hidden_size=256)
+    g.output(y, "y", np.float32, ["sequence", 1, 1, 256])
+    g.output(h, "h", np.float32, [1, 1, 256])
+    g.output(c, "c", np.float32, [1, 1, 256])
+    model = g.model()
+    compiled = compile_once(model)
+    for sequence in (1, 2, 15, 16, 17, 31, 32, 67):
+        inputs = np.random.default_rng(sequence).normal(size=(sequence, 1, 64)).astype(np.float32)
+        check(compiled, model, {"x": inputs})
+    launched = [name for name, *_ in compiled.profile(inputs)]
+    programs = [name for name in launched if name.startswith("program_product")]
+    assert not programs or len(launched) < 30
+    assert bool(programs) == (detect_host().units.count > 1)

@@ -49,13 +49,19 @@ public:
                    loop->getParentOfType<func::FuncOp>()->getIterator());
     Value stride = arith::MulIOp::create(
         b, loc, loop.getStep(), arith::ConstantIndexOp::create(b, loc, steps));
-    auto outer = scf::ForOp::create(b, loc, loop.getLowerBound(),
-                                    loop.getUpperBound(), stride);
+    Value end = makeEnd(stride);
+    auto outer = scf::ForOp::create(b, loc, loop.getLowerBound(), end, stride);
     b.setInsertionPointToStart(outer.getBody());
     tile::LaunchOp::create(b, loc, program.getSymName(), ValueRange(),
                            outer.getInductionVar(), arguments);
-    loop->replaceAllUsesWith(loop.getInitArgs());
-    loop.erase();
+    if (end == loop.getUpperBound()) {
+      loop->replaceAllUsesWith(loop.getInitArgs());
+      loop.erase();
+      return success();
+    }
+    loop.setLowerBound(end);
+    loop->removeAttr(kUnits);
+    loop->removeAttr(kSteps);
     return success();
   }
 
@@ -80,12 +86,26 @@ private:
       stage.units = std::clamp<int64_t>(stage.tasks, 1, units);
       stages.push_back(stage);
     }
-    std::optional<APInt> trips = loop.getStaticTripCount();
-    if (stages.empty() || !trips || trips->getSExtValue() % steps != 0)
+    if (stages.empty() || !getConstantIntValue(loop.getStep()))
       return loop.emitOpError(
-          "with `tile.units` needs launches, and a constant "
-          "number of iterations that `tile.steps` divides");
+          "with `tile.units` needs launches, and a constant step");
     return success();
+  }
+
+  /// Where the iterations that are whole programs end.
+  Value makeEnd(Value stride) {
+    std::optional<APInt> trips = loop.getStaticTripCount();
+    if (trips && trips->getSExtValue() % steps == 0)
+      return loop.getUpperBound();
+    Value length = arith::SubIOp::create(b, loc, loop.getUpperBound(),
+                                         loop.getLowerBound());
+    if (int64_t step = *getConstantIntValue(loop.getStep()); step != 1)
+      length = arith::MulIOp::create(
+          b, loc, arith::CeilDivSIOp::create(b, loc, length, loop.getStep()),
+          loop.getStep());
+    Value whole = arith::MulIOp::create(
+        b, loc, arith::DivSIOp::create(b, loc, length, stride), stride);
+    return arith::AddIOp::create(b, loc, loop.getLowerBound(), whole);
   }
 
   /// The buffers that the loop hands round are back in their places after the

@@ -18,7 +18,8 @@ def FormPrograms : Pass<"tile-form-programs", "::mlir::ModuleOp"> {
     `tile.program`, which the loop starts: the tasks of each launch are dealt out to
     the units, in runs of neighbours, and a unit waits for all parts of the launch
     before. Buffers that the loop exchanges must be back in their places after these
-    steps.
+    steps. Where the number of iterations is no multiple of them, or known at run time
+    only, the loop stays behind the programs for the rest.
 
     Before:
     ```mlir

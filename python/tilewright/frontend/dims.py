@@ -13,9 +13,10 @@ at compile time raises UnsupportedError. Programs that decide at run time use `m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import reduce
 from math import prod
+from operator import mul
 from typing import NoReturn, TypeGuard, Union
 
 from tilewright.errors import UnsupportedError
@@ -28,18 +29,23 @@ Terms = dict[tuple["_Atom", ...], int]  # coefficient of each product of atoms; 
 
 
 class _Atom:
-    """A value that is not made of others, with the least and the largest that it can be (None: no bound)."""
+    """What is no sum or product of others, with the least and the largest that it can be (None: no bound).
 
-    __slots__ = ("high", "low", "value")
+    Two are the same where their keys are equal: the value itself, or what a quotient was made of.
+    """
 
-    def __init__(self, value: ir.Value, low: int | None, high: int | None) -> None:
+    __slots__ = ("_hash", "high", "key", "low", "value")
+
+    def __init__(self, value: ir.Value, low: int | None, high: int | None, key: Hashable = None) -> None:
         self.value, self.low, self.high = value, low, high
+        self.key: Hashable = value if key is None else key
+        self._hash = hash(self.key)
 
     def __hash__(self) -> int:
-        return hash(self.value)
+        return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Atom) and self.value == other.value
+        return isinstance(other, _Atom) and self._hash == other._hash and self.key == other.key
 
 
 class Dim:
@@ -295,9 +301,35 @@ def _divide(a: Size, b: Size) -> Size:
     exact = _quotient(_terms(a), _terms(b))
     if exact is not None:
         return _emit("divsi", a, b, exact)
+    if isinstance(a, Dim) and isinstance(b, int) and b > 0:
+        return _floor(a, b)
     natural = nonnegative(a) and nonnegative(b)
     divisor = maximum(b, 1) if natural else _nonzero(b)
     return Dim(_arith("divsi" if natural else "floordivsi", a, divisor), natural)
+
+
+def _floor(a: Dim, divisor: int) -> Size:
+    """The floor of a / divisor in canonical form: whole multiples of the divisor stand outside.
+
+    (n - 1) // 2 + 1 and (n + 1) // 2 are the same size, and known not to be negative.
+    """
+    whole = {atoms: count // divisor for atoms, count in a.terms.items() if count // divisor}
+    rest = {atoms: count % divisor for atoms, count in a.terms.items() if count % divisor}
+    if not any(rest):
+        return _build(whole)
+    inner = _build(rest)
+    low, high = (None if n is None else n // divisor for n in _bounds(rest))
+    value = _arith("divsi" if nonnegative(inner) else "floordivsi", inner, divisor)
+    key = (frozenset(rest.items()), divisor)
+    return _build(whole) + Dim(value, terms={(_Atom(value, low, high, key),): 1})
+
+
+def _build(terms: Terms) -> Size:
+    """The size that a polynomial stands for, from its atoms."""
+    total: Size = 0
+    for atoms, count in terms.items():
+        total = total + reduce(mul, (Dim(atom.value, terms={(atom,): 1}) for atom in atoms), count)
+    return total
 
 
 def _nonzero(n: Size) -> Size:

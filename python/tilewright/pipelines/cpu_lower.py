@@ -36,6 +36,8 @@ SCHEDULE: tuple[PassSpec, ...] = (
     PassSpec("tile-free-buffers", "what has no place in the arena is freed: loops may allocate", on="func.func"),
     PassSpec("canonicalize", "ownership that is known folds"),
     PassSpec("buffer-deallocation-simplification", "most owners are known", on="func.func"),
+    PassSpec("sccp", "ownership that loops hand round unchanged is known"),
+    PassSpec("canonicalize", "and folds, with what is carried"),
     PassSpec("bufferization-lower-deallocations", "the others are compared at run time"),
     PassSpec("convert-bufferization-to-memref", "clones of results as copies"),
     PassSpec("tile-copies-to-kernels", "what bufferization had to copy is copied on all threads, with a remark"),

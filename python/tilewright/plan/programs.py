@@ -13,7 +13,7 @@ from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
 from tilewright.passes.constants import integer_constant, trip_count
 from tilewright.plan.rammer import Variant, plan_programs
-from tilewright.plan.structure import set_integer
+from tilewright.plan.structure import EXPECTED, set_integer
 
 #: Microseconds of a launch on several threads, and from a signal to the end of a wait (measured; lib/Runtime).
 _LAUNCH_US = 0.8
@@ -35,7 +35,7 @@ class PlanPrograms(Pass):
     The steps of a recurrent network are launches of a few microseconds each, and a launch on several threads takes
     near one. In a program each unit knows its tasks, and waits for signals of the others only. Rammer's policy
     (plan/rammer.py) estimates whether an iteration is one program; long iterations stay launches, whose chunks balance
-    cores that other work disturbs.
+    cores that other work disturbs. Single steps do what whole programs leave, of a number that a run brings, too.
 
     Before:
     ```mlir
@@ -85,20 +85,28 @@ class PlanPrograms(Pass):
     def _steps(self, loop: ir.Operation) -> int:
         """Iterations that a program takes; 0 where the loop stays one of launches."""
         launches, period = _launches(loop), _period(loop)
-        if self.units < 2 or not launches or not period:
+        if self.units < 2 or not launches or not period or integer_constant(loop.operands[2]) is None:
             return 0
-        steps = _divisor(trip_count(loop) or 0, period, _MOST_PLACED // len(launches))
+        steps = _program_steps(trip_count(loop), period, _MOST_PLACED // len(launches))
         variants = {number: [_estimate(launch)] for number, launch in enumerate(launches)}
         if steps < _LEAST_STEPS or not any(v.tasks > 1 for (v,) in variants.values()):
-            return 0  # there is nothing to share, or no number of steps divides the loop
+            return 0  # there is nothing to share, or the loop is short
         needs = {number: [number - 1] if number else [] for number in variants}
         programs = plan_programs(needs, variants, self.units, _LAUNCH_US, _WAIT_US)
         return steps if len(programs) == 1 and programs[0].time <= _LONGEST_US else 0
 
 
-def _divisor(number: int, multiple: int, limit: int) -> int:
-    """The largest divisor that is a multiple of another number; 0 where there is none up to the limit."""
-    return max((d for d in range(multiple, min(number, limit) + 1, multiple) if number % d == 0), default=0)
+def _program_steps(trips: int | None, period: int, limit: int) -> int:
+    """The multiple of the period, up to the limit, that starts fewest programs and, for the rest, single steps.
+
+    Of a number of steps that a run brings the rest is any: (d - 1) / 2 in the mean.
+    """
+
+    def starts(d: int) -> float:
+        return EXPECTED / d + (d - 1) / 2 if trips is None else trips // d + trips % d
+
+    choices = range(period, min(limit, EXPECTED if trips is None else trips) + 1, period)
+    return min(choices, key=lambda d: (starts(d), -d), default=0)
 
 
 def _launches(loop: ir.Operation) -> list[ir.Operation]:

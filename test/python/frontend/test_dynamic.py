@@ -81,6 +81,9 @@ def test_sizes_know_themselves():
             assert maximum(n, 0) is n and minimum(n, n + 3) is n and maximum(3, 5) == 5
             assert (n * 4) % 4 == 0
             assert len({n, n + 0, m}) == 2
+            # Floors of the same quotient are the same size: strided convolutions with other windows and borders.
+            assert (n - 1) // 2 + 1 == (n + 1) // 2 and (n + 4) // 4 - (n + 8) // 4 == -1 and (2 * n + 5) // 2 == n + 2
+            assert ((n - 1) // 2 + 1 + 2 - 3) // 2 + 1 == ((n + 1) // 2 - 1) // 2 + 1 and (n - 1) // 2 + 1 >= 0
             for question in (lambda: n == 3, lambda: n < m, lambda: bool(n), lambda: int(n), lambda: n == m):
                 with pytest.raises(UnsupportedError, match="known at run time only"):
                     question()

@@ -16,9 +16,12 @@ tile.kernel @long(%x: memref<64x1048576xf32>) grid(%i) {
 // CHECK-LABEL: func.func @main
 // CHECK: tile.launch @k
 // CHECK: } {tile.steps = 20 : i64, tile.units = 2 : i64}
-// Nothing divides 101 steps, a launch of one task has nothing to share, and long launches stay launches.
+// 101 steps are four programs and one step. Of steps that a run brings, few stay behind any number of programs.
+// CHECK: } {tile.steps = 25 : i64, tile.units = 2 : i64}
+// CHECK: } {tile.steps = 16 : i64, tile.units = 2 : i64}
+// A launch of one task has nothing to share, and long launches stay launches.
 // CHECK-NOT: tile.units
-func.func @main(%h: memref<4096xf32>, %n: memref<4096xf32>, %w: memref<64x1048576xf32>) {
+func.func @main(%h: memref<4096xf32>, %n: memref<4096xf32>, %w: memref<64x1048576xf32>, %trips: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c8 = arith.constant 8 : index
@@ -29,6 +32,9 @@ func.func @main(%h: memref<4096xf32>, %n: memref<4096xf32>, %w: memref<64x104857
     scf.yield %b, %a : memref<4096xf32>, memref<4096xf32>
   }
   scf.for %t = %c0 to %c101 step %c1 {
+    tile.launch @k grid(%c8) ins(%h : memref<4096xf32>) outs(%n : memref<4096xf32>)
+  }
+  scf.for %t = %c0 to %trips step %c1 {
     tile.launch @k grid(%c8) ins(%h : memref<4096xf32>) outs(%n : memref<4096xf32>)
   }
   scf.for %t = %c0 to %c100 step %c1 {

@@ -80,9 +80,44 @@ func.func @main(%h: memref<8xf32>, %n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c8 = arith.constant 8 : index
-  // expected-error @below {{needs launches, and a constant number of iterations that `tile.steps` divides}}
-  scf.for %t = %c0 to %n step %c1 {
+  // expected-error @below {{needs launches, and a constant step}}
+  scf.for %t = %c0 to %c8 step %n {
     tile.launch @k grid(%c8) outs(%h : memref<8xf32>)
   } {tile.steps = 2 : i64, tile.units = 2 : i64}
+  return
+}
+
+// -----
+
+// Of a number of iterations that a run brings, programs take the pairs, the loop the rest.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: %[[A:.*]]: memref<8xf32>, %[[B:.*]]: memref<8xf32>, %[[N:.*]]: index
+// CHECK: %[[STRIDE:.*]] = arith.muli %{{.*}}, %c2
+// CHECK: %[[LENGTH:.*]] = arith.subi %[[N]], %[[C0:.*]] : index
+// CHECK: %[[COUNT:.*]] = arith.divsi %[[LENGTH]], %[[STRIDE]]
+// CHECK: %[[WHOLE:.*]] = arith.muli %[[COUNT]], %[[STRIDE]]
+// CHECK: %[[END:.*]] = arith.addi %[[C0]], %[[WHOLE]]
+// CHECK: scf.for %[[I:.*]] = %[[C0]] to %[[END]] step %[[STRIDE]] {
+// CHECK-NEXT: tile.launch @program_k ins(%[[I]] : index) outs(%[[A]], %[[B]]
+// CHECK: %[[R:.*]]:2 = scf.for %{{.*}} = %[[END]] to %[[N]] step %{{.*}} iter_args(%[[X:.*]] = %[[A]], %[[Y:.*]] = %[[B]])
+// CHECK-NEXT: tile.launch @k grid(%{{.*}}) ins(%[[X]] : memref<8xf32>) outs(%[[Y]]
+// CHECK-NEXT: yield %[[Y]], %[[X]]
+// CHECK-NOT: tile.units
+// CHECK: tile.launch @one outs(%[[R]]#0
+tile.kernel @k(%x: memref<8xf32>, %y: memref<8xf32>) grid(%i) {
+  tile.return
+}
+tile.kernel @one(%x: memref<8xf32>) {
+  tile.return
+}
+func.func @main(%h: memref<8xf32>, %n: memref<8xf32>, %trips: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %r:2 = scf.for %t = %c0 to %trips step %c1 iter_args(%a = %h, %b = %n) -> (memref<8xf32>, memref<8xf32>) {
+    tile.launch @k grid(%c8) ins(%a : memref<8xf32>) outs(%b : memref<8xf32>)
+    scf.yield %b, %a : memref<8xf32>, memref<8xf32>
+  } {tile.steps = 2 : i64, tile.units = 2 : i64}
+  tile.launch @one outs(%r#0 : memref<8xf32>)
   return
 }

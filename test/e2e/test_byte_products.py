@@ -181,3 +181,57 @@ def test_convolution_between_dequantized_images() -> None:
     want = np.einsum("cijkl,ockl->oij", patches, w.astype(np.int64)) * (0.03 * scales.astype(np.float64))[:, None, None]
     np.testing.assert_allclose(tw.compile(proto)(x)[0][0], np.maximum(want, 0), rtol=1e-5, atol=1e-5)
     assert "interleave = 4" in tw.compile(proto, "cpu:znver5", stop_after="tile")
+
+
+def _open_rows(nodes: list, x: np.ndarray, weights: dict, kind: int, columns: int) -> onnx.ModelProto:
+    """A model whose number of rows a run brings."""
+    proto = _model(nodes, {"x": x}, weights, (kind, ["n", columns]))
+    proto.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "n"
+    return proto
+
+
+OPEN_ROWS = (1, 7, 16, 33, 128)
+
+
+@pytest.mark.parametrize("target", ["cpu", "cpu:icelake-server", "cpu:x86-64-v3"])
+@pytest.mark.parametrize(
+    ("left", "right", "points"),
+    [(np.uint8, np.int8, (3, 0)), (np.int8, np.int8, (-5, 7)), (np.uint8, np.uint8, (0, 131))],
+)
+@pytest.mark.parametrize("size", [(64, 256), (37, 61)], ids=lambda s: "x".join(map(str, s)))
+def test_rows_of_the_run(target: str, left: type, right: type, points: tuple[int, int], size: tuple[int, int]) -> None:
+    """One artifact for any number of rows: exact, by the vectors' instruction for bytes."""
+    _require(target)
+    n, k = size
+    x, w = _extremes((128, k), left), _extremes((k, n), right)
+    nodes = [helper.make_node("MatMulInteger", ["x", "w", "zx", "zw"], ["y"])]
+    zeros = {"zx": left(points[0]), "zw": right(points[1])}
+    proto = _open_rows(nodes, x, {"w": w, **zeros}, TensorProto.INT32, n)
+    model = tw.compile(proto, target)
+    want = (x.astype(np.int32) - points[0]) @ (w.astype(np.int32) - points[1])
+    for rows in OPEN_ROWS:
+        np.testing.assert_array_equal(model(x[:rows])[0], want[:rows])
+    assert target != "cpu:icelake-server" or "interleave = 4" in tw.compile(proto, target, stop_after="tile")
+
+
+@pytest.mark.parametrize("target", ["cpu", "cpu:icelake-server"])
+def test_dequantized_rows_of_the_run(target: str) -> None:
+    """Between DequantizeLinear, with a scale of each column, and something elementwise behind."""
+    _require(target)
+    x = RNG.standard_normal((128, 67)).astype(np.float32)
+    w, scales = _extremes((67, 29), np.int8), RNG.uniform(0.001, 0.01, 29).astype(np.float32)
+    weights = {"sx": np.float32(0.03), "zx": np.uint8(120), "w": w, "sw": scales, "zw": np.zeros(29, np.int8)}
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "sx", "zx"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "sx", "zx"], ["d"]),
+        helper.make_node("DequantizeLinear", ["w", "sw", "zw"], ["v"], axis=1),
+        helper.make_node("MatMul", ["d", "v"], ["p"]),
+        helper.make_node("Relu", ["p"], ["y"]),
+    ]
+    proto = _open_rows(nodes, x, weights, TensorProto.FLOAT, 29)
+    model = tw.compile(proto, target)
+    q = np.clip(np.rint(x / np.float32(0.03)) + 120, 0, 255).astype(np.int64) - 120
+    want = np.maximum((q @ w.astype(np.int64)) * (0.03 * scales.astype(np.float64)), 0)
+    for rows in OPEN_ROWS:
+        np.testing.assert_allclose(model(x[:rows])[0], want[:rows], rtol=1e-5, atol=1e-5)
+    assert target == "cpu" or "interleave = 4" in tw.compile(proto, target, stop_after="tile")

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from tilewright.mlir import ir
 from tilewright.normalize.generics import body, create, create_fill, create_generic, kinds, maker, maps
-from tilewright.plan.quantized import Bytes, Dims, Move, Zero, empty, indexed_by, number
+from tilewright.plan.quantized import Bytes, Dims, Move, Zero, empty, empty_as, indexed_by, number
 
 _RESHAPES = ("tensor.expand_shape", "tensor.collapse_shape", "tensor.extract_slice")
 
@@ -143,12 +143,9 @@ def _is_identity(reads: ir.AffineMap) -> bool:
 def _copied(value: ir.Value, reads: ir.AffineMap, target: ir.Value | None) -> ir.Value:
     """The elements that `reads` says; into a new tensor where there is no target."""
     if target is None:
-        sizes = dict(
-            (ir.AffineDimExpr(e).position, n)
-            for e, n in zip(reads.results, ir.RankedTensorType(value.type).shape, strict=True)
-            if isinstance(e, ir.AffineDimExpr)
-        )
-        target = empty([sizes[d] for d in range(reads.n_dims)], "i8")
+        dims = [(e, t) for t, e in enumerate(reads.results) if isinstance(e, ir.AffineDimExpr)]
+        places = {ir.AffineDimExpr(e).position: (value, t) for e, t in dims}
+        target = empty_as([places[d] for d in range(reads.n_dims)], "i8")
     same = ir.AffineMap.get_identity(reads.n_dims)
     return create_generic([(value, reads)], target, same, [False] * reads.n_dims, lambda e: e[0])
 

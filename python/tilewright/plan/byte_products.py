@@ -20,7 +20,7 @@ from math import prod
 from tilewright.mlir import ir
 from tilewright.normalize.generics import create, create_fill, create_generic
 from tilewright.plan.byte_moves import replay
-from tilewright.plan.quantized import Bytes, Dims, Zero, empty, extend, number
+from tilewright.plan.quantized import Bytes, Dims, Zero, empty, empty_as, extend, number
 from tilewright.plan.structure import Access, LinalgOp
 
 #: Where products of bytes of any zero point may no longer fit into 32 bits.
@@ -36,7 +36,7 @@ def _turned(x: Bytes, unsigned: bool) -> Bytes:
     turn = number(-128, "i8")
     turned = create_generic(
         [(x.tensor, same)],
-        empty(list(kind.shape), "i8"),
+        empty_as([(x.tensor, t) for t in range(kind.rank)], "i8"),
         same,
         [False] * kind.rank,
         lambda e: create("arith.xori", [e[0], turn], e[0].type),
@@ -57,7 +57,7 @@ def _sum(op: LinalgOp, access: Access, x: Bytes) -> tuple[ir.Value, tuple[int, .
     into = ir.AffineMap.get(len(loops), 0, dims)  # type: ignore[arg-type]
     renamed = ir.AffineMap.get(len(loops), 0, [expr.compose(into) for expr in access.map.results])
     written = ir.AffineMap.get(len(loops), 0, [ir.AffineDimExpr.get(i) for i in range(len(kept))])
-    target = create_fill(number(0, "i32"), empty([op.extents[d] for d in kept], "i32"))
+    target = create_fill(number(0, "i32"), _result(op, kept, [(x, access)], "i32"))
     reduces = [d in op.reductions for d in loops]
     reads = [(x.tensor, renamed)]
     if not access.pure:
@@ -76,12 +76,19 @@ def _sum(op: LinalgOp, access: Access, x: Bytes) -> tuple[ir.Value, tuple[int, .
     return create_generic(reads, target, written, reduces, step), kept
 
 
-def takes(op: LinalgOp) -> bool:
-    """Whether both factors have plain dimensions of known size, and each runs over all reduced loops.
+def _size(loop: int, pairs: Sequence[tuple[Bytes, Access]]) -> tuple[ir.Value, int]:
+    """A dimension of the factors that is as long as a loop of the result."""
+    return next((x.tensor, access.dims.index(loop)) for x, access in pairs if loop in access.dims)
 
-    One row may be left of a matrix: a dimension of size 1, which no loop indexes.
+
+def takes(op: LinalgOp) -> bool:
+    """Whether both factors have plain dimensions, one of them of known size, and each runs over all reduced loops.
+
+    Other loops of the other one, the rows, may have a size that a run brings. One row may be left of a matrix: a
+    dimension of size 1, which no loop indexes.
     """
-    return not op.dynamic and all(access.pure and op.reductions <= access.loops for access in op.inputs)
+    known = any(not op.dynamic & access.loops for access in op.inputs)
+    return known and all(access.pure and op.reductions <= access.loops for access in op.inputs)
 
 
 def takes_windows(op: LinalgOp) -> bool:
@@ -114,14 +121,22 @@ def order_of(op: LinalgOp, weight: int | None) -> list[int]:
     return [d for d in order if d not in own] + [d for d in order if d in own]
 
 
+def _result(op: LinalgOp, order: Sequence[int | None], pairs: Sequence[tuple[Bytes, Access]], kind: str) -> ir.Value:
+    """tensor.empty with the sizes of these loops of the result."""
+    if op.dynamic:
+        return empty_as([_size(d, pairs) for d in order if d is not None], kind)
+    return empty([op.extents[d] for d in order if d is not None], kind)
+
+
 def _product(op: LinalgOp, moved: list[Bytes], order: list[int]) -> ir.Value:
     def step(e: list[ir.Value]) -> ir.Value:
         wide = [extend(e[i], moved[i].unsigned) for i in range(2)]
         return _arith("addi", e[2], _arith("muli", *wide))
 
+    pairs = list(zip(moved, op.inputs, strict=True))
     return create_generic(
-        [(x.tensor, access.map) for x, access in zip(moved, op.inputs, strict=True)],
-        create_fill(number(0, "i32"), empty([op.extents[d] for d in order], "i32")),
+        [(x.tensor, access.map) for x, access in pairs],
+        create_fill(number(0, "i32"), _result(op, order, pairs, "i32")),
         ir.AffineMap.get(op.rank, 0, [ir.AffineDimExpr.get(d) for d in order]),  # type: ignore[arg-type]
         [d in op.reductions for d in range(op.rank)],
         step,
@@ -177,8 +192,7 @@ def _corrected(op: LinalgOp, total: ir.Value, order: list[int], moved: list[Byte
         value = _minus(e, sums, zeros, terms)
         return value if result == "i32" else _scaled(e, value, scale, scales)
 
-    shape = list(ir.RankedTensorType(op.result.type).shape)
-    return create_generic(reads.found, empty(shape, result), same, [False] * rank, step)
+    return create_generic(reads.found, _result(op, op.output.dims, pairs, result), same, [False] * rank, step)
 
 
 def _point(e: list[ir.Value], zero: Zero, at: int | None) -> ir.Value | None:

@@ -96,8 +96,6 @@ class _Reader:
         if reads is None:
             return None
         tensor = self.op.operands[source.arg_number]
-        if not ir.RankedTensorType(tensor.type).has_static_shape:
-            return None
         return Bytes(tensor, unsigned, self.zero, self.scale, (Move(self.op, reads),))
 
 
@@ -242,7 +240,7 @@ class ByteProducts(Pass):
     def _visit(self, op: LinalgOp, weights: Weights) -> None:
         result = str(ir.RankedTensorType(op.result.type).element_type)
         constant = [weights.only(access.value) for access in op.inputs]
-        if result not in ("i32", "f32") or all(constant):
+        if result not in ("i32", "f32") or all(constant) or (op.dynamic and not any(constant)):
             return
         terms = prod(op.extents[d] for d in op.reductions)
         if result == "f32" and terms > byte_products.MOST_TERMS:

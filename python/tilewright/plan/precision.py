@@ -25,7 +25,7 @@ from tilewright.plan.widened import mark
 
 def narrowable(op: LinalgOp, weights: Weights) -> int | None:
     """Which input of a sum of f32 products is the activation, the other one being a weight; None for others."""
-    return _activation_of(op, weights) if byte_products.takes(op) else None
+    return _activation_of(op, weights) if byte_products.takes(op) and not op.dynamic else None
 
 
 def _activation_of(op: LinalgOp, weights: Weights) -> int | None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tilewright.mlir import ir
@@ -76,9 +77,22 @@ def number(value: float, kind: str) -> ir.Value:
     return create("arith.constant", [], element, {"value": attribute})
 
 
-def empty(shape: list[int], kind: str) -> ir.Value:
+def empty(shape: Sequence[int], kind: str) -> ir.Value:
     """tensor.empty of that element type."""
     return create("tensor.empty", [], ir.RankedTensorType.get(shape, _type(kind)))
+
+
+def empty_as(sizes: Sequence[tuple[ir.Value, int]], kind: str) -> ir.Value:
+    """tensor.empty of that element type, with the sizes of dimensions of tensors; some may be known in the run only."""
+    shape = [ir.RankedTensorType(value.type).shape[t] for value, t in sizes]
+    index = ir.IndexType.get()
+
+    def size(value: ir.Value, t: int) -> ir.Value:
+        at = create("arith.constant", [], index, {"value": ir.IntegerAttr.get(index, t)})
+        return create("tensor.dim", [value, at], index)
+
+    unknown = [size(*one) for one, known in zip(sizes, shape, strict=True) if known < 0]
+    return create("tensor.empty", unknown, ir.RankedTensorType.get(shape, _type(kind)))
 
 
 def extend(value: ir.Value, unsigned: bool) -> ir.Value:

@@ -108,8 +108,10 @@ def _widens_a_byte(op: ir.Operation) -> bool:
 def why_not_bytes(op: LinalgOp) -> str:
     """Why a product of dequantized bytes is none of the bytes themselves (`byte_products.py`)."""
     terms = prod(op.extents[d] for d in op.reductions)
+    if op.dynamic & op.reductions:
+        return f"the length of its sums {_NO_SIZE}"
     if op.dynamic:
-        return f"a size of it {_NO_SIZE}"
+        return f"a size of it {_NO_SIZE}, and it has no constant factor, or what is between bytes and product needs it"
     if str(ir.RankedTensorType(op.result.type).element_type) == "f32" and terms > byte_products.MOST_TERMS:
         return f"sums of {terms} products of bytes may not fit into 32 bits"
     if not (byte_products.takes(op) or byte_products.takes_windows(op)) or None in op.output.dims:

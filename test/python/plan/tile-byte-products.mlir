@@ -57,3 +57,44 @@ func.func @scaled(%x: tensor<8x64xi8>) -> tensor<8x32xf32> {
   } -> tensor<8x32xf32>
   return %y : tensor<8x32xf32>
 }
+
+// Rows of the run: result and corrections take their number from the bytes, and nothing of the wide factor is left.
+
+// CHECK-LABEL: @rows_of_the_run
+// CHECK: %[[ROWS:.*]] = tensor.dim %arg0, %{{.*}} : tensor<?x64xi8>
+// CHECK: tensor.empty(%[[ROWS]]) : tensor<?x32xi32>
+// CHECK: linalg.generic {{.*}}["parallel", "parallel", "reduction"]} ins(%arg0, %{{.*}} : tensor<?x64xi8>, tensor<64x32xi8>) outs(%{{.*}} : tensor<?x32xi32>)
+// CHECK-NOT: tensor<?x64xi32>
+// CHECK: return
+func.func @rows_of_the_run(%x: tensor<?x64xi8>) -> tensor<?x32xi32> {
+  %w = ml_program.global_load_const @w : tensor<64x32xi8>
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0 : i32
+  %point = arith.constant 7 : i32
+  %n = tensor.dim %x, %c0 : tensor<?x64xi8>
+  %ex = tensor.empty(%n) : tensor<?x64xi32>
+  %xi = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<?x64xi8>) outs(%ex : tensor<?x64xi32>) {
+  ^bb0(%q: i8, %o: i32):
+    %u = arith.extui %q : i8 to i32
+    %d = arith.subi %u, %point : i32
+    linalg.yield %d : i32
+  } -> tensor<?x64xi32>
+  %ew = tensor.empty() : tensor<64x32xi32>
+  %wi = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%w : tensor<64x32xi8>) outs(%ew : tensor<64x32xi32>) {
+  ^bb0(%q: i8, %o: i32):
+    %s = arith.extsi %q : i8 to i32
+    linalg.yield %s : i32
+  } -> tensor<64x32xi32>
+  %e = tensor.empty(%n) : tensor<?x32xi32>
+  %f = linalg.fill ins(%zero : i32) outs(%e : tensor<?x32xi32>) -> tensor<?x32xi32>
+  %y = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%xi, %wi : tensor<?x64xi32>, tensor<64x32xi32>) outs(%f : tensor<?x32xi32>) {
+  ^bb0(%p: i32, %q: i32, %o: i32):
+    %m = arith.muli %p, %q : i32
+    %t = arith.addi %o, %m : i32
+    linalg.yield %t : i32
+  } -> tensor<?x32xi32>
+  return %y : tensor<?x32xi32>
+}

@@ -235,3 +235,26 @@ def test_dequantized_rows_of_the_run(target: str) -> None:
     for rows in OPEN_ROWS:
         np.testing.assert_allclose(model(x[:rows])[0], want[:rows], rtol=1e-5, atol=1e-5)
     assert target == "cpu" or "interleave = 4" in tw.compile(proto, target, stop_after="tile")
+
+
+def test_batches_and_lines_of_the_run() -> None:
+    """Two open dimensions become the rows; scale and zero point are chosen in the run."""
+    w = _extremes((64, 48), np.int8)
+    nodes = [
+        helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
+        helper.make_node("MatMulInteger", ["q", "w", "z"], ["p"]),
+        helper.make_node("Cast", ["p"], ["f"], to=TensorProto.FLOAT),
+        helper.make_node("Mul", ["f", "s"], ["y"]),
+    ]
+    x = RNG.standard_normal((4, 33, 64)).astype(np.float32)
+    proto = _model(nodes, {"x": x}, {"w": w}, (TensorProto.FLOAT, ["b", "n", 48]))
+    for name, dim in zip("bn", proto.graph.input[0].type.tensor_type.shape.dim[:2], strict=True):
+        dim.dim_param = name
+    model = tw.compile(proto)
+    for shape in ((1, 1), (2, 7), (4, 33)):
+        x = RNG.standard_normal((*shape, 64)).astype(np.float32)
+        scale = np.float32((max(x.max(), 0) - min(x.min(), 0)) / np.float32(255))
+        zero = np.clip(np.rint(-min(x.min(), 0) / scale), 0, 255)
+        q = np.clip(np.rint(x / scale) + zero, 0, 255).astype(np.int64) - int(zero)
+        np.testing.assert_allclose(model(x)[0], (q @ w.astype(np.int64)) * scale, rtol=1e-5)
+    assert "interleave = 4" in tw.compile(proto, "cpu:znver5", stop_after="tile")

@@ -42,12 +42,12 @@ def splat_of(value: ir.Value) -> float | int | None:
 def move_of(op: ir.Operation) -> Move | None:
     """What an operation moves its first operand by; None where it does something else."""
     kind = op.results[0].type
-    if not isinstance(kind, ir.RankedTensorType) or not kind.has_static_shape:
+    if not isinstance(kind, ir.RankedTensorType):
         return None
     if op.name in _RESHAPES:
         return Move(op) if len(op.operands) == 1 else None
     if op.name == "tensor.insert_slice":
-        return Move(op) if len(op.operands) == 2 and _is_zeros(op.operands[1]) else None
+        return Move(op) if len(op.operands) == 2 and kind.has_static_shape and _is_zeros(op.operands[1]) else None
     if op.name != "linalg.generic" or len(op.operands) != 2 or any(kinds(op)):
         return None
     block = body(op)

@@ -111,7 +111,7 @@ def why_not_bytes(op: LinalgOp) -> str:
     if op.dynamic & op.reductions:
         return f"the length of its sums {_NO_SIZE}"
     if op.dynamic:
-        return f"a size of it {_NO_SIZE}, and it has no constant factor, or what is between bytes and product needs it"
+        return f"a size of it {_NO_SIZE}: it has no constant factor, or its bytes are moved or scaled by that size"
     if str(ir.RankedTensorType(op.result.type).element_type) == "f32" and terms > byte_products.MOST_TERMS:
         return f"sums of {terms} products of bytes may not fit into 32 bits"
     if not (byte_products.takes(op) or byte_products.takes_windows(op)) or None in op.output.dims:

@@ -100,6 +100,9 @@ private:
   void addStretches(llvm::SmallVectorImpl<Stretch> &result, int64_t extent,
                     llvm::ArrayRef<int64_t> tiles, int64_t unroll,
                     unsigned dim);
+  /// Narrows the loop over a window to the steps that meet the image
+  /// (NestWindow.cpp).
+  mlir::LogicalResult clip(unsigned dim, Stretch &stretch);
   mlir::scf::ForOp openLoop(const Stretch &stretch, mlir::ValueRange carried);
   llvm::SmallVector<int64_t> tileSizes(unsigned dim) const;
   /// Step of the loop over a dimension: its register tile, inside the task.

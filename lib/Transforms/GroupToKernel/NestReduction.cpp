@@ -224,12 +224,13 @@ NestEmitter::emitReductionLoops(MutableArrayRef<Reduction> reductions,
   }
   unsigned dim = reductionOrder[level];
   bool innermost = level + 1 == reductionOrder.size();
-  for (const Stretch &stretch :
-       stretches(dim, innermost ? nest.unroll(dim) : 1)) {
+  for (Stretch stretch : stretches(dim, innermost ? nest.unroll(dim) : 1)) {
     OpBuilder::InsertionGuard guard(builder);
     scf::ForOp loop;
     Value variable;
     if (stretch.lower) {
+      if (failed(clip(dim, stretch)))
+        return failure();
       loop = openLoop(stretch, accs);
       accs = SmallVector<Value>(loop.getRegionIterArgs());
       variable = loop.getInductionVar();

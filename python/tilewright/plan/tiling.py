@@ -45,6 +45,7 @@ from tilewright.plan.tiles import (
 )
 from tilewright.plan.traffic import Levels, is_streamed
 from tilewright.plan.widened import settle as forget_reason
+from tilewright.plan.windows import mark_image
 
 #: Elements of the rows of a task of several nests: rows, what they hand on and the rows fetched for the next task stay
 #: in the L1 cache. Four times as many took a third longer (layer norm of 4096x1024 and 1024x384).
@@ -323,6 +324,7 @@ class PlanTiles(Pass):
         if ahead:
             set_attribute(op.op, "tile.prefetch", f"array<i64: {', '.join(map(str, ahead))}>")
         kinds, copies = layouts(op, tiling, machine, weights)
+        mark_image(op, tiling.register, kinds)
         if any(k != "unit" for k in kinds):
             set_attribute(op.op, "tile.layouts", f"[{', '.join(kinds)}]")
             set_attribute(op.op, "tile.pack_rtiles", f"[{', '.join(copies)}]")

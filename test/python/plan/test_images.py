@@ -11,8 +11,9 @@ import pytest
 
 from tilewright.mlir import ir
 from tilewright.plan.products import prefetched, tile_contraction
-from tilewright.plan.structure import Weights, blocks, linalg_ops
+from tilewright.plan.structure import LinalgOp, Weights, blocks, linalg_ops
 from tilewright.plan.tiles import Machine, Tiling
+from tilewright.plan.windows import mark_image
 
 MACHINE = Machine(lanes=16, registers=32, l2_bytes=1 << 20)
 
@@ -102,3 +103,48 @@ def test_planes_have_lanes_along_lines() -> None:
     assert tiling.task == [112, 112, 8, 3, 3]
     assert tiling.order == [2, 0, 1, 4, 3]  # down the window last
     assert tiling.unroll == [1, 1, 1, 3, 1]
+
+
+def padded(places: int, dilation: int, inserted: str) -> tuple[ir.Module, LinalgOp]:
+    """A sum over a window of three steps along `places` that lie between borders as wide as the dilation."""
+    wide = places + 2 * dilation
+    module = ir.Module.parse(f"""
+        func.func @main(%x: tensor<{places}x32xf32>, %z: tensor<{wide}x32xf32>, %w: tensor<3x32x32xf32>)
+            -> tensor<{places}x32xf32> {{
+          %zero = arith.constant 0.0 : f32
+          %b = tensor.empty() : tensor<{wide}x32xf32>
+          %f = linalg.fill ins(%zero : f32) outs(%b : tensor<{wide}x32xf32>) -> tensor<{wide}x32xf32>
+          %i = tensor.insert_slice %x into {inserted}[{dilation}, 0] [{places}, 32] [1, 1]
+              : tensor<{places}x32xf32> into tensor<{wide}x32xf32>
+          %e = tensor.empty() : tensor<{places}x32xf32>
+          %g = linalg.fill ins(%zero : f32) outs(%e : tensor<{places}x32xf32>) -> tensor<{places}x32xf32>
+          %y = linalg.generic {{indexing_maps = [affine_map<(h, n, r, c) -> (h + r * {dilation}, c)>,
+              affine_map<(h, n, r, c) -> (r, c, n)>, affine_map<(h, n, r, c) -> (h, n)>],
+              iterator_types = ["parallel", "parallel", "reduction", "reduction"]}}
+              ins(%i, %w : tensor<{wide}x32xf32>, tensor<3x32x32xf32>) outs(%g : tensor<{places}x32xf32>) {{
+          ^bb0(%p: f32, %q: f32, %o: f32):
+            %m = arith.mulf %p, %q : f32
+            %t = arith.addf %o, %m : f32
+            linalg.yield %t : f32
+          }} -> tensor<{places}x32xf32>
+          return %y : tensor<{places}x32xf32>
+        }}""")
+    return module, [op for block in blocks(module.operation) for op in linalg_ops(block, Weights())][-1]
+
+
+@pytest.mark.parametrize(
+    ("places", "dilation", "rows", "inserted", "skips"),
+    [
+        (20, 8, 5, "%f", True),
+        (20, 8, 20, "%f", False),  # some place of the tile is inside at each step
+        (40, 1, 5, "%f", False),  # too few steps lie outside
+        (20, 8, 5, "%b", True),  # what nothing wrote has no contents
+        (20, 8, 5, "%z", False),  # anything may lie there
+    ],
+)
+def test_windows_skip_the_border(places: int, dilation: int, rows: int, inserted: str, skips: bool) -> None:
+    _module, op = padded(places, dilation, inserted)
+    mark_image(op, [rows, 32, 1, 1], ["unit", "unit"])
+    assert ("tile.image" in op.op.attributes) == skips
+    if skips:
+        assert list(ir.DenseI64ArrayAttr(op.op.attributes["tile.image"])) == [0, 0, dilation, dilation + places]

@@ -144,3 +144,30 @@ func.func @main(%x: tensor<3x32xf32>) -> tensor<96xf32> {
   }
   return %y : tensor<96xf32>
 }
+
+// -----
+
+// An image along a dimension that is no sum of loops.
+
+func.func @main(%x: tensor<9x8xf32>, %w: tensor<3x8xf32>) -> tensor<7xf32> {
+  %y = tile.group "l2" (%x1 = %x : tensor<9x8xf32>, %w1 = %w : tensor<3x8xf32>) -> (tensor<7xf32>) {
+    %n = tile.group "register" (%x2 = %x1 : tensor<9x8xf32>, %w2 = %w1 : tensor<3x8xf32>) -> (tensor<7xf32>) {
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty() : tensor<7xf32>
+      %f = linalg.fill ins(%zero : f32) outs(%e : tensor<7xf32>) -> tensor<7xf32>
+      // expected-error @below {{has a tile.image that is not an operand, a dimension that it indexes by sums of loops, and bounds, for each entry}}
+      %a = linalg.generic {indexing_maps = [affine_map<(i, k, c) -> (i + k, c)>, affine_map<(i, k, c) -> (k, c)>, affine_map<(i, k, c) -> (i)>],
+          iterator_types = ["parallel", "reduction", "reduction"]}
+          ins(%x2, %w2 : tensor<9x8xf32>, tensor<3x8xf32>) outs(%f : tensor<7xf32>)
+          attrs = {tile.image = array<i64: 0, 2, 1, 8>, tile.rtile = #tile.rtile<l2 = [7, 3, 8], register = [1, 1, 8], order = [0, 1, 2]>} {
+      ^bb0(%p: f32, %q: f32, %o: f32):
+        %m = arith.mulf %p, %q : f32
+        %t = arith.addf %o, %m : f32
+        linalg.yield %t : f32
+      } -> tensor<7xf32>
+      tile.yield %a : tensor<7xf32>
+    }
+    tile.yield %n : tensor<7xf32>
+  }
+  return %y : tensor<7xf32>
+}

@@ -134,9 +134,12 @@ def create_fill(scalar: ir.Value, target: ir.Value) -> ir.Value:
     return op.result
 
 
-def create_like(fresh: ir.Operation, kind: ir.Type) -> ir.Value:
-    """An empty tensor of another type, filled where `fresh`, a tensor.empty or linalg.fill, fills."""
-    empty = create("tensor.empty", [], kind)
+def create_like(fresh: ir.Operation, kind: ir.Type, sizes: Sequence[ir.Value] = ()) -> ir.Value:
+    """An empty tensor of another type, filled where `fresh`, a tensor.empty or linalg.fill, fills.
+
+    `sizes` are the type's that a run brings.
+    """
+    empty = create("tensor.empty", list(sizes), kind)
     return create_fill(fresh.operands[0], empty) if fresh.name == "linalg.fill" else empty
 
 

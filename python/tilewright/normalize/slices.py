@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -120,9 +120,11 @@ def _split_chain(op: ir.Operation) -> None:
 def _pieces(op: ir.Operation) -> list[_Piece]:
     """The slices that are all that is read of the result, disjoint along one dimension; none where it is not so."""
     kind = op.results[0].type
-    if not isinstance(kind, ir.RankedTensorType) or not kind.has_static_shape:
+    fresh = _fresh(op) if isinstance(kind, ir.RankedTensorType) else None
+    if fresh is None:
         return []
-    pieces = [_piece(user, kind.shape) if user.block == op.block else None for user, _ in uses(op.results[0])]
+    sizes = _sizes(kind.shape, _open_sizes(fresh))
+    pieces = [_piece(user, sizes) if user.block == op.block else None for user, _ in uses(op.results[0])]
     found = [p for p in pieces if p is not None]
     if len(found) != len(pieces) or len(found) < 2 or len({p.dim for p in found}) != 1:
         return []
@@ -131,15 +133,29 @@ def _pieces(op: ir.Operation) -> list[_Piece]:
     return found if apart else []
 
 
-def _piece(user: ir.Operation, shape: Sequence[int]) -> _Piece | None:
+def _open_sizes(fresh: ir.Operation) -> list[ir.Value]:
+    """The sizes that a run brings of a tensor, of what makes it."""
+    empty = fresh if fresh.name == "tensor.empty" else maker(fresh.operands[1])
+    return list(empty.operands) if empty is not None else []
+
+
+def _sizes(static: Sequence[int], given: Sequence[ir.Value]) -> list[int | ir.Value]:
+    """Sizes as numbers, or the values that a run brings in the places of unknown ones."""
+    values = iter(given)
+    return [next(values) if n == _DYNAMIC else n for n in static]
+
+
+def _piece(user: ir.Operation, shape: Sequence[int | ir.Value]) -> _Piece | None:
     if user.name != "tensor.extract_slice":
         return None
     names = ("static_offsets", "static_sizes", "static_strides")
     offsets, sizes, strides = (list(ir.DenseI64ArrayAttr(user.attributes[name])) for name in names)
-    cut = [d for d, size in enumerate(sizes) if size != shape[d]]
-    plain = _DYNAMIC not in offsets and all(s == 1 for s in strides)
+    if _DYNAMIC in offsets or any(s != 1 for s in strides):
+        return None
+    taken = _sizes(sizes, list(user.operands)[1:])
+    cut = [d for d, size in enumerate(taken) if size != shape[d]]
     same_rank = list(ir.RankedTensorType(user.results[0].type).shape) == sizes
-    if len(cut) != 1 or not plain or not same_rank:
+    if len(cut) != 1 or not same_rank or sizes[cut[0]] == _DYNAMIC:
         return None
     return _Piece(user, cut[0], offsets[cut[0]], sizes[cut[0]])
 
@@ -153,7 +169,18 @@ def _may_split(op: ir.Operation, pieces: Sequence[_Piece]) -> bool:
     if any(kinds(op)) and min(p.size for p in pieces) < _LEAST_COLUMNS:
         return False
     loop = ir.AffineDimExpr(own[-1].results[pieces[0].dim])
+    if not all(_has_known_cut(v, m, loop, own[-1]) for v, m in zip(list(op.operands), own, strict=True)):
+        return False
     return all(e == loop or loop.position not in loops_of(e) for m in own for e in m.results)
+
+
+def _has_known_cut(value: ir.Value, affine_map: ir.AffineMap, loop: ir.AffineExpr, written: ir.AffineMap) -> bool:
+    """Whether the sizes of a part of an input are constants or those of the result."""
+    shape = ir.RankedTensorType(value.type).shape
+    whole = loop not in list(affine_map.results)
+    return whole or all(
+        n != _DYNAMIC or e in list(written.results) for n, e in zip(shape, affine_map.results, strict=True)
+    )
 
 
 def _fresh(op: ir.Operation) -> ir.Operation | None:
@@ -173,9 +200,11 @@ def _make_piece(op: ir.Operation, piece: _Piece) -> None:
     loop = own[-1].results[piece.dim]
     fresh = _fresh(op)
     assert fresh is not None
+    given = _open_sizes(fresh)
+    extents = dict(zip(own[-1].results, _sizes(ir.RankedTensorType(op.results[0].type).shape, given), strict=True))
     with op.location, ir.InsertionPoint(op):
-        inputs = [_cut(v, m, loop, piece) for v, m in zip(list(op.operands)[:-1], own[:-1], strict=True)]
-        place = create_like(fresh, piece.op.results[0].type)
+        inputs = [_cut(v, m, loop, piece, extents) for v, m in zip(list(op.operands)[:-1], own[:-1], strict=True)]
+        place = create_like(fresh, piece.op.results[0].type, given)
         copy = op.clone()
     for number, value in enumerate([*inputs, place]):
         copy.operation.operands[number] = value
@@ -184,17 +213,26 @@ def _make_piece(op: ir.Operation, piece: _Piece) -> None:
     piece.op.erase()
 
 
-def _cut(value: ir.Value, affine_map: ir.AffineMap, loop: ir.AffineExpr, piece: _Piece) -> ir.Value:
-    """The part of an input that a piece reads."""
+def _cut(
+    value: ir.Value,
+    affine_map: ir.AffineMap,
+    loop: ir.AffineExpr,
+    piece: _Piece,
+    extents: Mapping[ir.AffineExpr, int | ir.Value],
+) -> ir.Value:
+    """The part of an input that a piece reads; the result's extents are those of its loops."""
     kind = ir.RankedTensorType(value.type)
     along = [d for d, e in enumerate(affine_map.results) if e == loop]
     if not along:
         return value
     sizes = [piece.size if d in along else n for d, n in enumerate(kind.shape)]
+    open_sizes = [extents[affine_map.results[d]] for d, n in enumerate(sizes) if n == _DYNAMIC]
     attributes = {
         "static_offsets": ir.DenseI64ArrayAttr.get([piece.offset if d in along else 0 for d in range(kind.rank)]),
         "static_sizes": ir.DenseI64ArrayAttr.get(sizes),
         "static_strides": ir.DenseI64ArrayAttr.get([1] * kind.rank),
-        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, len(open_sizes), 0]),
     }
-    return create("tensor.extract_slice", [value], ir.RankedTensorType.get(sizes, kind.element_type), attributes)
+    return create(
+        "tensor.extract_slice", [value, *open_sizes], ir.RankedTensorType.get(sizes, kind.element_type), attributes
+    )

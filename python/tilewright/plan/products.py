@@ -298,6 +298,8 @@ def prefetched(op: LinalgOp, tiling: Tiling, machine: Machine) -> list[int]:
     inner = rows if parallel[-1] != roles.lane else [roles.lane]
     if all(tiling.task[d] <= tiling.register[d] for d in inner):
         return []
+    if inner == rows and roles.row in op.dynamic and op.is_step:
+        return []  # the step before has just read them; few rows have no time to fetch anything beside
     if inner == rows and len(rows) > 1 and weights_stay(op, roles.lane, tiling.register, machine.l2_bytes):
         return []
     return [1 - roles.lane_operand if inner == [roles.lane] else roles.lane_operand]

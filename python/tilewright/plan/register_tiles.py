@@ -55,6 +55,8 @@ def vectors_of(op: LinalgOp, row: int | None, lane: int, machine: Machine) -> in
         return 4
     if machine.registers < 32 or op.welded or not all(a.pure for a in op.inputs) or len(op.parallel) > 3:
         return 2
+    if row in op.dynamic and op.is_step:
+        return 4  # the rows of a recurrent step are a batch, often one: its sums keep the pipes busy in wide tiles
     if row in op.dynamic:
         return 2  # tall tiles: few rows are one of them and a rest, and read their panel twice
     columns, rows = ceil(op.extents[lane] / machine.lanes), op.extents[row]

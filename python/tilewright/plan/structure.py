@@ -100,6 +100,12 @@ class LinalgOp:
         return tuple(d for d in range(self.rank) if d not in self.reductions)
 
     @property
+    def is_step(self) -> bool:
+        """Whether it is repeated: a step of a recurrence."""
+        parent = self.op.parent
+        return parent is not None and parent.name == "scf.for"
+
+    @property
     def gathers_lanes(self) -> bool:
         """Whether neighbours in its result come from anywhere."""
         return bool(self.output.dims) and self.output.dims[-1] in self.gathers

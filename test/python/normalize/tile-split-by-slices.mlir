@@ -91,3 +91,56 @@ func.func @apart(%x: tensor<128xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
   %r = tensor.extract_slice %y[64] [64] [1] : tensor<128xf32> to tensor<64xf32>
   return %l, %r : tensor<64xf32>, tensor<64xf32>
 }
+
+// -----
+
+// Rows that a run brings: a slice of all of them is one along the columns. One of other rows is not known to be all.
+// CHECK-LABEL: @open
+// CHECK-SAME: %[[X:.*]]: tensor<?x128xf32>, %[[N:.*]]: index
+// CHECK: tensor.extract_slice %[[X]][0, 0] [%[[N]], 64]
+// CHECK: tensor.empty(%[[N]]) : tensor<?x64xf32>
+// CHECK: math.exp
+// CHECK: tensor.extract_slice %[[X]][0, 64] [%[[N]], 64]
+// CHECK: math.exp
+// CHECK-LABEL: @other_rows
+// CHECK-COUNT-1: math.exp
+// CHECK-NOT: math.exp
+#id = affine_map<(m, n) -> (m, n)>
+func.func @open(%x: tensor<?x128xf32>, %n: index) -> tensor<?x64xf32> {
+  %e = tensor.empty(%n) : tensor<?x128xf32>
+  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<?x128xf32>) outs(%e : tensor<?x128xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %0 = math.exp %i : f32
+    linalg.yield %0 : f32
+  } -> tensor<?x128xf32>
+  %l = tensor.extract_slice %y[0, 0] [%n, 64] [1, 1] : tensor<?x128xf32> to tensor<?x64xf32>
+  %r = tensor.extract_slice %y[0, 64] [%n, 64] [1, 1] : tensor<?x128xf32> to tensor<?x64xf32>
+  %g = tensor.empty(%n) : tensor<?x64xf32>
+  %z = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%l, %r : tensor<?x64xf32>, tensor<?x64xf32>) outs(%g : tensor<?x64xf32>) {
+  ^bb0(%i: f32, %j: f32, %o: f32):
+    %0 = arith.mulf %i, %j : f32
+    linalg.yield %0 : f32
+  } -> tensor<?x64xf32>
+  return %z : tensor<?x64xf32>
+}
+func.func @other_rows(%x: tensor<?x128xf32>, %n: index, %m: index) -> tensor<?x64xf32> {
+  %e = tensor.empty(%n) : tensor<?x128xf32>
+  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<?x128xf32>) outs(%e : tensor<?x128xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %0 = math.exp %i : f32
+    linalg.yield %0 : f32
+  } -> tensor<?x128xf32>
+  %l = tensor.extract_slice %y[0, 0] [%m, 64] [1, 1] : tensor<?x128xf32> to tensor<?x64xf32>
+  %r = tensor.extract_slice %y[0, 64] [%m, 64] [1, 1] : tensor<?x128xf32> to tensor<?x64xf32>
+  %g = tensor.empty(%m) : tensor<?x64xf32>
+  %z = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%l, %r : tensor<?x64xf32>, tensor<?x64xf32>) outs(%g : tensor<?x64xf32>) {
+  ^bb0(%i: f32, %j: f32, %o: f32):
+    %0 = arith.mulf %i, %j : f32
+    linalg.yield %0 : f32
+  } -> tensor<?x64xf32>
+  return %z : tensor<?x64xf32>
+}

@@ -37,6 +37,43 @@ def test_cpu_decides_the_registers() -> None:
     assert '"target-features"="-avx512f"' in _tilewright.to_llvm_ir(ADD, "skylake", "-avx512f", 3)
 
 
+def _recurrence(copies: int) -> str:
+    """a[i + 1] = a[i] + 1, beside some copies from b to c."""
+    lines = []
+    for i in range(copies):
+        lines.append(f"%f{i} = llvm.getelementptr %b[%i, {i}] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.array<64 x f32>")
+        lines.append(f"%t{i} = llvm.getelementptr %c[%i, {i}] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.array<64 x f32>")
+        lines.append(f"%v{i} = llvm.load %f{i} : !llvm.ptr -> f32")
+        lines.append(f"llvm.store %v{i}, %t{i} : f32, !llvm.ptr")
+    body = "\n    ".join(lines)
+    return f"""module {{
+  llvm.func @scan(%a: !llvm.ptr {{llvm.noalias}}, %b: !llvm.ptr {{llvm.noalias}},
+                  %c: !llvm.ptr {{llvm.noalias}}, %n: i64) {{
+    %zero = llvm.mlir.constant(0 : i64) : i64
+    %one = llvm.mlir.constant(1 : i64) : i64
+    %step = llvm.mlir.constant(1.0 : f32) : f32
+    llvm.br ^body(%zero : i64)
+  ^body(%i: i64):
+    %next = llvm.add %i, %one overflow<nsw, nuw> : i64
+    %from = llvm.getelementptr inbounds %a[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+    %to = llvm.getelementptr inbounds %a[%next] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+    %old = llvm.load %from : !llvm.ptr -> f32
+    %new = llvm.fadd %old, %step : f32
+    llvm.store %new, %to : f32, !llvm.ptr
+    {body}
+    %more = llvm.icmp "slt" %next, %n : i64
+    llvm.cond_br %more, ^body(%next : i64), ^end
+  ^end:
+    llvm.return
+  }}
+}}"""
+
+
+def test_recurrences_of_small_loops_stay_in_registers() -> None:
+    """The pass that finds them compares all pairs of loads and stores: large functions go without, small ones do not."""
+    assert "phi float" in _tilewright.to_llvm_ir(_recurrence(8), "haswell", "", 3)
+
+
 def test_ptx() -> None:
     """A kernel entry for a GPU."""
     text = """module {

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import models
 import tilewright as tw
 from bench.compiling.__main__ import file_of, lines, measure, misses
 from bench.compiling.graphs import GRAPHS
@@ -50,6 +51,17 @@ def test_no_task_holds_more_operations_than_a_compiler_likes() -> None:
 
         module.operation.walk(count)
     assert max(sizes.values()) == MOST_OPS
+
+
+@pytest.mark.parametrize(("name", "kernels", "operations"), [("densenet_tiny", 30, 1000), ("swin_tiny", 30, 6000)])
+def test_code_stays_small(name: str, kernels: int, operations: int) -> None:
+    """What LLVM gets is counted, since seconds depend on the machine: kernels, and operations of the largest one."""
+    with ir.Context():
+        module = ir.Module.parse(tw.compile(models.path(name), stop_after="lower"))
+        functions = [op for op in module.body.operations if "tile.kernel" in op.operation.attributes]
+        sizes = [str(op).count("\n") for op in functions]
+    assert len(sizes) <= kernels
+    assert max(sizes) <= operations
 
 
 def test_memory_counts_what_a_process_starts() -> None:

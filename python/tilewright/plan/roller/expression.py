@@ -41,13 +41,24 @@ class Operand:
         """The loops that it depends on."""
         return frozenset(d for terms in self.index if terms for d, _ in terms)
 
+    @cached_property
+    def walkers(self) -> tuple[int | None, ...]:
+        """Per dimension the loop that alone walks it, element by element; None where its index is anything else."""
+        alone = (terms[0] if terms is not None and len(terms) == 1 else (None, 0) for terms in self.index)
+        return tuple(loop if abs(factor) == 1 else None for loop, factor in alone)
+
+    @cached_property
+    def _factors(self) -> dict[int, int]:
+        stride, totals = 1, dict.fromkeys(self.loops, 0)
+        for size, terms in zip(reversed(self.shape), reversed(self.index), strict=True):
+            for loop, factor in terms or ():
+                totals[loop] += stride * factor
+            stride *= size
+        return totals
+
     def factor(self, loop: int) -> int:
         """Elements between neighbours along a loop, in row-major storage."""
-        stride, total = 1, 0
-        for size, terms in zip(reversed(self.shape), reversed(self.index), strict=True):
-            total += stride * sum(c for d, c in terms or () if d == loop)
-            stride *= size
-        return total
+        return self._factors.get(loop, 0)
 
 
 @dataclass(frozen=True)

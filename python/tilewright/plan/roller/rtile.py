@@ -24,16 +24,18 @@ def data_tile(operand: Operand, shape: Sequence[int]) -> tuple[int, ...]:
     Along a dimension these are the interval of its index expression, or fewer lines where a dilated window leaves some
     out; along the last one what lies between shares cache lines.
     """
-    sizes = []
-    for at, (size, terms) in enumerate(zip(operand.shape, operand.index, strict=True)):
-        if terms is None:
-            sizes.append(size)
-            continue
-        span = 1 + sum(abs(c) * (shape[d] - 1) for d, c in terms)
-        if at + 1 < len(operand.shape):
-            span = min(span, prod(shape[d] for d, _ in terms))
-        sizes.append(min(size, span))
-    return tuple(sizes)
+    walkers = enumerate(operand.walkers)
+    spans = [_span(operand, at, shape) if loop is None else shape[loop] for at, loop in walkers]
+    return tuple(map(min, operand.shape, spans))
+
+
+def _span(operand: Operand, dim: int, shape: Sequence[int]) -> int:
+    """What a tile of the loops touches along a dimension that more than one loop walks, or one in steps."""
+    terms = operand.index[dim]
+    if terms is None:
+        return operand.shape[dim]
+    span = 1 + sum(abs(c) * (shape[d] - 1) for d, c in terms)
+    return span if dim + 1 == len(operand.shape) else min(span, prod(shape[d] for d, _ in terms))
 
 
 def runs(sizes: Sequence[int], shape: Sequence[int]) -> tuple[int, int]:
@@ -45,11 +47,6 @@ def runs(sizes: Sequence[int], shape: Sequence[int]) -> tuple[int, int]:
         if sizes[at] < shape[at]:
             break
     return prod(sizes[:at]), length
-
-
-def moved_bytes(operand: Operand, shape: Sequence[int], transaction: int) -> int:
-    """Bytes that move when a tile of the loops is loaded, in whole transactions per contiguous run."""
-    return tile_bytes(operand, data_tile(operand, shape), transaction)
 
 
 def tile_bytes(operand: Operand, sizes: Sequence[int], transaction: int) -> int:
@@ -118,11 +115,13 @@ class RTile:
 
     def load(self, transaction: int = 1) -> int:
         """Bytes that one tile loads."""
-        return sum(moved_bytes(o, self.shape, transaction) for o in self.expression.inputs)
+        pairs = zip(self.expression.inputs, self.input_tiles, strict=True)
+        return sum(tile_bytes(operand, sizes, transaction) for operand, sizes in pairs)
 
     def store(self, transaction: int = 1) -> int:
         """Bytes that one tile stores when its reduction is done."""
-        return sum(moved_bytes(o, self.shape, transaction) for o in self.expression.outputs)
+        pairs = zip(self.expression.outputs, self.output_tiles, strict=True)
+        return sum(tile_bytes(operand, sizes, transaction) for operand, sizes in pairs)
 
     def traffic(self, transaction: int = 1) -> int:
         """Bytes that the whole operator moves if each tile loads what it needs anew: Q in the paper."""

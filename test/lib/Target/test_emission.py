@@ -70,7 +70,7 @@ def _recurrence(copies: int) -> str:
 
 
 def test_recurrences_of_small_loops_stay_in_registers() -> None:
-    """The pass that finds them compares all pairs of loads and stores: large functions go without, small ones do not."""
+    """The pass that finds them compares all pairs of loads and stores: large functions go without."""
     assert "phi float" in _tilewright.to_llvm_ir(_recurrence(8), "haswell", "", 3)
 
 

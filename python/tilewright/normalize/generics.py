@@ -70,6 +70,20 @@ def uses(value: ir.Value) -> Iterator[tuple[ir.Operation, int]]:
     yield from [(use.owner.operation, use.operand_number) for use in value.uses]
 
 
+def renumber(op: ir.Operation) -> None:
+    """Number the loops of an elementwise generic by the dimensions of its result, so that its map is the identity."""
+    if any(inner.operation.name == "linalg.index" for inner in body(op).operations):
+        return
+    own = maps(op)
+    order = positions(own[-1])
+    new = [ir.AffineDimExpr.get(order.index(d)) for d in range(own[-1].n_dims)]
+    set_maps(op, [_substitute(m, new) for m in own])
+
+
+def _substitute(affine_map: ir.AffineMap, new: list[ir.AffineExpr]) -> ir.AffineMap:
+    return ir.AffineMap.get(len(new), 0, [e.compose(ir.AffineMap.get(len(new), 0, new)) for e in affine_map.results])
+
+
 def loops_of(expr: ir.AffineExpr) -> frozenset[int]:
     """The loops that an index expression depends on."""
     if isinstance(expr, ir.AffineDimExpr):

@@ -11,7 +11,8 @@ from typing import ClassVar
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 
-from .generics import body, create_like, is_copy, kinds, maker, maps, positions, set_maps, uses, walk
+from .generics import create_like, is_copy, kinds, maker, maps, positions, renumber, set_maps, uses, walk
+from .regroup import move_up
 
 
 @register
@@ -20,7 +21,8 @@ class FoldTransposes(Pass):
     """Fold transposing copies into the maps of the generic before or after them.
 
     A producer that nothing else reads writes its result in the transposed order at once. Otherwise consumers with
-    plain maps read the untransposed tensor. Windowed consumers (convolutions) keep the layout that they were given.
+    plain maps read the untransposed tensor. Copies on both sides of a collapse become one before it. Windowed consumers
+    (convolutions) keep the layout that they were given.
 
     Before:
     ```mlir
@@ -65,6 +67,10 @@ class FoldTransposes(Pass):
     def run(self, op: ir.Operation) -> None:
         """Visit each transposing copy once, in order."""
         for copy in walk(op, "linalg.generic"):
+            if is_copy(copy) and move_up(copy, 0) and _makes_new_tensor(copy):
+                copy.results[0].replace_all_uses_with(copy.operands[0])
+                copy.erase()
+                continue
             if not is_copy(copy) or not _makes_new_tensor(copy):
                 continue
             source = _source_dims(copy)
@@ -103,7 +109,7 @@ def _fold_into_producer(copy: ir.Operation, source: list[int]) -> bool:
     own[-1] = ir.AffineMap.get(own[-1].n_dims, 0, [ir.AffineDimExpr.get(written[d]) for d in source])
     set_maps(producer, own)
     if not any(kinds(producer)):
-        _renumber(producer)
+        renumber(producer)
     value.set_type(init.type)
     copy.results[0].replace_all_uses_with(value)
     return True
@@ -125,20 +131,6 @@ def _permuted_init(producer: ir.Operation, source: list[int]) -> ir.Value | None
         return None
     with producer.location, ir.InsertionPoint(producer):
         return create_like(made, permuted)
-
-
-def _renumber(op: ir.Operation) -> None:
-    """Number the loops of an elementwise generic by the dimensions of its result, so that its map is the identity."""
-    if any(inner.operation.name == "linalg.index" for inner in body(op).operations):
-        return
-    own = maps(op)
-    order = positions(own[-1])
-    new = [ir.AffineDimExpr.get(order.index(d)) for d in range(own[-1].n_dims)]
-    set_maps(op, [_substitute(m, new) for m in own])
-
-
-def _substitute(affine_map: ir.AffineMap, new: list[ir.AffineExpr]) -> ir.AffineMap:
-    return ir.AffineMap.get(len(new), 0, [e.compose(ir.AffineMap.get(len(new), 0, new)) for e in affine_map.results])
 
 
 def _fold_into_consumers(copy: ir.Operation, source: list[int]) -> bool:

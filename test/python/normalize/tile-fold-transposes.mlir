@@ -133,3 +133,79 @@ func.func @loop(%w: tensor<8x8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
   }
   return %r : tensor<8xf32>
 }
+
+// -----
+
+// Blocks of channels become places, and channels come last again: one transposing copy, through what lies between.
+
+#from = affine_map<(c, h, i, w, j) -> (h, w, c, i, j)>
+#five = affine_map<(c, h, i, w, j) -> (c, h, i, w, j)>
+#id = affine_map<(h, w, c) -> (h, w, c)>
+#bias = affine_map<(c, h, w) -> (c)>
+#last = affine_map<(h, w, c) -> (c, h, w)>
+
+// CHECK-DAG: #[[$FROM:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d2, d4, d1, d3)>
+// CHECK-DAG: #[[$FIVE:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d2, d3, d4)>
+// CHECK-DAG: #[[$ID:.*]] = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+// CHECK-DAG: #[[$BIAS:.*]] = affine_map<(d0, d1, d2) -> (d2)>
+// CHECK-LABEL: @blocks
+// CHECK: %[[P:.*]] = linalg.generic {indexing_maps = [#[[$FROM]], #[[$FIVE]]]{{.*}} outs(%{{.*}} : tensor<4x2x6x2x8xf32>)
+// CHECK: %[[C:.*]] = tensor.collapse_shape %[[P]] {{\[}}[0, 1], [2, 3], [4]] : tensor<4x2x6x2x8xf32> into tensor<8x12x8xf32>
+// CHECK: %[[B:.*]] = linalg.generic {indexing_maps = [#[[$ID]], #[[$BIAS]], #[[$ID]]]{{.*}} ins(%[[C]], %{{.*}} outs(%{{.*}} : tensor<8x12x8xf32>)
+// CHECK: linalg.generic {indexing_maps = [#[[$ID]], #[[$ID]]]{{.*}} ins(%[[B]] : tensor<8x12x8xf32>) outs(%{{.*}} : tensor<8x12x8xf32>)
+func.func @blocks(%x: tensor<4x6x8x2x2xf32>, %b: tensor<8xf32>, %whole: tensor<8x12x16xf32>) -> tensor<8x12x16xf32> {
+  %e = tensor.empty() : tensor<8x4x2x6x2xf32>
+  %p = linalg.generic {indexing_maps = [#from, #five],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel", "parallel"]}
+      ins(%x : tensor<4x6x8x2x2xf32>) outs(%e : tensor<8x4x2x6x2xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    linalg.yield %a : f32
+  } -> tensor<8x4x2x6x2xf32>
+  %c = tensor.collapse_shape %p [[0], [1, 2], [3, 4]] : tensor<8x4x2x6x2xf32> into tensor<8x8x12xf32>
+  %f = tensor.empty() : tensor<8x8x12xf32>
+  %s = linalg.generic {indexing_maps = [#id, #bias, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%c, %b : tensor<8x8x12xf32>, tensor<8xf32>) outs(%f : tensor<8x8x12xf32>) {
+  ^bb0(%a: f32, %d: f32, %o: f32):
+    %t = arith.addf %a, %d : f32
+    linalg.yield %t : f32
+  } -> tensor<8x8x12xf32>
+  %place = tensor.extract_slice %whole[0, 0, 8] [8, 12, 8] [1, 1, 1] : tensor<8x12x16xf32> to tensor<8x12x8xf32>
+  %l = linalg.generic {indexing_maps = [#last, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%s : tensor<8x8x12xf32>) outs(%place : tensor<8x12x8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    linalg.yield %a : f32
+  } -> tensor<8x12x8xf32>
+  %r = tensor.insert_slice %l into %whole[0, 0, 8] [8, 12, 8] [1, 1, 1] : tensor<8x12x8xf32> into tensor<8x12x16xf32>
+  return %r : tensor<8x12x16xf32>
+}
+
+// -----
+
+// Two transpositions that undo each other around a collapse: neither is left.
+
+#swap = affine_map<(c, h, w) -> (h, w, c)>
+#three = affine_map<(c, h, w) -> (c, h, w)>
+#two = affine_map<(p, c) -> (c, p)>
+#plain = affine_map<(p, c) -> (p, c)>
+
+// CHECK-LABEL: @undone
+// CHECK-SAME: %[[X:.*]]: tensor<4x6x8xf32>
+// CHECK-NOT: linalg.generic
+// CHECK: %[[C:.*]] = tensor.collapse_shape %[[X]] {{\[}}[0, 1], [2]]
+// CHECK: return %[[C]]
+func.func @undone(%x: tensor<4x6x8xf32>) -> tensor<24x8xf32> {
+  %e = tensor.empty() : tensor<8x4x6xf32>
+  %p = linalg.generic {indexing_maps = [#swap, #three], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x : tensor<4x6x8xf32>) outs(%e : tensor<8x4x6xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    linalg.yield %a : f32
+  } -> tensor<8x4x6xf32>
+  %c = tensor.collapse_shape %p [[0], [1, 2]] : tensor<8x4x6xf32> into tensor<8x24xf32>
+  %f = tensor.empty() : tensor<24x8xf32>
+  %t = linalg.generic {indexing_maps = [#two, #plain], iterator_types = ["parallel", "parallel"]}
+      ins(%c : tensor<8x24xf32>) outs(%f : tensor<24x8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    linalg.yield %a : f32
+  } -> tensor<24x8xf32>
+  return %t : tensor<24x8xf32>
+}

@@ -12,6 +12,7 @@ then put side by side: y[q * s + r] = sum over j of x[q - j] * w[j * s + r].
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from ..dims import is_static
 from ..emit import Space
@@ -151,7 +152,10 @@ def _spread(b: Builder, w: Tensor, axis: int, dilation: int, multiple: int) -> T
 
 
 def _phase_filters(b: Builder, w: Tensor, groups: int, strides: Sequence[int], dilations: Sequence[int]) -> Tensor:
-    """[c, o / groups, window...] as filters of a convolution [o * strides..., c / groups, taps...]."""
+    """[c, o / groups, window...] as filters of a convolution [groups * strides... * o / groups, c / groups, taps...].
+
+    The channels of one phase lie side by side, as they do where channels are the last dimension of the result.
+    """
     rank = len(strides)
     w = b.reshape(w, (groups, w.shape[0] // groups, *w.shape[1:]))
     for i, (stride, dilation) in enumerate(zip(strides, dilations, strict=True)):
@@ -159,13 +163,11 @@ def _phase_filters(b: Builder, w: Tensor, groups: int, strides: Sequence[int], d
     taps = [n // s for n, s in zip(w.shape[3:], strides, strict=True)]
     split = [n for pair in zip(taps, strides, strict=True) for n in pair]
     w = b.reshape(w, (*w.shape[:3], *split))
-    w = w.transpose([0, 2, *range(4, 4 + 2 * rank, 2), 1, *range(3, 3 + 2 * rank, 2)])
+    w = w.transpose([0, *range(4, 4 + 2 * rank, 2), 2, 1, *range(3, 3 + 2 * rank, 2)])
     first = 3 + rank  # the window is walked backwards
     starts = [0] * first + [n - 1 for n in taps]
     w = b.slice(w, starts, w.shape, [1] * first + [-1] * rank)
-    outputs = w.shape[0] * w.shape[1]
-    for stride in strides:
-        outputs *= stride
+    outputs = prod(w.shape[: 2 + rank])
     return b.reshape(w, (outputs, w.shape[2 + rank], *taps))
 
 
@@ -192,8 +194,8 @@ def conv_transpose(b: Builder, node: Node, x: Tensor, w: Tensor, bias: Tensor | 
     win = Window(taps, [1] * rank, steps, reach, [0] * rank, places)
     y = convolve(b, x, filters, win, groups)
     outputs = w.shape[1] * groups
-    y = b.reshape(y, (x.shape[0], outputs, *strides, *places))
-    y = y.transpose([0, 1, *(d for i in range(rank) for d in (2 + rank + i, 2 + i))])
+    y = b.reshape(y, (x.shape[0], groups, *strides, w.shape[1], *places))
+    y = y.transpose([0, 1, 2 + rank, *(d for i in range(rank) for d in (3 + rank + i, 2 + i))])
     y = b.reshape(y, (x.shape[0], outputs, *(q * s for q, s in zip(places, strides, strict=True))))
     before = [max(0, -a) for a in low]
     inner = [n - missing for n, missing in zip(out, before, strict=True)]

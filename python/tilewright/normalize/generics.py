@@ -50,6 +50,21 @@ def body(op: ir.Operation) -> ir.Block:
     return op.regions[0].blocks[0]
 
 
+def constant_of(value: ir.Value) -> float | int | None:
+    """The number that a scalar constant holds."""
+    op = maker(value)
+    if op is None or op.name != "arith.constant":
+        return None
+    attribute = op.attributes["value"]
+    return attribute.value if isinstance(attribute, ir.FloatAttr | ir.IntegerAttr) else None
+
+
+def is_zeros(value: ir.Value) -> bool:
+    """Whether a tensor is filled with a constant zero."""
+    op = maker(value)
+    return op is not None and op.name == "linalg.fill" and constant_of(op.operands[0]) == 0
+
+
 def is_copy(op: ir.Operation) -> bool:
     """Whether it copies its single input, through permutations only."""
     if op.name != "linalg.generic" or len(op.operands) != 2 or len(op.results) != 1:

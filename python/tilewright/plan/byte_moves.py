@@ -12,19 +12,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilewright.mlir import ir
-from tilewright.normalize.generics import body, create, create_fill, create_generic, kinds, maker, maps
+from tilewright.normalize.generics import body, create, create_fill, create_generic, is_zeros, kinds, maker, maps
 from tilewright.plan.quantized import Bytes, Dims, Move, Zero, empty, empty_as, indexed_by, number
 
 _RESHAPES = ("tensor.expand_shape", "tensor.collapse_shape", "tensor.extract_slice")
-
-
-def number_of(value: ir.Value) -> float | int | None:
-    """The number that an `arith.constant` makes."""
-    op = maker(value)
-    if op is None or op.name != "arith.constant":
-        return None
-    attribute = op.attributes["value"]
-    return attribute.value if isinstance(attribute, ir.IntegerAttr | ir.FloatAttr) else None
 
 
 def splat_of(value: ir.Value) -> float | int | None:
@@ -47,7 +38,7 @@ def move_of(op: ir.Operation) -> Move | None:
     if op.name in _RESHAPES:
         return Move(op) if len(op.operands) == 1 else None
     if op.name == "tensor.insert_slice":
-        return Move(op) if len(op.operands) == 2 and kind.has_static_shape and _is_zeros(op.operands[1]) else None
+        return Move(op) if len(op.operands) == 2 and kind.has_static_shape and is_zeros(op.operands[1]) else None
     if op.name != "linalg.generic" or len(op.operands) != 2 or any(kinds(op)):
         return None
     block = body(op)
@@ -73,11 +64,6 @@ def dims_of(reads: ir.AffineMap) -> Dims | None:
 
 def _is_zero(expr: ir.AffineExpr) -> bool:
     return isinstance(expr, ir.AffineConstantExpr) and expr.value == 0
-
-
-def _is_zeros(value: ir.Value) -> bool:
-    op = maker(value)
-    return op is not None and op.name == "linalg.fill" and number_of(op.operands[0]) == 0
 
 
 def after(x: Bytes, move: Move) -> Bytes | None:

@@ -11,10 +11,10 @@ from math import prod
 from typing import ClassVar
 
 from tilewright.mlir import ir
-from tilewright.normalize.generics import body, kinds, maker, maps
+from tilewright.normalize.generics import body, constant_of, is_zeros, kinds, maker, maps
 from tilewright.passes import Pass, option, register
 from tilewright.plan import byte_products
-from tilewright.plan.byte_moves import after, dims_of, move_of, number_of, reads_of, splat_of
+from tilewright.plan.byte_moves import after, dims_of, move_of, reads_of, splat_of
 from tilewright.plan.dots import factors, fits_matrix
 from tilewright.plan.products import contraction_roles
 from tilewright.plan.quantized import Bytes, Dims, Move, Scale, Zero, indexed_by
@@ -50,7 +50,7 @@ class _Reader:
         if op is None or op.name != "arith.mulf":
             return value
         for x, scale in (tuple(op.operands), tuple(op.operands)[::-1]):
-            known = number_of(scale)
+            known = constant_of(scale)
             if known is not None:
                 self.scale = Scale(float(known))
                 return x
@@ -70,7 +70,7 @@ class _Reader:
         op = maker(value)
         if op is None or op.name not in ("arith.subi", "arith.addi"):
             return value
-        known = number_of(op.operands[1])
+        known = constant_of(op.operands[1])
         if known is not None:
             self.zero = Zero(int(known) if op.name == "arith.subi" else -int(known))
             return op.operands[0]
@@ -118,7 +118,7 @@ def bytes_of(op: LinalgOp) -> list[Bytes] | None:
     """What the two inputs of a sum of products stand for, where both are bytes."""
     terms = {factor.operand: factor for factor in factors(op)}
     known = (byte_products.takes(op) or byte_products.takes_windows(op)) and None not in op.output.dims
-    if set(terms) != {0, 1} or not known or not _starts_from_zero(op):
+    if set(terms) != {0, 1} or not known or not is_zeros(op.output.value):
         return None
     found = []
     for number, access in enumerate(op.inputs):
@@ -130,11 +130,6 @@ def bytes_of(op: LinalgOp) -> list[Bytes] | None:
             return None
         found.append(x)
     return found
-
-
-def _starts_from_zero(op: LinalgOp) -> bool:
-    fill = maker(op.output.value)
-    return fill is not None and fill.name == "linalg.fill" and number_of(fill.operands[0]) == 0
 
 
 def replace_product(

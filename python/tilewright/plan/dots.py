@@ -12,7 +12,6 @@ the group's size, innermost.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 from typing import TYPE_CHECKING
 
 from tilewright.mlir import ir
@@ -124,7 +123,7 @@ def fits_matrix(op: LinalgOp, roles: Roles) -> bool:
 
 def _can_be_copied(op: LinalgOp, lanes: Access, depth: int, weights: Weights) -> bool:
     """Whether tasks can lay out their part of a run-time operand in groups, and rows make up for it."""
-    rows = prod(op.extents[d] for d in op.parallel if d not in lanes.loops)
+    rows = op.reuse(lanes)
     known = lanes.pure and None not in lanes.dims and not op.dynamic and not weights.only(lanes.value)
     return known and depth in lanes.dims and rows >= _COPY_ROWS and not op.welded
 

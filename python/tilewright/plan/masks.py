@@ -19,7 +19,8 @@ from contextlib import contextmanager
 import numpy as np
 
 from tilewright.mlir import ir
-from tilewright.plan.online import Chain, constant_of, is_maximum
+from tilewright.normalize.generics import constant_of
+from tilewright.plan.online import Chain, is_maximum
 from tilewright.plan.structure import Access, LinalgOp
 
 #: Numbers below all scores.

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from tilewright.mlir import ir
+from tilewright.normalize.generics import constant_of
 from tilewright.plan.structure import Access, LinalgOp
 
 _EXPONENTIALS = ("math.exp", "math.exp2")
@@ -229,14 +230,6 @@ def _counts(op: LinalgOp, loop: int) -> bool:
         inner.operation.name == "linalg.index" and ir.IntegerAttr(inner.operation.attributes["dim"]).value == loop
         for inner in op.op.regions[0].blocks[0].operations
     )
-
-
-def constant_of(value: ir.Value) -> float | None:
-    """The number that a scalar constant holds."""
-    if isinstance(value, ir.BlockArgument) or value.owner.name != "arith.constant":
-        return None
-    attribute = value.owner.attributes["value"]
-    return attribute.value if isinstance(attribute, (ir.FloatAttr, ir.IntegerAttr)) else None
 
 
 def _combiner(op: LinalgOp) -> tuple[str, ir.Value] | None:

@@ -428,8 +428,7 @@ def _copy_pays(op: LinalgOp, access: Access, at: int) -> bool:
         return True  # where sizes are known at run time only, by a task of its own
     if is_dynamic(access.value):
         return False
-    rows = prod(op.extents[d] for d in op.parallel if d not in access.loops)
-    return rows >= _FEW_ROWS and not op.welded
+    return op.reuse(access) >= _FEW_ROWS and not op.welded
 
 
 def copies_apart(op: LinalgOp, tiling: Tiling) -> bool:

@@ -15,6 +15,7 @@ from tilewright.normalize.generics import (
     create_copy,
     create_fill,
     create_generic,
+    is_zeros,
     kinds,
     maker,
     maps,
@@ -53,7 +54,7 @@ def _widen_zeros(value: ir.Value, shape: list[int]) -> bool:
     if insert is None or insert.name != "tensor.insert_slice" or len(list(uses(value))) != 1:
         return False
     fill = maker(insert.operands[1])
-    if fill is None or fill.name != "linalg.fill" or not _is_zero(fill.operands[0]):
+    if fill is None or not is_zeros(fill.results[0]):
         return False
     if any(user != insert and user.name != "tensor.extract_slice" for user, _ in uses(fill.results[0])):
         return False
@@ -66,11 +67,6 @@ def _widen_zeros(value: ir.Value, shape: list[int]) -> bool:
     for result in (fill.results[0], value):
         result.set_type(kind)
     return True
-
-
-def _is_zero(value: ir.Value) -> bool:
-    made = maker(value)
-    return made is not None and made.name == "arith.constant" and ir.FloatAttr(made.attributes["value"]).value == 0
 
 
 def _slice(value: ir.Value, shape: Sequence[int]) -> ir.Value:

@@ -115,6 +115,10 @@ class LinalgOp:
         """Size of the iteration space."""
         return prod(self.extents)
 
+    def reuse(self, access: Access) -> int:
+        """How many points of the result each element of an input goes into."""
+        return prod(self.extents[d] for d in self.parallel if d not in access.loops)
+
 
 def set_attribute(op: ir.Operation, name: str, text: str) -> None:
     """Sets a discardable attribute from its textual form."""

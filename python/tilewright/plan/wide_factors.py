@@ -12,13 +12,13 @@ compile time (weights) or with what makes it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 from typing import ClassVar
 
 from tilewright.mlir import ir
 from tilewright.normalize.generics import body, create, create_copy, maker, uses
 from tilewright.passes import Pass, option, register
-from tilewright.plan.dots import Factor, factors
+from tilewright.plan.dots import factors
+from tilewright.plan.quantized import empty_as
 from tilewright.plan.structure import LinalgOp, Weights, blocks, linalg_ops
 from tilewright.plan.widened import ATTRIBUTE
 
@@ -80,18 +80,16 @@ class WidenFactors(Pass):
             wide: dict[ir.Value, ir.Value] = {}
             for product in linalg_ops(block, weights):
                 for factor in factors(product):
-                    if factor.element in self._widened(product) and _reuse(product, factor) >= _REUSE:
+                    if (
+                        factor.element in self._widened(product)
+                        and product.reuse(product.inputs[factor.operand]) >= _REUSE
+                    ):
                         _widen(product.op, factor.operand, wide)
 
     def _widened(self, op: LinalgOp) -> frozenset[str]:
         """The element types that no instruction multiplies in `op`; none takes windows (`dots.py`)."""
         taken = ATTRIBUTE not in op.op.attributes and all(access.pure for access in op.inputs)
         return _NARROW - set(self.keep) if taken else _NARROW
-
-
-def _reuse(op: LinalgOp, factor: Factor) -> int:
-    """How often each element of a factor is multiplied."""
-    return prod(op.extents[d] for d in op.parallel if d not in op.inputs[factor.operand].loops)
 
 
 def _widen(op: ir.Operation, number: int, wide: dict[ir.Value, ir.Value]) -> None:
@@ -115,7 +113,7 @@ def _wide_form(value: ir.Value, block: ir.Block, wide: dict[ir.Value, ir.Value])
     result = ir.RankedTensorType.get(kind.shape, ir.F32Type.get(kind.context))
     if made is None or made.block != block:
         with value.location, ir.InsertionPoint.at_block_begin(block):
-            wide[value] = _converted(value, result)
+            wide[value] = _converted(value)
     elif made.name in _RESHAPES:
         source = _wide_form(made.operands[0], block, wide)
         attributes = {name: made.attributes[name] for name in made.attributes}
@@ -123,19 +121,10 @@ def _wide_form(value: ir.Value, block: ir.Block, wide: dict[ir.Value, ir.Value])
             wide[value] = create(made.name, [source, *list(made.operands)[1:]], result, attributes)
     else:
         with value.location, ir.InsertionPoint.after(made):
-            wide[value] = _converted(value, result)
+            wide[value] = _converted(value)
     return wide[value]
 
 
-def _converted(value: ir.Value, result: ir.RankedTensorType) -> ir.Value:
-    sizes = [create("tensor.dim", [value, _index(t)], ir.IndexType.get()) for t in _unknown(result)]
-    return create_copy(value, create("tensor.empty", sizes, result), "arith.extf")
-
-
-def _unknown(kind: ir.RankedTensorType) -> list[int]:
-    return [t for t in range(kind.rank) if kind.is_dynamic_dim(t)]
-
-
-def _index(number: int) -> ir.Value:
-    kind = ir.IndexType.get()
-    return create("arith.constant", [], kind, {"value": ir.IntegerAttr.get(kind, number)})
+def _converted(value: ir.Value) -> ir.Value:
+    rank = ir.RankedTensorType(value.type).rank
+    return create_copy(value, empty_as([(value, t) for t in range(rank)], "f32"), "arith.extf")

@@ -55,8 +55,7 @@ def why_no_instruction(op: LinalgOp, kind: str, machine: Machine, weights: Weigh
     if not weights.only(lanes.value):
         if op.dynamic:
             return f"both factors come with the run, and a size of them {_NO_SIZE}"
-        rows = prod(op.extents[d] for d in op.parallel if d not in lanes.loops)
-        return f"both factors come with the run, and {rows} rows are too few to lay one of them out anew"
+        return f"both factors come with the run, and {op.reuse(lanes)} rows are too few to lay one of them out anew"
     if kind in machine.dots and (kind != "i8" or len({factor.unsigned for factor in factors(op)}) == 2):
         return "neighbours along its sums are no neighbours in memory"
     return _why_no_blocks(op, roles, deepest, kind)

@@ -15,8 +15,7 @@ from math import ceil, floor
 from typing import NamedTuple
 
 from tilewright.mlir import ir
-from tilewright.normalize.generics import maker
-from tilewright.plan.online import constant_of
+from tilewright.normalize.generics import body, constant_of, is_zeros, maker
 from tilewright.plan.structure import Access, Kind, LinalgOp, index_constant, index_terms, set_attribute
 
 #: Steps that leave more of the work than this are not worth bounds of their own.
@@ -33,11 +32,9 @@ class _Part(NamedTuple):
 def _is_zero(value: ir.Value) -> bool:
     """Whether a tensor is a fill with zeros, as an operation of its own or as what an elementwise one yields."""
     op = maker(value)
-    if op is None or op.name not in ("linalg.fill", "linalg.generic"):
-        return False
-    if op.name == "linalg.fill":
-        return constant_of(op.operands[0]) == 0
-    block = op.regions[0].blocks[0]
+    if op is None or op.name != "linalg.generic":
+        return is_zeros(value)
+    block = body(op)
     return constant_of(block.operations[len(block.operations) - 1].operands[0]) == 0
 
 

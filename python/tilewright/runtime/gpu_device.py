@@ -179,9 +179,7 @@ def check_launch(name: str, limits: Limits, grid: Extent, block: Extent, cluster
 
 def _check_extents(name: str, limits: Limits, grid: Extent, block: Extent) -> None:
     if min(grid) < 1 or any(size > most for size, most in zip(grid, limits.grid, strict=True)):
-        raise UserError(
-            f"kernel {name}: a grid of {grid} CTAs is outside 1 to {limits.grid}; do not launch empty grids"
-        )
+        raise UserError(f"kernel {name}: a grid of {grid} CTAs is outside 1 to {limits.grid}; leave out empty grids")
     threads = block[0] * block[1] * block[2]
     if not (1 <= threads <= limits.threads and min(block) >= 1 and block[2] <= 64):
         raise UserError(

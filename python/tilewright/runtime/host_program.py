@@ -1,0 +1,182 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs a host program: what the host function of a model for a GPU does, as JSON, against any device.
+
+The compiler writes it (targets/host_program.py); README.md beside this file tells the format.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tilewright.errors import InternalError, UserError
+from tilewright.runtime.gpu_device import Device, check_launch
+from tilewright.runtime.gpu_memory import Memory, View
+from tilewright.runtime.host_steps import DATA_DEPENDENT, Frame, steps_of, walk
+from tilewright.runtime.launch_params import Packer
+
+FORMAT = "tilewright-host-program"
+#: Raised by any change that an older run-time cannot read.
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A loaded kernel: its handle and how it is launched."""
+
+    name: str
+    handle: Any
+    threads: int
+    shared_bytes: int
+    cluster: tuple[int, int, int]
+    rank: int
+    params: tuple[Mapping[str, Any], ...]
+
+
+class HostProgram:
+    """A program with its kernels and weights on a device. Calls run one after the other: a device is one stream.
+
+    Args:
+        program: the parsed JSON.
+        device: that runs it.
+        modules: images (PTX or cubin) by file name.
+        weights: arrays by name.
+
+    Raises:
+        UserError: a format of another version, a damaged model, or a device that cannot load it.
+    """
+
+    def __init__(
+        self,
+        program: Mapping[str, Any],
+        device: Device,
+        modules: Mapping[str, bytes],
+        weights: Mapping[str, np.ndarray],
+    ) -> None:
+        _check_format(program)
+        self.device = device
+        self._program = program
+        self._steps = steps_of(program["body"])
+        self._packer = Packer(device)
+        self._kernels = {name: _load(device, name, entry, modules) for name, entry in program["kernels"].items()}
+        self._weights = {name: self._upload(array) for name, array in weights.items()}
+        self._lock = threading.Lock()
+        self._arena: Memory | None = None
+        self._profile: list[tuple[str, int, Any, Any]] | None = None
+
+    @property
+    def is_static(self) -> bool:
+        """Whether what a run calls on the device follows from the sizes of its inputs alone."""
+        return not any(op["op"] in DATA_DEPENDENT for op in walk(self._program["body"]))
+
+    def run(self, inputs: Sequence[View], outputs: Sequence[View | None]) -> dict[int, View]:
+        """Run once; work is started, not waited for.
+
+        Args:
+            inputs: in the model's order, contiguous.
+            outputs: where results of known sizes go; None for one that the run makes.
+
+        Returns:
+            The outputs that the run made, by index.
+
+        Raises:
+            UserError: the model found that it cannot go on, or the device refused a launch.
+        """
+        with self._lock:
+            frame = Frame(self, self._registers(inputs, outputs))
+            for step in self._steps:
+                step(frame)
+            return frame.results
+
+    def profile(self, inputs: Sequence[View], outputs: Sequence[View | None]) -> list[tuple[str, int, float]]:
+        """Run once and return (kernel, tasks, seconds) of each launch."""
+        self._profile = []
+        try:
+            self.run(inputs, outputs)
+            self.device.synchronize()
+            return [(name, tasks, self.device.elapsed(a, b)) for name, tasks, a, b in self._profile]
+        finally:
+            self._profile = None
+
+    def launch(self, name: str, grid: tuple[int, ...], args: Sequence[Any]) -> None:
+        """Launch a kernel on a grid of tasks; nothing where there are none."""
+        kernel = self._kernels[name]
+        tasks = 1
+        for bound in grid:
+            tasks *= max(0, bound)
+        if tasks == 0:
+            return
+        extents = (tasks, 1, 1), (kernel.threads, 1, 1)
+        check_launch(name, self.device.limits, *extents, kernel.cluster, kernel.shared_bytes)
+        params = self._packer.pack(name, kernel.params, grid, args)
+        start = self.device.record() if self._profile is not None else None
+        self.device.launch(kernel.handle, *extents, kernel.cluster, kernel.shared_bytes, params)
+        if self._profile is not None:
+            self._profile.append((name, tasks, start, self.device.record()))
+
+    def new_view(self, dtype: str, sizes: Sequence[int]) -> View:
+        """Return a contiguous view of memory of its own."""
+        nbytes = View.contiguous(Memory(None, 0), dtype, sizes).nbytes
+        return View.contiguous(Memory.allocate(self.device, nbytes), dtype, sizes)
+
+    def _registers(self, inputs: Sequence[View], outputs: Sequence[View | None]) -> list[Any]:
+        registers: list[Any] = [None] * self._program["registers"]
+        for register, value in self._program["constants"]:
+            registers[register] = value
+        for argument in self._program["arguments"]:
+            registers[argument["register"]] = self._argument(argument, inputs, outputs)
+        return registers
+
+    def _argument(self, argument: Mapping[str, Any], inputs: Sequence[View], outputs: Sequence[View | None]) -> View:
+        kind, shape = argument["kind"], argument["type"]["shape"]
+        if kind == "input":
+            return inputs[argument["index"]]
+        if kind == "output":
+            view = outputs[argument["index"]]
+            if view is None:
+                raise InternalError(f"output {argument['index']} has a place of the caller's, but none was given")
+            return view
+        if kind == "weight":
+            return View.contiguous(self._weights[argument["name"]], argument["type"]["dtype"], shape)
+        if self._arena is None:
+            self._arena = Memory.allocate(self.device, self._program["arena_bytes"])
+        return View.contiguous(self._arena, "i8", shape)
+
+    def _upload(self, array: np.ndarray) -> Memory:
+        memory = Memory.allocate(self.device, array.nbytes)
+        if array.nbytes:
+            self.device.upload(memory.address, memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
+        return memory
+
+
+def _check_format(program: Mapping[str, Any]) -> None:
+    if program.get("format") != FORMAT:
+        raise UserError("code/program.json is not the host program of a Tilewright model; compile the model again")
+    if program.get("version") != VERSION:
+        raise UserError(
+            f"code/program.json has format version {program.get('version')}, this run-time reads {VERSION}: "
+            "compile the model again, or update tilewright"
+        )
+
+
+def _load(device: Device, name: str, entry: Mapping[str, Any], modules: Mapping[str, bytes]) -> Kernel:
+    image = modules.get(entry["module"])
+    if image is None:
+        raise UserError(f"the model has no module {entry['module']} for kernel {name}; compile or save it again")
+    handle = device.function(device.load(image), entry["entry"])
+    cluster = tuple(entry["cluster"] or (1, 1, 1))
+    return Kernel(
+        name,
+        handle,
+        entry["threads"],
+        entry["shared_bytes"],
+        (cluster[0], cluster[1], cluster[2]),
+        entry["rank"],
+        tuple(entry["params"]),
+    )

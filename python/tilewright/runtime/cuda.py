@@ -1,0 +1,395 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""An NVIDIA GPU as a `Device`: libcuda through ctypes, with no compiled part and no toolkit.
+
+The context is the primary one, which torch, CuPy and the CUDA runtime use too, so that tensors are shared as they are.
+Work goes to one stream at a time, by default the legacy default stream, on which those libraries work unless told
+otherwise; `stream` may be set to theirs. A thread that calls has the device's context current from then on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+from collections.abc import Iterator, Sequence
+from ctypes import byref, c_float, c_int, c_size_t, c_void_p
+from typing import Any
+
+from tilewright.errors import TilewrightError, UnsupportedError, UserError
+from tilewright.runtime import cuda_driver as cu
+from tilewright.runtime import cuda_launch, cuda_module, tensor_map
+from tilewright.runtime.cuda_memory import MemoryPool
+from tilewright.runtime.cuda_module import Kernel, Module
+from tilewright.runtime.gpu_device import Extent, Limits, check_launch
+
+#: PTX of an architecture with this suffix runs on it alone.
+_SPECIFIC = {90: "a", 100: "a", 103: "a", 110: "a", 120: "a", 121: "a"}
+_PORTABLE_CLUSTER = 8
+
+
+def unavailable() -> str | None:
+    """Return None where a driver and a GPU are there, else why not, in words for a user."""
+    try:
+        driver = cu.driver()
+        count = c_int()
+        driver.cuDeviceGetCount(byref(count))
+    except TilewrightError as error:
+        return error.message
+    return None if count.value else "the driver sees no GPU; see the variable CUDA_VISIBLE_DEVICES"
+
+
+def arch(ordinal: int = 0) -> str:
+    """Return the architecture of a GPU, with the suffix that opens all its instructions: ``sm_80``, ``sm_90a``.
+
+    Raises:
+        UserError: no driver, or no GPU of that number.
+    """
+    driver = cu.driver()
+    return _arch(driver, _handle(driver, ordinal))
+
+
+class Event:
+    """A moment on a stream; see `CudaDevice.record`."""
+
+    def __init__(self, driver: cu.Driver) -> None:
+        self._driver = driver
+        self.handle = c_void_p()
+        driver.cuEventCreate(byref(self.handle), 0)
+
+    def __del__(self):
+        if self.handle:  # fails when the driver has shut down, with nothing left to free
+            self._driver.status("cuEventDestroy_v2", self.handle)
+
+
+class Graph:
+    """Recorded calls, ready to be repeated; `keep` holds what their code needs."""
+
+    def __init__(self, driver: cu.Driver, recorded: c_void_p, keep: list[Any]) -> None:
+        self._driver = driver
+        self._keep = keep
+        self.handle = c_void_p()
+        try:
+            driver.cuGraphInstantiateWithFlags(byref(self.handle), recorded, 0)
+        finally:
+            driver.cuGraphDestroy(recorded)
+
+    def __del__(self):
+        if self.handle:
+            self._driver.status("cuGraphExecDestroy", self.handle)
+
+
+class CudaDevice:
+    """One GPU (see :class:`tilewright.runtime.gpu_device.Device` for the calls).
+
+    Args:
+        ordinal: the GPU's number, as CUDA_VISIBLE_DEVICES leaves it.
+        stream: handle of the stream for all work (``torch.cuda.current_stream().cuda_stream``); 0 is the legacy default
+            stream, which other streams wait for unless they were made not to.
+
+    Raises:
+        UserError: no driver or no such GPU.
+        UnsupportedError: a GPU older than sm_80, or one without memory pools.
+    """
+
+    def __init__(self, ordinal: int = 0, stream: int = 0) -> None:
+        self._driver = cu.driver()
+        self._handle = _handle(self._driver, ordinal)
+        self.ordinal = ordinal
+        self.stream = stream
+        self._capture: c_void_p | None = None
+        self._recorded: list[Any] = []
+        self._limits = _limits(self._driver, self._handle)
+        if self._limits.capability < 80:
+            raise UnsupportedError(
+                f"GPU {ordinal} ({self.name}) is {self._limits.arch}; sm_80 (A100) or newer is needed"
+            )
+        self._context = c_void_p()
+        self._driver.cuDevicePrimaryCtxRetain(byref(self._context), self._handle)
+        self._enter()
+        self._pool: MemoryPool | None = MemoryPool(self._driver, self._handle)
+
+    def close(self) -> None:
+        """Wait for all work, free the device's memory and let go of the context. The device is of no use then."""
+        if self._pool is None:
+            return
+        self.synchronize()
+        self._pool.destroy()
+        self._pool = None
+        self._driver.cuDevicePrimaryCtxRelease_v2(self._handle)
+
+    def __enter__(self) -> CudaDevice:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    @property
+    def limits(self) -> Limits:
+        """What launches may ask for."""
+        return self._limits
+
+    @property
+    def name(self) -> str:
+        """The GPU's product name."""
+        text = ctypes.create_string_buffer(256)
+        self._driver.cuDeviceGetName(text, len(text), self._handle)
+        return text.value.decode()
+
+    @property
+    def driver_version(self) -> tuple[int, int]:
+        """The newest CUDA version that the driver supports: (13, 0)."""
+        return self._driver.version
+
+    @contextlib.contextmanager
+    def on_stream(self, stream: int) -> Iterator[None]:
+        """Send the work of a block to another stream."""
+        before, self.stream = self.stream, stream
+        try:
+            yield
+        finally:
+            self.stream = before
+
+    # Code
+
+    def load(self, image: bytes) -> Module:
+        """Load PTX (assembled by the driver, which keeps the result in its own cache) or a cubin."""
+        self._enter()
+        return cuda_module.load(self._driver, image)
+
+    def function(self, module: Module, name: str) -> Kernel:
+        """Look a kernel up; ``.info`` of the result says what it needs."""
+        self._enter()
+        return cuda_module.kernel(module, name)
+
+    def launch(
+        self,
+        function: Kernel,
+        grid: Extent,
+        block: Extent,
+        cluster: Extent,
+        shared_bytes: int,
+        params: Sequence[bytes],
+    ) -> None:
+        """Start a kernel; the parameters are copied."""
+        check_launch(function.name, self._limits, grid, block, cluster, shared_bytes + function.info.shared_bytes)
+        if block[0] * block[1] * block[2] > function.info.threads:
+            raise UserError(
+                f"kernel {function.name}: CTAs of {block} threads; its {function.info.registers} registers a thread "
+                f"leave room for {function.info.threads}"
+            )
+        self._enter()
+        cuda_launch.launch(
+            self._driver, function, grid, block, cluster, shared_bytes, params, self._current_stream(function)
+        )
+
+    def tensor_map(
+        self,
+        element: str,
+        address: int,
+        dims: Sequence[int],
+        strides_bytes: Sequence[int],
+        box: Sequence[int],
+        swizzle: int,
+        fill: str,
+    ) -> bytes:
+        """Return a TMA descriptor."""
+        if self._limits.capability < 90:
+            raise UnsupportedError(f"{self._limits.arch} has no TMA: compile for this GPU with target='cuda'")
+        tensor_map.check(element, address, dims, strides_bytes, box, swizzle, fill)
+        self._enter()
+        return cuda_launch.encode_tensor_map(self._driver, element, address, dims, strides_bytes, box, swizzle, fill)
+
+    # Memory
+
+    def alloc(self, nbytes: int) -> int:
+        """Take memory from the device's pool, in the order of the stream."""
+        self._refuse_in_capture("alloc")
+        self._enter()
+        return self._live_pool().alloc(nbytes, self.stream)
+
+    def free(self, address: int) -> None:
+        """Give memory back to the pool, for work that is called later."""
+        self._refuse_in_capture("free")
+        if self._pool is None:
+            return  # went with the pool
+        self._enter()
+        self._pool.free(address, self.stream)
+
+    def trim(self) -> None:
+        """Give memory that no tensor uses back to the system."""
+        self.synchronize()
+        self._live_pool().trim()
+
+    @property
+    def memory(self) -> tuple[int, int]:
+        """Bytes in use and bytes held by the device's pool."""
+        self._enter()
+        return self._live_pool().bytes
+
+    def upload(self, address: int, data: memoryview) -> None:
+        """Copy from the host; waits, as page-locked memory would else be read later."""
+        self._refuse_in_capture("upload")
+        if data.nbytes:
+            self._enter()
+            source = _host_address(data, writeable=False)
+            self._driver.cuMemcpyHtoDAsync_v2(address, source, data.nbytes, self.stream or None)
+            self._driver.cuStreamSynchronize(self.stream or None)
+
+    def download(self, address: int, data: memoryview) -> None:
+        """Copy to the host, and wait."""
+        self._refuse_in_capture("download")
+        self._enter()
+        if data.nbytes:
+            target = _host_address(data, writeable=True)
+            self._driver.cuMemcpyDtoHAsync_v2(target, address, data.nbytes, self.stream or None)
+        self._driver.cuStreamSynchronize(self.stream or None)
+
+    def copy(self, destination: int, source: int, nbytes: int) -> None:
+        """Copy inside the device's memory."""
+        if nbytes:
+            self._enter()
+            self._driver.cuMemcpyDtoDAsync_v2(destination, source, nbytes, self._current_stream())
+
+    def fill(self, address: int, byte: int, nbytes: int) -> None:
+        """Set bytes."""
+        if nbytes:
+            self._enter()
+            self._driver.cuMemsetD8Async(address, byte, nbytes, self._current_stream())
+
+    # Time
+
+    def synchronize(self) -> None:
+        """Wait for the stream."""
+        self._refuse_in_capture("synchronize")
+        self._enter()
+        self._driver.cuStreamSynchronize(self.stream or None)
+
+    def record(self) -> Event:
+        """Return an event on the stream."""
+        self._refuse_in_capture("record")
+        self._enter()
+        event = Event(self._driver)
+        self._driver.cuEventRecord(event.handle, self.stream or None)
+        return event
+
+    def wait_for(self, stream: int) -> None:
+        """Let later work wait for what another stream of this GPU got before; the host does not wait."""
+        self._refuse_in_capture("wait_for")
+        if stream == self.stream:
+            return
+        self._enter()
+        event = Event(self._driver)
+        self._driver.cuEventRecord(event.handle, stream or None)
+        self._driver.cuStreamWaitEvent(self.stream or None, event.handle, 0)
+
+    def elapsed(self, start: Event, end: Event) -> float:
+        """Return seconds between two events; the clock's step is about 0.5 us."""
+        self._enter()
+        self._driver.cuEventSynchronize(end.handle)
+        milliseconds = c_float()
+        self._driver.cuEventElapsedTime(byref(milliseconds), start.handle, end.handle)
+        return milliseconds.value * 1e-3
+
+    # Graphs
+
+    def begin_capture(self) -> None:
+        """Record from here on, on a stream of its own (the legacy default stream cannot be recorded)."""
+        self._refuse_in_capture("begin_capture")
+        self._enter()
+        stream = c_void_p()
+        self._driver.cuStreamCreate(byref(stream), cu.STREAM_NON_BLOCKING)
+        try:
+            self._driver.cuStreamBeginCapture_v2(stream, cu.STREAM_CAPTURE_MODE_THREAD_LOCAL)
+        except TilewrightError:
+            self._driver.cuStreamDestroy_v2(stream)
+            raise
+        self._capture, self._recorded = stream, []
+
+    def end_capture(self) -> Graph:
+        """Return what was recorded since `begin_capture`."""
+        if self._capture is None:
+            raise UserError("end_capture without begin_capture")
+        self._enter()
+        stream, self._capture = self._capture, None
+        keep, self._recorded = self._recorded, []
+        recorded = c_void_p()
+        try:
+            self._driver.cuStreamEndCapture(stream, byref(recorded))
+        finally:
+            self._driver.cuStreamDestroy_v2(stream)
+        return Graph(self._driver, recorded, keep)
+
+    def replay(self, graph: Graph) -> None:
+        """Run a graph on the stream."""
+        self._refuse_in_capture("replay")
+        self._enter()
+        self._driver.cuGraphLaunch(graph.handle, self.stream or None)
+
+    # Own
+
+    def _enter(self) -> None:
+        current = c_void_p()
+        self._driver.cuCtxGetCurrent(byref(current))
+        if current.value != self._context.value:
+            self._driver.cuCtxSetCurrent(self._context)
+
+    def _current_stream(self, keep: Any = None) -> Any:
+        if self._capture is None:
+            return self.stream or None
+        if keep is not None:
+            self._recorded.append(keep)
+        return self._capture
+
+    def _refuse_in_capture(self, call: str) -> None:
+        if self._capture is not None:
+            raise UserError(f"{call} during the capture of a graph: do it before begin_capture or after end_capture")
+
+    def _live_pool(self) -> MemoryPool:
+        if self._pool is None:
+            raise UserError("the device is closed")
+        return self._pool
+
+
+def _handle(driver: cu.Driver, ordinal: int) -> int:
+    handle = c_int()
+    driver.cuDeviceGet(byref(handle), ordinal)
+    return handle.value
+
+
+def _attribute(driver: cu.Driver, device: int, number: int) -> int:
+    value = c_int()
+    driver.cuDeviceGetAttribute(byref(value), number, device)
+    return value.value
+
+
+def _arch(driver: cu.Driver, device: int) -> str:
+    major = _attribute(driver, device, cu.COMPUTE_CAPABILITY_MAJOR)
+    number = major * 10 + _attribute(driver, device, cu.COMPUTE_CAPABILITY_MINOR)
+    return f"sm_{number}{_SPECIFIC.get(number, '')}"
+
+
+def _limits(driver: cu.Driver, device: int) -> Limits:
+    total = c_size_t()
+    driver.cuDeviceTotalMem_v2(byref(total), device)
+    x, y, z = (_attribute(driver, device, cu.MAX_GRID_DIM_X + axis) for axis in range(3))
+    return Limits(
+        arch=_arch(driver, device),
+        multiprocessors=_attribute(driver, device, cu.MULTIPROCESSOR_COUNT),
+        threads=_attribute(driver, device, cu.MAX_THREADS_PER_BLOCK),
+        grid=(x, y, z),
+        shared_bytes=_attribute(driver, device, cu.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
+        cluster=_PORTABLE_CLUSTER if _attribute(driver, device, cu.CLUSTER_LAUNCH) else 1,
+        memory_bytes=total.value,
+    )
+
+
+def _host_address(data: memoryview, writeable: bool) -> int:
+    """Return where host memory lies. UserError unless it is contiguous (and writeable)."""
+    if not data.c_contiguous or (writeable and data.readonly):
+        raise UserError("host memory must be C-contiguous, and writeable where results go")
+    if not data.readonly:
+        return ctypes.addressof(ctypes.c_char.from_buffer(data))
+    import numpy as np  # reads the address of read-only memory, which ctypes refuses
+
+    return np.frombuffer(data, np.uint8).ctypes.data

@@ -1,0 +1,102 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Parameters, launches and TMA descriptors in the form that the CUDA driver reads."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from ctypes import byref, c_uint, c_uint64, c_void_p
+
+from tilewright.runtime import cuda_driver as cu
+from tilewright.runtime import tensor_map as rules
+from tilewright.runtime.cuda_module import Kernel, allow_shared
+from tilewright.runtime.gpu_device import Extent
+
+
+class Parameters:
+    """Values of a launch in one block of memory, each aligned as its size wants (64 bytes at most), with addresses.
+
+    The driver copies them when it gets the launch (or records it in a graph): they may go right after.
+    """
+
+    def __init__(self, values: Sequence[bytes]) -> None:
+        offsets, end = [], 0
+        for value in values:
+            end += -end % _alignment(len(value))
+            offsets.append(end)
+            end += len(value)
+        self._memory = ctypes.create_string_buffer(end + rules.ALIGNMENT)
+        base = ctypes.addressof(self._memory)
+        base += -base % rules.ALIGNMENT
+        for offset, value in zip(offsets, values, strict=True):
+            ctypes.memmove(base + offset, value, len(value))
+        self.addresses = (c_void_p * max(len(values), 1))(*(base + offset for offset in offsets))
+
+
+def _alignment(nbytes: int) -> int:
+    """The largest power of two that divides the size, at most a descriptor's alignment."""
+    return min(nbytes & -nbytes, rules.ALIGNMENT) or 1
+
+
+def launch(
+    driver: cu.Driver,
+    kernel: Kernel,
+    grid: Extent,
+    block: Extent,
+    cluster: Extent,
+    shared_bytes: int,
+    params: Sequence[bytes],
+    stream: int,
+) -> None:
+    """Start a kernel on a stream of the current context."""
+    allow_shared(kernel, shared_bytes)
+    attributes = (cu.LaunchAttribute * 1)()
+    clustered = cluster != (1, 1, 1)
+    if clustered:
+        attributes[0].id = cu.LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+        attributes[0].value[:3] = cluster
+    config = cu.LaunchConfig(
+        (c_uint * 3)(*grid), (c_uint * 3)(*block), shared_bytes, stream or None, attributes, int(clustered)
+    )
+    values = Parameters(params)
+    code = driver.status("cuLaunchKernelEx", byref(config), kernel.handle, values.addresses, None)
+    if code:
+        what = f"kernel {kernel.name}, grid {grid}, block {block}, cluster {cluster}, {shared_bytes} bytes shared"
+        raise driver.error("cuLaunchKernelEx", code, f"{what}, {kernel.info}")
+
+
+def encode_tensor_map(
+    driver: cu.Driver,
+    element: str,
+    address: int,
+    dims: Sequence[int],
+    strides_bytes: Sequence[int],
+    box: Sequence[int],
+    swizzle: int,
+    fill: str,
+) -> bytes:
+    """Return a descriptor; the arguments satisfy :func:`tilewright.runtime.tensor_map.check`.
+
+    Lines of 128 bytes are brought to L2: boxes are read by several CTAs, and shorter lines waste what memory sends.
+    """
+    memory = ctypes.create_string_buffer(rules.SIZE + rules.ALIGNMENT)
+    place = ctypes.addressof(memory)
+    place += -place % rules.ALIGNMENT
+    rank = len(dims)
+    driver.cuTensorMapEncodeTiled(
+        place,
+        cu.TENSOR_MAP_TYPES[element],
+        rank,
+        address,
+        (c_uint64 * rank)(*dims),
+        (c_uint64 * max(rank - 1, 1))(*strides_bytes),
+        (c_uint * rank)(*box),
+        (c_uint * rank)(*[1] * rank),
+        0,  # no interleave
+        cu.TENSOR_MAP_SWIZZLES[swizzle],
+        cu.TENSOR_MAP_L2_PROMOTION_128B,
+        cu.TENSOR_MAP_FILLS[fill],
+    )
+    return ctypes.string_at(place, rules.SIZE)

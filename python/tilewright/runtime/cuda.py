@@ -28,6 +28,11 @@ _SPECIFIC = {90: "a", 100: "a", 103: "a", 110: "a", 120: "a", 121: "a"}
 _PORTABLE_CLUSTER = 8
 
 
+def available() -> bool:
+    """Return whether a driver and a GPU are there."""
+    return unavailable() is None
+
+
 def unavailable() -> str | None:
     """Return None where a driver and a GPU are there, else why not, in words for a user."""
     try:
@@ -99,6 +104,7 @@ class CudaDevice:
         self.stream = stream
         self._capture: c_void_p | None = None
         self._recorded: list[Any] = []
+        self._freed_in_capture: list[int] = []
         self._limits = _limits(self._driver, self._handle)
         if self._limits.capability < 80:
             raise UnsupportedError(
@@ -123,6 +129,11 @@ class CudaDevice:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._pool is None
 
     @property
     def limits(self) -> Limits:
@@ -209,10 +220,12 @@ class CudaDevice:
         return self._live_pool().alloc(nbytes, self.stream)
 
     def free(self, address: int) -> None:
-        """Give memory back to the pool, for work that is called later."""
-        self._refuse_in_capture("free")
+        """Give memory back to the pool, for work that is called later; in a capture, when it ends."""
         if self._pool is None:
             return  # went with the pool
+        if self._capture is not None:
+            self._freed_in_capture.append(address)
+            return
         self._enter()
         self._pool.free(address, self.stream)
 
@@ -283,6 +296,18 @@ class CudaDevice:
         self._driver.cuEventRecord(event.handle, stream or None)
         self._driver.cuStreamWaitEvent(self.stream or None, event.handle, 0)
 
+    def let_wait(self, stream: int) -> None:
+        """Let another stream of this GPU wait for what this device was asked to do before; the host does not wait."""
+        event = self.record()
+        if stream != self.stream:
+            self._driver.cuStreamWaitEvent(stream or None, event.handle, 0)
+
+    def synchronize_all(self) -> None:
+        """Wait for all streams of the GPU, those of other libraries included."""
+        self._refuse_in_capture("synchronize_all")
+        self._enter()
+        self._driver.cuCtxSynchronize()
+
     def elapsed(self, start: Event, end: Event) -> float:
         """Return seconds between two events; the clock's step is about 0.5 us."""
         self._enter()
@@ -318,6 +343,9 @@ class CudaDevice:
             self._driver.cuStreamEndCapture(stream, byref(recorded))
         finally:
             self._driver.cuStreamDestroy_v2(stream)
+            freed, self._freed_in_capture = self._freed_in_capture, []
+            for address in freed:
+                self.free(address)
         return Graph(self._driver, recorded, keep)
 
     def replay(self, graph: Graph) -> None:

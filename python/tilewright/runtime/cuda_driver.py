@@ -114,6 +114,7 @@ PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "cuDevicePrimaryCtxRelease_v2": (c_int,),
     "cuCtxGetCurrent": (_pointer,),
     "cuCtxSetCurrent": (c_void_p,),
+    "cuCtxSynchronize": (),
     "cuModuleLoadDataEx": (_pointer, c_char_p, c_uint, POINTER(c_int), _pointer),
     "cuModuleUnload": (c_void_p,),
     "cuModuleGetFunction": (_pointer, c_void_p, c_char_p),

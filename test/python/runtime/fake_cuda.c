@@ -170,6 +170,10 @@ CUresult cuCtxGetCurrent(CUcontext *context) { return *context = current, 0; }
 CUresult cuCtxSetCurrent(CUcontext context) {
   return say("cuCtxSetCurrent\n"), current = context, 0;
 }
+CUresult cuCtxSynchronize(void) {
+  WITH_CONTEXT("cuCtxSynchronize")
+  return say("cuCtxSynchronize\n"), 0;
+}
 
 // Code
 

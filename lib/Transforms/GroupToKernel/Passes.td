@@ -133,9 +133,10 @@ def PrefetchRows : Pass<"tile-prefetch-rows", "mlir::ModuleOp"> {
     A task of several nests passes over its rows more than once: they come from
     far in the first nest, and leave in the last one. Hardware prefetchers see
     a row's lines one after the other, but start anew at each row. So the last
-    nest fetches the rows that the next task reads first, and the nest before it
-    the lines that the last one writes (unless its stores go past the caches),
-    a few with each of its tiles. Buffers of less than `near-bytes` are in the
+    nest (or one before it that computes twice as much: the exponentials of a
+    softmax) fetches the rows that the next task reads first, and the nest before
+    the last one the lines that the last one writes (unless its stores go past
+    the caches), a few with each of its tiles. Buffers of less than `near-bytes` are in the
     L2 cache anyway.
 
     Before:

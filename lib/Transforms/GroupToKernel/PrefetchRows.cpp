@@ -12,6 +12,7 @@
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
@@ -27,6 +28,13 @@ namespace {
 
 /// What a task may fetch into the L1 cache; more goes to the L2 cache.
 constexpr int64_t kInnerBytes = 16 * 1024;
+
+/// What a function costs, in additions of the same tile.
+constexpr int64_t kFunctionWork = 16;
+
+/// A nest before the last one fetches the next rows when it computes that many
+/// times more: half of the L1 cache holds this task's rows until the end.
+constexpr int64_t kMuchMore = 2;
 
 /// Loops, each the only one in the one before.
 using Nest = SmallVector<scf::ForOp>;
@@ -69,6 +77,19 @@ bool multiplies(Nest nest) {
   return found;
 }
 
+/// Additions that a nest does for each element of its rows; reading it is one.
+double workOf(Nest nest) {
+  int64_t step = *getConstantIntValue(nest.back().getStep()), work = step;
+  for (Operation &op : *nest.back().getBody())
+    if (isa<arith::ArithDialect, math::MathDialect>(op.getDialect()) &&
+        !isa<arith::ConstantOp>(op))
+      for (Type type : op.getResultTypes())
+        if (auto tile = dyn_cast<tile::TileType>(type))
+          work += tile.getNumElements() *
+                  (isa<math::MathDialect>(op.getDialect()) ? kFunctionWork : 1);
+  return static_cast<double>(work) / step;
+}
+
 /// Computes `value`, known inside of a nest, elsewhere: loop variables and the
 /// number of the task as `map` has them.
 Value rebuild(OpBuilder &b, Value value, IRMapping &map, Operation *nest) {
@@ -99,8 +120,10 @@ Value rebuild(OpBuilder &b, Value value, IRMapping &map, Operation *nest) {
 /// another that walks alike.
 class Fetch {
 public:
-  Fetch(Nest user, Nest host, Value task, int64_t nearBytes)
-      : user(user), host(host), task(task), nearBytes(nearBytes) {}
+  Fetch(Nest user, Nest host, Value task, int64_t nearBytes,
+        int64_t innerBytes = kInnerBytes)
+      : user(user), host(host), task(task), nearBytes(nearBytes),
+        innerBytes(innerBytes) {}
 
   /// Whether a buffer comes from outside, by whole lines, and is too large to
   /// lie in the inner caches still.
@@ -154,12 +177,12 @@ private:
     for (scf::ForOp loop : user)
       elements *= loop.getStaticTripCount()->getSExtValue() *
                   *getConstantIntValue(loop.getStep());
-    return elements * 4 <= kInnerBytes ? Cache::L1 : Cache::L2;
+    return elements * 4 <= innerBytes ? Cache::L1 : Cache::L2;
   }
 
   Nest user, host;
   Value task;
-  int64_t nearBytes;
+  int64_t nearBytes, innerBytes;
 };
 
 /// The nests of a task, which run one after the other.
@@ -189,12 +212,19 @@ private:
     return kernel.getBody().front().getOps<scf::IfOp>().empty();
   }
 
-  /// The last nest fetches what the next task reads first.
+  /// The nest that computes most fetches what the next task reads first: lines
+  /// come while it computes. The last one, where none computes much more.
   void fetchInputs() {
     Nest host = nests.back();
-    DenseSet<Value> seen = touched(host);
+    for (Nest nest : ArrayRef(nests).drop_back())
+      if (walkAlike(nest, nests.back()) &&
+          workOf(nest) > kMuchMore * workOf(host))
+        host = nest;
+    bool isLast = host.front() == nests.back().front();
+    DenseSet<Value> seen = touched(nests.back());
     for (Nest user : ArrayRef(nests).drop_back()) {
-      Fetch fetch(user, host, kernel.getGridIds().back(), nearBytes);
+      Fetch fetch(user, host, kernel.getGridIds().back(), nearBytes,
+                  isLast ? kInnerBytes : kInnerBytes / 2);
       for (auto load : user.back().getBody()->getOps<tile::LoadOp>())
         if (load.getValid().empty() && !load.getIndices() &&
             fetch.isFar(load.getMemref()) &&

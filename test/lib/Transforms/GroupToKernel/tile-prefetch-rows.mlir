@@ -73,3 +73,30 @@ tile.kernel @apart(%x: memref<1024x64xf32>, %y: memref<64x1024xf32>) grid(%i) {
   }
   tile.return
 }
+
+// A nest that computes much more than the last one fetches the next rows: functions take longer than lines. This task's
+// rows are in use until the end, so that the L1 cache has room for fewer of the next ones.
+
+// CHECK-LABEL: tile.kernel @busy
+tile.kernel @busy(%x: memref<64x4096xf32>, %y: memref<64x4096xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %c4096 = arith.constant 4096 : index
+  %t = tile.alloc : memref<1x4096xf32, #tile.level<"l2">>
+  // CHECK: scf.for
+  // CHECK-NEXT: affine.apply #[[$NEXT]]
+  // CHECK-NEXT: memref.prefetch %{{.*}}, read, locality<2>, data : memref<64x4096xf32>
+  // CHECK: scf.for
+  // CHECK-NOT: memref.prefetch
+  scf.for %j = %c0 to %c4096 step %c16 {
+    %a = tile.load %x[%i, %j] : memref<64x4096xf32>, !tile.tile<1x16xf32>
+    %b = math.exp %a : !tile.tile<1x16xf32>
+    tile.store %b, %t[%c0, %j] : !tile.tile<1x16xf32>, memref<1x4096xf32, #tile.level<"l2">>
+  }
+  scf.for %j = %c0 to %c4096 step %c16 {
+    %a = tile.load %t[%c0, %j] : memref<1x4096xf32, #tile.level<"l2">>, !tile.tile<1x16xf32>
+    %b = arith.addf %a, %a : !tile.tile<1x16xf32>
+    tile.store %b, %y[%i, %j] {tile.streamed} : !tile.tile<1x16xf32>, memref<64x4096xf32>
+  }
+  tile.return
+}

@@ -9,7 +9,7 @@ import errno
 import re
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,17 +27,21 @@ if TYPE_CHECKING:
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
-def load(path: str | Path, threads: int | None = None) -> Model:
+def load(path: str | Path, threads: int | None = None, emulate: bool | Mapping[str, Any] = False) -> Any:
     """Load a compiled model.
 
     Args:
         path: a folder or archive that :meth:`Model.save` (or ``tilewright compile``) made.
         threads: threads per call; default: TILEWRIGHT_THREADS, else all CPUs that this process may use.
+        emulate: run a model for GPUs on the emulator; True, or a mapping of the emulator's options (``seed``, ...).
+
+    Returns:
+        A :class:`tilewright.Model`; for a model for GPUs a :class:`~tilewright.runtime.gpu_model.GpuModel`.
 
     Raises:
         UserError: no such model, a damaged one, one of another version, or one that this CPU cannot run.
     """
-    return load_model(path, threads=threads)
+    return load_model(path, threads=threads, emulate=emulate)
 
 
 def compile(
@@ -56,6 +60,7 @@ def compile(
     precision: str = "f32",
     calibration: Any = None,
     accuracy: str = "exact",
+    emulate: bool | Mapping[str, Any] = False,
 ) -> Any:
     """Compile a model and return it, ready to be called.
 
@@ -63,7 +68,8 @@ def compile(
         model: path of an ONNX file, its bytes, an onnx.ModelProto, a torch.nn.Module (with `example_inputs`), or an
             MLIR module (text, or a .mlir file) of layer 1, or of layer 3: kernels and a @main that launches them. Text
             with one `tile.kernel` and no @main gives a :class:`tilewright.Kernel`, as :func:`tilewright.kernel` does.
-        target: ``cpu`` (this machine), ``cpu:NAME`` (an x86 CPU by LLVM's name), ``reference`` (the interpreter).
+        target: ``cpu`` (this machine), ``cpu:NAME`` (an x86 CPU by LLVM's name), ``cuda`` (this machine's GPU),
+            ``cuda:sm_80`` or ``cuda:sm_90a`` (an NVIDIA GPU by its architecture), ``reference`` (the interpreter).
         threads: threads per call of the result (it can be changed later); default: all CPUs.
         example_inputs: for a torch module: a tuple of positional inputs, or a dict of inputs by name.
         shapes: sizes of symbolic dimensions, e.g. ``{"batch": 1}``, their ranges, e.g. ``{"batch": (1, 64)}``, or whole
@@ -82,9 +88,12 @@ def compile(
         accuracy: ``exact`` (sums in f32 in some order), ``winograd`` (convolutions of three by three may be done by
             F(2, 3), with errors of the same size) or ``winograd4`` (also by F(4, 3), with errors some times larger);
             where it is predicted to be faster. The error against ``exact`` stands in the manifest and the report.
+        emulate: for a ``cuda`` target, run the code on the emulator instead of a GPU: slow, exact about what the code
+            does, with checks that no GPU has. True, or a mapping of the emulator's options (``seed``, ``checks``, ...).
 
     Returns:
-        A :class:`tilewright.Model`; with `stop_after`, the IR as text. Where dimensions of the inputs are open, a
+        A :class:`tilewright.Model` (for a ``cuda`` target a :class:`~tilewright.runtime.gpu_model.GpuModel`); with
+        `stop_after`, the IR as text. Where dimensions of the inputs are open, a
         :class:`~tilewright.targets.flexible.FlexibleModel`: one compilation serves all sizes, where that is possible
         without slow code; otherwise (the log says why) it compiles for the sizes of each call.
 
@@ -95,11 +104,13 @@ def compile(
     """
     from tilewright.targets.driver import Options
     from tilewright.targets.source import open_source
-    from tilewright.targets.target import check_target
+    from tilewright.targets.target import check_target, present_arch
 
     source = open_source(model, weights, example_inputs)
     kind = check_target(target)
-    check(Choices(target, pipeline, opt_level, tune, precision, calibration, accuracy))
+    target = f"cuda:{present_arch()}" if target == "cuda" else target
+    check(Choices(target, pipeline, opt_level, tune, precision, calibration, accuracy, emulate))
+    run = Run(threads, emulate)
     if source.kind == "mlir" and stop_after is None and _is_kernel_alone(source.value):
         from tilewright.kernels import kernel
 
@@ -113,33 +124,33 @@ def compile(
         opt_level=opt_level,
     )
     if precision != "f32":
-        return _narrowed(source, target, options, threads, precision, calibration)
+        return _narrowed(source, target, options, run, precision, calibration)
     if accuracy != "exact":
-        return _approximate(source, target, options, threads, accuracy)
-    return _compiled(source, target, kind, options, threads, tune)
+        return _approximate(source, target, options, run, accuracy)
+    return _compiled(source, target, kind, options, run, tune)
 
 
-def _compiled(source: Any, target: str, kind: str, options: Any, threads: int | None, tune: float) -> Any:
+def _compiled(source: Any, target: str, kind: str, options: Any, run: Run, tune: float) -> Any:
     if options.stop_after is not None:
         if kind == "reference" and options.stop_after != "import":
             raise UserError("target 'reference' interprets what phase import makes: stop_after can only be 'import'")
         return _lowered(source, target, options)
     try:
-        return _model(source, target, kind, options, threads, tune)
+        return _model(source, target, kind, options, run, tune)
     except OpenShapesError as error:
         from tilewright.targets.flexible import FlexibleModel, general_model
 
         def build(shapes: Mapping[str, Any]) -> Any:
-            return _model(source, target, kind, replace(options, shapes=_shape_items(shapes)), threads, tune)
+            return _model(source, target, kind, replace(options, shapes=_shape_items(shapes)), run, tune)
 
         def build_general() -> Any:
-            return _cached(source, target, replace(options, symbolic=True), threads)
+            return _cached(source, target, replace(options, symbolic=True), run)
 
         general = general_model(build_general, error.inputs) if kind != "reference" else None
         return FlexibleModel(build, error.inputs, dict(options.shapes), target, general)
 
 
-def _narrowed(source: Any, target: str, options: Any, threads: int | None, precision: str, calibration: Any) -> Any:
+def _narrowed(source: Any, target: str, options: Any, run: Run, precision: str, calibration: Any) -> Any:
     """The model with narrow products, and its error against f32 in the manifest."""
     from tilewright import devices
     from tilewright.pipelines import cpu
@@ -152,14 +163,14 @@ def _narrowed(source: Any, target: str, options: Any, threads: int | None, preci
     chosen = replace(options, pipeline=narrow.with_pass(cpu.pipeline(devices.get(target)), spec))
     if options.stop_after is not None:
         return _lowered(source, target, chosen)
-    model = _cached(source, target, chosen, threads)
+    model = _cached(source, target, chosen, run)
     if "precision" not in model._manifest.compile:
-        found = narrow.error(model, lambda: _cached(source, target, options, threads), calibration)
+        found = narrow.error(model, lambda: _cached(source, target, options, run), calibration)
         narrow.note(model, {"name": precision, "products": count, **found})
     return model
 
 
-def _approximate(source: Any, target: str, options: Any, threads: int | None, accuracy: str) -> Any:
+def _approximate(source: Any, target: str, options: Any, run: Run, accuracy: str) -> Any:
     """The model with convolutions by Winograd's filtering, and its error against the exact one in the manifest."""
     from tilewright import devices
     from tilewright.pipelines import cpu
@@ -168,11 +179,19 @@ def _approximate(source: Any, target: str, options: Any, threads: int | None, ac
 
     device = devices.get(target)
     chosen = replace(options, pipeline=with_winograd(cpu.pipeline(device), device, accuracy))
-    model = _compiled(source, target, "cpu", chosen, threads, 0.0)
+    model = _compiled(source, target, "cpu", chosen, run, 0.0)
     if isinstance(model, Model) and "accuracy" not in model._manifest.compile:
-        found = error(model, lambda: _cached(source, target, options, threads), None)
+        found = error(model, lambda: _cached(source, target, options, run), None)
         note(model, {"name": accuracy, **found}, "accuracy")
     return model
+
+
+@dataclass(frozen=True)
+class Run:
+    """How the result is run: threads per call, and whether code for a GPU runs on the emulator."""
+
+    threads: int | None = None
+    emulate: bool | Mapping[str, Any] = False
 
 
 def _is_kernel_alone(text: str) -> bool:
@@ -180,14 +199,14 @@ def _is_kernel_alone(text: str) -> bool:
     return "tile.kernel" in text and not re.search(r'@main\b|sym_name = "main"', text)
 
 
-def _model(source: Any, target: str, kind: str, options: Any, threads: int | None, tune: float) -> Any:
+def _model(source: Any, target: str, kind: str, options: Any, run: Run, tune: float) -> Any:
     if kind == "reference":
         from tilewright.targets.reference_target import ReferenceModel
 
         return ReferenceModel(source, dict(options.shapes) or None)
     if tune:
         options = _tuned(source, target, options, tune)
-    return _cached(source, target, options, threads)
+    return _cached(source, target, options, run)
 
 
 def _tuned(source: Any, target: str, options: Any, seconds: float) -> Any:
@@ -204,7 +223,7 @@ def _tuned(source: Any, target: str, options: Any, seconds: float) -> Any:
     choices = tuning.tuned_choices(
         _key(source, target, plain),
         tuning.candidates_of(text),
-        lambda choices: _cached(source, target, replace(with_choices(choices), dump_ir=None), 1),
+        lambda choices: _cached(source, target, replace(with_choices(choices), dump_ir=None), Run(1)),
         seconds,
     )
     return with_choices(choices)
@@ -240,17 +259,17 @@ def _lowered(source: Any, target: str, options: Any) -> str:
     return text
 
 
-def _cached(source: Any, target: str, options: Any, threads: int | None) -> Model:
+def _cached(source: Any, target: str, options: Any, run: Run) -> Any:
     from tilewright import cache
 
     key = _key(source, target, options)
     found = cache.find_model(key) if options.dump_ir is None else None
     if found is not None:
         try:
-            return load_model(found, threads=threads)
+            return load_model(found, threads=run.threads, emulate=run.emulate)
         except TilewrightError:
             cache.remove(found)  # damaged: build it anew
-    return _build(source, target, options, threads, key)
+    return _build(source, target, options, run, key)
 
 
 def _key(source: Any, target: str, options: Any) -> str:
@@ -274,7 +293,7 @@ def _measured() -> list[str]:
     return [path.read_text()] if path is not None else []
 
 
-def _build(source: Any, target: str, options: Any, threads: int | None, key: str) -> Model:
+def _build(source: Any, target: str, options: Any, run: Run, key: str) -> Any:
     from tilewright import cache
     from tilewright.targets.driver import Compilation, build
     from tilewright.targets.target import parse_target
@@ -290,8 +309,8 @@ def _build(source: Any, target: str, options: Any, threads: int | None, key: str
                 f"cannot write the compiled model to {folder.parent}: {error.strerror}; {place} the folder"
             ) from None
         if config.cache.get():
-            return load_model(cache.publish_model(folder, key), threads=threads)
+            return load_model(cache.publish_model(folder, key), threads=run.threads, emulate=run.emulate)
         kept = folder.rename(folder.with_name(folder.name.removeprefix(".new-")))
-    model = load_model(kept, threads=threads)
+    model = load_model(kept, threads=run.threads, emulate=run.emulate)
     weakref.finalize(model, cache.remove, kept)
     return model

@@ -120,5 +120,11 @@ compile_workers = Setting(
 debug = Setting("TILEWRIGHT_DEBUG", parse_bool, False, "1 shows tracebacks in the command line tools")
 dump_ir = Setting("TILEWRIGHT_DUMP_IR", str, "", "folder that receives the IR after every phase")
 linker = Setting("TILEWRIGHT_LINKER", str, "", "linker to use instead of the first found of ld.lld-22, ld.lld, ld, cc")
+ptxas = Setting(
+    "TILEWRIGHT_PTXAS",
+    str,
+    "ptxas",
+    "NVIDIA's assembler, which checks each kernel for a GPU where it is found; 0: no check",
+)
 libtwrt = Setting("TILEWRIGHT_LIBTWRT", str, "", "path of libtwrt.so, instead of the installed one")
 libcuda = Setting("TILEWRIGHT_LIBCUDA", str, "", "path of the CUDA driver library, instead of libcuda.so.1")

@@ -27,11 +27,17 @@ class Choices:
     precision: str = "f32"
     calibration: Any = None
     accuracy: str = "exact"
+    emulate: Any = False
 
     @property
     def is_cpu(self) -> bool:
         """Whether the target is a CPU with the pipeline that is its own."""
         return self.target.partition(":")[0] == "cpu" and self.pipeline is None
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the target is an NVIDIA GPU."""
+        return self.target.partition(":")[0] == "cuda"
 
     @property
     def is_host(self) -> bool:
@@ -105,6 +111,10 @@ RULES = (
     Rule(
         lambda c: bool(c.tune) and c.pipeline is not None,
         "tune= chooses tiles for the target's own pipeline: leave pipeline= out",
+    ),
+    Rule(
+        lambda c: c.emulate is not False and not c.is_cuda,
+        "emulate= runs the code of a GPU: the target must be cuda:sm_80 or cuda:sm_90a, not {0.target!r}",
     ),
 )
 

@@ -439,4 +439,54 @@ def ReshapesToCasts : Pass<"tile-reshapes-to-casts"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
 }
 
+def OutlineHostLoops : Pass<"tile-outline-host-loops", "::mlir::ModuleOp"> {
+  let summary = "Make kernels of the host function's loops over elements";
+  let description = [{
+    The host function of a model for a GPU only launches kernels: it cannot read
+    memory at the speed of a loop. Loops that the plan left on the host become
+    kernels that compute with scalars, in one thread; the iterations of a parallel
+    loop are tasks. Scalars that a loop gives go through memory. Loops that
+    allocate, assert or launch stay, with the loops inside them looked at in turn.
+
+    Before:
+    ```mlir
+    func.func @main(%x: memref<?xi64>, %n: index) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      scf.for %i = %c1 to %n step %c1 {
+        %p = arith.subi %i, %c1 : index
+        %a = memref.load %x[%p] : memref<?xi64>
+        %b = memref.load %x[%i] : memref<?xi64>
+        %s = arith.addi %a, %b : i64
+        memref.store %s, %x[%i] : memref<?xi64>
+      }
+      return
+    }
+    ```
+    After:
+    ```mlir
+    tile.kernel @host_loop(%n: index, %x: memref<?xi64>) attributes {tile.threads = 32 : i64} {
+      %c1 = arith.constant 1 : index
+      scf.for %i = %c1 to %n step %c1 {
+        %p = arith.subi %i, %c1 : index
+        %a = memref.load %x[%p] : memref<?xi64>
+        %b = memref.load %x[%i] : memref<?xi64>
+        %s = arith.addi %a, %b : i64
+        memref.store %s, %x[%i] : memref<?xi64>
+      }
+      tile.return
+    }
+    func.func @main(%y: memref<?xi64>, %m: index) {
+      ...
+      tile.launch @host_loop ins(%m, %y : index, memref<?xi64>)
+      return
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+    "::tilewright::tile::TileDialect"
+  ];
+}
+
 #endif // TILEWRIGHT_TRANSFORMS_HOSTBUFFERS_PASSES

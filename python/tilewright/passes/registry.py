@@ -38,6 +38,7 @@ BUILTIN_MODULES: tuple[str, ...] = (
     "tilewright.plan.running",
     "tilewright.plan.levels",
     "tilewright.plan.programs",
+    "tilewright.plan.detach",
 )
 """Modules of the built-in passes; importing one registers its passes."""
 

@@ -7,6 +7,7 @@
 
     manifest.json          inputs, outputs, weights, kernels, versions, CPU features needed
     code/<hash>.so         the kernels and the entry, C ABI; named by content, as a process loads each name only once
+    code/program.json      for GPUs instead: the host program, and beside it a PTX file for each kernel
     weights.safetensors    packed weights, 64-byte aligned, mapped and not copied
     report.json.gz         what explain() shows: IR after each phase, times, decisions (optional)
 """
@@ -39,6 +40,7 @@ CODE = "code"
 WEIGHTS = "weights.safetensors"
 REPORT = "report.json.gz"
 _ZIP_SUFFIXES = {".zip", ".tw"}
+_CODE_SUFFIXES = {".so", ".ptx", ".cubin", ".json"}
 _LOCAL_HEADER = 30
 
 
@@ -143,11 +145,12 @@ class Artifact:
     def _names(self) -> list[str]:
         if self._zip is not None:
             return self._zip.namelist()
-        return [name for name in (code_file(self.manifest), WEIGHTS, REPORT, MANIFEST) if (self.path / name).is_file()]
+        names = (*code_files(self.manifest), WEIGHTS, REPORT, MANIFEST)
+        return [name for name in names if (self.path / name).is_file()]
 
     def _write_folder(self, target: Path) -> None:
-        kept = target / code_file(self.manifest)
-        for stale in set((target / CODE).glob("*.so")) - {kept}:
+        kept = {target / name for name in code_files(self.manifest)}
+        for stale in {path for path in (target / CODE).glob("*") if path.suffix in _CODE_SUFFIXES} - kept:
             stale.unlink()  # of the model that this one replaces
         for name in self._names():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
@@ -188,10 +191,21 @@ def write_artifact(
     report: dict[str, Any] | None = None,
 ) -> None:
     """Write a compiled model to a folder (made where missing). The manifest comes last: with it, the model is whole."""
-    folder = Path(folder)
     manifest = dataclasses.replace(manifest, code_sha256=hashlib.sha256(code).hexdigest())
+    write_files(Path(folder), manifest, {code_file(manifest): code}, weights, report)
+
+
+def write_files(
+    folder: Path,
+    manifest: Manifest,
+    code: Mapping[str, bytes],
+    weights: Mapping[str, np.ndarray],
+    report: dict[str, Any] | None,
+) -> None:
+    """Write a compiled model whose files of code are given by name."""
     (folder / CODE).mkdir(parents=True, exist_ok=True)
-    (folder / code_file(manifest)).write_bytes(code)
+    for name, data in code.items():
+        (folder / name).write_bytes(data)
     if weights:
         with open(folder / WEIGHTS, "wb") as file:
             safetensors.write(file, weights)
@@ -205,11 +219,23 @@ def code_file(manifest: Manifest) -> str:
     return f"{CODE}/{manifest.code_sha256[:16]}.so"
 
 
-def load_model(path: str | Path, threads: int | None = None):
+def code_files(manifest: Manifest) -> tuple[str, ...]:
+    """Return the names of all files of code inside the model."""
+    return manifest.code_files or (code_file(manifest),)
+
+
+def load_model(path: str | Path, threads: int | None = None, emulate: bool | Mapping[str, Any] = False):
     """Load a compiled model; see :func:`tilewright.load`."""
+    artifact = Artifact(path)
+    if artifact.manifest.kind == "cuda":
+        from tilewright.runtime.gpu_model import GpuModel
+
+        return GpuModel(artifact, emulate=emulate)
+    if emulate:
+        raise UserError(f"emulate= is for models for GPUs; {path} is for target {artifact.manifest.target}")
     from tilewright.runtime.model import Model
 
-    return Model(Artifact(path), threads=threads)
+    return Model(artifact, threads=threads)
 
 
 def _padding(offset: int) -> bytes:

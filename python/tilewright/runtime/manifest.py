@@ -54,7 +54,8 @@ class KernelInfo:
 class Manifest:
     """All of manifest.json.
 
-    `weights` stand in the order in which the entry takes them: inputs, outputs, weights, then the arena.
+    `weights` stand in the order in which the entry takes them: inputs, outputs, weights, then the arena. `code_files`
+    are the files that `code_sha256` covers; a model for a CPU has none here, but one shared object.
     """
 
     inputs: tuple[TensorSpec, ...]
@@ -68,12 +69,18 @@ class Manifest:
     cpu_features: tuple[str, ...] = ()
     runtime_abi: int = 3
     code_sha256: str = ""
+    code_files: tuple[str, ...] = ()
     producer: str = ""
     compile: dict[str, Any] = field(default_factory=dict)
 
     def dumps(self) -> str:
         """Return the JSON text."""
         return json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)}, indent=1)
+
+    @property
+    def kind(self) -> str:
+        """The kind of its target: ``cpu`` or ``cuda``."""
+        return self.target.partition(":")[0]
 
     @classmethod
     def loads(cls, text: str | bytes, where: str = "manifest.json") -> Manifest:
@@ -111,5 +118,6 @@ def _convert(data: dict[str, Any]) -> dict[str, Any]:
     for key in ("inputs", "outputs", "weights"):
         known[key] = tuple(TensorSpec(t["name"], t["dtype"], tuple(map(int, t["shape"]))) for t in known.get(key, ()))
     known["kernels"] = tuple(KernelInfo(**kernel) for kernel in known.get("kernels", ()))
-    known["cpu_features"] = tuple(known.get("cpu_features", ()))
+    for key in ("cpu_features", "code_files"):
+        known[key] = tuple(known.get(key, ()))
     return known

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,22 +13,17 @@ import numpy as np
 from tilewright.errors import UserError
 from tilewright.runtime import cpu_features, library
 from tilewright.runtime.artifact import Artifact
-from tilewright.runtime.binding import Signature, aligned
+from tilewright.runtime.binding import aligned
+from tilewright.runtime.compiled import CompiledModel
 from tilewright.runtime.context import Context
 from tilewright.runtime.direct import Direct
 from tilewright.runtime.dtypes import make_canonical, to_numpy
-from tilewright.runtime.manifest import KernelInfo, TensorSpec
 from tilewright.runtime.result import Outputs
 
 _MAX_RECORDS = 1 << 16
 
 
-def _numbered(spec: TensorSpec) -> tuple[int | str, ...]:
-    """The sizes of an input whose open dimensions have no names."""
-    return tuple(f"{spec.name}[{axis}]" if size < 0 else size for axis, size in enumerate(spec.shape))
-
-
-class Model:
+class Model(CompiledModel):
     """A compiled model. Call it with its inputs, by position or by name.
 
     ``model(ids, mask)`` or ``model(ids=ids, mask=mask)`` returns :class:`Outputs`, a tuple with names. Inputs are NumPy
@@ -46,7 +40,7 @@ class Model:
     """
 
     def __init__(self, artifact: Artifact, threads: int | None = None) -> None:
-        self._artifact = artifact
+        super().__init__(artifact)
         manifest = artifact.manifest
         cpu_features.check_host(manifest.cpu_features, f"the model {artifact.path}", manifest.cpu or "another CPU")
         if manifest.runtime_abi != library.ABI_VERSION:
@@ -54,8 +48,6 @@ class Model:
                 f"{artifact.path} was built for run-time ABI {manifest.runtime_abi}, this is {library.ABI_VERSION}: "
                 "compile the model again"
             )
-        self._manifest = manifest
-        self._signature = Signature(manifest.inputs, manifest.outputs)
         self._slots = self._signature.inputs
         self._out_slots = self._signature.outputs
         self._out_names = self._signature.output_names
@@ -80,42 +72,6 @@ class Model:
             if array is None or array.shape != spec.shape or array.dtype != to_numpy(spec.dtype):
                 raise UserError(f"{self._artifact.path}: the weights do not match the manifest at {spec}")
         return [arrays[spec.name] for spec in self._manifest.weights]
-
-    @property
-    def inputs(self) -> tuple[TensorSpec, ...]:
-        """Name, dtype and shape of each input, in order."""
-        return self._manifest.inputs
-
-    @property
-    def outputs(self) -> tuple[TensorSpec, ...]:
-        """Name, dtype and shape of each output, in order; a size of -1 is known after the run only."""
-        return self._manifest.outputs
-
-    @property
-    def ranges(self) -> dict[str, tuple[int, int | None]]:
-        """For each symbolic dimension the least and the largest size that the model takes (None: any)."""
-        return {name: (low, high) for name, (low, high) in self._manifest.compile.get("ranges", {}).items()}
-
-    @property
-    def dims(self) -> dict[str, tuple[int | str, ...]]:
-        """For each input its sizes, with a name for each that a call brings."""
-        named = self._manifest.compile.get("dims", {})
-        return {spec.name: tuple(named.get(spec.name, _numbered(spec))) for spec in self.inputs}
-
-    @property
-    def kernels(self) -> tuple[KernelInfo, ...]:
-        """What the manifest says of each kernel."""
-        return self._manifest.kernels
-
-    @property
-    def target(self) -> str:
-        """The target it was compiled for."""
-        return self._manifest.target
-
-    @property
-    def path(self) -> Path:
-        """The folder or archive that holds the model."""
-        return self._artifact.path
 
     @property
     def threads(self) -> int:
@@ -229,29 +185,6 @@ class Model:
         names.pop(None, None)
         return [(names.get(r.kernel, hex(r.kernel or 0)), r.tasks, r.nanoseconds) for r in records[:count]]
 
-    def save(self, path: str | Path) -> Path:
-        """Save the model: one file for a name ending in ``.tw`` or ``.zip``, a folder otherwise. Returns the path."""
-        return self._artifact.save(path)
-
-    def explain(self, path: str | Path | None = None, *, measure: bool = True) -> str:
-        """Return a self-contained HTML page about the model, and write it to `path` if given.
-
-        Args:
-            path: the file to write.
-            measure: run the model a few times on random inputs and show each kernel's time.
-        """
-        from tilewright.report import render
-
-        page = render(self, measure=measure)
-        if path is not None:
-            Path(path).write_text(page, encoding="utf-8")
-        return page
-
-    def report_data(self) -> dict[str, Any]:
-        """Return what the compiler recorded about this model (phases, times, decisions); may be empty."""
-        return self._artifact.report()
-
     def __repr__(self) -> str:
         """Return the signature."""
-        inputs, outputs = (", ".join(map(str, specs)) for specs in (self.inputs, self.outputs))
-        return f"<tilewright.Model ({inputs}) -> ({outputs}), target {self.target}, {self._threads} threads>"
+        return f"<tilewright.Model {self._signature_text()}, {self._threads} threads>"

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -64,7 +65,10 @@ class Options:
 
 @dataclass
 class Compilation:
-    """One compilation under way: the module, the weights, what the report will tell."""
+    """One compilation under way: the module, the weights, what the report will tell.
+
+    For a GPU `host` is the host program, made after phase `schedule`.
+    """
 
     source: Source
     target: Target
@@ -74,6 +78,7 @@ class Compilation:
     phases: list[dict[str, Any]] = field(default_factory=list)
     remarks: list[dict[str, str]] = field(default_factory=list)
     insight: dict[str, Any] = field(default_factory=dict)
+    host: Any = None
 
     @property
     def module(self) -> ir.Module:
@@ -114,6 +119,10 @@ def lower(work: Compilation) -> str | None:
         _record(work, entry)
         if stop == phase.name:
             return str(work.module)
+        if phase.name == "schedule" and work.target.kind == "cuda":
+            from tilewright.targets import cuda
+
+            cuda.export_host(work)
     return None
 
 
@@ -126,19 +135,25 @@ def build(work: Compilation, folder: Path) -> None:
     """
     pool = shared_pool()  # the workers start while the front end runs
     lower(work)
+    if work.target.kind == "cuda":
+        from tilewright.targets import cuda
+
+        return cuda.emit(work, pool, folder)
     with work.phase("emit"):
         entry = _entry_attributes(work.module)
         units, shared = split(work.module, ENTRY)
-        _dump_units(work.options.dump_ir, units)
+        dump_units(work.options.dump_ir, units)
         link(_object_codes(pool, units, work), folder / "model.so")
         code = (folder / "model.so").read_bytes()
         (folder / "model.so").unlink()
-    weights = {name: _weight(work, name) for name in entry["globals"]}
-    manifest = _manifest(work, entry, units, shared, weights)
-    write_artifact(folder, manifest, code, weights, _report(work))
+    weights = {name: weight(work, name) for name in entry["globals"]}
+    manifest = manifest_of(work, [unit.symbol for unit in units if unit.symbol != ENTRY], shared, weights)
+    features = _needed(work.target.needed, units)
+    manifest = dataclasses.replace(manifest, arena_bytes=entry["arena_bytes"], entry=ENTRY, cpu_features=features)
+    write_artifact(folder, manifest, code, weights, report(work))
 
 
-def _dump_units(folder: Path | None, units: Sequence[Unit]) -> None:
+def dump_units(folder: Path | None, units: Sequence[Unit]) -> None:
     """Write what each compile worker gets."""
     if folder is None:
         return
@@ -151,8 +166,11 @@ def _dump_units(folder: Path | None, units: Sequence[Unit]) -> None:
 def _pipeline(work: Compilation) -> Pipeline:
     if work.options.pipeline is not None:
         return work.options.pipeline
-    from tilewright.pipelines.cpu import pipeline
-
+    if work.target.kind == "cuda":
+        from tilewright.pipelines.cuda import pipeline
+    else:
+        from tilewright.pipelines.cpu import pipeline
+    assert work.target.device is not None
     whole = pipeline(work.target.device)
     return whole.after("tile") if _has_kernels(work.module) else whole
 
@@ -221,7 +239,8 @@ def _entry_attributes(module: ir.Module) -> dict[str, Any]:
     raise InternalError(f"the lowered module has no function @{ENTRY}")
 
 
-def _weight(work: Compilation, name: str) -> np.ndarray:
+def weight(work: Compilation, name: str) -> np.ndarray:
+    """The bytes of a weight, of the model's own or one that @init made."""
     if name not in work.weights:
         raise InternalError(f"the code needs the weight {name}, which neither the model nor @init holds")
     return work.weights[name]
@@ -247,36 +266,35 @@ def _needed(features: tuple[str, ...], units: Sequence[Unit]) -> tuple[str, ...]
     return tuple(name for name in features if name not in MATRIX_UNIT)
 
 
-def _manifest(
-    work: Compilation,
-    entry: dict[str, Any],
-    units: Sequence[Unit],
-    shared: dict[str, str],
-    weights: dict[str, np.ndarray],
+def manifest_of(
+    work: Compilation, symbols: Sequence[str], shared: dict[str, str], weights: dict[str, np.ndarray]
 ) -> Manifest:
+    """The manifest, but for what depends on the kind of target.
+
+    Args:
+        work: the compilation.
+        symbols: of the kernels' code.
+        shared: the symbol whose code each kernel has.
+        weights: in order.
+    """
     assert work.imported is not None
     specs = tuple(TensorSpec(name, from_numpy(a.dtype), a.shape) for name, a in weights.items())
     details = work.insight.get("kernels", {})
     kernels = []
-    for unit in units:
-        if unit.symbol == ENTRY:
-            continue
-        merged = [details[name] for name, code in shared.items() if code == unit.symbol and name in details]
+    for symbol in symbols:
+        merged = [details[name] for name, code in shared.items() if code == symbol and name in details]
         launches = sum(d["launches"] for d in merged) or 1
         info = merged[0] if merged else {}
         more = {key: value for key, value in info.items() if key not in ("launches", "tasks")}
-        scratch = work.insight.get("scratch", {}).get(unit.symbol, 0)
-        kernels.append(KernelInfo(unit.symbol, unit.symbol, launches, info.get("tasks"), scratch, more))
+        scratch = work.insight.get("scratch", {}).get(symbol, 0)
+        kernels.append(KernelInfo(symbol, symbol, launches, info.get("tasks"), scratch, more))
     return Manifest(
         inputs=work.imported.inputs,
         outputs=work.imported.outputs,
         weights=specs,
-        arena_bytes=entry["arena_bytes"],
-        entry=ENTRY,
         kernels=tuple(kernels),
         target=work.target.name,
         cpu=work.target.cpu,
-        cpu_features=_needed(work.target.needed, units),
         producer=f"tilewright {tilewright.__version__}",
         compile={
             "model": work.source.name,
@@ -287,7 +305,8 @@ def _manifest(
     )
 
 
-def _report(work: Compilation) -> dict[str, Any]:
+def report(work: Compilation) -> dict[str, Any]:
+    """What the artifact keeps for explain()."""
     device = work.target.device
     return {
         "phases": work.phases,

@@ -51,20 +51,19 @@ class HostProgram:
     kernels: tuple[str, ...]
 
 
-def export(module: ir.Module, entry: str, arch: str, outputs: int) -> HostProgram:
+def export(module: ir.Module, entry: str, arch: str) -> HostProgram:
     """Return the host program of a scheduled module.
 
     Args:
         module: kernels, and the host function on memrefs.
         entry: symbol of the host function.
         arch: of the GPU, for the reader.
-        outputs: number of outputs of the model.
 
     Raises:
         UnsupportedError: the host function holds an operation that no host program has.
     """
     function = next(op for op in module.body.operations if _symbol(op.operation) == entry)
-    return Exporter(module, arch).run(function.operation, outputs)
+    return Exporter(module, arch).run(function.operation)
 
 
 @dataclass
@@ -80,10 +79,10 @@ class Exporter:
     kernels: dict[str, None] = field(default_factory=dict)
     count: int = 0
 
-    def run(self, function: ir.Operation, outputs: int) -> HostProgram:
+    def run(self, function: ir.Operation) -> HostProgram:
         """Export the function."""
         block = function.regions[0].blocks[0]
-        self._number_arguments(function, block, outputs)
+        self._number_arguments(function, block)
         body, values = self.block(block)
         returned = _result_numbers(function, len(values))
         body.append({"op": "return", "values": [[i, v] for i, v in zip(returned, values, strict=True)]})
@@ -166,7 +165,7 @@ class Exporter:
                 op,
             )
 
-    def _number_arguments(self, function: ir.Operation, block: ir.Block, outputs: int) -> None:
+    def _number_arguments(self, function: ir.Operation, block: ir.Block) -> None:
         attributes = ir.ArrayAttr(function.attributes["arg_attrs"])
         inputs = 0
         for argument, attrs in zip(block.arguments, attributes, strict=True):

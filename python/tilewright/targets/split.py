@@ -49,12 +49,24 @@ def split(module: ir.Module, entry: str) -> tuple[list[Unit], dict[str, str]]:
     Raises:
         InternalError: an op is of another dialect, or the entry is missing.
     """
-    definitions = {name: _definition(name, op) for name, op in _symbols(module)}
+    definitions = {name: _definition(name, op) for name, op in _symbols(module.operation)}
     if entry not in definitions:
         raise InternalError(f"the lowered module has no function @{entry}")
+    return _units(definitions, entry, _attributes(module.operation))
+
+
+def split_kernels(device: ir.Operation) -> tuple[list[Unit], dict[str, str]]:
+    """Return the same for a `gpu.module`, whose functions are all kernels; each unit is a plain module.
+
+    Raises:
+        InternalError: an op is of another dialect.
+    """
+    return _units({name: _definition(name, op) for name, op in _symbols(device)}, "", _attributes(device))
+
+
+def _units(definitions: Mapping[str, _Definition], entry: str, attributes: str) -> tuple[list[Unit], dict[str, str]]:
     functions = [name for name, d in definitions.items() if d.declaration and d.declaration != d.text]
     shared = _share([name for name in functions if name != entry], definitions)
-    attributes = _attributes(module)
     units = []
     for name in functions:
         if shared.get(name, name) == name:
@@ -62,9 +74,9 @@ def split(module: ir.Module, entry: str) -> tuple[list[Unit], dict[str, str]]:
     return units, shared
 
 
-def _symbols(module: ir.Module) -> list[tuple[str, ir.Operation]]:
+def _symbols(module: ir.Operation) -> list[tuple[str, ir.Operation]]:
     found = []
-    for op in module.body.operations:
+    for op in module.regions[0].blocks[0].operations:
         name = op.operation.name
         if name not in ("llvm.func", "llvm.mlir.global"):
             raise InternalError(f"'{name}' is left at the top of the lowered module", ir=str(op)[:2000])
@@ -120,7 +132,7 @@ def _rename(match: re.Match, shared: Mapping[str, str]) -> str:
     return f"@{shared[name]}" if shared.get(name, name) != name else match.group(0)
 
 
-def _attributes(module: ir.Module) -> str:
+def _attributes(module: ir.Operation) -> str:
     """Return the data layout and the like, which LLVM's translation looks at."""
     kept = {name: value for name, value in _items(module) if name.startswith(("llvm.", "dlti."))}
     if not kept:
@@ -128,6 +140,6 @@ def _attributes(module: ir.Module) -> str:
     return "attributes {" + ", ".join(f"{name} = {value}" for name, value in kept.items()) + "} "
 
 
-def _items(module: ir.Module) -> list[tuple[str, str]]:
-    attributes = module.operation.attributes
+def _items(module: ir.Operation) -> list[tuple[str, str]]:
+    attributes = module.attributes
     return [(attributes[i].name, str(attributes[i].attr)) for i in range(len(attributes))]

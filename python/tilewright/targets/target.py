@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Target strings: ``cpu``, ``cpu:znver5``, ``cpu:x86-64-v3``, ``cpu:machine.toml``, ``reference``."""
+"""Target strings: ``cpu``, ``cpu:znver5``, ``cpu:x86-64-v3``, ``cpu:machine.toml``, ``cuda:sm_90a``, ``reference``."""
 
 from __future__ import annotations
 
@@ -16,10 +16,14 @@ if TYPE_CHECKING:
 
 KNOWN = (
     "cpu (this machine), cpu:NAME (any x86 CPU that LLVM knows, e.g. cpu:znver5 or cpu:x86-64-v3), "
-    "cpu:FILE.toml (a described machine), reference"
+    "cpu:FILE.toml (a described machine), cuda (this GPU), cuda:sm_80, cuda:sm_90a, reference"
 )
 
 HOST = ("cpu", "cpu:native")
+
+#: Architectures of NVIDIA's GPUs, each with the least version of PTX that has all instructions which kernels use: the
+#: older the version, the older the drivers that take it.
+CUDA = {"sm_80": "+ptx80", "sm_90a": "+ptx86"}
 
 #: Features that compiled code can depend on; others (key locker, ...) are never used by generated code.
 _USED = frozenset(
@@ -37,9 +41,9 @@ class Target:
 
     Attributes:
         name: the target string.
-        kind: ``cpu`` or ``reference``.
+        kind: ``cpu``, ``cuda`` or ``reference``.
         device: the machine that planning sees; None for the reference interpreter.
-        cpu: LLVM's CPU name.
+        cpu: LLVM's CPU name; a GPU's architecture.
         features: LLVM's feature string, e.g. ``+avx2,-avx512f``.
         needed: features that the machine which runs the code must have.
     """
@@ -65,6 +69,13 @@ def check_target(text: str) -> str:
     kind = text.partition(":")[0] if isinstance(text, str) else ""
     if kind == "cpu" or text == "reference":
         return kind
+    if text == "cuda" or (kind == "cuda" and text.partition(":")[2] in CUDA):
+        return kind
+    if kind == "cuda":
+        raise UserError(
+            f"unknown GPU {text!r}: code is made for {', '.join(f'cuda:{arch}' for arch in CUDA)}; "
+            "GPUs between these run the code of the older one"
+        )
     raise UserError(f"unknown target {text!r}; this version has {KNOWN}")
 
 
@@ -78,6 +89,8 @@ def parse_target(text: str | Target) -> Target:
         return text
     if check_target(text) == "reference":
         return Target("reference", "reference")
+    if check_target(text) == "cuda":
+        return _cuda(text)
     from tilewright import devices
     from tilewright.mlir._mlir_libs import _tilewright
 
@@ -92,6 +105,32 @@ def parse_target(text: str | Target) -> Target:
         features=feature_string(features, implied),
         needed=_needed(text, features),
     )
+
+
+def _cuda(text: str) -> Target:
+    """The target of a GPU: the one that is named, or this machine's."""
+    from tilewright import devices
+
+    arch = text.partition(":")[2] or present_arch()
+    return Target(f"cuda:{arch}", "cuda", devices.for_arch(arch), arch, CUDA[arch])
+
+
+def present_arch() -> str:
+    """Return the architecture to make code of for this machine's GPU.
+
+    Raises:
+        UserError: there is none, or one that is too old.
+    """
+    from tilewright.runtime import cuda
+
+    named = " or ".join(f"cuda:{arch}" for arch in CUDA)
+    if not cuda.available():
+        raise UserError(f"target 'cuda' is this machine's GPU, and there is none: name one, as in {named}")
+    arch = cuda.arch()
+    number = int("".join(c for c in arch if c.isdigit()))
+    if number < 80:
+        raise UserError(f"this machine's GPU is an {arch}; code is made for {named} and later ones")
+    return "sm_90a" if number == 90 else "sm_80"
 
 
 def _needed(text: str, features: Iterable[str]) -> tuple[str, ...]:

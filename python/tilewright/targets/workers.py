@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The pool of compile workers: persistent processes that turn kernels into object code.
+"""The pool of compile workers: persistent processes that turn kernels into object code, or PTX.
 
 They start while the front end still works, so that their imports cost no time; they live as long as the process. When
 LLVM aborts in one, the kernel's job fails with an :class:`InternalError` and the worker is started anew.
@@ -34,13 +34,14 @@ _MOST_WORKERS = 32
 
 @dataclass(frozen=True)
 class Job:
-    """One compilation: a module of the LLVM dialect, for a CPU."""
+    """One compilation: a module of the LLVM dialect, for a CPU or GPU; `code` is ``object`` or ``ptx``."""
 
     name: str
     module: bytes
     cpu: str
     features: str
     opt_level: int = 3
+    code: str = "object"
 
 
 class Worker:
@@ -74,7 +75,7 @@ class Worker:
         Raises:
             InternalError: LLVM refused the kernel, or the worker died of it.
         """
-        header = {"cpu": job.cpu, "features": job.features, "opt_level": job.opt_level}
+        header = {"cpu": job.cpu, "features": job.features, "opt_level": job.opt_level, "code": job.code}
         answer = self.ask(header, job.module)
         if answer is None:
             raise _failure(job, f"the compile worker died ({self._obituary()})")
@@ -218,7 +219,8 @@ def _failure(job: Job, message: str) -> InternalError:
     folder = Path(tempfile.mkdtemp(prefix="tilewright-failed-"))
     file = folder / "kernel.mlir"
     file.write_bytes(job.module)
-    command = [sys.executable, "-m", "tilewright.targets.worker", "--cpu", job.cpu, f"--features={job.features}"]
+    command = [sys.executable, "-m", "tilewright.targets.worker", "--code", job.code, "--cpu", job.cpu]
+    command.append(f"--features={job.features}")
     return InternalError(
         f"no code for kernel '{job.name}': {message}",
         location=job.name,

@@ -12,8 +12,15 @@ from tilewright.targets.target import check_target, feature_string, parse_target
 
 
 def test_unknown_targets():
-    for text in ("gpu", "", "cuda:sm_90a", "reference:x", None):
+    for text in ("gpu", "", "rocm:gfx942", "reference:x", None):
         with pytest.raises(UserError, match=r"unknown target .*; this version has cpu .*cpu:NAME.*reference"):
+            check_target(text)
+
+
+def test_gpus():
+    assert check_target("cuda") == check_target("cuda:sm_80") == check_target("cuda:sm_90a") == "cuda"
+    for text in ("cuda:sm_86", "cuda:90", "cuda:"):
+        with pytest.raises(UserError, match=r"code is made for cuda:sm_80, cuda:sm_90a"):
             check_target(text)
 
 

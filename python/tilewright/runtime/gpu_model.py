@@ -1,0 +1,170 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A model compiled for GPUs, ready to be called: on a GPU, or on the emulator of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tilewright.errors import UserError
+from tilewright.runtime import gpu_code
+from tilewright.runtime.artifact import Artifact
+from tilewright.runtime.compiled import CompiledModel
+from tilewright.runtime.dtypes import from_numpy, make_canonical, to_numpy
+from tilewright.runtime.gpu_device import Device
+from tilewright.runtime.gpu_memory import Memory, View
+from tilewright.runtime.host_program import HostProgram
+from tilewright.runtime.result import Outputs
+
+
+class GpuModel(CompiledModel):
+    """A compiled model for GPUs. It is called like :class:`tilewright.Model`.
+
+    The device is opened, and the kernels are loaded, by the first call: a model can be compiled and saved on a machine
+    that cannot run it. Calls of several threads run one after the other.
+
+    Args:
+        artifact: the compiled model.
+        emulate: run the PTX on the emulator; or a mapping of the emulator's options (``seed``, ``checks``, ``trace``).
+
+    Raises (when called):
+        UserError: what :class:`tilewright.Model` raises; there is no GPU, or one of another architecture.
+    """
+
+    threads = 1
+
+    def __init__(self, artifact: Artifact, emulate: bool | Mapping[str, Any] = False) -> None:
+        super().__init__(artifact)
+        self._emulate = emulate
+        self._device: Device | None = None
+        self._program: HostProgram | None = None
+
+    @property
+    def arch(self) -> str:
+        """The architecture that the code is for, e.g. ``sm_90a``."""
+        return self._manifest.cpu
+
+    @property
+    def emulated(self) -> bool:
+        """Whether calls run on the emulator."""
+        return bool(self._emulate) or self._emulate == {}
+
+    @property
+    def device(self) -> Device:
+        """What runs the model.
+
+        Raises:
+            UserError: there is no GPU, or one that cannot run this code.
+        """
+        if self._device is None:
+            self._device = self._emulator() if self.emulated else self._gpu()
+        return self._device
+
+    @property
+    def held_bytes(self) -> dict[str, int]:
+        """Bytes that the model holds on the device: ``weights``, ``arena``."""
+        weights = sum(int(np.prod(s.shape)) * to_numpy(s.dtype).itemsize for s in self._manifest.weights)
+        return {"weights": weights, "arena": self._manifest.arena_bytes}
+
+    def ptx(self) -> dict[str, str]:
+        """Return the PTX of each module by its file's name."""
+        return {name: data.decode() for name, data in gpu_code.read(self._artifact)[1].items()}
+
+    def __call__(self, *args: Any, out: Any = None, **named: Any) -> Outputs:
+        """Run the model; see the class."""
+        arrays, export = self._signature.arrays(args, named)
+        into = None if out is None else self._signature.check_out(out, arrays)
+        inputs, places = self._views(arrays)
+        made = self._loaded().run(inputs, places)
+        results = self._download(places, made, into)
+        if export is not None and out is None:
+            return Outputs([export(array) for array in results], self._signature.output_names)
+        return Outputs(results, self._signature.output_names)
+
+    def profile(self, *args: Any, out: Any = None, **named: Any) -> list[tuple[str, int, int]]:
+        """Run the model once and return (kernel, tasks, nanoseconds) of each launch, in order.
+
+        Raises:
+            UnsupportedError: the emulator has no clock.
+        """
+        arrays, _ = self._signature.arrays(args, named)
+        records = self._loaded().profile(*self._views(arrays))
+        return [(name, tasks, round(seconds * 1e9)) for name, tasks, seconds in records]
+
+    def _gpu(self) -> Device:
+        from tilewright.runtime import cuda
+
+        if not cuda.available():
+            raise UserError(
+                f"{self._artifact.path} is for {self.target}, and this machine has no NVIDIA GPU with a driver: "
+                "load it with emulate=True to run it on the emulator"
+            )
+        return cuda.CudaDevice()
+
+    def _emulator(self) -> Device:
+        from tilewright import emulate
+
+        options = self._emulate if isinstance(self._emulate, Mapping) else {}
+        return emulate.Device(arch=self.arch, **options)
+
+    def _loaded(self) -> HostProgram:
+        if self._program is None:
+            program, modules = gpu_code.read(self._artifact)
+            self._program = HostProgram(program, self.device, modules, self._weights())
+        return self._program
+
+    def _weights(self) -> dict[str, np.ndarray]:
+        arrays = self._artifact.weights()
+        for spec in self._manifest.weights:
+            array = arrays.get(spec.name)
+            if array is None or array.shape != spec.shape or array.dtype != to_numpy(spec.dtype):
+                raise UserError(f"{self._artifact.path}: the weights do not match the manifest at {spec}")
+        return {spec.name: arrays[spec.name] for spec in self._manifest.weights}
+
+    def _views(self, arrays: Sequence[np.ndarray]) -> tuple[list[View], list[View | None]]:
+        """Inputs on the device, and places for outputs of known sizes."""
+        device = self.device
+        inputs = []
+        for array in arrays:
+            memory = Memory.allocate(device, array.nbytes)
+            if array.nbytes:
+                device.upload(memory.address, _bytes(array))
+            inputs.append(View.contiguous(memory, from_numpy(array.dtype), array.shape))
+        places: list[View | None] = []
+        for slot in self._signature.outputs:
+            nbytes = int(np.prod(slot.shape)) * slot.dtype.itemsize if slot.is_static else 0
+            known = View.contiguous(Memory.allocate(device, nbytes), from_numpy(slot.dtype), slot.shape)
+            places.append(known if slot.is_static else None)
+        return inputs, places
+
+    def _download(
+        self, places: Sequence[View | None], made: Mapping[int, View], into: Sequence[np.ndarray] | None
+    ) -> list[np.ndarray]:
+        results = []
+        for number, (slot, place) in enumerate(zip(self._signature.outputs, places, strict=True)):
+            view = place if place is not None else made[number]
+            array = np.empty(view.sizes, slot.dtype)
+            if into is not None and place is not None:
+                array = into[number]
+            if array.nbytes:
+                self.device.download(view.address, _bytes(array))
+            if slot.is_small:
+                make_canonical(array)
+            if into is not None and place is None:
+                self._signature.fill(slot, into[number], array)
+                array = into[number]
+            results.append(array)
+        return results
+
+    def __repr__(self) -> str:
+        """Return the signature."""
+        where = "emulated" if self.emulated else "on a GPU"
+        return f"<tilewright.GpuModel {self._signature_text()}, {where}>"
+
+
+def _bytes(array: np.ndarray) -> memoryview:
+    return memoryview(array.reshape(-1).view(np.uint8))

@@ -1,0 +1,172 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Models for NVIDIA GPUs: the host function becomes a host program, each kernel a PTX module."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tilewright import cache
+from tilewright.errors import InternalError
+from tilewright.runtime import gpu_code
+from tilewright.targets import driver, ptxas
+from tilewright.targets.host_program import HostProgram, export
+from tilewright.targets.split import Unit, split_kernels
+from tilewright.targets.workers import Job
+
+if TYPE_CHECKING:
+    from tilewright.mlir import ir
+
+#: The host function after phase `schedule`.
+HOST = "main"
+
+
+@dataclasses.dataclass(frozen=True)
+class Host:
+    """The host program, and the types of each kernel's arguments as the kernel declares them."""
+
+    exported: HostProgram
+    arguments: dict[str, tuple[str, ...]]
+    ranks: dict[str, int]
+
+
+def export_host(work: driver.Compilation) -> None:
+    """Keep the host program of a scheduled module: phase `lower` takes the host function away."""
+    assert work.imported is not None
+    kernels = {_symbol(op): op.operation for op in work.module.body.operations if op.operation.name == "tile.kernel"}
+    work.host = Host(
+        export(work.module, HOST, work.target.cpu),
+        {name: _argument_types(op) for name, op in kernels.items()},
+        {name: op.attributes["grid_rank"].value for name, op in kernels.items()},
+    )
+
+
+def emit(work: driver.Compilation, pool: Any, folder: Path) -> None:
+    """Make PTX of the lowered kernels and write the artifact.
+
+    Raises:
+        InternalError: LLVM or ptxas refuses a kernel, or a hot one spills.
+    """
+    with work.phase("emit") as entry:
+        device = _device_module(work.module)
+        units, shared = split_kernels(device)
+        driver.dump_units(work.options.dump_ir, units)
+        codes = dict(zip((unit.symbol for unit in units), _codes(pool, units, work), strict=True))
+        _dump_codes(work, codes)
+        found = ptxas.check(codes, work.target.cpu)
+        entry["passes"].append(["(ptxas: assemble each kernel)", found.seconds])
+        work.remarks += [{"phase": "emit", **remark} for remark in found.remarks]
+        program = _program(work.host, device, shared)
+    weights = {name: _weight(work, name) for name in _weight_names(program)}
+    manifest = driver.manifest_of(work, [unit.symbol for unit in units], shared, weights)
+    kernels = tuple(_with_resources(kernel, found.resources.get(kernel.symbol, {})) for kernel in manifest.kernels)
+    manifest = dataclasses.replace(manifest, kernels=kernels, entry="", arena_bytes=program["arena_bytes"])
+    modules = {f"{symbol}.ptx": code for symbol, code in codes.items()}
+    gpu_code.write(folder, manifest, program, modules, weights, driver.report(work))
+
+
+def _with_resources(kernel: Any, resources: Mapping[str, Any]) -> Any:
+    return dataclasses.replace(kernel, details={**kernel.details, **resources})
+
+
+def _symbol(op: Any) -> str:
+    attributes = op.operation.attributes
+    return attributes["sym_name"].value if "sym_name" in attributes else ""
+
+
+def _argument_types(kernel: ir.Operation) -> tuple[str, ...]:
+    from tilewright.mlir import ir
+
+    return tuple(str(kind) for kind in ir.FunctionType(ir.TypeAttr(kernel.attributes["function_type"]).value).inputs)
+
+
+def _device_module(module: ir.Module) -> ir.Operation:
+    for op in module.body.operations:
+        if op.operation.name == "gpu.module":
+            return op.operation
+    raise InternalError("the lowered module has no gpu.module with kernels")
+
+
+def _codes(pool: Any, units: Sequence[Unit], work: driver.Compilation) -> list[bytes]:
+    target, level = work.target, work.options.opt_level
+    build_id = cache.libraries_id()
+    keys = [cache.digest("ptx", unit.module, target.cpu, target.features, str(level), build_id) for unit in units]
+    codes = [cache.find_kernel(key) for key in keys]
+    missing = [i for i, code in enumerate(codes) if code is None]
+    jobs = [Job(units[i].symbol, units[i].module, target.cpu, target.features, level, "ptx") for i in missing]
+    for i, code in zip(missing, pool.compile(jobs), strict=True):
+        codes[i] = code
+        cache.add_kernel(keys[i], code)
+    return [code for code in codes if code is not None]
+
+
+def _dump_codes(work: driver.Compilation, codes: Mapping[str, bytes]) -> None:
+    if work.options.dump_ir is None:
+        return
+    for symbol, code in codes.items():
+        (work.options.dump_ir / f"{driver.PHASES.index('emit')}-emit" / f"{symbol}.ptx").write_bytes(code)
+
+
+# The program ---------------------------------------------------------------------------------------------------------
+
+
+def _program(host: Host, device: ir.Operation, shared: Mapping[str, str]) -> dict[str, Any]:
+    functions = {_symbol(op): op.operation for op in device.regions[0].blocks[0].operations}
+    kernels = {}
+    for name in host.exported.kernels:
+        symbol = shared[name]
+        kernels[name] = _kernel(symbol, functions[name], host.arguments[name], host.ranks[name])
+    return {**host.exported.program, "kernels": kernels}
+
+
+def _kernel(symbol: str, function: ir.Operation, arguments: Sequence[str], rank: int) -> dict[str, Any]:
+    """How a kernel is launched, from the attributes that its lowering left."""
+    abi = {name: plain(function.attributes[name]) for name in _abi_names(function)}
+    if "tile.params" not in abi or "tile.threads" not in abi:
+        raise InternalError(f"kernel '{symbol}' was lowered without tile.params and tile.threads", ir=str(function))
+    params = []
+    for param in abi["tile.params"]:
+        kind = {"type": arguments[param["arg"]]} if param["kind"] == "scalar" else {}
+        params.append({**param, **kind})
+    return {
+        "module": f"{symbol}.ptx",
+        "entry": symbol,
+        "threads": abi["tile.threads"],
+        "shared_bytes": abi.get("tile.shared_bytes", 0),
+        "cluster": abi.get("tile.cluster"),
+        "rank": rank,
+        "params": params,
+    }
+
+
+def _abi_names(function: ir.Operation) -> list[str]:
+    wanted = ("tile.params", "tile.threads", "tile.shared_bytes", "tile.cluster")
+    return [name for name in wanted if name in function.attributes]
+
+
+def plain(attribute: ir.Attribute) -> Any:
+    """Return an attribute of numbers, strings, arrays and dictionaries as Python values."""
+    from tilewright.mlir import ir
+
+    if isinstance(attribute, ir.DictAttr):
+        return {attribute[i].name: plain(attribute[i].attr) for i in range(len(attribute))}
+    if isinstance(attribute, ir.ArrayAttr):
+        return [plain(part) for part in attribute]
+    if isinstance(attribute, ir.DenseI64ArrayAttr | ir.DenseI32ArrayAttr):
+        return list(attribute)
+    if isinstance(attribute, ir.StringAttr | ir.BoolAttr | ir.IntegerAttr):
+        return attribute.value
+    raise InternalError(f"the attribute {attribute} of a kernel is none that a launch can read")
+
+
+def _weight_names(program: Mapping[str, Any]) -> list[str]:
+    return [argument["name"] for argument in program["arguments"] if argument["kind"] == "weight"]
+
+
+def _weight(work: driver.Compilation, name: str) -> Any:
+    constants = work.host.exported.constants
+    return constants[name] if name in constants else driver.weight(work, name)

@@ -1,0 +1,132 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""NVIDIA's assembler as a check of each kernel: it must take the PTX, and hot kernels must neither spill nor serialize.
+
+ptxas is optional: without it drivers assemble the PTX when a model is loaded, and a remark says that no one did before.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tilewright import cache, config
+from tilewright.errors import InternalError
+
+#: Instructions of a tensor core, in kernels that must not spill.
+_HOT = (b"mma.sync", b"wgmma.mma_async")
+#: Advice of ptxas on wgmma (C7510 to C7519): it serialized products or waits where none was written.
+_SERIALIZED = re.compile(r"\(C75\d\d\)[^\n]*")
+_USED = re.compile(r"Used (\d+) registers")
+_SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
+_STACK = re.compile(r"(\d+) bytes stack frame")
+
+
+@dataclass
+class Checked:
+    """What ptxas says: remarks, and registers and spilled bytes by kernel."""
+
+    remarks: list[dict[str, str]] = field(default_factory=list)
+    resources: dict[str, dict[str, Any]] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+def find() -> str | None:
+    """Return the path of ptxas, or None where it is not installed or switched off."""
+    chosen = config.ptxas.get()
+    return None if chosen in ("", "0", "off") else shutil.which(chosen)
+
+
+def check(codes: Mapping[str, bytes], arch: str) -> Checked:
+    """Assemble each kernel and read what the assembler says.
+
+    Args:
+        codes: PTX by kernel.
+        arch: e.g. ``sm_90a``.
+
+    Raises:
+        InternalError: ptxas refuses a kernel; a kernel with tensor core instructions spills, or is serialized.
+    """
+    start = time.perf_counter()
+    result = Checked()
+    program = find()
+    if program is None:
+        text = "ptxas is not installed: no kernel was assembled, spills are not known"
+        result.remarks.append({"severity": "remark", "message": text, "location": ""})
+        return result
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
+        texts = list(threads.map(lambda code: _assembled(program, code, arch), codes.values()))
+    for (name, code), (status, text) in zip(codes.items(), texts, strict=True):
+        if status != 0:
+            raise _failure(name, code, arch, f"ptxas refuses it: {text.strip()[:1500]}")
+        result.resources[name] = resources(text)
+        _judge(name, code, arch, text, result)
+    result.seconds = time.perf_counter() - start
+    return result
+
+
+def resources(text: str) -> dict[str, int]:
+    """Return registers of a thread, bytes spilled and bytes of the stack, from what ``ptxas -v`` prints.
+
+    >>> resources("0 bytes stack frame, 4 bytes spill stores, 8 bytes spill loads; Used 40 registers")
+    {'registers': 40, 'spilled_bytes': 12, 'stack_bytes': 0}
+    """
+    used, spills, stack = _USED.search(text), _SPILLS.search(text), _STACK.search(text)
+    return {
+        "registers": int(used[1]) if used else 0,
+        "spilled_bytes": int(spills[1]) + int(spills[2]) if spills else 0,
+        "stack_bytes": int(stack[1]) if stack else 0,
+    }
+
+
+def _judge(name: str, code: bytes, arch: str, text: str, result: Checked) -> None:
+    serialized = _SERIALIZED.search(text)
+    if serialized:
+        raise _failure(name, code, arch, f"ptxas serializes its products: {serialized[0].strip()}")
+    spilled = result.resources[name]["spilled_bytes"]
+    if not spilled:
+        return
+    message = f"its registers spill: {spilled} bytes of loads and stores; smaller tiles or more threads need fewer"
+    if any(word in code for word in _HOT):
+        raise _failure(name, code, arch, message)
+    result.remarks.append({"severity": "remark", "message": message, "location": name})
+
+
+def _assembled(program: str, code: bytes, arch: str) -> tuple[int, str]:
+    """Exit status and output of ptxas, from the cache where the same code was assembled before."""
+    key = cache.digest("ptxas", _version(program), code, arch)
+    known = cache.find_kernel(key)
+    if known is not None:
+        status, text = json.loads(known)
+        return status, text
+    with tempfile.TemporaryDirectory(prefix="tilewright-ptxas-") as folder:
+        file = Path(folder) / "kernel.ptx"
+        file.write_bytes(code)
+        command = [program, f"-arch={arch}", "-v", str(file), "-o", str(Path(folder) / "kernel.cubin")]
+        done = subprocess.run(command, capture_output=True, text=True)
+    found = done.returncode, done.stdout + done.stderr
+    cache.add_kernel(key, json.dumps(found).encode())
+    return found
+
+
+def _version(program: str) -> str:
+    found = os.stat(program)
+    return f"{program} {found.st_size} {found.st_mtime_ns}"
+
+
+def _failure(name: str, code: bytes, arch: str, message: str) -> InternalError:
+    file = Path(tempfile.mkdtemp(prefix="tilewright-failed-")) / "kernel.ptx"
+    file.write_bytes(code)
+    command = f"ptxas -arch={arch} -v {file} -o /dev/null"
+    return InternalError(f"kernel '{name}': {message}", location=name, command=command)

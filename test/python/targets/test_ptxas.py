@@ -1,0 +1,65 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What is made of ptxas's words, with assemblers that are shell scripts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tilewright import config
+from tilewright.errors import InternalError
+from tilewright.targets import ptxas
+
+PRODUCT = b"wgmma.mma_async.sync.aligned ..."
+CLEAN = "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\nptxas info : Used 168 registers"
+SPILLS = CLEAN.replace("0 bytes spill stores, 0", "40 bytes spill stores, 24")
+
+
+def run(folder: Path, words: str, code: bytes, status: int = 0) -> ptxas.Checked:
+    """Check one kernel with an assembler that prints `words`."""
+    script = folder / "ptxas"
+    script.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{words}\nEND\nexit {status}\n")
+    script.chmod(0o755)
+    with config.ptxas.override(str(script)), config.cache.override(False):
+        return ptxas.check({"gemm": code}, "sm_90a")
+
+
+def test_registers_are_noted(tmp_path: Path) -> None:
+    """For the manifest."""
+    found = run(tmp_path, CLEAN, PRODUCT)
+    assert found.resources == {"gemm": {"registers": 168, "spilled_bytes": 0, "stack_bytes": 0}}
+    assert not found.remarks
+
+
+def test_a_kernel_that_is_refused_is_named(tmp_path: Path) -> None:
+    """With what ptxas says and a command to see it again."""
+    with pytest.raises(InternalError, match="kernel 'gemm': ptxas refuses it: line 3; error : Unknown symbol") as error:
+        run(tmp_path, "line 3; error : Unknown symbol", b"", status=255)
+    assert error.value.command is not None and "ptxas -arch=sm_90a" in error.value.command
+
+
+def test_spills_fail_products_only(tmp_path: Path) -> None:
+    """In other kernels they are a remark."""
+    with pytest.raises(InternalError, match="kernel 'gemm': its registers spill: 64 bytes"):
+        run(tmp_path, SPILLS, PRODUCT)
+    (remark,) = run(tmp_path, SPILLS, b"add.f32").remarks
+    assert remark["location"] == "gemm" and "64 bytes" in remark["message"]
+
+
+def test_serialized_products_fail(tmp_path: Path) -> None:
+    """C75xx is information to ptxas, with status 0."""
+    words = "ptxas info : (C7514) Potential Performance Loss: wgmma.mma_async instructions are serialized due to x"
+    with pytest.raises(InternalError, match="kernel 'gemm': ptxas serializes its products: .C7514. Potential"):
+        run(tmp_path, f"{words}\n{CLEAN}", PRODUCT)
+
+
+def test_without_ptxas_a_remark_says_so() -> None:
+    """Nothing is checked, and nothing fails."""
+    with config.ptxas.override("0"):
+        found = ptxas.check({"gemm": PRODUCT}, "sm_80")
+    assert [remark["message"] for remark in found.remarks] == [
+        "ptxas is not installed: no kernel was assembled, spills are not known"
+    ]

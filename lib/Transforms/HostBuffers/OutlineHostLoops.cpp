@@ -73,9 +73,8 @@ public:
     makeCells();
     collectOperands();
     makeKernel(grid.size());
-    auto launch = tile::LaunchOp::create(b, loc, kernel.getSymName(), grid,
-                                         operands.getArrayRef(), cells);
-    (void)launch;
+    tile::LaunchOp::create(b, loc, kernel.getSymName(), grid,
+                           operands.getArrayRef(), cells);
     for (auto [result, cell] : llvm::zip_equal(loop->getResults(), cells))
       result.replaceAllUsesWith(memref::LoadOp::create(
           b, loc, cell, ValueRange{arith::ConstantIndexOp::create(b, loc, 0)}));
@@ -148,6 +147,8 @@ private:
 
   void cloneLoop(OpBuilder &in, Block &body, IRMapping &mapping) {
     Operation *copy = in.clone(*loop, mapping);
+    if (cells.empty())
+      return;
     Value zero = arith::ConstantIndexOp::create(in, loc, 0);
     auto places = body.getArguments().drop_front(operands.size());
     for (auto [result, place] : llvm::zip(copy->getResults(), places))

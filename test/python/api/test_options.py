@@ -39,6 +39,10 @@ CASES = [
     ({"pipeline": "a"}, "pipeline must be a tilewright.pipelines Pipeline, got a str"),
     ({"tune": 1.0, "target": "reference"}, "tune= measures on this machine: the target must be cpu, not 'reference'"),
     ({"tune": 1.0, "pipeline": "CPU"}, "tune= chooses tiles for the target's own pipeline: leave pipeline= out"),
+    (
+        {"emulate": True},
+        "emulate= runs the code of a GPU: the target must be cuda:sm_80 or cuda:sm_90a, not 'cpu'",
+    ),
 ]
 
 

@@ -1,0 +1,19 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""An emulator of PTX in NumPy: runs what ships, and says where a program breaks a rule of the machine.
+
+from tilewright import emulate
+
+memory = emulate.GlobalMemory()
+kernel = emulate.load(ptx).kernel("gemm")
+emulate.launch(kernel, grid=(4, 4), params=[...], memory=memory)
+"""
+
+from tilewright.emulate.device import Device
+from tilewright.emulate.errors import EmulationError
+from tilewright.emulate.launch import LoadedModule, launch, load
+from tilewright.emulate.machine import CHECKS, Options
+from tilewright.emulate.memory import GlobalMemory
+
+__all__ = ["CHECKS", "Device", "EmulationError", "GlobalMemory", "LoadedModule", "Options", "launch", "load"]

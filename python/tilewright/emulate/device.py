@@ -1,0 +1,128 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The emulator behind the interface of a GPU, so that whole programs run on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+
+from tilewright.emulate.launch import LoadedModule, launch, load
+from tilewright.emulate.machine import CHECKS, Options
+from tilewright.emulate.memory import GlobalMemory
+from tilewright.emulate.program import Program
+from tilewright.emulate.trace import Trace
+from tilewright.errors import UserError
+
+Extent = tuple[int, int, int]
+
+
+class Device:
+    """An emulated GPU: the same calls as a real one, everything done when a call returns.
+
+    Args:
+        seed: None for a fixed order of warps; a number for a random one.
+        checks: optional checks, see `Options`.
+        trace: counts what runs.
+        options: all of these at once, and more; the other arguments are ignored then.
+    """
+
+    def __init__(
+        self,
+        seed: int | None = None,
+        checks: frozenset[str] = CHECKS,
+        trace: Trace | None = None,
+        options: Options | None = None,
+    ) -> None:
+        self.options = options or Options(seed=seed, checks=checks, trace=trace)
+        self.memory = GlobalMemory()
+
+    def load(self, image: bytes) -> LoadedModule:
+        """Return the module of a PTX text. UserError where it is a cubin: the emulator reads PTX only."""
+        if bytes(image[:4]) == b"\x7fELF":
+            raise UserError("the emulator runs PTX; a cubin holds machine code: keep the PTX in the artifact")
+        return load(bytes(image))
+
+    def function(self, module: LoadedModule, name: str) -> Program:
+        """Return the handle of a kernel."""
+        return module.kernel(name)
+
+    def alloc(self, nbytes: int) -> int:
+        """Return the address of memory with undefined content, aligned to 256 bytes at least."""
+        return self.memory.alloc(max(nbytes, 1))
+
+    def free(self, address: int) -> None:
+        """Give back what `alloc` returned."""
+        self.memory.free(address)
+
+    def upload(self, address: int, data: memoryview) -> None:
+        """Copy C-contiguous host memory to the device."""
+        self.memory.write(address, data)
+
+    def download(self, address: int, data: memoryview) -> None:
+        """Copy device memory to C-contiguous, writeable host memory."""
+        target = memoryview(data).cast("B")
+        target[:] = self.memory.read(address, len(target)).data
+
+    def copy(self, destination: int, source: int, nbytes: int) -> None:
+        """Copy inside the device's memory; what is undefined stays undefined."""
+        to, to_offset = self.memory.range(destination, nbytes)
+        found, offset = self.memory.range(source, nbytes)
+        to.data[to_offset : to_offset + nbytes] = found.data[offset : offset + nbytes]
+        defined = found.defined[offset : offset + nbytes]
+        to.defined[to_offset : to_offset + nbytes] = defined
+        to.fully_defined = bool(defined.all()) and (to.fully_defined or nbytes == to.size)
+
+    def fill(self, address: int, byte: int, nbytes: int) -> None:
+        """Set bytes."""
+        if not 0 <= byte <= 255:
+            raise UserError(f"fill with {byte}: a byte is 0 to 255")
+        self.memory.write(address, bytes([byte]) * nbytes)
+
+    def tensor_map(
+        self,
+        element: str,
+        address: int,
+        dims: Sequence[int],
+        strides_bytes: Sequence[int],
+        box: Sequence[int],
+        swizzle: int,
+        fill: str,
+    ) -> bytes:
+        """Return a descriptor of 128 bytes in the emulator's own encoding; arguments as `runtime.gpu_device` says."""
+        from tilewright.emulate.tensor_map import TensorMap
+
+        return TensorMap(element, address, tuple(dims), tuple(strides_bytes), tuple(box), swizzle, fill).encode()
+
+    def launch(
+        self,
+        function: Program,
+        grid: Extent,
+        block: Extent,
+        cluster: Extent,
+        shared_bytes: int,
+        params: Sequence[bytes],
+    ) -> None:
+        """Run a kernel to its end."""
+        launch(
+            function,
+            grid,
+            params,
+            memory=self.memory,
+            block=block,
+            cluster=cluster,
+            shared_bytes=shared_bytes,
+            options=self.options,
+        )
+
+    def synchronize(self) -> None:
+        """Everything is done already."""
+
+    def record(self) -> float:
+        """The time of the host; see `elapsed`."""
+        return perf_counter()
+
+    def elapsed(self, start: float, end: float) -> float:
+        """Seconds that the emulation took: no prediction of a GPU's time."""
+        return end - start

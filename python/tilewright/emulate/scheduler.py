@@ -1,0 +1,295 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Moves sets of lanes through the code: least place first, so that warps meet again; waits; dead-lock."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilewright.emulate.step import Lanes, Step, Wait
+
+if TYPE_CHECKING:
+    from tilewright.emulate.machine import Machine
+    from tilewright.emulate.program import Op
+    from tilewright.emulate.syntax import Instruction
+
+#: rounds of polling by everyone, with nothing written and nothing arriving, that count as dead-lock
+_IDLE_ROUNDS = 2000
+#: sets of lanes that the report of a dead-lock names
+_SHOWN = 16
+
+
+class Scheduler:
+    """Sets of lanes by their place in the code.
+
+    Attributes:
+        ready: {place: (lanes, rank)}; sets with a lower rank go first, then those at a lower place. Polling raises the
+        rank.
+        gathering: {place: lanes} that wait there for the rest of their warp.
+        parked: {key: [(lanes, place, why, instruction)]}.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.ops = machine.program.ops
+        self.ready: dict[int, tuple[Lanes, int]] = {}
+        self.gathering: dict[int, Lanes] = {}
+        self.parked: dict[Hashable, list[tuple[Lanes, int, str, Instruction]]] = {}
+        self._seen, self._idle = -1, 0
+        self.alive = np.zeros(machine.lanes, np.bool_)
+        self.alive[machine.tid_of < machine.block_threads] = True
+
+    def run(self) -> None:
+        """Run all lanes to their exit."""
+        self.push(0, Lanes(np.flatnonzero(self.alive)), 0)
+        pick = self._pick if self.machine.options.seed is None else self._pick_any
+        while True:
+            while self.ready:
+                place, lanes, rank = pick()
+                self._advance(place, lanes, rank)
+            if not self.alive.any():
+                return
+            if not self.machine.pending:
+                raise self._dead_lock()
+            self.machine.complete_one()
+
+    # ---- sets ------------------------------------------------------------
+
+    def push(self, place: int, lanes: Lanes, rank: int = 0) -> None:
+        """Make lanes ready at a place; they join those that are there."""
+        found = self.ready.get(place)
+        if found is not None:
+            lanes, rank = found[0].join(lanes), max(rank, found[1])
+        self.ready[place] = (lanes, rank)
+
+    def wake(self, key: Hashable) -> None:
+        """Make the lanes ready that wait for a key."""
+        waiting = self.parked.pop(key, None)
+        if waiting:
+            for lanes, place, _, _ in waiting:
+                self.push(place, lanes)
+
+    def _pick(self) -> tuple[int, Lanes, int]:
+        ready = self.ready
+        if len(ready) == 1:
+            place, (lanes, rank) = ready.popitem()
+            return place, lanes, rank
+        place = min(ready, key=lambda at: (ready[at][1], at))
+        lanes, rank = ready.pop(place)
+        return place, lanes, rank
+
+    def _pick_any(self) -> tuple[int, Lanes, int]:
+        """Any set of those with the least rank; some of its warps where chance wills."""
+        machine, ready = self.machine, self.ready
+        if machine.pending and machine.completion == "random" and machine.random.random() < 0.1:
+            machine.complete_one()
+        least = min(rank for _, rank in ready.values())
+        places = [at for at, (_, rank) in ready.items() if rank == least]
+        place = places[int(machine.random.integers(len(places)))]
+        lanes, rank = ready.pop(place)
+        if machine.random.random() < 0.25:
+            warps = np.unique(lanes.warps)
+            chosen = warps[machine.random.random(len(warps)) < 0.5]
+            mask = np.isin(lanes.warps, chosen)
+            if mask.any() and not mask.all():
+                self.ready[place] = (lanes.where(~mask), rank)
+                lanes = lanes.where(mask)
+        return place, lanes, rank
+
+    def _stop(self, place: int) -> int:
+        """The next place behind `place` where other lanes are ready."""
+        return min((at for at in self.ready if at > place), default=len(self.ops))
+
+    # ---- running ---------------------------------------------------------
+
+    def _advance(self, place: int, lanes: Lanes, rank: int) -> None:
+        """Run a set of lanes until it branches apart, waits, polls, or comes to a place where others are ready."""
+        machine, ops = self.machine, self.ops
+        stop = self._stop(place)
+        while True:
+            op = ops[place]
+            machine.issued += 1
+            if op.control:
+                self._control(op, place, lanes, rank)
+                if len(self.ready) != 1 or machine.options.seed is not None:
+                    return
+                place, lanes, rank = self._pick()
+                stop = len(ops)
+                continue
+            before, lanes = lanes, self._ordinary(op, place, lanes)
+            if lanes is None:
+                return
+            if lanes is not before:
+                stop = self._stop(place)
+            place += 1
+            if op.spin:
+                self.push(place, lanes, rank + 1)
+                self._spun()
+                return
+            if place == stop:
+                break
+        self.push(place, lanes, rank)
+
+    def _ordinary(self, op: Op, place: int, lanes: Lanes) -> Lanes | None:
+        """Run one instruction. Returns the lanes that go on behind it now; None: all wait."""
+        if op.sync > 1:
+            lanes = self._gather(op, place, lanes)
+            if lanes is None:
+                return None
+        active = lanes if op.ins.guard is None else self._guarded(op, lanes)
+        if active is None:
+            return lanes
+        wait = self._issue(op, place, active)
+        return lanes if wait is None else self._park(wait, place, lanes, active)
+
+    def _issue(self, op: Op, place: int, active: Lanes) -> Wait | None:
+        machine = self.machine
+        if machine.trace is not None:
+            machine.trace.issue(place, op.ins, active)
+        with np.errstate(all="ignore"):
+            return op.run(Step(machine, op.ins, active))
+
+    def _guarded(self, op: Op, lanes: Lanes) -> Lanes | None:
+        guard = op.ins.guard
+        if guard.index in self.machine.defined:
+            self.machine.require_register(Step(self.machine, op.ins, lanes), guard.index)
+        mask = self.machine.registers[guard.index][lanes.sel]
+        if guard.negated:
+            mask = ~mask
+        if mask.all():
+            return lanes
+        return lanes.where(mask) if mask.any() else None
+
+    def _control(self, op: Op, place: int, lanes: Lanes, rank: int) -> None:
+        """Branch or exit: the lanes are made ready where they go."""
+        if self.machine.trace is not None:
+            self.machine.trace.issue(place, op.ins, lanes)
+        taken = lanes if op.ins.guard is None else self._guarded(op, lanes)
+        if taken is not lanes:
+            self.push(place + 1, lanes if taken is None else without(lanes, taken), rank)
+        if taken is not None:
+            if op.control == "exit":
+                self._exit(taken)
+            elif op.control == "bra":
+                self.push(op.ins.target, taken, rank)
+            else:
+                self._indexed(op, taken, rank)
+        self._limit()
+
+    def _indexed(self, op: Op, lanes: Lanes, rank: int) -> None:
+        register = op.ins.args[0]
+        index = self.machine.registers[register.index][lanes.sel]
+        for value in np.unique(index):
+            if value >= len(op.ins.target):
+                Step(self.machine, op.ins, lanes).fail(
+                    "out-of-bounds", f"branch number {value} of {len(op.ins.target)}", index == value
+                )
+            self.push(op.ins.target[int(value)], lanes.where(index == value), rank)
+
+    def _exit(self, lanes: Lanes) -> None:
+        self.alive[lanes.sel] = False
+        self.machine.progress += 1
+        for watch in self.machine.on_exit:
+            watch(self.machine, lanes)
+
+    def _limit(self) -> None:
+        limit = self.machine.options.limit
+        if limit is not None and self.machine.issued > limit:
+            raise self.machine.error(
+                "limit", f"the batch has issued {self.machine.issued} instructions, more than allowed", None
+            )
+
+    # ---- waiting ---------------------------------------------------------
+
+    def _gather(self, op: Op, place: int, lanes: Lanes) -> Lanes | None:
+        """The lanes that are there with their whole warp (or warpgroup); the others wait for the rest."""
+        early = self.gathering.pop(place, None)
+        if early is not None:
+            lanes = lanes.join(early)
+        if lanes.is_whole(op.sync):
+            return lanes
+        group = lanes.ids // op.sync
+        names, counts = np.unique(group, return_counts=True)
+        need = np.add.reduceat(self._exists(), np.arange(0, self.machine.lanes, op.sync))[names]
+        complete = np.isin(group, names[counts == need])
+        if not complete.all():
+            self.gathering[place] = lanes.where(~complete)
+            lanes = lanes.where(complete)
+        return lanes if lanes.n else None
+
+    def _exists(self) -> np.ndarray:
+        return (self.machine.tid_of < self.machine.block_threads).astype(np.int64)
+
+    def _park(self, wait: Wait, place: int, lanes: Lanes, active: Lanes) -> Lanes | None:
+        blocked = active if wait.mask is None else active.where(wait.mask)
+        at = place if wait.retry else place + 1
+        ins = self.ops[place].ins
+        if isinstance(wait.keys, list):
+            by_key: dict[Hashable, list[int]] = {}
+            for key, lane in zip(wait.keys, blocked.ids, strict=True):
+                by_key.setdefault(key, []).append(int(lane))
+            for key, ids in by_key.items():
+                self.parked.setdefault(key, []).append((Lanes(np.array(ids)), at, wait.why, ins))
+        else:
+            self.parked.setdefault(wait.keys, []).append((blocked, at, wait.why, ins))
+        rest = without(lanes, blocked)
+        return rest if rest.n else None
+
+    def _spun(self) -> None:
+        """A set of lanes polled: others go first. Polling by all for long, with nothing happening, is dead-lock."""
+        machine = self.machine
+        if self._seen != machine.progress:
+            self._seen, self._idle = machine.progress, 0
+        self._idle += 1
+        if self._idle > _IDLE_ROUNDS * (len(self.ready) + 1):
+            if not machine.pending:
+                raise self._dead_lock("all threads that run are polling")
+            machine.complete_one()
+
+    # ---- dead-lock -------------------------------------------------------
+
+    def _dead_lock(self, first: str = "no thread can go on") -> Exception:
+        waits: list[tuple[Lanes, Instruction, str]] = []
+        for key, sets in self.parked.items():
+            waits += [(lanes, ins, f"{why} [{_short(key)}]") for lanes, _, why, ins in sets]
+        for place, lanes in self.gathering.items():
+            ins = self.ops[place].ins
+            waits.append((lanes, ins, f"the rest of the warp does not come to '{ins.op}'"))
+        for place, (lanes, _) in self.ready.items():
+            waits.append((lanes, self.ops[place].ins, "polling"))
+        lines = [f"{self._who(lanes)} at {ins.where()}: {why}" for lanes, ins, why in waits]
+        if len(lines) > _SHOWN:
+            lines[_SHOWN:] = [f"... ({len(lines) - _SHOWN} more)"]
+        lanes, ins, _ = waits[0]
+        return self.machine.error("dead-lock", first + ":\n  " + "\n  ".join(lines), ins, int(lanes.ids[0]))
+
+    def _who(self, lanes: Lanes) -> str:
+        machine = self.machine
+        slot = int(machine.slot_of[lanes.ids[0]])
+        mine = lanes.ids[machine.slot_of[lanes.sel] == slot] % machine.threads
+        more = len(np.unique(machine.slot_of[lanes.sel])) - 1
+        text = f"CTA {tuple(int(c) for c in machine.cta_of[slot])} threads {_ranges(mine)}"
+        return text + (f" (and {more} more CTAs)" if more else "")
+
+
+def without(lanes: Lanes, others: Lanes) -> Lanes:
+    """The lanes that are not in another set."""
+    if others.n == lanes.n:
+        return Lanes(lanes.ids[:0])
+    return Lanes(np.setdiff1d(lanes.ids, others.ids, assume_unique=True))
+
+
+def _ranges(ids: np.ndarray) -> str:
+    breaks = np.flatnonzero(np.diff(ids) != 1)
+    starts = [0, *(breaks + 1)]
+    ends = [*breaks, len(ids) - 1]
+    parts = [f"{ids[a]}" if a == b else f"{ids[a]}-{ids[b]}" for a, b in zip(starts, ends, strict=True)]
+    return ", ".join(parts[:6]) + (", ..." if len(parts) > 6 else "")
+
+
+def _short(key: Hashable) -> str:
+    return " ".join(str(part) for part in key) if isinstance(key, tuple) else str(key)

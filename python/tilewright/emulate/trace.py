@@ -1,0 +1,117 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a launch did: instructions, memory traffic, bank conflicts, per line of the PTX."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from tilewright.emulate.machine import Launch
+    from tilewright.emulate.program import Program
+    from tilewright.emulate.step import Lanes, Step
+    from tilewright.emulate.syntax import Instruction
+
+#: bytes that a memory transaction moves
+SECTOR = 32
+
+
+@dataclass
+class LineCount:
+    """What one instruction did.
+
+    Attributes:
+        text, line, source: the instruction, its PTX line and where it came from.
+        warps: warps that issued it. threads: threads that ran it.
+        bytes: bytes that its threads asked for. sectors: 32-byte sectors of global memory that its warps touched.
+        wavefronts: passes that its warps need on the 32 banks of shared memory. ideal: passes without conflicts.
+    """
+
+    text: str
+    line: int
+    source: str | None
+    warps: int = 0
+    threads: int = 0
+    bytes: int = 0
+    sectors: int = 0
+    wavefronts: int = 0
+    ideal: int = 0
+
+
+@dataclass
+class KernelTrace:
+    """Counts of one launch."""
+
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    lines: dict[int, LineCount] = field(default_factory=dict)
+
+    def total(self, name: str) -> int:
+        """Sum of a count over all lines."""
+        return sum(getattr(line, name) for line in self.lines.values())
+
+
+class Trace:
+    """Collects counts; give it to `Options(trace=...)`.
+
+    Attributes:
+        launches: one `KernelTrace` per launch, in order.
+    """
+
+    def __init__(self) -> None:
+        self.launches: list[KernelTrace] = []
+
+    def begin(self, program: Program, launch: Launch) -> None:
+        """A launch begins."""
+        self.launches.append(KernelTrace(program.kernel.name, launch.grid, launch.block))
+
+    def _line(self, ins: Instruction) -> LineCount:
+        lines = self.launches[-1].lines
+        found = lines.get(id(ins))
+        if found is None:
+            found = lines[id(ins)] = LineCount(ins.text, ins.line, ins.source)
+        return found
+
+    def issue(self, place: int, ins: Instruction, lanes: Lanes) -> None:
+        """An instruction is issued for lanes."""
+        count = self._line(ins)
+        count.warps += len(np.unique(lanes.warps))
+        count.threads += lanes.n
+
+    def access(self, step: Step, space: str, addresses: np.ndarray, nbytes: int, kind: str) -> None:
+        """Lanes read or write memory."""
+        count = self._line(step.ins)
+        count.bytes += nbytes * step.n
+        if space == "global":
+            first, last = addresses // SECTOR, (addresses + nbytes - 1) // SECTOR
+            touched = np.concatenate([np.stack([step.warps, first], 1), np.stack([step.warps, last], 1)])
+            count.sectors += len(np.unique(touched, axis=0))
+        elif space.startswith("shared"):
+            passes, ideal = wavefronts(step.ids, addresses, nbytes)
+            count.wavefronts += passes
+            count.ideal += ideal
+
+
+def wavefronts(lanes: np.ndarray, addresses: np.ndarray, nbytes: int) -> tuple[int, int]:
+    """(passes, passes without conflicts) on 32 banks of 4 bytes, summed over warps.
+
+    A pass serves each bank one word (the same word for any number of lanes). Accesses of 8 and 16 bytes go by half and
+    quarter warps.
+    """
+    words = max(nbytes // 4, 1)
+    group = lanes * words // 32
+    word = (addresses // 4)[:, None] + np.arange(words)
+    rows = np.stack([np.repeat(group, words), word.ravel() % 32, word.ravel()], axis=1)
+    distinct = np.unique(rows, axis=0)
+    cells, depth = np.unique(distinct[:, :2], axis=0, return_counts=True)
+    groups = np.unique(cells[:, 0])
+    passes = np.zeros(len(groups), np.int64)
+    np.maximum.at(passes, np.searchsorted(groups, cells[:, 0]), depth)
+    ideal = np.zeros(len(groups), np.int64)
+    np.add.at(ideal, np.searchsorted(groups, distinct[:, 0]), 1)
+    return int(passes.sum()), int((-(-ideal // 32)).sum())

@@ -76,7 +76,7 @@ class Access:
             if space in ("param", "const"):
                 step.fail("out-of-bounds", f"a store to the {space} space")
             if store is self.machine.shared:
-                self.machine.races.write(part, offsets, total)
+                self.machine.races.write(part, offsets, total, data)
             rows = store.rows(width, count)
             index = offsets // total
             rows[index] = data

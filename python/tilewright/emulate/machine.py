@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from tilewright.emulate.races import make_races
 from tilewright.emulate.scheduler import Scheduler
 from tilewright.emulate.shared import SharedMemory
 from tilewright.emulate.step import Lanes, Step
+from tilewright.emulate.transfer import Transfer
 
 if TYPE_CHECKING:
     from tilewright.emulate.syntax import Instruction
@@ -63,25 +64,6 @@ class Launch:
     cluster: tuple[int, int, int]
     shared_bytes: int
     parameters: bytes
-
-
-@dataclass
-class Transfer:
-    """Asynchronous work that has been issued and has not taken effect.
-
-    Attributes:
-        complete: does the work: writes memory, signals mbarriers.
-        why: for messages.
-        keys: what a wait can select it by, e.g. {"lane": 5, "group": 2}.
-        ins: the instruction that issued it.
-        slot: slot of the CTA that issued it.
-    """
-
-    complete: Callable[[Machine], None]
-    why: str
-    keys: dict[str, Any] = field(default_factory=dict)
-    ins: Instruction | None = None
-    slot: int = 0
 
 
 class Machine:

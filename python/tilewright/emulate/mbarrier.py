@@ -17,6 +17,7 @@ import numpy as np
 if TYPE_CHECKING:
     from tilewright.emulate.machine import Machine
     from tilewright.emulate.step import Step
+    from tilewright.emulate.syntax import Instruction
 
 _COUNT = np.uint64(0xFFFFF)
 _EXPECTED, _TX, _TAG, _PHASE = (np.uint64(shift) for shift in (20, 40, 62, 63))
@@ -34,6 +35,7 @@ def initialise(step: Step, flat: np.ndarray, counts: np.ndarray) -> None:
     if bad.any():
         step.fail("barrier", f"an mbarrier for {int(counts[bad][0])} arrivals; 1 to {_TX_LIMIT} are possible", bad)
     count = counts.astype(np.uint64)
+    step.machine.races.mbarrier_init(step, flat)
     _words(step.machine)[flat // 8] = count | count << _EXPECTED | np.uint64(1) << _TAG
     step.machine.shared.mark(flat, 8)
     step.machine.progress += 1
@@ -102,14 +104,22 @@ def expect_tx(step: Step, flat: np.ndarray, nbytes: np.ndarray) -> None:
             step.fail("barrier", text, flat == place)
 
 
-def complete_tx(machine: Machine, flat: int, nbytes: int) -> None:
-    """Asynchronous work has moved bytes."""
+def add_pending(machine: Machine, flat: np.ndarray, count: int, ins: Instruction | None = None) -> None:
+    """Wait for `count` more arrivals of each lane in the phase under way (fewer if negative)."""
+    for place, lanes in zip(*np.unique(flat, return_counts=True), strict=True):
+        text = _change(machine, int(place), -count * int(lanes), 0)
+        if text:
+            raise machine.error("barrier", text, ins)
+
+
+def complete_tx(machine: Machine, flat: int, nbytes: int, ins: Instruction | None = None) -> None:
+    """Asynchronous work, issued by `ins`, has moved bytes."""
     word = int(_words(machine)[flat // 8])
     text = (
         _change(machine, flat, 0, -nbytes) if word >> 62 & 1 else "bytes arrive at an mbarrier that is not initialised"
     )
     if text:
-        raise machine.error("barrier", text, None)
+        raise machine.error("barrier", text, ins)
 
 
 def _change(machine: Machine, flat: int, arrivals: int, nbytes: int) -> str | None:

@@ -4,29 +4,43 @@
 """The opcodes: one module per family. Importing this package registers them all."""
 
 from tilewright.emulate.ops import (
+    async_copy,
     atomics,
     barriers,
     bits,
+    bulk_copy,
+    cluster,
     convert,
     floating,
+    hopper,
     integer,
     mbarriers,
     memory,
     moves,
     special_functions,
+    tensor_mma,
+    tensor_registers,
+    tensor_wgmma,
     warp,
 )
 
 __all__ = [
+    "async_copy",
     "atomics",
     "barriers",
     "bits",
+    "bulk_copy",
+    "cluster",
     "convert",
     "floating",
+    "hopper",
     "integer",
     "mbarriers",
     "memory",
     "moves",
     "special_functions",
+    "tensor_mma",
+    "tensor_registers",
+    "tensor_wgmma",
     "warp",
 ]

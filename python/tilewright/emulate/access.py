@@ -43,7 +43,7 @@ class Access:
         """
         total = width * count
         self.aligned(step, addresses, total)
-        out = None
+        out = np.empty(0, WORDS[width])
         for mask, store, offsets in self._parts(step, space, addresses, total):
             part = step if mask is None else step.narrowed(mask)
             self.readable(part, store, offsets, total)
@@ -51,7 +51,7 @@ class Access:
             if mask is None:
                 out = values
             else:
-                if out is None:
+                if not out.size:
                     out = np.empty((step.n,) if count == 1 else (step.n, count), WORDS[width])
                 out[mask] = values
         trace = self.machine.trace
@@ -101,8 +101,8 @@ class Access:
         """Fail where an address is no multiple of the size."""
         if nbytes & (nbytes - 1):
             step.fail("misaligned", f"an access of {nbytes} bytes: not a power of two")
-        bad = addresses & (nbytes - 1)
-        if bad.any():
+        if int(np.bitwise_or.reduce(addresses)) & (nbytes - 1):
+            bad = addresses & (nbytes - 1)
             at = int(addresses[np.flatnonzero(bad)[0]])
             step.fail(
                 "misaligned", f"address {at:#x} of an access of {nbytes} bytes is no multiple of {nbytes}", bad != 0
@@ -184,6 +184,11 @@ class Access:
         return [(_widen(mask, inner), store, offsets) for inner, store, offsets in parts]
 
     def _global(self, step: Step, addresses: np.ndarray, nbytes: int):
+        allocation = self.machine.memory.allocations.get(int(addresses[0]) >> SLOT)
+        if allocation is not None:
+            offsets = addresses - allocation.address
+            if int(offsets.min()) >= 0 and int(offsets.max()) + nbytes <= allocation.size:
+                return [(None, allocation, offsets)]
         numbers = addresses >> SLOT
         first = int(numbers[0])
         if (numbers == first).all():

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from tilewright.errors import UnsupportedError, UserError
 if TYPE_CHECKING:
     from tilewright.emulate.step import Step
 
-    Read = Callable[[Step], np.ndarray]
+    Read = Callable[[Step], Any]
     Write = Callable[[Step, np.ndarray], None]
 
 
@@ -116,8 +116,11 @@ class Decoder:
             self.wrong("an operand must be an address here")
         base, offset = operand.base, operand.offset
         if isinstance(base, Register):
-            inner = self._register(base, "u32" if types.size(base.type) == 4 else "u64")
-            return lambda step: inner(step).astype(np.int64) + offset
+            if types.size(base.type) == 4:
+                inner = self._register(base, "u32")
+                return lambda step: inner(step).astype(np.int64) + offset
+            inner = self._register(base, "s64")
+            return (lambda step: inner(step) + offset) if offset else inner
         inner = self.source(base, "u64")
         return lambda step: np.broadcast_to(np.asarray(inner(step)).astype(np.int64) + offset, step.n)
 

@@ -14,14 +14,26 @@ from tilewright.emulate.memory import GlobalMemory
 from tilewright.emulate.program import Program
 from tilewright.emulate.trace import Trace
 from tilewright.errors import UserError
+from tilewright.runtime.gpu_device import Limits, check_launch
 
 Extent = tuple[int, int, int]
+
+
+#: launches that the GPUs of each architecture accept (CUDA C++ Programming Guide, "Compute Capabilities")
+_LIMITS = {
+    "sm_80": Limits("sm_80", multiprocessors=108, shared_bytes=163 << 10, memory_bytes=40 << 30),
+    "sm_86": Limits("sm_86", multiprocessors=84, shared_bytes=99 << 10, memory_bytes=24 << 30),
+    "sm_89": Limits("sm_89", multiprocessors=128, shared_bytes=99 << 10, memory_bytes=24 << 30),
+    "sm_90": Limits("sm_90", multiprocessors=132, shared_bytes=227 << 10, cluster=8, memory_bytes=80 << 30),
+    "sm_90a": Limits("sm_90a", multiprocessors=132, shared_bytes=227 << 10, cluster=8, memory_bytes=80 << 30),
+}
 
 
 class Device:
     """An emulated GPU: the same calls as a real one, everything done when a call returns.
 
     Args:
+        arch: what it pretends to be, as in PTX's ``.target``: the limits of launches, and which code it takes.
         seed: None for a fixed order of warps; a number for a random one.
         checks: optional checks, see `Options`.
         trace: counts what runs.
@@ -30,11 +42,16 @@ class Device:
 
     def __init__(
         self,
+        arch: str = "sm_90a",
+        *,
         seed: int | None = None,
         checks: frozenset[str] = CHECKS,
         trace: Trace | None = None,
         options: Options | None = None,
     ) -> None:
+        if arch not in _LIMITS:
+            raise UserError(f"the emulator does not know the architecture '{arch}'; it knows {', '.join(_LIMITS)}")
+        self.limits = _LIMITS[arch]
         self.options = options or Options(seed=seed, checks=checks, trace=trace)
         self.memory = GlobalMemory()
 
@@ -42,7 +59,17 @@ class Device:
         """Return the module of a PTX text. UserError where it is a cubin: the emulator reads PTX only."""
         if bytes(image[:4]) == b"\x7fELF":
             raise UserError("the emulator runs PTX; a cubin holds machine code: keep the PTX in the artifact")
-        return load(bytes(image))
+        module = load(bytes(image))
+        self._fits(module.module.target)
+        return module
+
+    def _fits(self, target: str) -> None:
+        """PTX runs on its own architecture and on later ones; with the suffix 'a' on its own alone."""
+        need, have = (int("".join(c for c in name if c.isdigit())) for name in (target, self.limits.arch))
+        if need > have or (target.endswith("a") and target != self.limits.arch):
+            raise UserError(
+                f"PTX for {target} does not run on {self.limits.arch}; compile for it, or use Device('{target}')"
+            )
 
     def function(self, module: LoadedModule, name: str) -> Program:
         """Return the handle of a kernel."""
@@ -105,6 +132,8 @@ class Device:
         params: Sequence[bytes],
     ) -> None:
         """Run a kernel to its end."""
+        used = function.shared_used(shared_bytes)
+        check_launch(function.kernel.name, self.limits, grid, block, cluster, used)
         launch(
             function,
             grid,

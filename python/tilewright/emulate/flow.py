@@ -93,14 +93,14 @@ class Flow:
         for at, ins in enumerate(self.code):
             if ins.parts[0] in ("bra", "brx", "ret", "exit"):
                 starts.add(at + 1)
-                starts.update(_targets(ins))
+                starts.update(targets(ins))
         self.starts = sorted(start for start in starts if start < len(self.code))
         self.ends = [*self.starts[1:], len(self.code)]
         block_of = {start: number for number, start in enumerate(self.starts)}
         self.next: list[list[int]] = []
         for end in self.ends:
             last = self.code[end - 1]
-            following = [block_of[target] for target in _targets(last)]
+            following = [block_of[target] for target in targets(last)]
             stops = last.parts[0] in ("bra", "brx", "ret", "exit") and last.guard is None
             if not stops and end < len(self.code):
                 following.append(block_of[end])
@@ -125,7 +125,18 @@ class Flow:
         found: set[int] = set()
         for block in seen:
             self._unwritten_reads(block, entry[block], found)
-        return frozenset(found)
+        return frozenset(self._copies(found))
+
+    def _copies(self, found: set[int]) -> set[int]:
+        """With the registers that watched ones are copied to."""
+        copies = [uses for uses, ins in zip(self.uses, self.code, strict=True) if ins.parts[0] == "mov"]
+        more = True
+        while more:
+            more = False
+            for reads, writes in copies:
+                if reads & found and not writes <= found:
+                    found, more = found | writes, True
+        return found
 
     def _written(self, block: int) -> int:
         bits = 0
@@ -229,7 +240,8 @@ class Flow:
         return live
 
 
-def _targets(ins: Instruction) -> tuple[int, ...]:
+def targets(ins: Instruction) -> tuple[int, ...]:
+    """Where a branch goes."""
     if ins.target is None:
         return ()
     return ins.target if isinstance(ins.target, tuple) else (ins.target,)

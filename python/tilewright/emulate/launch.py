@@ -128,7 +128,8 @@ def _three(size: Size) -> tuple[int, int, int]:
     values = [int(size)] if isinstance(size, (int, np.integer)) else [int(value) for value in size]
     if not 1 <= len(values) <= 3:
         raise UserError(f"a size of {len(values)} dimensions: 1 to 3 are possible")
-    return tuple([*values, 1, 1][:3])
+    x, y, z = [*values, 1, 1][:3]
+    return x, y, z
 
 
 def _ctas(setup: Launch) -> np.ndarray:

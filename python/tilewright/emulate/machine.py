@@ -133,9 +133,10 @@ class Machine:
 
     def run(self) -> None:
         """Run the batch to its end, asynchronous work included."""
-        self.scheduler.run()
-        while self.pending:
-            self.complete_one()
+        with np.errstate(all="ignore"):
+            self.scheduler.run()
+            while self.pending:
+                self.complete_one()
 
     # ---- for run functions ------------------------------------------------
 

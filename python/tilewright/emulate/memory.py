@@ -54,9 +54,9 @@ class Store:
         """Which of the accesses touch bytes that were never written; None: none of them."""
         marks = self.marks(nbytes).take(offsets // nbytes, axis=0)
         want = marks.dtype.type(0x0101010101010101 >> (64 - 8 * marks.dtype.itemsize))
-        good = marks == want
-        if good.all():
+        if np.bitwise_and.reduce(marks, axis=None) == want:
             return None
+        good = marks == want
         return ~(good if good.ndim == 1 else good.all(axis=1))
 
     def mark(self, offsets: np.ndarray, nbytes: int) -> None:

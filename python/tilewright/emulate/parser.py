@@ -55,7 +55,7 @@ class _ModuleParser:
         if word in _LINKAGE:
             return
         if word in (".version", ".target", ".address_size", ".file"):
-            self._head(word, self.scan.take(_LINE).group().strip())
+            self._head(word, self._taken(_LINE).strip())
         elif word == ".section":
             self.scan.until("{")
             self.scan.position -= 1
@@ -72,6 +72,12 @@ class _ModuleParser:
             self.scan.until(";")
         else:
             raise self.scan.error(f"'{word}' is not a directive that the emulator knows", start)
+
+    def _taken(self, pattern: re.Pattern[str]) -> str:
+        found = self.scan.take(pattern)
+        if not found:
+            raise self.scan.error(f"'{self.scan.peek()}' is not expected here")
+        return found.group()
 
     def _head(self, word: str, rest: str) -> None:
         if word == ".version":
@@ -97,7 +103,7 @@ class _ModuleParser:
 
     def _entry(self) -> None:
         self.scan.skip()
-        kernel = Kernel(self.scan.take(_WORD).group(), module=self.module)
+        kernel = Kernel(self._taken(_WORD), module=self.module)
         self.scan.skip()
         if self.scan.peek() == "(":
             for text in split(self.scan.block("(", ")")):

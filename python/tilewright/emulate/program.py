@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from tilewright.emulate import ops, registry  # noqa: F401 - importing ops registers the opcodes
 from tilewright.emulate.decoder import Decoder
-from tilewright.emulate.flow import Flow
-from tilewright.emulate.syntax import Instruction, Kernel, Variable
+from tilewright.emulate.flow import Flow, leaves, targets
+from tilewright.emulate.syntax import Instruction, Kernel, Register, Symbol, Variable
 
 if TYPE_CHECKING:
     from tilewright.emulate.memory import GlobalMemory
@@ -25,17 +25,20 @@ class Op:
 
     Attributes:
         ins: the instruction.
-        run: its run function; None for branches and exits, which the scheduler does itself.
+        run: its run function; branches and exits, which the scheduler does itself, have one that is never called.
         control: "bra", "brx", "exit", or None.
         sync: how many lanes must run it in step.
         spin: whether waiting loops are made of it.
+        table: where a branch goes. index: the register that chooses, for `brx.idx`.
     """
 
     ins: Instruction
-    run: Run | None
+    run: Run
     control: str | None
     sync: int
     spin: bool
+    table: tuple[int, ...] = ()
+    index: int = 0
 
 
 _CONTROL = {"bra": "bra", "brx": "brx", "ret": "exit", "exit": "exit"}
@@ -130,16 +133,14 @@ def _place(variables: list[Variable], offsets: dict[str, int]) -> int:
 
 
 def _symbols(ins: Instruction) -> list[str]:
-    from tilewright.emulate.flow import leaves
-    from tilewright.emulate.syntax import Symbol
-
     return [leaf.name for leaf in leaves(ins.args) if isinstance(leaf, Symbol)]
 
 
 def _decode(kernel: Kernel, ins: Instruction, tracked: frozenset[int]) -> Op:
     control = _CONTROL.get(ins.parts[0])
     if control:
-        return Op(ins, None, control, 1, False)
+        index = ins.args[0].index if control == "brx" and isinstance(ins.args[0], Register) else 0
+        return Op(ins, lambda step: None, control, 1, False, targets(ins), index)
     found = registry.entry(ins)
     run = found.decode(ins, Decoder(kernel, ins, tracked))
     return Op(ins, run, None, found.sync, getattr(run, "spin", found.spin))

@@ -17,7 +17,7 @@ import numpy as np
 
 from tilewright.emulate import types
 
-_TINY32 = np.float64(2.0**-126)
+_TINY32 = np.float32(2.0**-126)
 
 
 def flush(values: np.ndarray) -> np.ndarray:
@@ -86,12 +86,15 @@ def _fma32(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     product = a.astype(np.float64) * b.astype(np.float64)
     other = c.astype(np.float64)
     total = np.asarray(product + other)
-    halfway = (total.view(np.int64) & 0x1FFFFFFF) == 0x10000000
-    halfway |= np.abs(total) < _TINY32
-    if halfway.any():
-        exact, error = two_sum(product, other)
-        total = to_odd(np.asarray(exact), np.where(np.isfinite(error), error, 0))
-    return total.astype(np.float32)
+    result = total.astype(np.float32)
+    doubtful = (total.view(np.int64) & 0x1FFFFFFF) == 0x10000000
+    doubtful |= (np.abs(result) < _TINY32) & (total != 0)
+    if doubtful.any():
+        at = np.nonzero(doubtful)
+        exact, error = two_sum(*(each[at] if np.ndim(each) else each for each in (product, other)))
+        if error.any():
+            result[at] = to_odd(exact, np.where(np.isfinite(error), error, 0)).astype(np.float32)
+    return result
 
 
 def _fma_small(dtype: np.dtype) -> Callable:

@@ -120,11 +120,11 @@ class Scheduler:
                 place, lanes, rank = self._pick()
                 stop = len(ops)
                 continue
-            before, lanes = lanes, self._ordinary(op, place, lanes)
-            if lanes is None:
+            going = self._ordinary(op, place, lanes)
+            if going is None:
                 return
-            if lanes is not before:
-                stop = self._stop(place)
+            if going is not lanes:
+                lanes, stop = going, self._stop(place)
             place += 1
             if op.spin:
                 self.push(place, lanes, rank + 1)
@@ -136,10 +136,10 @@ class Scheduler:
 
     def _ordinary(self, op: Op, place: int, lanes: Lanes) -> Lanes | None:
         """Run one instruction. Returns the lanes that go on behind it now; None: all wait."""
-        if op.sync > 1:
-            lanes = self._gather(op, place, lanes)
-            if lanes is None:
-                return None
+        whole = lanes if op.sync == 1 else self._gather(op, place, lanes)
+        if whole is None:
+            return None
+        lanes = whole
         active = lanes if op.ins.guard is None else self._guarded(op, lanes)
         if active is None:
             return lanes
@@ -150,11 +150,12 @@ class Scheduler:
         machine = self.machine
         if machine.trace is not None:
             machine.trace.issue(place, op.ins, active)
-        with np.errstate(all="ignore"):
-            return op.run(Step(machine, op.ins, active))
+        return op.run(Step(machine, op.ins, active))
 
     def _guarded(self, op: Op, lanes: Lanes) -> Lanes | None:
         guard = op.ins.guard
+        if guard is None:
+            return lanes
         if guard.index in self.machine.defined:
             self.machine.require_register(Step(self.machine, op.ins, lanes), guard.index)
         mask = self.machine.registers[guard.index][lanes.sel]
@@ -168,27 +169,26 @@ class Scheduler:
         """Branch or exit: the lanes are made ready where they go."""
         if self.machine.trace is not None:
             self.machine.trace.issue(place, op.ins, lanes)
-        taken = lanes if op.ins.guard is None else self._guarded(op, lanes)
+        taken = self._guarded(op, lanes)
         if taken is not lanes:
             self.push(place + 1, lanes if taken is None else without(lanes, taken), rank)
         if taken is not None:
             if op.control == "exit":
                 self._exit(taken)
             elif op.control == "bra":
-                self.push(op.ins.target, taken, rank)
+                self.push(op.table[0], taken, rank)
             else:
                 self._indexed(op, taken, rank)
         self._limit()
 
     def _indexed(self, op: Op, lanes: Lanes, rank: int) -> None:
-        register = op.ins.args[0]
-        index = self.machine.registers[register.index][lanes.sel]
+        table = op.table
+        index = self.machine.registers[op.index][lanes.sel]
         for value in np.unique(index):
-            if value >= len(op.ins.target):
-                Step(self.machine, op.ins, lanes).fail(
-                    "out-of-bounds", f"branch number {value} of {len(op.ins.target)}", index == value
-                )
-            self.push(op.ins.target[int(value)], lanes.where(index == value), rank)
+            if value >= len(table):
+                text = f"branch number {value} of {len(table)}"
+                Step(self.machine, op.ins, lanes).fail("out-of-bounds", text, index == value)
+            self.push(table[int(value)], lanes.where(index == value), rank)
 
     def _exit(self, lanes: Lanes) -> None:
         self.alive[lanes.sel] = False

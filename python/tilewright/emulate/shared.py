@@ -31,12 +31,13 @@ class SharedMemory(Store):
         self.stride = max(-(-used // _ROUND) * _ROUND, _ROUND)
         self.machine = machine
         super().__init__(self.stride * slots)
+        #: per lane: address of its CTA's first byte, and that byte's index in `data`
+        self.own = (machine.rank_of.astype(np.int64) << RANK_SHIFT)[machine.slot_of] + BASE
+        self.start = machine.slot_of.astype(np.int64) * self.stride
 
     def window(self, step: Step) -> np.ndarray | np.int64:
         """The address of each lane's own shared memory (32 bits)."""
-        if self.machine.cluster_size == 1:
-            return np.int64(BASE)
-        return (self.machine.rank_of[step.slots].astype(np.int64) << RANK_SHIFT) + BASE
+        return np.int64(BASE) if self.machine.cluster_size == 1 else self.own[step.sel]
 
     def flat(self, step: Step, addresses: np.ndarray, nbytes: int, cluster: bool = False) -> np.ndarray:
         """Index into `data` of accesses of `nbytes` bytes.
@@ -50,6 +51,14 @@ class SharedMemory(Store):
         Raises:
             EmulationError: out of bounds, or another CTA's memory through .shared::cta.
         """
+        own = self.own[step.sel]
+        offset = addresses - own
+        if int(offset.min()) >= 0 and int(offset.max()) + nbytes <= self.used:
+            return offset + self.start[step.sel]
+        return self._other(step, addresses, nbytes, cluster)
+
+    def _other(self, step: Step, addresses: np.ndarray, nbytes: int, cluster: bool) -> np.ndarray:
+        """The general case of `flat`: generic addresses, other CTAs, errors."""
         low = addresses & 0xFFFFFFFF
         odd = (addresses >> SLOT) & ~np.int64(SHARED_WINDOW)
         if odd.any():

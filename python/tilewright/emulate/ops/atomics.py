@@ -92,7 +92,7 @@ class _Atomic:
         self.kind, self.count = kind, count
         self.width = types.size(name)
         self.dtype = types.NUMPY[types.PACKED.get(name, name)]
-        self.compute = None if kind == "cas" else _operations(name)[kind]
+        self.compute = _operations(name).get(kind, np.equal)  # compare-and-swap does not use it
 
     def run(self, step, space, addresses, values, expected):
         """Words before the operation: (n, count)."""

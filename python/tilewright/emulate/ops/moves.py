@@ -45,16 +45,18 @@ def mov(ins, decode):
 
 
 def _loose_mov(ins, decode, name, loose):
-    """Copy values and the knowledge that they are undefined."""
+    """Copy values and the knowledge that they are undefined: a packed value is when all its parts are."""
+    parts = ins.args[1].items if isinstance(ins.args[1], Vector) else (ins.args[1],)
+    whole = len(loose) == len(parts)
     plain = type(decode)(decode.kernel, ins)
     a, put = plain.source(ins.args[1], name), plain.target(ins.args[0], name)
     items = ins.args[0].items if isinstance(ins.args[0], Vector) else (ins.args[0],)
     targets = [item.index for item in items if isinstance(item, Register)]
 
     def run(step):
-        defined = np.ones(step.n, np.bool_)
+        defined = np.full(step.n, not whole)
         for index in loose:
-            defined &= step.machine.defined[index][step.sel]
+            defined |= step.machine.defined[index][step.sel]
         put(step, a(step))
         for index in targets:
             if index in step.machine.defined:

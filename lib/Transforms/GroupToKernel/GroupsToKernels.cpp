@@ -24,6 +24,8 @@ namespace tilewright {
 namespace {
 
 struct GroupsToKernels : public impl::GroupsToKernelsBase<GroupsToKernels> {
+  using GroupsToKernelsBase::GroupsToKernelsBase;
+
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
     SmallVector<tile::GroupOp> groups;
@@ -36,8 +38,8 @@ struct GroupsToKernels : public impl::GroupsToKernelsBase<GroupsToKernels> {
         return signalPassFailure();
   }
 
-  static LogicalResult outline(tile::GroupOp group, SymbolTable &symbols) {
-    TaskEmitter task(group);
+  LogicalResult outline(tile::GroupOp group, SymbolTable &symbols) {
+    TaskEmitter task(group, bufferBytes);
     if (failed(task.analyze()))
       return failure();
     auto host = group->getParentOfType<FunctionOpInterface>();

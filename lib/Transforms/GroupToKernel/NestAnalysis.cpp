@@ -72,6 +72,9 @@ SmallVector<unsigned> NestAnalysis::order() const {
 }
 
 int64_t NestAnalysis::registerTile(unsigned dim) const {
+  if (auto sizes = rtile ? rtile.getSizes("register") : std::nullopt;
+      sizes && isPadded())
+    return (*sizes)[dim];
   return taskTile(dim, "register");
 }
 

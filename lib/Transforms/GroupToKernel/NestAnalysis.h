@@ -67,7 +67,10 @@ public:
   /// The largest extent that a dimension can have, if one is known
   /// (`tile.bounds`).
   std::optional<int64_t> bound(unsigned dim) const;
-  /// Register tile of a dimension, never above its extent.
+  /// Whether all tiles have the planned sizes and ragged edges are bounds
+  /// (`tile.padded`): what exists of a tile does not change its type.
+  bool isPadded() const { return root()->hasAttr("tile.padded"); }
+  /// Register tile of a dimension, above its extent in padded nests only.
   int64_t registerTile(unsigned dim) const;
   /// Part of a reduced dimension after which the next part of the operands is
   /// brought near, or the whole extent.

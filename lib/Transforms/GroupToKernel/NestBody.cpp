@@ -255,6 +255,7 @@ FailureOr<Value> NestEmitter::gather(linalg::GenericOp op,
         builder, loc, tileType({shape[0]}, builder.getIndexType()), tile);
     where->shape[0] = shape[0];
     where->dims[0] = number;
+    where->valid[0] = validAlong(loc, tileDims[0].front());
   }
   if (access.size() == 1) {
     // A table of one dimension is read element by element: rank-one tiles.
@@ -262,14 +263,15 @@ FailureOr<Value> NestEmitter::gather(linalg::GenericOp op,
     Value row = tile::LoadOp::create(
         builder, loc, tileType({count}, element), place.memref, where->offsets,
         ArrayRef<int64_t>{0}, ArrayRef<int64_t>{where->steps[1]}, rows,
-        /*along=*/0);
+        /*along=*/0, bounds(loc, *where, /*asRow=*/true));
     return tile::ReshapeOp::create(builder, loc,
                                    tileType(where->shape, element), row)
         .getResult();
   }
   return tile::LoadOp::create(builder, loc, tileType(where->shape, element),
                               place.memref, where->offsets, where->dims,
-                              where->steps, rows, /*along=*/0)
+                              where->steps, rows, /*along=*/0,
+                              bounds(loc, *where))
       .getResult();
 }
 

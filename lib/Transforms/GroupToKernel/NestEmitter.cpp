@@ -34,6 +34,8 @@ LogicalResult NestEmitter::findTileDims() {
   }
   if (tileDims[0].empty())
     return success();
+  if (nest.isPadded() && depthDim >= 0)
+    return findProductDims();
   tileDims[1].push_back(tileDims[0].pop_back_val());
   if (tileDims[0].size() > 1)
     for (int dim : tileDims[0])
@@ -92,6 +94,8 @@ LogicalResult NestEmitter::emit() {
 /// Sizes of the tiles that cover a dimension of the task.
 SmallVector<int64_t> NestEmitter::tileSizes(unsigned dim) const {
   int64_t step = nest.registerTile(dim);
+  if (nest.isPadded())
+    return {step};
   std::optional<int64_t> extent = staticSize(box.sizes[dim]);
   SmallVector<int64_t> sizes = {extent ? std::min(step, *extent) : step};
   if (!extent)
@@ -132,6 +136,8 @@ void NestEmitter::addStretches(SmallVectorImpl<Stretch> &result, int64_t extent,
 
 SmallVector<NestEmitter::Stretch> NestEmitter::stretches(unsigned dim,
                                                          int64_t unroll) {
+  if (nest.isPadded())
+    return {paddedStretch(dim)};
   SmallVector<int64_t> tiles = tileSizes(dim);
   SmallVector<Stretch> result;
   if (std::optional<int64_t> extent = staticSize(box.sizes[dim])) {

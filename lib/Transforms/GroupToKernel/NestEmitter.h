@@ -11,7 +11,9 @@
 // group's operations on whole tiles, and tile stores. Remainders of a loop are
 // emitted as one more static tile, so no mask depends on a run-time value. A
 // loop whose extent is known at run time only runs over whole tiles as often as
-// there are any, then over ever smaller ones.
+// there are any, then over ever smaller ones. In a padded nest (`tile.padded`;
+// for machines whose tiles are spread over threads) all tiles have one size
+// instead, and loads and stores have bounds where an edge is ragged.
 //
 // All tiles have rank two, (row, lane): the lanes are the last nest dimension
 // whose register tile exceeds one, the rows all others, one after the other
@@ -44,6 +46,8 @@ struct Storage {
 /// of the task: the grid's ids, then sizes known at run time only.
 struct Box {
   llvm::SmallVector<mlir::AffineExpr> offsets, sizes;
+  /// Extents of the loops, which the last tasks of a padded grid may exceed.
+  llvm::SmallVector<mlir::AffineExpr> extents;
 };
 
 /// A size that is known at compile time.
@@ -105,6 +109,18 @@ private:
   mlir::LogicalResult clip(unsigned dim, Stretch &stretch);
   mlir::scf::ForOp openLoop(const Stretch &stretch, mlir::ValueRange carried);
   llvm::SmallVector<int64_t> tileSizes(unsigned dim) const;
+  mlir::LogicalResult findProductDims();
+
+  // Edges of padded nests (NestEdges.cpp).
+  Stretch paddedStretch(unsigned dim);
+  bool isRagged(unsigned dim) const;
+  mlir::Value least(mlir::Location loc, llvm::ArrayRef<mlir::AffineExpr> exprs);
+  mlir::Value validAlong(mlir::Location loc, unsigned dim);
+  bool endsInTile() const;
+  mlir::Value maskAxis(mlir::Value tile, unsigned axis, unsigned dim,
+                       mlir::TypedAttr filler);
+  mlir::Value maskReduced(mlir::Value tile, mlir::TypedAttr filler);
+
   /// Step of the loop over a dimension: its register tile, inside the task.
   int64_t stepOf(unsigned dim) const { return tileSizes(dim).front(); }
   void setDim(unsigned dim, mlir::Value iv, int64_t start, int64_t size,
@@ -145,6 +161,13 @@ private:
                                             mlir::Operation *combiner,
                                             mlir::Value sum);
 
+  // Products of tiles with a depth, in padded nests (NestProduct.cpp).
+  mlir::FailureOr<mlir::Value> tileProduct(mlir::linalg::GenericOp op,
+                                           mlir::Operation *combiner,
+                                           mlir::Value term, mlir::Value acc);
+  mlir::FailureOr<mlir::Value> productFactor(mlir::linalg::GenericOp op,
+                                             mlir::Value factor, unsigned axis);
+
   // Prefetches (NestPrefetch.cpp).
   void prefetch(unsigned inner, int64_t body);
   void prefetch(mlir::OpOperand &operand, unsigned inner, int64_t body);
@@ -178,7 +201,11 @@ private:
     /// Size per row dimension: 1 where the access does not depend on it.
     llvm::SmallVector<int64_t> rows;
     int64_t lanes = 1;
+    /// Bound per tile dimension, null where all of the tile exists.
+    llvm::SmallVector<mlir::Value> valid;
   };
+  llvm::SmallVector<mlir::Value> bounds(mlir::Location loc, const Window &at,
+                                        bool asRow = false);
   mlir::FailureOr<Window> window(mlir::Location loc, const Storage &place,
                                  const Access &access);
   mlir::FailureOr<int64_t> coefficient(mlir::AffineExpr expr, int tileDim);
@@ -225,6 +252,8 @@ private:
   std::array<llvm::SmallVector<int>, 2> tileDims;
   /// The reduced dimension that products take several elements of at once.
   int depthDim = -1;
+  /// Which factor of a tile product has the rows.
+  unsigned rowFactor = 0;
   llvm::SmallVector<unsigned> parallelOrder, reductionOrder;
   /// The current tile: its absolute position and size per nest dimension. The
   /// dims of a position are the loops' variables in `loops`, its symbols those

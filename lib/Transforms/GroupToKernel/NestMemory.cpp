@@ -115,6 +115,7 @@ NestEmitter::window(Location loc, const Storage &place, const Access &access) {
     result.dims.push_back(*owner);
     result.steps.push_back(step);
     result.shape.push_back(sizes[dim]);
+    result.valid.push_back(validAlong(loc, dim));
     return sizes[dim];
   };
   for (int dim : tileDims[0]) {
@@ -140,6 +141,7 @@ NestEmitter::window(Location loc, const Storage &place, const Access &access) {
     result.dims.insert(result.dims.begin() + at, free);
     result.steps.insert(result.steps.begin() + at, 1);
     result.shape.insert(result.shape.begin() + at, 1);
+    result.valid.insert(result.valid.begin() + at, Value());
   };
   if (result.dims.size() == numRows && (numRows < 2 || numRows < access.size()))
     addUnit(numRows);
@@ -193,12 +195,13 @@ FailureOr<Value> NestEmitter::load(Location loc, Value tensor,
     int64_t step = at->shape[0] > 1 ? at->steps[0] : at->steps[1];
     Value row = tile::LoadOp::create(
         builder, loc, tileType({count}, element), place.memref, at->offsets,
-        ArrayRef<int64_t>{0}, ArrayRef<int64_t>{step});
+        ArrayRef<int64_t>{0}, ArrayRef<int64_t>{step}, Value(), 0,
+        bounds(loc, *at, /*asRow=*/true));
     return gatherRows(row, *at);
   }
-  Value tile =
-      tile::LoadOp::create(builder, loc, tileType(at->shape, element),
-                           place.memref, at->offsets, at->dims, at->steps);
+  Value tile = tile::LoadOp::create(builder, loc, tileType(at->shape, element),
+                                    place.memref, at->offsets, at->dims,
+                                    at->steps, Value(), 0, bounds(loc, *at));
   return gatherRows(tile, *at);
 }
 
@@ -240,9 +243,9 @@ LogicalResult NestEmitter::store(Location loc, Value tile, const Storage &place,
     int64_t step = at->shape[0] > 1 ? at->steps[0] : at->steps[1];
     Value row =
         tile::ReshapeOp::create(builder, loc, tileType({count}, element), tile);
-    auto op =
-        tile::StoreOp::create(builder, loc, row, place.memref, at->offsets,
-                              ArrayRef<int64_t>{0}, ArrayRef<int64_t>{step});
+    auto op = tile::StoreOp::create(
+        builder, loc, row, place.memref, at->offsets, ArrayRef<int64_t>{0},
+        ArrayRef<int64_t>{step}, Value(), 0, bounds(loc, *at, /*asRow=*/true));
     if (streamed && step == 1)
       op->setDiscardableAttr("tile.streamed", builder.getUnitAttr());
     return success();
@@ -250,8 +253,9 @@ LogicalResult NestEmitter::store(Location loc, Value tile, const Storage &place,
   if (auto type = tileType(at->shape, element);
       type.getShape() != cast<tile::TileType>(tile.getType()).getShape())
     tile = tile::ReshapeOp::create(builder, loc, type, tile);
-  auto op = tile::StoreOp::create(builder, loc, tile, place.memref, at->offsets,
-                                  at->dims, at->steps);
+  auto op =
+      tile::StoreOp::create(builder, loc, tile, place.memref, at->offsets,
+                            at->dims, at->steps, Value(), 0, bounds(loc, *at));
   if (streamed && at->dims.back() + 1 == int64_t(access.size()) &&
       at->steps.back() == 1)
     op->setDiscardableAttr("tile.streamed", builder.getUnitAttr());

@@ -180,7 +180,9 @@ LogicalResult NestEmitter::accumulate(Reduction &reduction,
   Value &acc = accs[variant->second];
   if (depthDim >= 0) {
     FailureOr<Value> sum =
-        depthProduct(op, reduction.combiner, reduction.term, acc);
+        nest.isPadded()
+            ? tileProduct(op, reduction.combiner, reduction.term, acc)
+            : depthProduct(op, reduction.combiner, reduction.term, acc);
     if (succeeded(sum))
       acc = *sum;
     return sum;
@@ -191,7 +193,7 @@ LogicalResult NestEmitter::accumulate(Reduction &reduction,
                 isa_and_nonnull<arith::MulFOp>(product);
   bool integers = isa<arith::AddIOp>(reduction.combiner) &&
                   isa_and_nonnull<arith::MulIOp>(product);
-  if (floats || integers) {
+  if ((floats || integers) && !endsInTile()) {
     auto lhs = evaluateBody(op, binding, product->getOperand(0), scope);
     auto rhs = evaluateBody(op, binding, product->getOperand(1), scope);
     if (failed(lhs) || failed(rhs))
@@ -203,7 +205,14 @@ LogicalResult NestEmitter::accumulate(Reduction &reduction,
   FailureOr<Value> term = evaluateBody(op, binding, reduction.term, scope);
   if (failed(term))
     return failure();
-  acc = combine(builder, reduction.combiner, acc, broadcast(*term, shape));
+  Value added = broadcast(*term, shape);
+  if (endsInTile()) {
+    auto filler = neutral(reduction.combiner);
+    if (failed(filler))
+      return failure();
+    added = maskReduced(added, *filler);
+  }
+  acc = combine(builder, reduction.combiner, acc, added);
   return success();
 }
 
@@ -234,6 +243,9 @@ NestEmitter::emitReductionLoops(MutableArrayRef<Reduction> reductions,
       loop = openLoop(stretch, accs);
       accs = SmallVector<Value>(loop.getRegionIterArgs());
       variable = loop.getInductionVar();
+      if (Attribute stages = nest.root()->getAttr("tile.stages");
+          stages && innermost)
+        loop->setAttr("tile.stages", stages);
       if (innermost) {
         setDim(dim, variable, 0, stretch.tile, stretch.unit);
         prefetch(dim, stretch.tile * stretch.unroll);

@@ -25,7 +25,15 @@ def GroupsToKernels : Pass<"tile-groups-to-kernels", "mlir::ModuleOp"> {
     names loops whose tasks come first. `tile.prefetch` on a root names inputs (by number)
     whose next tile is fetched into the L2 cache while one is in use, a few
     lines in each round. `tile.tasks_inside` on the root of a task of one nest
-    goes to the kernel, for convert-tile-kernel-to-func.
+    goes to the kernel, for convert-tile-kernel-to-func, and so do `tile.warps`,
+    `tile.raster`, `tile.specialized` and `tile.prediction` of the last root.
+
+    Tiles that are left of a loop have smaller types. Where the root has
+    `tile.padded`, all tiles have the planned sizes instead, which may exceed
+    the loop's, and ragged edges are bounds of loads and stores; reductions see
+    their neutral element there. `tile.stages` on such a root goes to the
+    innermost loop of its reduction. The level `mma` names the loop that is the
+    depth of a product of tiles, by a size above 1.
 
     Before:
     ```mlir
@@ -77,6 +85,8 @@ def GroupsToKernels : Pass<"tile-groups-to-kernels", "mlir::ModuleOp"> {
     }
     ```
   }];
+  let options = [Option<"bufferBytes", "buffer-bytes", "int64_t", "INT64_MAX",
+                        "bytes of buffers of a task; others are the host's">];
   let dependentDialects = [
     "mlir::affine::AffineDialect", "mlir::arith::ArithDialect",
     "mlir::memref::MemRefDialect", "mlir::scf::SCFDialect",
@@ -181,6 +191,43 @@ def PrefetchRows : Pass<"tile-prefetch-rows", "mlir::ModuleOp"> {
   let dependentDialects = ["mlir::affine::AffineDialect",
                            "mlir::arith::ArithDialect",
                            "mlir::memref::MemRefDialect"];
+}
+
+def BuffersToRegisters : Pass<"tile-buffers-to-registers", "::tilewright::tile::KernelOp"> {
+  let summary = "Hand tiles on in registers where a buffer of a task holds one";
+  let description = [{
+    A buffer that is only ever stored and loaded as one and the same tile becomes
+    that tile: a value, which loops carry and branches yield. What lies behind
+    the bounds of a load (`valid`) reads as before. Buffers that are loaded
+    before they are stored, or in parts, stay.
+
+    Before:
+    ```mlir
+    tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) grid(%i) {
+      %c0 = arith.constant 0 : index
+      %b = tile.alloc : memref<1xf32, #tile.level<"shared">>
+      %a = tile.load %x[%i, %c0] : memref<8x64xf32>, !tile.tile<1x64xf32>
+      %m = tile.reduce max %a dims [1] : !tile.tile<1x64xf32> -> !tile.tile<1x1xf32>
+      %r = tile.reshape %m : !tile.tile<1x1xf32> -> !tile.tile<1xf32>
+      tile.store %r, %b[%c0] : !tile.tile<1xf32>, memref<1xf32, #tile.level<"shared">>
+      %s = tile.load %b[%c0] : memref<1xf32, #tile.level<"shared">>, !tile.tile<1xf32>
+      %t = tile.reshape %s : !tile.tile<1xf32> -> !tile.tile<1x1xf32>
+      %u = tile.broadcast %t : !tile.tile<1x1xf32> -> !tile.tile<1x64xf32>
+      %d = arith.subf %a, %u : !tile.tile<1x64xf32>
+      tile.store %d, %y[%i, %c0] : !tile.tile<1x64xf32>, memref<8x64xf32>
+      tile.return
+    }
+    ```
+    After:
+    ```mlir
+    %m = tile.reduce max %a dims [1] : !tile.tile<1x64xf32> -> !tile.tile<1x1xf32>
+    %r = tile.reshape %m : !tile.tile<1x1xf32> -> !tile.tile<1xf32>
+    %t = tile.reshape %r : !tile.tile<1xf32> -> !tile.tile<1x1xf32>
+    %u = tile.broadcast %t : !tile.tile<1x1xf32> -> !tile.tile<1x64xf32>
+    ```
+  }];
+  let dependentDialects = ["mlir::arith::ArithDialect", "mlir::scf::SCFDialect",
+                           "tilewright::tile::TileDialect"];
 }
 
 def DedupeKernels : Pass<"tile-dedupe-kernels", "mlir::ModuleOp"> {

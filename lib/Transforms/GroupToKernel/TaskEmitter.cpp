@@ -23,6 +23,11 @@ LogicalResult TaskEmitter::analyze() {
     return failure();
   if (nests.empty())
     return group.emitError("holds no register group");
+  for (const NestAnalysis &nest : nests)
+    if (nest.isPadded() != isPadded())
+      return nest.root()->emitError(
+          "is padded (tile.padded) or not, other than "
+          "the last register group of its task");
   if (failed(findBlocks()))
     return failure();
   return findGrid();
@@ -30,6 +35,11 @@ LogicalResult TaskEmitter::analyze() {
 
 /// Tasks that one thread runs take each step of the outermost loop together.
 constexpr llvm::StringLiteral kTasksInside = "tile.tasks_inside";
+
+/// What the plan says of a whole kernel, on the root of its last nest: threads
+/// of a task, the order of tasks, who loads, and what time was predicted.
+constexpr llvm::StringLiteral kKernelAttributes[] = {
+    "tile.warps", "tile.raster", "tile.specialized", "tile.prediction"};
 
 /// The dimensions of a nest that a task does not cover, in the order of
 /// `tile.grid` or else in traversal order.
@@ -167,6 +177,9 @@ TaskEmitter::emitKernel(OpBuilder &builder, StringRef name,
       FunctionType::get(group.getContext(), inputs, {}), grid.size());
   if (nests.size() == 1 && nests.front().root()->hasAttr(kTasksInside))
     kernel->setAttr(kTasksInside, builder.getUnitAttr());
+  for (StringRef name : kKernelAttributes)
+    if (Attribute value = nests.back().root()->getAttr(name))
+      kernel->setAttr(name, value);
   OpBuilder::InsertionGuard guard(builder);
   entry = &kernel.getBody().front();
   builder.setInsertionPointToEnd(entry);
@@ -225,18 +238,19 @@ SmallVector<AffineExpr> TaskEmitter::wholeTasks() {
   SmallVector<AffineExpr> tileSizes;
   for (auto [number, dim] : llvm::enumerate(grid))
     tileSizes.push_back(
-        dim.dynamic() && dim.tile != 1
+        dim.dynamic() && dim.tile != 1 && !isPadded()
             ? sizes.taskSize(group.getContext(), number)
             : getAffineConstantExpr(dim.tile, group.getContext()));
   return tileSizes;
 }
 
-/// Results whose part in a task has no bound.
+/// Results whose part in a task has no bound, or no room.
 LogicalResult TaskEmitter::findSpills() {
   FailureOr<SmallVector<Box>> boxes = propagate(wholeTasks(), SumBlock());
   if (failed(boxes))
     return failure();
   Operation *end = group.getBody().front().getTerminator();
+  int64_t held = 0;
   for (auto [nest, box] : llvm::zip_equal(nests, *boxes)) {
     Operation *yield = nest.group.getBody().front().getTerminator();
     for (OpResult result : nest.group->getResults()) {
@@ -249,8 +263,13 @@ LogicalResult TaskEmitter::findSpills() {
         bytes = size ? bytes * *size : bytes;
         return !size || (!type.hasStaticShape() && bytes > most);
       });
-      if (unbounded && !llvm::is_contained(end->getOperands(), result))
+      if (llvm::is_contained(end->getOperands(), result))
+        continue;
+      int64_t kept = unbounded || loops.placeOf(result) != result ? 0 : bytes;
+      if (unbounded || held + kept > room)
         spills.push_back(result);
+      else
+        held += kept;
     }
   }
   return success();
@@ -263,13 +282,13 @@ std::optional<int64_t> TaskEmitter::boundOf(AffineExpr size) const {
 }
 
 /// The last task along a ragged dimension is smaller: it gets code of its own
-/// with static sizes, chosen by the task's id.
+/// with static sizes, chosen by the task's id. Padded tasks are all equal.
 LogicalResult TaskEmitter::emitVariants(OpBuilder &builder, unsigned number,
                                         SmallVector<AffineExpr> tileSizes) {
   if (number == grid.size())
     return emitVariant(builder, tileSizes);
   const GridDim &dim = grid[number];
-  if (!dim.ragged())
+  if (!dim.ragged() || isPadded())
     return emitVariants(builder, number + 1, tileSizes);
   Location loc = group.getLoc();
   Value last =

@@ -25,7 +25,8 @@ namespace tilewright {
 
 class TaskEmitter {
 public:
-  explicit TaskEmitter(tile::GroupOp group) : group(group) {}
+  /// `room`: bytes of buffers that a task may have.
+  TaskEmitter(tile::GroupOp group, int64_t room) : group(group), room(room) {}
 
   /// Finds the nests and the grid.
   mlir::LogicalResult analyze();
@@ -47,7 +48,8 @@ public:
   /// as arguments between its operands and its results.
   llvm::ArrayRef<TaskSizes::Source> sizeArguments() const { return passed; }
   /// Results of register groups that need a buffer outside of the tasks, since
-  /// the part that one task makes has no bound. Their arguments come last.
+  /// the part that one task makes has no bound or no room. Their arguments come
+  /// last.
   llvm::ArrayRef<mlir::OpResult> spilled() const { return spills; }
 
 private:
@@ -71,6 +73,7 @@ private:
     GridDim cut;
   };
 
+  bool isPadded() const { return nests.back().isPadded(); }
   mlir::LogicalResult findGrid();
   mlir::LogicalResult findBlocks();
   /// Symbols of the expressions: those of the task, the number of the block.
@@ -110,6 +113,7 @@ private:
                    const NestAnalysis &nest, const Box &box);
 
   tile::GroupOp group;
+  int64_t room;
   std::vector<NestAnalysis> nests;
   TaskLoops loops;
   llvm::SmallVector<GridDim> grid;

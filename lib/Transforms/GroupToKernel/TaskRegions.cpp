@@ -62,6 +62,7 @@ std::pair<AffineExpr, AffineExpr> TaskEmitter::regionOf(AffineExpr expr,
 Box TaskEmitter::wholeBox(const NestAnalysis &nest) const {
   Box box;
   box.sizes = sizes.extents(nest);
+  box.extents = box.sizes;
   box.offsets.assign(
       box.sizes.size(),
       getAffineConstantExpr(0, tile::GroupOp(group).getContext()));

@@ -1,0 +1,90 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From layer 1 to tile kernels for an NVIDIA GPU: phases normalize, plan and tile.
+
+They share their passes with the CPU (`cpu.py`), but for the tiles (`plan/gpu`): tasks are CTAs, sizes are powers of
+two with bounds at ragged edges, and what a task keeps between its nests is in registers or shared memory.
+"""
+
+from __future__ import annotations
+
+from tilewright.devices import Device, remember
+from tilewright.normalize import PASSES as NORMALIZE
+from tilewright.pipelines.pipeline import PassSpec, Phase
+
+_LEVEL = "shared"
+
+
+def normalize(device: Device) -> Phase:
+    """One form of each operation, as for any machine."""
+    del device
+    return Phase("normalize", NORMALIZE, summary="one form of each operation, static shapes, few reshapes")
+
+
+def levels(device: Device) -> dict[str, object]:
+    """Capacities, and bytes per nanosecond of one multiprocessor, of what tiles move through."""
+    shared, cache, memory = device.level(_LEVEL), device.level("l2"), device.level("memory")
+    return {
+        "l2-bytes": shared.bytes,
+        "l3-bytes": cache.bytes,
+        "l2-rate": shared.bandwidth / 1e9,
+        "l3-rate": cache.bandwidth / cache.shared_by / 1e9,
+        "memory-rate": memory.bandwidth / memory.shared_by / 1e9,
+    }
+
+
+def plan(device: Device) -> Phase:
+    """Deciding passes (Python) leave attributes; rewriting ones (C++) carry them out.
+
+    Raises:
+        UserError: the description lacks a level, or is not that of an NVIDIA GPU.
+    """
+    shared = device.level(_LEVEL).bytes
+    return Phase(
+        "plan",
+        [
+            PassSpec("tile-materialize-fills", "padding is work that a kernel must do; see it before fusing"),
+            PassSpec("tile-mark-host", "what kernels cannot take stays on the host, with the reason"),
+            PassSpec("tile-plan-fusion", "which operations meet in registers and in a CTA", levels(device)),
+            PassSpec("tile-plan-gpu-tiles", "tiles follow from the nests", {"device": remember(device)}),
+            PassSpec(
+                "tile-hoist-init", "what follows from weights alone runs at compile time; groups must not hold it"
+            ),
+            PassSpec("tile-form-groups", "the decisions become regions", {"level": _LEVEL}),
+            PassSpec("tile-mark-levels", "where operations meet follows from the groups; now it can be read"),
+            PassSpec("tile-verify-plan", "border: every operation has a group, every nest a root with its tile"),
+        ],
+        summary=f"decide what meets where, with tiles for CTAs and {shared // 1024} KiB of shared memory",
+    )
+
+
+def tile(device: Device) -> Phase:
+    """A kernel and a launch for each outermost group."""
+    room = {"buffer-bytes": device.level(_LEVEL).bytes // 2}
+    kernel = "tile.kernel"
+    return Phase(
+        "tile",
+        [
+            PassSpec("tile-groups-to-kernels", "a group and its attributes become tasks, loops and tiles", room),
+            PassSpec("canonicalize", "folds the index arithmetic of loops that run once"),
+            PassSpec("loop-invariant-code-motion", "bounds of tiles leave the loops: they can be compared", on=kernel),
+            PassSpec("cse", "addresses, bounds and loads that two operations share", on=kernel),
+            PassSpec("tile-buffers-to-registers", "rows that fit need no shared memory", on=kernel),
+            PassSpec("canonicalize", "what was stored for no one goes"),
+            PassSpec("cse", "what buffers kept apart", on=kernel),
+            PassSpec("tile-dedupe-kernels", "equal layers share a kernel: it is compiled once"),
+            PassSpec("symbol-dce", "weights that only @init reads are no longer needed by @main"),
+            PassSpec("tile-verify-kernels", "border: no linalg or tensor operation in a kernel"),
+        ],
+        summary="make a kernel and a launch of each outermost group",
+    )
+
+
+def phases(device: Device) -> tuple[Phase, Phase, Phase]:
+    """Phases normalize, plan and tile for a GPU.
+
+    Raises:
+        UserError: the description lacks a level, or is not that of an NVIDIA GPU.
+    """
+    return normalize(device), plan(device), tile(device)

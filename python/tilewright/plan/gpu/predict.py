@@ -1,0 +1,178 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How long a product takes on a GPU, from the device description alone.
+
+CTAs run in waves, as many at a time as fit. In a wave, the longest of four overlaps the others: the arithmetic, reading
+shared memory for it, moving what the wave needs from L2, and its share of what comes from memory. What no ring hides is
+added: the first step of each wave comes from memory, and its results are stored. (Roller, section 3.3, has the first
+and the last of the four; its tiles are filled to the same waves.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, sqrt
+
+from tilewright.plan.gpu.machine import Gpu
+from tilewright.plan.gpu.shapes import Problem, Shape, has_unit, shapes, tiles
+
+#: Warps of a multiprocessor that keep its units busy with mma.sync: two of each partition.
+_BUSY_WARPS = 8
+#: Part of the peak that units reach with everything at hand: issue slots, waits at the ends of steps.
+_REACHED = {True: 0.9, False: 0.8}
+#: Threads that read the same element of shared memory at once, where vector units multiply.
+_BROADCAST = 4
+#: Part of its bandwidth that memory reaches.
+_STREAMED = 0.92
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The predicted time of a product.
+
+    Attributes:
+        seconds: in all, the launch included.
+        bound: what takes longest: ``compute``, ``shared``, ``l2``, ``memory`` or ``latency``.
+        compute: seconds of arithmetic in all.
+        l2_bytes: bytes that all CTAs together read from L2, and write.
+        memory_bytes: of which come from (and go to) memory.
+        occupancy: CTAs that a multiprocessor holds.
+        waves: how often the machine is filled.
+    """
+
+    seconds: float
+    bound: str
+    compute: float
+    l2_bytes: int
+    memory_bytes: int
+    occupancy: int
+    waves: float
+
+
+def peak(problem: Problem, gpu: Gpu) -> float:
+    """Operations per second of one multiprocessor."""
+    kind = problem.kind if has_unit(problem, gpu) else "f64" if problem.kind == "f64" else "f32"
+    return gpu.device.units.peak_of(kind)
+
+
+def raster(problem: Problem, shape: Shape, resident: int) -> int:
+    """Rows of tiles that a band of tasks has, so that a wave reads the least: about as tall as it is wide in bytes."""
+    down = ceil(problem.rows / shape.rows)
+    across = ceil(problem.lanes / shape.lanes)
+    if down == 1 or across == 1 or down * across <= resident:
+        return 1
+    best = sqrt(resident * shape.lanes / shape.rows)
+    return max(1, min(1 << round(max(best, 1)).bit_length() - 1, down))
+
+
+def predict(problem: Problem, shape: Shape, gpu: Gpu) -> Prediction:
+    """The time of a product in CTAs of a given shape."""
+    device, count = gpu.device, tiles(problem, shape)
+    held = max(gpu.occupancy(shape.threads, shape.shared(problem), shape.registers(problem)), 1)
+    resident = held * gpu.units
+    waves = ceil(count / resident)
+    last = count - (waves - 1) * resident
+    rounds = (waves - 1) * held + ceil(last / gpu.units)  # tiles that the busiest multiprocessor computes
+    steps = ceil(problem.depth / shape.depth) * problem.outer
+    unit = has_unit(problem, gpu)
+    here = min(held, ceil(count / gpu.units))
+    busy = 1.0 if shape.wgmma else min(1.0, here * shape.warps / _BUSY_WARPS)
+    if not unit:  # loads of 16 bytes take turns with multiply-adds
+        busy *= shape.side**2 / (shape.side**2 + shape.side)
+    work = 2 * shape.rows * shape.lanes * shape.depth * steps
+    compute = rounds * work / (peak(problem, gpu) * _REACHED[unit] * busy)
+    fed = rounds * steps * _shared_bytes(problem, shape, unit) / device.level("shared").bandwidth
+    out = problem.batch * problem.rows * problem.lanes * problem.out_bytes
+    near = count * steps * shape.step_bytes(problem)
+    l2 = (near + out) / device.level("l2").bandwidth * _imbalance(count, gpu, waves, held)
+    far = _memory_bytes(problem, shape, resident, near, out, device.level("l2").bytes)
+    memory = far / (device.level("memory").bandwidth * _STREAMED)
+    latency = device.level("memory").latency + (0 if shape.stages > 1 else steps * device.level("l2").latency / here)
+    tail = min(waves, 2) * out / max(waves, 1) / (device.level("l2").bandwidth)
+    parts = {"compute": compute, "shared": fed, "l2": l2, "memory": memory}
+    bound = max(parts, key=lambda name: parts[name])
+    waiting = waves * latency + tail
+    if waiting > parts[bound]:
+        bound = "latency"
+    seconds = max(parts.values()) + waiting + device.rate("launch", 2.5e-6)
+    return Prediction(seconds, bound, compute, near + out, far, held, count / resident)
+
+
+def _imbalance(count: int, gpu: Gpu, waves: int, held: int) -> float:
+    """Fewer multiprocessors than there are move no more than their share of what L2 gives."""
+    active = min(count, gpu.units * held * waves)
+    return max(1.0, min(gpu.units / active, 4.0))
+
+
+def _shared_bytes(problem: Problem, shape: Shape, unit: bool) -> int:
+    """Bytes that a step reads from shared memory: fragments of both factors for each warp or warpgroup."""
+    element = shape.depth * problem.bytes
+    if shape.wgmma:
+        return shape.rows // 64 * (64 + shape.lanes) * element
+    if not unit:  # each thread reads its rows and lanes; a quarter of a warp reads the same ones at once
+        return round(shape.threads * 2 * shape.side * element / _BROADCAST)
+    side = sqrt(shape.rows * shape.lanes / shape.warps)
+    return round(shape.warps * 2 * side * element)
+
+
+def _memory_bytes(problem: Problem, shape: Shape, resident: int, near: int, out: int, cache: int) -> int:
+    """What a run reads and writes beyond L2: each factor once, again where a wave's share of it leaves L2."""
+    depth = problem.depth * problem.outer * problem.bytes * problem.batch
+    left, right = problem.rows * depth, problem.lanes * depth
+    if left + right <= cache // 2:
+        return left + right + out
+    down, across = ceil(problem.rows / shape.rows), ceil(problem.lanes / shape.lanes)
+    band = raster(problem, shape, resident)
+    wide = min(max(resident // band, 1), across)
+    passes = ceil(across / wide) * ceil(down / band)
+    per_wave = (min(band, down) * shape.rows + wide * shape.lanes) * depth
+    return min(max(passes * per_wave, left + right), near) + out
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The shape of a product, its predicted time, and the next best one of another shape."""
+
+    shape: Shape
+    prediction: Prediction
+    runner_up: Shape | None
+    runner_up_seconds: float
+    candidates: int
+
+
+def choose(problem: Problem, gpu: Gpu) -> Choice | None:
+    """The shape with the least predicted time; None where the machine has none.
+
+    Among shapes whose times differ by less than a percent, the one that moves the least, then the smallest ring.
+    """
+    ranked: Sequence[tuple[Prediction, Shape]] = sorted(
+        ((predict(problem, shape, gpu), shape) for shape in shapes(problem, gpu)),
+        key=lambda found: (float(f"{found[0].seconds:.2e}"), found[0].l2_bytes, found[1].warps, found[1].stages),
+    )
+    if not ranked:
+        return None
+    best, shape = ranked[0]
+    other = next((r for r in ranked[1:] if (r[1].rows, r[1].lanes) != (shape.rows, shape.lanes)), None)
+    return Choice(shape, best, other and other[1], other[0].seconds if other else 0.0, len(ranked))
+
+
+def attribute(choice: Choice, problem: Problem) -> str:
+    """The choice as `tile.prediction`: times in ns, the launch included."""
+    found = choice.prediction
+    fields = [
+        f"ns = {found.seconds * 1e9:.0f} : i64",
+        f'bound = "{found.bound}"',
+        f"compute_ns = {found.compute * 1e9:.0f} : i64",
+        f"l2_bytes = {found.l2_bytes} : i64",
+        f"memory_bytes = {found.memory_bytes} : i64",
+        f"operations = {problem.operations} : i64",
+        f"occupancy = {found.occupancy} : i64",
+        f'shape = "{choice.shape}"',
+        f"candidates = {choice.candidates} : i64",
+    ]
+    if choice.runner_up is not None:
+        fields.append(f'runner_up = "{choice.runner_up}"')
+        fields.append(f"runner_up_ns = {choice.runner_up_seconds * 1e9:.0f} : i64")
+    return "{" + ", ".join(fields) + "}"

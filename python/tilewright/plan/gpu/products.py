@@ -1,0 +1,194 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tiles of matrix products and convolutions: which loops are rows, lanes and depth, and their sizes.
+
+A convolution is a product as it stands (implicit GEMM): its rows are places of the image, loops over the window stand
+around the loop over channels, and a tile of the image is loaded for each place of the window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+from tilewright.mlir import ir
+from tilewright.plan.gpu.machine import Gpu
+from tilewright.plan.gpu.nest import Nest, lane_of, power_of_two
+from tilewright.plan.gpu.predict import attribute, choose, raster
+from tilewright.plan.gpu.shapes import Problem, Shape
+from tilewright.plan.gpu.tiles import GpuTiling, make_tiling
+from tilewright.plan.structure import Access, Kind, LinalgOp
+from tilewright.plan.traffic import element_bytes
+
+_WIDENINGS = ("arith.extf", "arith.extsi", "arith.extui")
+_PRODUCTS = ("arith.mulf", "arith.muli")
+#: Fewer rows or columns than this leave a product to vectors: a tile of them would be nearly empty.
+_LEAST = 2
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The loops of a product of tiles.
+
+    Attributes:
+        rows: parallel loops of the one factor only, the one to tile first first.
+        lane: a parallel loop of the other factor only.
+        depth: a reduced loop of both.
+        row_factor: which input has the rows.
+    """
+
+    rows: tuple[int, ...]
+    lane: int
+    depth: int
+    row_factor: int
+
+
+def find_roles(nest: Nest) -> Roles | None:
+    """The roles of the loops of a contraction; None where it is no product of tiles."""
+    op = nest.root
+    if op.kind is not Kind.CONTRACTION or op.tables or nest.gathers or not _has_unit(op):
+        return None
+    own = [_own_loops(op, number) for number in (0, 1)]
+    if any(prod(op.extents[d] for d in loops) < _LEAST for loops in own):
+        return None
+    lane = lane_of(op, op.output)
+    lane_factor = 0 if lane in own[0] else 1
+    if lane not in own[lane_factor] or op.extents[lane] < _LEAST:
+        lane_factor = 0 if len(own[0]) == 1 else 1
+        lane = max(own[lane_factor], key=lambda d: (min(op.extents[d], 64), d))
+    rows = _rows(op, own[1 - lane_factor])
+    depth = _depth(nest, [rows[0], lane])
+    return None if depth is None else Roles(rows, lane, depth, 1 - lane_factor)
+
+
+def _own_loops(op: LinalgOp, number: int) -> list[int]:
+    """Parallel loops with several points that one factor alone depends on."""
+    own, other = op.inputs[number].loops, op.inputs[1 - number].loops
+    return [d for d in op.parallel if d in own and d not in other and op.extents[d] > 1]
+
+
+def _rows(op: LinalgOp, loops: list[int]) -> tuple[int, ...]:
+    """The loops that rows are taken from: neighbours in the result first."""
+    order = [d for d in reversed(op.output.dims) if d in loops]
+    return tuple(order)  # type: ignore[arg-type]
+
+
+def _depth(nest: Nest, tiled: list[int]) -> int | None:
+    """The reduced loop with the most points, up to a tile's; of equal ones that which is contiguous."""
+    op = nest.root
+    both = op.inputs[0].loops & op.inputs[1].loops
+    loops = [d for d in op.reductions if d in both and op.extents[d] > 1 and nest.fits(tiled, d)]
+    ends = [access.dims[-1] for access in op.inputs if access.dims]
+    return max(loops, key=lambda d: (min(op.extents[d], 32), ends.count(d), d), default=None)
+
+
+def element(access: Access) -> str:
+    """The element type of an operand, as text."""
+    return str(ir.RankedTensorType(access.value.type).element_type)
+
+
+def _has_unit(op: LinalgOp) -> bool:
+    """Whether the body multiplies elements as they are or widened, of types that tiles are multiplied in."""
+    result = element(op.output)
+    if result in ("index", "i1") or result not in ("f64", "f32", "f16", "bf16", "i8", "i16", "i32", "i64"):
+        return False
+    block = op.op.regions[0].blocks[0]
+    total = block.operations[len(block.operations) - 1].operands[0].owner
+    terms = [v.owner for v in total.operands if not isinstance(v, ir.BlockArgument)]
+    product = next((t for t in terms if t.name in _PRODUCTS), None)
+    return product is not None and all(_is_element(v) for v in product.operands)
+
+
+def _is_element(value: ir.Value) -> bool:
+    if not isinstance(value, ir.BlockArgument) and value.owner.name in _WIDENINGS:
+        value = value.owner.operands[0]
+    return isinstance(value, ir.BlockArgument)
+
+
+def problem_of(nest: Nest, roles: Roles) -> Problem:
+    """The product that a nest is."""
+    op = nest.root
+    extents = op.extents
+    own = {*roles.rows, roles.lane, roles.depth}
+    return Problem(
+        rows=prod(extents[d] for d in roles.rows),
+        lanes=extents[roles.lane],
+        depth=extents[roles.depth],
+        outer=prod(extents[d] for d in op.reductions if d not in own),
+        batch=prod(extents[d] for d in op.parallel if d not in own),
+        kind=element(op.inputs[0]),
+        out_bytes=element_bytes(nest.members[-1].result),
+        streams=all(_streams(access) for access in op.inputs),
+    )
+
+
+def _streams(access: Access) -> bool:
+    """Whether rows of an operand start at multiples of 16 bytes, and its elements lie side by side."""
+    if not access.dims or access.dims[-1] is None or is_slice(access.value):
+        return False
+    size = ir.RankedTensorType(access.value.type).shape[-1]
+    return size > 0 and size * element_bytes(access.value) % 16 == 0
+
+
+def is_slice(value: ir.Value) -> bool:
+    """Whether a tensor may be part of another one, with its strides."""
+    while not isinstance(value, ir.BlockArgument):
+        owner = value.owner
+        if owner.name == "tensor.extract_slice":
+            return True
+        if owner.name not in ("tensor.expand_shape", "tensor.collapse_shape"):
+            return False
+        value = owner.operands[0]
+    return False
+
+
+def default_shape(op: LinalgOp) -> Shape:
+    """A shape that any GPU from compute capability 8.0 on has registers and shared memory for."""
+    kind = element(op.inputs[0])
+    if kind in ("f32", "f64", "i64", "i32"):
+        return Shape(64, 64, 16, 4)
+    return Shape(64, 64, 64 if kind.startswith(("i8", "f8")) else 32, 4)
+
+
+def tile_product(nest: Nest, roles: Roles, shape: Shape, fixed: Mapping[int, int] | None = None) -> GpuTiling:
+    """The tiling of a product of tiles of a given shape; loops with fewer points have smaller tiles."""
+    op = nest.root
+    tile: dict[int, int] = {}
+    for loop, size in (fixed or {}).items():
+        if size > 1 and loop in (*roles.rows, roles.lane):
+            tile[loop] = power_of_two(size)
+    if roles.lane not in tile:
+        tile[roles.lane] = min(power_of_two(op.extents[roles.lane]), shape.lanes)
+    rows = prod(tile[d] for d in roles.rows if d in tile)
+    for loop in roles.rows:
+        if rows < shape.rows and loop not in tile and (fixed is None or loop not in fixed) and nest.fits(tile, loop):
+            tile[loop] = min(power_of_two(op.extents[loop]), shape.rows // rows)
+            rows *= tile[loop]
+    tile[roles.depth] = min(power_of_two(op.extents[roles.depth]), shape.depth)
+    tiling = make_tiling(op, tile, fixed)
+    tiling.depth, tiling.warps = roles.depth, shape.warps
+    window = [d for d in sorted(op.reductions) if d != roles.depth]
+    others = [d for d in op.parallel if d not in roles.rows and d != roles.lane]
+    tiling.order = [*others, *reversed(roles.rows), roles.lane, *window, roles.depth]
+    return tiling
+
+
+def choose_product(nest: Nest, roles: Roles, gpu: Gpu) -> GpuTiling:
+    """The tiling of a product that is alone in its task: the shape with the least predicted time."""
+    problem = problem_of(nest, roles)
+    choice = choose(problem, gpu)
+    if choice is None:
+        return tile_product(nest, roles, default_shape(nest.root))
+    tiling = tile_product(nest, roles, choice.shape)
+    tiling.marks["tile.prediction"] = attribute(choice, problem)
+    if choice.shape.stages > 1:
+        tiling.marks["tile.stages"] = f"{choice.shape.stages} : i64"
+    if choice.shape.wgmma:
+        tiling.marks["tile.specialized"] = "unit"
+    band = raster(problem, choice.shape, choice.prediction.occupancy * gpu.units)
+    cut = [d for d in roles.rows if tiling.task[d] < nest.root.extents[d]]
+    if band > 1 and len(cut) == 1 and cut[0] == roles.rows[0]:
+        tiling.marks["tile.raster"] = f"{band} : i64"
+    return tiling

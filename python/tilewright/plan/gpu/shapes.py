@@ -1,0 +1,166 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Shapes of a CTA's product: which ones the machine's units, registers and shared memory allow.
+
+Roller's alignment rules (Zhu et al., OSDI 2022, section 3.2) with the units of today's GPUs: a tile is a whole number
+of instructions of the matrix unit (wgmma: 64 rows per warpgroup), a row of a step is one span of the swizzle (128
+bytes, which is the widest box of TMA), accumulators leave registers for addresses and fragments, and the slots of the
+ring fit into shared memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod, sqrt
+
+from tilewright.plan.gpu.machine import Gpu
+from tilewright.plan.gpu.nest import power_of_two
+
+#: Bytes of a row of a step: the widest swizzle.
+_SPAN = 128
+#: Slots of a ring, at most: more hide no more latency.
+_SLOTS = {True: 6, False: 4}
+#: Registers of a thread besides its accumulators: addresses, fragments of both factors, predicates.
+_OTHERS = 72
+#: 32-bit registers of accumulators per thread, at most.
+_ACCUMULATORS = {True: 128, False: 128}
+#: Element types that matrix units multiply (on all architectures that there are descriptions for).
+_UNIT_TYPES = frozenset({"f16", "bf16", "i8"})
+_HOPPER_TYPES = frozenset({"f8E4M3FN", "f8E5M2"})
+#: Bytes of shared memory for barriers, and to align the ring.
+_RESERVED = 2048
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A product, or a convolution seen as one.
+
+    Attributes:
+        rows: points of the loops of rows.
+        lanes: points of the loops of lanes.
+        depth: points of the loop of the depth.
+        outer: points of the other reduced loops: places of a window.
+        batch: points of the loops that both factors have.
+        kind: element type of the factors in memory.
+        out_bytes: bytes of an element of the result.
+        streams: whether the factors lie in memory as TMA wants them: rows at multiples of 16 bytes.
+    """
+
+    rows: int
+    lanes: int
+    depth: int
+    outer: int
+    batch: int
+    kind: str
+    out_bytes: int
+    streams: bool = True
+
+    @cached_property
+    def bytes(self) -> int:
+        """Bytes of an element of the factors."""
+        sizes = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "f16": 2, "bf16": 2, "i16": 2}
+        return sizes.get(self.kind, 1)
+
+    @property
+    def operations(self) -> int:
+        """Additions and multiplications."""
+        return 2 * self.batch * self.rows * self.lanes * self.depth * self.outer
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Sizes of a CTA's product.
+
+    Attributes:
+        rows: of the tile.
+        lanes: of the tile.
+        depth: of a step.
+        warps: that hold the result.
+        stages: slots of the ring; 1: plain loads.
+        wgmma: whether warpgroups multiply what lies in shared memory.
+    """
+
+    rows: int
+    lanes: int
+    depth: int
+    warps: int
+    stages: int = 1
+    wgmma: bool = False
+
+    def step_bytes(self, problem: Problem) -> int:
+        """Bytes of both factors that a step needs."""
+        return (self.rows + self.lanes) * self.depth * problem.bytes
+
+    def shared(self, problem: Problem) -> int:
+        """Bytes of shared memory of a CTA."""
+        return max(self.stages, 1) * self.step_bytes(problem) + _RESERVED
+
+    @property
+    def side(self) -> float:
+        """Rows, and lanes, of what a thread holds of the result, as a square."""
+        return sqrt(self.rows * self.lanes / (32 * self.warps))
+
+    @property
+    def threads(self) -> int:
+        """Threads of a CTA, a warpgroup that only loads among them."""
+        return 32 * self.warps + (128 if self.wgmma else 0)
+
+    def registers(self, problem: Problem) -> int:
+        """32-bit registers of a thread."""
+        width = 2 if problem.bytes == 8 else 1
+        return self.rows * self.lanes * width // (32 * self.warps) + _OTHERS
+
+    def __str__(self) -> str:
+        """Return e.g. ``128x256x64, 8 warps, 4 stages``."""
+        return f"{self.rows}x{self.lanes}x{self.depth}, {self.warps} warps, {self.stages} stages"
+
+
+def has_unit(problem: Problem, gpu: Gpu) -> bool:
+    """Whether a matrix unit multiplies the factors: f32 keeps its precision, on the vector units."""
+    return problem.kind in _UNIT_TYPES or (problem.kind in _HOPPER_TYPES and gpu.capability >= 90)
+
+
+def shapes(problem: Problem, gpu: Gpu) -> Iterator[Shape]:
+    """All shapes that fit the machine and are no larger than the problem needs."""
+    unit = has_unit(problem, gpu)
+    least = 16 if unit else 8
+    rows = max(power_of_two(problem.rows), least)
+    lanes = max(power_of_two(problem.lanes), 8)
+    wgmma = unit and gpu.hopper and problem.streams and rows >= 64 and problem.depth * problem.bytes >= _SPAN // 2
+    for tall in (16, 32, 64, 128, 256) if unit else (8, 16, 32, 64, 128):
+        for wide in (8, 16, 32, 64, 128, 256) if unit else (8, 16, 32, 64, 128):
+            if tall <= rows and (wide <= lanes and wide >= min(lanes, 16)):
+                yield from _steps(problem, gpu, tall, wide, unit, wgmma)
+
+
+def _steps(problem: Problem, gpu: Gpu, rows: int, lanes: int, unit: bool, wgmma: bool) -> Iterator[Shape]:
+    """Depths, warps and stages of a tile."""
+    groups = wgmma and rows >= 64
+    span = _SPAN if unit else _SPAN // 2
+    depth = min(span // problem.bytes, max(power_of_two(problem.depth), 16 if unit else 4))
+    for warps in (1, 2, 4, 8):
+        if groups and (warps < 4 or rows < 16 * warps):
+            continue
+        if not groups and unit and rows * lanes < 16 * 8 * warps:
+            continue
+        if not unit and not 4 <= rows * lanes // (32 * warps) <= 64:
+            continue
+        shape = Shape(rows, lanes, depth, warps, 1, groups)
+        width = 2 if problem.bytes == 8 else 1
+        if rows * lanes * width // (32 * warps) > _ACCUMULATORS[groups]:
+            continue
+        steps = -(-problem.depth // depth) * problem.outer
+        fit = (gpu.shared - _RESERVED) // shape.step_bytes(problem)
+        stages = min(_SLOTS[groups], fit, steps)
+        if problem.streams and stages >= 2:
+            yield Shape(rows, lanes, depth, warps, stages, groups)
+        elif not groups:
+            yield shape
+
+
+def tiles(problem: Problem, shape: Shape) -> int:
+    """CTAs that cover the result."""
+    return problem.batch * prod((-(-problem.rows // shape.rows), -(-problem.lanes // shape.lanes)))

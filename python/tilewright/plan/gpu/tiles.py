@@ -1,0 +1,141 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A tiling for a GPU as attributes, and the tiles of memory-bound nests.
+
+All sizes are powers of two; what reaches beyond a loop's extent is a bound of a load or store (`tile.padded`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import prod
+
+from tilewright.plan.gpu.nest import Nest, lane_of, power_of_two
+from tilewright.plan.structure import LinalgOp, set_attribute, set_integer
+
+#: Elements of a tile of a memory-bound nest: 128 threads with 16 of them each.
+TILE = 2048
+#: Elements of a tile of a reduction: rows are whole in registers where they fit.
+ROW = 8192
+#: Elements side by side that fill a memory transaction of 4-byte elements several times.
+_LANES = 256
+#: Rows and columns of a tile that is transposed.
+_SQUARE = 32
+#: Elements of the largest tile that a thread holds.
+_PER_THREAD = 16
+
+
+@dataclass
+class GpuTiling:
+    """Sizes per loop of a CTA and of a register tile, the depth of a product, and what later passes need.
+
+    Attributes:
+        task: what a task covers of each loop; 0: all of it, whatever a run brings.
+        register: the register tile, powers of two.
+        order: loops, outermost first.
+        depth: the reduced loop that a product of tiles takes its depth from.
+        warps: that hold the tiles.
+        marks: further attributes of the root, in their textual form.
+    """
+
+    task: list[int]
+    register: list[int]
+    order: list[int]
+    depth: int | None = None
+    warps: int = 4
+    marks: dict[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """Return the `#tile.rtile`."""
+        task = ", ".join(str(size) if size else "?" for size in self.task)
+        mma = ""
+        if self.depth is not None:
+            sizes = [self.register[d] if d == self.depth else 1 for d in range(len(self.task))]
+            mma = f"mma = {sizes}, "
+        return f"#tile.rtile<{mma}shared = [{task}], register = {self.register}, order = {self.order}>"
+
+    def write(self, op: LinalgOp) -> None:
+        """Leave the decision on the root of a nest."""
+        set_attribute(op.op, "tile.rtile", str(self))
+        set_attribute(op.op, "tile.padded", "unit")
+        set_integer(op.op, "tile.warps", self.warps)
+        for name, text in self.marks.items():
+            set_attribute(op.op, name, text)
+
+
+def warps_for(elements: int) -> int:
+    """Warps that hold a tile of a nest without products, a power of two up to 8."""
+    return max(1, min(8, power_of_two(elements // (32 * _PER_THREAD))))
+
+
+def make_tiling(op: LinalgOp, tile: Mapping[int, int], fixed: Mapping[int, int] | None) -> GpuTiling:
+    """The tiling of a nest whose register tile is known.
+
+    Args:
+        op: the root.
+        tile: sizes of the loops that the register tile extends along.
+        fixed: what a task covers of some loops, all of the others being whole; None: a task is one register tile.
+    """
+    register = [tile.get(d, 1) for d in range(op.rank)]
+    task = []
+    for d, size in enumerate(register):
+        everything = 0 if d in op.dynamic else op.extents[d]
+        if fixed is None:
+            task.append(everything if d in op.reductions else size)
+        else:
+            task.append(fixed.get(d, everything))
+    order = [*op.parallel, *sorted(op.reductions)]
+    return GpuTiling(task, register, order, warps=warps_for(prod(register)))
+
+
+def start(nest: Nest, fixed: Mapping[int, int] | None) -> dict[int, int]:
+    """The part of a register tile that the rows of a task make."""
+    tile: dict[int, int] = {}
+    for loop, size in (fixed or {}).items():
+        if size > 1 and nest.fits(tile, loop):
+            tile[loop] = power_of_two(size)
+    return tile
+
+
+def tile_elementwise(nest: Nest, fixed: Mapping[int, int] | None = None) -> GpuTiling:
+    """A nest without reductions: a tile of some thousand elements, its rows along the contiguous loop."""
+    op = nest.root
+    tile = start(nest, fixed)
+    if op.rank:
+        lane = lane_of(op, op.output)
+        other = transposed(op, lane)
+        loops = [d for d in reversed(op.output.dims) if d is not None and d != lane]
+        if fixed:
+            nest.widen(tile, [lane], ROW, most=2)
+        elif other is not None:
+            for loop in (lane, other):
+                nest.widen(tile, [loop], min(_SQUARE * prod(tile.values()), TILE))
+        else:
+            nest.widen(tile, [lane], _LANES if op.points > op.extents[lane] else TILE)
+            nest.widen(tile, loops, TILE)
+    return make_tiling(op, tile, fixed)
+
+
+def transposed(op: LinalgOp, lane: int) -> int | None:
+    """A loop that is contiguous in an input whose lanes are not."""
+    for access in op.inputs:
+        last = access.dims[-1] if access.dims else None
+        if last is not None and last != lane and lane in access.dims and op.extents[last] > 1:
+            return last
+    return None
+
+
+def tile_reduce(nest: Nest, fixed: Mapping[int, int] | None = None) -> GpuTiling:
+    """A nest that reduces: tiles extend along the contiguous loop of the largest input, then along one other."""
+    op = nest.root
+    largest = max(op.inputs, key=lambda a: prod(op.extents[d] for d in a.loops), default=op.output)
+    lane = lane_of(op, largest)
+    tile = start(nest, fixed)
+    nest.widen(tile, [lane], ROW if lane in op.reductions else _LANES * prod(tile.values()), most=2)
+    # Rows are those of one loop; better of the other kind: lanes that are reduced have rows that are not.
+    inner = [d for d in reversed(largest.dims) if d is not None and d != lane and (fixed is None or d in op.reductions)]
+    inner.sort(key=lambda d: (d in op.reductions) == (lane in op.reductions))
+    nest.widen(tile, inner, TILE, most=2)
+    return make_tiling(op, tile, fixed)

@@ -1,0 +1,179 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Decides the tiles of a GPU's kernels (`tile.rtile`): what a CTA covers and what it holds in registers at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import ClassVar
+
+from tilewright.devices import resolve
+from tilewright.errors import UserError
+from tilewright.mlir import ir
+from tilewright.passes import Pass, located, option, register
+from tilewright.plan.gpu.machine import Gpu
+from tilewright.plan.gpu.nest import Nest, lane_of, power_of_two
+from tilewright.plan.gpu.products import choose_product, default_shape, find_roles, tile_product
+from tilewright.plan.gpu.tiles import ROW, GpuTiling, tile_elementwise, tile_reduce
+from tilewright.plan.names import kernel_name
+from tilewright.plan.structure import Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute
+
+#: Rows of a task of several nests where neighbours in memory are rows.
+_SIDE_BY_SIDE = 64
+#: Tasks that fill a GPU: fewer rows for each are better than fewer tasks.
+_WAVES = 2
+
+
+def tile_nest(nest: Nest, gpu: Gpu, fixed: dict[int, int] | None = None) -> GpuTiling:
+    """The tiling of one nest; `fixed`: what the tasks of several nests cover of its rows."""
+    if nest.root.kind is Kind.CONTRACTION:
+        roles = find_roles(nest)
+        if roles is not None:
+            if fixed is None:
+                return choose_product(nest, roles, gpu)
+            return tile_product(nest, roles, default_shape(nest.root), fixed)
+    if nest.root.reductions:
+        return tile_reduce(nest, fixed)
+    return tile_elementwise(nest, fixed)
+
+
+@dataclass(eq=False)
+class GpuTask:
+    """The nests of one kernel, and per nest the loops that all of them share, in common order."""
+
+    nests: Sequence[Nest]
+    rows: Sequence[list[int]]
+    #: rows that fusion chose for tasks with products; 0: none
+    block: int = 0
+
+    def tile(self, gpu: Gpu) -> list[GpuTiling]:
+        """The tilings of all nests."""
+        if len(self.nests) == 1:
+            return [tile_nest(self.nests[0], gpu)]
+        sizes = self._sizes(gpu)
+        tilings = [
+            tile_nest(nest, gpu, dict(zip(own, sizes, strict=True)))
+            for nest, own in zip(self.nests, self.rows, strict=True)
+        ]
+        tilings[-1].warps = max(tiling.warps for tiling in tilings)
+        return tilings
+
+    def _sizes(self, gpu: Gpu) -> list[int]:
+        """What a task covers of each common row."""
+        anchor, own = self.nests[-1].root, self.rows[-1]
+        if not own:
+            return []
+        if not self.block and all(nest.root.kind is Kind.CONTRACTION for nest in self.nests):
+            tiling = tile_nest(self.nests[-1], gpu)
+            return [tiling.task[d] for d in own]
+        sizes = [1] * len(own)
+        sizes[-1] = power_of_two(self.block) if self.block else self._share(anchor, gpu)
+        return sizes
+
+    def _share(self, anchor: LinalgOp, gpu: Gpu) -> int:
+        """Rows of a task without products: as many as fill a tile, fewer where that leaves multiprocessors idle."""
+        last = self.rows[-1][-1]
+        inner = max(
+            prod(e for d, e in enumerate(nest.root.extents) if d not in own)
+            for nest, own in zip(self.nests, self.rows, strict=True)
+        )
+        largest = max(anchor.inputs, key=lambda a: prod(anchor.extents[d] for d in a.loops), default=anchor.output)
+        extent = power_of_two(anchor.extents[last])
+        if lane_of(anchor, largest) == last:
+            return min(_SIDE_BY_SIDE, extent)
+        others = prod(anchor.extents[d] for d in self.rows[-1][:-1])
+        share = max(ROW // 2 // power_of_two(inner), 1)
+        idle = max(anchor.extents[last] * others // (_WAVES * gpu.units), 1)
+        return min(share, power_of_two(idle), extent)
+
+
+def _number(op: ir.Operation, name: str) -> int:
+    """An integer attribute."""
+    found = op.attributes[name]
+    if not isinstance(found, ir.IntegerAttr):
+        raise located(UserError(f"has a `{name}` that is no integer: {found}"), op)
+    return found.value
+
+
+def _loops(op: LinalgOp, name: str) -> list[int]:
+    """An attribute that names loops of the operation."""
+    found = op.op.attributes[name]
+    loops = list(found) if isinstance(found, ir.DenseI64ArrayAttr) else [-1]
+    if any(not 0 <= d < len(op.extents) for d in loops):
+        raise located(UserError(f"has a `{name}` that is no array of its loops: {found}"), op.op)
+    return loops
+
+
+@register
+@dataclass(frozen=True)
+class PlanGpuTiles(Pass):
+    """Give each nest of a GPU's kernels its tile sizes (`tile.rtile`), padded to powers of two.
+
+    A task is a CTA; its register tiles are spread over all of its threads.
+
+    Before:
+    ```mlir
+    #id = affine_map<(i) -> (i)>
+    func.func @main(%x: tensor<100xf32>) -> tensor<100xf32> {
+      %e = tensor.empty() : tensor<100xf32>
+      %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"],
+          tile.task = 0 : i64, tile.nest = 0 : i64, tile.rows = array<i64: 0>}
+          ins(%x : tensor<100xf32>) outs(%e : tensor<100xf32>) {
+      ^bb0(%a: f32, %o: f32):
+        %n = arith.negf %a : f32
+        linalg.yield %n : f32
+      } -> tensor<100xf32>
+      return %y : tensor<100xf32>
+    }
+    ```
+    After:
+    ```mlir
+    %y = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel"]}
+        ins(%x : tensor<100xf32>) outs(%e : tensor<100xf32>)
+        attrs = {tile.kernel = "map_100", tile.nest = 0 : i64, tile.padded,
+                 tile.rtile = #tile.rtile<register = [128], shared = [128], order = [0]>, tile.task = 0 : i64,
+                 tile.warps = 1 : i64} {
+    ```
+    """
+
+    name: ClassVar[str] = "tile-plan-gpu-tiles"
+    dialects: ClassVar[tuple[str, ...]] = ("tile",)
+
+    device: str = option("nvidia-sm80", "name of the device description")
+
+    def run(self, op: ir.Operation) -> None:
+        """Give tiles to the nests of each task that `tile-plan-fusion` made."""
+        gpu, weights = Gpu.of(resolve(self.device)), Weights()
+        for block in blocks(op):
+            tasks: dict[int, list[LinalgOp]] = {}
+            for member in linalg_ops(block, weights):
+                if "tile.task" in member.op.attributes:
+                    tasks.setdefault(_number(member.op, "tile.task"), []).append(member)
+            for members in tasks.values():
+                self._tile_task(members, gpu)
+
+    @staticmethod
+    def _tile_task(members: list[LinalgOp], gpu: Gpu) -> None:
+        roots = [m for m in members if "tile.rows" in m.op.attributes]
+        if not roots:
+            raise located(UserError("is in a task of which no operation has `tile.rows`"), members[0].op)
+        set_attribute(roots[-1].op, "tile.kernel", f'"{kernel_name(members, roots)}"')
+        nests = []
+        for root in roots:
+            own = [m for m in members if m.op.attributes["tile.nest"] == root.op.attributes["tile.nest"]]
+            gathers = {d for d in root.gathers}
+            if "tile.gathers" in root.op.attributes:
+                gathers |= set(_loops(root, "tile.gathers"))
+            nests.append(Nest(root, own, frozenset(gathers)))
+        rows = [_loops(root, "tile.rows") for root in roots]
+        block = _number(roots[-1].op, "tile.block") if "tile.block" in roots[-1].op.attributes else 0
+        if block and not all(rows):
+            block = 0  # no row is common to all nests: one task
+        for nest, tiling in zip(nests, GpuTask(nests, rows, block).tile(gpu), strict=True):
+            for name in ("tile.rows", "tile.block", "tile.gathers"):
+                if name in nest.root.op.attributes:
+                    del nest.root.op.attributes[name]
+            tiling.write(nest.root)

@@ -32,7 +32,7 @@ def GroupsToKernels : Pass<"tile-groups-to-kernels", "mlir::ModuleOp"> {
     `tile.padded`, all tiles have the planned sizes instead, which may exceed
     the loop's, and ragged edges are bounds of loads and stores; reductions see
     their neutral element there. `tile.stages` on such a root goes to the
-    innermost loop of its reduction. The level `mma` names the loop that is the
+    innermost loop of its reduction, and to the loop over blocks around it. The level `mma` names the loop that is the
     depth of a product of tiles, by a size above 1.
 
     Before:

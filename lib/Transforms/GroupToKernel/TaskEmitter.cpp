@@ -458,6 +458,9 @@ LogicalResult TaskEmitter::emitLoop(OpBuilder &builder,
       builder, op.getLoc(), *getConstantIntValue(op.getStep()));
   auto copy = scf::ForOp::create(builder, op.getLoc(), bounds->first,
                                  bounds->second, step);
+  for (unsigned number = loop.begin; number < loop.end; ++number)
+    if (Attribute stages = nests[number].root()->getAttr("tile.stages"))
+      copy->setAttr("tile.stages", stages);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(copy.getBody());
   SmallVector<Value> ids(symbols);

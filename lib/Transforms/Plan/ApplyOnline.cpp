@@ -100,8 +100,10 @@ tile::RTileAttr tileOfResult(const Accumulator &acc) {
   SmallVector<NamedAttribute> levels;
   SmallVector<int64_t> order;
   Builder builder(acc.linalgOp().getContext());
-  for (StringRef level : {"l2", "register"}) {
+  for (StringRef level : {"l2", "shared", "register"}) {
     auto sizes = rtile ? rtile.getSizes(level) : std::nullopt;
+    if (!sizes && level != "register")
+      continue;
     SmallVector<int64_t> own;
     for (AffineExpr expr : acc.output().getResults()) {
       unsigned dim = cast<AffineDimExpr>(expr).getPosition();
@@ -140,6 +142,8 @@ Value OnlineTask::makeStart(OpBuilder &builder, const Accumulator &acc) {
         return arith::ConstantOp::create(nested, loc, startOf(acc));
       });
   op->setDiscardableAttr("tile.rtile", tileOfResult(acc));
+  if (Attribute padded = acc.linalgOp()->getAttr("tile.padded"))
+    op->setDiscardableAttr("tile.padded", padded);
   tile::YieldOp::create(inner, loc, op->getResults());
   return nest->getResult(0);
 }

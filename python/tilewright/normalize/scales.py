@@ -10,7 +10,7 @@ from math import prod
 from typing import ClassVar
 
 from tilewright.mlir import ir
-from tilewright.passes import Pass, register
+from tilewright.passes import Pass, option, register
 
 from .generics import body, create, iterator_types, kinds, maker, maps, positions, set_maps, uses, walk
 
@@ -86,13 +86,15 @@ class ScaleResults(Pass):
     name: ClassVar[str] = "tile-scale-results"
     dialects: ClassVar[tuple[str, ...]] = ("linalg", "tensor")
 
+    rounded: bool = option(False, "also where what is scaled is rounded before the product reads it")
+
     def run(self, op: ir.Operation) -> None:
         """Visit each contraction once."""
         for product in walk(op, "linalg.generic"):
             if not _is_product(product):
                 continue
             for number in range(2):
-                _scale_after(product, number)
+                _scale_after(product, number, self.rounded)
 
 
 def _yielded(op: ir.Operation) -> ir.Value:
@@ -102,15 +104,31 @@ def _yielded(op: ir.Operation) -> ir.Value:
 
 def _is_product(op: ir.Operation) -> bool:
     """Whether the body is acc + a * b, with a fill to start from."""
-    if len(op.operands) != 3 or len(op.results) != 1 or len(body(op).operations) != 3 or not any(kinds(op)):
+    if len(op.operands) != 3 or len(op.results) != 1 or not any(kinds(op)):
         return False
-    product, total = body(op).operations[0].operation, body(op).operations[1].operation
-    start = maker(op.operands[2])
-    return (product.name, total.name) == ("arith.mulf", "arith.addf") and start is not None
+    names = [inner.operation.name for inner in body(op).operations if inner.operation.name != "arith.extf"]
+    return names == ["arith.mulf", "arith.addf", "linalg.yield"] and maker(op.operands[2]) is not None
 
 
-def _scale_after(product: ir.Operation, number: int) -> None:
-    scaling = maker(product.operands[number])
+def _is_rounding(op: ir.Operation | None) -> bool:
+    """Whether an operation does nothing but round each element, for one reader."""
+    if op is None or op.name != "linalg.generic" or len(op.operands) != 2 or any(kinds(op)):
+        return False
+    inner = body(op).operations
+    return (
+        len(inner) == 2
+        and inner[0].operation.name == "arith.truncf"
+        and maps(op)[0] == maps(op)[1]
+        and maps(op)[0].is_projected_permutation
+        and len(maps(op)[0].results) == maps(op)[0].n_dims
+        and len(list(uses(op.results[0]))) == 1
+    )
+
+
+def _scale_after(product: ir.Operation, number: int, rounded: bool) -> None:
+    scaling, rounding = maker(product.operands[number]), None
+    if rounded and scaling is not None and _is_rounding(scaling) and scaling.block == product.block:
+        scaling, rounding = maker(scaling.operands[0]), scaling
     if scaling is None or scaling.name != "linalg.generic" or scaling.block != product.block:
         return
     if len(list(uses(scaling.results[0]))) != 1 or not _is_scaling(scaling):
@@ -127,7 +145,11 @@ def _scale_after(product: ir.Operation, number: int) -> None:
         return
     if prod(_shape(product)) >= prod(_shape(scaling)) or _place(product) is None:
         return
-    _move(scaling, product, number, factor)
+    if rounding is not None:
+        if own[0] != own[2]:
+            return
+        rounding.operands[0] = scaling.operands[0]
+    _move(scaling, product, number, factor, product.operands[number] if rounding else scaling.operands[0])
 
 
 def _shape(op: ir.Operation) -> list[int]:
@@ -178,15 +200,15 @@ def _is_maximum_of(top: ir.Operation, value: ir.Value) -> bool:
     return any(kinds(top)) and _yielded(top).owner.name in ("arith.maximumf", "arith.maxnumf")
 
 
-def _move(scaling: ir.Operation, product: ir.Operation, number: int, factor: list[int]) -> None:
-    """Let the product read what was scaled, and scale its result."""
+def _move(scaling: ir.Operation, product: ir.Operation, number: int, factor: list[int], source: ir.Value) -> None:
+    """Let the product read `source`, what was scaled, and scale its result."""
     own, outer = maps(scaling), maps(product)
     by_dim = dict(zip(positions(own[2]), outer[number].results, strict=True))
     outer[number] = ir.AffineMap.get(outer[number].n_dims, 0, [by_dim[d] for d in positions(own[0])])
     written = positions(outer[2])
     rank = len(written)
     readers = list(uses(product.results[0]))
-    product.operands[number] = scaling.operands[0]
+    product.operands[number] = source
     set_maps(product, outer)
     kind = product.results[0].type
     after = ir.InsertionPoint.after(product)

@@ -14,12 +14,18 @@ from tilewright.normalize import PASSES as NORMALIZE
 from tilewright.pipelines.pipeline import PassSpec, Phase
 
 _LEVEL = "shared"
+_SCALE = PassSpec(
+    "tile-scale-results",
+    "a softmax before a product divides the fewest numbers; exponentials may be rounded before they are divided",
+    {"rounded": True},
+)
 
 
 def normalize(device: Device) -> Phase:
     """One form of each operation, as for any machine."""
     del device
-    return Phase("normalize", NORMALIZE, summary="one form of each operation, static shapes, few reshapes")
+    passes = [_SCALE if spec.name == _SCALE.name else spec for spec in NORMALIZE]
+    return Phase("normalize", passes, summary="one form of each operation, static shapes, few reshapes")
 
 
 def levels(device: Device) -> dict[str, object]:
@@ -52,6 +58,7 @@ def plan(device: Device) -> Phase:
                 "tile-hoist-init", "what follows from weights alone runs at compile time; groups must not hold it"
             ),
             PassSpec("tile-form-groups", "the decisions become regions", {"level": _LEVEL}),
+            PassSpec("tile-apply-online", "loops over blocks stand in the groups of their tasks"),
             PassSpec("tile-mark-levels", "where operations meet follows from the groups; now it can be read"),
             PassSpec("tile-verify-plan", "border: every operation has a group, every nest a root with its tile"),
         ],

@@ -80,7 +80,8 @@ def _task_bytes(result: ir.OpResult) -> int:
 class MarkLevels(Pass):
     """State at which level each operation meets what it reads (`tile.levels`).
 
-    One entry per input: "register", "l1", "l2" or "memory".
+    One entry per input: "register", the level of the task ("l2", of which small buffers are in "l1", or "shared" on a
+    GPU), or "memory".
 
     Before:
     ```mlir
@@ -131,21 +132,23 @@ class MarkLevels(Pass):
             if _level_of(task) == "register":
                 continue
             for nest in _groups(task, "register"):
-                self._mark(nest)
+                self._mark(nest, _level_of(task))
 
-    def _mark(self, nest: ir.Operation) -> None:
+    def _mark(self, nest: ir.Operation, task: str) -> None:
         for inner in nest.regions[0].blocks[0].operations:
             op = inner.operation
             if op.name != "linalg.generic":
                 continue
             inputs = list(op.operands)[: len(op.operands) - len(op.results)]
-            names = [ir.StringAttr.get(self._level(nest, value), op.context) for value in inputs]
+            names = [ir.StringAttr.get(self._level(nest, value, task), op.context) for value in inputs]
             op.attributes["tile.levels"] = ir.ArrayAttr.get(names, op.context)
 
-    def _level(self, nest: ir.Operation, value: ir.Value) -> str:
+    def _level(self, nest: ir.Operation, value: ir.Value, task: str) -> str:
         if not isinstance(value, ir.BlockArgument):
             return "register"
         maker = _maker(nest.operands[value.arg_number])
         if maker is None:
             return "memory"
+        if task != "l2":
+            return task
         return "l1" if 2 * _task_bytes(maker) <= self.l1_bytes else "l2"

@@ -15,7 +15,6 @@ from tilewright.passes import Pass, option, register
 from tilewright.plan.masks import live_blocks, masks_of, stretches
 from tilewright.plan.online import Chain, find_chains
 from tilewright.plan.structure import LinalgOp, Weights, blocks, linalg_ops, set_attribute
-from tilewright.plan.tiles import Tiling
 from tilewright.plan.traffic import element_bytes
 
 #: A block's tensors may take this part of the L2 cache: they are read again at once.
@@ -41,8 +40,9 @@ def _sizes(root: LinalgOp, level: str) -> list[int]:
 class TaskNests:
     """The nests of a task, by number."""
 
-    def __init__(self, members: list[LinalgOp]) -> None:
+    def __init__(self, members: list[LinalgOp], level: str = "l2") -> None:
         self.members = members
+        self.level = level
         self.roots = {_number(m, "tile.nest"): m for m in members if "tile.rtile" in m.op.attributes}
         self.next = max(_number(m, "tile.nest") for m in members) + 1
 
@@ -68,7 +68,7 @@ class TaskNests:
     def task_sizes(self, op: LinalgOp) -> list[int]:
         """What a task covers of each loop."""
         root = self.root(op)
-        sizes, loops = _sizes(root, "l2"), self._bound(op, root)
+        sizes, loops = _sizes(root, self.level), self._bound(op, root)
         return [sizes[loops[d]] if d in loops else e for d, e in enumerate(op.extents)]
 
     def _bound(self, op: LinalgOp, root: LinalgOp) -> dict[int, int]:
@@ -98,17 +98,33 @@ class TaskNests:
         """Gives an operation a nest of its own, over the rows and in the tiles of its former one."""
         root = self.root(op)
         loops = self._bound(op, root)
-        task, register = _sizes(root, "l2"), _sizes(root, "register")
-        tiling = Tiling(
-            [task[loops[d]] if d in loops else e for d, e in enumerate(op.extents)],
-            [register[loops[d]] if d in loops else 1 for d in range(op.rank)],
-            [],
-        )
-        tiling.order = sorted(range(op.rank), key=lambda d: tiling.register[d] > 1)
+        task, register = _sizes(root, self.level), _sizes(root, "register")
+        task = [task[loops[d]] if d in loops else e for d, e in enumerate(op.extents)]
+        register = [register[loops[d]] if d in loops else 1 for d in range(op.rank)]
+        order = sorted(range(op.rank), key=lambda d: register[d] > 1)
         set_attribute(op.op, "tile.nest", f"{self.next} : i64")
-        set_attribute(op.op, "tile.rtile", str(tiling))
+        text = f"#tile.rtile<{self.level} = {task}, register = {register}, order = {order}>"
+        set_attribute(op.op, "tile.rtile", text)
+        if "tile.padded" in root.op.attributes:
+            set_attribute(op.op, "tile.padded", "unit")
         self.roots[self.next] = op
         self.next += 1
+
+
+def mark_live(chain: Chain, nests: TaskNests, block: int) -> bool:
+    """Whether constants mask enough blocks; which ones stands on the operation that masks (`tile.live`)."""
+    for op, mask in masks_of(chain):
+        live = mask.live()
+        if live is None or mask.row is None:
+            continue
+        rows = nests.task_sizes(op)[mask.row]
+        bounds = live_blocks(live, rows, block)
+        if sum(high - low for low, high in bounds) > _WORTH * len(bounds) * chain.extent:
+            continue
+        numbers = [mask.row, rows, *stretches(bounds)]
+        set_attribute(op.op, "tile.live", f"array<i64: {', '.join(map(str, numbers))}>")
+        return True
+    return False
 
 
 @register
@@ -188,7 +204,7 @@ class PlanOnline(Pass):
             block = self._block(chain, step)
             if not block or any(nests.root(op) not in chain.loops for op in chain.loops):
                 continue
-            if not (self._skip(chain, nests, block) or step * chain.extent > self.l2_bytes // _WHOLE):
+            if not (mark_live(chain, nests, block) or step * chain.extent > self.l2_bytes // _WHOLE):
                 continue
             for op, loop in chain.loops.items():
                 set_attribute(op.op, "tile.online", f"array<i64: {loop}, {block}>")
@@ -204,19 +220,3 @@ class PlanOnline(Pass):
             return 0
         block = max(self.l2_bytes // _NEAR // step // _MULTIPLE, 1) * _MULTIPLE
         return block if 2 * block <= chain.extent else 0
-
-    @staticmethod
-    def _skip(chain: Chain, nests: TaskNests, block: int) -> bool:
-        """Whether constants mask enough blocks; which ones stands on the operation that masks (`tile.live`)."""
-        for op, mask in masks_of(chain):
-            live = mask.live()
-            if live is None or mask.row is None:
-                continue
-            rows = nests.task_sizes(op)[mask.row]
-            bounds = live_blocks(live, rows, block)
-            if sum(high - low for low, high in bounds) > _WORTH * len(bounds) * chain.extent:
-                continue
-            numbers = [mask.row, rows, *stretches(bounds)]
-            set_attribute(op.op, "tile.live", f"array<i64: {', '.join(map(str, numbers))}>")
-            return True
-        return False

@@ -9,7 +9,6 @@ around the loop over channels, and a tile of the image is loaded for each place 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -18,7 +17,7 @@ from tilewright.plan.gpu.machine import Gpu
 from tilewright.plan.gpu.nest import Nest, lane_of, power_of_two
 from tilewright.plan.gpu.predict import attribute, choose, raster
 from tilewright.plan.gpu.shapes import Problem, Shape
-from tilewright.plan.gpu.tiles import GpuTiling, make_tiling
+from tilewright.plan.gpu.tiles import Given, GpuTiling, make_tiling
 from tilewright.plan.structure import Access, Kind, LinalgOp
 from tilewright.plan.traffic import element_bytes
 
@@ -152,22 +151,25 @@ def default_shape(op: LinalgOp) -> Shape:
     return Shape(64, 64, 64 if kind.startswith(("i8", "f8")) else 32, 4)
 
 
-def tile_product(nest: Nest, roles: Roles, shape: Shape, fixed: Mapping[int, int] | None = None) -> GpuTiling:
+def tile_product(nest: Nest, roles: Roles, shape: Shape, given: Given | None = None) -> GpuTiling:
     """The tiling of a product of tiles of a given shape; loops with fewer points have smaller tiles."""
     op = nest.root
     tile: dict[int, int] = {}
-    for loop, size in (fixed or {}).items():
-        if size > 1 and loop in (*roles.rows, roles.lane):
-            tile[loop] = power_of_two(size)
+    if given is not None:
+        for loop, size in [*given.rows.items(), *given.steps.items()]:
+            if size > 1 and loop in (*roles.rows, roles.lane, roles.depth):
+                tile[loop] = power_of_two(size)
     if roles.lane not in tile:
         tile[roles.lane] = min(power_of_two(op.extents[roles.lane]), shape.lanes)
     rows = prod(tile[d] for d in roles.rows if d in tile)
     for loop in roles.rows:
-        if rows < shape.rows and loop not in tile and (fixed is None or loop not in fixed) and nest.fits(tile, loop):
+        free = given is None or loop not in given.rows
+        if rows < shape.rows and free and nest.fits(tile, loop):
             tile[loop] = min(power_of_two(op.extents[loop]), shape.rows // rows)
             rows *= tile[loop]
-    tile[roles.depth] = min(power_of_two(op.extents[roles.depth]), shape.depth)
-    tiling = make_tiling(op, tile, fixed)
+    if roles.depth not in tile:
+        tile[roles.depth] = min(power_of_two(op.extents[roles.depth]), shape.depth)
+    tiling = make_tiling(op, tile, given)
     tiling.depth, tiling.warps = roles.depth, shape.warps
     window = [d for d in sorted(op.reductions) if d != roles.depth]
     others = [d for d in op.parallel if d not in roles.rows and d != roles.lane]

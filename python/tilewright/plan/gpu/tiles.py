@@ -70,44 +70,59 @@ def warps_for(elements: int) -> int:
     return max(1, min(8, power_of_two(elements // (32 * _PER_THREAD))))
 
 
-def make_tiling(op: LinalgOp, tile: Mapping[int, int], fixed: Mapping[int, int] | None) -> GpuTiling:
+@dataclass(frozen=True)
+class Given:
+    """What the task of several nests says of one of them.
+
+    Attributes:
+        rows: what a task covers of common loops; all others are whole.
+        steps: register tiles of loops that run in blocks.
+    """
+
+    rows: Mapping[int, int]
+    steps: Mapping[int, int] = field(default_factory=dict)
+
+
+def make_tiling(op: LinalgOp, tile: Mapping[int, int], given: Given | None) -> GpuTiling:
     """The tiling of a nest whose register tile is known.
 
     Args:
         op: the root.
         tile: sizes of the loops that the register tile extends along.
-        fixed: what a task covers of some loops, all of the others being whole; None: a task is one register tile.
+        given: what the task says; None: the nest is alone in it, and a task is one register tile.
     """
     register = [tile.get(d, 1) for d in range(op.rank)]
     task = []
     for d, size in enumerate(register):
         everything = 0 if d in op.dynamic else op.extents[d]
-        if fixed is None:
+        if given is None:
             task.append(everything if d in op.reductions else size)
         else:
-            task.append(fixed.get(d, everything))
+            task.append(given.rows.get(d, everything))
     order = [*op.parallel, *sorted(op.reductions)]
     return GpuTiling(task, register, order, warps=warps_for(prod(register)))
 
 
-def start(nest: Nest, fixed: Mapping[int, int] | None) -> dict[int, int]:
-    """The part of a register tile that the rows of a task make."""
+def start(nest: Nest, given: Given | None) -> dict[int, int]:
+    """The part of a register tile that the rows of a task make, and blocks of a loop."""
     tile: dict[int, int] = {}
-    for loop, size in (fixed or {}).items():
+    if given is None:
+        return tile
+    for loop, size in [*given.rows.items(), *given.steps.items()]:
         if size > 1 and nest.fits(tile, loop):
             tile[loop] = power_of_two(size)
     return tile
 
 
-def tile_elementwise(nest: Nest, fixed: Mapping[int, int] | None = None) -> GpuTiling:
+def tile_elementwise(nest: Nest, given: Given | None = None) -> GpuTiling:
     """A nest without reductions: a tile of some thousand elements, its rows along the contiguous loop."""
     op = nest.root
-    tile = start(nest, fixed)
+    tile = start(nest, given)
     if op.rank:
         lane = lane_of(op, op.output)
         other = transposed(op, lane)
         loops = [d for d in reversed(op.output.dims) if d is not None and d != lane]
-        if fixed:
+        if given is not None:
             nest.widen(tile, [lane], ROW, most=2)
         elif other is not None:
             for loop in (lane, other):
@@ -115,7 +130,7 @@ def tile_elementwise(nest: Nest, fixed: Mapping[int, int] | None = None) -> GpuT
         else:
             nest.widen(tile, [lane], _LANES if op.points > op.extents[lane] else TILE)
             nest.widen(tile, loops, TILE)
-    return make_tiling(op, tile, fixed)
+    return make_tiling(op, tile, given)
 
 
 def transposed(op: LinalgOp, lane: int) -> int | None:
@@ -127,15 +142,15 @@ def transposed(op: LinalgOp, lane: int) -> int | None:
     return None
 
 
-def tile_reduce(nest: Nest, fixed: Mapping[int, int] | None = None) -> GpuTiling:
+def tile_reduce(nest: Nest, given: Given | None = None) -> GpuTiling:
     """A nest that reduces: tiles extend along the contiguous loop of the largest input, then along one other."""
     op = nest.root
     largest = max(op.inputs, key=lambda a: prod(op.extents[d] for d in a.loops), default=op.output)
     lane = lane_of(op, largest)
-    tile = start(nest, fixed)
+    tile = start(nest, given)
     nest.widen(tile, [lane], ROW if lane in op.reductions else _LANES * prod(tile.values()), most=2)
     # Rows are those of one loop; better of the other kind: lanes that are reduced have rows that are not.
-    inner = [d for d in reversed(largest.dims) if d is not None and d != lane and (fixed is None or d in op.reductions)]
+    inner = [d for d in reversed(largest.dims) if d is not None and d != lane and (given is None or d in op.reductions)]
     inner.sort(key=lambda d: (d in op.reductions) == (lane in op.reductions))
     nest.widen(tile, inner, TILE, most=2)
-    return make_tiling(op, tile, fixed)
+    return make_tiling(op, tile, given)

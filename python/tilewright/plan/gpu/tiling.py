@@ -16,8 +16,9 @@ from tilewright.mlir import ir
 from tilewright.passes import Pass, located, option, register
 from tilewright.plan.gpu.machine import Gpu
 from tilewright.plan.gpu.nest import Nest, lane_of, power_of_two
+from tilewright.plan.gpu.online import Online, choose_online
 from tilewright.plan.gpu.products import choose_product, default_shape, find_roles, tile_product
-from tilewright.plan.gpu.tiles import ROW, GpuTiling, tile_elementwise, tile_reduce
+from tilewright.plan.gpu.tiles import ROW, Given, GpuTiling, tile_elementwise, tile_reduce
 from tilewright.plan.names import kernel_name
 from tilewright.plan.structure import Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute
 
@@ -27,37 +28,41 @@ _SIDE_BY_SIDE = 64
 _WAVES = 2
 
 
-def tile_nest(nest: Nest, gpu: Gpu, fixed: dict[int, int] | None = None) -> GpuTiling:
-    """The tiling of one nest; `fixed`: what the tasks of several nests cover of its rows."""
+def tile_nest(nest: Nest, gpu: Gpu, given: Given | None = None) -> GpuTiling:
+    """The tiling of one nest; `given`: what its task says, where there are several nests."""
     if nest.root.kind is Kind.CONTRACTION:
         roles = find_roles(nest)
         if roles is not None:
-            if fixed is None:
+            if given is None:
                 return choose_product(nest, roles, gpu)
-            return tile_product(nest, roles, default_shape(nest.root), fixed)
+            return tile_product(nest, roles, default_shape(nest.root), given)
     if nest.root.reductions:
-        return tile_reduce(nest, fixed)
-    return tile_elementwise(nest, fixed)
+        return tile_reduce(nest, given)
+    return tile_elementwise(nest, given)
 
 
 @dataclass(eq=False)
 class GpuTask:
     """The nests of one kernel, and per nest the loops that all of them share, in common order."""
 
+    members: Sequence[LinalgOp]
     nests: Sequence[Nest]
     rows: Sequence[list[int]]
     #: rows that fusion chose for tasks with products; 0: none
     block: int = 0
+    #: reductions that run in one loop, once the tiles are known
+    online: Online | None = None
 
     def tile(self, gpu: Gpu) -> list[GpuTiling]:
         """The tilings of all nests."""
         if len(self.nests) == 1:
             return [tile_nest(self.nests[0], gpu)]
         sizes = self._sizes(gpu)
-        tilings = [
-            tile_nest(nest, gpu, dict(zip(own, sizes, strict=True)))
-            for nest, own in zip(self.nests, self.rows, strict=True)
-        ]
+        self.online = choose_online(self.members, self.nests, prod(sizes))
+        tilings = []
+        for nest, own in zip(self.nests, self.rows, strict=True):
+            steps = self.online.steps(nest.root) if self.online else {}
+            tilings.append(tile_nest(nest, gpu, Given(dict(zip(own, sizes, strict=True)), steps)))
         tilings[-1].warps = max(tiling.warps for tiling in tilings)
         return tilings
 
@@ -172,8 +177,11 @@ class PlanGpuTiles(Pass):
         block = _number(roots[-1].op, "tile.block") if "tile.block" in roots[-1].op.attributes else 0
         if block and not all(rows):
             block = 0  # no row is common to all nests: one task
-        for nest, tiling in zip(nests, GpuTask(nests, rows, block).tile(gpu), strict=True):
+        task = GpuTask(members, nests, rows, block)
+        for nest, tiling in zip(nests, task.tile(gpu), strict=True):
             for name in ("tile.rows", "tile.block", "tile.gathers"):
                 if name in nest.root.op.attributes:
                     del nest.root.op.attributes[name]
             tiling.write(nest.root)
+        if task.online is not None:
+            task.online.apply(members)

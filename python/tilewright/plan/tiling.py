@@ -9,7 +9,7 @@ nest, and the performance model (`roller/`) takes another where it promises enou
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
@@ -43,13 +43,19 @@ from tilewright.plan.tiles import (
     tile_elementwise,
     tile_reduce,
 )
-from tilewright.plan.traffic import Levels, is_streamed
+from tilewright.plan.traffic import Levels, is_streamed, tensor_bytes
 from tilewright.plan.widened import settle as forget_reason
 from tilewright.plan.windows import mark_image
 
 #: Elements of the rows of a task of several nests: rows, what they hand on and the rows fetched for the next task stay
 #: in the L1 cache. Four times as many took a third longer (layer norm of 4096x1024 and 1024x384).
 _ROW_ELEMENTS = 1024
+
+
+def _bytes_read(members: Sequence[LinalgOp]) -> int:
+    """Bytes of all tensors that come into a group."""
+    made = {op.result for op in members}
+    return sum(tensor_bytes(v) for v in {a.value for op in members for a in op.inputs} - made)
 
 
 def tile_op(op: LinalgOp, members: Iterable[LinalgOp], machine: Machine, weights: Weights) -> Tiling:
@@ -271,7 +277,7 @@ class PlanTiles(Pass):
         written = [op for op in nest if not {use.owner.operation for use in op.result.uses} <= inside]
         for op in written:
             users = {use.owner.operation for use in op.result.uses}
-            if users & (inside - own) or not is_streamed(op.result, levels):
+            if users & (inside - own) or not is_streamed(op.result, levels, _bytes_read(members)):
                 return
         if written:
             root.op.attributes["tile.stream"] = ir.UnitAttr.get(root.op.context)

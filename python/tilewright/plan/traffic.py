@@ -217,16 +217,21 @@ def moving_time(ops: Sequence[LinalgOp], tile: Mapping[int, int], results: Seque
     return total
 
 
-def is_streamed(value: ir.Value, levels: Levels) -> bool:
+def is_streamed(value: ir.Value, levels: Levels, read_bytes: int = 0) -> bool:
     """Whether a large tensor is written faster past the caches, a later read included.
 
     A store that misses reads the line and writes it back later; one past the caches writes memory only, and a reader
     then finds the bytes there.
+
+    Args:
+        value: the tensor.
+        levels: the machine's.
+        read_bytes: bytes that its makers read meanwhile; a cache that shall hold the tensor holds them, too.
     """
     size = tensor_bytes(value)
     if size < _STREAMED_L2S * levels.l2_bytes:
         return False
-    home = levels.home_rate(size)
+    home = levels.home_rate(size + read_bytes)
     read = any(use.owner.operation.name == "linalg.generic" for use in value.uses)
     cached = size * (3 if read else 2) / home
     return size * (2 if read else 1) / levels.memory_rate < cached

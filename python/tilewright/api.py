@@ -114,7 +114,7 @@ def compile(
     if source.kind == "mlir" and stop_after is None and _is_kernel_alone(source.value):
         from tilewright.kernels import kernel
 
-        return kernel(source.value, target=target, threads=threads)
+        return kernel(source.value, target=target, threads=threads, emulate=emulate)
     folder = dump_ir or config.dump_ir.get()
     options = Options(
         shapes=_shape_items(shapes),

@@ -37,27 +37,50 @@ bool isLoop(Operation *op) {
 /// Whether one thread of a device can run an operation: it computes scalars,
 /// reads or writes an element, or is control flow over such.
 bool isScalarWork(Operation *op) {
-  if (isa<memref::LoadOp, memref::StoreOp, scf::ForOp, scf::WhileOp, scf::IfOp,
-          scf::ParallelOp, scf::YieldOp, scf::ConditionOp, scf::ReduceOp>(op))
+  if (isa<memref::LoadOp, memref::StoreOp, memref::CopyOp, scf::ForOp,
+          scf::WhileOp, scf::IfOp, scf::ParallelOp, scf::YieldOp,
+          scf::ConditionOp, scf::ReduceOp>(op))
     return true;
   return isPure(op) && op->getNumRegions() == 0;
 }
 
 bool isScalar(Type type) { return type.isIntOrIndexOrFloat(); }
 
-/// Whether a loop with all in it can leave the host.
-bool canLeave(Operation *loop) {
-  if (!llvm::all_of(loop->getResultTypes(), isScalar))
-    return false;
-  if (auto parallel = dyn_cast<scf::ParallelOp>(loop);
-      parallel && parallel.getNumResults())
-    return false;
-  bool touchesMemory = false, isSimple = true;
+bool touchesMemory(Operation *loop) {
+  return loop
+      ->walk([](Operation *inner) {
+        return isa<memref::LoadOp, memref::StoreOp, memref::CopyOp>(inner)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// What keeps a loop on the host: an operation in it, the loop itself for what
+/// it gives; null where nothing does.
+Operation *findObstacle(Operation *loop) {
+  if (!llvm::all_of(loop->getResultTypes(), isScalar) ||
+      (isa<scf::ParallelOp>(loop) && loop->getNumResults()))
+    return loop;
+  Operation *obstacle = nullptr;
   loop->walk([&](Operation *inner) {
-    touchesMemory |= isa<memref::LoadOp, memref::StoreOp>(inner);
-    isSimple &= isScalarWork(inner);
+    if (isScalarWork(inner))
+      return WalkResult::advance();
+    obstacle = inner;
+    return WalkResult::interrupt();
   });
-  return touchesMemory && isSimple;
+  return obstacle;
+}
+
+/// Whether a loop only reads elements of a buffer.
+bool isOnlyRead(Value buffer, Operation *loop) {
+  return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
+    if (!loop->isAncestor(user))
+      return true;
+    auto copy = dyn_cast<memref::CopyOp>(user);
+    return isa<memref::LoadOp, memref::DimOp>(user) ||
+           (copy && copy.getTarget() != buffer);
+  });
 }
 
 /// Moves one loop into a kernel and launches it in its place.
@@ -70,11 +93,13 @@ public:
   void run() {
     b.setInsertionPoint(loop);
     SmallVector<Value> grid = makeGrid();
-    makeCells();
     collectOperands();
+    makeCells();
     makeKernel(grid.size());
     tile::LaunchOp::create(b, loc, kernel.getSymName(), grid,
-                           operands.getArrayRef(), cells);
+                           operands.getArrayRef(), written.getArrayRef());
+    ArrayRef<Value> cells =
+        written.getArrayRef().take_back(loop->getNumResults());
     for (auto [result, cell] : llvm::zip_equal(loop->getResults(), cells))
       result.replaceAllUsesWith(memref::LoadOp::create(
           b, loc, cell, ValueRange{arith::ConstantIndexOp::create(b, loc, 0)}));
@@ -100,7 +125,7 @@ private:
   /// One element of memory for each scalar that the loop gives.
   void makeCells() {
     for (Type type : loop->getResultTypes())
-      cells.push_back(
+      written.insert(
           memref::AllocOp::create(b, loc, MemRefType::get({1}, type)));
   }
 
@@ -112,14 +137,16 @@ private:
       if (Operation *owner = value.getDefiningOp();
           owner && owner->hasTrait<OpTrait::ConstantLike>())
         constants.insert(value);
-      else
+      else if (!isa<MemRefType>(value.getType()) || isOnlyRead(value, loop))
         operands.insert(value);
+      else
+        written.insert(value);
     }
   }
 
   void makeKernel(int64_t rank) {
     SmallVector<Type> types(ValueRange(operands.getArrayRef()).getTypes());
-    llvm::append_range(types, ValueRange(cells).getTypes());
+    llvm::append_range(types, ValueRange(written.getArrayRef()).getTypes());
     OpBuilder at(loop->getParentOfType<func::FuncOp>());
     kernel = tile::KernelOp::create(at, loc, "host_loop",
                                     b.getFunctionType(types, {}), rank);
@@ -135,24 +162,53 @@ private:
     IRMapping mapping;
     for (Value value : constants)
       mapping.map(value, in.clone(*value.getDefiningOp())->getResult(0));
-    for (auto [value, argument] : llvm::zip(operands, body.getArguments()))
-      mapping.map(value, argument);
+    mapping.map(operands, body.getArguments().take_front(operands.size()));
+    mapping.map(written, body.getArguments()
+                             .drop_front(operands.size())
+                             .take_front(written.size()));
     if (auto parallel = dyn_cast<scf::ParallelOp>(loop))
       cloneIteration(in, parallel, body.getArguments().take_back(rank),
                      mapping);
     else
       cloneLoop(in, body, mapping);
     tile::ReturnOp::create(in, loc);
+    SmallVector<memref::CopyOp> copies;
+    kernel.walk([&](memref::CopyOp copy) { copies.push_back(copy); });
+    llvm::for_each(copies, copyElements);
+  }
+
+  /// A copy as loops over its elements.
+  static void copyElements(memref::CopyOp copy) {
+    OpBuilder b(copy);
+    Location loc = copy.getLoc();
+    Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+    Value one = arith::ConstantIndexOp::create(b, loc, 1);
+    SmallVector<Value> lower, upper, steps;
+    int64_t rank = cast<MemRefType>(copy.getSource().getType()).getRank();
+    for (int64_t dim = 0; dim < rank; ++dim) {
+      lower.push_back(zero);
+      steps.push_back(one);
+      upper.push_back(
+          b.createOrFold<memref::DimOp>(loc, copy.getSource(), dim));
+    }
+    scf::buildLoopNest(b, loc, lower, upper, steps,
+                       [&](OpBuilder &inner, Location at, ValueRange indices) {
+                         Value element = memref::LoadOp::create(
+                             inner, at, copy.getSource(), indices);
+                         memref::StoreOp::create(inner, at, element,
+                                                 copy.getTarget(), indices);
+                       });
+    copy.erase();
   }
 
   void cloneLoop(OpBuilder &in, Block &body, IRMapping &mapping) {
     Operation *copy = in.clone(*loop, mapping);
-    if (cells.empty())
+    if (copy->getNumResults() == 0)
       return;
     Value zero = arith::ConstantIndexOp::create(in, loc, 0);
-    auto places = body.getArguments().drop_front(operands.size());
-    for (auto [result, place] : llvm::zip(copy->getResults(), places))
-      memref::StoreOp::create(in, loc, result, place, zero);
+    auto cells = body.getArguments().take_back(copy->getNumResults());
+    for (auto [result, cell] : llvm::zip_equal(copy->getResults(), cells))
+      memref::StoreOp::create(in, loc, result, cell, zero);
   }
 
   /// One iteration of a parallel loop, by its numbers.
@@ -175,8 +231,8 @@ private:
   Location loc;
   OpBuilder b;
   tile::KernelOp kernel;
-  SmallVector<Value> cells;
-  llvm::SetVector<Value> operands, constants;
+  /// Scalars and buffers that are read; buffers that are written, and cells.
+  llvm::SetVector<Value> operands, written, constants;
 };
 
 struct OutlineHostLoops
@@ -189,11 +245,16 @@ struct OutlineHostLoops
     main.walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (!isLoop(op))
         return WalkResult::advance();
-      if (canLeave(op)) {
-        loops.push_back(op);
-        return WalkResult::skip();
+      if (!touchesMemory(op))
+        return WalkResult::advance();
+      if (Operation *obstacle = findObstacle(op)) {
+        op->emitRemark("a loop that reads or writes elements stays on the host "
+                       "because of '")
+            << obstacle->getName() << "'";
+        return WalkResult::advance();
       }
-      return WalkResult::advance();
+      loops.push_back(op);
+      return WalkResult::skip();
     });
     for (Operation *loop : loops) {
       tell(loop);

@@ -478,7 +478,7 @@ def OutlineHostLoops : Pass<"tile-outline-host-loops", "::mlir::ModuleOp"> {
     }
     func.func @main(%y: memref<?xi64>, %m: index) {
       ...
-      tile.launch @host_loop ins(%m, %y : index, memref<?xi64>)
+      tile.launch @host_loop ins(%m : index) outs(%y : memref<?xi64>)
       return
     }
     ```

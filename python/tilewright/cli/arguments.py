@@ -17,12 +17,16 @@ from tilewright.errors import UserError
 from tilewright.report.measure import random_inputs
 from tilewright.runtime import TensorSpec
 
+_TARGETS = "cpu (default), cpu:NAME such as cpu:x86-64-v3, cuda, cuda:sm_80, cuda:sm_90a, reference"
 ANY_MODEL = "an ONNX file, a layer-1 .mlir file, or a compiled model (folder or .tw)"
 
 
 def add_model(parser: argparse.ArgumentParser, accepted: str = ANY_MODEL) -> None:
     """Add the model and how to compile it."""
     add_source(parser, accepted)
+    parser.add_argument(
+        "--emulate", action="store_true", help="run the code of a cuda target on the emulator: no GPU is needed"
+    )
     parser.add_argument("--threads", type=int, metavar="N", help="threads per call (default: all cores available)")
     parser.add_argument(
         "--precision",
@@ -48,7 +52,7 @@ def add_model(parser: argparse.ArgumentParser, accepted: str = ANY_MODEL) -> Non
 def add_source(parser: argparse.ArgumentParser, accepted: str) -> None:
     """Add the model, its target, and the sizes of its dimensions."""
     parser.add_argument("model", help=accepted)
-    parser.add_argument("--target", default="cpu", help="cpu (default), cpu:NAME such as cpu:x86-64-v3, reference")
+    parser.add_argument("--target", default="cpu", help=_TARGETS)
     parser.add_argument(
         "--shape",
         action="append",
@@ -120,12 +124,13 @@ def open_model(options: argparse.Namespace, *, all_sizes: bool = False, **more: 
                 f"{options.model} is compiled already: --shape, --target, --accuracy and --precision have no effect "
                 "on it"
             )
-        return tw.load(options.model, threads=options.threads)
+        return tw.load(options.model, threads=options.threads, emulate=options.emulate)
     from tilewright.targets.flexible import FlexibleModel
 
     shapes = parse_shapes(options.shape)
     more["accuracy"] = options.accuracy
     more["precision"] = options.precision
+    more["emulate"] = options.emulate
     if options.calibration:
         more["calibration"] = [read_arrays(path) for path in options.calibration]
     model = tw.compile(options.model, options.target, threads=options.threads, shapes=shapes, **more)

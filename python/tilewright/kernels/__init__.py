@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from tilewright.errors import UserError
 from tilewright.kernels.builder import build, tile_type
@@ -24,6 +25,7 @@ def kernel(
     grid: Sequence[int] | Callable[..., Sequence[int]] | None = None,
     target: str = "cpu",
     threads: int | None = None,
+    emulate: bool | Mapping[str, Any] = False,
 ) -> Kernel:
     """Make one `tile.kernel` callable.
 
@@ -42,8 +44,9 @@ def kernel(
         source: MLIR text with a kernel, the path of such a file (.mlir), or a Python function that builds one.
         name: which kernel, where the text has several.
         grid: bounds of the grid for calls that give none, or a function of the arguments that returns them.
-        target: ``cpu``, ``cpu:NAME``, or ``reference`` (the interpreter).
+        target: ``cpu``, ``cpu:NAME``, ``cuda:ARCH``, or ``reference`` (the interpreter).
         threads: threads per call; default: all CPUs.
+        emulate: for a ``cuda`` target, run on the emulator, as in :func:`tilewright.compile`.
 
     Returns:
         A :class:`Kernel`. Sizes that the kernel leaves open (`?`) are fixed by each call; the code for them is cached.
@@ -62,4 +65,4 @@ def kernel(
         text = source
     else:
         raise UserError(f"a kernel is MLIR text, a file, or a Python function, not a {type(source).__name__}")
-    return Kernel(read_kernel(text, name), grid=grid, target=target, threads=threads)
+    return Kernel(read_kernel(text, name), grid=grid, target=target, threads=threads, emulate=emulate)

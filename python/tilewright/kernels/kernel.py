@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -44,6 +44,11 @@ class Prediction:
     floor: float
     bound: str
 
+    def __str__(self) -> str:
+        """One line for people."""
+        work = f"{self.flops:.3g} FLOP, {self.bytes:.3g} bytes"
+        return f"{work}; floor {self.floor * 1e6:.4g} us ({self.bound}), predicted {self.seconds * 1e6:.4g} us"
+
 
 @dataclass(frozen=True)
 class Roofline:
@@ -80,11 +85,13 @@ class Kernel:
         grid: Sequence[int] | Callable[..., Sequence[int]] | None = None,
         target: str = "cpu",
         threads: int | None = None,
+        emulate: bool | Mapping[str, Any] = False,
     ) -> None:
         self.signature = signature
         self._grid = grid
         self._target = target
         self._threads = threads
+        self._emulate = emulate
         self._models: dict[Any, Any] = {}
 
     @property
@@ -132,20 +139,26 @@ class Kernel:
 
     def predict(self, *args: Any, grid: Sequence[int] | None = None, **named: Any) -> Prediction:
         """Return the work and the least time of a call with these arguments."""
-        from tilewright import devices
         from tilewright.report.roofline import bound_by, floor_seconds, predicted_seconds
+        from tilewright.targets.target import parse_target
 
         values, bounds = self._bind(args, named, grid)
         model = self._model(values, bounds, self._compiled_target())
         info = next(kernel for kernel in model.kernels if kernel.name == self.name).details
-        device = devices.get(self._compiled_target()).to_dict()
+        described = parse_target(self._compiled_target()).device
+        assert described is not None
+        device = described.to_dict()
         flops, traffic = int(info.get("flops", 0)), int(info.get("bytes", 0))
         floor = floor_seconds(flops, traffic, device, model.threads) or 0.0
         seconds = predicted_seconds(info, device, model.threads) or floor
         return Prediction(flops, traffic, dict(info.get("moved", {})), seconds, floor, bound_by(flops, traffic, device))
 
     def roofline(self, *args: Any, grid: Sequence[int] | None = None, **named: Any) -> Roofline:
-        """Run a call for about half a second and set its median time against the prediction."""
+        """Run a call for about half a second and set its median time against the prediction.
+
+        Raises:
+            UnsupportedError: on the emulator, which has no clock; :meth:`predict` gives the roofline.
+        """
         values, bounds = self._bind(args, named, grid)
         prediction = self.predict(*values, grid=bounds)
         model = self._model(values, bounds, self._compiled_target())
@@ -198,7 +211,9 @@ class Kernel:
         )
         key = (shapes, bounds, target)
         if key not in self._models:
-            self._models[key] = compile(wrapped(self.signature, shapes, bounds), target, threads=self._threads)
+            emulate = self._emulate if target == self._target else False
+            text = wrapped(self.signature, shapes, bounds)
+            self._models[key] = compile(text, target, threads=self._threads, emulate=emulate)
         return self._models[key]
 
     def _inputs(self, values: Sequence[Any]) -> list[Any]:

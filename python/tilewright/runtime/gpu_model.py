@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tilewright.errors import UserError
+from tilewright.errors import UnsupportedError, UserError
 from tilewright.runtime import gpu_code
 from tilewright.runtime.artifact import Artifact
 from tilewright.runtime.compiled import CompiledModel
@@ -35,8 +36,6 @@ class GpuModel(CompiledModel):
         UserError: what :class:`tilewright.Model` raises; there is no GPU, or one of another architecture.
     """
 
-    threads = 1
-
     def __init__(self, artifact: Artifact, emulate: bool | Mapping[str, Any] = False) -> None:
         super().__init__(artifact)
         self._emulate = emulate
@@ -47,6 +46,11 @@ class GpuModel(CompiledModel):
     def arch(self) -> str:
         """The architecture that the code is for, e.g. ``sm_90a``."""
         return self._manifest.cpu
+
+    @property
+    def threads(self) -> int:
+        """Multiprocessors that share the work, in the description that the plan was made for."""
+        return self._manifest.compile.get("units", 1)
 
     @property
     def emulated(self) -> bool:
@@ -89,16 +93,25 @@ class GpuModel(CompiledModel):
         """Run the model once and return (kernel, tasks, nanoseconds) of each launch, in order.
 
         Raises:
-            UnsupportedError: the emulator has no clock.
+            UnsupportedError: on the emulator, which has no clock.
         """
+        if self.emulated:
+            raise UnsupportedError(
+                "the emulator has no clock: its time says nothing of a GPU's; count instructions and bytes with trace= "
+                "in emulate={...}, or measure on a GPU"
+            )
         arrays, _ = self._signature.arrays(args, named)
         records = self._loaded().profile(*self._views(arrays))
         return [(name, tasks, round(seconds * 1e9)) for name, tasks, seconds in records]
 
+    def explain(self, path: str | Path | None = None, *, measure: bool = True) -> str:
+        """Return the page about the model; see :meth:`tilewright.Model.explain`. Times are a GPU's, or absent."""
+        return super().explain(path, measure=measure and not self.emulated and _has_gpu())
+
     def _gpu(self) -> Device:
         from tilewright.runtime import cuda
 
-        if not cuda.available():
+        if not _has_gpu():
             raise UserError(
                 f"{self._artifact.path} is for {self.target}, and this machine has no NVIDIA GPU with a driver: "
                 "load it with emulate=True to run it on the emulator"
@@ -114,7 +127,7 @@ class GpuModel(CompiledModel):
     def _loaded(self) -> HostProgram:
         if self._program is None:
             program, modules = gpu_code.read(self._artifact)
-            self._program = HostProgram(program, self.device, modules, self._weights())
+            self._program = HostProgram(program, self.device, modules, self._weights(), clear=self.emulated)
         return self._program
 
     def _weights(self) -> dict[str, np.ndarray]:
@@ -127,7 +140,7 @@ class GpuModel(CompiledModel):
 
     def _views(self, arrays: Sequence[np.ndarray]) -> tuple[list[View], list[View | None]]:
         """Inputs on the device, and places for outputs of known sizes."""
-        device = self.device
+        device, program = self.device, self._loaded()
         inputs = []
         for array in arrays:
             memory = Memory.allocate(device, array.nbytes)
@@ -137,7 +150,7 @@ class GpuModel(CompiledModel):
         places: list[View | None] = []
         for slot in self._signature.outputs:
             nbytes = int(np.prod(slot.shape)) * slot.dtype.itemsize if slot.is_static else 0
-            known = View.contiguous(Memory.allocate(device, nbytes), from_numpy(slot.dtype), slot.shape)
+            known = View.contiguous(program.new_memory(nbytes), from_numpy(slot.dtype), slot.shape)
             places.append(known if slot.is_static else None)
         return inputs, places
 
@@ -164,6 +177,12 @@ class GpuModel(CompiledModel):
         """Return the signature."""
         where = "emulated" if self.emulated else "on a GPU"
         return f"<tilewright.GpuModel {self._signature_text()}, {where}>"
+
+
+def _has_gpu() -> bool:
+    from tilewright.runtime import cuda
+
+    return cuda.available()
 
 
 def _bytes(array: np.ndarray) -> memoryview:

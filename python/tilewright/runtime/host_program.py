@@ -47,6 +47,8 @@ class HostProgram:
         device: that runs it.
         modules: images (PTX or cubin) by file name.
         weights: arrays by name.
+        clear: set new memory to zero. Loops may carry tensors along that nothing has written yet, whose content does
+            not matter, and the emulator would report the copies.
 
     Raises:
         UserError: a format of another version, a damaged model, or a device that cannot load it.
@@ -58,9 +60,11 @@ class HostProgram:
         device: Device,
         modules: Mapping[str, bytes],
         weights: Mapping[str, np.ndarray],
+        clear: bool = False,
     ) -> None:
         _check_format(program)
         self.device = device
+        self._clear = clear
         self._program = program
         self._steps = steps_of(program["body"])
         self._packer = Packer(device)
@@ -123,7 +127,14 @@ class HostProgram:
     def new_view(self, dtype: str, sizes: Sequence[int]) -> View:
         """Return a contiguous view of memory of its own."""
         nbytes = View.contiguous(Memory(None, 0), dtype, sizes).nbytes
-        return View.contiguous(Memory.allocate(self.device, nbytes), dtype, sizes)
+        return View.contiguous(self.new_memory(nbytes), dtype, sizes)
+
+    def new_memory(self, nbytes: int) -> Memory:
+        """Return memory of its own."""
+        memory = Memory.allocate(self.device, nbytes)
+        if self._clear and nbytes:
+            self.device.fill(memory.address, 0, nbytes)
+        return memory
 
     def _registers(self, inputs: Sequence[View], outputs: Sequence[View | None]) -> list[Any]:
         registers: list[Any] = [None] * self._program["registers"]
@@ -145,7 +156,7 @@ class HostProgram:
         if kind == "weight":
             return View.contiguous(self._weights[argument["name"]], argument["type"]["dtype"], shape)
         if self._arena is None:
-            self._arena = Memory.allocate(self.device, self._program["arena_bytes"])
+            self._arena = self.new_memory(self._program["arena_bytes"])
         return View.contiguous(self._arena, "i8", shape)
 
     def _upload(self, array: np.ndarray) -> Memory:

@@ -263,6 +263,14 @@ def _address(op: Op) -> Step:
     return address
 
 
+def _select(op: Op) -> Step:
+    def select(frame: Frame) -> None:
+        register = op["operands"][0 if frame.registers[op["condition"]] else 1]
+        frame.registers[op["result"]] = frame.registers[register]
+
+    return select
+
+
 # Control -------------------------------------------------------------------------------------------------------------
 
 
@@ -390,6 +398,7 @@ _MAKERS: dict[str, Callable[[Op], Step]] = {
     "collapse": _collapse,
     "expand": _expand,
     "reshape": _reshape,
+    "select": _select,
     "dim": _dim,
     "metadata": _metadata,
     "address": _address,

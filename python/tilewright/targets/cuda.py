@@ -53,7 +53,7 @@ def emit(work: driver.Compilation, pool: Any, folder: Path) -> None:
     """
     with work.phase("emit") as entry:
         device = _device_module(work.module)
-        units, shared = split_kernels(device)
+        units, shared = split_kernels(device) if device is not None else ([], {})
         driver.dump_units(work.options.dump_ir, units)
         codes = dict(zip((unit.symbol for unit in units), _codes(pool, units, work), strict=True))
         _dump_codes(work, codes)
@@ -64,6 +64,8 @@ def emit(work: driver.Compilation, pool: Any, folder: Path) -> None:
     weights = {name: _weight(work, name) for name in _weight_names(program)}
     manifest = driver.manifest_of(work, [unit.symbol for unit in units], shared, weights)
     kernels = tuple(_with_resources(kernel, found.resources.get(kernel.symbol, {})) for kernel in manifest.kernels)
+    assert work.target.device is not None
+    manifest.compile["units"] = work.target.device.units.count
     manifest = dataclasses.replace(manifest, kernels=kernels, entry="", arena_bytes=program["arena_bytes"])
     modules = {f"{symbol}.ptx": code for symbol, code in codes.items()}
     gpu_code.write(folder, manifest, program, modules, weights, driver.report(work))
@@ -84,11 +86,9 @@ def _argument_types(kernel: ir.Operation) -> tuple[str, ...]:
     return tuple(str(kind) for kind in ir.FunctionType(ir.TypeAttr(kernel.attributes["function_type"]).value).inputs)
 
 
-def _device_module(module: ir.Module) -> ir.Operation:
-    for op in module.body.operations:
-        if op.operation.name == "gpu.module":
-            return op.operation
-    raise InternalError("the lowered module has no gpu.module with kernels")
+def _device_module(module: ir.Module) -> ir.Operation | None:
+    """The kernels; None where a model has none (it returns its weights, or parts of its inputs)."""
+    return next((op.operation for op in module.body.operations if op.operation.name == "gpu.module"), None)
 
 
 def _codes(pool: Any, units: Sequence[Unit], work: driver.Compilation) -> list[bytes]:
@@ -114,8 +114,9 @@ def _dump_codes(work: driver.Compilation, codes: Mapping[str, bytes]) -> None:
 # The program ---------------------------------------------------------------------------------------------------------
 
 
-def _program(host: Host, device: ir.Operation, shared: Mapping[str, str]) -> dict[str, Any]:
-    functions = {_symbol(op): op.operation for op in device.regions[0].blocks[0].operations}
+def _program(host: Host, device: ir.Operation | None, shared: Mapping[str, str]) -> dict[str, Any]:
+    operations = device.regions[0].blocks[0].operations if device is not None else ()
+    functions = {_symbol(op): op.operation for op in operations}
     kernels = {}
     for name in host.exported.kernels:
         symbol = shared[name]
@@ -126,6 +127,11 @@ def _program(host: Host, device: ir.Operation, shared: Mapping[str, str]) -> dic
 def _kernel(symbol: str, function: ir.Operation, arguments: Sequence[str], rank: int) -> dict[str, Any]:
     """How a kernel is launched, from the attributes that its lowering left."""
     abi = {name: plain(function.attributes[name]) for name in _abi_names(function)}
+    abi.setdefault(
+        "tile.params",
+        [{"kind": "pointer" if t.startswith("memref") else "scalar", "arg": i} for i, t in enumerate(arguments)],
+    )
+    abi.setdefault("tile.threads", 128)
     if "tile.params" not in abi or "tile.threads" not in abi:
         raise InternalError(f"kernel '{symbol}' was lowered without tile.params and tile.threads", ir=str(function))
     params = []

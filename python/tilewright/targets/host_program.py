@@ -152,6 +152,8 @@ class Exporter:
             self.registers[op.results[0]] = self.register(op.operands[0])
             return
         maker = _MAKERS.get(op.name) or host_views.MAKERS.get(op.name)
+        if op.name == "arith.select" and isinstance(op.results[0].type, ir.MemRefType):
+            maker = _select
         if maker is not None:
             body += maker(self, op)
         elif op.name.startswith(("arith.", "math.")):
@@ -220,7 +222,9 @@ def _with_drops(body: list[Op], ends: Sequence[int], first: int) -> list[Op]:
     return result
 
 
-_VIEW_MAKERS = frozenset("alloc view subview reinterpret permute collapse expand reshape metadata for if while".split())
+_VIEW_MAKERS = frozenset(
+    "alloc view subview reinterpret permute collapse expand reshape metadata select for if while".split()
+)
 
 
 def _made_views(op: Op) -> list[int]:
@@ -253,6 +257,12 @@ def _launch(exporter: Exporter, op: ir.Operation) -> list[Op]:
     rank = list(op.attributes["operandSegmentSizes"])[0]
     operands = exporter.all(op.operands)
     return [{"op": "launch", "kernel": name, "grid": operands[:rank], "args": operands[rank:]}]
+
+
+def _select(exporter: Exporter, op: ir.Operation) -> list[Op]:
+    condition, *operands = exporter.all(op.operands)
+    result = exporter.define(op.results[0])
+    return [{"op": "select", "condition": condition, "operands": operands, "result": result}]
 
 
 def _constant(exporter: Exporter, op: ir.Operation) -> list[Op]:

@@ -30,7 +30,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="tools/conformance", description=__doc__)
     parser.add_argument("--suite", default=",".join(cases.SUITES), help="suites, separated by commas (default: all)")
     parser.add_argument("-k", default="", help="only names that hold one of these parts, separated by commas")
-    parser.add_argument("--target", default="cpu", help="cpu, cpu:NAME or reference (default: cpu)")
+    parser.add_argument("--target", default="cpu", help="cpu, cpu:NAME, cuda:ARCH (emulated) or reference")
     parser.add_argument("--sample", type=int, default=1, metavar="N", help="every N-th test only")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--timeout", type=float, default=300, help="seconds for one test")
@@ -99,10 +99,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     start = time.monotonic()
     chosen = selected(options)
     results = run(chosen, options.target, max(1, min(options.jobs, len(chosen))), options.timeout)
-    listed = lists.read()
+    listed = lists.read(options.target)
     if options.update_list:
-        lists.write(lists.updated(results, listed))
-        listed = lists.read()
+        lists.write(lists.updated(results, listed), options.target)
+        listed = lists.read(options.target)
     unexpected = lists.surprises(results, listed)
     if options.json:
         options.json.write_text(json.dumps(results, indent=1) + "\n")

@@ -11,7 +11,8 @@ from typing import Any
 
 import tomllib
 
-FILE = Path(__file__).resolve().parents[1] / "unsupported.toml"
+FOLDER = Path(__file__).resolve().parents[1]
+FILE = FOLDER / "unsupported.toml"
 _HEAD = """\
 # ONNX's backend tests that do not pass on target cpu, by suite, with the reason: what is missing.
 # tools/conformance fails where a test outside this list fails, and where one inside passes.
@@ -19,23 +20,38 @@ _HEAD = """\
 """
 
 
-def read() -> dict[str, str]:
+def own(target: str) -> Path:
+    """The list of a target: GPUs have one beside that of the CPU, with what they lack beyond it."""
+    return FOLDER / "unsupported_cuda.toml" if target.startswith("cuda") else FILE
+
+
+def read(target: str = "cpu") -> dict[str, str]:
     """The reason by "suite/name"."""
-    if not FILE.is_file():
+    return {**_read(FILE), **_read(own(target))}
+
+
+def _read(file: Path) -> dict[str, str]:
+    if not file.is_file():
         return {}
-    tables = tomllib.loads(FILE.read_text(encoding="utf-8"))
+    tables = tomllib.loads(file.read_text(encoding="utf-8"))
     return {f"{suite}/{name}": reason for suite, rows in tables.items() for name, reason in rows.items()}
 
 
-def write(reasons: Mapping[str, str]) -> None:
-    """Write the list, sorted."""
+def write(reasons: Mapping[str, str], target: str = "cpu") -> None:
+    """Write the list of a target, sorted."""
+    file = own(target)
+    if file != FILE:
+        known = _read(FILE)
+        reasons = {key: reason for key, reason in reasons.items() if key not in known}
     suites: dict[str, list[str]] = {}
     for key in sorted(reasons):
         suite, name = key.split("/", 1)
         text = reasons[key].replace("\\", "\\\\").replace('"', '\\"')
         suites.setdefault(suite, []).append(f'{name} = "{text}"')
     body = "\n".join(f"\n[{suite}]\n" + "\n".join(rows) for suite, rows in suites.items())
-    FILE.write_text(_HEAD + body + "\n", encoding="utf-8")
+    kind = target.partition(":")[0]
+    head = _HEAD.replace("target cpu", f"target {kind}") if file != FILE else _HEAD
+    file.write_text(head + body + "\n", encoding="utf-8")
 
 
 def updated(results: Sequence[dict[str, Any]], old: Mapping[str, str]) -> dict[str, str]:

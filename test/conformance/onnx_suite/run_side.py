@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The process that runs saved models where onnx, onnxruntime, MLIR and our compiler cannot be imported.
 
-A task is {"key", "folder", "artifact"}; the answer {"key", "state", "detail", "seconds"}, state being ``passed``,
+A task is {"key", "folder", "artifact", "target"}; code for a GPU runs on the emulator. The answer {"key", "state", "detail", "seconds"}, state being ``passed``,
 ``failed`` or ``error``.
 """
 
@@ -27,7 +27,8 @@ def answer(task: dict[str, Any]) -> dict[str, Any]:
     data = pickle.loads((Path(task["folder"]) / "data.pickle").read_bytes())
     start = time.perf_counter()
     try:
-        wrong = wrong_result(tw.load(task["artifact"], threads=2), data)
+        emulate = task["target"].startswith("cuda")
+        wrong = wrong_result(tw.load(task["artifact"], threads=2, emulate=emulate), data)
         state, detail = ("failed", wrong) if wrong else ("passed", "")
     except Exception as error:
         state, detail = "error", describe(error)

@@ -50,6 +50,29 @@ func.func @main(%x: memref<?x8xf32>, %a: index, %b: index) {
 
 // -----
 
+// What is written stands under `outs`; a copy in a loop is a loop over its elements.
+// CHECK: tile.kernel @host_loop(%{{.*}}: index, %[[X:.*]]: memref<4xf32>, %[[Y:.*]]: memref<4xf32>)
+// CHECK: scf.for
+// CHECK: scf.for %[[I:.*]] = %{{.*}} to %{{.*}}
+// CHECK: %[[E:.*]] = memref.load %[[X]][%[[I]]]
+// CHECK: memref.store %[[E]], %[[Y]][%[[I]]]
+// CHECK-NOT: memref.copy
+// CHECK-LABEL: func.func @main
+// CHECK: tile.launch @host_loop ins(%arg2, %arg0 : index, memref<4xf32>) outs(%arg1 : memref<4xf32>)
+func.func @main(%x: memref<4xf32>, %y: memref<4xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  // expected-remark @below {{runs in one thread}}
+  scf.for %i = %c0 to %n step %c1 {
+    memref.copy %x, %y : memref<4xf32> to memref<4xf32>
+    %a = memref.load %y[%c1] : memref<4xf32>
+    memref.store %a, %y[%c0] : memref<4xf32>
+  }
+  return
+}
+
+// -----
+
 // A loop that asserts stays, the loop inside it leaves; one that only counts stays too.
 // CHECK: tile.kernel @host_loop
 // CHECK-LABEL: func.func @main
@@ -61,6 +84,7 @@ func.func @main(%x: memref<?xi64>, %n: index) -> index {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %z = arith.constant 0 : i64
+  // expected-remark @below {{stays on the host because of 'cf.assert'}}
   scf.for %i = %c0 to %n step %c1 {
     %a = memref.load %x[%i] : memref<?xi64>
     %ok = arith.cmpi sge, %a, %z : i64

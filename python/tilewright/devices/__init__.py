@@ -10,6 +10,7 @@
 from tilewright.devices.device import Device, Level, Units
 from tilewright.devices.host import available_cpus, detect_host
 from tilewright.devices.lookup import file_names, get, load, remember, resolve
+from tilewright.devices.nvidia import for_arch
 
 __all__ = [
     "Device",
@@ -18,6 +19,7 @@ __all__ = [
     "available_cpus",
     "detect_host",
     "file_names",
+    "for_arch",
     "get",
     "load",
     "remember",

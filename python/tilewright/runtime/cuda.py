@@ -308,6 +308,14 @@ class CudaDevice:
         self._enter()
         self._driver.cuCtxSynchronize()
 
+    def is_done(self, event: Event) -> bool:
+        """Return whether an event has happened; does not wait."""
+        self._enter()
+        code = self._driver.status("cuEventQuery", event.handle)
+        if code not in (0, cu.ERROR_NOT_READY):
+            raise self._driver.error("cuEventQuery", code)
+        return code == 0
+
     def elapsed(self, start: Event, end: Event) -> float:
         """Return seconds between two events; the clock's step is about 0.5 us."""
         self._enter()

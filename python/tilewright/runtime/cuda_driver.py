@@ -54,7 +54,7 @@ MEM_LOCATION_TYPE_DEVICE = 1
 MEMPOOL_ATTR_RELEASE_THRESHOLD = 4
 MEMPOOL_ATTR_RESERVED_MEM_CURRENT = 5
 MEMPOOL_ATTR_USED_MEM_CURRENT = 7
-ERROR_DEINITIALIZED = 4
+ERROR_NOT_READY = 600
 # CUtensorMapDataType, CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill
 TENSOR_MAP_TYPES = {
     **{name: 0 for name in ("u8", "i8", "i1", "f8e4m3fn", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz", "f8e8m0fnu")},
@@ -157,6 +157,7 @@ PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "cuEventDestroy_v2": (c_void_p,),
     "cuEventRecord": (c_void_p, c_void_p),
     "cuEventSynchronize": (c_void_p,),
+    "cuEventQuery": (c_void_p,),
     "cuEventElapsedTime": (POINTER(c_float), c_void_p, c_void_p),
     "cuGraphInstantiateWithFlags": (_pointer, c_void_p, ctypes.c_ulonglong),
     "cuGraphLaunch": (c_void_p, c_void_p),

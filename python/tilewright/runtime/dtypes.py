@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,24 @@ def from_numpy(dtype: np.dtype) -> str:
     if dtype.kind in "OSUT":
         raise UnsupportedError("strings are not supported; encode them as numbers before the model")
     raise UnsupportedError(f"element type {dtype} is not supported; known: {', '.join(NAMES)}")
+
+
+def named(name: str) -> str | None:
+    """Return our name of the element type that NumPy, ml_dtypes and torch call `name`; None where we have none."""
+    return _BY_DTYPE.get(name)
+
+
+def item_bytes(name: str) -> int:
+    """Return the bytes between neighbours of an element type, by its name here. Needs no ml_dtypes.
+
+    Raises:
+        UnsupportedError: no such type.
+    """
+    if name not in _NUMPY and name not in _ML:
+        raise UnsupportedError(f"unknown element type {name!r}; known: {', '.join(NAMES)}")
+    digits = name.lstrip("bcfiu")
+    bits = int("".join(itertools.takewhile(str.isdigit, digits)))
+    return max(1, bits // 8)
 
 
 def stored(array: np.ndarray) -> np.ndarray:

@@ -45,7 +45,15 @@ class Limits:
     @property
     def capability(self) -> int:
         """The architecture as a number: 90 for ``sm_90a``."""
-        return int("".join(c for c in self.arch if c.isdigit()))
+        return _number(self.arch)
+
+    def runs(self, arch: str) -> bool:
+        """Whether PTX for an architecture runs here: older ones do, those with a suffix on their own chip only."""
+        return arch == self.arch or (arch[-1].isdigit() and _number(arch) <= self.capability)
+
+
+def _number(arch: str) -> int:
+    return int("".join(c for c in arch if c.isdigit()))
 
 
 @runtime_checkable

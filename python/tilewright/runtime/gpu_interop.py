@@ -14,7 +14,7 @@ import numpy as np
 from tilewright.errors import UnsupportedError, UserError
 from tilewright.runtime import dlpack
 from tilewright.runtime.cuda import CudaDevice
-from tilewright.runtime.dtypes import from_numpy, to_numpy
+from tilewright.runtime.dtypes import from_numpy, named, to_numpy
 from tilewright.runtime.gpu_memory import Memory, View, row_major
 
 #: Names that streams have in both protocols, where they are no handles.
@@ -133,7 +133,7 @@ def is_on_gpu(value: Any) -> bool:
     """Whether a value lies in the memory of an NVIDIA GPU."""
     if isinstance(value, np.ndarray | np.generic):
         return False
-    if _is_torch(value):
+    if is_torch(value):
         return value.is_cuda
     if hasattr(value, "__cuda_array_interface__"):
         return True
@@ -153,7 +153,7 @@ def read(value: Any, name: str, device: CudaDevice) -> GpuTensor:
         UserError: it lies on another GPU, or with gaps.
         UnsupportedError: an element type that models do not have.
     """
-    if _is_torch(value):
+    if is_torch(value):
         tensor, place = _from_torch(value), value.device.index
     elif hasattr(value, "__dlpack__"):
         tensor, place = _from_dlpack(value, device)
@@ -176,6 +176,13 @@ def torch_empty(like: Any) -> Callable[[str, tuple[int, ...]], Any]:
     return lambda dtype, shape: torch.empty(shape, dtype=getattr(torch, _torch_name(dtype)), device=like.device)
 
 
+def torch_from(array: GpuArray) -> Any:
+    """Return a torch tensor of the array's memory."""
+    import torch
+
+    return torch.from_dlpack(array)
+
+
 def current_stream(value: Any) -> int:
     """Return the handle of the stream on which torch works with a tensor's GPU."""
     import torch
@@ -183,7 +190,8 @@ def current_stream(value: Any) -> int:
     return torch.cuda.current_stream(value.device).cuda_stream
 
 
-def _is_torch(value: Any) -> bool:
+def is_torch(value: Any) -> bool:
+    """Whether a value is a tensor of PyTorch, or of a class derived from it."""
     return any(base.__module__ == "torch" and base.__name__ == "Tensor" for base in type(value).__mro__)
 
 
@@ -192,19 +200,11 @@ def _torch_name(dtype: str) -> str:
 
 
 def _from_torch(value: Any) -> GpuTensor:
-    own = str(value.dtype).partition(".")[2]
-    try:
-        dtype = from_numpy(np.dtype(own)) if hasattr(np, own) or own == "bool" else _ml_name(own)
-    except (TypeError, UnsupportedError):
-        raise UnsupportedError(f"models have no element type {value.dtype}") from None
+    dtype = named(str(value.dtype).partition(".")[2])
+    if dtype is None:
+        raise UnsupportedError(f"models have no element type {value.dtype}")
     view = View(Memory(None, value.data_ptr()), dtype, 0, tuple(value.shape), tuple(value.stride()))
     return GpuTensor(view, value)
-
-
-def _ml_name(own: str) -> str:
-    import ml_dtypes
-
-    return from_numpy(np.dtype(getattr(ml_dtypes, own, None) or np.dtype("O")))
 
 
 def _from_dlpack(value: Any, device: CudaDevice) -> tuple[GpuTensor, int]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.errors import UserError
-from tilewright.runtime.dtypes import to_numpy
+from tilewright.runtime.dtypes import item_bytes
 from tilewright.runtime.gpu_device import Device
 
 #: Names of element types in programs that are not those of :mod:`tilewright.runtime.dtypes`.
@@ -44,7 +44,7 @@ class Memory:
 
 def element_bytes(dtype: str) -> int:
     """Return the bytes between neighbours of an element type."""
-    return to_numpy(_OTHERS.get(dtype, dtype.lower())).itemsize
+    return item_bytes(_OTHERS.get(dtype, dtype.lower()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,9 +17,13 @@ from tilewright.runtime.artifact import Artifact
 from tilewright.runtime.compiled import CompiledModel
 from tilewright.runtime.dtypes import from_numpy, make_canonical, to_numpy
 from tilewright.runtime.gpu_device import Device
+from tilewright.runtime.gpu_interop import is_on_gpu
 from tilewright.runtime.gpu_memory import Memory, View
 from tilewright.runtime.host_program import HostProgram
 from tilewright.runtime.result import Outputs
+
+if TYPE_CHECKING:
+    from tilewright.runtime.gpu_calls import CapturedCall, GpuCalls
 
 
 class GpuModel(CompiledModel):
@@ -41,6 +45,7 @@ class GpuModel(CompiledModel):
         self._emulate = emulate
         self._device: Device | None = None
         self._program: HostProgram | None = None
+        self._calls: GpuCalls | None = None
 
     @property
     def arch(self) -> str:
@@ -80,7 +85,10 @@ class GpuModel(CompiledModel):
 
     def __call__(self, *args: Any, out: Any = None, **named: Any) -> Outputs:
         """Run the model; see the class."""
-        arrays, export = self._signature.arrays(args, named)
+        values = self._signature.bind(args, named)
+        if any(map(is_on_gpu, values)):
+            return self._on_gpu().call(values, out)
+        arrays, export = self._signature.arrays(values, {})
         into = None if out is None else self._signature.check_out(out, arrays)
         inputs, places = self._views(arrays)
         made = self._loaded().run(inputs, places)
@@ -88,6 +96,20 @@ class GpuModel(CompiledModel):
         if export is not None and out is None:
             return Outputs([export(array) for array in results], self._signature.output_names)
         return Outputs(results, self._signature.output_names)
+
+    def capture(self, *args: Any, out: Any = None, **named: Any) -> CapturedCall:
+        """Record a call as a CUDA graph, which is started at little cost: ``step = model.capture(x); step()``.
+
+        Args:
+            args: tensors on the GPU, which each start reads anew.
+            out: tensors for the results; made where not given.
+            named: inputs by name.
+
+        Raises:
+            UserError: an input is not on the GPU.
+            UnsupportedError: the model decides by its data what it does; or the emulator, which has no graphs.
+        """
+        return self._on_gpu().capture(self._signature.bind(args, named), out)
 
     def profile(self, *args: Any, out: Any = None, **named: Any) -> list[tuple[str, int, int]]:
         """Run the model once and return (kernel, tasks, nanoseconds) of each launch, in order.
@@ -116,7 +138,25 @@ class GpuModel(CompiledModel):
                 f"{self._artifact.path} is for {self.target}, and this machine has no NVIDIA GPU with a driver: "
                 "load it with emulate=True to run it on the emulator"
             )
-        return cuda.CudaDevice()
+        device = cuda.CudaDevice()
+        if not device.limits.runs(self.arch):
+            raise UserError(
+                f"{self._artifact.path} has code for {self.arch}, this GPU ({device.name}) is {device.limits.arch}: "
+                "compile it with target='cuda' here, or with emulate=True for the emulator"
+            )
+        return device
+
+    def _on_gpu(self) -> GpuCalls:
+        """Calls with tensors that lie on the GPU."""
+        if self._calls is None:
+            from tilewright.runtime.cuda import CudaDevice
+            from tilewright.runtime.gpu_calls import GpuCalls
+
+            device = self.device
+            if not isinstance(device, CudaDevice):
+                raise UnsupportedError("the emulator runs on the host: pass arrays of the host; it has no CUDA graphs")
+            self._calls = GpuCalls(self._loaded(), self._signature, device)
+        return self._calls
 
     def _emulator(self) -> Device:
         from tilewright import emulate

@@ -518,6 +518,10 @@ CUresult cuEventRecord(CUevent event, CUstream stream) {
   say("record on %p\n", (void *)stream);
   return event->recorded = 1, event->time = ++clock_ms, 0;
 }
+CUresult cuEventQuery(CUevent event) {
+  WITH_CONTEXT("cuEventQuery")
+  return event->recorded ? 0 : 600;
+}
 CUresult cuEventSynchronize(CUevent event) { return !event->recorded; }
 #undef cuEventElapsedTime
 CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end) {

@@ -83,3 +83,9 @@ def test_good_descriptors_pass():
 def test_bad_descriptors_are_refused(changed, words):
     with pytest.raises(UserError, match=words):
         tensor_map.check(**{**GOOD_MAP, **changed})
+
+
+def test_which_code_runs():
+    assert HOPPER.runs("sm_90a") and HOPPER.runs("sm_90") and HOPPER.runs("sm_80")
+    assert AMPERE.runs("sm_80") and not AMPERE.runs("sm_90") and not AMPERE.runs("sm_90a")
+    assert not Limits("sm_100a", 148).runs("sm_90a")

@@ -1,0 +1,92 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The GPU suite: models that travel without weights compute the same, packs are small, and run on the emulator."""
+
+import json
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+import models
+from bench.gpu import launcher, packing
+from bench.gpu.cases import CASES, SLICES
+from bench.gpu.portable import folded, portable
+from tilewright.errors import UserError
+
+
+def _run(model, inputs):
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(model.SerializeToString(), options).run(None, inputs)
+
+
+@pytest.mark.parametrize("name", ["resnet_tiny", "gpt_tiny_decode", "lstm_tiny"])
+def test_models_with_open_weights_compute_the_same(name):
+    model = models.build(name)
+    inputs = models.random_inputs(model)
+    it = portable(model, inputs, keep_weights=True)
+    names = [one["name"] for one in it.tensors]
+    assert names == [i.name for i in it.model.graph.input] == it.graph["inputs"]
+    kept = [np.prod(t.dims) for t in it.model.graph.initializer if t.data_type == onnx.TensorProto.FLOAT]
+    assert it.weights and all(size <= 64 for size in kept)
+    for a, b in zip(_run(model, inputs), _run(it.model, {**inputs, **it.weights}), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+    json.dumps(it.graph)
+
+
+def test_normalization_is_folded():
+    model = models.build("resnet_tiny")
+    kinds = {node.op_type for node in model.graph.node}
+    assert "BatchNormalization" in kinds
+    assert "BatchNormalization" not in {node.op_type for node in folded(model).graph.node}
+    assert {node.op_type for node in model.graph.node} == kinds, "the given model stays as it is"
+
+
+def test_tensors_are_described_by_their_distribution():
+    model = models.build("resnet_tiny")
+    tensors = {one["name"]: one for one in portable(model, models.random_inputs(model), False).tensors}
+    filters = tensors["/stem/Conv_output_0.filters"]
+    assert filters["weight"] and filters["fill"]["kind"] == "normal" and 0 < filters["fill"]["std"] < 2
+    assert tensors["image"]["fill"]["kind"] == "normal" and "weight" not in tensors["image"]
+
+
+def test_inputs_of_full_size_are_not_made():
+    case = next(case for case in CASES if case.name == "gemm_bf16_8192")
+    it = packing.described(case, small=False)
+    assert [one["shape"] for one in it.tensors] == [[8192, 8192]] * 2
+    assert it.tensors[0]["fill"] == {"kind": "normal", "mean": 0.0, "std": 1.0}
+    assert len(json.dumps([it.graph, it.tensors])) < 2000
+
+
+def test_cases():
+    names = [case.name for case in CASES]
+    assert len(set(names)) == len(names)
+    assert SLICES == ("gemm", "attention", "memory", "conv", "models")
+    for case in CASES:
+        assert case.goal is None or case.against, case.name
+        assert set(case.against) - {"copy"} <= set(case.peers), case.name
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.slice != "models"], ids=lambda case: case.name)
+def test_small_kernels_are_models(case):
+    model = case.build(small=True)
+    onnx.checker.check_model(model, full_check=True)
+
+
+def test_heavy_packs_are_refused(tmp_path, monkeypatch):
+    (tmp_path / "big").write_bytes(bytes(2000))
+    assert packing.check_size(tmp_path) == 2000
+    monkeypatch.setattr(packing, "LIMIT", 1000)
+    with pytest.raises(UserError, match=r"big \(0.0\)"):
+        packing.check_size(tmp_path)
+
+
+def test_without_a_gpu_the_pack_is_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(launcher, "ROOT", tmp_path)
+    monkeypatch.setattr(launcher, "pack", lambda *_: None)
+    monkeypatch.setattr(launcher.cuda, "unavailable", lambda: "no driver")
+    assert launcher.main([]) == 2
+    assert "no GPU here: no driver" in capsys.readouterr().out

@@ -1,0 +1,116 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Whom ours is measured beside: PyTorch's own calls, its fused attentions, Inductor, and kernels written in Triton.
+
+A peer takes a `Given`; it returns what is to be timed, which returns the results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a peer works with.
+
+    Attributes:
+        case: its entry in suite.json.
+        module: the graph with the weights inside.
+        inputs: of the module.
+        weights: tensors of the graph's weights, in order.
+    """
+
+    case: Mapping[str, Any]
+    module: torch.nn.Module
+    inputs: Sequence[torch.Tensor]
+    weights: Sequence[torch.Tensor] = ()
+
+
+Call = Callable[[], Sequence[torch.Tensor]]
+Maker = Callable[[Given], Call]
+
+
+class Skip(Exception):
+    """A peer that cannot do a case, with the reason."""
+
+
+def eager(given: Given) -> Call:
+    """Calls of the operators: cuBLAS, cuDNN, the attention that PyTorch picks."""
+    return lambda: given.module(*given.inputs)
+
+
+def eager_graph(given: Given) -> Call:
+    """The same, recorded as a CUDA graph."""
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            given.module(*given.inputs)
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        results = given.module(*given.inputs)
+
+    def call() -> Sequence[torch.Tensor]:
+        graph.replay()
+        return results
+
+    return call
+
+
+def _compiled(mode: str) -> Maker:
+    def make(given: Given) -> Call:
+        torch._dynamo.reset()
+        function = torch.compile(given.module, mode=mode, dynamic=False)
+        return lambda: function(*given.inputs)
+
+    return make
+
+
+def _sdpa(backend: str) -> Maker:
+    def make(given: Given) -> Call:
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+
+        kind = getattr(SDPBackend, backend)
+
+        def call() -> Sequence[torch.Tensor]:
+            with sdpa_kernel(kind):
+                return given.module(*given.inputs)
+
+        return call
+
+    return make
+
+
+def triton(given: Given) -> Call:
+    """A kernel of `triton_kernels`."""
+    try:
+        from bench.gpu.far import triton_kernels
+    except ImportError as error:
+        raise Skip(f"no Triton: {error}") from None
+    return triton_kernels.make(given)
+
+
+PEERS: dict[str, Maker] = {
+    "eager": eager,
+    "eager_graph": eager_graph,
+    "compile": _compiled("default"),
+    "compile_graph": _compiled("reduce-overhead"),
+    "sdpa_flash": _sdpa("FLASH_ATTENTION"),
+    "sdpa_cudnn": _sdpa("CUDNN_ATTENTION"),
+    "triton": triton,
+}
+ABOUT = {
+    "eager": "PyTorch's calls: cuBLAS, cuDNN, the attention that it picks",
+    "eager_graph": "the same as a CUDA graph",
+    "compile": "torch.compile, default mode, static shapes",
+    "compile_graph": "torch.compile, reduce-overhead (CUDA graphs)",
+    "sdpa_flash": "scaled_dot_product_attention, FlashAttention",
+    "sdpa_cudnn": "scaled_dot_product_attention, cuDNN",
+    "triton": "kernels of the usual form in Triton, best of a few tiles",
+}

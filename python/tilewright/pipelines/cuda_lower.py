@@ -27,3 +27,9 @@ LOWER: tuple[PassSpec, ...] = (
     ),
     PassSpec("reconcile-unrealized-casts", "nothing but the llvm and nvvm dialects may be left", on=_DEVICE),
 )
+
+
+def lower(arch: str) -> tuple[PassSpec, ...]:
+    """The passes for an architecture such as ``sm_90a``."""
+    del arch
+    return LOWER

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The process that runs saved models where onnx, onnxruntime, MLIR and our compiler cannot be imported.
 
-A task is {"key", "folder", "artifact", "target"}; code for a GPU runs on the emulator. The answer {"key", "state", "detail", "seconds"}, state being ``passed``,
-``failed`` or ``error``.
+A task is {"key", "folder", "artifact", "target"}; code for a GPU runs on the emulator. The answer is {"key", "state",
+"detail", "seconds"}, state being ``passed``, ``failed`` or ``error``.
 """
 
 from __future__ import annotations

@@ -32,6 +32,8 @@ class Barriers:
     ) -> np.ndarray | None:
         """Lanes come to barriers. Returns which of them must wait, or None."""
         slots = step.slots
+        if reduction is None and self._together(step, slots, numbers, need):
+            return None
         keys = slots * 16 + numbers
         coming = np.bincount(keys, minlength=self.arrived.size).reshape(self.arrived.shape)
         want = np.zeros_like(self.expected)
@@ -51,6 +53,20 @@ class Barriers:
             self._release(step, done, keys, arrive_only)
         waiting = ~done[slots, numbers]
         return waiting if waiting.any() else None
+
+    def _together(self, step: Step, slots: np.ndarray, numbers: np.ndarray, need: np.ndarray | None) -> bool:
+        """Whether all threads of whole CTAs come at once to an idle barrier, which is then over for them."""
+        threads, number = self.machine.block_threads, int(numbers[0])
+        if step.n % threads or (numbers != number).any():
+            return False
+        if need is not None and (need != self.machine.threads).any():
+            return False
+        first = slots[::threads]
+        if (slots[threads - 1 :: threads] != first).any() or self.arrived[first, number].any():
+            return False
+        self.machine.progress += 1
+        self.machine.races.all_met(first)
+        return True
 
     def _publish(self, step: Step, keys: np.ndarray) -> None:
         """What the warps that come have done is there for those that the barrier lets go."""

@@ -50,7 +50,7 @@ class Options:
     seed: int | None = None
     checks: frozenset[str] = CHECKS
     completion: str | None = None
-    lanes: int = 8192
+    lanes: int = 16384
     trace: Trace | None = None
     limit: int | None = None
 

@@ -45,6 +45,9 @@ class NoRaces:
     def acquire(self, warps: np.ndarray, key: Hashable) -> None:
         """Warps go on behind an object."""
 
+    def all_met(self, slots: np.ndarray) -> None:
+        """All warps of CTAs are at one barrier, which opens."""
+
     def phase(self, key: Hashable) -> None:
         """An object's phase is complete."""
 
@@ -92,7 +95,14 @@ class RaceDetector(NoRaces):
         self._writer = np.zeros(count, np.int16)
         self._written = np.zeros(count, np.int32)  # epoch; 0 = nobody
         self._atomic = np.zeros(count, np.bool_)
+        self._when = np.zeros(
+            count, np.int32
+        )  # number of the instruction that wrote last; NEVER = work in the background
+        self._warp_reads = np.zeros((per_cluster, count), np.int32)
         self._reads: dict[int, np.ndarray] = {}
+        everyone = np.arange(machine.lanes // 32)
+        self._everyone, self._column_of = everyone, everyone % per_cluster
+        self._met = np.zeros(everyone.size, np.int64)  # all that came before this instruction is before the warp's next
         self._tables: dict[str, np.ndarray] = {}
         self._fresh: dict[
             int, list[int]
@@ -102,9 +112,27 @@ class RaceDetector(NoRaces):
 
     def read(self, step: Step, flat: np.ndarray, nbytes: int) -> None:
         """Lanes of a step read ``nbytes`` bytes at each of ``flat`` (n,)."""
-        where, warps = self._granules(flat, nbytes, step.warps)
-        self._after_write(step, where, warps, PLAIN, "reads")
-        self._record_read(where, warps)
+        if nbytes < self.granule:
+            self._refine(nbytes)
+        warps = step.warps
+        count = nbytes // self.granule
+        first = flat // nbytes
+        if int(_rows(self._when, count).take(first, axis=0).max()) > int(self._met[step.lanes.distinct_warps].min()):
+            self._after_write(step, *self._granules(flat, nbytes, warps), PLAIN, "reads")
+        table = _rows(self._warp_reads.reshape(-1), count)
+        index = (self._column_of * (self._when.size // count))[warps] + first
+        epochs = self.clocks.rows[PLAIN, self._everyone, self._column_of][warps]
+        table[index] = epochs if count == 1 else epochs[:, None]
+
+    def all_met(self, slots: np.ndarray) -> None:
+        """All warps of CTAs are at one barrier, which opens: publish, phase and acquire of all in one go."""
+        clocks, per_cta = self.clocks, self.machine.threads // 32
+        warps = slots[:, None] * per_cta + np.arange(per_cta)
+        rows = clocks.rows[:, warps]
+        clocks.rows[:, warps] = rows.max(axis=2, keepdims=True)
+        clocks.rows[PLAIN, warps, warps % clocks.per_cluster] += 1
+        if self.machine.cluster_size == 1:
+            self._met[warps] = self.machine.issued
 
     def write(self, step: Step, flat: np.ndarray, nbytes: int, values: np.ndarray | None = None) -> None:
         """Lanes of a step write, `values` (n, ...) if they are known.
@@ -185,6 +213,7 @@ class RaceDetector(NoRaces):
         self._after_write(step, where, by, through, "writes in the background")
         self._after_reads(step, where, by)
         times = where.size // flat.size
+        self._when[where] = NEVER
         self._writer[where] = columns if np.ndim(columns) == 0 else np.repeat(columns, times)
         self._written[where] = epochs if np.ndim(epochs) == 0 else np.repeat(epochs, times)
         self._atomic[where] = False
@@ -213,13 +242,13 @@ class RaceDetector(NoRaces):
     def release(self, step: Step, key: Hashable) -> None:
         """A step's warps arrive on an object, such as ("barrier", slot, number) or ("mbarrier", place)."""
         if isinstance(key, tuple) and key[0] == "mbarrier":
-            for warp in np.unique(step.warps).tolist():
+            for warp in step.lanes.distinct_warps.tolist():
                 self.used(step, key[1], warp)
-        self.clocks.publish(np.unique(step.warps), key)
+        self.clocks.publish(step.lanes.distinct_warps, key)
 
     def release_fenced(self, step: Step, key: Hashable) -> None:
         """The same for a relaxed arrival: it publishes only what came before the last fence of each warp."""
-        self.clocks.publish(np.unique(step.warps), key, True)
+        self.clocks.publish(step.lanes.distinct_warps, key, True)
 
     def phase(self, key: Hashable) -> None:
         """The object's phase is complete."""
@@ -231,11 +260,11 @@ class RaceDetector(NoRaces):
 
     def fence(self, step: Step) -> None:
         """A fence of threads: a relaxed arrival behind it publishes what came before it."""
-        self.clocks.mark(np.unique(step.warps))
+        self.clocks.mark(step.lanes.distinct_warps)
 
     def proxy_fence(self, step: Step) -> None:
         """fence.proxy.async."""
-        warps = np.unique(step.warps)
+        warps = step.lanes.distinct_warps
         self._hand_over(set(warps.tolist()))
         self.clocks.fence(warps)
 
@@ -260,7 +289,7 @@ class RaceDetector(NoRaces):
     def fence_init(self, step: Step) -> None:
         """fence.mbarrier_init: the mbarriers that these warps made are handed to the asynchronous proxy."""
         self._hand_over(set(step.warps.tolist()))
-        self.clocks.mark(np.unique(step.warps))
+        self.clocks.mark(step.lanes.distinct_warps)
 
     def _hand_over(self, warps: set[int]) -> None:
         for state in self._fresh.values():
@@ -309,7 +338,7 @@ class RaceDetector(NoRaces):
     def _after_reads(self, step: Step, where: np.ndarray, warps: np.ndarray) -> None:
         """All reads of each granule must have been seen."""
         rows = self.clocks.rows[PLAIN]
-        for column, plane in self._reads.items():
+        for column, plane in (*enumerate(self._warp_reads), *self._reads.items()):
             epochs = plane[where]
             good = rows[warps, column] >= epochs
             if not good.all():
@@ -356,23 +385,15 @@ class RaceDetector(NoRaces):
 
     # ---- records ---------------------------------------------------------------
 
-    def _record_read(self, where: np.ndarray, warps: np.ndarray) -> None:
-        columns = warps % self.clocks.per_cluster
-        epochs = self.clocks.epochs(warps)
-        first = int(columns[0])
-        if (columns == first).all():
-            self._plane(first)[where] = epochs
-            return
-        for column in np.unique(columns):
-            mask = columns == column
-            self._plane(int(column))[where[mask]] = epochs[mask]
-
     def _record_write(self, where: np.ndarray, warps: np.ndarray) -> None:
         self._writer[where] = warps % self.clocks.per_cluster
-        self._written[where] = self.clocks.epochs(warps)
+        self._written[where] = self.clocks.rows[PLAIN, self._everyone, self._column_of][warps]
+        self._when[where] = self.machine.issued
         self._atomic[where] = False
 
     def _plane(self, column: int) -> np.ndarray:
+        if column < self.clocks.per_cluster:
+            return self._warp_reads[column]
         plane = self._reads.get(column)
         if plane is None:
             plane = self._reads[column] = np.zeros(self._written.size, np.int32)
@@ -394,5 +415,10 @@ class RaceDetector(NoRaces):
         factor = self.granule // nbytes
         self.granule = nbytes
         self._writer, self._written = np.repeat(self._writer, factor), np.repeat(self._written, factor)
-        self._atomic = np.repeat(self._atomic, factor)
+        self._atomic, self._when = np.repeat(self._atomic, factor), np.repeat(self._when, factor)
+        self._warp_reads = np.repeat(self._warp_reads, factor, axis=1)
         self._reads = {column: np.repeat(plane, factor) for column, plane in self._reads.items()}
+
+
+def _rows(table: np.ndarray, count: int) -> np.ndarray:
+    return table if count == 1 else table.reshape(-1, count)

@@ -45,6 +45,12 @@ class Lanes:
         return self.ids >> 5
 
     @cached_property
+    def distinct_warps(self) -> np.ndarray:
+        """The same without repetitions."""
+        warps = self.warps
+        return warps[np.r_[True, warps[1:] != warps[:-1]]] if self.n else warps
+
+    @cached_property
     def whole(self) -> dict[int, bool]:
         """Answers known so far: whether the set consists of whole groups of a size."""
         return {}

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tilewright.emulate.trace import Trace
 
 #: what is checked where the caller says nothing
-CHECKS = frozenset({"uninitialised", "uninitialised registers", "race"})
+CHECKS = frozenset({"uninitialised", "uninitialised registers", "race", "asynchronous"})
 
 
 @dataclass(frozen=True)

@@ -220,7 +220,7 @@ class RaceDetector(NoRaces):
 
     def settle(self, column: int, flat: np.ndarray, nbytes: int, epoch: int) -> None:
         """The agent's write at `flat` is over for those who have seen the agent's epoch."""
-        where, _ = self._granules(flat, nbytes, None)
+        where, _ = self._granules(flat, nbytes, flat)
         mine = where[(self._writer[where] == column) & (self._written[where] == NEVER)]
         self._written[mine] = epoch
 
@@ -399,7 +399,7 @@ class RaceDetector(NoRaces):
             plane = self._reads[column] = np.zeros(self._written.size, np.int32)
         return plane
 
-    def _granules(self, flat: np.ndarray, nbytes: int, warps: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    def _granules(self, flat: np.ndarray, nbytes: int, warps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Numbers of the granules that accesses touch, and the warp of each."""
         if nbytes < self.granule:
             self._refine(nbytes)
@@ -407,8 +407,7 @@ class RaceDetector(NoRaces):
         first = flat // self.granule
         if count == 1:
             return first, warps
-        where = (first[:, None] + np.arange(count)).ravel()
-        return where, None if warps is None else np.repeat(warps, count)
+        return (first[:, None] + np.arange(count)).ravel(), np.repeat(warps, count)
 
     def _refine(self, nbytes: int) -> None:
         """Go over to smaller granules, keeping what is known."""

@@ -91,7 +91,18 @@ class SharedMemory(Store):
                 step.fail(
                     "out-of-bounds", f"memory of CTA {int(ranks[bad][0])} of the cluster through .shared::cta", bad
                 )
+        self.check_alive(step, slots - own + ranks, np.not_equal(ranks, own))
         return slots - own + ranks
+
+    def check_alive(self, step: Step, slots: np.ndarray, remote: np.ndarray) -> None:
+        """Fail where lanes reach for the shared memory of another CTA whose threads have all exited."""
+        if not remote.any():
+            return
+        alive = self.machine.scheduler.alive.reshape(self.machine.slots, -1).any(axis=1)
+        bad = np.logical_and(remote, ~alive[slots])
+        if bad.any():
+            why = "shared memory of a CTA of the cluster that has ended: keep it alive with barrier.cluster"
+            step.fail("asynchronous", why, bad)
 
     def _bounds(self, step: Step, offset: np.ndarray, nbytes: int) -> None:
         if int(offset.min()) < 0 or int(offset.max()) + nbytes > self.used:

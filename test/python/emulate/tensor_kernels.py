@@ -84,7 +84,7 @@ def rows_map(address: int, rows: int, columns: int, box: tuple[int, int]) -> byt
     return TensorMap("bf16", address, (columns, rows), (2 * columns,), box, 128).encode()
 
 
-def hopper_gemm(file: str, columns: int, cluster: int = 1, m: int = 128, n: int | None = None, k: int = 384) -> Case:
+def hopper_gemm(file: str, columns: int, cluster: int = 1, m: int = 128, n: int | None = None, k: int = 640) -> Case:
     """C = A B^T in bf16 by 128 x `columns` tiles, 4 stages."""
     n = n or columns
 
@@ -118,7 +118,7 @@ def cluster_gemm() -> Case:
 
     def run(module, options):
         rng = np.random.default_rng(0)
-        m, n, k = 256, 128, 384
+        m, n, k = 256, 128, 640
         a, b = (rng.standard_normal(shape).astype(BF16) for shape in ((m, k), (n, k)))
         memory = Memory()
         c = memory.empty(2 * m * n)

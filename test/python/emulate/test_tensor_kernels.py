@@ -3,18 +3,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Whole kernels run to the right numbers, in the fixed order and in random ones, and asynchronous work at any time."""
 
-import importlib.util
-import sys
-from pathlib import Path
 
 import pytest
+import tensor_kernels
 
 from tilewright import emulate
 
-_SPEC = importlib.util.spec_from_file_location("tensor_kernels", Path(__file__).with_name("tensor_kernels.py"))
-tensor_kernels = importlib.util.module_from_spec(_SPEC)
-sys.modules["tensor_kernels"] = tensor_kernels
-_SPEC.loader.exec_module(tensor_kernels)
 CASES = tensor_kernels.cases()
 
 

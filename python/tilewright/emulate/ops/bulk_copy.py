@@ -94,6 +94,9 @@ def _targets(step: Step, lane: int, mask: int | None, place: int, barrier: int) 
     if not ranks or ranks[-1] >= size:
         step.fail("out-of-bounds", f"multicast mask {mask:#x} in a cluster of {size} CTAs", bulk.only(step, lane))
     first = int(step.slots[lane]) // size * size
+    for rank in ranks:
+        remote = np.full(step.n, first + rank != int(step.slots[lane]))
+        machine.shared.check_alive(step, np.full(step.n, first + rank), remote)
     return [((first + rank) * stride + place % stride, (first + rank) * stride + barrier % stride) for rank in ranks]
 
 

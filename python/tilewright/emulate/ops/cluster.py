@@ -131,12 +131,3 @@ def wait(ins: Instruction, decode: Decoder) -> Run:
     decode.arity(0)
     decode.known("cluster", "wait", "acquire", "aligned")
     return lambda step: _barriers(step.machine).wait(step)
-
-
-def check_alive(step: Step, slots: np.ndarray) -> None:
-    """Fail where lanes reach for the shared memory of a CTA whose threads have all exited."""
-    machine = step.machine
-    alive = machine.scheduler.alive.reshape(machine.slots, -1).any(axis=1)
-    if not alive[slots].all():
-        why = "shared memory of a CTA of the cluster that has ended: keep it alive with barrier.cluster"
-        step.fail("asynchronous", why, ~alive[slots])

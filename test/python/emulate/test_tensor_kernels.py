@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Whole kernels run to the right numbers, in the fixed order and in random ones, and asynchronous work at any time."""
 
-
 import pytest
 import tensor_kernels
 

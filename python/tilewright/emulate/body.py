@@ -99,8 +99,17 @@ class BodyParser:
 
             variable = variable_of(self.scan, text)
             self.kernel.variables[variable.name] = variable
+        elif word == ".param":
+            self._call_parameter(text, start)
         elif word != ".pragma":
             raise self.scan.error(f"'{word}' in a body is not known to the emulator", start)
+
+    def _call_parameter(self, text: str, start: int) -> None:
+        """What a call passes: bytes that belong to the thread."""
+        from tilewright.emulate.parser import variable_of
+
+        variable = variable_of(self.scan, text.replace(".param", ".local", 1))
+        self.kernel.variables[variable.name] = variable
 
     def _registers(self, text: str, start: int) -> None:
         found = re.match(r"\.reg\s+\.(\w+)\s+(.*)", text)
@@ -139,7 +148,7 @@ class BodyParser:
         self.kernel.code.append(instruction)
 
     def _operand(self, text: str, start: int) -> Operand:
-        if text.startswith("{"):
+        if text.startswith(("{", "(")):
             return Vector(tuple(self._operand(part, start) for part in split(text[1:-1])))
         if text.startswith("["):
             return self._memory(text, start)

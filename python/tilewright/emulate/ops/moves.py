@@ -10,7 +10,7 @@ import numpy as np
 from tilewright.emulate import types
 from tilewright.emulate.memory import FIRST, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, SLOT
 from tilewright.emulate.registry import opcode
-from tilewright.emulate.syntax import Pair, Register, Sink, Vector
+from tilewright.emulate.syntax import Pair, Register, Sink, Symbol, Vector
 
 _LOGIC = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
 _COMPARE = {
@@ -63,6 +63,16 @@ def _loose_mov(ins, decode, name, loose):
                 step.machine.defined[index][step.sel] = defined
 
     return run
+
+
+@opcode("call")
+def call(ins, decode):
+    """Functions are inlined by whoever makes the PTX."""
+    names = [arg.name for arg in ins.args if isinstance(arg, Symbol)]
+    raise decode.unsupported(
+        f"calls are not supported, here of {', '.join(names) or 'a function'}: inline it (functions __nv_* "
+        "come from libdevice, which must be linked when the PTX is made)"
+    )
 
 
 @opcode("selp")

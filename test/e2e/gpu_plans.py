@@ -12,6 +12,7 @@ from tilewright import devices
 from tilewright.bisection.stages import Stage, run_steps, start, steps_of
 from tilewright.pipelines import cuda_plan
 from tilewright.pipelines.pipeline import Pipeline
+from tilewright.plan.masks import known_weights
 from tilewright.targets.source import open_source
 
 
@@ -20,7 +21,8 @@ def planned(model: Any, device: str = "nvidia-h100", shapes: Mapping[str, Any] |
     symbolic = shapes is None
     imported = open_source(model).load(dict(shapes) if shapes else None, symbolic)
     pipeline = Pipeline("cuda", cuda_plan.phases(devices.get(device)))
-    run = run_steps(start(imported.module, dict(imported.weights)), steps_of(pipeline))
+    with known_weights(imported.weights):
+        run = run_steps(start(imported.module, dict(imported.weights)), steps_of(pipeline))
     if run.error is not None:
         raise run.error
     return run.stages[0], run.stages[-1]

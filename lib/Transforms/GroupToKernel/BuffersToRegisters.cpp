@@ -32,14 +32,42 @@ bool areSame(ValueRange left, ValueRange right) {
          });
 }
 
-/// Whether two accesses, loads or stores, are to the same elements as the same
-/// tile.
-template <typename A, typename B> bool isSameWindow(A left, B right) {
-  return left.getTileType() == right.getTileType() &&
-         areSame(left.getOffsets(), right.getOffsets()) &&
-         areSame(left.getValid(), right.getValid()) &&
-         left.getTileDims() == right.getTileDims() &&
-         left.getTileSteps() == right.getTileSteps();
+/// The elements that an access, a load or a store, is to: what a tile's
+/// dimensions of more than one element walk.
+struct Window {
+  template <typename Op> explicit Window(Op op) : offsets(op.getOffsets()) {
+    SmallVector<int64_t> allDims = op.getTileDims(), all = op.getTileSteps();
+    SmallVector<Value> bounds(op.getValid());
+    for (auto [at, size] : llvm::enumerate(op.getTileType().getShape())) {
+      Value bound = bounds.empty() ? Value() : bounds[at];
+      std::optional<int64_t> known;
+      if (bound)
+        known = getConstantIntValue(bound);
+      if (known && *known >= size)
+        bound = Value();
+      if (size == 1 && !bound)
+        continue;
+      dims.push_back(allDims[at]);
+      steps.push_back(all[at]);
+      sizes.push_back(size);
+      valid.push_back(bound);
+    }
+  }
+  bool operator==(const Window &other) const {
+    return areSame(offsets, other.offsets) && valid == other.valid &&
+           dims == other.dims && steps == other.steps && sizes == other.sizes;
+  }
+
+  ValueRange offsets;
+  SmallVector<int64_t> dims, steps, sizes;
+  SmallVector<Value> valid;
+};
+
+/// A tile of the same elements in another shape: some sizes of 1 more or less.
+Value reshaped(OpBuilder &builder, Value tile, tile::TileType type) {
+  if (tile.getType() == type)
+    return tile;
+  return tile::ReshapeOp::create(builder, tile.getLoc(), type, tile);
 }
 
 /// A buffer of a task that holds one tile.
@@ -70,26 +98,40 @@ private:
   Value rewriteBranch(IRRewriter &rewriter, scf::IfOp branch, Value held);
 
   tile::AllocOp alloc;
+  /// Of the value: that of the stores in the innermost loops.
+  tile::TileType type;
 };
 
 bool Buffer::isOneTile() {
   tile::StoreOp first;
+  unsigned deepest = 0;
   for (Operation *user : alloc->getUsers())
-    if (auto store = dyn_cast<tile::StoreOp>(user))
-      first = store;
+    if (auto store = dyn_cast<tile::StoreOp>(user)) {
+      unsigned depth = 1;
+      for (Operation *op = user->getParentOp(); isa<scf::ForOp>(op);
+           op = op->getParentOp())
+        ++depth;
+      if (depth > deepest)
+        first = store;
+      deepest = std::max(deepest, depth);
+    }
   auto isFixed = [&](Value value) { // the same in all rounds of a loop
-    return getConstantIntValue(value) ||
+    return !value || getConstantIntValue(value) ||
            value.getParentBlock() == alloc->getBlock();
   };
-  if (!first || !llvm::all_of(first.getOffsets(), isFixed) ||
-      !llvm::all_of(first.getValid(), isFixed))
+  if (!first)
+    return false;
+  type = first.getTileType();
+  Window window(first);
+  if (!llvm::all_of(window.offsets, isFixed) ||
+      !llvm::all_of(window.valid, isFixed))
     return false;
   return llvm::all_of(alloc->getUsers(), [&](Operation *user) {
     if (auto load = dyn_cast<tile::LoadOp>(user))
-      return !load.getIndices() && isSameWindow(first, load);
+      return !load.getIndices() && Window(load) == window;
     auto store = dyn_cast<tile::StoreOp>(user);
     return store && !store.getIndices() && !store.getReduce() &&
-           isSameWindow(first, store);
+           Window(store) == window;
   });
 }
 
@@ -184,11 +226,15 @@ Value Buffer::rewrite(IRRewriter &rewriter, Block &block, Value held) {
     if (&op == alloc || !touches(&op))
       continue;
     if (auto store = dyn_cast<tile::StoreOp>(op)) {
-      held = store.getTile();
+      rewriter.setInsertionPoint(store);
+      held = reshaped(rewriter, store.getTile(), type);
       rewriter.eraseOp(store);
     } else if (auto load = dyn_cast<tile::LoadOp>(op)) {
+      Value before = held;
       rewriter.setInsertionPoint(load);
+      held = reshaped(rewriter, held, load.getTileType());
       rewriter.replaceOp(load, readAs(rewriter, load, held));
+      held = before;
     } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
       held = rewriteLoop(rewriter, loop, held);
     } else {
@@ -228,10 +274,6 @@ Value Buffer::rewriteBranch(IRRewriter &rewriter, scf::IfOp branch,
     return held;
   }
   SmallVector<Type> types(branch.getResultTypes());
-  Type type;
-  for (Operation *user : alloc->getUsers())
-    if (auto store = dyn_cast<tile::StoreOp>(user))
-      type = store.getTileType();
   types.push_back(type);
   rewriter.setInsertionPoint(branch);
   auto made = scf::IfOp::create(rewriter, branch.getLoc(), types,

@@ -75,6 +75,17 @@ static FailureOr<TypedAttr> neutral(Operation *combiner) {
   return *attr;
 }
 
+/// Whether an accumulator has nothing in it yet, so that the term takes its
+/// place.
+static bool isNeutral(Operation *combiner, Value acc) {
+  std::optional<TypedAttr> neutral = arith::getNeutralElement(combiner);
+  if (auto same = acc.getDefiningOp<tile::BroadcastOp>())
+    acc = same.getSource();
+  DenseElementsAttr elements;
+  return neutral && matchPattern(acc, m_Constant(&elements)) &&
+         elements.isSplat() && elements.getSplatValue<Attribute>() == *neutral;
+}
+
 /// What a reduction starts from, at the current point.
 FailureOr<Value> NestEmitter::evaluateInit(linalg::GenericOp op) {
   OpOperand *init = op.getDpsInitOperand(0);
@@ -212,7 +223,9 @@ LogicalResult NestEmitter::accumulate(Reduction &reduction,
       return failure();
     added = maskReduced(added, *filler);
   }
-  acc = combine(builder, reduction.combiner, acc, added);
+  acc = nest.isPadded() && isNeutral(reduction.combiner, acc)
+            ? added
+            : combine(builder, reduction.combiner, acc, added);
   return success();
 }
 

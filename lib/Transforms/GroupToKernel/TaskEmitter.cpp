@@ -13,6 +13,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
 
 using namespace mlir;
 
@@ -36,8 +37,8 @@ LogicalResult TaskEmitter::analyze() {
 /// Tasks that one thread runs take each step of the outermost loop together.
 constexpr llvm::StringLiteral kTasksInside = "tile.tasks_inside";
 
-/// What the plan says of a whole kernel, on the root of its last nest: threads
-/// of a task, the order of tasks, who loads, and what time was predicted.
+/// What the plan says of a whole kernel, on the roots of its nests: threads of
+/// a task, the order of tasks, who loads, and what time was predicted.
 constexpr llvm::StringLiteral kKernelAttributes[] = {
     "tile.warps", "tile.raster", "tile.specialized", "tile.prediction"};
 
@@ -177,9 +178,10 @@ TaskEmitter::emitKernel(OpBuilder &builder, StringRef name,
       FunctionType::get(group.getContext(), inputs, {}), grid.size());
   if (nests.size() == 1 && nests.front().root()->hasAttr(kTasksInside))
     kernel->setAttr(kTasksInside, builder.getUnitAttr());
-  for (StringRef name : kKernelAttributes)
-    if (Attribute value = nests.back().root()->getAttr(name))
-      kernel->setAttr(name, value);
+  for (const NestAnalysis &nest : nests) // the last one counts
+    for (StringRef name : kKernelAttributes)
+      if (Attribute value = nest.root()->getAttr(name))
+        kernel->setAttr(name, value);
   OpBuilder::InsertionGuard guard(builder);
   entry = &kernel.getBody().front();
   builder.setInsertionPointToEnd(entry);
@@ -446,6 +448,23 @@ LogicalResult TaskEmitter::emitNests(OpBuilder &builder,
   return success();
 }
 
+/// What a loop over blocks reads in all of its rounds, a block of queries say,
+/// is loaded before it: threads have registers for it.
+static void hoistLoads(scf::ForOp loop) {
+  llvm::SmallDenseSet<Value> written;
+  loop.walk([&](tile::StoreOp store) { written.insert(store.getMemref()); });
+  moveLoopInvariantCode(
+      &loop.getRegion(),
+      [&](Value value, Region *) { return loop.isDefinedOutsideOfLoop(value); },
+      [&](Operation *op, Region *) {
+        auto load = dyn_cast<tile::LoadOp>(op);
+        return load ? isa<BlockArgument>(load.getMemref()) &&
+                          !written.contains(load.getMemref())
+                    : isPure(op);
+      },
+      [&](Operation *op, Region *) { loop.moveOutOfLoop(op); });
+}
+
 /// A loop of the group: what it carries lies in buffers.
 LogicalResult TaskEmitter::emitLoop(OpBuilder &builder,
                                     const TaskLoops::Loop &loop,
@@ -470,6 +489,8 @@ LogicalResult TaskEmitter::emitLoop(OpBuilder &builder,
     if (failed(emitter.emit()))
       return failure();
   }
+  if (isPadded())
+    hoistLoads(copy);
   return success();
 }
 

@@ -37,6 +37,8 @@ def levels(device: Device) -> dict[str, object]:
         "l2-rate": shared.bandwidth / 1e9,
         "l3-rate": cache.bandwidth / cache.shared_by / 1e9,
         "memory-rate": memory.bandwidth / memory.shared_by / 1e9,
+        "blocks": (64, 32, 16),
+        "steps": 64,
     }
 
 

@@ -18,10 +18,6 @@ from tilewright.plan.structure import LinalgOp
 from tilewright.plan.tiles import even
 from tilewright.plan.traffic import Levels, boundary, footprint, tensor_bytes
 
-#: Rows that a task may take: a contraction fills vectors and accumulators with them.
-_BLOCKS = (64, 32, 16)
-#: Steps of a block, where reductions run in one loop (running.py).
-_STEPS = 256
 #: Tasks that a few cores share evenly.
 _ENOUGH_TASKS = 8
 
@@ -40,8 +36,8 @@ def task_block(task: Task, op: LinalgOp, rows: dict[int, int], levels: Levels) -
     welded = _in_registers(task)
     small = all(member.points <= SMALL for member in ops)
     chains = find_chains(ops, growing=True)
-    cut = {member: (loop, _STEPS) for chain in chains[:1] for member, loop in chain.loops.items()}
-    for block in (*_BLOCKS, 1):
+    cut = {member: (loop, levels.steps) for chain in chains[:1] for member, loop in chain.loops.items()}
+    for block in (*levels.blocks, 1):
         tile = dict.fromkeys(loops, 1) | {loops[-1]: min(even(op.extents[loops[-1]], block, 16), block)}
         tasks = prod(ceil(op.extents[d] / t) for d, t in tile.items())
         if (tasks < _ENOUGH_TASKS and not small) or 2 * footprint(ops, tile, welded, cut) > levels.l2_bytes:

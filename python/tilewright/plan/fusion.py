@@ -308,11 +308,15 @@ class PlanFusion(Pass):
     l2_rate: float = option(246.0, "bytes per nanosecond that a core moves to and from L2")
     l3_rate: float = option(120.0, "the same for the largest cache")
     memory_rate: float = option(41.0, "the same for memory")
+    blocks: tuple[int, ...] = option((64, 32, 16), "rows that a task with products may take, the best first")
+    steps: int = option(256, "steps of a block, where reductions of a task run in one loop")
 
     def run(self, op: ir.Operation) -> None:
         """Group the operations of each block."""
         weights = Weights()
-        levels = Levels(self.l2_bytes, self.l3_bytes, self.l2_rate, self.l3_rate, self.memory_rate)
+        levels = Levels(
+            self.l2_bytes, self.l3_bytes, self.l2_rate, self.l3_rate, self.memory_rate, tuple(self.blocks), self.steps
+        )
         first_task = first_nest = 0
         for block in blocks(op):
             graph = Graph(linalg_ops(block, weights), first_nest, levels)

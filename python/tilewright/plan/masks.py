@@ -68,6 +68,7 @@ def _array(value: ir.Value) -> np.ndarray | None:
 
 # Names, not functions: numpy is loaded when a mask is looked at.
 _COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
+_CONVERSIONS = ("arith.extf", "arith.truncf")
 _FUNCTIONS = {
     "arith.andi": "bitwise_and",
     "arith.ori": "bitwise_or",
@@ -121,6 +122,8 @@ class Mask:
             return yes & no if condition is None else np.where(condition.astype(bool), yes, no)
         if op.name == "arith.addf":
             return self._dead(op.operands[0]) | self._dead(op.operands[1])
+        if op.name in _CONVERSIONS:
+            return self._dead(op.operands[0])
         return np.array([[False]])
 
     def _value(self, value: ir.Value) -> np.ndarray | None:
@@ -181,11 +184,21 @@ def _is_constant(value: ir.Value) -> bool:
 
 
 def masks_of(chain: Chain) -> Iterator[tuple[LinalgOp, Mask]]:
-    """The operations of a chain whose result is only read as x in maxima of x and exp(x - maximum)."""
+    """The operations of a chain whose result is only read as x in maxima of x and exp(x - maximum), rounded or not."""
     for op in chain.made():
-        readers = [r for r in chain.loops if any(a.value == op.result for a in r.inputs)]
-        if readers and all(_is_exponent(r, op, chain) for r in readers):
+        if not _converts(op) and _is_score(op, chain):
             yield op, Mask(op, chain.loops[op])
+
+
+def _is_score(op: LinalgOp, chain: Chain) -> bool:
+    readers = [r for r in chain.loops if any(a.value == op.result for a in r.inputs)]
+    return bool(readers) and all(_is_score(r, chain) if _converts(r) else _is_exponent(r, op, chain) for r in readers)
+
+
+def _converts(op: LinalgOp) -> bool:
+    """Whether an operation only rounds or widens each element."""
+    operations = op.op.regions[0].blocks[0].operations
+    return not op.reductions and len(operations) == 2 and operations[0].operation.name in _CONVERSIONS
 
 
 def _is_exponent(reader: LinalgOp, op: LinalgOp, chain: Chain) -> bool:

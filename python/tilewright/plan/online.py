@@ -288,6 +288,8 @@ class _Linear:
             return kinds.count("linear") == 1
         if op.name == "arith.divf":
             return kinds == ["linear", "free"]
+        if op.name in ("arith.truncf", "arith.extf"):
+            return True  # but for rounding
         if op.name == "arith.select":
             zero = [k == "linear" or constant_of(v) == 0.0 for k, v in zip(kinds, op.operands, strict=True)]
             return kinds[0] == "free" and all(zero[1:])

@@ -94,10 +94,17 @@ class TaskNests:
                         known[reader] = {b: known[maker][a] for a, b in pairs if a in known[maker]}
         return known.get(op, {})
 
-    def move_out(self, op: LinalgOp) -> None:
+    def move_out(self, chain: Chain) -> None:
+        """Gives operations that need a whole reduction, in nests of the chain, nests of their own."""
+        own = {_number(op, "tile.nest") for op in chain.loops}
+        moved = [op for op in chain.after if _number(op, "tile.nest") in own]
+        bound = [self._bound(op, self.root(op)) for op in moved]  # while they still stand beside each other
+        for op, loops in zip(moved, bound, strict=True):
+            self._move(op, loops)
+
+    def _move(self, op: LinalgOp, loops: dict[int, int]) -> None:
         """Gives an operation a nest of its own, over the rows and in the tiles of its former one."""
         root = self.root(op)
-        loops = self._bound(op, root)
         task, register = _sizes(root, self.level), _sizes(root, "register")
         task = [task[loops[d]] if d in loops else e for d, e in enumerate(op.extents)]
         register = [register[loops[d]] if d in loops else 1 for d in range(op.rank)]
@@ -208,10 +215,7 @@ class PlanOnline(Pass):
                 continue
             for op, loop in chain.loops.items():
                 set_attribute(op.op, "tile.online", f"array<i64: {loop}, {block}>")
-            own = {_number(op, "tile.nest") for op in chain.loops}
-            for op in chain.after:
-                if _number(op, "tile.nest") in own:
-                    nests.move_out(op)
+            nests.move_out(chain)
             return
 
     def _block(self, chain: Chain, step: int) -> int:

@@ -28,13 +28,19 @@ _STREAMED_L2S = 16
 
 @dataclass(frozen=True)
 class Levels:
-    """Capacities and rates of the memory that tiles move through. Rates are bytes per nanosecond of one core."""
+    """Capacities and rates of the memory that tiles move through. Rates are bytes per nanosecond of one core.
+
+    A task with products takes the first number of `blocks` of its rows that fits, `steps` at a time of a loop that runs
+    in blocks.
+    """
 
     l2_bytes: int
     l3_bytes: int
     l2_rate: float
     l3_rate: float
     memory_rate: float
+    blocks: tuple[int, ...] = (64, 32, 16)
+    steps: int = 256
 
     def home_rate(self, size: int) -> float:
         """The rate at which a whole tensor is read again: from the cache that holds it, or from memory."""

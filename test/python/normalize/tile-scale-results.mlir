@@ -1,4 +1,5 @@
 // RUN: tile-opt %s --tile-scale-results | FileCheck-22 %s
+// RUN: tile-opt %s --tile-scale-results=rounded | FileCheck-22 %s --check-prefix=ROUNDED
 
 // The product reads the exponentials as they are; its result, which is smaller, is scaled.
 
@@ -146,4 +147,65 @@ func.func @run_time(%s: tensor<?x?xf32>, %f: tensor<?xf32>, %v: tensor<?x8xf32>,
     linalg.yield %t : f32
   } -> tensor<?x8xf32>
   return %y : tensor<?x8xf32>
+}
+
+// Exponentials that are rounded before the product, as f16 models do: on request they are rounded first, then scaled.
+
+// CHECK-LABEL: @rounded
+// CHECK: math.exp
+// CHECK: arith.mulf
+// CHECK: arith.truncf
+// CHECK: "reduction"
+// ROUNDED-LABEL: @rounded
+// ROUNDED: %[[E:.*]] = linalg.generic {{.*}}ins(%{{.*}}, %{{.*}} : tensor<64x64xf32>, tensor<64xf32>)
+// ROUNDED: math.exp
+// ROUNDED: %[[R:.*]] = linalg.generic {{.*}}ins(%[[E]] : tensor<64x64xf32>)
+// ROUNDED: arith.truncf
+// ROUNDED: %[[Z:.*]] = linalg.generic {{.*}}"reduction"]} ins(%[[R]], %{{.*}} : tensor<64x64xf16>, tensor<64x8xf16>)
+// ROUNDED: linalg.generic {{.*}}ins(%[[Z]], %{{.*}} : tensor<64x8xf32>, tensor<64xf32>)
+// ROUNDED: arith.mulf
+func.func @rounded(%s: tensor<64x64xf32>, %f: tensor<64xf32>, %v: tensor<64x8xf16>) -> tensor<64x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %low = arith.constant 0xFF800000 : f32
+  %r = tensor.empty() : tensor<64xf32>
+  %g = linalg.fill ins(%low : f32) outs(%r : tensor<64xf32>) -> tensor<64xf32>
+  %m = linalg.generic {indexing_maps = [#ij, #i], iterator_types = ["parallel", "reduction"]}
+      ins(%s : tensor<64x64xf32>) outs(%g : tensor<64xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %t = arith.maximumf %o, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<64xf32>
+  %e = tensor.empty() : tensor<64x64xf32>
+  %x = linalg.generic {indexing_maps = [#ij, #i, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%s, %m : tensor<64x64xf32>, tensor<64xf32>) outs(%e : tensor<64x64xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %d = arith.subf %a, %b : f32
+    %t = math.exp %d : f32
+    linalg.yield %t : f32
+  } -> tensor<64x64xf32>
+  %p = linalg.generic {indexing_maps = [#ij, #i, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %f : tensor<64x64xf32>, tensor<64xf32>) outs(%e : tensor<64x64xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %t = arith.mulf %a, %b : f32
+    linalg.yield %t : f32
+  } -> tensor<64x64xf32>
+  %n = tensor.empty() : tensor<64x64xf16>
+  %c = linalg.generic {indexing_maps = [#ij, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%p : tensor<64x64xf32>) outs(%n : tensor<64x64xf16>) {
+  ^bb0(%a: f32, %o: f16):
+    %t = arith.truncf %a : f32 to f16
+    linalg.yield %t : f16
+  } -> tensor<64x64xf16>
+  %h = tensor.empty() : tensor<64x8xf32>
+  %k = linalg.fill ins(%zero : f32) outs(%h : tensor<64x8xf32>) -> tensor<64x8xf32>
+  %y = linalg.generic {indexing_maps = [#x, #v, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%c, %v : tensor<64x64xf16>, tensor<64x8xf16>) outs(%k : tensor<64x8xf32>) {
+  ^bb0(%a: f16, %b: f16, %o: f32):
+    %aw = arith.extf %a : f16 to f32
+    %bw = arith.extf %b : f16 to f32
+    %q = arith.mulf %aw, %bw : f32
+    %t = arith.addf %o, %q : f32
+    linalg.yield %t : f32
+  } -> tensor<64x8xf32>
+  return %y : tensor<64x8xf32>
 }

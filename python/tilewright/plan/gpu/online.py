@@ -11,30 +11,45 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
-from tilewright.plan.gpu.nest import Nest
-from tilewright.plan.gpu.tiles import ROW
+from tilewright.plan.gpu.machine import Gpu
+from tilewright.plan.gpu.nest import Nest, power_of_two
+from tilewright.plan.gpu.products import streams
 from tilewright.plan.online import Chain, find_chains
 from tilewright.plan.running import TaskNests, mark_live
-from tilewright.plan.structure import Kind, LinalgOp, set_attribute
+from tilewright.plan.structure import Kind, LinalgOp, set_attribute, set_integer
+from tilewright.plan.traffic import element_bytes
 
-#: Steps of a block where products are in the chain: a tile of scores.
-_SCORES = 128
-#: Rows that share a block of keys, where products are in the chain.
-BLOCK_ROWS = 64
+#: Elements of a tile of scores that a thread holds, and of one that is only reduced.
+_SCORES = 64
+_PLAIN = 32
+#: Keys of a block at most, by bytes of an element: more hide nothing.
+_KEYS = {1: 128, 2: 128}
+_WIDE_KEYS = 64
+#: Rows of queries of a task: 16 for each warp.
+_WARP_ROWS = 16
+#: Slots of the ring for keys and values.
+_SLOTS = {True: 3, False: 2}
 
 
 @dataclass(frozen=True)
 class Online:
-    """A chain that runs in blocks, and the size of these."""
+    """A chain that runs in blocks.
+
+    Attributes:
+        chain: the operations.
+        block: steps of a block.
+        rows: rows of a task.
+        warps: that hold the tiles.
+        stages: slots of a ring for what a block reads; 1: plain loads.
+    """
 
     chain: Chain
     block: int
-
-    @property
-    def multiplies(self) -> bool:
-        """Whether products are in the chain."""
-        return _multiplies(self.chain)
+    rows: int
+    warps: int
+    stages: int = 1
 
     def steps(self, root: LinalgOp) -> dict[int, int]:
         """The loop of a nest's root that runs in blocks, with their size."""
@@ -46,35 +61,32 @@ class Online:
         mark_live(self.chain, nests, self.block)
         for op, loop in self.chain.loops.items():
             set_attribute(op.op, "tile.online", f"array<i64: {loop}, {self.block}>")
-        own = {nests.root(op) for op in self.chain.loops}
-        for op in self.chain.after:
-            if nests.root(op) in own:
-                nests.move_out(op)
+        if self.stages > 1:
+            first = next(op for op in self.chain.loops if op.kind is Kind.CONTRACTION)
+            set_integer(first.op, "tile.stages", self.stages)
+        nests.move_out(self.chain)
 
 
-def _multiplies(chain: Chain) -> bool:
-    return any(op.kind is Kind.CONTRACTION for op in chain.loops)
-
-
-def choose_online(members: Sequence[LinalgOp], nests: Sequence[Nest], rows: int) -> Online | None:
+def choose_online(members: Sequence[LinalgOp], nests: Sequence[Nest], rows: Sequence[int], gpu: Gpu) -> Online | None:
     """The chain of a task that runs in blocks; None where whole rows stay in registers, or there is none.
 
     Args:
         members: the operations of the task.
         nests: its nests.
-        rows: rows that a task takes at once.
+        rows: what a task covers of each common row, by now.
+        gpu: the machine.
     """
+    if not rows:
+        return None
     root_of = {member: nest.root for nest in nests for member in nest.members}
     for chain in find_chains(members):
-        if any(root_of[op] not in chain.loops for op in chain.loops):
+        roots = {root_of[op] for op in chain.loops}
+        if not roots <= set(chain.loops) or not any(_crosses(op, root_of) for op in chain.made()):
             continue
-        if not any(_crosses(op, root_of) for op in chain.made()):
-            continue
-        block = max(ROW // max(rows, 1), 16)
-        if _multiplies(chain):
-            block = min(block, _SCORES)
-        if rows * chain.extent > ROW and 2 * block <= chain.extent:
-            return Online(chain, block)
+        products = [nest for nest in nests if nest.root in roots and nest.root.kind is Kind.CONTRACTION]
+        found = _attention(chain, products, rows, gpu) if products else _plain(chain, rows)
+        if found is not None:
+            return found
     return None
 
 
@@ -83,3 +95,47 @@ def _crosses(op: LinalgOp, root_of: dict[LinalgOp, LinalgOp]) -> bool:
     by_op = {member.op: member for member in root_of}
     readers = [by_op[user] for user in op.readers if user in by_op]
     return any(root_of[reader] is not root_of[op] for reader in readers)
+
+
+def _plain(chain: Chain, rows: Sequence[int]) -> Online | None:
+    """A chain of reductions: rows longer than a CTA's registers."""
+    warps = 8
+    room = _PLAIN * 32 * warps
+    block = max(room // prod(rows), 64)
+    long = prod(rows) * chain.extent > room and block < chain.extent
+    return Online(chain, block, rows[-1], warps) if long else None
+
+
+def _attention(chain: Chain, products: Sequence[Nest], rows: Sequence[int], gpu: Gpu) -> Online | None:
+    """A chain with products: a block of keys at a time meets the queries of a task."""
+    width = max(element_bytes(access.value) for nest in products for access in nest.root.inputs)
+    queries, warps = rows[-1], 4
+    if gpu.hopper and width <= 2 and queries == 64 and _many(products[-1], rows, gpu):
+        queries, warps = 128, 8  # two warpgroups
+    keys = min(_KEYS.get(width, _WIDE_KEYS), _SCORES * 32 * warps // queries)
+    if queries * chain.extent <= _SCORES * 32 * warps or keys >= chain.extent:
+        return None
+    return Online(chain, keys, queries, warps, _stages(chain, products, keys, gpu))
+
+
+def _many(nest: Nest, rows: Sequence[int], gpu: Gpu) -> bool:
+    """Whether tasks of twice the rows still fill the machine."""
+    op = nest.root
+    others = prod(op.extents[d] for d in op.parallel) // max(op.extents[op.parallel[-1]], 1)
+    return others // (2 * prod(rows)) >= gpu.units
+
+
+def _stages(chain: Chain, products: Sequence[Nest], keys: int, gpu: Gpu) -> int:
+    """Slots of the ring that fit into shared memory; 1 where a row of keys or values is none of 16-byte pieces."""
+    step = 0
+    for nest in products:
+        op = nest.root
+        for access in op.inputs:
+            if chain.loops[op] not in access.loops or any(access.value == member.result for member in chain.loops):
+                continue
+            if not streams(access):
+                return 1
+            others = [d for d in access.loops if d != chain.loops[op] and d in (*op.reductions, op.parallel[-1])]
+            step += keys * prod(power_of_two(op.extents[d]) for d in others) * element_bytes(access.value)
+    slots = min(_SLOTS[gpu.hopper], (gpu.shared - 4096) // max(step, 1))
+    return slots if slots >= 2 else 1

@@ -9,7 +9,7 @@ around the loop over channels, and a tile of the image is loaded for each place 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from tilewright.mlir import ir
@@ -25,6 +25,8 @@ _WIDENINGS = ("arith.extf", "arith.extsi", "arith.extui")
 _PRODUCTS = ("arith.mulf", "arith.muli")
 #: Fewer rows or columns than this leave a product to vectors: a tile of them would be nearly empty.
 _LEAST = 2
+#: Channels of a head that tiles of a loop over keys hold at once.
+_WHOLE = 256
 
 
 @dataclass(frozen=True)
@@ -119,11 +121,11 @@ def problem_of(nest: Nest, roles: Roles) -> Problem:
         batch=prod(extents[d] for d in op.parallel if d not in own),
         kind=element(op.inputs[0]),
         out_bytes=element_bytes(nest.members[-1].result),
-        streams=all(_streams(access) for access in op.inputs),
+        streams=all(streams(access) for access in op.inputs),
     )
 
 
-def _streams(access: Access) -> bool:
+def streams(access: Access) -> bool:
     """Whether rows of an operand start at multiples of 16 bytes, and its elements lie side by side."""
     if not access.dims or access.dims[-1] is None or is_slice(access.value):
         return False
@@ -159,6 +161,8 @@ def tile_product(nest: Nest, roles: Roles, shape: Shape, given: Given | None = N
         for loop, size in [*given.rows.items(), *given.steps.items()]:
             if size > 1 and loop in (*roles.rows, roles.lane, roles.depth):
                 tile[loop] = power_of_two(size)
+        if given.steps:  # what the loop over blocks carries, and what it meets, is whole
+            shape = replace(shape, lanes=_WHOLE, depth=_WHOLE)
     if roles.lane not in tile:
         tile[roles.lane] = min(power_of_two(op.extents[roles.lane]), shape.lanes)
     rows = prod(tile[d] for d in roles.rows if d in tile)

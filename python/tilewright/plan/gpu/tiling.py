@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import ClassVar
 
@@ -58,13 +58,15 @@ class GpuTask:
         if len(self.nests) == 1:
             return [tile_nest(self.nests[0], gpu)]
         sizes = self._sizes(gpu)
-        self.online = choose_online(self.members, self.nests, prod(sizes))
+        self.online = choose_online(self.members, self.nests, sizes, gpu)
+        if self.online:
+            sizes[-1] = self.online.rows
         tilings = []
         for nest, own in zip(self.nests, self.rows, strict=True):
             steps = self.online.steps(nest.root) if self.online else {}
             tilings.append(tile_nest(nest, gpu, Given(dict(zip(own, sizes, strict=True)), steps)))
-        tilings[-1].warps = max(tiling.warps for tiling in tilings)
-        return tilings
+        warps = self.online.warps if self.online else max(tiling.warps for tiling in tilings)
+        return [replace(tiling, warps=warps) for tiling in tilings]
 
     def _sizes(self, gpu: Gpu) -> list[int]:
         """What a task covers of each common row."""

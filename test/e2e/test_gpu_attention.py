@@ -1,0 +1,75 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Attention for a GPU is one kernel: a loop over blocks of keys whose scores never leave registers."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import onnx
+import pytest
+from gpu_plans import planned
+from onnx import helper, numpy_helper
+
+from tilewright.bisection.entry import interpret
+from tilewright.targets.source import open_source
+
+CASES = [
+    # heads, queries, keys, channels, type, causal
+    (2, 130, 300, 40, np.float32, False),
+    (2, 256, 256, 64, np.float16, True),
+    (3, 192, 321, 24, np.float16, False),
+    (4, 200, 200, 32, np.float32, True),
+]
+
+
+def attention(heads: int, queries: int, keys: int, channels: int, kind: type, causal: bool) -> onnx.ModelProto:
+    """softmax(q k^T / sqrt(channels) [+ mask]) v."""
+    element = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+    constants = [numpy_helper.from_array(np.asarray(channels**-0.5, kind), "scale")]
+    nodes = [
+        helper.make_node("Transpose", ["k"], ["kt"], perm=[0, 1, 3, 2]),
+        helper.make_node("MatMul", ["q", "kt"], ["s"]),
+        helper.make_node("Mul", ["s", "scale"], ["scaled"]),
+    ]
+    if causal:
+        mask = np.where(np.tril(np.ones((queries, keys), bool)), 0, -np.inf).astype(kind)
+        constants.append(numpy_helper.from_array(mask, "mask"))
+        nodes.append(helper.make_node("Add", ["scaled", "mask"], ["masked"]))
+    nodes.append(helper.make_node("Softmax", ["masked" if causal else "scaled"], ["p"], axis=-1))
+    nodes.append(helper.make_node("MatMul", ["p", "v"], ["y"]))
+    shapes = {"q": queries, "k": keys, "v": keys}
+    inputs = [helper.make_tensor_value_info(n, element, [1, heads, size, channels]) for n, size in shapes.items()]
+    graph = helper.make_graph(
+        nodes, "attention", inputs, [helper.make_tensor_value_info("y", element, None)], constants
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    return onnx.shape_inference.infer_shapes(model, strict_mode=True)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_attention_runs_in_blocks_of_keys(case: tuple) -> None:
+    model = attention(*case)
+    before, after = planned(model, "nvidia-h100")
+    text = str(after.module)
+    assert text.count("tile.kernel @") == 1
+    assert "tile.alloc" not in text, "what blocks hand on is in registers"
+    assert re.search(r"iter_args\(.*tile\.tile<\d+x1xf32>", text), "the loop carries maxima and sums"
+    rng = np.random.default_rng(0)
+    feeds = [rng.standard_normal(i.shape).astype(case[4]) for i in open_source(model).load(None, True).inputs]
+    outputs = open_source(model).load(None, True).outputs
+    (expected,), (actual,) = interpret(before, feeds, outputs), interpret(after, feeds, outputs)
+    tolerance = 4e-3 if case[4] is np.float16 else 1e-5
+    np.testing.assert_allclose(actual.astype(np.float64), expected.astype(np.float64), atol=tolerance)
+
+
+def test_a_causal_mask_ends_the_loop_early() -> None:
+    text = str(planned(attention(2, 256, 256, 64, np.float16, True))[1].module)
+    assert re.search(r"scf\.for %\w+ = %c0 to %(?!c\d)\w+ step %c128", text), "the last block follows from the task"
+
+
+def test_keys_and_values_go_through_a_ring() -> None:
+    text = str(planned(attention(8, 256, 1024, 64, np.float16, False))[1].module)
+    assert re.search(r"\{tile\.stages = \d : i64\}", text)

@@ -79,6 +79,11 @@ _FUNCTIONS = {
 }
 
 
+def _lowest(array: np.ndarray) -> float:
+    """What is below all scores in an array: of 16 bits, infinity alone."""
+    return -np.inf if array.dtype.kind == "f" and array.dtype.itemsize < 4 else _LOW
+
+
 class Mask:
     """What the constants that an operation reads say of its result, per row and step."""
 
@@ -114,7 +119,7 @@ class Mask:
             return np.array([[number <= _LOW]])
         if isinstance(value, ir.BlockArgument):
             array = self._argument(value)
-            return np.array([[False]]) if array is None else array <= _LOW
+            return np.array([[False]]) if array is None else array <= _lowest(array)
         op = value.owner
         if op.name == "arith.select":
             yes, no = self._dead(op.operands[1]), self._dead(op.operands[2])

@@ -8,6 +8,7 @@
 
 #include "lib/RegisterPasses.h"
 
+#include "lib/Conversion/GPUToROCm/Passes.h"
 #include "lib/Conversion/TileToGPU/Passes.h"
 #include "lib/Conversion/TileToRuntime/Passes.h"
 #include "lib/Conversion/TileToVector/Passes.h"
@@ -26,6 +27,7 @@ void tilewright::registerAllPasses() {
   std::call_once(once, [] {
     mlir::registerAllPasses();
     // The project's own, one line per folder.
+    registerGPUToROCmPasses();
     registerTileToGPUPasses();
     registerTileToRuntimePasses();
     registerTileToVectorPasses();

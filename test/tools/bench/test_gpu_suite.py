@@ -4,6 +4,7 @@
 """The GPU suite: models that travel without weights compute the same, packs are small, and run on the emulator."""
 
 import json
+import subprocess
 
 import numpy as np
 import onnx
@@ -82,6 +83,22 @@ def test_heavy_packs_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(packing, "LIMIT", 1000)
     with pytest.raises(UserError, match=r"big \(0.0\)"):
         packing.check_size(tmp_path)
+
+
+def test_a_pack_runs_on_the_emulator(tmp_path):
+    suite = packing.pack(tmp_path / "pack", "sm_90a", small=True, names=["add"])
+    assert [case["failure"] for case in suite["cases"]] == [None]
+    python = launcher.interpreter()
+    if python is None:
+        pytest.skip("needs PyTorch: tools/bench/setup-peers")
+    command = [python, str(tmp_path / "pack" / "run"), "--emulate", "--strict", "--json", str(tmp_path / "result.json")]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert result.returncode == 0, result.stdout + result.stderr
+    rows = json.loads((tmp_path / "result.json").read_text())["rows"]
+    assert [(row["name"], row["status"], row["repeatable"]) for row in rows] == [
+        ("add", "ok", True),
+    ]
+    assert all(row["error"] <= row["allowed"] for row in rows)
 
 
 def test_without_a_gpu_the_pack_is_told(tmp_path, monkeypatch, capsys):

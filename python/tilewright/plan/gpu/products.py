@@ -168,7 +168,7 @@ def tile_product(nest: Nest, roles: Roles, shape: Shape, given: Given | None = N
     rows = prod(tile[d] for d in roles.rows if d in tile)
     for loop in roles.rows:
         free = given is None or loop not in given.rows
-        if rows < shape.rows and free and nest.fits(tile, loop):
+        if rows < shape.rows and free and nest.fits({*tile, roles.depth}, loop):
             tile[loop] = min(power_of_two(op.extents[loop]), shape.rows // rows)
             rows *= tile[loop]
     if roles.depth not in tile:

@@ -51,8 +51,8 @@ def get(target: str | Device) -> Device:
 
     Args:
         target: ``cpu`` (this host); ``cpu:NAME`` with LLVM's name of an x86 CPU, the name of a description that comes
-            with Tilewright, or ``native``; the path of a ``.toml`` file, alone or after ``cpu:``; or a Device, returned
-            as it is.
+            with Tilewright, or ``native``; the path of a ``.toml`` file, alone or after ``cpu:``; ``cuda:ARCH``; or a
+            Device, returned as it is.
 
     Raises:
         UserError: there is no such device.
@@ -62,6 +62,10 @@ def get(target: str | Device) -> Device:
     if target.endswith(".toml"):
         return load(target.removeprefix("cpu:"))
     kind, _, name = target.partition(":")
+    if kind == "cuda":
+        from tilewright.devices.nvidia import for_arch
+
+        return for_arch(name)
     if kind not in ("cpu", *file_names()):
         raise UserError(
             f"unknown device '{target}': use cpu, cpu:NAME, a .toml file or one of {', '.join(file_names())}"

@@ -139,15 +139,13 @@ class Kernel:
 
     def predict(self, *args: Any, grid: Sequence[int] | None = None, **named: Any) -> Prediction:
         """Return the work and the least time of a call with these arguments."""
+        from tilewright import devices
         from tilewright.report.roofline import bound_by, floor_seconds, predicted_seconds
-        from tilewright.targets.target import parse_target
 
         values, bounds = self._bind(args, named, grid)
         model = self._model(values, bounds, self._compiled_target())
         info = next(kernel for kernel in model.kernels if kernel.name == self.name).details
-        described = parse_target(self._compiled_target()).device
-        assert described is not None
-        device = described.to_dict()
+        device = devices.get(self._compiled_target()).to_dict()
         flops, traffic = int(info.get("flops", 0)), int(info.get("bytes", 0))
         floor = floor_seconds(flops, traffic, device, model.threads) or 0.0
         seconds = predicted_seconds(info, device, model.threads) or floor

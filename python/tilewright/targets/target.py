@@ -109,10 +109,10 @@ def parse_target(text: str | Target) -> Target:
 
 def _cuda(text: str) -> Target:
     """The target of a GPU: the one that is named, or this machine's."""
-    from tilewright.devices.nvidia import for_arch
+    from tilewright import devices
 
     arch = text.partition(":")[2] or present_arch()
-    return Target(f"cuda:{arch}", "cuda", for_arch(arch), arch, CUDA[arch])
+    return Target(f"cuda:{arch}", "cuda", devices.get(f"cuda:{arch}"), arch, CUDA[arch])
 
 
 def present_arch() -> str:

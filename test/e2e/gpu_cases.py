@@ -1,0 +1,232 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The generated slice that code for GPUs is checked on: kinds of kernels times element types times ragged shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import ml_dtypes
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+TYPES = {
+    "f32": (TensorProto.FLOAT, np.float32),
+    "f64": (TensorProto.DOUBLE, np.float64),
+    "f16": (TensorProto.FLOAT16, np.float16),
+    "bf16": (TensorProto.BFLOAT16, ml_dtypes.bfloat16),
+    "i64": (TensorProto.INT64, np.int64),
+    "i32": (TensorProto.INT32, np.int32),
+    "i8": (TensorProto.INT8, np.int8),
+    "u8": (TensorProto.UINT8, np.uint8),
+    "i1": (TensorProto.BOOL, np.bool_),
+}
+FLOATS = ("f32", "f64", "f16", "bf16")
+#: Relative to the largest magnitude of the result.
+TOLERANCE = {"f32": 2e-5, "f64": 1e-12, "f16": 4e-3, "bf16": 3e-2}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model and its inputs."""
+
+    name: str
+    model: onnx.ModelProto
+    inputs: tuple[np.ndarray, ...]
+    dtype: str
+
+
+def numbers(dtype: str, shape: Sequence[int], seed: int) -> np.ndarray:
+    """Small numbers; every seventh float of a large array is an extreme one: infinite, NaN, -0, subnormal."""
+    generator = np.random.default_rng(seed)
+    kind = np.dtype(TYPES[dtype][1])
+    if dtype == "i1":
+        return generator.random(shape) < 0.5
+    if dtype not in FLOATS:
+        return generator.integers(0 if dtype == "u8" else -9, 10, shape).astype(kind)
+    return generator.standard_normal(shape).astype(kind)
+
+
+def with_extremes(array: np.ndarray) -> np.ndarray:
+    """The array with infinities, NaN, zeros of both signs and a subnormal spread over it."""
+    flat = array.reshape(-1).copy()
+    extremes = np.array([np.inf, -np.inf, np.nan, -0.0, 0.0, 1e-41]).astype(array.dtype)
+    places = np.arange(0, flat.size, 7)
+    flat[places] = np.resize(extremes, places.size)
+    return flat.reshape(array.shape)
+
+
+def model(nodes: Sequence[onnx.NodeProto], inputs: Sequence[np.ndarray], dtype: str) -> onnx.ModelProto:
+    """A model of inputs a, b, ... and output y."""
+    kind = TYPES[dtype][0]
+    infos = [
+        helper.make_tensor_value_info(chr(ord("a") + i), helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+        for i, x in enumerate(inputs)
+    ]
+    del kind
+    graph = helper.make_graph(list(nodes), "case", infos, [onnx.ValueInfoProto(name="y")])
+    return onnx.shape_inference.infer_shapes(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), strict_mode=True
+    )
+
+
+SHAPES = ((1,), (7,), (64,), (3, 5), (1, 1, 1), (2, 33, 17), (4, 128), (129, 31))
+PRODUCTS = ((1, 1, 1), (1, 17, 5), (3, 64, 1), (13, 7, 29), (16, 16, 16), (33, 65, 31), (70, 40, 130), (128, 64, 128))
+ROWS = ((1, 1), (3, 17), (5, 128), (33, 100), (2, 1025))
+
+
+def _case(name: str, nodes: Sequence[onnx.NodeProto], inputs: Sequence[np.ndarray], dtype: str) -> Case:
+    return Case(name, model(nodes, inputs, dtype), tuple(inputs), dtype)
+
+
+def _elementwise() -> Iterator[Case]:
+    for dtype in ("f32", "f64", "f16", "bf16", "i64", "i32", "i8", "u8"):
+        for shape in SHAPES:
+            a, b = numbers(dtype, shape, 1), numbers(dtype, shape, 2)
+            nodes = [
+                helper.make_node("Add", ["a", "b"], ["s"]),
+                helper.make_node("Mul", ["s", "b"], ["p"]),
+                helper.make_node("Max", ["p", "a"], ["y"]),
+            ]
+            if dtype == "bf16":  # ONNX's Max takes it from opset 13 on, its inference does not
+                nodes[2] = helper.make_node("Sub", ["p", "a"], ["y"])
+            yield _case(f"elementwise-{dtype}-{_size(shape)}", nodes, (a, b), dtype)
+
+
+def _extremes() -> Iterator[Case]:
+    for dtype in ("f32", "f16"):
+        for op in ("Relu", "Exp", "Sqrt", "Tanh", "Sigmoid", "Abs", "Neg", "Floor", "Reciprocal"):
+            a = with_extremes(numbers(dtype, (3, 37), 3))
+            yield _case(f"extremes-{op}-{dtype}", [helper.make_node(op, ["a"], ["y"])], (a,), dtype)
+        for op in ("Min", "Max", "Add", "Mul", "Div"):
+            a, b = with_extremes(numbers(dtype, (3, 37), 3)), with_extremes(numbers(dtype, (37,), 4))
+            yield _case(f"extremes-{op}-{dtype}", [helper.make_node(op, ["a", "b"], ["y"])], (a, b), dtype)
+
+
+def _broadcast() -> Iterator[Case]:
+    for dtype in ("f32", "i64"):
+        for left, right in (((5, 1), (1, 9)), ((2, 1, 4), (3, 1)), ((1,), (6, 7)), ((4, 1, 1, 3), (2, 5, 1))):
+            inputs = numbers(dtype, left, 1), numbers(dtype, right, 2)
+            name = f"broadcast-{dtype}-{_size(left)}-{_size(right)}"
+            yield _case(name, [helper.make_node("Add", ["a", "b"], ["y"])], inputs, dtype)
+
+
+def _products() -> Iterator[Case]:
+    for dtype in ("f32", "f64", "f16", "bf16"):
+        for m, n, k in PRODUCTS:
+            inputs = numbers(dtype, (m, k), 1), numbers(dtype, (k, n), 2)
+            name = f"product-{dtype}-{m}x{n}x{k}"
+            yield _case(name, [helper.make_node("MatMul", ["a", "b"], ["y"])], inputs, dtype)
+    for dtype in ("f32", "f16"):
+        inputs = numbers(dtype, (3, 2, 9, 20), 1), numbers(dtype, (2, 20, 11), 2)
+        yield _case(f"product-batched-{dtype}", [helper.make_node("MatMul", ["a", "b"], ["y"])], inputs, dtype)
+        inputs = numbers(dtype, (20, 9), 1), numbers(dtype, (11, 20), 2), numbers(dtype, (11,), 3)
+        gemm = helper.make_node("Gemm", ["a", "b", "c"], ["y"], transA=1, transB=1, alpha=0.5)
+        yield _case(f"product-transposed-{dtype}", [gemm], inputs, dtype)
+    for left, right in (("i8", "i8"), ("u8", "i8")):
+        inputs = numbers(left, (19, 40), 1), numbers(right, (40, 23), 2)
+        node = helper.make_node("MatMulInteger", ["a", "b"], ["y"])
+        yield _case(f"product-{left}-{right}", [node], inputs, "i32")
+
+
+def _reductions() -> Iterator[Case]:
+    for dtype in ("f32", "f64", "f16", "i32"):
+        for shape in ROWS:
+            for op in ("ReduceSum", "ReduceMax"):
+                node = helper.make_node(op, ["a", "axes"], ["y"], keepdims=0)
+                for axis in (0, 1):
+                    axes = helper.make_node("Constant", [], ["axes"], value_ints=[axis])
+                    name = f"{op}-{dtype}-{_size(shape)}-{axis}"
+                    yield _case(name, [axes, node], (numbers(dtype, shape, 1),), dtype)
+
+
+def _rows() -> Iterator[Case]:
+    for dtype in ("f32", "f16"):
+        for shape in ROWS:
+            a = numbers(dtype, shape, 1)
+            yield _case(f"softmax-{dtype}-{_size(shape)}", [helper.make_node("Softmax", ["a"], ["y"])], (a,), dtype)
+            weights = numbers(dtype, shape[-1:], 2), numbers(dtype, shape[-1:], 3)
+            node = helper.make_node("LayerNormalization", ["a", "b", "c"], ["y"])
+            yield _case(f"layernorm-{dtype}-{_size(shape)}", [node], (a, *weights), dtype)
+
+
+def _movements() -> Iterator[Case]:
+    for dtype in ("f32", "i8", "i64", "i1"):
+        a = numbers(dtype, (3, 5, 7), 1)
+        transpose = helper.make_node("Transpose", ["a"], ["y"], perm=[2, 0, 1])
+        yield _case(f"transpose-{dtype}", [transpose], (a,), dtype)
+        concat = helper.make_node("Concat", ["a", "b"], ["y"], axis=1)
+        yield _case(f"concat-{dtype}", [concat], (a, numbers(dtype, (3, 4, 7), 2)), dtype)
+        rows = np.array([[2, 0], [1, 1]])
+        yield _case(f"gather-{dtype}", [helper.make_node("Gather", ["a", "b"], ["y"], axis=1)], (a, rows), dtype)
+    for shape in ((3, 0), (0,)):
+        a = numbers("f32", shape, 1)
+        yield _case(f"empty-{_size(shape)}", [helper.make_node("Relu", ["a"], ["y"])], (a,), "f32")
+
+
+def _convolutions() -> Iterator[Case]:
+    for dtype in ("f32", "f16"):
+        for channels, filters, size, window, more in (
+            (1, 1, 5, 3, {}),
+            (3, 8, 9, 3, {"pads": [1, 1, 1, 1]}),
+            (4, 6, 11, 3, {"strides": [2, 2], "group": 2}),
+            (8, 16, 7, 1, {}),
+        ):
+            a = numbers(dtype, (2, channels, size, size + 1), 1)
+            b = numbers(dtype, (filters, channels // more.get("group", 1), window, window), 2)
+            name = f"conv-{dtype}-{channels}-{filters}-{size}-{window}"
+            yield _case(name, [helper.make_node("Conv", ["a", "b"], ["y"], **more)], (a, b), dtype)
+    a = numbers("f32", (2, 3, 8, 9), 1)
+    pool = helper.make_node("MaxPool", ["a"], ["y"], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    yield _case("maxpool", [pool], (a,), "f32")
+    yield _case("average", [helper.make_node("GlobalAveragePool", ["a"], ["y"])], (a,), "f32")
+
+
+def _casts() -> Iterator[Case]:
+    names = ("f32", "f16", "bf16", "f64", "i32", "i8", "u8", "i1")
+    for source in names:
+        for target in names:
+            if source != target:
+                node = helper.make_node("Cast", ["a"], ["y"], to=TYPES[target][0])
+                yield _case(f"cast-{source}-{target}", [node], (abs(numbers(source, (5, 9), 1)),), target)
+
+
+KINDS: dict[str, Callable[[], Iterator[Case]]] = {
+    "elementwise": _elementwise,
+    "extremes": _extremes,
+    "broadcast": _broadcast,
+    "products": _products,
+    "reductions": _reductions,
+    "rows": _rows,
+    "movements": _movements,
+    "convolutions": _convolutions,
+    "casts": _casts,
+}
+
+
+def _size(shape: Sequence[int]) -> str:
+    return "x".join(map(str, shape))
+
+
+def cases(kinds: Sequence[str] = tuple(KINDS)) -> list[Case]:
+    """All cases of some kinds."""
+    return [case for kind in kinds for case in KINDS[kind]()]
+
+
+def worst(ours: np.ndarray, theirs: np.ndarray, dtype: str) -> str | None:
+    """What is wrong with a result; None where it is as near as its type allows."""
+    if ours.dtype != theirs.dtype or ours.shape != theirs.shape:
+        return f"{ours.dtype}{list(ours.shape)} instead of {theirs.dtype}{list(theirs.shape)}"
+    if dtype not in FLOATS:
+        return None if np.array_equal(ours, theirs) else f"{np.sum(ours != theirs)} elements differ"
+    a, b = ours.astype(np.float64), theirs.astype(np.float64)
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    finite = np.isfinite(a) & np.isfinite(b)
+    if not (same | finite).all():
+        return f"{np.sum(~(same | finite))} elements that are not finite differ"
+    scale = np.abs(b[finite]).max(initial=1e-30)
+    error = np.abs(a[finite] - b[finite]).max(initial=0.0) / scale
+    return None if error <= TOLERANCE[dtype] else f"differs by {error:.2e} of the largest element"

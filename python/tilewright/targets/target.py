@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tilewright.errors import UserError
+from tilewright.errors import UnsupportedError, UserError
 
 if TYPE_CHECKING:
     from tilewright.devices import Device
@@ -65,6 +65,7 @@ def check_target(text: str) -> str:
 
     Raises:
         UserError: there is no such kind of target.
+        UnsupportedError: models are not compiled for it.
     """
     kind = text.partition(":")[0] if isinstance(text, str) else ""
     if kind == "cpu" or text == "reference":
@@ -75,6 +76,10 @@ def check_target(text: str) -> str:
         raise UserError(
             f"unknown GPU {text!r}: code is made for {', '.join(f'cuda:{arch}' for arch in CUDA)}; "
             "GPUs between these run the code of the older one"
+        )
+    if kind == "rocm":
+        raise UnsupportedError(
+            f"{text!r} is text only, and untested on hardware: tilewright.targets.rocm.assembly makes it of tile kernels"
         )
     raise UserError(f"unknown target {text!r}; this version has {KNOWN}")
 

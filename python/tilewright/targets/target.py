@@ -79,7 +79,7 @@ def check_target(text: str) -> str:
         )
     if kind == "rocm":
         raise UnsupportedError(
-            f"{text!r} is text only, and untested on hardware: tilewright.targets.rocm.assembly makes it of tile kernels"
+            f"{text!r} is text only, and untested on hardware: tilewright.targets.rocm.assembly makes it of kernels"
         )
     raise UserError(f"unknown target {text!r}; this version has {KNOWN}")
 

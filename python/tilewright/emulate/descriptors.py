@@ -71,8 +71,26 @@ class MatrixDescriptor:
         strides = (self.leading, self.stride, self.base_offset, self.swizzle)
         return self.address - low + _offsets(low, *strides, outer, depth, element_bytes, k_major)
 
+    def chunks(self, outer: int, depth: int, element_bytes: int, k_major: bool = True) -> np.ndarray:
+        """Addresses of the operand's 16-byte chunks, flat, in the order of its elements (k fastest if k_major).
 
-@lru_cache(maxsize=4096)
+        Not k_major: the order is (outer / 8, depth), each chunk eight elements along m or n.
+        """
+        low = self.address % _REPEAT
+        strides = (self.leading, self.stride, self.base_offset, self.swizzle)
+        return self.address - low + _chunk_offsets(low, *strides, outer, depth, element_bytes, k_major)
+
+
+@lru_cache(maxsize=1024)
+def _chunk_offsets(low, leading, stride, base_offset, mode, outer, depth, size, k_major) -> np.ndarray:
+    found = _offsets(low, leading, stride, base_offset, mode, outer, depth, size, k_major)
+    chunks = found[:, :: 16 // size] if k_major else found[:: 16 // size, :]
+    offsets = np.ascontiguousarray(chunks).ravel()
+    offsets.setflags(write=False)
+    return offsets
+
+
+@lru_cache(maxsize=1024)
 def _offsets(low, leading, stride, base_offset, mode, outer, depth, size, k_major) -> np.ndarray:
     """Addresses of a matrix that starts at ``low`` bytes after a multiple of the swizzle's period."""
     rows, columns = np.arange(outer)[:, None], np.arange(depth)[None, :]

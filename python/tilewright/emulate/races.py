@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     from tilewright.emulate.step import Step
 
 _GRANULE = 16
+#: the warp of each access, or one for all
+Warps = int | np.ndarray
+
+
+def _at(warps: Warps, place: int) -> int:
+    return warps if isinstance(warps, int) else int(warps[place])
 
 
 class NoRaces:
@@ -165,7 +171,7 @@ class RaceDetector(NoRaces):
         where, warps = self._granules(flat, nbytes, step.warps)
         plain = ~self._atomic[where]
         if plain.any():
-            self._after_write(step, where[plain], warps[plain], PLAIN, "changes")
+            self._after_write(step, where[plain], np.asarray(warps)[plain], PLAIN, "changes")
         self._after_reads(step, where, warps)
         self._record_write(where, warps)
         self._atomic[where] = True
@@ -194,7 +200,7 @@ class RaceDetector(NoRaces):
         columns: int | np.ndarray,
         flat: np.ndarray,
         nbytes: int,
-        warps: int | np.ndarray,
+        warps: Warps,
         through: int,
         epochs: int | np.ndarray = NEVER,
     ) -> None:
@@ -209,7 +215,7 @@ class RaceDetector(NoRaces):
             through: FENCED where the asynchronous proxy writes, PLAIN where the generic one does.
             epochs: of the agent; NEVER if :meth:`settle` will tell.
         """
-        where, by = self._granules(flat, nbytes, np.broadcast_to(warps, flat.shape))
+        where, by = self._granules(flat, nbytes, warps)
         self._after_write(step, where, by, through, "writes in the background")
         self._after_reads(step, where, by)
         times = where.size // flat.size
@@ -220,7 +226,7 @@ class RaceDetector(NoRaces):
 
     def settle(self, column: int, flat: np.ndarray, nbytes: int, epoch: int) -> None:
         """The agent's write at `flat` is over for those who have seen the agent's epoch."""
-        where, _ = self._granules(flat, nbytes, flat)
+        where, _ = self._granules(flat, nbytes, 0)
         mine = where[(self._writer[where] == column) & (self._written[where] == NEVER)]
         self._written[mine] = epoch
 
@@ -228,8 +234,8 @@ class RaceDetector(NoRaces):
         self, step: Step, column: int, epoch: int, flat: np.ndarray, nbytes: int, warp: int, through: int = FENCED
     ) -> None:
         """Work issued by `warp` reads at `flat` (m,) until somebody has seen the agent's epoch."""
-        where, warps = self._granules(flat, nbytes, np.full(flat.shape, warp))
-        self._after_write(step, where, warps, through, "reads in the background")
+        where, _ = self._granules(flat, nbytes, warp)
+        self._after_write(step, where, warp, through, "reads in the background")
         plane = self._plane(column)
         plane[where] = np.maximum(plane[where], epoch)
 
@@ -318,7 +324,7 @@ class RaceDetector(NoRaces):
 
     # ---- checks --------------------------------------------------------------
 
-    def _after_write(self, step: Step, where: np.ndarray, warps: np.ndarray, through: int, does: str) -> None:
+    def _after_write(self, step: Step, where: np.ndarray, warps: Warps, through: int, does: str) -> None:
         """The last write of each granule must have been seen, by the proxy that looks."""
         clocks, columns = self.clocks, self._writer[where]
         epochs = self._written[where]
@@ -329,13 +335,13 @@ class RaceDetector(NoRaces):
         if good.all():
             return
         at = int(np.flatnonzero(~good)[0])
-        column, warp = int(columns[at]), int(warps[at])
+        column, warp = int(columns[at]), _at(warps, at)
         other = self._agent(column, warp)
         plain = clocks.rows[PLAIN, warp, column] >= epochs[at]
         why = "no fence.proxy.async" if plain else "no barrier and no wait"
         self._fail(step, warp, int(where[at]), f"{self._place(warp)} {does} what {other} wrote, with {why} between")
 
-    def _after_reads(self, step: Step, where: np.ndarray, warps: np.ndarray) -> None:
+    def _after_reads(self, step: Step, where: np.ndarray, warps: Warps) -> None:
         """All reads of each granule must have been seen."""
         rows = self.clocks.rows[PLAIN]
         for column, plane in (*enumerate(self._warp_reads), *self._reads.items()):
@@ -343,7 +349,8 @@ class RaceDetector(NoRaces):
             good = rows[warps, column] >= epochs
             if not good.all():
                 at = int(np.flatnonzero(~good)[0])
-                warp, other = int(warps[at]), self._agent(column, int(warps[at]))
+                warp = _at(warps, at)
+                other = self._agent(column, warp)
                 what = "is still reading" if column >= self.clocks.per_cluster else "read"
                 place = int(where[at])
                 self._fail(
@@ -399,7 +406,7 @@ class RaceDetector(NoRaces):
             plane = self._reads[column] = np.zeros(self._written.size, np.int32)
         return plane
 
-    def _granules(self, flat: np.ndarray, nbytes: int, warps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _granules(self, flat: np.ndarray, nbytes: int, warps: Warps) -> tuple[np.ndarray, Warps]:
         """Numbers of the granules that accesses touch, and the warp of each."""
         if nbytes < self.granule:
             self._refine(nbytes)
@@ -407,7 +414,8 @@ class RaceDetector(NoRaces):
         first = flat // self.granule
         if count == 1:
             return first, warps
-        return (first[:, None] + np.arange(count)).ravel(), np.repeat(warps, count)
+        where = (first[:, None] + np.arange(count)).ravel()
+        return where, warps if isinstance(warps, int) else np.repeat(warps, count)
 
     def _refine(self, nbytes: int) -> None:
         """Go over to smaller granules, keeping what is known."""

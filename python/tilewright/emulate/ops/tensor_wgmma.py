@@ -203,11 +203,10 @@ class _Operand:
             descriptor = MatrixDescriptor.decode(bits)
         except ValueError as error:
             step.fail("misaligned", str(error), where)
-        size, shared = self.bytes, step.machine.shared
+        shared = step.machine.shared
         depth = self.depth if self.element.bits >= 8 else 32
-        found = descriptor.addresses(self.outer, depth, size, self.k_major)
-        found = found[:, :: 16 // size] if self.k_major else found[:: 16 // size, :]
-        flat = shared.flat_local(step.slots[128 * group], found.ravel())
+        found = descriptor.chunks(self.outer, depth, self.bytes, self.k_major)
+        flat = shared.flat_local(step.slots[128 * group], found)
         base = int(step.slots[128 * group]) * shared.stride
         if int(flat.min()) < base or int(flat.max()) + 16 > base + shared.used:
             at = int(flat.max()) + 16 - base

@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command line: ``tilewright compile | run | bench | explain | check | bisect | devices | cache | doctor``.
+"""The command line: ``tilewright compile | run | bench | explain | check | bisect | emulate | devices | cache | ...``.
 
 Exit codes: 0 success; 1 the results differ from the peer's, bisect or doctor found something; 2 the request is wrong;
 3 not supported; 4 an internal error; 130 interrupted.
@@ -25,6 +25,7 @@ examples:
   tilewright check model.onnx                        which nodes can be compiled, and why the others cannot
   tilewright explain model.onnx -o report.html
   tilewright compile model.onnx --stop-after plan    print the IR after a phase
+  tilewright emulate gemm.ptx --grid 4,4 --args a.npy zeros:f32:64x64   check a kernel with no GPU
 
 TILEWRIGHT_DEBUG=1 shows tracebacks; `tilewright doctor` lists all settings.
 """
@@ -32,7 +33,7 @@ TILEWRIGHT_DEBUG=1 shows tracebacks; `tilewright doctor` lists all settings.
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser with all commands."""
-    from tilewright.cli import bisect_command, check_command, inspect_commands, model_commands
+    from tilewright.cli import bisect_command, check_command, emulate_command, inspect_commands, model_commands
 
     parser = argparse.ArgumentParser(
         prog="tilewright",
@@ -46,6 +47,7 @@ def build_parser() -> argparse.ArgumentParser:
     inspect_commands.add_to(commands)
     check_command.add_to(commands)
     bisect_command.add_to(commands)
+    emulate_command.add_to(commands)
     return parser
 
 

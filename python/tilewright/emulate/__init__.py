@@ -15,5 +15,6 @@ from tilewright.emulate.errors import EmulationError
 from tilewright.emulate.launch import LoadedModule, launch, load
 from tilewright.emulate.machine import CHECKS, Options
 from tilewright.emulate.memory import GlobalMemory
+from tilewright.emulate.trace import Trace
 
-__all__ = ["CHECKS", "Device", "EmulationError", "GlobalMemory", "LoadedModule", "Options", "launch", "load"]
+__all__ = ["CHECKS", "Device", "EmulationError", "GlobalMemory", "LoadedModule", "Options", "Trace", "launch", "load"]

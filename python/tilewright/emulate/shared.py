@@ -99,7 +99,7 @@ class SharedMemory(Store):
         if not remote.any():
             return
         alive = self.machine.scheduler.alive.reshape(self.machine.slots, -1).any(axis=1)
-        bad = np.logical_and(remote, ~alive[slots])
+        bad = np.array(remote & ~alive[slots], np.bool_, ndmin=1)
         if bad.any():
             why = "shared memory of a CTA of the cluster that has ended: keep it alive with barrier.cluster"
             step.fail("asynchronous", why, bad)

@@ -55,6 +55,43 @@ class KernelTrace:
         """Sum of a count over all lines."""
         return sum(getattr(line, name) for line in self.lines.values())
 
+    def summary(self) -> str:
+        """One paragraph: instructions, traffic, conflicts."""
+        grid, block = ("x".join(map(str, size)) for size in (self.grid, self.block))
+        text = f"{self.kernel}: grid {grid}, block {block}: {self.total('warps')} warp instructions, "
+        text += f"{self.total('threads')} thread instructions"
+        moved = self.total("sectors") * SECTOR
+        if moved:
+            asked = sum(line.bytes for line in self.lines.values() if line.sectors)
+            text += f"\nglobal memory: {asked} bytes asked for, {moved} bytes in sectors ({asked / moved:.0%} used)"
+        passes, ideal = self.total("wavefronts"), self.total("ideal")
+        if passes:
+            text += f"\nshared memory: {passes} passes, {ideal} without bank conflicts"
+        return text
+
+    def table(self, limit: int = 20, by: str = "warps") -> str:
+        """The instructions with the highest counts, as text.
+
+        Args:
+            limit: how many.
+            by: the count to sort by, a field of `LineCount`, or "conflicts" for passes beyond the ideal.
+        """
+
+        def key(line: LineCount) -> int:
+            return line.wavefronts - line.ideal if by == "conflicts" else getattr(line, by)
+
+        chosen = sorted(self.lines.values(), key=key, reverse=True)[:limit]
+        rows = [
+            f"{'line':>5} {'warps':>9} {'threads':>11} {'bytes':>11} {'sectors':>8} {'passes':>8} {'ideal':>8}  text"
+        ]
+        for line in sorted(chosen, key=lambda each: each.line):
+            place = f"  // {line.source}" if line.source else ""
+            rows.append(
+                f"{line.line:5} {line.warps:9} {line.threads:11} {line.bytes:11} {line.sectors:8} "
+                f"{line.wavefronts:8} {line.ideal:8}  {line.text}{place}"
+            )
+        return "\n".join(rows)
+
 
 class Trace:
     """Collects counts; give it to `Options(trace=...)`.
@@ -80,7 +117,7 @@ class Trace:
     def issue(self, place: int, ins: Instruction, lanes: Lanes) -> None:
         """An instruction is issued for lanes."""
         count = self._line(ins)
-        count.warps += len(np.unique(lanes.warps))
+        count.warps += len(lanes.distinct_warps)
         count.threads += lanes.n
 
     def access(self, step: Step, space: str, addresses: np.ndarray, nbytes: int, kind: str) -> None:

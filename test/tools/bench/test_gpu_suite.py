@@ -4,6 +4,7 @@
 """The GPU suite: models that travel without weights compute the same, packs are small, and run on the emulator."""
 
 import json
+import os
 import subprocess
 
 import numpy as np
@@ -99,6 +100,59 @@ def test_a_pack_runs_on_the_emulator(tmp_path):
         ("add", "ok", True),
     ]
     assert all(row["error"] <= row["allowed"] for row in rows)
+
+
+TIMED = """
+import json, sys
+from pathlib import Path
+root = Path(sys.argv[1])
+sys.path.insert(0, str(root))
+from bench.gpu.far import main, measure, ours, peers
+from bench.gpu.far.machine import Emulator
+
+class Timed(Emulator):
+    timed = True
+
+def broken(given):
+    raise ValueError("no luck")
+
+def wrong(given):
+    return lambda: [2 * given.module(*given.inputs)[0]]
+
+peers.PEERS.update(broken=broken, wrong=wrong)
+ours.Ours.kernels = lambda self: []
+suite = json.loads((root / "suite.json").read_text())
+case = suite["cases"][0]
+limits = {"copy_gb_s": 1e-9}
+effort = measure.Effort(0.001, 2)
+row = measure.measure(root, case, Timed("sm_90a"), limits, effort, ["eager", "broken", "wrong", "triton"])
+print(main.table([row], {case["name"]: case}))
+print(json.dumps(row.as_json()))
+limits = {"copy_gb_s": 1e9}
+slow = measure.measure(root, case, Timed("sm_90a"), limits, effort, [])
+print(json.dumps(slow.as_json()))
+for arguments in (["--slice", "none"], ["--case", "x*"], []):
+    print(main.main(root, arguments))
+"""
+
+
+def test_rows_are_timed_and_judged(tmp_path):
+    python = launcher.interpreter()
+    if python is None:
+        pytest.skip("needs PyTorch: tools/bench/setup-peers")
+    packing.pack(tmp_path / "pack", "sm_90a", small=True, names=["add"])
+    command = [python, "-c", TIMED, str(tmp_path / "pack")]
+    environment = {**os.environ, "TILEWRIGHT_LIBCUDA": str(tmp_path / "none.so")}
+    result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    row, slow = (json.loads(line) for line in lines if line.startswith("{"))
+    assert row["status"] == "ok" and set(row["seconds"]) == {"ours", "eager"} and row["reached"] > 1
+    assert row["notes"][0] == "broken: ValueError: no luck" and row["notes"][1].startswith("wrong: left out, error")
+    assert any(line.startswith("add") and "GB/s" in line for line in lines)
+    assert slow["status"] == "slow" and slow["reached"] < 0.9
+    assert lines[-3:] == ["2", "2", "2"], "no such slice, no such case, no GPU"
+    assert "no slice none; there are memory" in result.stderr and "(--emulate runs a small pack" in result.stderr
 
 
 def test_without_a_gpu_the_pack_is_told(tmp_path, monkeypatch, capsys):

@@ -109,6 +109,8 @@ class RaceDetector(NoRaces):
         everyone = np.arange(machine.lanes // 32)
         self._everyone, self._column_of = everyone, everyone % per_cluster
         self._met = np.zeros(everyone.size, np.int64)  # all that came before this instruction is before the warp's next
+        self._synced = np.zeros(everyone.size, np.int64)  # the instruction at which the warp's lanes last met
+        self._lane = np.zeros(count, np.int8)  # that wrote last
         self._tables: dict[str, np.ndarray] = {}
         self._fresh: dict[
             int, list[int]
@@ -124,11 +126,29 @@ class RaceDetector(NoRaces):
         count = nbytes // self.granule
         first = flat // nbytes
         if int(_rows(self._when, count).take(first, axis=0).max()) > int(self._met[step.lanes.distinct_warps].min()):
-            self._after_write(step, *self._granules(flat, nbytes, warps), PLAIN, "reads")
+            where, by = self._granules(flat, nbytes, warps)
+            self._after_write(step, where, by, PLAIN, "reads")
+            self._within_warp(step, where, np.asarray(by))
         table = _rows(self._warp_reads.reshape(-1), count)
         index = (self._column_of * (self._when.size // count))[warps] + first
         epochs = self.clocks.rows[PLAIN, self._everyone, self._column_of][warps]
         table[index] = epochs if count == 1 else epochs[:, None]
+
+    def _within_warp(self, step: Step, where: np.ndarray, warps: np.ndarray) -> None:
+        """What another lane of the same warp wrote needs a bar.warp.sync (or more) before it is read."""
+        lanes = np.repeat(step.ids & 31, where.size // step.n)
+        other = (self._writer[where] == warps % self.clocks.per_cluster) & (self._lane[where] != lanes)
+        when = self._when[where]
+        bad = other & (when > self._synced[warps]) & (when != NEVER) & ~self._atomic[where]
+        if bad.any():
+            at = int(np.flatnonzero(bad)[0])
+            who = f"lane {int(lanes[at])} of {self._place(int(warps[at]))}"
+            why = f"{who} reads what lane {int(self._lane[where[at]])} wrote, with no bar.warp.sync between"
+            self._fail(step, int(warps[at]), int(where[at]), why)
+
+    def warp_sync(self, step: Step) -> None:
+        """bar.warp.sync: the lanes of a warp see each other's writes."""
+        self._synced[step.lanes.distinct_warps] = self.machine.issued
 
     def all_met(self, slots: np.ndarray) -> None:
         """All warps of CTAs are at one barrier, which opens: publish, phase and acquire of all in one go."""
@@ -137,6 +157,7 @@ class RaceDetector(NoRaces):
         rows = clocks.rows[:, warps]
         clocks.rows[:, warps] = rows.max(axis=2, keepdims=True)
         clocks.rows[PLAIN, warps, warps % clocks.per_cluster] += 1
+        self._synced[warps] = self.machine.issued
         if self.machine.cluster_size == 1:
             self._met[warps] = self.machine.issued
 
@@ -155,7 +176,7 @@ class RaceDetector(NoRaces):
                 at, by = self._granules(flat[changed], nbytes, step.warps[changed])
                 self._after_write(step, at, by, PLAIN, "writes")
                 self._after_reads(step, at, by)
-        self._record_write(where, warps)
+        self._record_write(step, where, warps)
 
     def _changed(self, flat: np.ndarray, nbytes: int, values: np.ndarray | None) -> np.ndarray:
         """Which accesses change what is in memory."""
@@ -173,7 +194,7 @@ class RaceDetector(NoRaces):
         if plain.any():
             self._after_write(step, where[plain], np.asarray(warps)[plain], PLAIN, "changes")
         self._after_reads(step, where, warps)
-        self._record_write(where, warps)
+        self._record_write(step, where, warps)
         self._atomic[where] = True
 
     # ---- accesses in the background ----------------------------------------
@@ -262,7 +283,9 @@ class RaceDetector(NoRaces):
 
     def acquire(self, warps: np.ndarray, key: Hashable) -> None:
         """Warps go on behind an object whose phase is complete, and have seen what was released to it."""
-        self.clocks.acquire(np.unique(warps), key)
+        mine = np.unique(warps)
+        self._synced[mine] = self.machine.issued
+        self.clocks.acquire(mine, key)
 
     def fence(self, step: Step) -> None:
         """A fence of threads: a relaxed arrival behind it publishes what came before it."""
@@ -392,7 +415,8 @@ class RaceDetector(NoRaces):
 
     # ---- records ---------------------------------------------------------------
 
-    def _record_write(self, where: np.ndarray, warps: np.ndarray) -> None:
+    def _record_write(self, step: Step, where: np.ndarray, warps: np.ndarray) -> None:
+        self._lane[where] = np.repeat(step.ids & 31, where.size // step.n)
         self._writer[where] = warps % self.clocks.per_cluster
         self._written[where] = self.clocks.rows[PLAIN, self._everyone, self._column_of][warps]
         self._when[where] = self.machine.issued
@@ -423,6 +447,7 @@ class RaceDetector(NoRaces):
         self.granule = nbytes
         self._writer, self._written = np.repeat(self._writer, factor), np.repeat(self._written, factor)
         self._atomic, self._when = np.repeat(self._atomic, factor), np.repeat(self._when, factor)
+        self._lane = np.repeat(self._lane, factor)
         self._warp_reads = np.repeat(self._warp_reads, factor, axis=1)
         self._reads = {column: np.repeat(plane, factor) for column, plane in self._reads.items()}
 

@@ -149,7 +149,13 @@ class Access:
                 (
                     None,
                     self.machine.parameters,
-                    self._window(step, addresses, nbytes, self.machine.parameters, "parameters"),
+                    self._window(
+                        step,
+                        addresses,
+                        nbytes,
+                        self.machine.parameters,
+                        f"{self.machine.parameters.size} bytes of parameters",
+                    ),
                 )
             ]
         if space == "local":
@@ -176,7 +182,17 @@ class Access:
             return [(mask, self.machine.local, self._local(step, low, nbytes))]
         if window == PARAM_WINDOW:
             return [
-                (mask, self.machine.parameters, self._window(step, low, nbytes, self.machine.parameters, "parameters"))
+                (
+                    mask,
+                    self.machine.parameters,
+                    self._window(
+                        step,
+                        low,
+                        nbytes,
+                        self.machine.parameters,
+                        f"{self.machine.parameters.size} bytes of parameters",
+                    ),
+                )
             ]
         parts = self._global(step, addresses, nbytes)
         if mask is None:
@@ -224,7 +240,7 @@ class Access:
         if int(offsets.min()) < 0 or int(offsets.max()) + nbytes > store.size:
             bad = (offsets < 0) | (offsets + nbytes > store.size)
             at = int(offsets[bad][0])
-            step.fail("out-of-bounds", f"{nbytes} bytes at offset {at} of {name} ({store.size} bytes)", bad)
+            step.fail("out-of-bounds", f"{nbytes} bytes at offset {at} of {name}", bad)
         return offsets
 
     def _local(self, step: Step, offsets: np.ndarray, nbytes: int) -> np.ndarray:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -79,11 +79,34 @@ def launch(
     per_cta = -(-int(np.prod(setup.block)) // 32) * 32
     ctas = _ctas(setup)
     size = int(np.prod(setup.cluster))
+    if options.seed is not None:  # whole clusters in any order
+        order = np.random.default_rng(options.seed).permutation(len(ctas) // size)
+        ctas = ctas.reshape(-1, size, 3)[order].reshape(-1, 3)
     batch = max(options.lanes // (per_cta * size), 1) * size
     if options.trace is not None:
         options.trace.begin(program, setup)
-    for start in range(0, len(ctas), batch):
-        Machine(program, setup, ctas[start : start + batch], memory, options).run()
+    starts = range(0, len(ctas), batch)
+    with np.errstate(all="ignore"):
+        _run(Machine(program, setup, ctas[start : start + batch], memory, options) for start in starts)
+
+
+def _run(machines: Iterable[Machine]) -> None:
+    """Run batches one after the other; those that can only poll stay, and get turns between the others."""
+    waiting: list[tuple[Machine, Iterator[None]]] = []
+    for machine in machines:
+        waiting.append((machine, machine.run()))
+        waiting = [each for each in waiting if _turn(each)]
+    while waiting:
+        before = [machine.progress for machine, _ in waiting]
+        left = [each for each in waiting if _turn(each)]
+        if len(left) == len(waiting) and before == [machine.progress for machine, _ in left]:
+            raise left[0][0].scheduler.dead_lock("all threads that run are polling")
+        waiting = left
+
+
+def _turn(each: tuple[Machine, Iterator[None]]) -> bool:
+    """Let a batch run; whether it is still there."""
+    return next(each[1], True) is None
 
 
 def _setup(program, grid, params, block, cluster, shared_bytes) -> Launch:

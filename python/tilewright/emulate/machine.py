@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -131,12 +131,11 @@ class Machine:
         data = np.frombuffer(self.launch.parameters, np.uint8)
         self.parameters.data[: data.size] = data
 
-    def run(self) -> None:
-        """Run the batch to its end, asynchronous work included."""
-        with np.errstate(all="ignore"):
-            self.scheduler.run()
-            while self.pending:
-                self.complete_one()
+    def run(self) -> Iterator[None]:
+        """Run the batch to its end, asynchronous work included; yields where it can only poll."""
+        yield from self.scheduler.run()
+        while self.pending:
+            self.complete_one()
 
     # ---- for run functions ------------------------------------------------
 

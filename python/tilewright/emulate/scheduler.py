@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,12 +13,13 @@ import numpy as np
 from tilewright.emulate.step import Lanes, Step, Wait
 
 if TYPE_CHECKING:
+    from tilewright.emulate.errors import EmulationError
     from tilewright.emulate.machine import Machine
     from tilewright.emulate.program import Op
     from tilewright.emulate.syntax import Instruction
 
-#: rounds of polling by everyone, with nothing written and nothing arriving, that count as dead-lock
-_IDLE_ROUNDS = 2000
+#: rounds of polling by everyone, with nothing written and nothing arriving, before other batches get a turn
+_IDLE_ROUNDS = 200
 #: sets of lanes that the report of a dead-lock names
 _SHOWN = 16
 
@@ -43,18 +44,24 @@ class Scheduler:
         self.alive = np.zeros(machine.lanes, np.bool_)
         self.alive[machine.tid_of < machine.block_threads] = True
 
-    def run(self) -> None:
-        """Run all lanes to their exit."""
+    def run(self) -> Iterator[None]:
+        """Run all lanes to their exit; yields where all that could run are polling, for what other batches may do."""
         self.push(0, Lanes(np.flatnonzero(self.alive)), 0)
         pick = self._pick if self.machine.options.seed is None else self._pick_any
         while True:
             while self.ready:
                 place, lanes, rank = pick()
                 self._advance(place, lanes, rank)
+                if self._idle > _IDLE_ROUNDS * (len(self.ready) + 1):
+                    self._idle = 0
+                    if self.machine.pending:
+                        self.machine.complete_one()
+                    else:
+                        yield
             if not self.alive.any():
                 return
             if not self.machine.pending:
-                raise self._dead_lock()
+                raise self.dead_lock()
             self.machine.complete_one()
 
     # ---- sets ------------------------------------------------------------
@@ -240,19 +247,16 @@ class Scheduler:
         return rest if rest.n else None
 
     def _spun(self) -> None:
-        """A set of lanes polled: others go first. Polling by all for long, with nothing happening, is dead-lock."""
+        """A set of lanes polled: others go first."""
         machine = self.machine
         if self._seen != machine.progress:
             self._seen, self._idle = machine.progress, 0
         self._idle += 1
-        if self._idle > _IDLE_ROUNDS * (len(self.ready) + 1):
-            if not machine.pending:
-                raise self._dead_lock("all threads that run are polling")
-            machine.complete_one()
 
     # ---- dead-lock -------------------------------------------------------
 
-    def _dead_lock(self, first: str = "no thread can go on") -> Exception:
+    def dead_lock(self, first: str = "no thread can go on") -> EmulationError:
+        """The error that says who waits where for what."""
         waits: list[tuple[Lanes, Instruction, str]] = []
         for key, sets in self.parked.items():
             waits += [(lanes, ins, f"{why} [{_short(key)}]") for lanes, _, why, ins in sets]

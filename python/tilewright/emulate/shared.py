@@ -98,8 +98,8 @@ class SharedMemory(Store):
         """Fail where lanes reach for the shared memory of another CTA whose threads have all exited."""
         if not remote.any():
             return
-        alive = self.machine.scheduler.alive.reshape(self.machine.slots, -1).any(axis=1)
-        bad = np.array(remote & ~alive[slots], np.bool_, ndmin=1)
+        alive = np.asarray(self.machine.scheduler.alive.reshape(self.machine.slots, -1).any(axis=1))
+        bad = remote & ~alive[slots]
         if bad.any():
             why = "shared memory of a CTA of the cluster that has ended: keep it alive with barrier.cluster"
             step.fail("asynchronous", why, bad)

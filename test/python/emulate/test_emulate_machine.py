@@ -106,6 +106,43 @@ st.release.gpu.global.u32 [%d0], %r3;
     np.testing.assert_array_equal(out, [7, 7])
 
 
+@pytest.mark.parametrize("seed", [None, 3])
+def test_early_ctas_wait_for_late_ones(seed) -> None:
+    """Each of 6 CTAs polls for its successor's flag; batches hold two."""
+    body = """
+ld.param.u64 %d0, [p0];
+mov.u32 %r1, %ctaid.x;
+mul.wide.u32 %d1, %r1, 4;
+add.s64 %d2, %d0, %d1;
+setp.eq.u32 %p0, %r1, 5;
+mov.u32 %r2, 1;
+@%p0 bra $write;
+$poll:
+ld.acquire.gpu.global.u32 %r2, [%d2+4];
+setp.eq.u32 %p1, %r2, 0;
+@%p1 bra $poll;
+add.u32 %r2, %r2, 1;
+$write:
+st.release.gpu.global.u32 [%d2], %r2;
+"""
+    (out,) = run(kernel_text(body, threads=1), np.zeros(6, np.int32), grid=6, lanes=64, seed=seed)
+    np.testing.assert_array_equal(out, [6, 5, 4, 3, 2, 1])
+
+
+def test_polling_with_an_atomic_is_found_too() -> None:
+    """A lock that nobody gives back."""
+    body = """
+ld.param.u64 %d0, [p0];
+$poll:
+atom.global.cas.b32 %r2, [%d0], 0, 1;
+setp.ne.u32 %p1, %r2, 0;
+@%p1 bra $poll;
+"""
+    with pytest.raises(emulate.EmulationError, match="polling") as raised:
+        run(kernel_text(body), np.zeros(1, np.int32))
+    assert raised.value.rule == "dead-lock"
+
+
 def test_polling_for_what_never_comes_is_a_dead_lock() -> None:
     """Nobody writes the flag."""
     body = """

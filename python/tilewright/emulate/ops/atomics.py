@@ -109,7 +109,6 @@ class _Atomic:
             wanted = None if expected is None else expected[chosen]
             out[chosen] = self._apply(machine, rows, offsets // nbytes, values[chosen], wanted)
             store.mark(offsets, nbytes)
-        machine.progress += 1
         if machine.trace is not None:
             machine.trace.access(step, space, addresses, nbytes, "atomic")
         return out
@@ -127,7 +126,9 @@ class _Atomic:
             lanes = sorted_[rank == turn] if len(starts) < n else sorted_
             at = index[lanes]
             old[lanes] = rows[at]
-            rows[at] = self._new(old[lanes], values[lanes], None if expected is None else expected[lanes])
+            new = self._new(old[lanes], values[lanes], None if expected is None else expected[lanes])
+            rows[at] = new
+            machine.progress += int((new != old[lanes]).any())  # polling with an atomic is no progress
         return old
 
     def _new(self, old, values, expected):

@@ -246,43 +246,6 @@ SmallVector<AffineExpr> TaskEmitter::wholeTasks() {
   return tileSizes;
 }
 
-/// Results whose part in a task has no bound, or no room.
-LogicalResult TaskEmitter::findSpills() {
-  FailureOr<SmallVector<Box>> boxes = propagate(wholeTasks(), SumBlock());
-  if (failed(boxes))
-    return failure();
-  Operation *end = group.getBody().front().getTerminator();
-  int64_t held = 0;
-  for (auto [nest, box] : llvm::zip_equal(nests, *boxes)) {
-    Operation *yield = nest.group.getBody().front().getTerminator();
-    for (OpResult result : nest.group->getResults()) {
-      Access made = nest.resultAccess(
-          cast<OpResult>(yield->getOperand(result.getResultNumber())));
-      auto type = cast<ShapedType>(result.getType());
-      int64_t most = 1 << 20, bytes = type.getElementTypeBitWidth() / 8;
-      bool unbounded = llvm::any_of(made, [&, &box = box](AffineExpr expr) {
-        std::optional<int64_t> size = boundOf(regionOf(expr, box).second);
-        bytes = size ? bytes * *size : bytes;
-        return !size || (!type.hasStaticShape() && bytes > most);
-      });
-      if (llvm::is_contained(end->getOperands(), result))
-        continue;
-      int64_t kept = unbounded || loops.placeOf(result) != result ? 0 : bytes;
-      if (unbounded || held + kept > room)
-        spills.push_back(result);
-      else
-        held += kept;
-    }
-  }
-  return success();
-}
-
-std::optional<int64_t> TaskEmitter::boundOf(AffineExpr size) const {
-  return sizes.bound(size, llvm::map_to_vector(grid, [](const GridDim &dim) {
-                       return dim.tile;
-                     }));
-}
-
 /// The last task along a ragged dimension is smaller: it gets code of its own
 /// with static sizes, chosen by the task's id. Padded tasks are all equal.
 LogicalResult TaskEmitter::emitVariants(OpBuilder &builder, unsigned number,

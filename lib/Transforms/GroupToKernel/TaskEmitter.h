@@ -104,6 +104,7 @@ private:
   Box wholeBox(const NestAnalysis &nest) const;
   std::optional<int64_t> boundOf(mlir::AffineExpr size) const;
   llvm::SmallVector<mlir::AffineExpr> wholeTasks();
+  bool isOneTile(mlir::OpResult result, llvm::ArrayRef<Box> boxes) const;
   mlir::LogicalResult findSpills();
   void makeSymbols(mlir::OpBuilder &builder, mlir::ValueRange passedSizes);
   mlir::LogicalResult require(const NestAnalysis &consumer, const Box &box,

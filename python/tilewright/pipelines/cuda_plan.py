@@ -39,6 +39,7 @@ def levels(device: Device) -> dict[str, object]:
         "memory-rate": memory.bandwidth / memory.shared_by / 1e9,
         "blocks": (64, 32, 16),
         "steps": 64,
+        "chains": True,
     }
 
 

@@ -44,7 +44,9 @@ def task_block(task: Task, op: LinalgOp, rows: dict[int, int], levels: Levels) -
             continue
         if block == 1 and _repeated(task, op, tile, levels) > 0:
             return 0  # no rows of a batch, of which each has its own: a block of them would share
-        return tile[loops[-1]] if _saved(task, op, levels) >= _repeated(task, op, tile, levels) else 0
+        welded_anyway = levels.chains and any(op in chain.loops or op in chain.after for chain in chains)
+        pays = welded_anyway or _saved(task, op, levels) >= _repeated(task, op, tile, levels)
+        return tile[loops[-1]] if pays else 0
     return 0
 
 

@@ -310,12 +310,20 @@ class PlanFusion(Pass):
     memory_rate: float = option(41.0, "the same for memory")
     blocks: tuple[int, ...] = option((64, 32, 16), "rows that a task with products may take, the best first")
     steps: int = option(256, "steps of a block, where reductions of a task run in one loop")
+    chains: bool = option(False, "reductions that can run in one loop do, whatever tasks read again")
 
     def run(self, op: ir.Operation) -> None:
         """Group the operations of each block."""
         weights = Weights()
         levels = Levels(
-            self.l2_bytes, self.l3_bytes, self.l2_rate, self.l3_rate, self.memory_rate, tuple(self.blocks), self.steps
+            self.l2_bytes,
+            self.l3_bytes,
+            self.l2_rate,
+            self.l3_rate,
+            self.memory_rate,
+            tuple(self.blocks),
+            self.steps,
+            self.chains,
         )
         first_task = first_nest = 0
         for block in blocks(op):

@@ -31,7 +31,7 @@ class Levels:
     """Capacities and rates of the memory that tiles move through. Rates are bytes per nanosecond of one core.
 
     A task with products takes the first number of `blocks` of its rows that fits, `steps` at a time of a loop that runs
-    in blocks.
+    in blocks. With `chains`, what can run in such a loop does, whatever tasks read again: scores stay in registers.
     """
 
     l2_bytes: int
@@ -41,6 +41,7 @@ class Levels:
     memory_rate: float
     blocks: tuple[int, ...] = (64, 32, 16)
     steps: int = 256
+    chains: bool = False
 
     def home_rate(self, size: int) -> float:
         """The rate at which a whole tensor is read again: from the cache that holds it, or from memory."""

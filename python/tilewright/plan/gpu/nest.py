@@ -30,12 +30,13 @@ class Nest:
     def uses(self) -> list[tuple[frozenset[int], ...]]:
         """Per operand of any member, the loops of the root that each of its dimensions depends on."""
         found = []
-        for op, loops in self._bindings().items():
+        for op, loops in self.bindings.items():
             for access in (*op.inputs, op.output):
                 found.append(tuple(frozenset(loops[d] for d in uses if d in loops) for uses in access.uses))
         return found
 
-    def _bindings(self) -> dict[LinalgOp, dict[int, int]]:
+    @cached_property
+    def bindings(self) -> dict[LinalgOp, dict[int, int]]:
         """Loops of each member as loops of the root, as far as plain dimensions say."""
         known = {self.root: {d: d for d in range(self.root.rank)}}
         for _ in self.members:
@@ -75,6 +76,15 @@ class Nest:
                 return
             if self.root.extents[loop] > 1 and self.fits(tile, loop):
                 tile[loop] = min(power_of_two(self.root.extents[loop]), left)
+
+
+def read_only_by(op: LinalgOp, members: Iterable[LinalgOp]) -> bool:
+    """Whether no one but some operations reads a result.
+
+    Operations are compared, not hashed: what an operation hashes to changes with its attributes.
+    """
+    others = [member.op for member in members]
+    return all(use.owner.operation in others for use in op.result.uses)
 
 
 def _pairs(maker: LinalgOp, access: Access) -> list[tuple[int, int]]:

@@ -13,9 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+from tilewright.mlir import ir
 from tilewright.plan.gpu.machine import Gpu
 from tilewright.plan.gpu.nest import Nest, power_of_two
 from tilewright.plan.gpu.products import streams
+from tilewright.plan.gpu.tasks import live_part
 from tilewright.plan.online import Chain, find_chains
 from tilewright.plan.running import TaskNests, mark_live
 from tilewright.plan.structure import Kind, LinalgOp, set_attribute, set_integer
@@ -43,6 +45,7 @@ class Online:
         rows: rows of a task.
         warps: that hold the tiles.
         stages: slots of a ring for what a block reads; 1: plain loads.
+        shared: bytes of the ring.
     """
 
     chain: Chain
@@ -50,21 +53,28 @@ class Online:
     rows: int
     warps: int
     stages: int = 1
+    shared: int = 0
 
     def steps(self, root: LinalgOp) -> dict[int, int]:
         """The loop of a nest's root that runs in blocks, with their size."""
         return {self.chain.loops[root]: self.block} if root in self.chain.loops else {}
 
-    def apply(self, members: Sequence[LinalgOp]) -> None:
-        """Leave the decision on the operations, which have their tiles by now."""
+    def apply(self, members: Sequence[LinalgOp]) -> float:
+        """Leave the decision on the operations, which have their tiles by now; returns the part that masks leave."""
         nests = TaskNests(list(members), level="shared")
-        mark_live(self.chain, nests, self.block)
+        live = self._live() if mark_live(self.chain, nests, self.block) else 1.0
         for op, loop in self.chain.loops.items():
             set_attribute(op.op, "tile.online", f"array<i64: {loop}, {self.block}>")
         if self.stages > 1:
             first = next(op for op in self.chain.loops if op.kind is Kind.CONTRACTION)
             set_integer(first.op, "tile.stages", self.stages)
         nests.move_out(self.chain)
+        return live
+
+    def _live(self) -> float:
+        op = next(op for op in self.chain.loops if "tile.live" in op.op.attributes)
+        numbers = list(ir.DenseI64ArrayAttr(op.op.attributes["tile.live"]))
+        return live_part(numbers, -(-op.extents[numbers[0]] // numbers[1]), self.chain.extent)
 
 
 def choose_online(members: Sequence[LinalgOp], nests: Sequence[Nest], rows: Sequence[int], gpu: Gpu) -> Online | None:
@@ -92,8 +102,7 @@ def choose_online(members: Sequence[LinalgOp], nests: Sequence[Nest], rows: Sequ
 
 def _crosses(op: LinalgOp, root_of: dict[LinalgOp, LinalgOp]) -> bool:
     """Whether another nest reads the result."""
-    by_op = {member.op: member for member in root_of}
-    readers = [by_op[user] for user in op.readers if user in by_op]
+    readers = [member for member in root_of if any(a.value == op.result for a in member.inputs)]
     return any(root_of[reader] is not root_of[op] for reader in readers)
 
 
@@ -115,7 +124,8 @@ def _attention(chain: Chain, products: Sequence[Nest], rows: Sequence[int], gpu:
     keys = min(_KEYS.get(width, _WIDE_KEYS), _SCORES * 32 * warps // queries)
     if queries * chain.extent <= _SCORES * 32 * warps or keys >= chain.extent:
         return None
-    return Online(chain, keys, queries, warps, _stages(chain, products, keys, gpu))
+    stages, step = _stages(chain, products, keys, gpu)
+    return Online(chain, keys, queries, warps, stages, stages * step)
 
 
 def _many(nest: Nest, rows: Sequence[int], gpu: Gpu) -> bool:
@@ -125,8 +135,8 @@ def _many(nest: Nest, rows: Sequence[int], gpu: Gpu) -> bool:
     return others // (2 * prod(rows)) >= gpu.units
 
 
-def _stages(chain: Chain, products: Sequence[Nest], keys: int, gpu: Gpu) -> int:
-    """Slots of the ring that fit into shared memory; 1 where a row of keys or values is none of 16-byte pieces."""
+def _stages(chain: Chain, products: Sequence[Nest], keys: int, gpu: Gpu) -> tuple[int, int]:
+    """Slots of the ring that fit into shared memory, and bytes of one; no ring where a row is none of 16-byte pieces."""
     step = 0
     for nest in products:
         op = nest.root
@@ -134,8 +144,8 @@ def _stages(chain: Chain, products: Sequence[Nest], keys: int, gpu: Gpu) -> int:
             if chain.loops[op] not in access.loops or any(access.value == member.result for member in chain.loops):
                 continue
             if not streams(access):
-                return 1
+                return 1, 0
             others = [d for d in access.loops if d != chain.loops[op] and d in (*op.reductions, op.parallel[-1])]
             step += keys * prod(power_of_two(op.extents[d]) for d in others) * element_bytes(access.value)
     slots = min(_SLOTS[gpu.hopper], (gpu.shared - 4096) // max(step, 1))
-    return slots if slots >= 2 else 1
+    return (slots, step) if slots >= 2 else (1, 0)

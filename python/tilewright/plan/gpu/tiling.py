@@ -18,6 +18,7 @@ from tilewright.plan.gpu.machine import Gpu
 from tilewright.plan.gpu.nest import Nest, lane_of, power_of_two
 from tilewright.plan.gpu.online import Online, choose_online
 from tilewright.plan.gpu.products import choose_product, default_shape, find_roles, tile_product
+from tilewright.plan.gpu.tasks import predict_task
 from tilewright.plan.gpu.tiles import ROW, Given, GpuTiling, tile_elementwise, tile_reduce
 from tilewright.plan.names import kernel_name
 from tilewright.plan.structure import Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute
@@ -95,6 +96,12 @@ class GpuTask:
         share = max(ROW // 2 // power_of_two(inner), 1)
         idle = max(anchor.extents[last] * others // (_WAVES * gpu.units), 1)
         return min(share, power_of_two(idle), extent)
+
+
+def _predicted(
+    nests: Sequence[Nest], tilings: Sequence[GpuTiling], gpu: Gpu, live: float, online: Online | None
+) -> str:
+    return predict_task(nests, tilings, gpu, live, online.shared if online else 0).attribute()
 
 
 def _number(op: ir.Operation, name: str) -> int:
@@ -180,10 +187,12 @@ class PlanGpuTiles(Pass):
         if block and not all(rows):
             block = 0  # no row is common to all nests: one task
         task = GpuTask(members, nests, rows, block)
-        for nest, tiling in zip(nests, task.tile(gpu), strict=True):
+        tilings = task.tile(gpu)
+        for nest, tiling in zip(nests, tilings, strict=True):
             for name in ("tile.rows", "tile.block", "tile.gathers"):
                 if name in nest.root.op.attributes:
                     del nest.root.op.attributes[name]
             tiling.write(nest.root)
-        if task.online is not None:
-            task.online.apply(members)
+        live = 1.0 if task.online is None else task.online.apply(members)
+        if all("tile.prediction" not in root.op.attributes for root in roots):
+            set_attribute(roots[-1].op, "tile.prediction", _predicted(nests, tilings, gpu, live, task.online))

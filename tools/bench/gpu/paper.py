@@ -1,0 +1,156 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Predicted times of GPU kernels, from the device description alone: `tools/bench/run gpu-paper [--device NAME]`.
+
+Each program is planned as `tw.compile` plans it; the numbers are what the plan left on its kernels (`tile.prediction`).
+Nothing is measured. The roofline is the longer of operations at the peak of the units that compute them and bytes at
+the bandwidth of memory; the last column is its part of the predicted time.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import ml_dtypes
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from tilewright import devices
+from tilewright.devices import Device
+from tilewright.mlir import ir
+from tilewright.passes import run_pipeline
+from tilewright.pipelines import cuda_plan
+from tilewright.plan.masks import known_weights
+from tilewright.plan.roller.decide import prediction_of
+from tilewright.targets.source import open_source
+
+_DEVICES = ("nvidia-a100", "nvidia-h100", "nvidia-h200")
+
+
+def _model(nodes: list, inputs: dict[str, tuple[int, list[int]]], constants: Sequence = ()) -> onnx.ModelProto:
+    given = [helper.make_tensor_value_info(name, kind, shape) for name, (kind, shape) in inputs.items()]
+    kind = next(iter(inputs.values()))[0]
+    result = [helper.make_tensor_value_info("y", kind, None)]
+    graph = helper.make_graph(nodes, "paper", given, result, list(constants))
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    return onnx.shape_inference.infer_shapes(model)
+
+
+def gemm(size: int) -> onnx.ModelProto:
+    """A square product of bf16."""
+    shape = (TensorProto.BFLOAT16, [size, size])
+    return _model([helper.make_node("MatMul", ["a", "b"], ["y"])], {"a": shape, "b": shape})
+
+
+def attention(batch: int, heads: int, length: int, channels: int, causal: bool) -> onnx.ModelProto:
+    """softmax(q k^T / sqrt(channels) [+ mask]) v in f16."""
+    shape = (TensorProto.FLOAT16, [batch, heads, length, channels])
+    constants = [numpy_helper.from_array(np.asarray(channels**-0.5, np.float16), "scale")]
+    nodes = [
+        helper.make_node("Transpose", ["k"], ["kt"], perm=[0, 1, 3, 2]),
+        helper.make_node("MatMul", ["q", "kt"], ["s"]),
+        helper.make_node("Mul", ["s", "scale"], ["scaled"]),
+    ]
+    if causal:
+        mask = np.where(np.tril(np.ones((length, length), bool)), 0, -np.inf).astype(np.float16)
+        constants.append(numpy_helper.from_array(mask, "mask"))
+        nodes.append(helper.make_node("Add", ["scaled", "mask"], ["masked"]))
+    nodes.append(helper.make_node("Softmax", ["masked" if causal else "scaled"], ["p"], axis=-1))
+    nodes.append(helper.make_node("MatMul", ["p", "v"], ["y"]))
+    return _model(nodes, {"q": shape, "k": shape, "v": shape}, constants)
+
+
+def softmax(rows: int, columns: int) -> onnx.ModelProto:
+    """Along the rows of a matrix of f32."""
+    return _model([helper.make_node("Softmax", ["x"], ["y"], axis=-1)], {"x": (TensorProto.FLOAT, [rows, columns])})
+
+
+def layer_norm(rows: int, columns: int) -> onnx.ModelProto:
+    """Along the rows of a matrix of f32, with scale and bias."""
+    weights = [numpy_helper.from_array(np.ones(columns, np.float32), name) for name in ("s", "b")]
+    node = helper.make_node("LayerNormalization", ["x", "s", "b"], ["y"], axis=-1)
+    return _model([node], {"x": (TensorProto.FLOAT, [rows, columns])}, weights)
+
+
+CASES: dict[str, tuple[str, Callable[[], onnx.ModelProto]]] = {
+    "GEMM 4096^3 bf16": ("bf16", lambda: gemm(4096)),
+    "GEMM 8192^3 bf16": ("bf16", lambda: gemm(8192)),
+    "attention b4 h16 s4096 d128 f16": ("f16", lambda: attention(4, 16, 4096, 128, causal=False)),
+    "attention, causal": ("f16", lambda: attention(4, 16, 4096, 128, causal=True)),
+    "softmax 16384x4096 f32": ("f32", lambda: softmax(16384, 4096)),
+    "layer norm 16384x4096 f32": ("f32", lambda: layer_norm(16384, 4096)),
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """What the plan says of one kernel."""
+
+    case: str
+    kernel: str
+    found: dict[str, object]
+    roofline: float
+
+    def __str__(self) -> str:
+        """Return a row of the table."""
+        number = {name: value for name, value in self.found.items() if isinstance(value, int)}
+        seconds = number["ns"] * 1e-9
+        cells = [
+            f"{self.case:33}",
+            f"{seconds * 1e6:9.1f} us",
+            f"{number['operations'] / seconds / 1e12:7.1f} TFLOP/s",
+            f"{number['memory_bytes'] / 2**20:8.1f} MiB",
+            f"{number['l2_bytes'] / 2**20:9.1f} MiB",
+            f"{number['occupancy']:3}",
+            f"{self.found['bound']:8}",
+            f"{self.roofline / seconds:5.0%}",
+            f"{self.found.get('shape', '')}",
+        ]
+        return "  ".join(cells)
+
+
+def plan(model: onnx.ModelProto, device: Device) -> ir.Module:
+    """The module after phase `tile`."""
+    imported = open_source(model).load(None, True)
+    with known_weights(imported.weights):
+        for phase in cuda_plan.phases(device):
+            run_pipeline(imported.module, phase)
+    return imported.module
+
+
+def lines(case: str, device: Device) -> Iterator[Line]:
+    """One line per kernel of a case."""
+    kind, make = CASES[case]
+    peak = device.units.peak_of(kind) * device.units.count
+    for op in plan(make(), device).body.operations:
+        if op.operation.name != "tile.kernel":
+            continue
+        found = prediction_of(op)
+        numbers = {name: value for name, value in found.items() if isinstance(value, int)}
+        roofline = max(numbers["operations"] / peak, numbers["memory_bytes"] / device.level("memory").bandwidth)
+        yield Line(case, ir.StringAttr(op.operation.attributes["sym_name"]).value, found, roofline)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the table; returns 0."""
+    assert ml_dtypes  # NumPy knows bf16 once it is loaded
+    parser = argparse.ArgumentParser(prog="tools/bench/run gpu-paper", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--device", action="append", help="a device description; more than once: all of them")
+    parser.add_argument("--case", default="", help="only cases whose name contains it")
+    options = parser.parse_args(list(arguments))
+    print("Predicted from the device description, not measured.")
+    for name in options.device or _DEVICES:
+        device = devices.get(name)
+        print(f"\n{name}")
+        print(
+            f"{'':33}  {'time':>12}  {'':15}  {'memory':>12}  {'through L2':>13}  CTAs/unit  bound  of roofline  shape"
+        )
+        for case in CASES:
+            if options.case in case:
+                for line in lines(case, device):
+                    print(line, flush=True)
+    return 0

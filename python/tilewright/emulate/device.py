@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 
 from tilewright.emulate.launch import LoadedModule, launch, load
@@ -38,6 +38,7 @@ class Device:
         checks: optional checks, see `Options`.
         trace: counts what runs.
         options: all of these at once, and more; the other arguments are ignored then.
+        replace: PTX texts that are loaded in the place of others, {text: other text} (fault injection).
     """
 
     def __init__(
@@ -48,18 +49,21 @@ class Device:
         checks: frozenset[str] = CHECKS,
         trace: Trace | None = None,
         options: Options | None = None,
+        replace: Mapping[str, str] | None = None,
     ) -> None:
         if arch not in _LIMITS:
             raise UserError(f"the emulator does not know the architecture '{arch}'; it knows {', '.join(_LIMITS)}")
         self.limits = _LIMITS[arch]
         self.options = options or Options(seed=seed, checks=checks, trace=trace)
         self.memory = GlobalMemory()
+        self._replace = dict(replace or {})
 
     def load(self, image: bytes) -> LoadedModule:
         """Return the module of a PTX text. UserError where it is a cubin: the emulator reads PTX only."""
         if bytes(image[:4]) == b"\x7fELF":
             raise UserError("the emulator runs PTX; a cubin holds machine code: keep the PTX in the artifact")
-        module = load(bytes(image))
+        text = bytes(image).decode().rstrip("\0")
+        module = load(self._replace.get(text, text))
         self._fits(module.module.target)
         return module
 

@@ -3,8 +3,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Fault injection: what mutants are made, how they are judged, and that a sample of them is caught."""
 
+import numpy as np
 import pytest
 import tensor_kernels
+from ptx_text import kernel
 
 from tilewright import emulate
 from tilewright.emulate import mutate
@@ -99,3 +101,15 @@ def test_catch_rate_counts_only_what_changes_a_result():
     ]
     assert mutate.catch_rate(verdicts) == 0.5
     assert "catch rate: 50.0%" in mutate.table(verdicts)
+
+
+def test_a_device_loads_mutants_in_the_place_of_a_models_code():
+    ptx = kernel("  mov.u32 %r0, 5;\n  mad.wide.u32 %rd10, %t, 4, %rd1;\n  st.global.u32 [%rd10], %r0;\n")
+    device = emulate.Device(replace={ptx: ptx.replace("%r0, 5", "%r0, 6")})
+    memory = device.alloc(128)
+    loaded = device.function(device.load(ptx.encode()), "k")
+    params = [bytes(8), memory.to_bytes(8, "little")]
+    device.launch(loaded, (1, 1, 1), (32, 1, 1), (1, 1, 1), 0, params)
+    out = np.zeros(32, np.uint32)
+    device.download(memory, memoryview(out))
+    assert (out == 6).all()

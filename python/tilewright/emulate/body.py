@@ -168,6 +168,8 @@ class BodyParser:
             return Immediate(*value)
         if text.startswith("%"):
             return Special(text)
+        if text == "WARP_SZ":
+            return Immediate(32)
         found = _ADDRESS.match(text)
         if not found:
             raise self.scan.error(f"operand '{text}' cannot be read", start)

@@ -70,7 +70,9 @@ def phase(machine: Machine, flat: np.ndarray) -> np.ndarray:
     return _words(machine)[flat // 8] >> _PHASE
 
 
-def arrive(step: Step, flat: np.ndarray, count: np.ndarray | int = 1, expect: np.ndarray | int = 0) -> np.ndarray:
+def arrive(
+    step: Step, flat: np.ndarray, count: np.ndarray | int = 1, expect: np.ndarray | int = 0, drop: bool = False
+) -> np.ndarray:
     """Expect bytes, then arrive. Returns the states before, uint64 (n,): what try_wait takes.
 
     Args:
@@ -78,6 +80,7 @@ def arrive(step: Step, flat: np.ndarray, count: np.ndarray | int = 1, expect: np
         flat: byte index of each lane's object.
         count: arrivals of each lane.
         expect: bytes that each lane adds to the transaction count first.
+        drop: whether later phases expect these arrivals no more.
     """
     before = states(step, flat)
     counts = np.broadcast_to(np.asarray(count, np.int64), step.n)
@@ -89,7 +92,7 @@ def arrive(step: Step, flat: np.ndarray, count: np.ndarray | int = 1, expect: np
     arrivals = np.bincount(owner, counts, len(places)).astype(np.int64)
     bytes_ = np.bincount(owner, expects, len(places)).astype(np.int64)
     for place, coming, nbytes in zip(places, arrivals, bytes_, strict=True):
-        text = _change(step.machine, int(place), int(coming), int(nbytes))
+        text = _change(step.machine, int(place), int(coming), int(nbytes), drop)
         if text:
             step.fail("barrier", text, flat == place)
     return before
@@ -122,7 +125,7 @@ def complete_tx(machine: Machine, flat: int, nbytes: int, ins: Instruction | Non
         raise machine.error("barrier", text, ins)
 
 
-def _change(machine: Machine, flat: int, arrivals: int, nbytes: int) -> str | None:
+def _change(machine: Machine, flat: int, arrivals: int, nbytes: int, drop: bool = False) -> str | None:
     """Change one object; complete its phase if nothing is pending. Returns what is wrong, if anything is."""
     words = _words(machine)
     word = int(words[flat // 8])
@@ -131,6 +134,7 @@ def _change(machine: Machine, flat: int, arrivals: int, nbytes: int) -> str | No
     if arrivals > pending:
         return f"{arrivals} arrivals at an mbarrier that waits for {pending} more in this phase"
     pending, tx = pending - arrivals, tx + nbytes
+    expected -= arrivals if drop else 0
     if abs(tx) > _TX_LIMIT:
         return f"the transaction count of an mbarrier would be {tx}; at most {_TX_LIMIT} is possible"
     done = pending == 0 and tx == 0

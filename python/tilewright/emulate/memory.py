@@ -73,6 +73,7 @@ class Allocation(Store):
         self.address = (number << SLOT) + MIDDLE
         self.name = name
         self.fully_defined = defined
+        self.constant = False
 
     def __str__(self) -> str:
         return f"{self.name} of {self.size} bytes at {self.address:#x}"

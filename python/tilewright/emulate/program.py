@@ -112,7 +112,9 @@ def module_addresses(module, memory: GlobalMemory) -> dict[str, int]:
     out = {}
     variables = [v for v in module.variables.values() if v.space != "shared"]
     for variable in variables:
-        out[variable.name] = memory.alloc(variable.size, f"variable {variable.name}", defined=True)
+        address = memory.alloc(variable.size, f"variable {variable.name}", defined=True)
+        memory.range(address, 0)[0].constant = variable.space == "const"
+        out[variable.name] = address
     for variable in variables:
         data = bytearray(variable.data or bytes(variable.size))
         for offset, name, extra in variable.references:

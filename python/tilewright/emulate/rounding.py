@@ -82,6 +82,35 @@ DIRECTED: dict[str, Callable[[np.ndarray, np.ndarray, str], np.ndarray]] = {
 }
 
 
+def two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(rounded product, its error) in float64 (Dekker); no error is known where the product overflows."""
+    product = a * b
+    (ah, al), (bh, bl) = _split(a), _split(b)
+    return product, ((ah * bh - product) + ah * bl + al * bh) + al * bl
+
+
+def directed64(near: np.ndarray, error: np.ndarray, mode: str) -> np.ndarray:
+    """near + error rounded in a direction, where near is the float64 nearest to it."""
+    down = {"rm": error < 0, "rp": np.zeros_like(error, bool), "rz": (error < 0) & (near > 0)}[mode]
+    up = {"rm": np.zeros_like(error, bool), "rp": error > 0, "rz": (error > 0) & (near < 0)}[mode]
+    return np.where(down, np.nextafter(near, -np.inf), np.where(up, np.nextafter(near, np.inf), near))
+
+
+def _quotient64(a: np.ndarray, b: np.ndarray, mode: str) -> np.ndarray:
+    quotient = a / b
+    product, low = two_product(quotient, b)
+    rest = (a - product) - low
+    return directed64(quotient, np.sign(rest) * np.sign(b), mode)
+
+
+DIRECTED64: dict[str, Callable[[np.ndarray, np.ndarray, str], np.ndarray]] = {
+    "add": lambda a, b, mode: directed64(*two_sum(a, b), mode),
+    "sub": lambda a, b, mode: directed64(*two_sum(a, -b), mode),
+    "mul": lambda a, b, mode: directed64(*two_product(a, b), mode),
+    "div": _quotient64,
+}
+
+
 def _fma32(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     product = a.astype(np.float64) * b.astype(np.float64)
     other = c.astype(np.float64)
@@ -126,9 +155,7 @@ def _split(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _fma64(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     """Through the exact product (Dekker) and two sums; where the product overflows on the way, the plain formula."""
     a, b, c = np.asarray(a), np.asarray(b), np.asarray(c)
-    product = a * b
-    (ah, al), (bh, bl) = _split(a), _split(b)
-    low = ((ah * bh - product) + ah * bl + al * bh) + al * bl
+    product, low = two_product(a, b)
     total, error = two_sum(product, c)
     exact = total + (error + low)
     return np.where(np.isfinite(exact), exact, product + c)

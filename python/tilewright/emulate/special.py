@@ -78,6 +78,8 @@ SPECIAL["%globaltimer_lo"] = lambda step: np.int64(step.machine.issued & 0xFFFFF
 SPECIAL["%globaltimer_hi"] = lambda step: np.int64(step.machine.issued >> 32)
 SPECIAL["%cluster_ctarank"] = lambda step: step.machine.rank_of[step.slots]
 SPECIAL["%cluster_nctarank"] = lambda step: np.int64(step.machine.cluster_size)
+for _number in range(32):  # set by drivers; a program that does not know its driver reads zeros
+    SPECIAL[f"%envreg{_number}"] = lambda step: np.int64(0)
 SPECIAL["%is_explicit_cluster"] = lambda step: np.int64(step.machine.cluster_size > 1)
 SPECIAL["%dynamic_smem_size"] = lambda step: np.int64(step.machine.launch.shared_bytes)
 SPECIAL["%total_smem_size"] = lambda step: np.int64(step.machine.shared.used)

@@ -208,6 +208,40 @@ def test_float_roundings_are_exact(op: str, mode: str) -> None:
     np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.parametrize("mode", ["rz", "rm", "rp"])
+@pytest.mark.parametrize("op", ["add", "sub", "mul", "div"])
+def test_directed_roundings_of_doubles(op: str, mode: str) -> None:
+    """Against Fractions."""
+    a, b = RNG.standard_normal(N), RNG.standard_normal(N)
+    got = evaluate(f"{op}.{mode}.f64 %d7, %d4, %d5;", np.float64, a, b)
+    exact = {"add": Fraction.__add__, "sub": Fraction.__sub__, "mul": Fraction.__mul__, "div": Fraction.__truediv__}[op]
+    want = [rounded(exact(Fraction(x), Fraction(y)), mode, 53, -1074) for x, y in zip(a, b, strict=True)]
+    np.testing.assert_array_equal(got, want)
+
+
+def test_24_bit_products_masks_and_packs() -> None:
+    """mul24, mad24, bmsk, szext, cvt.pack, lop3 with a predicate."""
+    a, b, c = integers(np.uint32), RNG.permutation(integers(np.uint32)), RNG.integers(0, 31, N).astype(np.uint32)
+    low = [(int(x) & 0xFFFFFF) * (int(y) & 0xFFFFFF) for x, y in zip(a, b, strict=True)]
+    got = evaluate("mul24.hi.u32 %r7, %r4, %r5;" + wide(32), np.uint32, a, b)
+    np.testing.assert_array_equal(got, wrapped([v >> 16 for v in low], np.uint32))
+    got = evaluate("mad24.lo.u32 %r7, %r4, %r5, %r6;" + wide(32), np.uint32, a, b, c)
+    np.testing.assert_array_equal(got, wrapped([v + int(z) for v, z in zip(low, c, strict=True)], np.uint32))
+    got = evaluate("bmsk.clamp.b32 %r7, %r6, 7;" + wide(32), np.uint32, a, b, c)
+    np.testing.assert_array_equal(got, wrapped([0x7F << int(z) for z in c], np.uint32))
+    got = evaluate("szext.wrap.s32 %r7, %r4, %r6;" + wide(32), np.int32, a, b, c)
+    want = [
+        0 if not z else ((int(x) & (1 << int(z)) - 1) ^ (1 << int(z) - 1)) - (1 << int(z) - 1)
+        for x, z in zip(a, c, strict=True)
+    ]
+    np.testing.assert_array_equal(got, want)
+    got = evaluate("cvt.pack.sat.s8.s32.b32 %r7, %r4, %r5, 0x1234;" + wide(32), np.uint32, a, b)
+    x, y = (np.clip(v.view(np.int32), -128, 127).astype(np.uint8).astype(np.uint32) for v in (a, b))
+    np.testing.assert_array_equal(got, x << 8 | y | 0x12340000)
+    lines = "setp.eq.u32 %p1, %r4, %r4; lop3.and.b32 %r7|%p0, %r4, %r5, %r6, 0x80, %p1; selp.u64 %d7, 1, 0, %p0;"
+    np.testing.assert_array_equal(evaluate(lines, np.uint64, a, b, c), (a & b & c) != 0)
+
+
 def test_fma_f64_and_bf16_round_once() -> None:
     """float64 through Fractions, bf16 through float64 sums that are exact."""
     a, b, c = (RNG.standard_normal(N) for _ in range(3))

@@ -137,6 +137,23 @@ def test_one_arrival_too_many_is_an_error() -> None:
     assert raised.value.rule == "barrier"
 
 
+def test_threads_that_drop_out_of_an_mbarrier() -> None:
+    """Phase 0 needs 32 arrivals, 16 of them the last of their kind; phase 1 needs 16."""
+    body = """
+.shared .align 8 .b8 barrier[8];
+mov.b32 %r10, barrier; mov.u32 %r9, 0;
+setp.eq.u32 %p0, %r0, 0; @%p0 mbarrier.init.shared.b64 [%r10], 32; bar.sync 0;
+setp.lt.u32 %p0, %r0, 16;
+@%p0 mbarrier.arrive_drop.shared.b64 _, [%r10];
+@!%p0 mbarrier.arrive.shared.b64 _, [%r10];
+$first: mbarrier.try_wait.parity.shared.b64 %p1, [%r10], 0; @!%p1 bra $first;
+@!%p0 mbarrier.arrive.shared.b64 _, [%r10];
+$second: mbarrier.try_wait.parity.shared.b64 %p1, [%r10], 1; @!%p1 bra $second;
+mov.u32 %r9, 1;
+"""
+    np.testing.assert_array_equal(result(body, threads=32), 1)
+
+
 def test_a_missing_barrier_is_a_race() -> None:
     """Warp 1 reads what warp 0 writes."""
     body = """

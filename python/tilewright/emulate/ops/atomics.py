@@ -61,8 +61,10 @@ def _kind(ins, decode):
 
 
 def _atomic(ins, decode, result):
-    name = decode.type()
     kind = _kind(ins, decode)
+    name = next((part for part in reversed(ins.parts) if part in types.NUMPY), "")
+    if not name:
+        raise decode.unsupported("the type is not known")
     decode.known(*_SPACES, *_SCOPES, *_ORDERS, *_CACHES, *_MORE, *_VECTORS, "noftz", "async", kind, name)
     if ins.has("async"):
         raise decode.unsupported("the asynchronous form is not known")

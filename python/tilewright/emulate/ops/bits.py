@@ -9,6 +9,7 @@ import numpy as np
 
 from tilewright.emulate import types
 from tilewright.emulate.registry import opcode
+from tilewright.emulate.syntax import Pair
 
 _LOGIC = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
 
@@ -90,10 +91,24 @@ def funnel(ins, decode):
 
 @opcode("lop3")
 def lop3(ins, decode):
-    """Any function of three bits, by its table."""
-    decode.known("b32")
+    """Any function of three bits, by its table; with `d|p`, p is (d != 0) joined with a predicate."""
+    decode.known("b32", "or", "and")
+    if isinstance(ins.args[0], Pair):
+        return _lop3_pair(ins, decode)
+    return _lop3(ins, decode, ins.args[0])
+
+
+def _lop3_pair(ins, decode):
+    target, flag = ins.args[0].items
+    put = decode.target(flag, "pred")
+    other = decode.source(ins.args[5], "pred")
+    join = _LOGIC["or" if ins.has("or") else "and"]
+    return _lop3(ins, decode, target, lambda step, out: put(step, join(out != 0, other(step))))
+
+
+def _lop3(ins, decode, target, after=None):
     a, b, c = (decode.source(arg, "u32") for arg in ins.args[1:4])
-    put = decode.target(ins.args[0], "u32")
+    put = decode.target(target, "u32")
     table = decode.constant(ins.args[4])
 
     def run(step):
@@ -103,6 +118,8 @@ def lop3(ins, decode):
             if table >> row & 1:
                 out |= (x if row & 4 else ~x) & (y if row & 2 else ~y) & (z if row & 1 else ~z)
         put(step, out)
+        if after is not None:
+            after(step, out)
 
     return run
 
@@ -173,6 +190,45 @@ def bfe(ins, decode):
             field = np.where((sign != 0) & (count > 0), field | ~mask, field)
             field = np.where((pos >= width) & (sign != 0) & (count > 0), ~word.type(0), field)
         put(step, field.view(dtype))
+
+    return run
+
+
+@opcode("bmsk")
+def bmsk(ins, decode):
+    """A mask of ones from a position on."""
+    decode.known("clamp", "wrap", "b32")
+    start, length, put = (
+        decode.source(ins.args[1], "u32"),
+        decode.source(ins.args[2], "u32"),
+        decode.target(ins.args[0], "u32"),
+    )
+    wrap = ins.has("wrap")
+
+    def run(step):
+        pos, count = (step.full(read(step)).astype(np.uint64) for read in (start, length))
+        if wrap:
+            pos, count = pos & np.uint64(31), count & np.uint64(31)
+        pos, count = np.minimum(pos, np.uint64(32)), np.minimum(count, np.uint64(32))
+        put(step, (((np.uint64(1) << count) - np.uint64(1)) << pos).astype(np.uint32))
+
+    return run
+
+
+@opcode("szext")
+def szext(ins, decode):
+    """Keep so many low bits, extended by zeros or by the sign."""
+    name = decode.type()
+    decode.known("clamp", "wrap", name)
+    a, size, put = decode.source(ins.args[1], name), decode.source(ins.args[2], "u32"), decode.target(ins.args[0], name)
+    wrap, dtype = ins.has("wrap"), types.NUMPY["s64" if name == "s32" else "u64"]
+
+    def run(step):
+        count = step.full(size(step))
+        count = np.minimum(count & np.uint32(31) if wrap else count, 32)
+        shift = (64 - count.astype(np.int64)).astype(dtype)
+        value = step.full(a(step)).astype(dtype) << (shift & dtype.type(63)) >> (shift & dtype.type(63))
+        put(step, np.where(count == 0, dtype.type(0), value).astype(types.NUMPY[name]))
 
     return run
 

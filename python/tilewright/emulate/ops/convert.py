@@ -26,10 +26,10 @@ _MAXIMUM = {
 @opcode("cvt")
 def cvt(ins, decode):
     """Convert. Conversions to integers saturate; NaN becomes 0."""
-    to, source = ins.parts[-2], ins.parts[-1]
-    decode.known(*_INTEGRAL, *_MODES, "ftz", "sat", "relu", "satfinite", "pack", to, source)
     if ins.has("pack"):
-        raise decode.unsupported("packing conversions of integers are not known")
+        return _pack(ins, decode)
+    to, source = ins.parts[-2], ins.parts[-1]
+    decode.known(*_INTEGRAL, *_MODES, "ftz", "sat", "relu", "satfinite", to, source)
     if to in _PAIRS:
         return _to_pair(ins, decode, to, source)
     if source in _PAIRS:
@@ -43,6 +43,26 @@ def cvt(ins, decode):
     a, put = decode.source(ins.args[1], source), decode.target(ins.args[0], to)
     flush = ins.has("ftz") and source == "f32"
     return lambda step: put(step, convert(rounding.flush(a(step)) if flush else a(step)))
+
+
+def _pack(ins, decode):
+    """Two s32, saturated, into the low bits; what a third operand holds moves up where it is given."""
+    decode.known("pack", "sat", "s32", "b32", "u16", "s16", "u8", "s8", "u4", "s4", "u2", "s2")
+    kind = ins.parts[3]
+    bits, signed = int(kind[1:]), kind[0] == "s"
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    a, b, put = decode.source(ins.args[1], "s32"), decode.source(ins.args[2], "s32"), decode.target(ins.args[0], "u32")
+    rest = decode.source(ins.args[3], "u32") if len(ins.args) > 3 else None
+    mask = np.uint64((1 << bits) - 1)
+
+    def run(step):
+        x, y = (np.clip(step.full(read(step)).astype(np.int64), low, high).astype(np.uint64) & mask for read in (a, b))
+        word = x << np.uint64(bits) | y
+        if rest is not None:
+            word |= step.full(rest(step)).astype(np.uint64) << np.uint64(2 * bits)
+        put(step, word.astype(np.uint32))
+
+    return run
 
 
 def _scalar(ins, decode, to, source):

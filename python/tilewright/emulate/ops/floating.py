@@ -83,9 +83,9 @@ def float_binary(ins, decode):
         return _extreme(ins, decode, lanes)
     a, b, put = lanes.read(ins.args[1]), lanes.read(ins.args[2]), lanes.write(ins.args[0])
     if mode != "rn":
-        if lanes.scalar != "f32":
+        if lanes.scalar not in ("f32", "f64"):
             raise decode.unsupported(f"rounding .{mode} of this type is not known")
-        compute = rounding.DIRECTED[head]
+        compute = (rounding.DIRECTED if lanes.scalar == "f32" else rounding.DIRECTED64)[head]
         return lambda step: put(step, compute(step.full(a(step)), step.full(b(step)), mode))
     plain = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}[head]
     return lambda step: put(step, plain(a(step), b(step)))

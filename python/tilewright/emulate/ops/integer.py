@@ -71,9 +71,7 @@ def mul(ins, decode):
     if is_float_op(ins):
         return float_binary(ins, decode)
     decode.known("lo", "hi", "wide", decode.type())
-    if ins.parts[0] == "mul24":
-        raise decode.unsupported("24-bit products are not known")
-    product = _product(ins, decode)
+    product = _product24(ins, decode) if ins.parts[0] == "mul24" else _product(ins, decode)
     put = decode.target(ins.args[0], _result(ins, decode))
     return lambda step: put(step, product(step))
 
@@ -98,6 +96,20 @@ def _product(ins, decode):
     return lambda step: (np.multiply(step.full(a(step)), b(step), dtype=dtype) >> shift).astype(narrow)
 
 
+def _product24(ins, decode):
+    """Product of the low 24 bits: its low or (.hi) its bits 16 to 47."""
+    name = decode.type()
+    a, b = decode.source(ins.args[1], name), decode.source(ins.args[2], name)
+    dtype = types.NUMPY[_WIDE[name]]
+    shift, by = np.array(dtype.itemsize * 8 - 24).astype(dtype), np.array(16 if ins.has("hi") else 0).astype(dtype)
+
+    def run(step):
+        x, y = ((step.full(read(step)).astype(dtype) << shift) >> shift for read in (a, b))
+        return ((x * y) >> by).astype(types.NUMPY[name])
+
+    return run
+
+
 def _high64(x, y, signed):
     ux, uy = x.view(np.uint64), y.view(np.uint64)
     low = np.uint64(0xFFFFFFFF)
@@ -112,18 +124,23 @@ def _high64(x, y, signed):
     return high
 
 
-@opcode("mad", "madc")
+@opcode("mad", "mad24", "madc")
 def mad(ins, decode):
     """Product plus a third operand."""
     if is_float_op(ins):
         return float_binary(ins, decode)
     decode.known("lo", "hi", "wide", "cc", "sat", decode.type())
     name = _result(ins, decode)
-    product, third = _product(ins, decode), decode.source(ins.args[3], name)
+    product = _product24(ins, decode) if ins.parts[0] == "mad24" else _product(ins, decode)
+    third = decode.source(ins.args[3], name)
     put = decode.target(ins.args[0], name)
-    if ins.has("sat"):
-        raise decode.unsupported("saturating products are not known")
-    if not ins.has("cc") and ins.parts[0] == "mad":
+    if ins.has("sat"):  # .hi.s32 only
+        limits = np.iinfo(np.int32)
+        return lambda step: put(
+            step,
+            np.clip(product(step).astype(np.int64) + third(step), limits.min, limits.max).astype(np.int32),
+        )
+    if not ins.has("cc") and ins.parts[0] != "madc":
         return lambda step: put(step, product(step) + third(step))
     word = types.WORDS[types.size(name)]
     uses, writes = ins.parts[0] == "madc", ins.has("cc")

@@ -67,8 +67,7 @@ def complete(ins, decode):
 def arrive(ins, decode):
     """Arrive, with a count or with bytes that are expected."""
     decode.known("arrive", "arrive_drop", "expect_tx", "noComplete", *_KNOWN)
-    if ins.has("arrive_drop") or ins.has("noComplete"):
-        raise decode.unsupported("this form of arrival is not known")
+    drop, open_ = ins.has("arrive_drop"), ins.has("noComplete")
     plain = isinstance(ins.args[0], Memory)
     target, rest = (Sink(), ins.args) if plain else (ins.args[0], ins.args[1:])
     put = decode.target(target, "b64")
@@ -78,11 +77,15 @@ def arrive(ins, decode):
 
     def run(step):
         number = None if count is None else step.full(count(step)).astype(np.int64)
+        flat = at(step)
+        before = mbarrier.phase(step.machine, flat)
         if expects:
-            state = mbarrier.arrive(step, at(step), 1, number)
+            state = mbarrier.arrive(step, flat, 1, number, drop)
         else:
-            state = mbarrier.arrive(step, at(step), 1 if number is None else number)
+            state = mbarrier.arrive(step, flat, 1 if number is None else number, 0, drop)
         put(step, state)
+        if open_ and (mbarrier.phase(step.machine, flat) != before).any():
+            step.fail("barrier", "an arrival with .noComplete completes the phase")
 
     return run
 

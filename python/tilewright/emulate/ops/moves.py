@@ -197,13 +197,18 @@ def cvta(ins, decode):
 def isspacep(ins, decode):
     """Whether a generic address lies in a state space."""
     kind = ins.parts[1].split("::")[0]
-    if kind not in ("global", *_WINDOWS):
+    if kind not in ("global", "const", *_WINDOWS):
         raise decode.unsupported(f"the state space .{kind} is not known")
     a, put = decode.source(ins.args[1], "u64"), decode.target(ins.args[0], "pred")
 
     def run(step):
-        window = a(step) >> np.uint64(SLOT)
-        put(step, window >= FIRST if kind == "global" else window == _WINDOWS[kind])
+        window = step.full(a(step)) >> np.uint64(SLOT)
+        if kind in _WINDOWS:
+            return put(step, window == _WINDOWS[kind])
+        # constants are allocations like others, marked so
+        known = step.machine.memory.allocations
+        constant = np.array([getattr(known.get(int(n)), "constant", False) for n in window])
+        return put(step, constant if kind == "const" else (window >= FIRST) & ~constant)
 
     return run
 

@@ -1,0 +1,65 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The emulator behind the interface of a GPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from emulation import kernel_text
+
+from tilewright import emulate
+from tilewright.errors import UserError
+from tilewright.runtime import gpu_device
+
+ADD = """
+ld.param.u64 %d0, [p0]; mov.u32 %r0, %tid.x; mul.wide.u32 %d1, %r0, 4; add.s64 %d2, %d0, %d1;
+ld.global.u32 %r1, [%d2]; add.u32 %r1, %r1, %r0; st.global.u32 [%d2], %r1;
+"""
+
+
+def test_it_is_a_device() -> None:
+    """All calls of the protocol are there; limits are those of the architecture."""
+    device = emulate.Device("sm_80")
+    assert isinstance(device, gpu_device.Device)
+    assert device.limits.capability == 80 and device.limits.cluster == 1
+
+
+def test_memory_goes_round() -> None:
+    """Upload, fill, copy, launch, download; what is undefined stays so through a copy."""
+    device = emulate.Device()
+    a, b, c = (device.alloc(128) for _ in range(3))
+    device.upload(a, memoryview(np.arange(32, dtype=np.int32)))
+    device.fill(b, 0, 128)
+    device.copy(b, a, 64)
+    device.copy(c + 64, a, 64)
+    kernel = device.function(device.load(kernel_text(ADD).encode()), "k")
+    device.launch(kernel, (1, 1, 1), (32, 1, 1), (1, 1, 1), 0, [b.to_bytes(8, "little")])
+    out = np.zeros(32, np.int32)
+    device.download(b, memoryview(out))
+    np.testing.assert_array_equal(out, np.where(np.arange(32) < 16, 2 * np.arange(32), np.arange(32)))
+    with pytest.raises(emulate.EmulationError, match="nothing has written"):
+        device.launch(kernel, (1, 1, 1), (32, 1, 1), (1, 1, 1), 0, [c.to_bytes(8, "little")])
+    start = device.record()
+    assert device.elapsed(start, device.record()) >= 0
+
+
+def test_what_a_gpu_refuses() -> None:
+    """Too many bytes, clusters on sm_80, code for another architecture, a cubin, a kernel that is not there."""
+    device = emulate.Device("sm_80")
+    module = device.load(kernel_text(ADD).replace("sm_90a", "sm_80").encode())
+    kernel = device.function(module, "k")
+    ones = (1, 1, 1)
+    with pytest.raises(UserError, match="shared memory"):
+        device.launch(kernel, ones, (32, 1, 1), ones, 200 << 10, [bytes(8)])
+    with pytest.raises(UserError, match="cluster"):
+        device.launch(kernel, (2, 1, 1), (32, 1, 1), (2, 1, 1), 0, [bytes(8)])
+    with pytest.raises(UserError, match="sm_90a"):
+        device.load(kernel_text(ADD).encode())
+    with pytest.raises(UserError, match="cubin"):
+        device.load(b"\x7fELF....")
+    with pytest.raises(UserError, match="has no kernel"):
+        device.function(module, "other")
+    with pytest.raises(UserError, match="parameters"):
+        device.launch(kernel, ones, (32, 1, 1), ones, 0, [])

@@ -89,6 +89,10 @@ class Linear:
         part = self.allocation.defined[self.offset : self.offset + self.nbytes]
         return not self.allocation.fully_defined and not bool(part.all())
 
+    def traffic(self) -> tuple[int, int]:
+        """Bytes of global memory, and sectors of 32 bytes that hold them."""
+        return self.nbytes, (self.offset + self.nbytes - 1) // 32 - self.offset // 32 + 1
+
     def read(self) -> np.ndarray:
         """A copy of the bytes."""
         return self.allocation.data[self.offset : self.offset + self.nbytes].copy()
@@ -114,6 +118,17 @@ class Tiled:
         if self.allocation is None or self.allocation.fully_defined:
             return False
         return not bool(self.map.view(self.allocation.defined.view(np.uint8), self.offset, self.at).all())
+
+    def traffic(self) -> tuple[int, int]:
+        """Bytes of global memory in bounds, and sectors of 32 bytes that hold them."""
+        parts = self.map.clip(self.at)
+        if self.allocation is None:
+            return 0, 0
+        row = (parts[0][1] - parts[0][0]) * self.map.element_bytes
+        starts = np.array([self.offset])
+        for (first, past), stride in zip(parts[1:], self.map.strides, strict=True):
+            starts = (starts[:, None] + np.arange(past - first) * stride).ravel()
+        return row * len(starts), int(((starts + row - 1) // 32 - starts // 32 + 1).sum())
 
     def read(self) -> np.ndarray:
         """The box's bytes, flat, filled where it is out of bounds."""

@@ -29,6 +29,7 @@ class LineCount:
         warps: warps that issued it. threads: threads that ran it.
         bytes: bytes that its threads asked for. sectors: 32-byte sectors of global memory that its warps touched.
         wavefronts: passes that its warps need on the 32 banks of shared memory. ideal: passes without conflicts.
+        flops: operations of matrix units, two per multiply-add.
     """
 
     text: str
@@ -40,6 +41,7 @@ class LineCount:
     sectors: int = 0
     wavefronts: int = 0
     ideal: int = 0
+    flops: int = 0
 
 
 @dataclass
@@ -64,6 +66,9 @@ class KernelTrace:
         if moved:
             asked = sum(line.bytes for line in self.lines.values() if line.sectors)
             text += f"\nglobal memory: {asked} bytes asked for, {moved} bytes in sectors ({asked / moved:.0%} used)"
+        flops = self.total("flops")
+        if flops:
+            text += f"\nmatrix units: {flops} operations" + (f", {flops / moved:.1f} per byte moved" if moved else "")
         passes, ideal = self.total("wavefronts"), self.total("ideal")
         if passes:
             text += f"\nshared memory: {passes} passes, {ideal} without bank conflicts"
@@ -82,13 +87,14 @@ class KernelTrace:
 
         chosen = sorted(self.lines.values(), key=key, reverse=True)[:limit]
         rows = [
-            f"{'line':>5} {'warps':>9} {'threads':>11} {'bytes':>11} {'sectors':>8} {'passes':>8} {'ideal':>8}  text"
+            f"{'line':>5} {'warps':>9} {'threads':>11} {'bytes':>11} {'sectors':>8} {'passes':>8} {'ideal':>8} "
+            f"{'flops':>12}  text"
         ]
         for line in sorted(chosen, key=lambda each: each.line):
             place = f"  // {line.source}" if line.source else ""
             rows.append(
                 f"{line.line:5} {line.warps:9} {line.threads:11} {line.bytes:11} {line.sectors:8} "
-                f"{line.wavefronts:8} {line.ideal:8}  {line.text}{place}"
+                f"{line.wavefronts:8} {line.ideal:8} {line.flops:12}  {line.text}{place}"
             )
         return "\n".join(rows)
 
@@ -119,6 +125,16 @@ class Trace:
         count = self._line(ins)
         count.warps += len(lanes.distinct_warps)
         count.threads += lanes.n
+
+    def product(self, ins: Instruction, flops: int) -> None:
+        """Matrix units do so many operations."""
+        self._line(ins).flops += flops
+
+    def copy(self, ins: Instruction, nbytes: int, sectors: int) -> None:
+        """A bulk copy moves bytes from or to global memory, in so many sectors."""
+        count = self._line(ins)
+        count.bytes += nbytes
+        count.sectors += sectors
 
     def access(self, step: Step, space: str, addresses: np.ndarray, nbytes: int, kind: str) -> None:
         """Lanes read or write memory."""

@@ -23,3 +23,18 @@ def test_in_order(name, completion):
 def test_in_any_order(name, seed):
     case = CASES[name]
     case.check(emulate.load(case.ptx()), emulate.Options(seed=seed, checks=emulate.CHECKS - case.without))
+
+
+def test_trace_counts_products_and_tensor_copies():
+    """One tile of 128 x 64 x 640: what the operands and the result have, each moved once."""
+    trace = emulate.Trace()
+    CASES["hopper_gemm"].check(emulate.load(CASES["hopper_gemm"].ptx()), emulate.Options(trace=trace))
+    (launch,) = trace.launches
+    assert launch.total("flops") == 2 * 128 * 64 * 640
+    copies = [line for line in launch.lines.values() if line.text.startswith("cp.async.bulk.tensor")]
+    nbytes = 2 * (128 * 640 + 64 * 640 + 128 * 64)
+    assert sum(line.bytes for line in copies) == nbytes and sum(line.sectors for line in copies) == nbytes // 32
+    assert "matrix units: 10485760 operations" in launch.summary()
+    ampere = emulate.Trace()
+    CASES["ampere_gemm"].check(emulate.load(CASES["ampere_gemm"].ptx()), emulate.Options(trace=ampere))
+    assert ampere.launches[0].total("flops") == 2 * 128 * 128 * 192

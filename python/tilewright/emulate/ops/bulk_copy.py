@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.emulate import bulk
-from tilewright.emulate.copies import Combine, Tiled, linear, read_shared, reduction, tiled
+from tilewright.emulate.copies import Combine, Linear, Tiled, linear, read_shared, reduction, tiled
 from tilewright.emulate.registry import opcode
 from tilewright.emulate.syntax import Memory, Vector
 
@@ -100,6 +100,11 @@ def _targets(step: Step, lane: int, mask: int | None, place: int, barrier: int) 
     return [((first + rank) * stride + place % stride, (first + rank) * stride + barrier % stride) for rank in ranks]
 
 
+def _count(step: Step, end: Linear | Tiled) -> None:
+    if step.machine.trace is not None:
+        step.machine.trace.copy(step.ins, *end.traffic())
+
+
 # ---- ranges of bytes -------------------------------------------------------
 
 
@@ -152,6 +157,7 @@ def _fetcher(step: Step, address: int, nbytes: int, from_global: bool) -> Callab
         found = linear(step, 0, address, nbytes)
         if step.check("uninitialised") and found.undefined():
             step.fail("uninitialised", "a bulk copy reads global memory that was never written")
+        _count(step, found)
         return found.read
     [place] = _places(step, "shared", np.array([address]), nbytes, 16)
     chunks = int(place) + 16 * np.arange(nbytes // 16)
@@ -179,6 +185,7 @@ def out_of_shared(ins: Instruction, decode: Decoder) -> Run:
                 part.fail("misaligned", f"destination {int(targets[lane]):#x} of a bulk copy is no multiple of 16")
             [place] = _places(part, "shared", source(part), nbytes, 16)
             target = linear(part, 0, int(targets[lane]), nbytes)
+            _count(part, target)
             bulk.store(part, 0, target, int(place) + 16 * np.arange(nbytes // 16), combine)
 
     return run
@@ -204,8 +211,8 @@ class _TensorOperand:
         address = self.address(step)
         if address[0] % 64:
             step.fail("misaligned", f"a tensor map at {int(address[0]):#x}: it needs a multiple of 64")
-        halves = [step.machine.load(step, "generic", address + half, 8, 8) for half in (0, 64)]
-        data = np.concatenate(halves, axis=1).tobytes()
+        halves = [step.machine.access.locate(step, "generic", address + half, 64)[0] for half in (0, 64)]
+        data = b"".join(store.data[int(at[0]) : int(at[0]) + 64].tobytes() for _, store, at in halves)
         return tiled(step, 0, data, self.coordinates(step)[0].tolist(), self.rank)
 
 
@@ -238,6 +245,7 @@ def _tensor_load(ins: Instruction, decode: Decoder) -> Run:
             box = box_of(part)
             if part.check("uninitialised") and box.undefined():
                 part.fail("uninitialised", "a tensor copy reads global memory that was never written")
+            _count(part, box)
             chunks = _box_places(part, space, to(part), box)
             [waiter] = _places(part, space, barrier(part), 8, 8)
             base = int(chunks[0]) // stride * stride
@@ -264,6 +272,7 @@ def _tensor_store(ins: Instruction, decode: Decoder) -> Run:
         for lane in range(step.n):
             part = step.narrowed(bulk.only(step, lane))
             box = box_of(part)
+            _count(part, box)
             combine = _combine(ins, decode, box.map.element)
             bulk.store(part, 0, box, _box_places(part, "shared", source(part), box), combine)
 

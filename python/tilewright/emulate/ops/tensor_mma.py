@@ -129,5 +129,7 @@ def _finish(step: Step, product: Product, a: np.ndarray, rows: int, read_b, read
     b = fragments.b_matrix(unpack(_warps(read_b(step)), product.b))
     c = fragments.c_matrix(unpack_sums(_warps(read_c(step)), product.accumulator), rows)
     d = product.multiply(a, b, c)
+    if step.machine.trace is not None:
+        step.machine.trace.product(step.ins, 2 * a.size * 8)
     registers = pack_sums(fragments.c_fragment(d), product.accumulator)
     write(step, registers.reshape(step.n, -1))

@@ -125,6 +125,8 @@ def mma_async(ins: Instruction, decode: Decoder) -> Run:
 
         c = state.held(groups, target, sums_in_registers) if _uniform(step, read_scale, "scale-d") else None
         sums = product.multiply(a, b.swapaxes(-1, -2), c)
+        if step.machine.trace is not None:
+            step.machine.trace.product(ins, 2 * a.size * columns)
         if product.accumulator == "f16":
             with np.errstate(over="ignore"):
                 sums = sums.astype(np.float16).astype(np.float32)

@@ -77,6 +77,8 @@ class Access:
                 step.fail("out-of-bounds", f"a store to the {space} space")
             if store is self.machine.shared:
                 self.machine.races.write(part, offsets, total, data)
+            elif self.machine.grid_races is not None and isinstance(store, Allocation):
+                self.machine.grid_races.write(part, store, offsets, data)
             rows = store.rows(width, count)
             index = offsets // total
             rows[index] = data
@@ -112,6 +114,8 @@ class Access:
         """Fail where bytes are read that nothing has written, or that another thread writes at the same time."""
         if not atomic and store is self.machine.shared:
             self.machine.races.read(step, offsets, nbytes)
+        elif not atomic and self.machine.grid_races is not None and isinstance(store, Allocation):
+            self.machine.grid_races.read(step, store, offsets, nbytes)
         if getattr(store, "fully_defined", False) or not self.machine.check_memory:
             return
         bad = store.undefined(offsets, nbytes)

@@ -93,6 +93,10 @@ class Linear:
         """Bytes of global memory, and sectors of 32 bytes that hold them."""
         return self.nbytes, (self.offset + self.nbytes - 1) // 32 - self.offset // 32 + 1
 
+    def rows(self) -> tuple[np.ndarray, int]:
+        """Offsets of rows in the allocation, and the bytes of a row."""
+        return np.array([self.offset]), self.nbytes
+
     def read(self) -> np.ndarray:
         """A copy of the bytes."""
         return self.allocation.data[self.offset : self.offset + self.nbytes].copy()
@@ -121,14 +125,18 @@ class Tiled:
 
     def traffic(self) -> tuple[int, int]:
         """Bytes of global memory in bounds, and sectors of 32 bytes that hold them."""
-        parts = self.map.clip(self.at)
+        starts, row = self.rows()
+        return row * len(starts), int(((starts + row - 1) // 32 - starts // 32 + 1).sum())
+
+    def rows(self) -> tuple[np.ndarray, int]:
+        """Offsets in the allocation of the box's rows in bounds, and the bytes of such a row."""
         if self.allocation is None:
-            return 0, 0
-        row = (parts[0][1] - parts[0][0]) * self.map.element_bytes
+            return np.zeros(0, np.int64), 0
+        parts = self.map.clip(self.at)
         starts = np.array([self.offset])
         for (first, past), stride in zip(parts[1:], self.map.strides, strict=True):
             starts = (starts[:, None] + np.arange(past - first) * stride).ravel()
-        return row * len(starts), int(((starts + row - 1) // 32 - starts // 32 + 1).sum())
+        return starts, (parts[0][1] - parts[0][0]) * self.map.element_bytes
 
     def read(self) -> np.ndarray:
         """The box's bytes, flat, filled where it is out of bounds."""

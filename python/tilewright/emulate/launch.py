@@ -85,6 +85,7 @@ def launch(
     batch = max(options.lanes // (per_cta * size), 1) * size
     if options.trace is not None:
         options.trace.begin(program, setup)
+    memory.launches += 1
     starts = range(0, len(ctas), batch)
     with np.errstate(all="ignore"):
         _run(Machine(program, setup, ctas[start : start + batch], memory, options) for start in starts)

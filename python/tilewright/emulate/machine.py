@@ -15,6 +15,7 @@ from tilewright.emulate import types
 from tilewright.emulate.access import Access
 from tilewright.emulate.barriers import Barriers
 from tilewright.emulate.errors import EmulationError
+from tilewright.emulate.grid_races import GridRaces
 from tilewright.emulate.memory import GlobalMemory, Store
 from tilewright.emulate.program import Program
 from tilewright.emulate.races import make_races
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from tilewright.emulate.trace import Trace
 
 #: what is checked where the caller says nothing
-CHECKS = frozenset({"uninitialised", "uninitialised registers", "race", "asynchronous"})
+CHECKS = frozenset({"uninitialised", "uninitialised registers", "race", "grid race", "asynchronous"})
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,7 @@ class Machine:
         self.load = self.access.load
         self.store = self.access.store
         self.races = make_races(self)
+        self.grid_races = GridRaces(self) if "grid race" in self.checks else None
         self.pending: list[Transfer] = []
         self.scheduler = Scheduler(self)
         self.barriers = Barriers(self)

@@ -86,6 +86,7 @@ class GlobalMemory:
         self.allocations: dict[int, Allocation] = {}
         self.freed: dict[int, Allocation] = {}
         self._next = FIRST
+        self.launches = 0  # so far
 
     def alloc(self, size: int, name: str = "", defined: bool = False) -> int:
         """Make an allocation and return its address.

@@ -100,9 +100,13 @@ def _targets(step: Step, lane: int, mask: int | None, place: int, barrier: int) 
     return [((first + rank) * stride + place % stride, (first + rank) * stride + barrier % stride) for rank in ranks]
 
 
-def _count(step: Step, end: Linear | Tiled) -> None:
+def _note(step: Step, end: Linear | Tiled, writes: bool, atomic: bool = False) -> None:
+    """Count the traffic of a copy's end in global memory, and look for races with other CTAs."""
     if step.machine.trace is not None:
         step.machine.trace.copy(step.ins, *end.traffic())
+    races = step.machine.grid_races
+    if races is not None and end.allocation is not None and not atomic:
+        (races.write_rows if writes else races.read_rows)(step, end.allocation, *end.rows())
 
 
 # ---- ranges of bytes -------------------------------------------------------
@@ -157,7 +161,7 @@ def _fetcher(step: Step, address: int, nbytes: int, from_global: bool) -> Callab
         found = linear(step, 0, address, nbytes)
         if step.check("uninitialised") and found.undefined():
             step.fail("uninitialised", "a bulk copy reads global memory that was never written")
-        _count(step, found)
+        _note(step, found, False)
         return found.read
     [place] = _places(step, "shared", np.array([address]), nbytes, 16)
     chunks = int(place) + 16 * np.arange(nbytes // 16)
@@ -185,7 +189,7 @@ def out_of_shared(ins: Instruction, decode: Decoder) -> Run:
                 part.fail("misaligned", f"destination {int(targets[lane]):#x} of a bulk copy is no multiple of 16")
             [place] = _places(part, "shared", source(part), nbytes, 16)
             target = linear(part, 0, int(targets[lane]), nbytes)
-            _count(part, target)
+            _note(part, target, True, combine is not None)
             bulk.store(part, 0, target, int(place) + 16 * np.arange(nbytes // 16), combine)
 
     return run
@@ -245,7 +249,7 @@ def _tensor_load(ins: Instruction, decode: Decoder) -> Run:
             box = box_of(part)
             if part.check("uninitialised") and box.undefined():
                 part.fail("uninitialised", "a tensor copy reads global memory that was never written")
-            _count(part, box)
+            _note(part, box, False)
             chunks = _box_places(part, space, to(part), box)
             [waiter] = _places(part, space, barrier(part), 8, 8)
             base = int(chunks[0]) // stride * stride
@@ -272,8 +276,8 @@ def _tensor_store(ins: Instruction, decode: Decoder) -> Run:
         for lane in range(step.n):
             part = step.narrowed(bulk.only(step, lane))
             box = box_of(part)
-            _count(part, box)
             combine = _combine(ins, decode, box.map.element)
+            _note(part, box, True, combine is not None)
             bulk.store(part, 0, box, _box_places(part, "shared", source(part), box), combine)
 
     return run

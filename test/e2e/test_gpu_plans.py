@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import onnx
 import pytest
 from gpu_plans import planned
 from random_graphs import KINDS, Maker
@@ -46,3 +47,36 @@ def test_attention_is_one_kernel_without_buffers() -> None:
     assert text.count("tile.kernel @") == 1
     assert "tile.alloc" not in text
     assert text.count("tile.mma") == 2
+
+
+def _single(kind: str, inputs: dict[str, np.ndarray], **attributes: object) -> onnx.ModelProto:
+    given = [
+        onnx.helper.make_tensor_value_info(n, onnx.helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
+        for n, a in inputs.items()
+    ]
+    node = onnx.helper.make_node(kind, list(inputs), ["y"], **attributes)
+    result = onnx.helper.make_tensor_value_info("y", given[0].type.tensor_type.elem_type, None)
+    graph = onnx.helper.make_graph([node], "single", given, [result])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=10)
+    return onnx.shape_inference.infer_shapes(model, strict_mode=True)
+
+
+SPLITS = {
+    "product": ("MatMul", {"a": (33, 4096), "b": (4096, 40)}, {}),
+    "image": ("Conv", {"x": (1, 512, 9, 7), "w": (24, 512, 3, 3)}, {"pads": [1, 1, 1, 1]}),
+    "sum": ("ReduceSum", {"x": (7, 300000)}, {"keepdims": 0}),
+    "maximum": ("ReduceMax", {"x": (131072,)}, {"keepdims": 0}),
+}
+
+
+@pytest.mark.parametrize("name", SPLITS)
+def test_a_sum_with_few_tasks_is_split(name: str) -> None:
+    kind, shapes, attributes = SPLITS[name]
+    rng = np.random.default_rng(0)
+    inputs = {n: rng.standard_normal(shape, np.float32) for n, shape in shapes.items()}
+    model = _single(kind, inputs, **attributes)
+    before, after = planned(model, "nvidia-h100")
+    assert "expand_shape" in str(after.module), "the parts"
+    outputs = open_source(model).load(None, True).outputs
+    (expected,), (actual,) = (interpret(stage, list(inputs.values()), outputs) for stage in (before, after))
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-3)

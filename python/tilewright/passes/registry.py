@@ -36,6 +36,7 @@ BUILTIN_MODULES: tuple[str, ...] = (
     "tilewright.plan.fusion",
     "tilewright.plan.tiling",
     "tilewright.plan.running",
+    "tilewright.plan.gpu.split",
     "tilewright.plan.gpu.tiling",
     "tilewright.plan.levels",
     "tilewright.plan.programs",

@@ -40,6 +40,7 @@ def levels(device: Device) -> dict[str, object]:
         "blocks": (64, 32, 16),
         "steps": 64,
         "chains": True,
+        "tasks": device.units.count // 2,
     }
 
 
@@ -50,13 +51,15 @@ def plan(device: Device) -> Phase:
         UserError: the description lacks a level, or is not that of an NVIDIA GPU.
     """
     shared = device.level(_LEVEL).bytes
+    machine = {"device": remember(device)}
     return Phase(
         "plan",
         [
             PassSpec("tile-materialize-fills", "padding is work that a kernel must do; see it before fusing"),
             PassSpec("tile-mark-host", "what kernels cannot take stays on the host, with the reason"),
+            PassSpec("tile-split-sums", "few tasks leave a GPU idle; each part is a task", machine),
             PassSpec("tile-plan-fusion", "which operations meet in registers and in a CTA", levels(device)),
-            PassSpec("tile-plan-gpu-tiles", "tiles follow from the nests", {"device": remember(device)}),
+            PassSpec("tile-plan-gpu-tiles", "tiles follow from the nests", machine),
             PassSpec(
                 "tile-hoist-init", "what follows from weights alone runs at compile time; groups must not hold it"
             ),

@@ -13,13 +13,13 @@ from __future__ import annotations
 from math import ceil, prod
 
 from tilewright.plan.nests import SMALL, Task
-from tilewright.plan.online import find_chains
+from tilewright.plan.online import find_chains, is_maximum
 from tilewright.plan.structure import LinalgOp
 from tilewright.plan.tiles import even
 from tilewright.plan.traffic import Levels, boundary, footprint, tensor_bytes
 
-#: Tasks that a few cores share evenly.
-_ENOUGH_TASKS = 8
+#: Tasks in which a softmax still meets its products.
+_FEW_TASKS = 8
 
 
 def task_block(task: Task, op: LinalgOp, rows: dict[int, int], levels: Levels) -> int:
@@ -37,15 +37,18 @@ def task_block(task: Task, op: LinalgOp, rows: dict[int, int], levels: Levels) -
     small = all(member.points <= SMALL for member in ops)
     chains = find_chains(ops, growing=True)
     cut = {member: (loop, levels.steps) for chain in chains[:1] for member, loop in chain.loops.items()}
+    softmax = levels.chains and any(
+        any(is_maximum(a) for a in chain.accumulators) and (op in chain.loops or op in chain.after) for chain in chains
+    )
+    enough = _FEW_TASKS if softmax else levels.tasks
     for block in (*levels.blocks, 1):
         tile = dict.fromkeys(loops, 1) | {loops[-1]: min(even(op.extents[loops[-1]], block, 16), block)}
         tasks = prod(ceil(op.extents[d] / t) for d, t in tile.items())
-        if (tasks < _ENOUGH_TASKS and not small) or 2 * footprint(ops, tile, welded, cut) > levels.l2_bytes:
+        if (tasks < enough and not small) or 2 * footprint(ops, tile, welded, cut) > levels.l2_bytes:
             continue
         if block == 1 and _repeated(task, op, tile, levels) > 0:
             return 0  # no rows of a batch, of which each has its own: a block of them would share
-        welded_anyway = levels.chains and any(op in chain.loops or op in chain.after for chain in chains)
-        pays = welded_anyway or _saved(task, op, levels) >= _repeated(task, op, tile, levels)
+        pays = softmax or _saved(task, op, levels) >= _repeated(task, op, tile, levels)
         return tile[loops[-1]] if pays else 0
     return 0
 

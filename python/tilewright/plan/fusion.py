@@ -88,6 +88,7 @@ class Graph:
     def _may_join(self, op: LinalgOp, task: Task) -> bool:
         """Whether `op` may run when `task` does: no assertion stands between, no cycle closes, the task has room."""
         apart = op.epoch != task.nests[0].ops[0].epoch or task.size >= MOST_OPS
+        apart |= any("tile.apart" in member.op.attributes for member in task.ops)
         return not apart and not self._closes_cycle(op, task)
 
     def _closes_cycle(self, op: LinalgOp, task: Task) -> bool:
@@ -297,7 +298,8 @@ class PlanFusion(Pass):
     ```
     The root of a nest has `tile.rows`: the loops that all nests of the task share. The last one of a task with a
     contraction and other nests has `tile.block`: how many iterations of the innermost row a task takes. Where the nest
-    gathers by computed indices, it has `tile.gathers`: the loops along which these differ.
+    gathers by computed indices, it has `tile.gathers`: the loops along which these differ. What has `tile.apart` shares
+    its task with no reader: its tasks are to run at once.
     """
 
     name: ClassVar[str] = "tile-plan-fusion"
@@ -310,7 +312,8 @@ class PlanFusion(Pass):
     memory_rate: float = option(41.0, "the same for memory")
     blocks: tuple[int, ...] = option((64, 32, 16), "rows that a task with products may take, the best first")
     steps: int = option(256, "steps of a block, where reductions of a task run in one loop")
-    chains: bool = option(False, "reductions that can run in one loop do, whatever tasks read again")
+    chains: bool = option(False, "a softmax that can run in one loop with products does, whatever tasks read again")
+    tasks: int = option(8, "tasks that share the machine evenly: products are not fused into fewer")
 
     def run(self, op: ir.Operation) -> None:
         """Group the operations of each block."""
@@ -324,6 +327,7 @@ class PlanFusion(Pass):
             tuple(self.blocks),
             self.steps,
             self.chains,
+            self.tasks,
         )
         first_task = first_nest = 0
         for block in blocks(op):

@@ -22,6 +22,8 @@ Box = tuple[int, ...]
 
 
 _LINE_BYTES = 64
+#: Tasks that a few cores share evenly.
+_ENOUGH_TASKS = 8
 #: Tensors of fewer L2 caches' bytes stay near: the largest cache serves other cores too, but has room for them.
 _STREAMED_L2S = 16
 
@@ -31,7 +33,8 @@ class Levels:
     """Capacities and rates of the memory that tiles move through. Rates are bytes per nanosecond of one core.
 
     A task with products takes the first number of `blocks` of its rows that fits, `steps` at a time of a loop that runs
-    in blocks. With `chains`, what can run in such a loop does, whatever tasks read again: scores stay in registers.
+    in blocks. With `chains`, a softmax that can run in such a loop does, whatever tasks read again: scores stay in
+    registers. Other products are not fused into fewer than `tasks`.
     """
 
     l2_bytes: int
@@ -42,6 +45,7 @@ class Levels:
     blocks: tuple[int, ...] = (64, 32, 16)
     steps: int = 256
     chains: bool = False
+    tasks: int = _ENOUGH_TASKS
 
     def home_rate(self, size: int) -> float:
         """The rate at which a whole tensor is read again: from the cache that holds it, or from memory."""

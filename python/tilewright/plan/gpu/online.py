@@ -136,7 +136,7 @@ def _many(nest: Nest, rows: Sequence[int], gpu: Gpu) -> bool:
 
 
 def _stages(chain: Chain, products: Sequence[Nest], keys: int, gpu: Gpu) -> tuple[int, int]:
-    """Slots of the ring that fit into shared memory, and bytes of one; no ring where a row is none of 16-byte pieces."""
+    """Slots of the ring that fit into shared memory, and bytes of one; none where rows are no pieces of 16 bytes."""
     step = 0
     for nest in products:
         op = nest.root

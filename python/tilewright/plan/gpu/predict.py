@@ -22,6 +22,8 @@ from tilewright.plan.gpu.shapes import Problem, Shape, has_unit, shapes, tiles
 _BUSY_WARPS = 8
 #: Part of the peak that units reach with everything at hand: issue slots, waits at the ends of steps.
 _REACHED = {True: 0.9, False: 0.8}
+#: Latencies of L2 from a slot's last use to its next one: the copy, and two waits at barriers.
+_ROUND_TRIP = 2
 #: Threads that read the same element of shared memory at once, where vector units multiply.
 _BROADCAST = 4
 #: Part of its bandwidth that memory reaches.
@@ -91,7 +93,9 @@ def predict(problem: Problem, shape: Shape, gpu: Gpu) -> Prediction:
     memory = far / (device.level("memory").bandwidth * _STREAMED)
     latency = device.level("memory").latency + (0 if shape.stages > 1 else steps * device.level("l2").latency / here)
     tail = min(waves, 2) * out / max(waves, 1) / (device.level("l2").bandwidth)
-    parts = {"compute": compute, "shared": fed, "l2": l2, "memory": memory}
+    # A slot is free again a round trip to L2 after it was used: what a ring does not hide, however few bytes there are.
+    ring = waves * steps * _ROUND_TRIP * device.level("l2").latency / (shape.stages - 1) if shape.stages > 1 else 0.0
+    parts = {"compute": compute, "shared": fed, "l2": l2, "memory": memory, "latency": ring}
     bound = max(parts, key=lambda name: parts[name])
     waiting = waves * latency + tail
     if waiting > parts[bound]:

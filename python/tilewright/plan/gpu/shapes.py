@@ -25,6 +25,8 @@ _SPAN = 128
 _SLOTS = {True: 6, False: 4}
 #: Registers of a thread besides its accumulators: addresses, fragments of both factors, predicates.
 _OTHERS = 72
+#: Registers of a thread that only loads.
+_LOADING = 40
 #: 32-bit registers of accumulators per thread, at most.
 _ACCUMULATORS = {True: 128, False: 128}
 #: Element types that matrix units multiply (on all architectures that there are descriptions for).
@@ -109,9 +111,10 @@ class Shape:
         return 32 * self.warps + (128 if self.wgmma else 0)
 
     def registers(self, problem: Problem) -> int:
-        """32-bit registers of a thread."""
+        """32-bit registers of a thread, on average where a warpgroup that only loads gives up most of its own."""
         width = 2 if problem.bytes == 8 else 1
-        return self.rows * self.lanes * width // (32 * self.warps) + _OTHERS
+        own = self.rows * self.lanes * width // (32 * self.warps) + _OTHERS
+        return (32 * self.warps * own + 128 * _LOADING) // self.threads if self.wgmma else own
 
     def __str__(self) -> str:
         """Return e.g. ``128x256x64, 8 warps, 4 stages``."""
@@ -146,7 +149,7 @@ def _steps(problem: Problem, gpu: Gpu, rows: int, lanes: int, unit: bool, wgmma:
             continue
         if not groups and unit and rows * lanes < 16 * 8 * warps:
             continue
-        if not unit and not 4 <= rows * lanes // (32 * warps) <= 64:
+        if not unit and not 2 <= rows * lanes // (32 * warps) <= 64:
             continue
         shape = Shape(rows, lanes, depth, warps, 1, groups)
         width = 2 if problem.bytes == 8 else 1

@@ -1,0 +1,257 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sums that leave most of a GPU idle are cut into parts that run at once, and a second, small kernel adds them.
+
+Split-K (the simple form of stream-K; Osama et al., PPoPP 2023, section 2.2) as a rewrite of tensor operations: the
+reduced loop becomes two, of which the outer one is parallel. No atomic operations, so results do not depend on the
+order in which CTAs finish.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import prod
+from typing import ClassVar
+
+from tilewright.devices import resolve
+from tilewright.mlir import ir
+from tilewright.normalize.generics import body, constant_of, create, iterator_types, kinds, maker, set_maps
+from tilewright.passes import Pass, option, register
+from tilewright.plan.gpu.machine import Gpu
+from tilewright.plan.gpu.nest import Nest
+from tilewright.plan.gpu.predict import choose
+from tilewright.plan.gpu.products import find_roles, problem_of
+from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, linalg_ops
+
+#: Parts that a sum may be cut into.
+_PARTS = (2, 4, 8, 16)
+#: Points of the depth that a part of a product has, at least.
+_LEAST_DEPTH = 64
+#: Part of the time that a split must save.
+_WORTH = 0.85
+#: Points of a part of a plain reduction, and how many of these are worth a second kernel.
+_PART = 8192
+_MANY = 8
+#: What a combiner starts from, where the parts may start from it, too.
+_NEUTRAL = {"arith.addf": 0.0, "arith.addi": 0, "arith.mulf": 1.0, "arith.muli": 1}
+_IDEMPOTENT = frozenset(
+    f"arith.{n}" for n in "maximumf minimumf maxnumf minnumf maxsi minsi maxui minui andi ori".split()
+)
+#: Generics that a product's operands are followed through.
+_STEPS = 4
+
+
+@register
+@dataclass(frozen=True)
+class SplitSums(Pass):
+    """Cut sums with few tasks into parts that run at once, where the predicted time says that it pays.
+
+    Before:
+    ```mlir
+    #i = affine_map<(i) -> (i)>
+    #s = affine_map<(i) -> ()>
+    func.func @main(%x: tensor<1048576xf32>) -> tensor<f32> {
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty() : tensor<f32>
+      %f = linalg.fill ins(%zero : f32) outs(%e : tensor<f32>) -> tensor<f32>
+      %y = linalg.generic {indexing_maps = [#i, #s], iterator_types = ["reduction"]}
+          ins(%x : tensor<1048576xf32>) outs(%f : tensor<f32>) {
+      ^bb0(%a: f32, %o: f32):
+        %t = arith.addf %o, %a : f32
+        linalg.yield %t : f32
+      } -> tensor<f32>
+      return %y : tensor<f32>
+    }
+    ```
+    After:
+    ```mlir
+    %r = tensor.expand_shape %x [[0, 1]] output_shape [128, 8192] : tensor<1048576xf32> into tensor<128x8192xf32>
+    ...
+    %p = linalg.generic {indexing_maps = [#map, #map1], iterator_types = ["reduction", "parallel"]}
+        ins(%r : tensor<128x8192xf32>) outs(%g : tensor<128xf32>) attrs = {tile.apart} {
+    ...
+    %y = linalg.generic {indexing_maps = [#map2, #map3], iterator_types = ["reduction"]}
+        ins(%p : tensor<128xf32>) outs(%f : tensor<f32>) {
+    ```
+    """
+
+    name: ClassVar[str] = "tile-split-sums"
+    dialects: ClassVar[tuple[str, ...]] = ("linalg", "tensor", "tile")
+
+    device: str = option("nvidia-sm80", "name of the device description")
+
+    def run(self, op: ir.Operation) -> None:
+        """Visit the reductions of each block."""
+        gpu, weights = Gpu.of(resolve(self.device)), Weights()
+        for block in blocks(op):
+            for member in linalg_ops(block, weights):
+                if member.reductions and not member.dynamic and _can_split(member):
+                    found = _parts_of(member, gpu)
+                    if found is not None:
+                        _split(member, *found)
+
+
+def _can_split(op: LinalgOp) -> bool:
+    """Whether parts of the reduction can start from what the whole starts from."""
+    start = maker(op.output.value)
+    if start is None or start.name != "linalg.fill" or op.tables or len(op.op.results) != 1:
+        return False
+    if any(inner.operation.name == "linalg.index" for inner in body(op.op).operations):
+        return False
+    name, first = _combiner(op.op), constant_of(start.operands[0])
+    return first is not None and (name in _IDEMPOTENT or _NEUTRAL.get(name) == first)
+
+
+def _combiner(op: ir.Operation) -> str:
+    """The name of what adds a term."""
+    operations = body(op).operations
+    last = maker(operations[len(operations) - 1].operands[0])
+    return last.name if last is not None and len(last.operands) == 2 else ""
+
+
+def _parts_of(op: LinalgOp, gpu: Gpu) -> tuple[int, int] | None:
+    """The loop to cut and the number of parts; None where the sum had better stay whole."""
+    if op.kind is Kind.CONTRACTION:
+        return _parts_of_product(op, gpu)
+    loops = [d for d in op.reductions if _is_plain(op, d)]
+    if not loops or any(_is_generic(access) for access in op.inputs):
+        return None  # its operands are computed as they are read
+    loop = max(loops, key=lambda d: op.extents[d])
+    parallel = prod(op.extents[d] for d in op.parallel)
+    parts = op.extents[loop] // _PART
+    if parallel * _MANY > gpu.units or parts < _MANY:
+        return None
+    while parts > 1 and op.extents[loop] % parts:
+        parts -= 1
+    return (loop, parts) if parts >= _MANY else None
+
+
+def _parts_of_product(op: LinalgOp, gpu: Gpu) -> tuple[int, int] | None:
+    nest = Nest(op, [op], op.gathers)
+    roles = find_roles(nest)
+    if roles is None or not _is_plain(op, roles.depth) or _follows_maximum(op):
+        return None
+    problem = problem_of(nest, roles)
+    whole = choose(problem, gpu)
+    if whole is None:
+        return None
+    best, least = None, whole.prediction.seconds * _WORTH
+    for parts in _PARTS:
+        if problem.depth % parts or problem.depth // parts < _LEAST_DEPTH:
+            continue
+        part = replace(problem, batch=problem.batch * parts, depth=problem.depth // parts, out_bytes=4)
+        found = choose(part, gpu)
+        if found is None:
+            continue
+        seconds = found.prediction.seconds + _adding(problem.batch * problem.rows * problem.lanes, parts, gpu)
+        if seconds < least:
+            best, least = parts, seconds
+    return None if best is None else (roles.depth, best)
+
+
+def _adding(points: int, parts: int, gpu: Gpu) -> float:
+    """Seconds of the kernel that adds the parts."""
+    device = gpu.device
+    moved = points * 4 * (parts + 1) / device.level("l2").bandwidth
+    return moved + 2 * device.level("memory").latency + device.rate("launch", 2.5e-6)
+
+
+def _is_plain(op: LinalgOp, loop: int) -> bool:
+    """Whether each operand is indexed by a loop alone, or not by it."""
+    accesses = [access for access in op.inputs if loop in access.loops]
+    return bool(accesses) and all(loop in access.dims and access.dims.count(loop) == 1 for access in accesses)
+
+
+def _is_generic(access: Access) -> bool:
+    made = maker(access.value)
+    return made is not None and made.name == "linalg.generic"
+
+
+def _follows_maximum(op: LinalgOp) -> bool:
+    """Whether an operand is relative to a maximum: such a sum belongs to a loop over blocks of scores."""
+    front = [access.value for access in op.inputs]
+    for _ in range(_STEPS):
+        made = [m for value in front if (m := maker(value)) is not None and m.name == "linalg.generic"]
+        if any(_combiner(m) in ("arith.maximumf", "arith.maxnumf") and any(kinds(m)) for m in made):
+            return True
+        front = [value for m in made for value in list(m.operands)[:-1]]
+    return False
+
+
+def _split(op: LinalgOp, loop: int, parts: int) -> None:
+    """Cut a reduced loop into parts, the number of the part being a new, parallel loop."""
+    old = op.op
+    start = maker(op.output.value)
+    assert start is not None
+    rank, kind = op.rank, ir.RankedTensorType(old.results[0].type)
+    with old.location, ir.InsertionPoint(old):
+        inputs = [_expanded(access, loop, parts) if loop in access.loops else access.value for access in op.inputs]
+        made = ir.RankedTensorType.get([parts, *kind.shape], kind.element_type)
+        empty = create("tensor.empty", [], made)
+        place = start.clone(ir.InsertionPoint(old))
+    place.operands[1] = empty
+    place.results[0].set_type(made)
+    partial = old.clone(ir.InsertionPoint(old))
+    for number, value in enumerate([*inputs, place.results[0]]):
+        partial.operands[number] = value
+    partial.results[0].set_type(made)
+    number = ir.AffineDimExpr.get(rank)
+    new = []
+    for access in (*op.inputs, op.output):
+        results = []
+        for expr, dim in zip(access.map.results, access.dims, strict=True):
+            results += [number, expr] if dim == loop and access is not op.output else [expr]
+        new.append(ir.AffineMap.get(rank + 1, 0, results))
+    new[-1] = ir.AffineMap.get(rank + 1, 0, [number, *op.output.map.results])
+    set_maps(partial.operation, new)
+    partial.attributes["tile.apart"] = ir.UnitAttr.get(old.context)
+    partial.attributes["iterator_types"] = iterator_types([*kinds(old), False])
+    total = _add(old, partial.results[0], op.output.value)
+    for use in list(old.results[0].uses):
+        use.owner.operation.operands[use.operand_number] = total
+    old.erase()
+
+
+def _expanded(access: Access, loop: int, parts: int) -> ir.Value:
+    """An operand whose dimension along a loop is two: the part, and the place in it."""
+    kind = ir.RankedTensorType(access.value.type)
+    at = access.dims.index(loop)
+    shape = [*kind.shape[:at], parts, kind.shape[at] // parts, *kind.shape[at + 1 :]]
+    groups = [[d] if d < at else [d, d + 1] if d == at else [d + 1] for d in range(kind.rank)]
+    i64 = ir.IntegerType.get_signless(64)
+    reassociation = ir.ArrayAttr.get([ir.ArrayAttr.get([ir.IntegerAttr.get(i64, d) for d in g]) for g in groups])
+    attributes = {"reassociation": reassociation, "static_output_shape": ir.DenseI64ArrayAttr.get(shape)}
+    return create("tensor.expand_shape", [access.value], ir.RankedTensorType.get(shape, kind.element_type), attributes)
+
+
+def _add(old: ir.Operation, partial: ir.Value, start: ir.Value) -> ir.Value:
+    """The sum of all parts."""
+    kind = ir.RankedTensorType(old.results[0].type)
+    rank = kind.rank
+    loops = [ir.AffineDimExpr.get(d) for d in range(rank + 1)]
+    read = ir.AffineMap.get(rank + 1, 0, [loops[rank], *loops[:rank]])
+    written = ir.AffineMap.get(rank + 1, 0, loops[:rank])
+    with old.location, ir.InsertionPoint(old):
+        op = ir.Operation.create(
+            "linalg.generic",
+            results=[kind],
+            operands=[partial, start],
+            attributes={
+                "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(m) for m in (read, written)]),
+                "iterator_types": iterator_types([False] * rank + [True]),
+                "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1]),
+            },
+            regions=1,
+        )
+        element = kind.element_type
+        block = op.regions[0].blocks.append(element, element)
+        operations = body(old).operations
+        combiner = maker(operations[len(operations) - 1].operands[0])
+        assert combiner is not None
+        inside = ir.InsertionPoint(block)
+        total = combiner.clone(inside)
+        total.operands[0], total.operands[1] = block.arguments[1], block.arguments[0]
+        with inside:
+            ir.Operation.create("linalg.yield", operands=[total.results[0]])
+    return op.results[0]

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tilewright.emulate import ops, registry  # noqa: F401 - importing ops registers the opcodes
 from tilewright.emulate.decoder import Decoder
@@ -17,6 +18,7 @@ from tilewright.emulate.syntax import Instruction, Kernel, Register, Symbol, Var
 if TYPE_CHECKING:
     from tilewright.emulate.memory import GlobalMemory
     from tilewright.emulate.registry import Run
+    from tilewright.emulate.step import Step
 
 
 @dataclass
@@ -29,6 +31,7 @@ class Op:
         control: "bra", "brx", "exit", or None.
         sync: how many lanes must run it in step.
         spin: whether waiting loops are made of it.
+        members: reader of the mask of lanes that must run it in step, instead of `sync`.
         table: where a branch goes. index: the register that chooses, for `brx.idx`.
     """
 
@@ -39,6 +42,7 @@ class Op:
     spin: bool
     table: tuple[int, ...] = ()
     index: int = 0
+    members: Callable[[Step], Any] | None = None
 
 
 _CONTROL = {"bra": "bra", "brx": "brx", "ret": "exit", "exit": "exit"}
@@ -145,4 +149,5 @@ def _decode(kernel: Kernel, ins: Instruction, tracked: frozenset[int]) -> Op:
         return Op(ins, lambda step: None, control, 1, False, targets(ins), index)
     found = registry.entry(ins)
     run = found.decode(ins, Decoder(kernel, ins, tracked))
-    return Op(ins, run, None, found.sync, getattr(run, "spin", found.spin))
+    sync, spin = getattr(run, "sync", found.sync), getattr(run, "spin", found.spin)
+    return Op(ins, run, None, sync, spin, members=getattr(run, "members", None))

@@ -49,6 +49,9 @@ def opcode(*prefixes: str, sync: int = 1, spin: bool = False) -> Callable[[Decod
         prefixes: such as "ldmatrix" or "cp.async.bulk.tensor".
         sync: how many lanes must run it in step: 1, 32 (a warp) or 128 (a warpgroup).
         spin: whether waiting loops are made of it (a load with acquire, nanosleep): lanes that ran it step back.
+
+    A run function may have attributes of its own that go before these: `sync`, `spin`, and `members`, the reader of a
+    member mask: then the lanes that the mask names run it together, be it a part of a warp.
     """
 
     def register(decode: Decode) -> Decode:

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Hashable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -143,6 +143,8 @@ class Scheduler:
 
     def _ordinary(self, op: Op, place: int, lanes: Lanes) -> Lanes | None:
         """Run one instruction. Returns the lanes that go on behind it now; None: all wait."""
+        if op.members is not None:
+            return self._by_mask(op, op.members, place, lanes)
         whole = lanes if op.sync == 1 else self._gather(op, place, lanes)
         if whole is None:
             return None
@@ -150,8 +152,35 @@ class Scheduler:
         active = lanes if op.ins.guard is None else self._guarded(op, lanes)
         if active is None:
             return lanes
+        if op.sync > 1 and active is not lanes and not active.is_whole(op.sync):
+            group = "warp" if op.sync == 32 else "warpgroup"
+            text = f"the predicate of '{op.ins.op}' is not the same in all lanes of a {group}"
+            Step(self.machine, op.ins, active).fail("convergence", text)
         wait = self._issue(op, place, active)
         return lanes if wait is None else self._park(wait, place, lanes, active)
+
+    def _by_mask(self, op: Op, members: Callable[[Step], Any], place: int, lanes: Lanes) -> Lanes | None:
+        """Run an instruction with a member mask for the lanes whose fellows are all there; the others wait for them."""
+        active = self._guarded(op, lanes)
+        if active is None:
+            return lanes
+        going = None if active is lanes else without(lanes, active)
+        early = self.gathering.pop(place, None)
+        if early is not None:
+            active = active.join(early)
+        step = Step(self.machine, op.ins, active)
+        named = step.full(members(step)).astype(np.int64) & 0xFFFFFFFF
+        if not (active.is_whole(32) and (named == 0xFFFFFFFF).all()):
+            here = np.zeros(self.machine.lanes // 32, np.int64)
+            np.bitwise_or.at(here, active.warps, np.int64(1) << (active.ids & 31))
+            ready = named & ~here[active.warps] == 0
+            if not ready.all():
+                self.gathering[place] = active.where(~ready)
+                active = active.where(ready)
+        if active.n:
+            self._issue(op, place, active)
+            going = active if going is None else going.join(active)
+        return going if going is not None and going.n else None
 
     def _issue(self, op: Op, place: int, active: Lanes) -> Wait | None:
         machine = self.machine

@@ -59,6 +59,39 @@ def test_votes_matches_and_reductions() -> None:
     np.testing.assert_array_equal(got, np.where(np.arange(64) < 16, 0xFFFF, 0))
 
 
+@pytest.mark.parametrize("seed", [None, 0, 1])
+def test_member_masks_name_parts_of_warps(seed) -> None:
+    """The halves of a warp take different ways, and each exchanges among itself."""
+    body = """
+setp.lt.u32 %p1, %r0, 16; @%p1 bra $low;
+shfl.sync.bfly.b32 %r9, %r0, 1, 31, 0xFFFF0000; redux.sync.add.s32 %r8, %r0, 0xFFFF0000; bra $join;
+$low:
+redux.sync.max.s32 %r8, %r0, 0xFFFF; shfl.sync.bfly.b32 %r9, %r0, 2, 31, 0xFFFF;
+vote.sync.ballot.b32 %r7, %p1, 0xFFFF; add.u32 %r8, %r8, %r7;
+$join:
+bar.warp.sync -1; mad.lo.u32 %r9, %r8, 1000, %r9;
+"""
+    lane = np.arange(32)
+    low, high = (15 + 0xFFFF) * 1000 + (lane ^ 2), sum(range(16, 32)) * 1000 + (lane ^ 1)
+    np.testing.assert_array_equal(result(body, threads=32, seed=seed), np.where(lane < 16, low, high))
+
+
+def test_predicated_shuffle_of_a_part() -> None:
+    """The mask names those whose predicate holds; a source outside of it is an error."""
+    body = "mov.u32 %r9, 0; setp.lt.u32 %p0, %r0, 8; @%p0 shfl.sync.bfly.b32 %r9, %r0, XOR, 31, 0xFF;"
+    np.testing.assert_array_equal(result(body.replace("XOR", "7"), threads=32), np.where(LANE < 8, LANE ^ 7, 0)[:32])
+    with pytest.raises(emulate.EmulationError, match="does not take part") as raised:
+        result(body.replace("XOR", "8"), threads=32)
+    assert raised.value.rule == "convergence"
+
+
+def test_a_predicate_must_be_the_same_in_a_warp() -> None:
+    """bar.sync for half a warp."""
+    with pytest.raises(emulate.EmulationError, match="not the same in all lanes") as raised:
+        result("mov.u32 %r9, 0; setp.lt.u32 %p0, %r0, 16; @%p0 bar.sync 0;")
+    assert raised.value.rule == "convergence"
+
+
 @pytest.mark.parametrize("seed", [None, 1, 2])
 def test_named_barriers_of_a_producer_and_a_consumer(seed) -> None:
     """Warp 0 arrives, warp 1 waits, and reads what warp 0 wrote."""

@@ -18,19 +18,20 @@ _REDUCE = {"popc": np.add, "and": np.bitwise_and, "or": np.bitwise_or}
 @opcode("bar.warp")
 def bar_warp(ins, decode):
     """Lanes of a warp meet, and see each other's writes."""
-    return lambda step: step.machine.races.warp_sync(step)
+
+    def run(step):
+        step.machine.races.warp_sync(step)
+
+    run.members = decode.source(ins.args[0], "u32")
+    return run
 
 
-@opcode("bar", "barrier.aligned", sync=32)
+@opcode("bar", "barrier", "barrier.cta")
 def bar(ins, decode):
-    """bar.sync, bar.arrive, bar.red."""
-    return _barrier(ins, decode)
-
-
-@opcode("barrier", "barrier.cta")
-def barrier(ins, decode):
-    """The same without the rule that a warp comes whole."""
-    return _barrier(ins, decode)
+    """sync, arrive, red. `bar` and what says .aligned take whole warps, other forms lanes as they come."""
+    run = _barrier(ins, decode)
+    run.sync = 32 if ins.parts[0] == "bar" or ins.has("aligned") else 1
+    return run
 
 
 def _barrier(ins, decode):

@@ -58,7 +58,7 @@ def mbarrier_init_fence(ins: Instruction, decode: Decoder) -> Run:
     return run
 
 
-@opcode("elect", sync=32)
+@opcode("elect")
 def elect(ins: Instruction, decode: Decoder) -> Run:
     """Chooses the first lane that the member mask names."""
     decode.arity(2)
@@ -74,6 +74,7 @@ def elect(ins: Instruction, decode: Decoder) -> Run:
         put_lane(step, leader.astype(np.uint32))
         put(step, (step.ids & 31) == leader)
 
+    run.members = mask
     return run
 
 

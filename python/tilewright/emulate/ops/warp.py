@@ -14,18 +14,64 @@ from tilewright.emulate.syntax import Pair, Sink
 _LANES = np.arange(32)
 
 
-def rows(step, values):
-    """Values of whole warps as (warps, 32)."""
-    return step.full(values).reshape(-1, 32)
+class Warps:
+    """The lanes of a step as rows of warps; lanes that do not take part leave gaps."""
+
+    def __init__(self, step, named):
+        self.step = step
+        self.whole = step.lanes.is_whole(32)
+        self.lane = step.ids & 31
+        if not self.whole:
+            warps = step.lanes.distinct_warps
+            self.row = np.searchsorted(warps, step.warps)
+            self.here = np.zeros((len(warps), 32), np.bool_)
+            self.here[self.row, self.lane] = True
+        mine = step.full(named).astype(np.int64) >> self.lane & 1
+        if not mine.all():
+            step.fail("convergence", "a lane runs the instruction and is not in its member mask", mine == 0)
+
+    def rows(self, values, gap=0):
+        """Values of lanes as (warps, 32), with a value for gaps."""
+        values = self.step.full(values)
+        if self.whole:
+            return values.reshape(-1, 32)
+        out = np.full(self.here.shape, gap, values.dtype)
+        out[self.row, self.lane] = values
+        return out
+
+    def lanes(self, rows):
+        """(warps, 32) back to lanes."""
+        return rows.reshape(-1) if self.whole else rows[self.row, self.lane]
+
+    def each(self, values):
+        """One value per warp, for its lanes."""
+        return np.repeat(values, 32) if self.whole else values[self.row]
+
+    def missing(self, source):
+        """Whether lanes' sources, (warps, 32), are gaps: (n,)."""
+        if self.whole:
+            return np.zeros(self.step.n, np.bool_)
+        return ~self.here[self.row, source[self.row, self.lane]]
 
 
-def members(step, read):
-    """The lanes that the member mask of each warp names: bool (warps, 32). All that run must be named."""
-    mask = rows(step, read(step))[:, :1]
-    named = (mask >> _LANES.astype(np.uint32) & np.uint32(1)).astype(bool)
-    if not named.all():
-        step.fail("convergence", "a lane runs the instruction and is not in its member mask", ~named.ravel())
-    return named
+def together(ins, decode, place, body):
+    """The run function where operand `place` is the member mask: body(step, warps) for lanes of one mask."""
+    if ins.has("sync"):
+        mask = decode.source(ins.args[place], "u32")
+    else:
+        mask = lambda step: np.uint32(0xFFFFFFFF)  # noqa: E731
+
+    def run(step):
+        named = step.full(mask(step))
+        if (named == named[0]).all():
+            body(step, Warps(step, named))
+            return
+        for value in np.unique(named):
+            part = step.narrowed(named == value)
+            body(part, Warps(part, value))
+
+    run.members = mask
+    return run
 
 
 def result_pair(operand):
@@ -33,7 +79,7 @@ def result_pair(operand):
     return operand.items if isinstance(operand, Pair) else (operand, Sink())
 
 
-@opcode("shfl", sync=32)
+@opcode("shfl")
 def shfl(ins, decode):
     """Exchange between lanes, by the rules of segments and clamping."""
     decode.known("sync", "up", "down", "bfly", "idx", "b32")
@@ -41,16 +87,10 @@ def shfl(ins, decode):
     target, valid = result_pair(ins.args[0])
     put, put_valid = decode.target(target, "b32"), decode.target(valid, "pred")
     a, b, c = decode.source(ins.args[1], "b32"), decode.source(ins.args[2], "u32"), decode.source(ins.args[3], "u32")
-    mask = decode.source(ins.args[4], "u32") if ins.has("sync") else None
 
-    def run(step):
-        if mask is not None:
-            members(step, mask)
-        value, by, control = (
-            rows(step, a(step)),
-            rows(step, b(step)).astype(np.int64) & 31,
-            rows(step, c(step)).astype(np.int64),
-        )
+    def run(step, warps):
+        value, by = warps.rows(a(step)), warps.rows(b(step)).astype(np.int64) & 31
+        control = warps.rows(c(step)).astype(np.int64)
         segment, clamp = control >> 8 & 31, control & 31
         highest = (_LANES & segment) | (clamp & ~segment)
         lowest = _LANES & segment
@@ -67,81 +107,90 @@ def shfl(ins, decode):
             source = lowest | (by & ~segment)
             inside = source <= highest
         source = np.where(inside, source, _LANES)
-        put(step, np.take_along_axis(value, source, axis=1).ravel())
-        put_valid(step, inside.ravel())
+        missing = warps.missing(source)
+        if missing.any():
+            step.fail("convergence", "a lane reads the value of a lane that does not take part", missing)
+        put(step, warps.lanes(np.take_along_axis(value, source, axis=1)))
+        put_valid(step, warps.lanes(inside))
 
-    return run
+    return together(ins, decode, 4, run)
 
 
-@opcode("vote", sync=32)
+def _ballot(value):
+    """Bits of (warps, 32) flags."""
+    return (value.astype(np.uint64) << _LANES.astype(np.uint64)).sum(-1).astype(np.uint32)
+
+
+@opcode("vote")
 def vote(ins, decode):
     """all, any, uni, ballot over a warp."""
     decode.known("sync", "all", "any", "uni", "ballot", "pred", "b32")
     kind = next(part for part in ins.parts if part in ("all", "any", "uni", "ballot"))
     a, put = decode.source(ins.args[1], "pred"), decode.target(ins.args[0], "b32" if kind == "ballot" else "pred")
-    mask = decode.source(ins.args[2], "u32") if ins.has("sync") else None
 
-    def run(step):
-        if mask is not None:
-            members(step, mask)
-        value = rows(step, a(step))
+    def run(step, warps):
+        some = warps.rows(a(step))
         if kind == "ballot":
-            bits = (value.astype(np.uint64) << _LANES.astype(np.uint64)).sum(1).astype(np.uint32)
-            return put(step, np.repeat(bits, 32))
-        answer = {"all": value.all(1), "any": value.any(1), "uni": value.all(1) | ~value.any(1)}[kind]
-        return put(step, np.repeat(answer, 32))
+            return put(step, warps.each(_ballot(some)))
+        none = ~some.any(1)
+        every = warps.rows(a(step), True).all(1)
+        return put(step, warps.each({"all": every, "any": ~none, "uni": every | none}[kind]))
 
-    return run
+    return together(ins, decode, 2, run)
 
 
-@opcode("match", sync=32)
+@opcode("match")
 def match(ins, decode):
     """Which lanes hold the same value."""
     decode.known("any", "all", "sync", "b32", "b64")
     target, same = result_pair(ins.args[0])
     put, put_same = decode.target(target, "b32"), decode.target(same, "pred")
-    a, mask = decode.source(ins.args[1], decode.type()), decode.source(ins.args[2], "u32")
+    a = decode.source(ins.args[1], decode.type())
 
-    def run(step):
-        members(step, mask)
-        value = rows(step, a(step))
-        equal = value[:, :, None] == value[:, None, :]
-        bits = (equal.astype(np.uint64) << _LANES.astype(np.uint64)).sum(2).astype(np.uint32)
+    def run(step, warps):
+        value, here = warps.rows(a(step)), warps.rows(np.bool_(True))
+        bits = _ballot((value[:, :, None] == value[:, None, :]) & here[:, None, :])
         if ins.has("any"):
-            return put(step, bits.ravel())
-        everyone = equal.all((1, 2))
-        put(step, np.repeat(np.where(everyone, np.uint32(0xFFFFFFFF), np.uint32(0)), 32))
-        return put_same(step, np.repeat(everyone, 32))
+            return put(step, warps.lanes(bits))
+        members = _ballot(here)
+        everyone = ((bits == members[:, None]) | ~here).all(1)
+        put(step, warps.each(np.where(everyone, members, np.uint32(0))))
+        return put_same(step, warps.each(everyone))
 
-    return run
+    return together(ins, decode, 2, run)
 
 
-@opcode("redux", sync=32)
+_REDUCTIONS = {
+    "add": np.add,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+
+
+@opcode("redux")
 def redux(ins, decode):
     """Reduction over a warp."""
-    decode.known("sync", "add", "min", "max", "and", "or", "xor", "abs", "NaN", decode.type())
+    decode.known("sync", *_REDUCTIONS, "abs", "NaN", decode.type())
     name = decode.type()
-    kind = next(part for part in ins.parts if part in ("add", "min", "max", "and", "or", "xor"))
-    compute = {
-        "add": np.add,
-        "min": np.minimum,
-        "max": np.maximum,
-        "and": np.bitwise_and,
-        "or": np.bitwise_or,
-        "xor": np.bitwise_xor,
-    }[kind]
+    kind = next(part for part in ins.parts if part in _REDUCTIONS)
+    compute = _REDUCTIONS[kind]
     if types.is_float(name) and not ins.has("NaN"):
         compute = {"min": np.fmin, "max": np.fmax}.get(kind, compute)
-    a, put, mask = decode.source(ins.args[1], name), decode.target(ins.args[0], name), decode.source(ins.args[2], "u32")
-    absolute = ins.has("abs")
+    a, put = decode.source(ins.args[1], name), decode.target(ins.args[0], name)
+    absolute, repeats = ins.has("abs"), kind in ("add", "xor")
 
-    def run(step):
-        members(step, mask)
-        value = rows(step, a(step))
+    def run(step, warps):
+        value = warps.rows(a(step))
+        if not warps.whole and not repeats:  # gaps repeat a value that takes part
+            first = np.take_along_axis(value, warps.here.argmax(1)[:, None], axis=1)
+            value = np.where(warps.here, value, first)
         value = np.abs(value) if absolute else value
-        put(step, np.repeat(compute.reduce(value, axis=1, dtype=value.dtype), 32))
+        put(step, warps.each(compute.reduce(value, axis=1, dtype=value.dtype)))
 
-    return run
+    return together(ins, decode, 2, run)
 
 
 @opcode("activemask")

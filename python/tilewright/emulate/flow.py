@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from tilewright.emulate import registry
 from tilewright.emulate.syntax import (
     Immediate,
     Instruction,
@@ -21,6 +22,8 @@ from tilewright.emulate.syntax import (
     Vector,
 )
 
+#: what the scheduler does itself, and how
+CONTROL = {"bra": "bra", "brx": "brx", "ret": "exit", "exit": "exit"}
 #: instructions whose first operand is read, not written
 _NO_RESULT = frozenset(
     "st red bar barrier membar fence bra brx ret exit trap prefetch prefetchu discard nanosleep cp stmatrix setmaxnreg "
@@ -91,7 +94,7 @@ class Flow:
     def _blocks(self) -> None:
         starts = {0}
         for at, ins in enumerate(self.code):
-            if ins.parts[0] in ("bra", "brx", "ret", "exit"):
+            if ins.parts[0] in CONTROL:
                 starts.add(at + 1)
                 starts.update(targets(ins))
         self.starts = sorted(start for start in starts if start < len(self.code))
@@ -101,7 +104,7 @@ class Flow:
         for end in self.ends:
             last = self.code[end - 1]
             following = [block_of[target] for target in targets(last)]
-            stops = last.parts[0] in ("bra", "brx", "ret", "exit") and last.guard is None
+            stops = last.parts[0] in CONTROL and last.guard is None
             if not stops and end < len(self.code):
                 following.append(block_of[end])
             self.next.append(following)
@@ -128,12 +131,16 @@ class Flow:
         return frozenset(self._copies(found))
 
     def _copies(self, found: set[int]) -> set[int]:
-        """With the registers that watched ones are copied to."""
-        copies = [uses for uses, ins in zip(self.uses, self.code, strict=True) if ins.parts[0] == "mov"]
-        more = True
+        """With the registers that are computed from watched ones, see `definedness`."""
+        pure = [
+            uses
+            for uses, ins in zip(self.uses, self.code, strict=True)
+            if ins.parts[0] not in CONTROL and registry.entry(ins).pure
+        ]
+        more = bool(found)
         while more:
             more = False
-            for reads, writes in copies:
+            for reads, writes in pure:
                 if reads & found and not writes <= found:
                     found, more = found | writes, True
         return found

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.emulate import ops, registry  # noqa: F401 - importing ops registers the opcodes
 from tilewright.emulate.decoder import Decoder
-from tilewright.emulate.flow import Flow, leaves, targets
+from tilewright.emulate.definedness import spreading
+from tilewright.emulate.flow import CONTROL, Flow, leaves, targets
 from tilewright.emulate.syntax import Instruction, Kernel, Register, Symbol, Variable
 
 if TYPE_CHECKING:
@@ -43,9 +44,6 @@ class Op:
     table: tuple[int, ...] = ()
     index: int = 0
     members: Callable[[Step], Any] | None = None
-
-
-_CONTROL = {"bra": "bra", "brx": "brx", "ret": "exit", "exit": "exit"}
 
 
 class Program:
@@ -143,11 +141,13 @@ def _symbols(ins: Instruction) -> list[str]:
 
 
 def _decode(kernel: Kernel, ins: Instruction, tracked: frozenset[int]) -> Op:
-    control = _CONTROL.get(ins.parts[0])
+    control = CONTROL.get(ins.parts[0])
     if control:
         index = ins.args[0].index if control == "brx" and isinstance(ins.args[0], Register) else 0
         return Op(ins, lambda step: None, control, 1, False, targets(ins), index)
     found = registry.entry(ins)
-    run = found.decode(ins, Decoder(kernel, ins, tracked))
+    run = found.decode(ins, Decoder(kernel, ins, frozenset() if found.pure else tracked))
+    if found.pure and tracked:
+        run = spreading(ins, run, tracked)
     sync, spin = getattr(run, "sync", found.sync), getattr(run, "spin", found.spin)
     return Op(ins, run, None, sync, spin, members=getattr(run, "members", None))

@@ -29,11 +29,13 @@ class Entry:
         decode: makes the run function of one instruction.
         sync: 1 (any lanes), 32 (whole warps), 128 (whole warpgroups).
         spin: programs poll with it: lanes that ran it let others go first.
+        pure: a function of its operands alone: undefined operands make undefined results, and that is no error yet.
     """
 
     decode: Decode
     sync: int = 1
     spin: bool = False
+    pure: bool = False
 
 
 OPCODES: dict[str, Entry] = {}
@@ -42,13 +44,14 @@ OPCODES: dict[str, Entry] = {}
 INSTRUMENTS: list[Callable[[Program], None]] = []
 
 
-def opcode(*prefixes: str, sync: int = 1, spin: bool = False) -> Callable[[Decode], Decode]:
+def opcode(*prefixes: str, sync: int = 1, spin: bool = False, pure: bool = False) -> Callable[[Decode], Decode]:
     """Register a decoder for mnemonics that begin with one of `prefixes` (whole dotted parts; the longest prefix wins).
 
     Args:
         prefixes: such as "ldmatrix" or "cp.async.bulk.tensor".
         sync: how many lanes must run it in step: 1, 32 (a warp) or 128 (a warpgroup).
         spin: whether waiting loops are made of it (a load with acquire, nanosleep): lanes that ran it step back.
+        pure: whether it is a function of its operands alone, see `definedness`.
 
     A run function may have attributes of its own that go before these: `sync`, `spin`, and `members`, the reader of a
     member mask: then the lanes that the mask names run it together, be it a part of a warp.
@@ -58,7 +61,7 @@ def opcode(*prefixes: str, sync: int = 1, spin: bool = False) -> Callable[[Decod
         for prefix in prefixes:
             if prefix in OPCODES:
                 raise ValueError(f"two decoders for {prefix}")
-            OPCODES[prefix] = Entry(decode, sync, spin)
+            OPCODES[prefix] = Entry(decode, sync, spin, pure)
         return decode
 
     return register

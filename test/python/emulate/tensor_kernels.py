@@ -192,7 +192,7 @@ def attention(rows: int = 64, keys: int = 384) -> Case:
         expected = p @ v.astype(np.float64) / p.sum(1, keepdims=True)
         return memory.get(out, (rows, 128), np.float32), expected, 2e-3
 
-    return Case("fa", "fa", run, frozenset({"uninitialised registers"}))
+    return Case("fa", "fa", run)
 
 
 def cases() -> dict[str, Case]:

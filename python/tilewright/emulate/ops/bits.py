@@ -18,7 +18,7 @@ def _bits(name: str) -> str:
     return "pred" if name == "pred" else f"u{8 * types.size(name)}"
 
 
-@opcode("and", "or", "xor")
+@opcode("and", "or", "xor", pure=True)
 def logic(ins, decode):
     """Bitwise logic, of predicates too."""
     name = _bits(decode.type())
@@ -28,7 +28,7 @@ def logic(ins, decode):
     return lambda step: put(step, compute(a(step), b(step)))
 
 
-@opcode("not", "cnot")
+@opcode("not", "cnot", pure=True)
 def invert(ins, decode):
     """Bitwise complement; `cnot` is 1 for 0, else 0."""
     name = _bits(decode.type())
@@ -39,7 +39,7 @@ def invert(ins, decode):
     return lambda step: put(step, ~a(step))
 
 
-@opcode("shl", "shr")
+@opcode("shl", "shr", pure=True)
 def shift(ins, decode):
     """Shifts; amounts from the width on give 0, or the sign."""
     name = decode.type()
@@ -71,7 +71,7 @@ def shift(ins, decode):
     return right
 
 
-@opcode("shf")
+@opcode("shf", pure=True)
 def funnel(ins, decode):
     """Funnel shift of two words."""
     decode.known("l", "r", "clamp", "wrap", "b32")
@@ -89,7 +89,7 @@ def funnel(ins, decode):
     return run
 
 
-@opcode("lop3")
+@opcode("lop3", pure=True)
 def lop3(ins, decode):
     """Any function of three bits, by its table; with `d|p`, p is (d != 0) joined with a predicate."""
     decode.known("b32", "or", "and")
@@ -138,7 +138,7 @@ def _prmt_selectors(mode, selector):
     return np.array(table, np.uint32)[low]
 
 
-@opcode("prmt")
+@opcode("prmt", pure=True)
 def prmt(ins, decode):
     """Bytes of two words, chosen by a selector."""
     modes = ("f4e", "b4e", "rc8", "ecl", "ecr", "rc16")
@@ -160,7 +160,7 @@ def prmt(ins, decode):
     return run
 
 
-@opcode("bfe")
+@opcode("bfe", pure=True)
 def bfe(ins, decode):
     """A field of bits, with its sign for signed types."""
     name = decode.type()
@@ -194,7 +194,7 @@ def bfe(ins, decode):
     return run
 
 
-@opcode("bmsk")
+@opcode("bmsk", pure=True)
 def bmsk(ins, decode):
     """A mask of ones from a position on."""
     decode.known("clamp", "wrap", "b32")
@@ -215,7 +215,7 @@ def bmsk(ins, decode):
     return run
 
 
-@opcode("szext")
+@opcode("szext", pure=True)
 def szext(ins, decode):
     """Keep so many low bits, extended by zeros or by the sign."""
     name = decode.type()
@@ -233,7 +233,7 @@ def szext(ins, decode):
     return run
 
 
-@opcode("bfi")
+@opcode("bfi", pure=True)
 def bfi(ins, decode):
     """Insert a field of bits."""
     name = f"u{8 * types.size(decode.type())}"
@@ -261,7 +261,7 @@ def _count_ones(values, width):
     return np.unpackbits(np.ascontiguousarray(values).view(np.uint8)).reshape(-1, width).sum(1).astype(np.uint32)
 
 
-@opcode("popc", "clz", "brev")
+@opcode("popc", "clz", "brev", pure=True)
 def counts(ins, decode):
     """Number of ones, of leading zeros; bits in reverse order."""
     name = f"u{8 * types.size(decode.type())}"
@@ -283,7 +283,7 @@ def counts(ins, decode):
     return run
 
 
-@opcode("bfind")
+@opcode("bfind", pure=True)
 def bfind(ins, decode):
     """Place of the most significant bit that is not a sign bit."""
     name = decode.type()
@@ -303,7 +303,7 @@ def bfind(ins, decode):
     return run
 
 
-@opcode("dp4a", "dp2a")
+@opcode("dp4a", "dp2a", pure=True)
 def dot(ins, decode):
     """Dot product of 4 bytes (with bytes) or 2 halves (with bytes), added to a word."""
     decode.known("u32", "s32", "lo", "hi")

@@ -23,7 +23,7 @@ _MAXIMUM = {
 }
 
 
-@opcode("cvt")
+@opcode("cvt", pure=True)
 def cvt(ins, decode):
     """Convert. Conversions to integers saturate; NaN becomes 0."""
     if ins.has("pack"):

@@ -110,7 +110,7 @@ def _extreme(ins, decode, lanes):
     return run
 
 
-@opcode("fma")
+@opcode("fma", pure=True)
 def fma(ins, decode):
     """Product and sum with one rounding."""
     mode = _modifiers(ins, decode, "oob")
@@ -134,7 +134,7 @@ def float_unary(ins, decode):
     return lambda step: put(step, compute(a(step)))
 
 
-@opcode("copysign")
+@opcode("copysign", pure=True)
 def copysign(ins, decode):
     """The second operand with the sign of the first."""
     lanes = Lanes(ins, decode)
@@ -142,7 +142,7 @@ def copysign(ins, decode):
     return lambda step: put(step, np.copysign(b(step), a(step)))
 
 
-@opcode("testp")
+@opcode("testp", pure=True)
 def testp(ins, decode):
     """Which kind of number a float is."""
     name = decode.type()

@@ -14,7 +14,7 @@ from tilewright.emulate.registry import opcode
 _WIDE = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64"}
 
 
-@opcode("add", "sub")
+@opcode("add", "sub", pure=True)
 def add(ins, decode):
     """Sum or difference; `.cc` writes the carry, `.sat` clamps s32."""
     if is_float_op(ins):
@@ -38,7 +38,7 @@ def add(ins, decode):
     return lambda step: put(step, compute(a(step), b(step)))
 
 
-@opcode("addc", "subc")
+@opcode("addc", "subc", pure=True)
 def addc(ins, decode):
     """Sum or difference with the carry."""
     decode.known("cc", decode.type())
@@ -65,7 +65,7 @@ def _carry(ins, decode, minus, uses):
     return run
 
 
-@opcode("mul", "mul24")
+@opcode("mul", "mul24", pure=True)
 def mul(ins, decode):
     """Product: `.lo`, `.hi`, `.wide`, or of floats."""
     if is_float_op(ins):
@@ -124,7 +124,7 @@ def _high64(x, y, signed):
     return high
 
 
-@opcode("mad", "mad24", "madc")
+@opcode("mad", "mad24", "madc", pure=True)
 def mad(ins, decode):
     """Product plus a third operand."""
     if is_float_op(ins):
@@ -166,7 +166,7 @@ def truncated(x, y):
     return quotient, zero
 
 
-@opcode("div")
+@opcode("div", pure=True)
 def div(ins, decode):
     """Quotient; integers round toward zero."""
     if is_float_op(ins):
@@ -187,7 +187,7 @@ def div(ins, decode):
     return run
 
 
-@opcode("rem")
+@opcode("rem", pure=True)
 def rem(ins, decode):
     """Remainder with the dividend's sign."""
     decode.known(decode.type())
@@ -204,7 +204,7 @@ def rem(ins, decode):
     return run
 
 
-@opcode("min", "max")
+@opcode("min", "max", pure=True)
 def minimum(ins, decode):
     """Smaller or larger value."""
     if is_float_op(ins):
@@ -235,7 +235,7 @@ def _packed(ins, decode, compute):
     return run
 
 
-@opcode("abs", "neg")
+@opcode("abs", "neg", pure=True)
 def unary(ins, decode):
     """Absolute value, negative."""
     if is_float_op(ins):
@@ -247,7 +247,7 @@ def unary(ins, decode):
     return lambda step: put(step, compute(a(step)))
 
 
-@opcode("sad")
+@opcode("sad", pure=True)
 def sad(ins, decode):
     """Sum of the absolute difference and a third operand."""
     name = decode.type()

@@ -10,7 +10,7 @@ import numpy as np
 from tilewright.emulate import types
 from tilewright.emulate.memory import FIRST, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, SLOT
 from tilewright.emulate.registry import opcode
-from tilewright.emulate.syntax import Pair, Register, Sink, Symbol, Vector
+from tilewright.emulate.syntax import Pair, Sink, Symbol
 
 _LOGIC = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
 _COMPARE = {
@@ -28,41 +28,14 @@ _COMPARE = {
 _WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "param": PARAM_WINDOW}
 
 
-@opcode("mov")
+@opcode("mov", pure=True)
 def mov(ins, decode):
-    """A copy; also packs and unpacks, and takes addresses. Copies of registers that hold nothing yet are allowed."""
+    """A copy; also packs and unpacks, and takes addresses."""
     name = decode.type()
     decode.known(name)
     a = decode.source(ins.args[1], name)
     put = decode.target(ins.args[0], name)
-    sources = [ins.args[1]] if isinstance(ins.args[1], Register) else []
-    if isinstance(ins.args[1], Vector):
-        sources = [item for item in ins.args[1].items if isinstance(item, Register)]
-    loose = [item.index for item in sources if item.index in decode.tracked]
-    if loose:
-        return _loose_mov(ins, decode, name, loose)
     return lambda step: put(step, a(step))
-
-
-def _loose_mov(ins, decode, name, loose):
-    """Copy values and the knowledge that they are undefined: a packed value is when all its parts are."""
-    parts = ins.args[1].items if isinstance(ins.args[1], Vector) else (ins.args[1],)
-    whole = len(loose) == len(parts)
-    plain = type(decode)(decode.kernel, ins)
-    a, put = plain.source(ins.args[1], name), plain.target(ins.args[0], name)
-    items = ins.args[0].items if isinstance(ins.args[0], Vector) else (ins.args[0],)
-    targets = [item.index for item in items if isinstance(item, Register)]
-
-    def run(step):
-        defined = np.full(step.n, not whole)
-        for index in loose:
-            defined |= step.machine.defined[index][step.sel]
-        put(step, a(step))
-        for index in targets:
-            if index in step.machine.defined:
-                step.machine.defined[index][step.sel] = defined
-
-    return run
 
 
 @opcode("call")
@@ -75,7 +48,7 @@ def call(ins, decode):
     )
 
 
-@opcode("selp")
+@opcode("selp", pure=True)
 def selp(ins, decode):
     """One of two values, by a predicate."""
     name = decode.type()
@@ -90,7 +63,7 @@ def selp(ins, decode):
     return run
 
 
-@opcode("slct")
+@opcode("slct", pure=True)
 def slct(ins, decode):
     """One of two values, by the sign of a third."""
     name, kind = ins.parts[-2], ins.parts[-1]
@@ -125,7 +98,7 @@ def _scalars(decode, operand, name):
     return lambda step: np.ascontiguousarray(step.full(inner(step))).view(dtype).reshape(step.n, 2)
 
 
-@opcode("setp")
+@opcode("setp", pure=True)
 def setp(ins, decode):
     """Compare into one or two predicates, optionally joined with a third."""
     name = decode.type()
@@ -154,7 +127,7 @@ def setp(ins, decode):
     return run
 
 
-@opcode("set")
+@opcode("set", pure=True)
 def set_(ins, decode):
     """Compare into a number: all ones (integers) or 1.0."""
     name, result_name = ins.parts[-1], ins.parts[-2]
@@ -178,7 +151,7 @@ def set_(ins, decode):
     return run
 
 
-@opcode("cvta")
+@opcode("cvta", pure=True)
 def cvta(ins, decode):
     """Addresses of a state space to generic ones, or back."""
     space = ins.parts[2] if ins.has("to") else ins.parts[1]
@@ -193,7 +166,7 @@ def cvta(ins, decode):
     return lambda step: put(step, a(step) + window)
 
 
-@opcode("isspacep")
+@opcode("isspacep", pure=True)
 def isspacep(ins, decode):
     """Whether a generic address lies in a state space."""
     kind = ins.parts[1].split("::")[0]

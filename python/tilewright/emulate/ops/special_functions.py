@@ -32,7 +32,7 @@ _FUNCTIONS = {
 }
 
 
-@opcode("ex2", "lg2", "sin", "cos", "tanh", "rcp", "rsqrt", "sqrt")
+@opcode("ex2", "lg2", "sin", "cos", "tanh", "rcp", "rsqrt", "sqrt", pure=True)
 def function(ins, decode):
     """A function of one value, computed in float64 and rounded once."""
     decode.known("approx", "ftz", "rn", "rz", "rm", "rp", ins.parts[-1])

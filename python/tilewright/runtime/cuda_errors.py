@@ -37,7 +37,7 @@ ADVICE: dict[int, tuple[type[TilewrightError], str]] = {
     221: (UserError, "the driver's PTX assembler (libnvidia-ptxjitcompiler) is missing: reinstall the driver"),
     222: (
         UnsupportedError,
-        "the PTX is newer than the driver: install driver 580 (CUDA 13.0) or newer, or save a cubin",
+        "the PTX is newer than the driver: install a newer one (570, of CUDA 12.8, takes PTX 8.6)",
     ),
     223: (UserError, "CUDA_DISABLE_PTX_JIT is set, so the driver loads no PTX: unset it, or save a cubin"),
     500: (InternalError, "the code has no symbol of this name"),

@@ -39,6 +39,15 @@ bool shared::isPermutation(ArrayRef<int64_t> values) {
   return true;
 }
 
+Attribute shared::getCheckedSpread(AsmParser &parser, SMLoc loc, int64_t rank,
+                                   ArrayRef<int64_t> registers,
+                                   ArrayRef<int64_t> lanes,
+                                   ArrayRef<int64_t> warps) {
+  return SpreadAttr::getChecked([&] { return parser.emitError(loc); },
+                                parser.getContext(), rank, registers, lanes,
+                                warps);
+}
+
 //===----------------------------------------------------------------------===//
 // Text: `name = value` lists
 //===----------------------------------------------------------------------===//

@@ -129,6 +129,47 @@ def Tile_LayoutAttr : Tile_Attr<"Layout", "layout"> {
   let hasCustomAssemblyFormat = 1;
 }
 
+def Tile_SpreadAttr : Tile_Attr<"Spread", "spread"> {
+  let summary = "which register of which thread holds an element of a tile";
+  let description = [{
+    The third parameter of a tile's type where the threads of a GPU share the
+    tile. There is a vector per bit of the register's number, of the lane and of
+    the warp: a coordinate per dimension. The register `r` of lane `l` in warp
+    `w` holds the element at the exclusive or of the vectors whose bits are set.
+    These are the *distributed layouts* of "Linear Layouts" (Zhou et al.,
+    arXiv 2505.23819): blocked layouts, fragments of matrix units, and slices of
+    them.
+
+    A zero vector of a lane or warp bit says that threads which differ in that
+    bit hold the same elements. Coordinates past the tile's sizes are padding:
+    registers that hold anything.
+
+    - `spread_c1`: all vectors have as many entries as the tile has dimensions.
+    - `spread_c2`: a vector is zero or has one entry, a power of two.
+    - `spread_c3`: no vector occurs twice, and those of registers are not zero.
+    - `spread_c4`: a dimension's entries are 1, 2, 4, ... without a gap.
+    - `spread_c5`: there are 5 vectors for the lane and at most 5 for the warp.
+
+    Example, the accumulator of one `mma.sync.m16n8k16`:
+
+    ```mlir
+    func.func private @f(!tile.tile<16x8xf32, #tile.spread<
+      register = [[0, 1], [8, 0]],
+      lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>>)
+    ```
+  }];
+  // A vector is stored as `64 * dimension + log2(entry)`, a zero one as -1.
+  let parameters = (ins "int64_t":$rank,
+      OptionalArrayRefParameter<"int64_t", "vectors of the register's bits">:$registers,
+      OptionalArrayRefParameter<"int64_t", "vectors of the lane's bits">:$lanes,
+      OptionalArrayRefParameter<"int64_t", "vectors of the warp's bits">:$warps);
+  let extraClassDeclaration = [{
+    /// Sizes of a dimension, padding included: powers of two.
+    ::llvm::SmallVector<int64_t> getSizes() const;
+  }];
+  let hasCustomAssemblyFormat = 1;
+}
+
 def Tile_DeviceAttr : Tile_Attr<"Device", "device"> {
   let summary = "description of a machine";
   let description = [{

@@ -43,6 +43,13 @@ bool fitsArgument(mlir::Type from, mlir::Type to);
 bool readsBeforeItWrites(LaunchOp launch,
                          llvm::ArrayRef<mlir::OpOperand *> operands);
 
+/// A spread whose verifier reports at `loc`; null where it fails.
+mlir::Attribute getCheckedSpread(mlir::AsmParser &parser, mlir::SMLoc loc,
+                                 int64_t rank,
+                                 llvm::ArrayRef<int64_t> registers,
+                                 llvm::ArrayRef<int64_t> lanes,
+                                 llvm::ArrayRef<int64_t> warps);
+
 /// Prints and parses `(%a: type {attrs}, ...)` with the entry block's
 /// arguments.
 void printArguments(mlir::OpAsmPrinter &printer,

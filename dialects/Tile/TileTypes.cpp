@@ -36,6 +36,15 @@ ArrayRef<int64_t> TileType::getBlocks() const {
   return layout.getTiles();
 }
 
+SpreadAttr TileType::getSpread() const {
+  return dyn_cast_or_null<SpreadAttr>(getLayout());
+}
+
+bool TileType::isInShared() const {
+  auto level = dyn_cast_or_null<LevelAttr>(getLayout());
+  return level && level.getName() == "shared";
+}
+
 bool TileType::isValidElementType(Type type) {
   if (auto integer = dyn_cast<IntegerType>(type))
     return integer.isSignless();
@@ -58,6 +67,25 @@ verifyTileLayout(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+/// tile_type_c4
+static LogicalResult
+verifyTileSpread(function_ref<InFlightDiagnostic()> emitError,
+                 ArrayRef<int64_t> shape, SpreadAttr spread) {
+  auto rank = static_cast<int64_t>(shape.size());
+  if (spread.getRank() != rank)
+    return emitError() << "spread has vectors of " << spread.getRank()
+                       << " entries for a tile of rank " << rank;
+  for (auto [dim, sizes] :
+       llvm::enumerate(llvm::zip_equal(shape, spread.getSizes()))) {
+    auto [size, covered] = sizes;
+    if (covered < size)
+      return emitError() << "spread covers " << covered
+                         << " positions of dimension " << dim << ", which has "
+                         << size;
+  }
+  return success();
+}
+
 LogicalResult TileType::verify(function_ref<InFlightDiagnostic()> emitError,
                                ArrayRef<int64_t> shape, Type elementType,
                                Attribute layout) {
@@ -75,6 +103,8 @@ LogicalResult TileType::verify(function_ref<InFlightDiagnostic()> emitError,
                        << elementType;
   if (auto ours = dyn_cast_or_null<LayoutAttr>(layout))
     return verifyTileLayout(emitError, shape, ours);
+  if (auto spread = dyn_cast_or_null<SpreadAttr>(layout))
+    return verifyTileSpread(emitError, shape, spread);
   return success();
 }
 

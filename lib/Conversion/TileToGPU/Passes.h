@@ -9,8 +9,12 @@
 #ifndef TILEWRIGHT_CONVERSION_TILETOGPU_PASSES_H
 #define TILEWRIGHT_CONVERSION_TILETOGPU_PASSES_H
 
+#include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"

@@ -11,52 +11,234 @@
 
 include "mlir/Pass/PassBase.td"
 
-def ConvertTileToGPU : Pass<"convert-tile-to-gpu", "::mlir::ModuleOp"> {
-  let summary = "Turn kernels into gpu.func, one thread block per task";
+def KernelsToGPU : Pass<"tile-kernels-to-gpu", "::mlir::ModuleOp"> {
+  let summary = "Turn kernels into gpu.func: arguments, grid, shared memory";
   let description = [{
-    Element `e` of a tile (row-major) lives in thread `e mod threads`, as scalar
-    `e div threads` of it, so that loads and stores are coalesced and elementwise
-    ops need no exchange. Products, reductions, transpositions and broadcasts go
-    through shared memory. The last grid coordinate is the block's x.
+    A task is a thread block, of the size that the kernel's `tile.threads` (or
+    `tile.warps`, of 32 threads each) says. The grid is one-dimensional: the
+    block's number is the task's, the first coordinate slowest, or in bands of
+    `tile.raster` values of the last but one coordinate. Tiles stay as they are.
+
+    What the host must know is written on the function: `tile.threads`,
+    `tile.shared_bytes` (dynamic shared memory), `tile.cluster`,
+    `tile.grid_rank`, and `tile.params`, a dictionary per parameter in order:
+    `{kind = "pointer", arg, align}` is the address of the first element of
+    memref argument `arg`, a multiple of `align` bytes; `{kind = "size", arg,
+    dim}` and `{kind = "stride", arg, dim}` (64 bits) follow for sizes that the
+    type leaves open and, where its layout is not row-major, strides;
+    `{kind = "scalar", arg}`; and `{kind = "bound", dim}` (32 bits) for bounds of
+    the grid after the first that neither `tile.grid` nor the launches tell.
+
+    Buffers of `tile.alloc` are parts of one external array, so that the size is
+    said at the launch. A kernel without tiles is a program of scalars: one
+    thread runs it.
 
     Before:
     ```mlir
-    tile.kernel @k(%x: memref<256xf32>, %y: memref<256xf32>) {
+    tile.kernel @k(%x: memref<4x256xf32>) grid(%i) {
       %c0 = arith.constant 0 : index
-      %t = tile.load %x[%c0] : memref<256xf32>, !tile.tile<256xf32>
+      %t = tile.load %x[%i, %c0] : memref<4x256xf32>, !tile.tile<256xf32>
       %d = arith.addf %t, %t : !tile.tile<256xf32>
-      tile.store %d, %y[%c0] : !tile.tile<256xf32>, memref<256xf32>
+      tile.store %d, %x[%i, %c0] : !tile.tile<256xf32>, memref<4x256xf32>
       tile.return
     }
     ```
     After:
     ```mlir
     gpu.module @kernels {
-      gpu.func @k(%x: memref<256xf32>, %y: memref<256xf32>) kernel
-          attributes {known_block_size = array<i32: 128, 1, 1>} {
+      ...
+      gpu.func @k(%p: memref<f32, #gpu.address_space<global>> {tile.align = 16 : i64}) kernel attributes {known_block_size = array<i32: 128, 1, 1>, tile.grid_rank = 1 : i64, tile.params = ... tile.shared_bytes = 0 : i64, tile.threads = 128 : i64} {
+        %x = memref.reinterpret_cast %p to
         ...
-        %i = gpu.thread_id x
-        ...
-        %t0 = memref.load %x[%i0] : memref<256xf32>
-        ...
-        %t1 = memref.load %x[%i1] : memref<256xf32>
-        %d0 = arith.addf %t0, %t0 : f32
-        %d1 = arith.addf %t1, %t1 : f32
+        %b = gpu.block_id x
         ...
         gpu.return
       }
     }
     ```
-    Correct on any GPU, and no more: tensor cores and asynchronous copies are not
-    used yet (a copy in the background is over at once).
   }];
   let options = [
     Option<"threads", "threads", "int64_t", /*default=*/"128",
-           "threads of a block">
+           "threads of a block where the kernel does not say">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"
+  ];
+}
+
+def AssignSpreads : Pass<"tile-assign-spreads", "::mlir::ModuleOp"> {
+  let summary = "Decide which register of which thread holds each element";
+  let description = [{
+    Every tile gets a `#tile.spread`. Elementwise ops, loops and branches tie
+    tiles into classes of one layout; reductions, broadcasts, transpositions and
+    reshapes derive layouts from each other. Classes are decided in this order:
+    spreads that the kernel gives; results of products (fragments of the unit
+    that `tile.unit` names, else `mma` where the element types have one, else
+    `fma`: blocks per thread); what is loaded from shared memory for a product;
+    then loads and stores of memory by size and loop depth, so that a warp moves
+    whole lines in accesses of 16 bytes; then the rest, largest first.
+
+    Where an op needs another layout than its class has, a `tile.convert` with
+    equal element types stands. Operands of products on ordinary units are
+    stored in shared memory, or stay there: `#tile.level<"shared">`.
+
+    Before:
+    ```mlir
+    gpu.module @kernels {
+      gpu.func @k(%x: memref<256xf32, #gpu.address_space<global>>) kernel attributes {tile.threads = 64 : i64} {
+        %c0 = arith.constant 0 : index
+        %t = tile.load %x[%c0] : memref<256xf32, #gpu.address_space<global>>, !tile.tile<256xf32>
+        tile.store %t, %x[%c0] : !tile.tile<256xf32>, memref<256xf32, #gpu.address_space<global>>
+        gpu.return
+      }
+    }
+    ```
+    After:
+    ```mlir
+    %t = tile.load %x[%c0] : memref<256xf32, #gpu.address_space<global>>, !tile.tile<256xf32,
+      #tile.spread<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = [[128]]>>
+    ```
+  }];
+  let options = [
+    Option<"arch", "arch", "int64_t", /*default=*/"80",
+           "compute capability: 80, 90; 0: a GPU without mma.sync">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::tilewright::tile::TileDialect"
+  ];
+}
+
+def PlanScratch : Pass<"tile-plan-scratch", "::mlir::ModuleOp"> {
+  let summary = "Give exchanges between warps their place in shared memory";
+  let description = [{
+    Conversions of layouts that cross warps, reductions and scans over warps,
+    and operands that a product reads in shared memory need scratch there. Each
+    op gets `tile.scratch`, a byte offset; those that are not needed at the same
+    time share bytes. `tile.shared_bytes` grows by what is needed at most.
+
+    Before:
+    ```mlir
+    gpu.module @kernels {
+      gpu.func @k(%t: !tile.tile<128xf32, #tile.spread<register = [], lane = [[1], [2], [4], [8], [16]], warp = [[32], [64]]>>)
+          attributes {tile.shared_bytes = 0 : i64} {
+        %s = tile.reduce add %t dims [0] : !tile.tile<128xf32, #tile.spread<register = [], lane = [[1], [2], [4], [8], [16]], warp = [[32], [64]]>>
+          -> !tile.tile<1xf32, #tile.spread<register = [], lane = [[0], [0], [0], [0], [0]], warp = [[0], [0]]>>
+        gpu.return
+      }
+    }
+    ```
+    After:
+    ```mlir
+    %s = tile.reduce add %t dims [0] {tile.scratch = 0 : i64}
+    ```
+  }];
+}
+
+def PlaceBarriers : Pass<"tile-place-barriers", "::mlir::ModuleOp"> {
+  let summary = "Let threads wait where one reads what another has written";
+  let description = [{
+    A kernel says in which order its task touches memory; its threads run by
+    themselves. A `gpu.barrier` is put before an access to a buffer that
+    another thread may have written since they last met, and before a write to
+    one that another may have read. Accesses to the same elements by the same
+    threads need none. Different arguments are different memory.
+
+    Before:
+    ```mlir
+    gpu.module @kernels {
+      gpu.func @k(%s: memref<64xf32, #gpu.address_space<workgroup>>, %t: !tile.tile<64xf32>) attributes {tile.threads = 32 : i64} {
+        %c0 = arith.constant 0 : index
+        tile.store %t, %s[%c0] : !tile.tile<64xf32>, memref<64xf32, #gpu.address_space<workgroup>>
+        %u = tile.load %s[%c0] : memref<64xf32, #gpu.address_space<workgroup>>, !tile.tile<64xf32>
+        gpu.return
+      }
+    }
+    ```
+    After:
+    ```mlir
+    tile.store %t, %s[%c0] : !tile.tile<64xf32>, memref<64xf32, #gpu.address_space<workgroup>>
+    gpu.barrier
+    %u = tile.load %s[%c0] : memref<64xf32, #gpu.address_space<workgroup>>, !tile.tile<64xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::gpu::GPUDialect"];
+}
+
+def ConvertTileToGPU : Pass<"convert-tile-to-gpu", "::mlir::ModuleOp"> {
+  let summary = "Turn tiles into the registers of each thread";
+  let description = [{
+    A tile becomes a scalar per register of its `#tile.spread`. Loads and stores
+    move up to 16 bytes at once, with a condition at ragged edges; a reduction
+    goes through registers, then shuffles, then shared memory, as far as its
+    layout asks; a `tile.convert` between layouts is nothing, a choice of
+    registers, shuffles, or a pass through swizzled shared memory; products
+    become `mma.sync` of fragments, or loops of multiply-adds over operands in
+    shared memory.
+
+    Before:
+    ```mlir
+    gpu.module @kernels {
+      gpu.func @k(%x: memref<128xf32, #gpu.address_space<global>>) kernel attributes {tile.threads = 32 : i64} {
+        %c0 = arith.constant 0 : index
+        %t = tile.load %x[%c0] : memref<128xf32, #gpu.address_space<global>>, !tile.tile<128xf32,
+          #tile.spread<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = []>>
+        %d = arith.addf %t, %t : !tile.tile<128xf32, #tile.spread<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = []>>
+        gpu.return
+      }
+    }
+    ```
+    After:
+    ```mlir
+    %v = llvm.load %p {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
+    ...
+    %d0 = arith.addf %t0, %t0 : f32
+    ```
+  }];
+  let options = [
+    Option<"arch", "arch", "int64_t", /*default=*/"80",
+           "compute capability: 80, 90; 0: a GPU without mma.sync">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::NVVM::NVVMDialect",
+    "::mlir::scf::SCFDialect"
+  ];
+}
+
+def MathToIntrinsics : Pass<"tile-math-to-intrinsics", "::mlir::ModuleOp"> {
+  let summary = "Turn math that a GPU has instructions for into intrinsics";
+  let description = [{
+    No library of device functions is linked. On scalars in kernels `floor`,
+    `sqrt`, `fma` and the like become LLVM's intrinsics; `exp`, `exp2` and
+    `rsqrt` of f32 use the special function unit, `exp` with the rounding error
+    of its argument added back, to 2 units in the last place. 16-bit floats go
+    through f32. With `fast`, `exp`, `log`, `log2`, `sin`, `cos`, `tanh` and
+    `sqrt` are the unit's approximations as they are. What is left is for
+    `tile-expand-math`; it leaves ops that this pass takes in turn.
+
+    Before:
+    ```mlir
+    gpu.module @kernels {
+      gpu.func @k(%x: f32, %p: !llvm.ptr<1>) {
+        %y = math.floor %x : f32
+        llvm.store %y, %p : f32, !llvm.ptr<1>
+        gpu.return
+      }
+    }
+    ```
+    After:
+    ```mlir
+    %y = llvm.call_intrinsic "llvm.floor.f32"(%x) : (f32) -> f32
+    ```
+  }];
+  let options = [
+    Option<"fast", "fast", "bool", /*default=*/"false",
+           "approximations of the special function unit as they are">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect"
   ];
 }
 

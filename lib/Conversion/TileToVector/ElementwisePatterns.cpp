@@ -277,6 +277,11 @@ private:
 
 } // namespace
 
+Value tilewright::convertNumber(OpBuilder &b, Location loc, Value value,
+                                Type element, bool isUnsigned) {
+  return PartConverter(b, loc, isUnsigned).convert(value, element);
+}
+
 void tilewright::populateElementwisePatterns(
     const TilePartsConverter &converter, RewritePatternSet &patterns) {
   patterns.add<ElementwisePattern, ConstantPattern, SelectPattern,

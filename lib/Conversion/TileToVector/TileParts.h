@@ -218,6 +218,11 @@ TileParts emitDotProducts(mlir::OpBuilder &b, tile::MmaOp op, DotUnits units,
 mlir::Value widenTo(mlir::OpBuilder &b, mlir::Location loc, mlir::Type element,
                     mlir::Value value, bool isUnsigned);
 
+/// A number (scalar or vector) of another type, as `tile.convert` says.
+mlir::Value convertNumber(mlir::OpBuilder &b, mlir::Location loc,
+                          mlir::Value value, mlir::Type element,
+                          bool isUnsigned);
+
 /// x * y + sum.
 mlir::Value multiplyAdd(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x,
                         mlir::Value y, mlir::Value sum);

@@ -11,6 +11,8 @@ from tilewright.pipelines.pipeline import PassSpec, Phase
 _DEVICE = "gpu.module"
 #: Architectures whose matrix units are known here (CDNA 3).
 ARCHS = ("gfx942",)
+#: Products are not those of NVIDIA's matrix units.
+_UNIT = {"arch": 0}
 
 
 def lower(arch: str) -> Phase:
@@ -22,7 +24,11 @@ def lower(arch: str) -> Phase:
     if arch not in ARCHS:
         raise UserError(f"unknown AMD GPU {arch!r}: code is made for {', '.join(ARCHS)}")
     passes = (
-        PassSpec("convert-tile-to-gpu", "a task is a work group; a tile is spread over its threads"),
+        PassSpec("tile-kernels-to-gpu", "a task is a work group; what the host must know is written on it"),
+        PassSpec("tile-assign-spreads", "which thread holds what: from products and from memory", _UNIT),
+        PassSpec("tile-plan-scratch", "exchanges between warps get their place in shared memory"),
+        PassSpec("tile-place-barriers", "a task's order of loads and stores, kept by its threads"),
+        PassSpec("convert-tile-to-gpu", "tiles become registers, moves and instructions", _UNIT),
         PassSpec("tile-shuffles-to-amdgcn", "a wave has 64 lanes, two of our warps", on=_DEVICE),
         PassSpec("tile-gpu-math-to-amdgcn", "ROCm's device library is not there", on=_DEVICE),
         PassSpec("canonicalize", "index arithmetic with constants folds"),

@@ -1,46 +1,62 @@
 // RUN: tile-opt %s -convert-tile-to-gpu -canonicalize -cse -split-input-file -verify-diagnostics | FileCheck-22 %s
 
-// 256 elements, 128 threads: two for each thread.
-// CHECK: gpu.module @kernels
-// CHECK: gpu.func @double(%[[X:.*]]: memref<4x256xf32>, %{{.*}}: memref<4x256xf32>) kernel
-// CHECK-SAME: known_block_size = array<i32: 128, 1, 1>
-// CHECK-DAG: %[[B:.*]] = gpu.block_id x
-// CHECK-DAG: %[[T:.*]] = gpu.thread_id x
-// CHECK: memref.load %[[X]][%[[B]], %[[T]]]
-// CHECK: memref.load %[[X]][%[[B]], %{{.*}}]
-// CHECK-COUNT-2: arith.addf {{.*}} : f32
-// CHECK-COUNT-2: memref.store
-// CHECK-NOT: tile.
-tile.kernel @double(%x: memref<4x256xf32>, %y: memref<4x256xf32>) grid(%i) {
-  %c0 = arith.constant 0 : index
-  %t = tile.load %x[%i, %c0] : memref<4x256xf32>, !tile.tile<256xf32>
-  %d = arith.addf %t, %t : !tile.tile<256xf32>
-  tile.store %d, %y[%i, %c0] : !tile.tile<256xf32>, memref<4x256xf32>
-  tile.return
+!global = memref<256xf32, #gpu.address_space<global>>
+!four = !tile.tile<256xf32, #tile.spread<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = [[128]]>>
+!one = !tile.tile<1xf32, #tile.spread<register = [], lane = [[0], [0], [0], [0], [0]], warp = [[0]]>>
+
+// Sixteen bytes at once; a sum of registers, then lanes, then warps through scratch.
+// CHECK-LABEL: gpu.func @sum
+// CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
+// CHECK-COUNT-3: arith.addf
+// CHECK-COUNT-5: nvvm.shfl.sync bfly
+// CHECK: gpu.barrier
+// CHECK: llvm.store %{{.*}} : f32, !llvm.ptr<3>
+// CHECK: gpu.barrier
+// CHECK-COUNT-2: llvm.load %{{.*}} : !llvm.ptr<3> -> f32
+// CHECK-NOT: tile.load
+gpu.module @kernels {
+  memref.global @tile_shared : memref<0xi8, #gpu.address_space<workgroup>> {alignment = 1024 : i64}
+  gpu.func @sum(%x: !global {tile.align = 16 : i64}) kernel attributes {tile.threads = 64 : i64} {
+    %c0 = arith.constant 0 : index
+    %t = tile.load %x[%c0] : !global, !four
+    %s = tile.reduce add %t dims [0] {tile.scratch = 0 : i64} : !four -> !one
+    tile.store %s, %x[%c0] : !one, !global
+    gpu.return
+  }
 }
 
 // -----
 
-// A reduction reads other threads' elements through shared memory.
-// CHECK: gpu.func @sum
-// CHECK-SAME: workgroup(%[[S:.*]] : memref<256xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64})
-// CHECK: gpu.barrier
-// CHECK: memref.store %{{.*}}, %[[S]]
-// CHECK: gpu.barrier
-// CHECK: scf.for
-// CHECK: memref.load %[[S]]
-// CHECK: arith.addf
-tile.kernel @sum(%x: memref<256xf32>, %y: memref<1xf32>) {
-  %c0 = arith.constant 0 : index
-  %t = tile.load %x[%c0] : memref<256xf32>, !tile.tile<256xf32>
-  %s = tile.reduce add %t dims [0] : !tile.tile<256xf32> -> !tile.tile<1xf32>
-  tile.store %s, %y[%c0] : !tile.tile<1xf32>, memref<1xf32>
-  tile.return
+// A fragment of sums as the next product's operand: the same registers.
+!sum = !tile.tile<16x16xf32, #tile.spread<register = [[0, 1], [8, 0], [0, 8]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>>
+!a = !tile.tile<16x16xf16, #tile.spread<register = [[0, 1], [8, 0], [0, 8]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>>
+!b = !tile.tile<16x16xf16, #tile.spread<register = [[1, 0], [8, 0], [0, 8]], lane = [[2, 0], [4, 0], [0, 1], [0, 2], [0, 4]], warp = []>>
+// CHECK-LABEL: gpu.func @chain
+// CHECK-COUNT-2: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"
+// CHECK-COUNT-8: arith.truncf
+// CHECK-NOT: shfl
+// CHECK-COUNT-2: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"
+gpu.module @kernels {
+  gpu.func @chain(%x: memref<16x16xf16, #gpu.address_space<global>>, %y: memref<16x16xf32, #gpu.address_space<global>>) kernel attributes {tile.threads = 32 : i64} {
+    %c0 = arith.constant 0 : index
+    %a = tile.load %x[%c0, %c0] : memref<16x16xf16, #gpu.address_space<global>>, !a
+    %b = tile.load %x[%c0, %c0] : memref<16x16xf16, #gpu.address_space<global>>, !b
+    %zero = arith.constant dense<0.0> : !sum
+    %c = tile.mma %a, %b, %zero : !a, !b, !sum
+    %h = tile.convert %c : !sum -> !a
+    %d = tile.mma %h, %b, %zero : !a, !b, !sum
+    tile.store %d, %y[%c0, %c0] : !sum, memref<16x16xf32, #gpu.address_space<global>>
+    gpu.return
+  }
 }
 
 // -----
 
-// expected-error @below {{but the GPU lowering passes bare pointers}}
-tile.kernel @dynamic(%x: memref<?xf32>) {
-  tile.return
+gpu.module @kernels {
+  gpu.func @plain(%x: memref<64xf32, #gpu.address_space<global>>) kernel attributes {tile.threads = 64 : i64} {
+    %c0 = arith.constant 0 : index
+    // expected-error @below {{has a tile without a #tile.spread; run tile-assign-spreads before}}
+    %t = tile.load %x[%c0] : memref<64xf32, #gpu.address_space<global>>, !tile.tile<64xf32>
+    gpu.return
+  }
 }

@@ -32,12 +32,12 @@ def ptx(text: str) -> str:
 
 
 def test_gemm_fixture_has_a_kernel_entry() -> None:
-    """The Hopper GEMM: one entry, shared memory, fused multiply-adds, no call."""
+    """The Hopper GEMM: one entry, shared memory, products on the matrix unit, no call."""
     text = ptx((FIXTURES / "gemm_sm90a.mlir").read_text())
     assert ".visible .entry gemm(" in text
     assert ".maxntid 128" in text
     assert "bar.sync" in text
-    assert "fma.rn.f32" in text
+    assert "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32" in text
     assert "call" not in text
 
 

@@ -1,0 +1,232 @@
+//===- Fragments.cpp - layouts of products --------------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Conversion/TileToGPU/Fragments.h"
+
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace tilewright;
+
+static Type elementOf(Value tile) {
+  return cast<tile::TileType>(tile.getType()).getElementType();
+}
+
+static ArrayRef<int64_t> shapeOf(Value tile) {
+  return cast<tile::TileType>(tile.getType()).getShape();
+}
+
+static int64_t bitsFor(int64_t size) { return llvm::Log2_64_Ceil(size); }
+
+std::optional<MmaShape> MmaShape::of(tile::MmaOp op, int64_t arch) {
+  Type a = elementOf(op.getA()), b = elementOf(op.getB());
+  Type c = elementOf(op.getC());
+  if (op.getMeta() || arch < 80)
+    return std::nullopt;
+  if (a.isF16() && b.isF16() && c.isF32())
+    return MmaShape{16, 8, 16, 2, "f32.f32"};
+  if (a.isBF16() && b.isBF16() && c.isF32())
+    return MmaShape{16, 8, 16, 2, "bf16"};
+  if (a.isInteger(8) && b.isInteger(8) && c.isInteger(32)) {
+    StringRef left = op.getAUnsigned() ? "u8" : "s8";
+    StringRef right = op.getBUnsigned() ? "u8" : "s8";
+    StringRef name = left == right  ? left
+                     : left == "u8" ? StringRef("u8.s8")
+                                    : StringRef("s8.u8");
+    return MmaShape{16, 8, 32, 4, name};
+  }
+  bool tf32 = op->hasAttr("tile.tf32");
+  if (a.isF32() && b.isF32() && c.isF32() && tf32)
+    return MmaShape{16, 8, 8, 1, "tf32", true};
+  auto isFp8 = [](Type type) {
+    return isa<Float8E4M3FNType, Float8E5M2Type>(type);
+  };
+  if (isFp8(a) && isFp8(b) && c.isF32() && arch >= 90) {
+    bool leftFour = isa<Float8E4M3FNType>(a),
+         rightFour = isa<Float8E4M3FNType>(b);
+    StringRef name =
+        leftFour ? (rightFour ? "f32.e4m3.e4m3.f32" : "f32.e4m3.e5m2.f32")
+                 : (rightFour ? "f32.e5m2.e4m3.f32" : "f32.e5m2.e5m2.f32");
+    return MmaShape{16, 8, 32, 4, name};
+  }
+  return std::nullopt;
+}
+
+FailureOr<MmaUnit> tilewright::getUnit(tile::MmaOp op, int64_t arch) {
+  std::optional<MmaShape> shape = MmaShape::of(op, arch);
+  if (auto name = op->getAttrOfType<StringAttr>("tile.unit")) {
+    auto unit = llvm::StringSwitch<std::optional<MmaUnit>>(name.getValue())
+                    .Case("fma", MmaUnit::fma)
+                    .Case("mma", MmaUnit::mma)
+                    .Case("wgmma", MmaUnit::wgmma)
+                    .Default(std::nullopt);
+    if (!unit)
+      return op.emitOpError("has the unit ")
+             << name << "; it must be \"fma\", \"mma\" or \"wgmma\"";
+    if (*unit == MmaUnit::mma && !shape)
+      return op.emitOpError("cannot be done by mma.sync on sm_")
+             << arch << " for elements of " << elementOf(op.getA()) << " and "
+             << elementOf(op.getB()) << " with sums of " << elementOf(op.getC())
+             << "; leave out `tile.unit`";
+    return *unit;
+  }
+  // A fragment of sixteen rows for a row or two would waste most of it, and
+  // ordinary units read operands once in either case.
+  bool pays = shape && shapeOf(op.getC())[0] * shapeOf(op.getC())[1] >= 64;
+  return pays ? MmaUnit::mma : MmaUnit::fma;
+}
+
+WarpGrid tilewright::chooseWarps(ArrayRef<int64_t> shape, int64_t warps,
+                                 bool rowsOnly) {
+  WarpGrid grid;
+  while (grid.rows * grid.columns < warps) {
+    int64_t height = shape[0] / grid.rows, width = shape[1] / grid.columns;
+    bool moreRows = height >= 32, moreColumns = width >= 16;
+    if (rowsOnly ? moreRows : moreRows && (height >= width || !moreColumns))
+      grid.rows *= 2;
+    else if (moreColumns && !rowsOnly)
+      grid.columns *= 2;
+    else
+      break;
+  }
+  grid.copies = warps / (grid.rows * grid.columns);
+  return grid;
+}
+
+/// Bits `first` to `last` of a dimension.
+static void addRegisters(LinearLayout &layout, int64_t dim, int64_t first,
+                         int64_t last) {
+  for (int64_t bit = first; bit < last; ++bit)
+    layout.addRegister(dim, bit);
+}
+
+LinearLayout tilewright::mmaResultLayout(ArrayRef<int64_t> shape,
+                                         WarpGrid warps) {
+  LinearLayout layout(2);
+  int64_t rows = std::max<int64_t>(4, bitsFor(shape[0]));
+  int64_t columns = std::max<int64_t>(3, bitsFor(shape[1]));
+  int64_t rowWarps = bitsFor(warps.rows), columnWarps = bitsFor(warps.columns);
+  layout.addRegister(1, 0);
+  layout.addRegister(0, 3);
+  addRegisters(layout, 1, 3, columns - columnWarps);
+  addRegisters(layout, 0, 4, rows - rowWarps);
+  for (int64_t bit : {1, 2})
+    layout.addThread(1, bit);
+  for (int64_t bit : {0, 1, 2})
+    layout.addThread(0, bit);
+  for (int64_t bit = rows - rowWarps; bit < rows; ++bit)
+    layout.addThread(0, bit);
+  for (int64_t bit = columns - columnWarps; bit < columns; ++bit)
+    layout.addThread(1, bit);
+  for (int64_t copies = warps.copies; copies > 1; copies /= 2)
+    layout.addReplica();
+  return layout;
+}
+
+/// The operand's threads: lanes as given, warps as in the result (copies where
+/// those differ in the other dimension).
+static void addOperandThreads(LinearLayout &layout, const LinearLayout &result,
+                              int64_t kept, ArrayRef<CoordinateBit> lanes) {
+  for (CoordinateBit bit : lanes)
+    layout.addThread(bit.dim, bit.bit);
+  for (CoordinateBit bit :
+       result.getThreadBits().drop_front(LinearLayout::laneBits)) {
+    if (!bit.isNone() && bit.dim == kept)
+      layout.addThread(bit.dim, bit.bit);
+    else
+      layout.addReplica();
+  }
+}
+
+LinearLayout tilewright::mmaOperandLayout(const LinearLayout &result, bool isB,
+                                          ArrayRef<int64_t> shape,
+                                          const MmaShape &mma) {
+  // `outer` is the dimension that the operand shares with the result.
+  int64_t outer = isB ? 1 : 0, k = 1 - outer;
+  int64_t packed = bitsFor(mma.packed), block = bitsFor(mma.k);
+  int64_t depth = std::max(block, bitsFor(shape[k]));
+  LinearLayout layout(2);
+  addRegisters(layout, k, 0, packed);
+  if (!isB)
+    layout.addRegister(outer, 3);
+  layout.addRegister(k, packed + 2);
+  addRegisters(layout, k, block, depth);
+  for (CoordinateBit bit : result.getRegisterBits())
+    if (bit.dim == outer && bit.bit >= (isB ? 3 : 4))
+      layout.addRegister(outer, bit.bit);
+  CoordinateBit lanes[] = {
+      {k, packed}, {k, packed + 1}, {outer, 0}, {outer, 1}, {outer, 2}};
+  addOperandThreads(layout, result, outer, lanes);
+  return layout;
+}
+
+LinearLayout tilewright::wgmmaResultLayout(ArrayRef<int64_t> shape,
+                                           int64_t threads) {
+  LinearLayout layout(2);
+  int64_t rows = std::max<int64_t>(6, bitsFor(shape[0]));
+  int64_t columns = std::max<int64_t>(3, bitsFor(shape[1]));
+  int64_t groups = bitsFor(threads / 128);
+  layout.addRegister(1, 0);
+  layout.addRegister(0, 3);
+  addRegisters(layout, 1, 3, columns);
+  addRegisters(layout, 0, 6 + groups, rows);
+  for (int64_t bit : {1, 2})
+    layout.addThread(1, bit);
+  for (int64_t bit : {0, 1, 2, 4, 5})
+    layout.addThread(0, bit);
+  for (int64_t group = 0; group < groups; ++group)
+    if (6 + group < rows)
+      layout.addThread(0, 6 + group);
+    else
+      layout.addReplica();
+  return layout;
+}
+
+LinearLayout tilewright::wgmmaOperandLayout(const LinearLayout &result,
+                                            ArrayRef<int64_t> shape,
+                                            int64_t elementBytes) {
+  MmaShape fragment{16, 8, 32 / elementBytes, 4 / elementBytes, ""};
+  return mmaOperandLayout(result, /*isB=*/false, shape, fragment);
+}
+
+LinearLayout tilewright::fmaResultLayout(ArrayRef<int64_t> shape,
+                                         int64_t threads) {
+  LinearLayout layout(2);
+  int64_t rows = bitsFor(shape[0]), columns = bitsFor(shape[1]);
+  int64_t perThread = std::max<int64_t>(
+      0, rows + columns - static_cast<int64_t>(bitsFor(threads)));
+  // Neighbours in registers, so that operands are read as vectors: columns
+  // first, then rows.
+  int64_t columnRun = std::min<int64_t>({2, columns, (perThread + 1) / 2});
+  int64_t rowRun = std::min<int64_t>({2, rows, perThread - columnRun});
+  addRegisters(layout, 1, 0, columnRun);
+  addRegisters(layout, 0, 0, rowRun);
+  int64_t column = columnRun, row = rowRun;
+  auto addThreads = [&](int64_t count, int64_t &bit, int64_t end, int64_t dim) {
+    int64_t added = 0;
+    for (; added < count && bit < end; ++added)
+      layout.addThread(dim, bit++);
+    return added;
+  };
+  // A warp covers 8 x 4 blocks where it can, the block's warps the rest evenly.
+  int64_t lanes = addThreads(3, column, columns, 1);
+  lanes += addThreads(LinearLayout::laneBits - lanes, row, rows, 0);
+  lanes += addThreads(LinearLayout::laneBits - lanes, column, columns, 1);
+  int64_t left = bitsFor(threads) - lanes;
+  while (left > 0 && (row < rows || column < columns)) {
+    bool takeRow = rows - row >= columns - column;
+    left -= takeRow ? addThreads(1, row, rows, 0)
+                    : addThreads(1, column, columns, 1);
+  }
+  for (; left > 0; --left)
+    layout.addReplica();
+  addRegisters(layout, 1, column, columns);
+  addRegisters(layout, 0, row, rows);
+  return layout;
+}

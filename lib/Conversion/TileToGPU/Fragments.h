@@ -1,0 +1,63 @@
+//===- Fragments.h - layouts of products --------------------------*- C++
+//-*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CONVERSION_TILETOGPU_FRAGMENTS_H
+#define TILEWRIGHT_CONVERSION_TILETOGPU_FRAGMENTS_H
+
+#include "lib/Analysis/LinearLayout.h"
+
+namespace tilewright {
+
+/// What computes a product: ordinary instructions, `mma.sync` of a warp, or
+/// `wgmma` of four.
+enum class MmaUnit { fma, mma, wgmma };
+
+/// The unit of a product: its attribute `tile.unit`, or by its types and sizes
+/// on an architecture (80, 90). Fails with an error where the attribute names
+/// no unit that can do it.
+mlir::FailureOr<MmaUnit> getUnit(tile::MmaOp op, int64_t arch);
+
+/// One `mma.sync`: sizes, and the elements of an operand in a register.
+struct MmaShape {
+  int64_t m = 16, n = 8, k = 16;
+  int64_t packed = 2; // operand elements in 32 bits
+  mlir::StringRef name;
+  /// f32 operands that are rounded to tf32.
+  bool tf32 = false;
+
+  static std::optional<MmaShape> of(tile::MmaOp op, int64_t arch);
+};
+
+/// How the warps of a block share a result.
+struct WarpGrid {
+  int64_t rows = 1, columns = 1;
+  int64_t copies = 1; // that hold the same
+};
+
+/// Fragments of `mma.sync` (PTX ISA, "Matrix fragments"), repeated over a tile.
+LinearLayout mmaResultLayout(mlir::ArrayRef<int64_t> shape, WarpGrid warps);
+LinearLayout mmaOperandLayout(const LinearLayout &result, bool isB,
+                              mlir::ArrayRef<int64_t> shape,
+                              const MmaShape &mma);
+/// The accumulator of `wgmma`: 64 rows for each four warps.
+LinearLayout wgmmaResultLayout(mlir::ArrayRef<int64_t> shape, int64_t threads);
+/// Its operand `a` in registers; 16 bits wide, or 8.
+LinearLayout wgmmaOperandLayout(const LinearLayout &result,
+                                mlir::ArrayRef<int64_t> shape,
+                                int64_t elementBytes);
+/// Blocks of a result, for products on ordinary units.
+LinearLayout fmaResultLayout(mlir::ArrayRef<int64_t> shape, int64_t threads);
+
+/// How warps share a result of `mma`; in rows only where `rowsOnly` is set.
+WarpGrid chooseWarps(mlir::ArrayRef<int64_t> shape, int64_t warps,
+                     bool rowsOnly);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CONVERSION_TILETOGPU_FRAGMENTS_H

@@ -1,0 +1,142 @@
+//===- KernelGrid.cpp - which task a block is -----------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Conversion/TileToGPU/KernelGrid.h"
+#include "lib/Conversion/TileToGPU/SpreadTiles.h"
+
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/SymbolTable.h"
+
+using namespace mlir;
+using namespace tilewright;
+
+KernelGrid::KernelGrid(tile::KernelOp kernel)
+    : kernel(kernel), bounds(kernel.getGridRank(), ShapedType::kDynamic) {
+  if (auto known = kernel->getAttrOfType<DenseI64ArrayAttr>("tile.grid"))
+    bounds = llvm::to_vector(known.asArrayRef());
+  else
+    readLaunches();
+}
+
+/// A bound is known where all launches say the same constant.
+void KernelGrid::readLaunches() {
+  bool isFirst = true;
+  kernel->getParentOp()->walk([&](tile::LaunchOp launch) {
+    if (launch.getKernel() != kernel.getSymName())
+      return;
+    for (auto [bound, value] : llvm::zip_equal(bounds, launch.getGrid())) {
+      APInt constant;
+      int64_t number = matchPattern(value, m_ConstantInt(&constant))
+                           ? constant.getSExtValue()
+                           : ShapedType::kDynamic;
+      if (isFirst)
+        bound = number;
+      else if (bound != number)
+        bound = ShapedType::kDynamic;
+    }
+    isFirst = false;
+  });
+}
+
+SmallVector<int64_t> KernelGrid::getOpenBounds() const {
+  SmallVector<int64_t> open;
+  for (auto [dim, bound] : llvm::enumerate(bounds))
+    if (dim > 0 && ShapedType::isDynamic(bound))
+      open.push_back(static_cast<int64_t>(dim));
+  return open;
+}
+
+namespace {
+/// i32 arithmetic on the numbers of tasks.
+class TaskNumbers {
+public:
+  TaskNumbers(OpBuilder &b, Location loc) : b(b), loc(loc) {}
+
+  Value constant(int64_t value) { return constantI32(b, loc, value); }
+  Value div(Value x, Value y) { return arith::DivUIOp::create(b, loc, x, y); }
+  Value rem(Value x, Value y) { return arith::RemUIOp::create(b, loc, x, y); }
+  Value mul(Value x, Value y) { return arith::MulIOp::create(b, loc, x, y); }
+  Value add(Value x, Value y) { return arith::AddIOp::create(b, loc, x, y); }
+  Value sub(Value x, Value y) { return arith::SubIOp::create(b, loc, x, y); }
+  Value min(Value x, Value y) { return arith::MinUIOp::create(b, loc, x, y); }
+  Value toIndex(Value x) {
+    return arith::IndexCastUIOp::create(b, loc, b.getIndexType(), x);
+  }
+  Value fromIndex(Value x) {
+    return arith::IndexCastOp::create(b, loc, b.getI32Type(), x);
+  }
+
+private:
+  OpBuilder &b;
+  Location loc;
+};
+} // namespace
+
+LogicalResult KernelGrid::append(OpBuilder &b, gpu::GPUFuncOp function,
+                                 ArrayRef<BlockArgument> open,
+                                 SmallVectorImpl<Value> &values) {
+  auto rank = static_cast<int64_t>(bounds.size());
+  if (rank == 0)
+    return success();
+  Location loc = kernel.getLoc();
+  TaskNumbers n(b, loc);
+  SmallVector<Value> sizes(rank);
+  for (int64_t dim = 1; dim < rank; ++dim)
+    if (!ShapedType::isDynamic(bounds[dim])) {
+      sizes[dim] = n.constant(bounds[dim]);
+    } else {
+      sizes[dim] = open.front();
+      open = open.drop_front();
+    }
+  Value task = n.fromIndex(gpu::BlockIdOp::create(b, loc, gpu::Dimension::x));
+  SmallVector<Value> coordinates(rank);
+  auto raster = kernel->getAttrOfType<IntegerAttr>("tile.raster");
+  int64_t last = rank - 1;
+  if (raster && rank >= 2) {
+    // Bands of `height` rows of the last two coordinates, each walked by
+    // columns: what the blocks of a wave read stays in the L2 cache. Blocks of
+    // a cluster are neighbours along the last one, and count as one column.
+    Value height = n.constant(raster.getInt());
+    Value rows = sizes[rank - 2], columns = sizes[rank - 1], member;
+    if (!rows) {
+      Value all =
+          n.fromIndex(gpu::GridDimOp::create(b, loc, gpu::Dimension::x));
+      rows = n.div(all, columns);
+    }
+    if (auto cluster = kernel.getCluster()) {
+      Value width = n.constant(cluster->back());
+      member = n.rem(task, width);
+      task = n.div(task, width);
+      columns = n.div(columns, width);
+    }
+    Value plane = n.mul(rows, columns);
+    Value inPlane = rank == 2 ? task : n.rem(task, plane);
+    Value perBand = n.mul(height, columns);
+    Value band = n.div(inPlane, perBand), rest = n.rem(inPlane, perBand);
+    Value first = n.mul(band, height);
+    Value here = n.min(height, n.sub(rows, first));
+    coordinates[rank - 2] = n.add(first, n.rem(rest, here));
+    Value column = n.div(rest, here);
+    if (member)
+      column =
+          n.add(n.mul(column, n.constant(kernel.getCluster()->back())), member);
+    coordinates[rank - 1] = column;
+    if (rank > 2)
+      task = n.div(task, plane);
+    last = rank - 3;
+  }
+  for (int64_t dim = last; dim > 0; --dim) {
+    coordinates[dim] = n.rem(task, sizes[dim]);
+    task = n.div(task, sizes[dim]);
+  }
+  if (last >= 0)
+    coordinates[0] = task;
+  for (Value coordinate : coordinates)
+    values.push_back(n.toIndex(coordinate));
+  return success();
+}

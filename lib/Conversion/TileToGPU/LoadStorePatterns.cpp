@@ -1,0 +1,222 @@
+//===- LoadStorePatterns.cpp - tiles from and to memory -------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Conversion/TileToGPU/MemoryAccess.h"
+#include "lib/Conversion/TileToVector/Combine.h"
+
+using namespace mlir;
+using namespace tilewright;
+
+namespace {
+
+SmallVector<Value> firstValues(ArrayRef<ValueRange> operands) {
+  return llvm::map_to_vector(operands,
+                             [](ValueRange range) { return range.front(); });
+}
+
+/// The index tile's register for each register of the tile: they differ in
+/// the bits of the gathered dimension only.
+SmallVector<Value> indicesByRegister(const AccessShape &access,
+                                     const LinearLayout &layout,
+                                     ValueRange indices) {
+  SmallVector<Value> result;
+  if (access.along < 0)
+    return result;
+  for (int64_t number = 0; number < layout.getNumRegisters(); ++number) {
+    int64_t index = 0, position = 0;
+    for (auto [i, bit] : llvm::enumerate(layout.getRegisterBits()))
+      if (bit.dim == access.along)
+        index |= (number >> i & 1) << position++;
+    result.push_back(indices[index]);
+  }
+  return result;
+}
+
+/// How one thread moves its elements: in groups, each with a condition.
+class ThreadAccess {
+public:
+  ThreadAccess(OpBuilder &b, Location loc, const AccessShape &access,
+               tile::TileType type)
+      : b(b), loc(loc), access(access), view(b, loc, type) {
+    int64_t contiguous = access.getContiguousDim();
+    vector = contiguous < 0 ? 1
+                            : std::min(access.getVectorSize(),
+                                       view.getLayout().getRun(contiguous));
+    groups =
+        groupRegisters(view.getLayout(), vector > 1 ? contiguous : -1, vector);
+  }
+
+  ThreadView &getView() { return view; }
+  ArrayRef<SmallVector<int64_t>> getGroups() const { return groups; }
+  int64_t getVector() const { return vector; }
+
+  /// Whether the elements of a group are there and valid; null where always.
+  /// They are side by side, and the sizes are multiples of a group's.
+  Value getCondition(ArrayRef<int64_t> group, ValueRange valid) {
+    Value condition = view.exists(group.front());
+    for (auto [dim, bound] : llvm::enumerate(valid)) {
+      Value at = view.getCoordinate(group.front(), static_cast<int64_t>(dim));
+      Value place = arith::IndexCastOp::create(b, loc, b.getIndexType(), at);
+      Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                                           place, bound);
+      condition = bothHold(b, loc, condition, inside);
+    }
+    return condition;
+  }
+
+private:
+  OpBuilder &b;
+  Location loc;
+  const AccessShape &access;
+  ThreadView view;
+  int64_t vector = 1;
+  SmallVector<SmallVector<int64_t>> groups;
+};
+
+/// What a thread reads where there is nothing to read.
+Value makePad(OpBuilder &b, Location loc, Type element, ValueRange pad,
+              int64_t count) {
+  Value scalar =
+      pad.empty()
+          ? Value(arith::ConstantOp::create(b, loc, b.getZeroAttr(element)))
+          : pad.front();
+  return packRaw(b, loc, SmallVector<Value>(count, scalar));
+}
+
+struct LoadPattern : SpreadPattern<tile::LoadOp> {
+  using Base::Base;
+
+  LogicalResult
+  matchAndRewrite(tile::LoadOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    if (op.getType().getInterleave())
+      return op.emitOpError("of an interleaved tile has no GPU lowering");
+    Location loc = op.getLoc();
+    AccessShape access = AccessShape::of(op);
+    Value memref = adaptor.getMemref().front();
+    if (op.getType().isInShared()) {
+      rewriter.replaceOpWithMultiple(op, {SmallVector<Value>()});
+      return success();
+    }
+    ThreadAccess thread(rewriter, loc, access, op.getType());
+    const LinearLayout &layout = thread.getView().getLayout();
+    TileAddress address(
+        rewriter, loc, access, memref, thread.getView(),
+        firstValues(adaptor.getOffsets()),
+        indicesByRegister(access, layout, adaptor.getIndices()));
+    Type element = op.getType().getElementType();
+    SmallVector<Value> valid = firstValues(adaptor.getValid());
+    SmallVector<Value> results(layout.getNumRegisters());
+    Value pad =
+        makePad(rewriter, loc, element, adaptor.getPad(), thread.getVector());
+    for (ArrayRef<int64_t> group : thread.getGroups()) {
+      Value raw = pad;
+      if (!thread.getView().neverExists(group.front())) {
+        Value when = thread.getCondition(group, valid);
+        Value pointer = address.getPointer(group.front());
+        raw = guarded(rewriter, loc, when, ValueRange{pad}, [&](OpBuilder &b) {
+                return SmallVector<Value>{
+                    loadRaw(b, loc, pointer, element, thread.getVector())};
+              }).front();
+      }
+      for (auto [number, value] :
+           llvm::zip_equal(group, unpackRaw(rewriter, loc, raw, element)))
+        results[number] = value;
+    }
+    rewriter.replaceOpWithMultiple(op, {results});
+    return success();
+  }
+};
+
+struct StorePattern : SpreadPattern<tile::StoreOp> {
+  using Base::Base;
+
+  LogicalResult
+  matchAndRewrite(tile::StoreOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    AccessShape access = AccessShape::of(op);
+    ThreadAccess thread(rewriter, loc, access, op.getTileType());
+    ThreadView &view = thread.getView();
+    TileAddress address(
+        rewriter, loc, access, adaptor.getMemref().front(), view,
+        firstValues(adaptor.getOffsets()),
+        indicesByRegister(access, view.getLayout(), adaptor.getIndices()));
+    SmallVector<Value> valid = firstValues(adaptor.getValid());
+    Value owner = view.isFirstReplica();
+    for (ArrayRef<int64_t> group : thread.getGroups()) {
+      if (view.neverExists(group.front()))
+        continue;
+      Value when =
+          bothHold(rewriter, loc, owner, thread.getCondition(group, valid));
+      Value pointer = address.getPointer(group.front());
+      SmallVector<Value> values;
+      for (int64_t number : group)
+        values.push_back(adaptor.getTile()[number]);
+      guarded(rewriter, loc, when,
+              [&](OpBuilder &b) { write(b, op, pointer, values); });
+    }
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+private:
+  static void write(OpBuilder &b, tile::StoreOp op, Value pointer,
+                    SmallVector<Value> values) {
+    Location loc = op.getLoc();
+    if (!op.getReduce()) {
+      storeRaw(b, loc, pointer, packRaw(b, loc, values));
+      return;
+    }
+    if (op.getAtomic()) {
+      auto bytes = getElementBytes(values.front().getType());
+      for (auto [i, value] : llvm::enumerate(values))
+        reduceAtomically(
+            b, op,
+            movePointer(b, loc, pointer, static_cast<int64_t>(i) * bytes),
+            value);
+      return;
+    }
+    Type element = values.front().getType();
+    Value raw =
+        loadRaw(b, loc, pointer, element, static_cast<int64_t>(values.size()));
+    SmallVector<Value> old = unpackRaw(b, loc, raw, element);
+    for (auto [value, before] : llvm::zip_equal(values, old))
+      value = combine(b, loc, *op.getReduce(), before, value);
+    storeRaw(b, loc, pointer, packRaw(b, loc, values));
+  }
+
+  static void reduceAtomically(OpBuilder &b, tile::StoreOp op, Value pointer,
+                               Value value);
+};
+
+LLVM::AtomicBinOp atomicOf(tile::ReduceKind kind, bool isFloat) {
+  switch (kind) {
+  case tile::ReduceKind::max:
+    return isFloat ? LLVM::AtomicBinOp::fmaximum : LLVM::AtomicBinOp::max;
+  case tile::ReduceKind::min:
+    return isFloat ? LLVM::AtomicBinOp::fminimum : LLVM::AtomicBinOp::min;
+  default:
+    return isFloat ? LLVM::AtomicBinOp::fadd : LLVM::AtomicBinOp::add;
+  }
+}
+
+void StorePattern::reduceAtomically(OpBuilder &b, tile::StoreOp op,
+                                    Value pointer, Value value) {
+  bool isFloat = isa<FloatType>(value.getType());
+  LLVM::AtomicRMWOp::create(b, op.getLoc(), atomicOf(*op.getReduce(), isFloat),
+                            pointer, toMemory(b, op.getLoc(), value),
+                            LLVM::AtomicOrdering::monotonic, "device");
+}
+
+} // namespace
+
+void tilewright::populateSpreadMemoryPatterns(const SpreadConverter &converter,
+                                              RewritePatternSet &patterns) {
+  patterns.add<LoadPattern, StorePattern>(converter, patterns.getContext());
+}

@@ -1,0 +1,207 @@
+//===- MathToIntrinsics.cpp - math that a GPU's instructions do -----------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Conversion/TileToGPU/Passes.h"
+
+#include "llvm/ADT/StringMap.h"
+
+namespace tilewright {
+#define GEN_PASS_DEF_MATHTOINTRINSICS
+#include "lib/Conversion/TileToGPU/Passes.h.inc"
+} // namespace tilewright
+
+using namespace mlir;
+using namespace tilewright;
+
+namespace {
+
+Value callIntrinsic(OpBuilder &b, Location loc, StringRef name, Type type,
+                    ValueRange operands) {
+  return LLVM::CallIntrinsicOp::create(b, loc, type, b.getStringAttr(name),
+                                       operands)
+      .getResult(0);
+}
+
+Value constantLike(OpBuilder &b, Location loc, Type type, double value) {
+  return arith::ConstantOp::create(b, loc, b.getFloatAttr(type, value));
+}
+
+/// An instruction, or a few: LLVM's intrinsic of the name.
+StringRef nativeName(Operation *op) {
+  static const llvm::StringMap<StringRef> table = {
+      {"math.absf", "fabs"},
+      {"math.absi", "abs"},
+      {"math.ceil", "ceil"},
+      {"math.copysign", "copysign"},
+      {"math.ctlz", "ctlz"},
+      {"math.ctpop", "ctpop"},
+      {"math.cttz", "cttz"},
+      {"math.floor", "floor"},
+      {"math.fma", "fma"},
+      {"math.round", "round"},
+      {"math.roundeven", "roundeven"},
+      {"math.sqrt", "sqrt"},
+      {"math.trunc", "trunc"},
+      {"math.exp2", "exp2"}};
+  return table.lookup(op->getName().getStringRef());
+}
+
+/// 16-bit floats have instructions for these only; the others go through f32.
+bool isForSmallFloats(Operation *op) {
+  return isa<math::AbsFOp, math::FmaOp, math::CopySignOp>(op);
+}
+
+std::string typeName(Type type) {
+  if (type.isBF16())
+    return "bf16";
+  return ((isa<FloatType>(type) ? "f" : "i") +
+          Twine(type.getIntOrFloatBitWidth()))
+      .str();
+}
+
+class MathRewriter {
+public:
+  MathRewriter(Operation *op, bool fast)
+      : op(op), b(op), loc(op->getLoc()), fast(fast) {}
+
+  /// Whether there is nothing left to do for another pass.
+  bool run() {
+    Type type = op->getResult(0).getType();
+    if (!type.isIntOrIndexOrFloat())
+      return false;
+    SmallVector<Value> operands(op->getOperands());
+    Type wide = type;
+    bool isSmall = isa<FloatType>(type) && type.getIntOrFloatBitWidth() < 32;
+    if (isSmall && !isForSmallFloats(op)) {
+      wide = b.getF32Type();
+      for (Value &operand : operands)
+        operand = arith::ExtFOp::create(b, loc, wide, operand);
+    }
+    Value result = make(wide, operands);
+    if (!result)
+      return false;
+    if (result.getType() != type)
+      result = arith::TruncFOp::create(b, loc, type, result);
+    op->getResult(0).replaceAllUsesWith(result);
+    op->erase();
+    return true;
+  }
+
+private:
+  Value call(StringRef name, Type type, ValueRange operands) {
+    return callIntrinsic(b, loc, name, type, operands);
+  }
+  Value mul(Value x, Value y) { return arith::MulFOp::create(b, loc, x, y); }
+
+  Value make(Type type, ArrayRef<Value> operands) {
+    if (Value approximate = type.isF32() ? makeF32(type, operands) : Value())
+      return approximate;
+    if (isa<math::IsNaNOp, math::IsInfOp, math::IsFiniteOp>(op))
+      return makeTest(operands[0]);
+    StringRef name = nativeName(op);
+    if (name.empty() || (name == "exp2" && !type.isF32()) || type.isIndex())
+      return {};
+    SmallVector<Value> arguments(operands);
+    if (isa<math::AbsIOp, math::CountLeadingZerosOp,
+            math::CountTrailingZerosOp>(op))
+      arguments.push_back(
+          arith::ConstantOp::create(b, loc, b.getBoolAttr(false)));
+    return call(("llvm." + name + "." + typeName(type)).str(), type, arguments);
+  }
+
+  /// By what the special function unit computes, to 2 units in the last place
+  /// unless `fast`.
+  Value makeF32(Type type, ArrayRef<Value> x) {
+    if (isa<math::ExpOp>(op))
+      return makeExp(type, x[0]);
+    if (isa<math::RsqrtOp>(op))
+      return call("llvm.nvvm.rsqrt.approx.f", type, x);
+    if (!fast)
+      return {};
+    constexpr double ln2 = 0.693147180559945309;
+    if (isa<math::LogOp>(op))
+      return mul(call("llvm.nvvm.lg2.approx.f", type, x),
+                 constantLike(b, loc, type, ln2));
+    if (isa<math::Log2Op>(op))
+      return call("llvm.nvvm.lg2.approx.f", type, x);
+    if (isa<math::SinOp>(op))
+      return call("llvm.nvvm.sin.approx.f", type, x);
+    if (isa<math::CosOp>(op))
+      return call("llvm.nvvm.cos.approx.f", type, x);
+    if (isa<math::SqrtOp>(op))
+      return call("llvm.nvvm.sqrt.approx.f", type, x);
+    if (isa<math::TanhOp>(op))
+      return LLVM::InlineAsmOp::create(
+                 b, loc, type, x, "tanh.approx.f32 $0, $1;", "=f,f",
+                 /*has_side_effects=*/false, /*is_align_stack=*/false,
+                 LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(),
+                 ArrayAttr())
+          .getResult(0);
+    return {};
+  }
+
+  /// 2^(x log2 e): the part of the product that f32 drops is added back, since
+  /// the exponential would magnify it.
+  Value makeExp(Type type, Value x) {
+    constexpr double high = 1.44269502162933349609375; // f32(log2 e)
+    constexpr double low = 1.925963033500011079e-08;   // log2 e - high
+    constexpr double ln2 = 0.693147180559945309;
+    if (fast)
+      return call("llvm.exp2.f32", type,
+                  mul(x, constantLike(b, loc, type, high)));
+    // Past these 0 and infinity come out; NaN stays.
+    x = arith::MinimumFOp::create(b, loc, x, constantLike(b, loc, type, 100.0));
+    x = arith::MaximumFOp::create(b, loc, x,
+                                  constantLike(b, loc, type, -110.0));
+    Value log2e = constantLike(b, loc, type, high);
+    Value product = mul(x, log2e);
+    Value rest = call("llvm.fma.f32", type,
+                      {x, log2e, arith::NegFOp::create(b, loc, product)});
+    rest =
+        call("llvm.fma.f32", type, {x, constantLike(b, loc, type, low), rest});
+    Value power = call("llvm.exp2.f32", type, product);
+    Value factor = call("llvm.fma.f32", type,
+                        {rest, constantLike(b, loc, type, ln2),
+                         constantLike(b, loc, type, 1.0)});
+    return mul(power, factor);
+  }
+
+  Value makeTest(Value x) {
+    Value infinity = constantLike(b, loc, x.getType(),
+                                  std::numeric_limits<double>::infinity());
+    Value size = call("llvm.fabs." + typeName(x.getType()), x.getType(), x);
+    auto predicate = isa<math::IsNaNOp>(op)   ? arith::CmpFPredicate::UNO
+                     : isa<math::IsInfOp>(op) ? arith::CmpFPredicate::OEQ
+                                              : arith::CmpFPredicate::OLT;
+    return arith::CmpFOp::create(b, loc, predicate, size, infinity);
+  }
+
+  Operation *op;
+  OpBuilder b;
+  Location loc;
+  bool fast;
+};
+
+struct MathToIntrinsics
+    : public tilewright::impl::MathToIntrinsicsBase<MathToIntrinsics> {
+  using MathToIntrinsicsBase::MathToIntrinsicsBase;
+
+  void runOnOperation() override {
+    SmallVector<Operation *> ops;
+    getOperation()->walk([&](gpu::GPUFuncOp function) {
+      function.walk([&](Operation *op) {
+        if (isa_and_nonnull<math::MathDialect>(op->getDialect()))
+          ops.push_back(op);
+      });
+    });
+    for (Operation *op : ops)
+      MathRewriter(op, fast).run();
+  }
+};
+
+} // namespace

@@ -1,0 +1,226 @@
+//===- RelayoutPatterns.cpp - tiles in another layout or type -------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Conversion/TileToGPU/Exchange.h"
+#include "lib/Conversion/TileToGPU/SharedOperand.h"
+#include "lib/Conversion/TileToVector/TileParts.h"
+
+using namespace mlir;
+using namespace tilewright;
+
+/// The source's bits that the result has in the number of the thread, not in
+/// that of the register: each doubles what a thread must look at.
+static SmallVector<std::pair<int64_t, int64_t>>
+registersByThread(const LinearLayout &from, const LinearLayout &to,
+                  bool lanesOnly) {
+  SmallVector<std::pair<int64_t, int64_t>> pairs; // register bit, thread bit
+  for (auto [index, bit] : llvm::enumerate(from.getRegisterBits()))
+    if (auto thread = to.findThread(bit))
+      if (!lanesOnly || *thread < LinearLayout::laneBits)
+        pairs.push_back({static_cast<int64_t>(index), *thread});
+  return pairs;
+}
+
+RelayoutKind tilewright::getRelayoutKind(const LinearLayout &from,
+                                         const LinearLayout &to) {
+  if (from == to)
+    return RelayoutKind::none;
+  switch (getExchange(from, to)) {
+  case Exchange::none:
+    return RelayoutKind::registers;
+  case Exchange::warps:
+    return RelayoutKind::scratch;
+  case Exchange::lanes:
+    break;
+  }
+  // A shuffle costs about as much as a store or a load of shared memory, and
+  // needs no barrier.
+  int64_t looks = int64_t(1) << registersByThread(from, to, false).size();
+  return looks * to.getNumRegisters() <= 16 ? RelayoutKind::shuffles
+                                            : RelayoutKind::scratch;
+}
+
+namespace {
+
+/// Moves values between registers of a thread or of a warp.
+class RegisterMove {
+public:
+  RegisterMove(OpBuilder &b, Location loc, const LinearLayout &from,
+               const LinearLayout &to, ValueRange values)
+      : b(b), loc(loc), from(from), to(to), values(values),
+        pairs(registersByThread(from, to, false)) {}
+
+  SmallVector<Value> run(bool shuffles) {
+    SmallVector<Value> results;
+    for (int64_t number = 0; number < to.getNumRegisters(); ++number)
+      results.push_back(makeOne(number, shuffles));
+    return results;
+  }
+
+private:
+  Value makeOne(int64_t number, bool shuffles) {
+    int64_t fixed = 0;
+    for (auto [index, bit] : llvm::enumerate(from.getRegisterBits()))
+      if (auto target = to.findRegister(bit))
+        fixed |= (number >> *target & 1) << index;
+    Value lane = shuffles ? makeLane(number) : Value();
+    return choose(fixed, 0, lane);
+  }
+
+  /// The register among those that differ in `pairs` from `next` on.
+  Value choose(int64_t number, size_t next, Value lane) {
+    if (next == pairs.size()) {
+      Value value = values[number];
+      return lane ? shuffleFrom(b, loc, value, lane) : value;
+    }
+    auto [index, thread] = pairs[next];
+    Value clear = choose(number, next + 1, lane);
+    Value set = choose(number | int64_t(1) << index, next + 1, lane);
+    Value bit =
+        arith::AndIOp::create(b, loc, getThreadNumber(b, loc),
+                              constantI32(b, loc, int64_t(1) << thread));
+    Value isSet = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, bit,
+                                        constantI32(b, loc, 0));
+    return arith::SelectOp::create(b, loc, isSet, set, clear);
+  }
+
+  /// The lane that holds what goes into register `number`.
+  Value makeLane(int64_t number) {
+    Value thread = getThreadNumber(b, loc);
+    Value lane = constantI32(b, loc, 0);
+    for (int64_t index = 0; index < LinearLayout::laneBits; ++index) {
+      CoordinateBit bit = from.getThreadBits()[index];
+      int64_t source = index;
+      if (!bit.isNone()) {
+        if (auto inRegister = to.findRegister(bit)) {
+          if (number >> *inRegister & 1)
+            lane = arith::AddIOp::create(
+                b, loc, lane, constantI32(b, loc, int64_t(1) << index));
+          continue;
+        }
+        auto inThread = to.findThread(bit);
+        if (!inThread)
+          continue;
+        source = *inThread;
+      }
+      Value part =
+          gatherBits(b, loc, thread, bitsWith(source, index), /*dim=*/0);
+      lane = arith::AddIOp::create(b, loc, lane, part);
+    }
+    return lane;
+  }
+
+  /// Bit `source` of a number goes to bit `target`.
+  static SmallVector<CoordinateBit> bitsWith(int64_t source, int64_t target) {
+    SmallVector<CoordinateBit> bits(source + 1);
+    bits[source] = {0, target};
+    return bits;
+  }
+
+  OpBuilder &b;
+  Location loc;
+  const LinearLayout &from, &to;
+  ValueRange values;
+  SmallVector<std::pair<int64_t, int64_t>> pairs;
+};
+
+/// Another number type, or another layout.
+struct ConvertPattern : SpreadPattern<tile::ConvertOp> {
+  using Base::Base;
+
+  LogicalResult
+  matchAndRewrite(tile::ConvertOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto from = cast<tile::TileType>(op.getSource().getType());
+    auto to = cast<tile::TileType>(op.getResult().getType());
+    if (from.getElementType() == to.getElementType())
+      return relayout(op, adaptor, rewriter);
+    SmallVector<Value> results;
+    for (Value value : adaptor.getSource())
+      results.push_back(convertNumber(rewriter, op.getLoc(), value,
+                                      to.getElementType(), op.getIsUnsigned()));
+    rewriter.replaceOpWithMultiple(op, {results});
+    return success();
+  }
+
+private:
+  LogicalResult relayout(tile::ConvertOp op, Adaptor adaptor,
+                         ConversionPatternRewriter &rewriter) const {
+    auto to = cast<tile::TileType>(op.getResult().getType());
+    auto source = LinearLayout::of(op.getSource().getType());
+    if (!source)
+      return op.emitOpError("takes a tile that is not in registers");
+    if (to.isInShared())
+      return share(op, adaptor, rewriter);
+    LinearLayout target = *LinearLayout::of(to);
+    RegisterMove move(rewriter, op.getLoc(), *source, target,
+                      adaptor.getSource());
+    switch (getRelayoutKind(*source, target)) {
+    case RelayoutKind::none:
+      rewriter.replaceOpWithMultiple(op, {adaptor.getSource()});
+      return success();
+    case RelayoutKind::registers:
+      rewriter.replaceOpWithMultiple(op, {move.run(/*shuffles=*/false)});
+      return success();
+    case RelayoutKind::shuffles:
+      rewriter.replaceOpWithMultiple(op, {move.run(/*shuffles=*/true)});
+      return success();
+    case RelayoutKind::scratch:
+      return exchange(op, adaptor, *source, target, rewriter);
+    }
+    llvm_unreachable("all kinds are above");
+  }
+
+  LogicalResult exchange(tile::ConvertOp op, Adaptor adaptor,
+                         const LinearLayout &source, const LinearLayout &target,
+                         ConversionPatternRewriter &rewriter) const {
+    Location loc = op.getLoc();
+    FailureOr<Value> base = getScratch(rewriter, op);
+    if (failed(base))
+      return failure();
+    auto type = cast<tile::TileType>(op.getSource().getType());
+    Type element = type.getElementType();
+    ScratchExchange plan(source, target, element);
+    ThreadView view(rewriter, loc, type);
+    gpu::BarrierOp::create(rewriter, loc);
+    storeToScratch(rewriter, loc, view, adaptor.getSource(), plan.map,
+                   plan.fastest, plan.storeVector, *base);
+    gpu::BarrierOp::create(rewriter, loc);
+    SmallVector<Value> results =
+        loadFromScratch(rewriter, loc, target, element, plan.map, plan.fastest,
+                        plan.loadVector, *base);
+    rewriter.replaceOpWithMultiple(op, {results});
+    return success();
+  }
+
+  /// Into scratch, where a product reads it.
+  LogicalResult share(tile::ConvertOp op, Adaptor adaptor,
+                      ConversionPatternRewriter &rewriter) const {
+    Location loc = op.getLoc();
+    gpu::BarrierOp::create(rewriter, loc);
+    FailureOr<SharedOperand> operand =
+        SharedOperand::get(rewriter, op.getResult());
+    if (failed(operand))
+      return failure();
+    ThreadView view(rewriter, loc, op.getSource().getType());
+    Value owner = view.isFirstReplica();
+    guarded(rewriter, loc, owner, [&](OpBuilder &b) {
+      operand->store(b, loc, view.getLayout(), adaptor.getSource());
+    });
+    gpu::BarrierOp::create(rewriter, loc);
+    rewriter.replaceOpWithMultiple(op, {SmallVector<Value>()});
+    return success();
+  }
+};
+
+} // namespace
+
+void tilewright::populateRelayoutPatterns(const SpreadConverter &converter,
+                                          RewritePatternSet &patterns) {
+  patterns.add<ConvertPattern>(converter, patterns.getContext());
+}

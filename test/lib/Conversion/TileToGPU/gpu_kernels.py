@@ -1,0 +1,103 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Hand-written tile kernels through the GPU lowering, run on the emulator."""
+
+from __future__ import annotations
+
+import functools
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tilewright import emulate
+from tilewright.mlir import ir
+from tilewright.passes import run_pipeline
+from tilewright.passes.registry import load_builtin_passes
+from tilewright.pipelines.cuda_lower import lower
+from tilewright.pipelines.pipeline import Phase
+from tilewright.targets.cuda import plain
+
+ARCHS = ("sm_80", "sm_90a")
+
+
+@functools.lru_cache(maxsize=64)
+def compile_kernels(text: str, arch: str) -> tuple[bytes, dict[str, dict[str, Any]]]:
+    """PTX of a module of kernels, and each kernel's ABI attributes."""
+    from tilewright.mlir._mlir_libs import _tilewright
+
+    with ir.Context() as context:
+        load_builtin_passes()
+        module = ir.Module.parse(f"module {{\n{text}\n}}", context)
+        run_pipeline(module.operation, str(Phase("lower", lower(arch))))
+        device = next(op for op in module.body.operations if op.operation.name == "gpu.module")
+        abi = {}
+        for op in device.regions[0].blocks[0].operations:
+            attributes = op.operation.attributes
+            if op.operation.name == "llvm.func" and "tile.params" in attributes:
+                names = [attributes[i].name for i in range(len(attributes))]
+                abi[ir.StringAttr(attributes["sym_name"]).value] = {
+                    name: plain(attributes[name])
+                    for name in names
+                    if name in ("tile.params", "tile.threads", "tile.shared_bytes", "tile.grid_rank")
+                }
+        ptx = _tilewright.emit_ptx(str(module), arch, "+ptx90")
+    return ptx.encode() if isinstance(ptx, str) else ptx, abi
+
+
+def _bytes(param: dict[str, Any], args: Sequence[Any], addresses: Sequence[int], grid: Sequence[int]) -> bytes:
+    kind = param["kind"]
+    if kind == "bound":
+        return int(grid[param["dim"]]).to_bytes(4, "little")
+    value = args[param["arg"]]
+    if kind == "pointer":
+        return addresses[param["arg"]].to_bytes(8, "little")
+    if kind == "size":
+        return int(value.shape[param["dim"]]).to_bytes(8, "little")
+    if kind == "stride":
+        return int(value.strides[param["dim"]] // value.itemsize).to_bytes(8, "little", signed=True)
+    return np.asarray(value).tobytes()
+
+
+def run(
+    text: str, name: str, args: Sequence[Any], grid: Sequence[int] = (), arch: str = "sm_80", seed: int = 0
+) -> None:
+    """Run a kernel on arrays (written in place) and NumPy scalars."""
+    ptx, abi = compile_kernels(text, arch)
+    info = abi[name]
+    device = emulate.Device(arch, seed=seed)
+    addresses = []
+    for arg in args:
+        isarray = isinstance(arg, np.ndarray)
+        addresses.append(device.alloc(max(arg.nbytes, 1)) if isarray else 0)
+        if isarray:
+            device.upload(addresses[-1], memoryview(np.ascontiguousarray(arg).view(np.uint8).reshape(-1)))
+    handle = device.function(device.load(ptx), name)
+    params = [_bytes(param, args, addresses, grid) for param in info["tile.params"]]
+    blocks = int(np.prod(grid, dtype=np.int64)) if grid else 1
+    device.launch(handle, (blocks, 1, 1), (info["tile.threads"], 1, 1), (1, 1, 1), info["tile.shared_bytes"], params)
+    device.synchronize()
+    for arg, address in zip(args, addresses, strict=True):
+        if isinstance(arg, np.ndarray):
+            data = np.empty(arg.nbytes, np.uint8)
+            device.download(address, memoryview(data))
+            arg[...] = data.view(arg.dtype).reshape(arg.shape)
+
+
+def assemble(text: str, arch: str) -> str:
+    """What ptxas says; "" where it is not installed."""
+    if not shutil.which("ptxas"):
+        return ""
+    ptx, _ = compile_kernels(text, arch)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "k.ptx"
+        path.write_bytes(ptx)
+        command = ["ptxas", f"-arch={arch}", "-v", str(path), "-o", str(path.with_suffix(".cubin"))]
+        result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    return result.stderr

@@ -1,0 +1,56 @@
+// RUN: tile-opt %s -tile-kernels-to-gpu -split-input-file -verify-diagnostics | FileCheck-22 %s
+
+// Sizes and strides that types leave open, a scalar, and a bound that nobody tells are parameters.
+// CHECK: memref.global @tile_shared : memref<0xi8, #gpu.address_space<workgroup>> {alignment = 1024 : i64}
+// CHECK: gpu.func @open(%arg0: memref<f32, #gpu.address_space<global>> {tile.align = 16 : i64}, %arg1: i64,
+// CHECK-SAME: %arg2: memref<f32, #gpu.address_space<global>> {tile.align = 4 : i64}, %arg3: i64, %arg4: f32, %arg5: i32) kernel
+// CHECK-SAME: tile.grid_rank = 2
+// CHECK-SAME: tile.params = [{align = 16 : i64, arg = 0 : i64, kind = "pointer"}, {arg = 0 : i64, dim = 0 : i64, kind = "size"},
+// CHECK-SAME: {align = 4 : i64, arg = 1 : i64, kind = "pointer"}, {arg = 1 : i64, dim = 0 : i64, kind = "stride"},
+// CHECK-SAME: {arg = 2 : i64, kind = "scalar"}, {dim = 1 : i64, kind = "bound"}]
+// CHECK-SAME: tile.threads = 64
+// CHECK: %[[T:.*]] = arith.index_cast %{{.*}} : index to i32
+// CHECK: %[[J:.*]] = arith.remui %[[T]], %arg5
+// CHECK: %[[I:.*]] = arith.divui %[[T]], %arg5
+tile.kernel @open(%x: memref<?x64xf32>, %y: memref<8x64xf32, strided<[?, 1], offset: ?>>, %a: f32) grid(%i, %j)
+    attributes {tile.threads = 64 : i64} {
+  %t = tile.load %x[%i, %j] : memref<?x64xf32>, !tile.tile<64xf32>
+  tile.store %t, %y[%i, %j] : !tile.tile<64xf32>, memref<8x64xf32, strided<[?, 1], offset: ?>>
+  tile.return
+}
+
+// -----
+
+// Buffers are parts of the array; a swizzled one is aligned for the hardware.
+// CHECK: gpu.func @buffers
+// CHECK-SAME: tile.shared_bytes = 9216
+// CHECK: memref.view %{{.*}}[%c0{{.*}}][] : memref<0xi8, #gpu.address_space<workgroup>> to memref<16xf32
+// CHECK: %[[C:.*]] = arith.constant 1024 : index
+// CHECK: memref.view %{{.*}}[%[[C]]][] {tile.layouts = [#tile.layout<swizzle = 128>]}
+tile.kernel @buffers() {
+  %a = tile.alloc : memref<16xf32, #tile.level<"shared">>
+  %b = tile.alloc {tile.layouts = [#tile.layout<swizzle = 128>]} : memref<64x64xf16, #tile.level<"shared">>
+  tile.return
+}
+
+// -----
+
+// A program of scalars is one thread's.
+// CHECK: gpu.func @scalars
+// CHECK-SAME: tile.one_thread
+// CHECK: scf.if
+// CHECK: memref.store
+tile.kernel @scalars(%x: memref<4xf32>) grid(%i) {
+  %f = arith.constant 1.0 : f32
+  memref.store %f, %x[%i] : memref<4xf32>
+  tile.return
+}
+
+// -----
+
+// expected-error @below {{has 96 threads, but must have a power of two from 32 to 1024}}
+tile.kernel @threads(%x: memref<256xf32>) attributes {tile.warps = 3 : i64} {
+  %c0 = arith.constant 0 : index
+  %t = tile.load %x[%c0] : memref<256xf32>, !tile.tile<256xf32>
+  tile.return
+}

@@ -38,7 +38,14 @@ bool isForKernels(linalg::FillOp fill) {
   return hasTiles(type.getElementType());
 }
 
+int64_t bytesOf(Type kind) {
+  auto type = cast<RankedTensorType>(kind);
+  return type.getNumElements() *
+         llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+}
+
 struct MaterializeFills : public impl::MaterializeFillsBase<MaterializeFills> {
+  using MaterializeFillsBase::MaterializeFillsBase;
   void runOnOperation() override {
     SmallVector<linalg::FillOp> fills;
     getOperation()->walk([&](linalg::FillOp fill) {
@@ -48,7 +55,8 @@ struct MaterializeFills : public impl::MaterializeFillsBase<MaterializeFills> {
     if (fills.empty())
       return markAllAnalysesPreserved();
     for (linalg::FillOp fill : fills) {
-      fillBordersOnly(fill);
+      if (bytesOf(fill.getResult(0).getType()) >= wholeBelow)
+        fillBordersOnly(fill);
       if (!onlyInitializes(fill))
         materialize(fill);
       else if (fill->use_empty())

@@ -71,7 +71,8 @@ def MaterializeFills : Pass<"tile-materialize-fills"> {
     tensor is read otherwise is work: it becomes a `linalg.generic`, which the
     planner puts into a kernel. Where an operation computes into a slice of it
     (padding), only the border around the slice is filled: the lines above and
-    below at once, then what is left and right of the slice.
+    below at once, then what is left and right of the slice. Where a launch
+    costs more than writing a tensor (`whole-below`), it is filled whole.
 
     Before:
     ```mlir
@@ -91,6 +92,9 @@ def MaterializeFills : Pass<"tile-materialize-fills"> {
     } -> tensor<64xf32>
     ```
   }];
+  let options = [Option<"wholeBelow", "whole-below", "int64_t", "0",
+                        "bytes below which a tensor is filled whole: launches "
+                        "cost more than the inner part">];
   let dependentDialects = ["mlir::linalg::LinalgDialect"];
 }
 

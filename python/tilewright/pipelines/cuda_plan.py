@@ -52,10 +52,11 @@ def plan(device: Device) -> Phase:
     """
     shared = device.level(_LEVEL).bytes
     machine = {"device": remember(device)}
+    fills = {"whole-below": int(device.level("memory").bandwidth * device.rate("launch", 2.5e-6))}
     return Phase(
         "plan",
         [
-            PassSpec("tile-materialize-fills", "padding is work that a kernel must do; see it before fusing"),
+            PassSpec("tile-materialize-fills", "padding is work that a kernel must do; see it before fusing", fills),
             PassSpec("tile-mark-host", "what kernels cannot take stays on the host, with the reason"),
             PassSpec("tile-split-sums", "few tasks leave a GPU idle; each part is a task", machine),
             PassSpec("tile-plan-fusion", "which operations meet in registers and in a CTA", levels(device)),

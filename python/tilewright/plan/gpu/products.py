@@ -17,7 +17,7 @@ from tilewright.plan.gpu.machine import Gpu
 from tilewright.plan.gpu.nest import Nest, lane_of, power_of_two
 from tilewright.plan.gpu.predict import attribute, choose, raster
 from tilewright.plan.gpu.shapes import Problem, Shape
-from tilewright.plan.gpu.tiles import Given, GpuTiling, make_tiling
+from tilewright.plan.gpu.tiles import ROW, Given, GpuTiling, make_tiling
 from tilewright.plan.structure import Access, Kind, LinalgOp
 from tilewright.plan.traffic import element_bytes
 
@@ -161,8 +161,11 @@ def tile_product(nest: Nest, roles: Roles, shape: Shape, given: Given | None = N
         for loop, size in [*given.rows.items(), *given.steps.items()]:
             if size > 1 and loop in (*roles.rows, roles.lane, roles.depth):
                 tile[loop] = power_of_two(size)
+        held = prod(tile[d] for d in roles.rows if d in tile)
         if given.steps:  # what the loop over blocks carries, and what it meets, is whole
             shape = replace(shape, lanes=_WHOLE, depth=_WHOLE)
+        else:  # rows that fit into registers stay there
+            shape = replace(shape, lanes=max(shape.lanes, min(ROW // max(held, 1), _WHOLE)))
     if roles.lane not in tile:
         tile[roles.lane] = min(power_of_two(op.extents[roles.lane]), shape.lanes)
     rows = prod(tile[d] for d in roles.rows if d in tile)

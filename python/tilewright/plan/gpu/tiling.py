@@ -148,8 +148,6 @@ class PlanGpuTiles(Pass):
     %y = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel"]}
         ins(%x : tensor<100xf32>) outs(%e : tensor<100xf32>)
         attrs = {tile.kernel = "map_100", tile.nest = 0 : i64, tile.padded,
-                 tile.rtile = #tile.rtile<register = [128], shared = [128], order = [0]>, tile.task = 0 : i64,
-                 tile.warps = 1 : i64} {
     ```
     """
 

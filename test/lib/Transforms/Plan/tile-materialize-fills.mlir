@@ -1,4 +1,5 @@
 // RUN: tile-opt %s --tile-materialize-fills | FileCheck %s
+// RUN: tile-opt %s --tile-materialize-fills=whole-below=1024 | FileCheck %s --check-prefix=WHOLE
 
 // CHECK-LABEL: func.func @padding
 // CHECK-NOT: linalg.fill
@@ -32,6 +33,14 @@ func.func @initial(%x: tensor<4xf32>) -> tensor<f32> {
 // the first and last column of the others. The second one has no column on its left, and two on its right.
 
 #id = affine_map<(i, j) -> (i, j)>
+
+// Where launches cost more than writing it, the tensor is filled whole.
+// WHOLE-LABEL: func.func @borders
+// WHOLE: %[[F:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<6x10xf32>)
+// WHOLE: linalg.yield %cst
+// WHOLE: tensor.extract_slice %[[F]][1, 1] [4, 8] [1, 1]
+// WHOLE: tensor.insert_slice %{{.*}} into %[[F]][1, 1] [4, 8] [1, 1]
+// WHOLE-NOT: tensor<2x10xf32>
 
 // CHECK-LABEL: func.func @borders
 // CHECK-NOT: linalg.fill

@@ -59,14 +59,12 @@ def with_extremes(array: np.ndarray) -> np.ndarray:
     return flat.reshape(array.shape)
 
 
-def model(nodes: Sequence[onnx.NodeProto], inputs: Sequence[np.ndarray], dtype: str) -> onnx.ModelProto:
+def model(nodes: Sequence[onnx.NodeProto], inputs: Sequence[np.ndarray]) -> onnx.ModelProto:
     """A model of inputs a, b, ... and output y."""
-    kind = TYPES[dtype][0]
     infos = [
         helper.make_tensor_value_info(chr(ord("a") + i), helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
         for i, x in enumerate(inputs)
     ]
-    del kind
     graph = helper.make_graph(list(nodes), "case", infos, [onnx.ValueInfoProto(name="y")])
     return onnx.shape_inference.infer_shapes(
         helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), strict_mode=True
@@ -79,7 +77,7 @@ ROWS = ((1, 1), (3, 17), (5, 128), (33, 100), (2, 1025))
 
 
 def _case(name: str, nodes: Sequence[onnx.NodeProto], inputs: Sequence[np.ndarray], dtype: str) -> Case:
-    return Case(name, model(nodes, inputs, dtype), tuple(inputs), dtype)
+    return Case(name, model(nodes, inputs), tuple(inputs), dtype)
 
 
 def _elementwise() -> Iterator[Case]:
@@ -176,7 +174,8 @@ def _convolutions() -> Iterator[Case]:
             (8, 16, 7, 1, {}),
         ):
             a = numbers(dtype, (2, channels, size, size + 1), 1)
-            b = numbers(dtype, (filters, channels // more.get("group", 1), window, window), 2)
+            groups = int(str(more.get("group", 1)))
+            b = numbers(dtype, (filters, channels // groups, window, window), 2)
             name = f"conv-{dtype}-{channels}-{filters}-{size}-{window}"
             yield _case(name, [helper.make_node("Conv", ["a", "b"], ["y"], **more)], (a, b), dtype)
     a = numbers("f32", (2, 3, 8, 9), 1)

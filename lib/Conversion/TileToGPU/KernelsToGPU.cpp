@@ -164,7 +164,11 @@ private:
              << type << ", whose layout is not strided";
     int64_t align =
         getBaseDivisor(input) * getElementBytes(type.getElementType());
-    addParameter("pointer", {entry("arg", index), entry("align", align)});
+    SmallVector<NamedAttribute> pointer = {entry("arg", index),
+                                           entry("align", align)};
+    if (!ShapedType::isDynamic(offset) && offset != 0)
+      pointer.push_back(entry("offset", offset));
+    addParameter("pointer", pointer);
     types.push_back(MemRefType::get({}, type.getElementType(),
                                     MemRefLayoutAttrInterface(),
                                     type.getMemorySpace()));
@@ -224,13 +228,17 @@ private:
                             : OpFoldResult(b.getIndexAttr(stride)));
     if (rowMajor)
       fillStrides(known, sizes, strides);
-    auto layout = StridedLayoutAttr::get(b.getContext(), 0, known);
+    // The pointer is to the first element; to the type's base where the type
+    // says how far that is.
+    if (ShapedType::isDynamic(offset))
+      offset = 0;
+    auto layout = StridedLayoutAttr::get(b.getContext(), offset, known);
     auto start = MemRefType::get(type.getShape(), type.getElementType(), layout,
                                  type.getMemorySpace());
     if (rowMajor)
       start = type;
     Value memref = memref::ReinterpretCastOp::create(
-        b, loc, start, pointer, OpFoldResult(b.getIndexAttr(0)), sizes,
+        b, loc, start, pointer, OpFoldResult(b.getIndexAttr(offset)), sizes,
         strides);
     if (start == type)
       return memref;

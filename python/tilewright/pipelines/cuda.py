@@ -34,6 +34,7 @@ def _schedule() -> tuple[PassSpec, ...]:
         *passes,
         *_HOST,  # copies with gaps, of sizes of the run
         PassSpec("scf-parallel-for-to-nested-fors", "one thread runs what is parallel in them", on="tile.kernel"),
+        PassSpec("scf-parallel-for-to-nested-fors", "those that assert stay on the host, in order", on="func.func"),
         PassSpec("canonicalize", "what the loops left on the host"),
     )
 

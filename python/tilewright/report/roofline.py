@@ -39,7 +39,8 @@ def predicted_seconds(details: dict[str, Any], device: dict[str, Any], threads: 
     """
     plan = details.get("predicted", {})
     if plan.get("ns"):
-        return plan["ns" if threads == 1 else "all_cores_ns"] * 1e-9
+        whole = plan.get("all_cores_ns", plan["ns"])  # of a GPU, the prediction is for all of it
+        return (plan["ns"] if threads == 1 else whole) * 1e-9
     units = device.get("units", {})
     peak, workers = units.get("peak", {}).get("f32", 0.0), max(1, min(threads, units.get("count", 1)))
     rates = {level["name"]: level["bandwidth"] for level in device.get("levels", [])}

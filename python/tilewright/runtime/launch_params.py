@@ -53,7 +53,7 @@ class Packer:
             return _BOUND.pack(grid[param["dim"]])
         value = args[param["arg"]]
         if kind == "pointer":
-            return _pointer(kernel, param, value.address)
+            return _pointer(kernel, param, value)
         if kind == "size":
             return _LONG.pack(value.sizes[param["dim"]])
         if kind == "stride":
@@ -81,7 +81,9 @@ class Packer:
         return found
 
 
-def _pointer(kernel: str, param: Mapping[str, Any], address: int) -> bytes:
+def _pointer(kernel: str, param: Mapping[str, Any], view: View) -> bytes:
+    """The address of the first element, or of what a type with a known offset counts from."""
+    address = view.address - param.get("offset", 0) * element_bytes(view.dtype)
     align = param.get("align", 1)
     if address % align:
         raise InternalError(

@@ -132,8 +132,8 @@ def _kernel(symbol: str, function: ir.Operation, arguments: Sequence[str], rank:
         [{"kind": "pointer" if t.startswith("memref") else "scalar", "arg": i} for i, t in enumerate(arguments)],
     )
     abi.setdefault("tile.threads", 128)
-    if "tile.params" not in abi:
-        abi |= _bare(symbol, function, arguments, rank)
+    if "tile.params" not in abi or "tile.threads" not in abi:
+        raise InternalError(f"kernel '{symbol}' was lowered without tile.params and tile.threads", ir=str(function))
     params = []
     for param in abi["tile.params"]:
         kind = {"type": arguments[param["arg"]]} if param["kind"] == "scalar" else {}
@@ -147,17 +147,6 @@ def _kernel(symbol: str, function: ir.Operation, arguments: Sequence[str], rank:
         "rank": rank,
         "params": params,
     }
-
-
-def _bare(symbol: str, function: ir.Operation, arguments: Sequence[str], rank: int) -> dict[str, Any]:
-    """The launch of a kernel that takes bare pointers, its grid being one-dimensional."""
-    if rank > 1:
-        raise InternalError(f"kernel '{symbol}' was lowered without tile.params for a grid of {rank} coordinates")
-    from tilewright.mlir import ir
-
-    threads = list(ir.DenseI32ArrayAttr(function.attributes["nvvm.maxntid"]))[0]
-    kinds = ("pointer" if kind.startswith("memref") else "scalar" for kind in arguments)
-    return {"tile.params": [{"kind": k, "arg": i} for i, k in enumerate(kinds)], "tile.threads": threads}
 
 
 def _abi_names(function: ir.Operation) -> list[str]:

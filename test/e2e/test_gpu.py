@@ -1,0 +1,128 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Models for NVIDIA GPUs on the emulator: compiled, saved, loaded, run; what a call refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import tilewright as tw
+from tilewright.errors import UnsupportedError, UserError
+
+ARCHS = ("cuda:sm_80", "cuda:sm_90a")
+GENERATOR = np.random.default_rng(7)
+WEIGHT = GENERATOR.standard_normal((20, 12), dtype=np.float32)
+BIAS = GENERATOR.standard_normal(12, dtype=np.float32)
+
+
+def layer(rows: int | str) -> onnx.ModelProto:
+    """A dense layer: relu(x @ weight + bias) - bias."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["p"]),
+        helper.make_node("Add", ["p", "b"], ["s"]),
+        helper.make_node("Relu", ["s"], ["r"]),
+        helper.make_node("Sub", ["r", "b"], ["y"]),
+    ]
+    weights = [numpy_helper.from_array(WEIGHT, "w"), numpy_helper.from_array(BIAS, "b")]
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [rows, 20])]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
+    graph = helper.make_graph(nodes, "layer", inputs, outputs, weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+
+
+def expected(x: np.ndarray) -> np.ndarray:
+    return np.maximum(x @ WEIGHT + BIAS, 0) - BIAS
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("rows", [1, 5, 37])
+def test_a_layer(arch: str, rows: int) -> None:
+    """Twice: what a call leaves behind must not matter."""
+    model = tw.compile(layer(rows), target=arch, emulate=True)
+    for _ in range(2):
+        x = GENERATOR.standard_normal((rows, 20), dtype=np.float32)
+        np.testing.assert_allclose(model(x)["y"], expected(x), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_sizes_of_the_run(arch: str) -> None:
+    """One compilation for all numbers of rows."""
+    model = tw.compile(layer("rows"), target=arch, emulate=True)
+    for rows in (1, 33, 0, 64):
+        x = GENERATOR.standard_normal((rows, 20), dtype=np.float32)
+        np.testing.assert_allclose(model(x)["y"], expected(x), rtol=1e-5, atol=1e-5)
+    assert model.general is not None and not model.sizes
+
+
+def test_a_kernel_by_hand() -> None:
+    """Text, on the emulator: its numbers, a check against the interpreter, its roofline."""
+    twice = tw.kernel(
+        """
+        tile.kernel @twice(%x: memref<?x64xf32>, %y: memref<?x64xf32>) grid(%i) {
+          %c0 = arith.constant 0 : index
+          %a = tile.load %x[%i, %c0] : memref<?x64xf32>, !tile.tile<1x64xf32>
+          %b = arith.addf %a, %a : !tile.tile<1x64xf32>
+          tile.store %b, %y[%i, %c0] : !tile.tile<1x64xf32>, memref<?x64xf32>
+          tile.return
+        }
+        """,
+        target="cuda:sm_90a",
+        emulate=True,
+    )
+    x = GENERATOR.standard_normal((3, 64), dtype=np.float32)
+    np.testing.assert_array_equal(twice(x, np.empty_like(x), grid=[3])["y"], x + x)
+    assert twice.check(x, np.empty_like(x), grid=[3]) == 0.0
+    prediction = twice.predict(x, np.empty_like(x), grid=[3])
+    assert prediction.bytes == 2 * x.nbytes and prediction.bound == "memory" and prediction.floor > 0
+    with pytest.raises(UnsupportedError, match="no clock"):
+        twice.roofline(x, np.empty_like(x), grid=[3])
+
+
+def test_an_artifact_is_whole(tmp_path: Path) -> None:
+    """A file and a folder hold PTX, the host program and the weights; the emulator runs them."""
+    x = GENERATOR.standard_normal((3, 20), dtype=np.float32)
+    model = tw.compile(layer(3), target="cuda:sm_80")
+    for name in ("model.tw", "folder"):
+        loaded = tw.load(model.save(tmp_path / name), emulate=True)
+        assert all(".target sm_80" in text for text in loaded.ptx().values())
+        np.testing.assert_allclose(loaded(x)[0], expected(x), rtol=1e-5, atol=1e-5)
+
+
+def test_results_go_where_the_caller_says() -> None:
+    """out= as on the CPU."""
+    x, y = np.ones((3, 20), np.float32), np.zeros((3, 12), np.float32)
+    model = tw.compile(layer(3), target="cuda:sm_90a", emulate=True)
+    assert model(x, out=[y])[0] is y
+    np.testing.assert_allclose(y, expected(x), rtol=1e-5, atol=1e-5)
+    with pytest.raises(UserError, match=r"must have shape \[3, 20\]"):
+        model(np.ones((4, 20), np.float32))
+
+
+def test_what_the_emulator_cannot_tell() -> None:
+    """Times of launches; the page of the model has none either."""
+    model = tw.compile(layer(3), target="cuda:sm_90a", emulate=True)
+    with pytest.raises(UnsupportedError, match="no clock"):
+        model.profile(np.ones((3, 20), np.float32))
+    assert "sm_90a" in model.explain()
+
+
+def test_a_damaged_kernel_is_refused(tmp_path: Path) -> None:
+    """The manifest knows the hash of all code."""
+    folder = tw.compile(layer(3), target="cuda:sm_90a").save(tmp_path / "folder")
+    kernel = next(folder.glob("code/*.ptx"))
+    kernel.write_text(kernel.read_text().replace("add", "sub"))
+    with pytest.raises(UserError, match="the code is damaged"):
+        tw.load(folder, emulate=True)(np.ones((3, 20), np.float32))
+
+
+def test_only_code_for_gpus_is_emulated(tmp_path: Path) -> None:
+    """An artifact for a CPU is not."""
+    path = tw.compile(layer(3)).save(tmp_path / "model.tw")
+    with pytest.raises(UserError, match="emulate= is for models for GPUs"):
+        tw.load(path, emulate=True)

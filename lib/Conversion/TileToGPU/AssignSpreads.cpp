@@ -86,6 +86,9 @@ private:
           shape, chooseWarps(shape, threads / 32, isUsedByRows(op)));
     case MmaUnit::wgmma:
       return wgmmaResultLayout(shape, threads);
+    case MmaUnit::mfma:
+      return mfmaResultLayout(
+          shape, chooseWarps(shape, threads / 64, isUsedByRows(op)));
     }
     llvm_unreachable("all units are above");
   }
@@ -106,7 +109,8 @@ private:
 
   /// Operands that come from shared memory are loaded as the unit wants them.
   void chooseForOperands(tile::MmaOp op) {
-    if (*getUnit(op, arch) != MmaUnit::mma)
+    MmaUnit unit = *getUnit(op, arch);
+    if (unit != MmaUnit::mma && unit != MmaUnit::mfma)
       return;
     LinearLayout result = *classes.getLayout(op.getResult());
     for (Value operand : {op.getA(), op.getB()})

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Conversion/TileToGPU/Fragments.h"
 #include "lib/Conversion/TileToGPU/MemoryAccess.h"
 #include "lib/Conversion/TileToGPU/SpreadTiles.h"
 
@@ -98,7 +99,10 @@ private:
     populateSpreadShapePatterns(converter, patterns);
     populateRelayoutPatterns(converter, patterns);
     populateFmaPatterns(converter, patterns);
-    populateMmaSyncPatterns(converter, patterns);
+    if (isAmd(arch))
+      populateMfmaPatterns(converter, patterns);
+    else
+      populateMmaSyncPatterns(converter, patterns);
     scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns,
                                                          target);
     return applyPartialConversion(function, target, std::move(patterns));

@@ -58,7 +58,26 @@ std::optional<MmaShape> MmaShape::of(tile::MmaOp op, int64_t arch) {
   return std::nullopt;
 }
 
+/// Matrix units where the types have an instruction and the result a block.
+static FailureOr<MmaUnit> getAmdUnit(tile::MmaOp op) {
+  ArrayRef<int64_t> shape = shapeOf(op.getC());
+  bool can = MfmaShape::of(op).has_value();
+  auto name = op->getAttrOfType<StringAttr>("tile.unit");
+  if (!name)
+    return can && shape[0] * shape[1] >= 64 ? MmaUnit::mfma : MmaUnit::fma;
+  if (name.getValue() == "fma")
+    return MmaUnit::fma;
+  if (name.getValue() == "mfma" && can)
+    return MmaUnit::mfma;
+  return op.emitOpError("has the unit ")
+         << name << ", which an AMD GPU has not for elements of "
+         << elementOf(op.getA()) << " with sums of " << elementOf(op.getC())
+         << "; leave out `tile.unit`";
+}
+
 FailureOr<MmaUnit> tilewright::getUnit(tile::MmaOp op, int64_t arch) {
+  if (isAmd(arch))
+    return getAmdUnit(op);
   std::optional<MmaShape> shape = MmaShape::of(op, arch);
   if (auto name = op->getAttrOfType<StringAttr>("tile.unit")) {
     auto unit = llvm::StringSwitch<std::optional<MmaUnit>>(name.getValue())

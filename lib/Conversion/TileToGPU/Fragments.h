@@ -14,9 +14,9 @@
 
 namespace tilewright {
 
-/// What computes a product: ordinary instructions, `mma.sync` of a warp, or
-/// `wgmma` of four.
-enum class MmaUnit { fma, mma, wgmma };
+/// What computes a product: ordinary instructions, `mma.sync` of a warp,
+/// `wgmma` of four, or `v_mfma` of a wave, which is two.
+enum class MmaUnit { fma, mma, wgmma, mfma };
 
 /// The unit of a product: its attribute `tile.unit`, or by its types and sizes
 /// on an architecture (80, 90). Fails with an error where the attribute names
@@ -33,6 +33,18 @@ struct MmaShape {
 
   static std::optional<MmaShape> of(tile::MmaOp op, int64_t arch);
 };
+
+/// One `v_mfma` of 16 x 16 results on a CDNA 3 GPU: its depth, and the elements
+/// of an operand in a lane.
+struct MfmaShape {
+  int64_t k = 16, each = 4;
+  mlir::StringRef name;
+
+  static std::optional<MfmaShape> of(tile::MmaOp op);
+};
+
+/// Whether an architecture's number is an AMD GPU's (942 for gfx942).
+inline bool isAmd(int64_t arch) { return arch >= 900; }
 
 /// How the warps of a block share a result.
 struct WarpGrid {
@@ -53,6 +65,13 @@ LinearLayout wgmmaOperandLayout(const LinearLayout &result,
                                 int64_t elementBytes);
 /// Blocks of a result, for products on ordinary units.
 LinearLayout fmaResultLayout(mlir::ArrayRef<int64_t> shape, int64_t threads);
+
+/// Fragments of `v_mfma` (CDNA 3 ISA, "Matrix fused multiply-add"): a wave's
+/// sixth lane bit is the first bit of the warp.
+LinearLayout mfmaResultLayout(mlir::ArrayRef<int64_t> shape, WarpGrid waves);
+LinearLayout mfmaOperandLayout(const LinearLayout &result, bool isB,
+                               mlir::ArrayRef<int64_t> shape,
+                               const MfmaShape &mfma);
 
 /// How warps share a result of `mma`; in rows only where `rowsOnly` is set.
 WarpGrid chooseWarps(mlir::ArrayRef<int64_t> shape, int64_t warps,

@@ -14,6 +14,32 @@
 using namespace mlir;
 using namespace tilewright;
 
+SmallVector<Value> tilewright::clearDepth(OpBuilder &b, tile::MmaOp op,
+                                          Value tile, int64_t dim,
+                                          ValueRange values) {
+  auto type = cast<tile::TileType>(tile.getType());
+  LinearLayout layout = *LinearLayout::of(type);
+  SmallVector<int64_t> shape = layout.getSizes();
+  shape[dim] = type.getShape()[dim];
+  ThreadView view(b, op.getLoc(), layout, shape);
+  SmallVector<Value> result(values);
+  Value zero;
+  for (auto [index, value] : llvm::enumerate(result)) {
+    auto number = static_cast<int64_t>(index);
+    if (view.alwaysExists(number))
+      continue;
+    if (!zero)
+      zero = arith::ConstantOp::create(b, op.getLoc(),
+                                       b.getZeroAttr(value.getType()));
+    if (view.neverExists(number))
+      value = zero;
+    else
+      value = arith::SelectOp::create(b, op.getLoc(), view.exists(number),
+                                      value, zero);
+  }
+  return result;
+}
+
 namespace {
 
 /// One tile.mma as many mma.sync.
@@ -156,33 +182,6 @@ struct MmaSyncPattern : SpreadPattern<tile::MmaOp> {
     rewriter.replaceOpWithMultiple(
         op, {MmaSync(rewriter, op, *shape).run(left, right, adaptor.getC())});
     return success();
-  }
-
-private:
-  /// Padding along k takes part in the sums: zeros on both sides.
-  static SmallVector<Value> clearDepth(OpBuilder &b, tile::MmaOp op, Value tile,
-                                       int64_t dim, ValueRange values) {
-    auto type = cast<tile::TileType>(tile.getType());
-    LinearLayout layout = *LinearLayout::of(type);
-    SmallVector<int64_t> shape = layout.getSizes();
-    shape[dim] = type.getShape()[dim];
-    ThreadView view(b, op.getLoc(), layout, shape);
-    SmallVector<Value> result(values);
-    Value zero;
-    for (auto [index, value] : llvm::enumerate(result)) {
-      auto number = static_cast<int64_t>(index);
-      if (view.alwaysExists(number))
-        continue;
-      if (!zero)
-        zero = arith::ConstantOp::create(b, op.getLoc(),
-                                         b.getZeroAttr(value.getType()));
-      if (view.neverExists(number))
-        value = zero;
-      else
-        value = arith::SelectOp::create(b, op.getLoc(), view.exists(number),
-                                        value, zero);
-    }
-    return result;
   }
 };
 

@@ -43,6 +43,9 @@ LinearLayout tilewright::getOperandLayout(tile::MmaOp op, Value operand,
                                           const LinearLayout &result,
                                           int64_t arch) {
   ArrayRef<int64_t> shape = typeOf(operand).getShape();
+  if (*getUnit(op, arch) == MmaUnit::mfma)
+    return mfmaOperandLayout(result, operand == op.getB(), shape,
+                             *MfmaShape::of(op));
   if (*getUnit(op, arch) == MmaUnit::wgmma)
     return wgmmaOperandLayout(
         result, shape, getElementBytes(typeOf(operand).getElementType()));

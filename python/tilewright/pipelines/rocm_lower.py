@@ -11,8 +11,6 @@ from tilewright.pipelines.pipeline import PassSpec, Phase
 _DEVICE = "gpu.module"
 #: Architectures whose matrix units are known here (CDNA 3).
 ARCHS = ("gfx942",)
-#: Products are not those of NVIDIA's matrix units.
-_UNIT = {"arch": 0}
 
 
 def lower(arch: str) -> Phase:
@@ -23,17 +21,19 @@ def lower(arch: str) -> Phase:
     """
     if arch not in ARCHS:
         raise UserError(f"unknown AMD GPU {arch!r}: code is made for {', '.join(ARCHS)}")
+    capability = {"arch": int(arch.removeprefix("gfx"))}
     passes = (
-        PassSpec("tile-kernels-to-gpu", "a task is a work group; what the host must know is written on it"),
-        PassSpec("tile-assign-spreads", "which thread holds what: from products and from memory", _UNIT),
+        PassSpec("tile-kernels-to-gpu", "a task is a work group; what a host must know is written on it"),
+        PassSpec("tile-assign-spreads", "which thread holds what: from products and from memory", capability),
         PassSpec("tile-plan-scratch", "exchanges between warps get their place in shared memory"),
         PassSpec("tile-place-barriers", "a task's order of loads and stores, kept by its threads"),
-        PassSpec("convert-tile-to-gpu", "tiles become registers, moves and instructions", _UNIT),
+        PassSpec("convert-tile-to-gpu", "tiles become registers, moves and instructions", capability),
         PassSpec("tile-shuffles-to-amdgcn", "a wave has 64 lanes, two of our warps", on=_DEVICE),
-        PassSpec("tile-gpu-math-to-amdgcn", "ROCm's device library is not there", on=_DEVICE),
         PassSpec("canonicalize", "index arithmetic with constants folds"),
         PassSpec("cse", "thread numbers and coordinates that accesses share"),
         PassSpec("loop-invariant-code-motion", "addresses leave the loop over k"),
+        PassSpec("tile-expand-math", "no library of functions: arithmetic on the same scalars", on=_DEVICE),
+        PassSpec("tile-gpu-math-to-amdgcn", "what is left of it has an instruction", on=_DEVICE),
         PassSpec("convert-scf-to-cf", "structured control flow ends here", on=_DEVICE),
         PassSpec("expand-strided-metadata", "views as base, offset and strides", on=_DEVICE),
         PassSpec("lower-affine", "the index arithmetic that the views brought", on=_DEVICE),

@@ -127,6 +127,13 @@ class Barriers:
         for reduction, ins, ids, _ in entries:
             reduction.write(Step(self.machine, ins, Lanes(ids)), values)
 
+    def describe(self, slot: int, number: int) -> str:
+        """How many threads a barrier has and needs, for messages."""
+        need = int(self.expected[slot, number])
+        alive = int(self.machine.scheduler.alive.reshape(self.machine.slots, -1)[slot].sum())
+        text = f"barrier {number}: {int(self.arrived[slot, number])} of "
+        return text + (f"{need} threads are there" if need > 0 else f"all {alive} threads that are left are there")
+
     def exited(self, lanes: Lanes) -> None:
         """Threads left: barriers for all threads of their CTAs may be complete now."""
         if (self.expected < 0).any():

@@ -148,6 +148,15 @@ def _change(machine: Machine, flat: int, arrivals: int, nbytes: int, drop: bool 
     return None
 
 
+def describe(machine: Machine, flat: int) -> str:
+    """What an object still waits for, for messages."""
+    word = int(_words(machine)[flat // 8])
+    tx = word >> 40 & 0x3FFFFF
+    tx = tx - (1 << 22) if tx >> 21 else tx
+    text = f"mbarrier at offset {flat % machine.shared.stride}: parity {word >> 63} is under way, "
+    return text + f"{word & 0xFFFFF} of {word >> 20 & 0xFFFFF} arrivals and {tx} bytes are missing"
+
+
 def pending(words: np.ndarray) -> np.ndarray:
     """Arrivals that states still wait for: uint32 (n,)."""
     return (words & _COUNT).astype(np.uint32)

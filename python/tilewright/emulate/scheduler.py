@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tilewright.emulate import mbarrier
 from tilewright.emulate.step import Lanes, Step, Wait
 
 if TYPE_CHECKING:
@@ -288,7 +289,7 @@ class Scheduler:
         """The error that says who waits where for what."""
         waits: list[tuple[Lanes, Instruction, str]] = []
         for key, sets in self.parked.items():
-            waits += [(lanes, ins, f"{why} [{_short(key)}]") for lanes, _, why, ins in sets]
+            waits += [(lanes, ins, f"{why} ({self._describe(key)})") for lanes, _, why, ins in sets]
         for place, lanes in self.gathering.items():
             ins = self.ops[place].ins
             waits.append((lanes, ins, f"the rest of the warp does not come to '{ins.op}'"))
@@ -299,6 +300,13 @@ class Scheduler:
             lines[_SHOWN:] = [f"... ({len(lines) - _SHOWN} more)"]
         lanes, ins, _ = waits[0]
         return self.machine.error("dead-lock", first + ":\n  " + "\n  ".join(lines), ins, int(lanes.ids[0]))
+
+    def _describe(self, key: Hashable) -> str:
+        if isinstance(key, tuple) and key[0] == "mbarrier":
+            return mbarrier.describe(self.machine, key[1])
+        if isinstance(key, tuple) and key[0] == "barrier":
+            return self.machine.barriers.describe(key[1], key[2])
+        return " ".join(str(part) for part in key) if isinstance(key, tuple) else str(key)
 
     def _who(self, lanes: Lanes) -> str:
         machine = self.machine
@@ -322,7 +330,3 @@ def _ranges(ids: np.ndarray) -> str:
     ends = [*breaks, len(ids) - 1]
     parts = [f"{ids[a]}" if a == b else f"{ids[a]}-{ids[b]}" for a, b in zip(starts, ends, strict=True)]
     return ", ".join(parts[:6]) + (", ..." if len(parts) > 6 else "")
-
-
-def _short(key: Hashable) -> str:
-    return " ".join(str(part) for part in key) if isinstance(key, tuple) else str(key)

@@ -123,7 +123,7 @@ def test_threads_that_left_are_not_waited_for() -> None:
 
 def test_wrong_count_of_a_barrier_is_a_dead_lock() -> None:
     """96 threads are expected, 64 exist."""
-    with pytest.raises(emulate.EmulationError) as raised:
+    with pytest.raises(emulate.EmulationError, match="barrier 1: 64 of 96 threads are there") as raised:
         result("mov.u32 %r9, 0; bar.sync 1, 96;")
     assert raised.value.rule == "dead-lock"
 
@@ -158,7 +158,7 @@ def test_waiting_for_the_wrong_parity() -> None:
 
 def test_one_arrival_too_few_is_a_dead_lock() -> None:
     """The report names the mbarrier's wait."""
-    with pytest.raises(emulate.EmulationError, match="parity 0 of an mbarrier") as raised:
+    with pytest.raises(emulate.EmulationError, match="1 of 33 arrivals and 0 bytes are missing") as raised:
         result(MBARRIER.replace("PARITY", "0").replace("[%r10], 32", "[%r10], 33"))
     assert raised.value.rule == "dead-lock"
 

@@ -23,8 +23,9 @@ from tilewright.plan.running import TaskNests, mark_live
 from tilewright.plan.structure import Kind, LinalgOp, set_attribute, set_integer
 from tilewright.plan.traffic import element_bytes
 
-#: Elements of a tile of scores that a thread holds, and of one that is only reduced.
-_SCORES = 64
+#: Elements of a tile of scores that a thread holds where wgmma reads keys and values from shared memory, and where
+#: their fragments take registers, too; elements of a tile that is only reduced.
+_SCORES = {True: 64, False: 32}
 _PLAIN = 32
 #: Keys of a block at most, by bytes of an element: more hide nothing.
 _KEYS = {1: 128, 2: 128}
@@ -121,8 +122,9 @@ def _attention(chain: Chain, products: Sequence[Nest], rows: Sequence[int], gpu:
     queries, warps = rows[-1], 4
     if gpu.hopper and width <= 2 and queries == 64 and _many(products[-1], rows, gpu):
         queries, warps = 128, 8  # two warpgroups
-    keys = min(_KEYS.get(width, _WIDE_KEYS), _SCORES * 32 * warps // queries)
-    if queries * chain.extent <= _SCORES * 32 * warps or keys >= chain.extent:
+    room = _SCORES[gpu.hopper and width <= 2] * 32 * warps
+    keys = min(_KEYS.get(width, _WIDE_KEYS), room // queries)
+    if queries * chain.extent <= room or keys >= chain.extent:
         return None
     stages, step = _stages(chain, products, keys, gpu)
     return Online(chain, keys, queries, warps, stages, stages * step)

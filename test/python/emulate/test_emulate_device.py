@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from emulation import kernel_text
@@ -63,3 +66,12 @@ def test_what_a_gpu_refuses() -> None:
         device.function(module, "other")
     with pytest.raises(UserError, match="parameters"):
         device.launch(kernel, ones, (32, 1, 1), ones, 0, [])
+
+
+def test_it_needs_nothing_of_the_compiler() -> None:
+    """A machine with NumPy alone can run it: neither MLIR nor planning is imported."""
+    code = "import sys, tilewright.emulate; print([n for n in sys.modules if n.startswith('tilewright.')])"
+    names = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "tilewright.emulate.machine" in names
+    for part in ("mlir", "plan", "frontend", "passes", "dialects"):
+        assert f"'tilewright.{part}" not in names, part

@@ -60,6 +60,7 @@ public:
       old.replaceAllUsesWith(value);
     moveBody(body, entry);
     placeBuffers();
+    placeConstants();
     setAttributes();
     kernel.erase();
     return success();
@@ -306,6 +307,40 @@ private:
       alloc.getResult().replaceAllUsesWith(view.getResult());
       alloc.erase();
     });
+  }
+
+  /// Constants of many values are read from memory: no thread holds a tile
+  /// of known numbers at a place that is known before layouts are.
+  void placeConstants() {
+    SmallVector<arith::ConstantOp> constants;
+    function.walk([&](arith::ConstantOp op) {
+      auto dense = dyn_cast<DenseElementsAttr>(op.getValue());
+      if (isa<tile::TileType>(op.getType()) && dense && !dense.isSplat())
+        constants.push_back(op);
+    });
+    auto space =
+        gpu::AddressSpaceAttr::get(b.getContext(), gpu::AddressSpace::Global);
+    for (auto [index, op] : llvm::enumerate(constants)) {
+      auto tile = cast<tile::TileType>(op.getType());
+      auto type = MemRefType::get(tile.getShape(), tile.getElementType(),
+                                  MemRefLayoutAttrInterface(), space);
+      auto data = cast<DenseElementsAttr>(op.getValue())
+                      .reshape(RankedTensorType::get(tile.getShape(),
+                                                     tile.getElementType()));
+      std::string name =
+          (function.getName() + "_constant_" + Twine(index)).str();
+      OpBuilder before(function);
+      memref::GlobalOp::create(before, op.getLoc(), name,
+                               b.getStringAttr("private"), type, data,
+                               /*constant=*/true, b.getI64IntegerAttr(16));
+      OpBuilder at(op);
+      Value memref = memref::GetGlobalOp::create(at, op.getLoc(), type, name);
+      SmallVector<Value> zeros(tile.getRank(),
+                               constantIndex(at, op.getLoc(), 0));
+      Value load = tile::LoadOp::create(at, op.getLoc(), tile, memref, zeros);
+      op.getResult().replaceAllUsesWith(load);
+      op.erase();
+    }
   }
 
   void setAttributes() {

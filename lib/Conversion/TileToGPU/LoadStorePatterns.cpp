@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Conversion/TileToGPU/Ldmatrix.h"
 #include "lib/Conversion/TileToGPU/MemoryAccess.h"
 #include "lib/Conversion/TileToVector/Combine.h"
 
@@ -103,6 +104,11 @@ struct LoadPattern : SpreadPattern<tile::LoadOp> {
       rewriter.replaceOpWithMultiple(op, {SmallVector<Value>()});
       return success();
     }
+    if (std::optional<SmallVector<Value>> fragments =
+            loadFragments(rewriter, op, access)) {
+      rewriter.replaceOpWithMultiple(op, {*fragments});
+      return success();
+    }
     ThreadAccess thread(rewriter, loc, access, op.getType());
     const LinearLayout &layout = thread.getView().getLayout();
     TileAddress address(
@@ -131,7 +137,37 @@ struct LoadPattern : SpreadPattern<tile::LoadOp> {
     rewriter.replaceOpWithMultiple(op, {results});
     return success();
   }
+
+private:
+  std::optional<SmallVector<Value>>
+  loadFragments(OpBuilder &b, tile::LoadOp op, const AccessShape &access) const;
 };
+
+/// A fragment of a product from rows of shared memory.
+std::optional<SmallVector<Value>>
+LoadPattern::loadFragments(OpBuilder &b, tile::LoadOp op,
+                           const AccessShape &access) const {
+  Type element = op.getType().getElementType();
+  bool isShared =
+      gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(op.getMemRefType());
+  bool isPlain = op.getValid().empty() && !op.getIndices();
+  if (spread.getArch() < 80 || !isShared || !isPlain ||
+      access.getVectorSize() * getElementBytes(element) != 16)
+    return std::nullopt;
+  LinearLayout layout = *LinearLayout::of(op.getType());
+  if (!llvm::equal(layout.getSizes(), op.getType().getShape()))
+    return std::nullopt; // rows of padding are not there
+  auto matrix = Ldmatrix::plan(layout, access.getContiguousDim(), element);
+  if (!matrix)
+    return std::nullopt;
+  Location loc = op.getLoc();
+  ThreadView view(b, loc, matrix->getRows(), op.getType().getShape());
+  TileAddress address(b, loc, access, op.getMemref(), view, op.getOffsets(),
+                      {});
+  return matrix->load(b, loc, element, [&](int64_t number) {
+    return address.getPointer(number);
+  });
+}
 
 struct StorePattern : SpreadPattern<tile::StoreOp> {
   using Base::Base;

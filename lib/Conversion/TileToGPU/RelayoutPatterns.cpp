@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Conversion/TileToGPU/Exchange.h"
+#include "lib/Conversion/TileToGPU/Ldmatrix.h"
 #include "lib/Conversion/TileToGPU/SharedOperand.h"
 #include "lib/Conversion/TileToVector/TileParts.h"
 
@@ -191,9 +192,20 @@ private:
     storeToScratch(rewriter, loc, view, adaptor.getSource(), plan.map,
                    plan.fastest, plan.storeVector, *base);
     gpu::BarrierOp::create(rewriter, loc);
-    SmallVector<Value> results =
-        loadFromScratch(rewriter, loc, target, element, plan.map, plan.fastest,
-                        plan.loadVector, *base);
+    // Rows of a matrix are chunks of 16 bytes, all of which scratch must have.
+    bool hasRows =
+        source.getSizes()[plan.fastest] * getElementBytes(element) >= 16;
+    auto matrix = Ldmatrix::plan(target, plan.fastest, element);
+    SmallVector<Value> results;
+    if (spread.getArch() >= 80 && hasRows && matrix) {
+      ThreadOffsets rows(rewriter, loc, matrix->getRows(), plan.map, *base);
+      results = matrix->load(rewriter, loc, element, [&](int64_t number) {
+        return rows.getPointer(number);
+      });
+    } else {
+      results = loadFromScratch(rewriter, loc, target, element, plan.map,
+                                plan.fastest, plan.loadVector, *base);
+    }
     rewriter.replaceOpWithMultiple(op, {results});
     return success();
   }

@@ -38,6 +38,8 @@ def test_gemm_fixture_has_a_kernel_entry() -> None:
     assert ".maxntid 128" in text
     assert "bar.sync" in text
     assert "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32" in text
+    assert "ldmatrix.sync.aligned.m8n8.x4.shared.b16" in text
+    assert "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16" in text
     assert "call" not in text
 
 

@@ -96,7 +96,7 @@ def mutants(ptx: str) -> list[Mutant]:
             found.append(_mutant(ptx, kind, one, one.start, one.end, text))
         if _SYNCHRONISATION.match(one.op):
             found += _moves(ptx, code, at)
-    return [m for m in found if m.text != ptx]
+    return list(dict.fromkeys(m for m in found if m.text != ptx))
 
 
 def sample(found: Sequence[Mutant], count: int, seed: int) -> list[Mutant]:

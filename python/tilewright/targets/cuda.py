@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright import cache
-from tilewright.errors import InternalError
+from tilewright.errors import InternalError, UnsupportedError
 from tilewright.runtime import gpu_code
 from tilewright.targets import driver, ptxas
 from tilewright.targets.host_program import HostProgram, export
@@ -57,6 +58,7 @@ def emit(work: driver.Compilation, pool: Any, folder: Path) -> None:
         driver.dump_units(work.options.dump_ir, units)
         codes = dict(zip((unit.symbol for unit in units), _codes(pool, units, work), strict=True))
         _dump_codes(work, codes)
+        _check_calls(codes)
         found = ptxas.check(codes, work.target.cpu)
         entry["passes"].append(["(ptxas: assemble each kernel)", found.seconds])
         work.remarks += [{"phase": "emit", **remark} for remark in found.remarks]
@@ -109,6 +111,18 @@ def _dump_codes(work: driver.Compilation, codes: Mapping[str, bytes]) -> None:
         return
     for symbol, code in codes.items():
         (work.options.dump_ir / f"{driver.PHASES.index('emit')}-emit" / f"{symbol}.ptx").write_bytes(code)
+
+
+def _check_calls(codes: Mapping[str, bytes]) -> None:
+    """Check that no kernel calls a library: none is in an artifact."""
+    for symbol, code in codes.items():
+        found = re.search(rb"\b__nv_\w+", code)
+        if found is not None:
+            raise UnsupportedError(
+                f"kernel '{symbol}' calls {found[0].decode()} of NVIDIA's libdevice, for an operation that has no "
+                "expansion into instructions on GPUs",
+                location=symbol,
+            )
 
 
 # The program ---------------------------------------------------------------------------------------------------------

@@ -102,7 +102,7 @@ def AssignSpreads : Pass<"tile-assign-spreads", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"arch", "arch", "int64_t", /*default=*/"80",
-           "compute capability: 80, 90; 0: a GPU without mma.sync">
+           "80, 90: compute capability; 0: no mma.sync; 942: AMD gfx942">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::tilewright::tile::TileDialect"
@@ -197,7 +197,7 @@ def ConvertTileToGPU : Pass<"convert-tile-to-gpu", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"arch", "arch", "int64_t", /*default=*/"80",
-           "compute capability: 80, 90; 0: a GPU without mma.sync">
+           "80, 90: compute capability; 0: no mma.sync; 942: AMD gfx942">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",

@@ -50,8 +50,8 @@ OpFoldResult tilewright::mulIndex(OpBuilder &b, Location loc, OpFoldResult x,
       .getResult();
 }
 
-TileAddress::TileAddress(OpBuilder &b, Location loc, const AccessDesc &desc,
-                         const PartLayout &layout)
+VectorAddress::VectorAddress(OpBuilder &b, Location loc, const AccessDesc &desc,
+                             const PartLayout &layout)
     : b(b), loc(loc), desc(desc), layout(layout) {
   flatten();
   for (auto [dim, step] : llvm::zip_equal(desc.dims, desc.steps))
@@ -59,7 +59,7 @@ TileAddress::TileAddress(OpBuilder &b, Location loc, const AccessDesc &desc,
         mulIndex(b, loc, memrefStride[dim], b.getIndexAttr(step)));
 }
 
-Type TileAddress::getStorageType() const {
+Type VectorAddress::getStorageType() const {
   return cast<MemRefType>(buffer.getType()).getElementType();
 }
 
@@ -87,7 +87,7 @@ static Value viewAsBytes(OpBuilder &b, Location loc, Value flat) {
   return UnrealizedConversionCastOp::create(b, loc, bytes, raw).getResult(0);
 }
 
-void TileAddress::flatten() {
+void VectorAddress::flatten() {
   auto type = cast<MemRefType>(desc.memref.getType());
   auto metadata = memref::ExtractStridedMetadataOp::create(b, loc, desc.memref);
   auto [typeStrides, typeOffset] = type.getStridesAndOffset();
@@ -119,16 +119,16 @@ void TileAddress::flatten() {
     buffer = viewAsBytes(b, loc, buffer);
 }
 
-std::optional<int64_t> TileAddress::getStaticStride(int64_t dim) const {
+std::optional<int64_t> VectorAddress::getStaticStride(int64_t dim) const {
   return getConstantIntValue(strides[dim]);
 }
 
-bool TileAddress::isContiguous(int64_t dim) const {
+bool VectorAddress::isContiguous(int64_t dim) const {
   return !hasIndicesAlong(dim) && getStaticStride(dim) == 1;
 }
 
 /// Flat index of a row: the index list along a row dimension takes part.
-Value TileAddress::getRowStart(int64_t row) {
+Value VectorAddress::getRowStart(int64_t row) {
   // Constant parts are added last, so that rows differ by a displacement only.
   int64_t constant = 0;
   OpFoldResult index = origin;
@@ -150,7 +150,7 @@ Value TileAddress::getRowStart(int64_t row) {
   return indexValue(b, loc, addIndex(b, loc, index, b.getIndexAttr(constant)));
 }
 
-Value TileAddress::getIndex(int64_t row, int64_t lane) {
+Value VectorAddress::getIndex(int64_t row, int64_t lane) {
   OpFoldResult index = getRowStart(row);
   if (layout.getShape().empty())
     return indexValue(b, loc, index);
@@ -167,7 +167,7 @@ Value TileAddress::getIndex(int64_t row, int64_t lane) {
                mulIndex(b, loc, position, strides[getLaneDim()])));
 }
 
-Value TileAddress::getLaneOffsets(const Chunk &chunk) {
+Value VectorAddress::getLaneOffsets(const Chunk &chunk) {
   int64_t dim = getLaneDim();
   auto stride = getStaticStride(dim);
   auto indexType = VectorType::get(chunk.lanes, b.getIndexType());
@@ -200,12 +200,12 @@ Value TileAddress::getLaneOffsets(const Chunk &chunk) {
   return arith::MulIOp::create(b, loc, positions, factor);
 }
 
-OpFoldResult TileAddress::getValid(int64_t dim) const {
+OpFoldResult VectorAddress::getValid(int64_t dim) const {
   return desc.valid.empty() ? OpFoldResult()
                             : getAsOpFoldResult(desc.valid[dim]);
 }
 
-Mask TileAddress::getRowMask(int64_t row) {
+Mask VectorAddress::getRowMask(int64_t row) {
   Value all;
   for (auto [dim, position] : llvm::enumerate(layout.getRowIndex(row))) {
     OpFoldResult valid = getValid(dim);
@@ -224,7 +224,7 @@ Mask TileAddress::getRowMask(int64_t row) {
   return all ? Mask{Mask::Some, all} : Mask{Mask::All, {}};
 }
 
-Mask TileAddress::getElementMask(int64_t row, int64_t lane) {
+Mask VectorAddress::getElementMask(int64_t row, int64_t lane) {
   Mask mask = getRowMask(row);
   OpFoldResult valid =
       layout.getShape().empty() ? OpFoldResult() : getValid(getLaneDim());
@@ -240,7 +240,7 @@ Mask TileAddress::getElementMask(int64_t row, int64_t lane) {
   return {Mask::Some, ok};
 }
 
-Mask TileAddress::getMask(int64_t row, const Chunk &chunk) {
+Mask VectorAddress::getMask(int64_t row, const Chunk &chunk) {
   if (layout.isScalar())
     return getElementMask(row, chunk.start);
   Mask rowMask = getRowMask(row);

@@ -47,10 +47,10 @@ struct Mask {
 };
 
 /// Addresses and masks of one access.
-class TileAddress {
+class VectorAddress {
 public:
-  TileAddress(mlir::OpBuilder &b, mlir::Location loc, const AccessDesc &desc,
-              const PartLayout &layout);
+  VectorAddress(mlir::OpBuilder &b, mlir::Location loc, const AccessDesc &desc,
+                const PartLayout &layout);
 
   /// The flat buffer; i1 elements appear as the bytes that hold them.
   mlir::Value getBuffer() const { return buffer; }

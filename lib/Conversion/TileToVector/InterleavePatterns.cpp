@@ -46,8 +46,8 @@ struct StoreInterleaved : AccessPattern<tile::StoreOp> {
     from.steps = {load.getTileSteps()[1], load.getTileSteps()[0]};
     PartLayout layout = getLayout(type);
     PartLayout turned = permuteLayout(layout, {1, 0});
-    TileAddress source(rewriter, loc, from, turned);
-    TileAddress target(rewriter, loc, to, layout);
+    VectorAddress source(rewriter, loc, from, turned);
+    VectorAddress target(rewriter, loc, to, layout);
     int64_t columns = type.getShape()[0], group = type.getShape()[1];
     if (!source.isContiguous(1) || !target.isContiguous(1) ||
         target.getStaticStride(0) != group)

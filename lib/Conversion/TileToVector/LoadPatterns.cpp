@@ -18,7 +18,7 @@ namespace {
 /// Reads the parts of one tile.
 class TileReader {
 public:
-  TileReader(OpBuilder &b, Location loc, TileAddress &address,
+  TileReader(OpBuilder &b, Location loc, VectorAddress &address,
              const PartLayout &layout, Value pad)
       : b(b), loc(loc), address(address), layout(layout), pad(pad) {}
 
@@ -93,7 +93,7 @@ private:
 
   OpBuilder &b;
   Location loc;
-  TileAddress &address;
+  VectorAddress &address;
   const PartLayout &layout;
   Value pad;
 };
@@ -125,13 +125,13 @@ struct LoadPattern : AccessPattern<tile::LoadOp> {
     if (auto perm = contiguousFirst(rewriter, loc, desc, layout)) {
       AccessDesc turned = permute(desc, *perm);
       PartLayout turnedLayout = permuteLayout(layout, *perm);
-      TileAddress address(rewriter, loc, turned, turnedLayout);
+      VectorAddress address(rewriter, loc, turned, turnedLayout);
       TileParts rows = readTile(rewriter, loc, address, turnedLayout, pad);
       TileParts result = transposeParts(rewriter, loc, rows, layout, *perm);
       rewriter.replaceOpWithMultiple(op, {result.getParts()});
       return success();
     }
-    TileAddress address(rewriter, loc, desc, layout);
+    VectorAddress address(rewriter, loc, desc, layout);
     TileParts result = readTile(rewriter, loc, address, layout, pad);
     rewriter.replaceOpWithMultiple(op, {result.getParts()});
     return success();
@@ -140,8 +140,9 @@ struct LoadPattern : AccessPattern<tile::LoadOp> {
 
 } // namespace
 
-TileParts tilewright::readTile(OpBuilder &b, Location loc, TileAddress &address,
-                               const PartLayout &layout, Value pad) {
+TileParts tilewright::readTile(OpBuilder &b, Location loc,
+                               VectorAddress &address, const PartLayout &layout,
+                               Value pad) {
   return TileReader(b, loc, address, layout, pad).read();
 }
 

@@ -83,7 +83,7 @@ SmallVector<Value> forBlocks(const MatrixBlocks &blocks,
 /// Where the blocks of a tile are in memory.
 class BlockAddress {
 public:
-  BlockAddress(OpBuilder &b, Location loc, TileAddress &address,
+  BlockAddress(OpBuilder &b, Location loc, VectorAddress &address,
                const MatrixBlocks &blocks)
       : b(b), loc(loc), address(address), blocks(blocks) {
     Value base = memref::ExtractAlignedPointerAsIndexOp::create(
@@ -120,14 +120,14 @@ private:
 
   OpBuilder &b;
   Location loc;
-  TileAddress &address;
+  VectorAddress &address;
   const MatrixBlocks &blocks;
   Value start, stride;
 };
 
 template <typename AccessOp>
 LogicalResult checkAccess(AccessOp op, const AccessDesc &desc,
-                          const TileAddress &address) {
+                          const VectorAddress &address) {
   if (!desc.valid.empty() || desc.indices || !address.isContiguous(1))
     return op.emitOpError("of a tile in blocks takes rows whose elements lie "
                           "side by side, and neither indices nor valid");
@@ -148,7 +148,7 @@ struct LoadBlocks : AccessPattern<tile::LoadOp> {
     AccessDesc desc = describe(op, adaptor);
     if (op.getType().getInterleave())
       desc.dims.back() = op.getMemRefType().getRank() - 1;
-    TileAddress address(rewriter, loc, desc, layout);
+    VectorAddress address(rewriter, loc, desc, layout);
     if (failed(checkAccess(op, desc, address)))
       return failure();
     BlockAddress at(rewriter, loc, address, *blocks);
@@ -163,7 +163,7 @@ struct LoadBlocks : AccessPattern<tile::LoadOp> {
 };
 
 /// Stores all blocks of a tile.
-void storeBlocks(OpBuilder &b, Location loc, TileAddress &address,
+void storeBlocks(OpBuilder &b, Location loc, VectorAddress &address,
                  const MatrixBlocks &blocks, ValueRange parts) {
   BlockAddress at(b, loc, address, blocks);
   MatrixUnit unit(b, loc);
@@ -184,7 +184,7 @@ struct StoreBlocks : AccessPattern<tile::StoreOp> {
       return failure();
     PartLayout layout = getLayout(op.getTile().getType());
     AccessDesc desc = describe(op, adaptor);
-    TileAddress address(rewriter, op.getLoc(), desc, layout);
+    VectorAddress address(rewriter, op.getLoc(), desc, layout);
     if (failed(checkAccess(op, desc, address)))
       return failure();
     if (op.getReduce())
@@ -223,7 +223,7 @@ struct MoveBlocks : TilePattern<tile::ConvertOp> {
     desc.offsets = {start, start};
     desc.dims = {0, 1};
     desc.steps = {1, 1};
-    TileAddress address(rewriter, loc, desc, layout);
+    VectorAddress address(rewriter, loc, desc, layout);
     storeBlocks(rewriter, loc, address, *blocks, adaptor.getSource());
     Value pad = zero(rewriter, loc, layout.getElementType());
     TileParts result = readTile(rewriter, loc, address, layout, pad);

@@ -26,8 +26,9 @@ mlir::Value toStorage(mlir::OpBuilder &b, mlir::Location loc,
 mlir::LogicalResult checkStorable(mlir::Operation *op, mlir::Type element);
 
 /// The parts of a tile in memory; `pad` stands for what is not accessed.
-TileParts readTile(mlir::OpBuilder &b, mlir::Location loc, TileAddress &address,
-                   const PartLayout &layout, mlir::Value pad);
+TileParts readTile(mlir::OpBuilder &b, mlir::Location loc,
+                   VectorAddress &address, const PartLayout &layout,
+                   mlir::Value pad);
 
 /// The tile dimension that runs along memory when the last one does not, as a
 /// permutation that swaps the two (its own inverse); nothing if a plain access

@@ -19,7 +19,7 @@ namespace {
 /// Writes the parts of one tile.
 class TileWriter {
 public:
-  TileWriter(OpBuilder &b, Location loc, TileAddress &address,
+  TileWriter(OpBuilder &b, Location loc, VectorAddress &address,
              const TileParts &tile, std::optional<tile::ReduceKind> reduce,
              bool atomic, bool streamed)
       : b(b), loc(loc), address(address), tile(tile), reduce(reduce),
@@ -133,7 +133,7 @@ private:
 
   OpBuilder &b;
   Location loc;
-  TileAddress &address;
+  VectorAddress &address;
   const TileParts &tile;
   std::optional<tile::ReduceKind> reduce;
   bool atomic, streamed;
@@ -158,7 +158,7 @@ struct StorePattern : AccessPattern<tile::StoreOp> {
                             permuteLayout(tile.getLayout(), *perm), *perm);
       desc = permute(desc, *perm);
     }
-    TileAddress address(rewriter, loc, desc, tile.getLayout());
+    VectorAddress address(rewriter, loc, desc, tile.getLayout());
     TileWriter(rewriter, loc, address, tile, op.getReduce(), op.getAtomic(),
                op->hasAttr("tile.streamed"))
         .write();

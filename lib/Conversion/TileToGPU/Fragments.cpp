@@ -148,6 +148,16 @@ LinearLayout tilewright::mmaResultLayout(ArrayRef<int64_t> shape,
   return layout;
 }
 
+bool tilewright::isMmaResult(const LinearLayout &layout) {
+  const CoordinateBit lanes[] = {{1, 1}, {1, 2}, {0, 0}, {0, 1}, {0, 2}};
+  ArrayRef<CoordinateBit> registers = layout.getRegisterBits();
+  return layout.getRank() == 2 && registers.size() >= 2 &&
+         registers[0] == CoordinateBit{1, 0} &&
+         registers[1] == CoordinateBit{0, 3} &&
+         layout.getThreadBits().take_front(LinearLayout::laneBits) ==
+             ArrayRef<CoordinateBit>(lanes);
+}
+
 /// The operand's threads: lanes as given, warps as in the result (copies where
 /// those differ in the other dimension).
 static void addOperandThreads(LinearLayout &layout, const LinearLayout &result,

@@ -54,6 +54,8 @@ struct WarpGrid {
 
 /// Fragments of `mma.sync` (PTX ISA, "Matrix fragments"), repeated over a tile.
 LinearLayout mmaResultLayout(mlir::ArrayRef<int64_t> shape, WarpGrid warps);
+/// Whether a layout is made of such fragments of a result.
+bool isMmaResult(const LinearLayout &layout);
 LinearLayout mmaOperandLayout(const LinearLayout &result, bool isB,
                               mlir::ArrayRef<int64_t> shape,
                               const MmaShape &mma);

@@ -209,7 +209,8 @@ private:
       storeRaw(b, loc, pointer, packRaw(b, loc, values));
       return;
     }
-    if (op.getAtomic()) {
+    // Indices may repeat: threads of one task then meet at one place.
+    if (op.getAtomic() || op.getIndices()) {
       auto bytes = getElementBytes(values.front().getType());
       for (auto [i, value] : llvm::enumerate(values))
         reduceAtomically(

@@ -170,7 +170,8 @@ struct MmaSyncPattern : SpreadPattern<tile::MmaOp> {
     auto shapeOf = [](Value tile) {
       return cast<tile::TileType>(tile.getType()).getShape();
     };
-    if (*a != mmaOperandLayout(*c, false, shapeOf(op.getA()), *shape) ||
+    if (!isMmaResult(*c) ||
+        *a != mmaOperandLayout(*c, false, shapeOf(op.getA()), *shape) ||
         *rhs != mmaOperandLayout(*c, true, shapeOf(op.getB()), *shape))
       return op.emitOpError("has operands that are not spread as fragments of "
                             "mma.sync that meet the result's; "

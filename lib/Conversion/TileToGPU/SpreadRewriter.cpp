@@ -230,6 +230,14 @@ LogicalResult SpreadRewriter::keepShared(tile::MmaOp op, OpOperand &operand,
 LogicalResult SpreadRewriter::fixProduct(tile::MmaOp op) {
   MmaUnit unit = *getUnit(op, arch);
   LinearLayout result = layoutOf(op.getResult());
+  if (unit == MmaUnit::mma && !isMmaResult(result)) {
+    // Its sums are another product's too, or the kernel says otherwise.
+    ArrayRef<int64_t> shape = typeOf(op.getC()).getShape();
+    result = mmaResultLayout(
+        shape, chooseWarps(shape, threads / 32, /*rowsOnly=*/false));
+    require(op.getCMutable(), result);
+    produce(op.getResult(), result);
+  }
   OpOperand &a = op.getAMutable(), &b = op.getBMutable();
   if (unit == MmaUnit::fma)
     return success(succeeded(keepShared(op, a, /*mayStore=*/true)) &&

@@ -136,6 +136,20 @@ def test_gather_scatter_and_strides() -> None:
     np.testing.assert_allclose(w, before + expected, rtol=1e-6)
 
 
+def test_indices_that_repeat() -> None:
+    """A histogram: every element counts, also where threads meet at one place."""
+    text = kernel(
+        "%i: memref<200xi32>, %y: memref<5xi32>",
+        """%one = arith.constant dense<1> : !tile.tile<200xi32>
+        %idx = tile.load %i[%c0] : memref<200xi32>, !tile.tile<200xi32>
+        tile.store %one, %y[%c0] indices %idx along 0 reduce add
+          : !tile.tile<200xi32>, memref<5xi32> (indices !tile.tile<200xi32>)""",
+    )
+    idx, y = RNG.integers(0, 5, 200).astype(np.int32), np.zeros(5, np.int32)
+    run(text, "k", [idx, y])
+    np.testing.assert_array_equal(y, np.bincount(idx, minlength=5))
+
+
 def test_open_sizes_and_strides() -> None:
     text = kernel(
         "%x: memref<?x?xf32>, %y: memref<8x16xf32, strided<[?, 1], offset: ?>>",

@@ -52,3 +52,23 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// Sums that the kernel spreads by rows: the product converts them to its fragments, and back.
+!rows = !tile.tile<16x16xf32, #tile.spread<register = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [1, 0], [2, 0], [4, 0], [8, 0]], warp = []>>
+// CHECK-LABEL: @given
+// CHECK: tile.convert %{{.*}} -> !tile.tile<16x16xf32, #tile.spread<register = {{\[}}[0, 1], [8, 0], [0, 8]]
+// CHECK: tile.mma
+// CHECK: tile.convert %{{.*}} -> !tile.tile<16x16xf32, #tile.spread<register = {{\[}}[0, 1], [0, 2], [0, 4]]
+// CHECK: tile.store
+gpu.module @kernels {
+  gpu.func @given(%x: memref<16x16xf16, #gpu.address_space<global>>, %z: memref<16x16xf32, #gpu.address_space<global>>) kernel attributes {tile.threads = 32 : i64} {
+    %c0 = arith.constant 0 : index
+    %a = tile.load %x[%c0, %c0] : memref<16x16xf16, #gpu.address_space<global>>, !tile.tile<16x16xf16>
+    %zero = arith.constant dense<0.0> : !rows
+    %c = tile.mma %a, %a, %zero : !tile.tile<16x16xf16>, !tile.tile<16x16xf16>, !rows
+    tile.store %c, %z[%c0, %c0] : !rows, memref<16x16xf32, #gpu.address_space<global>>
+    gpu.return
+  }
+}

@@ -136,3 +136,29 @@ def test_what_has_no_instructions_is_told() -> None:
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
     with pytest.raises(UnsupportedError, match="calls __nv_fmodf"):
         tw.compile(model, target="cuda:sm_80")
+
+
+CHAIN = """
+tile.kernel @chain(%a: memref<ROWSx8xf16>, %b: memref<32x8xf16>, %v: memref<32x8xf16>, %c: memref<ROWSx8xf32>) {
+  %c0 = arith.constant 0 : index
+  %z = arith.constant dense<0.0> : !tile.tile<ROWSx32xf32>
+  %w = arith.constant dense<0.0> : !tile.tile<ROWSx8xf32>
+  %x = tile.load %a[%c0, %c0] : memref<ROWSx8xf16>, !tile.tile<ROWSx8xf16>
+  %y = tile.load %b[%c0, %c0] dims [1, 0] : memref<32x8xf16>, !tile.tile<8x32xf16>
+  %p = tile.mma %x, %y, %z : !tile.tile<ROWSx8xf16>, !tile.tile<8x32xf16>, !tile.tile<ROWSx32xf32>
+  %h = tile.convert %p : !tile.tile<ROWSx32xf32> -> !tile.tile<ROWSx32xf16>
+  %u = tile.load %v[%c0, %c0] : memref<32x8xf16>, !tile.tile<32x8xf16>
+  %q = tile.mma %h, %u, %w : !tile.tile<ROWSx32xf16>, !tile.tile<32x8xf16>, !tile.tile<ROWSx8xf32>
+  tile.store %q, %c[%c0, %c0] : !tile.tile<ROWSx8xf32>, memref<ROWSx8xf32>
+  tile.return
+}
+"""
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("rows", [4, 16, 64])
+def test_a_product_of_a_product(rows: int, arch: str) -> None:
+    """Rows that a matrix instruction adds to few are no part of the second product's operand."""
+    chain = tw.kernel(CHAIN.replace("ROWS", str(rows)), target=arch, emulate=True)
+    a, b, v = (GENERATOR.random(shape).astype(np.float16) for shape in ((rows, 8), (32, 8), (32, 8)))
+    assert chain.check(a, b, v, np.zeros((rows, 8), np.float32)) < 1e-4

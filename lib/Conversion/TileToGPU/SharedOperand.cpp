@@ -107,11 +107,5 @@ SmallVector<Value> SharedOperand::load(OpBuilder &b, Location loc,
 void SharedOperand::store(OpBuilder &b, Location loc,
                           const LinearLayout &layout, ValueRange values) const {
   ThreadView view(b, loc, layout, access.tileShape);
-  TileAddress address(b, loc, access, access.memref, view, access.offsets, {});
-  for (ArrayRef<int64_t> numbers : group(layout)) {
-    auto parts = llvm::map_to_vector(
-        numbers, [&](int64_t number) { return values[number]; });
-    storeRaw(b, loc, address.getPointer(numbers.front()),
-             packRaw(b, loc, parts));
-  }
+  storeTile(b, loc, access, view, values); // padding has no place in scratch
 }

@@ -8,6 +8,7 @@
 
 #include "lib/RegisterPasses.h"
 
+#include "lib/Conversion/AsyncToGPU/Passes.h"
 #include "lib/Conversion/GPUToROCm/Passes.h"
 #include "lib/Conversion/TileToGPU/Passes.h"
 #include "lib/Conversion/TileToRuntime/Passes.h"
@@ -16,6 +17,7 @@
 #include "lib/Transforms/ExpandMath/Passes.h"
 #include "lib/Transforms/GroupToKernel/Passes.h"
 #include "lib/Transforms/HostBuffers/Passes.h"
+#include "lib/Transforms/Pipelining/Passes.h"
 #include "lib/Transforms/Plan/Passes.h"
 #include "lib/Transforms/Programs/Passes.h"
 #include "mlir/InitAllPasses.h"
@@ -27,6 +29,7 @@ void tilewright::registerAllPasses() {
   std::call_once(once, [] {
     mlir::registerAllPasses();
     // The project's own, one line per folder.
+    registerAsyncToGPUPasses();
     registerGPUToROCmPasses();
     registerTileToGPUPasses();
     registerTileToRuntimePasses();
@@ -35,6 +38,7 @@ void tilewright::registerAllPasses() {
     registerExpandMathPasses();
     registerGroupToKernelPasses();
     registerHostBuffersPasses();
+    registerPipeliningPasses();
     registerPlanPasses();
     registerProgramsPasses();
   });

@@ -72,6 +72,29 @@ def Tile_MmaOp : Tile_Op<"mma", [Pure, AllTypesMatch<["c", "result"]>]> {
   let hasVerifier = 1;
 }
 
+def Tile_MmaWaitOp : Tile_Op<"mma_wait", [Pure, AllTypesMatch<["source", "result"]>]> {
+  let summary = "a product, once it is complete";
+  let description = [{
+    Matrix units of some GPUs multiply in the background. A `tile.mma` with the
+    attribute `tile.pending = n` does not wait for its product, but for all but the
+    last `n` ones; its result may only be added to by further products, carried by
+    loops, and given to this op, which waits. The value is the same.
+
+    Example:
+
+    ```mlir
+    func.func @f(%a: !tile.tile<64x64xf16>, %b: !tile.tile<64x64xf16>, %c: !tile.tile<64x64xf32>) -> !tile.tile<64x64xf32> {
+      %d = tile.mma %a, %b, %c {tile.pending = 1 : i64} : !tile.tile<64x64xf16>, !tile.tile<64x64xf16>, !tile.tile<64x64xf32>
+      %r = tile.mma_wait %d : !tile.tile<64x64xf32>
+      return %r : !tile.tile<64x64xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Tile_TileType:$source);
+  let results = (outs Tile_TileType:$result);
+  let assemblyFormat = "$source attr-dict `:` qualified(type($source))";
+}
+
 def Tile_ReduceOp : Tile_Op<"reduce", [Pure, InferTypeOpAdaptorWithIsCompatible]> {
   let summary = "combines the elements along dimensions";
   let description = [{

@@ -71,14 +71,39 @@ static LogicalResult verifyRemote(CopyOp op) {
   return success();
 }
 
+void CopyOp::build(OpBuilder &builder, OperationState &state, Value src,
+                   Value dst, ValueRange at, bool fill) {
+  state.addOperands({src, dst});
+  state.addOperands(at);
+  if (fill)
+    state.addAttribute(getFillAttrName(state.name), builder.getUnitAttr());
+}
+
+/// Whether what is copied fits: the whole of `dst`, or with `fill` a part.
+static bool fitsCopy(MemRefType src, MemRefType dst, bool fill) {
+  if (src.getElementType() != dst.getElementType())
+    return false;
+  if (!fill)
+    return succeeded(verifyCompatibleShape(src.getShape(), dst.getShape()));
+  return src.getRank() == dst.getRank() &&
+         llvm::all_of(llvm::zip_equal(src.getShape(), dst.getShape()),
+                      [](auto sizes) {
+                        auto [from, to] = sizes;
+                        return ShapedType::isDynamic(from) ||
+                               ShapedType::isDynamic(to) || from <= to;
+                      });
+}
+
 LogicalResult CopyOp::verify() {
   auto src = cast<MemRefType>(getSrc().getType());
   auto dst = cast<MemRefType>(getDst().getType());
   // copy_c1
-  if (src.getElementType() != dst.getElementType() ||
-      failed(verifyCompatibleShape(src.getShape(), dst.getShape())))
+  if (!fitsCopy(src, dst, getFill()))
     return emitOpError("needs buffers of one shape and element type, got ")
            << src << " and " << dst;
+  // copy_c4
+  if (getFill() && !getAt().empty())
+    return emitOpError("fills a buffer of its own task only, but has at");
   return getAt().empty() ? success() : verifyRemote(*this);
 }
 

@@ -233,12 +233,16 @@ def Tile_CopyOp : Tile_Op<"copy"> {
     neighbour core of a mesh, or another block of the same cluster. The writer
     and the reader meet at a `tile.barrier`.
 
-    - `copy_c1`: shapes agree (sizes that are static in both) and element types
-      are equal.
+    With `fill`, `src` may be smaller than `dst`: it is copied to the start of each
+    dimension, and the rest of `dst` becomes zero.
+
+    - `copy_c1`: shapes agree (sizes that are static in both; with `fill`, those
+      of `src` are at most those of `dst`) and element types are equal.
     - `copy_c2`: `at` has a coordinate per grid dimension of the kernel around
       it.
     - `copy_c3`: with `at`, `dst` is made by `tile.alloc` of the kernel: it is
       its own in every task.
+    - `copy_c4`: `fill` and `at` exclude each other.
 
     Example:
 
@@ -260,9 +264,15 @@ def Tile_CopyOp : Tile_Op<"copy"> {
   }];
   let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$src,
                        Arg<AnyMemRef, "", [MemWrite]>:$dst,
-                       Variadic<Index>:$at);
+                       Variadic<Index>:$at, UnitAttr:$fill);
+  let skipDefaultBuilders = 1;
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$src, "::mlir::Value":$dst,
+                   CArg<"::mlir::ValueRange", "{}">:$at,
+                   CArg<"bool", "false">:$fill)>,
+  ];
   let assemblyFormat = [{
-    $src `to` $dst (`at` `(` $at^ `)`)? attr-dict `:` type($src) `,` type($dst)
+    $src `to` $dst (`at` `(` $at^ `)`)? (`fill` $fill^)? attr-dict `:` type($src) `,` type($dst)
   }];
   let hasCanonicalizer = 1;
   let hasFolder = 1;

@@ -103,6 +103,7 @@ private:
       populateMfmaPatterns(converter, patterns);
     else
       populateMmaSyncPatterns(converter, patterns);
+    populateWgmmaPatterns(converter, patterns);
     scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns,
                                                          target);
     return applyPartialConversion(function, target, std::move(patterns));

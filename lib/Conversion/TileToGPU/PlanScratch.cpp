@@ -9,6 +9,8 @@
 #include "lib/Conversion/TileToGPU/Exchange.h"
 #include "lib/Conversion/TileToGPU/SharedOperand.h"
 
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace tilewright {
@@ -72,12 +74,47 @@ private:
         static_cast<int64_t>(llvm::alignTo(shared.getInt(), uint64_t(128)));
     int64_t end = shared.getInt();
     Builder b(&getContext());
+    SmallVector<Piece> buffers = ringsAndOthers(function, start);
     for (auto [index, piece] : llvm::enumerate(pieces)) {
-      place(piece, ArrayRef(pieces).take_front(index), start);
+      SmallVector<Piece> before(ArrayRef(pieces).take_front(index));
+      llvm::append_range(before, buffers);
+      place(piece, before, buffers.empty() ? start : 0);
       end = std::max(end, piece.offset + piece.bytes);
       piece.op->setAttr(scratchName, b.getI64IntegerAttr(piece.offset));
     }
     function->setAttr("tile.shared_bytes", b.getI64IntegerAttr(end));
+  }
+
+  /// Where there are rings (`tile.ring` on their views: who made them put a
+  /// barrier behind their last use), what lies below `start`: rings until then,
+  /// all else for good. Else nothing.
+  SmallVector<Piece> ringsAndOthers(gpu::GPUFuncOp function, int64_t start) {
+    SmallVector<Piece> rings;
+    llvm::SmallDenseSet<int64_t> offsets;
+    function.walk([&](memref::ViewOp view) {
+      std::optional<int64_t> offset = getConstantIntValue(view.getByteShift());
+      if (!view->hasAttr("tile.ring") || !offset ||
+          !offsets.insert(*offset).second)
+        return;
+      auto type = cast<MemRefType>(view.getType());
+      rings.push_back(
+          {view, type.getNumElements() * type.getElementTypeBitWidth() / 8, 0,
+           lastUse(view), *offset});
+    });
+    llvm::sort(rings, [](const Piece &x, const Piece &y) {
+      return x.offset < y.offset;
+    });
+    SmallVector<Piece> found;
+    int64_t next = 0, never = numbers.size();
+    for (const Piece &ring : rings) {
+      if (ring.offset > next)
+        found.push_back({nullptr, ring.offset - next, 0, never, next});
+      found.push_back(ring);
+      next = ring.offset + ring.bytes;
+    }
+    if (!found.empty() && next < start)
+      found.push_back({nullptr, start - next, 0, never, next});
+    return found;
   }
 
   void number(gpu::GPUFuncOp function) {
@@ -91,6 +128,8 @@ private:
   int64_t lastUse(Operation *op) {
     int64_t last = numbers[op];
     for (Operation *user : op->getUsers()) {
+      if (isa<ViewLikeOpInterface>(user))
+        last = std::max(last, lastUse(user));
       Operation *statement = op->getBlock()->findAncestorOpInBlock(*user);
       statement->walk(
           [&](Operation *inner) { last = std::max(last, numbers[inner]); });

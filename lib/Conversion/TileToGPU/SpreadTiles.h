@@ -119,6 +119,8 @@ void populateMfmaPatterns(const SpreadConverter &converter,
                           mlir::RewritePatternSet &patterns);
 void populateMmaSyncPatterns(const SpreadConverter &converter,
                              mlir::RewritePatternSet &patterns);
+void populateWgmmaPatterns(const SpreadConverter &converter,
+                           mlir::RewritePatternSet &patterns);
 
 } // namespace tilewright
 

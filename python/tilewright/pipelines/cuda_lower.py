@@ -12,16 +12,36 @@ from tilewright.pipelines.pipeline import PassSpec
 _DEVICE = "gpu.module"
 
 
-def lower(arch: str) -> tuple[PassSpec, ...]:
-    """Return the passes for an architecture such as ``sm_90a``."""
+def lower(arch: str, rings: bool = False) -> tuple[PassSpec, ...]:
+    """Return the passes for an architecture.
+
+    Args:
+        arch: such as ``sm_90a``.
+        rings: loops with `tile.stages` load ahead of time, through rings in shared memory; on ``sm_90a`` by TMA, for
+            products by wgmma. Without it they load when they need the data.
+    """
     found = re.search(r"\d+", arch)
     capability = {"arch": int(found.group()) if found else 80}
+    hopper = rings and arch == "sm_90a"
+    ahead = (
+        PassSpec("tile-pipeline-loads", "loops load ahead of time, into rings in shared memory"),
+        PassSpec("canonicalize", "numbers of steps and slots that are constant"),
+        PassSpec("cse", "addresses that several copies share"),
+    )
+    select = (PassSpec("tile-select-wgmma", "products that four warps do from shared memory, in the background"),)
+    specialize = (PassSpec("tile-specialize-warps", "one warp moves data (TMA), the others compute"),)
+    copies = (PassSpec("tile-copies-to-cp-async", "the copies of other kernels are those of all threads"),)
     return (
+        *(ahead if rings else ()),
+        *(select if hopper else ()),
         PassSpec("tile-kernels-to-gpu", "a task is a thread block; what the host must know is written on it"),
         PassSpec("tile-assign-spreads", "which thread holds what: from products and from memory", capability),
+        *(specialize if hopper else ()),
+        *(copies if rings else ()),
         PassSpec("tile-plan-scratch", "exchanges between warps get their place in shared memory"),
         PassSpec("tile-place-barriers", "a task's order of loads and stores, kept by its threads"),
         PassSpec("convert-tile-to-gpu", "tiles become registers, moves and instructions", capability),
+        PassSpec("tile-scope-barriers", "computing warps do not wait for one that moves data"),
         PassSpec("canonicalize", "index arithmetic with constants folds"),
         PassSpec("cse", "thread numbers and coordinates that accesses share"),
         PassSpec("loop-invariant-code-motion", "addresses leave the loop over k"),
@@ -40,6 +60,7 @@ def lower(arch: str) -> tuple[PassSpec, ...]:
             {"use-bare-ptr-memref-call-conv": True},
             on=_DEVICE,
         ),
+        PassSpec("tile-mark-grid-constants", "TMA's descriptors are parameters by value"),
         PassSpec("convert-nvvm-to-llvm", "instructions that have no intrinsic, as inline assembly", on=_DEVICE),
         PassSpec("reconcile-unrealized-casts", "nothing but the llvm and nvvm dialects may be left", on=_DEVICE),
     )

@@ -106,6 +106,11 @@ def copy(frame: Any, node: Node, *operands: Any) -> None:
         InterpreterError: the shapes differ, or the other task cannot be reached.
     """
     source, target, *at = operands
+    if node.attribute("fill") is not None:
+        if source.ndim != target.ndim or any(s > t for s, t in zip(source.shape, target.shape, strict=True)):
+            raise InterpreterError(f"copies shape {source.shape} into the start of shape {target.shape}")
+        frame.move(np.zeros_like(target), target)
+        target = target[tuple(slice(size) for size in source.shape)]
     if source.shape != target.shape:
         raise InterpreterError(f"copies shape {source.shape} to shape {target.shape}")
     if at:

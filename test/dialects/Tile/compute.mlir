@@ -9,6 +9,15 @@ func.func @mma(%a: !tile.tile<8x1xf32>, %b: !tile.tile<1x32xf32>, %c: !tile.tile
   return %d : !tile.tile<8x32xf32>
 }
 
+// CHECK-LABEL: func.func @pending
+// CHECK: %[[D:.*]] = tile.mma %{{.*}}, %{{.*}}, %{{.*}} {tile.pending = 1 : i64} : !tile.tile<8x1xf32>, !tile.tile<1x32xf32>, !tile.tile<8x32xf32>
+// CHECK: tile.mma_wait %[[D]] : !tile.tile<8x32xf32>
+func.func @pending(%a: !tile.tile<8x1xf32>, %b: !tile.tile<1x32xf32>, %c: !tile.tile<8x32xf32>) -> !tile.tile<8x32xf32> {
+  %d = tile.mma %a, %b, %c {tile.pending = 1 : i64} : !tile.tile<8x1xf32>, !tile.tile<1x32xf32>, !tile.tile<8x32xf32>
+  %r = tile.mma_wait %d : !tile.tile<8x32xf32>
+  return %r : !tile.tile<8x32xf32>
+}
+
 // CHECK-LABEL: func.func @sparse_mma
 // CHECK: tile.mma %{{.*}}, %{{.*}}, %{{.*}} meta %{{.*}} sparsity [2, 4] : !tile.tile<16x8xi8>, !tile.tile<16x8xi8>, !tile.tile<16x8xi32>, !tile.tile<16x8xi2>
 func.func @sparse_mma(%a: !tile.tile<16x8xi8>, %m: !tile.tile<16x8xi2>, %b: !tile.tile<16x8xi8>, %c: !tile.tile<16x8xi32>) -> !tile.tile<16x8xi32> {

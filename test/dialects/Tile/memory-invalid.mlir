@@ -275,6 +275,22 @@ tile.kernel @copy_c3(%m: memref<8x16xf32>, %x: index) grid(%i, %j) {
 
 // -----
 
+tile.kernel @copy_c1_fill(%m: memref<8x16xf32>, %x: index) grid(%i, %j) {
+  %b = tile.alloc : memref<8x8xf32>
+  // expected-error@+1 {{needs buffers of one shape and element type}}
+  tile.copy %m to %b fill : memref<8x16xf32>, memref<8x8xf32>
+}
+
+// -----
+
+tile.kernel @copy_c4(%m: memref<8x16xf32>, %x: index) grid(%i, %j) {
+  %a = tile.alloc : memref<8x16xf32>
+  // expected-error@+1 {{fills a buffer of its own task only, but has at}}
+  tile.copy %m to %a at (%i, %j) fill : memref<8x16xf32>, memref<8x16xf32>
+}
+
+// -----
+
 tile.kernel @async_c1(%m: memref<8x16xf32>, %x: index) grid(%i, %j) {
   %t = tile.async {
     // expected-error@+1 {{stands in a tile.async, which holds tile.copy and operations without memory effects only}}

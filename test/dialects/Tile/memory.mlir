@@ -49,6 +49,7 @@ tile.kernel @store(%m: memref<128x384xf32>) grid(%i, %j) {
 // CHECK-LABEL: tile.kernel @movement
 // CHECK: tile.copy %[[X:.*]] to %[[A:.*]] : memref<64xf16>, memref<64xf16, #tile.level<"sram">>
 // CHECK: tile.copy %[[A]] to %[[B:.*]] at(%{{.*}}, %{{.*}}) : memref<64xf16, #tile.level<"sram">>, memref<64xf16, #tile.level<"sram">>
+// CHECK: tile.copy %{{.*}} to %[[B]] fill : memref<?xf16, strided<[1]>>, memref<64xf16, #tile.level<"sram">>
 // CHECK: %[[T:.*]] = tile.async {
 // CHECK-NEXT:   tile.copy %[[X]] to %[[B]]
 // CHECK-NEXT: }
@@ -59,6 +60,8 @@ tile.kernel @movement(%x: memref<64xf16>) grid(%i, %j) {
   %b = tile.alloc : memref<64xf16, #tile.level<"sram">>
   tile.copy %x to %a : memref<64xf16>, memref<64xf16, #tile.level<"sram">>
   tile.copy %a to %b at (%j, %i) : memref<64xf16, #tile.level<"sram">>, memref<64xf16, #tile.level<"sram">>
+  %part = memref.subview %x[0] [%i] [1] : memref<64xf16> to memref<?xf16, strided<[1]>>
+  tile.copy %part to %b fill : memref<?xf16, strided<[1]>>, memref<64xf16, #tile.level<"sram">>
   %t = tile.async {
     tile.copy %x to %b : memref<64xf16>, memref<64xf16, #tile.level<"sram">>
   }

@@ -34,7 +34,7 @@ def compile_kernels(text: str, arch: str) -> tuple[bytes, dict[str, dict[str, An
     with ir.Context() as context:
         load_builtin_passes()
         module = ir.Module.parse(f"module {{\n{text}\n}}", context)
-        run_pipeline(module.operation, str(Phase("lower", lower(arch))))
+        run_pipeline(module.operation, str(Phase("lower", lower(arch, rings=True))))
         device = next(op for op in module.body.operations if op.operation.name == "gpu.module")
         abi = {}
         for op in device.regions[0].blocks[0].operations:
@@ -64,6 +64,22 @@ def _bytes(param: dict[str, Any], args: Sequence[Any], addresses: Sequence[int],
     return np.asarray(value).tobytes()
 
 
+def _tensor_map(device: Any, param: dict[str, Any], args: Sequence[Any], addresses: Sequence[int]) -> bytes:
+    """The descriptor of a whole array; innermost dimensions first, the box too."""
+    array = args[param["arg"]]
+    plain_name = f"{array.dtype.kind}{array.itemsize * 8}"
+    element = {"float8_e4m3fn": "f8e4m3fn", "bfloat16": "bf16"}.get(array.dtype.name, plain_name)
+    return device.tensor_map(
+        element,
+        addresses[param["arg"]],
+        array.shape[::-1],
+        list(array.strides[-2::-1]),
+        list(param["box"])[::-1],
+        param["swizzle"],
+        param["fill"],
+    )
+
+
 def run(
     text: str, name: str, args: Sequence[Any], grid: Sequence[int] = (), arch: str = "sm_80", seed: int = 0
 ) -> None:
@@ -78,7 +94,12 @@ def run(
         if isarray:
             device.upload(addresses[-1], memoryview(np.ascontiguousarray(arg).view(np.uint8).reshape(-1)))
     handle = device.function(device.load(ptx), name)
-    params = [_bytes(param, args, addresses, grid) for param in info["tile.params"]]
+    params = [
+        _tensor_map(device, param, args, addresses)
+        if param["kind"] == "tensor_map"
+        else _bytes(param, args, addresses, grid)
+        for param in info["tile.params"]
+    ]
     blocks = int(np.prod(grid, dtype=np.int64)) if grid else 1
     device.launch(handle, (blocks, 1, 1), (info["tile.threads"], 1, 1), (1, 1, 1), info["tile.shared_bytes"], params)
     device.synchronize()

@@ -1,0 +1,297 @@
+//===- Consumer.cpp - the warps that empty slots -===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Conversion/AsyncToGPU/WarpRoles.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+
+using namespace mlir;
+
+namespace tilewright {
+
+namespace {
+
+bool isWgmma(Operation *op) {
+  auto unit = op->getAttrOfType<StringAttr>("tile.unit");
+  return isa<tile::MmaOp>(op) && unit && unit.getValue() == "wgmma";
+}
+
+/// Whether a load makes an operand that products read in shared memory.
+bool staysShared(tile::LoadOp load) {
+  auto level = dyn_cast_or_null<tile::LevelAttr>(load.getType().getLayout());
+  return level && level.getName() == "shared" &&
+         llvm::all_of(load->getUsers(), isWgmma);
+}
+
+/// Whether all that reads the ring's slots are products in the background.
+bool readByProducts(const RoleRing &ring) {
+  llvm::SmallDenseSet<Value> bases;
+  for (const TensorCopy &copy : ring.copies)
+    bases.insert(copy.target.base);
+  bool only = true;
+  scf::ForOp(ring.ring.loop).walk([&](tile::LoadOp load) {
+    OpBuilder b(load);
+    auto place = findSharedPlace(b, load.getMemref());
+    if (place && bases.contains(place->base))
+      only &= staysShared(load);
+  });
+  return only;
+}
+
+/// Whether a product is only added to, and carried to where its chain begins.
+bool staysInChain(scf::ForOp loop, tile::MmaOp mma) {
+  OpOperand &use = *mma->use_begin();
+  if (auto next = dyn_cast<tile::MmaOp>(use.getOwner()))
+    return isWgmma(next) && next.getC() == mma.getResult();
+  if (!isa<scf::YieldOp>(use.getOwner()) ||
+      use.getOwner()->getBlock() != loop.getBody())
+    return false;
+  Value begin = mma.getC();
+  while (auto before = begin.getDefiningOp<tile::MmaOp>())
+    begin = before.getC();
+  return begin == loop.getRegionIterArg(use.getOperandNumber());
+}
+
+/// Products that add to what the loop carries, and that nothing else of a step
+/// reads or adds to; empty where there are others.
+SmallVector<tile::MmaOp> chainedProducts(scf::ForOp loop) {
+  SmallVector<tile::MmaOp> products;
+  bool nested = false;
+  loop.walk(
+      [&](tile::MmaOp mma) { nested |= mma->getBlock() != loop.getBody(); });
+  if (nested)
+    return {};
+  for (auto mma : loop.getBody()->getOps<tile::MmaOp>()) {
+    auto argument = dyn_cast<BlockArgument>(mma.getC());
+    bool starts = argument && argument.getOwner() == loop.getBody();
+    bool goesOn =
+        llvm::is_contained(products, mma.getC().getDefiningOp<tile::MmaOp>());
+    if (!isWgmma(mma) || !(starts || goesOn) || !mma.getC().hasOneUse() ||
+        !mma->hasOneUse())
+      return {};
+    if (!staysInChain(loop, mma))
+      return {};
+    // Registers that are multiplied must not change while this goes on.
+    auto load = mma.getA().getDefiningOp<tile::LoadOp>();
+    if (!load || !staysShared(load))
+      return {};
+    products.push_back(mma);
+  }
+  return products;
+}
+
+/// Erases the copies behind a token that nobody waits for.
+void eraseIssue(Value token) {
+  Operation *op = token.getDefiningOp();
+  if (op && op->use_empty() && isa<tile::AsyncOp, scf::IfOp>(op))
+    op->erase();
+}
+
+/// Makes the consumers' loop.
+class Consumer {
+public:
+  Consumer(const RoleRing &ring, Value thread)
+      : ring(ring), thread(thread), loop(ring.ring.loop), b(loop),
+        loc(loop.getLoc()) {}
+
+  void run() {
+    startFromNothing();
+    SmallVector<Value> inits, tokens;
+    for (auto [place, init] : llvm::enumerate(loop.getInitArgs()))
+      (isToken(place) ? tokens : inits).push_back(init);
+    unsigned own = inits.size();
+    inits.append(ring.pending ? 3 : 2, makeI32(b, loc, 0));
+    auto made = scf::ForOp::create(b, loc, loop.getLowerBound(),
+                                   loop.getUpperBound(), loop.getStep(), inits);
+    made->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
+    moveBody(made, own);
+    replaceResults(made);
+    freeBuffers();
+    loop.erase();
+    for (Value token : llvm::reverse(tokens))
+      eraseIssue(token);
+  }
+
+private:
+  /// Sums that begin at zero need no zeros: the first product of the first step
+  /// adds to nothing.
+  void startFromNothing() {
+    if (!ring.pending || !runsOnce())
+      return;
+    for (OpOperand &init : loop.getInitsMutable()) {
+      BlockArgument argument = loop.getTiedLoopRegionIterArg(&init);
+      auto constant = init.get().getDefiningOp<arith::ConstantOp>();
+      auto elements = constant
+                          ? dyn_cast<SplatElementsAttr>(constant.getValue())
+                          : SplatElementsAttr();
+      if (!elements || !argument.hasOneUse() ||
+          !isZero(elements.getSplatValue<Attribute>()))
+        continue;
+      auto mma = dyn_cast<tile::MmaOp>(*argument.user_begin());
+      if (!mma || !mma->hasAttr("tile.pending"))
+        continue;
+      mma->setAttr("tile.starts", b.getUnitAttr());
+      init.set(ub::PoisonOp::create(b, loc, init.get().getType()));
+    }
+  }
+
+  static bool isZero(Attribute value) {
+    if (auto number = dyn_cast<FloatAttr>(value))
+      return number.getValue().isPosZero();
+    return isa<IntegerAttr>(value) &&
+           cast<IntegerAttr>(value).getValue().isZero();
+  }
+
+  /// Whether the loop surely has a step.
+  bool runsOnce() {
+    Value steps = loop.getUpperBound();
+    if (std::optional<int64_t> number = getConstantIntValue(steps))
+      return *number > 0;
+    auto branch = dyn_cast<scf::IfOp>(loop->getParentOp());
+    auto compare =
+        branch ? branch.getCondition().getDefiningOp<arith::CmpIOp>() : nullptr;
+    return compare && compare.getPredicate() == arith::CmpIPredicate::sgt &&
+           compare.getLhs() == steps &&
+           getConstantIntValue(compare.getRhs()) == 0 &&
+           loop->getBlock() == branch.thenBlock();
+  }
+
+  bool isToken(unsigned place) {
+    return llvm::is_contained(ring.ring.tokens, place);
+  }
+
+  void moveBody(scf::ForOp made, unsigned own) {
+    Value step = made.getInductionVar();
+    Value slot = made.getRegionIterArg(own),
+          phase = made.getRegionIterArg(own + 1);
+    b.setInsertionPointToStart(made.getBody());
+    waitBarrier(b, loc, ring.fullBarrier(b, loc, slot), phase);
+    Value number = arith::IndexCastOp::create(b, loc, b.getIndexType(), slot);
+    for (tile::AwaitOp await : ring.ring.awaits)
+      await.erase();
+    SmallVector<Value> results;
+    unsigned next = 0;
+    for (auto [place, argument] : llvm::enumerate(loop.getRegionIterArgs()))
+      if (!isToken(place)) {
+        results.push_back(loop.getYieldedValues()[place]);
+        argument.replaceAllUsesWith(made.getRegionIterArg(next++));
+      }
+    loop.getBody()->getTerminator()->erase();
+    scf::IfOp(ring.ring.issue).erase();
+    loop.getInductionVar().replaceAllUsesWith(step);
+    made.getBody()->getOperations().splice(made.getBody()->end(),
+                                           loop.getBody()->getOperations());
+    useSlot(made, number);
+    b.setInsertionPointToEnd(made.getBody());
+    giveBack(made, own);
+    auto [after, afterPhase] =
+        nextSlot(b, loc, slot, phase, ring.ring.getStages());
+    results.append({after, afterPhase});
+    if (ring.pending)
+      results.push_back(slot);
+    // What the loop yields may be one of its own arguments.
+    for (Value &result : results)
+      if (auto argument = dyn_cast<BlockArgument>(result);
+          argument && argument.getOwner() == loop.getBody())
+        result = made.getRegionIterArgs()[ownPlace(argument)];
+    scf::YieldOp::create(b, loc, results);
+  }
+
+  /// Where an argument of the old loop stands among those of the new one.
+  unsigned ownPlace(BlockArgument argument) {
+    unsigned place = argument.getArgNumber() - 1;
+    return place - llvm::count_if(ring.ring.tokens, [&](unsigned token) {
+             return token < place;
+           });
+  }
+
+  /// `step mod stages` is carried already.
+  void useSlot(scf::ForOp made, Value number) {
+    for (auto rest :
+         llvm::make_early_inc_range(made.getBody()->getOps<arith::RemUIOp>()))
+      if (rest.getLhs() == made.getInductionVar() &&
+          getConstantIntValue(rest.getRhs()) == ring.ring.getStages()) {
+        rest.replaceAllUsesWith(number);
+        rest.erase();
+      }
+  }
+
+  /// Tells the producers that a slot may be filled again.
+  void giveBack(scf::ForOp made, unsigned own) {
+    int64_t group = ring.byWarpgroup ? 128 : 32;
+    if (!ring.byWarpgroup)
+      NVVM::SyncWarpOp::create(b, loc, makeI32(b, loc, -1));
+    Value lane =
+        arith::AndIOp::create(b, loc, thread, makeI32(b, loc, group - 1));
+    Value speaks = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lane,
+                                         makeI32(b, loc, 0));
+    Value slot = made.getRegionIterArg(own);
+    if (ring.pending) {
+      slot = made.getRegionIterArg(own + 2);
+      Value late =
+          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
+                                made.getInductionVar(), made.getLowerBound());
+      speaks = arith::AndIOp::create(b, loc, speaks, late);
+    }
+    auto branch = scf::IfOp::create(b, loc, speaks, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    NVVM::MBarrierArriveOp::create(b, loc, Type(),
+                                   ring.emptyBarrier(b, loc, slot), Value());
+  }
+
+  /// What follows may use the slots for something else, once all are here.
+  void freeBuffers() {
+    gpu::BarrierOp::create(b, loc);
+    for (const TensorCopy &copy : ring.copies)
+      if (auto view = copy.target.base.getDefiningOp<memref::ViewOp>())
+        view->setAttr("tile.ring", b.getUnitAttr());
+  }
+
+  void replaceResults(scf::ForOp made) {
+    unsigned next = 0;
+    b.setInsertionPointAfter(made);
+    for (auto [place, result] : llvm::enumerate(loop.getResults())) {
+      if (isToken(place))
+        continue;
+      Value value = made.getResult(next);
+      auto mma = made.getYieldedValues()[next++].getDefiningOp<tile::MmaOp>();
+      if (ring.pending && mma && mma->hasAttr("tile.pending"))
+        value = tile::MmaWaitOp::create(b, loc, value.getType(), value);
+      result.replaceAllUsesWith(value);
+    }
+  }
+
+  const RoleRing &ring;
+  Value thread;
+  scf::ForOp loop;
+  OpBuilder b;
+  Location loc;
+};
+
+} // namespace
+
+void analyzeReaders(RoleRing &ring) {
+  ring.byWarpgroup = readByProducts(ring);
+  SmallVector<tile::MmaOp> products = chainedProducts(ring.ring.loop);
+  if (!ring.byWarpgroup || products.empty())
+    return;
+  ring.pending = products.size();
+  Builder b(products.front().getContext());
+  for (tile::MmaOp mma : products)
+    mma->setAttr("tile.pending", b.getI64IntegerAttr(ring.pending));
+}
+
+void rewriteConsumer(const RoleRing &ring, Value thread) {
+  Consumer(ring, thread).run();
+}
+
+} // namespace tilewright

@@ -1,0 +1,227 @@
+//===- Passes.td - movement in the background on GPUs ------------*- tablegen -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CONVERSION_ASYNCTOGPU_PASSES
+#define TILEWRIGHT_CONVERSION_ASYNCTOGPU_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def SelectWgmma : Pass<"tile-select-wgmma", "::mlir::ModuleOp"> {
+  let summary = "Mark the products that Hopper's warpgroup matrix units do";
+  let description = [{
+    A product whose right factor is a whole slot of a swizzled buffer in shared
+    memory, and whose left factor is one or lies in registers, gets `tile.unit =
+    "wgmma"`, where the element types are some that `wgmma` has and the sizes fit
+    the kernel's warps (`tile.warps`). Other products of such element types stay,
+    with a remark that says why.
+
+    Before:
+    ```mlir
+    tile.kernel @k(%x: memref<64x64xf16>, %y: memref<64x64xf32>) attributes {tile.warps = 4 : i64} {
+      %c0 = arith.constant 0 : index
+      %s = tile.alloc {alignment = 1024 : i64, tile.layouts = [#tile.layout<swizzle = 128>]} : memref<2x64x64xf16, #tile.level<"shared">>
+      %zero = arith.constant dense<0.0> : !tile.tile<64x64xf32>
+      %a = tile.load %x[%c0, %c0] : memref<64x64xf16>, !tile.tile<64x64xf16>
+      %b = tile.load %s[%c0, %c0, %c0] : memref<2x64x64xf16, #tile.level<"shared">>, !tile.tile<64x64xf16>
+      %d = tile.mma %a, %b, %zero : !tile.tile<64x64xf16>, !tile.tile<64x64xf16>, !tile.tile<64x64xf32>
+      tile.store %d, %y[%c0, %c0] : !tile.tile<64x64xf32>, memref<64x64xf32>
+      tile.return
+    }
+    ```
+    After:
+    ```mlir
+    %d = tile.mma %a, %b, %zero {tile.unit = "wgmma"} : ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def SpecializeWarps : Pass<"tile-specialize-warps", "::mlir::ModuleOp"> {
+  let summary = "Give kernels warps that only move data, by TMA and mbarriers";
+  let description = [{
+    In a `gpu.func` with `tile.specialized`, loops that load ahead of time (the
+    form that `tile-pipeline-loads` gives them) are cut in two: 128 threads more,
+    of which one starts the copies of the tensor memory accelerator (TMA), and
+    `tile.threads` that compute. Two mbarriers per slot stand between them, one
+    that counts the bytes that have arrived, one for those who are done with it.
+    Registers move from the former to the latter (setmaxnreg). Descriptors of the
+    arguments become parameters (kind `tensor_map` in `tile.params`).
+
+    Products in the background that only add to what the loop carries get
+    `tile.pending`: they are waited for a step later, and their slots are given
+    back then; a `tile.mma_wait` follows the loop. Where such sums begin at zero,
+    they begin with `ub.poison` instead, and `tile.starts` on the first product says
+    that it adds to nothing in the first step: no registers are cleared.
+
+    A kernel that cannot be cut (a copy that TMA cannot do, another form of loop)
+    stays as it is, with a remark.
+
+    Before:
+    ```mlir
+    gpu.module @kernels {
+      gpu.func @k(%x: memref<256x64xf16>) kernel attributes {tile.specialized, tile.threads = 128 : i64,
+          tile.params = [{kind = "pointer", arg = 0 : i64} ]} {
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        %c2 = arith.constant 2 : index
+        %c4 = arith.constant 4 : index
+        %c64 = arith.constant 64 : index
+        %ring = tile.alloc {alignment = 1024 : i64, tile.layouts = [#tile.layout<swizzle = 128>]} : memref<2x64x64xf16, #tile.level<"shared">>
+        %from = memref.subview %x[0, 0] [64, 64] [1, 1] : memref<256x64xf16> to memref<64x64xf16, strided<[64, 1]>>
+        %to = memref.subview %ring[0, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, #tile.level<"shared">> to memref<64x64xf16, strided<[64, 1]>, #tile.level<"shared">>
+        %first = tile.async {
+          tile.copy %from to %to : memref<64x64xf16, strided<[64, 1]>>, memref<64x64xf16, strided<[64, 1]>, #tile.level<"shared">>
+        }
+        %last = scf.for %s = %c0 to %c4 step %c1 iter_args(%token = %first) -> (!tile.token) {
+          tile.await %token
+          %ahead = arith.addi %s, %c1 : index
+          %more = arith.cmpi slt, %ahead, %c4 : index
+          %next = scf.if %more -> (!tile.token) {
+            %row = arith.muli %ahead, %c64 : index
+            %slot = arith.remui %ahead, %c2 : index
+            %f = memref.subview %x[%row, 0] [64, 64] [1, 1] : memref<256x64xf16> to memref<64x64xf16, strided<[64, 1], offset: ?>>
+            %t = memref.subview %ring[%slot, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, #tile.level<"shared">> to memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
+            %a = tile.async {
+              tile.copy %f to %t : memref<64x64xf16, strided<[64, 1], offset: ?>>, memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
+            }
+            scf.yield %a : !tile.token
+          } else {
+            scf.yield %token : !tile.token
+          }
+          scf.yield %next : !tile.token
+        }
+        gpu.return
+      }
+    }
+    ```
+    After:
+    ```mlir
+    gpu.func @k(%x: memref<256x64xf16>, %map: !llvm.ptr) kernel
+    ...
+    nvvm.mbarrier.init ...
+    gpu.barrier
+    ...
+    scf.if %producing {
+      nvvm.setmaxregister decrease 24
+      ...
+      scf.for ...
+        nvvm.mbarrier.try_wait.parity ...
+        nvvm.mbarrier.arrive.expect_tx ...
+        nvvm.cp.async.bulk.tensor.shared.cluster.global ...
+    } else {
+      nvvm.setmaxregister increase 240
+      ...
+      scf.for ...
+        nvvm.mbarrier.try_wait.parity ...
+        nvvm.mbarrier.arrive ...
+    } {tile.roles}
+    gpu.return
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect",
+    "::mlir::ub::UBDialect", "::tilewright::tile::TileDialect"
+  ];
+}
+
+def CopiesToCpAsync : Pass<"tile-copies-to-cp-async", "::mlir::ModuleOp"> {
+  let summary = "Copies in the background become cp.async of all threads";
+  let description = [{
+    Each thread of a `gpu.func` (`tile.threads` of them) moves some chunks of 16
+    bytes of each copy (8 or 4, where rows start at multiples of these only); the
+    copies of a `tile.async` are one group. `tile.await` waits for its group, where
+    the loop has the form that `tile-pipeline-loads` gives it, else for all, and
+    for the other threads. Rows and chunks past the source's sizes are filled with
+    zeros (`fill`). Kernels with `tile.specialized` are left alone.
+
+    Before:
+    ```mlir
+    gpu.module @kernels {
+      gpu.func @k(%x: memref<32x64xf16>) kernel attributes {tile.threads = 128 : i64} {
+        %slot = tile.alloc {alignment = 1024 : i64, tile.layouts = [#tile.layout<swizzle = 128>]} : memref<1x32x64xf16, #tile.level<"shared">>
+        %from = memref.subview %x[0, 0] [32, 64] [1, 1] : memref<32x64xf16> to memref<32x64xf16, strided<[64, 1]>>
+        %to = memref.subview %slot[0, 0, 0] [1, 32, 64] [1, 1, 1] : memref<1x32x64xf16, #tile.level<"shared">> to memref<32x64xf16, strided<[64, 1]>, #tile.level<"shared">>
+        %token = tile.async {
+          tile.copy %from to %to : memref<32x64xf16, strided<[64, 1]>>, memref<32x64xf16, strided<[64, 1]>, #tile.level<"shared">>
+        }
+        tile.await %token
+        gpu.return
+      }
+    }
+    ```
+    After:
+    ```mlir
+    nvvm.cp.async.shared.global %to, %from, 16, cache = cg : ...
+    nvvm.cp.async.shared.global %other, %row, 16, cache = cg : ...
+    nvvm.cp.async.commit.group
+    ...
+    nvvm.cp.async.wait.group 0
+    gpu.barrier
+    gpu.return
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect"
+  ];
+}
+
+def ScopeBarriers : Pass<"tile-scope-barriers", "::mlir::ModuleOp"> {
+  let summary = "Barriers of the warps that compute leave out those that move data";
+  let description = [{
+    In a `gpu.func` with `tile.specialized`, the `gpu.barrier`s of the branch that
+    computes become named barriers of its `tile.threads` threads. `tile.threads` is
+    then the size of the block.
+
+    Before:
+    ```mlir
+    gpu.module @kernels {
+      gpu.func @k(%p: i1) kernel attributes {known_block_size = array<i32: 256, 1, 1>, tile.specialized, tile.threads = 128 : i64} {
+        scf.if %p {
+        } else {
+          gpu.barrier
+        } {tile.roles}
+        gpu.return
+      }
+    }
+    ```
+    After:
+    ```mlir
+    tile.threads = 256 : i64
+    ...
+    nvvm.barrier id = %one number_of_threads = %threads
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::NVVM::NVVMDialect"];
+}
+
+def MarkGridConstants : Pass<"tile-mark-grid-constants", "::mlir::ModuleOp"> {
+  let summary = "Parameters that are tensor maps are passed by value, and constant";
+  let description = [{
+    Parameters of an `llvm.func` that its `tile.params` call `tensor_map` become
+    128 bytes in the parameter space, which TMA reads there (`gpu.func` cannot say
+    so). Kernels with `tile.specialized` get one block per processor as the least,
+    without which the assembler ignores setmaxnreg.
+
+    Before:
+    ```mlir
+    llvm.func @k(%map: !llvm.ptr) attributes {nvvm.kernel, tile.specialized, tile.params = [{kind = "tensor_map", arg = 0 : i64} ]} {
+      llvm.return
+    }
+    ```
+    After:
+    ```mlir
+    llvm.func @k(%map: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, llvm.noundef, nvvm.grid_constant})
+        attributes {nvvm.kernel, nvvm.minctasm = 1 : i32, ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"];
+}
+
+#endif // TILEWRIGHT_CONVERSION_ASYNCTOGPU_PASSES

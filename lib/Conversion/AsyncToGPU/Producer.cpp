@@ -1,0 +1,177 @@
+//===- Producer.cpp - the warps that fill slots -===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Conversion/AsyncToGPU/WarpRoles.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+
+namespace tilewright {
+
+namespace {
+
+/// Writes the producers' part of a kernel.
+class Producer {
+public:
+  Producer(OpBuilder &b, ArrayRef<RoleRing> rings, gpu::GPUFuncOp kernel)
+      : b(b), rings(rings), kernel(kernel) {}
+
+  LogicalResult emit(Block &source, IRMapping map) {
+    for (Operation &op : source) {
+      if (const RoleRing *ring = ringOf(&op)) {
+        if (failed(emitLoop(*ring, map)))
+          return failure();
+      } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
+        if (holdsRing(&op) && failed(emitBranch(branch, map)))
+          return failure();
+      }
+    }
+    return success();
+  }
+
+private:
+  const RoleRing *ringOf(Operation *op) {
+    auto found = llvm::find_if(
+        rings, [&](const RoleRing &ring) { return ring.ring.loop == op; });
+    return found == rings.end() ? nullptr : found;
+  }
+
+  bool holdsRing(Operation *op) {
+    return llvm::any_of(rings, [&](const RoleRing &ring) {
+      return op->isProperAncestor(ring.ring.loop);
+    });
+  }
+
+  LogicalResult emitBranch(scf::IfOp branch, IRMapping &map) {
+    Value condition = need(branch.getCondition(), map);
+    if (!condition)
+      return failure();
+    auto made = scf::IfOp::create(b, branch.getLoc(), condition,
+                                  /*withElseRegion=*/!!branch.elseBlock());
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(made.thenBlock());
+    if (failed(emit(*branch.thenBlock(), map)))
+      return failure();
+    if (!branch.elseBlock())
+      return success();
+    b.setInsertionPointToStart(made.elseBlock());
+    return emit(*branch.elseBlock(), map);
+  }
+
+  /// `value` for the producers: what it follows from is computed again.
+  Value need(Value value, IRMapping &map) {
+    if (Value known = map.lookupOrNull(value))
+      return known;
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return isa<gpu::GPUFuncOp>(value.getParentBlock()->getParentOp())
+                 ? value
+                 : refuse(value);
+    if (op->getBlock() == &kernel.getBody().front())
+      return value; // before the roles part
+    bool reads = isa<memref::LoadOp>(op);
+    if (op->getNumRegions() || !(reads || isMemoryEffectFree(op)))
+      return refuse(value);
+    for (Value operand : op->getOperands()) {
+      Value made = need(operand, map);
+      if (!made)
+        return Value();
+      map.map(operand, made);
+    }
+    b.clone(*op, map);
+    return map.lookup(value);
+  }
+
+  Value refuse(Value value) {
+    emitError(value.getLoc())
+        << "the place of a copy in the background depends on this value, which "
+           "the warps that start the copies do not know";
+    return Value();
+  }
+
+  /// Waits for each slot to be empty and has it filled.
+  LogicalResult emitLoop(const RoleRing &ring, IRMapping map) {
+    Location loc = scf::ForOp(ring.ring.loop).getLoc();
+    Value steps = need(ring.ring.getSteps(), map);
+    if (!steps)
+      return failure();
+    SmallVector<Value> maps, bases;
+    for (const TensorCopy &copy : ring.copies) {
+      FailureOr<Value> descriptor = tensorMapOf(kernel, copy);
+      Value base = need(copy.target.base, map);
+      if (failed(descriptor) || !base)
+        return failure();
+      NVVM::PrefetchOp::create(b, loc, NVVM::PrefetchCacheLevelAttr(),
+                               NVVM::CacheEvictionPriorityAttr(), *descriptor,
+                               Value(), /*tensormap=*/true);
+      maps.push_back(*descriptor);
+      bases.push_back(sharedPointer(b, loc, base));
+    }
+    Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+    Value one = arith::ConstantIndexOp::create(b, loc, 1);
+    // The phase before the first counts as over: all slots are empty.
+    auto loop =
+        scf::ForOp::create(b, loc, zero, steps, one,
+                           ValueRange{makeI32(b, loc, 0), makeI32(b, loc, 1)});
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value slot = loop.getRegionIterArg(0), phase = loop.getRegionIterArg(1);
+    map.map(ring.ring.ahead, loop.getInductionVar());
+    if (failed(fillSlot(ring, maps, bases, slot, phase, map)))
+      return failure();
+    auto [next, nextPhase] =
+        nextSlot(b, loc, slot, phase, ring.ring.getStages());
+    scf::YieldOp::create(b, loc, ValueRange{next, nextPhase});
+    return success();
+  }
+
+  LogicalResult fillSlot(const RoleRing &ring, ArrayRef<Value> maps,
+                         ArrayRef<Value> bases, Value slot, Value phase,
+                         IRMapping &map) {
+    Location loc = scf::ForOp(ring.ring.loop).getLoc();
+    waitBarrier(b, loc, ring.emptyBarrier(b, loc, slot), phase);
+    Value full = ring.fullBarrier(b, loc, slot);
+    NVVM::MBarrierArriveExpectTxOp::create(
+        b, loc, Type(), full, makeI32(b, loc, ring.getBytes()),
+        NVVM::MemScopeKind::CTA, /*relaxed=*/false, Value());
+    for (auto [copy, descriptor, base] :
+         llvm::zip_equal(ring.copies, maps, bases)) {
+      for (OpFoldResult offset : copy.origin) {
+        auto value = dyn_cast<Value>(offset);
+        if (value && !need(value, map))
+          return failure();
+      }
+      Value bytes =
+          arith::MulIOp::create(b, loc, slot, makeI32(b, loc, copy.getBytes()));
+      emitTensorCopy(b, copy, descriptor, offsetPointer(b, loc, base, bytes),
+                     full, [&](OpFoldResult offset) -> Value {
+                       if (auto value = dyn_cast<Value>(offset))
+                         return map.lookupOrDefault(value);
+                       return arith::ConstantIndexOp::create(
+                           b, loc, *getConstantIntValue(offset));
+                     });
+    }
+    return success();
+  }
+
+  OpBuilder &b;
+  ArrayRef<RoleRing> rings;
+  gpu::GPUFuncOp kernel;
+};
+
+} // namespace
+
+LogicalResult emitProducer(OpBuilder &b, Block &source,
+                           ArrayRef<RoleRing> rings, gpu::GPUFuncOp kernel) {
+  return Producer(b, rings, kernel).emit(source, IRMapping());
+}
+
+} // namespace tilewright

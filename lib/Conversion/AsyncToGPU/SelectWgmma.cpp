@@ -1,0 +1,75 @@
+//===- SelectWgmma.cpp - products for Hopper's matrix units -===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Conversion/AsyncToGPU/Passes.h"
+#include "lib/Conversion/AsyncToGPU/WgmmaOperands.h"
+
+using namespace mlir;
+
+namespace tilewright {
+#define GEN_PASS_DEF_SELECTWGMMA
+#include "lib/Conversion/AsyncToGPU/Passes.h.inc"
+
+namespace {
+
+constexpr int64_t kWarpgroup = 4, kRows = 64, kMaxColumns = 256;
+
+/// Warps of a kernel that compute.
+int64_t warpsOf(tile::KernelOp kernel) {
+  if (auto warps = kernel->getAttrOfType<IntegerAttr>("tile.warps"))
+    return warps.getInt();
+  if (auto threads = kernel->getAttrOfType<IntegerAttr>("tile.threads"))
+    return threads.getInt() / 32;
+  return kWarpgroup;
+}
+
+/// Why a product cannot be one of `wgmma`, empty where it can.
+std::string checkProduct(tile::MmaOp mma, int64_t warps) {
+  ArrayRef<int64_t> shape = mma.getC().getType().getShape();
+  Type element = mma.getA().getType().getElementType();
+  int64_t depth = mma.getA().getType().getShape()[1];
+  if (mma.getMeta())
+    return "is sparse";
+  if (warps % kWarpgroup != 0 || shape[0] % (kRows * warps / kWarpgroup) != 0)
+    return "has " + std::to_string(shape[0]) + " rows for " +
+           std::to_string(warps) + " warps: four warps take multiples of 64";
+  if (shape[1] < 8 || shape[1] > kMaxColumns || !llvm::isPowerOf2_64(shape[1]))
+    return "has " + std::to_string(shape[1]) +
+           " columns, which are no power of two from 8 to 256";
+  if (depth % wgmmaDepth(element) != 0)
+    return "sums over " + std::to_string(depth) +
+           " elements, which are no multiple of 32 bytes";
+  OpBuilder b(mma);
+  std::string reason;
+  if (!findWgmmaOperand(b, mma.getB(), 0, reason))
+    return "has a right factor that " + reason;
+  if (element.getIntOrFloatBitWidth() == 16 ||
+      findWgmmaOperand(b, mma.getA(), 1, reason))
+    return "";
+  return "has a left factor that " + reason;
+}
+
+struct SelectWgmma : public tilewright::impl::SelectWgmmaBase<SelectWgmma> {
+  void runOnOperation() override {
+    getOperation()->walk([](tile::KernelOp kernel) {
+      int64_t warps = warpsOf(kernel);
+      kernel.walk([&](tile::MmaOp mma) {
+        if (mma->hasAttr("tile.unit") || wgmmaTypes(mma).empty())
+          return;
+        std::string reason = checkProduct(mma, warps);
+        if (reason.empty())
+          mma->setAttr("tile.unit", StringAttr::get(mma.getContext(), "wgmma"));
+        else
+          mma.emitRemark("is not multiplied by wgmma, since it ") << reason;
+      });
+    });
+  }
+};
+
+} // namespace
+} // namespace tilewright

@@ -1,0 +1,286 @@
+//===- SpecializeWarps.cpp - warps that move data, warps that compute -===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Conversion/AsyncToGPU/Passes.h"
+#include "lib/Conversion/AsyncToGPU/WarpRoles.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+
+using namespace mlir;
+
+namespace tilewright {
+#define GEN_PASS_DEF_SPECIALIZEWARPS
+#include "lib/Conversion/AsyncToGPU/Passes.h.inc"
+
+int64_t RoleRing::getBytes() const {
+  int64_t bytes = 0;
+  for (const TensorCopy &copy : copies)
+    bytes += copy.getBytes();
+  return bytes;
+}
+
+Value RoleRing::fullBarrier(OpBuilder &b, Location loc, Value slot) const {
+  Value bytes = arith::MulIOp::create(b, loc, slot, makeI32(b, loc, 8));
+  return offsetPointer(b, loc, barriers, bytes);
+}
+
+Value RoleRing::emptyBarrier(OpBuilder &b, Location loc, Value slot) const {
+  return offsetPointer(b, loc, fullBarrier(b, loc, slot), 8 * ring.getStages());
+}
+
+void waitBarrier(OpBuilder &b, Location loc, Value barrier, Value phase) {
+  // Ticks after which the hardware looks again at the latest.
+  constexpr int64_t kTicks = 10000000;
+  NVVM::MBarrierTryWaitParityOp::create(b, loc, barrier, phase,
+                                        makeI32(b, loc, kTicks));
+}
+
+std::pair<Value, Value> nextSlot(OpBuilder &b, Location loc, Value slot,
+                                 Value phase, int64_t stages) {
+  Value one = makeI32(b, loc, 1);
+  Value next = arith::AddIOp::create(b, loc, slot, one);
+  Value wraps = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, next,
+                                      makeI32(b, loc, stages));
+  Value flipped = arith::XOrIOp::create(b, loc, phase, one);
+  Value zero = makeI32(b, loc, 0);
+  return {arith::SelectOp::create(b, loc, wraps, zero, next),
+          arith::SelectOp::create(b, loc, wraps, flipped, phase)};
+}
+
+namespace {
+
+constexpr int64_t kWarpgroup = 128, kRegisters = 64 * 1024;
+
+/// Registers of a consuming thread: what producers leave, in steps of 8.
+int64_t consumerRegisters(int64_t groups, int64_t producer) {
+  int64_t left = (kRegisters / kWarpgroup - producer) / groups;
+  return std::min<int64_t>(240, left / 8 * 8);
+}
+
+/// Registers of a producing thread (addresses and counters).
+int64_t producerRegisters(int64_t groups) { return groups == 2 ? 40 : 24; }
+
+/// Splits one kernel.
+class RoleSplit {
+public:
+  RoleSplit(gpu::GPUFuncOp kernel, int64_t threads)
+      : kernel(kernel), threads(threads), b(kernel.getContext()),
+        loc(kernel.getLoc()) {}
+
+  /// Finds the rings; the reason where there are others than can be split.
+  std::string analyze() {
+    std::string reason;
+    kernel.walk([&](scf::ForOp loop) {
+      if (reason.empty() && carriesTokens(loop))
+        reason = addRing(loop);
+    });
+    if (reason.empty() && rings.empty())
+      reason = "has no loop that loads ahead of time";
+    kernel.walk([&](tile::AwaitOp await) {
+      if (reason.empty() && llvm::none_of(rings, [&](RoleRing &ring) {
+            return llvm::is_contained(ring.ring.awaits, await);
+          }))
+        reason = "waits for copies outside of such loops";
+    });
+    return reason;
+  }
+
+  LogicalResult run() {
+    Block &entry = kernel.getBody().front();
+    Operation *last = entry.getTerminator();
+    Operation *first = hoistBuffers(entry);
+    b.setInsertionPoint(first);
+    setUp();
+    Value warp = warpNumber();
+    Value producing = arith::CmpIOp::create(
+        b, loc, arith::CmpIPredicate::uge, warp, makeI32(b, loc, threads / 32));
+    auto roles = scf::IfOp::create(b, loc, producing, /*withElseRegion=*/true);
+    roles->setAttr("tile.roles", b.getUnitAttr());
+    Block *consumer = roles.elseBlock();
+    consumer->getOperations().splice(consumer->getTerminator()->getIterator(),
+                                     entry.getOperations(),
+                                     first->getIterator(), last->getIterator());
+    if (failed(fillProducer(roles, warp)))
+      return failure();
+    for (RoleRing &ring : rings)
+      rewriteConsumer(ring, thread);
+    b.setInsertionPointToStart(consumer);
+    setRegisters(consumerRegisters(groups(), producerRegisters(groups())),
+                 NVVM::SetMaxRegisterAction::increase);
+    kernel.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr(
+        {static_cast<int32_t>(threads + kWarpgroup), 1, 1}));
+    return success();
+  }
+
+private:
+  /// Both branches know the rings' buffers. Gives the first op behind them.
+  Operation *hoistBuffers(Block &entry) {
+    for (RoleRing &ring : rings)
+      for (TensorCopy &copy : ring.copies)
+        if (auto alloc = copy.target.base.getDefiningOp<tile::AllocOp>())
+          alloc->moveBefore(&entry.front());
+    Operation *first = &entry.front();
+    while (isa<tile::AllocOp>(first))
+      first = first->getNextNode();
+    return first;
+  }
+
+  int64_t groups() const { return threads / kWarpgroup; }
+
+  std::string addRing(scf::ForOp loop) {
+    std::string reason;
+    std::optional<Ring> ring = matchRing(loop, reason);
+    if (!ring)
+      return "has a loop with tokens that " + reason;
+    for (Operation *op = loop->getParentOp(); op != kernel;
+         op = op->getParentOp())
+      if (!isa<scf::IfOp>(op))
+        return "loads ahead of time in a loop inside of another";
+    RoleRing roles{*ring, {}, {}, 0, false};
+    for (auto copy : ring->async.getBody().getOps<tile::CopyOp>()) {
+      OpBuilder before(copy);
+      auto found = analyzeTensorCopy(before, copy, reason);
+      if (!found)
+        return "has a copy that " + reason;
+      roles.copies.push_back(*found);
+    }
+    analyzeReaders(roles);
+    rings.push_back(roles);
+    return "";
+  }
+
+  Value warpNumber() {
+    Value warp = arith::ShRUIOp::create(b, loc, thread, makeI32(b, loc, 5));
+    // One value for the whole warp, so that branches on it are uniform.
+    return NVVM::ShflOp::create(b, loc, b.getI32Type(), makeI32(b, loc, -1),
+                                warp, makeI32(b, loc, 0), makeI32(b, loc, 31),
+                                NVVM::ShflKind::idx, UnitAttr());
+  }
+
+  void setRegisters(int64_t count, NVVM::SetMaxRegisterAction action) {
+    NVVM::SetMaxRegisterOp::create(b, loc, count, action);
+  }
+
+  /// Memory for the mbarriers of all rings, behind what is there.
+  Value barrierMemory(int64_t words) {
+    Value base = rings.front().copies.front().target.base;
+    Type word = b.getI64Type();
+    if (auto view = base.getDefiningOp<memref::ViewOp>()) {
+      int64_t used = 0;
+      if (auto bytes = kernel->getAttrOfType<IntegerAttr>("tile.shared_bytes"))
+        used = llvm::alignTo(bytes.getInt(), 8);
+      kernel->setAttr("tile.shared_bytes",
+                      b.getI64IntegerAttr(used + 8 * words));
+      Operation *whole = b.clone(*view.getSource().getDefiningOp());
+      Value at = arith::ConstantIndexOp::create(b, loc, used);
+      auto type =
+          MemRefType::get({words}, word, MemRefLayoutAttrInterface(),
+                          cast<MemRefType>(base.getType()).getMemorySpace());
+      return memref::ViewOp::create(b, loc, type, whole->getResult(0), at,
+                                    ValueRange());
+    }
+    auto type =
+        MemRefType::get({words}, word, MemRefLayoutAttrInterface(),
+                        cast<MemRefType>(base.getType()).getMemorySpace());
+    return tile::AllocOp::create(b, loc, type, 8);
+  }
+
+  /// The first thread makes the mbarriers; all wait for it.
+  void setUp() {
+    Value id = gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
+    thread = arith::IndexCastUIOp::create(b, loc, b.getI32Type(), id);
+    int64_t words = 0;
+    for (RoleRing &ring : rings)
+      words += 2 * ring.ring.getStages();
+    Value memory = sharedPointer(b, loc, barrierMemory(words));
+    for (RoleRing &ring : rings) {
+      ring.barriers = memory;
+      memory = offsetPointer(b, loc, memory, 16 * ring.ring.getStages());
+    }
+    Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                          thread, makeI32(b, loc, 0));
+    auto branch = scf::IfOp::create(b, loc, isFirst, /*withElseRegion=*/false);
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(branch.thenBlock());
+      for (RoleRing &ring : rings)
+        makeBarriers(ring);
+      NVVM::FenceMbarrierInitOp::create(b, loc);
+    }
+    gpu::BarrierOp::create(b, loc);
+  }
+
+  void makeBarriers(const RoleRing &ring) {
+    int64_t readers = ring.byWarpgroup ? groups() : threads / 32;
+    Value one = makeI32(b, loc, 1), many = makeI32(b, loc, readers);
+    for (int64_t slot = 0; slot < 2 * ring.ring.getStages(); ++slot)
+      NVVM::MBarrierInitOp::create(
+          b, loc, offsetPointer(b, loc, ring.barriers, 8 * slot),
+          slot < ring.ring.getStages() ? one : many, Value());
+  }
+
+  /// One thread of the first producing warp starts all copies.
+  LogicalResult fillProducer(scf::IfOp roles, Value warp) {
+    b.setInsertionPointToStart(roles.thenBlock());
+    setRegisters(producerRegisters(groups()),
+                 NVVM::SetMaxRegisterAction::decrease);
+    Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                          warp, makeI32(b, loc, threads / 32));
+    auto branch = scf::IfOp::create(b, loc, isFirst, /*withElseRegion=*/false);
+    b.setInsertionPointToStart(branch.thenBlock());
+    Value elected = NVVM::ElectSyncOp::create(b, loc, b.getI1Type(), Value());
+    auto one = scf::IfOp::create(b, loc, elected, /*withElseRegion=*/false);
+    b.setInsertionPointToStart(one.thenBlock());
+    return emitProducer(b, *roles.elseBlock(), rings, kernel);
+  }
+
+  gpu::GPUFuncOp kernel;
+  int64_t threads;
+  OpBuilder b;
+  Location loc;
+  std::vector<RoleRing> rings;
+  Value thread;
+};
+
+struct SpecializeWarps
+    : public tilewright::impl::SpecializeWarpsBase<SpecializeWarps> {
+  void runOnOperation() override {
+    WalkResult result = getOperation()->walk([&](gpu::GPUFuncOp kernel) {
+      return failed(specialize(kernel)) ? WalkResult::interrupt()
+                                        : WalkResult::skip();
+    });
+    if (result.wasInterrupted())
+      signalPassFailure();
+  }
+
+private:
+  LogicalResult specialize(gpu::GPUFuncOp kernel) {
+    if (!kernel->hasAttr("tile.specialized"))
+      return success();
+    auto threads = kernel->getAttrOfType<IntegerAttr>("tile.threads");
+    if (!threads || threads.getInt() % kWarpgroup != 0 ||
+        threads.getInt() > 3 * kWarpgroup)
+      return kernel.emitError("is tile.specialized, but has tile.threads = ")
+             << kernel->getAttr("tile.threads")
+             << ": warps that compute come in one to three groups of 128 "
+                "threads";
+    RoleSplit split(kernel, threads.getInt());
+    std::string reason = split.analyze();
+    if (reason.empty())
+      return split.run();
+    kernel->removeAttr("tile.specialized");
+    kernel.emitRemark("gets no warps that only move data, since it ") << reason;
+    return success();
+  }
+};
+
+} // namespace
+} // namespace tilewright

@@ -1,0 +1,207 @@
+//===- TensorCopies.cpp - copies by the tensor memory accelerator -===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Conversion/AsyncToGPU/TensorCopies.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+
+using namespace mlir;
+
+namespace tilewright {
+
+namespace {
+
+/// Limits of a descriptor (CUDA driver API, cuTensorMapEncodeTiled).
+constexpr int64_t kMaxRank = 5, kMaxBox = 256, kUnit = 16;
+
+/// A value below its limits: `min` and `max` with constants taken off.
+Value withoutLimits(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<arith::MinSIOp, arith::MaxSIOp>(op))
+      break;
+    if (getConstantIntValue(op->getOperand(1)))
+      value = op->getOperand(0);
+    else if (getConstantIntValue(op->getOperand(0)))
+      value = op->getOperand(1);
+    else
+      break;
+  }
+  return value;
+}
+
+/// Size `dim` of a kernel's argument.
+ValueBoundsConstraintSet::Variable sizeOf(Value source, int64_t dim) {
+  if (auto cast = source.getDefiningOp<memref::ReinterpretCastOp>())
+    return cast.getMixedSizes()[dim];
+  return {source, dim};
+}
+
+/// Whether a part of `size` at `offset` ends where dimension `dim` ends (or,
+/// where it is constant, not after it).
+bool endsWithSource(Value source, int64_t dim, OpFoldResult offset,
+                    OpFoldResult size, int64_t full) {
+  if (getConstantIntValue(size) == full)
+    return true;
+  MLIRContext *context = source.getContext();
+  Builder b(context);
+  OpFoldResult bound = size;
+  if (auto value = dyn_cast<Value>(size))
+    bound = withoutLimits(value);
+  AffineMap sum =
+      AffineMap::get(2, 0, b.getAffineDimExpr(0) + b.getAffineDimExpr(1));
+  FailureOr<bool> equal = ValueBoundsConstraintSet::areEqual(
+      ValueBoundsConstraintSet::Variable(
+          sum, ArrayRef<ValueBoundsConstraintSet::Variable>{bound, offset}),
+      sizeOf(source, dim));
+  return succeeded(equal) && *equal;
+}
+
+/// Where a view begins in an argument of the kernel, and what it covers of it.
+struct SourcePart {
+  Value source;
+  SmallVector<OpFoldResult> offsets, sizes;
+  llvm::SmallBitVector dropped;
+};
+
+std::optional<SourcePart> findSource(Value memref) {
+  auto view = memref.getDefiningOp<memref::SubViewOp>();
+  if (!view || view.getSource().getDefiningOp<memref::SubViewOp>() ||
+      llvm::any_of(view.getMixedStrides(), [](OpFoldResult stride) {
+        return getConstantIntValue(stride) != 1;
+      }))
+    return std::nullopt;
+  return SourcePart{view.getSource(), view.getMixedOffsets(),
+                    view.getMixedSizes(), view.getDroppedDims()};
+}
+
+/// The block argument of the kernel that a memref is made from.
+BlockArgument argumentOf(Value memref) {
+  while (Operation *op = memref.getDefiningOp()) {
+    if (op->getNumOperands() == 0 ||
+        !isa<ViewLikeOpInterface, CastOpInterface>(op))
+      return {};
+    memref = op->getOperand(0);
+  }
+  return cast<BlockArgument>(memref);
+}
+
+StringRef checkSource(const SourcePart &part, int64_t bytes) {
+  auto type = cast<MemRefType>(part.source.getType());
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (type.getRank() > kMaxRank)
+    return "has a source of more than 5 dimensions";
+  if (failed(type.getStridesAndOffset(strides, offset)) || strides.back() != 1)
+    return "has a source without contiguous rows";
+  for (int64_t stride : ArrayRef(strides).drop_back())
+    if (ShapedType::isDynamic(stride) || stride * bytes % kUnit != 0)
+      return "has a source whose rows are not known to start at multiples of "
+             "16 bytes";
+  BlockArgument argument = argumentOf(part.source);
+  if (!argument ||
+      !isa<FunctionOpInterface>(argument.getOwner()->getParentOp()))
+    return "has a source that is no argument of the kernel";
+  return "";
+}
+
+StringRef fillBox(TensorCopy &copy, const SourcePart &part, MemRefType slot) {
+  int64_t next = 0;
+  for (auto [dim, size] : llvm::enumerate(part.sizes)) {
+    int64_t full = part.dropped[dim] ? 1 : slot.getShape()[next++];
+    if (!endsWithSource(part.source, dim, part.offsets[dim], size, full))
+      return "has bounds that are not known to be the end of its source";
+    copy.box.push_back(full);
+  }
+  copy.box.back() = copy.target.getSpan() / copy.target.getElementBytes();
+  if (llvm::any_of(copy.box, [](int64_t size) { return size > kMaxBox; }))
+    return "copies a box of more than 256 elements along a dimension";
+  return "";
+}
+
+} // namespace
+
+std::optional<TensorCopy> analyzeTensorCopy(OpBuilder &b, tile::CopyOp copy,
+                                            std::string &reason) {
+  std::optional<SharedPlace> target = findSharedPlace(b, copy.getDst());
+  auto slot = cast<MemRefType>(copy.getDst().getType());
+  std::optional<SourcePart> part = findSource(copy.getSrc());
+  if (!target || !target->isSlot(slot) || target->getSlotBytes() % 128 != 0)
+    reason = "has a destination that is no slot of a buffer in shared memory";
+  else if (!part)
+    reason = "has a source that is no box of a buffer";
+  else
+    reason = checkSource(*part, target->getElementBytes()).str();
+  if (!reason.empty())
+    return std::nullopt;
+  TensorCopy found{copy, part->source, part->offsets, {}, *target};
+  reason = fillBox(found, *part, slot).str();
+  if (!reason.empty())
+    return std::nullopt;
+  return found;
+}
+
+FailureOr<Value> tensorMapOf(gpu::GPUFuncOp kernel, const TensorCopy &copy) {
+  auto params = kernel->getAttrOfType<ArrayAttr>("tile.params");
+  BlockArgument argument = argumentOf(copy.source);
+  if (!params || params.size() != kernel.getNumArguments())
+    return kernel.emitError("has no tile.params that tell its parameters");
+  Builder b(kernel.getContext());
+  auto pointer = cast<DictionaryAttr>(params[argument.getArgNumber()]);
+  NamedAttrList entry;
+  entry.set("kind", b.getStringAttr("tensor_map"));
+  entry.set("arg", pointer.get("arg"));
+  entry.set("box", b.getI64ArrayAttr(copy.box));
+  entry.set("swizzle", b.getI64IntegerAttr(copy.target.getSwizzle()));
+  entry.set("fill", b.getStringAttr("zero"));
+  DictionaryAttr wanted = entry.getDictionary(kernel.getContext());
+  auto known = llvm::find(params, wanted);
+  if (known != params.end())
+    return Value(kernel.getArgument(known - params.begin()));
+  unsigned number = params.size();
+  auto type = LLVM::LLVMPointerType::get(kernel.getContext());
+  if (failed(kernel.insertArgument(number, type, DictionaryAttr(),
+                                   kernel.getLoc())))
+    return failure();
+  SmallVector<Attribute> entries(params.getValue());
+  entries.push_back(wanted);
+  kernel->setAttr("tile.params", b.getArrayAttr(entries));
+  return Value(kernel.getArgument(number));
+}
+
+void emitTensorCopy(OpBuilder &b, const TensorCopy &copy, Value map, Value slot,
+                    Value barrier,
+                    llvm::function_ref<Value(OpFoldResult)> valueOf) {
+  Location loc = tile::CopyOp(copy.copy).getLoc();
+  SmallVector<Value> coordinates; // innermost first
+  for (OpFoldResult offset : llvm::reverse(copy.origin))
+    coordinates.push_back(
+        arith::IndexCastOp::create(b, loc, b.getI32Type(), valueOf(offset)));
+  auto cluster = LLVM::LLVMPointerType::get(
+      b.getContext(),
+      static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster));
+  Value first = coordinates.front();
+  int64_t panels = copy.target.getRowBytes() / copy.target.getSpan();
+  for (int64_t panel = 0; panel < panels; ++panel) {
+    Value to = offsetPointer(b, loc, slot, panel * copy.target.getPanelBytes());
+    Value wide = LLVM::AddrSpaceCastOp::create(b, loc, cluster, to);
+    if (panel)
+      coordinates.front() = arith::AddIOp::create(
+          b, loc, first, makeI32(b, loc, panel * copy.box.back()));
+    NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
+        b, loc, wide, map, coordinates, barrier, ValueRange(), Value(), Value(),
+        NVVM::TMALoadMode::TILE, /*isCTAOnly=*/false, NVVM::CTAGroupKindAttr(),
+        Value());
+  }
+}
+
+} // namespace tilewright

@@ -1,0 +1,66 @@
+//===- WarpRoles.h - what producers and consumers share -===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CONVERSION_ASYNCTOGPU_WARPROLES_H
+#define TILEWRIGHT_CONVERSION_ASYNCTOGPU_WARPROLES_H
+
+#include "lib/Conversion/AsyncToGPU/Rings.h"
+#include "lib/Conversion/AsyncToGPU/TensorCopies.h"
+
+#include <vector>
+
+namespace tilewright {
+
+/// A ring between warps that fill its slots and warps that empty them: two
+/// mbarriers per slot tell the others that it is full, and that it is empty.
+struct RoleRing {
+  Ring ring;
+  std::vector<TensorCopy> copies;
+  /// Where its mbarriers lie: those of full slots, then those of empty ones.
+  mlir::Value barriers;
+  /// Products that may be in flight while the next step begins, so that a slot
+  /// is given back a step later; 0: they are waited for at once.
+  int64_t pending = 0;
+  /// Whether slots are read by products in the background alone: one thread per
+  /// warpgroup gives them back, else one per warp.
+  bool byWarpgroup = false;
+
+  int64_t getBytes() const;
+  mlir::Value fullBarrier(mlir::OpBuilder &b, mlir::Location loc,
+                          mlir::Value slot) const;
+  mlir::Value emptyBarrier(mlir::OpBuilder &b, mlir::Location loc,
+                           mlir::Value slot) const;
+};
+
+/// Waits until the phase of parity `phase` of an mbarrier is over.
+void waitBarrier(mlir::OpBuilder &b, mlir::Location loc, mlir::Value barrier,
+                 mlir::Value phase);
+
+/// The slot after `slot`, and its phase.
+std::pair<mlir::Value, mlir::Value> nextSlot(mlir::OpBuilder &b,
+                                             mlir::Location loc,
+                                             mlir::Value slot,
+                                             mlir::Value phase, int64_t stages);
+
+/// Finds how the ring's slots are read, and marks products that may be in
+/// flight.
+void analyzeReaders(RoleRing &ring);
+
+/// Writes what producers do: `source`, a block of the kernel, without all that
+/// has nothing to do with the copies of rings.
+mlir::LogicalResult emitProducer(mlir::OpBuilder &b, mlir::Block &source,
+                                 llvm::ArrayRef<RoleRing> rings,
+                                 mlir::gpu::GPUFuncOp kernel);
+
+/// Turns the ring's loop into one that waits for slots and gives them back.
+/// `thread` is the number of the consumer's thread.
+void rewriteConsumer(const RoleRing &ring, mlir::Value thread);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CONVERSION_ASYNCTOGPU_WARPROLES_H

@@ -1,0 +1,49 @@
+//===- Wgmma.h - instructions of Hopper's matrix units -===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CONVERSION_ASYNCTOGPU_WGMMA_H
+#define TILEWRIGHT_CONVERSION_ASYNCTOGPU_WGMMA_H
+
+#include "lib/Conversion/AsyncToGPU/WgmmaOperands.h"
+
+namespace tilewright {
+
+/// One `wgmma.mma_async`: 64 rows by `columns` of one warpgroup.
+struct WgmmaInstruction {
+  int64_t columns, depth;
+  /// Suffix of the element types, from `wgmmaTypes`.
+  std::string types;
+  bool aKMajor = true, bKMajor = true;
+
+  /// Emits it: `a` is a descriptor or four registers, `sums` are added to
+  /// where `add` (i32) is not zero and else not read. The results are in flight.
+  llvm::SmallVector<mlir::Value> emit(mlir::OpBuilder &b, mlir::Location loc,
+                                      mlir::ValueRange sums, mlir::ValueRange a,
+                                      mlir::Value descriptor,
+                                      mlir::Value add) const;
+  std::string getText(unsigned sums, bool aInRegisters) const;
+};
+
+/// Waits for all products in flight; gives `sums`, complete. Without the values
+/// going through the wait, the compiler would read them before it.
+llvm::SmallVector<mlir::Value>
+waitForProducts(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange sums);
+
+/// Descriptor of an operand, as it is for warpgroup `group` (i32, null for the
+/// right factor), where the warpgroup's part begins.
+mlir::Value makeDescriptor(mlir::OpBuilder &b, mlir::Location loc,
+                           const WgmmaOperand &operand, mlir::Value slot,
+                           mlir::Value group);
+
+/// `descriptor` of what lies `bytes` further.
+mlir::Value moveDescriptor(mlir::OpBuilder &b, mlir::Location loc,
+                           mlir::Value descriptor, int64_t bytes);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CONVERSION_ASYNCTOGPU_WGMMA_H

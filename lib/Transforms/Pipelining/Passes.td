@@ -1,0 +1,82 @@
+//===- Passes.td - movement in the background ----------------*- tablegen -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_TRANSFORMS_PIPELINING_PASSES
+#define TILEWRIGHT_TRANSFORMS_PIPELINING_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def PipelineLoads : Pass<"tile-pipeline-loads", "::mlir::ModuleOp"> {
+  let summary = "Load the tiles of loops ahead of time, through rings in shared memory";
+  let description = [{
+    The loads of an `scf.for` with `tile.stages = n` become copies in the
+    background into a ring of `n` slots in shared memory: while step `s` computes
+    from slot `s mod n`, the next `n - 1` steps' tiles are on their way. The loop
+    then counts its steps from 0, and carries a token per step under way.
+
+    A load goes through the ring where its address follows from the loop's
+    variable alone, and where rows are multiples of 16 bytes that start at such
+    multiples (what copies in the background can move). The others stay, with a
+    remark that says why; `tile.ring = false` on a load keeps it as it is. A slot
+    keeps the order of memory. `tile.swizzle` on a load gives the span of the
+    slot's swizzle in bytes; without it, it is the largest of 128, 64 and 32 that
+    divides a row. Rows that are longer are cut into panels of this span.
+
+    Positions that are not `valid` are filled with zeros by the copy.
+
+    Before:
+    ```mlir
+    tile.kernel @k(%x: memref<256x64xf16>, %y: memref<64x64xf16>) {
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      %c256 = arith.constant 256 : index
+      %zero = arith.constant dense<0.0> : !tile.tile<64x64xf16>
+      %sum = scf.for %r = %c0 to %c256 step %c64 iter_args(%a = %zero) -> (!tile.tile<64x64xf16>) {
+        %t = tile.load %x[%r, %c0] : memref<256x64xf16>, !tile.tile<64x64xf16>
+        %n = arith.addf %a, %t : !tile.tile<64x64xf16>
+        scf.yield %n : !tile.tile<64x64xf16>
+      } {tile.stages = 2 : i64}
+      tile.store %sum, %y[%c0, %c0] : !tile.tile<64x64xf16>, memref<64x64xf16>
+      tile.return
+    }
+    ```
+    After:
+    ```mlir
+    %ring = tile.alloc {alignment = 1024 : i64, tile.layouts = [#tile.layout<swizzle = 128>]} : memref<2x64x64xf16, #tile.level<"shared">>
+    ...
+    %first = tile.async {
+      tile.copy ...
+    }
+    ...
+    %sum:2 = scf.for %s = %zero to %c4 step %c1 iter_args(%a = %start, %token = %first) -> (!tile.tile<64x64xf16>, !tile.token) {
+      tile.await %token
+      ...
+      %more = arith.cmpi slt, %ahead, %c4 : index
+      %next = scf.if %more -> (!tile.token) {
+        ...
+        %async = tile.async {
+          ...
+        }
+        scf.yield %async : !tile.token
+      } else {
+        scf.yield %token : !tile.token
+      }
+      ...
+      %t = tile.load %ring[%slot, ...
+      %n = arith.addf %a, %t : !tile.tile<64x64xf16>
+      scf.yield %n, %next : !tile.tile<64x64xf16>, !tile.token
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::tilewright::tile::TileDialect"
+  ];
+}
+
+#endif // TILEWRIGHT_TRANSFORMS_PIPELINING_PASSES

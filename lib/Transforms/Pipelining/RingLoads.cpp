@@ -1,0 +1,200 @@
+//===- RingLoads.cpp - loads that may go through a ring -------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Transforms/Pipelining/RingLoads.h"
+#include "lib/Analysis/Divisors.h"
+
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace tilewright {
+
+namespace {
+
+/// What one element of a copy in the background moves.
+constexpr int64_t kChunk = 16;
+/// What slots are multiples of: where copies in the background may begin.
+constexpr int64_t kSlot = 128;
+
+/// Whether `value` follows from the loop's variable and from what is known
+/// outside, without touching memory.
+bool isAddress(scf::ForOp loop, Value value) {
+  if (loop.isDefinedOutsideOfLoop(value) || value == loop.getInductionVar())
+    return true;
+  Operation *op = value.getDefiningOp();
+  return op && op->getBlock() == loop.getBody() && isPure(op) &&
+         op->getNumRegions() == 0 &&
+         llvm::all_of(op->getOperands(),
+                      [&](Value operand) { return isAddress(loop, operand); });
+}
+
+/// Whether the loop writes the buffer that it reads.
+bool isWritten(scf::ForOp loop, Value memref) {
+  return loop
+      .walk([&](Operation *op) {
+        auto store = dyn_cast<tile::StoreOp>(op);
+        auto copy = dyn_cast<tile::CopyOp>(op);
+        bool writes = (store && store.getMemref() == memref) ||
+                      (copy && copy.getDst() == memref);
+        return writes ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+int64_t bytesOf(Type element) {
+  if (!element.isIntOrFloat() || element.getIntOrFloatBitWidth() % 8 != 0)
+    return 0;
+  return element.getIntOrFloatBitWidth() / 8;
+}
+
+/// Why the way that `load` reads memory fits no copy, empty where it does.
+StringRef checkKind(tile::LoadOp load) {
+  if (load.getIndices())
+    return "gathers";
+  if (llvm::any_of(load.getTileSteps(), [](int64_t step) { return step != 1; }))
+    return "reads with steps";
+  if (load.getPad() && !matchPattern(load.getPad(), m_AnyZeroFloat()) &&
+      !matchPattern(load.getPad(), m_Zero()))
+    return "pads with another value than zero";
+  if (load.getType().getLayout())
+    return "makes a tile with a layout";
+  auto level =
+      dyn_cast_or_null<tile::LevelAttr>(load.getMemRefType().getMemorySpace());
+  if (load.getMemRefType().getMemorySpace() &&
+      (!level || level.getName() != "memory"))
+    return "reads no memory outside of the processor";
+  if (!bytesOf(load.getType().getElementType()))
+    return "reads elements that are no whole bytes";
+  return "";
+}
+
+/// Why rows of the memory behind `load` cannot be copied chunk by chunk.
+StringRef checkRows(const RingLoad &ring) {
+  tile::LoadOp load = ring.load;
+  MemRefType type = load.getMemRefType();
+  int64_t bytes = ring.elementBytes();
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (failed(type.getStridesAndOffset(strides, offset)) || strides.empty() ||
+      strides.back() != 1 || ring.dims.back() != type.getRank() - 1)
+    return "reads no rows that are contiguous in memory";
+  if (ring.shape.back() * bytes % kChunk != 0)
+    return "reads rows that are no multiple of 16 bytes";
+  for (int64_t stride : ArrayRef(strides).drop_back())
+    if (ShapedType::isDynamic(stride) || stride * bytes % kChunk != 0)
+      return "reads rows that are not known to start at multiples of 16 bytes";
+  if (getDivisor(load.getOffsets().back()) * bytes % kChunk != 0)
+    return "starts within rows where no multiple of 16 bytes is known";
+  int64_t size = std::accumulate(ring.shape.begin(), ring.shape.end(), bytes,
+                                 std::multiplies<int64_t>());
+  if (size % kSlot != 0)
+    return "reads no multiple of 128 bytes";
+  return "";
+}
+
+StringRef checkAddress(scf::ForOp loop, tile::LoadOp load) {
+  if (!loop.isDefinedOutsideOfLoop(load.getMemref()))
+    return "reads a buffer that is made in the loop";
+  auto known = [&](Value value) { return isAddress(loop, value); };
+  if (!llvm::all_of(load.getOffsets(), known) ||
+      !llvm::all_of(load.getValid(), known))
+    return "reads at a place that depends on more than the loop's variable";
+  if (isWritten(loop, load.getMemref()))
+    return "reads what the loop writes";
+  return "";
+}
+
+/// The span that the plan asks for, else the largest that divides a row.
+int64_t swizzleOf(tile::LoadOp load, int64_t rowBytes) {
+  if (auto attr = load->getAttrOfType<IntegerAttr>("tile.swizzle"))
+    return attr.getInt();
+  for (int64_t span : {128, 64, 32})
+    if (rowBytes % span == 0)
+      return span;
+  return 0;
+}
+
+} // namespace
+
+int64_t RingLoad::elementBytes() const {
+  return bytesOf(tile::LoadOp(load).getType().getElementType());
+}
+
+MemRefType RingLoad::ringType(int64_t stages) const {
+  tile::LoadOp op = load;
+  SmallVector<int64_t> sizes{stages};
+  llvm::append_range(sizes, shape);
+  return MemRefType::get(sizes, op.getType().getElementType(),
+                         MemRefLayoutAttrInterface(),
+                         tile::LevelAttr::get(op.getContext(), "shared"));
+}
+
+tile::LayoutAttr RingLoad::ringLayout() const {
+  MLIRContext *context = tile::LoadOp(load).getContext();
+  int64_t rank = shape.size() + 1, span = swizzle / elementBytes();
+  if (!swizzle || shape.back() == span)
+    return tile::LayoutAttr::get(context, {}, {}, {}, swizzle, 0, Type());
+  // Panels of columns lie one after the other, each with all rows of a slot.
+  SmallVector<int64_t> perm{0, rank - 1};
+  for (int64_t dim = 1; dim < rank - 1; ++dim)
+    perm.push_back(dim);
+  return tile::LayoutAttr::get(context, perm, {rank - 1}, {span}, swizzle, 0,
+                               Type());
+}
+
+int64_t RingLoad::alignment() const {
+  return std::max(kSlot, swizzle * 8); // the pattern repeats after 8 rows
+}
+
+int64_t RingLoad::slotDim(int64_t dim) const {
+  int64_t memrefDim = tile::LoadOp(load).getTileDims()[dim];
+  return llvm::find(dims, memrefDim) - dims.begin();
+}
+
+std::optional<RingLoad> analyzeRingLoad(scf::ForOp loop, tile::LoadOp load,
+                                        std::string &reason) {
+  RingLoad ring{load, load.getTileDims(), {}, 0};
+  reason = checkKind(load).str();
+  if (!reason.empty())
+    return std::nullopt;
+  llvm::sort(ring.dims);
+  ring.shape.resize(ring.dims.size());
+  for (auto [dim, size] : llvm::enumerate(load.getType().getShape()))
+    ring.shape[ring.slotDim(dim)] = size;
+  reason = ring.dims.empty() ? "reads a scalar" : checkRows(ring).str();
+  if (reason.empty())
+    reason = checkAddress(loop, load).str();
+  if (!reason.empty())
+    return std::nullopt;
+  int64_t rowBytes = ring.shape.back() * ring.elementBytes();
+  ring.swizzle = swizzleOf(load, rowBytes);
+  if (!llvm::is_contained({0, 32, 64, 128}, ring.swizzle) ||
+      (ring.swizzle && rowBytes % ring.swizzle != 0)) {
+    reason = "asks for a swizzle of " + std::to_string(ring.swizzle) +
+             " bytes, which does not fit rows of " + std::to_string(rowBytes);
+    return std::nullopt;
+  }
+  return ring;
+}
+
+Value cloneAddress(OpBuilder &b, scf::ForOp loop, Value value, IRMapping &map) {
+  if (Value known = map.lookupOrNull(value))
+    return known;
+  if (loop.isDefinedOutsideOfLoop(value))
+    return value;
+  Operation *op = value.getDefiningOp();
+  for (Value operand : op->getOperands())
+    map.map(operand, cloneAddress(b, loop, operand, map));
+  return b.clone(*op, map)->getResult(cast<OpResult>(value).getResultNumber());
+}
+
+} // namespace tilewright

@@ -1,0 +1,52 @@
+//===- RingLoads.h - loads that may go through a ring -----------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_TRANSFORMS_PIPELINING_RINGLOADS_H
+#define TILEWRIGHT_TRANSFORMS_PIPELINING_RINGLOADS_H
+
+#include "dialects/Tile/Tile.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+
+#include <string>
+
+namespace tilewright {
+
+/// A load of a loop's body, as a ring of slots sees it.
+struct RingLoad {
+  tile::LoadOp load;
+  /// The memref dimensions that the tile covers, as memory orders them.
+  llvm::SmallVector<int64_t> dims;
+  /// Sizes of a slot along `dims`.
+  llvm::SmallVector<int64_t> shape;
+  /// Span in bytes of the slot's swizzle, 0 for none.
+  int64_t swizzle;
+
+  int64_t elementBytes() const;
+  /// The type and layout of a ring of `stages` slots.
+  mlir::MemRefType ringType(int64_t stages) const;
+  tile::LayoutAttr ringLayout() const;
+  /// Bytes that a ring must be aligned to, for its swizzle.
+  int64_t alignment() const;
+  /// The dimension of the slot that tile dimension `dim` runs along.
+  int64_t slotDim(int64_t dim) const;
+};
+
+/// How `load` would go through a ring; else why it cannot, in `reason`.
+std::optional<RingLoad> analyzeRingLoad(mlir::scf::ForOp loop,
+                                        tile::LoadOp load, std::string &reason);
+
+/// Clones what `value` needs of the loop's body, other values of the loop as
+/// `map` has them.
+mlir::Value cloneAddress(mlir::OpBuilder &b, mlir::scf::ForOp loop,
+                         mlir::Value value, mlir::IRMapping &map);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_TRANSFORMS_PIPELINING_RINGLOADS_H

@@ -1,0 +1,154 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Products whose factors come through rings (cp.async and mma.sync, TMA and wgmma): assembled, and run emulated."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import dataclass
+
+import gpu_kernels
+import ml_dtypes
+import numpy as np
+import pytest
+
+TEXT = """
+tile.kernel @gemm(%a: memref<{a_shape}x{element}>, %b: memref<{b_shape}x{element}>,
+                  %c: memref<{m}x{n}x{out}>) grid(%i, %j) attributes {{tile.warps = {warps} : i64{specialized}}} {{
+  %c0 = arith.constant 0 : index
+  %cm = arith.constant {m} : index
+  %cn = arith.constant {n} : index
+  %ck = arith.constant {k} : index
+  %step = arith.constant {bk} : index
+  %rows = arith.constant {bm} : index
+  %columns = arith.constant {bn} : index
+  %row = arith.muli %i, %rows : index
+  %column = arith.muli %j, %columns : index
+  %vm = arith.subi %cm, %row : index
+  %vn = arith.subi %cn, %column : index
+  %zero = arith.constant dense<{zero}> : !tile.tile<{bm}x{bn}x{sum}>
+  %sum = scf.for %at = %c0 to %ck step %step iter_args(%s = %zero) -> (!tile.tile<{bm}x{bn}x{sum}>) {{
+    %vk = arith.subi %ck, %at : index
+    %x = tile.load %a[{a_at}] {a_dims} valid (%vm, %vk) : memref<{a_shape}x{element}>, !tile.tile<{bm}x{bk}x{element}>
+    %y = tile.load %b[{b_at}] {b_dims} valid (%vk, %vn) : memref<{b_shape}x{element}>, !tile.tile<{bk}x{bn}x{element}>
+    %p = tile.mma %x, %y, %s : !tile.tile<{bm}x{bk}x{element}>, !tile.tile<{bk}x{bn}x{element}>,
+                               !tile.tile<{bm}x{bn}x{sum}>
+    scf.yield %p : !tile.tile<{bm}x{bn}x{sum}>
+  }} {{tile.stages = {stages} : i64}}
+  %h = tile.convert %sum : !tile.tile<{bm}x{bn}x{sum}> -> !tile.tile<{bm}x{bn}x{out}>
+  tile.store %h, %c[%row, %column] valid (%vm, %vn) : !tile.tile<{bm}x{bn}x{out}>, memref<{m}x{n}x{out}>
+  tile.return
+}}
+"""
+
+NUMPY = {
+    "f16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
+    "f8E4M3FN": ml_dtypes.float8_e4m3fn,
+    "i8": np.int8,
+    "f32": np.float32,
+}
+
+
+@dataclass(frozen=True)
+class Gemm:
+    """A product of one size in tiles of another."""
+
+    m: int
+    n: int
+    k: int
+    bm: int
+    bn: int
+    bk: int
+    warps: int = 8
+    stages: int = 3
+    arch: str = "sm_90a"
+    specialized: bool = True
+    element: str = "bf16"
+    out: str = "f32"
+    a_by_columns: bool = False
+    b_by_rows: bool = False
+
+    @property
+    def text(self) -> str:
+        """The kernel."""
+        sums = "i32" if self.element == "i8" else "f32"
+        text = TEXT.format(
+            **{
+                name: getattr(self, name)
+                for name in ("m", "n", "k", "bm", "bn", "bk", "warps", "stages", "element", "out")
+            },
+            specialized=", tile.specialized" if self.specialized else "",
+            sum=sums,
+            zero="0" if sums == "i32" else "0.0",
+            a_shape=f"{self.k}x{self.m}" if self.a_by_columns else f"{self.m}x{self.k}",
+            a_at="%at, %row" if self.a_by_columns else "%row, %at",
+            a_dims="dims [1, 0]" if self.a_by_columns else "",
+            b_shape=f"{self.k}x{self.n}" if self.b_by_rows else f"{self.n}x{self.k}",
+            b_at="%at, %column" if self.b_by_rows else "%column, %at",
+            b_dims="" if self.b_by_rows else "dims [1, 0]",
+        )
+        return text
+
+    def run(self, seed: int) -> None:
+        """Compare with NumPy."""
+        rng = np.random.default_rng(seed)
+        if self.element == "i8":
+            a, b = (rng.integers(-100, 100, (rows, self.k)).astype(np.int8) for rows in (self.m, self.n))
+        else:
+            a, b = (rng.standard_normal((rows, self.k)).astype(NUMPY[self.element]) for rows in (self.m, self.n))
+        c = np.zeros((self.m, self.n), NUMPY[self.out])
+        args = [
+            np.ascontiguousarray(a.T) if self.a_by_columns else a,
+            np.ascontiguousarray(b.T) if self.b_by_rows else b,
+            c,
+        ]
+        grid = [-(-self.m // self.bm), -(-self.n // self.bn)]
+        gpu_kernels.run(self.text, "gemm", args, grid, self.arch, seed)
+        wanted = a.astype(np.float64) @ b.astype(np.float64).T
+        bound = 4e-3 if self.out == "bf16" else 1e-3 if self.out == "f16" else 1e-6
+        np.testing.assert_allclose(c.astype(np.float64), wanted, rtol=0, atol=bound * np.abs(wanted).max())
+
+
+CASES = {
+    "as the prototype, 128x256x64": Gemm(256, 512, 256, 128, 256, 64, stages=4, out="bf16"),
+    "ragged everywhere": Gemm(200, 136, 328, 128, 128, 64, stages=4),
+    "factors with rows along m and n": Gemm(128, 256, 128, 128, 128, 64, a_by_columns=True, b_by_rows=True),
+    "four warps, swizzle of 64 bytes": Gemm(64, 64, 128, 64, 64, 32, warps=4, stages=2, element="f16", out="f16"),
+    "two blocks of rows in a warpgroup": Gemm(128, 64, 128, 128, 64, 64, warps=4),
+    "two panels": Gemm(128, 128, 256, 128, 128, 128, stages=2),
+    "fp8": Gemm(128, 128, 256, 128, 128, 128, element="f8E4M3FN"),
+    "one step": Gemm(128, 128, 64, 128, 128, 64),
+    "sm_80": Gemm(256, 128, 256, 128, 128, 32, arch="sm_80", specialized=False),
+    "sm_80, ragged": Gemm(200, 136, 328, 128, 128, 32, arch="sm_80", specialized=False, b_by_rows=True),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_numbers(name: str) -> None:
+    for seed in (0, 1):
+        CASES[name].run(seed)
+
+
+@pytest.mark.skipif(not shutil.which("ptxas"), reason="ptxas is not installed")
+@pytest.mark.parametrize("name", CASES)
+def test_assembles_without_spills(name: str) -> None:
+    said = gpu_kernels.assemble(CASES[name].text, CASES[name].arch)
+    assert "0 bytes spill stores, 0 bytes spill loads" in said
+    assert "C75" not in said, said
+
+
+def test_hot_loop() -> None:
+    """What the loop over k of a specialised kernel consists of."""
+    gemm = Gemm(256, 512, 4096, 128, 256, 64, stages=4, out="bf16")
+    ptx = gpu_kernels.compile_kernels(gemm.text, "sm_90a")[0].decode()
+    # The first step stands before the loop, peeled off by LLVM.
+    loop = [part for part in re.split(r"\n(?=\$L)", ptx) if re.search(r"wait_group.sync.aligned\s+1;", part)][-1]
+    assert len(re.findall(r"wgmma\.mma_async", loop)) == 4
+    assert len(re.findall(r"wgmma\.(?:fence|commit_group|wait_group)", loop)) == 3
+    assert len(re.findall(r"mbarrier\.try_wait", loop)) == 1
+    assert not re.search(r"\b(?:ld|st|div|rem|bar|shfl)\.", loop), loop
+    assert "setmaxnreg.inc.sync.aligned.u32" in ptx
+    assert "setmaxnreg.dec.sync.aligned.u32" in ptx

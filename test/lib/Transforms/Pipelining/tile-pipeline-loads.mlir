@@ -1,0 +1,124 @@
+// RUN: tile-opt %s --tile-pipeline-loads --split-input-file --verify-diagnostics | FileCheck-22 %s
+
+// B is stored with its columns as rows, longer than a swizzle of 128 bytes: panels of 64 columns. Both go through
+// rings of three slots, of which two are under way.
+
+// CHECK-LABEL: tile.kernel @gemm
+// CHECK-SAME: (%[[A:.*]]: memref<128x512xf16>, %[[B:.*]]: memref<128x512xf16>,
+// CHECK-DAG: %[[AS:.*]] = tile.alloc {alignment = 1024 : i64, tile.layouts = [#tile.layout<swizzle = 128>]} : memref<3x64x64xf16, #tile.level<"shared">>
+// CHECK-DAG: %[[BS:.*]] = tile.alloc {alignment = 1024 : i64, tile.layouts = [#tile.layout<perm = [0, 2, 1], inner = [2], tiles = [64], swizzle = 128>]} : memref<3x64x128xf16, #tile.level<"shared">>
+// CHECK: %[[T0:.*]] = tile.async {
+// CHECK-NEXT: tile.copy
+// CHECK-NEXT: tile.copy
+// CHECK: %[[T1:.*]] = tile.async {
+// CHECK: %[[R:.*]]:3 = scf.for %[[S:.*]] = %{{.*}} to %[[STEPS:.*]] step %{{.*}} iter_args(%[[ACC:.*]] = %{{.*}}, %[[W0:.*]] = %[[T0]], %[[W1:.*]] = %[[T1]])
+// CHECK-NEXT: tile.await %[[W0]]
+// CHECK: %[[AHEAD:.*]] = arith.addi %[[S]], %{{.*}} : index
+// CHECK: arith.cmpi slt, %[[AHEAD]], %[[STEPS]] : index
+// CHECK: %[[NEXT:.*]] = scf.if
+// CHECK: arith.remui %[[AHEAD]]
+// CHECK: memref.subview %[[A]][%{{.*}}, %{{.*}}] [64, 64] [1, 1] : memref<128x512xf16> to memref<64x64xf16, strided<[512, 1], offset: ?>>
+// CHECK: tile.async
+// CHECK: } else {
+// CHECK-NEXT: scf.yield %[[W0]]
+// CHECK: %[[SLOT:.*]] = arith.remui %[[S]]
+// CHECK: tile.load %[[AS]][%[[SLOT]], {{.*}}] : memref<3x64x64xf16, #tile.level<"shared">>, !tile.tile<64x64xf16>
+// CHECK: tile.load %[[BS]][%[[SLOT]], {{.*}}] dims [2, 1] : memref<3x64x128xf16, #tile.level<"shared">>, !tile.tile<128x64xf16>
+// CHECK: %[[N:.*]] = tile.mma
+// CHECK: scf.yield %[[N]], %[[W1]], %[[NEXT]]
+tile.kernel @gemm(%a: memref<128x512xf16>, %b: memref<128x512xf16>, %c: memref<512x128xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %c512 = arith.constant 512 : index
+  %at = arith.muli %i, %c128 : index
+  %zero = arith.constant dense<0.0> : !tile.tile<128x64xf32>
+  %sum = scf.for %k = %c0 to %c128 step %c64 iter_args(%acc = %zero) -> (!tile.tile<128x64xf32>) {
+    %x = tile.load %a[%k, %at] : memref<128x512xf16>, !tile.tile<64x64xf16>
+    %y = tile.load %b[%k, %c0] dims [1, 0] : memref<128x512xf16>, !tile.tile<128x64xf16>
+    %n = tile.mma %y, %x, %acc : !tile.tile<128x64xf16>, !tile.tile<64x64xf16>, !tile.tile<128x64xf32>
+    scf.yield %n : !tile.tile<128x64xf32>
+  } {tile.stages = 3 : i64}
+  tile.store %sum, %c[%at, %c0] : !tile.tile<128x64xf32>, memref<512x128xf32>
+  tile.return
+}
+
+// -----
+
+// Bounds become the sizes of the copy, a number of steps that is not known guards the first.
+
+// CHECK-LABEL: tile.kernel @ragged
+// CHECK: %[[MORE:.*]] = arith.cmpi sgt
+// CHECK: %{{.*}} = scf.if %[[MORE]] -> (!tile.tile<64x32xf32>) {
+// CHECK: scf.for
+// CHECK: arith.minsi
+// CHECK: arith.maxsi
+// CHECK: memref.subview %{{.*}} [%{{.*}}, 32] [1, 1] : memref<?x32xf32> to memref<?x32xf32, strided<[32, 1], offset: ?>>
+// CHECK: tile.copy %{{.*}} fill :
+// CHECK-NOT: valid
+// CHECK: } else {
+// CHECK: scf.yield %{{[^,]*}} : !tile.tile<64x32xf32>
+tile.kernel @ragged(%x: memref<?x32xf32>, %y: memref<64x32xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : !tile.tile<64x32xf32>
+  %sum = scf.for %r = %c0 to %n step %c64 iter_args(%acc = %zero) -> (!tile.tile<64x32xf32>) {
+    %left = arith.subi %n, %r : index
+    %t = tile.load %x[%r, %c0] valid (%left, %c64) : memref<?x32xf32>, !tile.tile<64x32xf32>
+    %s = arith.addf %acc, %t : !tile.tile<64x32xf32>
+    scf.yield %s : !tile.tile<64x32xf32>
+  } {tile.stages = 2 : i64}
+  tile.store %sum, %y[%c0, %c0] : !tile.tile<64x32xf32>, memref<64x32xf32>
+  tile.return
+}
+
+// -----
+
+// What cannot go through a ring stays, and says why.
+
+// CHECK-LABEL: tile.kernel @stay
+// CHECK-NOT: tile.async
+tile.kernel @stay(%x: memref<256x100xf16>, %y: memref<256x64xf16>, %rows: memref<256xi32>, %o: memref<64x64xf16>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c256 = arith.constant 256 : index
+  %one = arith.constant 1.0 : f16
+  // expected-remark@+1 {{has tile.stages, but no load goes through a ring}}
+  scf.for %r = %c0 to %c256 step %c64 {
+    // expected-remark@+1 {{goes through no ring, since it reads rows that are not known to start at multiples of 16 bytes}}
+    %a = tile.load %x[%r, %c0] : memref<256x100xf16>, !tile.tile<64x64xf16>
+    // expected-remark@+1 {{goes through no ring, since it starts within rows where no multiple of 16 bytes is known}}
+    %b = tile.load %y[%r, %i] : memref<256x64xf16>, !tile.tile<64x64xf16>
+    // expected-remark@+1 {{goes through no ring, since it pads with another value than zero}}
+    %c = tile.load %y[%r, %c0] valid (%c64, %i) pad %one : memref<256x64xf16>, !tile.tile<64x64xf16>
+    // expected-remark@+1 {{goes through no ring, since it reads no rows that are contiguous in memory}}
+    %d = tile.load %y[%r, %c0] dims [0] : memref<256x64xf16>, !tile.tile<64xf16>
+    // expected-remark@+1 {{goes through no ring, since it reads rows that are no multiple of 16 bytes}}
+    %e = tile.load %y[%r, %c0] : memref<256x64xf16>, !tile.tile<64x4xf16>
+    // expected-remark@+1 {{goes through no ring, since it reads what the loop writes}}
+    %f = tile.load %o[%r, %c0] : memref<64x64xf16>, !tile.tile<64x64xf16>
+    // expected-remark@+1 {{goes through no ring, since it reads no multiple of 128 bytes}}
+    %h = tile.load %y[%r, %c0] : memref<256x64xf16>, !tile.tile<1x16xf16>
+    %p = tile.load %rows[%r] {tile.ring = false} : memref<256xi32>, !tile.tile<64xi32>
+    // expected-remark@+1 {{goes through no ring, since it gathers}}
+    %q = tile.load %y[%c0, %c0] indices %p along 0 : memref<256x64xf16>, !tile.tile<64x64xf16> (indices !tile.tile<64xi32>)
+    %keep = tile.load %y[%r, %c0] {tile.ring = false} : memref<256x64xf16>, !tile.tile<64x64xf16>
+    // expected-remark@+1 {{goes through no ring, since it asks for a swizzle of 128 bytes, which does not fit rows of 64}}
+    %g = tile.load %y[%r, %c0] {tile.swizzle = 128 : i64} : memref<256x64xf16>, !tile.tile<64x32xf16>
+    %s = arith.addf %a, %b : !tile.tile<64x64xf16>
+    tile.store %s, %o[%c0, %c0] : !tile.tile<64x64xf16>, memref<64x64xf16>
+  } {tile.stages = 2 : i64}
+  tile.return
+}
+
+// -----
+
+tile.kernel @stages(%x: memref<256x64xf16>) {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  // expected-error@+1 {{tile.stages is 1 : i64, but must be a number of slots, at least 2}}
+  scf.for %r = %c0 to %c64 step %c64 {
+    %a = tile.load %x[%r, %c0] : memref<256x64xf16>, !tile.tile<64x64xf16>
+  } {tile.stages = 1 : i64}
+  tile.return
+}

@@ -27,6 +27,8 @@ from tilewright.plan.traffic import element_bytes
 #: their fragments take registers, too; elements of a tile that is only reduced.
 _SCORES = {True: 64, False: 32}
 _PLAIN = 32
+#: Channels whose sums leave a thread registers for the larger tile of scores.
+_CHANNELS = 64
 #: Keys of a block at most, by bytes of an element: more hide nothing.
 _KEYS = {1: 128, 2: 128}
 _WIDE_KEYS = 64
@@ -122,7 +124,9 @@ def _attention(chain: Chain, products: Sequence[Nest], rows: Sequence[int], gpu:
     queries, warps = rows[-1], 4
     if gpu.hopper and width <= 2 and queries == 64 and _many(products[-1], rows, gpu):
         queries, warps = 128, 8  # two warpgroups
-    room = _SCORES[gpu.hopper and width <= 2] * 32 * warps
+    ends = [(nest.root, nest.root.parallel[-1]) for nest in products]
+    channels = max((op.extents[d] for op, d in ends if d != chain.loops[op]), default=0)
+    room = _SCORES[gpu.hopper and width <= 2 and channels <= _CHANNELS] * 32 * warps
     keys = min(_KEYS.get(width, _WIDE_KEYS), room // queries)
     if queries * chain.extent <= room or keys >= chain.extent:
         return None

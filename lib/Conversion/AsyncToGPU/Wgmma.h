@@ -21,7 +21,8 @@ struct WgmmaInstruction {
   bool aKMajor = true, bKMajor = true;
 
   /// Emits it: `a` is a descriptor or four registers, `sums` are added to
-  /// where `add` (i32) is not zero and else not read. The results are in flight.
+  /// where `add` (i32) is not zero and else not read. The results are in
+  /// flight.
   llvm::SmallVector<mlir::Value> emit(mlir::OpBuilder &b, mlir::Location loc,
                                       mlir::ValueRange sums, mlir::ValueRange a,
                                       mlir::Value descriptor,

@@ -12,7 +12,7 @@ from tilewright.pipelines.pipeline import PassSpec
 _DEVICE = "gpu.module"
 
 
-def lower(arch: str, rings: bool = False) -> tuple[PassSpec, ...]:
+def lower(arch: str, rings: bool = True) -> tuple[PassSpec, ...]:
     """Return the passes for an architecture.
 
     Args:

@@ -68,6 +68,15 @@ def test_mma(compute, rng, m, n, k, element, total):
     np.testing.assert_array_equal(got.astype(np.int64), a @ b + c)
 
 
+def test_a_product_in_the_background(compute, rng):
+    """What waits for it has its value."""
+    a, b, c = (rng.integers(-4, 5, (8, 8)) for _ in range(3))
+    kind = "!tile.tile<8x8xf32>"
+    body = f"""%p = tile.mma %a0, %a1, %a2 {{tile.pending = 1 : i64}} : {kind}, {kind}, {kind}
+      %r = tile.mma_wait %p : {kind}"""
+    np.testing.assert_array_equal(compute(body, [a, b, c], ["f32"] * 3, (8, 8), "f32"), a @ b + c)
+
+
 def test_sparse_mma(compute, rng):
     """Kept elements of row i of group g stand at meta; 1:3 and 2:4 patterns."""
     for kept, group in ((1, 3), (2, 4)):

@@ -145,8 +145,8 @@ def _steps(problem: Problem, gpu: Gpu, rows: int, lanes: int, unit: bool, wgmma:
     span = _SPAN if unit else _SPAN // 2
     depth = min(span // problem.bytes, max(power_of_two(problem.depth), 16 if unit else 4))
     for warps in (1, 2, 4, 8):
-        if groups and (warps < 4 or rows < 16 * warps):
-            continue
+        if groups and (warps < 4 or rows != 16 * warps):
+            continue  # one accumulator per warpgroup: ptxas serializes products into two (C7514)
         if not groups and unit and rows * lanes < 16 * 8 * warps:
             continue
         if not unit and not 2 <= rows * lanes // (32 * warps) <= 64:

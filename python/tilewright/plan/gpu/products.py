@@ -122,7 +122,12 @@ def problem_of(nest: Nest, roles: Roles) -> Problem:
         kind=element(op.inputs[0]),
         out_bytes=element_bytes(nest.members[-1].result),
         streams=all(streams(access) for access in op.inputs),
+        functions=any(_has_functions(member) for member in nest.members if member != op),
     )
+
+
+def _has_functions(op: LinalgOp) -> bool:
+    return any(step.operation.name.startswith("math.") for step in op.op.regions[0].blocks[0].operations)
 
 
 def streams(access: Access) -> bool:

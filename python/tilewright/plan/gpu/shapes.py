@@ -27,8 +27,9 @@ _SLOTS = {True: 6, False: 4}
 _OTHERS = 72
 #: Registers of a thread that only loads.
 _LOADING = 40
-#: 32-bit registers of accumulators per thread, at most.
-_ACCUMULATORS = {True: 128, False: 128}
+#: 32-bit registers of accumulators per thread, at most; and where functions of the sums follow, whose steps need some.
+_ACCUMULATORS = 128
+_WITH_FUNCTIONS = 64
 #: Element types that matrix units multiply (on all architectures that there are descriptions for).
 _UNIT_TYPES = frozenset({"f16", "bf16", "i8"})
 _HOPPER_TYPES = frozenset({"f8E4M3FN", "f8E5M2"})
@@ -49,6 +50,7 @@ class Problem:
         kind: element type of the factors in memory.
         out_bytes: bytes of an element of the result.
         streams: whether the factors lie in memory as TMA wants them: rows at multiples of 16 bytes.
+        functions: whether functions (exponentials, ...) of the sums are computed where they are.
     """
 
     rows: int
@@ -59,6 +61,7 @@ class Problem:
     kind: str
     out_bytes: int
     streams: bool = True
+    functions: bool = False
 
     @cached_property
     def bytes(self) -> int:
@@ -153,7 +156,7 @@ def _steps(problem: Problem, gpu: Gpu, rows: int, lanes: int, unit: bool, wgmma:
             continue
         shape = Shape(rows, lanes, depth, warps, 1, groups)
         width = 2 if problem.bytes == 8 else 1
-        if rows * lanes * width // (32 * warps) > _ACCUMULATORS[groups]:
+        if rows * lanes * width // (32 * warps) > (_WITH_FUNCTIONS if problem.functions else _ACCUMULATORS):
             continue
         steps = -(-problem.depth // depth) * problem.outer
         fit = (gpu.shared - _RESERVED) // shape.step_bytes(problem)

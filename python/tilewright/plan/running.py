@@ -12,6 +12,7 @@ from typing import ClassVar
 from tilewright.dialects.tile import RTileAttr
 from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
+from tilewright.plan.attributes import read_integer
 from tilewright.plan.masks import live_blocks, masks_of, stretches
 from tilewright.plan.online import Chain, find_chains
 from tilewright.plan.structure import LinalgOp, Weights, blocks, linalg_ops, set_attribute
@@ -27,10 +28,6 @@ _MULTIPLE = 64
 _WORTH = 0.9
 
 
-def _number(op: LinalgOp, name: str) -> int:
-    return ir.IntegerAttr(op.op.attributes[name]).value
-
-
 def _sizes(root: LinalgOp, level: str) -> list[int]:
     """Sizes per loop of the tile that was planned for a nest."""
     sizes = RTileAttr(root.op.attributes["tile.rtile"]).sizes
@@ -43,12 +40,12 @@ class TaskNests:
     def __init__(self, members: list[LinalgOp], level: str = "l2") -> None:
         self.members = members
         self.level = level
-        self.roots = {_number(m, "tile.nest"): m for m in members if "tile.rtile" in m.op.attributes}
-        self.next = max(_number(m, "tile.nest") for m in members) + 1
+        self.roots = {read_integer(m.op, "tile.nest"): m for m in members if "tile.rtile" in m.op.attributes}
+        self.next = max(read_integer(m.op, "tile.nest") for m in members) + 1
 
     def root(self, op: LinalgOp) -> LinalgOp:
         """The root of the nest of an operation."""
-        return self.roots[_number(op, "tile.nest")]
+        return self.roots[read_integer(op.op, "tile.nest")]
 
     def crosses(self, op: LinalgOp) -> bool:
         """Whether another nest reads the result."""
@@ -96,8 +93,8 @@ class TaskNests:
 
     def move_out(self, chain: Chain) -> None:
         """Gives operations that need a whole reduction, in nests of the chain, nests of their own."""
-        own = {_number(op, "tile.nest") for op in chain.loops}
-        moved = [op for op in chain.after if _number(op, "tile.nest") in own]
+        own = {read_integer(op.op, "tile.nest") for op in chain.loops}
+        moved = [op for op in chain.after if read_integer(op.op, "tile.nest") in own]
         bound = [self._bound(op, self.root(op)) for op in moved]  # while they still stand beside each other
         for op, loops in zip(moved, bound, strict=True):
             self._move(op, loops)
@@ -200,7 +197,7 @@ class PlanOnline(Pass):
             tasks: dict[int, list[LinalgOp]] = {}
             for member in linalg_ops(block, weights):
                 if "tile.task" in member.op.attributes:
-                    tasks.setdefault(_number(member, "tile.task"), []).append(member)
+                    tasks.setdefault(read_integer(member.op, "tile.task"), []).append(member)
             for members in tasks.values():
                 self._decide(members)
 

@@ -18,6 +18,7 @@ from tilewright.devices import resolve
 from tilewright.errors import UserError
 from tilewright.mlir import ir
 from tilewright.passes import Pass, located, option, register
+from tilewright.plan.attributes import read_integer, read_loops
 from tilewright.plan.bounds import Bounds
 from tilewright.plan.names import kernel_name
 from tilewright.plan.products import (
@@ -139,23 +140,6 @@ def _write(op: LinalgOp, tiling: Tiling, machine: Machine, bounds: Bounds, alone
         set_attribute(op.op, "tile.tasks_inside", "unit")
 
 
-def _number(op: ir.Operation, name: str) -> int:
-    """An integer attribute."""
-    found = op.attributes[name]
-    if not isinstance(found, ir.IntegerAttr):
-        raise located(UserError(f"has a `{name}` that is no integer: {found}"), op)
-    return found.value
-
-
-def _loops(op: LinalgOp, name: str) -> list[int]:
-    """An attribute that names loops of the operation."""
-    found = op.op.attributes[name]
-    loops = list(found) if isinstance(found, ir.DenseI64ArrayAttr) else [-1]
-    if any(not 0 <= d < len(op.extents) for d in loops):
-        raise located(UserError(f"has a `{name}` that is no array of its loops: {found}"), op.op)
-    return loops
-
-
 @register
 @dataclass(frozen=True)
 class PlanTiles(Pass):
@@ -211,7 +195,7 @@ class PlanTiles(Pass):
             tasks: dict[int, list[LinalgOp]] = {}
             for member in linalg_ops(block, weights):
                 if "tile.task" in member.op.attributes:
-                    tasks.setdefault(_number(member.op, "tile.task"), []).append(member)
+                    tasks.setdefault(read_integer(member.op, "tile.task"), []).append(member)
             for members in tasks.values():
                 self._tile_task(members, machine, weights, decider, bounds)
 
@@ -227,7 +211,7 @@ class PlanTiles(Pass):
         roots = [m for m in members if "tile.rows" in m.op.attributes]
         if not roots:
             raise located(UserError("is in a task of which no operation has `tile.rows`"), members[0].op)
-        rows = [_loops(root, "tile.rows") for root in roots]
+        rows = [read_loops(root, "tile.rows") for root in roots]
         inner = max(
             prod(e for d, e in enumerate(r.extents) if d not in own) for r, own in zip(roots, rows, strict=True)
         )
@@ -287,7 +271,7 @@ class PlanTiles(Pass):
         """The block of rows that fusion chose for a task with contractions; 0 where it chose none."""
         if "tile.block" not in root.op.attributes:
             return 0
-        block = _number(root.op, "tile.block")
+        block = read_integer(root.op, "tile.block")
         del root.op.attributes["tile.block"]
         if block < 1:
             raise located(UserError(f"has a `tile.block` of {block}"), root.op)
@@ -305,7 +289,7 @@ class PlanTiles(Pass):
         if after is None:
             return None
         if after:
-            number = max(_number(m.op, "tile.nest") for m in members) + 1
+            number = max(read_integer(m.op, "tile.nest") for m in members) + 1
             sizes = [1 if d is None else tiling.task[d] for d in root.output.dims]
             register = [1 if d is None else tiling.register[d] for d in root.output.dims]
             for member in after:
@@ -319,7 +303,7 @@ class PlanTiles(Pass):
         """Each element that has an index of its own is a tile of its own: nothing lies side by side."""
         gathers = set(op.gathers)
         if "tile.gathers" in op.op.attributes:
-            gathers |= set(_loops(op, "tile.gathers"))
+            gathers |= set(read_loops(op, "tile.gathers"))
             del op.op.attributes["tile.gathers"]
         for d in gathers:
             tiling.register[d] = 1

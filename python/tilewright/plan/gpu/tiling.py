@@ -14,6 +14,7 @@ from tilewright.devices import resolve
 from tilewright.errors import UserError
 from tilewright.mlir import ir
 from tilewright.passes import Pass, located, option, register
+from tilewright.plan.attributes import read_integer, read_loops
 from tilewright.plan.gpu.machine import Gpu
 from tilewright.plan.gpu.nest import Nest, lane_of, power_of_two
 from tilewright.plan.gpu.online import Online, choose_online
@@ -104,23 +105,6 @@ def _predicted(
     return predict_task(nests, tilings, gpu, live, online.shared if online else 0).attribute()
 
 
-def _number(op: ir.Operation, name: str) -> int:
-    """An integer attribute."""
-    found = op.attributes[name]
-    if not isinstance(found, ir.IntegerAttr):
-        raise located(UserError(f"has a `{name}` that is no integer: {found}"), op)
-    return found.value
-
-
-def _loops(op: LinalgOp, name: str) -> list[int]:
-    """An attribute that names loops of the operation."""
-    found = op.op.attributes[name]
-    loops = list(found) if isinstance(found, ir.DenseI64ArrayAttr) else [-1]
-    if any(not 0 <= d < len(op.extents) for d in loops):
-        raise located(UserError(f"has a `{name}` that is no array of its loops: {found}"), op.op)
-    return loops
-
-
 @register
 @dataclass(frozen=True)
 class PlanGpuTiles(Pass):
@@ -163,7 +147,7 @@ class PlanGpuTiles(Pass):
             tasks: dict[int, list[LinalgOp]] = {}
             for member in linalg_ops(block, weights):
                 if "tile.task" in member.op.attributes:
-                    tasks.setdefault(_number(member.op, "tile.task"), []).append(member)
+                    tasks.setdefault(read_integer(member.op, "tile.task"), []).append(member)
             for members in tasks.values():
                 self._tile_task(members, gpu)
 
@@ -178,10 +162,10 @@ class PlanGpuTiles(Pass):
             own = [m for m in members if m.op.attributes["tile.nest"] == root.op.attributes["tile.nest"]]
             gathers = {d for d in root.gathers}
             if "tile.gathers" in root.op.attributes:
-                gathers |= set(_loops(root, "tile.gathers"))
+                gathers |= set(read_loops(root, "tile.gathers"))
             nests.append(Nest(root, own, frozenset(gathers)))
-        rows = [_loops(root, "tile.rows") for root in roots]
-        block = _number(roots[-1].op, "tile.block") if "tile.block" in roots[-1].op.attributes else 0
+        rows = [read_loops(root, "tile.rows") for root in roots]
+        block = read_integer(roots[-1].op, "tile.block") if "tile.block" in roots[-1].op.attributes else 0
         if block and not all(rows):
             block = 0  # no row is common to all nests: one task
         task = GpuTask(members, nests, rows, block)

@@ -1,0 +1,36 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Decisions of earlier passes, read from the IR: whoever edited them by hand hears what they must be."""
+
+from __future__ import annotations
+
+from tilewright.errors import UserError
+from tilewright.mlir import ir
+from tilewright.passes import located
+from tilewright.plan.structure import LinalgOp
+
+
+def read_integer(op: ir.Operation, name: str) -> int:
+    """The integer attribute `name` of an operation that has one.
+
+    Raises:
+        UserError: it is no integer.
+    """
+    found = op.attributes[name]
+    if not isinstance(found, ir.IntegerAttr):
+        raise located(UserError(f"has a `{name}` that is no integer: {found}"), op)
+    return found.value
+
+
+def read_loops(op: LinalgOp, name: str) -> list[int]:
+    """The attribute `name` of an operation that has one, which names loops of it.
+
+    Raises:
+        UserError: it is no array of i64, or names a loop that the operation does not have.
+    """
+    found = op.op.attributes[name]
+    loops = list(found) if isinstance(found, ir.DenseI64ArrayAttr) else [-1]
+    if any(not 0 <= d < len(op.extents) for d in loops):
+        raise located(UserError(f"has a `{name}` that is no array of its loops: {found}"), op.op)
+    return loops

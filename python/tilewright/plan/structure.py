@@ -120,6 +120,15 @@ class LinalgOp:
         return prod(self.extents[d] for d in self.parallel if d not in access.loops)
 
 
+def transposed_row(op: LinalgOp, lane: int) -> int | None:
+    """The loop that is contiguous in an input whose lanes are not: both are tiled, and transposed on the way."""
+    for access in op.inputs:
+        last = access.dims[-1] if access.dims else None
+        if last is not None and last != lane and lane in access.dims and op.extents[last] > 1:
+            return last
+    return None
+
+
 def set_attribute(op: ir.Operation, name: str, text: str) -> None:
     """Sets a discardable attribute from its textual form."""
     op.attributes[name] = ir.Attribute.parse(text, op.context)
@@ -173,12 +182,12 @@ def _kind(op: ir.Operation, reductions: frozenset[int]) -> Kind:
     product = _PRODUCTS.get(last.name) if last is not None else None
     if last is not None and product and len(op.operands) == 3:
         terms = [v.owner for v in last.operands if not isinstance(v, ir.BlockArgument)]
-        if any(t.name == product and all(_is_element(v) for v in t.operands) for t in terms):
+        if any(t.name == product and all(is_element(v) for v in t.operands) for t in terms):
             return Kind.CONTRACTION
     return Kind.REDUCE
 
 
-def _is_element(value: ir.Value) -> bool:
+def is_element(value: ir.Value) -> bool:
     """Whether a scalar of a body is an operand's element, or one that is widened."""
     if not isinstance(value, ir.BlockArgument) and value.owner.name in _WIDENINGS:
         value = value.owner.operands[0]

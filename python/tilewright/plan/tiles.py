@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import ceil, prod
 
 from tilewright.mlir import ir
-from tilewright.plan.structure import Kind, LinalgOp
+from tilewright.plan.structure import Kind, LinalgOp, transposed_row
 
 #: Functions that are one instruction.
 _NATIVE = frozenset(f"math.{n}" for n in "absf absi ceil floor fma round roundeven trunc sqrt copysign".split())
@@ -91,7 +91,7 @@ def tile_elementwise(op: LinalgOp, members: Sequence[LinalgOp], machine: Machine
         lane = op.output.dims[-1]
         lane = op.rank - 1 if lane is None else lane
         register[lane] = min(op.extents[lane], wide)
-        row = _transposed_row(op, lane)
+        row = transposed_row(op, lane)
         row = _row_of_writers(op, members, lane) if row is None else row
         chosen = chosen_loops(op)
         if chosen and lane not in chosen:
@@ -129,15 +129,6 @@ def _indexed(op: LinalgOp) -> set[int]:
     operations = op.op.regions[0].blocks[0].operations
     taken = (inner.attributes["dim"] for inner in operations if inner.operation.name == "linalg.index")
     return {ir.IntegerAttr(dim).value for dim in taken}
-
-
-def _transposed_row(op: LinalgOp, lane: int) -> int | None:
-    """The loop that is contiguous in an input whose lanes are not: both are tiled and transposed in registers."""
-    for access in op.inputs:
-        last = access.dims[-1] if access.dims else None
-        if last is not None and last != lane and lane in access.dims and op.extents[last] > 1:
-            return last
-    return None
 
 
 def _row_of_writers(op: LinalgOp, members: Sequence[LinalgOp], lane: int) -> int | None:

@@ -18,10 +18,9 @@ from tilewright.plan.gpu.nest import Nest, lane_of, power_of_two
 from tilewright.plan.gpu.predict import attribute, choose, raster
 from tilewright.plan.gpu.shapes import Problem, Shape
 from tilewright.plan.gpu.tiles import ROW, Given, GpuTiling, make_tiling
-from tilewright.plan.structure import Access, Kind, LinalgOp
+from tilewright.plan.structure import Access, Kind, LinalgOp, is_element
 from tilewright.plan.traffic import element_bytes
 
-_WIDENINGS = ("arith.extf", "arith.extsi", "arith.extui")
 _PRODUCTS = ("arith.mulf", "arith.muli")
 #: Fewer rows or columns than this leave a product to vectors: a tile of them would be nearly empty.
 _LEAST = 2
@@ -99,13 +98,7 @@ def _has_unit(op: LinalgOp) -> bool:
     total = block.operations[len(block.operations) - 1].operands[0].owner
     terms = [v.owner for v in total.operands if not isinstance(v, ir.BlockArgument)]
     product = next((t for t in terms if t.name in _PRODUCTS), None)
-    return product is not None and all(_is_element(v) for v in product.operands)
-
-
-def _is_element(value: ir.Value) -> bool:
-    if not isinstance(value, ir.BlockArgument) and value.owner.name in _WIDENINGS:
-        value = value.owner.operands[0]
-    return isinstance(value, ir.BlockArgument)
+    return product is not None and all(is_element(v) for v in product.operands)
 
 
 def problem_of(nest: Nest, roles: Roles) -> Problem:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from tilewright.plan.gpu.nest import Nest, lane_of, power_of_two
-from tilewright.plan.structure import LinalgOp, set_attribute, set_integer
+from tilewright.plan.structure import LinalgOp, set_attribute, set_integer, transposed_row
 
 #: Elements of a tile of a memory-bound nest: 128 threads with 16 of them each.
 TILE = 2048
@@ -120,7 +120,7 @@ def tile_elementwise(nest: Nest, given: Given | None = None) -> GpuTiling:
     tile = start(nest, given)
     if op.rank:
         lane = lane_of(op, op.output)
-        other = transposed(op, lane)
+        other = transposed_row(op, lane)
         loops = [d for d in reversed(op.output.dims) if d is not None and d != lane]
         if given is not None:
             nest.widen(tile, [lane], ROW, most=2)
@@ -131,15 +131,6 @@ def tile_elementwise(nest: Nest, given: Given | None = None) -> GpuTiling:
             nest.widen(tile, [lane], _LANES if op.points > op.extents[lane] else TILE)
             nest.widen(tile, loops, TILE)
     return make_tiling(op, tile, given)
-
-
-def transposed(op: LinalgOp, lane: int) -> int | None:
-    """A loop that is contiguous in an input whose lanes are not."""
-    for access in op.inputs:
-        last = access.dims[-1] if access.dims else None
-        if last is not None and last != lane and lane in access.dims and op.extents[last] > 1:
-            return last
-    return None
 
 
 def tile_reduce(nest: Nest, given: Given | None = None) -> GpuTiling:

@@ -12,6 +12,7 @@ from typing import Any
 
 from tilewright.errors import UserError
 from tilewright.targets.source import Source, parse_mlir
+from tilewright.targets.split import symbol_of
 
 #: Ops whose result is another view of their first operand.
 _VIEWS = ("memref.subview", "memref.cast", "memref.expand_shape", "memref.collapse_shape", "memref.reinterpret_cast")
@@ -77,14 +78,10 @@ def read_kernel(text: str, name: str | None = None) -> Signature:
     with module.context:
         for op in [op for op in module.body.operations if op.operation.name == "func.func"]:
             op.operation.erase()  # a @main that launches it, in text that was compiled as a whole
-        kernels = {_symbol(op): op for op in module.body.operations if op.operation.name == "tile.kernel"}
+        kernels = {symbol_of(op): op for op in module.body.operations if op.operation.name == "tile.kernel"}
         chosen = _choose(kernels, name)
         shown = [op.operation.get_asm(enable_debug_info=True, use_local_scope=True) for op in module.body.operations]
         return _signature(chosen, kernels[chosen].operation, text, "\n".join(shown))
-
-
-def _symbol(op: Any) -> str:
-    return op.operation.attributes["sym_name"].value
 
 
 def _choose(kernels: dict[str, Any], name: str | None) -> str:

@@ -16,7 +16,7 @@ from tilewright.errors import InternalError, UnsupportedError
 from tilewright.runtime import gpu_code
 from tilewright.targets import driver, ptxas
 from tilewright.targets.host_program import HostProgram, export
-from tilewright.targets.split import Unit, split_kernels
+from tilewright.targets.split import Unit, split_kernels, symbol_of
 from tilewright.targets.workers import Job
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Host:
 def export_host(work: driver.Compilation) -> None:
     """Keep the host program of a scheduled module: phase `lower` takes the host function away."""
     assert work.imported is not None
-    kernels = {_symbol(op): op.operation for op in work.module.body.operations if op.operation.name == "tile.kernel"}
+    kernels = {symbol_of(op): op.operation for op in work.module.body.operations if op.operation.name == "tile.kernel"}
     work.host = Host(
         export(work.module, HOST, work.target.cpu),
         {name: _argument_types(op) for name, op in kernels.items()},
@@ -75,11 +75,6 @@ def emit(work: driver.Compilation, pool: Any, folder: Path) -> None:
 
 def _with_resources(kernel: Any, resources: Mapping[str, Any]) -> Any:
     return dataclasses.replace(kernel, details={**kernel.details, **resources})
-
-
-def _symbol(op: Any) -> str:
-    attributes = op.operation.attributes
-    return attributes["sym_name"].value if "sym_name" in attributes else ""
 
 
 def _argument_types(kernel: ir.Operation) -> tuple[str, ...]:
@@ -130,7 +125,7 @@ def _check_calls(codes: Mapping[str, bytes]) -> None:
 
 def _program(host: Host, device: ir.Operation | None, shared: Mapping[str, str]) -> dict[str, Any]:
     operations = device.regions[0].blocks[0].operations if device is not None else ()
-    functions = {_symbol(op): op.operation for op in operations}
+    functions = {symbol_of(op): op.operation for op in operations}
     kernels = {}
     for name in host.exported.kernels:
         symbol = shared[name]

@@ -24,7 +24,7 @@ from tilewright.runtime.dtypes import from_numpy
 from tilewright.runtime.manifest import KernelInfo, Manifest, TensorSpec
 from tilewright.targets.linker import link
 from tilewright.targets.source import Imported, Source
-from tilewright.targets.split import Unit, split
+from tilewright.targets.split import Unit, split, symbol_of
 from tilewright.targets.target import Target
 from tilewright.targets.workers import Job, shared_pool
 
@@ -203,7 +203,7 @@ def _compute_weights(work: Compilation, entry: dict[str, Any]) -> None:
     from tilewright import reference
     from tilewright.mlir import ir
 
-    function = next((op for op in work.module.body.operations if _symbol(op) == "init"), None)
+    function = next((op for op in work.module.body.operations if symbol_of(op) == "init"), None)
     if function is None:
         return
     start = time.perf_counter()
@@ -212,11 +212,6 @@ def _compute_weights(work: Compilation, entry: dict[str, Any]) -> None:
     for attrs, value in zip(attributes, results, strict=True):
         work.weights[ir.StringAttr(ir.DictAttr(attrs)["tile.global"]).value] = value
     entry["passes"].append(["(compute @init: pack and fold weights)", time.perf_counter() - start])
-
-
-def _symbol(op: Any) -> str:
-    attributes = op.operation.attributes
-    return attributes["sym_name"].value if "sym_name" in attributes else ""
 
 
 def _record(work: Compilation, entry: dict[str, Any]) -> None:
@@ -232,7 +227,7 @@ def _record(work: Compilation, entry: dict[str, Any]) -> None:
 def _entry_attributes(module: ir.Module) -> dict[str, Any]:
     """Return what lowering wrote on the entry: names of inputs, outputs and globals in order, the arena's bytes."""
     for op in module.body.operations:
-        if _symbol(op) == ENTRY:
+        if symbol_of(op) == ENTRY:
             attributes = op.operation.attributes
             names = {key: [a.value for a in attributes[f"tile.{key}"]] for key in ("inputs", "outputs", "globals")}
             return {**names, "arena_bytes": attributes["tile.arena_bytes"].value}

@@ -22,6 +22,7 @@ from tilewright.reference.affine import Term, read_map
 from tilewright.runtime.host_program import FORMAT, VERSION
 from tilewright.runtime.host_scalars import check_known
 from tilewright.targets import host_views
+from tilewright.targets.split import symbol_of
 
 Op = dict[str, Any]
 
@@ -62,7 +63,7 @@ def export(module: ir.Module, entry: str, arch: str) -> HostProgram:
     Raises:
         UnsupportedError: the host function holds an operation that no host program has.
     """
-    function = next(op for op in module.body.operations if _symbol(op.operation) == entry)
+    function = next(op for op in module.body.operations if symbol_of(op) == entry)
     return Exporter(module, arch).run(function.operation)
 
 
@@ -193,10 +194,6 @@ def _result_numbers(function: ir.Operation, count: int) -> list[int]:
         names = ir.DictAttr(attrs)
         found.append(ir.IntegerAttr(names["tile.result"]).value if "tile.result" in names else position)
     return found
-
-
-def _symbol(op: ir.Operation) -> str:
-    return op.attributes["sym_name"].value if "sym_name" in op.attributes else ""
 
 
 # Last uses -----------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from tilewright.passes.constants import integer_constant, trip_count
+from tilewright.targets.split import symbol_of
 from tilewright.targets.traffic import kernel_traffic
 
 if TYPE_CHECKING:
@@ -37,13 +38,8 @@ def _name(op: Any) -> str:
     return op.operation.name
 
 
-def _symbol(op: Any) -> str:
-    attributes = op.operation.attributes
-    return attributes["sym_name"].value if "sym_name" in attributes else ""
-
-
 def _function(module: Any, name: str) -> Any:
-    return next((op for op in module.body.operations if _symbol(op) == name), None)
+    return next((op for op in module.body.operations if symbol_of(op) == name), None)
 
 
 def _walk(op: Any):
@@ -171,8 +167,8 @@ def _member(op: Any, group: Any) -> dict[str, Any]:
 
 def _kernels(found: dict[str, Any], module: Any) -> None:
     found_kernels = [op for op in module.body.operations if _name(op) == "tile.kernel"]
-    flops = {_symbol(op): _flops(op) for op in found_kernels}
-    ranks = {_symbol(op): op.operation.attributes["grid_rank"].value for op in found_kernels}
+    flops = {symbol_of(op): _flops(op) for op in found_kernels}
+    ranks = {symbol_of(op): op.operation.attributes["grid_rank"].value for op in found_kernels}
     kernels: dict[str, dict[str, Any]] = {}
     main = _function(module, "main")
     groups = found.get("groups", [])
@@ -188,7 +184,7 @@ def _kernels(found: dict[str, Any], module: Any) -> None:
                 sizes = [_bytes(shape) for shape in entry["shapes"]]
                 entry["bytes"] = sum(sizes) - max(sizes) + sizes[-1]
     found["kernels"] = kernels
-    found["kernel_text"] = {_symbol(op): _cut(op.operation.get_asm(use_local_scope=True)) for op in found_kernels}
+    found["kernel_text"] = {symbol_of(op): _cut(op.operation.get_asm(use_local_scope=True)) for op in found_kernels}
 
 
 def _variants(found: dict[str, Any], module: Any) -> None:
@@ -198,8 +194,8 @@ def _variants(found: dict[str, Any], module: Any) -> None:
         origin = kernels.get(_text(op, "tile.variant_of"))
         if origin is None or main is None:
             continue
-        named = [trips for launch, trips in _launches(main, 1) if _callee(launch) == _symbol(op)]
-        kernels[_symbol(op)] = {**origin, "launches": sum(named)}
+        named = [trips for launch, trips in _launches(main, 1) if _callee(launch) == symbol_of(op)]
+        kernels[symbol_of(op)] = {**origin, "launches": sum(named)}
         origin["launches"] -= sum(named)
 
 
@@ -210,7 +206,7 @@ def _callee(launch: Any) -> str:
 def _traffic(found: dict[str, Any], module: Any, device: Device) -> None:
     caches = [(level.name, level.bytes) for level in device.levels if level.kind != "register"]
     for op in module.body.operations:
-        entry = found.get("kernels", {}).get(_symbol(op)) if _name(op) == "tile.kernel" else None
+        entry = found.get("kernels", {}).get(symbol_of(op)) if _name(op) == "tile.kernel" else None
         if entry is not None:
             entry["moved"] = kernel_traffic(op, entry["grid"], caches)
 
@@ -317,7 +313,7 @@ def _bytes(kind: str) -> int:
 
 def _scratch(found: dict[str, Any], module: Any) -> None:
     found["scratch"] = {
-        _symbol(op): op.operation.attributes["tile.scratch_bytes"].value
+        symbol_of(op): op.operation.attributes["tile.scratch_bytes"].value
         for op in module.body.operations
         if "tile.scratch_bytes" in op.operation.attributes
     }

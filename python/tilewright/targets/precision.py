@@ -13,6 +13,7 @@ import numpy as np
 
 from tilewright.errors import UserError
 from tilewright.pipelines.pipeline import PassSpec
+from tilewright.targets.split import symbol_of
 
 Sample = dict[str, np.ndarray]
 
@@ -82,7 +83,7 @@ def _return_also(module: Any, values: list[Any]) -> None:
     """Let @main return further values of its body."""
     from tilewright.mlir import ir
 
-    main = next(op for op in module.body.operations if _symbol(op) == "main").operation
+    main = next(op for op in module.body.operations if symbol_of(op) == "main").operation
     block = main.regions[0].blocks[0]
     end = block.operations[len(block.operations) - 1].operation
     results = [*end.operands, *values]
@@ -94,11 +95,6 @@ def _return_also(module: Any, values: list[Any]) -> None:
     if "res_attrs" in main.attributes:
         old = list(ir.ArrayAttr(main.attributes["res_attrs"]))
         main.attributes["res_attrs"] = ir.ArrayAttr.get([*old, *[ir.DictAttr.get({})] * len(values)])
-
-
-def _symbol(op: Any) -> str:
-    attributes = op.operation.attributes
-    return attributes["sym_name"].value if "sym_name" in attributes else ""
 
 
 def with_pass(pipeline: Any, spec: PassSpec) -> Any:

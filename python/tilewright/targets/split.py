@@ -39,6 +39,12 @@ class _Definition:
     declaration: str
 
 
+def symbol_of(op: ir.Operation | ir.OpView) -> str:
+    """The name that an operation defines; "" where it defines none."""
+    attributes = op.operation.attributes
+    return attributes["sym_name"].value if "sym_name" in attributes else ""
+
+
 def split(module: ir.Module, entry: str) -> tuple[list[Unit], dict[str, str]]:
     """Return the units of a module, and for each kernel the symbol whose code it shares.
 
@@ -80,7 +86,7 @@ def _symbols(module: ir.Operation) -> list[tuple[str, ir.Operation]]:
         name = op.operation.name
         if name not in ("llvm.func", "llvm.mlir.global"):
             raise InternalError(f"'{name}' is left at the top of the lowered module", ir=str(op)[:2000])
-        found.append((op.operation.attributes["sym_name"].value, op.operation))
+        found.append((symbol_of(op), op.operation))
     return found
 
 

@@ -21,6 +21,7 @@ from tilewright.runtime.dtypes import from_numpy
 from tilewright.runtime.gpu_interop import GpuArray, GpuTensor
 from tilewright.runtime.gpu_memory import Memory, View
 from tilewright.runtime.host_program import HostProgram
+from tilewright.runtime.interop import is_torch
 from tilewright.runtime.result import Outputs
 
 #: What compiled code relies on for inputs and outputs.
@@ -197,7 +198,7 @@ _on_gpu = gpu_interop.is_on_gpu
 
 
 def _torch_of(values: Sequence[Any]) -> Any:
-    return next((value for value in values if gpu_interop.is_torch(value)), None)
+    return next((value for value in values if is_torch(value)), None)
 
 
 def _in_order(out: Any, names: Sequence[str]) -> list[Any]:

@@ -16,6 +16,7 @@ from tilewright.runtime import dlpack
 from tilewright.runtime.cuda import CudaDevice
 from tilewright.runtime.dtypes import from_numpy, named, to_numpy
 from tilewright.runtime.gpu_memory import Memory, View, row_major
+from tilewright.runtime.interop import is_torch
 
 #: Names that streams have in both protocols, where they are no handles.
 _LEGACY, _PER_THREAD = 1, 2
@@ -188,11 +189,6 @@ def current_stream(value: Any) -> int:
     import torch
 
     return torch.cuda.current_stream(value.device).cuda_stream
-
-
-def is_torch(value: Any) -> bool:
-    """Whether a value is a tensor of PyTorch, or of a class derived from it."""
-    return any(base.__module__ == "torch" and base.__name__ == "Tensor" for base in type(value).__mro__)
 
 
 def _torch_name(dtype: str) -> str:

@@ -33,14 +33,15 @@ def to_numpy(value: Any, name: str, dtype: np.dtype) -> tuple[np.ndarray, Export
     """
     if isinstance(value, np.ndarray | np.generic):
         return np.asarray(value), None
-    if type(value).__module__.partition(".")[0] == "torch" or _is_torch_subclass(value):
+    if type(value).__module__.partition(".")[0] == "torch" or is_torch(value):
         return _from_torch(value, name)
     if hasattr(value, "__dlpack__"):
         return _from_dlpack(value, name)
     return _from_python(value, name, dtype), None
 
 
-def _is_torch_subclass(value: Any) -> bool:
+def is_torch(value: Any) -> bool:
+    """Whether a value is a tensor of PyTorch, or of a class derived from it; PyTorch need not be installed."""
     return any(base.__module__ == "torch" and base.__name__ == "Tensor" for base in type(value).__mro__)
 
 

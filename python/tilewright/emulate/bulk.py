@@ -28,11 +28,6 @@ if TYPE_CHECKING:
 _KIND = "bulk"
 
 
-def only(step: Step, lane: int) -> np.ndarray:
-    """Mask of one of a step's lanes, given by its place in the step."""
-    return np.arange(step.n) == lane
-
-
 @dataclass
 class Groups:
     """One thread's copies out of shared memory: groups committed, groups waited for, whether a group is open."""
@@ -110,7 +105,7 @@ def store(step: Step, lane: int, target: Linear | Tiled, chunks: np.ndarray, com
     groups, warp = state(machine).of(thread), int(step.warps[lane])
     groups.open = True
     if step.check("uninitialised") and machine.shared.undefined(chunks, 16) is not None:
-        step.fail("uninitialised", "a bulk copy reads shared memory that was never written", only(step, lane))
+        step.fail("uninitialised", "a bulk copy reads shared memory that was never written", step.only(lane))
     races = detector(machine)
     if races is not None:
         races.read_later(step, races.column((_KIND, thread), warp), groups.committed + 1, chunks, 16, warp)

@@ -166,9 +166,9 @@ def tiled(step: Step, lane: int, data: bytes, at: Sequence[int], rank: int) -> T
     try:
         found = TensorMap.decode(data)
     except ValueError as error:
-        step.fail("misaligned", str(error), _only(step, lane))
+        step.fail("misaligned", str(error), step.only(lane))
     if len(found.dims) != rank or len(at) != rank:
-        step.fail("misaligned", f"a tensor map of {len(found.dims)} dimensions in a copy of {rank}", _only(step, lane))
+        step.fail("misaligned", f"a tensor map of {len(found.dims)} dimensions in a copy of {rank}", step.only(lane))
     span = found.span(at)
     if span is None:
         return Tiled(found, tuple(at), None, 0)
@@ -177,17 +177,13 @@ def tiled(step: Step, lane: int, data: bytes, at: Sequence[int], rank: int) -> T
 
 
 def _find(step: Step, lane: int, address: int, nbytes: int) -> tuple[Allocation, int]:
-    part = step.narrowed(_only(step, lane))
+    part = step.narrowed(step.only(lane))
     memory = step.machine.memory
     allocation = memory.allocations.get(address >> 40)
     offset = address - allocation.address if allocation else 0
     if allocation is None or offset < 0 or offset + nbytes > allocation.size:
         part.fail("out-of-bounds", f"a copy of {nbytes} bytes at {address:#x}: {memory.describe(address)}")
     return allocation, offset
-
-
-def _only(step: Step, lane: int) -> np.ndarray:
-    return np.arange(step.n) == lane
 
 
 def read_shared(machine: Machine, chunks: np.ndarray) -> np.ndarray:

@@ -155,5 +155,5 @@ class GridRaces:
             "race",
             f"a CTA {does} another part of the launch {other} in global memory (offset {place * stamps.granule} of the "
             "allocation): nothing orders CTAs, and the result depends on which comes first",
-            np.arange(step.n) == lane,
+            step.only(lane),
         )

@@ -132,6 +132,10 @@ class Step:
         """An array over the lanes, of a value that may be a scalar (an immediate)."""
         return value if isinstance(value, np.ndarray) and value.ndim else np.full(self.n, value)
 
+    def only(self, lane: int) -> np.ndarray:
+        """Mask of one of the lanes, given by its place in the step."""
+        return np.arange(self.n) == lane
+
     def narrowed(self, mask: np.ndarray) -> Step:
         """The same instruction for the lanes that a mask names."""
         return Step(self.machine, self.ins, self.lanes.where(mask))

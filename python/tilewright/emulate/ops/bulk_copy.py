@@ -87,12 +87,12 @@ def _targets(step: Step, lane: int, mask: int | None, place: int, barrier: int) 
     if mask is None:
         if place // stride != barrier // stride:
             why = "the mbarrier of a bulk copy must be in the shared memory of the CTA that the copy goes to"
-            step.fail("out-of-bounds", why, bulk.only(step, lane))
+            step.fail("out-of-bounds", why, step.only(lane))
         return [(place, barrier)]
     size = machine.cluster_size
     ranks = [rank for rank in range(16) if mask >> rank & 1]
     if not ranks or ranks[-1] >= size:
-        step.fail("out-of-bounds", f"multicast mask {mask:#x} in a cluster of {size} CTAs", bulk.only(step, lane))
+        step.fail("out-of-bounds", f"multicast mask {mask:#x} in a cluster of {size} CTAs", step.only(lane))
     first = int(step.slots[lane]) // size * size
     for rank in ranks:
         remote = np.full(step.n, first + rank != int(step.slots[lane]))
@@ -129,7 +129,7 @@ def into_shared(ins: Instruction, decode: Decoder) -> Run:
         sizes, sources = step.full(size(step)).astype(np.int64), source(step)
         masks = None if mask is None else step.full(mask(step))
         for lane in range(step.n):
-            part, nbytes = step.narrowed(bulk.only(step, lane)), int(sizes[lane])
+            part, nbytes = step.narrowed(step.only(lane)), int(sizes[lane])
             _check_size(part, nbytes)
             [place] = _places(part, space, to(part), nbytes, 16)
             [waiter] = _places(part, space, barrier(part), 8, 8)
@@ -183,7 +183,7 @@ def out_of_shared(ins: Instruction, decode: Decoder) -> Run:
     def run(step: Step) -> None:
         sizes, targets = step.full(size(step)).astype(np.int64), to(step)
         for lane in range(step.n):
-            part, nbytes = step.narrowed(bulk.only(step, lane)), int(sizes[lane])
+            part, nbytes = step.narrowed(step.only(lane)), int(sizes[lane])
             _check_size(part, nbytes)
             if targets[lane] % 16:
                 part.fail("misaligned", f"destination {int(targets[lane]):#x} of a bulk copy is no multiple of 16")
@@ -245,7 +245,7 @@ def _tensor_load(ins: Instruction, decode: Decoder) -> Run:
         masks = None if mask is None else step.full(mask(step))
         stride = step.machine.shared.stride
         for lane in range(step.n):
-            part = step.narrowed(bulk.only(step, lane))
+            part = step.narrowed(step.only(lane))
             box = box_of(part)
             if part.check("uninitialised") and box.undefined():
                 part.fail("uninitialised", "a tensor copy reads global memory that was never written")
@@ -274,7 +274,7 @@ def _tensor_store(ins: Instruction, decode: Decoder) -> Run:
 
     def run(step: Step) -> None:
         for lane in range(step.n):
-            part = step.narrowed(bulk.only(step, lane))
+            part = step.narrowed(step.only(lane))
             box = box_of(part)
             combine = _combine(ins, decode, box.map.element)
             _note(part, box, True, combine is not None)
@@ -293,7 +293,7 @@ def prefetch(ins: Instruction, decode: Decoder) -> Run:
 
         def run_box(step: Step) -> None:
             for lane in range(step.n):
-                box_of(step.narrowed(bulk.only(step, lane)))
+                box_of(step.narrowed(step.only(lane)))
 
         return run_box
     source, size = decode.address(args[0]), decode.source(args[1], "u32")

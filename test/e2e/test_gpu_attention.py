@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
 from gpu_plans import planned
 from onnx import helper, numpy_helper
 
+import tilewright as tw
 from tilewright.bisection.entry import interpret
 from tilewright.targets.source import open_source
 
@@ -49,6 +51,19 @@ def attention(heads: int, queries: int, keys: int, channels: int, kind: type, ca
     return onnx.shape_inference.infer_shapes(model, strict_mode=True)
 
 
+def operator(
+    batch: int, heads: int, groups: int, queries: int, keys: int, channels: int, kind: str, **attributes: int
+) -> onnx.ModelProto:
+    """The operator Attention: `q` [batch, heads, queries, channels], `k` and `v` [batch, groups, keys, channels]."""
+    element = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+    shapes = {"q": (heads, queries), "k": (groups, keys), "v": (groups, keys)}
+    inputs = [helper.make_tensor_value_info(n, element, [batch, *sizes, channels]) for n, sizes in shapes.items()]
+    node = helper.make_node("Attention", ["q", "k", "v"], ["y"], **attributes)
+    result = helper.make_tensor_value_info("y", element, [batch, heads, queries, channels])
+    graph = helper.make_graph([node], "operator", inputs, [result])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=11)
+
+
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_attention_runs_in_blocks_of_keys(case: tuple) -> None:
     model = attention(*case)
@@ -63,6 +78,34 @@ def test_attention_runs_in_blocks_of_keys(case: tuple) -> None:
     (expected,), (actual,) = interpret(before, feeds, outputs), interpret(after, feeds, outputs)
     tolerance = 4e-3 if case[4] is np.float16 else 1e-5
     np.testing.assert_allclose(actual.astype(np.float64), expected.astype(np.float64), atol=tolerance)
+
+
+@pytest.mark.parametrize("kind", [np.float16, ml_dtypes.bfloat16, np.float32])
+def test_the_operator_is_one_kernel_that_reads_keys_as_they_lie(kind: type) -> None:
+    """ONNX rounds scores, maxima, exponentials and sums, and scales queries and keys: no reason for more kernels."""
+    model = operator(1, 6, 2, 96, 160, 32, np.dtype(kind).name, is_causal=1)
+    before, after = planned(model, "nvidia-h100")
+    text = str(after.module)
+    assert text.count("tile.kernel @") == 1 and text.count("tile.launch") == 1
+    rng = np.random.default_rng(0)
+    feeds = [rng.standard_normal(i.shape).astype(kind) for i in open_source(model).load(None, True).inputs]
+    outputs = open_source(model).load(None, True).outputs
+    (expected,), (actual,) = interpret(before, feeds, outputs), interpret(after, feeds, outputs)
+    tolerance = {2: 3e-3 if kind is np.float16 else 3e-2, 4: 1e-5}[np.dtype(kind).itemsize]
+    np.testing.assert_allclose(actual.astype(np.float64), expected.astype(np.float64), atol=tolerance)
+
+
+def test_positions_of_keys_go_through_the_ring_as_one_row() -> None:
+    """A slot of one row has no swizzle, whose pattern would differ from slot to slot."""
+    model = operator(1, 4, 4, 192, 320, 64, "float16", is_causal=1)
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.standard_normal((1, 4, n, 64)).astype(np.float16) for n in (192, 320, 320))
+    y = tw.compile(model, target="cuda:sm_80", emulate=True)(q, k, v)
+    s = np.einsum("bhqd,bhkd->bhqk", q.astype(np.float32), k.astype(np.float32)) / 8
+    s = np.where(np.arange(320) <= np.arange(192)[:, None], s, -np.inf)
+    p = np.exp(s - s.max(-1, keepdims=True))
+    expected = (p / p.sum(-1, keepdims=True)) @ v.astype(np.float32)
+    np.testing.assert_allclose(np.asarray(y[0] if isinstance(y, list | tuple) else y), expected, atol=4e-3)
 
 
 def test_a_causal_mask_ends_the_loop_early() -> None:

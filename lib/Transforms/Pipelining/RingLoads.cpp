@@ -113,12 +113,14 @@ StringRef checkAddress(scf::ForOp loop, tile::LoadOp load) {
   return "";
 }
 
-/// The span that the plan asks for, else the largest that divides a row.
-int64_t swizzleOf(tile::LoadOp load, int64_t rowBytes) {
+/// The span that the plan asks for, else the largest that divides a row, with
+/// slots in which the pattern of its 8 rows is whole: all slots look the same.
+/// A slot of one row needs none: neighbours read neighbours.
+int64_t swizzleOf(tile::LoadOp load, int64_t rowBytes, int64_t rows) {
   if (auto attr = load->getAttrOfType<IntegerAttr>("tile.swizzle"))
     return attr.getInt();
   for (int64_t span : {128, 64, 32})
-    if (rowBytes % span == 0)
+    if (rows > 1 && rowBytes % span == 0 && rows * rowBytes % (8 * span) == 0)
       return span;
   return 0;
 }
@@ -176,7 +178,8 @@ std::optional<RingLoad> analyzeRingLoad(scf::ForOp loop, tile::LoadOp load,
   if (!reason.empty())
     return std::nullopt;
   int64_t rowBytes = ring.shape.back() * ring.elementBytes();
-  ring.swizzle = swizzleOf(load, rowBytes);
+  int64_t rows = llvm::product_of(ArrayRef(ring.shape).drop_back());
+  ring.swizzle = swizzleOf(load, rowBytes, rows);
   if (!llvm::is_contained({0, 32, 64, 128}, ring.swizzle) ||
       (ring.swizzle && rowBytes % ring.swizzle != 0)) {
     reason = "asks for a swizzle of " + std::to_string(ring.swizzle) +

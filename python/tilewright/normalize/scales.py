@@ -12,7 +12,7 @@ from typing import ClassVar
 from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
 
-from .generics import body, create, iterator_types, kinds, maker, maps, positions, set_maps, uses, walk
+from .generics import body, create, create_generic, kinds, maker, maps, positions, set_maps, uses, walk
 
 #: What a size counts as that is known at run time only: most of them are positions.
 _MANY = 128
@@ -131,9 +131,9 @@ def _scale_after(product: ir.Operation, number: int, rounded: bool) -> None:
         scaling, rounding = maker(scaling.operands[0]), scaling
     if scaling is None or scaling.name != "linalg.generic" or scaling.block != product.block:
         return
-    if len(list(uses(scaling.results[0]))) != 1 or not _is_scaling(scaling):
+    if len(list(uses(scaling.results[0]))) != 1 or not _is_scaling(scaling, rounded):
         return
-    if not _is_bounded(scaling.operands[0]):
+    if not _is_bounded(scaling.operands[0], rounded):
         return
     own, outer = maps(scaling), maps(product)
     if not all(m.is_projected_permutation for m in [*own, outer[number], outer[2]]):
@@ -170,25 +170,41 @@ def _loops(written: ir.AffineMap, read: ir.AffineMap) -> dict[int, int]:
     return dict(zip(positions(written), positions(read), strict=True))
 
 
-def _is_scaling(op: ir.Operation) -> bool:
+def _steps(op: ir.Operation, rounded: bool) -> list[ir.Operation]:
+    """What a body computes; with `rounded`, without what widens and rounds the elements."""
+    return [
+        inner.operation
+        for inner in body(op).operations
+        if not (rounded and inner.operation.name in ("arith.extf", "arith.truncf"))
+    ]
+
+
+def _elements(op: ir.Operation) -> list[ir.Value]:
+    """What the operands of a step are, before they are widened."""
+    return [made.operands[0] if (made := maker(v)) and made.name == "arith.extf" else v for v in op.operands]
+
+
+def _is_scaling(op: ir.Operation, rounded: bool) -> bool:
     """Whether the body is a * b of two inputs, the second with fewer loops."""
-    if len(op.operands) != 3 or len(body(op).operations) != 2 or any(kinds(op)):
+    if len(op.operands) != 3 or any(kinds(op)):
         return False
-    inner = body(op).operations[0].operation
-    if inner.name != "arith.mulf" or list(inner.operands) != list(body(op).arguments)[:2]:
+    steps = _steps(op, rounded)
+    if [step.name for step in steps] != ["arith.mulf", "linalg.yield"]:
+        return False
+    if _elements(steps[0]) != list(body(op).arguments)[:2]:
         return False
     return len(maps(op)[1].results) < len(maps(op)[0].results)
 
 
-def _is_bounded(value: ir.Value) -> bool:
+def _is_bounded(value: ir.Value, rounded: bool) -> bool:
     """Whether a tensor holds exp(x - max x), whose values are at most 1."""
     op = maker(value)
-    if op is None or op.name != "linalg.generic" or len(op.operands) != 3 or len(body(op).operations) != 3:
+    if op is None or op.name != "linalg.generic" or len(op.operands) != 3:
         return False
-    difference, power = body(op).operations[0].operation, body(op).operations[1].operation
-    if (difference.name, power.name) != ("arith.subf", "math.exp"):
+    steps = _steps(op, rounded)
+    if [step.name for step in steps] != ["arith.subf", "math.exp", "linalg.yield"]:
         return False
-    if list(difference.operands) != list(body(op).arguments)[:2]:
+    if _elements(steps[0]) != list(body(op).arguments)[:2]:
         return False
     top = maker(op.operands[1])
     return top is not None and _is_maximum_of(top, op.operands[0])
@@ -211,19 +227,26 @@ def _move(scaling: ir.Operation, product: ir.Operation, number: int, factor: lis
     product.operands[number] = source
     set_maps(product, outer)
     kind = product.results[0].type
-    after = ir.InsertionPoint.after(product)
-    with product.location, after:
+    identity = ir.AffineMap.get_identity(rank)
+    broadcast = ir.AffineMap.get(rank, 0, [ir.AffineDimExpr.get(written.index(loop)) for loop in factor])
+    with product.location, ir.InsertionPoint.after(product):
         place = _place(product)
         assert place is not None
         empty = create("tensor.empty", list(place.operands), kind)
-        scaled = scaling.clone(after)
-    scaled.operands[0] = product.results[0]
-    scaled.operands[2] = empty
-    identity = ir.AffineMap.get_identity(rank)
-    broadcast = ir.AffineMap.get(rank, 0, [ir.AffineDimExpr.get(written.index(loop)) for loop in factor])
-    set_maps(scaled.operation, [identity, broadcast, identity])
-    scaled.attributes["iterator_types"] = iterator_types([False] * rank)
-    scaled.results[0].set_type(kind)
+        reads = [(product.results[0], identity), (scaling.operands[1], broadcast)]
+        scaled = create_generic(reads, empty, identity, [False] * rank, lambda elements: _product_of(scaling, elements))
     for reader, at in readers:
-        reader.operands[at] = scaled.results[0]
+        reader.operands[at] = scaled
     scaling.erase()
+
+
+def _product_of(scaling: ir.Operation, elements: list[ir.Value]) -> ir.Value:
+    """The product of a result and a factor, in the type of the result."""
+    own = next(step for step in _steps(scaling, True) if step.name == "arith.mulf")
+    wide = elements[2].type
+    factors = [e if e.type == wide else create("arith.extf", [e], wide) for e in elements[:2]]
+    made = own.clone()
+    for number, factor in enumerate(factors):
+        made.operands[number] = factor
+    made.results[0].set_type(wide)
+    return made.results[0]

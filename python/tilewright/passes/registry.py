@@ -22,6 +22,8 @@ BUILTIN_MODULES: tuple[str, ...] = (
     "tilewright.normalize.transposes",
     "tilewright.normalize.slices",
     "tilewright.normalize.rows",
+    "tilewright.normalize.roundings",
+    "tilewright.normalize.factors",
     "tilewright.normalize.scales",
     "tilewright.normalize.copies",
     "tilewright.normalize.assertions",

@@ -14,17 +14,24 @@ from tilewright.normalize import PASSES as NORMALIZE
 from tilewright.pipelines.pipeline import PassSpec, Phase
 
 _LEVEL = "shared"
-_SCALE = PassSpec(
-    "tile-scale-results",
-    "a softmax before a product divides the fewest numbers; exponentials may be rounded before they are divided",
-    {"rounded": True},
+#: In the place of `tile-scale-results`: of 16 bits, too, a softmax and its products can be one loop over blocks.
+_SOFTMAX = (
+    PassSpec("tile-fold-roundings", "a maximum of narrow numbers is one of them: nothing to round"),
+    PassSpec("tile-move-factors", "products read keys as they lie; their sums are scaled in registers"),
+    PassSpec(
+        "tile-scale-results",
+        "a softmax before a product divides the fewest numbers; exponentials may be rounded before they are divided",
+        {"rounded": True},
+    ),
 )
 
 
 def normalize(device: Device) -> Phase:
     """One form of each operation, as for any machine."""
     del device
-    passes = [_SCALE if spec.name == _SCALE.name else spec for spec in NORMALIZE]
+    passes: list[PassSpec] = []
+    for spec in NORMALIZE:
+        passes += _SOFTMAX if spec.name == "tile-scale-results" else (spec,)
     return Phase("normalize", passes, summary="one form of each operation, static shapes, few reshapes")
 
 

@@ -1,20 +1,15 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the numbers were measured on: the machine, its limits, and the versions of everybody."""
+"""What the numbers were measured on: the machine, and what else it did meanwhile."""
 
 from __future__ import annotations
 
 import os
 import platform
-import shutil
-import subprocess
-import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-
-from bench.hold import Hold
 
 
 def _first(path: str, key: str) -> str:
@@ -83,29 +78,3 @@ def describe() -> dict[str, object]:
         "python": platform.python_version(),
         "load": list(os.getloadavg()),
     }
-
-
-def build_peak(folder: Path) -> Path | str:
-    """Compile peak.c there; a string says why it could not be done."""
-    compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang-22", "clang"))), None)
-    if compiler is None:
-        return "no C compiler found (cc, gcc, clang-22, clang)"
-    program = folder / "bench-peak"  # as the workers are named while they are timed
-    source = str(Path(__file__).with_name("peak.c"))
-    flags = ["-O3", "-march=native", "-ffp-contract=fast", "-pthread"]
-    done = subprocess.run([compiler, *flags, source, "-o", str(program)], capture_output=True, text=True)
-    return program if done.returncode == 0 else f"{compiler} failed: {done.stderr.strip().splitlines()[:1]}"
-
-
-def limits(threads: Iterable[int], hold: Sequence[str] = ()) -> dict[str, object]:
-    """Per number of threads: {"fma_f32": GFLOP/s, "copy_...": GB/s}; or {"skipped": why}. `hold`: see bench.hold."""
-    with tempfile.TemporaryDirectory(prefix="tilewright-peak-") as folder:
-        program = build_peak(Path(folder))
-        if isinstance(program, str):
-            return {"skipped": program}
-        found: dict[str, object] = {}
-        for count in threads:
-            with Hold(hold):
-                text = subprocess.run([program, str(count)], capture_output=True, text=True, check=True).stdout
-            found[str(count)] = {name: float(value) for name, value, _ in map(str.split, text.splitlines())}
-        return found

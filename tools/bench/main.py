@@ -19,6 +19,7 @@ import models
 from bench import machine
 from bench.assembly import describe, model_loops
 from bench.case import PEERS, Case, Suite, suites
+from bench.limits import Limits
 from bench.measure import Effort, Row, measure
 from bench.peers.tilewright import compiled
 from bench.table import cells, limits_text, means, table
@@ -116,7 +117,7 @@ def run_cases(
     threads: Sequence[int],
     ours: str,
     effort: Effort,
-    limits: dict[str, object],
+    limits: Limits,
     keep: Callable[[list[Row]], None],
     runs: int = 1,
 ) -> list[Row]:
@@ -187,14 +188,29 @@ def main(argv: Sequence[str]) -> int:
     print(f"{about['cpu']}, {about['cores']} cores, load {about['load'][0]:.1f}")  # type: ignore[index]
     effort = QUICK if arguments.quick else Effort()
     effort = replace(effort, hold=tuple(arguments.hold))
-    limits = machine.limits(arguments.threads, effort.hold)
-    print(limits_text(limits), flush=True)
+    with Limits(arguments.threads, effort.hold) as limits:
+        rows = _run(arguments, cases, effort, limits, argv, about)
+    mean_target = suites()[arguments.suite].mean_target
+    print(table(rows, mean_target))
+    return exit_code(rows, arguments.strict, mean_target)
+
+
+def _run(
+    arguments: argparse.Namespace,
+    cases: Sequence[Case],
+    effort: Effort,
+    limits: Limits,
+    argv: Sequence[str],
+    about: dict[str, object],
+) -> list[Row]:
+    """Measure; the record is written after each row."""
+    print(limits_text(limits.rates), flush=True)
     record = {
         "suite": arguments.suite,
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "command": shlex.join(["tools/bench/run", *argv]),
         "machine": about,
-        "limits": limits,
+        "limits": limits.rates,
         "effort": vars(effort),
     }
 
@@ -203,7 +219,4 @@ def main(argv: Sequence[str]) -> int:
             text = json.dumps({**record, "rows": [row.as_dict() for row in rows]}, indent=1)
             arguments.json.write_text(text + "\n")
 
-    rows = run_cases(cases, arguments.threads, arguments.ours, effort, limits, keep, max(1, arguments.runs))
-    mean_target = suites()[arguments.suite].mean_target
-    print(table(rows, mean_target))
-    return exit_code(rows, arguments.strict, mean_target)
+    return run_cases(cases, arguments.threads, arguments.ours, effort, limits, keep, max(1, arguments.runs))

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -22,9 +23,11 @@ from bench import arrays
 from bench.case import Case
 from bench.client import Client, PeerMissing, WorkerError
 from bench.hold import Hold
+from bench.limits import Limits, Meter
 from bench.machine import Neighbours
 
 PAUSE = 0.03  # seconds between bursts: ONNX Runtime's and libomp's idle threads stop spinning well before
+_LIMIT = "the limit"
 CALM = 0.08  # rounds are added while the bursts of somebody spread by more than this
 
 
@@ -55,6 +58,7 @@ class Row:
     peer_spread: float | None = None
     rate: float | None = None  # GFLOP/s, or GB/s where the case counts bytes
     share: float | None = None  # the rate relative to the machine's limit
+    limit: float | None = None  # what the share is of
     share_target: float | None = None
     error: float | None = None
     others: float | None = None  # cores that processes outside this run kept busy meanwhile
@@ -107,16 +111,26 @@ def judge(row: Row, bursts: dict[str, list[float]], ours: str, limit: float) -> 
         row.status = "slow"
 
 
-def judge_rate(row: Row, case: Case, limits: Mapping[str, object]) -> None:
-    """Fill in the rate and its part of the machine's limit; a part that is too small is slow."""
+def judge_rate(row: Row, case: Case, limit: float | None, bursts: Sequence[float] = ()) -> None:
+    """Fill in the rate and its part of the machine's limit; a part that is too small is slow.
+
+    Args:
+        row: with our times.
+        case: what the rate counts, and its least part of the limit.
+        limit: as measured at the start of the run.
+        bursts: seconds of 10^9 operations (or bytes) at the limit, measured between our bursts; they go before `limit`.
+    """
     if not case.work or not row.ours_ms:
         return
     row.rate, row.share_target = case.work / row.ours_ms * 1e3, case.share.get(row.threads)
-    limit = limits.get(str(row.threads))
-    if isinstance(limit, dict) and limit.get(case.limit):
-        row.share = row.rate / limit[case.limit]
-        if row.status == "ok" and row.share < (row.share_target or 0.0):
-            row.status = "slow"
+    ours = next(iter(row.bursts_ms.values()), [])
+    if bursts:
+        row.share = median(case.work * least / time * 1e3 for least, time in zip(bursts, ours, strict=True))
+        row.limit = 1 / median(bursts)
+    elif limit:
+        row.share, row.limit = row.rate / limit, limit
+    if row.status == "ok" and row.share is not None and row.share < (row.share_target or 0.0):
+        row.status = "slow"
 
 
 def believe(row: Row, results: dict[str, list[np.ndarray]], ours: str, limit: float) -> set[str]:
@@ -136,8 +150,10 @@ def believe(row: Row, results: dict[str, list[np.ndarray]], ours: str, limit: fl
     return set(agree)
 
 
-def alternate(clients: dict[str, Client], effort: Effort, tell: Callable[[str], None]) -> dict[str, list[float]]:
-    """Median seconds per run of every burst, for everybody; the order turns around each round."""
+def alternate(
+    clients: Mapping[str, Callable[[], float]], effort: Effort, tell: Callable[[str], None]
+) -> dict[str, list[float]]:
+    """The times that everybody tells when called, round by round; the order turns around each round."""
     bursts: dict[str, list[float]] = {name: [] for name in clients}
     order, start = list(clients), time.monotonic()
     for done in range(-1, effort.most_rounds):  # round -1 warms up
@@ -148,9 +164,9 @@ def alternate(clients: dict[str, Client], effort: Effort, tell: Callable[[str], 
         tell(f"round {done + 1} of {effort.rounds}" if done < effort.rounds else f"round {done + 1}, noisy machine")
         for name in order:
             time.sleep(PAUSE)
-            times = clients[name].ask("burst", seconds=effort.seconds, least=effort.least)["times"]
+            seconds = clients[name]()
             if done >= 0:
-                bursts[name].append(median(times))
+                bursts[name].append(seconds)
         order.reverse()
     return bursts
 
@@ -161,23 +177,34 @@ def measure(
     ours: str,
     effort: Effort,
     tell: Callable[[str], None],
-    limits: Mapping[str, object] | None = None,
+    limits: Limits | None = None,
 ) -> Row:
     """Measure one case. Whatever goes wrong in our worker ends up in the row's status, in a peer's in its notes."""
     row = Row(case.name, threads, case.target)
     try:
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tilewright-bench-")))
-            _measure(row, case, ours, effort, tell, stack, folder)
-        judge_rate(row, case, limits or {})
+            meter = limits.meter(case.limit, threads) if limits and threads in case.share else None
+            if meter:
+                stack.enter_context(meter)
+            bursts = _measure(row, case, ours, effort, tell, stack, folder, meter)
+        judge_rate(row, case, limits.rate(case.limit, threads) if limits else None, bursts)
     except WorkerError as error:
         row.status, row.message = "failed", str(error)
     return row
 
 
 def _measure(
-    row: Row, case: Case, ours: str, effort: Effort, tell: Callable[[str], None], stack: ExitStack, folder: Path
-) -> None:
+    row: Row,
+    case: Case,
+    ours: str,
+    effort: Effort,
+    tell: Callable[[str], None],
+    stack: ExitStack,
+    folder: Path,
+    meter: Meter | None,
+) -> list[float]:
+    """Fill in the row but for its rate; returns the bursts of the meter."""
     tell("building the model")
     model = models.path(case.model, **case.sizes)
     arrays.save(folder / "inputs", models.random_inputs(onnx.load(model), sizes=case.run_time))
@@ -203,14 +230,24 @@ def _measure(
     for name, client in clients.items():  # what keeps heavy processes away can tell by their names who is measured
         client.ask("name", name=f"bench-{name}")
     with Hold(effort.hold) as hold:
-        neighbours = Neighbours([client.pid for client in clients.values()])
-        bursts = alternate(clients, effort, tell)
+        neighbours = Neighbours([client.pid for client in [*clients.values(), *([meter] if meter else [])]])
+        timed = {name: partial(_burst, client, effort) for name, client in clients.items()}
+        if meter:
+            timed[_LIMIT] = meter.seconds
+        bursts = alternate(timed, effort, tell)
         row.others, busiest = neighbours.cores(), neighbours.busiest()
+    limit = bursts.pop(_LIMIT, [])
     judge(row, bursts, ours, case.error)
     if hold.lost:
         row.notes.append(f"{effort.hold[0]} ended before the bursts did")
     if row.others > 0.1 and not row.message:
         row.message = f"other processes kept {row.others:.1f} cores busy meanwhile ({busiest}): times are too high"
+    return limit
+
+
+def _burst(client: Client, effort: Effort) -> float:
+    """The median of seconds per run."""
+    return median(client.ask("burst", seconds=effort.seconds, least=effort.least)["times"])
 
 
 def _names(ours: str, peers: Sequence[str]) -> list[str]:

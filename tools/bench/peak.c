@@ -8,7 +8,8 @@
 // copying past the caches, for a number of threads. Build: cc -O3 -march=native
 // -ffp-contract=fast -pthread peak.c -o peak; run: ./peak THREADS. One line per
 // limit: name, value, unit. Each value is the best of a few repetitions: a
-// limit is what the machine can do when nobody disturbs it.
+// limit is what the machine can do when nobody disturbs it. ./peak THREADS NAME
+// measures that limit alone, once for every line on its input.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -221,76 +222,122 @@ static double run(int threads, void (*body)(void *), void **buffers) {
   return jobs[0].best;
 }
 
-// Rates of dot products by the best instruction that the CPU has.
-static void dots(int threads) {
-  double bf16 = 0, int8 = 0;
+static double fma_rate(int threads) {
+  loops = 5000000;
+  return 2.0 * LANES * CHAINS * loops * threads / run(threads, fma_loop, NULL);
+}
+
+// Rates of dot products by the best instruction that the CPU has; 0 without.
+static double bf16_rate(int threads) {
+  double rate = 0;
+  loops = 5000000;
 #ifdef __AVX512BF16__
-  bf16 = 4.0 * LANES * CHAINS * loops * threads / run(threads, bf16_loop, NULL);
-#endif
-#ifdef __AVX512VNNI__
-  int8 = 8.0 * LANES * CHAINS * loops * threads / run(threads, int8_loop, NULL);
+  rate = 4.0 * LANES * CHAINS * loops * threads / run(threads, bf16_loop, NULL);
 #endif
 #ifdef MATRIX_UNIT
   if (has_matrix_unit()) {
     loops /= 5;
-    double sums = 2.0 * 16 * 16 * SUMS * loops * threads;
-    double by_unit = sums * 32 / run(threads, matrix_bf16_loop, NULL);
-    bf16 = by_unit > bf16 ? by_unit : bf16;
-    by_unit = sums * 64 / run(threads, matrix_int8_loop, NULL);
-    int8 = by_unit > int8 ? by_unit : int8;
+    double by_unit = 2.0 * 16 * 16 * 32 * SUMS * loops * threads /
+                     run(threads, matrix_bf16_loop, NULL);
+    rate = by_unit > rate ? by_unit : rate;
   }
 #endif
-  if (bf16 > 0)
-    printf("dot_bf16 %.1f GFLOP/s\n", bf16 * 1e-9);
-  if (int8 > 0)
-    printf("dot_int8 %.1f GOP/s\n", int8 * 1e-9);
+  return rate;
+}
+
+static double int8_rate(int threads) {
+  double rate = 0;
+  loops = 5000000;
+#ifdef __AVX512VNNI__
+  rate = 8.0 * LANES * CHAINS * loops * threads / run(threads, int8_loop, NULL);
+#endif
+#ifdef MATRIX_UNIT
+  if (has_matrix_unit()) {
+    loops /= 5;
+    double by_unit = 2.0 * 16 * 16 * 64 * SUMS * loops * threads /
+                     run(threads, matrix_int8_loop, NULL);
+    rate = by_unit > rate ? by_unit : rate;
+  }
+#endif
+  return rate;
+}
+
+static void *take(size_t size) {
+  void *buffer = aligned_alloc(size < (2 << 20) ? 4096 : 2 << 20, size);
+  if (!buffer) {
+    fprintf(stderr, "no memory for %zu bytes\n", size);
+    exit(1);
+  }
+#ifdef MADV_HUGEPAGE // as NumPy does
+  if (size >= (4 << 20))
+    madvise(buffer, size, MADV_HUGEPAGE);
+#endif
+  memset(buffer, 1, size);
+  return buffer;
+}
+
+// Bytes per second that a loop moves; the buffers stay for the next time.
+static double moving_rate(int threads, void (*body)(void *), size_t size) {
+  static void **buffers;
+  if (bytes != size) {
+    for (int t = 0; buffers && t < threads; t++)
+      free(buffers[t]);
+    free(buffers);
+    buffers = malloc(threads * sizeof *buffers);
+    for (int t = 0; t < threads; t++)
+      buffers[t] = take(size);
+  }
+  bytes = size;
+  loops = size > (32 << 20) ? 2 : (long)((1u << 30) / size);
+  return 1.0 * size * loops * threads / run(threads, body, buffers);
+}
+
+// Either a rate of operations, or a loop over a working set.
+static const struct limit {
+  const char *name, *unit;
+  double (*rate)(int threads);
+  void (*body)(void *);
+  size_t bytes;
+} limits[] = {{"fma_f32", "GFLOP/s", fma_rate, NULL, 0},
+              {"dot_bf16", "GFLOP/s", bf16_rate, NULL, 0},
+              {"dot_int8", "GOP/s", int8_rate, NULL, 0},
+              {"copy_24KB", "GB/s", NULL, copy_loop, 24 << 10},
+              {"copy_512KB", "GB/s", NULL, copy_loop, 512 << 10},
+              {"copy_8MB", "GB/s", NULL, copy_loop, 8 << 20},
+              {"copy_64MB", "GB/s", NULL, copy_loop, 64 << 20},
+              {"read_64MB", "GB/s", NULL, read_loop, 64 << 20},
+              {"stream_64MB", "GB/s", NULL, stream_loop, 64 << 20},
+              {"copy_256MB", "GB/s", NULL, copy_loop, 256 << 20},
+              {"read_256MB", "GB/s", NULL, read_loop, 256 << 20},
+              {"stream_256MB", "GB/s", NULL, stream_loop, 256 << 20}};
+#define COUNT (sizeof limits / sizeof *limits)
+
+static void tell(const struct limit *limit, int threads) {
+  double rate = limit->rate ? limit->rate(threads)
+                            : moving_rate(threads, limit->body, limit->bytes);
+  if (rate > 0) // else the CPU has no such instruction
+    printf("%s %.1f %s\n", limit->name, rate * 1e-9, limit->unit);
+  fflush(stdout);
 }
 
 int main(int argc, char **argv) {
   int threads = argc > 1 ? atoi(argv[1]) : 1;
   if (threads < 1 || threads > 1024) {
-    fprintf(stderr, "usage: peak THREADS (1 to 1024)\n");
+    fprintf(stderr, "usage: peak THREADS (1 to 1024) [NAME]\n");
     return 2;
   }
-  loops = 5000000;
-  double seconds = run(threads, fma_loop, NULL);
-  printf("fma_f32 %.1f GFLOP/s\n",
-         2.0 * LANES * CHAINS * loops * threads / seconds * 1e-9);
-  dots(threads);
-  const struct {
-    const char *name;
-    size_t bytes;
-  } sets[] = {{"copy_24KB", 24 << 10},
-              {"copy_512KB", 512 << 10},
-              {"copy_8MB", 8 << 20},
-              {"copy_64MB", 64 << 20},
-              {"copy_256MB", 256 << 20}};
-  for (int s = 0; s < 5; s++) {
-    void *buffers[threads];
-    bytes = sets[s].bytes;
-    for (int t = 0; t < threads; t++) {
-      buffers[t] = aligned_alloc(bytes < (2 << 20) ? 4096 : 2 << 20, bytes);
-      if (!buffers[t])
-        return 1;
-#ifdef MADV_HUGEPAGE // as NumPy does
-      if (bytes >= (4 << 20))
-        madvise(buffers[t], bytes, MADV_HUGEPAGE);
-#endif
-      memset(buffers[t], 1, bytes);
+  for (size_t i = 0; i < COUNT; i++) {
+    if (argc < 3)
+      tell(&limits[i], threads);
+    else if (!strcmp(argv[2], limits[i].name)) {
+      for (int c = getchar(); c != EOF; c = getchar())
+        if (c == '\n')
+          tell(&limits[i], threads);
+      return 0;
     }
-    loops = bytes > (32 << 20) ? 2 : (long)((1u << 30) / bytes);
-    seconds = run(threads, copy_loop, buffers);
-    printf("%s %.1f GB/s\n", sets[s].name,
-           1.0 * bytes * loops * threads / seconds * 1e-9);
-    if (s >= 3) {
-      double moved = 1.0 * bytes * loops * threads * 1e-9;
-      printf("read_%s %.1f GB/s\n", sets[s].name + 5,
-             moved / run(threads, read_loop, buffers));
-      printf("stream_%s %.1f GB/s\n", sets[s].name + 5,
-             moved / run(threads, stream_loop, buffers));
-    }
-    for (int t = 0; t < threads; t++)
-      free(buffers[t]);
   }
-  return 0;
+  if (argc < 3)
+    return 0;
+  fprintf(stderr, "no limit has the name %s\n", argv[2]);
+  return 2;
 }

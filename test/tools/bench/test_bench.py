@@ -22,6 +22,7 @@ from bench.case import Case, suites
 from bench.client import Client, PeerMissing, WorkerError
 from bench.environment import SEPARATE, interpreter
 from bench.hold import Hold
+from bench.limits import Limits
 from bench.main import exit_code, worst
 from bench.measure import Row, believe, judge, judge_rate, relative_error, spread
 from bench.table import means, table
@@ -128,10 +129,28 @@ def test_a_rate_below_its_part_of_the_limit_is_slow() -> None:
     case = Case("c", "matmul", gflop=1.0, limit="fma_f32", share={1: 0.5})
     r = row(target=None)
     judge(r, {"ours": [0.01], "peer": [1.0]}, "ours", 1e-4)
-    judge_rate(r, case, {"1": {"fma_f32": 150.0}})
+    judge_rate(r, case, 150.0)
     assert (r.rate, r.status) == (pytest.approx(100.0), "ok")
-    judge_rate(r, case, {"1": {"fma_f32": 300.0}})
+    judge_rate(r, case, 300.0)
     assert (r.share, r.status) == (pytest.approx(1 / 3), "slow")
+
+
+def test_the_limit_of_neighbouring_bursts_goes_before_that_of_the_start() -> None:
+    r, case = row(target=None), Case("c", "matmul", gflop=1.0, share={1: 0.9})
+    judge(r, {"ours": [0.010, 0.020, 0.040]}, "ours", 1e-4)  # the machine slows down, and the limit with it
+    judge_rate(r, case, 300.0, [0.0095, 0.019, 0.038])
+    assert (r.share, r.limit, r.status) == (pytest.approx(0.95), pytest.approx(1 / 0.019), "ok")
+
+
+def test_a_meter_measures_one_limit_when_asked() -> None:
+    with Limits([1]) as limits:
+        if "skipped" in limits.rates:
+            pytest.skip(str(limits.rates["skipped"]))
+        assert limits.meter("dot_fp4", 1) is None
+        meter = limits.meter("copy_24KB", 1)
+        assert meter is not None
+        with meter:
+            assert all(0 < meter.seconds() < 10 for _ in range(2))
 
 
 def test_a_peer_with_other_results_than_everybody_is_left_out() -> None:

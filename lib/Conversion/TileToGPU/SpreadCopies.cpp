@@ -13,6 +13,7 @@
 
 #include "lib/Conversion/TileToGPU/MemoryAccess.h"
 #include "lib/Conversion/TileToGPU/SpreadRewriter.h"
+#include "lib/Conversion/TileToVector/AnyMachine.h"
 
 using namespace mlir;
 using namespace tilewright;
@@ -61,21 +62,6 @@ struct CopyPattern : SpreadPattern<tile::CopyOp> {
   }
 };
 
-/// The copies of the body, here and now.
-struct AsyncPattern : SpreadPattern<tile::AsyncOp> {
-  using Base::Base;
-
-  LogicalResult
-  matchAndRewrite(tile::AsyncOp op, Adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Block *body = &op.getBody().front();
-    rewriter.eraseOp(body->getTerminator());
-    rewriter.inlineBlockBefore(body, op);
-    rewriter.replaceOpWithMultiple(op, {SmallVector<Value>()});
-    return success();
-  }
-};
-
 struct AwaitPattern : SpreadPattern<tile::AwaitOp> {
   using Base::Base;
 
@@ -101,6 +87,6 @@ struct BarrierPattern : SpreadPattern<tile::BarrierOp> {
 
 void tilewright::populateSpreadCopyPatterns(const SpreadConverter &converter,
                                             RewritePatternSet &patterns) {
-  patterns.add<CopyPattern, AsyncPattern, AwaitPattern, BarrierPattern>(
-      converter, patterns.getContext());
+  patterns.add<CopyPattern, AsyncAtOncePattern<SpreadPattern>, AwaitPattern,
+               BarrierPattern>(converter, patterns.getContext());
 }

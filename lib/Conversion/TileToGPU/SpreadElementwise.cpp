@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Conversion/TileToGPU/SpreadTiles.h"
+#include "lib/Conversion/TileToVector/AnyMachine.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -14,11 +15,6 @@ using namespace mlir;
 using namespace tilewright;
 
 namespace {
-
-bool dividesIntegers(Operation *op) {
-  return isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
-             arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp>(op);
-}
 
 /// Any arith or math op on tiles, register by register.
 struct ElementwisePattern : ConversionPattern {

@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Conversion/TileToVector/AnyMachine.h"
 #include "lib/Conversion/TileToVector/TileParts.h"
 #include "lib/Transforms/HostBuffers/CopyEmitter.h"
 
@@ -35,20 +36,6 @@ struct CopyPattern : TilePattern<tile::CopyOp> {
                             "static shape with tile.load and tile.store");
     emitCopy(rewriter, op.getLoc(), source, adaptor.getDst().front(), {});
     rewriter.eraseOp(op);
-    return success();
-  }
-};
-
-struct AsyncPattern : TilePattern<tile::AsyncOp> {
-  using Base::Base;
-
-  LogicalResult
-  matchAndRewrite(tile::AsyncOp op, Adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Block &body = op.getBody().front();
-    rewriter.eraseOp(body.getTerminator());
-    rewriter.inlineBlockBefore(&body, op);
-    rewriter.replaceOpWithMultiple(op, {ValueRange()});
     return success();
   }
 };
@@ -78,11 +65,6 @@ struct BarrierPattern : TilePattern<tile::BarrierOp> {
 
 void tilewright::populateCopyPatterns(const TilePartsConverter &converter,
                                       RewritePatternSet &patterns) {
-  patterns.add<CopyPattern, BarrierPattern>(converter, patterns.getContext());
-  populateAsyncPatterns(converter, patterns);
-}
-
-void tilewright::populateAsyncPatterns(const TilePartsConverter &converter,
-                                       RewritePatternSet &patterns) {
-  patterns.add<AsyncPattern, AwaitPattern>(converter, patterns.getContext());
+  patterns.add<CopyPattern, AsyncAtOncePattern<TilePattern>, AwaitPattern,
+               BarrierPattern>(converter, patterns.getContext());
 }

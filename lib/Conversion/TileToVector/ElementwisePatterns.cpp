@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Conversion/TileToVector/AnyMachine.h"
 #include "lib/Conversion/TileToVector/TileParts.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -15,11 +16,6 @@ using namespace mlir;
 using namespace tilewright;
 
 namespace {
-
-bool dividesIntegers(Operation *op) {
-  return isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
-             arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp>(op);
-}
 
 /// Any arith or math op on tiles, part by part.
 struct ElementwisePattern : ConversionPattern {
@@ -89,8 +85,6 @@ struct ConstantPattern : TilePattern<arith::ConstantOp> {
     auto dense = dyn_cast<DenseElementsAttr>(op.getValue());
     if (!dense)
       return op.emitOpError("of a tile must hold dense elements");
-    if (parts.getThreads() > 0 && !dense.isSplat())
-      return op.emitOpError("of a tile that threads share must be a splat");
     PartLayout layout = getLayout(op.getType());
     SmallVector<Attribute> values(dense.getValues<Attribute>());
     SmallVector<Value> results;
@@ -243,8 +237,6 @@ struct IotaPattern : TilePattern<tile::IotaOp> {
   LogicalResult
   matchAndRewrite(tile::IotaOp op, Adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    if (parts.getThreads() > 0)
-      return op.emitOpError("has no lowering where threads share tiles yet");
     PartLayout layout = getLayout(op.getResult().getType());
     auto dim = static_cast<int64_t>(op.getDim());
     auto rank = static_cast<int64_t>(layout.getShape().size());

@@ -55,8 +55,8 @@ int64_t PartLayout::getRow(ArrayRef<int64_t> index) const {
   return row;
 }
 
-TilePartsConverter::TilePartsConverter(int64_t nativeLanes, int64_t threads)
-    : nativeLanes(nativeLanes), threads(threads) {
+TilePartsConverter::TilePartsConverter(int64_t nativeLanes)
+    : nativeLanes(nativeLanes) {
   addConversion([](Type type) -> std::optional<Type> { return type; });
   addConversion(
       [this](tile::TileType type,
@@ -77,10 +77,6 @@ TilePartsConverter::TilePartsConverter(int64_t nativeLanes, int64_t threads)
 
 PartLayout TilePartsConverter::getLayout(Type tileType) const {
   auto type = cast<tile::TileType>(tileType);
-  if (threads > 0) {
-    int64_t parts = (type.getNumElements() + threads - 1) / threads;
-    return PartLayout({parts, 1}, type.getElementType(), nativeLanes);
-  }
   if (int64_t group = type.getInterleave()) {
     ArrayRef<int64_t> shape = type.getShape();
     return PartLayout({(shape[0] + group - 1) / group, shape[1] * group},

@@ -107,15 +107,12 @@ private:
 /// Converts tile types 1:N; knows the number of lanes.
 class TilePartsConverter : public mlir::TypeConverter {
 public:
-  explicit TilePartsConverter(int64_t nativeLanes, int64_t threads = 0);
+  explicit TilePartsConverter(int64_t nativeLanes);
   PartLayout getLayout(mlir::Type tileType) const;
   int64_t getNativeLanes() const { return nativeLanes; }
-  /// Threads that share a tile element by element (then a part is a scalar and
-  /// element `e` is in thread `e mod threads`); 0 where one thread holds it.
-  int64_t getThreads() const { return threads; }
 
 private:
-  int64_t nativeLanes, threads;
+  int64_t nativeLanes;
 };
 
 /// A tile as parts, with element access that hides the cutting.
@@ -194,9 +191,6 @@ protected:
 mlir::SmallVector<mlir::Value>
 singleValues(mlir::ArrayRef<mlir::ValueRange> operands);
 
-/// Asynchronous movement as movement that is over at once.
-void populateAsyncPatterns(const TilePartsConverter &converter,
-                           mlir::RewritePatternSet &patterns);
 void populateCopyPatterns(const TilePartsConverter &converter,
                           mlir::RewritePatternSet &patterns);
 void populateElementwisePatterns(const TilePartsConverter &converter,

@@ -12,7 +12,7 @@ few orders, to learn whether it is caught (by a rule or by a wrong result).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -304,13 +304,15 @@ def judge(
 
 
 _REFUSED = "refused"
+#: what a verdict says of a result that differs
+WRONG = "wrong result"
 
 
 def _outcome(run: Runner, mutant: Mutant, options: Options) -> tuple[str, str]:
     try:
         run(mutant.text, options)
     except AssertionError as error:
-        return "wrong result", str(error)
+        return WRONG, str(error)
     except EmulationError as error:
         return error.rule, str(error)
     except (UserError, UnsupportedError) as error:
@@ -333,6 +335,32 @@ def table(verdicts: Sequence[Verdict]) -> str:
         counts = (len(rows), len(harmful), len(caught), len(harmful) - len(caught), len(alone), quiet)
         lines.append(f"{kind:10s} " + " ".join(f"{n:9d}" for n in counts))
     return "\n".join([*lines, f"catch rate: {catch_rate(verdicts):.1%} of the faults that change a result"])
+
+
+def by_kernel(verdicts: Mapping[str, Sequence[Verdict]]) -> str:
+    """A table in Markdown with a row for each kernel: {name: what became of its mutants}."""
+    heads = (
+        "kernel",
+        "mutants",
+        "refused",
+        "harmful",
+        "by a rule",
+        "by the result",
+        "missed",
+        "rule only",
+        "no effect",
+    )
+    lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
+    for name, found in verdicts.items():
+        valid = [v for v in found if not v.refused]
+        harmful = [v for v in valid if v.harmful]
+        by_result = sum(v.caught == WRONG for v in harmful)
+        missed = sum(not v.caught for v in harmful)
+        alone = sum(bool(v.caught and not v.harmful) for v in valid)
+        counts = (len(harmful), len(harmful) - by_result - missed, by_result, missed, alone)
+        row = (len(found), len(found) - len(valid), *counts, len(valid) - len(harmful) - alone)
+        lines.append(f"| {name} | " + " | ".join(map(str, row)) + " |")
+    return "\n".join(lines) + "\n"
 
 
 def catch_rate(verdicts: Sequence[Verdict]) -> float:

@@ -1,0 +1,99 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Models whose generated kernels are broken on purpose: one of each kind of kernel, each as small as can be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+import models
+from bench.gpu.kernels import BUILDERS
+
+ARCHS = ("sm_80", "sm_90a")
+
+
+def attention(heads: int, queries: int, keys: int, depth: int, causal: bool) -> onnx.ModelProto:
+    """softmax(q k^T / sqrt(depth) [+ mask]) v in f16, which becomes one kernel with a loop over blocks of keys."""
+    kind = np.dtype(np.float16)
+    element = helper.np_dtype_to_tensor_dtype(kind)
+    constants = [numpy_helper.from_array(np.asarray(depth**-0.5, kind), "scale")]
+    nodes = [
+        helper.make_node("Transpose", ["k"], ["kt"], perm=[0, 1, 3, 2]),
+        helper.make_node("MatMul", ["q", "kt"], ["s"]),
+        helper.make_node("Mul", ["s", "scale"], ["scaled"]),
+    ]
+    if causal:
+        mask = np.where(np.tril(np.ones((queries, keys), bool)), 0, -np.inf).astype(kind)
+        constants.append(numpy_helper.from_array(mask, "mask"))
+        nodes.append(helper.make_node("Add", ["scaled", "mask"], ["masked"]))
+    nodes.append(helper.make_node("Softmax", ["masked" if causal else "scaled"], ["p"], axis=-1))
+    nodes.append(helper.make_node("MatMul", ["p", "v"], ["y"]))
+    shapes = {"q": queries, "k": keys, "v": keys}
+    inputs = [helper.make_tensor_value_info(n, element, [1, heads, size, depth]) for n, size in shapes.items()]
+    result = helper.make_tensor_value_info("y", element, [1, heads, queries, depth])
+    graph = helper.make_graph(nodes, "attention", inputs, [result], constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+
+
+def integer_product(m: int, n: int, k: int) -> onnx.ModelProto:
+    """`a` [m, k] of i8 times `b` [k, n] of i8, in i32."""
+    inputs = [
+        helper.make_tensor_value_info("a", onnx.TensorProto.INT8, [m, k]),
+        helper.make_tensor_value_info("b", onnx.TensorProto.INT8, [k, n]),
+    ]
+    result = helper.make_tensor_value_info("y", onnx.TensorProto.INT32, [m, n])
+    graph = helper.make_graph([helper.make_node("MatMulInteger", ["a", "b"], ["y"])], "product", inputs, [result])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One model.
+
+    Attributes:
+        model: its builder: of this file, of the GPU suite's kernels, or the name of a test model.
+        sizes: what the builder takes.
+    """
+
+    model: str | Callable[..., onnx.ModelProto]
+    sizes: Mapping[str, object] = field(default_factory=dict)
+
+    def build(self) -> onnx.ModelProto:
+        """The model."""
+        if callable(self.model):
+            return self.model(**self.sizes)
+        build = BUILDERS.get(self.model)
+        return build(**self.sizes) if build else models.build(self.model, **self.sizes)
+
+
+def _product(m: int, n: int, k: int, dtype: str = "bfloat16") -> Case:
+    return Case("matmul", {"m": m, "n": n, "k": k, "dtype": dtype})
+
+
+CASES: dict[str, Case] = {
+    "gemm": _product(64, 64, 512),
+    "gemm_ragged_gelu": Case("feed_forward", {"m": 100, "n": 72, "k": 136}),
+    "gemm_f32": _product(40, 36, 48, "float32"),
+    "gemm_i8": Case(integer_product, {"m": 40, "n": 48, "k": 128}),
+    "split_sums": _product(16, 16, 4096),
+    "attention": Case(attention, {"heads": 2, "queries": 130, "keys": 300, "depth": 32, "causal": False}),
+    "attention_causal": Case(attention, {"heads": 2, "queries": 200, "keys": 200, "depth": 32, "causal": True}),
+    "softmax": Case("softmax", {"rows": 3, "columns": 2000, "dtype": "float32"}),
+    "layernorm": Case("layernorm", {"rows": 3, "columns": 1500}),
+    "column_sums": Case("column_sums", {"rows": 200, "columns": 64}),
+    "conv": Case("convolution", {"batch": 1, "inputs": 16, "outputs": 24, "size": 8}),
+    "lstm": Case("lstm4", {"layers": 1, "hidden": 16, "inputs": 24, "sequence": 3}),
+}
+
+
+def random_inputs(kind: np.dtype, shape: tuple[int, ...], random: np.random.Generator) -> np.ndarray:
+    """An input: normal numbers, small whole ones, or both truth values."""
+    if kind.kind in "iub":
+        return random.integers(0, 2 if kind.kind == "b" else 4, shape).astype(kind)
+    return random.standard_normal(shape).astype(kind)

@@ -5,9 +5,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from time import perf_counter
 
+import numpy as np
+
+from tilewright.emulate.errors import EmulationError
 from tilewright.emulate.launch import LoadedModule, launch, load
 from tilewright.emulate.machine import CHECKS, Options
 from tilewright.emulate.memory import GlobalMemory
@@ -18,6 +22,8 @@ from tilewright.runtime.gpu_device import Limits, check_launch
 
 Extent = tuple[int, int, int]
 
+#: reading PTX takes longer than many a run: models that are loaded again, for another order, share what was decoded
+_decoded = functools.lru_cache(maxsize=64)(load)
 
 #: launches that the GPUs of each architecture accept (CUDA C++ Programming Guide, "Compute Capabilities")
 _LIMITS = {
@@ -63,7 +69,7 @@ class Device:
         if bytes(image[:4]) == b"\x7fELF":
             raise UserError("the emulator runs PTX; a cubin holds machine code: keep the PTX in the artifact")
         text = bytes(image).decode().rstrip("\0")
-        module = load(self._replace.get(text, text))
+        module = _decoded(self._replace.get(text, text))
         self._fits(module.module.target)
         return module
 
@@ -94,6 +100,7 @@ class Device:
     def download(self, address: int, data: memoryview) -> None:
         """Copy device memory to C-contiguous, writeable host memory."""
         target = memoryview(data).cast("B")
+        self._check_written(address, len(target))
         target[:] = self.memory.read(address, len(target)).data
 
     def copy(self, destination: int, source: int, nbytes: int) -> None:
@@ -104,6 +111,12 @@ class Device:
         defined = found.defined[offset : offset + nbytes]
         to.defined[to_offset : to_offset + nbytes] = defined
         to.fully_defined = bool(defined.all()) and (to.fully_defined or nbytes == to.size)
+
+    def discard(self, address: int, nbytes: int) -> None:
+        """Make bytes undefined: reading them is an error until something is written there again."""
+        found, offset = self.memory.range(address, nbytes)
+        found.defined[offset : offset + nbytes] = False
+        found.fully_defined = False
 
     def fill(self, address: int, byte: int, nbytes: int) -> None:
         """Set bytes."""
@@ -148,6 +161,17 @@ class Device:
             shared_bytes=shared_bytes,
             options=self.options,
         )
+
+    def _check_written(self, address: int, nbytes: int) -> None:
+        """Fail where the host reads bytes that nothing has written."""
+        found, offset = self.memory.range(address, nbytes)
+        missing = np.flatnonzero(~found.defined[offset : offset + nbytes])
+        if missing.size and "uninitialised" in self.options.checks:
+            raise EmulationError(
+                f"uninitialised: the host reads {nbytes} bytes of {found}, and nothing has written {missing.size} of "
+                f"them (the first at offset {offset + int(missing[0])}): a kernel leaves a part of its result out",
+                rule="uninitialised",
+            )
 
     def synchronize(self) -> None:
         """Everything is done already."""

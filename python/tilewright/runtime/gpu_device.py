@@ -170,6 +170,15 @@ class CapturingDevice(Device, Protocol):
         ...
 
 
+@runtime_checkable
+class CheckingDevice(Device, Protocol):
+    """A device that knows which bytes have been written (the emulator)."""
+
+    def discard(self, address: int, nbytes: int) -> None:
+        """Make `nbytes` bytes undefined: what was written there is of no use any more."""
+        ...
+
+
 def check_launch(name: str, limits: Limits, grid: Extent, block: Extent, cluster: Extent, shared_bytes: int) -> None:
     """Check a launch against what every device of its kind allows, so that the emulator refuses what a GPU refuses.
 

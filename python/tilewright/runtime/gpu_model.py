@@ -167,7 +167,7 @@ class GpuModel(CompiledModel):
     def _loaded(self) -> HostProgram:
         if self._program is None:
             program, modules = gpu_code.read(self._artifact)
-            self._program = HostProgram(program, self.device, modules, self._weights(), clear=self.emulated)
+            self._program = HostProgram(program, self.device, modules, self._weights())
         return self._program
 
     def _weights(self) -> dict[str, np.ndarray]:

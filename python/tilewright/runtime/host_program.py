@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.errors import InternalError, UserError
-from tilewright.runtime.gpu_device import Device, check_launch
+from tilewright.runtime.gpu_device import CheckingDevice, Device, check_launch
 from tilewright.runtime.gpu_memory import Memory, View
 from tilewright.runtime.host_steps import DATA_DEPENDENT, Frame, steps_of, walk
 from tilewright.runtime.launch_params import Packer
@@ -47,8 +47,6 @@ class HostProgram:
         device: that runs it.
         modules: images (PTX or cubin) by file name.
         weights: arrays by name.
-        clear: set new memory to zero. Loops may carry tensors along that nothing has written yet, whose content does
-            not matter, and the emulator would report the copies.
 
     Raises:
         UserError: a format of another version, a damaged model, or a device that cannot load it.
@@ -60,11 +58,10 @@ class HostProgram:
         device: Device,
         modules: Mapping[str, bytes],
         weights: Mapping[str, np.ndarray],
-        clear: bool = False,
     ) -> None:
         _check_format(program)
         self.device = device
-        self._clear = clear
+        self._forget = device.discard if isinstance(device, CheckingDevice) else None
         self._program = program
         self._steps = steps_of(program["body"])
         self._packer = Packer(device)
@@ -130,11 +127,13 @@ class HostProgram:
         return View.contiguous(self.new_memory(nbytes), dtype, sizes)
 
     def new_memory(self, nbytes: int) -> Memory:
-        """Return memory of its own."""
-        memory = Memory.allocate(self.device, nbytes)
-        if self._clear and nbytes:
-            self.device.fill(memory.address, 0, nbytes)
-        return memory
+        """Return memory of its own, with undefined content."""
+        return Memory.allocate(self.device, nbytes)
+
+    def begin(self, view: View) -> None:
+        """A temporary begins in memory that another one had: what is there is undefined from here on."""
+        if self._forget is not None and view.nbytes:
+            self._forget(view.address, view.nbytes)
 
     def _registers(self, inputs: Sequence[View], outputs: Sequence[View | None]) -> list[Any]:
         registers: list[Any] = [None] * self._program["registers"]

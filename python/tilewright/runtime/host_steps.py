@@ -148,7 +148,8 @@ def _view(op: Op) -> Step:
         source: View = frame.registers[op["source"]]
         shift = source.address - source.memory.address + frame.registers[op["shift"]]
         sizes = _sizes(frame, kind["shape"], op["sizes"])
-        frame.registers[op["result"]] = View.contiguous(source.memory, kind["dtype"], sizes, shift)
+        made = frame.registers[op["result"]] = View.contiguous(source.memory, kind["dtype"], sizes, shift)
+        frame.program.begin(made)
 
     return view
 

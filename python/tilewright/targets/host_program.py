@@ -142,7 +142,7 @@ class Exporter:
         for op in inner:
             self._op(op, body)
         ends = self.all(last.operands)
-        return _with_drops(body, ends, first), ends
+        return _with_drops(_late_views(body, ends), ends, first), ends
 
     # One operation ---------------------------------------------------------------------------------------------------
 
@@ -196,6 +196,43 @@ def _result_numbers(function: ir.Operation, count: int) -> list[int]:
     return found
 
 
+# First and last uses ------------------------------------------------------------------------------------------------
+
+
+#: What makes views of other views, or tells their sizes, and touches no memory.
+_PURE = frozenset("view subview reinterpret permute collapse expand metadata dim address".split())
+
+
+def _late_views(body: list[Op], ends: Sequence[int]) -> list[Op]:
+    """Put views right before what first touches their memory: there a temporary in the arena begins."""
+    waiting: dict[int, Op] = {}
+    result: list[Op] = []
+
+    def place(register: int) -> None:
+        op = waiting.get(register)
+        if op is not None:
+            for made in _made(op):
+                del waiting[made]
+            for needed in _reads(op):
+                place(needed)
+            result.append(op)
+
+    for op in body:
+        if op["op"] in _PURE:
+            waiting.update(dict.fromkeys(_made(op), op))
+            continue
+        for register in _reads(op):
+            place(register)
+        result.append(op)
+    for register in ends:
+        place(register)
+    return result
+
+
+def _made(op: Op) -> list[int]:
+    return [op["result"]] if "result" in op else list(op["results"])
+
+
 # Last uses -----------------------------------------------------------------------------------------------------------
 
 
@@ -227,7 +264,7 @@ _VIEW_MAKERS = frozenset(
 def _made_views(op: Op) -> list[int]:
     if op["op"] not in _VIEW_MAKERS:
         return []
-    return [op["result"]] if "result" in op else list(op["results"])
+    return _made(op)
 
 
 def _reads(op: Op) -> Iterable[int]:

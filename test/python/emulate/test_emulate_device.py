@@ -15,6 +15,7 @@ from emulation import kernel_text
 from tilewright import emulate
 from tilewright.errors import UserError
 from tilewright.runtime import gpu_device
+from tilewright.runtime.host_program import FORMAT, VERSION, HostProgram
 
 ADD = """
 ld.param.u64 %d0, [p0]; mov.u32 %r0, %tid.x; mul.wide.u32 %d1, %r0, 4; add.s64 %d2, %d0, %d1;
@@ -46,6 +47,40 @@ def test_memory_goes_round() -> None:
         device.launch(kernel, (1, 1, 1), (32, 1, 1), (1, 1, 1), 0, [c.to_bytes(8, "little")])
     start = device.record()
     assert device.elapsed(start, device.record()) >= 0
+
+
+def test_a_temporary_is_undefined_where_it_begins() -> None:
+    """Two of a host program share the arena's first bytes; what one wrote is no content of the other."""
+    write = kernel_text(ADD.replace("ld.global.u32 %r1, [%d2];", "mov.u32 %r1, 5;"))
+    entry = {"entry": "k", "threads": 32, "shared_bytes": 0, "cluster": None, "rank": 0,
+             "params": [{"kind": "pointer", "arg": 0, "align": 4}]}  # fmt: skip
+    kind = {"dtype": "i32", "shape": [32]}
+    begin = [{"op": "view", "source": 0, "shift": 1, "type": kind, "sizes": [], "result": r} for r in (2, 3)]
+    work = [{"op": "launch", "kernel": name, "grid": [], "args": [r]} for name, r in (("write", 2), ("add", 2))]
+    whole = {
+        "format": FORMAT, "version": VERSION, "arena_bytes": 128, "registers": 4, "constants": [[1, 0]],
+        "arguments": [{"kind": "arena", "register": 0, "type": {"dtype": "i8", "shape": [128]}}],
+        "kernels": {"write": {"module": "w", **entry}, "add": {"module": "a", **entry}},
+    }  # fmt: skip
+    modules = {"w": write.encode(), "a": kernel_text(ADD).encode()}
+    HostProgram({**whole, "body": [begin[0], *work]}, emulate.Device(), modules, {}).run([], [])
+    second = [begin[1], {**work[1], "args": [3]}]
+    with pytest.raises(emulate.EmulationError, match="nothing has written"):
+        HostProgram({**whole, "body": [begin[0], *work, *second]}, emulate.Device(), modules, {}).run([], [])
+
+
+def test_the_host_reads_what_was_written() -> None:
+    """A part of a result that no kernel has written is told, unless that check is off."""
+    for checks in (emulate.CHECKS, frozenset()):
+        device = emulate.Device(checks=checks)
+        memory = device.alloc(64)
+        device.upload(memory, memoryview(np.zeros(12, np.float32)))
+        out = np.zeros(16, np.float32)
+        if checks:
+            with pytest.raises(emulate.EmulationError, match="has written 16 of them \\(the first at offset 48\\)"):
+                device.download(memory, memoryview(out))
+        else:
+            device.download(memory, memoryview(out))
 
 
 def test_what_a_gpu_refuses() -> None:

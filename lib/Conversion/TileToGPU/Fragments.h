@@ -1,5 +1,4 @@
-//===- Fragments.h - layouts of products --------------------------*- C++
-//-*-===//
+//===- Fragments.h - layouts of products ------------------------*- C++ -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- MfmaPatterns.cpp - products on a wave's matrix unit
-//-------------------===//
+//===- MfmaPatterns.cpp - products on a wave's matrix unit ----------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -7,8 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Conversion/TileToGPU/Fragments.h"
-#include "lib/Conversion/TileToGPU/SpreadTiles.h"
+#include "lib/Conversion/TileToGPU/FragmentProduct.h"
 
 using namespace mlir;
 using namespace tilewright;
@@ -18,6 +16,18 @@ namespace {
 /// One tile.mma as many v_mfma.
 class Mfma {
 public:
+  using Shape = MfmaShape;
+  static constexpr llvm::StringLiteral name = "v_mfma";
+  static std::optional<Shape> shapeOf(tile::MmaOp op, int64_t) {
+    return MfmaShape::of(op);
+  }
+  static bool isResult(const LinearLayout &layout) { return true; }
+  static LinearLayout operandLayout(const LinearLayout &result, bool isB,
+                                    ArrayRef<int64_t> sizes,
+                                    const Shape &shape) {
+    return mfmaOperandLayout(result, isB, sizes, shape);
+  }
+
   Mfma(OpBuilder &b, tile::MmaOp op, const MfmaShape &shape)
       : b(b), loc(op.getLoc()), shape(shape),
         a(*LinearLayout::of(op.getA().getType())),
@@ -87,41 +97,9 @@ private:
   LinearLayout a, rhs, c;
 };
 
-struct MfmaPattern : SpreadPattern<tile::MmaOp> {
-  using Base::Base;
-
-  LogicalResult
-  matchAndRewrite(tile::MmaOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    auto a = LinearLayout::of(op.getA().getType());
-    auto rhs = LinearLayout::of(op.getB().getType());
-    auto c = LinearLayout::of(op.getC().getType());
-    if (!a || !rhs || !c)
-      return rewriter.notifyMatchFailure(op, "an operand is in shared memory");
-    std::optional<MfmaShape> shape = MfmaShape::of(op);
-    if (!shape)
-      return op.emitOpError("of these elements is no v_mfma");
-    auto shapeOf = [](Value tile) {
-      return cast<tile::TileType>(tile.getType()).getShape();
-    };
-    if (*a != mfmaOperandLayout(*c, false, shapeOf(op.getA()), *shape) ||
-        *rhs != mfmaOperandLayout(*c, true, shapeOf(op.getB()), *shape))
-      return op.emitOpError("has operands that are not spread as fragments of "
-                            "v_mfma that meet the result's; "
-                            "tile-assign-spreads makes them");
-    SmallVector<Value> left =
-        clearDepth(rewriter, op, op.getA(), 1, adaptor.getA());
-    SmallVector<Value> right =
-        clearDepth(rewriter, op, op.getB(), 0, adaptor.getB());
-    rewriter.replaceOpWithMultiple(
-        op, {Mfma(rewriter, op, *shape).run(left, right, adaptor.getC())});
-    return success();
-  }
-};
-
 } // namespace
 
 void tilewright::populateMfmaPatterns(const SpreadConverter &converter,
                                       RewritePatternSet &patterns) {
-  patterns.add<MfmaPattern>(converter, patterns.getContext());
+  patterns.add<FragmentProductPattern<Mfma>>(converter, patterns.getContext());
 }

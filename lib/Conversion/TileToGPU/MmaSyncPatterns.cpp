@@ -6,8 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Conversion/TileToGPU/Fragments.h"
-#include "lib/Conversion/TileToGPU/SpreadTiles.h"
+#include "lib/Conversion/TileToGPU/FragmentProduct.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -45,6 +44,20 @@ namespace {
 /// One tile.mma as many mma.sync.
 class MmaSync {
 public:
+  using Shape = MmaShape;
+  static constexpr llvm::StringLiteral name = "mma.sync";
+  static std::optional<Shape> shapeOf(tile::MmaOp op, int64_t arch) {
+    return MmaShape::of(op, arch);
+  }
+  static bool isResult(const LinearLayout &layout) {
+    return isMmaResult(layout);
+  }
+  static LinearLayout operandLayout(const LinearLayout &result, bool isB,
+                                    ArrayRef<int64_t> sizes,
+                                    const Shape &shape) {
+    return mmaOperandLayout(result, isB, sizes, shape);
+  }
+
   MmaSync(OpBuilder &b, tile::MmaOp op, const MmaShape &shape)
       : b(b), op(op), loc(op.getLoc()), shape(shape),
         a(*LinearLayout::of(op.getA().getType())),
@@ -153,42 +166,10 @@ private:
   LinearLayout a, rhs, c;
 };
 
-struct MmaSyncPattern : SpreadPattern<tile::MmaOp> {
-  using Base::Base;
-
-  LogicalResult
-  matchAndRewrite(tile::MmaOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    auto a = LinearLayout::of(op.getA().getType());
-    auto rhs = LinearLayout::of(op.getB().getType());
-    auto c = LinearLayout::of(op.getC().getType());
-    if (!a || !rhs || !c)
-      return rewriter.notifyMatchFailure(op, "an operand is in shared memory");
-    std::optional<MmaShape> shape = MmaShape::of(op, spread.getArch());
-    if (!shape)
-      return op.emitOpError("of these elements and layouts is no mma.sync");
-    auto shapeOf = [](Value tile) {
-      return cast<tile::TileType>(tile.getType()).getShape();
-    };
-    if (!isMmaResult(*c) ||
-        *a != mmaOperandLayout(*c, false, shapeOf(op.getA()), *shape) ||
-        *rhs != mmaOperandLayout(*c, true, shapeOf(op.getB()), *shape))
-      return op.emitOpError("has operands that are not spread as fragments of "
-                            "mma.sync that meet the result's; "
-                            "tile-assign-spreads makes them");
-    SmallVector<Value> left =
-        clearDepth(rewriter, op, op.getA(), 1, adaptor.getA());
-    SmallVector<Value> right =
-        clearDepth(rewriter, op, op.getB(), 0, adaptor.getB());
-    rewriter.replaceOpWithMultiple(
-        op, {MmaSync(rewriter, op, *shape).run(left, right, adaptor.getC())});
-    return success();
-  }
-};
-
 } // namespace
 
 void tilewright::populateMmaSyncPatterns(const SpreadConverter &converter,
                                          RewritePatternSet &patterns) {
-  patterns.add<MmaSyncPattern>(converter, patterns.getContext());
+  patterns.add<FragmentProductPattern<MmaSync>>(converter,
+                                                patterns.getContext());
 }

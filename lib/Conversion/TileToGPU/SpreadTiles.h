@@ -109,12 +109,6 @@ void populateRelayoutPatterns(const SpreadConverter &converter,
                               mlir::RewritePatternSet &patterns);
 void populateFmaPatterns(const SpreadConverter &converter,
                          mlir::RewritePatternSet &patterns);
-/// Registers of a product's operand with zeros where they are padding along the
-/// depth (dimension `dim`), which takes part in the sums.
-mlir::SmallVector<mlir::Value> clearDepth(mlir::OpBuilder &b, tile::MmaOp op,
-                                          mlir::Value tile, int64_t dim,
-                                          mlir::ValueRange values);
-
 void populateMfmaPatterns(const SpreadConverter &converter,
                           mlir::RewritePatternSet &patterns);
 void populateMmaSyncPatterns(const SpreadConverter &converter,

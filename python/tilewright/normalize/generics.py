@@ -113,6 +113,14 @@ def maker(value: ir.Value) -> ir.Operation | None:
     return None if isinstance(value, ir.BlockArgument) else value.owner.operation
 
 
+def place_of(op: ir.Operation) -> ir.Operation | None:
+    """The empty tensor that a result is made in."""
+    made = maker(op.operands[len(op.operands) - 1])
+    if made is not None and made.name == "linalg.fill":
+        made = maker(made.operands[1])
+    return made if made is not None and made.name == "tensor.empty" else None
+
+
 def create(name: str, operands: Sequence[ir.Value], result: ir.Type, attributes: dict | None = None) -> ir.Value:
     """An op with one result, at the current insertion point."""
     return ir.Operation.create(name, results=[result], operands=operands, attributes=attributes).result

@@ -13,7 +13,20 @@ from typing import ClassVar
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 
-from .generics import body, create, create_fill, iterator_types, kinds, maker, maps, positions, set_maps, uses, walk
+from .generics import (
+    body,
+    create,
+    create_fill,
+    iterator_types,
+    kinds,
+    maker,
+    maps,
+    place_of,
+    positions,
+    set_maps,
+    uses,
+    walk,
+)
 
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
 
@@ -102,7 +115,7 @@ def _follows(op: ir.Operation, joined: set[ir.Operation]) -> bool:
 def _joinable(op: ir.Operation) -> list[int]:
     """Neighbouring parallel loops that all operands index one after the other, or not at all; the inner ones open."""
     own, parallel = maps(op), [not reduces for reduces in kinds(op)]
-    if len(op.results) != 1 or not all(m.is_projected_permutation for m in own) or _has_index(op) or not _place(op):
+    if len(op.results) != 1 or not all(m.is_projected_permutation for m in own) or _has_index(op) or not place_of(op):
         return []
     output = positions(own[-1])
     shape = ir.RankedTensorType(op.results[0].type).shape
@@ -135,14 +148,6 @@ def _has_index(op: ir.Operation) -> bool:
     return bool(names & {"linalg.index", "tensor.extract"})
 
 
-def _place(op: ir.Operation) -> ir.Operation | None:
-    """The empty tensor that a result is made in."""
-    made = maker(op.operands[len(op.operands) - 1])
-    if made is not None and made.name == "linalg.fill":
-        made = maker(made.operands[1])
-    return made if made is not None and made.name == "tensor.empty" else None
-
-
 def _join(op: ir.Operation, loops: list[int]) -> ir.Operation:
     """Make one loop of several; the result is seen in its shape of before."""
     own = maps(op)
@@ -157,7 +162,7 @@ def _join(op: ir.Operation, loops: list[int]) -> ir.Operation:
                 op.operands[number] = _joined(op.operands[number], start, count)
         at = starts[-1]
         assert at is not None
-        place = _place(op)
+        place = place_of(op)
         assert place is not None
         sizes = _sizes(old, list(place.operands))
         op.operands[len(op.operands) - 1] = _new_place(op, sizes, at, count)

@@ -12,7 +12,7 @@ from typing import ClassVar
 from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
 
-from .generics import body, create, create_generic, kinds, maker, maps, positions, set_maps, uses, walk
+from .generics import body, create, create_generic, kinds, maker, maps, place_of, positions, set_maps, uses, walk
 
 #: What a size counts as that is known at run time only: most of them are positions.
 _MANY = 128
@@ -143,7 +143,7 @@ def _scale_after(product: ir.Operation, number: int, rounded: bool) -> None:
     factor = [loops[d] for d in positions(own[1])]
     if len(loops) != own[2].n_dims or not set(factor) <= set(written):
         return
-    if prod(_shape(product)) >= prod(_shape(scaling)) or _place(product) is None:
+    if prod(_shape(product)) >= prod(_shape(scaling)) or place_of(product) is None:
         return
     if rounding is not None:
         if own[0] != own[2]:
@@ -155,14 +155,6 @@ def _scale_after(product: ir.Operation, number: int, rounded: bool) -> None:
 def _shape(op: ir.Operation) -> list[int]:
     """The sizes of a result; one known at run time only counts as many."""
     return [_MANY if size < 0 else size for size in ir.RankedTensorType(op.results[0].type).shape]
-
-
-def _place(op: ir.Operation) -> ir.Operation | None:
-    """The empty tensor that a result is made in."""
-    made = maker(op.operands[len(op.operands) - 1])
-    if made is not None and made.name == "linalg.fill":
-        made = maker(made.operands[1])
-    return made if made is not None and made.name == "tensor.empty" else None
 
 
 def _loops(written: ir.AffineMap, read: ir.AffineMap) -> dict[int, int]:
@@ -230,7 +222,7 @@ def _move(scaling: ir.Operation, product: ir.Operation, number: int, factor: lis
     identity = ir.AffineMap.get_identity(rank)
     broadcast = ir.AffineMap.get(rank, 0, [ir.AffineDimExpr.get(written.index(loop)) for loop in factor])
     with product.location, ir.InsertionPoint.after(product):
-        place = _place(product)
+        place = place_of(product)
         assert place is not None
         empty = create("tensor.empty", list(place.operands), kind)
         reads = [(product.results[0], identity), (scaling.operands[1], broadcast)]

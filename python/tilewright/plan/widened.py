@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Which products of small numbers are multiplied wide, and the pass `tile-mark-widened` that tells why.
 
-The rules are those of `dots.py` (what instructions take) and `byte_products.py` (which products become ones of bytes);
-here each of them has its words.
+`dots.find_dot` tells which rule of the instructions a product breaks; the rules by which products become ones of bytes
+(`byte_products.py`) have their words here.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from tilewright.mlir import ir
 from tilewright.normalize.generics import body, kinds, maker
 from tilewright.passes import Pass, option, register
 from tilewright.plan import byte_products
-from tilewright.plan.dots import GROUPS, dot_of, factors, small_element
-from tilewright.plan.products import Roles, contraction_roles
+from tilewright.plan.dots import NAMES, NO_SIZE, Dot, find_dot, small_element
+from tilewright.plan.products import contraction_roles
 from tilewright.plan.structure import Kind, LinalgOp, Weights, blocks, linalg_ops
 from tilewright.plan.tiles import Machine
 
@@ -26,7 +26,8 @@ from tilewright.plan.tiles import Machine
 ATTRIBUTE = "tile.widened"
 _MOVES = ("tensor.expand_shape", "tensor.collapse_shape", "tensor.extract_slice", "tensor.insert_slice")
 _MANY_MOVES = 16
-_NO_SIZE = "is known at run time only"
+#: What an element is widened to.
+_WIDE = {"bf16": "f32", "i8": "i32"}
 
 
 def mark(op: ir.Operation, what: str, why: str) -> None:
@@ -38,45 +39,6 @@ def settle(op: LinalgOp, taken: bool) -> None:
     """Forget the reason where an instruction takes the product after all: orders and tasks were not known before."""
     if taken and ATTRIBUTE in op.op.attributes:
         del op.op.attributes[ATTRIBUTE]
-
-
-def why_no_instruction(op: LinalgOp, kind: str, machine: Machine, weights: Weights) -> str:
-    """Why no instruction of the machine makes a product of small numbers that `dots.dot_of` refused."""
-    if kind not in machine.dots | machine.matrix:
-        return f"this machine has no instruction that multiplies {_NAMES[kind]} faster"
-    roles, deepest = contraction_roles(op), max(op.reductions, key=lambda d: op.extents[d])
-    if roles.lane_operand is None:
-        return "each channel has a sum of its own (depthwise), so there is nothing to share among lanes"
-    if deepest in op.dynamic:
-        return f"the length of its sums {_NO_SIZE}"
-    if op.extents[deepest] < GROUPS[kind]:
-        return f"an instruction adds {GROUPS[kind]} neighbours, its sums have {op.extents[deepest]}"
-    lanes = op.inputs[roles.lane_operand]
-    if not weights.only(lanes.value):
-        if op.dynamic:
-            return f"both factors come with the run, and a size of them {_NO_SIZE}"
-        return f"both factors come with the run, and {op.reuse(lanes)} rows are too few to lay one of them out anew"
-    if kind in machine.dots and (kind != "i8" or len({factor.unsigned for factor in factors(op)}) == 2):
-        return "neighbours along its sums are no neighbours in memory"
-    return _why_no_blocks(op, roles, deepest, kind)
-
-
-def _why_no_blocks(op: LinalgOp, roles: Roles, depth: int, kind: str) -> str:
-    """Which rule of the matrix unit a product breaks (`dots.blocks_of`)."""
-    whole = 16 * GROUPS[kind]
-    if roles.row is None:
-        return "it has one row, and a matrix unit takes several"
-    if roles.row in op.dynamic:
-        return f"its number of rows {_NO_SIZE}"
-    if op.extents[roles.lane] % 16:
-        return f"its {op.extents[roles.lane]} columns are no multiple of the matrix unit's 16"
-    if op.extents[depth] % whole:
-        return f"its sums of {op.extents[depth]} are no multiple of the matrix unit's {whole}"
-    return "neighbours along its sums are no neighbours in memory"
-
-
-_NAMES = {"bf16": "bf16", "i8": "bytes"}
-_WIDE = {"bf16": "f32", "i8": "i32"}
 
 
 def from_bytes(value: ir.Value) -> bool:
@@ -108,9 +70,9 @@ def why_not_bytes(op: LinalgOp) -> str:
     """Why a product of dequantized bytes is none of the bytes themselves (`byte_products.py`)."""
     terms = prod(op.extents[d] for d in op.reductions)
     if op.dynamic & op.reductions:
-        return f"the length of its sums {_NO_SIZE}"
+        return f"the length of its sums {NO_SIZE}"
     if op.dynamic:
-        return f"a size of it {_NO_SIZE}: it has no constant factor, or its bytes are moved or scaled by that size"
+        return f"a size of it {NO_SIZE}: it has no constant factor, or its bytes are moved or scaled by that size"
     if str(ir.RankedTensorType(op.result.type).element_type) == "f32" and terms > byte_products.MOST_TERMS:
         return f"sums of {terms} products of bytes may not fit into 32 bits"
     if not (byte_products.takes(op) or byte_products.takes_windows(op)) or None in op.output.dims:
@@ -175,8 +137,9 @@ class MarkWidened(Pass):
     def _visit(op: LinalgOp, machine: Machine, weights: Weights) -> None:
         kind = small_element(op)
         if kind is not None:
-            if dot_of(op, contraction_roles(op), machine, weights) is None:
-                mark(op.op, f"{_NAMES[kind]} in {_WIDE[kind]}", why_no_instruction(op, kind, machine, weights))
+            found = find_dot(op, contraction_roles(op), machine, weights)
+            if not isinstance(found, Dot):
+                mark(op.op, f"{NAMES[kind]} in {_WIDE[kind]}", found)
         elif all(from_bytes(access.value) for access in op.inputs):
             wide = str(ir.RankedTensorType(op.result.type).element_type)
             known = "i8" in machine.dots | machine.matrix

@@ -55,7 +55,7 @@ def task_block(task: Task, op: LinalgOp, rows: dict[int, int], levels: Levels) -
 
 def _saved(task: Task, op: LinalgOp, levels: Levels) -> float:
     """Nanoseconds for what `op` does not read from memory and, where it is the last reader, the task not write."""
-    members = {member.op for member in task.ops} | {op.op}
+    members = {member.result for member in task.ops} | {op.result}
     makers = {member.result: member for member in task.ops}
     total = 0.0
     for value in {a.value for a in op.inputs if a.value in makers}:
@@ -68,7 +68,7 @@ def _in_registers(task: Task) -> set[LinalgOp]:
     """Operations of which only their own nest reads the results."""
     found = set()
     for nest in task.nests:
-        own = {member.op for member in nest.ops}
+        own = {member.result for member in nest.ops}
         found |= {member for member in nest.ops if member.readers <= own}
     return found
 

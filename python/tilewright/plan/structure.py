@@ -90,9 +90,13 @@ class LinalgOp:
         return len(self.extents)
 
     @cached_property
-    def readers(self) -> frozenset[ir.Operation]:
-        """The operations that use its result; none is added while a pass plans."""
-        return frozenset(use.owner.operation for use in self.result.uses)
+    def readers(self) -> frozenset[ir.Value | None]:
+        """The operations that use its result, each by what it makes first; None for one that makes nothing.
+
+        None is added while a pass plans. They are not kept as operations, whose hash changes with their attributes.
+        """
+        owners = [use.owner.operation for use in self.result.uses]
+        return frozenset(owner.results[0] if owner.results else None for owner in owners)
 
     @cached_property
     def parallel(self) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ import pytest
 
 from tilewright.mlir import ir
 from tilewright.passes import run_pipeline
-from tilewright.plan.structure import Kind, Weights, blocks, linalg_ops
+from tilewright.plan.structure import Kind, Weights, blocks, linalg_ops, set_integer
 
 SOFTMAX = """
 #id = affine_map<(i, j) -> (i, j)>
@@ -83,3 +83,14 @@ def test_tasks_of_softmax_cover_whole_rows(softmax):
 def test_narrow_vectors_give_narrow_tiles(softmax):
     run_pipeline(softmax.operation, "builtin.module(tile-plan-fusion,tile-plan-tiles{lanes=8 registers=16})")
     assert "register = [1, 64]" in str(members(softmax)[-1].op.attributes["tile.rtile"])
+
+
+def test_readers_are_found_again_after_their_attributes_changed(softmax):
+    """The hash of an operation is one of its contents: sets of operations lose what a decision is written to."""
+    ops = members(softmax)
+    readers = ops[0].readers
+    for number, op in enumerate(ops):
+        set_integer(op.op, "tile.nest", number)
+    assert readers == {ops[1].result}
+    assert ops[1].readers == {ops[2].result, ops[3].result}
+    assert ops[3].readers == {None}, "the function's end makes nothing"

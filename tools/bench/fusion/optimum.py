@@ -87,7 +87,7 @@ class Problem:
         return [op for op in self.ops if op in group]
 
     def _written(self, group: Group) -> list[ir.Value]:
-        members = {op.op for op in group}
+        members = {op.result for op in group}
         return [op.result for op in self._inside(group) if not op.readers <= members]
 
     def _once(self, group: Group) -> int:

@@ -78,7 +78,7 @@ def seconds(value: float | None) -> str:
 
 def quantity(value: float, unit: str) -> str:
     """Return a count of bytes or operations with a decimal prefix."""
-    for prefix, scale in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+    for prefix, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if value >= scale:
             return f"{value / scale:.3g} {prefix}{unit}"
     return f"{value:.0f} {unit}"

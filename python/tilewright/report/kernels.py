@@ -5,14 +5,16 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from typing import Any
 
 from tilewright.report import ir_text
+from tilewright.report.gpu_kernels import gpu_section, predicted_on_gpu
 from tilewright.report.html import Raw, bar, details, join, quantity, seconds, section, table, tag
 from tilewright.report.measure import Measurement
-from tilewright.report.roofline import bound_by, floor_seconds, predicted_seconds
+from tilewright.report.roofline import bound_by, floor_seconds, is_gpu, predicted_seconds
 from tilewright.report.style import GREY, PALETTE
+from tilewright.report.titles import dot, title
 
 _HEAD = ("kernel", "launches", "work", "bytes", "predicted", "measured", "", "floor", "of roofline", "lost")
 _NUMERIC = (1, 2, 3, 4, 5, 7, 8, 9)
@@ -28,19 +30,25 @@ def kernel_section(model: Any, report: dict[str, Any], measured: Measurement | N
     """Return the section, or None for a model without kernels."""
     if not model.kernels:
         return None
-    times = measured.per_kernel() if measured else {}
-    colors = kernel_colors(model, measured)
-    total = sum(times.values())
     device = report.get("device", {})
+    colors = kernel_colors(model, measured)
+    if is_gpu(device):
+        return gpu_section(model, device, colors, measured, _folded(_texts(model.kernels, report, colors)))
+    times = measured.per_kernel() if measured else {}
+    total = sum(times.values())
     limits = [_Limits(kernel, times.get(kernel.name), device, model.threads) for kernel in model.kernels]
     limits.sort(key=lambda limit: -(limit.lost or 0.0))
     ordered = [limit.kernel for limit in limits]
     rows = [_row(limit, total, colors) for limit in limits]
     strip = _strip(measured, colors) if measured else None
-    texts = report.get("kernel_text", {})
-    code = [_text(kernel.name, texts[kernel.name], colors[kernel.name]) for kernel in ordered if kernel.name in texts]
+    code = _texts(ordered, report, colors)
     body = table(_HEAD, rows, numeric=_NUMERIC)
     return section("Kernels", *(part for part in (strip, body) if part), _folded(code), note=_told(measured, total))
+
+
+def _texts(kernels: Sequence[Any], report: dict[str, Any], colors: dict[str, str]) -> list[Raw]:
+    texts = report.get("kernel_text", {})
+    return [_text(kernel.name, texts[kernel.name], colors[kernel.name]) for kernel in kernels if kernel.name in texts]
 
 
 def _folded(code: list[Raw]) -> Raw:
@@ -51,12 +59,8 @@ def _folded(code: list[Raw]) -> Raw:
 def _text(name: str, text: str, color: str) -> Raw:
     """Return the kernel as it stands after phase `tile`, behind a click."""
     lines = tag("span", f"{text.count(chr(10)) + 1} lines of tile IR")
-    summary = join([_dot(color), tag("b", name), lines])
+    summary = join([dot(color), tag("b", name), lines])
     return details(summary, tag("div", tag("pre", ir_text.highlight(text)), cls="in"))
-
-
-def _dot(color: str) -> Raw:
-    return Raw(f'<span class="dot" style="background:{color}"></span>')
 
 
 def _told(measured: Measurement | None, total: float) -> str:
@@ -92,8 +96,8 @@ class _Limits:
 
 
 def kernel_colors(model: Any, measured: Measurement | None) -> dict[str, str]:
-    """A color for each kernel, those with most time first; the rest is grey."""
-    times = measured.per_kernel() if measured else {}
+    """A color for each kernel, those with most time first (a GPU's predicted one, if need be); the rest is grey."""
+    times = measured.per_kernel() if measured else {k.name: predicted_on_gpu(k) or 0.0 for k in model.kernels}
     ordered = sorted(model.kernels, key=lambda kernel: -times.get(kernel.name, 0.0))
     return {kernel.name: PALETTE[i] if i < len(PALETTE) else GREY for i, kernel in enumerate(ordered)}
 
@@ -102,7 +106,7 @@ def _row(limits: _Limits, total: float, colors: dict[str, str]) -> list[Any]:
     kernel, spent, floor = limits.kernel, limits.spent, limits.floor
     tasks = "" if kernel.tasks is None else f"{kernel.tasks} tasks"
     return [
-        _title(kernel, colors[kernel.name]),
+        title(kernel, colors[kernel.name]),
         join([kernel.launches, tag("small", tasks)]),
         quantity(limits.flops, "FLOP") if limits.flops else "–",
         join([quantity(limits.bytes, "B") if limits.bytes else "–", *_moved(kernel)]),
@@ -121,14 +125,6 @@ def _moved(kernel: Any) -> list[Raw]:
     parts = [f"{name} {quantity(count * kernel.launches, 'B')}" for name, count in moved.items()]
     parts += [f"scratch {quantity(kernel.scratch_bytes, 'B')}"] if kernel.scratch_bytes else []
     return [tag("small", " · ".join(parts[i : i + 2])) for i in range(0, len(parts), 2)]
-
-
-def _title(kernel: Any, color: str) -> Raw:
-    info = kernel.details
-    shapes = " · ".join(re.sub(r"^\w+<([^,>]*).*$", r"\1", shape) for shape in info.get("shapes", []))
-    places = info.get("locations", [])
-    where = ", ".join(places[:2]) + (f", … ({len(places)} places)" if len(places) > 2 else "")
-    return join([_dot(color), tag("code", kernel.name), tag("small", where), tag("small", shapes)])
 
 
 def _strip(measured: Measurement, colors: dict[str, str]) -> Raw:

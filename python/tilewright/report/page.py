@@ -9,10 +9,12 @@ import datetime
 from typing import Any
 
 from tilewright.report import ir_text
+from tilewright.report.gpu_kernels import predicted_on_gpu
 from tilewright.report.html import Raw, bar, details, esc, join, quantity, seconds, section, table, tag
 from tilewright.report.kernels import kernel_colors, kernel_section
 from tilewright.report.measure import Measurement
 from tilewright.report.picture import picture
+from tilewright.report.roofline import is_gpu
 from tilewright.report.style import CSS
 
 
@@ -46,9 +48,14 @@ def page(model: Any, report: dict[str, Any], measured: Measurement | None) -> st
 def _head(model: Any, name: str, measured: Measurement | None) -> Raw:
     held = model.held_bytes
     spent = sum(model._manifest.compile.get("seconds", {}).values())
+    predicted = [predicted_on_gpu(kernel) for kernel in model.kernels]
+    workers = "on a GPU" if model.target.startswith("cuda") else f"{model.threads} thread(s)"
+    call = (seconds(measured.seconds) if measured else "–", f"per call, {workers}")
+    if not measured and any(predicted):
+        call = (seconds(sum(time or 0.0 for time in predicted)), "predicted, all kernels")
     launches = sum(kernel.launches for kernel in model.kernels)
     cards = [
-        (seconds(measured.seconds) if measured else "–", f"per call, {model.threads} thread(s)"),
+        call,
         (seconds(spent), "to compile"),
         (str(len(model.kernels)), f"kernels, {launches} launches"),
         (quantity(held["weights"], "B"), "weights"),
@@ -153,8 +160,11 @@ def _device(report: dict[str, Any]) -> Raw | None:
     if not device:
         return None
     units = device["units"]
-    peaks = ", ".join(f"{name} {quantity(rate, 'FLOP/s')}" for name, rate in units["peak"].items())
+    whole = units["count"] if is_gpu(device) else 1
+    peaks = ", ".join(f"{name} {quantity(rate * whole, 'FLOP/s')}" for name, rate in units["peak"].items())
     about = f"{units['count']} units, {units['vector_bits']}-bit vectors, peak per unit: {peaks}. {device['source']}."
+    if is_gpu(device):
+        about = f"{device['name']}: {whole} multiprocessors, peak of all: {peaks}. {device['source']}."
     rows = [
         (level["name"], level["kind"], quantity(level["bytes"], "B"), quantity(level["bandwidth"], "B/s"))
         for level in device["levels"]

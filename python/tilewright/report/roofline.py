@@ -8,6 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 
+def is_gpu(device: dict[str, Any]) -> bool:
+    """Whether a description is a GPU's: its levels beyond a multiprocessor serve all of them together."""
+    return device.get("kind") == "gpu"
+
+
 def floor_seconds(flops: float, traffic: float, device: dict[str, Any], threads: int) -> float | None:
     """Return the least time for one launch, or None where the device's rates are not known.
 
@@ -15,7 +20,7 @@ def floor_seconds(flops: float, traffic: float, device: dict[str, Any], threads:
         flops: floating-point operations (f32).
         traffic: bytes of all operands, each moved once from the level that can hold them together.
         device: a device description as plain values.
-        threads: threads that share the work.
+        threads: threads that share the work; all of a GPU does.
     """
     units = device.get("units", {})
     peak = units.get("peak", {}).get("f32", 0.0)
@@ -23,6 +28,8 @@ def floor_seconds(flops: float, traffic: float, device: dict[str, Any], threads:
     bandwidth = _bandwidth(traffic, device.get("levels", []))
     if not peak or not bandwidth:
         return None
+    if is_gpu(device):
+        return max(flops / (peak * units["count"]), traffic / device["levels"][-1]["bandwidth"])
     return max(flops / (peak * workers), traffic / (bandwidth * workers))
 
 
@@ -37,10 +44,12 @@ def predicted_seconds(details: dict[str, Any], device: dict[str, Any], threads: 
         device: a device description as plain values.
         threads: threads that share the work.
     """
-    plan = details.get("predicted", {})
+    plan = details.get("plan") or details.get("predicted", {})
     if plan.get("ns"):
         whole = plan.get("all_cores_ns", plan["ns"])  # of a GPU, the prediction is for all of it
         return (plan["ns"] if threads == 1 else whole) * 1e-9
+    if is_gpu(device):
+        return None  # rates of its levels are of different parts of it: the plan knows, or no one
     units = device.get("units", {})
     peak, workers = units.get("peak", {}).get("f32", 0.0), max(1, min(threads, units.get("count", 1)))
     rates = {level["name"]: level["bandwidth"] for level in device.get("levels", [])}
@@ -69,6 +78,8 @@ def bound_by(flops: float, traffic: float, device: dict[str, Any]) -> str:
     bandwidth = _bandwidth(traffic, device.get("levels", []))
     if not peak or not bandwidth:
         return ""
+    if is_gpu(device):
+        peak, bandwidth = peak * device["units"]["count"], device["levels"][-1]["bandwidth"]
     return "compute" if flops / peak >= traffic / bandwidth else "memory"
 
 

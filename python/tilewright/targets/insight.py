@@ -13,6 +13,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from tilewright.passes.constants import integer_constant, trip_count
+from tilewright.plan.roller.decide import prediction_of
 from tilewright.targets.split import symbol_of
 from tilewright.targets.traffic import kernel_traffic
 
@@ -169,6 +170,7 @@ def _kernels(found: dict[str, Any], module: Any) -> None:
     found_kernels = [op for op in module.body.operations if _name(op) == "tile.kernel"]
     flops = {symbol_of(op): _flops(op) for op in found_kernels}
     ranks = {symbol_of(op): op.operation.attributes["grid_rank"].value for op in found_kernels}
+    plans = {symbol_of(op): prediction_of(op) for op in found_kernels}
     kernels: dict[str, dict[str, Any]] = {}
     main = _function(module, "main")
     groups = found.get("groups", [])
@@ -176,6 +178,9 @@ def _kernels(found: dict[str, Any], module: Any) -> None:
     matched = groups if len(groups) == len(launches) else [None] * len(launches)
     for (op, trips), group in zip(launches, matched, strict=True):
         entry = _add_launch(kernels, op, trips, flops, ranks)
+        plan = plans.get(_callee(op), {})
+        if "roofline_ns" in plan:  # planned for a GPU: the kernel as a whole
+            entry["plan"] = plan
         if group is not None:
             group["kernel"] = _text(op, "kernel").lstrip("@")
             entry["predicted"] = _predicted(group)

@@ -42,6 +42,7 @@ class Prediction:
         memory_bytes: of which come from (and go to) memory.
         occupancy: CTAs that a multiprocessor holds.
         waves: how often the machine is filled.
+        roofline: seconds at the peak, or at the bandwidth of memory for each tensor once.
     """
 
     seconds: float
@@ -51,12 +52,25 @@ class Prediction:
     memory_bytes: int
     occupancy: int
     waves: float
+    roofline: float
 
 
 def peak(problem: Problem, gpu: Gpu) -> float:
     """Operations per second of one multiprocessor."""
     kind = problem.kind if has_unit(problem, gpu) else "f64" if problem.kind == "f64" else "f32"
     return gpu.device.units.peak_of(kind)
+
+
+def roofline(problem: Problem, gpu: Gpu) -> float:
+    """The least seconds that a product can take: at its type's peak, or for each tensor once from memory.
+
+    Windows of an image overlap: of the two factors the larger one counts with one place of the window alone.
+    """
+    rate = dict(gpu.device.units.peak).get(problem.kind) or peak(problem, gpu)
+    small, large = sorted((problem.rows, problem.lanes))
+    read = (small * problem.outer + large) * problem.depth * problem.bytes
+    held = problem.batch * (read + problem.rows * problem.lanes * problem.out_bytes)
+    return max(problem.operations / (rate * gpu.units), held / gpu.device.level("memory").bandwidth)
 
 
 def raster(problem: Problem, shape: Shape, resident: int) -> int:
@@ -101,7 +115,7 @@ def predict(problem: Problem, shape: Shape, gpu: Gpu) -> Prediction:
     if waiting > parts[bound]:
         bound = "latency"
     seconds = max(parts.values()) + waiting + device.rate("launch", 2.5e-6)
-    return Prediction(seconds, bound, compute, near + out, far, held, count / resident)
+    return Prediction(seconds, bound, compute, near + out, far, held, count / resident, roofline(problem, gpu))
 
 
 def _imbalance(count: int, gpu: Gpu, waves: int, held: int) -> float:
@@ -169,6 +183,7 @@ def attribute(choice: Choice, problem: Problem) -> str:
         f"ns = {found.seconds * 1e9:.0f} : i64",
         f'bound = "{found.bound}"',
         f"compute_ns = {found.compute * 1e9:.0f} : i64",
+        f"roofline_ns = {found.roofline * 1e9:.0f} : i64",
         f"l2_bytes = {found.l2_bytes} : i64",
         f"memory_bytes = {found.memory_bytes} : i64",
         f"operations = {problem.operations} : i64",

@@ -49,6 +49,7 @@ class TaskPrediction:
         memory_bytes: bytes of all tensors outside, once each.
         operations: of products and vectors together.
         occupancy: CTAs that a multiprocessor holds.
+        roofline: seconds of the products at their peak, or of the bytes outside at the bandwidth of memory.
     """
 
     seconds: float
@@ -58,6 +59,7 @@ class TaskPrediction:
     memory_bytes: int
     operations: int
     occupancy: int
+    roofline: float
 
     def attribute(self) -> str:
         """As `tile.prediction`: times in ns."""
@@ -65,6 +67,7 @@ class TaskPrediction:
             f"ns = {self.seconds * 1e9:.0f} : i64",
             f'bound = "{self.bound}"',
             *(f"{name}_ns = {seconds * 1e9:.0f} : i64" for name, seconds in self.parts.items() if seconds),
+            f"roofline_ns = {self.roofline * 1e9:.0f} : i64",
             f"l2_bytes = {self.l2_bytes} : i64",
             f"memory_bytes = {self.memory_bytes} : i64",
             f"operations = {self.operations} : i64",
@@ -112,7 +115,8 @@ def predict_task(
     bound = "latency" if latency > longest * idle else bound
     near = round(count * work.per_task) + work.written
     operations = round(live * (work.products + work.vector))
-    return TaskPrediction(seconds, bound, parts, near, work.outside, operations, held)
+    roofline = max(parts["compute"] * _PRODUCTS, parts["memory"] * _STREAMED)
+    return TaskPrediction(seconds, bound, parts, near, work.outside, operations, held, roofline)
 
 
 def _tasks(op: LinalgOp, tiling: GpuTiling) -> int:

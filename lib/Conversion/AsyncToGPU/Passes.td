@@ -58,6 +58,9 @@ def SpecializeWarps : Pass<"tile-specialize-warps", "::mlir::ModuleOp"> {
     they begin with `ub.poison` instead, and `tile.starts` on the first product says
     that it adds to nothing in the first step: no registers are cleared.
 
+    Copies outside of loops that are waited for alone (`tile-share-factors` makes
+    such ones) get one mbarrier, which nobody gives back.
+
     A kernel that cannot be cut (a copy that TMA cannot do, another form of loop)
     stays as it is, with a remark.
 

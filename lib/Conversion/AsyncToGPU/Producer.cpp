@@ -21,16 +21,20 @@ namespace {
 /// Writes the producers' part of a kernel.
 class Producer {
 public:
-  Producer(OpBuilder &b, ArrayRef<RoleRing> rings, gpu::GPUFuncOp kernel)
-      : b(b), rings(rings), kernel(kernel) {}
+  Producer(OpBuilder &b, ArrayRef<RoleRing> rings, ArrayRef<RoleLoad> loads,
+           gpu::GPUFuncOp kernel)
+      : b(b), rings(rings), loads(loads), kernel(kernel) {}
 
   LogicalResult emit(Block &source, IRMapping map) {
     for (Operation &op : source) {
       if (const RoleRing *ring = ringOf(&op)) {
         if (failed(emitLoop(*ring, map)))
           return failure();
+      } else if (const RoleLoad *load = loadOf(&op)) {
+        if (failed(emitLoad(*load, map)))
+          return failure();
       } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
-        if (holdsRing(&op) && failed(emitBranch(branch, map)))
+        if (holdsCopies(&op) && failed(emitBranch(branch, map)))
           return failure();
       }
     }
@@ -44,10 +48,20 @@ private:
     return found == rings.end() ? nullptr : found;
   }
 
-  bool holdsRing(Operation *op) {
-    return llvm::any_of(rings, [&](const RoleRing &ring) {
-      return op->isProperAncestor(ring.ring.loop);
-    });
+  const RoleLoad *loadOf(Operation *op) {
+    auto found = llvm::find_if(
+        loads, [&](const RoleLoad &load) { return load.async == op; });
+    return found == loads.end() ? nullptr : found;
+  }
+
+  bool holdsCopies(Operation *op) {
+    return llvm::any_of(rings,
+                        [&](const RoleRing &ring) {
+                          return op->isProperAncestor(ring.ring.loop);
+                        }) ||
+           llvm::any_of(loads, [&](const RoleLoad &load) {
+             return op->isProperAncestor(load.async);
+           });
   }
 
   LogicalResult emitBranch(scf::IfOp branch, IRMapping &map) {
@@ -97,14 +111,11 @@ private:
     return Value();
   }
 
-  /// Waits for each slot to be empty and has it filled.
-  LogicalResult emitLoop(const RoleRing &ring, IRMapping map) {
-    Location loc = scf::ForOp(ring.ring.loop).getLoc();
-    Value steps = need(ring.ring.getSteps(), map);
-    if (!steps)
-      return failure();
-    SmallVector<Value> maps, bases;
-    for (const TensorCopy &copy : ring.copies) {
+  /// Descriptors of the sources, and addresses of the buffers, of some copies.
+  LogicalResult findEnds(Location loc, ArrayRef<TensorCopy> copies,
+                         IRMapping &map, SmallVectorImpl<Value> &maps,
+                         SmallVectorImpl<Value> &bases) {
+    for (const TensorCopy &copy : copies) {
       FailureOr<Value> descriptor = tensorMapOf(kernel, copy);
       Value base = need(copy.target.base, map);
       if (failed(descriptor) || !base)
@@ -115,6 +126,25 @@ private:
       maps.push_back(*descriptor);
       bases.push_back(sharedPointer(b, loc, base));
     }
+    return success();
+  }
+
+  /// Starts copies that no slot has to be empty for.
+  LogicalResult emitLoad(const RoleLoad &load, IRMapping map) {
+    Location loc = tile::AsyncOp(load.async).getLoc();
+    SmallVector<Value> maps, bases;
+    if (failed(findEnds(loc, load.copies, map, maps, bases)))
+      return failure();
+    return start(loc, load.copies, maps, bases, load.barrier, map);
+  }
+
+  /// Waits for each slot to be empty and has it filled.
+  LogicalResult emitLoop(const RoleRing &ring, IRMapping map) {
+    Location loc = scf::ForOp(ring.ring.loop).getLoc();
+    Value steps = need(ring.ring.getSteps(), map);
+    SmallVector<Value> maps, bases;
+    if (!steps || failed(findEnds(loc, ring.copies, map, maps, bases)))
+      return failure();
     Value zero = arith::ConstantIndexOp::create(b, loc, 0);
     Value one = arith::ConstantIndexOp::create(b, loc, 1);
     // The phase before the first counts as over: all slots are empty.
@@ -138,21 +168,32 @@ private:
                          IRMapping &map) {
     Location loc = scf::ForOp(ring.ring.loop).getLoc();
     waitBarrier(b, loc, ring.emptyBarrier(b, loc, slot), phase);
-    Value full = ring.fullBarrier(b, loc, slot);
+    SmallVector<Value> places;
+    for (auto [copy, base] : llvm::zip_equal(ring.copies, bases)) {
+      Value bytes =
+          arith::MulIOp::create(b, loc, slot, makeI32(b, loc, copy.getBytes()));
+      places.push_back(offsetPointer(b, loc, base, bytes));
+    }
+    return start(loc, ring.copies, maps, places, ring.fullBarrier(b, loc, slot),
+                 map);
+  }
+
+  /// Starts copies to `places`, whose bytes `barrier` counts.
+  LogicalResult start(Location loc, ArrayRef<TensorCopy> copies,
+                      ArrayRef<Value> maps, ArrayRef<Value> places,
+                      Value barrier, IRMapping &map) {
     NVVM::MBarrierArriveExpectTxOp::create(
-        b, loc, Type(), full, makeI32(b, loc, ring.getBytes()),
+        b, loc, Type(), barrier, makeI32(b, loc, bytesOf(copies)),
         NVVM::MemScopeKind::CTA, /*relaxed=*/false, Value());
-    for (auto [copy, descriptor, base] :
-         llvm::zip_equal(ring.copies, maps, bases)) {
+    for (auto [copy, descriptor, place] :
+         llvm::zip_equal(copies, maps, places)) {
       for (OpFoldResult offset : copy.origin) {
         auto value = dyn_cast<Value>(offset);
         if (value && !need(value, map))
           return failure();
       }
-      Value bytes =
-          arith::MulIOp::create(b, loc, slot, makeI32(b, loc, copy.getBytes()));
-      emitTensorCopy(b, copy, descriptor, offsetPointer(b, loc, base, bytes),
-                     full, [&](OpFoldResult offset) -> Value {
+      emitTensorCopy(b, copy, descriptor, place, barrier,
+                     [&](OpFoldResult offset) -> Value {
                        if (auto value = dyn_cast<Value>(offset))
                          return map.lookupOrDefault(value);
                        return arith::ConstantIndexOp::create(
@@ -164,14 +205,16 @@ private:
 
   OpBuilder &b;
   ArrayRef<RoleRing> rings;
+  ArrayRef<RoleLoad> loads;
   gpu::GPUFuncOp kernel;
 };
 
 } // namespace
 
 LogicalResult emitProducer(OpBuilder &b, Block &source,
-                           ArrayRef<RoleRing> rings, gpu::GPUFuncOp kernel) {
-  return Producer(b, rings, kernel).emit(source, IRMapping());
+                           ArrayRef<RoleRing> rings, ArrayRef<RoleLoad> loads,
+                           gpu::GPUFuncOp kernel) {
+  return Producer(b, rings, loads, kernel).emit(source, IRMapping());
 }
 
 } // namespace tilewright

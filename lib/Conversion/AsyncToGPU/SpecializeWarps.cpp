@@ -20,13 +20,6 @@ namespace tilewright {
 #define GEN_PASS_DEF_SPECIALIZEWARPS
 #include "lib/Conversion/AsyncToGPU/Passes.h.inc"
 
-int64_t RoleRing::getBytes() const {
-  int64_t bytes = 0;
-  for (const TensorCopy &copy : copies)
-    bytes += copy.getBytes();
-  return bytes;
-}
-
 Value RoleRing::fullBarrier(OpBuilder &b, Location loc, Value slot) const {
   Value bytes = arith::MulIOp::create(b, loc, slot, makeI32(b, loc, 8));
   return offsetPointer(b, loc, barriers, bytes);
@@ -82,12 +75,14 @@ public:
       if (reason.empty() && carriesTokens(loop))
         reason = addRing(loop);
     });
-    if (reason.empty() && rings.empty())
-      reason = "has no loop that loads ahead of time";
+    kernel.walk([&](tile::AsyncOp async) {
+      if (reason.empty() && !isOfRing(async))
+        reason = addLoad(async);
+    });
+    if (reason.empty() && rings.empty() && loads.empty())
+      reason = "loads nothing ahead of time";
     kernel.walk([&](tile::AwaitOp await) {
-      if (reason.empty() && llvm::none_of(rings, [&](RoleRing &ring) {
-            return llvm::is_contained(ring.ring.awaits, await);
-          }))
+      if (reason.empty() && !isKnown(await))
         reason = "waits for copies outside of such loops";
     });
     return reason;
@@ -112,6 +107,8 @@ public:
       return failure();
     for (RoleRing &ring : rings)
       rewriteConsumer(ring, thread);
+    for (RoleLoad &load : loads)
+      rewriteLoad(load);
     b.setInsertionPointToStart(consumer);
     setRegisters(consumerRegisters(groups(), producerRegisters(groups())),
                  NVVM::SetMaxRegisterAction::increase);
@@ -123,10 +120,15 @@ public:
 private:
   /// Both branches know the rings' buffers. Gives the first op behind them.
   Operation *hoistBuffers(Block &entry) {
-    for (RoleRing &ring : rings)
-      for (TensorCopy &copy : ring.copies)
+    auto hoist = [&](ArrayRef<TensorCopy> copies) {
+      for (const TensorCopy &copy : copies)
         if (auto alloc = copy.target.base.getDefiningOp<tile::AllocOp>())
           alloc->moveBefore(&entry.front());
+    };
+    for (RoleRing &ring : rings)
+      hoist(ring.copies);
+    for (RoleLoad &load : loads)
+      hoist(load.copies);
     Operation *first = &entry.front();
     while (isa<tile::AllocOp>(first))
       first = first->getNextNode();
@@ -144,17 +146,42 @@ private:
          op = op->getParentOp())
       if (!isa<scf::IfOp>(op))
         return "loads ahead of time in a loop inside of another";
-    RoleRing roles{*ring, {}, {}, 0, false};
-    for (auto copy : ring->async.getBody().getOps<tile::CopyOp>()) {
-      OpBuilder before(copy);
-      auto found = analyzeTensorCopy(before, copy, reason);
-      if (!found)
-        return "has a copy that " + reason;
-      roles.copies.push_back(*found);
-    }
+    auto copies = findTensorCopies(ring->async, reason);
+    if (!copies)
+      return reason;
+    RoleRing roles{*ring, *copies, {}, 0, false};
     analyzeReaders(roles);
     rings.push_back(roles);
     return "";
+  }
+
+  /// Whether a ring's loop starts the copies, or begins with them under way.
+  bool isOfRing(tile::AsyncOp async) {
+    return llvm::any_of(rings, [&](RoleRing &ring) {
+      return ring.ring.async == async ||
+             llvm::any_of(async->getUsers(), [&](Operation *user) {
+               return user == ring.ring.loop ||
+                      isa<scf::YieldOp>(user); // of a branch before the loop
+             });
+    });
+  }
+
+  std::string addLoad(tile::AsyncOp async) {
+    std::string reason;
+    std::optional<RoleLoad> load = matchLoad(async, reason);
+    if (load)
+      loads.push_back(*load);
+    return reason;
+  }
+
+  bool isKnown(tile::AwaitOp await) {
+    return llvm::any_of(rings,
+                        [&](RoleRing &ring) {
+                          return llvm::is_contained(ring.ring.awaits, await);
+                        }) ||
+           llvm::any_of(loads, [&](RoleLoad &load) {
+             return llvm::is_contained(load.awaits, await);
+           });
   }
 
   Value warpNumber() {
@@ -171,7 +198,9 @@ private:
 
   /// Memory for the mbarriers of all rings, behind what is there.
   Value barrierMemory(int64_t words) {
-    Value base = rings.front().copies.front().target.base;
+    const TensorCopy &copy = rings.empty() ? loads.front().copies.front()
+                                           : rings.front().copies.front();
+    Value base = copy.target.base;
     Type word = b.getI64Type();
     if (auto view = base.getDefiningOp<memref::ViewOp>()) {
       int64_t used = 0;
@@ -197,13 +226,17 @@ private:
   void setUp() {
     Value id = gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
     thread = arith::IndexCastUIOp::create(b, loc, b.getI32Type(), id);
-    int64_t words = 0;
+    auto words = static_cast<int64_t>(loads.size());
     for (RoleRing &ring : rings)
       words += 2 * ring.ring.getStages();
     Value memory = sharedPointer(b, loc, barrierMemory(words));
     for (RoleRing &ring : rings) {
       ring.barriers = memory;
       memory = offsetPointer(b, loc, memory, 16 * ring.ring.getStages());
+    }
+    for (RoleLoad &load : loads) {
+      load.barrier = memory;
+      memory = offsetPointer(b, loc, memory, 8);
     }
     Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
                                           thread, makeI32(b, loc, 0));
@@ -213,6 +246,9 @@ private:
       b.setInsertionPointToStart(branch.thenBlock());
       for (RoleRing &ring : rings)
         makeBarriers(ring);
+      for (const RoleLoad &load : loads)
+        NVVM::MBarrierInitOp::create(b, loc, load.barrier, makeI32(b, loc, 1),
+                                     Value());
       NVVM::FenceMbarrierInitOp::create(b, loc);
     }
     gpu::BarrierOp::create(b, loc);
@@ -239,7 +275,7 @@ private:
     Value elected = NVVM::ElectSyncOp::create(b, loc, b.getI1Type(), Value());
     auto one = scf::IfOp::create(b, loc, elected, /*withElseRegion=*/false);
     b.setInsertionPointToStart(one.thenBlock());
-    return emitProducer(b, *roles.elseBlock(), rings, kernel);
+    return emitProducer(b, *roles.elseBlock(), rings, loads, kernel);
   }
 
   gpu::GPUFuncOp kernel;
@@ -247,6 +283,7 @@ private:
   OpBuilder b;
   Location loc;
   std::vector<RoleRing> rings;
+  std::vector<RoleLoad> loads;
   Value thread;
 };
 

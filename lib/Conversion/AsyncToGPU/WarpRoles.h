@@ -37,6 +37,31 @@ struct RoleRing {
                            mlir::Value slot) const;
 };
 
+/// Copies that are started once, and waited for outside of loops: one mbarrier
+/// counts their bytes.
+struct RoleLoad {
+  tile::AsyncOp async;
+  llvm::SmallVector<tile::AwaitOp> awaits;
+  std::vector<TensorCopy> copies;
+  mlir::Value barrier;
+
+  int64_t getBytes() const;
+};
+
+/// Bytes that copies move.
+int64_t bytesOf(llvm::ArrayRef<TensorCopy> copies);
+
+/// The copies of `async`; else why TMA cannot do one of them, in `reason`.
+std::optional<std::vector<TensorCopy>> findTensorCopies(tile::AsyncOp async,
+                                                        std::string &reason);
+
+/// Finds copies that run at most once and whose token is only waited for; the
+/// reason why they are no such copies otherwise.
+std::optional<RoleLoad> matchLoad(tile::AsyncOp async, std::string &reason);
+
+/// Computing warps wait for the mbarrier where they waited for the token.
+void rewriteLoad(const RoleLoad &load);
+
 /// Waits until the phase of parity `phase` of an mbarrier is over.
 void waitBarrier(mlir::OpBuilder &b, mlir::Location loc, mlir::Value barrier,
                  mlir::Value phase);
@@ -52,9 +77,10 @@ std::pair<mlir::Value, mlir::Value> nextSlot(mlir::OpBuilder &b,
 void analyzeReaders(RoleRing &ring);
 
 /// Writes what producers do: `source`, a block of the kernel, without all that
-/// has nothing to do with the copies of rings.
+/// has nothing to do with the copies of rings and loads.
 mlir::LogicalResult emitProducer(mlir::OpBuilder &b, mlir::Block &source,
                                  llvm::ArrayRef<RoleRing> rings,
+                                 llvm::ArrayRef<RoleLoad> loads,
                                  mlir::gpu::GPUFuncOp kernel);
 
 /// Turns the ring's loop into one that waits for slots and gives them back.

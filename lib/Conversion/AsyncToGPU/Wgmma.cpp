@@ -93,6 +93,10 @@ SmallVector<Value> WgmmaInstruction::emit(OpBuilder &b, Location loc,
                   inRegisters ? "r,r,r,r,l,r," : "l,l,r,");
 }
 
+SmallVector<Value> settle(OpBuilder &b, Location loc, ValueRange values) {
+  return emitTied(b, loc, "", values, {}, "");
+}
+
 SmallVector<Value> waitForProducts(OpBuilder &b, Location loc,
                                    ValueRange sums) {
   return emitTied(b, loc, "wgmma.wait_group.sync.aligned 0;", sums, {}, "");

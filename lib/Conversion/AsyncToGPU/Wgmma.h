@@ -30,6 +30,11 @@ struct WgmmaInstruction {
   std::string getText(unsigned sums, bool aInRegisters) const;
 };
 
+/// The same values, surely in their registers before what follows: products in
+/// the background must not begin before, and LLVM does not know of them.
+llvm::SmallVector<mlir::Value> settle(mlir::OpBuilder &b, mlir::Location loc,
+                                      mlir::ValueRange values);
+
 /// Waits for all products in flight; gives `sums`, complete. Without the values
 /// going through the wait, the compiler would read them before it.
 llvm::SmallVector<mlir::Value>

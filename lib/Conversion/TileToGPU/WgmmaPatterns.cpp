@@ -92,6 +92,11 @@ public:
     blocks = sums.size() / perBlock;
     groups = op.getC().getType().getShape()[0] / (kRows * blocks);
     makeDescriptors();
+    if (!leftRegisters.empty()) {
+      leftRegisters = settle(b, loc, leftRegisters);
+      if (!isZero(op.getC()))
+        begin = settle(b, loc, begin);
+    }
     NVVM::WgmmaFenceAlignedOp::create(b, loc);
     SmallVector<Value> results;
     for (int64_t block = 0; block < blocks; ++block)

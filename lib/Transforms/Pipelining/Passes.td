@@ -79,4 +79,47 @@ def PipelineLoads : Pass<"tile-pipeline-loads", "::mlir::ModuleOp"> {
   ];
 }
 
+def ShareFactors : Pass<"tile-share-factors", "::mlir::ModuleOp"> {
+  let summary = "Factors that are loaded once lie in shared memory for the matrix units";
+  let description = [{
+    In a kernel with `tile.specialized`, a load that runs once (outside of loops)
+    and that only products read, as factors, becomes a copy in the background into
+    a buffer of its own in shared memory, which is waited for where the load was.
+    Each product reads the buffer: Hopper's matrix units do so themselves, and a
+    warp that only moves data can start the copy. Slots are those of
+    `tile-pipeline-loads`. Queries of attention are such factors, and keys and
+    values of what is left over behind whole blocks.
+
+    A load that copies in the background cannot do stays, with a remark.
+
+    Before:
+    ```mlir
+    tile.kernel @k(%q: memref<64x64xf16>, %k: memref<256x64xf16>, %y: memref<64x64xf32>) attributes {tile.specialized} {
+      %c0 = arith.constant 0 : index
+      %zero = arith.constant dense<0.0> : !tile.tile<64x64xf32>
+      %a = tile.load %q[%c0, %c0] : memref<64x64xf16>, !tile.tile<64x64xf16>
+      %b = tile.load %k[%c0, %c0] dims [1, 0] : memref<256x64xf16>, !tile.tile<64x64xf16>
+      %s = tile.mma %a, %b, %zero : !tile.tile<64x64xf16>, !tile.tile<64x64xf16>, !tile.tile<64x64xf32>
+      tile.store %s, %y[%c0, %c0] : !tile.tile<64x64xf32>, memref<64x64xf32>
+      tile.return
+    }
+    ```
+    After:
+    ```mlir
+    %once = tile.alloc {alignment = 1024 : i64, tile.layouts = [#tile.layout<swizzle = 128>]} : memref<1x64x64xf16, #tile.level<"shared">>
+    ...
+    %token = tile.async {
+      tile.copy ...
+    }
+    tile.await %token
+    ...
+    %a = tile.load %once[%c0, %c0, %c0] : memref<1x64x64xf16, #tile.level<"shared">>, !tile.tile<64x64xf16>
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::tilewright::tile::TileDialect"
+  ];
+}
+
 #endif // TILEWRIGHT_TRANSFORMS_PIPELINING_PASSES

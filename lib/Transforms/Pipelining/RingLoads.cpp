@@ -37,19 +37,6 @@ bool isAddress(scf::ForOp loop, Value value) {
                       [&](Value operand) { return isAddress(loop, operand); });
 }
 
-/// Whether the loop writes the buffer that it reads.
-bool isWritten(scf::ForOp loop, Value memref) {
-  return loop
-      .walk([&](Operation *op) {
-        auto store = dyn_cast<tile::StoreOp>(op);
-        auto copy = dyn_cast<tile::CopyOp>(op);
-        bool writes = (store && store.getMemref() == memref) ||
-                      (copy && copy.getDst() == memref);
-        return writes ? WalkResult::interrupt() : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
 int64_t bytesOf(Type element) {
   if (!element.isIntOrFloat() || element.getIntOrFloatBitWidth() % 8 != 0)
     return 0;
@@ -127,6 +114,18 @@ int64_t swizzleOf(tile::LoadOp load, int64_t rowBytes, int64_t rows) {
 
 } // namespace
 
+bool isWritten(Operation *part, Value memref) {
+  return part
+      ->walk([&](Operation *op) {
+        auto store = dyn_cast<tile::StoreOp>(op);
+        auto copy = dyn_cast<tile::CopyOp>(op);
+        bool writes = (store && store.getMemref() == memref) ||
+                      (copy && copy.getDst() == memref);
+        return writes ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 int64_t RingLoad::elementBytes() const {
   return bytesOf(tile::LoadOp(load).getType().getElementType());
 }
@@ -162,7 +161,7 @@ int64_t RingLoad::slotDim(int64_t dim) const {
   return llvm::find(dims, memrefDim) - dims.begin();
 }
 
-std::optional<RingLoad> analyzeRingLoad(scf::ForOp loop, tile::LoadOp load,
+std::optional<RingLoad> analyzeSlotLoad(tile::LoadOp load,
                                         std::string &reason) {
   RingLoad ring{load, load.getTileDims(), {}, 0};
   reason = checkKind(load).str();
@@ -173,8 +172,6 @@ std::optional<RingLoad> analyzeRingLoad(scf::ForOp loop, tile::LoadOp load,
   for (auto [dim, size] : llvm::enumerate(load.getType().getShape()))
     ring.shape[ring.slotDim(dim)] = size;
   reason = ring.dims.empty() ? "reads a scalar" : checkRows(ring).str();
-  if (reason.empty())
-    reason = checkAddress(loop, load).str();
   if (!reason.empty())
     return std::nullopt;
   int64_t rowBytes = ring.shape.back() * ring.elementBytes();
@@ -186,6 +183,17 @@ std::optional<RingLoad> analyzeRingLoad(scf::ForOp loop, tile::LoadOp load,
              " bytes, which does not fit rows of " + std::to_string(rowBytes);
     return std::nullopt;
   }
+  return ring;
+}
+
+std::optional<RingLoad> analyzeRingLoad(scf::ForOp loop, tile::LoadOp load,
+                                        std::string &reason) {
+  std::optional<RingLoad> ring = analyzeSlotLoad(load, reason);
+  if (!ring)
+    return std::nullopt;
+  reason = checkAddress(loop, load).str();
+  if (!reason.empty())
+    return std::nullopt;
   return ring;
 }
 

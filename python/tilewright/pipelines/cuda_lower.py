@@ -23,8 +23,10 @@ def lower(arch: str, rings: bool = True) -> tuple[PassSpec, ...]:
     found = re.search(r"\d+", arch)
     capability = {"arch": int(found.group()) if found else 80}
     hopper = rings and arch == "sm_90a"
+    share = (PassSpec("tile-share-factors", "what matrix units read again and again, and no ring brings"),)
     ahead = (
         PassSpec("tile-pipeline-loads", "loops load ahead of time, into rings in shared memory"),
+        *(share if hopper else ()),
         PassSpec("canonicalize", "numbers of steps and slots that are constant"),
         PassSpec("cse", "addresses that several copies share"),
     )

@@ -92,7 +92,7 @@ def _model(name: str, model: str, small: Mapping[str, object], goal: float | Non
     return Case(name, "models", model, sizes, small, _MODEL, error=3e-2, goal=goal, against=against)
 
 
-_S = {"batch": 1, "heads": 2, "groups": 2, "queries": 128, "keys": 128, "depth": 64}
+_S = {"batch": 1, "heads": 2, "groups": 2, "queries": 128, "keys": 320, "depth": 64}
 _FORWARD = 4e-9 * 4 * 16 * 4096 * 4096 * 128
 _TINY_GPT = {"layers": 1, "hidden": 64, "heads": 2, "vocabulary": 97, "positions": 64, "past": 31}
 _HALF = {"floats": "float16"}

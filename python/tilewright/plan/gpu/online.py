@@ -18,6 +18,7 @@ from tilewright.plan.gpu.machine import Gpu
 from tilewright.plan.gpu.nest import Nest, power_of_two
 from tilewright.plan.gpu.products import streams
 from tilewright.plan.gpu.tasks import live_part
+from tilewright.plan.gpu.warpgroups import choose_warpgroups
 from tilewright.plan.online import Chain, find_chains
 from tilewright.plan.running import TaskNests, mark_live
 from tilewright.plan.structure import Kind, LinalgOp, set_attribute, set_integer
@@ -49,6 +50,7 @@ class Online:
         warps: that hold the tiles.
         stages: slots of a ring for what a block reads; 1: plain loads.
         shared: bytes of the ring.
+        reached: part of the peak that products reach where warpgroups multiply; 0: mma.sync.
     """
 
     chain: Chain
@@ -57,6 +59,7 @@ class Online:
     warps: int
     stages: int = 1
     shared: int = 0
+    reached: float = 0.0
 
     def steps(self, root: LinalgOp) -> dict[int, int]:
         """The loop of a nest's root that runs in blocks, with their size."""
@@ -71,6 +74,8 @@ class Online:
         if self.stages > 1:
             first = next(op for op in self.chain.loops if op.kind is Kind.CONTRACTION)
             set_integer(first.op, "tile.stages", self.stages)
+            if self.reached:
+                set_attribute(first.op, "tile.specialized", "unit")
         nests.move_out(self.chain)
         return live
 
@@ -80,7 +85,9 @@ class Online:
         return live_part(numbers, -(-op.extents[numbers[0]] // numbers[1]), self.chain.extent)
 
 
-def choose_online(members: Sequence[LinalgOp], nests: Sequence[Nest], rows: Sequence[int], gpu: Gpu) -> Online | None:
+def choose_online(
+    members: Sequence[LinalgOp], nests: Sequence[Nest], rows: Sequence[int], gpu: Gpu, extent: int = 0
+) -> Online | None:
     """The chain of a task that runs in blocks; None where whole rows stay in registers, or there is none.
 
     Args:
@@ -88,6 +95,7 @@ def choose_online(members: Sequence[LinalgOp], nests: Sequence[Nest], rows: Sequ
         nests: its nests.
         rows: what a task covers of each common row, by now.
         gpu: the machine.
+        extent: of the last common row.
     """
     if not rows:
         return None
@@ -97,7 +105,7 @@ def choose_online(members: Sequence[LinalgOp], nests: Sequence[Nest], rows: Sequ
         if not roots <= set(chain.loops) or not any(_crosses(op, root_of) for op in chain.made()):
             continue
         products = [nest for nest in nests if nest.root in roots and nest.root.kind is Kind.CONTRACTION]
-        found = _attention(chain, products, rows, gpu) if products else _plain(chain, rows)
+        found = _attention(chain, products, rows, gpu, extent) if products else _plain(chain, rows)
         if found is not None:
             return found
     return None
@@ -118,12 +126,15 @@ def _plain(chain: Chain, rows: Sequence[int]) -> Online | None:
     return Online(chain, block, rows[-1], warps) if long else None
 
 
-def _attention(chain: Chain, products: Sequence[Nest], rows: Sequence[int], gpu: Gpu) -> Online | None:
+def _attention(chain: Chain, products: Sequence[Nest], rows: Sequence[int], gpu: Gpu, extent: int) -> Online | None:
     """A chain with products: a block of keys at a time meets the queries of a task."""
+    groups = choose_warpgroups(chain, products, [*rows[:-1], extent], _tasks(products[-1], [1]), gpu)
+    if groups is not None:
+        return Online(chain, groups.keys, groups.queries, groups.warps, groups.stages, groups.shared, groups.reached)
     width = max(element_bytes(access.value) for nest in products for access in nest.root.inputs)
     queries, warps = rows[-1], 4
-    if gpu.hopper and width <= 2 and queries == 64 and _many(products[-1], rows, gpu):
-        queries, warps = 128, 8  # two warpgroups
+    if gpu.hopper and width <= 2 and queries == 64 and _tasks(products[-1], rows) >= 2 * gpu.units:
+        queries, warps = 128, 8
     ends = [(nest.root, nest.root.parallel[-1]) for nest in products]
     channels = max((op.extents[d] for op, d in ends if d != chain.loops[op]), default=0)
     room = _SCORES[gpu.hopper and width <= 2 and channels <= _CHANNELS] * 32 * warps
@@ -134,11 +145,11 @@ def _attention(chain: Chain, products: Sequence[Nest], rows: Sequence[int], gpu:
     return Online(chain, keys, queries, warps, stages, stages * step)
 
 
-def _many(nest: Nest, rows: Sequence[int], gpu: Gpu) -> bool:
-    """Whether tasks of twice the rows still fill the machine."""
+def _tasks(nest: Nest, rows: Sequence[int]) -> int:
+    """How many tasks of these rows there are."""
     op = nest.root
     others = prod(op.extents[d] for d in op.parallel) // max(op.extents[op.parallel[-1]], 1)
-    return others // (2 * prod(rows)) >= gpu.units
+    return others // prod(rows)
 
 
 def _stages(chain: Chain, products: Sequence[Nest], keys: int, gpu: Gpu) -> tuple[int, int]:

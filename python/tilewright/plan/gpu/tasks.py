@@ -23,8 +23,10 @@ from tilewright.plan.structure import Kind, LinalgOp
 from tilewright.plan.traffic import element_bytes as width_of
 from tilewright.plan.traffic import hull, tensor_bytes
 
-#: Part of the peak that products among other work reach: their operands and results pass through registers.
-_PRODUCTS = 0.7
+#: Part of the peak that products by mma.sync reach among other work: their operands and results pass through registers.
+#: FlashAttention-2 does 220 of 312 TFLOP/s on an A100 and 370 of 989 on an H100, whose peak is wgmma's (Shah et al.,
+#: "FlashAttention-3", 2024, figure 5).
+_PRODUCTS = {False: 0.7, True: 0.37}
 #: Part of its bandwidth that memory reaches.
 _STREAMED = 0.92
 #: Functions per clock of a multiprocessor, and lanes of its vector units.
@@ -77,7 +79,12 @@ class TaskPrediction:
 
 
 def predict_task(
-    nests: Sequence[Nest], tilings: Sequence[GpuTiling], gpu: Gpu, live: float = 1.0, shared: int = 0
+    nests: Sequence[Nest],
+    tilings: Sequence[GpuTiling],
+    gpu: Gpu,
+    live: float = 1.0,
+    shared: int = 0,
+    reached: float = 0.0,
 ) -> TaskPrediction:
     """The time of a kernel.
 
@@ -87,10 +94,11 @@ def predict_task(
         gpu: the machine.
         live: part of the work that masks leave.
         shared: bytes of shared memory of a CTA.
+        reached: part of the peak that products reach where warpgroups multiply (`warpgroups.py`); 0: mma.sync.
     """
     device, clock = gpu.device, gpu.device.units.frequency
     count = _tasks(nests[-1].root, tilings[-1])
-    held = max(gpu.occupancy(32 * tilings[-1].warps, shared, min(_registers(tilings), 255)), 1)
+    held = max(gpu.occupancy(32 * tilings[-1].warps, shared, min(_registers(tilings), 255)), 1) if not reached else 1
     slots = gpu.units * held
     filled = ceil(count / slots) * slots / count if count > slots else max(gpu.units / count, 1.0)
     work = _Work()
@@ -100,7 +108,7 @@ def predict_task(
         work.move(nest, tiling, [member for other in nests for member in other.members])
     l2, memory = device.level("l2"), device.level("memory")
     parts = {
-        "compute": live * work.product_seconds / gpu.units / _PRODUCTS,
+        "compute": live * work.product_seconds / gpu.units / (reached or _PRODUCTS[gpu.hopper]),
         "vector": live * work.vector / (_LANES * clock * gpu.units),
         "functions": live * work.functions / (_FUNCTIONS * clock * gpu.units),
         "l2": (count * work.per_task * live + work.written) / l2.bandwidth,

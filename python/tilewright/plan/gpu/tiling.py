@@ -60,7 +60,8 @@ class GpuTask:
         if len(self.nests) == 1:
             return [tile_nest(self.nests[0], gpu)]
         sizes = self._sizes(gpu)
-        self.online = choose_online(self.members, self.nests, sizes, gpu)
+        extent = self.nests[-1].root.extents[self.rows[-1][-1]] if sizes else 0
+        self.online = choose_online(self.members, self.nests, sizes, gpu, extent)
         if self.online:
             sizes[-1] = self.online.rows
         tilings = []
@@ -102,7 +103,8 @@ class GpuTask:
 def _predicted(
     nests: Sequence[Nest], tilings: Sequence[GpuTiling], gpu: Gpu, live: float, online: Online | None
 ) -> str:
-    return predict_task(nests, tilings, gpu, live, online.shared if online else 0).attribute()
+    shared, reached = (online.shared, online.reached) if online else (0, 0.0)
+    return predict_task(nests, tilings, gpu, live, shared, reached).attribute()
 
 
 @register

@@ -146,10 +146,48 @@ gpu.module @kernels {
 
 // -----
 
+// A copy that is started once has an mbarrier for itself, and nobody gives it back; a branch around it is the producers',
+// too.
+
+// CHECK-LABEL: gpu.func @once
+// CHECK: nvvm.mbarrier.init %[[BAR:.*]], %{{.*}} : !llvm.ptr<3>, i32
+// CHECK-NOT: nvvm.mbarrier.init
+// CHECK: nvvm.setmaxregister decrease
+// CHECK: scf.if %{{.*}} {
+// CHECK: nvvm.mbarrier.arrive.expect_tx %[[BAR]]
+// CHECK: nvvm.cp.async.bulk.tensor
+// CHECK: nvvm.setmaxregister increase
+// CHECK-NOT: tile.async
+// CHECK: scf.if %{{.*}} {
+// CHECK: nvvm.mbarrier.try_wait.parity %[[BAR]], %{{.*}}, %{{.*}}
+// CHECK: tile.load
+// CHECK-NOT: nvvm.mbarrier.arrive
+gpu.module @kernels {
+  gpu.func @once(%x: memref<64x32xf32>, %o: memref<64x32xf32>, %p: i1) kernel
+      attributes {tile.specialized, tile.threads = 128 : i64,
+                  tile.params = [{kind = "pointer", arg = 0 : i64}, {kind = "pointer", arg = 1 : i64}, {kind = "scalar", arg = 2 : i64}]} {
+    %c0 = arith.constant 0 : index
+    %s = tile.alloc {tile.layouts = [#tile.layout<swizzle = 128>]} : memref<1x64x32xf32, #tile.level<"shared">>
+    scf.if %p {
+      %from = memref.subview %x[0, 0] [64, 32] [1, 1] : memref<64x32xf32> to memref<64x32xf32, strided<[32, 1]>>
+      %to = memref.subview %s[0, 0, 0] [1, 64, 32] [1, 1, 1] : memref<1x64x32xf32, #tile.level<"shared">> to memref<64x32xf32, strided<[32, 1]>, #tile.level<"shared">>
+      %t = tile.async {
+        tile.copy %from to %to : memref<64x32xf32, strided<[32, 1]>>, memref<64x32xf32, strided<[32, 1]>, #tile.level<"shared">>
+      }
+      tile.await %t
+      %v = tile.load %s[%c0, %c0, %c0] : memref<1x64x32xf32, #tile.level<"shared">>, !tile.tile<64x32xf32>
+      tile.store %v, %o[%c0, %c0] : !tile.tile<64x32xf32>, memref<64x32xf32>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
 // CHECK-LABEL: gpu.func @none
 // CHECK-NOT: tile.specialized
 gpu.module @kernels {
-  // expected-remark@+1 {{gets no warps that only move data, since it has no loop that loads ahead of time}}
+  // expected-remark@+1 {{gets no warps that only move data, since it loads nothing ahead of time}}
   gpu.func @none() kernel attributes {tile.specialized, tile.threads = 128 : i64, tile.params = []} {
     gpu.return
   }

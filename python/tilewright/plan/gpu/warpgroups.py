@@ -1,0 +1,160 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Attention by Hopper's warpgroups: which chains their matrix units take, with how many queries, keys and slots.
+
+A warpgroup has 64 queries: its scores stay in its accumulators, rows over four lanes, and become the left factor of the
+second product where they are. Queries, keys and values come by TMA and are read in shared memory (FlashAttention-3,
+Shah et al., 2024, section 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from tilewright.plan.gpu.machine import Gpu
+from tilewright.plan.gpu.nest import Nest, power_of_two
+from tilewright.plan.gpu.products import element, streams
+from tilewright.plan.online import Chain
+from tilewright.plan.structure import Access, LinalgOp
+from tilewright.plan.traffic import element_bytes
+
+_TYPES = frozenset({"f16", "bf16"})
+#: Queries of a warpgroup, its threads, and warpgroups that compute: registers of three are too few for scores and sums.
+_QUERIES = 64
+_THREADS = 128
+_GROUPS = (2, 1)
+#: Keys of a block.
+_KEYS = (128, 64)
+#: Channels that one instruction multiplies, and that are no less than the narrowest swizzle.
+_CHANNELS = range(16, 257)
+#: Registers of a computing thread, and those that hold neither scores, probabilities nor sums.
+_REGISTERS = 240
+_OTHERS = 48
+#: Slots of the ring: a block's products take longer than L2's round trip.
+_SLOTS = 3
+#: Bytes for barriers and alignment.
+_RESERVED = 2048
+#: Part of the peak that products reach beside the functions of other warpgroups: what the published kernels do on an
+#: H100 (FlashAttention-3, table 2: 582 of 989 TFLOP/s), without what each block costs.
+_REACHED = 0.62
+#: Clocks of each block that nothing hides: an mbarrier, the first instruction's latency.
+_BLOCK = 150
+
+
+@dataclass(frozen=True)
+class Warpgroups:
+    """Sizes of attention by warpgroups.
+
+    Attributes:
+        queries: rows of a task.
+        keys: of a block.
+        stages: slots of the ring.
+        shared: bytes of shared memory of a CTA.
+        reached: part of the peak that its products reach.
+    """
+
+    queries: int
+    keys: int
+    stages: int
+    shared: int
+    reached: float
+
+    @property
+    def warps(self) -> int:
+        """Warps that compute."""
+        return 4 * self.queries // _QUERIES
+
+
+def choose_warpgroups(
+    chain: Chain, products: Sequence[Nest], rows: Sequence[int], queries: int, gpu: Gpu
+) -> Warpgroups | None:
+    """The sizes with the least predicted time; None where warpgroups cannot do the chain's products.
+
+    Args:
+        chain: what runs in blocks of keys.
+        products: its products, scores first.
+        rows: what a task covers of each common row but the last, and how many there are of that.
+        queries: rows of all tasks.
+        gpu: the machine.
+    """
+    if not gpu.hopper or prod(rows[:-1]) != 1 or 2 * rows[-1] <= _QUERIES or not all(_fits(chain, n) for n in products):
+        return None
+    found = list(_sizes(chain, products, gpu))
+    return max(found, key=lambda size: _rank(size, rows[-1], queries, gpu), default=None)
+
+
+def _rank(size: Warpgroups, extent: int, queries: int, gpu: Gpu) -> tuple[float, int]:
+    """Part of the machine's peak that a size reaches, padding and idle multiprocessors counted."""
+    down = -(-extent // size.queries)
+    tasks = queries // extent * down
+    filled = tasks / (-(-tasks // gpu.units) * gpu.units)
+    return size.reached * filled * extent / (down * size.queries), size.queries
+
+
+def _outside(chain: Chain, op: LinalgOp) -> list[Access]:
+    """What an operation reads that no other of the chain makes."""
+    made = {member.result for member in chain.loops}
+    return [access for access in op.inputs if access.dims and access.value not in made]
+
+
+def _channels(chain: Chain, op: LinalgOp) -> int:
+    """What a product sums over for scores, and the lanes of the result of the other one."""
+    inner = [d for d in op.reductions if d != chain.loops[op]] or [op.parallel[-1]]
+    return prod(op.extents[d] for d in inner)
+
+
+def _fits(chain: Chain, nest: Nest) -> bool:
+    """Whether matrix units take the product, and TMA its factors."""
+    op = nest.root
+    if op.tables or nest.gathers or len(op.inputs) != 2 or len(op.reductions) != 1:
+        return False
+    kinds = {element(access) for access in op.inputs}
+    return (
+        len(kinds) == 1
+        and kinds <= _TYPES
+        and _channels(chain, op) in _CHANNELS
+        and all(streams(access) for access in _outside(chain, op))
+    )
+
+
+def _sizes(chain: Chain, products: Sequence[Nest], gpu: Gpu) -> Iterator[Warpgroups]:
+    """All sizes that registers and shared memory hold."""
+    clock = gpu.device.units.frequency
+    channels = [power_of_two(_channels(chain, nest.root)) for nest in products]
+    width = max(element_bytes(access.value) for nest in products for access in nest.root.inputs)
+    lanes = channels[-1]
+    for groups in _GROUPS:
+        for keys in _KEYS:
+            registers = _QUERIES * (2 * keys + keys + 2 * lanes) // (2 * _THREADS)
+            queries = groups * _QUERIES
+            if keys >= chain.extent or registers + _OTHERS > _REGISTERS:
+                continue
+            slot = _slot_bytes(chain, products, queries, keys)
+            once = queries * channels[0] * width
+            once += keys * sum(channels) * width if chain.extent % keys else 0
+            stages = min(_SLOTS, (gpu.shared - _RESERVED - once) // slot)
+            if stages < 2:
+                continue
+            work = 2 * queries * keys * sum(channels) / gpu.device.units.peak_of("f16") * clock
+            reached = work / (work / _REACHED + _BLOCK) * (1.0 if groups > 1 else 0.75)
+            yield Warpgroups(queries, keys, stages, stages * slot + once + _RESERVED, reached)
+
+
+def _slot_bytes(chain: Chain, products: Sequence[Nest], queries: int, keys: int) -> int:
+    """Bytes that a block reads: keys and values, and masks that differ by key."""
+    factors = {nest.root for nest in products}
+    total = 0
+    for op, loop in chain.loops.items():
+        for access in _outside(chain, op):
+            if loop not in access.loops:
+                continue
+            inner = [d for d in access.loops if d != loop and d in op.parallel and op.extents[d] > 1]
+            if op in factors:
+                others = power_of_two(_channels(chain, op))
+            else:
+                others = queries if any(d == max(set(op.parallel) - {loop}, default=-1) for d in inner) else 1
+            total += keys * others * element_bytes(access.value)
+    return total

@@ -107,8 +107,9 @@ def predict_task(
             work.add(op, gpu)
         work.move(nest, tiling, [member for other in nests for member in other.members])
     l2, memory = device.level("l2"), device.level("memory")
+    products = reached or _PRODUCTS[gpu.hopper]
     parts = {
-        "compute": live * work.product_seconds / gpu.units / (reached or _PRODUCTS[gpu.hopper]),
+        "compute": live * work.product_seconds / gpu.units / products,
         "vector": live * work.vector / (_LANES * clock * gpu.units),
         "functions": live * work.functions / (_FUNCTIONS * clock * gpu.units),
         "l2": (count * work.per_task * live + work.written) / l2.bandwidth,
@@ -123,7 +124,7 @@ def predict_task(
     bound = "latency" if latency > longest * idle else bound
     near = round(count * work.per_task) + work.written
     operations = round(live * (work.products + work.vector))
-    roofline = max(parts["compute"] * _PRODUCTS, parts["memory"] * _STREAMED)
+    roofline = max(parts["compute"] * products, parts["memory"] * _STREAMED)
     return TaskPrediction(seconds, bound, parts, near, work.outside, operations, held, roofline)
 
 

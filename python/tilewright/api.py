@@ -61,6 +61,7 @@ def compile(
     calibration: Any = None,
     accuracy: str = "exact",
     emulate: bool | Mapping[str, Any] = False,
+    cubin: bool = False,
 ) -> Any:
     """Compile a model and return it, ready to be called.
 
@@ -90,6 +91,8 @@ def compile(
             where it is predicted to be faster. The error against ``exact`` stands in the manifest and the report.
         emulate: for a ``cuda`` target, run the code on the emulator instead of a GPU: slow, exact about what the code
             does, with checks that no GPU has. True, or a mapping of the emulator's options (``seed``, ``checks``, ...).
+        cubin: for a ``cuda`` target, store machine code beside the PTX (ptxas makes it). A GPU of exactly this
+            architecture loads it at once; any other one, and a driver that refuses it, assembles the PTX.
 
     Returns:
         A :class:`tilewright.Model` (for a ``cuda`` target a :class:`~tilewright.runtime.gpu_model.GpuModel`); with
@@ -109,11 +112,13 @@ def compile(
     source = open_source(model, weights, example_inputs)
     kind = check_target(target)
     target = f"cuda:{present_arch()}" if target == "cuda" else target
-    check(Choices(target, pipeline, opt_level, tune, precision, calibration, accuracy, emulate))
+    check(Choices(target, pipeline, opt_level, tune, precision, calibration, accuracy, emulate, cubin))
     run = Run(threads, emulate)
     if source.kind == "mlir" and stop_after is None and _is_kernel_alone(source.value):
         from tilewright.kernels import kernel
 
+        if cubin:
+            raise UserError("cubin= stores machine code in the artifact of a model, and a kernel alone has none")
         return kernel(source.value, target=target, threads=threads, emulate=emulate)
     folder = dump_ir or config.dump_ir.get()
     options = Options(
@@ -122,6 +127,7 @@ def compile(
         dump_ir=Path(folder) if folder else None,
         pipeline=pipeline,
         opt_level=opt_level,
+        cubin=cubin,
     )
     if precision != "f32":
         return _narrowed(source, target, options, run, precision, calibration)
@@ -281,7 +287,7 @@ def _key(source: Any, target: str, options: Any) -> str:
         from tilewright import devices
 
         host = repr(devices.get(target))
-    choices = repr((options.shapes, options.symbolic, options.opt_level, str(options.pipeline)))
+    choices = repr((options.shapes, options.symbolic, options.opt_level, options.cubin, str(options.pipeline)))
     return cache.digest(source.content_id, target, host, choices, cache.compiler_id())
 
 

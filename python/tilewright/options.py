@@ -28,6 +28,7 @@ class Choices:
     calibration: Any = None
     accuracy: str = "exact"
     emulate: Any = False
+    cubin: bool = False
 
     @property
     def is_cpu(self) -> bool:
@@ -45,6 +46,13 @@ class Choices:
         from tilewright.targets.target import HOST
 
         return self.target in HOST
+
+    @property
+    def has_assembler(self) -> bool:
+        """Whether NVIDIA's assembler is there."""
+        from tilewright.targets import ptxas
+
+        return ptxas.find() is not None
 
     @property
     def multiplies_bytes(self) -> bool:
@@ -115,6 +123,15 @@ RULES = (
     Rule(
         lambda c: c.emulate is not False and not c.is_cuda,
         "emulate= runs the code of a GPU: the target must be cuda:sm_80 or cuda:sm_90a, not {0.target!r}",
+    ),
+    Rule(
+        lambda c: c.cubin and not c.is_cuda,
+        "cubin= stores a GPU's machine code: the target must be cuda:sm_80 or cuda:sm_90a, not {0.target!r}",
+    ),
+    Rule(
+        lambda c: c.cubin and not c.has_assembler,
+        "cubin=True needs NVIDIA's assembler, and no ptxas was found: install the CUDA toolkit, name the program in "
+        "TILEWRIGHT_PTXAS, or leave cubin= out (the GPU's driver then assembles the PTX when the model is loaded)",
     ),
 )
 

@@ -14,6 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import tilewright as tw
 from tilewright.errors import UnsupportedError, UserError
+from tilewright.targets import ptxas
 
 ARCHS = ("cuda:sm_80", "cuda:sm_90a")
 GENERATOR = np.random.default_rng(7)
@@ -92,6 +93,20 @@ def test_an_artifact_is_whole(tmp_path: Path) -> None:
         loaded = tw.load(model.save(tmp_path / name), emulate=True)
         assert all(".target sm_80" in text for text in loaded.ptx().values())
         np.testing.assert_allclose(loaded(x)[0], expected(x), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.skipif(ptxas.find() is None, reason="needs ptxas")
+def test_machine_code_lies_beside_the_ptx(tmp_path: Path) -> None:
+    """Each kernel of the artifact has both; the emulator goes on with the PTX."""
+    x = GENERATOR.standard_normal((3, 20), dtype=np.float32)
+    model = tw.compile(layer(3), target="cuda:sm_90a", cubin=True)
+    place = model.save(tmp_path / "folder")
+    codes = sorted((Path(place) / "code").glob("*.cubin"))
+    assert [file.stem for file in codes] == sorted(kernel.symbol for kernel in model.kernels)
+    assert all(file.read_bytes().startswith(b"\x7fELF") for file in codes)
+    loaded = tw.load(place, emulate=True)
+    assert all(name.endswith(".ptx") for name in loaded.ptx()) and len(loaded.ptx()) == len(codes)
+    np.testing.assert_allclose(loaded(x)[0], expected(x), rtol=1e-5, atol=1e-5)
 
 
 def test_results_go_where_the_caller_says() -> None:

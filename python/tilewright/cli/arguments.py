@@ -27,6 +27,9 @@ def add_model(parser: argparse.ArgumentParser, accepted: str = ANY_MODEL) -> Non
     parser.add_argument(
         "--emulate", action="store_true", help="run the code of a cuda target on the emulator: no GPU is needed"
     )
+    parser.add_argument(
+        "--cubin", action="store_true", help="store machine code beside the PTX of a cuda target (needs ptxas)"
+    )
     parser.add_argument("--threads", type=int, metavar="N", help="threads per call (default: all cores available)")
     parser.add_argument(
         "--precision",
@@ -119,10 +122,10 @@ def open_model(options: argparse.Namespace, *, all_sizes: bool = False, **more: 
 
     if is_compiled(options.model):
         chosen = options.shape or options.accuracy != "exact" or options.precision != "f32"
-        if chosen or options.target != "cpu":
+        if chosen or options.cubin or options.target != "cpu":
             raise UserError(
-                f"{options.model} is compiled already: --shape, --target, --accuracy and --precision have no effect "
-                "on it"
+                f"{options.model} is compiled already: --shape, --target, --accuracy, --precision and --cubin have no "
+                "effect on it"
             )
         return tw.load(options.model, threads=options.threads, emulate=options.emulate)
     from tilewright.targets.flexible import FlexibleModel
@@ -131,6 +134,7 @@ def open_model(options: argparse.Namespace, *, all_sizes: bool = False, **more: 
     more["accuracy"] = options.accuracy
     more["precision"] = options.precision
     more["emulate"] = options.emulate
+    more["cubin"] = options.cubin
     if options.calibration:
         more["calibration"] = [read_arrays(path) for path in options.calibration]
     model = tw.compile(options.model, options.target, threads=options.threads, shapes=shapes, **more)

@@ -417,6 +417,7 @@ def _limits(driver: cu.Driver, device: int) -> Limits:
         shared_bytes=_attribute(driver, device, cu.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
         cluster=_PORTABLE_CLUSTER if _attribute(driver, device, cu.CLUSTER_LAUNCH) else 1,
         memory_bytes=total.value,
+        cubins=True,
     )
 
 

@@ -39,7 +39,10 @@ ADVICE: dict[int, tuple[type[TilewrightError], str]] = {
         UnsupportedError,
         "the PTX is newer than the driver: install a newer one (570, of CUDA 12.8, takes PTX 8.6)",
     ),
-    223: (UserError, "CUDA_DISABLE_PTX_JIT is set, so the driver loads no PTX: unset it, or save a cubin"),
+    223: (
+        UserError,
+        "CUDA_DISABLE_PTX_JIT is set, so the driver loads no PTX: unset it, or compile with cubin=True for this GPU",
+    ),
     500: (InternalError, "the code has no symbol of this name"),
     700: (InternalError, f"a kernel accessed memory outside its tensors{_FAULT}"),
     701: (

@@ -35,7 +35,7 @@ def write(
         folder: is made where missing.
         manifest: without what it says of files.
         program: the host program.
-        modules: PTX by file name.
+        modules: PTX, and machine code beside it, by file name.
         weights: arrays by name.
         report: see :func:`tilewright.runtime.artifact.write_artifact`.
     """

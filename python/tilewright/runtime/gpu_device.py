@@ -32,6 +32,7 @@ class Limits:
         shared_bytes: static and dynamic shared memory of a CTA.
         cluster: CTAs in a cluster (8 is what any kernel may have); 1 where the architecture has no clusters.
         memory_bytes: of the device.
+        cubins: whether it loads machine code of its architecture, not PTX alone.
     """
 
     arch: str
@@ -41,6 +42,7 @@ class Limits:
     shared_bytes: int = 48 << 10
     cluster: int = 1
     memory_bytes: int = 0
+    cubins: bool = False
 
     @property
     def capability(self) -> int:

@@ -81,7 +81,8 @@ class GpuModel(CompiledModel):
 
     def ptx(self) -> dict[str, str]:
         """Return the PTX of each module by its file's name."""
-        return {name: data.decode() for name, data in gpu_code.read(self._artifact)[1].items()}
+        modules = gpu_code.read(self._artifact)[1]
+        return {name: data.decode() for name, data in modules.items() if name.endswith(".ptx")}
 
     def __call__(self, *args: Any, out: Any = None, **named: Any) -> Outputs:
         """Run the model; see the class."""

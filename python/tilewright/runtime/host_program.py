@@ -8,6 +8,7 @@ The compiler writes it (targets/host_program.py); README.md beside this file tel
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,11 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.errors import InternalError, UserError
+from tilewright.errors import InternalError, TilewrightError, UserError
 from tilewright.runtime.gpu_device import CheckingDevice, Device, check_launch
 from tilewright.runtime.gpu_memory import Memory, View
 from tilewright.runtime.host_steps import DATA_DEPENDENT, Frame, steps_of, walk
 from tilewright.runtime.launch_params import Packer
+
+log = logging.getLogger("tilewright")
 
 FORMAT = "tilewright-host-program"
 #: Raised by any change that an older run-time cannot read.
@@ -65,7 +68,8 @@ class HostProgram:
         self._program = program
         self._steps = steps_of(program["body"])
         self._packer = Packer(device)
-        self._kernels = {name: _load(device, name, entry, modules) for name, entry in program["kernels"].items()}
+        exact = device.limits.cubins and device.limits.arch == program.get("arch")
+        self._kernels = {name: _load(device, name, entry, modules, exact) for name, entry in program["kernels"].items()}
         self._weights = {name: self._upload(array) for name, array in weights.items()}
         self._lock = threading.Lock()
         self._arena: Memory | None = None
@@ -175,11 +179,25 @@ def _check_format(program: Mapping[str, Any]) -> None:
         )
 
 
-def _load(device: Device, name: str, entry: Mapping[str, Any], modules: Mapping[str, bytes]) -> Kernel:
-    image = modules.get(entry["module"])
-    if image is None:
-        raise UserError(f"the model has no module {entry['module']} for kernel {name}; compile or save it again")
-    handle = device.function(device.load(image), entry["entry"])
+def _machine_code(device: Device, name: str, cubin: bytes | None) -> Any:
+    """The module of a kernel's machine code; None where there is none, or a driver refuses it (an older one, say)."""
+    if cubin is None:
+        return None
+    try:
+        return device.load(cubin)
+    except TilewrightError as error:
+        log.warning("kernel %s: its machine code cannot be loaded, its PTX is assembled instead: %s", name, error)
+        return None
+
+
+def _load(device: Device, name: str, entry: Mapping[str, Any], modules: Mapping[str, bytes], exact: bool) -> Kernel:
+    module = _machine_code(device, name, modules.get(entry.get("cubin", ""))) if exact else None
+    if module is None:
+        image = modules.get(entry["module"])
+        if image is None:
+            raise UserError(f"the model has no module {entry['module']} for kernel {name}; compile or save it again")
+        module = device.load(image)
+    handle = device.function(module, entry["entry"])
     cluster = tuple(entry["cluster"] or (1, 1, 1))
     return Kernel(
         name,

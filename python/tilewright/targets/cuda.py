@@ -59,10 +59,13 @@ def emit(work: driver.Compilation, pool: Any, folder: Path) -> None:
         codes = dict(zip((unit.symbol for unit in units), _codes(pool, units, work), strict=True))
         _dump_codes(work, codes)
         _check_calls(codes)
-        found = ptxas.check(codes, work.target.cpu)
+        found = ptxas.check(codes, work.target.cpu, work.options.cubin)
         entry["passes"].append(["(ptxas: assemble each kernel)", found.seconds])
         work.remarks += [{"phase": "emit", **remark} for remark in found.remarks]
         program = _program(work.host, device, shared)
+        for kernel in program["kernels"].values():
+            if kernel["entry"] in found.cubins:
+                kernel["cubin"] = f"{kernel['entry']}.cubin"
     weights = {name: _weight(work, name) for name in _weight_names(program)}
     manifest = driver.manifest_of(work, [unit.symbol for unit in units], shared, weights)
     kernels = tuple(_with_resources(kernel, found.resources.get(kernel.symbol, {})) for kernel in manifest.kernels)
@@ -70,6 +73,7 @@ def emit(work: driver.Compilation, pool: Any, folder: Path) -> None:
     manifest.compile["units"] = work.target.device.units.count
     manifest = dataclasses.replace(manifest, kernels=kernels, entry="", arena_bytes=program["arena_bytes"])
     modules = {f"{symbol}.ptx": code for symbol, code in codes.items()}
+    modules |= {f"{symbol}.cubin": code for symbol, code in found.cubins.items()}
     gpu_code.write(folder, manifest, program, modules, weights, driver.report(work))
 
 

@@ -48,6 +48,7 @@ class Options:
         dump_ir: folder that receives the IR after each phase.
         pipeline: passes instead of the target's own.
         opt_level: LLVM's optimization level.
+        cubin: for a GPU, machine code beside the PTX.
     """
 
     shapes: tuple[tuple[str, Any], ...] = ()
@@ -56,6 +57,7 @@ class Options:
     dump_ir: Path | None = None
     pipeline: Pipeline | None = None
     opt_level: int = 3
+    cubin: bool = False
 
     def __post_init__(self) -> None:
         """Check the name of the phase."""

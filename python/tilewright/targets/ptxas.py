@@ -35,10 +35,11 @@ _STACK = re.compile(r"(\d+) bytes stack frame")
 
 @dataclass
 class Checked:
-    """What ptxas says: remarks, and registers and spilled bytes by kernel."""
+    """What ptxas says: remarks, and registers, spilled bytes and machine code (where asked for) by kernel."""
 
     remarks: list[dict[str, str]] = field(default_factory=list)
     resources: dict[str, dict[str, Any]] = field(default_factory=dict)
+    cubins: dict[str, bytes] = field(default_factory=dict)
     seconds: float = 0.0
 
 
@@ -48,12 +49,13 @@ def find() -> str | None:
     return None if chosen in ("", "0", "off") else shutil.which(chosen)
 
 
-def check(codes: Mapping[str, bytes], arch: str) -> Checked:
+def check(codes: Mapping[str, bytes], arch: str, cubins: bool = False) -> Checked:
     """Assemble each kernel and read what the assembler says.
 
     Args:
         codes: PTX by kernel.
         arch: e.g. ``sm_90a``.
+        cubins: keep the machine code.
 
     Raises:
         InternalError: ptxas refuses a kernel; a kernel with tensor core instructions spills, or is serialized.
@@ -66,12 +68,14 @@ def check(codes: Mapping[str, bytes], arch: str) -> Checked:
         result.remarks.append({"severity": "remark", "message": text, "location": ""})
         return result
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
-        texts = list(threads.map(lambda code: _assembled(program, code, arch), codes.values()))
-    for (name, code), (status, text) in zip(codes.items(), texts, strict=True):
+        done = list(threads.map(lambda code: _assembled(program, code, arch, cubins), codes.values()))
+    for (name, code), (status, text, cubin) in zip(codes.items(), done, strict=True):
         if status != 0:
             raise _failure(name, code, arch, f"ptxas refuses it: {text.strip()[:1500]}")
         result.resources[name] = resources(text)
         _judge(name, code, arch, text, result)
+        if cubins:
+            result.cubins[name] = cubin
     result.seconds = time.perf_counter() - start
     return result
 
@@ -103,21 +107,29 @@ def _judge(name: str, code: bytes, arch: str, text: str, result: Checked) -> Non
     result.remarks.append({"severity": "remark", "message": message, "location": name})
 
 
-def _assembled(program: str, code: bytes, arch: str) -> tuple[int, str]:
-    """Exit status and output of ptxas, from the cache where the same code was assembled before."""
-    key = cache.digest("ptxas", _version(program), code, arch)
-    known = cache.find_kernel(key)
-    if known is not None:
+def _assembled(program: str, code: bytes, arch: str, keep: bool) -> tuple[int, str, bytes]:
+    """Exit status and output of ptxas, and the machine code if it is to be kept (b"" otherwise, and where it fails).
+
+    All of it comes from the cache where the same code was assembled before.
+    """
+    key, place = (cache.digest(what, _version(program), code, arch) for what in ("ptxas", "cubin"))
+    known, cubin = cache.find_kernel(key), cache.find_kernel(place) if keep else b""
+    if known is not None and cubin is not None:
         status, text = json.loads(known)
-        return status, text
+        return status, text, cubin
     with tempfile.TemporaryDirectory(prefix="tilewright-ptxas-") as folder:
         file = Path(folder) / "kernel.ptx"
         file.write_bytes(code)
-        command = [program, f"-arch={arch}", "-v", str(file), "-o", str(Path(folder) / "kernel.cubin")]
-        done = subprocess.run(command, capture_output=True, text=True)
+        made = file.with_suffix(".cubin")
+        done = subprocess.run(
+            [program, f"-arch={arch}", "-v", str(file), "-o", str(made)], capture_output=True, text=True
+        )
+        cubin = made.read_bytes() if keep and made.exists() else b""
     found = done.returncode, done.stdout + done.stderr
     cache.add_kernel(key, json.dumps(found).encode())
-    return found
+    if keep:
+        cache.add_kernel(place, cubin)
+    return *found, cubin
 
 
 def _version(program: str) -> str:

@@ -9,7 +9,7 @@ import lowered_model
 import pytest
 
 import tilewright as tw
-from tilewright import devices
+from tilewright import config, devices
 from tilewright.errors import UserError
 from tilewright.options import RULES, Choices, check
 from tilewright.pipelines import cpu
@@ -43,7 +43,23 @@ CASES = [
         {"emulate": True},
         "emulate= runs the code of a GPU: the target must be cuda:sm_80 or cuda:sm_90a, not 'cpu'",
     ),
+    (
+        {"cubin": True},
+        "cubin= stores a GPU's machine code: the target must be cuda:sm_80 or cuda:sm_90a, not 'cpu'",
+    ),
+    (
+        {"cubin": True, "target": "cuda:sm_80"},
+        "cubin=True needs NVIDIA's assembler, and no ptxas was found: install the CUDA toolkit, name the program in "
+        "TILEWRIGHT_PTXAS, or leave cubin= out (the GPU's driver then assembles the PTX when the model is loaded)",
+    ),
 ]
+
+
+@pytest.fixture(autouse=True)
+def no_assembler():
+    """As on most machines."""
+    with config.ptxas.override("off"):
+        yield
 
 
 def _with_pipeline(options: dict) -> dict:

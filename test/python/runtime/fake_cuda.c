@@ -13,6 +13,7 @@
 // only leaves its parameters in the log.
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,12 +152,14 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count,
     if ((options[i] == 4 || options[i] == 6) && (uintptr_t)values[i] != 65536)
       return 1;
   }
-  if (strncmp(image, ".version", 8)) {
+  bool machine_code = !strncmp(image, "\177ELF", 4);
+  if (strncmp(image, ".version", 8) && !machine_code) {
     if (errors)
       strcpy(errors, "ptxas fatal: line 1, no .version");
     return 218;
   }
-  if (log)
+  say("load %s\n", machine_code ? "cubin" : "ptx");
+  if (log && !machine_code)
     strcpy(log, "ptxas info: fine");
   CUmodule made = calloc(1, sizeof *made);
   for (const char *line = image; line; line = strchr(line, '\n')) {

@@ -17,6 +17,7 @@ HOPPER = {0: 1, 1: 1024, 5: 2**31 - 1, 6: 65535, 7: 65535, 16: 132, 75: 9, 76: 0
 AMPERE = HOPPER | {16: 108, 75: 8, 97: 166912, 120: 0}
 LIVE = ("contexts", "modules", "streams", "events", "graphs", "executables", "pools", "blocks")
 PTX = b".version 8.0\n.entry add 8 8 8 4\n.entry show 8 4 128 1\n"
+CUBIN = PTX.replace(b".version 8.0", b"\x7fELF")
 
 
 def build(folder: Path) -> Path:

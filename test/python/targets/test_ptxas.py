@@ -63,3 +63,18 @@ def test_without_ptxas_a_remark_says_so() -> None:
     assert [remark["message"] for remark in found.remarks] == [
         "ptxas is not installed: no kernel was assembled, spills are not known"
     ]
+
+
+def test_machine_code_is_kept_where_it_is_asked_for(tmp_path: Path) -> None:
+    """From the cache as well, beside what ptxas said of the same code before."""
+    script = tmp_path / "ptxas"
+    script.write_text(
+        f"#!/bin/sh\ncat >&2 <<'END'\n{CLEAN}\nEND\necho run >> {tmp_path}/runs\nprintf machine > \"$5\"\n"
+    )
+    script.chmod(0o755)
+    with config.ptxas.override(str(script)), config.cache_dir.override(tmp_path / "cache"):
+        assert ptxas.check({"gemm": PRODUCT}, "sm_90a").cubins == {}
+        for _ in range(2):
+            found = ptxas.check({"gemm": PRODUCT}, "sm_90a", cubins=True)
+            assert found.cubins == {"gemm": b"machine"} and found.resources["gemm"]["registers"] == 168
+    assert (tmp_path / "runs").read_text().count("run") == 2, "once to check, once to keep; then the cache has it"

@@ -142,7 +142,9 @@ def PlaceBarriers : Pass<"tile-place-barriers", "::mlir::ModuleOp"> {
     themselves. A `gpu.barrier` is put before an access to a buffer that
     another thread may have written since they last met, and before a write to
     one that another may have read. Accesses to the same elements by the same
-    threads need none. Different arguments are different memory.
+    threads need none. Different arguments are different memory, but for those
+    that `tile.same_memory` and `tile.may_overlap` name: pairs of arguments for
+    which a launch passes one buffer, or parts of one.
 
     Before:
     ```mlir

@@ -34,6 +34,72 @@ Value getRoot(Value memref) {
   return memref;
 }
 
+/// Arguments that a launch may pass the same memory for, by the attributes of
+/// `tile-detach-host`.
+class SharedArguments {
+public:
+  explicit SharedArguments(gpu::GPUFuncOp function) {
+    read(function, "tile.same_memory", same);
+    read(function, "tile.may_overlap", near);
+  }
+
+  /// Whether bytes of the one may be bytes of the other.
+  bool mayMeet(Value root, Value other) const {
+    return root == other || same.contains({root, other}) ||
+           near.contains({root, other});
+  }
+
+  /// Whether equal indices are equal places.
+  bool isSame(Value memref, Value other) const {
+    if (memref == other)
+      return true;
+    // A view that leaves nothing out, of the same sizes.
+    auto isWhole = [](Value value) {
+      auto whole = value.getDefiningOp<memref::ReinterpretCastOp>();
+      return whole && isa<BlockArgument>(whole.getSource());
+    };
+    auto type = dyn_cast<MemRefType>(memref.getType());
+    return type == other.getType() && type.hasStaticShape() &&
+           isWhole(memref) && isWhole(other) &&
+           same.contains({getRoot(memref), getRoot(other)});
+  }
+
+private:
+  using Pairs = llvm::DenseSet<std::pair<Value, Value>>;
+
+  static void read(gpu::GPUFuncOp function, StringRef name, Pairs &pairs) {
+    auto entries = function->getAttrOfType<ArrayAttr>(name);
+    if (!entries)
+      return;
+    for (auto pair : entries.getAsRange<DenseI64ArrayAttr>()) {
+      Value first = getPointer(function, pair[0]),
+            second = getPointer(function, pair[1]);
+      if (!first || !second)
+        continue;
+      pairs.insert({first, second});
+      pairs.insert({second, first});
+    }
+  }
+
+  /// The parameter that points to an argument of the kernel.
+  static Value getPointer(gpu::GPUFuncOp function, int64_t argument) {
+    auto parameters = function->getAttrOfType<ArrayAttr>("tile.params");
+    if (!parameters)
+      return nullptr;
+    for (auto [index, entry] :
+         llvm::enumerate(parameters.getAsRange<DictionaryAttr>())) {
+      auto kind = entry.getAs<StringAttr>("kind");
+      auto number = entry.getAs<IntegerAttr>("arg");
+      if (kind && kind.getValue() == "pointer" && number &&
+          number.getInt() == argument)
+        return function.getArgument(index);
+    }
+    return nullptr;
+  }
+
+  Pairs same, near;
+};
+
 /// One op's access to one buffer.
 struct Access {
   Operation *op;
@@ -74,7 +140,8 @@ bool isOnStack(Value root) {
 
 /// Whether each thread touches the same elements in both: then its own order
 /// is enough.
-bool isSameElements(Operation *x, Operation *y) {
+bool isSameElements(Operation *x, Operation *y,
+                    const SharedArguments &arguments) {
   if (x == y)
     return true;
   auto parts = [](Operation *op)
@@ -95,12 +162,18 @@ bool isSameElements(Operation *x, Operation *y) {
     return std::nullopt;
   };
   auto left = parts(x), right = parts(y);
-  return left && right && *left == *right;
+  if (!left || !right ||
+      !arguments.isSame(std::get<0>(*left), std::get<0>(*right)))
+    return false;
+  std::get<0>(*left) = std::get<0>(*right);
+  return *left == *right;
 }
 
 /// What has been touched since all threads last met.
 class Barriers {
 public:
+  explicit Barriers(gpu::GPUFuncOp function) : arguments(function) {}
+
   void run(Block &block) {
     for (Operation &op : block)
       visit(&op);
@@ -116,8 +189,9 @@ private:
     SmallVector<Access> accesses = getAccesses(op);
     bool mustWait = llvm::any_of(accesses, [&](const Access &access) {
       return llvm::any_of(pending, [&](const Access &before) {
-        return before.root == access.root && (before.writes || access.writes) &&
-               !isOnStack(access.root) && !isSameElements(before.op, access.op);
+        return arguments.mayMeet(before.root, access.root) &&
+               (before.writes || access.writes) && !isOnStack(access.root) &&
+               !isSameElements(before.op, access.op, arguments);
       });
     });
     if (mustWait) {
@@ -156,6 +230,7 @@ private:
     pending = after;
   }
 
+  SharedArguments arguments;
   SmallVector<Access> pending;
   llvm::SetVector<Operation *> places;
 };
@@ -173,7 +248,7 @@ private:
     if (!function->hasAttr("tile.threads") ||
         function->hasAttr("tile.one_thread"))
       return;
-    Barriers barriers;
+    Barriers barriers(function);
     for (Block &block : function.getBody())
       barriers.run(block);
     for (Operation *op : barriers.getPlaces()) {

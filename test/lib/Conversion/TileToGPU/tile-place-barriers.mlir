@@ -35,4 +35,37 @@ gpu.module @kernels {
     }
     gpu.return
   }
+  // A result in the place of an operand: no other thread's elements may be
+  // overwritten before it has read them.
+  // CHECK-LABEL: @in_place
+  // CHECK: tile.load
+  // CHECK-NEXT: tile.store
+  // CHECK-NEXT: gpu.barrier
+  // CHECK-NEXT: tile.store
+  gpu.func @in_place(%p: memref<f32, 1>, %q: memref<f32, 1>, %t: !t, %u: !u) attributes {
+      tile.threads = 32 : i64, tile.same_memory = [array<i64: 0, 1>],
+      tile.params = [{arg = 0 : i64, kind = "pointer"}, {arg = 1 : i64, kind = "pointer"}]} {
+    %c0 = arith.constant 0 : index
+    %x = memref.reinterpret_cast %p to offset: [0], sizes: [64], strides: [1] : memref<f32, 1> to memref<64xf32, 1>
+    %y = memref.reinterpret_cast %q to offset: [0], sizes: [64], strides: [1] : memref<f32, 1> to memref<64xf32, 1>
+    %a = tile.load %x[%c0] : memref<64xf32, 1>, !t
+    tile.store %t, %y[%c0] : !t, memref<64xf32, 1>
+    tile.store %u, %y[%c0] : !u, memref<64xf32, 1>
+    gpu.return
+  }
+  // Parts of one buffer: equal indices are not equal places.
+  // CHECK-LABEL: @parts
+  // CHECK: tile.load
+  // CHECK-NEXT: gpu.barrier
+  // CHECK-NEXT: tile.store
+  gpu.func @parts(%p: memref<f32, 1>, %q: memref<f32, 1>, %t: !t) attributes {
+      tile.threads = 32 : i64, tile.may_overlap = [array<i64: 0, 1>],
+      tile.params = [{arg = 0 : i64, kind = "pointer"}, {arg = 1 : i64, kind = "pointer"}]} {
+    %c0 = arith.constant 0 : index
+    %x = memref.reinterpret_cast %p to offset: [0], sizes: [64], strides: [1] : memref<f32, 1> to memref<64xf32, 1>
+    %y = memref.reinterpret_cast %q to offset: [0], sizes: [64], strides: [1] : memref<f32, 1> to memref<64xf32, 1>
+    %a = tile.load %x[%c0] : memref<64xf32, 1>, !t
+    tile.store %t, %y[%c0] : !t, memref<64xf32, 1>
+    gpu.return
+  }
 }

@@ -49,7 +49,7 @@ def build(function: Callable[..., None]) -> str:
 def _parameters(function: Callable[..., None]) -> tuple[list[str], dict[str, str]]:
     """Names of all parameters, and the types of those that have one: they come first."""
     names = list(inspect.signature(function).parameters)
-    types = inspect.get_annotations(function, eval_str=True)
+    types = {name: _annotation(function, kind) for name, kind in inspect.get_annotations(function).items()}
     types.pop("return", None)
     wrong = [name for name, kind in types.items() if not isinstance(kind, str)]
     if wrong:
@@ -59,6 +59,16 @@ def _parameters(function: Callable[..., None]) -> tuple[list[str], dict[str, str
     if names[: len(types)] != [name for name in names if name in types]:
         raise UserError(f"{function.__name__}: coordinates of the grid come after all arguments that have a type")
     return names, types
+
+
+def _annotation(function: Callable[..., None], kind: Any) -> Any:
+    """An annotation's value: as it stands, or what its text says where the module postpones annotations (PEP 563)."""
+    if not isinstance(kind, str):
+        return kind
+    try:
+        return eval(kind, inspect.unwrap(function).__globals__)
+    except (SyntaxError, NameError):  # an MLIR type is no Python: this is the value itself
+        return kind
 
 
 def _location(function: Callable[..., None]) -> Any:

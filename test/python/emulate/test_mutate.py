@@ -22,6 +22,7 @@ $L__BB0_1:
   { .reg .pred P1; mbarrier.try_wait.parity.shared.b64 P1, [full], %r3, 10000000; @P1 bra $D; }
   mbarrier.arrive.expect_tx.shared.b64 %rd1, [full], %r4;
   shl.b32 %r1, %r2, 7;
+  ld.shared.u32 %r5, [%r1];
   ret;
 }
 """
@@ -47,6 +48,19 @@ def test_kinds_of_mutants():
     assert any("add.s32 %mutant, %mutant, -16" in text for text in _after("bytes"))
     assert "shl.b32 %r1, %r2, 8;" in _after("address")
     assert any(text.startswith("cp.async.wait_group 1; bar.sync 1, 256;") for text in _after("move"))
+
+
+def test_numbers_that_no_address_is_made_of_stay():
+    text = """
+.visible .entry k(.param .u64 p) {
+  add.s32 %r1, %r0, 32767;
+  shl.b32 %r2, %r5, 2;
+  add.s64 %rd2, %rd1, %r2;
+  st.global.u32 [%rd2+8], %r1;
+}
+"""
+    changed = {m.before for m in mutate.mutants(text)}
+    assert changed == {"shl.b32 %r2, %r5, 2;", "st.global.u32 [%rd2+8], %r1;"}
 
 
 def test_every_mutant_differs_and_names_its_line():

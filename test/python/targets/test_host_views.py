@@ -28,5 +28,16 @@ def test_views_stand_before_their_first_use() -> None:
     module = parse_mlir(Source(TWO_IN_ONE_PLACE, "mlir", "main"))
     with module.context:
         body = export(module, "main", "sm_80").program["body"]
-    assert [op["op"] for op in body] == ["view", "copy", "copy", "drop", "view", "collapse", "drop", "for", "drop", "return"]
+    assert [op["op"] for op in body] == [
+        "view",
+        "copy",
+        "copy",
+        "drop",
+        "view",
+        "collapse",
+        "drop",
+        "for",
+        "drop",
+        "return",
+    ]
     assert body[0]["type"]["shape"] == [16] and body[4]["type"]["shape"] == [4, 4]

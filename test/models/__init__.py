@@ -9,10 +9,12 @@ inputs for it. Names ending in `_tiny` are small versions with odd sizes for fas
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import inspect
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -49,6 +51,10 @@ from . import (
 )
 from ._inputs import random_inputs
 from ._narrow import narrowed
+
+#: Bytes of built models that are kept, and the seconds for which a model is kept in any case.
+_LIMIT = 4 << 30
+_RECENT = 24 * 3600
 
 __all__ = ["MODELS", "build", "path", "random_inputs"]
 
@@ -185,9 +191,30 @@ def path(name: str, **sizes: object) -> Path:
     """A file with the model, built at the first call and found by content (sources, name, sizes) afterwards."""
     key = hashlib.sha256(_sources() + repr((name, sorted(sizes.items()), onnx.__version__)).encode())
     file = cache_folder() / f"{name}-{key.hexdigest()[:16]}.onnx"
-    if not file.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        part = file.with_suffix(f".{os.getpid()}.part")
-        part.write_bytes(build(name, **sizes).SerializeToString())
-        part.replace(file)  # atomic: two processes may build the same model
+    if file.exists():
+        os.utime(file)
+        return file
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_suffix(f".{os.getpid()}.part")
+    part.write_bytes(build(name, **sizes).SerializeToString())
+    part.replace(file)  # atomic: two processes may build the same model
+    _prune(file.parent)
     return file
+
+
+def _prune(folder: Path) -> None:
+    """Remove the models that were not used for longest until the rest fits in _LIMIT; never one of the last day.
+
+    A change of any builder leaves the files of before behind, under keys that nobody asks for again. What was used
+    within a day may still be read by a bench or test that runs.
+    """
+    found = []
+    for file in folder.glob("*.onnx"):
+        with contextlib.suppress(OSError):  # another process removes, too
+            found.append((file.stat().st_mtime, file.stat().st_size, file))
+    total = sum(size for _, size, _ in found)
+    for used, size, file in sorted(found):
+        if total <= _LIMIT or time.time() - used < _RECENT:
+            return
+        file.unlink(missing_ok=True)
+        total -= size

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 import numpy as np
@@ -45,9 +47,23 @@ def test_exported_style_has_shape_arithmetic() -> None:
 def test_files_are_cached_by_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path))
     first = models.path("mlp_tiny")
-    stamp = first.stat().st_mtime_ns
-    assert models.path("mlp_tiny") == first and first.stat().st_mtime_ns == stamp
+    number = first.stat().st_ino
+    assert models.path("mlp_tiny") == first and first.stat().st_ino == number
     assert models.path("mlp_tiny", seed=1) != first
+
+
+def test_files_that_nobody_used_for_long_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the limit; what was used within a day stays in any case."""
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path))
+    files = [models.path("mlp_tiny", seed=seed) for seed in range(4)]
+    monkeypatch.setattr(models, "_LIMIT", int(2.5 * files[0].stat().st_size))
+    for file, days in zip(files, (9, 3, 5, 2), strict=True):
+        os.utime(file, (time.time() - days * 86400,) * 2)
+    assert models.path("mlp_tiny", seed=1) == files[1], "in use again"
+    new = models.path("mlp_tiny", seed=4)
+    assert [file.exists() for file in files] == [False, True, False, False] and new.exists()
+    newer = models.path("mlp_tiny", seed=5)
+    assert files[1].exists() and new.exists() and newer.exists(), "too much, but all of it is in use"
 
 
 def test_unknown_models_are_named() -> None:

@@ -24,6 +24,8 @@ examples:
   tilewright bench model.onnx --against onnxruntime --threads 1
   tilewright check model.onnx                        which nodes can be compiled, and why the others cannot
   tilewright explain model.onnx -o report.html
+  tilewright compile model.onnx --target cuda:sm_90a    PTX for an NVIDIA GPU; run and explain take the .tw there
+  tilewright run model.tw --emulate                  run code for a GPU on the emulator
   tilewright compile model.onnx --stop-after plan    print the IR after a phase
   tilewright emulate gemm.ptx --grid 4,4 --args a.npy zeros:f32:64x64   check a kernel with no GPU
 

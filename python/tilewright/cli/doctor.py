@@ -77,6 +77,25 @@ def _linker() -> Finding:
     return "ok", f"{linker} ({done.stdout.splitlines()[0] if done.stdout else 'unknown version'})"
 
 
+def _gpu() -> Finding:
+    from tilewright.runtime import cuda
+
+    if not cuda.available():
+        return "note", "no NVIDIA GPU with a driver; cuda targets compile here, and run on the emulator (emulate=True)"
+    return "ok", f"NVIDIA GPU, {cuda.arch()}: target 'cuda'"
+
+
+def _ptxas() -> Finding:
+    from tilewright.targets import ptxas
+
+    program = ptxas.find()
+    if program is None:
+        return "note", "not installed; it checks each kernel for a GPU, and cubin=True needs it (CUDA toolkit)"
+    said = subprocess.run([program, "--version"], capture_output=True, text=True).stdout.strip().splitlines()
+    release = next((line.strip() for line in said if "release" in line), "unknown version")
+    return "ok", f"{program} ({release})"
+
+
 def _package(name: str, use: str, needed: bool) -> Callable[[], Finding]:
     def check() -> Finding:
         try:
@@ -104,6 +123,8 @@ CHECKS: list[tuple[str, Callable[[], Finding]]] = [
     ("run-time", _runtime),
     ("compiler", _mlir),
     ("linker", _linker),
+    ("gpu", _gpu),
+    ("ptxas", _ptxas),
     ("cache", _cache),
     ("numpy", _package("numpy", "the run-time needs it", True)),
     ("onnx", _package("onnx", "compiling ONNX models needs it", True)),

@@ -16,7 +16,7 @@ from tilewright import cache
 def add_to(commands: Any) -> None:
     """Add the commands to the parser."""
     parser = commands.add_parser("devices", help="describe this machine and the known ones")
-    parser.add_argument("device", nargs="?", help="cpu (default), cpu:NAME, or a name from the list")
+    parser.add_argument("device", nargs="?", help="cpu (default), cpu:NAME, cuda:sm_90a, or a name from the list")
     parser.add_argument("--json", action="store_true", help="print the description as JSON")
     parser.add_argument(
         "--measure", action="store_true", help="measure this machine (seconds) and plan with the result from now on"
@@ -41,7 +41,7 @@ def _devices(options: argparse.Namespace) -> int:
         return 0
     _print_device(device)
     if options.device is None:
-        print(f"\nothers: {', '.join(devices.file_names())}, cpu:NAME for any x86 CPU that LLVM knows")
+        print(f"\nothers: {', '.join(devices.file_names())}, cpu:NAME for any x86 CPU that LLVM knows, cuda:ARCH")
     return 0
 
 
@@ -68,9 +68,16 @@ def _measure(options: argparse.Namespace) -> int:
 def _print_device(device: Any) -> None:
     units = device.units
     print(f"{device.name}: {device.kind} {device.cpu} ({device.source})")
-    print(f"  units      {units.count}, {units.frequency / 1e9:.2f} GHz, {units.registers} x {units.vector_bits} bits")
-    for dtype, rate in units.peak:
-        print(f"  peak {dtype:<5} {rate / 1e9:.0f} GFLOP/s per unit")
+    if device.kind == "gpu":
+        print(f"  units      {units.count} multiprocessors, {units.frequency / 1e9:.2f} GHz")
+        for dtype, rate in units.peak:
+            print(f"  peak {dtype:<8} {units.count * rate / 1e12:.4g} TFLOP/s in all")
+    else:
+        print(
+            f"  units      {units.count}, {units.frequency / 1e9:.2f} GHz, {units.registers} x {units.vector_bits} bits"
+        )
+        for dtype, rate in units.peak:
+            print(f"  peak {dtype:<5} {rate / 1e9:.0f} GFLOP/s per unit")
     for level in device.levels:
         rate = f"{level.bandwidth / 1e9:.0f} GB/s" if level.bandwidth else ""
         print(f"  {level.name:<10} {_bytes(level.bytes):>10}  {level.kind:<12} {rate}")

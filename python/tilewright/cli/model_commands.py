@@ -16,7 +16,8 @@ import numpy as np
 
 from tilewright.cli import arguments
 from tilewright.cli.peer import OnnxRuntime, differences, race
-from tilewright.errors import UserError
+from tilewright.errors import UnsupportedError, UserError
+from tilewright.report.gpu_kernels import predicted_on_gpu
 from tilewright.report.measure import results_for
 
 _REMARKS = 5  # shown by compile
@@ -81,6 +82,11 @@ def _print_compiled(model: Any, path: Path, seconds: float) -> None:
     held = model.held_bytes
     kernels = f"{len(model.kernels)} kernel{'' if len(model.kernels) == 1 else 's'}"
     print(f"{kernels}, weights {held['weights'] / 1e6:.1f} MB, arena {held['arena'] / 1e6:.2f} MB")
+    predicted = [predicted_on_gpu(kernel) for kernel in model.kernels]
+    if any(predicted):
+        device = model.report_data().get("device", {}).get("name", model.target)
+        whole = sum(time or 0.0 for time in predicted)
+        print(f"predicted {whole * 1e6:.1f} us on {device}: `tilewright explain` tells more")
     _print_remarks(model.report_data().get("remarks", []))
     print(f"{path} ({seconds:.2f} s)")
 
@@ -171,6 +177,10 @@ def _add_bench(commands: Any) -> None:
 
 def _bench(options: argparse.Namespace) -> int:
     model = arguments.open_model(options, all_sizes=True)
+    if getattr(model, "emulated", False):
+        raise UnsupportedError(
+            "the emulator has no clock: its time says nothing of a GPU's; `tilewright explain` shows what is predicted"
+        )
     inputs = arguments.make_inputs(model, options.input, options.seed, options.size)
     values = list(inputs.values())
     out = results_for(model, values)

@@ -137,7 +137,7 @@ class GpuModel(CompiledModel):
         if not _has_gpu():
             raise UserError(
                 f"{self._artifact.path} is for {self.target}, and this machine has no NVIDIA GPU with a driver: "
-                "load it with emulate=True to run it on the emulator"
+                "load it with emulate=True (--emulate on the command line) to run it on the emulator"
             )
         device = cuda.CudaDevice()
         if not device.limits.runs(self.arch):

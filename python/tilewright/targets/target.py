@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -73,15 +74,29 @@ def check_target(text: str) -> str:
     if text == "cuda" or (kind == "cuda" and text.partition(":")[2] in CUDA):
         return kind
     if kind == "cuda":
-        raise UserError(
-            f"unknown GPU {text!r}: code is made for {', '.join(f'cuda:{arch}' for arch in CUDA)}; "
-            "GPUs between these run the code of the older one"
-        )
+        raise _unknown_gpu(text)
     if kind == "rocm":
         raise UnsupportedError(
             f"{text!r} is text only, and untested on hardware: tilewright.targets.rocm.assembly makes it of kernels"
         )
     raise UserError(f"unknown target {text!r}; this version has {KNOWN}")
+
+
+def _unknown_gpu(text: str) -> UserError:
+    """Why there is no code for a GPU, and which target is meant, as far as its name tells."""
+    number = re.fullmatch(r"cuda:(?:sm_|compute_)?(\d+)[af]?", text)
+    named = " and ".join(f"cuda:{arch}" for arch in CUDA)
+    if number is None:
+        hint = (
+            "an architecture is meant, as in cuda:sm_90a for H100 and H200, cuda:sm_80 for A100 and what came between"
+        )
+    elif int(number[1]) < 80:
+        hint = f"sm_{number[1]} is too old: kernels need the asynchronous copies of sm_80 (A100)"
+    elif number[1] == "90":
+        hint = "cuda:sm_90a is meant: the instructions of H100 and H200 that kernels use have the suffix"
+    else:
+        hint = "this GPU runs the code of cuda:sm_80"
+    return UserError(f"unknown GPU {text!r}: code is made for {named}; {hint}")
 
 
 def parse_target(text: str | Target) -> Target:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import lowered_model
 import numpy as np
@@ -158,11 +159,20 @@ def test_devices(capsys):
     assert "host: cpu" in capsys.readouterr().out
     assert main(["devices", "cpu:x86-64-v3", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["cpu"] == "x86-64-v3"
+    assert main(["devices", "nvidia-h100"]) == 0
+    shown = capsys.readouterr().out
+    assert "132 multiprocessors, 1.83 GHz" in shown and re.search(r"peak bf16 +989\.4 TFLOP/s in all", shown)
 
 
 def test_doctor(capsys, monkeypatch):
     assert main(["doctor"]) == 0
-    assert "TILEWRIGHT_CACHE_DIR" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "TILEWRIGHT_CACHE_DIR" in shown and "\n    gpu " in shown
+    monkeypatch.setenv("TILEWRIGHT_PTXAS", "off")
+    monkeypatch.setenv("TILEWRIGHT_LIBCUDA", "/no/such/libcuda.so")
+    assert main(["doctor"]) == 0, "neither is needed to compile"
+    shown = capsys.readouterr().out
+    assert "no NVIDIA GPU with a driver" in shown and "cubin=True needs it" in shown
     monkeypatch.setenv("TILEWRIGHT_LINKER", "no-such-linker")
     assert main(["doctor"]) == 1
     captured = capsys.readouterr().out

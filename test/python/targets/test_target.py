@@ -20,7 +20,7 @@ def test_unknown_targets():
 def test_gpus():
     assert check_target("cuda") == check_target("cuda:sm_80") == check_target("cuda:sm_90a") == "cuda"
     for text in ("cuda:sm_86", "cuda:90", "cuda:"):
-        with pytest.raises(UserError, match=r"code is made for cuda:sm_80, cuda:sm_90a"):
+        with pytest.raises(UserError, match=r"code is made for cuda:sm_80 and cuda:sm_90a; "):
             check_target(text)
 
 
@@ -67,3 +67,18 @@ def test_a_described_machine(tmp_path):
 def test_generic_machines(name):
     target = parse_target(f"cpu:{name}")
     assert target.features and target.needed
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("cuda:sm_75", "sm_75 is too old"),
+        ("cuda:sm_90", "cuda:sm_90a is meant"),
+        ("cuda:sm_86", "this GPU runs the code of cuda:sm_80"),
+        ("cuda:h100", "an architecture is meant, as in cuda:sm_90a for H100"),
+    ],
+)
+def test_an_unknown_gpu_is_told_what_to_ask_for(text: str, hint: str) -> None:
+    """By what its name says."""
+    with pytest.raises(UserError, match=hint):
+        check_target(text)

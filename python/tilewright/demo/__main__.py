@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 import onnx
@@ -23,7 +24,11 @@ import tilewright as tw
 from tilewright import config
 from tilewright.cli.peer import OnnxRuntime, race
 from tilewright.errors import TilewrightError
+from tilewright.report.gpu_kernels import predicted_on_gpu
+from tilewright.runtime import cuda
 from tilewright.runtime.cpu_features import cpuinfo
+from tilewright.runtime.library import default_threads
+from tilewright.targets.target import check_target
 
 from .minilm import minilm_model, tokenize
 
@@ -37,6 +42,8 @@ SENTENCES = (
 )
 TOLERANCE = 1e-4  # on unit vectors and on cosines; float32 rounding is near 1e-6
 STEPS = 5
+#: What the emulator gets: it takes some ten seconds for a short sentence.
+EMULATED_SENTENCES, EMULATED_TOKENS = 4, 16
 RACE_SECONDS = 3.0
 
 
@@ -61,24 +68,27 @@ def build(sequence: int) -> onnx.ModelProto:
     return proto
 
 
-def compile_twice(proto: onnx.ModelProto, threads: int | None) -> tw.Model:
+def compile_twice(proto: onnx.ModelProto, threads: int | None, target: str, emulate: bool) -> Any:
     """Step 2: compile from scratch (the caller gives an empty cache), then again from the cache."""
-    say(2, f"Compile for this CPU: {cpuinfo().get('model name', platform.machine())}")
-    note("tw.compile(model, target='cpu') ...")
+    host = f"this CPU: {cpuinfo().get('model name', platform.machine())}"
+    say(2, f"Compile for {host if target == 'cpu' else target}")
+    note(f"tw.compile(model, target={target!r}{', emulate=True' if emulate else ''}) ...")
     start = time.perf_counter()
-    tw.compile(proto, target="cpu", threads=threads)
+    tw.compile(proto, target=target, threads=threads, emulate=emulate)
     cold = time.perf_counter() - start
     start = time.perf_counter()
-    model = tw.compile(proto, target="cpu", threads=threads)
+    model = tw.compile(proto, target=target, threads=threads, emulate=emulate)
     note(f"from scratch {cold:.1f} s, from the cache {time.perf_counter() - start:.2f} s")
     return model
 
 
-def encode(model: tw.Model, peer: OnnxRuntime, tokens: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+def encode(
+    model: Any, peer: OnnxRuntime, tokens: dict[str, np.ndarray], sentences: Sequence[str] = SENTENCES
+) -> tuple[np.ndarray, np.ndarray]:
     """Step 3: the unit vectors of all sentences [n, 384], ours and ONNX Runtime's."""
-    say(3, f"Encode {len(SENTENCES)} sentences, with Tilewright and with ONNX Runtime")
+    say(3, f"Encode {len(sentences)} sentences, with Tilewright and with ONNX Runtime")
     ours, theirs = [], []
-    for i, sentence in enumerate(SENTENCES):
+    for i, sentence in enumerate(sentences):
         one = {name: np.ascontiguousarray(array[i : i + 1]) for name, array in tokens.items()}
         ours.append(np.array(model(**one)["sentence_embedding"][0]))
         theirs.append(peer(one)["sentence_embedding"][0])
@@ -100,9 +110,20 @@ def compare(ours: np.ndarray, theirs: np.ndarray) -> bool:
     return same
 
 
+def predict(model: Any) -> None:
+    """Step 5 without a GPU: what the plan predicts of the kernels that take longest."""
+    device = model.report_data().get("device", {}).get("name", model.target)
+    times = {kernel.name: predicted_on_gpu(kernel) or 0.0 for kernel in model.kernels}
+    say(5, f"Predicted time of one sentence on {device}: nothing here measures it")
+    note(f"{sum(times.values()) * 1e6:.0f} us in {len(times)} kernels; of these the longest:")
+    for name in sorted(times, key=lambda name: -times[name])[:3]:
+        note(f"{times[name] * 1e6:6.0f} us  {name}")
+
+
 def measure(model: tw.Model, peer: OnnxRuntime, tokens: dict[str, np.ndarray]) -> None:
     """Step 5: latency of one sentence, alternating between the two."""
-    say(5, f"Latency of one sentence, {model.threads} thread(s), in alternating bursts (median)")
+    where = "on a GPU" if model.target.startswith("cuda") else f"{model.threads} thread(s)"
+    say(5, f"Latency of one sentence, {where}, in alternating bursts (median)")
     one = {name: np.ascontiguousarray(array[:1]) for name, array in tokens.items()}
     values = list(one.values())
     out = [np.empty((1, 384), np.float32)]
@@ -111,15 +132,23 @@ def measure(model: tw.Model, peer: OnnxRuntime, tokens: dict[str, np.ndarray]) -
     note(f"Tilewright {ours * 1e3:.2f} ms, ONNX Runtime {theirs * 1e3:.2f} ms: {theirs / ours:.2f}x its speed")
 
 
-def run(threads: int | None, sequence: int, report: Path) -> int:
+def run(threads: int | None, sequence: int | None, report: Path, target: str = "cpu") -> int:
     """All steps; the exit code."""
     print("Tilewright demo: a trained model, compiled by Tilewright and checked against ONNX Runtime.")
+    emulate = check_target(target) == "cuda" and not cuda.available()
+    if emulate:
+        print("This machine has no GPU: the emulator runs the kernels, some sentences, and slowly.")
+    sequence = sequence or (EMULATED_TOKENS if emulate else 128)
+    sentences = SENTENCES[: EMULATED_SENTENCES if emulate else None]
     proto = build(sequence)
-    model = compile_twice(proto, threads)
-    peer = OnnxRuntime(proto.SerializeToString(), model.threads)
-    tokens = tokenize(SENTENCES, sequence)
-    same = compare(*encode(model, peer, tokens))
-    measure(model, peer, tokens)
+    model = compile_twice(proto, threads, target, emulate)
+    peer = OnnxRuntime(proto.SerializeToString(), threads or default_threads())
+    tokens = tokenize(sentences, sequence)
+    same = compare(*encode(model, peer, tokens, sentences))
+    if emulate:
+        predict(model)
+    else:
+        measure(model, peer, tokens)
     model.explain(str(report))
     print(f"\nWhat was compiled, and how: {report}")
     if not same:
@@ -131,7 +160,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Parse the command line and run; expected errors become one message and exit code 2."""
     parser = argparse.ArgumentParser(prog="python -m tilewright.demo", description=__doc__)
     parser.add_argument("--threads", type=int, help="threads of both (default: all cores)")
-    parser.add_argument("--sequence", type=int, default=128, help="tokens per sentence (default: 128)")
+    parser.add_argument("--sequence", type=int, help="tokens per sentence (default: 128; on the emulator of a GPU 16)")
+    parser.add_argument("--target", default="cpu", help="cpu (default), cuda, cuda:sm_80 or cuda:sm_90a")
     parser.add_argument("--report", type=Path, default=Path("report.html"), help="where to write the report")
     arguments = parser.parse_args(argv)
     missing = [name for name in ("onnxruntime", "tokenizers") if importlib.util.find_spec(name) is None]
@@ -140,7 +170,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     try:
         with tempfile.TemporaryDirectory(prefix="tilewright-demo-") as folder, config.cache_dir.override(Path(folder)):
-            return run(arguments.threads, arguments.sequence, arguments.report)
+            return run(arguments.threads, arguments.sequence, arguments.report, arguments.target)
     except TilewrightError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

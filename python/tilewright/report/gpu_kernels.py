@@ -133,7 +133,8 @@ class _Line:
 
     def _occupancy(self) -> Raw:
         info = self.kernel.details
-        held = f"{self.plan['occupancy']} CTAs" if "occupancy" in self.plan else "–"
+        count = self.plan.get("occupancy")
+        held = "–" if count is None else f"{count} CTA{'s' * (count != 1)}"
         registers = f"{info['registers']} registers" if info.get("registers") else ""
         spilled = f"spills {quantity(info['spilled_bytes'], 'B')}" if info.get("spilled_bytes") else ""
         return join([held, tag("small", registers), tag("small", spilled)])

@@ -13,6 +13,7 @@ import numpy as np
 import onnxruntime
 import pytest
 
+from tilewright import config
 from tilewright.demo import __main__ as demo
 from tilewright.demo import minilm
 from tilewright.demo.encoder import EncoderConfig
@@ -78,3 +79,23 @@ def test_the_demo_runs(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "same" in done.stdout and "ONNX Runtime" in done.stdout
     assert "<html" in report.read_text().lower()
+
+
+@pytest.mark.slow
+def test_the_demo_of_a_gpu_runs_without_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On the emulator: two sentences, the same numbers, a predicted time instead of a measured one."""
+    monkeypatch.setattr(demo, "EMULATED_SENTENCES", 2)
+    monkeypatch.setattr(demo, "EMULATED_TOKENS", 8)
+    report = tmp_path / "report.html"
+    with config.libcuda.override("/no/such/libcuda.so"):
+        assert demo.main(["--target", "cuda:sm_90a", "--report", str(report)]) == 0
+    shown = capsys.readouterr().out
+    assert "the emulator runs the kernels" in shown and "same" in shown and "Encode 2 sentences" in shown
+    assert "Predicted time of one sentence on nvidia-h" in shown and "of roofline" in report.read_text()
+
+
+def test_an_unknown_target_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert demo.main(["--target", "cuda:sm_90"]) == 2
+    assert "cuda:sm_90a is meant" in capsys.readouterr().err

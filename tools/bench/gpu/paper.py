@@ -4,8 +4,8 @@
 """Predicted times of GPU kernels, from the device description alone: `tools/bench/run gpu-paper [--device NAME]`.
 
 Each program is planned as `tw.compile` plans it; the numbers are what the plan left on its kernels (`tile.prediction`).
-Nothing is measured. The roofline is the longer of operations at the peak of the units that compute them and bytes at
-the bandwidth of memory; the last column is its part of the predicted time.
+Nothing is measured. The roofline is the plan's, as in the report of a model: products at the peak of their type, or
+each tensor once at the bandwidth of memory, whichever takes longer; a column tells its part of the predicted time.
 """
 
 from __future__ import annotations
@@ -76,13 +76,13 @@ def layer_norm(rows: int, columns: int) -> onnx.ModelProto:
     return _model([node], {"x": (TensorProto.FLOAT, [rows, columns])}, weights)
 
 
-CASES: dict[str, tuple[str, Callable[[], onnx.ModelProto]]] = {
-    "GEMM 4096^3 bf16": ("bf16", lambda: gemm(4096)),
-    "GEMM 8192^3 bf16": ("bf16", lambda: gemm(8192)),
-    "attention b4 h16 s4096 d128 f16": ("f16", lambda: attention(4, 16, 4096, 128, causal=False)),
-    "attention, causal": ("f16", lambda: attention(4, 16, 4096, 128, causal=True)),
-    "softmax 16384x4096 f32": ("f32", lambda: softmax(16384, 4096)),
-    "layer norm 16384x4096 f32": ("f32", lambda: layer_norm(16384, 4096)),
+CASES: dict[str, Callable[[], onnx.ModelProto]] = {
+    "GEMM 4096^3 bf16": lambda: gemm(4096),
+    "GEMM 8192^3 bf16": lambda: gemm(8192),
+    "attention b4 h16 s4096 d128 f16": lambda: attention(4, 16, 4096, 128, causal=False),
+    "attention, causal": lambda: attention(4, 16, 4096, 128, causal=True),
+    "softmax 16384x4096 f32": lambda: softmax(16384, 4096),
+    "layer norm 16384x4096 f32": lambda: layer_norm(16384, 4096),
 }
 
 
@@ -93,7 +93,6 @@ class Line:
     case: str
     kernel: str
     found: dict[str, object]
-    roofline: float
 
     def __str__(self) -> str:
         """Return a row of the table."""
@@ -107,7 +106,7 @@ class Line:
             f"{number['l2_bytes'] / 2**20:9.1f} MiB",
             f"{number['occupancy']:3}",
             f"{self.found['bound']:8}",
-            f"{self.roofline / seconds:5.0%}",
+            f"{number['roofline_ns'] * 1e-9 / seconds:5.0%}",
             f"{self.found.get('shape', '')}",
         ]
         return "  ".join(cells)
@@ -124,15 +123,9 @@ def plan(model: onnx.ModelProto, device: Device) -> ir.Module:
 
 def lines(case: str, device: Device) -> Iterator[Line]:
     """One line per kernel of a case."""
-    kind, make = CASES[case]
-    peak = device.units.peak_of(kind) * device.units.count
-    for op in plan(make(), device).body.operations:
-        if op.operation.name != "tile.kernel":
-            continue
-        found = prediction_of(op)
-        numbers = {name: value for name, value in found.items() if isinstance(value, int)}
-        roofline = max(numbers["operations"] / peak, numbers["memory_bytes"] / device.level("memory").bandwidth)
-        yield Line(case, ir.StringAttr(op.operation.attributes["sym_name"]).value, found, roofline)
+    for op in plan(CASES[case](), device).body.operations:
+        if op.operation.name == "tile.kernel":
+            yield Line(case, ir.StringAttr(op.operation.attributes["sym_name"]).value, prediction_of(op))
 
 
 def main(arguments: Sequence[str]) -> int:

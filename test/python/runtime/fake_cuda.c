@@ -2,18 +2,15 @@
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A CUDA driver without a GPU, for tests: device memory is the host's, work is
-// done at once, and what a real driver would reject (no current context,
-// unknown handles, misaligned parameters, work outside limits) is an error code
-// here too. With HAVE_CUDA_H the compiler compares the signatures with those of
-// NVIDIA's header.
+// A CUDA driver without a GPU, for tests: memory is the host's, work is done at
+// once, what a real one would reject (no context, unknown handles, misaligned
+// parameters, work outside limits) is an error code. HAVE_CUDA_H: the compiler
+// compares the signatures with those of NVIDIA's header.
 //
-// "PTX" is text: lines `.entry NAME SIZE...`, the sizes of the parameters in
-// bytes. The kernel `add` (out, x, y, n) adds f32 numbers; every other kernel
-// only leaves its parameters in the log.
+// "PTX" (and a "cubin") is text: lines `.entry NAME SIZE...`, the parameters'
+// bytes. `add` (out, x, y, n) adds f32 numbers; other kernels do nothing.
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -152,15 +149,15 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count,
     if ((options[i] == 4 || options[i] == 6) && (uintptr_t)values[i] != 65536)
       return 1;
   }
-  bool machine_code = !strncmp(image, "\177ELF", 4);
-  if (strncmp(image, ".version", 8) && !machine_code) {
+  int is_cubin = !strncmp(image, "\177ELF", 4);
+  if (!is_cubin && strncmp(image, ".version", 8)) {
     if (errors)
       strcpy(errors, "ptxas fatal: line 1, no .version");
     return 218;
   }
-  say("load %s\n", machine_code ? "cubin" : "ptx");
-  if (log && !machine_code)
-    strcpy(log, "ptxas info: fine");
+  say("load %s\n", is_cubin ? "cubin" : "ptx");
+  if (log)
+    strcpy(log, is_cubin ? "" : "ptxas info: fine");
   CUmodule made = calloc(1, sizeof *made);
   for (const char *line = image; line; line = strchr(line, '\n')) {
     line += *line == '\n';

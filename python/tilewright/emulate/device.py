@@ -118,6 +118,10 @@ class Device:
         found.defined[offset : offset + nbytes] = False
         found.fully_defined = False
 
+    def label(self, address: int, name: str) -> None:
+        """Name an allocation in messages."""
+        self.memory.range(address, 0)[0].name = name
+
     def fill(self, address: int, byte: int, nbytes: int) -> None:
         """Set bytes."""
         if not 0 <= byte <= 255:
@@ -169,7 +173,7 @@ class Device:
         if missing.size and "uninitialised" in self.options.checks:
             raise EmulationError(
                 f"uninitialised: the host reads {nbytes} bytes of {found}, and nothing has written {missing.size} of "
-                f"them (the first at offset {offset + int(missing[0])}): a kernel leaves a part of its result out",
+                f"them (the first at offset {offset + int(missing[0])}): no task writes that part",
                 rule="uninitialised",
             )
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.errors import UserError
+from tilewright.errors import UnsupportedError, UserError
 from tilewright.kernels.launch import wrapped
 from tilewright.kernels.signature import Argument, Signature
 from tilewright.runtime import Outputs
@@ -147,9 +147,11 @@ class Kernel:
         info = next(kernel for kernel in model.kernels if kernel.name == self.name).details
         device = devices.get(self._compiled_target()).to_dict()
         flops, traffic = int(info.get("flops", 0)), int(info.get("bytes", 0))
-        floor = floor_seconds(flops, traffic, device, model.threads) or 0.0
+        element = str(info.get("element", "f32"))
+        floor = floor_seconds(flops, traffic, device, model.threads, element) or 0.0
         seconds = predicted_seconds(info, device, model.threads) or floor
-        return Prediction(flops, traffic, dict(info.get("moved", {})), seconds, floor, bound_by(flops, traffic, device))
+        bound = bound_by(flops, traffic, device, element)
+        return Prediction(flops, traffic, dict(info.get("moved", {})), seconds, floor, bound)
 
     def roofline(self, *args: Any, grid: Sequence[int] | None = None, **named: Any) -> Roofline:
         """Run a call for about half a second and set its median time against the prediction.
@@ -160,6 +162,11 @@ class Kernel:
         values, bounds = self._bind(args, named, grid)
         prediction = self.predict(*values, grid=bounds)
         model = self._model(values, bounds, self._compiled_target())
+        if getattr(model, "emulated", False):
+            raise UnsupportedError(
+                f"kernel {self.name} runs on the emulator, which has no clock; by the description of the GPU, "
+                f"predict() says: {prediction}"
+            )
         inputs, times = self._inputs(values), []
         end = time.perf_counter() + _BUDGET_SECONDS
         while len(times) < 3 or time.perf_counter() < end:

@@ -85,9 +85,17 @@ class _Line:
             self.floor: float | None = self.plan["roofline_ns"] * 1e-9 * count
             self.bound = str(self.plan.get("bound", ""))
         else:  # a kernel by hand: by the operations and operands that its text shows
-            least = floor_seconds(info.get("flops", 0), info.get("bytes", 0), device, 1) if info.get("bytes") else None
+            least = (
+                floor_seconds(info.get("flops", 0), info.get("bytes", 0), device, 1, info.get("element", "f32"))
+                if info.get("bytes")
+                else None
+            )
             self.floor = None if least is None else least * count
-            self.bound = bound_by(info.get("flops", 0), info.get("bytes", 0), device) if least is not None else ""
+            self.bound = (
+                bound_by(info.get("flops", 0), info.get("bytes", 0), device, info.get("element", "f32"))
+                if least is not None
+                else ""
+            )
 
     @property
     def time(self) -> float | None:

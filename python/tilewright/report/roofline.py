@@ -13,7 +13,16 @@ def is_gpu(device: dict[str, Any]) -> bool:
     return device.get("kind") == "gpu"
 
 
-def floor_seconds(flops: float, traffic: float, device: dict[str, Any], threads: int) -> float | None:
+def _peak(device: dict[str, Any], element: str) -> float:
+    """Operations per second of one unit; of a GPU, with the matrix units' rate for a type that they have."""
+    peaks = device.get("units", {}).get("peak", {})
+    name = {"u8": "i8", "ui8": "i8"}.get(element, element)
+    return peaks.get(name if is_gpu(device) else "f32") or peaks.get("f32", 0.0)
+
+
+def floor_seconds(
+    flops: float, traffic: float, device: dict[str, Any], threads: int, element: str = "f32"
+) -> float | None:
     """Return the least time for one launch, or None where the device's rates are not known.
 
     Args:
@@ -21,9 +30,10 @@ def floor_seconds(flops: float, traffic: float, device: dict[str, Any], threads:
         traffic: bytes of all operands, each moved once from the level that can hold them together.
         device: a device description as plain values.
         threads: threads that share the work; all of a GPU does.
+        element: type of the products, where the kernel multiplies on a GPU's matrix units.
     """
     units = device.get("units", {})
-    peak = units.get("peak", {}).get("f32", 0.0)
+    peak = _peak(device, element)
     workers = max(1, min(threads, units.get("count", 1)))
     bandwidth = _bandwidth(traffic, device.get("levels", []))
     if not peak or not bandwidth:
@@ -72,9 +82,9 @@ def _holds(name: str, traffic: float, device: dict[str, Any]) -> bool:
     return False
 
 
-def bound_by(flops: float, traffic: float, device: dict[str, Any]) -> str:
+def bound_by(flops: float, traffic: float, device: dict[str, Any], element: str = "f32") -> str:
     """Return ``compute`` or ``memory``, whichever sets the floor; "" where rates are not known."""
-    peak = device.get("units", {}).get("peak", {}).get("f32", 0.0)
+    peak = _peak(device, element)
     bandwidth = _bandwidth(traffic, device.get("levels", []))
     if not peak or not bandwidth:
         return ""

@@ -174,10 +174,14 @@ class CapturingDevice(Device, Protocol):
 
 @runtime_checkable
 class CheckingDevice(Device, Protocol):
-    """A device that knows which bytes have been written (the emulator)."""
+    """A device that knows which bytes have been written, and says what broke a rule (the emulator)."""
 
     def discard(self, address: int, nbytes: int) -> None:
         """Make `nbytes` bytes undefined: what was written there is of no use any more."""
+        ...
+
+    def label(self, address: int, name: str) -> None:
+        """Say what the memory at an address is, for messages."""
         ...
 
 

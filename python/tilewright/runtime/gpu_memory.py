@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tilewright.errors import UserError
 from tilewright.runtime.dtypes import item_bytes
-from tilewright.runtime.gpu_device import Device
+from tilewright.runtime.gpu_device import CheckingDevice, Device
 
 #: Names of element types in programs that are not those of :mod:`tilewright.runtime.dtypes`.
 _OTHERS = {"index": "i64"}
@@ -32,9 +32,12 @@ class Memory:
         self.address = address
 
     @classmethod
-    def allocate(cls, device: Device, nbytes: int) -> Memory:
-        """Take memory of the device, at least one byte: each piece has an address of its own."""
-        return cls(device, device.alloc(max(1, nbytes)))
+    def allocate(cls, device: Device, nbytes: int, name: str = "") -> Memory:
+        """Take memory of the device, at least one byte: each piece has an address of its own. Messages name it."""
+        address = device.alloc(max(1, nbytes))
+        if name and isinstance(device, CheckingDevice):
+            device.label(address, name)
+        return cls(device, address)
 
     def __del__(self) -> None:
         """Give the memory back; work that was started before may still use it."""

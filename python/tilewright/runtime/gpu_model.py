@@ -183,15 +183,17 @@ class GpuModel(CompiledModel):
         """Inputs on the device, and places for outputs of known sizes."""
         device, program = self.device, self._loaded()
         inputs = []
-        for array in arrays:
-            memory = Memory.allocate(device, array.nbytes)
+        for slot, array in zip(self._signature.inputs, arrays, strict=True):
+            memory = Memory.allocate(device, array.nbytes, f"input {slot.name}")
             if array.nbytes:
                 device.upload(memory.address, _bytes(array))
             inputs.append(View.contiguous(memory, from_numpy(array.dtype), array.shape))
         places: list[View | None] = []
         for slot in self._signature.outputs:
             nbytes = int(np.prod(slot.shape)) * slot.dtype.itemsize if slot.is_static else 0
-            known = View.contiguous(program.new_memory(nbytes), from_numpy(slot.dtype), slot.shape)
+            known = View.contiguous(
+                program.new_memory(nbytes, f"output {slot.name}"), from_numpy(slot.dtype), slot.shape
+            )
             places.append(known if slot.is_static else None)
         return inputs, places
 

@@ -70,7 +70,7 @@ class HostProgram:
         self._packer = Packer(device)
         exact = device.limits.cubins and device.limits.arch == program.get("arch")
         self._kernels = {name: _load(device, name, entry, modules, exact) for name, entry in program["kernels"].items()}
-        self._weights = {name: self._upload(array) for name, array in weights.items()}
+        self._weights = {name: self._upload(array, name) for name, array in weights.items()}
         self._lock = threading.Lock()
         self._arena: Memory | None = None
         self._profile: list[tuple[str, int, Any, Any]] | None = None
@@ -130,9 +130,9 @@ class HostProgram:
         nbytes = View.contiguous(Memory(None, 0), dtype, sizes).nbytes
         return View.contiguous(self.new_memory(nbytes), dtype, sizes)
 
-    def new_memory(self, nbytes: int) -> Memory:
-        """Return memory of its own, with undefined content."""
-        return Memory.allocate(self.device, nbytes)
+    def new_memory(self, nbytes: int, name: str = "") -> Memory:
+        """Return memory of its own, with undefined content; messages name it."""
+        return Memory.allocate(self.device, nbytes, name)
 
     def begin(self, view: View) -> None:
         """A temporary begins in memory that another one had: what is there is undefined from here on."""
@@ -159,11 +159,11 @@ class HostProgram:
         if kind == "weight":
             return View.contiguous(self._weights[argument["name"]], argument["type"]["dtype"], shape)
         if self._arena is None:
-            self._arena = self.new_memory(self._program["arena_bytes"])
+            self._arena = self.new_memory(self._program["arena_bytes"], "the arena of temporaries")
         return View.contiguous(self._arena, "i8", shape)
 
-    def _upload(self, array: np.ndarray) -> Memory:
-        memory = Memory.allocate(self.device, array.nbytes)
+    def _upload(self, array: np.ndarray, name: str) -> Memory:
+        memory = Memory.allocate(self.device, array.nbytes, f"weight {name}")
         if array.nbytes:
             self.device.upload(memory.address, memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
         return memory

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from tilewright.mlir import ir
 from tilewright.passes.constants import integer_constant, trip_count
 from tilewright.plan.roller.decide import prediction_of
 from tilewright.targets.split import symbol_of
@@ -168,7 +169,7 @@ def _member(op: Any, group: Any) -> dict[str, Any]:
 
 def _kernels(found: dict[str, Any], module: Any) -> None:
     found_kernels = [op for op in module.body.operations if _name(op) == "tile.kernel"]
-    flops = {symbol_of(op): _flops(op) for op in found_kernels}
+    bodies = {symbol_of(op): op for op in found_kernels}
     ranks = {symbol_of(op): op.operation.attributes["grid_rank"].value for op in found_kernels}
     plans = {symbol_of(op): prediction_of(op) for op in found_kernels}
     kernels: dict[str, dict[str, Any]] = {}
@@ -177,7 +178,7 @@ def _kernels(found: dict[str, Any], module: Any) -> None:
     launches = list(_launches(main, 1)) if main is not None else []
     matched = groups if len(groups) == len(launches) else [None] * len(launches)
     for (op, trips), group in zip(launches, matched, strict=True):
-        entry = _add_launch(kernels, op, trips, flops, ranks)
+        entry = _add_launch(kernels, op, trips, bodies, ranks)
         plan = plans.get(_callee(op), {})
         if "roofline_ns" in plan:  # planned for a GPU: the kernel as a whole
             entry["plan"] = plan
@@ -241,7 +242,7 @@ def _launches(op: Any, trips: int):
 
 
 def _add_launch(
-    kernels: dict[str, dict[str, Any]], op: Any, trips: int, flops: dict[str, int], ranks: dict[str, int]
+    kernels: dict[str, dict[str, Any]], op: Any, trips: int, bodies: dict[str, Any], ranks: dict[str, int]
 ) -> dict[str, Any]:
     callee = _callee(op)
     operands = list(op.operation.operands)
@@ -251,6 +252,8 @@ def _add_launch(
     tasks: int | None = 1
     for bound in grid:
         tasks = tasks * bound if tasks is not None and bound is not None else None
+    body = bodies.get(callee)
+    work = 0 if body is None else _flops(body, [_shape(shape)[0] for shape in shapes])
     entry = kernels.setdefault(
         callee,
         {
@@ -258,7 +261,8 @@ def _add_launch(
             "tasks": tasks,
             "grid": grid,
             "shapes": shapes,
-            "flops": flops.get(callee, 0) * (tasks or 1),
+            "flops": work * (tasks or 1),
+            "element": "f32" if body is None else _multiplied(body),
             "bytes": sum(_bytes(shape) for shape in shapes),
             "locations": [],
         },
@@ -275,13 +279,41 @@ def _trips(op: Any) -> int:
     return 1 if trips is None else trips
 
 
-def _flops(op: Any) -> int:
-    """Return the floating-point operations of one task of a kernel."""
+def _flops(op: Any, shapes: list[list[int]]) -> int:
+    """Return the floating-point operations of one task of a kernel whose arguments have these sizes."""
     regions = [
-        sum(_op_flops(child) + _trips(child) * _flops(child) for block in region.blocks for child in block.operations)
+        sum(
+            _op_flops(child) + _kernel_trips(child, shapes) * _flops(child, shapes)
+            for block in region.blocks
+            for child in block.operations
+        )
         for region in op.operation.regions
     ]
     return max(regions, default=0)  # of the branches of an `scf.if`, the costlier one
+
+
+def _kernel_trips(op: Any, shapes: list[list[int]]) -> int:
+    """Iterations of a loop, whose bounds may be sizes of the kernel's arguments."""
+    if _name(op) != "scf.for":
+        return 1
+    first, end, step = (_known(op.operation.operands[i], shapes) for i in range(3))
+    return 1 if first is None or end is None or not step else len(range(first, end, step))
+
+
+def _known(value: Any, shapes: list[list[int]]) -> int | None:
+    constant = integer_constant(value)
+    if constant is not None or isinstance(value, ir.BlockArgument) or value.owner.name != "memref.dim":
+        return constant
+    source, dim = value.owner.operands[0], integer_constant(value.owner.operands[1])
+    if dim is None or not isinstance(source, ir.BlockArgument) or _name(source.owner.owner) != "tile.kernel":
+        return None
+    return shapes[ir.BlockArgument(source).arg_number][dim]
+
+
+def _multiplied(kernel: Any) -> str:
+    """The element type that a kernel's products are of, whose rate is its peak; f32 where it has none."""
+    products = (op for op in _walk(kernel) if _name(op) == "tile.mma")
+    return next((_shape(str(op.operation.operands[0].type))[1] for op in products), "f32")
 
 
 def _op_flops(op: Any) -> int:

@@ -11,11 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 import tilewright as tw
+from tilewright import devices
 from tilewright.dialects import tile
+from tilewright.emulate import EmulationError
 from tilewright.kernels import tile_type
 from tilewright.mlir.dialects import arith
 
@@ -88,6 +91,70 @@ def test_prediction_and_roofline() -> None:
     assert "tile.kernel" in re.sub("<[^>]*>", "", kernel.explain(a, b))
 
 
+GEMM = """
+tile.kernel @gemm(%a: memref<?x?xbf16>, %b: memref<?x?xbf16>, %c: memref<?x?xf32>) grid(%i, %j) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %k = memref.dim %a, %c1 : memref<?x?xbf16>
+  %z = arith.constant dense<0.0> : !tile.tile<64x64xf32>
+  %m = arith.muli %i, %c64 : index
+  %n = arith.muli %j, %c64 : index
+  %s = scf.for %p = %c0 to %k step %c64 iter_args(%acc = %z) -> !tile.tile<64x64xf32> {
+    %x = tile.load %a[%m, %p] : memref<?x?xbf16>, !tile.tile<64x64xbf16>
+    %y = tile.load %b[%p, %n] : memref<?x?xbf16>, !tile.tile<64x64xbf16>
+    %q = tile.mma %x, %y, %acc : !tile.tile<64x64xbf16>, !tile.tile<64x64xbf16>, !tile.tile<64x64xf32>
+    scf.yield %q : !tile.tile<64x64xf32>
+  }
+  tile.store %s, %c[%m, %n] : !tile.tile<64x64xf32>, memref<?x?xf32>
+  tile.return
+}
+"""
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
+def test_a_product_by_hand_on_a_gpu(arch: str) -> None:
+    kernel = tw.kernel(GEMM, target=f"cuda:{arch}", emulate=True)
+    generator = np.random.default_rng(0)
+    a, b = (generator.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((128, 192), (192, 64)))
+    c = np.empty((128, 64), np.float32)
+    assert kernel.check(a, b, c, grid=[2, 1]) < 1e-5
+    with pytest.raises(tw.UnsupportedError, match=r"no clock; .* predict\(\) says: .* FLOP"):
+        kernel.roofline(a, b, c, grid=[2, 1])
+    with pytest.raises(EmulationError, match="reads 32768 bytes of output c .* no task writes that part"):
+        kernel(a, b, c, grid=[1, 1])
+    big = np.empty((8192, 8192), ml_dtypes.bfloat16)
+    prediction = kernel.predict(big, big, np.empty((8192, 8192), np.float32), grid=[128, 128])
+    assert prediction.flops == 2 * 8192**3 and prediction.bound == "compute"
+    units = devices.get(f"cuda:{arch}").units
+    peak = dict(units.peak)
+    assert peak["bf16"] > 4 * peak["f32"]
+    assert prediction.floor == pytest.approx(prediction.flops / (peak["bf16"] * units.count))
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
+def test_a_function_that_builds_a_kernel_for_a_gpu(arch: str) -> None:
+    kernel = tw.kernel(twice_of_rows, target=f"cuda:{arch}", emulate=True)
+    x, y = rows(7), np.empty((7, 64), np.float32)
+    np.testing.assert_array_equal(kernel(x, y, grid=[7])["y"], 2 * x)
+
+
+def twice_of_rows(x: "memref<?x64xf32>", y: "memref<?x64xf32>", i):  # noqa: F722
+    """Each task doubles a row."""
+    a = tile.load(tile_type(1, 64), x, [i, 0])
+    tile.store(arith.addf(a, a), y, [i, 0])
+
+
+def test_annotations_that_are_not_postponed() -> None:
+    text = (
+        'def copied(x: "memref<8xf32>", y: "memref<8xf32>"):\n  tile.store(tile.load(tile_type(8), x, [0]), y, [0])\n'
+    )
+    names: dict[str, Any] = {"tile": tile, "tile_type": tile_type}
+    exec(compile(text, __file__, "exec", dont_inherit=True), names)
+    x = np.arange(8, dtype=np.float32)
+    np.testing.assert_array_equal(tw.kernel(names["copied"], target="reference")(x, np.empty_like(x))[0], x)
+
+
 def test_a_chosen_kernel_among_several_on_the_interpreter() -> None:
     text = AXPY + AXPY.replace("@axpy", "@other")
     with pytest.raises(tw.UserError, match=r"several kernels, choose one with name=: axpy, other"):
@@ -142,6 +209,7 @@ def test_functions_that_build_no_kernel_are_refused() -> None:
 
 def test_the_example_of_the_readme(capsys: pytest.CaptureFixture[str]) -> None:
     text = (ROOT / "python" / "tilewright" / "kernels" / "README.md").read_text()
+    names: dict[str, Any] = {}
     for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
-        exec(compile(textwrap.dedent(code), "README.md", "exec"), {})
+        exec(compile(textwrap.dedent(code), "README.md", "exec", dont_inherit=True), names)
     assert "of the roofline" in capsys.readouterr().out

@@ -7,13 +7,16 @@ import copy
 import logging
 
 import fake_cuda
+import numpy as np
 import pytest
-from test_gpu_calls import PROGRAM
+from test_gpu_calls import COUNT, PROGRAM
 
 from tilewright import emulate
-from tilewright.errors import TilewrightError
+from tilewright.errors import TilewrightError, UserError
+from tilewright.runtime import gpu_code, load_model
 from tilewright.runtime.cuda import CudaDevice
 from tilewright.runtime.host_program import HostProgram
+from tilewright.runtime.manifest import Manifest, TensorSpec
 
 MODULES = {"add.ptx": fake_cuda.PTX, "add.cubin": fake_cuda.CUBIN}
 WITH_CUBIN = copy.deepcopy(PROGRAM)
@@ -59,3 +62,28 @@ def test_ptx_that_is_refused_is_an_error_still(gpu, fake):
 def test_the_emulator_reads_ptx():
     """It has no machine code of its own."""
     assert not emulate.Device(arch="sm_90a").limits.cubins
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A model of one kernel, z = x + y, with both kinds of code for sm_90a."""
+    inputs, outputs = ([TensorSpec(name, "f32", (COUNT,)) for name in names] for names in ("xy", "z"))
+    manifest = Manifest(tuple(inputs), tuple(outputs), target="cuda:sm_90a", cpu="sm_90a", producer="tilewright test")
+    gpu_code.write(tmp_path / "model", manifest, WITH_CUBIN, MODULES, {})
+    return tmp_path / "model"
+
+
+def test_a_saved_model_runs_its_machine_code(saved, fake):
+    x = np.arange(COUNT, dtype=np.float32)
+    np.testing.assert_array_equal(load_model(saved)(x, x)[0], 2 * x)
+    assert fake.log("load") == ["load cubin"]
+
+
+@pytest.mark.parametrize(("attributes", "arch"), [(fake_cuda.AMPERE, "sm_80"), (fake_cuda.HOPPER | {75: 10}, "sm_100")])
+def test_a_saved_model_of_another_architecture_is_refused(saved, fake, attributes, arch):
+    """Code with a suffix runs on its own chip only; the error says what to do."""
+    fake.reset(attributes)
+    x = np.zeros(COUNT, np.float32)
+    with pytest.raises(UserError, match=rf"has code for sm_90a, this GPU \(Fake GPU 0\) is {arch}.*target='cuda'"):
+        load_model(saved)(x, x)
+    assert not fake.log("load")

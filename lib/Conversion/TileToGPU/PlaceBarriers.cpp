@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/Tile.h"
+#include "lib/Analysis/LinearLayout.h"
 #include "lib/Conversion/TileToGPU/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -138,6 +139,13 @@ bool isOnStack(Value root) {
   return root.getDefiningOp<memref::AllocaOp>() != nullptr;
 }
 
+/// Whether several threads hold the same elements: only one of them stores
+/// these, while each one loads its own.
+bool hasReplicas(Type tile) {
+  std::optional<LinearLayout> layout = LinearLayout::of(tile);
+  return !layout || layout->getReplicas() != 0;
+}
+
 /// Whether each thread touches the same elements in both: then its own order
 /// is enough.
 bool isSameElements(Operation *x, Operation *y,
@@ -166,7 +174,9 @@ bool isSameElements(Operation *x, Operation *y,
       !arguments.isSame(std::get<0>(*left), std::get<0>(*right)))
     return false;
   std::get<0>(*left) = std::get<0>(*right);
-  return *left == *right;
+  if (*left != *right)
+    return false;
+  return x->getName() == y->getName() || !hasReplicas(std::get<Type>(*left));
 }
 
 /// What has been touched since all threads last met.

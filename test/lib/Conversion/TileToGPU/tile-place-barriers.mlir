@@ -3,6 +3,7 @@
 !shared = memref<64xf32, #gpu.address_space<workgroup>>
 !t = !tile.tile<64xf32, #tile.spread<register = [[32]], lane = [[1], [2], [4], [8], [16]], warp = []>>
 !u = !tile.tile<64xf32, #tile.spread<register = [[1]], lane = [[2], [4], [8], [16], [32]], warp = []>>
+!r = !tile.tile<4xf32, #tile.spread<register = [[1], [2]], lane = [[0], [0], [0], [0], [0]], warp = []>>
 
 gpu.module @kernels {
   // The same thread reads what it has written; another one does not.
@@ -16,6 +17,17 @@ gpu.module @kernels {
     tile.store %t, %s[%c0] : !t, !shared
     %a = tile.load %s[%c0] : !shared, !t
     %b = tile.load %s[%c0] : !shared, !u
+    gpu.return
+  }
+  // Of threads that hold the same elements one stores them, and the others must wait to read them.
+  // CHECK-LABEL: @replicas
+  // CHECK: tile.store
+  // CHECK-NEXT: gpu.barrier
+  // CHECK-NEXT: tile.load
+  gpu.func @replicas(%s: !shared, %t: !r) attributes {tile.threads = 32 : i64} {
+    %c0 = arith.constant 0 : index
+    tile.store %t, %s[%c0] : !r, !shared
+    %a = tile.load %s[%c0] : !shared, !r
     gpu.return
   }
   // What an iteration has read, the next one must not overwrite too early.

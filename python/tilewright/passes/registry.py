@@ -39,6 +39,7 @@ BUILTIN_MODULES: tuple[str, ...] = (
     "tilewright.plan.tiling",
     "tilewright.plan.running",
     "tilewright.plan.gpu.split",
+    "tilewright.plan.gpu.split_online",
     "tilewright.plan.gpu.tiling",
     "tilewright.plan.levels",
     "tilewright.plan.programs",

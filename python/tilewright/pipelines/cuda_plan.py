@@ -66,6 +66,7 @@ def plan(device: Device) -> Phase:
             PassSpec("tile-materialize-fills", "padding is work that a kernel must do; see it before fusing", fills),
             PassSpec("tile-mark-host", "what kernels cannot take stays on the host, with the reason"),
             PassSpec("tile-split-sums", "few tasks leave a GPU idle; each part is a task", machine),
+            PassSpec("tile-split-online", "so do few queries with many keys; parts of the keys are tasks", machine),
             PassSpec("tile-plan-fusion", "which operations meet in registers and in a CTA", levels(device)),
             PassSpec("tile-plan-gpu-tiles", "tiles follow from the nests", machine),
             PassSpec(

@@ -19,7 +19,7 @@ from tilewright.plan.tiles import even
 from tilewright.plan.traffic import Levels, boundary, footprint, tensor_bytes
 
 #: Tasks in which a softmax still meets its products.
-_FEW_TASKS = 8
+FEW_TASKS = 8
 
 
 def task_block(task: Task, op: LinalgOp, rows: dict[int, int], levels: Levels) -> int:
@@ -40,7 +40,7 @@ def task_block(task: Task, op: LinalgOp, rows: dict[int, int], levels: Levels) -
     softmax = levels.chains and any(
         any(is_maximum(a) for a in chain.accumulators) and (op in chain.loops or op in chain.after) for chain in chains
     )
-    enough = _FEW_TASKS if softmax else levels.tasks
+    enough = FEW_TASKS if softmax else levels.tasks
     for block in (*levels.blocks, 1):
         tile = dict.fromkeys(loops, 1) | {loops[-1]: min(even(op.extents[loops[-1]], block, 16), block)}
         tasks = prod(ceil(op.extents[d] / t) for d, t in tile.items())

@@ -88,7 +88,7 @@ class Graph:
     def _may_join(self, op: LinalgOp, task: Task) -> bool:
         """Whether `op` may run when `task` does: no assertion stands between, no cycle closes, the task has room."""
         apart = op.epoch != task.nests[0].ops[0].epoch or task.size >= MOST_OPS
-        apart |= any("tile.apart" in member.op.attributes for member in task.ops)
+        apart |= _is_apart(op, task)
         return not apart and not self._closes_cycle(op, task)
 
     def _closes_cycle(self, op: LinalgOp, task: Task) -> bool:
@@ -257,6 +257,15 @@ class Graph:
         return nest
 
 
+def _is_apart(op: LinalgOp, task: Task) -> bool:
+    """Whether `tile.apart` keeps an operation out of a task: it says that none joins, or which ones share a task."""
+    groups = {str(member.op.attributes["tile.apart"]) for member in task.ops if "tile.apart" in member.op.attributes}
+    own = str(op.op.attributes["tile.apart"]) if "tile.apart" in op.op.attributes else None
+    if own is None or own == "unit":
+        return bool(groups)
+    return groups != {own}
+
+
 def _expands(op: LinalgOp, task: Task) -> bool:
     """Whether a product reads what elementwise operations make of far smaller tensors: memory need not hold it."""
     made = {member.result for member in task.ops}
@@ -299,7 +308,7 @@ class PlanFusion(Pass):
     The root of a nest has `tile.rows`: the loops that all nests of the task share. The last one of a task with a
     contraction and other nests has `tile.block`: how many iterations of the innermost row a task takes. Where the nest
     gathers by computed indices, it has `tile.gathers`: the loops along which these differ. What has `tile.apart` shares
-    its task with no reader: its tasks are to run at once.
+    its task with no reader: its tasks are to run at once. Where that is a number, only what has the same one shares it.
     """
 
     name: ClassVar[str] = "tile-plan-fusion"

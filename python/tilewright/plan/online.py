@@ -160,13 +160,13 @@ class _Builder:
         if maker not in self.chain.accumulators:
             return False
         number = next(n for n, a in enumerate(op.inputs) if a.value == maker.result)
-        return op not in self.loops or not is_maximum(maker) or not _exponentials(op, number)
+        return op not in self.loops or not is_maximum(maker) or not exponentials_of(op, number)
 
     def _accumulate(self, op: LinalgOp) -> None:
         start = op.output.value
         if isinstance(start, ir.BlockArgument) or start.owner.name != "linalg.fill" or not op.output.pure:
             raise _Unfit
-        if constant_of(start.owner.operands[0]) is None or len(op.reductions) != 1 or _combiner(op) is None:
+        if constant_of(start.owner.operands[0]) is None or len(op.reductions) != 1 or combiner_of(op) is None:
             raise _Unfit
         self.chain.accumulators.append(op)
 
@@ -182,10 +182,10 @@ class _Builder:
         powers: set[ir.Value] = set()
         for number, access in enumerate(op.inputs):
             if access.value == top.result:
-                powers |= set(_exponentials(op, number))
+                powers |= set(exponentials_of(op, number))
         value = last.operands[0]
         if op in self.chain.accumulators:
-            combiner = _combiner(op)
+            combiner = combiner_of(op)
             if combiner is None or combiner[0] != "arith.addf" or constant_of(op.output.value.owner.operands[0]) != 0.0:
                 raise _Unfit
             value = combiner[1]
@@ -232,7 +232,7 @@ def _counts(op: LinalgOp, loop: int) -> bool:
     )
 
 
-def _combiner(op: LinalgOp) -> tuple[str, ir.Value] | None:
+def combiner_of(op: LinalgOp) -> tuple[str, ir.Value] | None:
     """Name and term where the body is combiner(accumulator, term)."""
     block = op.op.regions[0].blocks[0]
     last = block.operations[len(block.operations) - 1].operands[0]
@@ -247,11 +247,11 @@ def _combiner(op: LinalgOp) -> tuple[str, ir.Value] | None:
 
 def is_maximum(op: LinalgOp) -> bool:
     """Whether an operation reduces by taking maxima."""
-    combiner = _combiner(op)
+    combiner = combiner_of(op)
     return combiner is not None and combiner[0] in _MAXIMA
 
 
-def _exponentials(op: LinalgOp, number: int) -> list[ir.Value]:
+def exponentials_of(op: LinalgOp, number: int) -> list[ir.Value]:
     """The value F(x - a) of the body, F an exponential, where a, input `number`, is used nowhere else."""
     argument = op.op.regions[0].blocks[0].arguments[number]
     uses = list(argument.uses)

@@ -72,6 +72,14 @@ def _product(name: str, m: int, n: int, k: int, small: Mapping[str, int], bound:
     return Case(f"gemm_{name}", "gemm", "matmul", sizes, small, _GEMM, **work)
 
 
+def _decode(name: str, **sizes: int) -> Case:
+    """One query with a cache of keys: bound by the bytes of keys and values."""
+    small = {"batch": 1, "heads": 4, "groups": 1, "keys": 32768, "depth": 64}
+    sizes = {"batch": 1, "heads": 32, "groups": 8, "queries": 1, "keys": 8192, "depth": 128, **sizes}
+    gbyte = 4e-9 * sizes["batch"] * sizes["groups"] * sizes["keys"] * sizes["depth"]
+    return Case(f"attention_{name}", "attention", "attention", sizes, small, _SDPA, None, gbyte, 2e-2)
+
+
 def _attention(name: str, small: Mapping[str, object], goal: float | None, gflop: float, **sizes: object) -> Case:
     against = ("eager", "sdpa_flash", "sdpa_cudnn") if goal else ()
     error = 2e-2  # the operator rounds scores and probabilities to the type, which its result's error is of
@@ -127,7 +135,8 @@ CASES: tuple[Case, ...] = (
     _attention("s4096", _S, 0.8, _FORWARD),
     _attention("s4096_causal", _S, 0.8, _FORWARD / 2, causal=True),
     _attention("gqa", {**_S, "heads": 4}, 0.8, _FORWARD, groups=4),
-    _attention("decode", {**_S, "queries": 1, "keys": 256}, None, _FORWARD / 4096, queries=1, heads=32, groups=8),
+    _decode("decode"),
+    _decode("decode_b4", batch=4, keys=4096),
     _rows("add", "add", "bfloat16", 3, ("eager", "compile")),
     _rows("softmax", "softmax", "bfloat16", 2),
     _rows("softmax_f32", "softmax", "float32", 2),

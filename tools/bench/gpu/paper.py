@@ -64,6 +64,16 @@ def attention(batch: int, heads: int, length: int, channels: int, causal: bool) 
     return _model(nodes, {"q": shape, "k": shape, "v": shape}, constants)
 
 
+def decode(heads: int, groups: int, keys: int, channels: int) -> onnx.ModelProto:
+    """One query for each head, groups of heads with common keys and values, in bf16: the operator Attention."""
+    kind = TensorProto.BFLOAT16
+    shapes = {"q": [1, heads, 1, channels]} | dict.fromkeys("kv", [1, groups, keys, channels])
+    inputs = [helper.make_tensor_value_info(name, kind, shape) for name, shape in shapes.items()]
+    result = helper.make_tensor_value_info("y", kind, shapes["q"])
+    graph = helper.make_graph([helper.make_node("Attention", ["q", "k", "v"], ["y"])], "paper", inputs, [result])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=11)
+
+
 def softmax(rows: int, columns: int) -> onnx.ModelProto:
     """Along the rows of a matrix of f32."""
     return _model([helper.make_node("Softmax", ["x"], ["y"], axis=-1)], {"x": (TensorProto.FLOAT, [rows, columns])})
@@ -81,6 +91,7 @@ CASES: dict[str, Callable[[], onnx.ModelProto]] = {
     "GEMM 8192^3 bf16": lambda: gemm(8192),
     "attention b4 h16 s4096 d128 f16": lambda: attention(4, 16, 4096, 128, causal=False),
     "attention, causal": lambda: attention(4, 16, 4096, 128, causal=True),
+    "decode h32 g8 keys 8192 d128 bf16": lambda: decode(32, 8, 8192, 128),
     "softmax 16384x4096 f32": lambda: softmax(16384, 4096),
     "layer norm 16384x4096 f32": lambda: layer_norm(16384, 4096),
 }

@@ -33,8 +33,12 @@ _CHANNELS = 64
 #: Keys of a block at most, by bytes of an element: more hide nothing.
 _KEYS = {1: 128, 2: 128}
 _WIDE_KEYS = 64
+#: The same for wide heads on mma.sync: queries, sums and fragments of both factors take registers, too.
+_FEW_KEYS = 32
 #: Rows of queries of a task: 16 for each warp.
 _WARP_ROWS = 16
+#: Elements of a block of keys that a thread may hold as fragments, where few queries leave it nothing else to hold.
+_FRAGMENTS = 64
 #: Slots of the ring for keys and values.
 _SLOTS = {True: 3, False: 2}
 
@@ -138,8 +142,13 @@ def _attention(chain: Chain, products: Sequence[Nest], rows: Sequence[int], gpu:
     ends = [(nest.root, nest.root.parallel[-1]) for nest in products]
     channels = max((op.extents[d] for op, d in ends if d != chain.loops[op]), default=0)
     room = _SCORES[gpu.hopper and width <= 2 and channels <= _CHANNELS] * 32 * warps
-    keys = min(_KEYS.get(width, _WIDE_KEYS), room // queries)
-    if queries * chain.extent <= room or keys >= chain.extent:
+    held = max(queries, _WARP_ROWS)  # fewer are padded, or leave registers for the keys themselves
+    keys = min(_KEYS.get(width, _WIDE_KEYS), room // held)
+    if not gpu.hopper and width <= 2 and channels > _CHANNELS:
+        keys = min(keys, _FEW_KEYS)
+    if queries < _WARP_ROWS:
+        keys = min(keys, max(_FRAGMENTS * 32 * warps // power_of_two(max(channels, 1)), _WARP_ROWS))
+    if keys >= chain.extent or (queries >= _WARP_ROWS and held * chain.extent <= room):
         return None
     stages, step = _stages(chain, products, keys, gpu)
     return Online(chain, keys, queries, warps, stages, stages * step)

@@ -123,7 +123,7 @@ def tile_elementwise(nest: Nest, given: Given | None = None) -> GpuTiling:
         other = transposed_row(op, lane)
         loops = [d for d in reversed(op.output.dims) if d is not None and d != lane]
         if given is not None:
-            nest.widen(tile, [lane], ROW, most=2)
+            nest.widen(tile, [d for d in (lane,) if d not in given.rows], ROW, most=2)
         elif other is not None:
             for loop in (lane, other):
                 nest.widen(tile, [loop], min(_SQUARE * prod(tile.values()), TILE))
@@ -139,7 +139,8 @@ def tile_reduce(nest: Nest, given: Given | None = None) -> GpuTiling:
     largest = max(op.inputs, key=lambda a: prod(op.extents[d] for d in a.loops), default=op.output)
     lane = lane_of(op, largest)
     tile = start(nest, given)
-    nest.widen(tile, [lane], ROW if lane in op.reductions else _LANES * prod(tile.values()), most=2)
+    if given is None or lane not in given.rows:  # how many rows there are is the task's
+        nest.widen(tile, [lane], ROW if lane in op.reductions else _LANES * prod(tile.values()), most=2)
     # Rows are those of one loop; better of the other kind: lanes that are reduced have rows that are not.
     inner = [d for d in reversed(largest.dims) if d is not None and d != lane and (given is None or d in op.reductions)]
     inner.sort(key=lambda d: (d in op.reductions) == (lane in op.reductions))

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.cli.emulate_model import is_model, run_model
 from tilewright.errors import UserError
 
 _EPILOG = """\
@@ -21,10 +22,12 @@ each ARG is one parameter of the kernel, in order:
   zeros:f32:64x64   a buffer of zeros; also random:... (normal numbers, or small integers) and empty:... (never written)
   64, -1.5          a scalar, as wide as the parameter
 
+Of a model the ARGs are its inputs, in order; inputs that are not given are random. --save writes its outputs.
+
 Exit code 0: the program obeyed all rules; 1: it broke one (the message names PTX line and source); 2: a wrong call.
 Without --grid the kernels of the file are listed.
 """
-_BUFFER = re.compile(r"(zeros|random|empty):(\w+):([\dx]+)$")
+_BUFFER = re.compile(r"(zeros|random|empty):(\w+):([\dx]*)$")
 
 
 def add_to(commands: Any) -> None:
@@ -32,11 +35,11 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "emulate",
         help="run PTX on the emulator and check it: addresses, initialisation, races, dead-lock",
-        description="Run a kernel of a PTX file on the emulator; no GPU is needed.",
+        description="Run a kernel of a PTX file, or all of a compiled model, on the emulator; no GPU is needed.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("file", help="a PTX file")
+    parser.add_argument("file", help="a PTX file, or a compiled model (.tw or folder), which runs whole")
     parser.add_argument("--kernel", metavar="NAME", help="which kernel, if there are several")
     parser.add_argument("--grid", metavar="X[,Y[,Z]]", help="CTAs")
     parser.add_argument("--args", nargs="*", default=[], metavar="ARG", help="parameters, see below")
@@ -53,7 +56,12 @@ def add_to(commands: Any) -> None:
 def _emulate(options: argparse.Namespace) -> int:
     from tilewright import emulate
 
-    module = emulate.load(Path(options.file).read_bytes())
+    if is_model(options.file):
+        return run_model(options)
+    data = Path(options.file).read_bytes()
+    if b".version" not in data:
+        raise UserError(f"{options.file} is neither PTX, which is text, nor a compiled model (a .tw file or a folder)")
+    module = emulate.load(data)
     if options.grid is None:
         _list(module)
         return 0
@@ -93,7 +101,7 @@ def _once(options: argparse.Namespace, program: Any, run: Any) -> list[np.ndarra
         raise UserError(f"kernel '{program.kernel.name}' takes {len(declared)} parameters, not {len(options.args)}")
     params, buffers = [], []
     for text, parameter in zip(options.args, declared, strict=True):
-        array, defined = _array(text)
+        array, defined = buffer_of(text)
         if array is None:
             params.append(_scalar(text, parameter.size))
             buffers.append(None)
@@ -119,7 +127,7 @@ def _once(options: argparse.Namespace, program: Any, run: Any) -> list[np.ndarra
     ]
 
 
-def _array(text: str) -> tuple[np.ndarray | None, bool]:
+def buffer_of(text: str) -> tuple[np.ndarray | None, bool]:
     """(array that a buffer begins with, whether it is written), or (None, False) for a scalar."""
     if text.endswith(".npy"):
         return np.load(text), True
@@ -130,7 +138,7 @@ def _array(text: str) -> tuple[np.ndarray | None, bool]:
 
     kind, name, shape = found.groups()
     dtype = to_numpy(name)
-    sizes = [int(size) for size in shape.split("x")]
+    sizes = [int(size) for size in shape.split("x") if size]
     if kind == "random":
         rng = np.random.default_rng(0)
         integer = dtype.kind in "iu"

@@ -227,4 +227,41 @@ def MarkGridConstants : Pass<"tile-mark-grid-constants", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"];
 }
 
+def DeferWaits : Pass<"tile-defer-waits", "::mlir::ModuleOp"> {
+  let summary = "Products that nothing reads at once run on beside the next one";
+  let description = [{
+    Where a product of warpgroups (`tile.unit = "wgmma"`) is followed by another one
+    before anything reads its result, both are started and waited for later
+    (`tile.pending`): the first one behind the second (`tile.mma_wait` with
+    `tile.pending = 1`: all but the last), the second one where it is read. What
+    stands between is computed while it multiplies.
+
+    Before:
+    ```mlir
+    gpu.module @kernels {
+      gpu.func @k(%x: memref<1x64x64xf16, #tile.level<"shared">>, %c: !tile.tile<64x64xf32>, %y: memref<64x64xf32>) kernel {
+        %c0 = arith.constant 0 : index
+        %a = tile.load %x[%c0, %c0, %c0] : memref<1x64x64xf16, #tile.level<"shared">>, !tile.tile<64x64xf16>
+        %s = tile.mma %a, %a, %c {tile.unit = "wgmma"} : !tile.tile<64x64xf16>, !tile.tile<64x64xf16>, !tile.tile<64x64xf32>
+        %o = tile.mma %a, %a, %c {tile.unit = "wgmma"} : !tile.tile<64x64xf16>, !tile.tile<64x64xf16>, !tile.tile<64x64xf32>
+        %e = math.exp %s : !tile.tile<64x64xf32>
+        %p = arith.mulf %o, %e : !tile.tile<64x64xf32>
+        tile.store %p, %y[%c0, %c0] : !tile.tile<64x64xf32>, memref<64x64xf32>
+        gpu.return
+      }
+    }
+    ```
+    After:
+    ```mlir
+    %s = tile.mma %a, %a, %c {tile.pending = 1 : i64, tile.unit = "wgmma"} : ...
+    %o = tile.mma %a, %a, %c {tile.pending = 2 : i64, tile.unit = "wgmma"} : ...
+    %t = tile.mma_wait %s {tile.pending = 1 : i64} : !tile.tile<64x64xf32>
+    %e = math.exp %t : !tile.tile<64x64xf32>
+    %r = tile.mma_wait %o : !tile.tile<64x64xf32>
+    %p = arith.mulf %r, %e : !tile.tile<64x64xf32>
+    ```
+  }];
+  let dependentDialects = ["::tilewright::tile::TileDialect"];
+}
+
 #endif // TILEWRIGHT_CONVERSION_ASYNCTOGPU_PASSES

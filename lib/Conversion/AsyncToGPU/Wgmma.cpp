@@ -97,9 +97,14 @@ SmallVector<Value> settle(OpBuilder &b, Location loc, ValueRange values) {
   return emitTied(b, loc, "", values, {}, "");
 }
 
-SmallVector<Value> waitForProducts(OpBuilder &b, Location loc,
-                                   ValueRange sums) {
-  return emitTied(b, loc, "wgmma.wait_group.sync.aligned 0;", sums, {}, "");
+SmallVector<Value> waitForProducts(OpBuilder &b, Location loc, ValueRange sums,
+                                   int64_t pending, ValueRange factors) {
+  std::string constraints;
+  for (size_t number = 0; number < factors.size(); ++number)
+    constraints += "r,";
+  return emitTied(
+      b, loc, "wgmma.wait_group.sync.aligned " + std::to_string(pending) + ";",
+      sums, factors, constraints);
 }
 
 Value makeDescriptor(OpBuilder &b, Location loc, const WgmmaOperand &operand,

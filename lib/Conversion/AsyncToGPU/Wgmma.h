@@ -35,10 +35,12 @@ struct WgmmaInstruction {
 llvm::SmallVector<mlir::Value> settle(mlir::OpBuilder &b, mlir::Location loc,
                                       mlir::ValueRange values);
 
-/// Waits for all products in flight; gives `sums`, complete. Without the values
-/// going through the wait, the compiler would read them before it.
+/// Waits for all products in flight but the last `pending`; gives `sums`,
+/// complete. `factors` are registers that a product reads until then. Without
+/// the values going through the wait, the compiler would read them before it.
 llvm::SmallVector<mlir::Value>
-waitForProducts(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange sums);
+waitForProducts(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange sums,
+                int64_t pending = 0, mlir::ValueRange factors = {});
 
 /// Descriptor of an operand, as it is for warpgroup `group` (i32, null for the
 /// right factor), where the warpgroup's part begins.

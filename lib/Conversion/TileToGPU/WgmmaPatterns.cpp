@@ -77,6 +77,9 @@ public:
     return success();
   }
 
+  /// Registers of the left factor, none where it lies in shared memory.
+  SmallVector<Value> factors() const { return leftRegisters; }
+
   SmallVector<Value> run(ValueRange sums) {
     SmallVector<Value> begin(sums);
     Value add = makeI32(b, loc, 1);
@@ -177,8 +180,14 @@ private:
   Value leftDescriptor, rightDescriptor;
 };
 
+/// Registers that products in flight read: they must stay what they are until
+/// the wait, of which LLVM's register coalescing knows nothing.
+using FactorMap = llvm::DenseMap<Operation *, SmallVector<Value>>;
+
 struct ConvertWgmma : SpreadPattern<tile::MmaOp> {
-  using Base::Base;
+  ConvertWgmma(const SpreadConverter &converter, MLIRContext *context,
+               PatternBenefit benefit, std::shared_ptr<FactorMap> factors)
+      : Base(converter, context, benefit), factors(std::move(factors)) {}
 
   LogicalResult
   matchAndRewrite(tile::MmaOp op, Adaptor adaptor,
@@ -189,23 +198,36 @@ struct ConvertWgmma : SpreadPattern<tile::MmaOp> {
     Product product(rewriter, op);
     if (failed(product.findOperands(adaptor.getA())))
       return failure();
+    (*factors)[op] = product.factors();
     SmallVector<Value> results = product.run(adaptor.getC());
     rewriter.replaceOpWithMultiple(op, {results});
     return success();
   }
+
+private:
+  std::shared_ptr<FactorMap> factors;
 };
 
 struct ConvertMmaWait : SpreadPattern<tile::MmaWaitOp> {
-  using Base::Base;
+  ConvertMmaWait(const SpreadConverter &converter, MLIRContext *context,
+                 PatternBenefit benefit, std::shared_ptr<FactorMap> factors)
+      : Base(converter, context, benefit), factors(std::move(factors)) {}
 
   LogicalResult
   matchAndRewrite(tile::MmaWaitOp op, Adaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    SmallVector<Value> results =
-        waitForProducts(rewriter, op.getLoc(), adaptor.getSource());
+    auto pending = op->getAttrOfType<IntegerAttr>("tile.pending");
+    auto read = factors->find(op.getSource().getDefiningOp());
+    SmallVector<Value> results = waitForProducts(
+        rewriter, op.getLoc(), adaptor.getSource(),
+        pending ? pending.getInt() : 0,
+        read == factors->end() ? ValueRange() : ValueRange(read->second));
     rewriter.replaceOpWithMultiple(op, {results});
     return success();
   }
+
+private:
+  std::shared_ptr<FactorMap> factors;
 };
 
 /// A tile of which nobody reads anything.
@@ -231,8 +253,11 @@ struct ConvertPoison : SpreadPattern<ub::PoisonOp> {
 
 void populateWgmmaPatterns(const SpreadConverter &converter,
                            RewritePatternSet &patterns) {
-  patterns.add<ConvertWgmma, ConvertMmaWait, ConvertPoison>(
-      converter, patterns.getContext(), /*benefit=*/10);
+  auto factors = std::make_shared<FactorMap>();
+  patterns.add<ConvertWgmma, ConvertMmaWait>(converter, patterns.getContext(),
+                                             /*benefit=*/10, factors);
+  patterns.add<ConvertPoison>(converter, patterns.getContext(),
+                              /*benefit=*/10);
 }
 
 } // namespace tilewright

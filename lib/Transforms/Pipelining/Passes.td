@@ -122,4 +122,58 @@ def ShareFactors : Pass<"tile-share-factors", "::mlir::ModuleOp"> {
   ];
 }
 
+def StaggerProducts : Pass<"tile-stagger-products", "::mlir::ModuleOp"> {
+  let summary = "A step makes the factor of the next step's product while the last one's multiplies";
+  let description = [{
+    In a kernel with `tile.stagger` (which goes), a loop with `tile.stages` whose
+    first product makes, by what follows on it, the left factor of its second one
+    gives the second product to the next step: scores of a block of keys, then
+    probabilities of the block before times their values, then the softmax of the
+    new scores. Matrix units multiply in the background while the softmax is
+    computed (FlashAttention-3, Shah et al., 2024, section 3.2). The first scores
+    stand before the loop, the last product behind it. Sums are the same, in the
+    same order.
+
+    Before:
+    ```mlir
+    tile.kernel @k(%q: memref<64x64xf16>, %k: memref<256x64xf16>, %v: memref<256x64xf16>, %y: memref<64x64xf32>) attributes {tile.stagger} {
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      %c256 = arith.constant 256 : index
+      %zero = arith.constant dense<0.0> : !tile.tile<64x64xf32>
+      %a = tile.load %q[%c0, %c0] : memref<64x64xf16>, !tile.tile<64x64xf16>
+      %sum = scf.for %j = %c0 to %c256 step %c64 iter_args(%o = %zero) -> (!tile.tile<64x64xf32>) {
+        %b = tile.load %k[%j, %c0] dims [1, 0] : memref<256x64xf16>, !tile.tile<64x64xf16>
+        %s = tile.mma %a, %b, %zero : !tile.tile<64x64xf16>, !tile.tile<64x64xf16>, !tile.tile<64x64xf32>
+        %p = tile.convert %s : !tile.tile<64x64xf32> -> !tile.tile<64x64xf16>
+        %c = tile.load %v[%j, %c0] : memref<256x64xf16>, !tile.tile<64x64xf16>
+        %n = tile.mma %p, %c, %o : !tile.tile<64x64xf16>, !tile.tile<64x64xf16>, !tile.tile<64x64xf32>
+        scf.yield %n : !tile.tile<64x64xf32>
+      } {tile.stages = 2 : i64}
+      tile.store %sum, %y[%c0, %c0] : !tile.tile<64x64xf32>, memref<64x64xf32>
+      tile.return
+    }
+    ```
+    After:
+    ```mlir
+    %s0 = tile.mma %a, %b0, %zero : ...
+    %p0 = tile.convert %s0 : !tile.tile<64x64xf32> -> !tile.tile<64x64xf16>
+    ...
+    %last:2 = scf.for %j = %first to %c256 step %c64 iter_args(%o = %zero, %p = %p0) -> (!tile.tile<64x64xf32>, !tile.tile<64x64xf16>) {
+      ...
+      %s = tile.mma %a, %b, %zero : ...
+      %before = arith.subi %j, %c64 : index
+      %c = tile.load %v[%before, %c0] : memref<256x64xf16>, !tile.tile<64x64xf16>
+      %n = tile.mma %p, %c, %o : ...
+      %q = tile.convert %s : !tile.tile<64x64xf32> -> !tile.tile<64x64xf16>
+      scf.yield %n, %q : !tile.tile<64x64xf32>, !tile.tile<64x64xf16>
+    } {tile.stages = 2 : i64}
+    ...
+    %sum = tile.mma %last#1, %c1, %last#0 : ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
+    "::tilewright::tile::TileDialect"];
+}
+
 #endif // TILEWRIGHT_TRANSFORMS_PIPELINING_PASSES

@@ -24,7 +24,10 @@ def lower(arch: str, rings: bool = True) -> tuple[PassSpec, ...]:
     capability = {"arch": int(found.group()) if found else 80}
     hopper = rings and arch == "sm_90a"
     share = (PassSpec("tile-share-factors", "what matrix units read again and again, and no ring brings"),)
+    stagger = (PassSpec("tile-stagger-products", "scores of the next block beside the product of this one"),)
+    defer = (PassSpec("tile-defer-waits", "products that run on while something else is computed"),)
     ahead = (
+        *(stagger if hopper else ()),
         PassSpec("tile-pipeline-loads", "loops load ahead of time, into rings in shared memory"),
         *(share if hopper else ()),
         PassSpec("canonicalize", "numbers of steps and slots that are constant"),
@@ -38,7 +41,7 @@ def lower(arch: str, rings: bool = True) -> tuple[PassSpec, ...]:
         *(select if hopper else ()),
         PassSpec("tile-kernels-to-gpu", "a task is a thread block; what the host must know is written on it"),
         PassSpec("tile-assign-spreads", "which thread holds what: from products and from memory", capability),
-        *(specialize if hopper else ()),
+        *((*specialize, *defer) if hopper else ()),
         *(copies if rings else ()),
         PassSpec("tile-plan-scratch", "exchanges between warps get their place in shared memory"),
         PassSpec("tile-place-barriers", "a task's order of loads and stores, kept by its threads"),

@@ -55,6 +55,7 @@ class Online:
         stages: slots of a ring for what a block reads; 1: plain loads.
         shared: bytes of the ring.
         reached: part of the peak that products reach where warpgroups multiply; 0: mma.sync.
+        stagger: whether a step computes the scores of the next block.
     """
 
     chain: Chain
@@ -64,6 +65,7 @@ class Online:
     stages: int = 1
     shared: int = 0
     reached: float = 0.0
+    stagger: bool = False
 
     def steps(self, root: LinalgOp) -> dict[int, int]:
         """The loop of a nest's root that runs in blocks, with their size."""
@@ -80,6 +82,8 @@ class Online:
             set_integer(first.op, "tile.stages", self.stages)
             if self.reached:
                 set_attribute(first.op, "tile.specialized", "unit")
+            if self.stagger:
+                set_attribute(first.op, "tile.stagger", "unit")
         nests.move_out(self.chain)
         return live
 
@@ -134,7 +138,8 @@ def _attention(chain: Chain, products: Sequence[Nest], rows: Sequence[int], gpu:
     """A chain with products: a block of keys at a time meets the queries of a task."""
     groups = choose_warpgroups(chain, products, [*rows[:-1], extent], _tasks(products[-1], [1]), gpu)
     if groups is not None:
-        return Online(chain, groups.keys, groups.queries, groups.warps, groups.stages, groups.shared, groups.reached)
+        ring = groups.stages, groups.shared
+        return Online(chain, groups.keys, groups.queries, groups.warps, *ring, groups.reached, groups.stagger)
     width = max(element_bytes(access.value) for nest in products for access in nest.root.inputs)
     queries, warps = rows[-1], 4
     if gpu.hopper and width <= 2 and queries == 64 and _tasks(products[-1], rows) >= 2 * gpu.units:

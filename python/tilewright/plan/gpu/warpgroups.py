@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 
 from tilewright.plan.gpu.machine import Gpu
@@ -22,14 +23,13 @@ from tilewright.plan.structure import Access, LinalgOp
 from tilewright.plan.traffic import element_bytes
 
 _TYPES = frozenset({"f16", "bf16"})
-#: Queries of a warpgroup, its threads, and warpgroups that compute: registers of three are too few for scores and sums.
+#: Queries of a warpgroup, one for each two of its threads, and warpgroups that compute: registers of three are too few.
 _QUERIES = 64
-_THREADS = 128
 _GROUPS = (2, 1)
 #: Keys of a block.
 _KEYS = (128, 64)
-#: Channels that one instruction multiplies, and that are no less than the narrowest swizzle.
-_CHANNELS = range(16, 257)
+#: Channels that one instruction multiplies; of fewer, ptxas serializes the products (C7514).
+_CHANNELS = range(32, 257)
 #: Registers of a computing thread, and those that hold neither scores, probabilities nor sums.
 _REGISTERS = 240
 _OTHERS = 48
@@ -37,9 +37,12 @@ _OTHERS = 48
 _SLOTS = 3
 #: Bytes for barriers and alignment.
 _RESERVED = 2048
-#: Part of the peak that products reach beside the functions of other warpgroups: what the published kernels do on an
-#: H100 (FlashAttention-3, table 2: 582 of 989 TFLOP/s), without what each block costs.
-_REACHED = 0.62
+#: Part of the peak that products reach where scores of the next block are computed beside them, and where only other
+#: warpgroups have something to multiply: what the published kernels do on an H100 (FlashAttention-3, table 2: 661 and
+#: 582 of 989 TFLOP/s), without what each block costs.
+_REACHED = {True: 0.70, False: 0.62}
+#: Part of that which one warpgroup reaches whose units idle while it computes functions.
+_ALONE = 0.75
 #: Clocks of each block that nothing hides: an mbarrier, the first instruction's latency.
 _BLOCK = 150
 
@@ -54,6 +57,7 @@ class Warpgroups:
         stages: slots of the ring.
         shared: bytes of shared memory of a CTA.
         reached: part of the peak that its products reach.
+        stagger: whether a step computes the scores of the next block.
     """
 
     queries: int
@@ -61,6 +65,7 @@ class Warpgroups:
     stages: int
     shared: int
     reached: float
+    stagger: bool
 
     @property
     def warps(self) -> int:
@@ -123,24 +128,27 @@ def _fits(chain: Chain, nest: Nest) -> bool:
 def _sizes(chain: Chain, products: Sequence[Nest], gpu: Gpu) -> Iterator[Warpgroups]:
     """All sizes that registers and shared memory hold."""
     clock = gpu.device.units.frequency
-    channels = [power_of_two(_channels(chain, nest.root)) for nest in products]
+    exact = [_channels(chain, nest.root) for nest in products]
+    channels = [power_of_two(size) for size in exact]
     width = max(element_bytes(access.value) for nest in products for access in nest.root.inputs)
     lanes = channels[-1]
-    for groups in _GROUPS:
-        for keys in _KEYS:
-            registers = _QUERIES * (2 * keys + keys + 2 * lanes) // (2 * _THREADS)
-            queries = groups * _QUERIES
-            if keys >= chain.extent or registers + _OTHERS > _REGISTERS:
-                continue
-            slot = _slot_bytes(chain, products, queries, keys)
-            once = queries * channels[0] * width
-            once += keys * sum(channels) * width if chain.extent % keys else 0
-            stages = min(_SLOTS, (gpu.shared - _RESERVED - once) // slot)
-            if stages < 2:
-                continue
-            work = 2 * queries * keys * sum(channels) / gpu.device.units.peak_of("f16") * clock
-            reached = work / (work / _REACHED + _BLOCK) * (1.0 if groups > 1 else 0.75)
-            yield Warpgroups(queries, keys, stages, stages * slot + once + _RESERVED, reached)
+    for groups, keys, stagger in product(_GROUPS, _KEYS, (True, False)):
+        # Of a thread: scores, sums, and probabilities in pairs, of two blocks where they are staggered.
+        registers = keys // 2 + lanes // 2 + (1 + stagger) * keys // 4
+        if stagger and channels != exact:
+            continue  # bounds of padded channels take registers, too
+        if keys * (1 + stagger) > chain.extent or keys == chain.extent or registers + _OTHERS > _REGISTERS:
+            continue
+        queries, block = groups * _QUERIES, keys * sum(channels) * width
+        # Queries; what is left over behind whole blocks; the first keys and the last values.
+        once = queries * channels[0] * width + block * (bool(chain.extent % keys) + stagger)
+        slot = _slot_bytes(chain, products, queries, keys)
+        stages = min(_SLOTS, (gpu.shared - _RESERVED - once) // slot)
+        if stages < 2:
+            continue
+        work = 2 * queries * keys * sum(channels) / gpu.device.units.peak_of("f16") * clock
+        reached = work / (work / _REACHED[stagger] + _BLOCK) * (1.0 if groups > 1 or stagger else _ALONE)
+        yield Warpgroups(queries, keys, stages, stages * slot + once + _RESERVED, reached, stagger)
 
 
 def _slot_bytes(chain: Chain, products: Sequence[Nest], queries: int, keys: int) -> int:

@@ -19,6 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / ".venv" / "bin"
 LIT_PASSED = {"PASS", "XFAIL", "FLAKYPASS"}
 _SAMPLE = {"fast": "40", "normal": "10"}  # every so manieth of ONNX's tests
+_GPU_SAMPLE = {"fast": 160, "normal": 20, "full": 2}  # the same for each architecture of GPUs, on the emulator
+_GPU_SUITES = "node,pytorch-operator,pytorch-converted,simple"
 LIT_SKIPPED = {"UNSUPPORTED", "SKIPPED", "EXCLUDED"}
 
 
@@ -108,6 +110,12 @@ def conformance(*options: str) -> Count:
     return Count(passed, max(failed, 1 if code and not failed else 0), len(states) - passed - failed)
 
 
+def on_gpu(arch: str, level: str, first: int) -> Count:
+    """ONNX's backend tests as PTX on the emulator, assembled by ptxas where there is one; each architecture others."""
+    sample = ("--sample", str(_GPU_SAMPLE[level]), "--first", str(first))
+    return conformance("--target", f"cuda:{arch}", "--suite", _GPU_SUITES, *sample)
+
+
 def checks(level: str) -> list[tuple[str, Callable[[], Count]]]:
     """Every check by name, the quick ones first."""
     slow = ("-m", "not slow") if level == "fast" else ()
@@ -122,6 +130,8 @@ def checks(level: str) -> list[tuple[str, Callable[[], Count]]]:
         ("lit", lit),
         ("ONNX tests, cpu", lambda: conformance(*sample)),
         ("ONNX tests, v3", lambda: conformance(*sample, "--target", "cpu:x86-64-v3")),
+        ("ONNX tests, sm_80", lambda: on_gpu("sm_80", level, 0)),
+        ("ONNX tests, sm_90a", lambda: on_gpu("sm_90a", level, _GPU_SAMPLE[level] // 2)),
         ("pytest", lambda: pytest(*slow)),
     ]
 

@@ -32,6 +32,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("-k", default="", help="only names that hold one of these parts, separated by commas")
     parser.add_argument("--target", default="cpu", help="cpu, cpu:NAME, cuda:ARCH (emulated) or reference")
     parser.add_argument("--sample", type=int, default=1, metavar="N", help="every N-th test only")
+    parser.add_argument("--first", type=int, default=0, metavar="I", help="number of the first test, from 0 on")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--timeout", type=float, default=300, help="seconds for one test")
     parser.add_argument("--update-list", action="store_true", help="write unsupported.toml anew")
@@ -45,7 +46,7 @@ def selected(options: argparse.Namespace) -> list[cases.Case]:
     parts = [part for part in options.k.split(",") if part]
     found = cases.load(options.suite.split(","))
     found = [case for case in found if not parts or any(part in case.name for part in parts)]
-    return found[:: options.sample]
+    return found[options.first :: options.sample]
 
 
 def run(chosen: Sequence[cases.Case], target: str, jobs: int, timeout: float) -> list[dict[str, Any]]:

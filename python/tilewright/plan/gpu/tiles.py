@@ -129,7 +129,8 @@ def tile_elementwise(nest: Nest, given: Given | None = None) -> GpuTiling:
                 nest.widen(tile, [loop], min(_SQUARE * prod(tile.values()), TILE))
         else:
             nest.widen(tile, [lane], _LANES if op.points > op.extents[lane] else TILE)
-            nest.widen(tile, loops, TILE)
+            # What gathers takes its rows from one loop: places computed for each row are a list.
+            nest.widen(tile, loops, TILE, most=2 if any(member.tables for member in nest.members) else None)
     return make_tiling(op, tile, given)
 
 

@@ -20,13 +20,20 @@ TYPES = {
     "bf16": (TensorProto.BFLOAT16, ml_dtypes.bfloat16),
     "i64": (TensorProto.INT64, np.int64),
     "i32": (TensorProto.INT32, np.int32),
+    "i16": (TensorProto.INT16, np.int16),
     "i8": (TensorProto.INT8, np.int8),
+    "u64": (TensorProto.UINT64, np.uint64),
+    "u32": (TensorProto.UINT32, np.uint32),
+    "u16": (TensorProto.UINT16, np.uint16),
     "u8": (TensorProto.UINT8, np.uint8),
     "i1": (TensorProto.BOOL, np.bool_),
+    "f8e4m3": (TensorProto.FLOAT8E4M3FN, ml_dtypes.float8_e4m3fn),
+    "f8e5m2": (TensorProto.FLOAT8E5M2, ml_dtypes.float8_e5m2),
 }
-FLOATS = ("f32", "f64", "f16", "bf16")
+FLOATS = ("f32", "f64", "f16", "bf16", "f8e4m3", "f8e5m2")
+INTEGERS = ("i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8")
 #: Relative to the largest magnitude of the result.
-TOLERANCE = {"f32": 2e-5, "f64": 1e-12, "f16": 4e-3, "bf16": 3e-2}
+TOLERANCE = {"f32": 2e-5, "f64": 1e-12, "f16": 4e-3, "bf16": 3e-2, "f8e4m3": 0.0, "f8e5m2": 0.0}
 
 
 @dataclass(frozen=True)
@@ -46,7 +53,7 @@ def numbers(dtype: str, shape: Sequence[int], seed: int) -> np.ndarray:
     if dtype == "i1":
         return generator.random(shape) < 0.5
     if dtype not in FLOATS:
-        return generator.integers(0 if dtype == "u8" else -9, 10, shape).astype(kind)
+        return generator.integers(0 if dtype.startswith("u") else -9, 10, shape).astype(kind)
     return generator.standard_normal(shape).astype(kind)
 
 
@@ -67,7 +74,7 @@ def model(nodes: Sequence[onnx.NodeProto], inputs: Sequence[np.ndarray]) -> onnx
     ]
     graph = helper.make_graph(list(nodes), "case", infos, [onnx.ValueInfoProto(name="y")])
     return onnx.shape_inference.infer_shapes(
-        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), strict_mode=True
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10), strict_mode=True
     )
 
 
@@ -81,7 +88,7 @@ def _case(name: str, nodes: Sequence[onnx.NodeProto], inputs: Sequence[np.ndarra
 
 
 def _elementwise() -> Iterator[Case]:
-    for dtype in ("f32", "f64", "f16", "bf16", "i64", "i32", "i8", "u8"):
+    for dtype in ("f32", "f64", "f16", "bf16", *INTEGERS):
         for shape in SHAPES:
             a, b = numbers(dtype, shape, 1), numbers(dtype, shape, 2)
             nodes = [
@@ -92,6 +99,21 @@ def _elementwise() -> Iterator[Case]:
             if dtype == "bf16":  # ONNX's Max takes it from opset 13 on, its inference does not
                 nodes[2] = helper.make_node("Sub", ["p", "a"], ["y"])
             yield _case(f"elementwise-{dtype}-{_size(shape)}", nodes, (a, b), dtype)
+    for shape in SHAPES:
+        a, b = numbers("i1", shape, 1), numbers("i1", shape, 2)
+        nodes = [
+            helper.make_node("And", ["a", "b"], ["s"]),
+            helper.make_node("Not", ["b"], ["n"]),
+            helper.make_node("Xor", ["s", "n"], ["y"]),
+        ]
+        yield _case(f"elementwise-i1-{_size(shape)}", nodes, (a, b), "i1")
+        for dtype in ("f8e4m3", "f8e5m2"):  # there is no arithmetic on them: what is computed is wider
+            nodes = [
+                helper.make_node("Cast", ["a"], ["w"], to=TensorProto.FLOAT16),
+                helper.make_node("Add", ["w", "w"], ["d"]),
+                helper.make_node("Cast", ["d"], ["y"], to=TYPES[dtype][0]),
+            ]
+            yield _case(f"elementwise-{dtype}-{_size(shape)}", nodes, (numbers(dtype, shape, 1),), dtype)
 
 
 def _extremes() -> Iterator[Case]:
@@ -128,12 +150,22 @@ def _products() -> Iterator[Case]:
         inputs = numbers(left, (19, 40), 1), numbers(right, (40, 23), 2)
         node = helper.make_node("MatMulInteger", ["a", "b"], ["y"])
         yield _case(f"product-{left}-{right}", [node], inputs, "i32")
+    for dtype in ("f8e4m3", "f8e5m2"):
+        for m, n, k in PRODUCTS[3:]:
+            scale = helper.make_node("Constant", [], ["s"], value_float=0.5)
+            wide = [helper.make_node("DequantizeLinear", [x, "s"], [x * 2]) for x in "ab"]
+            node = helper.make_node("MatMul", ["aa", "bb"], ["y"])
+            inputs = numbers(dtype, (m, k), 1), numbers(dtype, (k, n), 2)
+            yield _case(f"product-{dtype}-{m}x{n}x{k}", [scale, *wide, node], inputs, "f32")
+    for dtype in ("i32", "i64", "u32", "u64"):
+        inputs = numbers(dtype, (13, 29), 1), numbers(dtype, (29, 7), 2)
+        yield _case(f"product-{dtype}", [helper.make_node("MatMul", ["a", "b"], ["y"])], inputs, dtype)
 
 
 def _reductions() -> Iterator[Case]:
-    for dtype in ("f32", "f64", "f16", "i32"):
+    for dtype in ("f32", "f64", "f16", "bf16", "i32", "i64", "u32", "u64", "i8", "u8"):
         for shape in ROWS:
-            for op in ("ReduceSum", "ReduceMax"):
+            for op in ("ReduceMax",) if dtype in ("i8", "u8") else ("ReduceSum", "ReduceMax"):
                 node = helper.make_node(op, ["a", "axes"], ["y"], keepdims=0)
                 for axis in (0, 1):
                     axes = helper.make_node("Constant", [], ["axes"], value_ints=[axis])
@@ -142,7 +174,7 @@ def _reductions() -> Iterator[Case]:
 
 
 def _rows() -> Iterator[Case]:
-    for dtype in ("f32", "f16"):
+    for dtype in ("f32", "f16", "bf16"):
         for shape in ROWS:
             a = numbers(dtype, shape, 1)
             yield _case(f"softmax-{dtype}-{_size(shape)}", [helper.make_node("Softmax", ["a"], ["y"])], (a,), dtype)
@@ -152,7 +184,7 @@ def _rows() -> Iterator[Case]:
 
 
 def _movements() -> Iterator[Case]:
-    for dtype in ("f32", "i8", "i64", "i1"):
+    for dtype in ("f32", "f64", "f16", "bf16", *INTEGERS, "i1"):
         a = numbers(dtype, (3, 5, 7), 1)
         transpose = helper.make_node("Transpose", ["a"], ["y"], perm=[2, 0, 1])
         yield _case(f"transpose-{dtype}", [transpose], (a,), dtype)
@@ -160,6 +192,9 @@ def _movements() -> Iterator[Case]:
         yield _case(f"concat-{dtype}", [concat], (a, numbers(dtype, (3, 4, 7), 2)), dtype)
         rows = np.array([[2, 0], [1, 1]])
         yield _case(f"gather-{dtype}", [helper.make_node("Gather", ["a", "b"], ["y"], axis=1)], (a, rows), dtype)
+    for dtype in ("f8e4m3", "f8e5m2"):
+        transpose = helper.make_node("Transpose", ["a"], ["y"], perm=[2, 0, 1])
+        yield _case(f"transpose-{dtype}", [transpose], (numbers(dtype, (3, 5, 7), 1),), dtype)
     for shape in ((3, 0), (0,)):
         a = numbers("f32", shape, 1)
         yield _case(f"empty-{_size(shape)}", [helper.make_node("Relu", ["a"], ["y"])], (a,), "f32")
@@ -178,14 +213,53 @@ def _convolutions() -> Iterator[Case]:
             b = numbers(dtype, (filters, channels // groups, window, window), 2)
             name = f"conv-{dtype}-{channels}-{filters}-{size}-{window}"
             yield _case(name, [helper.make_node("Conv", ["a", "b"], ["y"], **more)], (a, b), dtype)
-    a = numbers("f32", (2, 3, 8, 9), 1)
-    pool = helper.make_node("MaxPool", ["a"], ["y"], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
-    yield _case("maxpool", [pool], (a,), "f32")
-    yield _case("average", [helper.make_node("GlobalAveragePool", ["a"], ["y"])], (a,), "f32")
+    for dtype in ("f32", "f64", "f16", "bf16", "i8", "u8"):
+        a = numbers(dtype, (2, 3, 8, 9), 1)
+        pool = helper.make_node("MaxPool", ["a"], ["y"], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+        yield _case(f"maxpool-{dtype}", [pool], (a,), dtype)
+    for dtype in ("f32", "f64", "f16", "bf16"):
+        a = numbers(dtype, (2, 3, 8, 9), 1)
+        yield _case(f"average-{dtype}", [helper.make_node("GlobalAveragePool", ["a"], ["y"])], (a,), dtype)
+        pool = helper.make_node("AveragePool", ["a"], ["y"], kernel_shape=[2, 3], pads=[1, 0, 0, 2])
+        yield _case(f"averages-{dtype}", [pool], (a,), dtype)
+
+
+#: Images, filters and windows that reach over the border: channels, filters, sizes, window, attributes.
+BORDERS: tuple[tuple[int, int, tuple[int, ...], tuple[int, ...], dict[str, object]], ...] = (
+    (16, 24, (9, 11), (3, 3), {"pads": [1, 1, 1, 1]}),
+    (64, 64, (14, 14), (3, 3), {"pads": [1, 1, 1, 1]}),
+    (32, 40, (13, 9), (3, 3), {"pads": [1, 1, 1, 1], "strides": [2, 2]}),
+    (16, 8, (10, 12), (3, 3), {"pads": [4, 3, 4, 5], "dilations": [4, 4]}),
+    (24, 24, (7, 17), (5, 3), {"pads": [2, 1, 2, 1], "group": 24}),
+    (16, 32, (8, 9), (3, 3), {"pads": [0, 2, 1, 0], "group": 4}),
+    (8, 16, (33,), (5,), {"pads": [4, 0]}),
+    (16, 16, (4, 5, 6), (3, 3, 3), {"pads": [1, 1, 1, 1, 1, 1]}),
+    (3, 16, (20, 21), (7, 7), {"pads": [3, 3, 3, 3], "strides": [2, 2]}),
+    (128, 32, (3, 3), (3, 3), {"pads": [2, 2, 2, 2]}),
+)
+
+
+def _borders() -> Iterator[Case]:
+    """Zeros around images are not in memory; the image has another reader, or is computed."""
+    for dtype in ("f32", "f16", "bf16", "f64"):
+        for number, (channels, filters, size, window, more) in enumerate(BORDERS):
+            if dtype == "f64" and number % 3:
+                continue
+            a = numbers(dtype, (1 + number % 2, channels, *size), 1)
+            b = numbers(dtype, (filters, channels // int(str(more.get("group", 1))), *window), 2)
+            nodes = [helper.make_node("Conv", ["c" if number % 3 else "a", "b"], ["y"], **more)]
+            if number % 3:
+                nodes.insert(0, helper.make_node("Relu", ["a"], ["c"]))
+            yield _case(f"border-{dtype}-{number}", nodes, (a, b), dtype)
+    a, b = numbers("u8", (1, 16, 9, 10), 1), numbers("i8", (8, 16, 3, 3), 2)
+    zero = helper.make_node("Constant", [], ["z"], value=helper.make_tensor("z", TensorProto.UINT8, [], [3]))
+    for points in ([], ["z"]):
+        node = helper.make_node("ConvInteger", ["a", "b", *points], ["y"], pads=[1, 1, 1, 1])
+        yield _case(f"border-integer-{len(points)}", [zero, node] if points else [node], (a, b), "i32")
 
 
 def _casts() -> Iterator[Case]:
-    names = ("f32", "f16", "bf16", "f64", "i32", "i8", "u8", "i1")
+    names = ("f32", "f16", "bf16", "f64", "i32", "i8", "u8", "i1", "f8e4m3", "f8e5m2", "u32", "i64")
     for source in names:
         for target in names:
             if source != target:
@@ -202,6 +276,7 @@ KINDS: dict[str, Callable[[], Iterator[Case]]] = {
     "rows": _rows,
     "movements": _movements,
     "convolutions": _convolutions,
+    "borders": _borders,
     "casts": _casts,
 }
 

@@ -33,6 +33,33 @@ Operation *TileDialect::materializeConstant(OpBuilder &builder, Attribute value,
 
 /// Decisions are checked where they are written, so that a hand edit with a
 /// typo fails at once.
+/// Dimensions of memory that a load or copy may reach out of.
+static LogicalResult verifyBounded(Operation *op, Attribute value) {
+  auto load = dyn_cast<LoadOp>(op);
+  auto copy = dyn_cast<CopyOp>(op);
+  auto dims = dyn_cast<DenseI64ArrayAttr>(value);
+  if ((!load && !copy) || !dims)
+    return op->emitError("attribute tile.bounded is an array<i64> of dimensions"
+                         ", of a tile.load or a tile.copy");
+  if (load && (load.getIndices() || load.getPad()))
+    return op->emitError("reads over the border of its buffer (tile.bounded), "
+                         "where there are zeros: it has neither indices nor a "
+                         "pad");
+  auto view = copy ? copy.getSrc().getDefiningOp<memref::SubViewOp>()
+                   : memref::SubViewOp();
+  if (copy && !view)
+    return op->emitError("copies over the border of a buffer (tile.bounded): "
+                         "its source must be a memref.subview of that buffer");
+  int64_t rank =
+      view ? view.getSourceType().getRank() : load.getMemRefType().getRank();
+  if (llvm::any_of(dims.asArrayRef(),
+                   [&](int64_t dim) { return dim < 0 || dim >= rank; }))
+    return op->emitError("attribute tile.bounded names a dimension that its "
+                         "buffer of rank ")
+           << rank << " does not have";
+  return success();
+}
+
 LogicalResult TileDialect::verifyOperationAttribute(Operation *op,
                                                     NamedAttribute attr) {
   StringRef name = attr.getName().strref();
@@ -40,5 +67,6 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op,
     return op->emitError("attribute tile.rtile must be a #tile.rtile<...>");
   if (name == "tile.device" && !isa<DeviceAttr>(attr.getValue()))
     return op->emitError("attribute tile.device must be a #tile.device<...>");
-  return success();
+  return name == "tile.bounded" ? verifyBounded(op, attr.getValue())
+                                : success();
 }

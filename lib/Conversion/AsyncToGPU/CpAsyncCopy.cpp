@@ -187,8 +187,47 @@ private:
 
   /// How many bytes of the chunk there are; null where there are always all.
   Value validBytes(Value row, Value column) {
-    if (!copy.getFill())
+    Value inside = isInside(row);
+    Value bytes = copy.getFill() ? filledBytes(row, column) : Value();
+    if (!inside)
+      return bytes;
+    return arith::SelectOp::create(b, loc, inside, bytes ? bytes : i32(chunk),
+                                   i32(0));
+  }
+
+  /// Whether a row lies within the buffer that the source is a view of, in
+  /// those dimensions that it may reach out of; null where there are none. One
+  /// comparison each: what is before the start is large without its sign.
+  Value isInside(Value row) {
+    auto bounded = copy->getAttrOfType<DenseI64ArrayAttr>("tile.bounded");
+    if (!bounded)
       return Value();
+    auto view = copy.getSrc().getDefiningOp<memref::SubViewOp>();
+    llvm::SmallBitVector dropped = view.getDroppedDims();
+    SmallVector<Value> indices = indicesOf(row);
+    Value inside;
+    for (int64_t dim : bounded.asArrayRef()) {
+      Value at = arith::IndexCastOp::create(
+          b, loc, b.getI32Type(), valueOf(view.getMixedOffsets()[dim]));
+      if (!dropped[dim]) {
+        int64_t own = 0;
+        for (int64_t before = 0; before < dim; ++before)
+          own += !dropped[before];
+        int64_t step = *getConstantIntValue(view.getMixedStrides()[dim]);
+        at = add(at, step == 1 ? indices[own] : multiply(indices[own], step));
+      }
+      OpFoldResult size = memref::getMixedSize(b, loc, view.getSource(), dim);
+      Value end =
+          arith::IndexCastOp::create(b, loc, b.getI32Type(), valueOf(size));
+      Value here =
+          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, at, end);
+      inside = inside ? arith::AndIOp::create(b, loc, inside, here).getResult()
+                      : here;
+    }
+    return inside;
+  }
+
+  Value filledBytes(Value row, Value column) {
     auto below = [&](Value index, OpFoldResult size) -> Value {
       Value bound =
           arith::IndexCastOp::create(b, loc, b.getI32Type(), valueOf(size));

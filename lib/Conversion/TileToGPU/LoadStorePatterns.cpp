@@ -42,12 +42,15 @@ SmallVector<Value> indicesByRegister(const AccessShape &access,
 class ThreadAccess {
 public:
   ThreadAccess(OpBuilder &b, Location loc, const AccessShape &access,
-               tile::TileType type)
-      : b(b), loc(loc), access(access), view(b, loc, type) {
+               tile::TileType type, ArrayRef<int64_t> bounded = {})
+      : b(b), loc(loc), access(access), view(b, loc, type), bounded(bounded) {
     int64_t contiguous = access.getContiguousDim();
-    vector = contiguous < 0 ? 1
-                            : std::min(access.getVectorSize(),
-                                       view.getLayout().getRun(contiguous));
+    bool outside =
+        contiguous >= 0 && llvm::is_contained(bounded, access.dims[contiguous]);
+    vector = contiguous < 0 || outside // of a vector, a part may be outside
+                 ? 1
+                 : std::min(access.getVectorSize(),
+                            view.getLayout().getRun(contiguous));
     groups =
         groupRegisters(view.getLayout(), vector > 1 ? contiguous : -1, vector);
   }
@@ -60,6 +63,8 @@ public:
   /// They are side by side, and the sizes are multiples of a group's.
   Value getCondition(ArrayRef<int64_t> group, ValueRange valid) {
     Value condition = view.exists(group.front());
+    for (int64_t dim : bounded)
+      condition = bothHold(b, loc, condition, isInside(group.front(), dim));
     for (auto [dim, bound] : llvm::enumerate(valid)) {
       Value at = view.getCoordinate(group.front(), static_cast<int64_t>(dim));
       Value place = arith::IndexCastOp::create(b, loc, b.getIndexType(), at);
@@ -70,11 +75,39 @@ public:
     return condition;
   }
 
+  /// Where the tile begins, per dimension of the memref: needed where it may
+  /// reach out of it.
+  void setPlaces(ArrayRef<Value> offsets) { places = offsets; }
+
 private:
+  /// Whether the entry of an element in a dimension of the memref is there. One
+  /// comparison does: what lies before the start is large without its sign.
+  Value isInside(int64_t number, int64_t dim) {
+    Value at = places[dim];
+    if (const auto *found = llvm::find(access.dims, dim);
+        found != access.dims.end()) {
+      int64_t own = found - access.dims.begin();
+      Value along = arith::IndexCastOp::create(b, loc, b.getIndexType(),
+                                               view.getCoordinate(number, own));
+      if (access.steps[own] != 1)
+        along = arith::MulIOp::create(b, loc, along,
+                                      constantIndex(b, loc, access.steps[own]));
+      at = arith::AddIOp::create(b, loc, at, along);
+    }
+    int64_t size = access.getType().getShape()[dim];
+    Value end =
+        ShapedType::isDynamic(size)
+            ? memref::DimOp::create(b, loc, access.memref, dim).getResult()
+            : constantIndex(b, loc, size);
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, at, end);
+  }
+
   OpBuilder &b;
   Location loc;
   const AccessShape &access;
   ThreadView view;
+  ArrayRef<int64_t> bounded;
+  ArrayRef<Value> places;
   int64_t vector = 1;
   SmallVector<SmallVector<int64_t>> groups;
 };
@@ -109,11 +142,14 @@ struct LoadPattern : SpreadPattern<tile::LoadOp> {
       rewriter.replaceOpWithMultiple(op, {*fragments});
       return success();
     }
-    ThreadAccess thread(rewriter, loc, access, op.getType());
+    auto border = op->getAttrOfType<DenseI64ArrayAttr>("tile.bounded");
+    ThreadAccess thread(rewriter, loc, access, op.getType(),
+                        border ? border.asArrayRef() : ArrayRef<int64_t>());
     const LinearLayout &layout = thread.getView().getLayout();
+    SmallVector<Value> offsets = firstValues(adaptor.getOffsets());
+    thread.setPlaces(offsets);
     TileAddress address(
-        rewriter, loc, access, memref, thread.getView(),
-        firstValues(adaptor.getOffsets()),
+        rewriter, loc, access, memref, thread.getView(), offsets,
         indicesByRegister(access, layout, adaptor.getIndices()));
     Type element = op.getType().getElementType();
     SmallVector<Value> valid = firstValues(adaptor.getValid());

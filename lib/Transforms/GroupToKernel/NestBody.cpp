@@ -35,6 +35,53 @@ Value NestEmitter::constant(Location loc, TypedAttr value) {
   return arith::ConstantOp::create(builder, loc, type, elements);
 }
 
+/// Where `access` to a border and what it surrounds is in the latter: before
+/// its start or behind its end, in the border.
+static FailureOr<Access> insideOf(tensor::PadOp pad, const Access &access) {
+  Value filler = pad.getConstantPaddingValue();
+  bool zero = filler && (matchPattern(filler, m_Zero()) ||
+                         matchPattern(filler, m_PosZeroFloat()));
+  if (!isa<BlockArgument>(pad.getSource()) || !zero ||
+      ShapedType::isDynamicShape(pad.getStaticLow()) ||
+      ShapedType::isDynamicShape(pad.getStaticHigh()))
+    return pad.emitError("stands in a register group, where it must surround "
+                         "an argument by a known number of zeros");
+  Access inside;
+  for (auto [low, at] : llvm::zip_equal(pad.getStaticLow(), access))
+    inside.push_back(at - low);
+  return inside;
+}
+
+/// Lets the load behind a tile read zeros in the border, along dimensions that
+/// `ends` says of whether bounds of the load still matter there.
+static LogicalResult reachOut(OpBuilder &b, tensor::PadOp pad, Value tile,
+                              function_ref<bool(int64_t)> ends) {
+  while (Operation *op = tile.getDefiningOp()) {
+    if (!isa<tile::ReshapeOp, tile::BroadcastOp>(op))
+      break;
+    tile = op->getOperand(0);
+  }
+  auto load = tile.getDefiningOp<tile::LoadOp>();
+  if (!load || !isa<BlockArgument>(load.getMemref()))
+    return pad.emitError("surrounds what its own task makes, or a scalar: "
+                         "borders are read of tensors of other tasks only");
+  SmallVector<int64_t> dims;
+  for (auto [dim, low, high] :
+       llvm::enumerate(pad.getStaticLow(), pad.getStaticHigh()))
+    if (low || high)
+      dims.push_back(dim);
+  load->setDiscardableAttr("tile.bounded", b.getDenseI64ArrayAttr(dims));
+  SmallVector<int64_t> walked = load.getTileDims();
+  for (auto [number, bound] : llvm::enumerate(load.getValidMutable()))
+    if (llvm::is_contained(dims, walked[number]) && !ends(walked[number])) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPoint(load);
+      bound.set(arith::ConstantIndexOp::create(
+          b, load.getLoc(), load.getType().getShape()[number]));
+    }
+  return success();
+}
+
 /// The tile of tensor `value` at `access`: computed by an operation of the
 /// group, a constant, or loaded from where the task keeps it.
 FailureOr<Value> NestEmitter::evaluate(Value value, const Access &access) {
@@ -53,6 +100,26 @@ FailureOr<Value> NestEmitter::evaluate(Value value, const Access &access) {
       return constant(fill.getLoc(), scalar);
     return fill.emitError("fills with a value that is no constant");
   }
+  if (auto pad = dyn_cast<tensor::PadOp>(producer)) {
+    FailureOr<Access> inside = insideOf(pad, access);
+    if (failed(inside))
+      return failure();
+    auto source = cast<BlockArgument>(pad.getSource());
+    FailureOr<Value> tile = load(pad.getLoc(), nest.outer(source), *inside);
+    // Behind the end of a loop that nothing sums over, what is read matters to
+    // no one.
+    auto ends = [&](int64_t dim) {
+      return llvm::any_of(llvm::concat<const int>(tileDims[0], tileDims[1]),
+                          [&](int loop) {
+                            return sizes[loop] > 1 && nest.isReduction(loop) &&
+                                   (*inside)[dim].isFunctionOfDim(loop);
+                          });
+    };
+    if (failed(tile) || failed(reachOut(builder, pad, *tile, ends)))
+      return failure();
+    remember(value, access, *tile);
+    return tile;
+  }
   DenseElementsAttr elements;
   if (matchPattern(value, m_Constant(&elements)) && elements.isSplat())
     return constant(producer->getLoc(),
@@ -60,8 +127,9 @@ FailureOr<Value> NestEmitter::evaluate(Value value, const Access &access) {
   auto op = dyn_cast<linalg::GenericOp>(producer);
   if (!op)
     return producer->emitError("stands in a register group, which holds "
-                               "linalg.generic, linalg.fill, tensor.empty and "
-                               "splat constants only");
+                               "linalg.generic, linalg.fill, a tensor.pad of "
+                               "an argument, tensor.empty and splat constants "
+                               "only");
   auto result = cast<OpResult>(value);
   FailureOr<Access> binding = bindingFor(op, result.getResultNumber(), access);
   if (failed(binding))

@@ -113,8 +113,10 @@ FailureOr<Value> NestEmitter::productFactor(linalg::GenericOp op, Value factor,
     // Zeros that a load reads behind the end add nothing; what is computed
     // from them may be anything.
     auto arg = dyn_cast<BlockArgument>(factor);
-    bool isLoaded = arg &&
-                    isa<BlockArgument>(op.getMatchingOpOperand(arg)->get()) &&
+    Value read = arg ? op.getMatchingOpOperand(arg)->get() : Value();
+    if (auto pad = read ? read.getDefiningOp<tensor::PadOp>() : nullptr)
+      read = pad.getSource();
+    bool isLoaded = isa_and_nonnull<BlockArgument>(read) &&
                     dependsOn(op, factor, binding, depthDim);
     if (!isLoaded && isRagged(depthDim))
       whole =

@@ -11,6 +11,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/Utils/Utils.h"
 
 using namespace mlir;
 
@@ -117,6 +118,11 @@ private:
                                      strides);
   }
 
+  static ArrayRef<int64_t> boundedDims(tile::LoadOp load) {
+    auto dims = load->getAttrOfType<DenseI64ArrayAttr>("tile.bounded");
+    return dims ? dims.asArrayRef() : ArrayRef<int64_t>();
+  }
+
   /// How much of tile dimension `dim` is there, at most its size.
   OpFoldResult boundOf(tile::LoadOp load, int64_t dim, IRMapping &map) {
     int64_t size = load.getType().getShape()[dim];
@@ -129,15 +135,26 @@ private:
     return arith::MaxSIOp::create(b, loc, below, constant(0)).getResult();
   }
 
-  /// What a load reads, in the order of memory.
+  /// What a load reads, in the order of memory. Where that may lie outside of
+  /// the buffer, the view is as large as the tile, and the copy knows.
   Value viewSource(const RingLoad &ring, IRMapping &map) {
     tile::LoadOp load = ring.load;
+    ArrayRef<int64_t> bounded = boundedDims(load);
     SmallVector<OpFoldResult> offsets,
         sizes(load.getOffsets().size(), b.getIndexAttr(1)), strides(sizes);
-    for (Value offset : load.getOffsets())
-      offsets.push_back(getAsOpFoldResult(cloneAddress(b, loop, offset, map)));
-    for (auto [dim, place] : llvm::enumerate(load.getTileDims()))
-      sizes[place] = boundOf(load, dim, map);
+    for (auto [place, offset] : llvm::enumerate(load.getOffsets())) {
+      Value at = cloneAddress(b, loop, offset, map);
+      offsets.push_back(llvm::is_contained(bounded, place)
+                            ? OpFoldResult(at) // constants may be outside
+                            : getAsOpFoldResult(at));
+    }
+    for (auto [dim, place] : llvm::enumerate(load.getTileDims())) {
+      sizes[place] =
+          llvm::is_contained(bounded, place)
+              ? OpFoldResult(b.getIndexAttr(load.getType().getShape()[dim]))
+              : boundOf(load, dim, map);
+      strides[place] = b.getIndexAttr(load.getTileSteps()[dim]);
+    }
     SmallVector<int64_t> shape;
     for (int64_t dim : ring.dims)
       shape.push_back(
@@ -159,11 +176,14 @@ private:
       pairs.emplace_back(viewSource(load, map), viewSlot(ring, load, slot));
     auto async = tile::AsyncOp::create(b, loc);
     OpBuilder inside(async.getBody().front().getTerminator());
-    for (auto [source, target] : pairs) {
+    for (auto [pair, load] : llvm::zip_equal(pairs, loads)) {
+      auto [source, target] = pair;
       auto copy =
           tile::CopyOp::create(inside, loc, source, target, ValueRange());
       auto from = cast<MemRefType>(source.getType()).getShape();
       copy.setFill(from != cast<MemRefType>(target.getType()).getShape());
+      if (ArrayRef<int64_t> dims = boundedDims(load.load); !dims.empty())
+        copy->setDiscardableAttr("tile.bounded", b.getDenseI64ArrayAttr(dims));
     }
     return async.getToken();
   }
@@ -269,11 +289,59 @@ struct PipelineLoads
         loops.push_back(loop);
     });
     for (scf::ForOp loop : loops)
-      if (failed(pipeline(loop)))
+      if (failed(pipeline(flattened(loop))))
         return signalPassFailure();
   }
 
 private:
+  /// Whether all that a loop does besides running `inner` is to compute, for
+  /// that one.
+  static bool computesFor(scf::ForOp loop, scf::ForOp inner) {
+    return llvm::all_of(
+        loop.getBody()->without_terminator(), [&](Operation &op) {
+          return &op == inner || (op.getNumRegions() == 0 && isPure(&op) &&
+                                  op.isBeforeInBlock(inner));
+        });
+  }
+
+  /// The loop around `loop` if it does nothing else than run it, a known number
+  /// of times: what the inner one carries is what it carries itself.
+  static scf::ForOp outerOf(scf::ForOp loop) {
+    auto outer = dyn_cast<scf::ForOp>(loop->getParentOp());
+    if (!outer || !outer.getStaticTripCount() || !loop.getStaticTripCount() ||
+        !computesFor(outer, loop) || outer->hasAttr("tile.stages") ||
+        !llvm::equal(loop.getInitArgs(), outer.getRegionIterArgs()) ||
+        !llvm::equal(outer.getYieldedValues(), loop.getResults()))
+      return {};
+    return outer;
+  }
+
+  /// Moves what stands before a loop into it, in order.
+  static void sinkInto(scf::ForOp loop, Block &outer) {
+    SmallVector<Operation *> before;
+    for (Operation &op : llvm::make_range(outer.begin(), loop->getIterator()))
+      before.push_back(&op);
+    for (Operation *op : llvm::reverse(before))
+      op->moveBefore(loop.getBody(), loop.getBody()->begin());
+  }
+
+  /// One loop in place of a nest of them: a ring that is emptied and filled
+  /// anew for each place of a window hides nothing.
+  static scf::ForOp flattened(scf::ForOp loop) {
+    Attribute stages = loop->getAttr("tile.stages");
+    SmallVector<scf::ForOp> nest{loop};
+    while (scf::ForOp outer = outerOf(nest.back()))
+      nest.push_back(outer);
+    std::reverse(nest.begin(), nest.end());
+    for (auto [outer, inner] : llvm::zip(nest, ArrayRef(nest).drop_front()))
+      sinkInto(inner, *scf::ForOp(outer).getBody());
+    IRRewriter rewriter(loop->getContext());
+    if (nest.size() == 1 || failed(coalesceLoops(rewriter, nest)))
+      return loop;
+    nest.front()->setAttr("tile.stages", stages);
+    return nest.front();
+  }
+
   LogicalResult pipeline(scf::ForOp loop) {
     auto stages = loop->getAttrOfType<IntegerAttr>("tile.stages");
     if (!stages || stages.getInt() < 2)

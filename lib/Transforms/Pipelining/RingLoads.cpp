@@ -47,8 +47,8 @@ int64_t bytesOf(Type element) {
 StringRef checkKind(tile::LoadOp load) {
   if (load.getIndices())
     return "gathers";
-  if (llvm::any_of(load.getTileSteps(), [](int64_t step) { return step != 1; }))
-    return "reads with steps";
+  if (llvm::any_of(load.getTileSteps(), [](int64_t step) { return step < 1; }))
+    return "reads backwards, or one place several times";
   if (load.getPad() && !matchPattern(load.getPad(), m_AnyZeroFloat()) &&
       !matchPattern(load.getPad(), m_Zero()))
     return "pads with another value than zero";
@@ -74,6 +74,18 @@ StringRef checkRows(const RingLoad &ring) {
   if (failed(type.getStridesAndOffset(strides, offset)) || strides.empty() ||
       strides.back() != 1 || ring.dims.back() != type.getRank() - 1)
     return "reads no rows that are contiguous in memory";
+  auto bounded = load->getAttrOfType<DenseI64ArrayAttr>("tile.bounded");
+  if (bounded && llvm::is_contained(bounded.asArrayRef(), ring.dims.back()))
+    return "reaches out of rows";
+  for (auto [dim, bound, size] : llvm::zip(load.getTileDims(), load.getValid(),
+                                           load.getType().getShape()))
+    if (bounded && llvm::is_contained(bounded.asArrayRef(), dim) &&
+        getConstantIntValue(bound).value_or(0) < size)
+      return "has a bound where it reaches out of its buffer";
+  for (auto [dim, step] :
+       llvm::zip_equal(load.getTileDims(), load.getTileSteps()))
+    if (step != 1 && dim == ring.dims.back())
+      return "reads every so manieth element of a row";
   if (ring.shape.back() * bytes % kChunk != 0)
     return "reads rows that are no multiple of 16 bytes";
   for (int64_t stride : ArrayRef(strides).drop_back())

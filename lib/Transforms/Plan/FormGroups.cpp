@@ -47,13 +47,20 @@ void forEachUse(Operation *op, function_ref<void(OpOperand &)> callback) {
   });
 }
 
-/// Values that each group makes for itself: fresh tensors, fills of them, and
-/// scalar or splat constants. None of them is work or traffic.
+/// A border that readers see without its being in memory (`tile.border`).
+tensor::PadOp borderOf(Value value) {
+  auto pad = value.getDefiningOp<tensor::PadOp>();
+  return pad && pad->hasAttr("tile.border") ? pad : tensor::PadOp();
+}
+
+/// Values that each group makes for itself: fresh tensors, fills of them,
+/// borders around what it is given, and scalar or splat constants. None of them
+/// is work or traffic.
 bool isRemade(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op)
     return false;
-  if (isa<tensor::EmptyOp>(op))
+  if (isa<tensor::EmptyOp>(op) || borderOf(value))
     return true;
   if (auto fill = dyn_cast<linalg::FillOp>(op))
     return matchPattern(fill.getInputs()[0], m_Constant()) &&
@@ -70,9 +77,16 @@ Value remake(OpBuilder &builder, Value value, IRMapping &mapping) {
   if (Value known = mapping.lookupOrNull(value))
     return known;
   Operation *op = value.getDefiningOp();
-  if (!isa<tensor::EmptyOp>(op)) // whose sizes are inputs
+  if (auto pad = borderOf(value)) {
+    Value filler = pad.getConstantPaddingValue();
+    if (filler && !pad->isProperAncestor(filler.getDefiningOp()))
+      remake(builder, filler, mapping);
+    if (isRemade(pad.getSource()))
+      remake(builder, pad.getSource(), mapping);
+  } else if (!isa<tensor::EmptyOp>(op)) { // whose sizes are inputs
     for (Value operand : op->getOperands())
       remake(builder, operand, mapping);
+  }
   return builder.clone(*op, mapping)
       ->getResult(cast<OpResult>(value).getResultNumber());
 }
@@ -87,6 +101,8 @@ void collectInputs(Value value, llvm::SetVector<Value> &inputs) {
   Operation *op = value.getDefiningOp();
   if (isa<tensor::EmptyOp>(op))
     inputs.insert_range(op->getOperands());
+  else if (auto pad = borderOf(value))
+    collectInputs(pad.getSource(), inputs);
   else if (isa<linalg::FillOp>(op))
     for (Value operand : op->getOperands())
       collectInputs(operand, inputs);

@@ -38,6 +38,7 @@ BUILTIN_MODULES: tuple[str, ...] = (
     "tilewright.plan.fusion",
     "tilewright.plan.tiling",
     "tilewright.plan.running",
+    "tilewright.plan.gpu.borders",
     "tilewright.plan.gpu.split",
     "tilewright.plan.gpu.split_online",
     "tilewright.plan.gpu.tiling",

@@ -63,6 +63,7 @@ def plan(device: Device) -> Phase:
     return Phase(
         "plan",
         [
+            PassSpec("tile-fold-borders", "windows read over the border of an image: no memory holds it"),
             PassSpec("tile-materialize-fills", "padding is work that a kernel must do; see it before fusing", fills),
             PassSpec("tile-mark-host", "what kernels cannot take stays on the host, with the reason"),
             PassSpec("tile-split-sums", "few tasks leave a GPU idle; each part is a task", machine),

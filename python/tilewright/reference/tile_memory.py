@@ -17,7 +17,7 @@ from tilewright.reference.memref_ops import allocate
 from tilewright.reference.program import Node
 from tilewright.reference.registry import handles
 from tilewright.reference.tasks import Pending, remote_view
-from tilewright.reference.tile_access import Access, Pattern, access
+from tilewright.reference.tile_access import Access, Pattern, access, access_by
 from tilewright.reference.tile_compute import reduce_kind
 
 
@@ -38,12 +38,34 @@ def load(_frame: Any, node: Node, *operands: Any) -> np.ndarray:
     group = node.once("interleave", lambda: _interleave(node))
     if group:
         return _alternating(node, memory, shape, [int(offset) for offset in offsets], group)
+    if node.attribute("tile.bounded") is not None:
+        return _bounded(node, memory, shape, [int(offset) for offset in offsets], valid)
     found = access(node, memory, shape, offsets, indices, valid)
     if not valid:
         return found.read().copy()
     tile = np.full(shape, pad[0] if pad else 0, memory.dtype)
     if tile[found.valid].size:
         tile[found.valid] = found.read()
+    return tile
+
+
+def _bounded(node: Node, memory: np.ndarray, shape: tuple[int, ...], offsets: list[int], valid: Any) -> np.ndarray:
+    """Zeros where a place lies outside of memory along a dimension that `tile.bounded` names."""
+    pattern = node.once("pattern", lambda: Pattern.read(node, memory.ndim, len(shape)))
+    bounded = node.once("bounded", lambda: types.integers(node.attribute("tile.bounded")))
+    tile = np.zeros(shape, memory.dtype)
+    counts = [max(0, min(int(v), n)) for v, n in zip(valid, shape, strict=True)] if valid else list(shape)
+    part, first = [], list(offsets)
+    for t, (d, step) in enumerate(zip(pattern.dims, pattern.steps, strict=True)):
+        low, high = 0, counts[t]
+        if d in bounded:
+            low = min(max(-(first[d] // step), 0), high)
+            high = max(min(-((first[d] - memory.shape[d]) // step), high), low)
+        part.append(slice(low, high))
+        first[d] += low * step
+    inside = tile[tuple(part)]
+    if inside.size and all(0 <= first[d] < memory.shape[d] for d in pattern.fixed if d in bounded):
+        inside[...] = access_by(pattern, memory, inside.shape, first, (), ()).read()
     return tile
 
 

@@ -320,3 +320,38 @@ func.func @barrier_c1() {
   tile.barrier
   return
 }
+
+// -----
+
+tile.kernel @bounded_where(%m: memref<8x16xf32>, %i: index) {
+  // expected-error@+1 {{attribute tile.bounded names a dimension that its buffer of rank 2 does not have}}
+  %a = tile.load %m[%i, %i] {tile.bounded = array<i64: 2>} : memref<8x16xf32>, !tile.tile<4x4xf32>
+  tile.return
+}
+
+// -----
+
+tile.kernel @bounded_pad(%m: memref<8x16xf32>, %i: index) {
+  %one = arith.constant 1.0 : f32
+  // expected-error@+1 {{where there are zeros: it has neither indices nor a pad}}
+  %a = tile.load %m[%i, %i] valid(%i, %i) pad %one {tile.bounded = array<i64: 0>} : memref<8x16xf32>, !tile.tile<4x4xf32>
+  tile.return
+}
+
+// -----
+
+tile.kernel @bounded_source(%m: memref<8x16xf32>) {
+  %s = tile.alloc : memref<8x16xf32, #tile.level<"shared">>
+  // expected-error@+1 {{its source must be a memref.subview of that buffer}}
+  tile.copy %m to %s {tile.bounded = array<i64: 0>} : memref<8x16xf32>, memref<8x16xf32, #tile.level<"shared">>
+  tile.return
+}
+
+// -----
+
+tile.kernel @bounded_store(%m: memref<8x16xf32>, %i: index) {
+  %a = arith.constant dense<0.0> : !tile.tile<4x4xf32>
+  // expected-error@+1 {{of a tile.load or a tile.copy}}
+  tile.store %a, %m[%i, %i] {tile.bounded = array<i64: 0>} : !tile.tile<4x4xf32>, memref<8x16xf32>
+  tile.return
+}

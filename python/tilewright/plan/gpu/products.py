@@ -137,7 +137,7 @@ def is_slice(value: ir.Value) -> bool:
         owner = value.owner
         if owner.name == "tensor.extract_slice":
             return True
-        if owner.name not in ("tensor.expand_shape", "tensor.collapse_shape"):
+        if owner.name not in ("tensor.expand_shape", "tensor.collapse_shape", "tensor.pad"):
             return False
         value = owner.operands[0]
     return False

@@ -18,6 +18,7 @@ from tilewright.devices import resolve
 from tilewright.mlir import ir
 from tilewright.normalize.generics import body, constant_of, create, iterator_types, kinds, maker, set_maps
 from tilewright.passes import Pass, option, register
+from tilewright.plan.gpu.borders import expand_inside, is_border
 from tilewright.plan.gpu.machine import Gpu
 from tilewright.plan.gpu.nest import Nest
 from tilewright.plan.gpu.predict import choose
@@ -222,7 +223,10 @@ def _expanded(access: Access, loop: int, parts: int) -> ir.Value:
     i64 = ir.IntegerType.get_signless(64)
     reassociation = ir.ArrayAttr.get([ir.ArrayAttr.get([ir.IntegerAttr.get(i64, d) for d in g]) for g in groups])
     attributes = {"reassociation": reassociation, "static_output_shape": ir.DenseI64ArrayAttr.get(shape)}
-    return create("tensor.expand_shape", [access.value], ir.RankedTensorType.get(shape, kind.element_type), attributes)
+    result = ir.RankedTensorType.get(shape, kind.element_type)
+    if is_border(access.value):
+        return expand_inside(access.value, result, attributes)
+    return create("tensor.expand_shape", [access.value], result, attributes)
 
 
 def _add(old: ir.Operation, partial: ir.Value, start: ir.Value) -> ir.Value:

@@ -122,3 +122,43 @@ tile.kernel @stages(%x: memref<256x64xf16>) {
   } {tile.stages = 1 : i64}
   tile.return
 }
+
+// -----
+
+// A window over an image with a border that is not in memory: the loops over its places and that over the channels are
+// one, so that the ring does not run dry; the view of the image may reach out of it, and the copy knows along what.
+
+// CHECK-LABEL: tile.kernel @window
+// CHECK-SAME: (%[[X:.*]]: memref<14x14x64xf16>,
+// CHECK: %[[OUT:.*]] = memref.subview %[[X]][%{{.*}}, %{{.*}}, %{{.*}}] [1, 16, 32] [1, 1, 1] : memref<14x14x64xf16> to memref<16x32xf16, strided<[64, 1], offset: ?>>
+// CHECK: tile.async {
+// CHECK-NEXT: tile.copy %[[OUT]] to %{{.*}} {tile.bounded = array<i64: 0, 1>} : memref<16x32xf16,
+// CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %{{.*}} iter_args(%{{.*}}, %{{.*}}, %{{.*}}) -> (!tile.tile<16x64xf32>, !tile.token, !tile.token)
+// CHECK-NOT: scf.for
+// CHECK: tile.store
+tile.kernel @window(%x: memref<14x14x64xf16>, %w: memref<3x3x64x64xf16>, %y: memref<14x14x64xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %c14 = arith.constant 14 : index
+  %c16 = arith.constant 16 : index
+  %zero = arith.constant dense<0.0> : !tile.tile<16x64xf32>
+  %sum = scf.for %p = %c0 to %c3 step %c1 iter_args(%a0 = %zero) -> (!tile.tile<16x64xf32>) {
+    %line = affine.apply affine_map<(p)[i] -> (i + p - 1)>(%p)[%i]
+    %s0 = scf.for %q = %c0 to %c3 step %c1 iter_args(%a1 = %a0) -> (!tile.tile<16x64xf32>) {
+      %at = affine.apply affine_map<(q) -> (q - 1)>(%q)
+      %s1 = scf.for %c = %c0 to %c64 step %c32 iter_args(%a2 = %a1) -> (!tile.tile<16x64xf32>) {
+        %l = tile.load %x[%line, %at, %c] {tile.bounded = array<i64: 0, 1>} : memref<14x14x64xf16>, !tile.tile<16x32xf16>
+        %r = tile.load %w[%p, %q, %c, %c0] : memref<3x3x64x64xf16>, !tile.tile<32x64xf16>
+        %n = tile.mma %l, %r, %a2 : !tile.tile<16x32xf16>, !tile.tile<32x64xf16>, !tile.tile<16x64xf32>
+        scf.yield %n : !tile.tile<16x64xf32>
+      } {tile.stages = 3 : i64}
+      scf.yield %s1 : !tile.tile<16x64xf32>
+    }
+    scf.yield %s0 : !tile.tile<16x64xf32>
+  }
+  tile.store %sum, %y[%i, %c0, %c0] valid(%c14, %c64) : !tile.tile<16x64xf32>, memref<14x14x64xf32>
+  tile.return
+}

@@ -69,3 +69,36 @@ func.func @main(%x: tensor<64xf32>) -> (tensor<8x8xf32>, tensor<64xf32>) {
   } -> tensor<64xf32>
   return %view, %b : tensor<8x8xf32>, tensor<64xf32>
 }
+
+// -----
+
+// A border that is not in memory: the group takes the image, and makes the border for itself.
+
+#window = affine_map<(i, k) -> (i + k)>
+#tap = affine_map<(i, k) -> (k)>
+#place = affine_map<(i, k) -> (i)>
+
+// CHECK-LABEL: func.func @border
+// CHECK-SAME: (%[[X:.*]]: tensor<64xf32>, %[[W:.*]]: tensor<3xf32>)
+// CHECK: tile.group {{.*}}(%[[X0:.*]] = %[[X]] : tensor<64xf32>, %[[W0:.*]] = %[[W]] : tensor<3xf32>)
+// CHECK: tile.group "register" (%[[X1:.*]] = %[[X0]] : tensor<64xf32>,
+// CHECK: %[[P:.*]] = tensor.pad %[[X1]] low[1] high[1] {
+// CHECK: linalg.generic {{.*}} ins(%[[P]], %{{.*}} : tensor<66xf32>, tensor<3xf32>)
+func.func @border(%x: tensor<64xf32>, %w: tensor<3xf32>) -> tensor<64xf32> {
+  %zero = arith.constant 0.0 : f32
+  %p = tensor.pad %x low[1] high[1] {
+  ^bb0(%i: index):
+    tensor.yield %zero : f32
+  } {tile.border} : tensor<64xf32> to tensor<66xf32>
+  %e = tensor.empty() : tensor<64xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<64xf32>) -> tensor<64xf32>
+  %y = linalg.generic {indexing_maps = [#window, #tap, #place], iterator_types = ["parallel", "reduction"],
+      tile.task = 0, tile.nest = 0}
+      ins(%p, %w : tensor<66xf32>, tensor<3xf32>) outs(%f : tensor<64xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %m = arith.mulf %a, %b : f32
+    %t = arith.addf %o, %m : f32
+    linalg.yield %t : f32
+  } -> tensor<64xf32>
+  return %y : tensor<64xf32>
+}

@@ -110,7 +110,7 @@ def test_positions_of_keys_go_through_the_ring_as_one_row() -> None:
 
 def test_a_causal_mask_ends_the_loop_early() -> None:
     text = str(planned(attention(2, 256, 256, 64, np.float16, True))[1].module)
-    assert re.search(r"scf\.for %\w+ = %c0 to %(?!c\d)\w+ step %c128", text), "the last block follows from the task"
+    assert re.search(r"scf\.for %\w+ = %c0 to %(?!c\d)\w+ step %c64", text), "the last block follows from the task"
 
 
 def test_keys_and_values_go_through_a_ring() -> None:

@@ -137,7 +137,8 @@ def _sizes(chain: Chain, products: Sequence[Nest], gpu: Gpu) -> Iterator[Warpgro
         registers = keys // 2 + lanes // 2 + (1 + stagger) * keys // 4
         if stagger and channels != exact:
             continue  # bounds of padded channels take registers, too
-        if keys * (1 + stagger) > chain.extent or keys == chain.extent or registers + _OTHERS > _REGISTERS:
+        # A loop of one step is none, and loads of all its blocks then take registers at once.
+        if keys * (1 + 2 * stagger) > chain.extent or keys == chain.extent or registers + _OTHERS > _REGISTERS:
             continue
         queries, block = groups * _QUERIES, keys * sum(channels) * width
         # Queries; what is left over behind whole blocks; the first keys and the last values.

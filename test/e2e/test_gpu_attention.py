@@ -27,8 +27,10 @@ CASES = [
 ]
 
 
-def attention(heads: int, queries: int, keys: int, channels: int, kind: type, causal: bool) -> onnx.ModelProto:
-    """softmax(q k^T / sqrt(channels) [+ mask]) v."""
+def attention(
+    heads: int, queries: int, keys: int, channels: int, kind: type, causal: bool, window: int = 1 << 30
+) -> onnx.ModelProto:
+    """softmax(q k^T / sqrt(channels) [+ mask]) v; a causal query sees `window` keys, the last one at its own place."""
     element = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
     constants = [numpy_helper.from_array(np.asarray(channels**-0.5, kind), "scale")]
     nodes = [
@@ -37,7 +39,8 @@ def attention(heads: int, queries: int, keys: int, channels: int, kind: type, ca
         helper.make_node("Mul", ["s", "scale"], ["scaled"]),
     ]
     if causal:
-        mask = np.where(np.tril(np.ones((queries, keys), bool)), 0, -np.inf).astype(kind)
+        back = np.arange(queries)[:, None] - np.arange(keys)
+        mask = np.where((back >= 0) & (back < window), 0, -np.inf).astype(kind)
         constants.append(numpy_helper.from_array(mask, "mask"))
         nodes.append(helper.make_node("Add", ["scaled", "mask"], ["masked"]))
     nodes.append(helper.make_node("Softmax", ["masked" if causal else "scaled"], ["p"], axis=-1))
@@ -116,3 +119,22 @@ def test_a_causal_mask_ends_the_loop_early() -> None:
 def test_keys_and_values_go_through_a_ring() -> None:
     text = str(planned(attention(8, 256, 1024, 64, np.float16, False))[1].module)
     assert re.search(r"\{tile\.stages = \d : i64\}", text)
+
+
+@pytest.mark.parametrize("device", ["nvidia-a100", "nvidia-h100"])
+def test_a_sliding_window_skips_keys_at_both_ends(device: str) -> None:
+    """Each task runs from the block of its first visible key to that of its last one: no constant is a bound."""
+    keys, window = 1024, 256
+    model = attention(2, keys, keys, 64, np.float16, True, window)
+    after = planned(model, device)[1]
+    loops = re.findall(r"scf\.for %\w+ = (%\w+) to (%\w+) step %c(\d+)", str(after.module))
+    (low, high, block) = max(loops, key=lambda loop: int(loop[2]))
+    assert not re.match(r"%c\d", low) and not re.match(r"%c\d", high)
+    assert int(block) <= window // 2, "blocks finer than the window"
+    rng = np.random.default_rng(0)
+    feeds = [rng.standard_normal(i.shape).astype(np.float16) for i in open_source(model).load(None, True).inputs]
+    for feed in feeds[1:]:
+        feed[:, :, : keys // 2] = np.nan  # the last queries see nothing of these: what is not loaded does no harm
+    outputs = open_source(model).load(None, True).outputs
+    (actual,) = interpret(after, feeds, outputs)
+    assert np.isfinite(actual[:, :, keys // 2 + 2 * window :].astype(np.float32)).all()

@@ -6,10 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Transforms/ExpandMath/MathBuilder.h"
+#include "lib/Transforms/ExpandMath/Doubles.h"
 #include "lib/Transforms/ExpandMath/Passes.h"
 
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/TypeUtilities.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -59,6 +61,19 @@ Expansion findExpansion(StringRef name) {
   return table.lookup(name);
 }
 
+/// The operation on f64; null where there is no expansion.
+Value expandDouble(Operation *op, const MathBuilder &m) {
+  Value x = op->getOperand(0);
+  if (isa<math::RsqrtOp>(op))
+    return expandRsqrt(m, op->getOperands());
+  if (isa<math::PowFOp>(op))
+    return powOfDouble(m, x, op->getOperand(1));
+  if (isa<math::Atan2Op>(op))
+    return atan2OfDouble(m, x, op->getOperand(1));
+  UnaryExpansion expansion = findDoubleExpansion(op->getName().getStringRef());
+  return expansion ? expansion(m, x) : Value();
+}
+
 /// Functions that a processor computes without a library.
 bool isNative(Operation *op) {
   return isa<math::AbsFOp, math::AbsIOp, math::CeilOp, math::FloorOp,
@@ -87,24 +102,33 @@ Type f32Like(Type type) {
   return f32;
 }
 
-LogicalResult expand(Operation *op, Expansion expansion, bool avx512) {
+LogicalResult failWithoutExpansion(Operation *op) {
+  return op->emitOpError("on ")
+         << getElementTypeOrSelf(op->getResult(0).getType())
+         << " has no expansion into arithmetic, and kernels call no math "
+            "library; write it with the functions that tile-expand-math knows";
+}
+
+LogicalResult expand(Operation *op, bool avx512) {
   Type type = op->getResult(0).getType();
-  Type element = getElementTypeOrSelf(type);
-  bool isRsqrt = isa<math::RsqrtOp>(op);
-  unsigned bits = element.getIntOrFloatBitWidth();
-  if (bits > 32 && !isRsqrt)
-    return op->emitOpError("on ")
-           << element
-           << " has no expansion of that accuracy; convert to f32, "
-              "or keep the function out of the kernel";
+  unsigned bits = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
   OpBuilder b(op);
   Location loc = op->getLoc();
   Type wide = bits < 32 ? f32Like(type) : type;
-  SmallVector<Value> operands(op->getOperands());
-  if (bits < 32)
-    for (Value &operand : operands)
-      operand = arith::ExtFOp::create(b, loc, wide, operand);
-  Value result = expansion(MathBuilder(b, loc, wide, avx512), operands);
+  MathBuilder m(b, loc, wide, avx512);
+  Value result;
+  if (bits == 64) {
+    result = expandDouble(op, m);
+  } else if (Expansion expansion =
+                 findExpansion(op->getName().getStringRef())) {
+    SmallVector<Value> operands(op->getOperands());
+    if (bits < 32)
+      for (Value &operand : operands)
+        operand = arith::ExtFOp::create(b, loc, wide, operand);
+    result = expansion(m, operands);
+  }
+  if (!result)
+    return failWithoutExpansion(op);
   if (bits < 32)
     result = arith::TruncFOp::create(b, loc, type, result);
   op->getResult(0).replaceAllUsesWith(result);
@@ -112,11 +136,17 @@ LogicalResult expand(Operation *op, Expansion expansion, bool avx512) {
   return success();
 }
 
+/// Whether a division is worth that: on a CPU one of vectors, on a GPU each
+/// (PTX has a subroutine for its rare ends, and what lives across spills).
+bool isOfKernel(arith::DivFOp op) {
+  return isa<VectorType>(op.getType()) || op->getParentOfType<gpu::GPUFuncOp>();
+}
+
 /// Divisions by constants inside kernels.
 void expandDivisions(Operation *root, bool avx512) {
   SmallVector<arith::DivFOp> divisions;
   root->walk([&](arith::DivFOp op) {
-    if (isa<VectorType>(op.getType()))
+    if (isOfKernel(op))
       divisions.push_back(op);
   });
   for (arith::DivFOp op : divisions) {
@@ -141,17 +171,10 @@ struct ExpandMath : public tilewright::impl::ExpandMathBase<ExpandMath> {
         ops.push_back(op);
     });
     expandDivisions(getOperation(), avx512);
-    for (Operation *op : ops) {
-      Expansion expansion = findExpansion(op->getName().getStringRef());
-      if (!expansion) {
-        op->emitOpError("has no expansion into arithmetic, and kernels call no "
-                        "math library; write it with the functions that "
-                        "tile-expand-math knows");
+    for (Operation *op : ops)
+      if (failed(expand(op, avx512)))
         return signalPassFailure();
-      }
-      if (failed(expand(op, expansion, avx512)))
-        return signalPassFailure();
-    }
+    expandRemainders(getOperation());
   }
 };
 

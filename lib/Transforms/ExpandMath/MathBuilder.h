@@ -119,6 +119,9 @@ std::optional<double> reciprocalOf(mlir::Value divisor);
 mlir::Value expandDivision(const MathBuilder &m, mlir::Value x,
                            mlir::Value divisor, double reciprocal);
 
+/// The remainders of divisions of floats (`arith.remf`) in GPU functions.
+void expandRemainders(mlir::Operation *root);
+
 /// On f64: relative error about 1e-13, enough for any f32 result.
 mlir::Value exp64(const MathBuilder &m, mlir::Value x);
 mlir::Value log64(const MathBuilder &m, mlir::Value x);

@@ -17,11 +17,14 @@ def ExpandMath : Pass<"tile-expand-math"> {
     No function of a math library is called from a kernel: exp, log, erf, tanh,
     pow, sin and the others become polynomials on whole vectors, accurate to
     about 2 units in the last place of f32, with infinities, NaN, denormals and
-    signed zeros as in IEEE 754. f16 and bf16 go through f32. What a processor
+    signed zeros as in IEEE 754. f16 and bf16 go through f32;
+    f64 has its own series, to a few units in the last place, where it is in a
+    kernel (the host calls the C library). On GPUs the remainder of a division
+    of floats (`arith.remf`) becomes a division of integers, digit by digit. What a processor
     computes itself (sqrt, floor, fma, ...) stays. A function that has no
     expansion here is an error that names it. With `avx512`, exp and erf use
     instructions of AVX-512F: scaling by powers of two, and tables of sixteen
-    entries in a register. A division of vectors by a constant becomes a
+    entries in a register. A division of vectors by a constant (on GPUs of any f32) becomes a
     multiplication and one step of Newton, which gives the same bits.
 
     Before:
@@ -44,7 +47,7 @@ def ExpandMath : Pass<"tile-expand-math"> {
                         "the processor has AVX-512F">];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
-    "::mlir::math::MathDialect",
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
     "::mlir::vector::VectorDialect"
   ];
 }

@@ -27,12 +27,35 @@ func.func @native(%x: f64) -> f64 {
 
 // -----
 
+// In a kernel f64 has expansions of its own.
+// CHECK-LABEL: tile.kernel @wide
+// CHECK-NOT: math.exp
+// CHECK: math.fma {{.*}} : f64
 tile.kernel @wide(%x: memref<f64>) {
   %v = memref.load %x[] : memref<f64>
-  // expected-error @below {{'math.exp' op on 'f64' has no expansion of that accuracy}}
   %y = math.exp %v : f64
   memref.store %y, %x[] : memref<f64>
   tile.return
+}
+
+// -----
+
+gpu.module @kernels {
+  // On a GPU a remainder is one of integers, and no constant divides.
+  // CHECK-LABEL: gpu.func @remainder
+  // CHECK-NOT: arith.remf
+  // CHECK: scf.for
+  // CHECK: arith.remui
+  // CHECK-NOT: arith.divf
+  // CHECK: gpu.return
+  gpu.func @remainder(%p: memref<f32>) kernel {
+    %x = memref.load %p[] : memref<f32>
+    %by = arith.constant 3.0 : f32
+    %r = arith.remf %x, %by : f32
+    %q = arith.divf %r, %by : f32
+    memref.store %q, %p[] : memref<f32>
+    gpu.return
+  }
 }
 
 // -----
@@ -48,7 +71,17 @@ func.func @host(%x: f64) -> f64 {
 // -----
 
 func.func @unknown(%x: f32, %n: i32) -> f32 {
-  // expected-error @below {{'math.fpowi' op has no expansion into arithmetic, and kernels call no math library}}
+  // expected-error @below {{'math.fpowi' op on 'f32' has no expansion into arithmetic, and kernels call no math library}}
   %y = math.fpowi %x, %n : f32, i32
   return %y : f32
+}
+
+// -----
+
+tile.kernel @unknown_wide(%x: memref<f64>, %n: i32) {
+  %v = memref.load %x[] : memref<f64>
+  // expected-error @below {{'math.fpowi' op on 'f64' has no expansion into arithmetic}}
+  %y = math.fpowi %v, %n : f64, i32
+  memref.store %y, %x[] : memref<f64>
+  tile.return
 }

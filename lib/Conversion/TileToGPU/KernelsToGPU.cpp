@@ -44,8 +44,8 @@ public:
   }
 
   LogicalResult run() {
-    if (failed(readThreads()) || failed(convertLevels()) ||
-        failed(makeFunction()))
+    if (failed(checkTasks()) || failed(readThreads()) ||
+        failed(convertLevels()) || failed(makeFunction()))
       return failure();
     Block &entry = function.getBody().front();
     b.setInsertionPointToStart(&entry);
@@ -59,6 +59,8 @@ public:
     for (auto [old, value] : llvm::zip_equal(body.getArguments(), *values))
       old.replaceAllUsesWith(value);
     moveBody(body, entry);
+    if (failed(checkLayouts()))
+      return failure();
     placeBuffers();
     placeConstants();
     setAttributes();
@@ -279,6 +281,56 @@ private:
     Block *block = branch.thenBlock();
     block->getOperations().splice(Block::iterator(block->getTerminator()),
                                   body.getOperations());
+  }
+
+  /// Blocks of a grid run in any order, some of them after others have ended.
+  LogicalResult checkTasks() {
+    WalkResult result = kernel.walk([](Operation *op) {
+      auto copy = dyn_cast<tile::CopyOp>(op);
+      if (!isa<tile::BarrierOp>(op) && !(copy && !copy.getAt().empty()))
+        return WalkResult::advance();
+      op->emitOpError("needs another task of the grid, which a GPU may not "
+                      "have started yet: end the kernel here, and let a second "
+                      "one read from memory what the first one wrote");
+      return WalkResult::interrupt();
+    });
+    return failure(result.wasInterrupted());
+  }
+
+  /// Shared memory is addressed by rows, with chunks of 16 bytes exchanged, or
+  /// by panels of columns; any other order would be read as that of rows.
+  LogicalResult checkLayouts() {
+    WalkResult result = function.walk([](tile::AllocOp alloc) {
+      auto layouts = alloc->getAttrOfType<ArrayAttr>("tile.layouts");
+      if (!layouts)
+        return WalkResult::advance();
+      Attribute first = layouts.empty() ? Attribute() : layouts[0];
+      auto layout = dyn_cast_or_null<tile::LayoutAttr>(first);
+      if (layout && isAddressed(layout, alloc.getType()))
+        return WalkResult::advance();
+      alloc.emitOpError("has a layout that shared memory of a GPU does not "
+                        "have: ")
+          << layouts
+          << "; rows may have a swizzle, or be cut in panels of one size "
+             "(perm = [0, last, 1, ...], inner = [last], tiles = [columns])";
+      return WalkResult::interrupt();
+    });
+    return failure(result.wasInterrupted());
+  }
+
+  static bool isAddressed(tile::LayoutAttr layout, MemRefType type) {
+    if (layout.isIdentity())
+      return true;
+    int64_t rank = type.getRank();
+    if (layout.getInterleave() || layout.getStorage() || rank == 0)
+      return false;
+    if (layout.getInner().empty())
+      return layout.getPerm().empty();
+    SmallVector<int64_t> perm{0, rank - 1};
+    llvm::append_range(perm, llvm::seq<int64_t>(1, rank - 1));
+    return rank > 1 && layout.getPerm() == ArrayRef(perm) &&
+           layout.getInner() == ArrayRef<int64_t>{rank - 1} &&
+           type.getShape().back() % layout.getTiles().front() == 0;
   }
 
   /// Buffers one after the other in the shared array.

@@ -34,6 +34,8 @@ Value constantLike(OpBuilder &b, Location loc, Type type, double value) {
 /// An instruction, or a few: LLVM's intrinsic of the name.
 StringRef nativeName(Operation *op) {
   static const llvm::StringMap<StringRef> table = {
+      {"arith.maxnumf", "maxnum"},
+      {"arith.minnumf", "minnum"},
       {"math.absf", "fabs"},
       {"math.absi", "abs"},
       {"math.ceil", "ceil"},
@@ -114,61 +116,93 @@ private:
     return call(("llvm." + name + "." + typeName(type)).str(), type, arguments);
   }
 
-  /// By what the special function unit computes, to 2 units in the last place
-  /// unless `fast`.
+  /// By what the special function unit computes: to 2 units in the last place,
+  /// or as it is where `fast` is set.
   Value makeF32(Type type, ArrayRef<Value> x) {
     if (isa<math::ExpOp>(op))
-      return makeExp(type, x[0]);
+      return fast ? makeFastExp(type, x[0]) : makeExp(type, x[0]);
     if (isa<math::RsqrtOp>(op))
-      return call("llvm.nvvm.rsqrt.approx.f", type, x);
-    if (!fast)
-      return {};
-    constexpr double ln2 = 0.693147180559945309;
-    if (isa<math::LogOp>(op))
-      return mul(call("llvm.nvvm.lg2.approx.f", type, x),
-                 constantLike(b, loc, type, ln2));
-    if (isa<math::Log2Op>(op))
-      return call("llvm.nvvm.lg2.approx.f", type, x);
-    if (isa<math::SinOp>(op))
-      return call("llvm.nvvm.sin.approx.f", type, x);
-    if (isa<math::CosOp>(op))
-      return call("llvm.nvvm.cos.approx.f", type, x);
-    if (isa<math::SqrtOp>(op))
-      return call("llvm.nvvm.sqrt.approx.f", type, x);
-    if (isa<math::TanhOp>(op))
+      return fast ? call("llvm.nvvm.rsqrt.approx.f", type, x)
+                  : makeRsqrt(type, x[0]);
+    return fast ? makeApproximation(type, x) : Value();
+  }
+
+  Value makeFastExp(Type type, Value x) {
+    constexpr double log2e = 1.4426950408889634;
+    return call("llvm.nvvm.ex2.approx.ftz.f32", type,
+                mul(x, constantLike(b, loc, type, log2e)));
+  }
+
+  /// One instruction of the unit (PTX ISA, "Floating point instructions"), and
+  /// a multiplication where its base is another one.
+  Value makeApproximation(Type type, ArrayRef<Value> x) {
+    if (isa<math::TanhOp>(op)) // no intrinsic has it
       return LLVM::InlineAsmOp::create(
                  b, loc, type, x, "tanh.approx.f32 $0, $1;", "=f,f",
                  /*has_side_effects=*/false, /*is_align_stack=*/false,
                  LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(),
                  ArrayAttr())
-          .getResult(0);
-    return {};
+          .getRes();
+    struct Unit {
+      StringRef name;
+      double factor;
+    };
+    static const llvm::StringMap<Unit> table = {
+        {"math.exp2", {"ex2.approx.ftz.f32", 1.0}},
+        {"math.log", {"lg2.approx.f", 0.693147180559945309}},
+        {"math.log2", {"lg2.approx.f", 1.0}},
+        {"math.log10", {"lg2.approx.f", 0.301029995663981195}},
+        {"math.sin", {"sin.approx.f", 1.0}},
+        {"math.cos", {"cos.approx.f", 1.0}},
+        {"math.sqrt", {"sqrt.approx.f", 1.0}},
+    };
+    Unit unit = table.lookup(op->getName().getStringRef());
+    if (unit.name.empty())
+      return {};
+    Value result = call(("llvm.nvvm." + unit.name).str(), type, x);
+    return unit.factor == 1.0
+               ? result
+               : mul(result, constantLike(b, loc, type, unit.factor));
   }
 
-  /// 2^(x log2 e): the part of the product that f32 drops is added back, since
-  /// the exponential would magnify it.
+  /// exp(x) = 2^p * (1 + t), p being x * log2(e) as it is rounded, and t * log2
+  /// of e what that lost. The unit is within 2^-22.5 of a result in [1, 2), or
+  /// 1.42 units in the last place; the last fma adds half of one.
   Value makeExp(Type type, Value x) {
     constexpr double high = 1.44269502162933349609375; // f32(log2 e)
     constexpr double low = 1.925963033500011079e-08;   // log2 e - high
     constexpr double ln2 = 0.693147180559945309;
-    if (fast)
-      return call("llvm.exp2.f32", type,
-                  mul(x, constantLike(b, loc, type, high)));
+    auto number = [&](double value) {
+      return constantLike(b, loc, type, value);
+    };
+    auto fma = [&](Value first, Value second, Value third) {
+      return call("llvm.fma.f32", type, {first, second, third});
+    };
     // Past these 0 and infinity come out; NaN stays.
-    x = arith::MinimumFOp::create(b, loc, x, constantLike(b, loc, type, 100.0));
-    x = arith::MaximumFOp::create(b, loc, x,
-                                  constantLike(b, loc, type, -110.0));
-    Value log2e = constantLike(b, loc, type, high);
-    Value product = mul(x, log2e);
-    Value rest = call("llvm.fma.f32", type,
-                      {x, log2e, arith::NegFOp::create(b, loc, product)});
-    rest =
-        call("llvm.fma.f32", type, {x, constantLike(b, loc, type, low), rest});
+    x = arith::MinimumFOp::create(b, loc, x, number(90.0));
+    x = arith::MaximumFOp::create(b, loc, x, number(-110.0));
+    // A power that is infinite has no product with t.
+    Value product = arith::MinimumFOp::create(b, loc, mul(x, number(high)),
+                                              number(127.99999));
+    Value rest = fma(x, number(high), arith::NegFOp::create(b, loc, product));
+    rest = fma(x, number(low), rest);
     Value power = call("llvm.exp2.f32", type, product);
-    Value factor = call("llvm.fma.f32", type,
-                        {rest, constantLike(b, loc, type, ln2),
-                         constantLike(b, loc, type, 1.0)});
-    return mul(power, factor);
+    return fma(power, mul(rest, number(ln2)), power);
+  }
+
+  /// The unit is within 2^-22.9 of the result, 2.2 units in the last place;
+  /// a step of Newton leaves less than one.
+  Value makeRsqrt(Type type, Value x) {
+    Value root = call("llvm.nvvm.rsqrt.approx.f", type, x);
+    Value error = call("llvm.fma.f32", type,
+                       {arith::NegFOp::create(b, loc, mul(x, root)), root,
+                        constantLike(b, loc, type, 1.0)});
+    Value half = mul(root, constantLike(b, loc, type, 0.5));
+    Value better = call("llvm.fma.f32", type, {half, error, root});
+    // 0 * infinity: the ends are the unit's.
+    Value inside =
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ORD, error, error);
+    return arith::SelectOp::create(b, loc, inside, better, root);
   }
 
   Value makeTest(Value x) {
@@ -195,7 +229,8 @@ struct MathToIntrinsics
     SmallVector<Operation *> ops;
     getOperation()->walk([&](gpu::GPUFuncOp function) {
       function.walk([&](Operation *op) {
-        if (isa_and_nonnull<math::MathDialect>(op->getDialect()))
+        if (isa_and_nonnull<math::MathDialect>(op->getDialect()) ||
+            isa<arith::MaxNumFOp, arith::MinNumFOp>(op))
           ops.push_back(op);
       });
     });

@@ -209,15 +209,88 @@ def ConvertTileToGPU : Pass<"convert-tile-to-gpu", "::mlir::ModuleOp"> {
   ];
 }
 
+def OrderValues : Pass<"tile-order-values", "::mlir::ModuleOp"> {
+  let summary = "Finish each value of an epilogue before the next one is begun";
+  let description = [{
+    Functions of a product's sums (bias, activation, conversion) come op by op
+    from tiles: each step of them for all registers before the next step. Then
+    everything that two steps of a value share is live for all values at once,
+    and registers spill. Behind the products of a block, what only computes is
+    moved to its first use in memory, with all that it needs in front of it, so
+    that few values are in flight. What touches memory, and barriers, keep their
+    order. Blocks without products keep theirs: their loads are in flight
+    together.
+
+    Before:
+    ```mlir
+    gpu.module @kernels {
+      gpu.func @k(%a: f32, %b: f32, %p: !llvm.ptr<1>, %q: !llvm.ptr<1>) {
+        %s:2 = scf.execute_region -> (f32, f32) {
+          %t = llvm.inline_asm "wgmma.wait_group.sync.aligned 0;", "=f,0" %a : (f32) -> f32
+          scf.yield %t, %b : f32, f32
+        }
+        %x0 = arith.mulf %s#0, %a : f32
+        %x1 = arith.mulf %s#1, %a : f32
+        %y0 = arith.addf %x0, %b : f32
+        %y1 = arith.addf %x1, %b : f32
+        llvm.store %y0, %p : f32, !llvm.ptr<1>
+        llvm.store %y1, %q : f32, !llvm.ptr<1>
+        gpu.return
+      }
+    }
+    ```
+    After:
+    ```mlir
+    %x0 = arith.mulf %s#0, %a : f32
+    %y0 = arith.addf %x0, %b : f32
+    llvm.store %y0, %p : f32, !llvm.ptr<1>
+    %x1 = arith.mulf %s#1, %a : f32
+    %y1 = arith.addf %x1, %b : f32
+    llvm.store %y1, %q : f32, !llvm.ptr<1>
+    ```
+  }];
+}
+
+def KeepLoops : Pass<"tile-keep-loops", "::mlir::ModuleOp"> {
+  let summary = "Keep assemblers from unrolling loops of matrix products";
+  let description = [{
+    A step of such a loop has tens of products in a row already. ptxas unrolls
+    it as often as its known number of steps allows, loads all fragments early,
+    and runs out of registers (255 and spills for a product that needs 134).
+    Loops with products of matrix units are marked, which becomes PTX's
+    `.pragma "nounroll"`.
+
+    Before:
+    ```mlir
+    gpu.module @kernels {
+      gpu.func @k(%a: f32, %lower: index, %upper: index, %step: index, %p: !llvm.ptr<1>) {
+        %sum = scf.for %i = %lower to %upper step %step iter_args(%s = %a) -> f32 {
+          %t = llvm.inline_asm "wgmma.wait_group.sync.aligned 0;", "=f,0" %s : (f32) -> f32
+          scf.yield %t : f32
+        }
+        llvm.store %sum, %p : f32, !llvm.ptr<1>
+        gpu.return
+      }
+    }
+    ```
+    After:
+    ```mlir
+    scf.yield %t : f32
+    } {loop_annotation = #loop_annotation}
+    ```
+  }];
+}
+
 def MathToIntrinsics : Pass<"tile-math-to-intrinsics", "::mlir::ModuleOp"> {
   let summary = "Turn math that a GPU has instructions for into intrinsics";
   let description = [{
     No library of device functions is linked. On scalars in kernels `floor`,
     `sqrt`, `fma` and the like become LLVM's intrinsics; `exp`, `exp2` and
-    `rsqrt` of f32 use the special function unit, `exp` with the rounding error
-    of its argument added back, to 2 units in the last place. 16-bit floats go
-    through f32. With `fast`, `exp`, `log`, `log2`, `sin`, `cos`, `tanh` and
-    `sqrt` are the unit's approximations as they are. What is left is for
+    `rsqrt` of f32 use the special function unit to 2 units in the last place:
+    `exp` with the rounding error of its argument added back, `rsqrt` with a step
+    of Newton. 16-bit floats go through f32. With `fast`, these and `log`,
+    `log2`, `log10`, `sin`, `cos`, `tanh` and `sqrt` are the unit's
+    approximations as they are, and denormal results of `exp` are zero. What is left is for
     `tile-expand-math`; it leaves ops that this pass takes in turn.
 
     Before:

@@ -42,14 +42,18 @@ def _schedule() -> tuple[PassSpec, ...]:
 SCHEDULE: tuple[PassSpec, ...] = _schedule()
 
 
-def lower(arch: str) -> tuple[PassSpec, ...]:
-    """The passes of phase `lower` for an architecture such as ``sm_90a``."""
+def lower(arch: str, fast: bool = False) -> tuple[PassSpec, ...]:
+    """The passes of phase `lower` for an architecture such as ``sm_90a``; `fast`: with approximations of functions."""
     detach = PassSpec("tile-detach-host", "it is a host program by now; kernels keep the grids it launches them with")
-    return (detach, *cuda_lower.lower(arch))
+    return (detach, *cuda_lower.lower(arch, fast=fast))
 
 
-def pipeline(device: Device) -> Pipeline:
+def pipeline(device: Device, fast: bool = False) -> Pipeline:
     """The phases for a GPU with the given description, which names the architecture that code is made for.
+
+    Args:
+        device: the description.
+        fast: functions of f32 (exp, log, tanh, ...) are the special function unit's approximations as they are.
 
     Raises:
         UserError: the description is not that of an NVIDIA GPU.
@@ -59,7 +63,7 @@ def pipeline(device: Device) -> Pipeline:
         [
             *cuda_plan.phases(device),
             Phase("schedule", SCHEDULE, summary="order, buffers and one arena for the host function"),
-            Phase("lower", lower(device.cpu), summary="tiles to registers of threads, kernels to nvvm"),
+            Phase("lower", lower(device.cpu, fast), summary="tiles to registers of threads, kernels to nvvm"),
         ],
         summary="layer 1 to the llvm and nvvm dialects, for an NVIDIA GPU",
     )

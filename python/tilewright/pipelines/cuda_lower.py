@@ -12,13 +12,14 @@ from tilewright.pipelines.pipeline import PassSpec
 _DEVICE = "gpu.module"
 
 
-def lower(arch: str, rings: bool = True) -> tuple[PassSpec, ...]:
+def lower(arch: str, rings: bool = True, fast: bool = False) -> tuple[PassSpec, ...]:
     """Return the passes for an architecture.
 
     Args:
         arch: such as ``sm_90a``.
         rings: loops with `tile.stages` load ahead of time, through rings in shared memory; on ``sm_90a`` by TMA, for
             products by wgmma. Without it they load when they need the data.
+        fast: functions of f32 are the special function unit's approximations as they are.
     """
     found = re.search(r"\d+", arch)
     capability = {"arch": int(found.group()) if found else 80}
@@ -35,6 +36,7 @@ def lower(arch: str, rings: bool = True) -> tuple[PassSpec, ...]:
     )
     select = (PassSpec("tile-select-wgmma", "products that four warps do from shared memory, in the background"),)
     specialize = (PassSpec("tile-specialize-warps", "one warp moves data (TMA), the others compute"),)
+    rough = {"fast": True} if fast else {}
     copies = (PassSpec("tile-copies-to-cp-async", "the copies of other kernels are those of all threads"),)
     return (
         *(ahead if rings else ()),
@@ -50,10 +52,12 @@ def lower(arch: str, rings: bool = True) -> tuple[PassSpec, ...]:
         PassSpec("canonicalize", "index arithmetic with constants folds"),
         PassSpec("cse", "thread numbers and coordinates that accesses share"),
         PassSpec("loop-invariant-code-motion", "addresses leave the loop over k"),
-        PassSpec("tile-math-to-intrinsics", "what the special function unit computes well enough"),
+        PassSpec("tile-order-values", "epilogues finish value by value: few of them are in flight"),
+        PassSpec("tile-math-to-intrinsics", "what the special function unit computes well enough", rough),
         PassSpec("tile-expand-math", "the other functions, without a library: arithmetic on scalars", on=_DEVICE),
-        PassSpec("tile-math-to-intrinsics", "roots, roundings and fused products of those"),
+        PassSpec("tile-math-to-intrinsics", "roots, roundings and fused products of those", rough),
         PassSpec("tile-expand-floats", "small floats that the hardware does not convert", on=_DEVICE),
+        PassSpec("tile-keep-loops", "ptxas would unroll loops of products until registers run out"),
         PassSpec("convert-scf-to-cf", "structured control flow ends here", on=_DEVICE),
         PassSpec("expand-strided-metadata", "views as base, offset and strides", on=_DEVICE),
         PassSpec("lower-affine", "the index arithmetic that the views brought", on=_DEVICE),

@@ -27,14 +27,14 @@ ARCHS = ("sm_80", "sm_90a")
 
 
 @functools.lru_cache(maxsize=64)
-def compile_kernels(text: str, arch: str) -> tuple[bytes, dict[str, dict[str, Any]]]:
+def compile_kernels(text: str, arch: str, fast: bool = False) -> tuple[bytes, dict[str, dict[str, Any]]]:
     """PTX of a module of kernels, and each kernel's ABI attributes."""
     from tilewright.mlir._mlir_libs import _tilewright
 
     with ir.Context() as context:
         load_builtin_passes()
         module = ir.Module.parse(f"module {{\n{text}\n}}", context)
-        run_pipeline(module.operation, str(Phase("lower", lower(arch, rings=True))))
+        run_pipeline(module.operation, str(Phase("lower", lower(arch, rings=True, fast=fast))))
         device = next(op for op in module.body.operations if op.operation.name == "gpu.module")
         abi = {}
         for op in device.regions[0].blocks[0].operations:
@@ -81,10 +81,16 @@ def _tensor_map(device: Any, param: dict[str, Any], args: Sequence[Any], address
 
 
 def run(
-    text: str, name: str, args: Sequence[Any], grid: Sequence[int] = (), arch: str = "sm_80", seed: int = 0
+    text: str,
+    name: str,
+    args: Sequence[Any],
+    grid: Sequence[int] = (),
+    arch: str = "sm_80",
+    seed: int = 0,
+    fast: bool = False,
 ) -> None:
     """Run a kernel on arrays (written in place) and NumPy scalars."""
-    ptx, abi = compile_kernels(text, arch)
+    ptx, abi = compile_kernels(text, arch, fast)
     info = abi[name]
     device = emulate.Device(arch, seed=seed)
     addresses = []

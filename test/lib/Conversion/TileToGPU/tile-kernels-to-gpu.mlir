@@ -54,3 +54,37 @@ tile.kernel @threads(%x: memref<256xf32>) attributes {tile.warps = 3 : i64} {
   %t = tile.load %x[%c0] : memref<256xf32>, !tile.tile<256xf32>
   tile.return
 }
+
+// -----
+
+tile.kernel @layout(%x: memref<32x32xf32>) {
+  // expected-error @below {{has a layout that shared memory of a GPU does not have: [#tile.layout<perm = [1, 0]>]; rows may have a swizzle}}
+  %s = tile.alloc {tile.layouts = [#tile.layout<perm = [1, 0]>]} : memref<32x32xf32, #tile.level<"shared">>
+  tile.return
+}
+
+// -----
+
+tile.kernel @interleaved(%x: memref<32x32xf32>) {
+  // expected-error @below {{has a layout that shared memory of a GPU does not have}}
+  %s = tile.alloc {tile.layouts = [#tile.layout<interleave = 2>]} : memref<32x32xf32, #tile.level<"shared">>
+  tile.return
+}
+
+// -----
+
+tile.kernel @barrier() grid(%i) {
+  // expected-error @below {{'tile.barrier' op needs another task of the grid, which a GPU may not have started yet}}
+  tile.barrier
+  tile.return
+}
+
+// -----
+
+tile.kernel @neighbour() grid(%i) {
+  %mine = tile.alloc : memref<1x64xf32, #tile.level<"shared">>
+  %next = tile.alloc : memref<1x64xf32, #tile.level<"shared">>
+  // expected-error @below {{'tile.copy' op needs another task of the grid}}
+  tile.copy %mine to %next at (%i) : memref<1x64xf32, #tile.level<"shared">>, memref<1x64xf32, #tile.level<"shared">>
+  tile.return
+}

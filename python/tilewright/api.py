@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright import config
 from tilewright.errors import OpenShapesError, TilewrightError, UserError
 from tilewright.options import Choices, check
-from tilewright.runtime import Model, load_model
+from tilewright.runtime import load_model
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,12 +83,16 @@ def compile(
         tune: seconds to spend on measuring the best predicted tiles of each kernel on this machine (target ``cpu``);
             0: take the predictions. The result is kept in the cache folder.
         precision: ``f32`` (exact as the model asks), ``bf16`` or ``int8``: products with weights get operands of that
-            type (sums stay wide), all else stays as it is. The error against f32 stands in the manifest and the report.
+            type (sums stay wide), all else stays as it is. ``tf32`` (``cuda`` targets): all products of f32 run on
+            tensor cores, which read 10 bits of each factor's mantissa. The error against f32 stands in the manifest
+            and the report (for a ``cuda`` target with `emulate`, by the emulator).
         calibration: for ``int8``, inputs that the ranges of activations are observed on: an array, a tuple, a dict by
             name, or a list of these.
         accuracy: ``exact`` (sums in f32 in some order), ``winograd`` (convolutions of three by three may be done by
             F(2, 3), with errors of the same size) or ``winograd4`` (also by F(4, 3), with errors some times larger);
-            where it is predicted to be faster. The error against ``exact`` stands in the manifest and the report.
+            where it is predicted to be faster. ``fast`` (``cuda`` targets): exp, log, tanh, ... of f32 are the
+            approximations of the special function unit as they are. The error against ``exact`` stands in the
+            manifest and the report (for a ``cuda`` target with `emulate`, by the emulator).
         emulate: for a ``cuda`` target, run the code on the emulator instead of a GPU: slow, exact about what the code
             does, with checks that no GPU has. True, or a mapping of the emulator's options (``seed``, ``checks``, ...).
         cubin: for a ``cuda`` target, store machine code beside the PTX (ptxas makes it). A GPU of exactly this
@@ -130,7 +134,7 @@ def compile(
         cubin=cubin,
     )
     if precision != "f32":
-        return _narrowed(source, target, options, run, precision, calibration)
+        return _narrowed(source, target, options, run, Numbers(precision, calibration, accuracy))
     if accuracy != "exact":
         return _approximate(source, target, options, run, accuracy)
     return _compiled(source, target, kind, options, run, tune)
@@ -156,40 +160,66 @@ def _compiled(source: Any, target: str, kind: str, options: Any, run: Run, tune:
         return FlexibleModel(build, error.inputs, dict(options.shapes), target, general)
 
 
-def _narrowed(source: Any, target: str, options: Any, run: Run, precision: str, calibration: Any) -> Any:
+def _narrowed(source: Any, target: str, options: Any, run: Run, numbers: Numbers) -> Any:
     """The model with narrow products, and its error against f32 in the manifest."""
-    from tilewright import devices
-    from tilewright.pipelines import cpu
     from tilewright.targets import precision as narrow
 
+    name = numbers.precision
     try:
-        spec, count = narrow.narrowing(source, dict(options.shapes) or None, precision, calibration)
+        spec, count = narrow.narrowing(source, dict(options.shapes) or None, name, numbers.calibration)
     except OpenShapesError:
-        raise UserError(f"precision={precision!r} needs fixed sizes: give shapes=") from None
-    chosen = replace(options, pipeline=narrow.with_pass(cpu.pipeline(devices.get(target)), spec))
+        raise UserError(f"precision={name!r} needs fixed sizes: give shapes=") from None
+    chosen = replace(options, pipeline=narrow.with_pass(_own_pipeline(target, numbers.accuracy), spec))
     if options.stop_after is not None:
         return _lowered(source, target, chosen)
     model = _cached(source, target, chosen, run)
     if "precision" not in model._manifest.compile:
-        found = narrow.error(model, lambda: _cached(source, target, options, run), calibration)
-        narrow.note(model, {"name": precision, "products": count, **found})
+        found = {}
+        if _runs(target, run):
+            found = narrow.error(model, lambda: _cached(source, target, options, run), numbers.calibration)
+        narrow.note(model, {"name": name, "products": count, **found})
     return model
+
+
+def _runs(target: str, run: Run) -> bool:
+    """Whether a model can be run to see its error: code for a GPU on the emulator only."""
+    return not target.startswith("cuda") or bool(run.emulate)
+
+
+def _own_pipeline(target: str, accuracy: str) -> Pipeline:
+    """The target's own pipeline, with the accuracy that was asked for."""
+    from tilewright import devices
+    from tilewright.pipelines import cpu, cuda
+    from tilewright.targets.accuracy import with_winograd
+    from tilewright.targets.target import parse_target
+
+    if target.startswith("cuda"):
+        device = parse_target(target).device
+        assert device is not None
+        return cuda.pipeline(device, fast=accuracy == "fast")
+    return with_winograd(cpu.pipeline(devices.get(target)), devices.get(target), accuracy)
 
 
 def _approximate(source: Any, target: str, options: Any, run: Run, accuracy: str) -> Any:
-    """The model with convolutions by Winograd's filtering, and its error against the exact one in the manifest."""
-    from tilewright import devices
-    from tilewright.pipelines import cpu
-    from tilewright.targets.accuracy import with_winograd
+    """The model with convolutions by Winograd's filtering, or approximate functions; its error in the manifest."""
     from tilewright.targets.precision import error, note
 
-    device = devices.get(target)
-    chosen = replace(options, pipeline=with_winograd(cpu.pipeline(device), device, accuracy))
-    model = _compiled(source, target, "cpu", chosen, run, 0.0)
-    if isinstance(model, Model) and "accuracy" not in model._manifest.compile:
-        found = error(model, lambda: _cached(source, target, options, run), None)
+    chosen = replace(options, pipeline=_own_pipeline(target, accuracy))
+    model = _compiled(source, target, target.partition(":")[0], chosen, run, 0.0)
+    fixed = getattr(model, "_manifest", None)  # none of a model whose sizes are open
+    if fixed is not None and "accuracy" not in fixed.compile:
+        found = error(model, lambda: _cached(source, target, options, run), None) if _runs(target, run) else {}
         note(model, {"name": accuracy, **found}, "accuracy")
     return model
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """How a model may round: types of products, what their ranges are seen on, functions."""
+
+    precision: str = "f32"
+    calibration: Any = None
+    accuracy: str = "exact"
 
 
 @dataclass(frozen=True)

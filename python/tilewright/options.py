@@ -11,8 +11,8 @@ from typing import Any
 
 from tilewright.errors import UserError
 
-PRECISIONS = ("f32", "bf16", "int8")
-ACCURACIES = {"exact": (), "winograd": (2,), "winograd4": (2, 4)}
+PRECISIONS = ("f32", "tf32", "bf16", "int8")
+ACCURACIES = {"exact": (), "winograd": (2,), "winograd4": (2, 4), "fast": ()}
 """The choices of accuracy, with the tiles that `tile-winograd` may take for each."""
 
 
@@ -41,6 +41,11 @@ class Choices:
         return self.target.partition(":")[0] == "cuda"
 
     @property
+    def is_own(self) -> bool:
+        """Whether the target is a CPU or an NVIDIA GPU with the pipeline that is its own."""
+        return self.is_cpu or (self.is_cuda and self.pipeline is None)
+
+    @property
     def is_host(self) -> bool:
         """Whether what is compiled runs on this machine."""
         from tilewright.targets.target import HOST
@@ -57,6 +62,8 @@ class Choices:
     @property
     def multiplies_bytes(self) -> bool:
         """Whether the target has an instruction for products of bytes."""
+        if self.is_cuda:
+            return True
         from tilewright import devices
         from tilewright.devices.x86 import dot_products
 
@@ -80,7 +87,14 @@ RULES = (
         f"there is no precision {{0.precision!r}}; there are {', '.join(PRECISIONS)}",
     ),
     Rule(lambda c: c.precision == "f32" and c.calibration is not None, "calibration= is for precision='int8'"),
-    Rule(lambda c: c.precision != "f32" and not c.is_cpu, f"{_NARROW} is for CPUs and their own pipeline"),
+    Rule(
+        lambda c: c.precision != "f32" and not c.is_own,
+        f"{_NARROW} is for CPUs and NVIDIA GPUs with their own pipeline",
+    ),
+    Rule(
+        lambda c: c.precision == "tf32" and not c.is_cuda,
+        f"{_NARROW} is for the tensor cores of NVIDIA GPUs: {{0.target}} has no such products; use 'bf16' or 'f32'",
+    ),
     Rule(
         lambda c: c.precision == "int8" and c.calibration is None,
         "precision='int8' needs calibration=: inputs (an array, a tuple, a dict by name, or a list of these) whose "
@@ -98,9 +112,13 @@ RULES = (
         lambda c: c.accuracy not in ACCURACIES,
         f"there is no accuracy {{0.accuracy!r}}; there are {', '.join(ACCURACIES)}",
     ),
-    Rule(lambda c: c.accuracy != "exact" and not c.is_cpu, f"{_NOT_EXACT} is for CPUs and their own pipeline"),
     Rule(
-        lambda c: c.accuracy != "exact" and c.precision != "f32",
+        lambda c: c.accuracy == "fast" and not (c.is_cuda and c.is_own),
+        f"{_NOT_EXACT} is for NVIDIA GPUs (approximations of their special function units) and their own pipeline",
+    ),
+    Rule(lambda c: bool(ACCURACIES[c.accuracy]) and not c.is_cpu, f"{_NOT_EXACT} is for CPUs and their own pipeline"),
+    Rule(
+        lambda c: bool(ACCURACIES[c.accuracy]) and c.precision != "f32",
         f"{_NOT_EXACT} is for sums of f32 products: leave it out with {_NARROW}",
     ),
     Rule(
@@ -114,7 +132,8 @@ RULES = (
     ),
     Rule(
         lambda c: bool(c.tune) and not c.is_host,
-        "tune= measures on this machine: the target must be cpu, not {0.target!r}",
+        "tune= measures on this machine's CPU: the target must be cpu, not {0.target!r}; tiles of GPUs follow from the "
+        "description of the device",
     ),
     Rule(
         lambda c: bool(c.tune) and c.pipeline is not None,

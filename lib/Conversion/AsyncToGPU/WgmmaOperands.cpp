@@ -60,6 +60,9 @@ std::string wgmmaTypes(tile::MmaOp mma) {
        c = mma.getC().getType().getElementType();
   StringRef left = operandName(a, mma.getAUnsigned()),
             right = operandName(b, mma.getBUnsigned());
+  // The unit drops what f32 has more than tf32: the product must allow it.
+  if (a.isF32() && b.isF32() && mma->hasAttr("tile.tf32"))
+    left = right = "tf32";
   bool same = a == b || (a.getIntOrFloatBitWidth() == 8 && isa<FloatType>(a) &&
                          isa<FloatType>(b));
   bool fits = isa<FloatType>(a) ? c.isF32() : c.isInteger(32);

@@ -150,9 +150,11 @@ FailureOr<Value> NestEmitter::tileProduct(linalg::GenericOp op,
   FailureOr<Value> b = productFactor(op, factors[1], /*axis=*/0);
   if (failed(a) || failed(b))
     return failure();
-  return tile::MmaOp::create(builder, op.getLoc(), *a, *b, acc, isUnsigned[0],
-                             isUnsigned[1])
-      .getResult();
+  auto made = tile::MmaOp::create(builder, op.getLoc(), *a, *b, acc,
+                                  isUnsigned[0], isUnsigned[1]);
+  if (Attribute rounds = op->getAttr("tile.tf32"))
+    made->setAttr("tile.tf32", rounds);
+  return made.getResult();
 }
 
 } // namespace tilewright

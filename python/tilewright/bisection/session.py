@@ -9,7 +9,7 @@ import json
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -136,7 +136,8 @@ def bisect(
     Args:
         model: what :func:`tilewright.compile` takes.
         inputs: arrays by name or in order; random ones for those that are not given.
-        target: whose pipeline and machine.
+        target: whose pipeline and machine. Of a ``cuda`` target the passes up to phase `schedule`: what the others
+            make is run by the emulator (``emulate=True``).
         shapes: sizes of symbolic dimensions.
         weights: arrays of the external globals of an MLIR module.
         pipeline: passes instead of the target's: a Pipeline, or text such as ``builtin.module(canonicalize,cse)``.
@@ -183,9 +184,13 @@ def bisect(
 def _default(target: Target) -> Pipeline:
     if target.device is None:
         raise UserError(f"target {target} has no passes to look at; choose cpu or cpu:NAME, or give pipeline=")
-    from tilewright.pipelines.cpu import pipeline
+    from tilewright.pipelines import cpu, cuda
 
-    return pipeline(target.device)
+    if target.kind != "cuda":
+        return cpu.pipeline(target.device)
+    # What phase `lower` makes is for the emulator, which runs models as they ship.
+    whole = cuda.pipeline(target.device)
+    return replace(whole, phases=tuple(phase for phase in whole.phases if phase.name != "lower"))
 
 
 def _inserted(steps: list[Step], insert: Sequence[tuple[str, str]]) -> list[Step]:

@@ -34,8 +34,8 @@ def add_model(parser: argparse.ArgumentParser, accepted: str = ANY_MODEL) -> Non
     parser.add_argument(
         "--precision",
         default="f32",
-        choices=["f32", "bf16", "int8"],
-        help="type of the factors of products with weights (default f32: as the model says)",
+        choices=["f32", "tf32", "bf16", "int8"],
+        help="type of the factors of products with weights (default f32: as the model says; tf32: cuda targets)",
     )
     parser.add_argument(
         "--calibration",
@@ -48,7 +48,8 @@ def add_model(parser: argparse.ArgumentParser, accepted: str = ANY_MODEL) -> Non
         "--accuracy",
         default="exact",
         metavar="KIND",
-        help="exact (default), winograd, winograd4: convolutions that multiply less and round more",
+        help="exact (default); winograd, winograd4: convolutions that multiply less and round more; fast: approximate "
+        "functions (cuda targets)",
     )
 
 

@@ -34,6 +34,7 @@ BUILTIN_MODULES: tuple[str, ...] = (
     "tilewright.plan.dequantized",
     "tilewright.plan.eligible",
     "tilewright.plan.orders",
+    "tilewright.plan.gpu.tf32",
     "tilewright.plan.precision",
     "tilewright.plan.fusion",
     "tilewright.plan.tiling",

@@ -45,6 +45,16 @@ def page(model: Any, report: dict[str, Any], measured: Measurement | None) -> st
     )
 
 
+def _error(entry: Any, against: str) -> str:
+    """What the manifest says of the error of a precision or accuracy."""
+    if "data" not in entry:
+        return f", error against {against} not known: nothing ran it yet (emulate=True does)"
+    return (
+        f", error against {against} on {entry['data']} data {entry['max_abs_error']:.3g} "
+        f"({entry['relative_error']:.2g} of the largest result)"
+    )
+
+
 def _head(model: Any, name: str, measured: Measurement | None) -> Raw:
     held = model.held_bytes
     spent = sum(model._manifest.compile.get("seconds", {}).values())
@@ -65,16 +75,10 @@ def _head(model: Any, name: str, measured: Measurement | None) -> Raw:
     target = f"compiled for {model.target}" + (f" ({model._manifest.cpu})" if model._manifest.cpu else "")
     narrow = model._manifest.compile.get("precision")
     if narrow:
-        target += (
-            f"; precision {narrow['name']}: {narrow['products']} products, error against f32 on {narrow['data']} data "
-            f"{narrow['max_abs_error']:.3g} ({narrow['relative_error']:.2%} of the largest result)"
-        )
+        target += f"; precision {narrow['name']}: {narrow['products']} products" + _error(narrow, "f32")
     rough = model._manifest.compile.get("accuracy")
     if rough:
-        target += (
-            f"; accuracy {rough['name']}: error against exact on {rough['data']} data {rough['max_abs_error']:.3g} "
-            f"({rough['relative_error']:.2g} of the largest result)"
-        )
+        target += f"; accuracy {rough['name']}" + _error(rough, "exact")
     return tag("header", join([tag("h1", name), tag("p", target, cls="sub"), tag("div", boxes, cls="cards")]))
 
 

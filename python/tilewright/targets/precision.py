@@ -50,6 +50,8 @@ def narrowing(source: Any, shapes: Any, precision: str, calibration: Any) -> tup
 
     load_builtin_passes()
     imported = source.load(shapes)
+    if precision == "tf32":
+        return PassSpec("tile-allow-tf32", "precision tf32 was asked for"), _wide_products(imported)
     root = imported.module.operation
     run_pipeline(root, str(Phase("normalize", PASSES)))
     with root.context, ir.Location.unknown():
@@ -61,6 +63,20 @@ def narrowing(source: Any, shapes: Any, precision: str, calibration: Any) -> tup
             ranges = _observe(imported, [op.inputs[at].value for op, at in found], data)
     options = {"ranges": ranges} if ranges else {}
     return PassSpec("tile-narrow-products", f"precision {precision} was asked for", options), count
+
+
+def _wide_products(imported: Any) -> int:
+    """How many products of f32 a model has."""
+    from tilewright.mlir import ir
+    from tilewright.normalize import PASSES
+    from tilewright.passes import run_pipeline
+    from tilewright.pipelines.pipeline import Phase
+    from tilewright.plan.gpu.tf32 import wide_products
+
+    root = imported.module.operation
+    run_pipeline(root, str(Phase("normalize", PASSES)))
+    with root.context, ir.Location.unknown():
+        return len(wide_products(root))
 
 
 def _observe(imported: Any, values: list[Any], data: list[Sample]) -> tuple[str, ...]:
@@ -98,7 +114,7 @@ def _return_also(module: Any, values: list[Any]) -> None:
 
 
 def with_pass(pipeline: Any, spec: PassSpec) -> Any:
-    """Return a CPU's pipeline with `spec` as the first pass of phase `plan`."""
+    """Return a pipeline with `spec` as the first pass of phase `plan`."""
     from dataclasses import replace
 
     phases = [replace(p, passes=(spec, *p.passes)) if p.name == "plan" else p for p in pipeline.phases]

@@ -15,9 +15,16 @@ from tilewright.options import RULES, Choices, check
 from tilewright.pipelines import cpu
 
 CASES = [
-    ({"precision": "int4"}, "there is no precision 'int4'; there are f32, bf16, int8"),
+    ({"precision": "int4"}, "there is no precision 'int4'; there are f32, tf32, bf16, int8"),
     ({"calibration": 1}, "calibration= is for precision='int8'"),
-    ({"precision": "bf16", "target": "reference"}, "precision='bf16' is for CPUs and their own pipeline"),
+    (
+        {"precision": "bf16", "target": "reference"},
+        "precision='bf16' is for CPUs and NVIDIA GPUs with their own pipeline",
+    ),
+    (
+        {"precision": "tf32"},
+        "precision='tf32' is for the tensor cores of NVIDIA GPUs: cpu has no such products; use 'bf16' or 'f32'",
+    ),
     (
         {"precision": "int8"},
         "precision='int8' needs calibration=: inputs (an array, a tuple, a dict by name, or a list of these) whose "
@@ -28,7 +35,11 @@ CASES = [
         "cpu:x86-64-v3 has no instruction for products of bytes (VNNI): use precision='bf16' or 'f32'",
     ),
     ({"precision": "bf16", "tune": 1.0}, "tune= measures f32 products: leave it out with precision='bf16'"),
-    ({"accuracy": "most"}, "there is no accuracy 'most'; there are exact, winograd, winograd4"),
+    ({"accuracy": "most"}, "there is no accuracy 'most'; there are exact, winograd, winograd4, fast"),
+    (
+        {"accuracy": "fast"},
+        "accuracy='fast' is for NVIDIA GPUs (approximations of their special function units) and their own pipeline",
+    ),
     ({"accuracy": "winograd", "target": "reference"}, "accuracy='winograd' is for CPUs and their own pipeline"),
     (
         {"accuracy": "winograd", "precision": "bf16"},
@@ -37,7 +48,11 @@ CASES = [
     ({"accuracy": "winograd", "tune": 1.0}, "tune= measures exact sums: leave it out with accuracy='winograd'"),
     ({"opt_level": 4}, "opt_level must be 0, 1, 2 or 3, got 4"),
     ({"pipeline": "a"}, "pipeline must be a tilewright.pipelines Pipeline, got a str"),
-    ({"tune": 1.0, "target": "reference"}, "tune= measures on this machine: the target must be cpu, not 'reference'"),
+    (
+        {"tune": 1.0, "target": "cuda:sm_80"},
+        "tune= measures on this machine's CPU: the target must be cpu, not 'cuda:sm_80'; tiles of GPUs follow from the "
+        "description of the device",
+    ),
     ({"tune": 1.0, "pipeline": "CPU"}, "tune= chooses tiles for the target's own pipeline: leave pipeline= out"),
     (
         {"emulate": True},

@@ -83,6 +83,18 @@ def test_found_in_each_phase(monkeypatch, weights, after, suspected):
         assert "tensor.extract_slice" not in result.reduced
 
 
+@pytest.mark.parametrize("after", ["plan", "tile-plan-gpu-tiles", "tile", "schedule"])
+def test_found_among_the_passes_of_a_gpu(weights, after):
+    """Kernels of tiles are interpreted; no GPU and no emulator takes part."""
+    result = tw.bisect(MODEL, target="cuda:sm_80", weights=weights, load_python=[PASSES], insert=[(SWAP, after)])
+    assert [step.name for step in result.passes] == [SWAP]
+
+
+def test_nothing_moves_among_the_passes_of_a_gpu(weights):
+    result = tw.bisect(MODEL, target="cuda:sm_90a", weights=weights)
+    assert not result.moved and not result.failure and result.runs > 0
+
+
 @pytest.mark.parametrize("after", ["convert-tile-to-vector", "tile-expand-math"])
 def test_found_behind_what_can_be_interpreted(weights, after):
     result = tw.bisect(MODEL, weights=weights, load_python=[PASSES], insert=[(SWAP, after)])

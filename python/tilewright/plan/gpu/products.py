@@ -17,6 +17,7 @@ from tilewright.plan.gpu.machine import Gpu
 from tilewright.plan.gpu.nest import Nest, lane_of, power_of_two
 from tilewright.plan.gpu.predict import attribute, choose, raster
 from tilewright.plan.gpu.shapes import Problem, Shape
+from tilewright.plan.gpu.tf32 import ATTRIBUTE
 from tilewright.plan.gpu.tiles import ROW, Given, GpuTiling, make_tiling
 from tilewright.plan.structure import Access, Kind, LinalgOp, is_element
 from tilewright.plan.traffic import element_bytes
@@ -112,9 +113,10 @@ def problem_of(nest: Nest, roles: Roles) -> Problem:
         depth=extents[roles.depth],
         outer=prod(extents[d] for d in op.reductions if d not in own),
         batch=prod(extents[d] for d in op.parallel if d not in own),
-        kind=element(op.inputs[0]),
+        kind="tf32" if ATTRIBUTE in op.op.attributes else element(op.inputs[0]),
         out_bytes=element_bytes(nest.members[-1].result),
         streams=all(streams(access) for access in op.inputs),
+        deep=all(access.dims and access.dims[-1] == roles.depth for access in op.inputs),
         functions=any(_has_functions(member) for member in nest.members if member != op),
     )
 

@@ -31,7 +31,7 @@ _LOADING = 40
 _ACCUMULATORS = 128
 _WITH_FUNCTIONS = 64
 #: Element types that matrix units multiply (on all architectures that there are descriptions for).
-_UNIT_TYPES = frozenset({"f16", "bf16", "i8"})
+_UNIT_TYPES = frozenset({"f16", "bf16", "i8", "tf32"})
 _HOPPER_TYPES = frozenset({"f8E4M3FN", "f8E5M2"})
 #: Bytes of shared memory for barriers, and to align the ring.
 _RESERVED = 2048
@@ -47,9 +47,10 @@ class Problem:
         depth: points of the loop of the depth.
         outer: points of the other reduced loops: places of a window.
         batch: points of the loops that both factors have.
-        kind: element type of the factors in memory.
+        kind: element type of the factors in memory; ``tf32`` for those in f32 that may be rounded to it.
         out_bytes: bytes of an element of the result.
         streams: whether the factors lie in memory as TMA wants them: rows at multiples of 16 bytes.
+        deep: whether the depth runs along the rows of both factors in memory, as wgmma wants all but 16-bit elements.
         functions: whether functions (exponentials, ...) of the sums are computed where they are.
     """
 
@@ -61,12 +62,13 @@ class Problem:
     kind: str
     out_bytes: int
     streams: bool = True
+    deep: bool = True
     functions: bool = False
 
     @cached_property
     def bytes(self) -> int:
         """Bytes of an element of the factors."""
-        sizes = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "f16": 2, "bf16": 2, "i16": 2}
+        sizes = {"f64": 8, "i64": 8, "f32": 4, "tf32": 4, "i32": 4, "f16": 2, "bf16": 2, "i16": 2}
         return sizes.get(self.kind, 1)
 
     @property
@@ -125,8 +127,14 @@ class Shape:
 
 
 def has_unit(problem: Problem, gpu: Gpu) -> bool:
-    """Whether a matrix unit multiplies the factors: f32 keeps its precision, on the vector units."""
+    """Whether a matrix unit multiplies the factors; f32 that must stay f32 is for the vector units."""
     return problem.kind in _UNIT_TYPES or (problem.kind in _HOPPER_TYPES and gpu.capability >= 90)
+
+
+def _suits_wgmma(problem: Problem) -> bool:
+    """Whether wgmma can read the factors from shared memory, where TMA puts them."""
+    ordered = problem.deep or problem.bytes == 2
+    return problem.streams and ordered and problem.depth * problem.bytes >= _SPAN // 2
 
 
 def shapes(problem: Problem, gpu: Gpu) -> Iterator[Shape]:
@@ -135,7 +143,7 @@ def shapes(problem: Problem, gpu: Gpu) -> Iterator[Shape]:
     least = 16 if unit else 8
     rows = max(power_of_two(problem.rows), least)
     lanes = max(power_of_two(problem.lanes), 8)
-    wgmma = unit and gpu.hopper and problem.streams and rows >= 64 and problem.depth * problem.bytes >= _SPAN // 2
+    wgmma = unit and gpu.hopper and _suits_wgmma(problem) and rows >= 64
     for tall in (16, 32, 64, 128, 256) if unit else (8, 16, 32, 64, 128):
         for wide in (8, 16, 32, 64, 128, 256) if unit else (8, 16, 32, 64, 128):
             if tall <= rows and (wide <= lanes and wide >= min(lanes, 16)):

@@ -33,6 +33,14 @@ bool tilewright::holdsMatrixProduct(Operation *op) {
 
 namespace {
 
+/// `mma.sync` anywhere inside. Products by wgmma wait for each other anyway.
+bool holdsWarpProduct(scf::ForOp loop) {
+  auto visit = [](LLVM::CallIntrinsicOp call) {
+    return isProduct(call) ? WalkResult::interrupt() : WalkResult::advance();
+  };
+  return loop.walk(visit).wasInterrupted();
+}
+
 struct KeepLoops : public tilewright::impl::KeepLoopsBase<KeepLoops> {
   using KeepLoopsBase::KeepLoopsBase;
 
@@ -46,7 +54,7 @@ struct KeepLoops : public tilewright::impl::KeepLoopsBase<KeepLoops> {
                                       {}, {}, {}, {}, {}, {}, {}, {});
     getOperation()->walk([&](gpu::GPUFuncOp function) {
       function.walk([&](scf::ForOp loop) {
-        if (holdsMatrixProduct(loop))
+        if (holdsWarpProduct(loop))
           loop->setAttr("loop_annotation", keep);
       });
     });

@@ -257,15 +257,17 @@ def KeepLoops : Pass<"tile-keep-loops", "::mlir::ModuleOp"> {
     A step of such a loop has tens of products in a row already. ptxas unrolls
     it as often as its known number of steps allows, loads all fragments early,
     and runs out of registers (255 and spills for a product that needs 134).
-    Loops with products of matrix units are marked, which becomes PTX's
+    Loops with products by `mma.sync` are marked, which becomes PTX's
     `.pragma "nounroll"`.
 
     Before:
     ```mlir
     gpu.module @kernels {
-      gpu.func @k(%a: f32, %lower: index, %upper: index, %step: index, %p: !llvm.ptr<1>) {
+      gpu.func @k(%a: f32, %b: i32, %lower: index, %upper: index, %step: index, %p: !llvm.ptr<1>) {
         %sum = scf.for %i = %lower to %upper step %step iter_args(%s = %a) -> f32 {
-          %t = llvm.inline_asm "wgmma.wait_group.sync.aligned 0;", "=f,0" %s : (f32) -> f32
+          %r = llvm.call_intrinsic "llvm.nvvm.mma.m16n8k8.row.col.tf32"(%b, %b, %b, %b, %b, %b, %s, %s, %s, %s)
+            : (i32, i32, i32, i32, i32, i32, f32, f32, f32, f32) -> !llvm.struct<(f32, f32, f32, f32)>
+          %t = llvm.extractvalue %r[0] : !llvm.struct<(f32, f32, f32, f32)>
           scf.yield %t : f32
         }
         llvm.store %sum, %p : f32, !llvm.ptr<1>

@@ -7,10 +7,12 @@ gpu.module @kernels {
   // CHECK-LABEL: @products
   // CHECK: } {loop_annotation = #[[$LOOP]]}
   // CHECK: } {loop_annotation = #[[$LOOP]]}
-  gpu.func @products(%c: f32, %i: index, %p: !llvm.ptr<1>) {
+  gpu.func @products(%c: f32, %b: i32, %i: index, %p: !llvm.ptr<1>) {
     scf.for %j = %i to %i step %i {
       %sum = scf.for %k = %i to %i step %i iter_args(%s = %c) -> f32 {
-        %t = llvm.inline_asm has_side_effects "wgmma.wait_group.sync.aligned 0;", "=f,0" %s : (f32) -> f32
+        %r = llvm.call_intrinsic "llvm.nvvm.mma.m16n8k8.row.col.tf32"(%b, %b, %b, %b, %b, %b, %s, %s, %s, %s)
+          : (i32, i32, i32, i32, i32, i32, f32, f32, f32, f32) -> !llvm.struct<(f32, f32, f32, f32)>
+        %t = llvm.extractvalue %r[0] : !llvm.struct<(f32, f32, f32, f32)>
         scf.yield %t : f32
       }
       llvm.store %sum, %p : f32, !llvm.ptr<1>

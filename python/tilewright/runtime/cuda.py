@@ -124,6 +124,11 @@ class CudaDevice:
         self._pool = None
         self._driver.cuDevicePrimaryCtxRelease_v2(self._handle)
 
+    def __del__(self):
+        if getattr(self, "_pool", None) is not None:
+            with contextlib.suppress(TilewrightError):  # the driver may have shut down, with nothing left to free
+                self.close()
+
     def __enter__(self) -> CudaDevice:
         return self
 

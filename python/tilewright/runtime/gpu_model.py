@@ -141,8 +141,10 @@ class GpuModel(CompiledModel):
             )
         device = cuda.CudaDevice()
         if not device.limits.runs(self.arch):
+            name, arch = device.name, device.limits.arch
+            device.close()
             raise UserError(
-                f"{self._artifact.path} has code for {self.arch}, this GPU ({device.name}) is {device.limits.arch}: "
+                f"{self._artifact.path} has code for {self.arch}, this GPU ({name}) is {arch}: "
                 "compile it with target='cuda' here, or with emulate=True for the emulator"
             )
         return device

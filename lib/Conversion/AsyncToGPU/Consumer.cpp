@@ -98,26 +98,32 @@ void eraseIssue(Value token) {
 /// Makes the consumers' loop.
 class Consumer {
 public:
-  Consumer(const RoleRing &ring, Value thread)
-      : ring(ring), thread(thread), loop(ring.ring.loop), b(loop),
+  Consumer(const RoleRing &ring, Value thread, SlotState start)
+      : ring(ring), thread(thread), start(start), loop(ring.ring.loop), b(loop),
         loc(loop.getLoc()) {}
 
-  void run() {
+  SlotState run() {
     startFromNothing();
     SmallVector<Value> inits, tokens;
     for (auto [place, init] : llvm::enumerate(loop.getInitArgs()))
       (isToken(place) ? tokens : inits).push_back(init);
     unsigned own = inits.size();
-    inits.append(ring.pending ? 3 : 2, makeI32(b, loc, 0));
+    inits.append({start.first, start.second});
+    if (ring.pending)
+      inits.push_back(start.first);
     auto made = scf::ForOp::create(b, loc, loop.getLowerBound(),
                                    loop.getUpperBound(), loop.getStep(), inits);
     made->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
     moveBody(made, own);
     replaceResults(made);
-    freeBuffers();
+    if (!tasksAround(loop))
+      freeBuffers();
+    else if (ring.pending)
+      giveBackLast(made, made.getResult(own + 2));
     loop.erase();
     for (Value token : llvm::reverse(tokens))
       eraseIssue(token);
+    return {made.getResult(own), made.getResult(own + 1)};
   }
 
 private:
@@ -226,13 +232,7 @@ private:
 
   /// Tells the producers that a slot may be filled again.
   void giveBack(scf::ForOp made, unsigned own) {
-    int64_t group = ring.byWarpgroup ? 128 : 32;
-    if (!ring.byWarpgroup)
-      NVVM::SyncWarpOp::create(b, loc, makeI32(b, loc, -1));
-    Value lane =
-        arith::AndIOp::create(b, loc, thread, makeI32(b, loc, group - 1));
-    Value speaks = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lane,
-                                         makeI32(b, loc, 0));
+    Value speaks = speaker();
     Value slot = made.getRegionIterArg(own);
     if (ring.pending) {
       slot = made.getRegionIterArg(own + 2);
@@ -241,7 +241,36 @@ private:
                                 made.getInductionVar(), made.getLowerBound());
       speaks = arith::AndIOp::create(b, loc, speaks, late);
     }
-    auto branch = scf::IfOp::create(b, loc, speaks, /*withElseRegion=*/false);
+    tellProducers(speaks, slot);
+  }
+
+  /// The slot of the last step, whose products are waited for behind the loop.
+  void giveBackLast(scf::ForOp made, Value slot) {
+    Value speaks = speaker();
+    if (std::optional<int64_t> steps =
+            getConstantIntValue(made.getUpperBound());
+        !steps || *steps <= 0) {
+      Value any =
+          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt,
+                                made.getUpperBound(), made.getLowerBound());
+      speaks = arith::AndIOp::create(b, loc, speaks, any);
+    }
+    tellProducers(speaks, slot);
+  }
+
+  /// Whether a thread speaks for its warpgroup or warp, all of which is done.
+  Value speaker() {
+    int64_t group = ring.byWarpgroup ? 128 : 32;
+    if (!ring.byWarpgroup)
+      NVVM::SyncWarpOp::create(b, loc, makeI32(b, loc, -1));
+    Value lane =
+        arith::AndIOp::create(b, loc, thread, makeI32(b, loc, group - 1));
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lane,
+                                 makeI32(b, loc, 0));
+  }
+
+  void tellProducers(Value when, Value slot) {
+    auto branch = scf::IfOp::create(b, loc, when, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
     NVVM::MBarrierArriveOp::create(b, loc, Type(),
@@ -272,6 +301,7 @@ private:
 
   const RoleRing &ring;
   Value thread;
+  SlotState start;
   scf::ForOp loop;
   OpBuilder b;
   Location loc;
@@ -290,8 +320,8 @@ void analyzeReaders(RoleRing &ring) {
     mma->setAttr("tile.pending", b.getI64IntegerAttr(ring.pending));
 }
 
-void rewriteConsumer(const RoleRing &ring, Value thread) {
-  Consumer(ring, thread).run();
+SlotState rewriteConsumer(const RoleRing &ring, Value thread, SlotState start) {
+  return Consumer(ring, thread, start).run();
 }
 
 } // namespace tilewright

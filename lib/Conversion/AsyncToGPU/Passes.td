@@ -61,6 +61,10 @@ def SpecializeWarps : Pass<"tile-specialize-warps", "::mlir::ModuleOp"> {
     Copies outside of loops that are waited for alone (`tile-share-factors` makes
     such ones) get one mbarrier, which nobody gives back.
 
+    Where a block runs several tasks (`tile.tasks`), slots and phases are carried
+    from one to the next: the copies of a task begin while the one before is
+    computed and stored.
+
     A kernel that cannot be cut (a copy that TMA cannot do, another form of loop)
     stays as it is, with a remark.
 
@@ -131,6 +135,38 @@ def SpecializeWarps : Pass<"tile-specialize-warps", "::mlir::ModuleOp"> {
     "::mlir::memref::MemRefDialect", "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect",
     "::mlir::ub::UBDialect", "::tilewright::tile::TileDialect"
   ];
+}
+
+def StageStores : Pass<"tile-stage-stores", "::mlir::ModuleOp"> {
+  let summary = "Mark the stores that TMA does, in boxes from shared memory";
+  let description = [{
+    In a `gpu.func` with `tile.staged` (how many boxes of a warp may wait in
+    shared memory), each warp puts the boxes that it holds of a stored tile into
+    shared memory, and the tensor memory accelerator (TMA) stores them in the
+    background, cut at the ends of the argument. The store names its descriptor,
+    a parameter of the kernel (kind `tensor_map` in `tile.params`), and takes the
+    tile in the layout that it was computed in: a change of layout before it goes.
+    What TMA cannot store stays, with a remark.
+
+    Before:
+    ```mlir
+    gpu.module @kernels {
+      gpu.func @k(%y: memref<256x64xf16>, %i: index,
+          %t: !tile.tile<64x64xf16, #tile.spread<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>>)
+          attributes {tile.staged = 2 : i64, tile.threads = 128 : i64,
+          tile.params = [{kind = "pointer", arg = 0 : i64}, {kind = "scalar", arg = 1 : i64}, {kind = "scalar", arg = 2 : i64} ]} {
+        %c0 = arith.constant 0 : index
+        tile.store %t, %y[%i, %c0] : !tile.tile<64x64xf16, #tile.spread<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>>, memref<256x64xf16>
+        gpu.return
+      }
+    }
+    ```
+    After:
+    ```mlir
+    tile.store %t, %y[%i, %c0] {tile.staged = {map = 3 : i64, slots = 2 : i64}}
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::tilewright::tile::TileDialect"];
 }
 
 def CopiesToCpAsync : Pass<"tile-copies-to-cp-async", "::mlir::ModuleOp"> {

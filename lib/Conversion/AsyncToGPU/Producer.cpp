@@ -23,7 +23,11 @@ class Producer {
 public:
   Producer(OpBuilder &b, ArrayRef<RoleRing> rings, ArrayRef<RoleLoad> loads,
            gpu::GPUFuncOp kernel)
-      : b(b), rings(rings), loads(loads), kernel(kernel) {}
+      : b(b), rings(rings), loads(loads), kernel(kernel) {
+    // The phase before the first counts as over: all slots are empty.
+    Location loc = kernel.getLoc();
+    states.assign(rings.size(), {makeI32(b, loc, 0), makeI32(b, loc, 1)});
+  }
 
   LogicalResult emit(Block &source, IRMapping map) {
     for (Operation &op : source) {
@@ -32,6 +36,9 @@ public:
           return failure();
       } else if (const RoleLoad *load = loadOf(&op)) {
         if (failed(emitLoad(*load, map)))
+          return failure();
+      } else if (op.hasAttr("tile.tasks")) {
+        if (holdsCopies(&op) && failed(emitTasks(cast<scf::ForOp>(op), map)))
           return failure();
       } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
         if (holdsCopies(&op) && failed(emitBranch(branch, map)))
@@ -78,6 +85,35 @@ private:
       return success();
     b.setInsertionPointToStart(made.elseBlock());
     return emit(*branch.elseBlock(), map);
+  }
+
+  /// All tasks of the block: rings go on from one to the next, so that the
+  /// copies of a task begin while the one before is computed.
+  LogicalResult emitTasks(scf::ForOp tasks, IRMapping &map) {
+    SmallVector<Value> bounds, inits;
+    for (Value bound :
+         {tasks.getLowerBound(), tasks.getUpperBound(), tasks.getStep()}) {
+      bounds.push_back(need(bound, map));
+      if (!bounds.back())
+        return failure();
+    }
+    for (auto [slot, phase] : states)
+      inits.append({slot, phase});
+    auto made = scf::ForOp::create(b, tasks.getLoc(), bounds[0], bounds[1],
+                                   bounds[2], inits);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(made.getBody());
+    for (auto [index, state] : llvm::enumerate(states))
+      state = {made.getRegionIterArg(2 * index),
+               made.getRegionIterArg(2 * index + 1)};
+    map.map(tasks.getInductionVar(), made.getInductionVar());
+    if (failed(emit(*tasks.getBody(), map)))
+      return failure();
+    SmallVector<Value> results;
+    for (auto [slot, phase] : states)
+      results.append({slot, phase});
+    scf::YieldOp::create(b, tasks.getLoc(), results);
+    return success();
   }
 
   /// `value` for the producers: what it follows from is computed again.
@@ -147,10 +183,10 @@ private:
       return failure();
     Value zero = arith::ConstantIndexOp::create(b, loc, 0);
     Value one = arith::ConstantIndexOp::create(b, loc, 1);
-    // The phase before the first counts as over: all slots are empty.
-    auto loop =
-        scf::ForOp::create(b, loc, zero, steps, one,
-                           ValueRange{makeI32(b, loc, 0), makeI32(b, loc, 1)});
+    SlotState &state = states[&ring - rings.data()];
+    auto loop = scf::ForOp::create(b, loc, zero, steps, one,
+                                   ValueRange{state.first, state.second});
+    state = {loop.getResult(0), loop.getResult(1)};
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     Value slot = loop.getRegionIterArg(0), phase = loop.getRegionIterArg(1);
@@ -207,6 +243,8 @@ private:
   ArrayRef<RoleRing> rings;
   ArrayRef<RoleLoad> loads;
   gpu::GPUFuncOp kernel;
+  /// Of each ring, where the builder stands.
+  SmallVector<SlotState> states;
 };
 
 } // namespace

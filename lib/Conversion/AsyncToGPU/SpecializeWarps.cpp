@@ -36,8 +36,16 @@ void waitBarrier(OpBuilder &b, Location loc, Value barrier, Value phase) {
                                         makeI32(b, loc, kTicks));
 }
 
-std::pair<Value, Value> nextSlot(OpBuilder &b, Location loc, Value slot,
-                                 Value phase, int64_t stages) {
+scf::ForOp tasksAround(Operation *op) {
+  for (auto loop = op->getParentOfType<scf::ForOp>(); loop;
+       loop = loop->getParentOfType<scf::ForOp>())
+    if (loop->hasAttr("tile.tasks"))
+      return loop;
+  return {};
+}
+
+SlotState nextSlot(OpBuilder &b, Location loc, Value slot, Value phase,
+                   int64_t stages) {
   Value one = makeI32(b, loc, 1);
   Value next = arith::AddIOp::create(b, loc, slot, one);
   Value wraps = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, next,
@@ -105,8 +113,7 @@ public:
                                      first->getIterator(), last->getIterator());
     if (failed(fillProducer(roles, warp)))
       return failure();
-    for (RoleRing &ring : rings)
-      rewriteConsumer(ring, thread);
+    rewriteConsumers();
     for (RoleLoad &load : loads)
       rewriteLoad(load);
     b.setInsertionPointToStart(consumer);
@@ -142,9 +149,12 @@ private:
     std::optional<Ring> ring = matchRing(loop, reason);
     if (!ring)
       return "has a loop with tokens that " + reason;
+    scf::ForOp tasks = tasksAround(loop);
+    if (tasks && loop->getParentOp() != tasks)
+      return "loads ahead of time in a part of one of several tasks";
     for (Operation *op = loop->getParentOp(); op != kernel;
          op = op->getParentOp())
-      if (!isa<scf::IfOp>(op))
+      if (!isa<scf::IfOp>(op) && op != tasks)
         return "loads ahead of time in a loop inside of another";
     auto copies = findTensorCopies(ring->async, reason);
     if (!copies)
@@ -182,6 +192,43 @@ private:
            llvm::any_of(loads, [&](RoleLoad &load) {
              return llvm::is_contained(load.awaits, await);
            });
+  }
+
+  void rewriteConsumers() {
+    scf::ForOp tasks =
+        rings.empty() ? scf::ForOp() : tasksAround(rings.front().ring.loop);
+    if (tasks)
+      return carryRings(tasks);
+    for (RoleRing &ring : rings) {
+      b.setInsertionPoint(ring.ring.loop);
+      rewriteConsumer(ring, thread, {makeI32(b, loc, 0), makeI32(b, loc, 0)});
+    }
+  }
+
+  /// Where a block runs several tasks, the state of each ring goes on from one
+  /// to the next.
+  void carryRings(scf::ForOp tasks) {
+    b.setInsertionPoint(tasks);
+    SmallVector<Value> inits(2 * rings.size(), makeI32(b, loc, 0));
+    auto made =
+        scf::ForOp::create(b, tasks.getLoc(), tasks.getLowerBound(),
+                           tasks.getUpperBound(), tasks.getStep(), inits);
+    made->setDiscardableAttrs(tasks->getDiscardableAttrDictionary());
+    tasks.getInductionVar().replaceAllUsesWith(made.getInductionVar());
+    tasks.getBody()->getTerminator()->erase();
+    made.getBody()->getOperations().splice(made.getBody()->end(),
+                                           tasks.getBody()->getOperations());
+    b.setInsertionPointToEnd(made.getBody());
+    auto yield = scf::YieldOp::create(b, loc, made.getRegionIterArgs());
+    for (auto [index, ring] : llvm::enumerate(rings)) {
+      auto [slot, phase] =
+          rewriteConsumer(ring, thread,
+                          {made.getRegionIterArg(2 * index),
+                           made.getRegionIterArg(2 * index + 1)});
+      yield.setOperand(2 * index, slot);
+      yield.setOperand(2 * index + 1, phase);
+    }
+    tasks.erase();
   }
 
   Value warpNumber() {

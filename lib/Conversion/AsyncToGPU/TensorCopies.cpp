@@ -46,26 +46,6 @@ ValueBoundsConstraintSet::Variable sizeOf(Value source, int64_t dim) {
   return {source, dim};
 }
 
-/// Whether a part of `size` at `offset` ends where dimension `dim` ends (or,
-/// where it is constant, not after it).
-bool endsWithSource(Value source, int64_t dim, OpFoldResult offset,
-                    OpFoldResult size, int64_t full) {
-  if (getConstantIntValue(size) == full)
-    return true;
-  MLIRContext *context = source.getContext();
-  Builder b(context);
-  OpFoldResult bound = size;
-  if (auto value = dyn_cast<Value>(size))
-    bound = withoutLimits(value);
-  AffineMap sum =
-      AffineMap::get(2, 0, b.getAffineDimExpr(0) + b.getAffineDimExpr(1));
-  FailureOr<bool> equal = ValueBoundsConstraintSet::areEqual(
-      ValueBoundsConstraintSet::Variable(
-          sum, ArrayRef<ValueBoundsConstraintSet::Variable>{bound, offset}),
-      sizeOf(source, dim));
-  return succeeded(equal) && *equal;
-}
-
 /// Where a view begins in an argument of the kernel, and what it covers of it.
 struct SourcePart {
   Value source;
@@ -95,8 +75,28 @@ BlockArgument argumentOf(Value memref) {
   return cast<BlockArgument>(memref);
 }
 
-StringRef checkSource(const SourcePart &part, int64_t bytes) {
-  auto type = cast<MemRefType>(part.source.getType());
+} // namespace
+
+bool endsWithTensor(Value source, int64_t dim, OpFoldResult offset,
+                    OpFoldResult size, int64_t full) {
+  if (getConstantIntValue(size) == full)
+    return true;
+  MLIRContext *context = source.getContext();
+  Builder b(context);
+  OpFoldResult bound = size;
+  if (auto value = dyn_cast<Value>(size))
+    bound = withoutLimits(value);
+  AffineMap sum =
+      AffineMap::get(2, 0, b.getAffineDimExpr(0) + b.getAffineDimExpr(1));
+  FailureOr<bool> equal = ValueBoundsConstraintSet::areEqual(
+      ValueBoundsConstraintSet::Variable(
+          sum, ArrayRef<ValueBoundsConstraintSet::Variable>{bound, offset}),
+      sizeOf(source, dim));
+  return succeeded(equal) && *equal;
+}
+
+StringRef checkTensor(Value memref, int64_t bytes) {
+  auto type = cast<MemRefType>(memref.getType());
   SmallVector<int64_t> strides;
   int64_t offset;
   if (type.getRank() > kMaxRank)
@@ -107,18 +107,20 @@ StringRef checkSource(const SourcePart &part, int64_t bytes) {
     if (ShapedType::isDynamic(stride) || stride * bytes % kUnit != 0)
       return "has a source whose rows are not known to start at multiples of "
              "16 bytes";
-  BlockArgument argument = argumentOf(part.source);
+  BlockArgument argument = argumentOf(memref);
   if (!argument ||
       !isa<FunctionOpInterface>(argument.getOwner()->getParentOp()))
     return "has a source that is no argument of the kernel";
   return "";
 }
 
+namespace {
+
 StringRef fillBox(TensorCopy &copy, const SourcePart &part, MemRefType slot) {
   int64_t next = 0;
   for (auto [dim, size] : llvm::enumerate(part.sizes)) {
     int64_t full = part.dropped[dim] ? 1 : slot.getShape()[next++];
-    if (!endsWithSource(part.source, dim, part.offsets[dim], size, full))
+    if (!endsWithTensor(part.source, dim, part.offsets[dim], size, full))
       return "has bounds that are not known to be the end of its source";
     copy.box.push_back(full);
   }
@@ -140,7 +142,7 @@ std::optional<TensorCopy> analyzeTensorCopy(OpBuilder &b, tile::CopyOp copy,
   else if (!part)
     reason = "has a source that is no box of a buffer";
   else
-    reason = checkSource(*part, target->getElementBytes()).str();
+    reason = checkTensor(part->source, target->getElementBytes()).str();
   if (!reason.empty())
     return std::nullopt;
   TensorCopy found{copy, part->source, part->offsets, {}, *target};
@@ -150,9 +152,10 @@ std::optional<TensorCopy> analyzeTensorCopy(OpBuilder &b, tile::CopyOp copy,
   return found;
 }
 
-FailureOr<Value> tensorMapOf(gpu::GPUFuncOp kernel, const TensorCopy &copy) {
+FailureOr<unsigned> tensorMapOf(gpu::GPUFuncOp kernel, Value memref,
+                                ArrayRef<int64_t> box, int64_t swizzle) {
   auto params = kernel->getAttrOfType<ArrayAttr>("tile.params");
-  BlockArgument argument = argumentOf(copy.source);
+  BlockArgument argument = argumentOf(memref);
   if (!params || params.size() != kernel.getNumArguments())
     return kernel.emitError("has no tile.params that tell its parameters");
   Builder b(kernel.getContext());
@@ -160,13 +163,13 @@ FailureOr<Value> tensorMapOf(gpu::GPUFuncOp kernel, const TensorCopy &copy) {
   NamedAttrList entry;
   entry.set("kind", b.getStringAttr("tensor_map"));
   entry.set("arg", pointer.get("arg"));
-  entry.set("box", b.getI64ArrayAttr(copy.box));
-  entry.set("swizzle", b.getI64IntegerAttr(copy.target.getSwizzle()));
+  entry.set("box", b.getI64ArrayAttr(box));
+  entry.set("swizzle", b.getI64IntegerAttr(swizzle));
   entry.set("fill", b.getStringAttr("zero"));
   DictionaryAttr wanted = entry.getDictionary(kernel.getContext());
   auto known = llvm::find(params, wanted);
   if (known != params.end())
-    return Value(kernel.getArgument(known - params.begin()));
+    return static_cast<unsigned>(known - params.begin());
   unsigned number = params.size();
   auto type = LLVM::LLVMPointerType::get(kernel.getContext());
   if (failed(kernel.insertArgument(number, type, DictionaryAttr(),
@@ -175,7 +178,15 @@ FailureOr<Value> tensorMapOf(gpu::GPUFuncOp kernel, const TensorCopy &copy) {
   SmallVector<Attribute> entries(params.getValue());
   entries.push_back(wanted);
   kernel->setAttr("tile.params", b.getArrayAttr(entries));
-  return Value(kernel.getArgument(number));
+  return number;
+}
+
+FailureOr<Value> tensorMapOf(gpu::GPUFuncOp kernel, const TensorCopy &copy) {
+  FailureOr<unsigned> number =
+      tensorMapOf(kernel, copy.source, copy.box, copy.target.getSwizzle());
+  if (failed(number))
+    return failure();
+  return Value(kernel.getArgument(*number));
 }
 
 void emitTensorCopy(OpBuilder &b, const TensorCopy &copy, Value map, Value slot,

@@ -37,8 +37,25 @@ struct TensorCopy {
 std::optional<TensorCopy>
 analyzeTensorCopy(mlir::OpBuilder &b, tile::CopyOp copy, std::string &reason);
 
-/// The descriptor of the copy's source as a parameter of the kernel: one that
-/// is there already, or a new one at the end (with its entry in `tile.params`).
+/// Why TMA cannot move boxes of `memref`, of elements of `bytes` bytes: it
+/// takes arguments of a kernel whose rows start at multiples of 16 bytes. Empty
+/// where it can.
+llvm::StringRef checkTensor(mlir::Value memref, int64_t bytes);
+
+/// Whether a part of `size` at `offset` ends where dimension `dim` of the
+/// argument ends, so that TMA's bounds are the part's; or has all of the `full`
+/// points of a box.
+bool endsWithTensor(mlir::Value memref, int64_t dim, mlir::OpFoldResult offset,
+                    mlir::OpFoldResult size, int64_t full);
+
+/// The number of the kernel's parameter that is the descriptor of `memref`, an
+/// argument, in boxes of the given sizes: one that is there already, or a new
+/// one at the end (with its entry in `tile.params`).
+mlir::FailureOr<unsigned> tensorMapOf(mlir::gpu::GPUFuncOp kernel,
+                                      mlir::Value memref,
+                                      llvm::ArrayRef<int64_t> box,
+                                      int64_t swizzle);
+/// The same, of the copy's source.
 mlir::FailureOr<mlir::Value> tensorMapOf(mlir::gpu::GPUFuncOp kernel,
                                          const TensorCopy &copy);
 

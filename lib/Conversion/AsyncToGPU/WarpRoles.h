@@ -16,6 +16,9 @@
 
 namespace tilewright {
 
+/// The slot that comes next, and its phase (both i32).
+using SlotState = std::pair<mlir::Value, mlir::Value>;
+
 /// A ring between warps that fill its slots and warps that empty them: two
 /// mbarriers per slot tell the others that it is full, and that it is empty.
 struct RoleRing {
@@ -67,10 +70,12 @@ void waitBarrier(mlir::OpBuilder &b, mlir::Location loc, mlir::Value barrier,
                  mlir::Value phase);
 
 /// The slot after `slot`, and its phase.
-std::pair<mlir::Value, mlir::Value> nextSlot(mlir::OpBuilder &b,
-                                             mlir::Location loc,
-                                             mlir::Value slot,
-                                             mlir::Value phase, int64_t stages);
+SlotState nextSlot(mlir::OpBuilder &b, mlir::Location loc, mlir::Value slot,
+                   mlir::Value phase, int64_t stages);
+
+/// The loop over tasks around an op (`tile.tasks`), in which rings go on; null
+/// where a block runs one task.
+mlir::scf::ForOp tasksAround(mlir::Operation *op);
 
 /// Finds how the ring's slots are read, and marks products that may be in
 /// flight.
@@ -83,9 +88,11 @@ mlir::LogicalResult emitProducer(mlir::OpBuilder &b, mlir::Block &source,
                                  llvm::ArrayRef<RoleLoad> loads,
                                  mlir::gpu::GPUFuncOp kernel);
 
-/// Turns the ring's loop into one that waits for slots and gives them back.
-/// `thread` is the number of the consumer's thread.
-void rewriteConsumer(const RoleRing &ring, mlir::Value thread);
+/// Turns the ring's loop into one that waits for slots and gives them back,
+/// from `start` on; gives the state behind the loop. `thread` is the number of
+/// the consumer's thread.
+SlotState rewriteConsumer(const RoleRing &ring, mlir::Value thread,
+                          SlotState start);
 
 } // namespace tilewright
 

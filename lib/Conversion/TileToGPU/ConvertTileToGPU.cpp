@@ -104,6 +104,7 @@ private:
     else
       populateMmaSyncPatterns(converter, patterns);
     populateWgmmaPatterns(converter, patterns);
+    populateStagedStorePatterns(converter, patterns);
     scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns,
                                                          target);
     return applyPartialConversion(function, target, std::move(patterns));

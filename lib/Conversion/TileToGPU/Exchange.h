@@ -48,6 +48,10 @@ public:
   /// `sizes` are powers of two.
   ScratchMap(mlir::ArrayRef<int64_t> sizes, int64_t fastest,
              int64_t elementBytes);
+  /// Offsets by dimension and bit, of what takes `bytes`.
+  ScratchMap(mlir::SmallVector<mlir::SmallVector<int64_t>> offsets,
+             int64_t bytes)
+      : offsets(std::move(offsets)), bytes(bytes) {}
 
   /// Zero for bits that are not in the map.
   int64_t getOffset(CoordinateBit bit) const;
@@ -96,13 +100,19 @@ loadFromScratch(mlir::OpBuilder &b, mlir::Location loc,
                 const ScratchMap &map, int64_t fastest, int64_t vector,
                 mlir::Value base);
 
-/// Bytes of scratch that an op needs; 0 for most. How long it needs them: until
-/// its last user if `outlives` is set.
+/// Bytes of scratch that an op needs; 0 for most.
 struct ScratchNeed {
+  /// How long it needs them: while it runs, until its last user, until the
+  /// kernel ends, or as long as the kernel runs (what one round of a loop
+  /// leaves is there in the next).
+  enum Life { itself, users, rest, always };
   int64_t bytes = 0;
-  bool outlives = false;
+  Life life = itself;
+  int64_t alignment = 128;
 };
 ScratchNeed getScratchNeed(mlir::Operation *op);
+/// Of a `tile.store` that puts boxes into shared memory, for TMA.
+ScratchNeed getStagedScratch(tile::StoreOp op);
 int64_t getReduceScratch(mlir::Operation *op);
 int64_t getShapeScratch(mlir::Operation *op);
 

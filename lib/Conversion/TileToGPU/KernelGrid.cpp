@@ -46,7 +46,7 @@ void KernelGrid::readLaunches() {
 SmallVector<int64_t> KernelGrid::getOpenBounds() const {
   SmallVector<int64_t> open;
   for (auto [dim, bound] : llvm::enumerate(bounds))
-    if (dim > 0 && ShapedType::isDynamic(bound))
+    if ((dim > 0 || isPersistent()) && ShapedType::isDynamic(bound))
       open.push_back(static_cast<int64_t>(dim));
   return open;
 }
@@ -77,7 +77,39 @@ private:
 };
 } // namespace
 
-LogicalResult KernelGrid::append(OpBuilder &b, gpu::GPUFuncOp function,
+bool KernelGrid::isPersistent() const {
+  return kernel->hasAttr("tile.persistent") && !bounds.empty();
+}
+
+SmallVector<Value> KernelGrid::getSizes(OpBuilder &b,
+                                        ArrayRef<BlockArgument> open) {
+  TaskNumbers n(b, kernel.getLoc());
+  SmallVector<Value> sizes(bounds.size());
+  for (auto [dim, bound] : llvm::enumerate(bounds)) {
+    if (!ShapedType::isDynamic(bound)) {
+      sizes[dim] = n.constant(bound);
+    } else if (dim > 0 || isPersistent()) {
+      sizes[dim] = open.front();
+      open = open.drop_front();
+    }
+  }
+  return sizes;
+}
+
+scf::ForOp KernelGrid::makeTasks(OpBuilder &b, ArrayRef<BlockArgument> open) {
+  Location loc = kernel.getLoc();
+  TaskNumbers n(b, loc);
+  Value all = n.constant(1);
+  for (Value size : getSizes(b, open))
+    all = n.mul(all, size);
+  Value first = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
+  Value blocks = gpu::GridDimOp::create(b, loc, gpu::Dimension::x);
+  auto tasks = scf::ForOp::create(b, loc, first, n.toIndex(all), blocks);
+  tasks->setAttr("tile.tasks", b.getUnitAttr());
+  return tasks;
+}
+
+LogicalResult KernelGrid::append(OpBuilder &b, Value taskNumber,
                                  ArrayRef<BlockArgument> open,
                                  SmallVectorImpl<Value> &values) {
   auto rank = static_cast<int64_t>(bounds.size());
@@ -85,15 +117,10 @@ LogicalResult KernelGrid::append(OpBuilder &b, gpu::GPUFuncOp function,
     return success();
   Location loc = kernel.getLoc();
   TaskNumbers n(b, loc);
-  SmallVector<Value> sizes(rank);
-  for (int64_t dim = 1; dim < rank; ++dim)
-    if (!ShapedType::isDynamic(bounds[dim])) {
-      sizes[dim] = n.constant(bounds[dim]);
-    } else {
-      sizes[dim] = open.front();
-      open = open.drop_front();
-    }
-  Value task = n.fromIndex(gpu::BlockIdOp::create(b, loc, gpu::Dimension::x));
+  SmallVector<Value> sizes = getSizes(b, open);
+  if (!taskNumber)
+    taskNumber = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
+  Value task = n.fromIndex(taskNumber);
   SmallVector<Value> coordinates(rank);
   auto raster = kernel->getAttrOfType<IntegerAttr>("tile.raster");
   int64_t last = rank - 1;

@@ -12,6 +12,8 @@
 #include "dialects/Tile/Tile.h"
 #include "lib/Conversion/TileToGPU/Passes.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
 namespace tilewright {
 
 /// The grid of a kernel: one-dimensional on the device, a task's number is its
@@ -20,16 +22,25 @@ class KernelGrid {
 public:
   explicit KernelGrid(tile::KernelOp kernel);
 
-  /// Coordinates after the first whose bounds are not known: parameters of the
-  /// function, in this order.
+  /// Coordinates whose bounds are not known: parameters of the function, in
+  /// this order. The first one's is needed only where blocks run several tasks.
   mlir::SmallVector<int64_t> getOpenBounds() const;
-  /// Appends the coordinates of the running block to `values`.
-  mlir::LogicalResult append(mlir::OpBuilder &b, mlir::gpu::GPUFuncOp function,
+  /// Whether a block runs several tasks (`tile.persistent`).
+  bool isPersistent() const;
+  /// Makes the loop over the tasks of the running block, with `tile.tasks`.
+  mlir::scf::ForOp makeTasks(mlir::OpBuilder &b,
+                             mlir::ArrayRef<mlir::BlockArgument> open);
+  /// Appends the coordinates of a task to `values`: number `task` (index), or
+  /// that of the running block where it is null.
+  mlir::LogicalResult append(mlir::OpBuilder &b, mlir::Value task,
                              mlir::ArrayRef<mlir::BlockArgument> open,
                              mlir::SmallVectorImpl<mlir::Value> &values);
 
 private:
   void readLaunches();
+  /// The bounds as i32 values; null for what no block needs to know.
+  mlir::SmallVector<mlir::Value>
+  getSizes(mlir::OpBuilder &b, mlir::ArrayRef<mlir::BlockArgument> open);
 
   tile::KernelOp kernel;
   mlir::SmallVector<int64_t> bounds;

@@ -53,12 +53,20 @@ public:
     if (failed(values))
       return failure();
     KernelGrid grid(kernel);
-    if (failed(grid.append(b, function, boundArguments(), *values)))
+    Block *place = &entry;
+    Value task;
+    if (grid.isPersistent()) {
+      scf::ForOp tasks = grid.makeTasks(b, boundArguments());
+      place = tasks.getBody();
+      task = tasks.getInductionVar();
+      b.setInsertionPointToStart(place);
+    }
+    if (failed(grid.append(b, task, boundArguments(), *values)))
       return failure();
     Block &body = kernel.getBody().front();
     for (auto [old, value] : llvm::zip_equal(body.getArguments(), *values))
       old.replaceAllUsesWith(value);
-    moveBody(body, entry);
+    moveBody(body, entry, *place);
     if (failed(checkLayouts()))
       return failure();
     placeBuffers();
@@ -265,12 +273,13 @@ private:
   }
 
   /// Without tiles the program is one of scalars: one thread runs it.
-  void moveBody(Block &body, Block &entry) {
+  void moveBody(Block &body, Block &entry, Block &place) {
     body.getTerminator()->erase();
     OpBuilder atEnd = OpBuilder::atBlockEnd(&entry);
-    gpu::ReturnOp end = gpu::ReturnOp::create(atEnd, loc);
+    gpu::ReturnOp::create(atEnd, loc);
+    Operation *end = place.getTerminator();
     if (!oneThread) {
-      entry.getOperations().splice(Block::iterator(end), body.getOperations());
+      place.getOperations().splice(Block::iterator(end), body.getOperations());
       return;
     }
     OpBuilder at(end);

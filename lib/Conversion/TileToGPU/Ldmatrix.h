@@ -13,8 +13,9 @@
 
 namespace tilewright {
 
-/// How `ldmatrix` loads a layout: eight lanes name the rows of a matrix of
-/// 8 x 16 bytes, and each lane gets a word of it (PTX ISA, "ldmatrix").
+/// How `ldmatrix` loads a layout, and `stmatrix` stores it: eight lanes name
+/// the rows of a matrix of 8 x 16 bytes, and each lane gets a word of it (PTX
+/// ISA, "ldmatrix").
 class Ldmatrix {
 public:
   /// None where the layout is no fragment of it; `contiguous` is the dimension
@@ -29,6 +30,11 @@ public:
   mlir::SmallVector<mlir::Value>
   load(mlir::OpBuilder &b, mlir::Location loc, mlir::Type element,
        llvm::function_ref<mlir::Value(int64_t)> getPointer) const;
+  /// Registers of the layout that one instruction moves, side by side.
+  int64_t getPerRow() const { return int64_t(1) << (packedBits + wordBits); }
+  /// Stores those of row `number`, to where `pointer` says (`stmatrix`, sm_90).
+  void store(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange values,
+             mlir::Value pointer) const;
 
 private:
   LinearLayout rows;

@@ -17,7 +17,10 @@ def KernelsToGPU : Pass<"tile-kernels-to-gpu", "::mlir::ModuleOp"> {
     A task is a thread block, of the size that the kernel's `tile.threads` (or
     `tile.warps`, of 32 threads each) says. The grid is one-dimensional: the
     block's number is the task's, the first coordinate slowest, or in bands of
-    `tile.raster` values of the last but one coordinate. Tiles stay as they are.
+    `tile.raster` values of the last but one coordinate. With `tile.persistent`
+    (blocks per multiprocessor) a block runs several tasks: its own number, and
+    from there on in steps of the number of blocks, in a loop marked
+    `tile.tasks`. Tiles stay as they are.
 
     What the host must know is written on the function: `tile.threads`,
     `tile.shared_bytes` (dynamic shared memory), `tile.cluster`,
@@ -27,7 +30,8 @@ def KernelsToGPU : Pass<"tile-kernels-to-gpu", "::mlir::ModuleOp"> {
     dim}` and `{kind = "stride", arg, dim}` (64 bits) follow for sizes that the
     type leaves open and, where its layout is not row-major, strides;
     `{kind = "scalar", arg}`; and `{kind = "bound", dim}` (32 bits) for bounds of
-    the grid after the first that neither `tile.grid` nor the launches tell.
+    the grid after the first (of all, with `tile.persistent`) that neither
+    `tile.grid` nor the launches tell.
 
     Buffers of `tile.alloc` are parts of one external array, so that the size is
     said at the launch. A kernel without tiles is a program of scalars: one

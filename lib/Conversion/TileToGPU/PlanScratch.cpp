@@ -25,20 +25,22 @@ ScratchNeed tilewright::getScratchNeed(Operation *op) {
   if (auto convert = dyn_cast<tile::ConvertOp>(op)) {
     auto to = cast<tile::TileType>(convert.getResult().getType());
     if (to.isInShared())
-      return {getSharedOperandBytes(convert), /*outlives=*/true};
+      return {getSharedOperandBytes(convert), ScratchNeed::users};
     auto from = LinearLayout::of(convert.getSource().getType());
     auto target = LinearLayout::of(to);
     if (!from || !target ||
         getRelayoutKind(*from, *target) != RelayoutKind::scratch)
       return {};
-    return {ScratchExchange(*from, *target, to.getElementType()).map.getBytes(),
-            false};
+    return {
+        ScratchExchange(*from, *target, to.getElementType()).map.getBytes()};
   }
+  if (auto store = dyn_cast<tile::StoreOp>(op))
+    return getStagedScratch(store);
   if (isa<tile::ReduceOp, tile::ScanOp>(op))
-    return {getReduceScratch(op), false};
+    return {getReduceScratch(op)};
   if (isa<tile::ReshapeOp, tile::ExtractOp, tile::InsertOp>(op) &&
       LinearLayout::of(op->getOperand(0).getType()))
-    return {getShapeScratch(op), false};
+    return {getShapeScratch(op)};
   return {};
 }
 
@@ -47,7 +49,7 @@ namespace {
 /// A piece of scratch and the ops, by number, that it must outlive.
 struct Piece {
   Operation *op;
-  int64_t bytes, first, last, offset;
+  int64_t bytes, first, last, offset, alignment = 128;
 };
 
 struct PlanScratch : public tilewright::impl::PlanScratchBase<PlanScratch> {
@@ -67,8 +69,9 @@ private:
     function.walk<WalkOrder::PreOrder>([&](Operation *op) {
       ScratchNeed need = getScratchNeed(op);
       if (need.bytes > 0)
-        pieces.push_back({op, need.bytes, numbers[op],
-                          need.outlives ? lastUse(op) : numbers[op], 0});
+        pieces.push_back({op, need.bytes,
+                          need.life == ScratchNeed::always ? 0 : numbers[op],
+                          lastOf(op, need.life), 0, need.alignment});
     });
     auto start =
         static_cast<int64_t>(llvm::alignTo(shared.getInt(), uint64_t(128)));
@@ -124,6 +127,12 @@ private:
         [&](Operation *op) { numbers[op] = next++; });
   }
 
+  int64_t lastOf(Operation *op, ScratchNeed::Life life) {
+    if (life == ScratchNeed::rest || life == ScratchNeed::always)
+      return numbers.size();
+    return life == ScratchNeed::users ? lastUse(op) : numbers[op];
+  }
+
   /// The last op of the last statement, in the op's block, that reads it.
   int64_t lastUse(Operation *op) {
     int64_t last = numbers[op];
@@ -146,12 +155,14 @@ private:
     llvm::sort(rivals, [](const Piece &x, const Piece &y) {
       return x.offset < y.offset;
     });
-    piece.offset = start;
+    auto aligned = [&](int64_t offset) {
+      return static_cast<int64_t>(llvm::alignTo(offset, piece.alignment));
+    };
+    piece.offset = aligned(start);
     for (const Piece &rival : rivals)
       if (rival.offset < piece.offset + piece.bytes)
-        piece.offset = std::max<int64_t>(
-            piece.offset,
-            llvm::alignTo(rival.offset + rival.bytes, uint64_t(128)));
+        piece.offset =
+            std::max(piece.offset, aligned(rival.offset + rival.bytes));
   }
 
   llvm::DenseMap<Operation *, int64_t> numbers;

@@ -113,6 +113,8 @@ void populateMfmaPatterns(const SpreadConverter &converter,
                           mlir::RewritePatternSet &patterns);
 void populateMmaSyncPatterns(const SpreadConverter &converter,
                              mlir::RewritePatternSet &patterns);
+void populateStagedStorePatterns(const SpreadConverter &converter,
+                                 mlir::RewritePatternSet &patterns);
 void populateWgmmaPatterns(const SpreadConverter &converter,
                            mlir::RewritePatternSet &patterns);
 

@@ -26,7 +26,8 @@ def GroupsToKernels : Pass<"tile-groups-to-kernels", "mlir::ModuleOp"> {
     whose next tile is fetched into the L2 cache while one is in use, a few
     lines in each round. `tile.tasks_inside` on the root of a task of one nest
     goes to the kernel, for convert-tile-kernel-to-func, and so do `tile.warps`,
-    `tile.raster`, `tile.specialized` and `tile.prediction` of the last root.
+    `tile.raster`, `tile.specialized`, `tile.staged`, `tile.persistent` and
+    `tile.prediction` of the last root.
 
     Tiles that are left of a loop have smaller types. Where the root has
     `tile.padded`, all tiles have the planned sizes instead, which may exceed

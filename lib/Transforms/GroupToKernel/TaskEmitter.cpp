@@ -38,10 +38,11 @@ LogicalResult TaskEmitter::analyze() {
 constexpr llvm::StringLiteral kTasksInside = "tile.tasks_inside";
 
 /// What the plan says of a whole kernel, on the roots of its nests: threads of
-/// a task, the order of tasks, who loads, and what time was predicted.
+/// a task, the order of tasks, who loads, who stores, who runs several tasks,
+/// and what time was predicted.
 constexpr llvm::StringLiteral kKernelAttributes[] = {
-    "tile.warps", "tile.raster", "tile.specialized", "tile.stagger",
-    "tile.prediction"};
+    "tile.warps",  "tile.raster",     "tile.specialized", "tile.stagger",
+    "tile.staged", "tile.persistent", "tile.prediction"};
 
 /// The dimensions of a nest that a task does not cover, in the order of
 /// `tile.grid` or else in traversal order.

@@ -37,13 +37,14 @@ def lower(arch: str, rings: bool = True, fast: bool = False) -> tuple[PassSpec, 
     select = (PassSpec("tile-select-wgmma", "products that four warps do from shared memory, in the background"),)
     specialize = (PassSpec("tile-specialize-warps", "one warp moves data (TMA), the others compute"),)
     rough = {"fast": True} if fast else {}
+    stage = (PassSpec("tile-stage-stores", "results go to memory by TMA, in boxes from shared memory"),)
     copies = (PassSpec("tile-copies-to-cp-async", "the copies of other kernels are those of all threads"),)
     return (
         *(ahead if rings else ()),
         *(select if hopper else ()),
         PassSpec("tile-kernels-to-gpu", "a task is a thread block; what the host must know is written on it"),
         PassSpec("tile-assign-spreads", "which thread holds what: from products and from memory", capability),
-        *((*specialize, *defer) if hopper else ()),
+        *((*specialize, *defer, *stage) if hopper else ()),
         *(copies if rings else ()),
         PassSpec("tile-plan-scratch", "exchanges between warps get their place in shared memory"),
         PassSpec("tile-place-barriers", "a task's order of loads and stores, kept by its threads"),

@@ -12,6 +12,7 @@ import logging
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,18 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Kernel:
-    """A loaded kernel: its handle and how it is launched."""
+    """A loaded kernel: its handle and how it is launched.
+
+    Attributes:
+        name: in the program.
+        handle: the device's.
+        threads: of a CTA.
+        shared_bytes: dynamic shared memory of a CTA.
+        cluster: CTAs of a cluster.
+        rank: coordinates of its grid.
+        params: what each parameter is.
+        persistent: CTAs per multiprocessor, each of which runs several tasks; None: one for each task.
+    """
 
     name: str
     handle: Any
@@ -40,6 +52,14 @@ class Kernel:
     cluster: tuple[int, int, int]
     rank: int
     params: tuple[Mapping[str, Any], ...]
+    persistent: int | None = None
+
+    def blocks(self, tasks: int, multiprocessors: int) -> int:
+        """CTAs that run a number of tasks: whole clusters."""
+        if self.persistent is None:
+            return tasks
+        whole = prod(self.cluster)
+        return min(tasks, max(self.persistent * multiprocessors // whole, 1) * whole)
 
 
 class HostProgram:
@@ -117,7 +137,8 @@ class HostProgram:
             tasks *= max(0, bound)
         if tasks == 0:
             return
-        extents = (tasks, 1, 1), (kernel.threads, 1, 1)
+        blocks = kernel.blocks(tasks, self.device.limits.multiprocessors)
+        extents = (blocks, 1, 1), (kernel.threads, 1, 1)
         check_launch(name, self.device.limits, *extents, kernel.cluster, kernel.shared_bytes)
         params = self._packer.pack(name, kernel.params, grid, args)
         start = self.device.record() if self._profile is not None else None
@@ -207,4 +228,5 @@ def _load(device: Device, name: str, entry: Mapping[str, Any], modules: Mapping[
         (cluster[0], cluster[1], cluster[2]),
         entry["rank"],
         tuple(entry["params"]),
+        entry.get("persistent"),
     )

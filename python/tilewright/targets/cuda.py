@@ -157,13 +157,14 @@ def _kernel(symbol: str, function: ir.Operation, arguments: Sequence[str], rank:
         "threads": abi["tile.threads"],
         "shared_bytes": abi.get("tile.shared_bytes", 0),
         "cluster": abi.get("tile.cluster"),
+        "persistent": abi.get("tile.persistent"),
         "rank": rank,
         "params": params,
     }
 
 
 def _abi_names(function: ir.Operation) -> list[str]:
-    wanted = ("tile.params", "tile.threads", "tile.shared_bytes", "tile.cluster")
+    wanted = ("tile.params", "tile.threads", "tile.shared_bytes", "tile.cluster", "tile.persistent")
     return [name for name in wanted if name in function.attributes]
 
 

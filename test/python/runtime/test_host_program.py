@@ -107,6 +107,19 @@ def test_nothing_is_launched_on_an_empty_grid() -> None:
     assert device.launches == []
 
 
+@pytest.mark.parametrize(
+    ("tasks", "cluster", "blocks"), [(3, None, 3), (100, None, 8), (6, [2, 1, 1], 6), (100, [3, 1, 1], 6)]
+)
+def test_persistent_kernels_fill_the_device(tasks: int, cluster: list[int] | None, blocks: int) -> None:
+    """Four multiprocessors take two CTAs each, in whole clusters; the parameters tell of all tasks."""
+    device = FakeDevice()
+    body = [{"op": "launch", "kernel": "k", "grid": [0], "args": []}]
+    entry = kernel([{"kind": "bound", "dim": 0}], persistent=2, cluster=cluster)
+    program(device, body, [[0, tasks]], entry).run([], [])
+    ((_, grid, _, _, _, packed),) = device.launches
+    assert grid == (blocks, 1, 1) and packed == [tasks.to_bytes(4, "little")]
+
+
 def test_a_grid_that_no_cluster_divides_is_refused() -> None:
     """By the rule that all devices share, with the kernel's name."""
     body = [{"op": "launch", "kernel": "k", "grid": [0], "args": []}]

@@ -5,8 +5,9 @@
 
 CTAs run in waves, as many at a time as fit. In a wave, the longest of four overlaps the others: the arithmetic, reading
 shared memory for it, moving what the wave needs from L2, and its share of what comes from memory. What no ring hides is
-added: the first step of each wave comes from memory, and its results are stored. (Roller, section 3.3, has the first
-and the last of the four; its tiles are filled to the same waves.)
+added: the first step of each wave comes from memory, and its results are stored; of the first and last wave only, where
+CTAs are persistent, since a ring is filled again while results are computed and stored. (Roller, section 3.3, has the
+first and the last of the four; its tiles are filled to the same waves.)
 """
 
 from __future__ import annotations
@@ -105,13 +106,15 @@ def predict(problem: Problem, shape: Shape, gpu: Gpu) -> Prediction:
     l2 = (near + out) / device.level("l2").bandwidth * _imbalance(count, gpu, waves, held)
     far = _memory_bytes(problem, shape, resident, near, out, device.level("l2").bytes)
     memory = far / (device.level("memory").bandwidth * _STREAMED)
+    starts = 1 if shape.persistent else waves  # a ring that goes on is full when the next tile begins
     latency = device.level("memory").latency + (0 if shape.stages > 1 else steps * device.level("l2").latency / here)
-    tail = min(waves, 2) * out / max(waves, 1) / (device.level("l2").bandwidth)
+    ends = 1 if shape.persistent else min(waves, 2)
+    tail = ends * out / max(waves, 1) / (device.level("l2").bandwidth)
     # A slot is free again a round trip to L2 after it was used: what a ring does not hide, however few bytes there are.
     ring = waves * steps * _ROUND_TRIP * device.level("l2").latency / (shape.stages - 1) if shape.stages > 1 else 0.0
     parts = {"compute": compute, "shared": fed, "l2": l2, "memory": memory, "latency": ring}
     bound = max(parts, key=lambda name: parts[name])
-    waiting = waves * latency + tail
+    waiting = starts * latency + tail
     if waiting > parts[bound]:
         bound = "latency"
     seconds = max(parts.values()) + waiting + device.rate("launch", 2.5e-6)

@@ -14,7 +14,7 @@ from math import prod
 
 from tilewright.mlir import ir
 from tilewright.plan.gpu.machine import Gpu
-from tilewright.plan.gpu.nest import Nest, lane_of, power_of_two
+from tilewright.plan.gpu.nest import Nest, lane_of, power_of_two, read_only_by
 from tilewright.plan.gpu.predict import attribute, choose, raster
 from tilewright.plan.gpu.shapes import Problem, Shape
 from tilewright.plan.gpu.tf32 import ATTRIBUTE
@@ -118,7 +118,22 @@ def problem_of(nest: Nest, roles: Roles) -> Problem:
         streams=all(streams(access) for access in op.inputs),
         deep=all(access.dims and access.dims[-1] == roles.depth for access in op.inputs),
         functions=any(_has_functions(member) for member in nest.members if member != op),
+        stores=_stores_boxes(nest),
+        adds=_reads_matrices(nest),
     )
+
+
+def _stores_boxes(nest: Nest) -> bool:
+    """Whether TMA can store the results: one tensor of elements of 1 to 4 bytes, its rows at multiples of 16."""
+    results = [op for op in nest.members if not read_only_by(op, nest.members)]
+    return len(results) == 1 and element_bytes(results[0].result) <= 4 and streams(results[0].output)
+
+
+def _reads_matrices(nest: Nest) -> bool:
+    """Whether what follows a product reads tensors with rows and columns of its own."""
+    made = {member.result for member in nest.members}
+    others = [access for op in nest.members if op != nest.root for access in op.inputs if access.value not in made]
+    return any(sum(1 for d in access.dims if d is not None) > 1 for access in others)
 
 
 def _has_functions(op: LinalgOp) -> bool:
@@ -196,6 +211,10 @@ def choose_product(nest: Nest, roles: Roles, gpu: Gpu) -> GpuTiling:
         tiling.marks["tile.stages"] = f"{choice.shape.stages} : i64"
     if choice.shape.wgmma:
         tiling.marks["tile.specialized"] = "unit"
+    if boxes := choice.shape.boxes(problem):
+        tiling.marks["tile.staged"] = f"{boxes} : i64"
+    if choice.shape.persistent:
+        tiling.marks["tile.persistent"] = f"{choice.prediction.occupancy} : i64"
     band = raster(problem, choice.shape, choice.prediction.occupancy * gpu.units)
     cut = [d for d in roles.rows if tiling.task[d] < nest.root.extents[d]]
     if band > 1 and len(cut) == 1 and cut[0] == roles.rows[0]:

@@ -12,7 +12,7 @@ ring fit into shared memory.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod, sqrt
 
@@ -35,6 +35,10 @@ _UNIT_TYPES = frozenset({"f16", "bf16", "i8", "tf32"})
 _HOPPER_TYPES = frozenset({"f8E4M3FN", "f8E5M2"})
 #: Bytes of shared memory for barriers, and to align the ring.
 _RESERVED = 2048
+#: Boxes of a warp that wait in shared memory until TMA has stored them, and bytes of one: 16 rows of a swizzle's span.
+#: Where a CTA ends with its tile they lie in the ring, which is free then.
+_BOXES = {True: 2, False: 4}
+_BOX = 16 * _SPAN
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,8 @@ class Problem:
         streams: whether the factors lie in memory as TMA wants them: rows at multiples of 16 bytes.
         deep: whether the depth runs along the rows of both factors in memory, as wgmma wants all but 16-bit elements.
         functions: whether functions (exponentials, ...) of the sums are computed where they are.
+        stores: whether TMA can store the result: one tensor, rows at multiples of 16 bytes.
+        adds: whether what follows reads another matrix of the result's size, which passes through shared memory.
     """
 
     rows: int
@@ -64,6 +70,8 @@ class Problem:
     streams: bool = True
     deep: bool = True
     functions: bool = False
+    stores: bool = False
+    adds: bool = False
 
     @cached_property
     def bytes(self) -> int:
@@ -88,6 +96,7 @@ class Shape:
         warps: that hold the result.
         stages: slots of the ring; 1: plain loads.
         wgmma: whether warpgroups multiply what lies in shared memory.
+        persistent: whether a CTA computes tile after tile; loads run ahead into the next one.
     """
 
     rows: int
@@ -96,6 +105,7 @@ class Shape:
     warps: int
     stages: int = 1
     wgmma: bool = False
+    persistent: bool = False
 
     def step_bytes(self, problem: Problem) -> int:
         """Bytes of both factors that a step needs."""
@@ -103,7 +113,15 @@ class Shape:
 
     def shared(self, problem: Problem) -> int:
         """Bytes of shared memory of a CTA."""
-        return max(self.stages, 1) * self.step_bytes(problem) + _RESERVED
+        return max(self.stages, 1) * self.step_bytes(problem) + self._waiting(problem) + _RESERVED
+
+    def boxes(self, problem: Problem) -> int:
+        """Boxes of a warp that TMA stores at a time; 0 where threads store the result."""
+        return _BOXES[self.persistent] if self.wgmma and problem.stores else 0
+
+    def _waiting(self, problem: Problem) -> int:
+        """Bytes of shared memory of results that are being stored while the ring is filled."""
+        return self.warps * self.boxes(problem) * _BOX if self.persistent else 0
 
     @property
     def side(self) -> float:
@@ -123,7 +141,8 @@ class Shape:
 
     def __str__(self) -> str:
         """Return e.g. ``128x256x64, 8 warps, 4 stages``."""
-        return f"{self.rows}x{self.lanes}x{self.depth}, {self.warps} warps, {self.stages} stages"
+        text = f"{self.rows}x{self.lanes}x{self.depth}, {self.warps} warps, {self.stages} stages"
+        return text + (", persistent" if self.persistent else "")
 
 
 def has_unit(problem: Problem, gpu: Gpu) -> bool:
@@ -166,13 +185,29 @@ def _steps(problem: Problem, gpu: Gpu, rows: int, lanes: int, unit: bool, wgmma:
         width = 2 if problem.bytes == 8 else 1
         if rows * lanes * width // (32 * warps) > (_WITH_FUNCTIONS if problem.functions else _ACCUMULATORS):
             continue
-        steps = -(-problem.depth // depth) * problem.outer
-        fit = (gpu.shared - _RESERVED) // shape.step_bytes(problem)
-        stages = min(_SLOTS[groups], fit, steps)
+        yield from _rings(problem, gpu, shape)
+
+
+def _rings(problem: Problem, gpu: Gpu, shape: Shape) -> Iterator[Shape]:
+    """The same tile with slots of a ring, in a CTA of its own and in one that goes on to the next."""
+    steps = -(-problem.depth // shape.depth) * problem.outer
+    found = False
+    for persistent in (False, True):
+        if persistent and not _goes_on(problem, gpu, shape, steps):
+            continue
+        one = replace(shape, stages=0, persistent=persistent)
+        fit = (gpu.shared - one.shared(problem)) // shape.step_bytes(problem) + 1
+        stages = min(_SLOTS[shape.wgmma], fit, _SLOTS[shape.wgmma] if persistent else steps)
         if problem.streams and stages >= 2:
-            yield Shape(rows, lanes, depth, warps, stages, groups)
-        elif not groups:
-            yield shape
+            found = True
+            yield replace(one, stages=stages)
+    if not found and not shape.wgmma:
+        yield shape
+
+
+def _goes_on(problem: Problem, gpu: Gpu, shape: Shape, steps: int) -> bool:
+    """Whether CTAs may compute one tile after the other: there are several, and results do not need the ring."""
+    return shape.wgmma and problem.stores and not problem.adds and steps >= 2 and tiles(problem, shape) > gpu.units
 
 
 def tiles(problem: Problem, shape: Shape) -> int:

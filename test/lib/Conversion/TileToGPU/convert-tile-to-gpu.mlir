@@ -60,3 +60,36 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+#sums = #tile.spread<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32], [0, 64]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+
+// Each warp fills a slot by stmatrix and its first lane has TMA store it; the second box waits until the slot is read.
+
+// CHECK: gpu.func @staged
+// CHECK-COUNT-4: llvm.call_intrinsic "llvm.nvvm.stmatrix.sync.aligned.m8n8.x4.b16.p3"
+// CHECK: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>
+// CHECK: nvvm.bar.warp.sync
+// CHECK: scf.if
+// CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta %arg2
+// CHECK: nvvm.cp.async.bulk.commit.group
+// CHECK: nvvm.cp.async.bulk.wait_group 0 {read}
+// CHECK: nvvm.bar.warp.sync
+// CHECK-COUNT-4: llvm.call_intrinsic "llvm.nvvm.stmatrix
+// CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta %arg2
+// CHECK: nvvm.cp.async.bulk.wait_group 0 {read}
+// CHECK-NOT: tile.store
+gpu.module @kernels {
+  memref.global @tile_shared : memref<0xi8, #gpu.address_space<workgroup>> {alignment = 1024 : i64}
+  gpu.func @staged(%p: memref<f16, #gpu.address_space<global>>, %i: index, %map: !llvm.ptr) kernel
+      attributes {tile.threads = 128 : i64, tile.shared_bytes = 8192 : i64} {
+    %c0 = arith.constant 0 : index
+    %y = memref.reinterpret_cast %p to offset: [0], sizes: [200, 128], strides: [128, 1]
+        : memref<f16, #gpu.address_space<global>> to memref<200x128xf16, #gpu.address_space<global>>
+    %t = arith.constant dense<1.0> : !tile.tile<64x128xf16, #sums>
+    tile.store %t, %y[%i, %c0] {tile.scratch = 0 : i64, tile.staged = {map = 2 : i64, slots = 1 : i64}}
+        : !tile.tile<64x128xf16, #sums>, memref<200x128xf16, #gpu.address_space<global>>
+    gpu.return
+  }
+}

@@ -24,6 +24,8 @@ from tilewright.pipelines.pipeline import Phase
 from tilewright.targets.cuda import plain
 
 ARCHS = ("sm_80", "sm_90a")
+#: Multiprocessors that persistent kernels are launched for: few, so that blocks run several tasks.
+_UNITS = 2
 
 
 @functools.lru_cache(maxsize=64)
@@ -44,7 +46,15 @@ def compile_kernels(text: str, arch: str, fast: bool = False) -> tuple[bytes, di
                 abi[ir.StringAttr(attributes["sym_name"]).value] = {
                     name: plain(attributes[name])
                     for name in names
-                    if name in ("tile.params", "tile.threads", "tile.shared_bytes", "tile.grid_rank")
+                    if name
+                    in (
+                        "tile.params",
+                        "tile.threads",
+                        "tile.shared_bytes",
+                        "tile.grid_rank",
+                        "tile.persistent",
+                        "tile.cluster",
+                    )
                 }
         ptx = _tilewright.emit_ptx(str(module), arch, "+ptx90")
     return ptx.encode() if isinstance(ptx, str) else ptx, abi
@@ -106,8 +116,10 @@ def run(
         else _bytes(param, args, addresses, grid)
         for param in info["tile.params"]
     ]
-    blocks = int(np.prod(grid, dtype=np.int64)) if grid else 1
-    device.launch(handle, (blocks, 1, 1), (info["tile.threads"], 1, 1), (1, 1, 1), info["tile.shared_bytes"], params)
+    cluster = tuple(info.get("tile.cluster", (1, 1, 1)))
+    tasks = int(np.prod(grid, dtype=np.int64)) if grid else 1
+    blocks = min(tasks, _UNITS * info["tile.persistent"]) if "tile.persistent" in info else tasks
+    device.launch(handle, (blocks, 1, 1), (info["tile.threads"], 1, 1), cluster, info["tile.shared_bytes"], params)
     device.synchronize()
     for arg, address in zip(args, addresses, strict=True):
         if isinstance(arg, np.ndarray):

@@ -48,6 +48,28 @@ tile.kernel @scalars(%x: memref<4xf32>) grid(%i) {
 
 // -----
 
+// A block runs several tasks: the bounds of all coordinates tell how many there are.
+// CHECK: gpu.func @persistent({{.*}}, %[[N:[a-z0-9]+]]: i32) kernel
+// CHECK-SAME: {dim = 0 : i64, kind = "bound"}
+// CHECK-SAME: tile.persistent = 2 : i64
+// CHECK: %[[ALL:.*]] = arith.muli %{{.*}}, %[[N]]
+// CHECK: %[[FIRST:.*]] = gpu.block_id x
+// CHECK: %[[BLOCKS:.*]] = gpu.grid_dim x
+// CHECK: %[[END:.*]] = arith.index_castui %[[ALL]]
+// CHECK: scf.for %[[T:.*]] = %[[FIRST]] to %[[END]] step %[[BLOCKS]] {
+// CHECK: arith.index_cast %[[T]] : index to i32
+// CHECK: tile.store
+// CHECK: } {tile.tasks}
+tile.kernel @persistent(%x: memref<?x64xf32>) grid(%i) attributes {tile.persistent = 2 : i64} {
+  %c0 = arith.constant 0 : index
+  %t = tile.load %x[%i, %c0] : memref<?x64xf32>, !tile.tile<64xf32>
+  %d = arith.addf %t, %t : !tile.tile<64xf32>
+  tile.store %d, %x[%i, %c0] : !tile.tile<64xf32>, memref<?x64xf32>
+  tile.return
+}
+
+// -----
+
 // expected-error @below {{has 96 threads, but must have a power of two from 32 to 1024}}
 tile.kernel @threads(%x: memref<256xf32>) attributes {tile.warps = 3 : i64} {
   %c0 = arith.constant 0 : index

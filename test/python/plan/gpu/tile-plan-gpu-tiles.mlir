@@ -12,10 +12,10 @@
 // CHECK-SAME: tile.rtile = #tile.rtile<mma = [1, 1, 64], register = [128, 128, 64], shared = [128, 128, 4096], order = [0, 1, 2]>
 // CHECK-SAME: tile.stages = 3 : i64, {{.*}}tile.warps = 8 : i64
 // H200-LABEL: @main
-// H200: tile.prediction = {{.*}}bound
+// H200: tile.persistent = 1 : i64, tile.prediction = {{.*}}bound
 // H200-SAME: tile.raster = 16 : i64
 // H200-SAME: tile.rtile = #tile.rtile<mma = [1, 1, 64], register = [128, 256, 64], shared = [128, 256, 4096], order = [0, 1, 2]>
-// H200-SAME: tile.specialized, tile.stages = 4 : i64, {{.*}}tile.warps = 8 : i64
+// H200-SAME: tile.specialized, tile.staged = 2 : i64, tile.stages = 4 : i64, {{.*}}tile.warps = 8 : i64
 func.func @main(%x: tensor<4096x4096xbf16>, %w: tensor<4096x4096xbf16>) -> tensor<4096x4096xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<4096x4096xf32>

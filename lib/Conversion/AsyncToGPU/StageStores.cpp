@@ -1,0 +1,156 @@
+//===- StageStores.cpp - which stores TMA does -===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Conversion/AsyncToGPU/Passes.h"
+#include "lib/Conversion/AsyncToGPU/StagedBox.h"
+#include "lib/Conversion/AsyncToGPU/TensorCopies.h"
+
+using namespace mlir;
+
+namespace tilewright {
+#define GEN_PASS_DEF_STAGESTORES
+#include "lib/Conversion/AsyncToGPU/Passes.h.inc"
+
+namespace {
+
+/// The tile before a change of layout, which a staged store does itself.
+Value withoutRelayout(Value tile) {
+  auto convert = tile.getDefiningOp<tile::ConvertOp>();
+  if (!convert || getElementTypeOrSelf(convert.getSource().getType()) !=
+                      getElementTypeOrSelf(tile.getType()))
+    return tile;
+  return convert.getSource();
+}
+
+/// One store of a kernel, as TMA would do it.
+class StagedStore {
+public:
+  StagedStore(tile::StoreOp op, int64_t threads)
+      : op(op), threads(threads), source(withoutRelayout(op.getTile())),
+        type(cast<tile::TileType>(source.getType())) {}
+
+  /// Why it cannot; empty where it can.
+  std::string check() {
+    if (op.getReduce() || op.getIndices())
+      return "adds to what is there, or goes to places of a list";
+    unsigned bits = type.getElementType().isIntOrFloat()
+                        ? type.getElementTypeBitWidth()
+                        : 0;
+    if (bits < 8 || bits > 32)
+      return "has elements that do not take 8 to 32 bits";
+    if (isReadElsewhere())
+      return "goes to memory that the kernel reads, too";
+    if (StringRef reason = checkTensor(op.getMemref(), bits / 8);
+        !reason.empty())
+      return reason.str();
+    if (std::string reason = checkShape(); !reason.empty())
+      return reason;
+    return findBox(bits / 8);
+  }
+
+  LogicalResult apply(gpu::GPUFuncOp kernel, int64_t slots) {
+    SmallVector<int64_t> sizes(op.getMemRefType().getRank(), 1);
+    for (auto [dim, size] : llvm::zip_equal(op.getTileDims(), box->getSizes()))
+      sizes[dim] = size;
+    FailureOr<unsigned> map =
+        tensorMapOf(kernel, op.getMemref(), sizes, box->getSwizzle());
+    if (failed(map))
+      return failure();
+    Builder b(op.getContext());
+    op->setAttr(StagedBox::name,
+                b.getDictionaryAttr(
+                    {b.getNamedAttr("map", b.getI64IntegerAttr(*map)),
+                     b.getNamedAttr("slots", b.getI64IntegerAttr(slots))}));
+    Operation *relayout = op.getTile().getDefiningOp();
+    op.getTileMutable().assign(source);
+    if (relayout && relayout->use_empty())
+      relayout->erase();
+    return success();
+  }
+
+private:
+  /// What is stored in the background could be read too early.
+  bool isReadElsewhere() {
+    return llvm::any_of(op.getMemref().getUsers(), [](Operation *user) {
+      return !isa<tile::StoreOp>(user);
+    });
+  }
+
+  /// Rows of the tile are rows of memory, and its bounds those of the argument.
+  std::string checkShape() {
+    SmallVector<int64_t> dims(op.getTileDims());
+    if (dims.empty() || dims.back() + 1 != op.getMemRefType().getRank() ||
+        !llvm::is_sorted(dims) ||
+        llvm::any_of(op.getTileSteps(), [](int64_t s) { return s != 1; }))
+      return "has rows that are none of memory";
+    for (auto [index, bound] : llvm::enumerate(op.getValid()))
+      if (!endsWithTensor(op.getMemref(), dims[index],
+                          op.getOffsets()[dims[index]], bound,
+                          type.getShape()[index]))
+        return "has bounds that are not known to be the end of its memory";
+    return "";
+  }
+
+  std::string findBox(int64_t bytes) {
+    std::optional<LinearLayout> layout = LinearLayout::of(type);
+    if (!layout || layout->getNumThreads() != threads ||
+        !llvm::equal(layout->getSizes(), type.getShape()))
+      return "has no tile whose elements all threads hold, each once";
+    box = StagedBox::of(*layout, bytes);
+    return box ? "" : "has no tile of which warps hold boxes";
+  }
+
+  tile::StoreOp op;
+  int64_t threads;
+  Value source;
+  tile::TileType type;
+  std::optional<StagedBox> box;
+};
+
+struct StageStores : public tilewright::impl::StageStoresBase<StageStores> {
+  void runOnOperation() override {
+    WalkResult result = getOperation()->walk([&](gpu::GPUFuncOp kernel) {
+      return failed(stage(kernel)) ? WalkResult::interrupt()
+                                   : WalkResult::skip();
+    });
+    if (result.wasInterrupted())
+      signalPassFailure();
+  }
+
+private:
+  static LogicalResult stage(gpu::GPUFuncOp kernel) {
+    Attribute given = kernel->getAttr(StagedBox::name);
+    if (!given)
+      return success();
+    auto slots = dyn_cast<IntegerAttr>(given);
+    auto threads = kernel->getAttrOfType<IntegerAttr>("tile.threads");
+    if (!slots || slots.getInt() < 1 || !llvm::isPowerOf2_64(slots.getInt()))
+      return kernel.emitError("has tile.staged = ")
+             << given
+             << ": it counts the boxes of a warp that wait for TMA in "
+                "shared memory, a power of two";
+    SmallVector<tile::StoreOp> stores;
+    kernel.walk([&](tile::StoreOp op) {
+      if (!isShared(op.getMemref().getType()))
+        stores.push_back(op);
+    });
+    for (tile::StoreOp op : stores) {
+      StagedStore store(op, threads ? threads.getInt() : 0);
+      std::string reason = store.check();
+      if (!reason.empty())
+        op.emitRemark("is done by each thread, not by TMA, since it ")
+            << reason;
+      else if (failed(store.apply(kernel, slots.getInt())))
+        return failure();
+    }
+    return success();
+  }
+};
+
+} // namespace
+} // namespace tilewright

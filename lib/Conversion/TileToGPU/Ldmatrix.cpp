@@ -99,16 +99,24 @@ Ldmatrix::load(OpBuilder &b, Location loc, Type element,
   return values;
 }
 
-void Ldmatrix::store(OpBuilder &b, Location loc, ValueRange values,
-                     Value pointer) const {
-  int64_t words = int64_t(1) << wordBits, packed = int64_t(1) << packedBits;
-  SmallVector<Value> operands = {pointer};
-  for (int64_t word = 0; word < words; ++word)
-    operands.push_back(LLVM::BitcastOp::create(
+SmallVector<Value> Ldmatrix::pack(OpBuilder &b, Location loc,
+                                  ValueRange values) const {
+  int64_t packed = int64_t(1) << packedBits;
+  SmallVector<Value> words;
+  for (int64_t word = 0; word < int64_t(1) << wordBits; ++word)
+    words.push_back(LLVM::BitcastOp::create(
         b, loc, b.getI32Type(),
         packRaw(b, loc, values.slice(word * packed, packed))));
-  std::string name = ("llvm.nvvm.stmatrix.sync.aligned.m8n8.x" + Twine(words) +
-                      (transposed ? ".trans" : "") + ".b16.p3")
-                         .str();
+  return words;
+}
+
+void Ldmatrix::store(OpBuilder &b, Location loc, ValueRange words,
+                     Value pointer) const {
+  SmallVector<Value> operands = {pointer};
+  llvm::append_range(operands, words);
+  std::string name =
+      ("llvm.nvvm.stmatrix.sync.aligned.m8n8.x" + Twine(words.size()) +
+       (transposed ? ".trans" : "") + ".b16.p3")
+          .str();
   LLVM::CallIntrinsicOp::create(b, loc, b.getStringAttr(name), operands);
 }

@@ -32,8 +32,11 @@ public:
        llvm::function_ref<mlir::Value(int64_t)> getPointer) const;
   /// Registers of the layout that one instruction moves, side by side.
   int64_t getPerRow() const { return int64_t(1) << (packedBits + wordBits); }
-  /// Stores those of row `number`, to where `pointer` says (`stmatrix`, sm_90).
-  void store(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange values,
+  /// The words of as many registers.
+  mlir::SmallVector<mlir::Value> pack(mlir::OpBuilder &b, mlir::Location loc,
+                                      mlir::ValueRange values) const;
+  /// Stores those words, to where `pointer` says (`stmatrix`, sm_90).
+  void store(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange words,
              mlir::Value pointer) const;
 
 private:

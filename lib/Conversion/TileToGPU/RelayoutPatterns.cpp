@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Conversion/TileToGPU/Exchange.h"
+#include "lib/Conversion/TileToGPU/Fragments.h"
 #include "lib/Conversion/TileToGPU/Ldmatrix.h"
 #include "lib/Conversion/TileToGPU/SharedOperand.h"
 #include "lib/Conversion/TileToVector/TileParts.h"
@@ -131,6 +132,33 @@ private:
 };
 
 /// Another number type, or another layout.
+/// Whether the hardware rounds two of them by one instruction. Besides being
+/// half as many, ptxas rounds single ones too early for products to run in the
+/// background (C7514).
+bool narrowInPairs(ValueRange values, Type element, int64_t arch) {
+  return !isAmd(arch) && values.size() % 2 == 0 &&
+         values.front().getType().isF32() &&
+         (element.isF16() || element.isBF16());
+}
+
+SmallVector<Value> narrowPairs(OpBuilder &b, Location loc, ValueRange values,
+                               Type element) {
+  StringAttr name = b.getStringAttr(element.isF16() ? "llvm.nvvm.ff2f16x2.rn"
+                                                    : "llvm.nvvm.ff2bf16x2.rn");
+  SmallVector<Value> results;
+  for (size_t at = 0; at < values.size(); at += 2) {
+    // The first operand is the upper half.
+    Value both =
+        LLVM::CallIntrinsicOp::create(b, loc, VectorType::get(2, element), name,
+                                      ValueRange{values[at + 1], values[at]})
+            .getResult(0);
+    for (int64_t half : {0, 1})
+      results.push_back(LLVM::ExtractElementOp::create(
+          b, loc, both, constantI32(b, loc, half)));
+  }
+  return results;
+}
+
 struct ConvertPattern : SpreadPattern<tile::ConvertOp> {
   using Base::Base;
 
@@ -142,6 +170,14 @@ struct ConvertPattern : SpreadPattern<tile::ConvertOp> {
     if (from.getElementType() == to.getElementType())
       return relayout(op, adaptor, rewriter);
     SmallVector<Value> results;
+    auto &spread = *getTypeConverter<SpreadConverter>();
+    if (narrowInPairs(adaptor.getSource(), to.getElementType(),
+                      spread.getArch())) {
+      results = narrowPairs(rewriter, op.getLoc(), adaptor.getSource(),
+                            to.getElementType());
+      rewriter.replaceOpWithMultiple(op, {results});
+      return success();
+    }
     for (Value value : adaptor.getSource())
       results.push_back(convertNumber(rewriter, op.getLoc(), value,
                                       to.getElementType(), op.getIsUnsigned()));

@@ -60,15 +60,22 @@ public:
     const LinearLayout &moved = matrix ? matrix->getRows() : layout;
     ThreadOffsets offsets(b, loc, moved, map, area);
     scf::ForOp tasks = tasksAround(op);
+    auto boxes = sortRegisters(moved);
+    // All before the first branch: what a later block converts, one by one,
+    // ptxas reads too early for products to run in the background (C7514).
+    DenseMap<int64_t, SmallVector<Value>> words;
+    for (auto &[origin, registers] : boxes)
+      for (int64_t index : registers)
+        words[index] = pack(values, index);
     int64_t number = 0;
-    for (auto &[origin, registers] : sortRegisters(moved)) {
+    for (auto &[origin, registers] : boxes) {
       int64_t slot = number % slots;
       if (tasks || number >= slots)
         waitForSlot();
       for (int64_t index : registers) {
         Value pointer = movePointer(b, loc, offsets.getPointer(index),
                                     slot * box.getBytes());
-        put(values, index, pointer);
+        put(words[index], pointer);
       }
       send(origin, slot);
       ++number;
@@ -115,13 +122,19 @@ private:
     return boxes;
   }
 
-  void put(ValueRange values, int64_t index, Value pointer) {
-    if (matrix) {
-      int64_t count = matrix->getPerRow();
-      matrix->store(b, loc, values.slice(index * count, count), pointer);
-      return;
-    }
-    storeRaw(b, loc, pointer, packRaw(b, loc, values.slice(index, vector)));
+  /// What one instruction stores.
+  SmallVector<Value> pack(ValueRange values, int64_t index) {
+    if (!matrix)
+      return {packRaw(b, loc, values.slice(index, vector))};
+    int64_t count = matrix->getPerRow();
+    return matrix->pack(b, loc, values.slice(index * count, count));
+  }
+
+  void put(ValueRange words, Value pointer) {
+    if (matrix)
+      matrix->store(b, loc, words, pointer);
+    else
+      storeRaw(b, loc, pointer, words.front());
   }
 
   /// Until TMA has read what lay in the slot before.

@@ -22,7 +22,7 @@ from tilewright.plan.traffic import Levels, boundary, footprint, tensor_bytes
 FEW_TASKS = 8
 
 
-def task_block(task: Task, op: LinalgOp, rows: dict[int, int], levels: Levels) -> int:
+def task_block(task: Task, op: LinalgOp, rows: dict[int, int], levels: Levels, multiplied: bool = True) -> int:
     """How many of the innermost common row one task of both takes; 0 where both had better be apart.
 
     Args:
@@ -30,6 +30,8 @@ def task_block(task: Task, op: LinalgOp, rows: dict[int, int], levels: Levels) -
         op: what it leads to.
         rows: loops of `op` that are common rows of the task, with their numbers.
         levels: the memory that tiles move through.
+        multiplied: whether a product reads what follows from `op`. A softmax that none reads writes its rows anyway:
+            it had better leave the product before it alone.
     """
     ops = [*task.ops, op]
     loops = sorted(rows, key=lambda d: rows[d])
@@ -37,7 +39,7 @@ def task_block(task: Task, op: LinalgOp, rows: dict[int, int], levels: Levels) -
     small = all(member.points <= SMALL for member in ops)
     chains = find_chains(ops, growing=True)
     cut = {member: (loop, levels.steps) for chain in chains[:1] for member, loop in chain.loops.items()}
-    softmax = levels.chains and any(
+    softmax = (levels.chains and multiplied) and any(
         any(is_maximum(a) for a in chain.accumulators) and (op in chain.loops or op in chain.after) for chain in chains
     )
     enough = FEW_TASKS if softmax else levels.tasks
@@ -46,11 +48,16 @@ def task_block(task: Task, op: LinalgOp, rows: dict[int, int], levels: Levels) -
         tasks = prod(ceil(op.extents[d] / t) for d, t in tile.items())
         if (tasks < enough and not small) or 2 * footprint(ops, tile, welded, cut) > levels.l2_bytes:
             continue
-        if block == 1 and _repeated(task, op, tile, levels) > 0:
+        if block == 1 and (_shares(task, levels) or _repeated(task, op, tile, levels) > 0):
             return 0  # no rows of a batch, of which each has its own: a block of them would share
         pays = softmax or _saved(task, op, levels) >= _repeated(task, op, tile, levels)
         return tile[loops[-1]] if pays else 0
     return 0
+
+
+def _shares(task: Task, levels: Levels) -> bool:
+    """Whether a task had several rows up to now: its products are those of a matrix unit, which one row would idle."""
+    return levels.chains and task.block > 1
 
 
 def _saved(task: Task, op: LinalgOp, levels: Levels) -> float:

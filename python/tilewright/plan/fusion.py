@@ -36,6 +36,7 @@ class Graph:
         self.maker: dict[ir.Value, LinalgOp] = {op.result: op for op in ops}
         self.next_number = first_number
         self._sources: dict[ir.Value, int] = {}
+        self.multiplied = self._find_multiplied()
 
     def build(self) -> None:
         """Put every operation into a nest."""
@@ -45,6 +46,20 @@ class Graph:
             self._grow_needs(nest.task, op)
             nest.task.reads |= read_bases(op)
             nest.task.writes |= written_base(op)
+
+    def _find_multiplied(self) -> set[LinalgOp]:
+        """Products, and what they read of elementwise operations, of what these read, and so on."""
+        found = {op for op in self.ops if op.kind is Kind.CONTRACTION}
+        waiting = [operand for op in found for operand in op.op.operands]
+        while waiting:
+            value = waiting.pop()
+            maker = self.maker.get(value)
+            if maker is None and not isinstance(value, ir.BlockArgument) and value.owner.name.startswith("tensor."):
+                waiting += value.owner.operands
+            elif maker is not None and maker not in found:
+                found.add(maker)
+                waiting += maker.op.operands if maker.kind is Kind.ELEMENTWISE else ()
+        return found
 
     # --- dependences -------------------------------------------------------------------------------------------
 
@@ -204,7 +219,7 @@ class Graph:
             return False  # one task for all
         if not multiplies:
             return self._keeps_parallelism(op, rows)
-        block = task_block(task, op, rows, self.levels)
+        block = task_block(task, op, rows, self.levels, op in self.multiplied)
         if block:
             task.block = block
         return bool(block)

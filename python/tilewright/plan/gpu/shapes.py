@@ -30,6 +30,8 @@ _LOADING = 40
 #: 32-bit registers of accumulators per thread, at most; and where functions of the sums follow, whose steps need some.
 _ACCUMULATORS = 128
 _WITH_FUNCTIONS = 64
+#: How many registers more accumulators and factors may take where factors come through registers, not through a ring.
+_FACTORS = 32
 #: Element types that matrix units multiply (on all architectures that there are descriptions for).
 _UNIT_TYPES = frozenset({"f16", "bf16", "i8", "tf32"})
 _HOPPER_TYPES = frozenset({"f8E4M3FN", "f8E5M2"})
@@ -183,7 +185,10 @@ def _steps(problem: Problem, gpu: Gpu, rows: int, lanes: int, unit: bool, wgmma:
             continue
         shape = Shape(rows, lanes, depth, warps, 1, groups)
         width = 2 if problem.bytes == 8 else 1
-        if rows * lanes * width // (32 * warps) > (_WITH_FUNCTIONS if problem.functions else _ACCUMULATORS):
+        sums, limit = rows * lanes * width // (32 * warps), _WITH_FUNCTIONS if problem.functions else _ACCUMULATORS
+        if sums > limit:
+            continue
+        if not problem.streams and sums + shape.step_bytes(problem) // (4 * 32 * warps) > limit + _FACTORS:
             continue
         yield from _rings(problem, gpu, shape)
 

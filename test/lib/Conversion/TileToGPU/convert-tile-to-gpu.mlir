@@ -33,7 +33,7 @@ gpu.module @kernels {
 !b = !tile.tile<16x16xf16, #tile.spread<register = [[1, 0], [8, 0], [0, 8]], lane = [[2, 0], [4, 0], [0, 1], [0, 2], [0, 4]], warp = []>>
 // CHECK-LABEL: gpu.func @chain
 // CHECK-COUNT-2: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"
-// CHECK-COUNT-8: arith.truncf
+// CHECK-COUNT-4: llvm.call_intrinsic "llvm.nvvm.ff2f16x2.rn"
 // CHECK-NOT: shfl
 // CHECK-COUNT-2: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"
 gpu.module @kernels {

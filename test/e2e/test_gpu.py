@@ -143,16 +143,6 @@ def test_only_code_for_gpus_is_emulated(tmp_path: Path) -> None:
         tw.load(path, emulate=True)
 
 
-def test_what_has_no_instructions_is_told() -> None:
-    """The remainder of a division of floats is a function of a library."""
-    node = helper.make_node("Mod", ["a", "b"], ["y"], fmod=1)
-    inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [5]) for name in "ab"]
-    graph = helper.make_graph([node], "mod", inputs, [helper.make_tensor_value_info("y", TensorProto.FLOAT, [5])])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-    with pytest.raises(UnsupportedError, match="calls __nv_fmodf"):
-        tw.compile(model, target="cuda:sm_80")
-
-
 CHAIN = """
 tile.kernel @chain(%a: memref<ROWSx8xf16>, %b: memref<32x8xf16>, %v: memref<32x8xf16>, %c: memref<ROWSx8xf32>) {
   %c0 = arith.constant 0 : index

@@ -112,15 +112,15 @@ StringRef checkAddress(scf::ForOp loop, tile::LoadOp load) {
   return "";
 }
 
-/// The span that the plan asks for, else the largest that divides a row, with
-/// slots in which the pattern of its 8 rows is whole: all slots look the same.
-/// A slot of one row needs none: neighbours read neighbours.
+/// The span that the plan asks for, else the largest that divides a row. Slots
+/// in which the pattern of its 8 rows is not whole have none: all must look the
+/// same, and they are too small for banks to matter.
 int64_t swizzleOf(tile::LoadOp load, int64_t rowBytes, int64_t rows) {
   if (auto attr = load->getAttrOfType<IntegerAttr>("tile.swizzle"))
     return attr.getInt();
   for (int64_t span : {128, 64, 32})
-    if (rows > 1 && rowBytes % span == 0 && rows * rowBytes % (8 * span) == 0)
-      return span;
+    if (rowBytes % span == 0)
+      return rows % 8 == 0 ? span : 0;
   return 0;
 }
 

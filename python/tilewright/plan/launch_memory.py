@@ -13,8 +13,6 @@ from tilewright.errors import InternalError
 from tilewright.mlir import ir
 from tilewright.passes.base import located
 from tilewright.passes.constants import integer_constant
-from tilewright.runtime.dtypes import item_bytes
-from tilewright.targets.host_views import element_name
 
 #: Operations whose result is a view of their first operand.
 _VIEWS = frozenset(
@@ -105,6 +103,10 @@ def _part(view: ir.Operation) -> Place:
 
 
 def _bytes(kind: ir.MemRefType) -> int:
+    # These need NumPy, which `tile-opt` does not wait for.
+    from tilewright.runtime.dtypes import item_bytes
+    from tilewright.targets.host_views import element_name
+
     name = element_name(kind.element_type)
     return item_bytes("i64" if name == "index" else name)
 

@@ -50,7 +50,7 @@ _UNIT_ROWS = 16
 @register
 @dataclass(frozen=True)
 class SplitOnline(Pass):
-    """Cut softmax chains with few tasks into parts that run at once, where the predicted time says that it pays.
+    """Cut softmax chains of few tasks into parts that run at once, where the predicted time is less.
 
     The prediction stands on the last operation of the chain (`tile.parts`): parts, ns with the launches, the next best
     number of parts and its ns, and the ns of the whole. Operations of a chain have the same number as `tile.apart`.

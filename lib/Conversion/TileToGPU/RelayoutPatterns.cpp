@@ -132,12 +132,14 @@ private:
 };
 
 /// Another number type, or another layout.
-/// Whether the hardware rounds two of them by one instruction. Besides being
-/// half as many, ptxas rounds single ones too early for products to run in the
-/// background (C7514).
-bool narrowInPairs(ValueRange values, Type element, int64_t arch) {
-  return !isAmd(arch) && values.size() % 2 == 0 &&
-         values.front().getType().isF32() &&
+/// Whether results of a loop are rounded two by two. ptxas rounds single ones
+/// too early for products to run in the background (C7514). In the loop itself
+/// (attention's scores) pairs take more registers than there are.
+bool narrowInPairs(Operation *op, ValueRange values, Type element,
+                   int64_t arch) {
+  auto loop = op->getParentOfType<scf::ForOp>();
+  return !isAmd(arch) && (!loop || loop->hasAttr("tile.tasks")) &&
+         values.size() % 2 == 0 && values.front().getType().isF32() &&
          (element.isF16() || element.isBF16());
 }
 
@@ -171,7 +173,7 @@ struct ConvertPattern : SpreadPattern<tile::ConvertOp> {
       return relayout(op, adaptor, rewriter);
     SmallVector<Value> results;
     auto &spread = *getTypeConverter<SpreadConverter>();
-    if (narrowInPairs(adaptor.getSource(), to.getElementType(),
+    if (narrowInPairs(op, adaptor.getSource(), to.getElementType(),
                       spread.getArch())) {
       results = narrowPairs(rewriter, op.getLoc(), adaptor.getSource(),
                             to.getElementType());

@@ -1,0 +1,57 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Shapes of products whose kernels ptxas once refused (spills, serialized wgmma), or that once were one slow kernel."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import onnx
+import pytest
+from models._graph import Graph
+
+import tilewright as tw
+
+CASES = [
+    (1024, 1024, 768, "float16", "", "sm_90a"),
+    (2048, 768, 768, "float16", "", "sm_90a"),
+    (384, 2048, 768, "float16", "residual", "sm_90a"),
+    (256, 256, 512, "float16", "softmax", "sm_80"),
+    (256, 256, 512, "float16", "softmax", "sm_90a"),
+    (4096, 1152, 100, "float16", "", "sm_80"),
+    (2000, 1000, 50, "bfloat16", "gelu", "sm_90a"),
+]
+
+
+def product(m: int, n: int, k: int, dtype: str, tail: str) -> onnx.ModelProto:
+    """`a` [m, k] times `b` [k, n], and what follows."""
+    kind, g = np.dtype(getattr(ml_dtypes, dtype, dtype)), Graph("product", 20)
+    y = g.op("MatMul", g.input("a", kind, [m, k]), g.input("b", kind, [k, n]))
+    if tail == "softmax":
+        y = g.op("Softmax", y, axis=-1)
+    if tail in ("gelu", "residual"):
+        y = g.op("Add", y, g.input("bias", kind, [n]))
+    if tail == "gelu":
+        y = g.op("Gelu", y)
+    if tail == "residual":
+        y = g.op("Add", y, g.input("r", kind, [m, n]))
+    g.output(y, "y", kind, [m, n])
+    return g.model()
+
+
+@pytest.mark.skipif(shutil.which("ptxas") is None, reason="needs ptxas")
+@pytest.mark.parametrize(("m", "n", "k", "dtype", "tail", "arch"), CASES)
+def test_kernels_assemble(m: int, n: int, k: int, dtype: str, tail: str, arch: str) -> None:
+    """Spills and serialized products are errors of the compiler."""
+    tw.compile(product(m, n, k, dtype, tail), target=f"cuda:{arch}", emulate=True)
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
+def test_a_softmax_that_no_product_reads_is_a_kernel_of_its_own(arch: str, tmp_path: Path) -> None:
+    tw.compile(product(1024, 512, 768, "float16", "softmax"), target=f"cuda:{arch}", emulate=True).save(tmp_path / "m")
+    text = "\n".join(path.read_text() for path in (tmp_path / "m").rglob("*.ptx"))
+    assert text.count(".entry product_1024x512x768(") == 1 and text.count(".entry") == 2

@@ -12,9 +12,9 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
-from models._graph import Graph
 
 import tilewright as tw
+from models._graph import Graph
 
 CASES = [
     (1024, 1024, 768, "float16", "", "sm_90a"),

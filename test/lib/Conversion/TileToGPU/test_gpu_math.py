@@ -132,7 +132,7 @@ DOUBLES: dict[str, tuple[Callable, float, float, float]] = {
     "sin": (np.sin, -1e5, 1e5, 2),
     "cos": (np.cos, -1e5, 1e5, 2),
     "tan": (np.tan, -1e3, 1e3, 4),
-    "atan": (np.arctan, -1e6, 1e6, 2),
+    "atan": (np.arctan, -1e6, 1e6, 3),
     "asin": (np.arcsin, -1, 1, 4),
     "acos": (np.arccos, -1, 1, 4),
     "rsqrt": (lambda x: 1 / np.sqrt(x), 1e-300, 1e300, 2),

@@ -139,11 +139,17 @@ Value tilewright::atanOfDouble(const MathBuilder &m, Value x) {
   Value start =
       m.select(isBig, m.constant(kPi / 2),
                m.select(isMiddle, m.constant(kPi / 4), m.constant(0.0)));
+  // What is left of pi / 2 and pi / 4: half a unit in the last place of 0.4.
+  constexpr double rest = 6.123233995736766e-17;
+  Value startRest =
+      m.select(isBig, m.constant(rest),
+               m.select(isMiddle, m.constant(rest / 2), m.constant(0.0)));
   SmallVector<double> coefficients;
   for (int i = 41; i >= 3; i -= 2)
     coefficients.push_back((i % 4 == 1 ? 1.0 : -1.0) / i);
   Value square = m.mul(t, t);
   Value tail = m.mul(m.mul(square, t), m.polynomial(square, coefficients));
+  tail = m.add(tail, startRest);
   return m.copysign(m.add(start, m.add(t, tail)), x);
 }
 

@@ -18,6 +18,12 @@ N = BLOCK * BLOCKS
 INF, NAN = np.inf, np.nan
 
 
+@pytest.fixture(autouse=True)
+def same_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test draws the same numbers, whichever ran before it."""
+    monkeypatch.setitem(globals(), "RNG", np.random.default_rng(11))
+
+
 def evaluate(name: str, *inputs: np.ndarray, fast: bool = False, op: str = "") -> np.ndarray:
     """math.<name>, or the op, of arrays of N numbers."""
     kind = f"f{8 * inputs[0].itemsize}"
@@ -132,7 +138,7 @@ DOUBLES: dict[str, tuple[Callable, float, float, float]] = {
     "sin": (np.sin, -1e5, 1e5, 2),
     "cos": (np.cos, -1e5, 1e5, 2),
     "tan": (np.tan, -1e3, 1e3, 4),
-    "atan": (np.arctan, -1e6, 1e6, 3),
+    "atan": (np.arctan, -1e6, 1e6, 2),
     "asin": (np.arcsin, -1, 1, 4),
     "acos": (np.arccos, -1, 1, 4),
     "rsqrt": (lambda x: 1 / np.sqrt(x), 1e-300, 1e300, 2),

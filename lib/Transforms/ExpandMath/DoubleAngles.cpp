@@ -28,10 +28,6 @@ SmallVector<double> alternating(int odd, int count) {
   return coefficients;
 }
 
-struct SinCos {
-  Value sine, cosine;
-};
-
 /// The quadrant is taken out by pi/2 in three parts (W. J. Cody, W. Waite).
 SinCos sinCos(const MathBuilder &m, Value x) {
   Value magic = m.constant(6755399441055744.0);
@@ -44,13 +40,7 @@ SinCos sinCos(const MathBuilder &m, Value x) {
   Value z = m.mul(r, r);
   Value s = m.mul(m.polynomial(z, alternating(1, 9)), r);
   Value c = m.polynomial(z, alternating(0, 9));
-  Value isEven = m.isZeroInt(m.andInt(quadrant, m.integer(1)));
-  Value noFlip = m.isZeroInt(m.andInt(quadrant, m.integer(2)));
-  Value next = m.addInt(quadrant, m.integer(1));
-  Value noFlipCosine = m.isZeroInt(m.andInt(next, m.integer(2)));
-  Value sine = m.select(isEven, s, c), cosine = m.select(isEven, c, s);
-  return {m.select(noFlip, sine, m.neg(sine)),
-          m.select(noFlipCosine, cosine, m.neg(cosine))};
+  return turnByQuadrants(m, quadrant, {s, c});
 }
 
 /// exp(-x^2), with what the square lost.
@@ -130,20 +120,10 @@ Value tilewright::tanOfDouble(const MathBuilder &m, Value x) {
 
 /// Reduced to |t| <= tan(pi/8), then the series.
 Value tilewright::atanOfDouble(const MathBuilder &m, Value x) {
-  Value size = m.abs(x), one = m.constant(1.0);
-  Value isBig = m.compare(Compare::OGT, size, 2.414213562373095);
-  Value isMiddle = m.compare(Compare::OGT, size, 0.41421356237309503);
-  Value middle = m.div(m.sub(size, one), m.add(size, one));
-  Value t = m.select(isBig, m.div(m.constant(-1.0), size),
-                     m.select(isMiddle, middle, size));
-  Value start =
-      m.select(isBig, m.constant(kPi / 2),
-               m.select(isMiddle, m.constant(kPi / 4), m.constant(0.0)));
+  AtanArgument argument = reduceAtan(m, x);
+  Value t = argument.t, start = argument.from(m, kPi / 2);
   // What is left of pi / 2 and pi / 4: half a unit in the last place of 0.4.
-  constexpr double rest = 6.123233995736766e-17;
-  Value startRest =
-      m.select(isBig, m.constant(rest),
-               m.select(isMiddle, m.constant(rest / 2), m.constant(0.0)));
+  Value startRest = argument.from(m, 6.123233995736766e-17);
   SmallVector<double> coefficients;
   for (int i = 41; i >= 3; i -= 2)
     coefficients.push_back((i % 4 == 1 ? 1.0 : -1.0) / i);

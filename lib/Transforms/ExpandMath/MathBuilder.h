@@ -112,6 +112,23 @@ mlir::Value expandAsin(const MathBuilder &m, mlir::Value x);
 mlir::Value expandAcos(const MathBuilder &m, mlir::Value x);
 mlir::Value expandAtan2(const MathBuilder &m, mlir::Value y, mlir::Value x);
 
+struct SinCos {
+  mlir::Value sine, cosine;
+};
+
+/// The sine and cosine of an angle, from those of what is left of it behind
+/// whole quadrants, whose number (an integer) is given.
+SinCos turnByQuadrants(const MathBuilder &m, mlir::Value quadrant, SinCos rest);
+
+/// t with |t| <= tan(pi/8): atan(|x|) is `from(pi / 2)` + atan(t), a quarter
+/// turn where |x| is big, half of it where it is middle, else nothing.
+struct AtanArgument {
+  mlir::Value t, isBig, isMiddle;
+
+  mlir::Value from(const MathBuilder &m, double quarterTurn) const;
+};
+AtanArgument reduceAtan(const MathBuilder &m, mlir::Value x);
+
 /// 1 / divisor, where that is a constant for which `expandDivision` is good.
 std::optional<double> reciprocalOf(mlir::Value divisor);
 /// x / divisor without a division: the same bits where the quotient is normal

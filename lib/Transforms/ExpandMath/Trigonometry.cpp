@@ -17,10 +17,6 @@ namespace {
 constexpr double kPi = 3.141592653589793;
 
 /// sin and cos of x on f64, with the quadrant taken out.
-struct SinCos {
-  Value sine, cosine;
-};
-
 /// Reduced on f64, which is exact enough for |x| below 1e9; Taylor's series.
 SinCos sinCosWide(const MathBuilder &m, Value x) {
   Value magic = m.constant(6755399441055744.0);
@@ -35,13 +31,7 @@ SinCos sinCosWide(const MathBuilder &m, Value x) {
   s = m.mul(s, r);
   Value c = m.polynomial(z, {1.0 / 479001600, -1.0 / 3628800, 1.0 / 40320,
                              -1.0 / 720, 1.0 / 24, -0.5, 1.0});
-  Value isEven = m.isZeroInt(m.andInt(quadrant, m.integer(1)));
-  Value noFlip = m.isZeroInt(m.andInt(quadrant, m.integer(2)));
-  Value next = m.addInt(quadrant, m.integer(1));
-  Value noFlipCosine = m.isZeroInt(m.andInt(next, m.integer(2)));
-  Value sine = m.select(isEven, s, c), cosine = m.select(isEven, c, s);
-  return {m.select(noFlip, sine, m.neg(sine)),
-          m.select(noFlipCosine, cosine, m.neg(cosine))};
+  return turnByQuadrants(m, quadrant, {s, c});
 }
 
 SinCos sinCos(const MathBuilder &m, Value x) {
@@ -51,16 +41,8 @@ SinCos sinCos(const MathBuilder &m, Value x) {
 
 /// atan on f64 for any x: reduced to |t| <= tan(pi/8), then the series.
 Value atanWide(const MathBuilder &m, Value x) {
-  Value size = m.abs(x);
-  Value one = m.constant(1.0);
-  Value isBig = m.compare(Compare::OGT, size, 2.414213562373095);
-  Value isMiddle = m.compare(Compare::OGT, size, 0.41421356237309503);
-  Value middle = m.div(m.sub(size, one), m.add(size, one));
-  Value t = m.select(isBig, m.div(m.constant(-1.0), size),
-                     m.select(isMiddle, middle, size));
-  Value start =
-      m.select(isBig, m.constant(kPi / 2),
-               m.select(isMiddle, m.constant(kPi / 4), m.constant(0.0)));
+  AtanArgument argument = reduceAtan(m, x);
+  Value t = argument.t, start = argument.from(m, kPi / 2);
   SmallVector<double> coefficients;
   for (int i = 25; i >= 1; i -= 2)
     coefficients.push_back((i % 4 == 1 ? 1.0 : -1.0) / i);
@@ -69,6 +51,34 @@ Value atanWide(const MathBuilder &m, Value x) {
 }
 
 } // namespace
+
+SinCos tilewright::turnByQuadrants(const MathBuilder &m, Value quadrant,
+                                   SinCos rest) {
+  auto [s, c] = rest;
+  Value isEven = m.isZeroInt(m.andInt(quadrant, m.integer(1)));
+  Value noFlip = m.isZeroInt(m.andInt(quadrant, m.integer(2)));
+  Value next = m.addInt(quadrant, m.integer(1));
+  Value noFlipCosine = m.isZeroInt(m.andInt(next, m.integer(2)));
+  Value sine = m.select(isEven, s, c), cosine = m.select(isEven, c, s);
+  return {m.select(noFlip, sine, m.neg(sine)),
+          m.select(noFlipCosine, cosine, m.neg(cosine))};
+}
+
+AtanArgument tilewright::reduceAtan(const MathBuilder &m, Value x) {
+  Value size = m.abs(x), one = m.constant(1.0);
+  Value isBig = m.compare(Compare::OGT, size, 2.414213562373095);
+  Value isMiddle = m.compare(Compare::OGT, size, 0.41421356237309503);
+  Value middle = m.div(m.sub(size, one), m.add(size, one));
+  Value t = m.select(isBig, m.div(m.constant(-1.0), size),
+                     m.select(isMiddle, middle, size));
+  return {t, isBig, isMiddle};
+}
+
+Value AtanArgument::from(const MathBuilder &m, double quarterTurn) const {
+  Value half = m.constant(quarterTurn / 2);
+  return m.select(isBig, m.constant(quarterTurn),
+                  m.select(isMiddle, half, m.constant(0.0)));
+}
 
 Value tilewright::expandSin(const MathBuilder &m, Value x) {
   Value result = m.toWidth(sinCos(m, x).sine, 32);

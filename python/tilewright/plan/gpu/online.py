@@ -10,7 +10,7 @@ all nests of the chain have register tiles of whole blocks: what they hand on ne
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from tilewright.mlir import ir
@@ -18,7 +18,7 @@ from tilewright.plan.gpu.machine import Gpu
 from tilewright.plan.gpu.nest import Nest, power_of_two
 from tilewright.plan.gpu.products import streams
 from tilewright.plan.gpu.tasks import live_part
-from tilewright.plan.gpu.warpgroups import choose_warpgroups
+from tilewright.plan.gpu.warpgroups import rank_warpgroups
 from tilewright.plan.online import Chain, find_chains
 from tilewright.plan.running import TaskNests, mark_live
 from tilewright.plan.structure import Kind, LinalgOp, set_attribute, set_integer
@@ -39,6 +39,8 @@ _FEW_KEYS = 32
 _WARP_ROWS = 16
 #: Elements of a block of keys that a thread may hold as fragments, where few queries leave it nothing else to hold.
 _FRAGMENTS = 64
+#: Sizes of blocks that mma.sync may take: each half of the one before.
+_SIZES = 2
 #: Slots of the ring for keys and values.
 _SLOTS = {True: 3, False: 2}
 
@@ -56,6 +58,9 @@ class Online:
         shared: bytes of the ring.
         reached: part of the peak that products reach where warpgroups multiply; 0: mma.sync.
         stagger: whether a step computes the scores of the next block.
+        number: of the candidate that this is.
+        candidates: how many there are.
+        runner_up: the one that comes next.
     """
 
     chain: Chain
@@ -66,6 +71,21 @@ class Online:
     shared: int = 0
     reached: float = 0.0
     stagger: bool = False
+    number: int = 0
+    candidates: int = 1
+    runner_up: str = ""
+
+    def __str__(self) -> str:
+        """Return e.g. ``128 rows x 64 steps, 8 warps, 2 stages``."""
+        text = f"{self.rows} rows x {self.block} steps, {self.warps} warps, {self.stages} stages"
+        return text + (", staggered" if self.stagger else "")
+
+    def choice(self) -> Sequence[str]:
+        """What `tile.prediction` says of the choice."""
+        fields = [f'shape = "{self}"', f"candidates = {self.candidates} : i64"]
+        if self.number:
+            fields.append(f"number = {self.number} : i64")
+        return [*fields, f'runner_up = "{self.runner_up}"'] if self.runner_up else fields
 
     def steps(self, root: LinalgOp) -> dict[int, int]:
         """The loop of a nest's root that runs in blocks, with their size."""
@@ -94,7 +114,7 @@ class Online:
 
 
 def choose_online(
-    members: Sequence[LinalgOp], nests: Sequence[Nest], rows: Sequence[int], gpu: Gpu, extent: int = 0
+    members: Sequence[LinalgOp], nests: Sequence[Nest], rows: Sequence[int], gpu: Gpu, extent: int = 0, number: int = 0
 ) -> Online | None:
     """The chain of a task that runs in blocks; None where whole rows stay in registers, or there is none.
 
@@ -104,6 +124,7 @@ def choose_online(
         rows: what a task covers of each common row, by now.
         gpu: the machine.
         extent: of the last common row.
+        number: of the candidate that a chain with products takes.
     """
     if not rows:
         return None
@@ -113,7 +134,7 @@ def choose_online(
         if not roots <= set(chain.loops) or not any(_crosses(op, root_of) for op in chain.made()):
             continue
         products = [nest for nest in nests if nest.root in roots and nest.root.kind is Kind.CONTRACTION]
-        found = _attention(chain, products, rows, gpu, extent) if products else _plain(chain, rows)
+        found = _attention(chain, products, rows, gpu, extent, number) if products else _plain(chain, rows)
         if found is not None:
             return found
     return None
@@ -134,12 +155,30 @@ def _plain(chain: Chain, rows: Sequence[int]) -> Online | None:
     return Online(chain, block, rows[-1], warps) if long else None
 
 
-def _attention(chain: Chain, products: Sequence[Nest], rows: Sequence[int], gpu: Gpu, extent: int) -> Online | None:
-    """A chain with products: a block of keys at a time meets the queries of a task."""
-    groups = choose_warpgroups(chain, products, [*rows[:-1], extent], _tasks(products[-1], [1]), gpu)
-    if groups is not None:
+def _attention(
+    chain: Chain, products: Sequence[Nest], rows: Sequence[int], gpu: Gpu, extent: int, number: int
+) -> Online | None:
+    """A chain with products: a block of keys at a time meets the queries of a task.
+
+    Candidates are the sizes of warpgroups, the fastest first, then blocks for mma.sync.
+    """
+    ranked = rank_warpgroups(chain, products, [*rows[:-1], extent], _tasks(products[-1], [1]), gpu)
+    found: list[Online] = []
+    for groups in ranked:
         ring = groups.stages, groups.shared
-        return Online(chain, groups.keys, groups.queries, groups.warps, *ring, groups.reached, groups.stagger)
+        found.append(Online(chain, groups.keys, groups.queries, groups.warps, *ring, groups.reached, groups.stagger))
+    for smaller in range(_SIZES):
+        made = _by_threads(chain, products, rows, gpu, smaller)
+        if made is None and not found:
+            return None  # whole rows stay in registers
+        found += [] if made is None or made in found else [made]
+    number = min(number, len(found) - 1)
+    runner_up = str(found[number + 1]) if number + 1 < len(found) else ""
+    return replace(found[number], number=number, candidates=len(found), runner_up=runner_up)
+
+
+def _by_threads(chain: Chain, products: Sequence[Nest], rows: Sequence[int], gpu: Gpu, smaller: int) -> Online | None:
+    """The same by mma.sync and vector units, with blocks that are halved `smaller` times."""
     width = max(element_bytes(access.value) for nest in products for access in nest.root.inputs)
     queries, warps = rows[-1], 4
     if gpu.hopper and width <= 2 and queries == 64 and _tasks(products[-1], rows) >= 2 * gpu.units:
@@ -153,6 +192,7 @@ def _attention(chain: Chain, products: Sequence[Nest], rows: Sequence[int], gpu:
         keys = min(keys, _FEW_KEYS)
     if queries < _WARP_ROWS:
         keys = min(keys, max(_FRAGMENTS * 32 * warps // power_of_two(max(channels, 1)), _WARP_ROWS))
+    keys = max(keys >> smaller, min(keys, _WARP_ROWS))
     if keys >= chain.extent or (queries >= _WARP_ROWS and held * chain.extent <= room):
         return None
     stages, step = _stages(chain, products, keys, gpu)

@@ -103,15 +103,19 @@ def predict(problem: Problem, shape: Shape, gpu: Gpu) -> Prediction:
     fed = rounds * steps * _shared_bytes(problem, shape, unit) / device.level("shared").bandwidth
     out = problem.batch * problem.rows * problem.lanes * problem.out_bytes
     near = count * steps * shape.step_bytes(problem)
-    l2 = (near + out) / device.level("l2").bandwidth * _imbalance(count, gpu, waves, held)
+    idle = _imbalance(count, gpu, waves, held)
+    l2 = (near + out) / device.level("l2").bandwidth * idle
     far = _memory_bytes(problem, shape, resident, near, out, device.level("l2").bytes)
-    memory = far / (device.level("memory").bandwidth * _STREAMED)
+    memory = far / (device.level("memory").bandwidth * _STREAMED) * idle
     starts = 1 if shape.persistent else waves  # a ring that goes on is full when the next tile begins
     latency = device.level("memory").latency + (0 if shape.stages > 1 else steps * device.level("l2").latency / here)
     ends = 1 if shape.persistent else min(waves, 2)
     tail = ends * out / max(waves, 1) / (device.level("l2").bandwidth)
     # A slot is free again a round trip to L2 after it was used: what a ring does not hide, however few bytes there are.
-    ring = waves * steps * _ROUND_TRIP * device.level("l2").latency / (shape.stages - 1) if shape.stages > 1 else 0.0
+    # What is not in L2 yet comes from memory: bytes under way, over its latency, are all that a multiprocessor moves.
+    fresh = min(far / max(near + out, 1), 1.0) * device.level("memory").latency
+    trip = max(_ROUND_TRIP * device.level("l2").latency, fresh)
+    ring = waves * steps * trip / (shape.stages - 1) if shape.stages > 1 else 0.0
     parts = {"compute": compute, "shared": fed, "l2": l2, "memory": memory, "latency": ring}
     bound = max(parts, key=lambda name: parts[name])
     waiting = starts * latency + tail
@@ -154,29 +158,36 @@ def _memory_bytes(problem: Problem, shape: Shape, resident: int, near: int, out:
 
 @dataclass(frozen=True)
 class Choice:
-    """The shape of a product, its predicted time, and the next best one of another shape."""
+    """The shape of a product, its predicted time, the next best one of another shape, and its number among these."""
 
     shape: Shape
     prediction: Prediction
     runner_up: Shape | None
     runner_up_seconds: float
     candidates: int
+    number: int = 0
 
 
-def choose(problem: Problem, gpu: Gpu) -> Choice | None:
+def choose(problem: Problem, gpu: Gpu, number: int = 0) -> Choice | None:
     """The shape with the least predicted time; None where the machine has none.
 
+    Candidates differ in their rows or lanes; `number` says which one it shall be, the fastest one being the first.
     Among shapes whose times differ by less than a percent, the one that moves the least, then the smallest ring.
     """
     ranked: Sequence[tuple[Prediction, Shape]] = sorted(
         ((predict(problem, shape, gpu), shape) for shape in shapes(problem, gpu)),
         key=lambda found: (float(f"{found[0].seconds:.2e}"), found[0].l2_bytes, found[1].warps, found[1].stages),
     )
-    if not ranked:
+    first: dict[tuple[int, int], tuple[Prediction, Shape]] = {}
+    for pair in ranked:
+        first.setdefault((pair[1].rows, pair[1].lanes), pair)
+    found = list(first.values())
+    if not found:
         return None
-    best, shape = ranked[0]
-    other = next((r for r in ranked[1:] if (r[1].rows, r[1].lanes) != (shape.rows, shape.lanes)), None)
-    return Choice(shape, best, other and other[1], other[0].seconds if other else 0.0, len(ranked))
+    number = min(number, len(found) - 1)
+    best, shape = found[number]
+    other = found[number + 1] if number + 1 < len(found) else None
+    return Choice(shape, best, other and other[1], other[0].seconds if other else 0.0, len(found), number)
 
 
 def attribute(choice: Choice, problem: Problem) -> str:
@@ -194,6 +205,8 @@ def attribute(choice: Choice, problem: Problem) -> str:
         f'shape = "{choice.shape}"',
         f"candidates = {choice.candidates} : i64",
     ]
+    if choice.number:
+        fields.append(f"number = {choice.number} : i64")
     if choice.runner_up is not None:
         fields.append(f'runner_up = "{choice.runner_up}"')
         fields.append(f"runner_up_ns = {choice.runner_up_seconds * 1e9:.0f} : i64")

@@ -199,10 +199,10 @@ def tile_product(nest: Nest, roles: Roles, shape: Shape, given: Given | None = N
     return tiling
 
 
-def choose_product(nest: Nest, roles: Roles, gpu: Gpu) -> GpuTiling:
-    """The tiling of a product that is alone in its task: the shape with the least predicted time."""
+def choose_product(nest: Nest, roles: Roles, gpu: Gpu, number: int = 0) -> GpuTiling:
+    """The tiling of a product that is alone in its task: the shape with the least predicted time, or a later one."""
     problem = problem_of(nest, roles)
-    choice = choose(problem, gpu)
+    choice = choose(problem, gpu, number)
     if choice is None:
         return tile_product(nest, roles, default_shape(nest.root))
     tiling = tile_product(nest, roles, choice.shape)

@@ -21,8 +21,11 @@ from tilewright.plan.gpu.nest import power_of_two
 
 #: Bytes of a row of a step: the widest swizzle.
 _SPAN = 128
-#: Slots of a ring, at most: more hide no more latency.
+#: Slots of a ring, at most: more hide no more latency; and of a ring with small slots (few rows, whose other factor is
+#: read once), which keep enough bytes under way only together.
 _SLOTS = {True: 6, False: 4}
+_SMALL_SLOTS = 8
+_SMALL_SLOT = 8192
 #: Registers of a thread besides its accumulators: addresses, fragments of both factors, predicates.
 _OTHERS = 72
 #: Registers of a thread that only loads.
@@ -202,7 +205,8 @@ def _rings(problem: Problem, gpu: Gpu, shape: Shape) -> Iterator[Shape]:
             continue
         one = replace(shape, stages=0, persistent=persistent)
         fit = (gpu.shared - one.shared(problem)) // shape.step_bytes(problem) + 1
-        stages = min(_SLOTS[shape.wgmma], fit, _SLOTS[shape.wgmma] if persistent else steps)
+        most = _SMALL_SLOTS if not shape.wgmma and shape.step_bytes(problem) <= _SMALL_SLOT else _SLOTS[shape.wgmma]
+        stages = min(most, fit, most if persistent else steps)
         if problem.streams and stages >= 2:
             found = True
             yield replace(one, stages=stages)

@@ -22,7 +22,8 @@ from tilewright.plan.gpu.borders import expand_inside, is_border
 from tilewright.plan.gpu.machine import Gpu
 from tilewright.plan.gpu.nest import Nest
 from tilewright.plan.gpu.predict import choose
-from tilewright.plan.gpu.products import find_roles, problem_of
+from tilewright.plan.gpu.products import Roles, find_roles, problem_of
+from tilewright.plan.gpu.streams import find_stream, stream_seconds
 from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, linalg_ops
 
 #: Parts that a sum may be cut into.
@@ -31,9 +32,11 @@ _PARTS = (2, 4, 8, 16)
 _LEAST_DEPTH = 64
 #: Part of the time that a split must save.
 _WORTH = 0.85
-#: Points of a part of a plain reduction, and how many of these are worth a second kernel.
-_PART = 8192
-_MANY = 8
+#: Points of a part of another sum, at least, and parts for each multiprocessor, at most.
+_LEAST_PART = 256
+_MOST_PARTS = 4
+#: How much longer than the best number of parts a smaller one may take.
+_ALIKE = 1.02
 #: What a combiner starts from, where the parts may start from it, too.
 _NEUTRAL = {"arith.addf": 0.0, "arith.addi": 0, "arith.mulf": 1.0, "arith.muli": 1}
 _IDEMPOTENT = frozenset(
@@ -113,25 +116,61 @@ def _combiner(op: ir.Operation) -> str:
 
 def _parts_of(op: LinalgOp, gpu: Gpu) -> tuple[int, int] | None:
     """The loop to cut and the number of parts; None where the sum had better stay whole."""
-    if op.kind is Kind.CONTRACTION:
-        return _parts_of_product(op, gpu)
-    loops = [d for d in op.reductions if _is_plain(op, d)]
-    if not loops or any(_is_generic(access) for access in op.inputs):
-        return None  # its operands are computed as they are read
-    loop = max(loops, key=lambda d: op.extents[d])
-    parallel = prod(op.extents[d] for d in op.parallel)
-    parts = op.extents[loop] // _PART
-    if parallel * _MANY > gpu.units or parts < _MANY:
-        return None
-    while parts > 1 and op.extents[loop] % parts:
-        parts -= 1
-    return (loop, parts) if parts >= _MANY else None
-
-
-def _parts_of_product(op: LinalgOp, gpu: Gpu) -> tuple[int, int] | None:
     nest = Nest(op, [op], op.gathers)
-    roles = find_roles(nest)
-    if roles is None or not _is_plain(op, roles.depth) or _follows_maximum(op):
+    if op.kind is Kind.CONTRACTION:
+        if _follows_maximum(op):
+            return None
+        roles = find_roles(nest)
+        if roles is not None:
+            return _parts_of_product(nest, roles, gpu)
+    return _parts_of_stream(nest, gpu)
+
+
+def _parts_of_stream(nest: Nest, gpu: Gpu) -> tuple[int, int] | None:
+    """The parts of a sum that reads a tensor once; None where it reads what is computed as it is read."""
+    op, stream = nest.root, find_stream(nest)
+    if stream is None:
+        return None
+    large = max(op.inputs, key=lambda a: prod(op.extents[d] for d in a.loops))
+    computed = (large,) if op.kind is Kind.CONTRACTION else op.inputs
+    loops = [d for d in op.reductions if _is_plain(op, d) and d in stream.large.loops]
+    if not loops or any(_is_generic(access) for access in computed):
+        return None
+    loop = max(loops, key=lambda d: op.extents[d])
+    whole = stream_seconds(stream, gpu)
+    if whole is None:
+        return None
+    points = prod(op.extents[d] for d in op.parallel)
+    row = stream.large.width if loop == stream.lane else 0
+    times = []
+    for parts in _numbers_of_parts(op.extents[loop], row, gpu):
+        seconds = stream_seconds(stream.cut(loop, parts), gpu)
+        if seconds is not None:
+            times.append((seconds + _adding(points, parts, gpu), parts))
+    least = min(times, default=(whole, 1))[0]
+    if least >= whole * _WORTH:
+        return None
+    return loop, next(parts for seconds, parts in times if seconds <= least * _ALIKE)
+
+
+def _numbers_of_parts(extent: int, width: int, gpu: Gpu) -> list[int]:
+    """Divisors of a loop's extent, each about twice the one before.
+
+    Where neighbours along the loop lie side by side (`width`: bytes of an element), parts that start at multiples of 16
+    bytes come first.
+    """
+    most = min(extent // _LEAST_PART, _MOST_PARTS * gpu.units)
+    divisors = [parts for parts in range(2, most + 1) if extent % parts == 0]
+    aligned = [parts for parts in divisors if extent // parts * width % 16 == 0] or divisors
+    found: list[int] = []
+    for parts in aligned:
+        if not found or parts >= 2 * found[-1]:
+            found.append(parts)
+    return found
+
+
+def _parts_of_product(nest: Nest, roles: Roles, gpu: Gpu) -> tuple[int, int] | None:
+    if not _is_plain(nest.root, roles.depth):
         return None
     problem = problem_of(nest, roles)
     whole = choose(problem, gpu)

@@ -63,8 +63,8 @@ class TaskPrediction:
     occupancy: int
     roofline: float
 
-    def attribute(self) -> str:
-        """As `tile.prediction`: times in ns."""
+    def attribute(self, more: Sequence[str] = ()) -> str:
+        """As `tile.prediction`: times in ns, with some more fields as text."""
         fields = [
             f"ns = {self.seconds * 1e9:.0f} : i64",
             f'bound = "{self.bound}"',
@@ -74,6 +74,7 @@ class TaskPrediction:
             f"memory_bytes = {self.memory_bytes} : i64",
             f"operations = {self.operations} : i64",
             f"occupancy = {self.occupancy} : i64",
+            *more,
         ]
         return "{" + ", ".join(fields) + "}"
 
@@ -120,8 +121,12 @@ def predict_task(
     longest = max([*parts.values(), issue])
     latency = memory.latency * (1 + sum(1 for nest in nests if nest.root.reductions)) + device.rate("task", 0.0)
     idle = filled if bound not in ("memory", "l2") else min(filled, 4.0)
-    seconds = longest * idle + latency + device.rate("launch", 2.5e-6)
-    bound = "latency" if latency > longest * idle else bound
+    took = longest * idle
+    alone = parts["l2"] * max(gpu.units / count, 1.0)  # one multiprocessor takes no more than its share from L2
+    if alone > took:
+        took, bound = alone, "l2"
+    seconds = took + latency + device.rate("launch", 2.5e-6)
+    bound = "latency" if latency > took else bound
     near = round(count * work.per_task) + work.written
     operations = round(live * (work.products + work.vector))
     roofline = max(parts["compute"] * products, parts["memory"] * _STREAMED)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import ClassVar
@@ -19,6 +19,7 @@ from tilewright.plan.gpu.machine import Gpu
 from tilewright.plan.gpu.nest import Nest, lane_of, power_of_two
 from tilewright.plan.gpu.online import Online, choose_online
 from tilewright.plan.gpu.products import choose_product, default_shape, find_roles, tile_product
+from tilewright.plan.gpu.streams import choose_stream
 from tilewright.plan.gpu.tasks import predict_task
 from tilewright.plan.gpu.tiles import ROW, Given, GpuTiling, tile_elementwise, tile_reduce
 from tilewright.plan.names import kernel_name
@@ -30,16 +31,24 @@ _SIDE_BY_SIDE = 64
 _WAVES = 2
 
 
-def tile_nest(nest: Nest, gpu: Gpu, given: Given | None = None) -> GpuTiling:
-    """The tiling of one nest; `given`: what its task says, where there are several nests."""
+def tile_nest(nest: Nest, gpu: Gpu, given: Given | None = None, number: int = 0) -> GpuTiling:
+    """The tiling of one nest.
+
+    Args:
+        nest: the nest.
+        gpu: the machine.
+        given: what its task says, where there are several nests.
+        number: of the candidate that it takes, where there are some to choose from.
+    """
     if nest.root.kind is Kind.CONTRACTION:
         roles = find_roles(nest)
         if roles is not None:
             if given is None:
-                return choose_product(nest, roles, gpu)
+                return choose_product(nest, roles, gpu, number)
             return tile_product(nest, roles, default_shape(nest.root), given)
     if nest.root.reductions:
-        return tile_reduce(nest, given)
+        stream = choose_stream(nest, gpu, number) if given is None else None
+        return stream or tile_reduce(nest, given)
     return tile_elementwise(nest, given)
 
 
@@ -52,16 +61,20 @@ class GpuTask:
     rows: Sequence[list[int]]
     #: rows that fusion chose for tasks with products; 0: none
     block: int = 0
+    #: the candidate that it takes
+    number: int = 0
     #: reductions that run in one loop, once the tiles are known
     online: Online | None = None
 
     def tile(self, gpu: Gpu) -> list[GpuTiling]:
         """The tilings of all nests."""
         if len(self.nests) == 1:
-            return [tile_nest(self.nests[0], gpu)]
+            return [tile_nest(self.nests[0], gpu, number=self.number)]
+        if streams := self._streams(gpu):
+            return streams
         sizes = self._sizes(gpu)
         extent = self.nests[-1].root.extents[self.rows[-1][-1]] if sizes else 0
-        self.online = choose_online(self.members, self.nests, sizes, gpu, extent)
+        self.online = choose_online(self.members, self.nests, sizes, gpu, extent, self.number)
         if self.online:
             sizes[-1] = self.online.rows
         tilings = []
@@ -70,6 +83,19 @@ class GpuTask:
             tilings.append(tile_nest(nest, gpu, Given(dict(zip(own, sizes, strict=True)), steps)))
         warps = self.online.warps if self.online else max(tiling.warps for tiling in tilings)
         return [replace(tiling, warps=warps) for tiling in tilings]
+
+    def _streams(self, gpu: Gpu) -> list[GpuTiling] | None:
+        """Products with a vector that meet in one task, in the tiles of each alone; None where these differ."""
+        if self.block or any(n.root.kind is not Kind.CONTRACTION or find_roles(n) is not None for n in self.nests):
+            return None
+        found = [tiling for nest in self.nests if (tiling := choose_stream(nest, gpu)) is not None]
+        if len(found) < len(self.nests):
+            return None
+        sizes = [[tiling.task[d] for d in own] for tiling, own in zip(found, self.rows, strict=True)]
+        if any(size != sizes[-1] for size in sizes):
+            return None
+        warps = max(tiling.warps for tiling in found)
+        return [replace(tiling, warps=warps, marks={}) for tiling in found]
 
     def _sizes(self, gpu: Gpu) -> list[int]:
         """What a task covers of each common row."""
@@ -104,7 +130,7 @@ def _predicted(
     nests: Sequence[Nest], tilings: Sequence[GpuTiling], gpu: Gpu, live: float, online: Online | None
 ) -> str:
     shared, reached = (online.shared, online.reached) if online else (0, 0.0)
-    return predict_task(nests, tilings, gpu, live, shared, reached).attribute()
+    return predict_task(nests, tilings, gpu, live, shared, reached).attribute(online.choice() if online else ())
 
 
 @register
@@ -141,24 +167,27 @@ class PlanGpuTiles(Pass):
     dialects: ClassVar[tuple[str, ...]] = ("tile",)
 
     device: str = option("nvidia-sm80", "name of the device description")
+    choices: tuple[str, ...] = option((), "KERNEL:NUMBER, the candidate that a kernel takes instead of the first")
 
     def run(self, op: ir.Operation) -> None:
         """Give tiles to the nests of each task that `tile-plan-fusion` made."""
         gpu, weights = Gpu.of(resolve(self.device)), Weights()
+        chosen = {name: int(number) for name, _, number in (text.rpartition(":") for text in self.choices)}
         for block in blocks(op):
             tasks: dict[int, list[LinalgOp]] = {}
             for member in linalg_ops(block, weights):
                 if "tile.task" in member.op.attributes:
                     tasks.setdefault(read_integer(member.op, "tile.task"), []).append(member)
             for members in tasks.values():
-                self._tile_task(members, gpu)
+                self._tile_task(members, gpu, chosen)
 
     @staticmethod
-    def _tile_task(members: list[LinalgOp], gpu: Gpu) -> None:
+    def _tile_task(members: list[LinalgOp], gpu: Gpu, chosen: Mapping[str, int]) -> None:
         roots = [m for m in members if "tile.rows" in m.op.attributes]
         if not roots:
             raise located(UserError("is in a task of which no operation has `tile.rows`"), members[0].op)
-        set_attribute(roots[-1].op, "tile.kernel", f'"{kernel_name(members, roots)}"')
+        name = kernel_name(members, roots)
+        set_attribute(roots[-1].op, "tile.kernel", f'"{name}"')
         nests = []
         for root in roots:
             own = [m for m in members if m.op.attributes["tile.nest"] == root.op.attributes["tile.nest"]]
@@ -170,12 +199,12 @@ class PlanGpuTiles(Pass):
         block = read_integer(roots[-1].op, "tile.block") if "tile.block" in roots[-1].op.attributes else 0
         if block and not all(rows):
             block = 0  # no row is common to all nests: one task
-        task = GpuTask(members, nests, rows, block)
+        task = GpuTask(members, nests, rows, block, chosen.get(name, 0))
         tilings = task.tile(gpu)
         for nest, tiling in zip(nests, tilings, strict=True):
-            for name in ("tile.rows", "tile.block", "tile.gathers"):
-                if name in nest.root.op.attributes:
-                    del nest.root.op.attributes[name]
+            for mark in ("tile.rows", "tile.block", "tile.gathers"):
+                if mark in nest.root.op.attributes:
+                    del nest.root.op.attributes[mark]
             tiling.write(nest.root)
         live = 1.0 if task.online is None else task.online.apply(members)
         if all("tile.prediction" not in root.op.attributes for root in roots):

@@ -73,10 +73,10 @@ class Warpgroups:
         return 4 * self.queries // _QUERIES
 
 
-def choose_warpgroups(
+def rank_warpgroups(
     chain: Chain, products: Sequence[Nest], rows: Sequence[int], queries: int, gpu: Gpu
-) -> Warpgroups | None:
-    """The sizes with the least predicted time; None where warpgroups cannot do the chain's products.
+) -> list[Warpgroups]:
+    """The sizes by predicted time, the least first; none where warpgroups cannot do the chain's products.
 
     Args:
         chain: what runs in blocks of keys.
@@ -86,9 +86,9 @@ def choose_warpgroups(
         gpu: the machine.
     """
     if not gpu.hopper or prod(rows[:-1]) != 1 or 2 * rows[-1] <= _QUERIES or not all(_fits(chain, n) for n in products):
-        return None
-    found = list(_sizes(chain, products, gpu))
-    return max(found, key=lambda size: _rank(size, rows[-1], queries, gpu), default=None)
+        return []
+    found = _sizes(chain, products, gpu)
+    return sorted(found, key=lambda size: _rank(size, rows[-1], queries, gpu), reverse=True)
 
 
 def _rank(size: Warpgroups, extent: int, queries: int, gpu: Gpu) -> tuple[float, int]:

@@ -31,7 +31,7 @@ class _Lowered:
     outputs: tuple[TensorSpec, ...]
     name: str = "bisect"
 
-    def load(self, _shapes: Any, _symbolic: Any = ()) -> Imported:
+    def load(self, _shapes: Any, _symbolic: Any = (), _many_threads: bool = False) -> Imported:
         """Return the module of the state (a copy)."""
         copy = self.stage.module.clone(ip=False)
         module: Any = _Module(copy)

@@ -158,7 +158,7 @@ def bisect(
         load_file(file)
     suspects = {name for name, cls in registered_passes().items() if source_file(cls)}
     machine = parse_target(target)
-    imported = open_source(model, weights).load(shapes)
+    imported = open_source(model, weights).load(shapes, many_threads=machine.kind == "cuda")
     steps = _inserted(steps_of(_default(machine) if pipeline is None else pipeline), insert)
     arrays = _arrays(imported, inputs, seed)
     begin = start(imported.module, imported.weights)

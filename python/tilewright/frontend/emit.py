@@ -56,6 +56,7 @@ class Emitter:
         weights: the bytes of the module's globals, by name.
         discarded: ops that were built in vain, see iteration.attempt.
         remarks: what a user should know of slow code, by the node's name.
+        many_threads: whether the machine has thousands: what runs in parallel is then worth more work.
     """
 
     def __init__(self, module: ir.Module) -> None:
@@ -70,6 +71,7 @@ class Emitter:
         self._types: dict[np.dtype, ir.Type] = {}
         self.discarded: list[ir.Operation] = []
         self.remarks: dict[str, str] = {}
+        self.many_threads = False
         self._entries: dict[ir.Value, list[Scalar]] = {}  # elements of vectors made from scalars
         self._sizes: dict[ir.Value, Size] = {}  # int64 scalars that are sizes
 

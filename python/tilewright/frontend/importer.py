@@ -32,7 +32,12 @@ from .tensor import Tensor, nothing
 
 
 def import_onnx(
-    source: ModelSource, shapes: Shapes | None = None, context: ir.Context | None = None, *, symbolic: bool = False
+    source: ModelSource,
+    shapes: Shapes | None = None,
+    context: ir.Context | None = None,
+    *,
+    symbolic: bool = False,
+    many_threads: bool = False,
 ) -> ImportedModel:
     """Import an ONNX model as a layer-1 module.
 
@@ -42,6 +47,7 @@ def import_onnx(
             shapes of its tensors, which become the inputs x[0], x[1], ...; None for an optional that holds nothing.
         context: where the module lives (default: a new one).
         symbolic: dimensions that `shapes` leaves open become sizes known at run time only; a pair there is a range.
+        many_threads: operators with a lowering for machines of thousands of threads, which does more work, get it.
 
     Returns:
         The module, the bytes of its weights and the signature.
@@ -56,7 +62,7 @@ def import_onnx(
     check_model(model)
     with context or ir.Context(), ir.Location.unknown():
         try:
-            return import_graph(model, folder, inputs, shapes, Observer())
+            return import_graph(model, folder, inputs, shapes, Observer(), many_threads)
         except RecursionError as error:
             raise UnsupportedError("the model's graphs or functions are nested too deeply") from error
         except MemoryError as error:
@@ -69,10 +75,17 @@ def import_onnx(
 
 
 def import_graph(
-    model: onnx.ModelProto, folder: str, inputs: list[Input], shapes: Shapes | None, observer: Observer
+    model: onnx.ModelProto,
+    folder: str,
+    inputs: list[Input],
+    shapes: Shapes | None,
+    observer: Observer,
+    many_threads: bool = False,
 ) -> ImportedModel:
     """Import a model that was read and checked; the observer hears of every node."""
-    return _Importer(model, folder, Declared(model, inputs, shapes or {}), observer).run(inputs)
+    importer = _Importer(model, folder, Declared(model, inputs, shapes or {}), observer)
+    importer.builder.many_threads = many_threads
+    return importer.run(inputs)
 
 
 class _Importer:

@@ -71,18 +71,19 @@ class Source:
         data = self.value if isinstance(self.value, bytes) else self.value.SerializeToString(deterministic=True)
         return digest("onnx", _bytes_id(data))
 
-    def load(self, shapes: Shapes | None, symbolic: bool = False) -> Imported:
+    def load(self, shapes: Shapes | None, symbolic: bool = False, many_threads: bool = False) -> Imported:
         """Import the model.
 
         Args:
             shapes: sizes of symbolic dimensions, or their ranges.
             symbolic: what `shapes` leaves open is known at run time only.
+            many_threads: the machine has thousands; some operators are lowered to more work, in parallel.
 
         Raises:
             UserError: the model is malformed, or its shapes are not fixed.
             UnsupportedError: it holds operators that have no lowering.
         """
-        return _load_mlir(self, shapes) if self.kind == "mlir" else _load_onnx(self, shapes, symbolic)
+        return _load_mlir(self, shapes) if self.kind == "mlir" else _load_onnx(self, shapes, symbolic, many_threads)
 
 
 def open_source(
@@ -176,11 +177,11 @@ def _bytes_id(data: Any) -> str:
         return digest(str(len(view)), *hashes)
 
 
-def _load_onnx(source: Source, shapes: Shapes | None, symbolic: bool) -> Imported:
+def _load_onnx(source: Source, shapes: Shapes | None, symbolic: bool, many_threads: bool) -> Imported:
     with _onnx_needed():
         from tilewright.frontend import import_onnx
     value = os.fspath(source.value) if isinstance(source.value, Path) else source.value
-    imported = import_onnx(value, shapes=shapes, symbolic=symbolic)
+    imported = import_onnx(value, shapes=shapes, symbolic=symbolic, many_threads=many_threads)
     specs = _specs(imported.inputs), _specs(imported.outputs)
     return Imported(imported.module, imported.weights, *specs, imported.remarks, imported.ranges, imported.dims)
 

@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Operators that sort: TopK by a heap, Unique by a merge sort of positions."""
+"""Operators that sort: TopK by a heap (by ranks for GPUs), Unique by a merge sort of positions."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ..numbers import is_complex, is_float
 from ..registry import Builder, Node, op
 from ..scalars import INDEX, Scalar
 from ..tensor import Tensor
+from .ranking import can_rank, first_by_rank
 
 Follows = Callable[[Scalar, Scalar], Scalar]
 
@@ -191,7 +192,11 @@ def top_k(b: Builder, node: Node, x: Tensor, k: Tensor | None = None) -> list[Te
     largest = bool(node.attr("largest", 1))
     size = _k(b, node, x, k, axis)
     perm = last(x, axis)
-    rows = b.array(x.transpose(perm))
+    rows = x.transpose(perm)
+    if b.many_threads and rows.is_static and isinstance(size, int) and can_rank(int(rows.shape[-1]), size):
+        found = first_by_rank(b, rows, size, largest)
+        return [part.transpose(inverse(perm)) for part in found]
+    rows = b.array(rows)
     *outer, count = rows.shape
     out = [b.blank([*outer, size], x.dtype), b.blank([*outer, size], np.int64)]
 

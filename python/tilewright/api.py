@@ -80,8 +80,8 @@ def compile(
         opt_level: LLVM's optimization level, 0 to 3.
         stop_after: stop after this phase (import, normalize, plan, tile, schedule, lower) and return the IR as text.
         dump_ir: folder that receives the IR after each phase (default: TILEWRIGHT_DUMP_IR); forces a fresh compilation.
-        tune: seconds to spend on measuring the best predicted tiles of each kernel on this machine (target ``cpu``);
-            0: take the predictions. The result is kept in the cache folder.
+        tune: seconds to spend on measuring the best predicted tiles of each kernel on this machine (target ``cpu``, or
+            a ``cuda`` target where such a GPU is); 0: take the predictions. The result is kept in the cache folder.
         precision: ``f32`` (exact as the model asks), ``bf16`` or ``int8``: products with weights get operands of that
             type (sums stay wide), all else stays as it is. ``tf32`` (``cuda`` targets): all products of f32 run on
             tensor cores, which read 10 bits of each factor's mantissa. The error against f32 stands in the manifest
@@ -247,22 +247,41 @@ def _model(source: Any, target: str, kind: str, options: Any, run: Run, tune: fl
 
 def _tuned(source: Any, target: str, options: Any, seconds: float) -> Any:
     """The options with a pipeline whose kernels take the tiles that measured fastest."""
-    from tilewright import devices
-    from tilewright.pipelines import cpu
     from tilewright.targets import tuning
 
     def with_choices(choices: tuple[str, ...]) -> Any:
-        return replace(options, pipeline=cpu.pipeline(devices.get(target), choices)) if choices else options
+        return replace(options, pipeline=_choosing_pipeline(target, choices)) if choices else options
 
     plain = replace(options, dump_ir=None)
     text = _lowered(source, target, replace(plain, stop_after="plan"))
     choices = tuning.tuned_choices(
-        _key(source, target, plain),
+        _key(source, target, plain) + _gpu_name(target),
         tuning.candidates_of(text),
         lambda choices: _cached(source, target, replace(with_choices(choices), dump_ir=None), Run(1)),
         seconds,
     )
     return with_choices(choices)
+
+
+def _choosing_pipeline(target: str, choices: tuple[str, ...]) -> Pipeline:
+    """The target's own pipeline, in which some kernels take other candidates than the first."""
+    from tilewright import devices
+    from tilewright.pipelines import cpu, cuda_plan
+
+    if target.startswith("cuda"):
+        return cuda_plan.with_choices(_own_pipeline(target, "exact"), choices)
+    return cpu.pipeline(devices.get(target), choices)
+
+
+def _gpu_name(target: str) -> str:
+    """What tells GPUs of one architecture apart, in the name of a file: times of one say nothing of another."""
+    if not target.startswith("cuda"):
+        return ""
+    from tilewright import cache
+    from tilewright.runtime.cuda import CudaDevice
+
+    with CudaDevice() as device:
+        return "-" + cache.digest(device.name)
 
 
 def _shape_items(shapes: Mapping[str, Any] | None) -> tuple[tuple[str, Any], ...]:

@@ -53,6 +53,13 @@ class Choices:
         return self.target in HOST
 
     @property
+    def has_gpu(self) -> bool:
+        """Whether this machine has an NVIDIA GPU with a driver."""
+        from tilewright.runtime import cuda
+
+        return cuda.available()
+
+    @property
     def has_assembler(self) -> bool:
         """Whether NVIDIA's assembler is there."""
         from tilewright.targets import ptxas
@@ -131,9 +138,17 @@ RULES = (
         "pipeline must be a tilewright.pipelines Pipeline, got a {0.pipeline.__class__.__name__}",
     ),
     Rule(
-        lambda c: bool(c.tune) and not c.is_host,
-        "tune= measures on this machine's CPU: the target must be cpu, not {0.target!r}; tiles of GPUs follow from the "
-        "description of the device",
+        lambda c: bool(c.tune) and not c.is_host and not c.is_cuda,
+        "tune= measures on this machine: the target must be cpu, or cuda where there is a GPU, not {0.target!r}",
+    ),
+    Rule(
+        lambda c: bool(c.tune) and c.is_cuda and c.emulate is not False,
+        "tune= measures on a GPU, and the emulator has no clock: leave emulate= or tune= out",
+    ),
+    Rule(
+        lambda c: bool(c.tune) and c.is_cuda and not c.has_gpu,
+        "tune= measures on this machine's GPU, and there is no NVIDIA GPU with a driver here: leave it out (tiles then "
+        "follow from the description of the device, by predicted time), or compile where the GPU is",
     ),
     Rule(
         lambda c: bool(c.tune) and c.pipeline is not None,

@@ -12,6 +12,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import tilewright as tw
+from tilewright import config
 from tilewright.errors import UserError
 
 RNG = np.random.default_rng(23)
@@ -129,6 +130,7 @@ def test_large_products_of_float8_use_wgmma_where_it_can(order: str) -> None:
     assert order == "n, k" or "mma.m16n8k32" in lowered
 
 
-def test_tune_needs_a_cpu() -> None:
-    with pytest.raises(UserError, match="the target must be cpu, not 'cuda:sm_90a'"):
-        tw.compile(product(), "cuda:sm_90a", tune=1.0)
+def test_tune_needs_a_gpu() -> None:
+    with config.libcuda.override("/nonexistent/libcuda.so"):
+        with pytest.raises(UserError, match="there is no NVIDIA GPU with a driver here"):
+            tw.compile(product(), "cuda:sm_90a", tune=1.0)

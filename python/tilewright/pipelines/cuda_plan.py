@@ -9,9 +9,12 @@ two with bounds at ragged edges, and what a task keeps between its nests is in r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from tilewright.devices import Device, remember
 from tilewright.normalize import PASSES as NORMALIZE
-from tilewright.pipelines.pipeline import PassSpec, Phase
+from tilewright.pipelines.pipeline import PassSpec, Phase, Pipeline
 
 _LEVEL = "shared"
 #: In the place of `tile-scale-results`: of 16 bits, too, a softmax and its products can be one loop over blocks.
@@ -111,3 +114,23 @@ def phases(device: Device) -> tuple[Phase, Phase, Phase]:
         UserError: the description lacks a level, or is not that of an NVIDIA GPU.
     """
     return normalize(device), plan(device), tile(device)
+
+
+def with_choices(pipeline: Pipeline, choices: Sequence[str]) -> Pipeline:
+    """The same pipeline with candidates of tiles for some kernels, beside those that it names already.
+
+    Args:
+        pipeline: one with `tile-plan-gpu-tiles`; others stay as they are.
+        choices: KERNEL:NUMBER texts.
+    """
+
+    def chosen(spec: PassSpec) -> PassSpec:
+        if spec.name != "tile-plan-gpu-tiles":
+            return spec
+        options = dict(spec.options)
+        known = dict(text.rpartition(":")[::2] for text in (*options.get("choices", ()), *choices))  # type: ignore
+        options["choices"] = tuple(f"{name}:{number}" for name, number in known.items())
+        return replace(spec, options=options)
+
+    phases = [replace(phase, passes=tuple(map(chosen, phase.passes))) for phase in pipeline.phases]
+    return replace(pipeline, phases=tuple(phases))

@@ -135,8 +135,9 @@ class _Line:
         plan = self.plan
         other = ""
         if "runner_up" in plan:
-            more = plan["runner_up_ns"] / plan["ns"] - 1 if plan.get("ns") else 0.0
-            other = f"next: {plan['runner_up']}, {more:+.0%} of {plan.get('candidates', '?')} candidates"
+            ns = plan.get("runner_up_ns")  # a block of attention is chosen by the peak that it reaches, not by time
+            more = f"{ns / plan['ns'] - 1:+.0%} " if ns and plan.get("ns") else ""
+            other = f"next: {plan['runner_up']}, {more}of {plan.get('candidates', '?')} candidates"
         return join([tag("code", plan["shape"]) if "shape" in plan else "–", tag("small", other)])
 
     def _occupancy(self) -> Raw:

@@ -69,7 +69,8 @@ class Options:
 class Compilation:
     """One compilation under way: the module, the weights, what the report will tell.
 
-    For a GPU `host` is the host program, made after phase `schedule`.
+    For a GPU `host` is the host program, made after phase `schedule`; `choices` are the numbers of the candidates that
+    kernels take because ptxas refused the ones before, and `kept` the remarks that say so.
     """
 
     source: Source
@@ -81,6 +82,8 @@ class Compilation:
     remarks: list[dict[str, str]] = field(default_factory=list)
     insight: dict[str, Any] = field(default_factory=dict)
     host: Any = None
+    choices: dict[str, int] = field(default_factory=dict)
+    kept: list[dict[str, str]] = field(default_factory=list)
 
     @property
     def module(self) -> ir.Module:
@@ -103,8 +106,10 @@ def lower(work: Compilation) -> str | None:
     from tilewright.targets import insight
 
     stop = work.options.stop_after
+    work.remarks += work.kept
     with work.phase("import") as entry:
-        work.imported = work.source.load(dict(work.options.shapes) or None, work.options.symbolic)
+        many = work.target.kind == "cuda"
+        work.imported = work.source.load(dict(work.options.shapes) or None, work.options.symbolic, many)
         work.weights = dict(work.imported.weights)
         for node, message in work.imported.remarks.items():
             work.remarks.append({"phase": "import", "severity": "remark", "message": message, "location": node})
@@ -136,11 +141,11 @@ def build(work: Compilation, folder: Path) -> None:
         InternalError: a pass, LLVM or the linker failed.
     """
     pool = shared_pool()  # the workers start while the front end runs
-    lower(work)
     if work.target.kind == "cuda":
-        from tilewright.targets import cuda
+        from tilewright.targets import runner_up
 
-        return cuda.emit(work, pool, folder)
+        return runner_up.build(work, pool, folder)
+    lower(work)
     with work.phase("emit"):
         entry = _entry_attributes(work.module)
         units, shared = split(work.module, ENTRY)
@@ -166,6 +171,14 @@ def dump_units(folder: Path | None, units: Sequence[Unit]) -> None:
 
 
 def _pipeline(work: Compilation) -> Pipeline:
+    if work.choices:
+        from tilewright.targets import runner_up
+
+        return runner_up.pipeline(work, _first_pipeline(work))
+    return _first_pipeline(work)
+
+
+def _first_pipeline(work: Compilation) -> Pipeline:
     if work.options.pipeline is not None:
         return work.options.pipeline
     if work.target.kind == "cuda":

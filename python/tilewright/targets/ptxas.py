@@ -33,6 +33,22 @@ _SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
 _STACK = re.compile(r"(\d+) bytes stack frame")
 
 
+class RefusedError(InternalError):
+    """ptxas refuses kernels, spills registers of hot ones, or serializes their products.
+
+    Attributes:
+        kernels: what it says, by kernel.
+    """
+
+    kernels: Mapping[str, str] = {}
+    _file: Path | None = None
+
+    def forget(self) -> None:
+        """Remove the file that the command of the error names: the kernel was planned anew."""
+        if self._file is not None:
+            shutil.rmtree(self._file.parent, ignore_errors=True)
+
+
 @dataclass
 class Checked:
     """What ptxas says: remarks, and registers, spilled bytes and machine code (where asked for) by kernel."""
@@ -58,7 +74,7 @@ def check(codes: Mapping[str, bytes], arch: str, cubins: bool = False) -> Checke
         cubins: keep the machine code.
 
     Raises:
-        InternalError: ptxas refuses a kernel; a kernel with tensor core instructions spills, or is serialized.
+        RefusedError: ptxas refuses a kernel; a kernel with tensor core instructions spills, or is serialized.
     """
     start = time.perf_counter()
     result = Checked()
@@ -69,13 +85,19 @@ def check(codes: Mapping[str, bytes], arch: str, cubins: bool = False) -> Checke
         return result
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
         done = list(threads.map(lambda code: _assembled(program, code, arch, cubins), codes.values()))
+    refused = {}
     for (name, code), (status, text, cubin) in zip(codes.items(), done, strict=True):
         if status != 0:
-            raise _failure(name, code, arch, f"ptxas refuses it: {text.strip()[:1500]}")
+            refused[name] = f"ptxas refuses it: {text.strip()[:1500]}"
+            continue
         result.resources[name] = resources(text)
-        _judge(name, code, arch, text, result)
+        complaint = _judge(name, code, text, result)
+        if complaint:
+            refused[name] = complaint
         if cubins:
             result.cubins[name] = cubin
+    if refused:
+        raise _failure(refused, codes, arch)
     result.seconds = time.perf_counter() - start
     return result
 
@@ -94,17 +116,19 @@ def resources(text: str) -> dict[str, int]:
     }
 
 
-def _judge(name: str, code: bytes, arch: str, text: str, result: Checked) -> None:
+def _judge(name: str, code: bytes, text: str, result: Checked) -> str:
+    """What is wrong with a kernel that was assembled, if it is hot; a remark where it is not."""
     serialized = _SERIALIZED.search(text)
     if serialized:
-        raise _failure(name, code, arch, f"ptxas serializes its products: {serialized[0].strip()}")
+        return f"ptxas serializes its products: {serialized[0].strip()}"
     spilled = result.resources[name]["spilled_bytes"]
     if not spilled:
-        return
+        return ""
     message = f"its registers spill: {spilled} bytes of loads and stores; smaller tiles or more threads need fewer"
     if any(word in code for word in _HOT):
-        raise _failure(name, code, arch, message)
+        return message
     result.remarks.append({"severity": "remark", "message": message, "location": name})
+    return ""
 
 
 def _assembled(program: str, code: bytes, arch: str, keep: bool) -> tuple[int, str, bytes]:
@@ -137,8 +161,12 @@ def _version(program: str) -> str:
     return f"{program} {found.st_size} {found.st_mtime_ns}"
 
 
-def _failure(name: str, code: bytes, arch: str, message: str) -> InternalError:
+def _failure(refused: Mapping[str, str], codes: Mapping[str, bytes], arch: str) -> RefusedError:
+    """The error about the first of some kernels, and its code in a file."""
+    name, message = next(iter(refused.items()))
     file = Path(tempfile.mkdtemp(prefix="tilewright-failed-")) / "kernel.ptx"
-    file.write_bytes(code)
+    file.write_bytes(codes[name])
     command = f"ptxas -arch={arch} -v {file} -o /dev/null"
-    return InternalError(f"kernel '{name}': {message}", location=name, command=command)
+    error = RefusedError(f"kernel '{name}': {message}", location=name, command=command)
+    error.kernels, error._file = dict(refused), file
+    return error

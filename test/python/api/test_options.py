@@ -49,9 +49,17 @@ CASES = [
     ({"opt_level": 4}, "opt_level must be 0, 1, 2 or 3, got 4"),
     ({"pipeline": "a"}, "pipeline must be a tilewright.pipelines Pipeline, got a str"),
     (
+        {"tune": 1.0, "target": "cpu:x86-64-v3"},
+        "tune= measures on this machine: the target must be cpu, or cuda where there is a GPU, not 'cpu:x86-64-v3'",
+    ),
+    (
+        {"tune": 1.0, "target": "cuda:sm_80", "emulate": True},
+        "tune= measures on a GPU, and the emulator has no clock: leave emulate= or tune= out",
+    ),
+    (
         {"tune": 1.0, "target": "cuda:sm_80"},
-        "tune= measures on this machine's CPU: the target must be cpu, not 'cuda:sm_80'; tiles of GPUs follow from the "
-        "description of the device",
+        "tune= measures on this machine's GPU, and there is no NVIDIA GPU with a driver here: leave it out (tiles then "
+        "follow from the description of the device, by predicted time), or compile where the GPU is",
     ),
     ({"tune": 1.0, "pipeline": "CPU"}, "tune= chooses tiles for the target's own pipeline: leave pipeline= out"),
     (
@@ -72,8 +80,8 @@ CASES = [
 
 @pytest.fixture(autouse=True)
 def no_assembler():
-    """As on most machines."""
-    with config.ptxas.override("off"):
+    """As on most machines: nor is there a GPU."""
+    with config.ptxas.override("off"), config.libcuda.override("/nonexistent/libcuda.so"):
         yield
 
 

@@ -1,0 +1,73 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A kernel that ptxas refuses gets the plan's runner-up, with a remark; only where all fail there is an error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import tilewright as tw
+from models._graph import Graph
+from tilewright import config
+from tilewright.targets import ptxas
+
+SPILLS = "0 bytes stack frame, 40 bytes spill stores, 24 bytes spill loads"
+CLEAN = "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads"
+
+
+def product() -> onnx.ModelProto:
+    """A product that matrix units do, and a sum that they do not."""
+    half, g = np.dtype(np.float16), Graph("product", 17)
+    y = g.op("MatMul", g.input("a", half, [256, 128]), g.input("b", half, [128, 256]))
+    g.output(y, "y", half, [256, 256])
+    return g.model()
+
+
+@pytest.fixture
+def assembler(tmp_path: Path):
+    """An assembler that says of the first `bad` kernels that they spill."""
+
+    def make(bad: int) -> Path:
+        script = tmp_path / "ptxas"
+        script.write_text(
+            f"#!/bin/sh\necho run >> {tmp_path}/runs\n"
+            f'if [ $(wc -l < {tmp_path}/runs) -le {bad} ]; then echo "{SPILLS}"; else echo "{CLEAN}"; fi\n'
+        )
+        script.chmod(0o755)
+        return script
+
+    return make
+
+
+def remarks(model: tw.Model) -> list[str]:
+    return [remark["message"] for remark in model._artifact.report()["remarks"] if "runner-up" in remark["message"]]
+
+
+@pytest.mark.parametrize("bad", [0, 1, 2])
+def test_the_runner_up_is_taken(bad: int, assembler, tmp_path: Path) -> None:
+    """Once and twice; the IR tells number and shape, and the result is right."""
+    with config.ptxas.override(str(assembler(bad))), config.cache_dir.override(tmp_path / "cache"):
+        model = tw.compile(product(), "cuda:sm_80", emulate=True)
+    plan = model._manifest.kernels[0].details["plan"]
+    assert plan.get("number", 0) == bad
+    told = remarks(model)
+    assert len(told) == bad
+    if bad:
+        assert "its registers spill: 64 bytes" in told[-1] and told[-1].endswith(plan["shape"])
+    rng = np.random.default_rng(1)
+    a, b = rng.standard_normal((256, 128)).astype(np.float16), rng.standard_normal((128, 256)).astype(np.float16)
+    expected = a.astype(np.float32) @ b.astype(np.float32)
+    np.testing.assert_allclose(model(a, b)[0].astype(np.float32), expected, rtol=4e-3, atol=4e-2)
+
+
+def test_only_when_all_fail_there_is_an_error(assembler, tmp_path: Path) -> None:
+    with config.ptxas.override(str(assembler(99))), config.cache_dir.override(tmp_path / "cache"):
+        with pytest.raises(ptxas.RefusedError, match="its registers spill: 64 bytes") as error:
+            tw.compile(product(), "cuda:sm_80", emulate=True)
+    assert error.value.command is not None
+    assert (tmp_path / "runs").read_text().count("run") == 3

@@ -48,9 +48,9 @@ def remarks(model: tw.Model) -> list[str]:
     return [remark["message"] for remark in model._artifact.report()["remarks"] if "runner-up" in remark["message"]]
 
 
-@pytest.mark.parametrize("bad", [0, 1, 2])
+@pytest.mark.parametrize("bad", [0, 1, 2, 4])
 def test_the_runner_up_is_taken(bad: int, assembler, tmp_path: Path) -> None:
-    """Once and twice; the IR tells number and shape, and the result is right."""
+    """Once, twice, four times; the IR tells number and shape, and the result is right."""
     with config.ptxas.override(str(assembler(bad))), config.cache_dir.override(tmp_path / "cache"):
         model = tw.compile(product(), "cuda:sm_80", emulate=True)
     plan = model._manifest.kernels[0].details["plan"]
@@ -70,4 +70,30 @@ def test_only_when_all_fail_there_is_an_error(assembler, tmp_path: Path) -> None
         with pytest.raises(ptxas.RefusedError, match="its registers spill: 64 bytes") as error:
             tw.compile(product(), "cuda:sm_80", emulate=True)
     assert error.value.command is not None
-    assert (tmp_path / "runs").read_text().count("run") == 3
+    assert (tmp_path / "runs").read_text().count("run") == 5
+
+
+def attention(queries: int, keys: int, channels: int) -> onnx.ModelProto:
+    """Four heads of the operator Attention in f16."""
+    half, g = np.dtype(np.float16), Graph("attention", 23)
+    sizes = {"q": [1, 4, queries, channels]} | dict.fromkeys("kv", [1, 4, keys, channels])
+    y = g.op("Attention", *(g.input(name, half, size) for name, size in sizes.items()))
+    g.output(y, "y", half, sizes["q"])
+    return g.model()
+
+
+@pytest.mark.skipif(ptxas.find() is None, reason="needs ptxas")
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
+def test_wide_heads_with_ragged_queries(arch: str, tmp_path: Path) -> None:
+    """256 channels take all registers: the first blocks of keys spill, smaller ones do not."""
+    with config.cache_dir.override(tmp_path):
+        model = tw.compile(attention(40, 333, 256), f"cuda:{arch}", emulate={"seed": 3})
+    assert all(kernel.details["spilled_bytes"] == 0 for kernel in model._manifest.kernels)
+    told = remarks(model)
+    assert told and all("its registers spill" in text for text in told)
+    rng = np.random.default_rng(2)
+    q, k, v = (rng.standard_normal((1, 4, n, 256)).astype(np.float16) for n in (40, 333, 333))
+    scores = q.astype(np.float64) @ k.astype(np.float64).transpose(0, 1, 3, 2) / 16
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    expected = weights / weights.sum(-1, keepdims=True) @ v.astype(np.float64)
+    np.testing.assert_allclose(model(q, k, v)[0].astype(np.float64), expected, rtol=0, atol=1e-2)

@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What happens when ptxas refuses a kernel: the plan takes its runner-up, once or twice, and a remark says so.
+"""What happens when ptxas refuses a kernel: the plan takes its runner-up, a few times, and a remark says so.
 
 Shapes are chosen by predicted time, and no prediction knows how many registers ptxas will need. The choice stays the
 plan's: `tile-plan-gpu-tiles` gets ``choices`` with the number of the candidate, and the IR tells number and shape in
@@ -19,7 +19,7 @@ from tilewright.targets import cuda, driver, ptxas
 from tilewright.targets.tuning import plan_name
 
 #: Candidates of a kernel that are tried: the first one, and runners-up.
-TRIES = 3
+TRIES = 5
 
 
 def build(work: driver.Compilation, pool: Any, folder: Path) -> None:

@@ -40,7 +40,7 @@ _WARP_ROWS = 16
 #: Elements of a block of keys that a thread may hold as fragments, where few queries leave it nothing else to hold.
 _FRAGMENTS = 64
 #: Sizes of blocks that mma.sync may take: each half of the one before.
-_SIZES = 2
+_SIZES = 4
 #: Slots of the ring for keys and values.
 _SLOTS = {True: 3, False: 2}
 
@@ -188,7 +188,7 @@ def _by_threads(chain: Chain, products: Sequence[Nest], rows: Sequence[int], gpu
     room = _SCORES[gpu.hopper and width <= 2 and channels <= _CHANNELS] * 32 * warps
     held = max(queries, _WARP_ROWS)  # fewer are padded, or leave registers for the keys themselves
     keys = min(_KEYS.get(width, _WIDE_KEYS), room // held)
-    if not gpu.hopper and width <= 2 and channels > _CHANNELS:
+    if width <= 2 and channels > _CHANNELS * (1 + gpu.hopper):
         keys = min(keys, _FEW_KEYS)
     if queries < _WARP_ROWS:
         keys = min(keys, max(_FRAGMENTS * 32 * warps // power_of_two(max(channels, 1)), _WARP_ROWS))

@@ -5,22 +5,26 @@
 
 The context is the primary one, which torch, CuPy and the CUDA runtime use too, so that tensors are shared as they are.
 Work goes to one stream at a time, by default the legacy default stream, on which those libraries work unless told
-otherwise; `stream` may be set to theirs. A thread that calls has the device's context current from then on.
+otherwise; `stream` may be set to theirs. What is asked for on one stream waits for what was asked for on another: the
+temporaries of a model are there once. A thread that calls has the device's context current from then on.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
-from collections.abc import Iterator, Sequence
+import functools
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from ctypes import byref, c_float, c_int, c_size_t, c_void_p
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from tilewright.errors import TilewrightError, UnsupportedError, UserError
 from tilewright.runtime import cuda_driver as cu
 from tilewright.runtime import cuda_launch, cuda_module, tensor_map
 from tilewright.runtime.cuda_memory import MemoryPool
 from tilewright.runtime.cuda_module import Kernel, Module
+from tilewright.runtime.cuda_resources import Event, Graph, Owner
 from tilewright.runtime.gpu_device import Extent, Limits, check_launch
 
 #: PTX of an architecture with this suffix runs on it alone.
@@ -54,37 +58,21 @@ def arch(ordinal: int = 0) -> str:
     return _arch(driver, _handle(driver, ordinal))
 
 
-class Event:
-    """A moment on a stream; see `CudaDevice.record`."""
-
-    def __init__(self, driver: cu.Driver) -> None:
-        self._driver = driver
-        self.handle = c_void_p()
-        driver.cuEventCreate(byref(self.handle), 0)
-
-    def __del__(self):
-        if self.handle:  # fails when the driver has shut down, with nothing left to free
-            self._driver.status("cuEventDestroy_v2", self.handle)
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-class Graph:
-    """Recorded calls, ready to be repeated; `keep` holds what their code needs."""
+def _alone(method: _Method) -> _Method:
+    """Let the calls of other threads wait meanwhile."""
 
-    def __init__(self, driver: cu.Driver, recorded: c_void_p, keep: list[Any]) -> None:
-        self._driver = driver
-        self._keep = keep
-        self.handle = c_void_p()
-        try:
-            driver.cuGraphInstantiateWithFlags(byref(self.handle), recorded, 0)
-        finally:
-            driver.cuGraphDestroy(recorded)
+    @functools.wraps(method)
+    def call(self: CudaDevice, *args: Any, **named: Any) -> Any:
+        with self.lock:
+            return method(self, *args, **named)
 
-    def __del__(self):
-        if self.handle:
-            self._driver.status("cuGraphExecDestroy", self.handle)
+    return cast(_Method, call)
 
 
-class CudaDevice:
+class CudaDevice(Owner):
     """One GPU (see :class:`tilewright.runtime.gpu_device.Device` for the calls).
 
     Args:
@@ -92,16 +80,26 @@ class CudaDevice:
         stream: handle of the stream for all work (``torch.cuda.current_stream().cuda_stream``); 0 is the legacy default
             stream, which other streams wait for unless they were made not to.
 
+    Attributes:
+        ordinal: the GPU's number.
+        lock: held during each call, and during a block of `on_stream`: threads take turns.
+
     Raises:
         UserError: no driver or no such GPU.
         UnsupportedError: a GPU older than sm_80, or one without memory pools.
     """
 
     def __init__(self, ordinal: int = 0, stream: int = 0) -> None:
-        self._driver = cu.driver()
+        super().__init__(cu.driver())
+        self._driver = self.driver
         self._handle = _handle(self._driver, ordinal)
         self.ordinal = ordinal
-        self.stream = stream
+        self.lock = threading.RLock()
+        self._stream = stream
+        self._has_work = False
+        #: Another stream that got work before; the event (made once) is behind it.
+        self._before: int | None = None
+        self._switch = c_void_p()
         self._capture: c_void_p | None = None
         self._recorded: list[Any] = []
         self._freed_in_capture: list[int] = []
@@ -112,14 +110,23 @@ class CudaDevice:
             )
         self._context = c_void_p()
         self._driver.cuDevicePrimaryCtxRetain(byref(self._context), self._handle)
-        self._enter()
-        self._pool: MemoryPool | None = MemoryPool(self._driver, self._handle)
+        self._pool: MemoryPool | None = None
+        try:
+            self.enter()
+            self._pool = MemoryPool(self._driver, self._handle)
+        except TilewrightError:
+            self._driver.cuDevicePrimaryCtxRelease_v2(self._handle)
+            raise
 
+    @_alone
     def close(self) -> None:
         """Wait for all work, free the device's memory and let go of the context. The device is of no use then."""
         if self._pool is None:
             return
         self.synchronize()
+        if self._switch:
+            self._driver.status("cuEventDestroy_v2", self._switch)
+        self.release_all()
         self._pool.destroy()
         self._pool = None
         self._driver.cuDevicePrimaryCtxRelease_v2(self._handle)
@@ -157,27 +164,48 @@ class CudaDevice:
         """The newest CUDA version that the driver supports: (13, 0)."""
         return self._driver.version
 
+    @property
+    def stream(self) -> int:
+        """Handle of the stream that gets all work; the next work waits for what another one got before.
+
+        A stream must live while it is set, and as long as results that were made on it.
+        """
+        return self._stream
+
+    @stream.setter
+    @_alone
+    def stream(self, stream: int) -> None:
+        if stream == self._stream:
+            return
+        if self._has_work and not self.closed:
+            self._mark()
+        self._stream = stream
+
     @contextlib.contextmanager
     def on_stream(self, stream: int) -> Iterator[None]:
-        """Send the work of a block to another stream."""
-        before, self.stream = self.stream, stream
-        try:
-            yield
-        finally:
-            self.stream = before
+        """Send the work of a block to another stream; other threads wait until it ends."""
+        with self.lock:
+            before, self.stream = self.stream, stream
+            try:
+                yield
+            finally:
+                self.stream = before
 
     # Code
 
+    @_alone
     def load(self, image: bytes) -> Module:
         """Load PTX (assembled by the driver, which keeps the result in its own cache) or a cubin."""
-        self._enter()
-        return cuda_module.load(self._driver, image)
+        self.enter()
+        return Module(self, image)
 
+    @_alone
     def function(self, module: Module, name: str) -> Kernel:
         """Look a kernel up; ``.info`` of the result says what it needs."""
-        self._enter()
+        self.enter()
         return cuda_module.kernel(module, name)
 
+    @_alone
     def launch(
         self,
         function: Kernel,
@@ -194,11 +222,11 @@ class CudaDevice:
                 f"kernel {function.name}: CTAs of {block} threads; its {function.info.registers} registers a thread "
                 f"leave room for {function.info.threads}"
             )
-        self._enter()
         cuda_launch.launch(
             self._driver, function, grid, block, cluster, shared_bytes, params, self._current_stream(function)
         )
 
+    @_alone
     def tensor_map(
         self,
         element: str,
@@ -213,17 +241,18 @@ class CudaDevice:
         if self._limits.capability < 90:
             raise UnsupportedError(f"{self._limits.arch} has no TMA: compile for this GPU with target='cuda'")
         tensor_map.check(element, address, dims, strides_bytes, box, swizzle, fill)
-        self._enter()
+        self.enter()
         return cuda_launch.encode_tensor_map(self._driver, element, address, dims, strides_bytes, box, swizzle, fill)
 
     # Memory
 
+    @_alone
     def alloc(self, nbytes: int) -> int:
         """Take memory from the device's pool, in the order of the stream."""
         self._refuse_in_capture("alloc")
-        self._enter()
-        return self._live_pool().alloc(nbytes, self.stream)
+        return self._live_pool().alloc(nbytes, self._queue())
 
+    @_alone
     def free(self, address: int) -> None:
         """Give memory back to the pool, for work that is called later; in a capture, when it ends."""
         if self._pool is None:
@@ -231,9 +260,9 @@ class CudaDevice:
         if self._capture is not None:
             self._freed_in_capture.append(address)
             return
-        self._enter()
-        self._pool.free(address, self.stream)
+        self._pool.free(address, self._queue())
 
+    @_alone
     def trim(self) -> None:
         """Give memory that no tensor uses back to the system."""
         self.synchronize()
@@ -242,80 +271,81 @@ class CudaDevice:
     @property
     def memory(self) -> tuple[int, int]:
         """Bytes in use and bytes held by the device's pool."""
-        self._enter()
+        self.enter()
         return self._live_pool().bytes
 
+    @_alone
     def upload(self, address: int, data: memoryview) -> None:
         """Copy from the host; waits, as page-locked memory would else be read later."""
         self._refuse_in_capture("upload")
         if data.nbytes:
-            self._enter()
-            source = _host_address(data, writeable=False)
-            self._driver.cuMemcpyHtoDAsync_v2(address, source, data.nbytes, self.stream or None)
-            self._driver.cuStreamSynchronize(self.stream or None)
+            source, stream = _host_address(data, writeable=False), self._queue()
+            self._driver.cuMemcpyHtoDAsync_v2(address, source, data.nbytes, stream)
+            self._driver.cuStreamSynchronize(stream)
 
+    @_alone
     def download(self, address: int, data: memoryview) -> None:
         """Copy to the host, and wait."""
         self._refuse_in_capture("download")
-        self._enter()
+        stream = self._queue()
         if data.nbytes:
             target = _host_address(data, writeable=True)
-            self._driver.cuMemcpyDtoHAsync_v2(target, address, data.nbytes, self.stream or None)
-        self._driver.cuStreamSynchronize(self.stream or None)
+            self._driver.cuMemcpyDtoHAsync_v2(target, address, data.nbytes, stream)
+        self._driver.cuStreamSynchronize(stream)
 
+    @_alone
     def copy(self, destination: int, source: int, nbytes: int) -> None:
         """Copy inside the device's memory."""
         if nbytes:
-            self._enter()
             self._driver.cuMemcpyDtoDAsync_v2(destination, source, nbytes, self._current_stream())
 
+    @_alone
     def fill(self, address: int, byte: int, nbytes: int) -> None:
         """Set bytes."""
         if nbytes:
-            self._enter()
             self._driver.cuMemsetD8Async(address, byte, nbytes, self._current_stream())
 
     # Time
 
+    @_alone
     def synchronize(self) -> None:
         """Wait for the stream."""
         self._refuse_in_capture("synchronize")
-        self._enter()
-        self._driver.cuStreamSynchronize(self.stream or None)
+        self._driver.cuStreamSynchronize(self._queue())
 
+    @_alone
     def record(self) -> Event:
         """Return an event on the stream."""
         self._refuse_in_capture("record")
-        self._enter()
-        event = Event(self._driver)
-        self._driver.cuEventRecord(event.handle, self.stream or None)
-        return event
+        self._queue()
+        return self._event()
 
+    @_alone
     def wait_for(self, stream: int) -> None:
         """Let later work wait for what another stream of this GPU got before; the host does not wait."""
         self._refuse_in_capture("wait_for")
-        if stream == self.stream:
-            return
-        self._enter()
-        event = Event(self._driver)
-        self._driver.cuEventRecord(event.handle, stream or None)
-        self._driver.cuStreamWaitEvent(self.stream or None, event.handle, 0)
+        if stream != self.stream:
+            event = self._event(stream)
+            self._driver.cuStreamWaitEvent(self._queue(), event.handle, 0)
 
+    @_alone
     def let_wait(self, stream: int) -> None:
         """Let another stream of this GPU wait for what this device was asked to do before; the host does not wait."""
         event = self.record()
         if stream != self.stream:
             self._driver.cuStreamWaitEvent(stream or None, event.handle, 0)
 
+    @_alone
     def synchronize_all(self) -> None:
         """Wait for all streams of the GPU, those of other libraries included."""
         self._refuse_in_capture("synchronize_all")
-        self._enter()
+        self.enter()
         self._driver.cuCtxSynchronize()
 
+    @_alone
     def is_done(self, event: Event) -> bool:
         """Return whether an event has happened; does not wait."""
-        self._enter()
+        self.enter()
         code = self._driver.status("cuEventQuery", event.handle)
         if code not in (0, cu.ERROR_NOT_READY):
             raise self._driver.error("cuEventQuery", code)
@@ -323,7 +353,7 @@ class CudaDevice:
 
     def elapsed(self, start: Event, end: Event) -> float:
         """Return seconds between two events; the clock's step is about 0.5 us."""
-        self._enter()
+        self.enter()
         self._driver.cuEventSynchronize(end.handle)
         milliseconds = c_float()
         self._driver.cuEventElapsedTime(byref(milliseconds), start.handle, end.handle)
@@ -331,10 +361,11 @@ class CudaDevice:
 
     # Graphs
 
+    @_alone
     def begin_capture(self) -> None:
         """Record from here on, on a stream of its own (the legacy default stream cannot be recorded)."""
         self._refuse_in_capture("begin_capture")
-        self._enter()
+        self.enter()
         stream = c_void_p()
         self._driver.cuStreamCreate(byref(stream), cu.STREAM_NON_BLOCKING)
         try:
@@ -344,11 +375,12 @@ class CudaDevice:
             raise
         self._capture, self._recorded = stream, []
 
+    @_alone
     def end_capture(self) -> Graph:
         """Return what was recorded since `begin_capture`."""
         if self._capture is None:
             raise UserError("end_capture without begin_capture")
-        self._enter()
+        self.enter()
         stream, self._capture = self._capture, None
         keep, self._recorded = self._recorded, []
         recorded = c_void_p()
@@ -359,25 +391,51 @@ class CudaDevice:
             freed, self._freed_in_capture = self._freed_in_capture, []
             for address in freed:
                 self.free(address)
-        return Graph(self._driver, recorded, keep)
+        return Graph(self, recorded, keep)
 
+    @_alone
     def replay(self, graph: Graph) -> None:
         """Run a graph on the stream."""
         self._refuse_in_capture("replay")
-        self._enter()
-        self._driver.cuGraphLaunch(graph.handle, self.stream or None)
+        self._driver.cuGraphLaunch(graph.handle, self._queue())
 
     # Own
 
-    def _enter(self) -> None:
+    def enter(self) -> None:
+        """Make the GPU's context current in the calling thread."""
         current = c_void_p()
         self._driver.cuCtxGetCurrent(byref(current))
         if current.value != self._context.value:
             self._driver.cuCtxSetCurrent(self._context)
 
+    def _queue(self) -> int | None:
+        """Return the stream of the next work as the driver names it, behind what another stream got before."""
+        self.enter()
+        before, self._before = self._before, None
+        if before is not None and before != self._stream:
+            self._driver.cuStreamWaitEvent(self._stream or None, self._switch, 0)
+        self._has_work = True
+        return self._stream or None
+
+    def _mark(self) -> None:
+        """Put the event behind what the stream got. It is no `Event`: those keep the device."""
+        self.enter()
+        if not self._switch:
+            self._driver.cuEventCreate(byref(self._switch), 0)
+        self._driver.cuEventRecord(self._switch, self._stream or None)
+        self._before, self._has_work = self._stream, False
+
+    def _event(self, stream: int | None = None) -> Event:
+        """Return an event behind what a stream got, by default that of this device."""
+        self.enter()
+        event = Event(self)
+        self._driver.cuEventRecord(event.handle, (self._stream if stream is None else stream) or None)
+        return event
+
     def _current_stream(self, keep: Any = None) -> Any:
         if self._capture is None:
-            return self.stream or None
+            return self._queue()
+        self.enter()
         if keep is not None:
             self._recorded.append(keep)
         return self._capture

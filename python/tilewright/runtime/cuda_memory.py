@@ -34,24 +34,25 @@ class MemoryPool:
         driver.cuMemPoolCreate(byref(self._pool), byref(properties))
         driver.cuMemPoolSetAttribute(self._pool, cu.MEMPOOL_ATTR_RELEASE_THRESHOLD, byref(c_uint64(_ALL)))
 
-    def alloc(self, nbytes: int, stream: int) -> int:
+    def alloc(self, nbytes: int, stream: int | None) -> int:
         """Return the address of `nbytes`, at least 1.
 
         Raises:
             UserError: the GPU has not that much.
         """
         address = cu.c_address()
-        arguments = (byref(address), max(nbytes, 1), self._pool, stream or None)
+        arguments = (byref(address), max(nbytes, 1), self._pool, stream)
         code = self._driver.status("cuMemAllocFromPoolAsync", *arguments)
         if code == _OUT_OF_MEMORY:
-            self.trim()  # fragments of the pool may make room
+            self._driver.cuStreamSynchronize(stream)  # what was freed is free then
+            self.trim()  # and its fragments may make room
             code = self._driver.status("cuMemAllocFromPoolAsync", *arguments)
         if code:
             raise self._driver.error("cuMemAllocFromPoolAsync", code, self._situation(nbytes))
         self._sizes[address.value] = nbytes
         return address.value
 
-    def free(self, address: int, stream: int) -> None:
+    def free(self, address: int, stream: int | None) -> None:
         """Give memory back.
 
         Raises:
@@ -59,7 +60,7 @@ class MemoryPool:
         """
         if self._sizes.pop(address, None) is None:
             raise UserError(f"{address:#x} was not allocated by this device, or was freed before")
-        self._driver.cuMemFreeAsync(address, stream or None)
+        self._driver.cuMemFreeAsync(address, stream)
 
     def trim(self) -> None:
         """Give what is not in use back to the system."""

@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import ctypes
+import weakref
 from ctypes import byref, c_int, c_void_p
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tilewright.errors import UserError
 from tilewright.runtime import cuda_driver as cu
+from tilewright.runtime.cuda_resources import Owner, Resource
 
 _LOG_BYTES = 1 << 16
 #: Dynamic shared memory that a kernel may use without asking (CUDA programming guide, "Shared Memory", 8.x and 9.0).
@@ -45,33 +47,22 @@ class Kernel:
     dynamic_shared: int = _DEFAULT_SHARED
 
 
-@dataclass
-class Module:
-    """Loaded code, unloaded with its last reference.
+class Module(Resource):
+    """Loaded code.
 
     Attributes:
-        handle: CUmodule.
         log: what the assembler said (empty for a cubin).
-        kernels: those that were looked up.
+        kernels: those that were looked up, while someone has them (they keep the module).
     """
 
-    driver: cu.Driver
-    handle: c_void_p
-    log: str
-    kernels: dict[str, Kernel] = field(default_factory=dict)
-
-    def __del__(self):
-        # Of no consequence when it fails: the driver has shut down, or the context is lost and the memory with it.
-        if self.handle:
-            self.driver.status("cuModuleUnload", self.handle)
+    def __init__(self, owner: Owner, image: bytes) -> None:
+        super().__init__(owner, "cuModuleUnload")
+        self.driver = owner.driver
+        self.log = _load(self, image)
+        self.kernels: weakref.WeakValueDictionary[str, Kernel] = weakref.WeakValueDictionary()
 
 
-def load(driver: cu.Driver, image: bytes) -> Module:
-    """Load PTX or a cubin into the current context.
-
-    Raises:
-        TilewrightError: with the assembler's log.
-    """
+def _load(module: Module, image: bytes) -> str:
     info, errors = ctypes.create_string_buffer(_LOG_BYTES), ctypes.create_string_buffer(_LOG_BYTES)
     options = {
         cu.JIT_INFO_LOG_BUFFER: ctypes.addressof(info),
@@ -80,18 +71,17 @@ def load(driver: cu.Driver, image: bytes) -> Module:
         cu.JIT_ERROR_LOG_BUFFER_SIZE_BYTES: _LOG_BYTES,
         cu.JIT_GENERATE_LINE_INFO: 1,
     }
-    handle = c_void_p()
-    code = driver.status(
+    code = module.driver.status(
         "cuModuleLoadDataEx",
-        byref(handle),
+        byref(module.handle),
         image,  # bytes objects end in NUL, as PTX must
         len(options),
         (c_int * len(options))(*options),
         (c_void_p * len(options))(*options.values()),
     )
     if code:
-        raise driver.error("cuModuleLoadDataEx", code, errors.value.decode(errors="replace").strip())
-    return Module(driver, handle, info.value.decode(errors="replace").strip())
+        raise module.driver.error("cuModuleLoadDataEx", code, errors.value.decode(errors="replace").strip())
+    return info.value.decode(errors="replace").strip()
 
 
 def kernel(module: Module, name: str) -> Kernel:
@@ -100,8 +90,9 @@ def kernel(module: Module, name: str) -> Kernel:
     Raises:
         UserError: the module has none of that name.
     """
-    if name in module.kernels:
-        return module.kernels[name]
+    known = module.kernels.get(name)
+    if known is not None:
+        return known
     driver, handle = module.driver, c_void_p()
     if driver.status("cuModuleGetFunction", byref(handle), module.handle, name.encode()):
         raise UserError(f"the code has no kernel {name!r}: program and code are of different models; compile it again")
@@ -114,8 +105,8 @@ def kernel(module: Module, name: str) -> Kernel:
             cu.FUNC_MAX_THREADS_PER_BLOCK,
         )
     ]
-    module.kernels[name] = Kernel(handle, name, KernelInfo(*figures), module)
-    return module.kernels[name]
+    found = module.kernels[name] = Kernel(handle, name, KernelInfo(*figures), module)
+    return found
 
 
 def allow_shared(kernel: Kernel, nbytes: int) -> None:

@@ -16,7 +16,8 @@ from typing import Any
 from tilewright.errors import UnsupportedError, UserError
 from tilewright.runtime import gpu_interop
 from tilewright.runtime.binding import Signature, Slot
-from tilewright.runtime.cuda import CudaDevice, Event, Graph
+from tilewright.runtime.cuda import CudaDevice
+from tilewright.runtime.cuda_resources import Event, Graph
 from tilewright.runtime.dtypes import from_numpy
 from tilewright.runtime.gpu_interop import GpuArray, GpuTensor
 from tilewright.runtime.gpu_memory import Memory, View
@@ -56,28 +57,25 @@ class GpuCalls:
             inputs = self._inputs(values)
             results = self._results(values, out, inputs)
             made = self._program.run([t.view for t in inputs], [r.view if r else None for r in results])
-            self._keep([t for t in inputs if t.keep is not None])
+            given = [] if out is None else [r for r in results if r]
+            self._keep([t for t in [*inputs, *given] if t.keep is not None])
             return self._outputs(values, out, results, made)
 
     def capture(self, values: Sequence[Any], out: Any) -> CapturedCall:
-        """Record a call with these very tensors.
+        """Run a call, and record it with these very tensors.
 
         Raises:
+            UserError: as `call`.
             UnsupportedError: what the model does depends on its data.
         """
-        if not self._program.is_static:
-            raise UnsupportedError(
-                "the model decides by its data what it does next: it cannot be recorded as a CUDA graph"
-            )
-        outputs = self.call(values, out)  # loads and allocates what the recording must find
-        with self._device.on_stream(self._stream(values)):
-            inputs, places = self._inputs(values), self._results(values, list(outputs), ())
-            self._device.begin_capture()
-            try:
-                self._program.run([t.view for t in inputs], [r.view if r else None for r in places])
-            finally:
-                graph = self._device.end_capture()
-        return CapturedCall(self._device, graph, self._stream(values), tuple(values), outputs, self._program)
+        stream = self._stream(values)
+        with self._device.on_stream(stream):
+            inputs = self._inputs(values)
+            results = self._results(values, out, inputs)
+            graph, made, held = self._program.record([t.view for t in inputs], [r.view if r else None for r in results])
+            outputs = self._outputs(values, out, results, made)
+            kept = (self._program, held, inputs, results)
+            return CapturedCall(self._device, graph, stream, tuple(values), outputs, kept)
 
     def _stream(self, values: Sequence[Any]) -> int:
         tensor = _torch_of(values)
@@ -164,6 +162,14 @@ class GpuCalls:
 class CapturedCall:
     """A recorded call: the same tensors each time, with their contents of that time. Calling it starts it.
 
+    Args:
+        device: that replays it.
+        graph: the recording.
+        stream: that it is started on.
+        inputs: see below.
+        outputs: see below.
+        kept: whatever else owns memory that the graph uses.
+
     Attributes:
         inputs: the tensors that it reads; copy new values into them.
         outputs: the tensors that it writes.
@@ -176,9 +182,10 @@ class CapturedCall:
         stream: int,
         inputs: tuple[Any, ...],
         outputs: Outputs,
-        program: HostProgram,
+        kept: Sequence[Any],
     ) -> None:
-        self._device, self._graph, self._stream, self._program = device, graph, stream, program
+        self._device, self._graph, self._stream = device, graph, stream
+        self._kept = kept
         self.inputs = inputs
         self.outputs = outputs
 

@@ -46,6 +46,8 @@ class GpuArray:
     def __init__(self, device: CudaDevice, view: View) -> None:
         self._device = device
         self._view = view
+        #: Of the work that makes it.
+        self._stream = device.stream
         #: Streams of readers, which may still read when the memory is given back.
         self._readers: set[int] = set()
 
@@ -68,7 +70,8 @@ class GpuArray:
         """Return a copy on the host."""
         array = np.empty(self.shape, self.dtype)
         if array.nbytes:
-            self._device.download(self._view.address, memoryview(array.reshape(-1).view(np.uint8)))
+            with self._device.on_stream(self._stream):
+                self._device.download(self._view.address, memoryview(array.reshape(-1).view(np.uint8)))
         return array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -90,7 +93,7 @@ class GpuArray:
             "data": (self._view.address if self.nbytes else 0, False),
             "strides": None,
             "version": 3,
-            "stream": self._device.stream or _LEGACY,
+            "stream": self._stream or _LEGACY,
         }
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -114,16 +117,21 @@ class GpuArray:
             raise BufferError("only the memory itself can be given, on the GPU that holds it")
         if stream != -1:
             reader = _LEGACY if stream is None else stream
-            if _handle(reader) != self._device.stream:
-                self._device.let_wait(_handle(reader))
+            if _handle(reader) != self._stream:
+                with self._device.on_stream(self._stream):
+                    self._device.let_wait(_handle(reader))
                 self._readers.add(reader)
         return dlpack.write(
             self, self.__dlpack_device__(), self._view.address, from_numpy(self.dtype), self.shape, max_version
         )
 
     def __del__(self):
-        if self._readers and not self._device.closed:
+        if self._device.closed:
+            return
+        if self._readers:
             self._device.synchronize_all()
+        else:  # a reader on the stream that makes it may have more work there than this device knows of
+            self._device.wait_for(self._stream)
 
     def __repr__(self) -> str:
         """Return type, sizes and place."""
@@ -140,6 +148,12 @@ def is_on_gpu(value: Any) -> bool:
         return True
     kind = getattr(value, "__dlpack_device__", None)
     return kind is not None and kind()[0] in (dlpack.CUDA, dlpack.CUDA_MANAGED)
+
+
+def shape_of(value: Any) -> tuple[int, ...]:
+    """Return the sizes of a tensor on a GPU, of whatever library."""
+    told = getattr(value, "shape", None)
+    return tuple(value.__cuda_array_interface__["shape"] if told is None else told)
 
 
 def read(value: Any, name: str, device: CudaDevice) -> GpuTensor:

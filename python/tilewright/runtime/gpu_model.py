@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,7 +38,8 @@ class GpuModel(CompiledModel):
         emulate: run the PTX on the emulator; or a mapping of the emulator's options (``seed``, ``checks``, ``trace``).
 
     Raises (when called):
-        UserError: what :class:`tilewright.Model` raises; there is no GPU, or one of another architecture.
+        UserError: what :class:`tilewright.Model` raises; there is no GPU, or one of another architecture; an
+            option that the emulator has not.
     """
 
     def __init__(self, artifact: Artifact, emulate: bool | Mapping[str, Any] = False) -> None:
@@ -46,6 +48,7 @@ class GpuModel(CompiledModel):
         self._device: Device | None = None
         self._program: HostProgram | None = None
         self._calls: GpuCalls | None = None
+        self._opening = threading.RLock()
 
     @property
     def arch(self) -> str:
@@ -69,9 +72,10 @@ class GpuModel(CompiledModel):
         Raises:
             UserError: there is no GPU, or one that cannot run this code.
         """
-        if self._device is None:
-            self._device = self._emulator() if self.emulated else self._gpu()
-        return self._device
+        with self._opening:
+            if self._device is None:
+                self._device = self._emulator() if self.emulated else self._gpu()
+            return self._device
 
     @property
     def held_bytes(self) -> dict[str, int]:
@@ -91,9 +95,11 @@ class GpuModel(CompiledModel):
             return self._on_gpu().call(values, out)
         arrays, export = self._signature.arrays(values, {})
         into = None if out is None else self._signature.check_out(out, arrays)
-        inputs, places = self._views(arrays)
-        made = self._loaded().run(inputs, places)
-        results = self._download(places, made, into)
+        program = self._loaded()
+        with program.lock:
+            inputs, places = self._views(arrays)
+            made = program.run(inputs, places)
+            results = self._download(places, made, into)
         if export is not None and out is None:
             return Outputs([export(array) for array in results], self._signature.output_names)
         return Outputs(results, self._signature.output_names)
@@ -124,7 +130,9 @@ class GpuModel(CompiledModel):
                 "in emulate={...}, or measure on a GPU"
             )
         arrays, _ = self._signature.arrays(args, named)
-        records = self._loaded().profile(*self._views(arrays))
+        program = self._loaded()
+        with program.lock:
+            records = program.profile(*self._views(arrays))
         return [(name, tasks, round(seconds * 1e9)) for name, tasks, seconds in records]
 
     def explain(self, path: str | Path | None = None, *, measure: bool = True) -> str:
@@ -151,27 +159,32 @@ class GpuModel(CompiledModel):
 
     def _on_gpu(self) -> GpuCalls:
         """Calls with tensors that lie on the GPU."""
-        if self._calls is None:
-            from tilewright.runtime.cuda import CudaDevice
-            from tilewright.runtime.gpu_calls import GpuCalls
+        from tilewright.runtime.cuda import CudaDevice
+        from tilewright.runtime.gpu_calls import GpuCalls
 
-            device = self.device
-            if not isinstance(device, CudaDevice):
-                raise UnsupportedError("the emulator runs on the host: pass arrays of the host; it has no CUDA graphs")
-            self._calls = GpuCalls(self._loaded(), self._signature, device)
-        return self._calls
+        device = self.device
+        if not isinstance(device, CudaDevice):
+            raise UnsupportedError("the emulator runs on the host: pass arrays of the host; it has no CUDA graphs")
+        with self._opening:
+            if self._calls is None:
+                self._calls = GpuCalls(self._loaded(), self._signature, device)
+            return self._calls
 
     def _emulator(self) -> Device:
         from tilewright import emulate
 
         options = self._emulate if isinstance(self._emulate, Mapping) else {}
+        unknown = emulate.unknown_options(options)
+        if unknown:
+            raise UserError(unknown)
         return emulate.Device(arch=self.arch, **options)
 
     def _loaded(self) -> HostProgram:
-        if self._program is None:
-            program, modules = gpu_code.read(self._artifact)
-            self._program = HostProgram(program, self.device, modules, self._weights())
-        return self._program
+        with self._opening:
+            if self._program is None:
+                program, modules = gpu_code.read(self._artifact)
+                self._program = HostProgram(program, self.device, modules, self._weights())
+            return self._program
 
     def _weights(self) -> dict[str, np.ndarray]:
         arrays = self._artifact.weights()
@@ -192,11 +205,11 @@ class GpuModel(CompiledModel):
             inputs.append(View.contiguous(memory, from_numpy(array.dtype), array.shape))
         places: list[View | None] = []
         for slot in self._signature.outputs:
-            nbytes = int(np.prod(slot.shape)) * slot.dtype.itemsize if slot.is_static else 0
-            known = View.contiguous(
-                program.new_memory(nbytes, f"output {slot.name}"), from_numpy(slot.dtype), slot.shape
-            )
-            places.append(known if slot.is_static else None)
+            if not slot.is_static:
+                places.append(None)
+                continue
+            memory = program.new_memory(int(np.prod(slot.shape)) * slot.dtype.itemsize, f"output {slot.name}")
+            places.append(View.contiguous(memory, from_numpy(slot.dtype), slot.shape))
         return inputs, places
 
     def _download(

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from tilewright.errors import InternalError, TilewrightError, UserError
-from tilewright.runtime.gpu_device import CheckingDevice, Device, check_launch
+from tilewright.errors import InternalError, TilewrightError, UnsupportedError, UserError
+from tilewright.runtime.gpu_device import CapturingDevice, CheckingDevice, Device
 from tilewright.runtime.gpu_memory import Memory, View
-from tilewright.runtime.host_steps import DATA_DEPENDENT, Frame, steps_of, walk
+from tilewright.runtime.host_steps import HOST_TRAFFIC, Frame, steps_of, walk
 from tilewright.runtime.launch_params import Packer
 
 log = logging.getLogger("tilewright")
@@ -62,6 +62,25 @@ class Kernel:
         return min(tasks, max(self.persistent * multiprocessors // whole, 1) * whole)
 
 
+class _Reserve:
+    """Memory that a run takes, for its repetition as a graph: what is recorded are addresses."""
+
+    def __init__(self) -> None:
+        self.held: list[Memory] = []
+        self._again: Iterator[Memory] | None = None
+
+    def repeat(self) -> None:
+        """From here on `take` returns what it returned before, in the same order."""
+        self._again = iter(self.held)
+
+    def take(self, device: Device, nbytes: int, name: str) -> Memory:
+        """Return memory that this object holds."""
+        if self._again is not None:
+            return next(self._again)
+        self.held.append(Memory.allocate(device, nbytes, name))
+        return self.held[-1]
+
+
 class HostProgram:
     """A program with its kernels and weights on a device. Calls run one after the other: a device is one stream.
 
@@ -70,6 +89,10 @@ class HostProgram:
         device: that runs it.
         modules: images (PTX or cubin) by file name.
         weights: arrays by name.
+
+    Attributes:
+        device: that runs it.
+        lock: held during a run; the device's own where it has one.
 
     Raises:
         UserError: a format of another version, a damaged model, or a device that cannot load it.
@@ -91,14 +114,15 @@ class HostProgram:
         exact = device.limits.cubins and device.limits.arch == program.get("arch")
         self._kernels = {name: _load(device, name, entry, modules, exact) for name, entry in program["kernels"].items()}
         self._weights = {name: self._upload(array, name) for name, array in weights.items()}
-        self._lock = threading.Lock()
+        self.lock = getattr(device, "lock", None) or threading.RLock()
         self._arena: Memory | None = None
+        self._reserve: _Reserve | None = None
         self._profile: list[tuple[str, int, Any, Any]] | None = None
 
     @property
-    def is_static(self) -> bool:
-        """Whether what a run calls on the device follows from the sizes of its inputs alone."""
-        return not any(op["op"] in DATA_DEPENDENT for op in walk(self._program["body"]))
+    def is_recordable(self) -> bool:
+        """Whether a run can be a graph: what it does follows from the sizes of its inputs alone."""
+        return not any(op["op"] in HOST_TRAFFIC for op in walk(self._program["body"]))
 
     def run(self, inputs: Sequence[View], outputs: Sequence[View | None]) -> dict[int, View]:
         """Run once; work is started, not waited for.
@@ -113,11 +137,49 @@ class HostProgram:
         Raises:
             UserError: the model found that it cannot go on, or the device refused a launch.
         """
-        with self._lock:
+        with self.lock:
             frame = Frame(self, self._registers(inputs, outputs))
             for step in self._steps:
                 step(frame)
             return frame.results
+
+    def record(
+        self, inputs: Sequence[View], outputs: Sequence[View | None]
+    ) -> tuple[Any, dict[int, View], Sequence[Memory]]:
+        """Run once, and again as the recording of a graph, with the same memory.
+
+        Args:
+            inputs: as for `run`.
+            outputs: as for `run`.
+
+        Returns:
+            The graph, the outputs that the run made, by index, and the memory that the graph uses beside that.
+
+        Raises:
+            UnsupportedError: the program moves numbers between host and device in its midst, or there are no graphs.
+            UserError: as `run`.
+        """
+        device = self.device
+        if not self.is_recordable:
+            raise UnsupportedError(
+                "the model moves numbers between host and GPU in its midst, as its sizes or branches depend on data: "
+                "it cannot be recorded as a CUDA graph"
+            )
+        if not isinstance(device, CapturingDevice):
+            raise UnsupportedError("this device has no graphs")
+        with self.lock:
+            reserve = self._reserve = _Reserve()
+            try:
+                self.run(inputs, outputs)
+                reserve.repeat()
+                device.begin_capture()
+                try:
+                    made = self.run(inputs, outputs)
+                finally:
+                    graph = device.end_capture()
+            finally:
+                self._reserve = None
+        return graph, made, reserve.held
 
     def profile(self, inputs: Sequence[View], outputs: Sequence[View | None]) -> list[tuple[str, int, float]]:
         """Run once and return (kernel, tasks, seconds) of each launch."""
@@ -139,7 +201,6 @@ class HostProgram:
             return
         blocks = kernel.blocks(tasks, self.device.limits.multiprocessors)
         extents = (blocks, 1, 1), (kernel.threads, 1, 1)
-        check_launch(name, self.device.limits, *extents, kernel.cluster, kernel.shared_bytes)
         params = self._packer.pack(name, kernel.params, grid, args)
         start = self.device.record() if self._profile is not None else None
         self.device.launch(kernel.handle, *extents, kernel.cluster, kernel.shared_bytes, params)
@@ -153,6 +214,8 @@ class HostProgram:
 
     def new_memory(self, nbytes: int, name: str = "") -> Memory:
         """Return memory of its own, with undefined content; messages name it."""
+        if self._reserve is not None:
+            return self._reserve.take(self.device, nbytes, name)
         return Memory.allocate(self.device, nbytes, name)
 
     def begin(self, view: View) -> None:
@@ -180,7 +243,7 @@ class HostProgram:
         if kind == "weight":
             return View.contiguous(self._weights[argument["name"]], argument["type"]["dtype"], shape)
         if self._arena is None:
-            self._arena = self.new_memory(self._program["arena_bytes"], "the arena of temporaries")
+            self._arena = Memory.allocate(self.device, self._program["arena_bytes"], "the arena of temporaries")
         return View.contiguous(self._arena, "i8", shape)
 
     def _upload(self, array: np.ndarray, name: str) -> Memory:

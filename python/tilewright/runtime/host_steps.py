@@ -412,8 +412,8 @@ _MAKERS: dict[str, Callable[[Op], Step]] = {
     "affine": _affine,
 }
 
-#: Operations whose outcome follows from more than the sizes of the inputs.
-DATA_DEPENDENT = frozenset({"load"})
+#: Operations that bring a number from or to the device, and wait for it.
+HOST_TRAFFIC = frozenset({"load", "store"})
 
 
 def walk(body: Sequence[Op]):

@@ -14,6 +14,9 @@ from tilewright.runtime.dtypes import to_numpy
 from tilewright.runtime.gpu_device import Device
 from tilewright.runtime.gpu_memory import View, element_bytes
 
+#: Descriptors that are kept: callers with ever new addresses or sizes would else fill the memory.
+_MOST_MAPS = 4096
+
 _LONG = struct.Struct("<q")
 _POINTER = struct.Struct("<Q")
 _BOUND = struct.Struct("<i")
@@ -68,6 +71,8 @@ class Packer:
         key = (view.address, view.sizes, view.strides, view.dtype, tuple(param["box"]), param["swizzle"], param["fill"])
         found = self._maps.get(key)
         if found is None:
+            if len(self._maps) >= _MOST_MAPS:
+                self._maps.pop(next(iter(self._maps)))
             size = element_bytes(view.dtype)
             found = self._maps[key] = self._device.tensor_map(
                 view.dtype.lower(),

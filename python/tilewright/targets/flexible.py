@@ -126,8 +126,10 @@ class FlexibleModel:
         return all(low <= sizes[name] and (high is None or sizes[name] <= high) for name, (low, high) in ranges)
 
     def _shapes(self, values: Sequence[Any]) -> dict[str, tuple[int, ...]]:
-        slots = self._signature.inputs
-        return {s.name: to_numpy(v, s.name, s.dtype)[0].shape for s, v in zip(slots, values, strict=True)}
+        from tilewright.runtime.gpu_interop import is_on_gpu, shape_of
+
+        pairs = zip(self._signature.inputs, values, strict=True)
+        return {s.name: shape_of(v) if is_on_gpu(v) else to_numpy(v, s.name, s.dtype)[0].shape for s, v in pairs}
 
     def _call_special(self, args: Sequence[Any], out: Any, named: Mapping[str, Any]) -> Any:
         values = self._signature.bind(args, named)

@@ -172,3 +172,11 @@ def test_a_compilation_does_not_hold_up_other_sizes() -> None:
         assert flexible.sizes == [{"n": 3}]
         going.set()
         assert slow.result() == 2
+
+
+def test_sizes_of_tensors_on_a_gpu_are_read_where_they_lie() -> None:
+    class OnGpu:
+        __cuda_array_interface__ = {"shape": (5,), "typestr": "<f4", "data": (4096, False), "version": 3}
+
+    flexible = FlexibleModel(lambda sizes: lambda *_: sizes["n"], [("x", "f32", ("n",))], {}, "cuda:sm_80")
+    assert flexible(OnGpu()) == 5

@@ -23,16 +23,13 @@
 #endif
 
 // What tests set and read
-
 static char text[1 << 20];
 static size_t text_end;
 static int attributes[256];
 static char failing[64];
 static int failing_code;
 static size_t memory_limit = 1 << 24, memory_used;
-static int live[8]; // contexts, modules, streams, events, graphs, executables,
-                    // pools, blocks
-
+static int live[8];
 enum { CONTEXT, MODULE, STREAM, EVENT, GRAPH, EXECUTABLE, POOL, BLOCK };
 
 static void say(const char *format, ...) {
@@ -174,6 +171,7 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count,
   return *module = made, ++live[MODULE], 0;
 }
 CUresult cuModuleUnload(CUmodule module) {
+  WITH_CONTEXT("cuModuleUnload")
   return free(module), --live[MODULE], 0;
 }
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module,
@@ -464,6 +462,7 @@ CUresult cuEventCreate(CUevent *event, unsigned flags) {
   return *event = calloc(1, sizeof **event), ++live[EVENT], flags ? 1 : 0;
 }
 CUresult cuEventDestroy_v2(CUevent event) {
+  WITH_CONTEXT("cuEventDestroy_v2")
   return free(event), --live[EVENT], 0;
 }
 CUresult cuEventRecord(CUevent event, CUstream stream) {
@@ -495,6 +494,7 @@ CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
   return 0;
 }
 CUresult cuGraphExecDestroy(CUgraphExec executable) {
+  WITH_CONTEXT("cuGraphExecDestroy")
   return free(executable), --live[EXECUTABLE], 0;
 }
 CUresult cuGraphDestroy(CUgraph graph) { return free(graph), --live[GRAPH], 0; }

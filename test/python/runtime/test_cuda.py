@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A GPU through the driver's interface, with a driver that is a small library of our own (fake_cuda.c)."""
 
+import ctypes
 import gc
 import struct
 import threading
@@ -179,6 +180,56 @@ def test_streams(gpu, fake):
     assert fake.log("synchronize")[-1] == "synchronize (nil)"
 
 
+def _stream(gpu):
+    """The handle of a new stream, which lives as long as the test."""
+    stream = ctypes.c_void_p()
+    gpu.driver.cuStreamCreate(ctypes.byref(stream), 1)
+    return stream.value
+
+
+def test_work_on_one_stream_waits_for_that_on_another(gpu, fake):
+    one, other = _stream(gpu), _stream(gpu)
+    address = gpu.alloc(64)
+    fake.clear()
+    with gpu.on_stream(one):
+        gpu.fill(address, 1, 64)
+        gpu.fill(address, 2, 64)
+    assert fake.log("record") == ["record on (nil)", f"record on {one:#x}"]
+    assert fake.log("wait") == [f"wait on {one:#x}"], "the allocation was on the default stream"
+    fake.clear()
+    with gpu.on_stream(other):
+        gpu.fill(address, 3, 64)
+    gpu.free(address)
+    assert fake.log("wait") == [f"wait on {other:#x}", "wait on (nil)"], "memory is free after its last use"
+    fake.clear()
+    with gpu.on_stream(one):
+        pass
+    gpu.synchronize()
+    assert not fake.log("wait"), "no work, nothing to wait for"
+    for stream in (one, other):
+        gpu.driver.cuStreamDestroy_v2(stream)
+
+
+def test_threads_take_turns(gpu):
+    inside, seen = threading.Event(), []
+
+    def work():
+        inside.wait()
+        gpu.synchronize()
+        seen.append(gpu.stream)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    stream = _stream(gpu)
+    with gpu.on_stream(stream):
+        inside.set()
+        thread.join(0.05)
+        assert not seen, "another thread's work would go to this stream"
+    thread.join()
+    assert seen == [0]
+    gpu.driver.cuStreamDestroy_v2(stream)
+
+
 def test_any_thread_may_call(gpu):
     kernel, params, out, expected = _add(gpu)
     problems = []
@@ -196,14 +247,35 @@ def test_any_thread_may_call(gpu):
     np.testing.assert_array_equal(_read(gpu, out), expected)
 
 
+def test_code_goes_before_its_context(fake):
+    device = CudaDevice()
+    kernel = device.function(device.load(fake_cuda.PTX), "add")
+    event, held = device.record(), [kernel]
+    del kernel
+    thread = threading.Thread(target=held.clear)  # which has no context of its own
+    thread.start()
+    thread.join()
+    assert "modules" not in fake.live, "unloaded with the last kernel, without the garbage collector"
+    module = device.load(fake_cuda.PTX)
+    del device
+    assert fake.live["contexts"] == 1, "code and events keep the device"
+    del event, module
+    assert fake.live == {}
+
+
 def test_close_frees_all(fake):
     device = CudaDevice()
     address = device.alloc(100)
-    module = device.load(fake_cuda.PTX)
+    module, event = device.load(fake_cuda.PTX), device.record()
+    stream = _stream(device)
+    with device.on_stream(stream):
+        device.fill(address, 0, 100)
     device.close()
     device.close()
+    device.driver.cuStreamDestroy_v2(stream)
+    assert fake.live == {}, "handles of a context that is gone are no handles"
     device.free(address)
-    del module
+    del module, event
     gc.collect()
     assert fake.live == {}
     with pytest.raises(UserError, match="closed"):
@@ -254,6 +326,7 @@ def test_which_gpus(fake):
     fake.reset(fake_cuda.AMPERE | {115: 0})
     with pytest.raises(UnsupportedError, match="memory pools"):
         CudaDevice()
+    assert "contexts" not in fake.live
     fake.reset({})
     assert "sees no GPU" in cuda.unavailable()
     with pytest.raises(UserError, match="no GPU is visible"):

@@ -140,3 +140,38 @@ def test_only_static_programs_are_recorded(gpu):
     x, y = _array(gpu, X), _array(gpu, Y)
     with pytest.raises(UnsupportedError, match="cannot be recorded"):
         GpuCalls(program, SIGNATURE, gpu).capture([x, y], None)
+
+
+def _open_program():
+    """x + y into memory of its own, and that plus y into an output that the run makes; sizes are the input's."""
+    open_type = {"dtype": "f32", "shape": [-1]}
+    arguments = [{"kind": "input", "index": i, "register": i, "type": open_type} for i in range(2)]
+    body = [
+        {"op": "dim", "source": 0, "axis": 5, "result": 6},
+        {"op": "alloc", "type": open_type, "sizes": [6], "result": 2},
+        {"op": "launch", "kernel": "add", "grid": [4], "args": [2, 0, 1, 6]},
+        {"op": "alloc", "type": open_type, "sizes": [6], "result": 7},
+        {"op": "launch", "kernel": "add", "grid": [4], "args": [7, 2, 1, 6]},
+        {"op": "drop", "registers": [2]},
+        {"op": "return", "values": [[0, 7]]},
+    ]
+    constants = [*PROGRAM["constants"], [5, 0]]
+    return {**PROGRAM, "registers": 8, "arguments": arguments, "constants": constants, "body": body, "arena_bytes": 64}
+
+
+def test_a_recorded_call_of_open_sizes(gpu, fake):
+    open_spec = [TensorSpec(n, "f32", (-1,)) for n in "xyz"]
+    program = HostProgram(_open_program(), gpu, {"add.ptx": fake_cuda.PTX}, {})
+    calls = GpuCalls(program, Signature(open_spec[:2], open_spec[2:]), gpu)
+    x, y = _array(gpu, X), _array(gpu, Y)
+    step = calls.capture([x, y], None)
+    np.testing.assert_array_equal(step.outputs["z"].numpy(), X + 2 * Y)
+    other = calls.call([y, y], None)  # takes memory that a graph which did not hold its own would write
+    _write(gpu, x, 3 * X)
+    step()
+    np.testing.assert_array_equal(step.outputs["z"].numpy(), 3 * X + 2 * Y)
+    np.testing.assert_array_equal(other["z"].numpy(), 3 * Y)
+    del step, other, x, y
+    calls._keep([])
+    gc.collect()
+    assert "blocks" not in fake.live and "executables" not in fake.live

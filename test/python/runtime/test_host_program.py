@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tilewright.errors import InternalError, UserError
-from tilewright.runtime.gpu_device import Limits
+from tilewright.runtime.gpu_device import Limits, check_launch
 from tilewright.runtime.gpu_memory import Memory, View, row_major
 from tilewright.runtime.host_program import FORMAT, VERSION, HostProgram
 from tilewright.runtime.host_scalars import apply
@@ -53,6 +53,7 @@ class FakeDevice:
         self.memory[destination : destination + nbytes] = self.memory[source : source + nbytes]
 
     def launch(self, function: str, grid: Any, block: Any, cluster: Any, shared: int, params: list[bytes]) -> None:
+        check_launch(function, self.limits, grid, block, cluster, shared)
         self.launches.append((function, grid, block, cluster, shared, params))
 
 

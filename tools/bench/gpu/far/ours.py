@@ -53,7 +53,7 @@ class Ours:
 
     def graph(self) -> Callable[[], Any] | None:
         """The call as a CUDA graph, where the machine has them and the program allows it."""
-        if isinstance(self._machine, Gpu) and self._program.is_static:
+        if isinstance(self._machine, Gpu) and self._program.is_recordable:
             return self._machine.capture(self.run)
         return None
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,6 +58,15 @@ class Choices:
         from tilewright.runtime import cuda
 
         return cuda.available()
+
+    @property
+    def unknown_options(self) -> str | None:
+        """What is wrong with options of the emulator, if anything."""
+        if not isinstance(self.emulate, Mapping):
+            return None
+        from tilewright import emulate
+
+        return emulate.unknown_options(self.emulate)
 
     @property
     def has_assembler(self) -> bool:
@@ -158,6 +167,7 @@ RULES = (
         lambda c: c.emulate is not False and not c.is_cuda,
         "emulate= runs the code of a GPU: the target must be cuda:sm_80 or cuda:sm_90a, not {0.target!r}",
     ),
+    Rule(lambda c: c.unknown_options is not None, "{0.unknown_options}"),
     Rule(
         lambda c: c.cubin and not c.is_cuda,
         "cubin= stores a GPU's machine code: the target must be cuda:sm_80 or cuda:sm_90a, not {0.target!r}",

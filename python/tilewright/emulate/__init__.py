@@ -10,11 +10,22 @@ kernel = emulate.load(ptx).kernel("gemm")
 emulate.launch(kernel, grid=(4, 4), params=[...], memory=memory)
 """
 
-from tilewright.emulate.device import Device
+from tilewright.emulate.device import Device, unknown_options
 from tilewright.emulate.errors import EmulationError
 from tilewright.emulate.launch import LoadedModule, launch, load
 from tilewright.emulate.machine import CHECKS, Options
 from tilewright.emulate.memory import GlobalMemory
 from tilewright.emulate.trace import Trace
 
-__all__ = ["CHECKS", "Device", "EmulationError", "GlobalMemory", "LoadedModule", "Options", "Trace", "launch", "load"]
+__all__ = [
+    "CHECKS",
+    "Device",
+    "EmulationError",
+    "GlobalMemory",
+    "LoadedModule",
+    "Options",
+    "Trace",
+    "launch",
+    "load",
+    "unknown_options",
+]

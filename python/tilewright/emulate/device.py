@@ -35,6 +35,18 @@ _LIMITS = {
 }
 
 
+#: arguments of a `Device` besides the architecture
+_OPTIONS = ("seed", "checks", "trace", "options", "replace")
+
+
+def unknown_options(given: Mapping[str, object]) -> str | None:
+    """What is wrong with the names of a device's options, in words for a user; None: nothing."""
+    unknown = sorted(set(map(str, given)) - set(_OPTIONS))
+    if not unknown:
+        return None
+    return f"the emulator has no option {', '.join(unknown)}; emulate= may hold {', '.join(_OPTIONS)}"
+
+
 class Device:
     """An emulated GPU: the same calls as a real one, everything done when a call returns.
 

@@ -23,6 +23,7 @@ from tilewright.emulate.scheduler import Scheduler
 from tilewright.emulate.shared import SharedMemory
 from tilewright.emulate.step import Lanes, Step
 from tilewright.emulate.transfer import Transfer
+from tilewright.errors import UserError
 
 if TYPE_CHECKING:
     from tilewright.emulate.syntax import Instruction
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 #: what is checked where the caller says nothing
 CHECKS = frozenset({"uninitialised", "uninitialised registers", "race", "grid race", "asynchronous"})
+#: what may be checked besides
+_MORE_CHECKS = frozenset({"arithmetic"})
+_COMPLETIONS = (None, "late", "early", "random")
 
 
 @dataclass(frozen=True)
@@ -39,13 +43,17 @@ class Options:
     Attributes:
         seed: None runs lanes in a fixed order; a number makes the order of warps, and of asynchronous completion,
             random.
-        checks: optional checks (`CHECKS` has all). Alignment, bounds and dead-lock are always checked.
+        checks: optional checks: any of `CHECKS` (the default is all of these) and "arithmetic". Alignment, bounds and
+            dead-lock are always checked.
         completion: when asynchronous work takes effect: "late" (when nothing else can run, or a wait asks for it),
             "early" (at once), "random" (by
             the seed); None: "late" without a seed, "random" with one.
         lanes: how many threads run in step, at most (at least one cluster).
         trace: counts what runs, see `Trace`.
         limit: instructions that a batch may issue, None = no limit. Polling without progress is found in any case.
+
+    Raises:
+        UserError: a check or a completion that there is not.
     """
 
     seed: int | None = None
@@ -54,6 +62,16 @@ class Options:
     lanes: int = 16384
     trace: Trace | None = None
     limit: int | None = None
+
+    def __post_init__(self) -> None:
+        known = CHECKS | _MORE_CHECKS
+        unknown = set(self.checks) - known
+        if unknown:
+            raise UserError(
+                f"there are no checks {', '.join(sorted(map(str, unknown)))}; there are {', '.join(sorted(known))}"
+            )
+        if self.completion not in _COMPLETIONS:
+            raise UserError(f"completion must be one of {_COMPLETIONS}, got {self.completion!r}")
 
 
 @dataclass(frozen=True)

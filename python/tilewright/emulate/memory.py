@@ -84,7 +84,7 @@ class GlobalMemory:
 
     def __init__(self) -> None:
         self.allocations: dict[int, Allocation] = {}
-        self.freed: dict[int, Allocation] = {}
+        self.freed: dict[int, str] = {}  # names
         self._next = FIRST
         self.launches = 0  # so far
 
@@ -109,8 +109,7 @@ class GlobalMemory:
         found = self.allocations.get(number)
         if found is None or found.address != address:
             raise UserError(f"{address:#x} is not the address of an allocation that is alive")
-        self.freed[number] = self.allocations.pop(number)
-        self.freed[number].data = np.zeros(0, np.uint8)
+        self.freed[number] = self.allocations.pop(number).name
 
     def range(self, address: int, nbytes: int) -> tuple[Allocation, int]:
         """(allocation, offset) of a range that the host names.
@@ -131,7 +130,7 @@ class GlobalMemory:
         if found is not None:
             return f"{found}: the offset is {address - found.address}"
         if number in self.freed:
-            return f"{self.freed[number].name} was freed"
+            return f"{self.freed[number]} was freed"
         return "no allocation is there"
 
     def write(self, address: int, data: bytes | bytearray | memoryview | np.ndarray) -> None:

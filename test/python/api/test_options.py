@@ -67,6 +67,10 @@ CASES = [
         "emulate= runs the code of a GPU: the target must be cuda:sm_80 or cuda:sm_90a, not 'cpu'",
     ),
     (
+        {"emulate": {"sed": 1}, "target": "cuda:sm_80"},
+        "the emulator has no option sed; emulate= may hold seed, checks, trace, options, replace",
+    ),
+    (
         {"cubin": True},
         "cubin= stores a GPU's machine code: the target must be cuda:sm_80 or cuda:sm_90a, not 'cpu'",
     ),

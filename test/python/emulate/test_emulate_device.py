@@ -110,3 +110,14 @@ def test_it_needs_nothing_of_the_compiler() -> None:
     assert "tilewright.emulate.machine" in names
     for part in ("mlir", "plan", "frontend", "passes", "dialects"):
         assert f"'tilewright.{part}" not in names, part
+
+
+def test_options_that_there_are_not() -> None:
+    """A misspelt option or check is an error: it would switch nothing on, or all of it off."""
+    assert emulate.unknown_options({"seed": 1, "checks": ()}) is None
+    assert "no option sed; emulate= may hold seed, checks" in str(emulate.unknown_options({"sed": 1}))
+    with pytest.raises(UserError, match="there are no checks races; there are arithmetic, asynchronous"):
+        emulate.Device(checks=frozenset({"races"}))
+    with pytest.raises(UserError, match="completion must be one of"):
+        emulate.Options(completion="sometimes")
+    emulate.Options(checks=emulate.CHECKS | {"arithmetic"}, completion="early")

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 import pytest
 from emulation import kernel_text, run
@@ -91,7 +93,10 @@ def test_freed_memory() -> None:
     """The message says so."""
     memory = emulate.GlobalMemory()
     address = memory.alloc(128, "input x")
+    found = weakref.ref(memory.range(address, 128)[0])
+    memory.range(address, 128)[0].rows(4, 1)
     memory.free(address)
+    assert found() is None, "its bytes are free, too"
     kernel = emulate.load(kernel_text(TID + "st.global.u32 [%d2], %r0;")).kernel("k")
     with pytest.raises(emulate.EmulationError, match="input x was freed"):
         emulate.launch(kernel, 1, [address.to_bytes(8, "little")], memory=memory)

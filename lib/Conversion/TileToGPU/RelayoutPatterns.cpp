@@ -131,7 +131,6 @@ private:
   SmallVector<std::pair<int64_t, int64_t>> pairs;
 };
 
-/// Another number type, or another layout.
 /// Whether results of a loop are rounded two by two. ptxas rounds single ones
 /// too early for products to run in the background (C7514). In the loop itself
 /// (attention's scores) pairs take more registers than there are.
@@ -161,6 +160,7 @@ SmallVector<Value> narrowPairs(OpBuilder &b, Location loc, ValueRange values,
   return results;
 }
 
+/// Another number type, or another layout.
 struct ConvertPattern : SpreadPattern<tile::ConvertOp> {
   using Base::Base;
 

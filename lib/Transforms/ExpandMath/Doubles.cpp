@@ -77,14 +77,8 @@ Pair logPair(const MathBuilder &m, Value x) {
   Value isTiny = m.compare(Compare::OLT, x, 2.2250738585072014e-308);
   Value scaled = m.select(isTiny, m.mul(x, 18014398509481984.0), x);
   Value lift = m.select(isTiny, m.constant(-54.0), m.constant(0.0));
-  // x = 2^k * (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)).
-  Value offset = m.integer(0x3ff0000000000000 - 0x3fe6a09e667f3bcd);
-  Value ix = m.addInt(m.bits(scaled), offset);
-  Value k = m.intToFloat(m.subInt(m.shiftRight(ix, 52), m.integer(1023)));
-  k = m.add(k, lift);
-  Value mantissa = m.andInt(ix, m.integer(0x000fffffffffffff));
-  Value one = m.fromBits(m.addInt(mantissa, m.integer(0x3fe6a09e667f3bcd)));
-  Value f = m.sub(one, m.constant(1.0));
+  auto [exponent, f] = splitForLog(m, scaled);
+  Value k = m.add(exponent, lift);
   // s = f / (2 + f), with the rest of the division.
   Pair t = addExactly(m, m.constant(2.0), f);
   Value s = m.div(f, t.high);
@@ -101,14 +95,6 @@ Pair logPair(const MathBuilder &m, Value x) {
   Value low = m.fma(k, m.constant(5.4979230187083712e-14), sum.low);
   low = m.add(m.fma(rest, m.constant(2.0), low), tail);
   return addExactly(m, sum.high, low);
-}
-
-/// log at 0, below 0, at infinity and NaN.
-Value fixLogEnds(const MathBuilder &m, Value x, Value result) {
-  result = m.select(m.compare(Compare::UEQ, x, kInfinity), x, result);
-  result =
-      m.select(m.compare(Compare::OEQ, x, 0.0), m.constant(-kInfinity), result);
-  return m.select(m.compare(Compare::OLT, x, 0.0), m.constant(kNaN), result);
 }
 
 Value log(const MathBuilder &m, Value x) {

@@ -19,14 +19,6 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-/// log at 0, below 0, at infinity and NaN.
-Value fixLogEnds(const MathBuilder &m, Value x, Value result) {
-  result = m.select(m.compare(Compare::UEQ, x, kInfinity), x, result);
-  result =
-      m.select(m.compare(Compare::OEQ, x, 0.0), m.constant(-kInfinity), result);
-  return m.select(m.compare(Compare::OLT, x, 0.0), m.constant(kNaN), result);
-}
-
 /// log of an f32 on f64, back to f32.
 Value logWide(const MathBuilder &m, Value x, double factor) {
   MathBuilder wide = m.withWidth(64);
@@ -35,19 +27,32 @@ Value logWide(const MathBuilder &m, Value x, double factor) {
 
 } // namespace
 
+LogArgument tilewright::splitForLog(const MathBuilder &m, Value x) {
+  bool isWide = m.getWidth() == 64;
+  int64_t one = isWide ? 0x3ff0000000000000 : 0x3f800000;
+  int64_t root = isWide ? 0x3fe6a09e667f3bcd : 0x3f3504f3; // sqrt(1/2)
+  int64_t place = isWide ? 52 : 23, bias = isWide ? 1023 : 127;
+  Value moved = m.addInt(m.bits(x), m.integer(one - root));
+  Value power = m.subInt(m.shiftRight(moved, place), m.integer(bias));
+  Value mantissa = m.andInt(moved, m.integer((int64_t(1) << place) - 1));
+  Value near = m.fromBits(m.addInt(mantissa, m.integer(root)));
+  return {m.intToFloat(power), m.sub(near, m.constant(1.0))};
+}
+
+Value tilewright::fixLogEnds(const MathBuilder &m, Value x, Value result) {
+  result = m.select(m.compare(Compare::UEQ, x, kInfinity), x, result);
+  result =
+      m.select(m.compare(Compare::OEQ, x, 0.0), m.constant(-kInfinity), result);
+  return m.select(m.compare(Compare::OLT, x, 0.0), m.constant(kNaN), result);
+}
+
 Value tilewright::expandLog(const MathBuilder &m, Value x) {
   // Denormals are scaled up by 2^23 first.
   Value isTiny = m.compare(Compare::OLT, x, 1.17549435e-38);
   Value scaled = m.select(isTiny, m.mul(x, 8388608.0), x);
   Value lift = m.select(isTiny, m.constant(-23.0), m.constant(0.0));
-  // x = 2^k * (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)).
-  Value offset = m.integer(0x3f800000 - 0x3f3504f3);
-  Value ix = m.addInt(m.bits(scaled), offset);
-  Value k = m.intToFloat(m.subInt(m.shiftRight(ix, 23), m.integer(127)));
-  k = m.add(k, lift);
-  Value mantissa = m.andInt(ix, m.integer(0x007fffff));
-  Value one = m.fromBits(m.addInt(mantissa, m.integer(0x3f3504f3)));
-  Value f = m.sub(one, m.constant(1.0));
+  auto [exponent, f] = splitForLog(m, scaled);
+  Value k = m.add(exponent, lift);
   Value s = m.div(f, m.add(f, m.constant(2.0)));
   Value z = m.mul(s, s);
   Value rest = m.mul(z, m.polynomial(z, {0.24279078841, 0.28498786688,
@@ -62,12 +67,7 @@ Value tilewright::expandLog(const MathBuilder &m, Value x) {
 
 Value tilewright::log64(const MathBuilder &m, Value x) {
   // Every f32 is a normal f64; f64 denormals do not occur here.
-  Value offset = m.integer(0x3ff0000000000000 - 0x3fe6a09e667f3bcd);
-  Value ix = m.addInt(m.bits(x), offset);
-  Value k = m.intToFloat(m.subInt(m.shiftRight(ix, 52), m.integer(1023)));
-  Value mantissa = m.andInt(ix, m.integer(0x000fffffffffffff));
-  Value one = m.fromBits(m.addInt(mantissa, m.integer(0x3fe6a09e667f3bcd)));
-  Value f = m.sub(one, m.constant(1.0));
+  auto [k, f] = splitForLog(m, x);
   Value s = m.div(f, m.add(f, m.constant(2.0)));
   // 2 * atanh(s), |s| < 0.172.
   SmallVector<double> coefficients;

@@ -129,6 +129,15 @@ struct AtanArgument {
 };
 AtanArgument reduceAtan(const MathBuilder &m, mlir::Value x);
 
+/// 2^exponent * (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)).
+struct LogArgument {
+  mlir::Value exponent, f;
+};
+/// Takes a number apart that is positive and normal.
+LogArgument splitForLog(const MathBuilder &m, mlir::Value x);
+/// `result`, and what a logarithm is at 0, below 0, at infinity and NaN.
+mlir::Value fixLogEnds(const MathBuilder &m, mlir::Value x, mlir::Value result);
+
 /// 1 / divisor, where that is a constant for which `expandDivision` is good.
 std::optional<double> reciprocalOf(mlir::Value divisor);
 /// x / divisor without a division: the same bits where the quotient is normal

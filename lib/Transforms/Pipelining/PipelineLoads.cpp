@@ -10,7 +10,6 @@
 #include "lib/Transforms/Pipelining/RingLoads.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/Utils/Utils.h"
 
 using namespace mlir;
@@ -28,7 +27,8 @@ public:
       : loop(loop), loads(loads), stages(stages), b(loop), loc(loop.getLoc()) {}
 
   void run() {
-    makeRings();
+    for (const RingLoad &load : loads)
+      rings.push_back(createRing(load, stages));
     Value steps = countSteps();
     if (getConstantIntValue(steps)) {
       replace(makeLoop(steps));
@@ -65,19 +65,6 @@ private:
     loop.erase();
   }
 
-  void makeRings() {
-    auto kernel = loop->getParentOfType<tile::KernelOp>();
-    OpBuilder start = OpBuilder::atBlockBegin(&kernel.getBody().front());
-    for (const RingLoad &load : loads) {
-      auto ring =
-          tile::AllocOp::create(start, tile::LoadOp(load.load).getLoc(),
-                                load.ringType(stages), load.alignment());
-      if (tile::LayoutAttr layout = load.ringLayout(); !layout.isIdentity())
-        ring->setAttr("tile.layouts", b.getArrayAttr({layout}));
-      rings.push_back(ring);
-    }
-  }
-
   /// How often the loop runs.
   Value countSteps() {
     Value lower = loop.getLowerBound(), upper = loop.getUpperBound();
@@ -103,68 +90,6 @@ private:
     return arith::RemUIOp::create(b, loc, step, constant(stages));
   }
 
-  /// The whole of slot `slot` of a ring.
-  Value viewSlot(Value ring, const RingLoad &load, Value slot) {
-    SmallVector<OpFoldResult> offsets{getAsOpFoldResult(slot)},
-        sizes{b.getIndexAttr(1)},
-        strides(load.shape.size() + 1, b.getIndexAttr(1));
-    for (int64_t size : load.shape) {
-      offsets.push_back(b.getIndexAttr(0));
-      sizes.push_back(b.getIndexAttr(size));
-    }
-    MemRefType type = memref::SubViewOp::inferRankReducedResultType(
-        load.shape, cast<MemRefType>(ring.getType()), offsets, sizes, strides);
-    return memref::SubViewOp::create(b, loc, type, ring, offsets, sizes,
-                                     strides);
-  }
-
-  static ArrayRef<int64_t> boundedDims(tile::LoadOp load) {
-    auto dims = load->getAttrOfType<DenseI64ArrayAttr>("tile.bounded");
-    return dims ? dims.asArrayRef() : ArrayRef<int64_t>();
-  }
-
-  /// How much of tile dimension `dim` is there, at most its size.
-  OpFoldResult boundOf(tile::LoadOp load, int64_t dim, IRMapping &map) {
-    int64_t size = load.getType().getShape()[dim];
-    if (load.getValid().empty())
-      return b.getIndexAttr(size);
-    Value valid = cloneAddress(b, loop, load.getValid()[dim], map);
-    if (std::optional<int64_t> known = getConstantIntValue(valid))
-      return b.getIndexAttr(std::clamp<int64_t>(*known, 0, size));
-    Value below = arith::MinSIOp::create(b, loc, valid, constant(size));
-    return arith::MaxSIOp::create(b, loc, below, constant(0)).getResult();
-  }
-
-  /// What a load reads, in the order of memory. Where that may lie outside of
-  /// the buffer, the view is as large as the tile, and the copy knows.
-  Value viewSource(const RingLoad &ring, IRMapping &map) {
-    tile::LoadOp load = ring.load;
-    ArrayRef<int64_t> bounded = boundedDims(load);
-    SmallVector<OpFoldResult> offsets,
-        sizes(load.getOffsets().size(), b.getIndexAttr(1)), strides(sizes);
-    for (auto [place, offset] : llvm::enumerate(load.getOffsets())) {
-      Value at = cloneAddress(b, loop, offset, map);
-      offsets.push_back(llvm::is_contained(bounded, place)
-                            ? OpFoldResult(at) // constants may be outside
-                            : getAsOpFoldResult(at));
-    }
-    for (auto [dim, place] : llvm::enumerate(load.getTileDims())) {
-      sizes[place] =
-          llvm::is_contained(bounded, place)
-              ? OpFoldResult(b.getIndexAttr(load.getType().getShape()[dim]))
-              : boundOf(load, dim, map);
-      strides[place] = b.getIndexAttr(load.getTileSteps()[dim]);
-    }
-    SmallVector<int64_t> shape;
-    for (int64_t dim : ring.dims)
-      shape.push_back(
-          getConstantIntValue(sizes[dim]).value_or(ShapedType::kDynamic));
-    MemRefType type = memref::SubViewOp::inferRankReducedResultType(
-        shape, load.getMemRefType(), offsets, sizes, strides);
-    return memref::SubViewOp::create(b, loc, type, load.getMemref(), offsets,
-                                     sizes, strides);
-  }
-
   /// Starts the copies of step `step`; `same` is the same number, in a form
   /// that addresses follow from.
   Value issue(Value step, Value same) {
@@ -172,19 +97,16 @@ private:
     map.map(loop.getInductionVar(), variableAt(same));
     Value slot = slotAt(step);
     SmallVector<std::pair<Value, Value>> pairs;
-    for (auto [ring, load] : llvm::zip_equal(rings, loads))
-      pairs.emplace_back(viewSource(load, map), viewSlot(ring, load, slot));
+    auto here = [&](Value value) { return cloneAddress(b, loop, value, map); };
+    for (auto [ring, load] : llvm::zip_equal(rings, loads)) {
+      Value source = viewSource(b, load, here);
+      pairs.emplace_back(source,
+                         viewSlot(b, load, ring, getAsOpFoldResult(slot)));
+    }
     auto async = tile::AsyncOp::create(b, loc);
     OpBuilder inside(async.getBody().front().getTerminator());
-    for (auto [pair, load] : llvm::zip_equal(pairs, loads)) {
-      auto [source, target] = pair;
-      auto copy =
-          tile::CopyOp::create(inside, loc, source, target, ValueRange());
-      auto from = cast<MemRefType>(source.getType()).getShape();
-      copy.setFill(from != cast<MemRefType>(target.getType()).getShape());
-      if (ArrayRef<int64_t> dims = boundedDims(load.load); !dims.empty())
-        copy->setDiscardableAttr("tile.bounded", b.getDenseI64ArrayAttr(dims));
-    }
+    for (auto [pair, load] : llvm::zip_equal(pairs, loads))
+      createCopy(inside, load, pair.first, pair.second);
     return async.getToken();
   }
 
@@ -246,7 +168,7 @@ private:
         b.clone(op, map);
       else
         map.map(op.getResult(0),
-                loadSlot(*found, rings[found - loads.begin()], slot));
+                loadSlot(b, *found, rings[found - loads.begin()], slot));
     }
     SmallVector<Value> results = llvm::map_to_vector(
         loop.getBody()->getTerminator()->getOperands(),
@@ -256,19 +178,6 @@ private:
     if (Block *body = made.getBody(); body->mightHaveTerminator())
       body->getTerminator()->erase();
     scf::YieldOp::create(b, loc, results);
-  }
-
-  Value loadSlot(const RingLoad &ring, Value buffer, Value slot) {
-    tile::LoadOp load = ring.load;
-    SmallVector<Value> offsets(ring.shape.size() + 1, constant(0));
-    offsets.front() = slot;
-    SmallVector<int64_t> dims;
-    for (int64_t dim = 0; dim < load.getType().getRank(); ++dim)
-      dims.push_back(1 + ring.slotDim(dim));
-    if (llvm::is_sorted(dims))
-      dims.clear();
-    return tile::LoadOp::create(b, load.getLoc(), load.getType(), buffer,
-                                offsets, dims);
   }
 
   scf::ForOp loop;

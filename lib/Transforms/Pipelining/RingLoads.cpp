@@ -9,6 +9,8 @@
 #include "lib/Transforms/Pipelining/RingLoads.h"
 #include "lib/Analysis/Divisors.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -74,12 +76,12 @@ StringRef checkRows(const RingLoad &ring) {
   if (failed(type.getStridesAndOffset(strides, offset)) || strides.empty() ||
       strides.back() != 1 || ring.dims.back() != type.getRank() - 1)
     return "reads no rows that are contiguous in memory";
-  auto bounded = load->getAttrOfType<DenseI64ArrayAttr>("tile.bounded");
-  if (bounded && llvm::is_contained(bounded.asArrayRef(), ring.dims.back()))
+  ArrayRef<int64_t> bounded = boundedDims(load);
+  if (llvm::is_contained(bounded, ring.dims.back()))
     return "reaches out of rows";
   for (auto [dim, bound, size] : llvm::zip(load.getTileDims(), load.getValid(),
                                            load.getType().getShape()))
-    if (bounded && llvm::is_contained(bounded.asArrayRef(), dim) &&
+    if (llvm::is_contained(bounded, dim) &&
         getConstantIntValue(bound).value_or(0) < size)
       return "has a bound where it reaches out of its buffer";
   for (auto [dim, step] :
@@ -98,6 +100,27 @@ StringRef checkRows(const RingLoad &ring) {
   if (size % kSlot != 0)
     return "reads no multiple of 128 bytes";
   return "";
+}
+
+ArrayRef<int64_t> boundedDims(tile::LoadOp load) {
+  auto dims = load->getAttrOfType<DenseI64ArrayAttr>("tile.bounded");
+  return dims ? dims.asArrayRef() : ArrayRef<int64_t>();
+}
+
+/// How much of tile dimension `dim` is there, at most its size.
+OpFoldResult boundOf(OpBuilder &b, tile::LoadOp load, int64_t dim,
+                     llvm::function_ref<Value(Value)> here) {
+  Location loc = load.getLoc();
+  int64_t size = load.getType().getShape()[dim];
+  if (load.getValid().empty())
+    return b.getIndexAttr(size);
+  Value valid = here(load.getValid()[dim]);
+  if (std::optional<int64_t> known = getConstantIntValue(valid))
+    return b.getIndexAttr(std::clamp<int64_t>(*known, 0, size));
+  Value whole = arith::ConstantIndexOp::create(b, loc, size);
+  Value below = arith::MinSIOp::create(b, loc, valid, whole);
+  Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+  return arith::MaxSIOp::create(b, loc, below, zero).getResult();
 }
 
 StringRef checkAddress(scf::ForOp loop, tile::LoadOp load) {
@@ -218,6 +241,85 @@ Value cloneAddress(OpBuilder &b, scf::ForOp loop, Value value, IRMapping &map) {
   for (Value operand : op->getOperands())
     map.map(operand, cloneAddress(b, loop, operand, map));
   return b.clone(*op, map)->getResult(cast<OpResult>(value).getResultNumber());
+}
+
+Value createRing(const RingLoad &ring, int64_t stages) {
+  tile::LoadOp load = ring.load;
+  auto kernel = load->getParentOfType<tile::KernelOp>();
+  OpBuilder start = OpBuilder::atBlockBegin(&kernel.getBody().front());
+  auto buffer = tile::AllocOp::create(start, load.getLoc(),
+                                      ring.ringType(stages), ring.alignment());
+  if (tile::LayoutAttr layout = ring.ringLayout(); !layout.isIdentity())
+    buffer->setAttr("tile.layouts", start.getArrayAttr({layout}));
+  return buffer;
+}
+
+Value viewSlot(OpBuilder &b, const RingLoad &ring, Value buffer,
+               OpFoldResult slot) {
+  SmallVector<OpFoldResult> offsets{slot}, sizes{b.getIndexAttr(1)},
+      strides(ring.shape.size() + 1, b.getIndexAttr(1));
+  for (int64_t size : ring.shape) {
+    offsets.push_back(b.getIndexAttr(0));
+    sizes.push_back(b.getIndexAttr(size));
+  }
+  MemRefType type = memref::SubViewOp::inferRankReducedResultType(
+      ring.shape, cast<MemRefType>(buffer.getType()), offsets, sizes, strides);
+  return memref::SubViewOp::create(b, tile::LoadOp(ring.load).getLoc(), type,
+                                   buffer, offsets, sizes, strides);
+}
+
+Value viewSource(OpBuilder &b, const RingLoad &ring,
+                 llvm::function_ref<Value(Value)> here) {
+  tile::LoadOp load = ring.load;
+  ArrayRef<int64_t> bounded = boundedDims(load);
+  SmallVector<OpFoldResult> offsets,
+      sizes(load.getOffsets().size(), b.getIndexAttr(1)), strides(sizes);
+  for (auto [place, offset] : llvm::enumerate(load.getOffsets())) {
+    Value at = here(offset);
+    offsets.push_back(llvm::is_contained(bounded, place)
+                          ? OpFoldResult(at) // constants may be outside
+                          : getAsOpFoldResult(at));
+  }
+  for (auto [dim, place] : llvm::enumerate(load.getTileDims())) {
+    sizes[place] =
+        llvm::is_contained(bounded, place)
+            ? OpFoldResult(b.getIndexAttr(load.getType().getShape()[dim]))
+            : boundOf(b, load, dim, here);
+    strides[place] = b.getIndexAttr(load.getTileSteps()[dim]);
+  }
+  SmallVector<int64_t> shape;
+  for (int64_t dim : ring.dims)
+    shape.push_back(
+        getConstantIntValue(sizes[dim]).value_or(ShapedType::kDynamic));
+  MemRefType type = memref::SubViewOp::inferRankReducedResultType(
+      shape, load.getMemRefType(), offsets, sizes, strides);
+  return memref::SubViewOp::create(b, load.getLoc(), type, load.getMemref(),
+                                   offsets, sizes, strides);
+}
+
+void createCopy(OpBuilder &b, const RingLoad &ring, Value source,
+                Value target) {
+  tile::LoadOp load = ring.load;
+  auto copy =
+      tile::CopyOp::create(b, load.getLoc(), source, target, ValueRange());
+  copy.setFill(cast<MemRefType>(source.getType()).getShape() !=
+               cast<MemRefType>(target.getType()).getShape());
+  if (ArrayRef<int64_t> dims = boundedDims(load); !dims.empty())
+    copy->setDiscardableAttr("tile.bounded", b.getDenseI64ArrayAttr(dims));
+}
+
+Value loadSlot(OpBuilder &b, const RingLoad &ring, Value buffer, Value slot) {
+  tile::LoadOp load = ring.load;
+  Value zero = arith::ConstantIndexOp::create(b, load.getLoc(), 0);
+  SmallVector<Value> offsets(ring.shape.size() + 1, zero);
+  offsets.front() = slot;
+  SmallVector<int64_t> dims;
+  for (int64_t dim = 0; dim < load.getType().getRank(); ++dim)
+    dims.push_back(1 + ring.slotDim(dim));
+  if (llvm::is_sorted(dims))
+    dims.clear();
+  return tile::LoadOp::create(b, load.getLoc(), load.getType(), buffer, offsets,
+                              dims);
 }
 
 } // namespace tilewright

@@ -54,6 +54,27 @@ std::optional<RingLoad> analyzeRingLoad(mlir::scf::ForOp loop,
 mlir::Value cloneAddress(mlir::OpBuilder &b, mlir::scf::ForOp loop,
                          mlir::Value value, mlir::IRMapping &map);
 
+/// Makes a ring of `stages` slots at the start of the load's kernel.
+mlir::Value createRing(const RingLoad &ring, int64_t stages);
+
+/// The whole of slot `slot` of the ring `buffer`.
+mlir::Value viewSlot(mlir::OpBuilder &b, const RingLoad &ring,
+                     mlir::Value buffer, mlir::OpFoldResult slot);
+
+/// What the load reads, in the order of memory; `here` gives its operands as
+/// they are where `b` stands. Where the load may reach out of the buffer, the
+/// view is as large as the tile, and the copy knows.
+mlir::Value viewSource(mlir::OpBuilder &b, const RingLoad &ring,
+                       llvm::function_ref<mlir::Value(mlir::Value)> here);
+
+/// Copies what `viewSource` gave into what `viewSlot` gave.
+void createCopy(mlir::OpBuilder &b, const RingLoad &ring, mlir::Value source,
+                mlir::Value target);
+
+/// The load, from slot `slot` of the ring `buffer`.
+mlir::Value loadSlot(mlir::OpBuilder &b, const RingLoad &ring,
+                     mlir::Value buffer, mlir::Value slot);
+
 } // namespace tilewright
 
 #endif // TILEWRIGHT_TRANSFORMS_PIPELINING_RINGLOADS_H

@@ -10,7 +10,6 @@
 #include "lib/Transforms/Pipelining/RingLoads.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 
@@ -37,100 +36,26 @@ bool runsOnce(tile::LoadOp load) {
   return isa<tile::KernelOp>(parent);
 }
 
-/// One load that becomes a copy into a buffer of its own.
-class SharedFactor {
-public:
-  explicit SharedFactor(const RingLoad &slot)
-      : slot(slot), load(slot.load), b(load), loc(load.getLoc()) {}
-
-  void run() {
-    Value buffer = makeBuffer();
-    Value source = viewSource(), target = viewBuffer(buffer);
-    auto async = tile::AsyncOp::create(b, loc);
-    OpBuilder inside(async.getBody().front().getTerminator());
-    auto copy = tile::CopyOp::create(inside, loc, source, target, ValueRange());
-    copy.setFill(cast<MemRefType>(source.getType()).getShape() !=
-                 cast<MemRefType>(target.getType()).getShape());
-    tile::AwaitOp::create(b, loc, ValueRange{async.getToken()});
-    for (OpOperand &use : llvm::make_early_inc_range(load->getUses()))
-      use.set(loadBeside(use.getOwner(), buffer));
-    load.erase();
+/// Makes of one load a copy into a buffer of its own, and loads from there
+/// beside the products: matrix units read shared memory themselves.
+void copyToBuffer(const RingLoad &slot) {
+  tile::LoadOp load = slot.load;
+  OpBuilder b(load);
+  Location loc = load.getLoc();
+  Value buffer = createRing(slot, 1);
+  Value source = viewSource(b, slot, [](Value value) { return value; }),
+        target = viewSlot(b, slot, buffer, b.getIndexAttr(0));
+  auto async = tile::AsyncOp::create(b, loc);
+  OpBuilder inside(async.getBody().front().getTerminator());
+  createCopy(inside, slot, source, target);
+  tile::AwaitOp::create(b, loc, ValueRange{async.getToken()});
+  for (OpOperand &use : llvm::make_early_inc_range(load->getUses())) {
+    OpBuilder beside(use.getOwner());
+    Value first = arith::ConstantIndexOp::create(beside, loc, 0);
+    use.set(loadSlot(beside, slot, buffer, first));
   }
-
-private:
-  Value makeBuffer() {
-    auto kernel = load->getParentOfType<tile::KernelOp>();
-    OpBuilder start = OpBuilder::atBlockBegin(&kernel.getBody().front());
-    auto buffer =
-        tile::AllocOp::create(start, loc, slot.ringType(1), slot.alignment());
-    if (tile::LayoutAttr layout = slot.ringLayout(); !layout.isIdentity())
-      buffer->setAttr("tile.layouts", b.getArrayAttr({layout}));
-    return buffer;
-  }
-
-  Value constant(OpBuilder &at, int64_t value) {
-    return arith::ConstantIndexOp::create(at, loc, value);
-  }
-
-  /// How much of tile dimension `dim` is there, at most its size.
-  OpFoldResult boundOf(int64_t dim) {
-    int64_t size = load.getType().getShape()[dim];
-    if (load.getValid().empty())
-      return b.getIndexAttr(size);
-    Value valid = load.getValid()[dim];
-    if (std::optional<int64_t> known = getConstantIntValue(valid))
-      return b.getIndexAttr(std::clamp<int64_t>(*known, 0, size));
-    Value below = arith::MinSIOp::create(b, loc, valid, constant(b, size));
-    return arith::MaxSIOp::create(b, loc, below, constant(b, 0)).getResult();
-  }
-
-  /// What the load reads, in the order of memory.
-  Value viewSource() {
-    SmallVector<OpFoldResult> offsets = getAsOpFoldResult(load.getOffsets()),
-                              sizes(offsets.size(), b.getIndexAttr(1)),
-                              strides(sizes);
-    for (auto [dim, place] : llvm::enumerate(load.getTileDims()))
-      sizes[place] = boundOf(static_cast<int64_t>(dim));
-    SmallVector<int64_t> shape;
-    for (int64_t dim : slot.dims)
-      shape.push_back(
-          getConstantIntValue(sizes[dim]).value_or(ShapedType::kDynamic));
-    MemRefType type = memref::SubViewOp::inferRankReducedResultType(
-        shape, load.getMemRefType(), offsets, sizes, strides);
-    return memref::SubViewOp::create(b, loc, type, load.getMemref(), offsets,
-                                     sizes, strides);
-  }
-
-  Value viewBuffer(Value buffer) {
-    SmallVector<OpFoldResult> offsets(slot.shape.size() + 1, b.getIndexAttr(0)),
-        sizes{b.getIndexAttr(1)},
-        strides(slot.shape.size() + 1, b.getIndexAttr(1));
-    for (int64_t size : slot.shape)
-      sizes.push_back(b.getIndexAttr(size));
-    MemRefType type = memref::SubViewOp::inferRankReducedResultType(
-        slot.shape, cast<MemRefType>(buffer.getType()), offsets, sizes,
-        strides);
-    return memref::SubViewOp::create(b, loc, type, buffer, offsets, sizes,
-                                     strides);
-  }
-
-  /// Matrix units read shared memory themselves: the load stands beside them.
-  Value loadBeside(Operation *product, Value buffer) {
-    OpBuilder at(product);
-    SmallVector<Value> offsets(slot.shape.size() + 1, constant(at, 0));
-    SmallVector<int64_t> dims;
-    for (int64_t dim = 0; dim < load.getType().getRank(); ++dim)
-      dims.push_back(1 + slot.slotDim(dim));
-    if (llvm::is_sorted(dims))
-      dims.clear();
-    return tile::LoadOp::create(at, loc, load.getType(), buffer, offsets, dims);
-  }
-
-  RingLoad slot;
-  tile::LoadOp load;
-  OpBuilder b;
-  Location loc;
-};
+  load.erase();
+}
 
 struct ShareFactors : public tilewright::impl::ShareFactorsBase<ShareFactors> {
   void runOnOperation() override {
@@ -155,7 +80,7 @@ private:
         slot = std::nullopt;
       }
       if (slot)
-        SharedFactor(*slot).run();
+        copyToBuffer(*slot);
       else
         load.emitRemark("is not read by matrix units from shared memory, "
                         "since it ")

@@ -140,11 +140,6 @@ def _program(host: Host, device: ir.Operation | None, shared: Mapping[str, str])
 def _kernel(symbol: str, function: ir.Operation, arguments: Sequence[str], rank: int) -> dict[str, Any]:
     """How a kernel is launched, from the attributes that its lowering left."""
     abi = {name: plain(function.attributes[name]) for name in _abi_names(function)}
-    abi.setdefault(
-        "tile.params",
-        [{"kind": "pointer" if t.startswith("memref") else "scalar", "arg": i} for i, t in enumerate(arguments)],
-    )
-    abi.setdefault("tile.threads", 128)
     if "tile.params" not in abi or "tile.threads" not in abi:
         raise InternalError(f"kernel '{symbol}' was lowered without tile.params and tile.threads", ir=str(function))
     params = []

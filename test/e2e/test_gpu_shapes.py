@@ -55,3 +55,16 @@ def test_a_softmax_that_no_product_reads_is_a_kernel_of_its_own(arch: str, tmp_p
     tw.compile(product(1024, 512, 768, "float16", "softmax"), target=f"cuda:{arch}", emulate=True).save(tmp_path / "m")
     text = "\n".join(path.read_text() for path in (tmp_path / "m").rglob("*.ptx"))
     assert text.count(".entry product_1024x512x768(") == 1 and text.count(".entry") == 2
+
+
+def test_results_wait_where_nobody_reads() -> None:
+    """A bias passes through shared memory, and so do results, which were once written while others read the bias."""
+    rng = np.random.default_rng(5)
+    a, b, bias = (rng.standard_normal(shape).astype(np.float16) / 8 for shape in ((160, 192), (192, 40), (40,)))
+    graph = Graph("product", 20)
+    names = [graph.input(n, np.dtype(np.float16), list(x.shape)) for n, x in zip("abc", (a, b, bias), strict=True)]
+    graph.output(graph.op("Add", graph.op("MatMul", *names[:2]), names[2]), "y", np.dtype(np.float16), [160, 40])
+    want = a.astype(np.float32) @ b.astype(np.float32) + bias
+    for seed in range(3):
+        got = tw.compile(graph.model(), target="cuda:sm_90a", emulate={"seed": seed})(a, b, bias)[0]
+        np.testing.assert_allclose(got.astype(np.float32), want, atol=4e-3)

@@ -80,6 +80,9 @@ private:
     SmallVector<Piece> buffers = ringsAndOthers(function, start);
     for (auto [index, piece] : llvm::enumerate(pieces)) {
       SmallVector<Piece> before(ArrayRef(pieces).take_front(index));
+      if (isa<tile::StoreOp>(piece.op)) // all others begin with a barrier
+        for (Piece &other : before)
+          other.last = piece.last;
       llvm::append_range(before, buffers);
       place(piece, before, buffers.empty() ? start : 0);
       end = std::max(end, piece.offset + piece.bytes);

@@ -18,6 +18,26 @@ gpu.module @kernels {
 
 // -----
 
+!t = !tile.tile<128xf32, #tile.spread<register = [], lane = [[1], [2], [4], [8], [16]], warp = [[32], [64]]>>
+!w = !tile.tile<128xf32, #tile.spread<register = [], lane = [[4], [8], [16], [32], [64]], warp = [[1], [2]]>>
+#sums = #tile.spread<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32], [0, 64]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+
+// Boxes of the kernel's end lie beside what was exchanged before: no barrier stands between them.
+// CHECK: gpu.func @beside
+// CHECK: tile.convert {{.*}}tile.scratch = 128 : i64
+// CHECK: tile.store {{.*}}tile.scratch = 1024 : i64
+gpu.module @kernels {
+  gpu.func @beside(%y: memref<200x128xf16>, %v: !t, %t: !tile.tile<64x128xf16, #sums>, %map: !llvm.ptr) kernel
+      attributes {tile.threads = 128 : i64, tile.shared_bytes = 64 : i64} {
+    %c0 = arith.constant 0 : index
+    %w = tile.convert %v : !t -> !w
+    tile.store %t, %y[%c0, %c0] {tile.staged = {map = 3 : i64, slots = 4 : i64}} : !tile.tile<64x128xf16, #sums>, memref<200x128xf16>
+    gpu.return
+  }
+}
+
+// -----
+
 #sums = #tile.spread<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32], [0, 64]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 
 // Boxes on their way to memory: a warp has two of 16 rows by 128 bytes, at multiples of the swizzle's 1024 bytes. What TMA

@@ -66,6 +66,12 @@ StringRef checkKind(tile::LoadOp load) {
   return "";
 }
 
+/// Memref dimensions along which the load may reach out of its buffer.
+ArrayRef<int64_t> boundedDims(tile::LoadOp load) {
+  auto dims = load->getAttrOfType<DenseI64ArrayAttr>("tile.bounded");
+  return dims ? dims.asArrayRef() : ArrayRef<int64_t>();
+}
+
 /// Why rows of the memory behind `load` cannot be copied chunk by chunk.
 StringRef checkRows(const RingLoad &ring) {
   tile::LoadOp load = ring.load;
@@ -100,11 +106,6 @@ StringRef checkRows(const RingLoad &ring) {
   if (size % kSlot != 0)
     return "reads no multiple of 128 bytes";
   return "";
-}
-
-ArrayRef<int64_t> boundedDims(tile::LoadOp load) {
-  auto dims = load->getAttrOfType<DenseI64ArrayAttr>("tile.bounded");
-  return dims ? dims.asArrayRef() : ArrayRef<int64_t>();
 }
 
 /// How much of tile dimension `dim` is there, at most its size.
@@ -310,7 +311,10 @@ void createCopy(OpBuilder &b, const RingLoad &ring, Value source,
 
 Value loadSlot(OpBuilder &b, const RingLoad &ring, Value buffer, Value slot) {
   tile::LoadOp load = ring.load;
-  Value zero = arith::ConstantIndexOp::create(b, load.getLoc(), 0);
+  bool isFirst = matchPattern(slot, m_Zero());
+  Value zero = isFirst
+                   ? slot
+                   : Value(arith::ConstantIndexOp::create(b, load.getLoc(), 0));
   SmallVector<Value> offsets(ring.shape.size() + 1, zero);
   offsets.front() = slot;
   SmallVector<int64_t> dims;

@@ -110,9 +110,11 @@ def LoopsInPlace : Pass<"tile-loops-in-place", "::mlir::ModuleOp"> {
     A loop of @main hands the next iteration the buffer that it got, so that the
     arena can hold it: what it yields is placed there. Bufferization turns that
     into nothing where the value was computed in place, into a copy otherwise.
-    Tensors of sizes known at run time only are left alone. A tensor made before
-    the loop for what the loop hands on is made in each iteration instead, where
-    its contents do not matter.
+    Tensors of sizes known at run time only are left alone, and those that the
+    loop overwrites step by step (elements, slices, in loops and branches inside
+    of it): these stay in their buffer anyway, and would be copied before an
+    inner loop. A tensor made before the loop for what the loop hands on is made
+    in each iteration instead, where its contents do not matter.
 
     Before:
     ```mlir

@@ -11,7 +11,7 @@ from typing import ClassVar
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 
-from .generics import create, create_copy, maker, uses, walk
+from .generics import body, create, create_copy, maker, uses, walk
 
 _DESTINATION_STYLE = ("linalg.generic", "linalg.fill", "tensor.insert", "tensor.insert_slice", "scf.for")
 #: What has no place of its own: bufferization finds one for it.
@@ -33,10 +33,11 @@ class MaterializeCopies(Pass):
     """Make the copies explicit that slices, reshapes of slices, choices, and loops imply.
 
     A tensor put into a slice of another is copied there; the state of a loop is a tensor that only the loop writes, and
-    each step writes the next state in the place of the old one. Kernels take contiguous tensors: a slice that is not
-    one run of memory is copied before it is seen in another shape, and a slice that is the result of a branch is copied
-    there, since the other branch's result has another layout. As generics, these copies are planned and fused
-    like other work; without them, bufferization would have to insert some.
+    each step writes the next state in the place of the old one. (An inner loop may write into the state of an outer one
+    that nothing reads later.) Tensors that begin with the same parts each get these parts. Kernels take contiguous
+    tensors: a slice that is not one run of memory is copied before it is seen in another shape, and a slice that is the
+    result of a branch is copied there, since the other branch's result has another layout. As generics, these copies
+    are planned and fused like other work; without them, bufferization would have to insert some.
 
     Before:
     ```mlir
@@ -64,6 +65,8 @@ class MaterializeCopies(Pass):
         """Slices first: their copies may write loop states."""
         for insert in walk(op, "tensor.insert_slice"):
             _fill_slice(insert)
+        for insert in walk(op, "tensor.insert_slice"):
+            _own_parts(insert)
         for name in ("tensor.expand_shape", "tensor.collapse_shape"):
             for reshape in walk(op, name):
                 _make_contiguous(reshape)
@@ -111,6 +114,56 @@ def _fill_slice(insert: ir.Operation) -> None:
         insert.operands[0] = create_copy(source, piece)
 
 
+def _own_parts(insert: ir.Operation) -> None:
+    """Copy the first parts of a tensor again where another tensor begins with the same ones: each is made in one place.
+
+    Bufferization would copy the whole tensor where the two part, elements that nothing has written yet included.
+    """
+    parts, target = [], insert.operands[1]
+    made = maker(target)
+    while made is not None and made.name == "tensor.insert_slice" and _is_copied(made):
+        parts.append(made)
+        made = maker(made.operands[1])
+    source, cut = maker(insert.operands[0]), _cut_of(insert)
+    if source is None or cut is None or not parts or made is None or made.name != "tensor.empty":
+        return
+    if all(user in (insert, cut) for user, _ in uses(target)):
+        return
+    with insert.location, ir.InsertionPoint(source):
+        value = create("tensor.empty", [], target.type)
+        for part in reversed(parts):
+            value = _put_again(part, value)
+        own = cut.clone()
+    own.operands[0] = insert.operands[1] = value
+    source.operands[len(source.operands) - 1] = own.results[0]
+    if not any(True for _ in uses(cut.results[0])):
+        cut.erase()
+
+
+def _cut_of(insert: ir.Operation) -> ir.Operation | None:
+    """The slice of the target that what is inserted is made in."""
+    place = _destination(insert.operands[0])
+    return maker(place) if place is not None and _is_slice_for(place, insert) else None
+
+
+def _is_copied(insert: ir.Operation) -> bool:
+    """Whether the part that is inserted is copied, or filled, in its place: that is no work to do twice."""
+    source = maker(insert.operands[0])
+    copied = source is not None and source.name == "linalg.generic" and len(body(source).operations) == 1
+    return copied and _cut_of(insert) is not None
+
+
+def _put_again(insert: ir.Operation, target: ir.Value) -> ir.Value:
+    """Another tensor with a part inserted, at the current insertion point."""
+    source, cut = maker(insert.operands[0]), _cut_of(insert)
+    assert source is not None and cut is not None
+    piece, copied, inserted = cut.clone(), source.clone(), insert.clone()
+    piece.operands[0] = target
+    copied.operands[len(copied.operands) - 1] = piece.results[0]
+    inserted.operands[0], inserted.operands[1] = copied.results[0], target
+    return inserted.results[0]
+
+
 def _make_contiguous(reshape: ir.Operation) -> None:
     """Copy the slice that is reshaped, where its elements do not follow each other in memory."""
     source = reshape.operands[0]
@@ -146,7 +199,7 @@ def _is_slice_for(place: ir.Value, insert: ir.Operation) -> bool:
 
 
 def _own_state(loop: ir.Operation) -> None:
-    """Give each initial state a tensor of its own, unless it is a fresh result that nothing else reads."""
+    """Give each initial state a tensor of its own, unless the loop may overwrite it: nothing else reads it later."""
     for number in range(3, len(loop.operands)):
         value = loop.operands[number]
         if not _is_static(value):
@@ -155,11 +208,38 @@ def _own_state(loop: ir.Operation) -> None:
         fresh = made is not None and made.name in (*_DESTINATION_STYLE, "tensor.empty")
         if fresh and len(list(uses(value))) == 1:
             continue
+        if _may_overwrite(loop, number):
+            continue
         with loop.location, ir.InsertionPoint(loop):
             kind = ir.RankedTensorType(value.type)
             empty = create("tensor.empty", [], kind)
             is_empty = made is not None and made.name == "tensor.empty"
             loop.operands[number] = empty if is_empty else create_copy(value, empty)
+
+
+def _may_overwrite(loop: ir.Operation, number: int) -> bool:
+    """Whether a loop's steps may write into what it starts from: its maker's, or a loop's state, which ends there."""
+    value, state = loop.operands[number], loop.regions[0].blocks[0].arguments[number - 2]
+    made = maker(value)
+    if made is None:
+        owner = ir.BlockArgument(value).owner.owner
+        owned = owner is not None and owner.name in ("scf.for", "scf.while")
+    else:
+        owned = made.name in _DESTINATION_STYLE
+    if not owned or not _leads_to(_last(loop.regions[0]).operands[number - 3], state):
+        return False
+    return all(user == loop and at == number or _is_read_before(user, at, loop) for user, at in uses(value))
+
+
+def _is_read_before(user: ir.Operation, number: int, loop: ir.Operation) -> bool:
+    """Whether an operation only reads an operand, and is over when a loop begins."""
+    inputs = len(user.operands) - len(user.results) if user.name == "linalg.generic" else 1
+    if user.name not in ("tensor.extract", "tensor.dim", "linalg.generic") or number >= inputs:
+        return False
+    here: ir.Operation | None = user
+    while here is not None and here.block != loop.block:
+        here = here.parent
+    return here is not None and here.is_before_in_block(loop)
 
 
 def _last(region: ir.Region) -> ir.Operation:

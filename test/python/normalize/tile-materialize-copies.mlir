@@ -64,3 +64,57 @@ func.func @choice(%x: tensor<4x7xf32>, %y: tensor<4x3xf32>, %c: i1) -> tensor<4x
   }
   return %r : tensor<4x3xf32>
 }
+
+// -----
+
+// An inner loop writes into the state of the outer one, which nothing reads later: no copy, though it is undefined at
+// first. The second inner loop leaves the state that is still read alone.
+
+// CHECK-LABEL: @inner
+// CHECK: scf.for {{.*}} iter_args(%[[S:[^ ]*]] = %{{[^ ]*}}, %[[T:[^ ]*]] = %{{[^ ]*}}, {{.*}}) ->
+// CHECK-NEXT: %[[OLD:.*]] = tensor.extract %[[S]]
+// CHECK-NEXT: scf.for {{.*}} iter_args(%{{[^ ]*}} = %[[S]])
+// CHECK: %[[COPY:.*]] = linalg.generic {{.*}} ins(%[[T]] : tensor<8xf32>)
+// CHECK: scf.for {{.*}} iter_args(%{{[^ ]*}} = %[[COPY]])
+func.func @inner(%v: f32, %t0: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %e = tensor.empty() : tensor<8xf32>
+  %u0 = tensor.empty() : tensor<8xf32>
+  %r:3 = scf.for %i = %c0 to %c8 step %c1 iter_args(%s = %e, %t = %t0, %u = %u0)
+      -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) {
+    %old = tensor.extract %s[%i] : tensor<8xf32>
+    %p = scf.for %j = %c0 to %c8 step %c1 iter_args(%x = %s) -> (tensor<8xf32>) {
+      %y = tensor.insert %v into %x[%j] : tensor<8xf32>
+      scf.yield %y : tensor<8xf32>
+    }
+    %q = scf.for %j = %c0 to %c8 step %c1 iter_args(%x = %t) -> (tensor<8xf32>) {
+      %y = tensor.insert %old into %x[%j] : tensor<8xf32>
+      scf.yield %y : tensor<8xf32>
+    }
+    %late = tensor.extract %t[%i] : tensor<8xf32>
+    %w = tensor.insert %late into %u[%i] : tensor<8xf32>
+    scf.yield %p, %q, %w : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
+  }
+  return %r#0, %r#1, %r#2 : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
+// Two tensors that begin with the same part: each is put together in a place of its own.
+
+// CHECK-LABEL: @parts
+// CHECK: %[[E:.*]] = tensor.empty() : tensor<3xf32>
+// CHECK: %[[A:.*]] = tensor.insert_slice %{{.*}} into %[[E]][0]
+// CHECK: %[[OWN:.*]] = tensor.empty() : tensor<3xf32>
+// CHECK: %[[AGAIN:.*]] = tensor.insert_slice %{{.*}} into %[[OWN]][0]
+// CHECK: tensor.insert_slice %{{.*}} into %[[AGAIN]][1]
+// CHECK: tensor.insert_slice %{{.*}} into %[[A]][1]
+func.func @parts(%x: tensor<1xf32>, %y: tensor<2xf32>, %z: tensor<2xf32>) -> (tensor<3xf32>, tensor<3xf32>) {
+  %e = tensor.empty() : tensor<3xf32>
+  %a = tensor.insert_slice %x into %e[0] [1] [1] : tensor<1xf32> into tensor<3xf32>
+  %b = tensor.insert_slice %y into %a[1] [2] [1] : tensor<2xf32> into tensor<3xf32>
+  %c = tensor.insert_slice %z into %a[1] [2] [1] : tensor<2xf32> into tensor<3xf32>
+  return %b, %c : tensor<3xf32>, tensor<3xf32>
+}

@@ -77,7 +77,7 @@ class MoveFactors(Pass):
     def run(self, op: ir.Operation) -> None:
         """Visit each product of f32 sums."""
         for product in walk(op, "linalg.generic"):
-            if _is_product(product):
+            if is_product(product):
                 found = {number: scale for number in range(2) if (scale := _scale_of(product, number)) is not None}
                 if found:
                     _move(product, found)
@@ -91,7 +91,7 @@ class _Scale:
     constant: float
 
 
-def _is_product(op: ir.Operation) -> bool:
+def is_product(op: ir.Operation) -> bool:
     """Whether the body is acc + a * b in f32, started from zero, of known sizes."""
     if len(op.operands) != 3 or len(op.results) != 1 or not any(kinds(op)):
         return False

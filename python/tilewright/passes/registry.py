@@ -24,6 +24,7 @@ BUILTIN_MODULES: tuple[str, ...] = (
     "tilewright.normalize.rows",
     "tilewright.normalize.roundings",
     "tilewright.normalize.factors",
+    "tilewright.normalize.float8",
     "tilewright.normalize.scales",
     "tilewright.normalize.copies",
     "tilewright.normalize.assertions",

@@ -13,10 +13,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tilewright.devices import Device, remember
+from tilewright.devices.nvidia import capability
 from tilewright.normalize import PASSES as NORMALIZE
 from tilewright.pipelines.pipeline import PassSpec, Phase, Pipeline
 
 _LEVEL = "shared"
+#: Where matrix units multiply float8: compute capability 9.0 on.
+_FLOAT8 = PassSpec("tile-float8-products", "float8 that a model dequantizes is multiplied as it is")
 #: In the place of `tile-scale-results`: of 16 bits, too, a softmax and its products can be one loop over blocks.
 _SOFTMAX = (
     PassSpec("tile-fold-roundings", "a maximum of narrow numbers is one of them: nothing to round"),
@@ -31,10 +34,12 @@ _SOFTMAX = (
 
 def normalize(device: Device) -> Phase:
     """One form of each operation, as for any machine."""
-    del device
     passes: list[PassSpec] = []
     for spec in NORMALIZE:
-        passes += _SOFTMAX if spec.name == "tile-scale-results" else (spec,)
+        if spec.name == "tile-scale-results":
+            passes += (_FLOAT8, *_SOFTMAX) if capability(device) >= 90 else _SOFTMAX
+        else:
+            passes.append(spec)
     return Phase("normalize", passes, summary="one form of each operation, static shapes, few reshapes")
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import ml_dtypes
 import numpy as np
 
 from ..dims import Size
@@ -20,6 +21,7 @@ from .convolution import conv, per_channel
 
 _U8 = np.dtype(np.uint8)
 _WEIGHT = 256  # elements of known bytes that are worth multiplying as such
+_FLOAT8 = (np.dtype(ml_dtypes.float8_e4m3fn), np.dtype(ml_dtypes.float8_e5m2))  # that matrix units multiply
 
 
 # Granularity ------------------------------------------------------------------------------------------------------
@@ -164,7 +166,8 @@ def dynamic_quantize_linear(b: Builder, node: Node, x: Tensor) -> list[Tensor]:
 
 def _kept(b: Builder, x: Tensor) -> Tensor:
     """Weights of one byte stay what they are: planning sees the bytes, and what follows from them alone is folded."""
-    weight = x.is_known and x.rank >= 2 and is_int(x.dtype) and x.dtype.itemsize == 1 and isinstance(x.size, int)
+    small = x.dtype in _FLOAT8 or (is_int(x.dtype) and x.dtype.itemsize == 1)
+    weight = x.is_known and x.rank >= 2 and small and isinstance(x.size, int)
     return b.stored(x) if weight and x.size >= _WEIGHT else x
 
 

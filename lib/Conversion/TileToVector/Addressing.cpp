@@ -9,6 +9,7 @@
 #include "lib/Conversion/TileToVector/Addressing.h"
 
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
@@ -87,6 +88,26 @@ static Value viewAsBytes(OpBuilder &b, Location loc, Value flat) {
   return UnrealizedConversionCastOp::create(b, loc, bytes, raw).getResult(0);
 }
 
+/// Takes the constant off an offset and returns what is left of it.
+static OpFoldResult withoutConstant(OpBuilder &b, Location loc, Value offset,
+                                    int64_t &constant) {
+  auto apply = offset.getDefiningOp<affine::AffineApplyOp>();
+  if (!apply)
+    return getAsOpFoldResult(offset);
+  auto sum = dyn_cast<AffineBinaryOpExpr>(apply.getMap().getResult(0));
+  if (!sum || sum.getKind() != AffineExprKind::Add)
+    return getAsOpFoldResult(offset);
+  auto added = dyn_cast<AffineConstantExpr>(sum.getRHS());
+  if (!added)
+    return getAsOpFoldResult(offset);
+  constant = added.getValue();
+  AffineMap map = apply.getMap();
+  AffineMap rest =
+      AffineMap::get(map.getNumDims(), map.getNumSymbols(), sum.getLHS());
+  return affine::makeComposedFoldedAffineApply(
+      b, loc, rest, getAsOpFoldResult(apply.getMapOperands()));
+}
+
 void VectorAddress::flatten() {
   auto type = cast<MemRefType>(desc.memref.getType());
   auto metadata = memref::ExtractStridedMetadataOp::create(b, loc, desc.memref);
@@ -99,9 +120,16 @@ void VectorAddress::flatten() {
   origin = pick(typeOffset, metadata.getOffset());
   for (auto [dim, stride] : llvm::enumerate(typeStrides)) {
     memrefStride.push_back(pick(stride, metadata.getStrides()[dim]));
-    origin = addIndex(b, loc, origin,
-                      mulIndex(b, loc, getAsOpFoldResult(desc.offsets[dim]),
-                               memrefStride.back()));
+    OpFoldResult offset = getAsOpFoldResult(desc.offsets[dim]);
+    if (!ShapedType::isDynamic(stride) && isa<Value>(offset)) {
+      // Loads at neighbouring places become loads of one base that differ by
+      // constants: where windows overlap, CSE sees which are equal.
+      int64_t constant = 0;
+      offset = withoutConstant(b, loc, desc.offsets[dim], constant);
+      displacement += constant * stride;
+    }
+    origin =
+        addIndex(b, loc, origin, mulIndex(b, loc, offset, memrefStride.back()));
   }
   int64_t extent = getExtent(type, typeOffset, typeStrides);
   OpFoldResult size = b.getIndexAttr(extent);
@@ -130,7 +158,7 @@ bool VectorAddress::isContiguous(int64_t dim) const {
 /// Flat index of a row: the index list along a row dimension takes part.
 Value VectorAddress::getRowStart(int64_t row) {
   // Constant parts are added last, so that rows differ by a displacement only.
-  int64_t constant = 0;
+  int64_t constant = displacement;
   OpFoldResult index = origin;
   for (auto [dim, position] : llvm::enumerate(layout.getRowIndex(row))) {
     if (hasIndicesAlong(dim)) {

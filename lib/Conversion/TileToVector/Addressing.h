@@ -89,6 +89,7 @@ private:
   const PartLayout &layout;
   mlir::Value buffer;
   mlir::OpFoldResult origin;
+  int64_t displacement = 0; // constant part of the offsets, in elements
   mlir::SmallVector<mlir::OpFoldResult> strides;      // per tile dimension
   mlir::SmallVector<mlir::OpFoldResult> memrefStride; // before steps
 };

@@ -40,7 +40,8 @@ def numbers_of(device: Device, times: Mapping[str, float], cycles: Mapping[str, 
     units = {t: t[0] * t[1] * steps / times[f"fma_{t[0]}x{t[1]}"] for t in micro.register_tiles(device.units.registers)}
     latency, pipes = device.limit("fma_latency", 4), device.limit("fma_pipes", 2)
     numbers["hz"] = latency * max(units[rows, 1] / rows for rows in (1, 2, 3, 4))  # a step per latency
-    numbers["peak.f32"] = numbers["hz"] * pipes * 2 * lanes
+    # Some processors take two cycles for the widest vectors: the peak is what the best tile reaches.
+    numbers["peak.f32"] = max(units.values()) * 2 * lanes
     clock = numbers["hz"] / device.units.frequency
     for (rows, vectors), speed in units.items():
         bound = min(pipes, rows * vectors / latency)
@@ -49,7 +50,7 @@ def numbers_of(device: Device, times: Mapping[str, float], cycles: Mapping[str, 
     for function in micro.FUNCTIONS:
         extra = cycles["function_" + function.replace(".", "_")] - plain
         numbers[f"slots.{function}"] = max(2 * clock * extra / micro.function_vectors(lanes), 1.0)
-    steady = 32 * 16 * 16 / 2 / clock
+    steady = 32 * 16 * 16 / pipes / numbers["fma.8x2"] / clock
     numbers["start"] = max((cycles["start"] - cycles["launch"] - steady) * clock / 32, 1.0)
     numbers["latency"] = max(cycles["chain"] * clock / micro.function_vectors(lanes), 1.0)
     numbers["pack"] = cycles["pack"] * clock / (_SQUARE * _SQUARE / lanes)

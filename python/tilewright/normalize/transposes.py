@@ -11,7 +11,7 @@ from typing import ClassVar
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 
-from .generics import create_like, is_copy, kinds, maker, maps, positions, renumber, set_maps, uses, walk
+from .generics import create_like, is_copy, kinds, loops_of, maker, maps, positions, renumber, set_maps, uses, walk
 from .regroup import move_up
 
 
@@ -22,7 +22,8 @@ class FoldTransposes(Pass):
 
     A producer that nothing else reads writes its result in the transposed order at once. Otherwise consumers with
     plain maps read the untransposed tensor. Copies on both sides of a collapse become one before it. Windowed consumers
-    (convolutions) keep the layout that they were given.
+    (convolutions) keep the layout that they were given, and so do windowed sums whose images have other neighbours in
+    memory than the transposed result: they would gather what they read.
 
     Before:
     ```mlir
@@ -100,7 +101,7 @@ def _fold_into_producer(copy: ir.Operation, source: list[int]) -> bool:
         return False
     if len(list(uses(value))) != 1 or producer.block != copy.block:
         return False
-    init = _permuted_init(producer, source)
+    init = None if _would_gather(producer, source) else _permuted_init(producer, source)
     if init is None:
         return False
     producer.operands[len(producer.operands) - 1] = init
@@ -113,6 +114,16 @@ def _fold_into_producer(copy: ir.Operation, source: list[int]) -> bool:
     value.set_type(init.type)
     copy.results[0].replace_all_uses_with(value)
     return True
+
+
+def _would_gather(producer: ir.Operation, source: list[int]) -> bool:
+    """Whether a windowed sum would write side by side what its image has apart, and does not yet."""
+    if not any(kinds(producer)) or not source:
+        return False
+    *read, written = maps(producer)
+    now, then = positions(written)[-1], positions(written)[source[-1]]
+    images = [[loops_of(e) for e in m.results] for m in read if not m.is_projected_permutation]
+    return any(then in frozenset().union(*image) and then not in image[-1] for image in images) and now != then
 
 
 def _permuted_init(producer: ir.Operation, source: list[int]) -> ir.Value | None:

@@ -209,3 +209,39 @@ func.func @undone(%x: tensor<4x6x8xf32>) -> tensor<24x8xf32> {
   } -> tensor<24x8xf32>
   return %t : tensor<24x8xf32>
 }
+
+// -----
+
+// A convolution reads channels side by side. Written by places it would gather them: the transposition stays, and is
+// the last step of its kernel.
+
+#image = affine_map<(h, w, f, i, j, c) -> (h + i, w + j, c)>
+#weights = affine_map<(h, w, f, i, j, c) -> (i, j, c, f)>
+#places = affine_map<(h, w, f, i, j, c) -> (h, w, f)>
+#by_place = affine_map<(f, h, w) -> (h, w, f)>
+#planes = affine_map<(f, h, w) -> (f, h, w)>
+
+// CHECK-LABEL: @convolution
+// CHECK: %[[S:.*]] = linalg.generic {{.*}}"reduction"{{.*}} outs({{.*}} : tensor<8x8x16xf32>)
+// CHECK: %[[T:.*]] = linalg.generic {{.*}} ins(%[[S]]
+// CHECK: return %[[T]]
+func.func @convolution(%x: tensor<10x10x4xf32>, %w: tensor<3x3x4x16xf32>) -> tensor<16x8x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x8x16xf32>
+  %i = linalg.fill ins(%zero : f32) outs(%e : tensor<8x8x16xf32>) -> tensor<8x8x16xf32>
+  %s = linalg.generic {indexing_maps = [#image, #weights, #places],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %w : tensor<10x10x4xf32>, tensor<3x3x4x16xf32>) outs(%i : tensor<8x8x16xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %p = arith.mulf %a, %b : f32
+    %t = arith.addf %o, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<8x8x16xf32>
+  %f = tensor.empty() : tensor<16x8x8xf32>
+  %t = linalg.generic {indexing_maps = [#by_place, #planes], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%s : tensor<8x8x16xf32>) outs(%f : tensor<16x8x8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    linalg.yield %a : f32
+  } -> tensor<16x8x8xf32>
+  return %t : tensor<16x8x8xf32>
+}

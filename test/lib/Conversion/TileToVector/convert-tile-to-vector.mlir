@@ -1,4 +1,5 @@
 // RUN: tile-opt %s -convert-tile-to-vector -split-input-file -verify-diagnostics | FileCheck-22 %s
+// RUN: tile-opt %s -convert-tile-to-vector -cse -split-input-file -verify-diagnostics | FileCheck-22 %s --check-prefix=SHARED
 
 // CHECK-LABEL: tile.kernel @mm
 // CHECK: %[[FLAT:.*]] = memref.reinterpret_cast {{.*}} to memref<12288xf32>
@@ -212,5 +213,21 @@ tile.kernel @copy_in_groups(%a: memref<64x64xi8>, %b: memref<2x16x32x4xi8>, %c: 
   %y = tile.load %a[%c0, %c0] dims [1, 0] : memref<64x64xi8>, !tile.tile<32x4xi8>
   memref.store %zero, %c[] : memref<i8>
   tile.store %y, %b[%c0, %c0, %c0, %c0] : !tile.tile<32x4xi8>, memref<2x16x32x4xi8>
+  tile.return
+}
+
+// -----
+
+// Two lines from %i on and two from the line after it: the one in the middle has one address, and is loaded once.
+// SHARED-LABEL: tile.kernel @overlapping_windows
+// SHARED-COUNT-3: vector.load
+// SHARED-NOT: vector.load
+tile.kernel @overlapping_windows(%x: memref<8x16xf32>, %y: memref<6x16xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %next = affine.apply affine_map<(i) -> (i + 1)>(%i)
+  %a = tile.load %x[%i, %c0] : memref<8x16xf32>, !tile.tile<2x16xf32>
+  %b = tile.load %x[%next, %c0] : memref<8x16xf32>, !tile.tile<2x16xf32>
+  %s = arith.addf %a, %b : !tile.tile<2x16xf32>
+  tile.store %s, %y[%i, %c0] : !tile.tile<2x16xf32>, memref<6x16xf32>
   tile.return
 }

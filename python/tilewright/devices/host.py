@@ -69,6 +69,7 @@ def _with_known_rates(device: Device, base: Path) -> Device:
 #: Vendor and family of a CPU, and model numbers -> the description with rates of such a machine.
 _MEASURED = {
     ("GenuineIntel", "6", ("167", "173", "174")): "intel-granite-rapids",  # 167: what some hypervisors call it
+    ("AuthenticAMD", "25", ("17", "24", "97", "160")): "amd-zen4",  # Genoa, Storm Peak, Raphael, Bergamo
     ("AuthenticAMD", "26", ()): "amd-zen5",
 }
 

@@ -20,11 +20,18 @@ namespace tilewright {
 
 namespace {
 
+/// Bytes of an element in memory, where i1 takes a whole one; 0 for others that
+/// are smaller.
+int64_t bytesOf(MemRefType type) {
+  return type.getElementType().isInteger(1) ? 1
+                                            : type.getElementTypeBitWidth() / 8;
+}
+
 /// Whether a layout is none, a swizzle of whole rows, or panels of its span.
 bool isPanels(tile::LayoutAttr layout, MemRefType type) {
   if (!layout || layout.isIdentity())
     return true;
-  int64_t bytes = type.getElementTypeBitWidth() / 8, rank = type.getRank();
+  int64_t bytes = bytesOf(type), rank = type.getRank();
   if (layout.getInterleave() || layout.getStorage() || rank < 2 || !bytes)
     return false;
   int64_t row = type.getShape().back() * bytes;
@@ -85,9 +92,7 @@ MemRefType SharedPlace::getType() const {
   return cast<MemRefType>(base.getType());
 }
 
-int64_t SharedPlace::getElementBytes() const {
-  return getType().getElementTypeBitWidth() / 8;
-}
+int64_t SharedPlace::getElementBytes() const { return bytesOf(getType()); }
 
 int64_t SharedPlace::getRowBytes() const {
   return getType().getShape().back() * getElementBytes();

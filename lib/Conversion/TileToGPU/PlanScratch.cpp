@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Conversion/TileToGPU/Exchange.h"
+#include "lib/Conversion/TileToGPU/MemoryAccess.h"
 #include "lib/Conversion/TileToGPU/SharedOperand.h"
 
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -104,8 +105,8 @@ private:
         return;
       auto type = cast<MemRefType>(view.getType());
       rings.push_back(
-          {view, type.getNumElements() * type.getElementTypeBitWidth() / 8, 0,
-           lastUse(view), *offset});
+          {view, type.getNumElements() * getElementBytes(type.getElementType()),
+           0, lastUse(view), *offset});
     });
     llvm::sort(rings, [](const Piece &x, const Piece &y) {
       return x.offset < y.offset;

@@ -39,7 +39,10 @@ bool isAddress(scf::ForOp loop, Value value) {
                       [&](Value operand) { return isAddress(loop, operand); });
 }
 
+/// Bytes of an element in memory, where i1 takes a whole one; 0 for none.
 int64_t bytesOf(Type element) {
+  if (element.isInteger(1))
+    return 1;
   if (!element.isIntOrFloat() || element.getIntOrFloatBitWidth() % 8 != 0)
     return 0;
   return element.getIntOrFloatBitWidth() / 8;

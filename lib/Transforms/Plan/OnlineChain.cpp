@@ -80,17 +80,22 @@ LogicalResult OnlineChain::add(tile::GroupOp nest) {
   nests.push_back(nest);
   for (linalg::GenericOp op : ops) {
     auto cut = op->getAttrOfType<DenseI64ArrayAttr>(kOnline);
-    if (!cut || cut.size() != 2 || cut[0] < 0 || cut[0] >= op.getNumLoops() ||
-        cut[1] < 1)
+    auto isCut = [&](ArrayRef<int64_t> cut) {
+      bool known = cut.size() == 2 || (cut.size() == 3 && cut[2] > 0);
+      return known && cut[0] >= 0 && cut[0] < op.getNumLoops() && cut[1] > 0;
+    };
+    if (!cut || !isCut(cut))
       return op.emitError("needs a tile.online, a loop and the size of its "
                           "blocks, like the rest of its register group");
+    int64_t left = cut.size() == 3 ? cut[2] : 0;
     int64_t size = op.getStaticLoopRanges()[cut[0]];
-    if (extent && (size != extent || cut[1] != block))
+    if (extent && (size != extent || cut[1] != block || left != rest))
       return op.emitError("runs in blocks of ")
              << cut[1] << " of " << size << ", others of the task in " << block
              << " of " << extent;
     extent = size;
     block = cut[1];
+    rest = left;
     if (op.getIteratorTypesArray()[cut[0]] == utils::IteratorType::reduction &&
         failed(addAccumulator(nest, op)))
       return failure();

@@ -58,8 +58,9 @@ public:
 
   llvm::SmallVector<tile::GroupOp> nests;
   llvm::SmallVector<Accumulator> accumulators;
-  /// Size of the loop and of its blocks.
-  int64_t extent = 0, block = 0;
+  /// Size of the loop, of its blocks, and of register tiles along it for what
+  /// is left behind whole blocks (0: as in blocks).
+  int64_t extent = 0, block = 0, rest = 0;
 
   bool empty() const { return nests.empty(); }
   /// The loop of an operation that runs in blocks; it has one.

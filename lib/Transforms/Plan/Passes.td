@@ -196,7 +196,7 @@ def ApplyOnline : Pass<"tile-apply-online"> {
     exp(m before - m now). A row is thus read once, and no tensor of its length
     is made (Milakov and Gimelshein, "Online normalizer calculation for
     softmax", 2018; Dao et al., "FlashAttention", 2022). A remainder of the loop
-    follows it.
+    follows it; a third number is the size of its register tiles along the loop.
 
     Before:
     ```mlir
@@ -318,7 +318,8 @@ def VerifyPlan : Pass<"tile-verify-plan", "mlir::ModuleOp"> {
     `tile.host`, the reason why it stays in the host function; a remark tells
     each large one of these, and each loop of the host over single elements.
     Another one tells each large product with `tile.widened`, the reason why no
-    instruction for small numbers takes it.
+    instruction for small numbers takes it, or with `tile.slow`, another reason
+    why it takes longer than it could.
     Each register group has one root: the operation with the `tile.rtile` of the
     nest.
 

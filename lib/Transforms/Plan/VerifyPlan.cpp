@@ -72,11 +72,15 @@ bool isLargeProduct(linalg::GenericOp op) {
   return points > kFewProducts;
 }
 
-/// Tells which large product of small numbers no instruction takes.
-void remarkOnWidened(linalg::GenericOp op) {
+/// Tells which large product of small numbers no instruction takes, and what
+/// else makes one slow.
+void remarkOnProduct(linalg::GenericOp op) {
   auto reason = op->getAttrOfType<StringAttr>("tile.widened");
   if (reason && isLargeProduct(op))
     op.emitRemark("multiplies ") << reason.getValue();
+  reason = op->getAttrOfType<StringAttr>("tile.slow");
+  if (reason && isLargeProduct(op))
+    op.emitRemark() << reason.getValue();
 }
 
 /// A loop that is no loop around kernels, but computes itself.
@@ -116,7 +120,7 @@ struct VerifyPlan : public impl::VerifyPlanBase<VerifyPlan> {
       auto function = op->getParentOfType<func::FuncOp>();
       if (function && function.getSymName() == "init")
         return;
-      remarkOnWidened(op);
+      remarkOnProduct(op);
       if (op->getParentOfType<tile::GroupOp>())
         return;
       if (auto reason = op->getAttrOfType<StringAttr>("tile.host")) {

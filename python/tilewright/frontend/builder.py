@@ -108,25 +108,27 @@ class Builder(Dynamic):
 
     # Reductions and contractions ------------------------------------------------------------------------------
 
-    def reduce(self, kind: str, x: Tensor, axes: Sequence[int], keepdims: bool = True) -> Tensor:
-        """Reduce `axes` (non-negative) by sum, prod, max or min."""
+    def reduce(
+        self, kind: str, x: Tensor, axes: Sequence[int], keepdims: bool = True, start: float | None = None
+    ) -> Tensor:
+        """Reduce `axes` (non-negative) by sum, prod, max or min, from `start` or the neutral element on."""
         shape = tuple(1 if d in axes else n for d, n in enumerate(x.shape))
         final = shape if keepdims else tuple(n for d, n in enumerate(x.shape) if d not in axes)
         function, body = REDUCTIONS[kind]
+        first = neutral(kind, x.dtype) if start is None else start
         if x.is_static and x.size == 0:
-            return Tensor.known(np.full(final, neutral(kind, x.dtype), x.dtype))
+            return Tensor.known(np.full(final, first, x.dtype))
         if x.is_known and foldable([x], x.size):
-            result = function(x.numpy(), axis=tuple(axes), keepdims=True).astype(x.dtype)
+            result = function(x.numpy(), axis=tuple(axes), keepdims=True, initial=start).astype(x.dtype)
             return Tensor.known(result).with_ones(final)
         if same_shape(shape, x.shape):
-            return x.with_ones(final)
+            return (x if start is None else self.elementwise(lambda m, a: body(m, a, start), x)).with_ones(final)
         if is_narrow(x.dtype) and kind in ("sum", "prod"):
-            return self.cast(self.reduce(kind, self.cast(x, F32), axes, keepdims), x.dtype)
+            return self.cast(self.reduce(kind, self.cast(x, F32), axes, keepdims, start), x.dtype)
         space = Space(x.shape, frozenset(axes))
         order = [d for d in x.stored_order() if d not in axes]
         out = [None if d in axes else d for d in range(x.rank)]
-        start = neutral(kind, x.dtype)
-        return self.generic(space, [(x, range(x.rank))], out, x.dtype, body, start, order).with_ones(final)
+        return self.generic(space, [(x, range(x.rank))], out, x.dtype, body, first, order).with_ones(final)
 
     def contract(
         self,

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -109,7 +108,8 @@ def _is_exact(rounding: ir.Operation) -> bool:
         return False
     start = maker(extremum.operands[1])
     first = constant_of(start.operands[0]) if start is not None and start.name == "linalg.fill" else None
-    return first is not None and math.isinf(first)
+    with rounding.location:
+        return first is not None and ir.FloatAttr.get(kind, first).value == first
 
 
 def _read_before(reader: ir.Operation, number: int, value: ir.Value) -> None:

@@ -13,6 +13,7 @@ from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
 
 from .generics import body, create, create_generic, kinds, maker, maps, place_of, positions, set_maps, uses, walk
+from .guards import is_reciprocal_of_sum, without_guard, zero_unless_finite
 
 #: What a size counts as that is known at run time only: most of them are positions.
 _MANY = 128
@@ -26,6 +27,9 @@ class ScaleResults(Pass):
     sum over j of (x[i, j] * f[i]) * v[j, n] is (sum over j of x[i, j] * v[j, n]) * f[i]. It is done for exponentials of
     differences to a maximum only (a softmax before a product): they are at most 1, so that no sum overflows that did
     not before (FlashAttention-2, Dao 2023, section 3.1, defers the division for the same reason).
+
+    Zeros that stand for what is no number (rows of which a mask hides all) are put into the result instead: with
+    f[i] = 1 / (sum over j of x[i, j]), a row has numbers where f[i] is finite, and none elsewhere.
 
     Before:
     ```mlir
@@ -87,6 +91,7 @@ class ScaleResults(Pass):
     dialects: ClassVar[tuple[str, ...]] = ("linalg", "tensor")
 
     rounded: bool = option(False, "also where what is scaled is rounded before the product reads it")
+    always: bool = option(False, "also where it takes more multiplications: then the product needs no whole rows")
 
     def run(self, op: ir.Operation) -> None:
         """Visit each contraction once."""
@@ -94,7 +99,7 @@ class ScaleResults(Pass):
             if not _is_product(product):
                 continue
             for number in range(2):
-                _scale_after(product, number, self.rounded)
+                _scale_after(product, number, self.rounded, self.always)
 
 
 def _yielded(op: ir.Operation) -> ir.Value:
@@ -110,8 +115,8 @@ def _is_product(op: ir.Operation) -> bool:
     return names == ["arith.mulf", "arith.addf", "linalg.yield"] and maker(op.operands[2]) is not None
 
 
-def _is_rounding(op: ir.Operation | None) -> bool:
-    """Whether an operation does nothing but round each element, for one reader."""
+def _is_rounding(op: ir.Operation | None, readers: int) -> bool:
+    """Whether an operation does nothing but round each element, for so many readers."""
     if op is None or op.name != "linalg.generic" or len(op.operands) != 2 or any(kinds(op)):
         return False
     inner = body(op).operations
@@ -121,35 +126,50 @@ def _is_rounding(op: ir.Operation | None) -> bool:
         and maps(op)[0] == maps(op)[1]
         and maps(op)[0].is_projected_permutation
         and len(maps(op)[0].results) == maps(op)[0].n_dims
-        and len(list(uses(op.results[0]))) == 1
+        and len(list(uses(op.results[0]))) == readers
     )
 
 
-def _scale_after(product: ir.Operation, number: int, rounded: bool) -> None:
-    scaling, rounding = maker(product.operands[number]), None
-    if rounded and scaling is not None and _is_rounding(scaling) and scaling.block == product.block:
-        scaling, rounding = maker(scaling.operands[0]), scaling
+def _scale_after(product: ir.Operation, number: int, rounded: bool, always: bool) -> None:
+    source, guards = without_guard(product.operands[number])
+    readers = len(guards) or 1  # both of a guard read what it guards
+    scaling, rounding = maker(source), None
+    if rounded and scaling is not None and _is_rounding(scaling, readers) and scaling.block == product.block:
+        scaling, rounding, readers = maker(scaling.operands[0]), scaling, 1
     if scaling is None or scaling.name != "linalg.generic" or scaling.block != product.block:
         return
-    if len(list(uses(scaling.results[0]))) != 1 or not _is_scaling(scaling, rounded):
+    if len(list(uses(scaling.results[0]))) != readers or not _is_scaled_softmax(scaling, rounded, bool(guards)):
         return
-    if not _is_bounded(scaling.operands[0], rounded):
+    factor = _factor_loops(scaling, product, number)
+    if factor is None or place_of(product) is None:
         return
-    own, outer = maps(scaling), maps(product)
-    if not all(m.is_projected_permutation for m in [*own, outer[number], outer[2]]):
-        return
-    loops = _loops(own[2], outer[number])
-    written = positions(outer[2])
-    factor = [loops[d] for d in positions(own[1])]
-    if len(loops) != own[2].n_dims or not set(factor) <= set(written):
-        return
-    if prod(_shape(product)) >= prod(_shape(scaling)) or place_of(product) is None:
+    if prod(_shape(product)) >= prod(_shape(scaling)) and not always:
         return
     if rounding is not None:
-        if own[0] != own[2]:
+        if maps(scaling)[0] != maps(scaling)[2]:
             return
         rounding.operands[0] = scaling.operands[0]
-    _move(scaling, product, number, factor, product.operands[number] if rounding else scaling.operands[0])
+    product.operands[number] = scaling.operands[0] if rounding is None else rounding.results[0]
+    for guard in guards:
+        guard.erase()
+    _move(scaling, product, number, factor, bool(guards))
+
+
+def _is_scaled_softmax(scaling: ir.Operation, rounded: bool, guarded: bool) -> bool:
+    """Whether an operation scales exponentials; those behind a guard by the reciprocal of their sum."""
+    if not _is_scaling(scaling, rounded) or not _is_bounded(scaling.operands[0], rounded):
+        return False
+    return not guarded or is_reciprocal_of_sum(scaling.operands[1], scaling.operands[0])
+
+
+def _factor_loops(scaling: ir.Operation, product: ir.Operation, number: int) -> list[int] | None:
+    """The loops of the product that the factor depends on; None where its result does not have them all."""
+    own, outer = maps(scaling), maps(product)
+    if not all(m.is_projected_permutation for m in [*own, outer[number], outer[2]]):
+        return None
+    loops = _loops(own[2], outer[number])
+    factor = [loops[d] for d in positions(own[1])] if len(loops) == own[2].n_dims else None
+    return factor if factor is not None and set(factor) <= set(positions(outer[2])) else None
 
 
 def _shape(op: ir.Operation) -> list[int]:
@@ -208,15 +228,14 @@ def _is_maximum_of(top: ir.Operation, value: ir.Value) -> bool:
     return any(kinds(top)) and _yielded(top).owner.name in ("arith.maximumf", "arith.maxnumf")
 
 
-def _move(scaling: ir.Operation, product: ir.Operation, number: int, factor: list[int], source: ir.Value) -> None:
-    """Let the product read `source`, what was scaled, and scale its result."""
+def _move(scaling: ir.Operation, product: ir.Operation, number: int, factor: list[int], guarded: bool) -> None:
+    """Let the product, which reads what was scaled by now, do so by the maps of that, and scale its result."""
     own, outer = maps(scaling), maps(product)
     by_dim = dict(zip(positions(own[2]), outer[number].results, strict=True))
     outer[number] = ir.AffineMap.get(outer[number].n_dims, 0, [by_dim[d] for d in positions(own[0])])
     written = positions(outer[2])
     rank = len(written)
     readers = list(uses(product.results[0]))
-    product.operands[number] = source
     set_maps(product, outer)
     kind = product.results[0].type
     identity = ir.AffineMap.get_identity(rank)
@@ -226,14 +245,16 @@ def _move(scaling: ir.Operation, product: ir.Operation, number: int, factor: lis
         assert place is not None
         empty = create("tensor.empty", list(place.operands), kind)
         reads = [(product.results[0], identity), (scaling.operands[1], broadcast)]
-        scaled = create_generic(reads, empty, identity, [False] * rank, lambda elements: _product_of(scaling, elements))
+        scaled = create_generic(
+            reads, empty, identity, [False] * rank, lambda elements: _product_of(scaling, elements, guarded)
+        )
     for reader, at in readers:
         reader.operands[at] = scaled
     scaling.erase()
 
 
-def _product_of(scaling: ir.Operation, elements: list[ir.Value]) -> ir.Value:
-    """The product of a result and a factor, in the type of the result."""
+def _product_of(scaling: ir.Operation, elements: list[ir.Value], guarded: bool) -> ir.Value:
+    """The product of a result and a factor, in the type of the result; guarded: 0 where the factor is not finite."""
     own = next(step for step in _steps(scaling, True) if step.name == "arith.mulf")
     wide = elements[2].type
     factors = [e if e.type == wide else create("arith.extf", [e], wide) for e in elements[:2]]
@@ -241,4 +262,4 @@ def _product_of(scaling: ir.Operation, elements: list[ir.Value]) -> ir.Value:
     for number, factor in enumerate(factors):
         made.operands[number] = factor
     made.results[0].set_type(wide)
-    return made.results[0]
+    return zero_unless_finite(factors[1], made.results[0]) if guarded else made.results[0]

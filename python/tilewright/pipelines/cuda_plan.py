@@ -27,7 +27,7 @@ _SOFTMAX = (
     PassSpec(
         "tile-scale-results",
         "a softmax before a product divides the fewest numbers; exponentials may be rounded before they are divided",
-        {"rounded": True},
+        {"rounded": True, "always": True},
     ),
 )
 

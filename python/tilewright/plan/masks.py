@@ -124,12 +124,34 @@ class Mask:
         if op.name == "arith.select":
             yes, no = self._dead(op.operands[1]), self._dead(op.operands[2])
             condition = self._value(op.operands[0])
-            return yes & no if condition is None else np.where(condition.astype(bool), yes, no)
+            return self._chosen(op, yes & no) if condition is None else np.where(condition.astype(bool), yes, no)
         if op.name == "arith.addf":
             return self._dead(op.operands[0]) | self._dead(op.operands[1])
         if op.name in _CONVERSIONS:
             return self._dead(op.operands[0])
         return np.array([[False]])
+
+    def _chosen(self, select: ir.Operation, dead: np.ndarray) -> np.ndarray:
+        """Where a choice that a run takes part in is masked: where constants alone choose -inf.
+
+        A row of which a run masks the rest has no number then, however many steps it sees. With a finite number in
+        the place of -inf, its exponentials would be those of all steps.
+        """
+        for wanted, value in zip((True, False), list(select.operands)[1:], strict=True):
+            if constant_of(value) == -np.inf:
+                dead = dead | self._surely(select.operands[0], wanted)
+        return dead
+
+    def _surely(self, condition: ir.Value, wanted: bool) -> np.ndarray:
+        """Where a condition is `wanted`, whatever a run brings."""
+        known = self._value(condition)
+        if known is not None:
+            return known.astype(bool) == wanted
+        op = None if isinstance(condition, ir.BlockArgument) else condition.owner
+        if op is None or op.name not in ("arith.andi", "arith.ori"):
+            return np.array([[False]])
+        left, right = (self._surely(v, wanted) for v in op.operands)
+        return left & right if (op.name == "arith.andi") == wanted else left | right
 
     def _value(self, value: ir.Value) -> np.ndarray | None:
         """A scalar of the body for all rows and steps, where constants determine it."""

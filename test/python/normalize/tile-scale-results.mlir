@@ -209,3 +209,137 @@ func.func @rounded(%s: tensor<64x64xf32>, %f: tensor<64xf32>, %v: tensor<64x8xf1
   } -> tensor<64x8xf32>
   return %y : tensor<64x8xf32>
 }
+
+// Zeros in the place of what is no number: where the sum's reciprocal is not finite, the result is zero instead.
+
+// CHECK-LABEL: @guarded
+// CHECK: %[[F:[0-9]+]] = linalg.generic {{.*}}iterator_types = ["parallel"]}{{.*}}tensor<64xf32>
+// CHECK: arith.divf
+// CHECK-NOT: arith.cmpf une
+// CHECK: %[[Z:.*]] = linalg.generic {{.*}}"reduction"]}
+// CHECK: linalg.generic {{.*}}ins(%[[Z]], %[[F]] : tensor<64x8xf32>, tensor<64xf32>)
+// CHECK-NEXT: ^bb0(%{{.*}}: f32, %[[ELEMENT:.*]]: f32, %{{.*}}: f32):
+// CHECK: %[[SCALED:.*]] = arith.mulf
+// CHECK: %[[BAD:.*]] = arith.cmpf uge, %[[ELEMENT]], %{{.*}} : f32
+// CHECK: arith.select %[[BAD]], %{{.*}}, %[[SCALED]] : f32
+
+// What scales is not the reciprocal of the sum of what is scaled: the guard stays.
+
+// CHECK-LABEL: @guarded_otherwise
+// CHECK: arith.cmpf une
+// CHECK: arith.select
+// CHECK: "reduction"
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @guarded(%s: tensor<64x64xf32>, %v: tensor<64x8xf32>) -> tensor<64x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %one = arith.constant 1.0 : f32
+  %low = arith.constant 0xFF800000 : f32
+  %r = tensor.empty() : tensor<64xf32>
+  %g = linalg.fill ins(%low : f32) outs(%r : tensor<64xf32>) -> tensor<64xf32>
+  %m = linalg.generic {indexing_maps = [#ij, #i], iterator_types = ["parallel", "reduction"]}
+      ins(%s : tensor<64x64xf32>) outs(%g : tensor<64xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %t = arith.maximumf %o, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<64xf32>
+  %e = tensor.empty() : tensor<64x64xf32>
+  %x = linalg.generic {indexing_maps = [#ij, #i, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%s, %m : tensor<64x64xf32>, tensor<64xf32>) outs(%e : tensor<64x64xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %d = arith.subf %a, %b : f32
+    %t = math.exp %d : f32
+    linalg.yield %t : f32
+  } -> tensor<64x64xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%r : tensor<64xf32>) -> tensor<64xf32>
+  %l = linalg.generic {indexing_maps = [#ij, #i], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<64x64xf32>) outs(%z : tensor<64xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %t = arith.addf %o, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<64xf32>
+  %f = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%l : tensor<64xf32>) outs(%r : tensor<64xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %t = arith.divf %one, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<64xf32>
+  %p = linalg.generic {indexing_maps = [#ij, #i, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %f : tensor<64x64xf32>, tensor<64xf32>) outs(%e : tensor<64x64xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %t = arith.mulf %a, %b : f32
+    linalg.yield %t : f32
+  } -> tensor<64x64xf32>
+  %c = tensor.empty() : tensor<64x64xi1>
+  %n = linalg.generic {indexing_maps = [#ij, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%p : tensor<64x64xf32>) outs(%c : tensor<64x64xi1>) {
+  ^bb0(%a: f32, %o: i1):
+    %t = arith.cmpf une, %a, %a : f32
+    linalg.yield %t : i1
+  } -> tensor<64x64xi1>
+  %w = linalg.generic {indexing_maps = [#ij, #ij, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%n, %p : tensor<64x64xi1>, tensor<64x64xf32>) outs(%e : tensor<64x64xf32>) {
+  ^bb0(%a: i1, %b: f32, %o: f32):
+    %t = arith.select %a, %zero, %b : f32
+    linalg.yield %t : f32
+  } -> tensor<64x64xf32>
+  %h = tensor.empty() : tensor<64x8xf32>
+  %k = linalg.fill ins(%zero : f32) outs(%h : tensor<64x8xf32>) -> tensor<64x8xf32>
+  %y = linalg.generic {indexing_maps = [#x, #v, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%w, %v : tensor<64x64xf32>, tensor<64x8xf32>) outs(%k : tensor<64x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %q = arith.mulf %a, %b : f32
+    %t = arith.addf %o, %q : f32
+    linalg.yield %t : f32
+  } -> tensor<64x8xf32>
+  return %y : tensor<64x8xf32>
+}
+func.func @guarded_otherwise(%s: tensor<64x64xf32>, %f: tensor<64xf32>, %v: tensor<64x8xf32>) -> tensor<64x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %low = arith.constant 0xFF800000 : f32
+  %r = tensor.empty() : tensor<64xf32>
+  %g = linalg.fill ins(%low : f32) outs(%r : tensor<64xf32>) -> tensor<64xf32>
+  %m = linalg.generic {indexing_maps = [#ij, #i], iterator_types = ["parallel", "reduction"]}
+      ins(%s : tensor<64x64xf32>) outs(%g : tensor<64xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %t = arith.maximumf %o, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<64xf32>
+  %e = tensor.empty() : tensor<64x64xf32>
+  %x = linalg.generic {indexing_maps = [#ij, #i, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%s, %m : tensor<64x64xf32>, tensor<64xf32>) outs(%e : tensor<64x64xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %d = arith.subf %a, %b : f32
+    %t = math.exp %d : f32
+    linalg.yield %t : f32
+  } -> tensor<64x64xf32>
+  %p = linalg.generic {indexing_maps = [#ij, #i, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %f : tensor<64x64xf32>, tensor<64xf32>) outs(%e : tensor<64x64xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %t = arith.mulf %a, %b : f32
+    linalg.yield %t : f32
+  } -> tensor<64x64xf32>
+  %c = tensor.empty() : tensor<64x64xi1>
+  %n = linalg.generic {indexing_maps = [#ij, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%p : tensor<64x64xf32>) outs(%c : tensor<64x64xi1>) {
+  ^bb0(%a: f32, %o: i1):
+    %t = arith.cmpf une, %a, %a : f32
+    linalg.yield %t : i1
+  } -> tensor<64x64xi1>
+  %w = linalg.generic {indexing_maps = [#ij, #ij, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%n, %p : tensor<64x64xi1>, tensor<64x64xf32>) outs(%e : tensor<64x64xf32>) {
+  ^bb0(%a: i1, %b: f32, %o: f32):
+    %t = arith.select %a, %zero, %b : f32
+    linalg.yield %t : f32
+  } -> tensor<64x64xf32>
+  %h = tensor.empty() : tensor<64x8xf32>
+  %k = linalg.fill ins(%zero : f32) outs(%h : tensor<64x8xf32>) -> tensor<64x8xf32>
+  %y = linalg.generic {indexing_maps = [#x, #v, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%w, %v : tensor<64x64xf32>, tensor<64x8xf32>) outs(%k : tensor<64x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %q = arith.mulf %a, %b : f32
+    %t = arith.addf %o, %q : f32
+    linalg.yield %t : f32
+  } -> tensor<64x8xf32>
+  return %y : tensor<64x8xf32>
+}

@@ -173,34 +173,17 @@ def _given_mask(b: Builder, node: Node, mask: Tensor | None, q: Tensor, groups: 
     return b.reshape(mask, (batch, *heads, rows, columns))
 
 
-def _visible(b: Builder, mask: _Mask) -> Tensor | None:
-    """Whether a row sees any column, [..., rows, 1]; None where every row does."""
+def _may_hide_rows(mask: _Mask) -> bool:
+    """Whether a row may see no column at all."""
+    bounds = [x for x in (mask.low, mask.high) if x is not None]
     count = mask.columns.shape[0]
-    if mask.given is None:
-        bounds = [x for x in (mask.low, mask.high) if x is not None]
-        if not bounds or not isinstance(count, int):
-            return None if not bounds else _any_column(b, mask)
-
-        def body(m, *values):
-            rest = iter(values)
-            conditions = [next(rest) < count] if mask.low is not None else []
-            conditions += [next(rest) >= 0] if mask.high is not None else []
-            if len(conditions) == 2:
-                conditions.append(values[0] <= values[1])
-            return _all(m, conditions)
-
-        found = b.elementwise(body, *bounds, dtype=np.bool_)
-        return None if found.is_known and bool(found.numpy().all()) else found
-    return _any_column(b, mask)
-
-
-def _any_column(b: Builder, mask: _Mask) -> Tensor:
-    def body(m, *values):
-        condition, added = mask.allowed(m, values)
-        return _all(m, [c for c in (condition, None if added is None else added > -_INFINITY) if c is not None])
-
-    seen = b.elementwise(body, *mask.inputs(), dtype=np.bool_)
-    return b.reduce("max", seen, [seen.rank - 1])
+    if mask.given is not None:
+        return True
+    if not isinstance(count, int) or not all(x.is_known for x in bounds):
+        return bool(bounds)
+    low = 0 if mask.low is None else mask.low.numpy()
+    high = count - 1 if mask.high is None else mask.high.numpy()
+    return not np.all((low < count) & (high >= 0) & (low <= high))
 
 
 def _masked(b: Builder, x: Tensor, mask: _Mask) -> Tensor:
@@ -214,18 +197,6 @@ def _masked(b: Builder, x: Tensor, mask: _Mask) -> Tensor:
         return total if condition is None else m.where(condition, total, -_INFINITY)
 
     return b.elementwise(body, x, *inputs)
-
-
-def _softmax(b: Builder, x: Tensor, visible: Tensor | None) -> Tensor:
-    """Over the columns; rows that see none get zeros."""
-    if visible is None:
-        return softmax(b, x, [_COLUMNS])
-    wide = promoted(x.dtype)
-    top = b.reduce("max", x, [_COLUMNS])
-    powers = b.elementwise(lambda m, x, t: m.exp(x - m.where(m.eq(t, -_INFINITY), 0.0, t)), x, top)
-    total = b.reduce("sum", powers, [_COLUMNS])
-    scale = b.elementwise(lambda m, s: m.where(m.eq(s, 0.0), 1.0, 1.0 / s), total, dtype=wide)
-    return b.elementwise(lambda m, e, r, v: m.where(v, e * r, 0.0), powers, scale, visible)
 
 
 # Operators ------------------------------------------------------------------------------------------------------
@@ -292,7 +263,8 @@ def attention(
     plain = scores(b, heads, scale)
     capped = _capped(b, node, plain)
     biased = _masked(b, capped, seen)
-    probabilities = _softmax(b, b.cast(biased, _precision(node, biased.dtype)), _visible(b, seen))
+    scaled = b.cast(biased, _precision(node, biased.dtype))
+    probabilities = softmax(b, scaled, [_COLUMNS], zeros=_may_hide_rows(seen))
     y = weigh(b, b.cast(probabilities, q.dtype), heads, q.dtype, q.rank == 3)
     results = [y, heads.k, heads.v]
     if len(node.proto.output) > 3:

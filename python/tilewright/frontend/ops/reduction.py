@@ -14,7 +14,7 @@ import numpy as np
 from ..builder import REDUCTIONS, neutral
 from ..dims import Size, is_static
 from ..emit import Space
-from ..numbers import is_int, is_narrow
+from ..numbers import is_int, is_narrow, largest, promoted
 from ..registry import Builder, Node, op
 from ..tensor import Tensor, nothing
 from .extrema import extremum_places
@@ -167,11 +167,20 @@ def reduce_logs(b: Builder, node: Node, x: Tensor, axes: Tensor | None = None) -
     return result if along.keepdims else along.dropped(b, node, x.shape, result)
 
 
-def softmax(b: Builder, x: Tensor, axes: list[int]) -> Tensor:
-    """exp(x - max) / sum over `axes`, with one division per row: products with the sum's reciprocal follow."""
-    top = b.reduce("max", x, axes)
+def softmax(b: Builder, x: Tensor, axes: list[int], zeros: bool = False) -> Tensor:
+    """exp(x - max) / sum over `axes`, with one division per row: products with the sum's reciprocal follow.
+
+    With `zeros`, rows of which every element is -inf give zeros, not NaN: their maximum is the lowest finite number.
+    """
+    if not zeros:
+        top = b.reduce("max", x, axes)
+        powers = b.elementwise(lambda m, x, t: m.exp(x - t), x, top)
+        scale = b.elementwise(lambda m, s: 1.0 / s, b.reduce("sum", powers, axes))
+        return b.elementwise(lambda m, e, r: e * r, powers, scale)
+    top = b.reduce("max", x, axes, start=-largest(x.dtype))
     powers = b.elementwise(lambda m, x, t: m.exp(x - t), x, top)
-    scale = b.elementwise(lambda m, s: 1.0 / s, b.reduce("sum", powers, axes))
+    total = b.reduce("sum", powers, axes)
+    scale = b.elementwise(lambda m, s: m.where(m.eq(s, 0.0), 1.0, 1.0 / s), total, dtype=promoted(x.dtype))
     return b.elementwise(lambda m, e, r: e * r, powers, scale)
 
 

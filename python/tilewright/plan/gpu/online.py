@@ -17,8 +17,9 @@ from tilewright.mlir import ir
 from tilewright.plan.gpu.machine import Gpu
 from tilewright.plan.gpu.nest import Nest, power_of_two
 from tilewright.plan.gpu.products import streams
+from tilewright.plan.gpu.slow import SLOW
 from tilewright.plan.gpu.tasks import live_part
-from tilewright.plan.gpu.warpgroups import rank_warpgroups
+from tilewright.plan.gpu.warpgroups import rank_warpgroups, slot_bytes, tail_of
 from tilewright.plan.online import Chain, find_chains
 from tilewright.plan.running import TaskNests, mark_live
 from tilewright.plan.structure import Kind, LinalgOp, set_attribute, set_integer
@@ -41,6 +42,8 @@ _WARP_ROWS = 16
 _FRAGMENTS = 64
 #: Sizes of blocks that mma.sync may take: each half of the one before.
 _SIZES = 4
+#: Why nothing is loaded ahead.
+_REASON = "rows of a factor are no multiple of 16 bytes, or part of a larger tensor"
 #: Slots of the ring for keys and values.
 _SLOTS = {True: 3, False: 2}
 
@@ -58,6 +61,7 @@ class Online:
         shared: bytes of the ring.
         reached: part of the peak that products reach where warpgroups multiply; 0: mma.sync.
         stagger: whether a step computes the scores of the next block.
+        tail: steps of a register tile behind whole blocks; 0: as in blocks.
         number: of the candidate that this is.
         candidates: how many there are.
         runner_up: the one that comes next.
@@ -71,6 +75,7 @@ class Online:
     shared: int = 0
     reached: float = 0.0
     stagger: bool = False
+    tail: int = 0
     number: int = 0
     candidates: int = 1
     runner_up: str = ""
@@ -95,8 +100,9 @@ class Online:
         """Leave the decision on the operations, which have their tiles by now; returns the part that masks leave."""
         nests = TaskNests(list(members), level="shared")
         live = self._live() if mark_live(self.chain, nests, self.block) else 1.0
+        tail = f", {self.tail}" if self.tail else ""
         for op, loop in self.chain.loops.items():
-            set_attribute(op.op, "tile.online", f"array<i64: {loop}, {self.block}>")
+            set_attribute(op.op, "tile.online", f"array<i64: {loop}, {self.block}{tail}>")
         if self.stages > 1:
             first = next(op for op in self.chain.loops if op.kind is Kind.CONTRACTION)
             set_integer(first.op, "tile.stages", self.stages)
@@ -166,7 +172,8 @@ def _attention(
     found: list[Online] = []
     for groups in ranked:
         ring = groups.stages, groups.shared
-        found.append(Online(chain, groups.keys, groups.queries, groups.warps, *ring, groups.reached, groups.stagger))
+        sizes = groups.keys, groups.queries, groups.warps
+        found.append(Online(chain, *sizes, *ring, groups.reached, groups.stagger, groups.tail))
     for smaller in range(_SIZES):
         made = _by_threads(chain, products, rows, gpu, smaller)
         if made is None and not found:
@@ -195,8 +202,8 @@ def _by_threads(chain: Chain, products: Sequence[Nest], rows: Sequence[int], gpu
     keys = max(keys >> smaller, min(keys, _WARP_ROWS))
     if keys >= chain.extent or (queries >= _WARP_ROWS and held * chain.extent <= room):
         return None
-    stages, step = _stages(chain, products, keys, gpu)
-    return Online(chain, keys, queries, warps, stages, stages * step)
+    stages, step = _stages(chain, products, held, keys, gpu)
+    return Online(chain, keys, queries, warps, stages, stages * step, tail=tail_of(chain.extent, keys))
 
 
 def _tasks(nest: Nest, rows: Sequence[int]) -> int:
@@ -206,17 +213,16 @@ def _tasks(nest: Nest, rows: Sequence[int]) -> int:
     return others // prod(rows)
 
 
-def _stages(chain: Chain, products: Sequence[Nest], keys: int, gpu: Gpu) -> tuple[int, int]:
+def _stages(chain: Chain, products: Sequence[Nest], queries: int, keys: int, gpu: Gpu) -> tuple[int, int]:
     """Slots of the ring that fit into shared memory, and bytes of one; none where rows are no pieces of 16 bytes."""
-    step = 0
     for nest in products:
         op = nest.root
         for access in op.inputs:
             if chain.loops[op] not in access.loops or any(access.value == member.result for member in chain.loops):
                 continue
             if not streams(access):
+                set_attribute(op.op, SLOW, f'"waits for what it reads: {_REASON}"')
                 return 1, 0
-            others = [d for d in access.loops if d != chain.loops[op] and d in (*op.reductions, op.parallel[-1])]
-            step += keys * prod(power_of_two(op.extents[d]) for d in others) * element_bytes(access.value)
+    step = slot_bytes(chain, products, queries, keys)
     slots = min(_SLOTS[gpu.hopper], (gpu.shared - 4096) // max(step, 1))
     return (slots, step) if slots >= 2 else (1, 0)

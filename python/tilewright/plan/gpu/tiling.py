@@ -19,6 +19,7 @@ from tilewright.plan.gpu.machine import Gpu
 from tilewright.plan.gpu.nest import Nest, lane_of, power_of_two
 from tilewright.plan.gpu.online import Online, choose_online
 from tilewright.plan.gpu.products import choose_product, default_shape, find_roles, tile_product
+from tilewright.plan.gpu.slow import mark_apart
 from tilewright.plan.gpu.streams import choose_stream
 from tilewright.plan.gpu.tasks import predict_task
 from tilewright.plan.gpu.tiles import ROW, Given, GpuTiling, tile_elementwise, tile_reduce
@@ -175,9 +176,10 @@ class PlanGpuTiles(Pass):
         chosen = {name: int(number) for name, _, number in (text.rpartition(":") for text in self.choices)}
         for block in blocks(op):
             tasks: dict[int, list[LinalgOp]] = {}
-            for member in linalg_ops(block, weights):
-                if "tile.task" in member.op.attributes:
-                    tasks.setdefault(read_integer(member.op, "tile.task"), []).append(member)
+            planned = [member for member in linalg_ops(block, weights) if "tile.task" in member.op.attributes]
+            mark_apart(planned)
+            for member in planned:
+                tasks.setdefault(read_integer(member.op, "tile.task"), []).append(member)
             for members in tasks.values():
                 self._tile_task(members, gpu, chosen)
 

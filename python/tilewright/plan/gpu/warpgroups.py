@@ -33,6 +33,8 @@ _CHANNELS = range(32, 257)
 #: Registers of a computing thread, and those that hold neither scores, probabilities nor sums.
 _REGISTERS = 240
 _OTHERS = 48
+#: Keys of a register tile at least: what is left behind whole blocks is padded to a power of two from there on.
+_TAIL = 16
 #: Slots of the ring: a block's products take longer than L2's round trip.
 _SLOTS = 3
 #: Bytes for barriers and alignment.
@@ -58,6 +60,7 @@ class Warpgroups:
         shared: bytes of shared memory of a CTA.
         reached: part of the peak that its products reach.
         stagger: whether a step computes the scores of the next block.
+        tail: keys of a register tile behind whole blocks; 0: nothing is left there.
     """
 
     queries: int
@@ -66,11 +69,18 @@ class Warpgroups:
     shared: int
     reached: float
     stagger: bool
+    tail: int
 
     @property
     def warps(self) -> int:
         """Warps that compute."""
         return 4 * self.queries // _QUERIES
+
+
+def tail_of(extent: int, block: int) -> int:
+    """Register tiles along a loop in blocks for what is left behind whole ones; 0 where nothing is."""
+    left = extent % block
+    return min(max(power_of_two(left), _TAIL), block) if left else 0
 
 
 def rank_warpgroups(
@@ -92,7 +102,7 @@ def rank_warpgroups(
 
 
 def _rank(size: Warpgroups, extent: int, queries: int, gpu: Gpu) -> tuple[float, int]:
-    """Part of the machine's peak that a size reaches, padding and idle multiprocessors counted."""
+    """Part of the machine's peak that a size reaches, padded queries and idle multiprocessors counted."""
     down = -(-extent // size.queries)
     tasks = queries // extent * down
     filled = tasks / (-(-tasks // gpu.units) * gpu.units)
@@ -140,20 +150,23 @@ def _sizes(chain: Chain, products: Sequence[Nest], gpu: Gpu) -> Iterator[Warpgro
         # A loop of one step is none, and loads of all its blocks then take registers at once.
         if keys * (1 + 2 * stagger) > chain.extent or keys == chain.extent or registers + _OTHERS > _REGISTERS:
             continue
-        queries, block = groups * _QUERIES, keys * sum(channels) * width
+        queries, tail = groups * _QUERIES, tail_of(chain.extent, keys)
+        if tail and any("tile.apart" in op.op.attributes for op in chain.loops):
+            continue  # TMA reads zeros behind the end of a tensor, not of a part
         # Queries; what is left over behind whole blocks; the first keys and the last values.
-        once = queries * channels[0] * width + block * (bool(chain.extent % keys) + stagger)
-        slot = _slot_bytes(chain, products, queries, keys)
+        once = (queries * channels[0] + (tail + stagger * keys) * sum(channels)) * width
+        slot = slot_bytes(chain, products, queries, keys)
         stages = min(_SLOTS, (gpu.shared - _RESERVED - once) // slot)
         if stages < 2:
             continue
         work = 2 * queries * keys * sum(channels) / gpu.device.units.peak_of("f16") * clock
         reached = work / (work / _REACHED[stagger] + _BLOCK) * (1.0 if groups > 1 or stagger else _ALONE)
-        yield Warpgroups(queries, keys, stages, stages * slot + once + _RESERVED, reached, stagger)
+        reached *= chain.extent / (chain.extent // keys * keys + tail)
+        yield Warpgroups(queries, keys, stages, stages * slot + once + _RESERVED, reached, stagger, tail)
 
 
-def _slot_bytes(chain: Chain, products: Sequence[Nest], queries: int, keys: int) -> int:
-    """Bytes that a block reads: keys and values, and masks that differ by key."""
+def slot_bytes(chain: Chain, products: Sequence[Nest], queries: int, keys: int) -> int:
+    """Bytes that a block of the chain reads for a task: keys and values, and masks that differ by key."""
     factors = {nest.root for nest in products}
     total = 0
     for op, loop in chain.loops.items():

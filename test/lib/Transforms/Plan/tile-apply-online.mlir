@@ -73,3 +73,39 @@ func.func @log_of_sums(%x: tensor<16x4096xf32>) -> tensor<16xf32> {
   }
   return %y : tensor<16xf32>
 }
+
+// What is left behind whole blocks has register tiles of the third number along the loop; blocks have those of the plan.
+
+// CHECK-LABEL: @tail
+// CHECK: scf.for %{{.*}} = %c0 to %c1024 step %c512
+// CHECK:   register = [1, 64]
+// CHECK:   scf.yield
+// CHECK: tensor.extract_slice %{{.*}}[0, 1024] [16, 16] [1, 1]
+// CHECK: linalg.generic {{.*}}register = [1, 16]
+func.func @tail(%x: tensor<16x1040xf32>) -> tensor<16xf32> {
+  %y = tile.group "l2" (%x0 = %x : tensor<16x1040xf32>) -> (tensor<16xf32>) {
+    %m = tile.group "register" (%x1 = %x0 : tensor<16x1040xf32>) -> (tensor<16xf32>) {
+      %low = arith.constant 0xFF800000 : f32
+      %e = tensor.empty() : tensor<16xf32>
+      %f = linalg.fill ins(%low : f32) outs(%e : tensor<16xf32>) -> tensor<16xf32>
+      %h = tensor.empty() : tensor<16x1040xf32>
+      %p = linalg.generic {indexing_maps = [#ij, #ij], iterator_types = ["parallel", "parallel"],
+          tile.online = array<i64: 1, 512, 16>}
+          ins(%x1 : tensor<16x1040xf32>) outs(%h : tensor<16x1040xf32>) {
+      ^bb0(%a: f32, %o: f32):
+        %t = arith.negf %a : f32
+        linalg.yield %t : f32
+      } -> tensor<16x1040xf32>
+      %r = linalg.generic {indexing_maps = [#ij, #i], iterator_types = ["parallel", "reduction"],
+          tile.online = array<i64: 1, 512, 16>, tile.rtile = #tile.rtile<l2 = [1, 1040], register = [1, 64]>}
+          ins(%p : tensor<16x1040xf32>) outs(%f : tensor<16xf32>) {
+      ^bb0(%a: f32, %o: f32):
+        %t = arith.maximumf %o, %a : f32
+        linalg.yield %t : f32
+      } -> tensor<16xf32>
+      tile.yield %r : tensor<16xf32>
+    }
+    tile.yield %m : tensor<16xf32>
+  }
+  return %y : tensor<16xf32>
+}

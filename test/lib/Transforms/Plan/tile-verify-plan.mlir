@@ -99,3 +99,37 @@ func.func @main(%x: tensor<?x64xbf16>, %w: tensor<64x64xbf16>, %e: tensor<?x64xf
   }
   return %y, %z : tensor<?x64xf32>, tensor<8x64xf32>
 }
+
+// -----
+
+// So is any other reason why a large product is slow.
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (k, n)>
+#c = affine_map<(m, n, k) -> (m, n)>
+func.func @main(%x: tensor<128x64xf32>, %v: tensor<8x64xf32>, %w: tensor<64x64xf32>, %e: tensor<128x64xf32>, %s: tensor<8x64xf32>)
+    -> (tensor<128x64xf32>, tensor<8x64xf32>) {
+  %y = tile.group "l2" (%x1 = %x : tensor<128x64xf32>, %w1 = %w : tensor<64x64xf32>, %e1 = %e : tensor<128x64xf32>) -> (tensor<128x64xf32>) {
+    // expected-remark @below {{reads a softmax from memory: for a test}}
+    %y1 = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+        ins(%x1, %w1 : tensor<128x64xf32>, tensor<64x64xf32>) outs(%e1 : tensor<128x64xf32>)
+        attrs = {tile.slow = "reads a softmax from memory: for a test"} {
+    ^bb0(%p: f32, %q: f32, %o: f32):
+      %m = arith.mulf %p, %q : f32
+      %t = arith.addf %o, %m : f32
+      linalg.yield %t : f32
+    } -> tensor<128x64xf32>
+    tile.yield %y1 : tensor<128x64xf32>
+  }
+  %z = tile.group "l2" (%v1 = %v : tensor<8x64xf32>, %w1 = %w : tensor<64x64xf32>, %s1 = %s : tensor<8x64xf32>) -> (tensor<8x64xf32>) {
+    %y1 = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+        ins(%v1, %w1 : tensor<8x64xf32>, tensor<64x64xf32>) outs(%s1 : tensor<8x64xf32>)
+        attrs = {tile.slow = "reads a softmax from memory: for a test"} {
+    ^bb0(%p: f32, %q: f32, %o: f32):
+      %m = arith.mulf %p, %q : f32
+      %t = arith.addf %o, %m : f32
+      linalg.yield %t : f32
+    } -> tensor<8x64xf32>
+    tile.yield %y1 : tensor<8x64xf32>
+  }
+  return %y, %z : tensor<128x64xf32>, tensor<8x64xf32>
+}

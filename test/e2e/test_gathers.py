@@ -37,3 +37,20 @@ def test_gathers(name: str) -> None:
     compiled = tw.compile(model, target="cpu", threads=1)
     assert not compiled.report_data()["remarks"], "all of it runs in kernels"
     np.testing.assert_allclose(compiled(x, at)[0], tw.compile(model, target="reference")(x, at)[0], rtol=1e-5)
+
+
+def test_resized_channels_side_by_side() -> None:
+    """What a product made lies with its few channels side by side: gathers take rows from one loop alone."""
+    random = np.random.default_rng(3)
+    x, kernel = (random.standard_normal(shape).astype(np.float32) for shape in ((2, 12, 1, 7), (4, 12, 1, 1)))
+    nodes = [
+        helper.make_node("Conv", ["x", "k"], ["c"]),
+        helper.make_node("Relu", ["c"], ["r"]),
+        helper.make_node("Resize", ["r", "", "s"], ["y"], mode="linear"),
+    ]
+    infos = [helper.make_tensor_value_info(n, F32, a.shape) for n, a in (("x", x), ("k", kernel))]
+    scales = helper.make_tensor("s", F32, [4], [1, 1, 2, 2])
+    out = [helper.make_tensor_value_info("y", F32, [2, 4, 2, 14])]
+    model = helper.make_model(helper.make_graph(nodes, "g", infos, out, [scales]))
+    want = tw.compile(model, target="reference")(x, kernel)[0]
+    np.testing.assert_allclose(tw.compile(model, threads=1)(x, kernel)[0], want, rtol=1e-5, atol=1e-6)

@@ -94,6 +94,8 @@ def tile_elementwise(op: LinalgOp, members: Sequence[LinalgOp], machine: Machine
         row = transposed_row(op, lane)
         row = _row_of_writers(op, members, lane) if row is None else row
         chosen = chosen_loops(op)
+        if op.tables:  # what gathers takes its rows from one loop
+            chosen = chosen[-1:]
         if chosen and lane not in chosen:
             register[lane] = min(op.extents[lane], machine.lanes)
             for d in chosen:

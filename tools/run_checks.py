@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / ".venv" / "bin"
 LIT_PASSED = {"PASS", "XFAIL", "FLAKYPASS"}
 _SAMPLE = {"fast": "40", "normal": "10"}  # every so manieth of ONNX's tests
-_GPU_SAMPLE = {"fast": 160, "normal": 20, "full": 2}  # the same for each architecture of GPUs, on the emulator
+_GPU_SAMPLE = {"fast": 160, "full": 2}  # the same for each architecture of GPUs, on the emulator; else one per operator
 _GPU_SUITES = "node,pytorch-operator,pytorch-converted,simple"
 LIT_SKIPPED = {"UNSUPPORTED", "SKIPPED", "EXCLUDED"}
 
@@ -110,9 +110,12 @@ def conformance(*options: str) -> Count:
     return Count(passed, max(failed, 1 if code and not failed else 0), len(states) - passed - failed)
 
 
-def on_gpu(arch: str, level: str, first: int) -> Count:
+def on_gpu(arch: str, level: str, number: int) -> Count:
     """ONNX's backend tests as PTX on the emulator, assembled by ptxas where there is one; each architecture others."""
-    sample = ("--sample", str(_GPU_SAMPLE[level]), "--first", str(first))
+    step = _GPU_SAMPLE.get(level)
+    sample = ("--operators", "--first", str(number))
+    if step is not None:
+        sample = ("--sample", str(step), "--first", str(number * step // 2))
     return conformance("--target", f"cuda:{arch}", "--suite", _GPU_SUITES, *sample)
 
 
@@ -131,7 +134,7 @@ def checks(level: str) -> list[tuple[str, Callable[[], Count]]]:
         ("ONNX tests, cpu", lambda: conformance(*sample)),
         ("ONNX tests, v3", lambda: conformance(*sample, "--target", "cpu:x86-64-v3")),
         ("ONNX tests, sm_80", lambda: on_gpu("sm_80", level, 0)),
-        ("ONNX tests, sm_90a", lambda: on_gpu("sm_90a", level, _GPU_SAMPLE[level] // 2)),
+        ("ONNX tests, sm_90a", lambda: on_gpu("sm_90a", level, 1)),
         ("pytest", lambda: pytest(*slow)),
     ]
 

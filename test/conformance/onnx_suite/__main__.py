@@ -33,6 +33,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--target", default="cpu", help="cpu, cpu:NAME, cuda:ARCH (emulated) or reference")
     parser.add_argument("--sample", type=int, default=1, metavar="N", help="every N-th test only")
     parser.add_argument("--first", type=int, default=0, metavar="I", help="number of the first test, from 0 on")
+    parser.add_argument("--operators", action="store_true", help="one test of each operator; --first: which one")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--timeout", type=float, default=300, help="seconds for one test")
     parser.add_argument("--update-list", action="store_true", help="write unsupported.toml anew")
@@ -46,6 +47,8 @@ def selected(options: argparse.Namespace) -> list[cases.Case]:
     parts = [part for part in options.k.split(",") if part]
     found = cases.load(options.suite.split(","))
     found = [case for case in found if not parts or any(part in case.name for part in parts)]
+    if options.operators:
+        return cases.of_operators(found, options.first)
     return found[options.first :: options.sample]
 
 

@@ -13,7 +13,7 @@ import os
 import pickle
 import shutil
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,23 @@ def load(suites: Iterable[str]) -> list[Case]:
         folder = _folder(suite)
         found += [Case(suite, path.name, path) for path in sorted(folder.iterdir()) if path.is_dir()]
     return found
+
+
+def of_operators(found: Sequence[Case], which: int) -> list[Case]:
+    """One test of each operator: number `which`, counted round, of those with the fewest nodes."""
+    import onnx
+
+    users: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for number, case in enumerate(found):
+        nodes = onnx.load(case.folder / "model.onnx", load_external_data=False).graph.node
+        for operator in {(node.domain, node.op_type) for node in nodes}:
+            users.setdefault(operator, []).append((len(nodes), number))
+    chosen = set()
+    for tests in users.values():
+        least = min(tests)[0]
+        few = [number for nodes, number in tests if nodes == least]
+        chosen.add(few[which % len(few)])
+    return [found[number] for number in sorted(chosen)]
 
 
 def _folder(suite: str) -> Path:

@@ -77,6 +77,19 @@ OpFoldResult sumOf(OpBuilder &b, Location loc, OpFoldResult x, OpFoldResult y) {
   return arith::AddIOp::create(b, loc, valueOf(x), valueOf(y)).getResult();
 }
 
+/// A part whose rows are seen as places of several dimensions: the same part.
+std::optional<SharedPlace> placeOfRows(OpBuilder &b,
+                                       memref::ExpandShapeOp rows) {
+  std::optional<SharedPlace> place = findSharedPlace(b, rows.getSrc());
+  if (!place)
+    return std::nullopt;
+  SmallVector<int64_t> dims;
+  for (auto [dim, group] : llvm::enumerate(rows.getReassociationIndices()))
+    dims.append(group.size(), place->dims[dim]);
+  place->dims = dims;
+  return place;
+}
+
 } // namespace
 
 bool isShared(Type type) {
@@ -125,9 +138,13 @@ std::optional<SharedPlace> findSharedPlace(OpBuilder &b, Value memref) {
     return std::nullopt;
   if (auto cast = memref.getDefiningOp<memref::CastOp>())
     return findSharedPlace(b, cast.getSource());
+  if (auto rows = memref.getDefiningOp<memref::ExpandShapeOp>())
+    return placeOfRows(b, rows);
   auto view = memref.getDefiningOp<memref::SubViewOp>();
   if (!view)
     return wholeBuffer(b, memref);
+  if (view.getSource().getDefiningOp<memref::ExpandShapeOp>())
+    return std::nullopt;
   std::optional<SharedPlace> place = findSharedPlace(b, view.getSource());
   if (!place || llvm::any_of(view.getMixedStrides(), [](OpFoldResult stride) {
         return getConstantIntValue(stride) != 1;

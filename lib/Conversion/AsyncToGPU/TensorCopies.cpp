@@ -22,7 +22,7 @@ namespace tilewright {
 namespace {
 
 /// Limits of a descriptor (CUDA driver API, cuTensorMapEncodeTiled).
-constexpr int64_t kMaxRank = 5, kMaxBox = 256, kUnit = 16;
+constexpr int64_t kMaxRank = 5, kMaxBox = 256, kUnit = 16, kMaxStep = 8;
 
 /// A value below its limits: `min` and `max` with constants taken off.
 Value withoutLimits(Value value) {
@@ -50,18 +50,23 @@ ValueBoundsConstraintSet::Variable sizeOf(Value source, int64_t dim) {
 struct SourcePart {
   Value source;
   SmallVector<OpFoldResult> offsets, sizes;
+  SmallVector<int64_t> steps;
   llvm::SmallBitVector dropped;
 };
 
 std::optional<SourcePart> findSource(Value memref) {
   auto view = memref.getDefiningOp<memref::SubViewOp>();
-  if (!view || view.getSource().getDefiningOp<memref::SubViewOp>() ||
-      llvm::any_of(view.getMixedStrides(), [](OpFoldResult stride) {
-        return getConstantIntValue(stride) != 1;
-      }))
+  if (!view || view.getSource().getDefiningOp<memref::SubViewOp>())
+    return std::nullopt;
+  SmallVector<int64_t> steps;
+  for (OpFoldResult stride : view.getMixedStrides())
+    steps.push_back(getConstantIntValue(stride).value_or(0));
+  if (steps.empty() || steps.back() != 1 ||
+      llvm::any_of(steps,
+                   [](int64_t step) { return step < 1 || step > kMaxStep; }))
     return std::nullopt;
   return SourcePart{view.getSource(), view.getMixedOffsets(),
-                    view.getMixedSizes(), view.getDroppedDims()};
+                    view.getMixedSizes(), steps, view.getDroppedDims()};
 }
 
 /// The block argument of the kernel that a memref is made from.
@@ -122,7 +127,12 @@ StringRef fillBox(TensorCopy &copy, const SourcePart &part, MemRefType slot) {
     int64_t full = part.dropped[dim] ? 1 : slot.getShape()[next++];
     if (!endsWithTensor(part.source, dim, part.offsets[dim], size, full))
       return "has bounds that are not known to be the end of its source";
-    copy.box.push_back(full);
+    // A bound counts elements, the end of the source what they are taken of.
+    int64_t step = full == 1 ? 1 : part.steps[dim];
+    if (step != 1 && getConstantIntValue(size) != full)
+      return "takes every so manieth element up to a bound";
+    copy.box.push_back(full * step);
+    copy.steps.push_back(step);
   }
   copy.box.back() = copy.target.getSpan() / copy.target.getElementBytes();
   if (llvm::any_of(copy.box, [](int64_t size) { return size > kMaxBox; }))
@@ -145,7 +155,7 @@ std::optional<TensorCopy> analyzeTensorCopy(OpBuilder &b, tile::CopyOp copy,
     reason = checkTensor(part->source, target->getElementBytes()).str();
   if (!reason.empty())
     return std::nullopt;
-  TensorCopy found{copy, part->source, part->offsets, {}, *target};
+  TensorCopy found{copy, part->source, part->offsets, {}, {}, *target};
   reason = fillBox(found, *part, slot).str();
   if (!reason.empty())
     return std::nullopt;
@@ -153,7 +163,8 @@ std::optional<TensorCopy> analyzeTensorCopy(OpBuilder &b, tile::CopyOp copy,
 }
 
 FailureOr<unsigned> tensorMapOf(gpu::GPUFuncOp kernel, Value memref,
-                                ArrayRef<int64_t> box, int64_t swizzle) {
+                                ArrayRef<int64_t> box, int64_t swizzle,
+                                ArrayRef<int64_t> steps) {
   auto params = kernel->getAttrOfType<ArrayAttr>("tile.params");
   BlockArgument argument = argumentOf(memref);
   if (!params || params.size() != kernel.getNumArguments())
@@ -166,6 +177,8 @@ FailureOr<unsigned> tensorMapOf(gpu::GPUFuncOp kernel, Value memref,
   entry.set("box", b.getI64ArrayAttr(box));
   entry.set("swizzle", b.getI64IntegerAttr(swizzle));
   entry.set("fill", b.getStringAttr("zero"));
+  if (llvm::any_of(steps, [](int64_t step) { return step != 1; }))
+    entry.set("steps", b.getI64ArrayAttr(steps));
   DictionaryAttr wanted = entry.getDictionary(kernel.getContext());
   auto known = llvm::find(params, wanted);
   if (known != params.end())
@@ -182,8 +195,8 @@ FailureOr<unsigned> tensorMapOf(gpu::GPUFuncOp kernel, Value memref,
 }
 
 FailureOr<Value> tensorMapOf(gpu::GPUFuncOp kernel, const TensorCopy &copy) {
-  FailureOr<unsigned> number =
-      tensorMapOf(kernel, copy.source, copy.box, copy.target.getSwizzle());
+  FailureOr<unsigned> number = tensorMapOf(
+      kernel, copy.source, copy.box, copy.target.getSwizzle(), copy.steps);
   if (failed(number))
     return failure();
   return Value(kernel.getArgument(*number));

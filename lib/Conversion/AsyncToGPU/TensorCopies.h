@@ -27,6 +27,8 @@ struct TensorCopy {
   mlir::Value source;
   llvm::SmallVector<mlir::OpFoldResult> origin;
   llvm::SmallVector<int64_t> box;
+  /// Per dimension, every so manieth element of the box is copied.
+  llvm::SmallVector<int64_t> steps;
   SharedPlace target;
 
   int64_t getBytes() const { return target.getSlotBytes(); }
@@ -50,11 +52,13 @@ bool endsWithTensor(mlir::Value memref, int64_t dim, mlir::OpFoldResult offset,
 
 /// The number of the kernel's parameter that is the descriptor of `memref`, an
 /// argument, in boxes of the given sizes: one that is there already, or a new
-/// one at the end (with its entry in `tile.params`).
+/// one at the end (with its entry in `tile.params`). Copies take every element
+/// of a box, or with `steps` every so manieth of each dimension.
 mlir::FailureOr<unsigned> tensorMapOf(mlir::gpu::GPUFuncOp kernel,
                                       mlir::Value memref,
                                       llvm::ArrayRef<int64_t> box,
-                                      int64_t swizzle);
+                                      int64_t swizzle,
+                                      llvm::ArrayRef<int64_t> steps = {});
 /// The same, of the copy's source.
 mlir::FailureOr<mlir::Value> tensorMapOf(mlir::gpu::GPUFuncOp kernel,
                                          const TensorCopy &copy);

@@ -256,9 +256,6 @@ NestEmitter::emitReductionLoops(MutableArrayRef<Reduction> reductions,
       loop = openLoop(stretch, accs);
       accs = SmallVector<Value>(loop.getRegionIterArgs());
       variable = loop.getInductionVar();
-      if (Attribute stages = nest.root()->getAttr("tile.stages");
-          stages && innermost)
-        loop->setAttr("tile.stages", stages);
       if (innermost) {
         setDim(dim, variable, 0, stretch.tile, stretch.unit);
         prefetch(dim, stretch.tile * stretch.unroll);
@@ -275,6 +272,10 @@ NestEmitter::emitReductionLoops(MutableArrayRef<Reduction> reductions,
     if (loop) {
       scf::YieldOp::create(builder, loop.getLoc(), accs);
       accs = SmallVector<Value>(loop.getResults());
+      // A depth that is one step leaves the steps to the window around it.
+      Attribute stages = nest.root()->getAttr("tile.stages");
+      if (stages && loop.getBody()->getOps<scf::ForOp>().empty())
+        loop->setAttr("tile.stages", stages);
     }
   }
   return accs;

@@ -164,11 +164,13 @@ private:
     for (Operation &op : loop.getBody()->without_terminator()) {
       auto found = llvm::find_if(
           loads, [&](const RingLoad &load) { return load.load == &op; });
-      if (found == loads.end())
-        b.clone(op, map);
-      else
+      if (found != loads.end())
         map.map(op.getResult(0),
                 loadSlot(b, *found, rings[found - loads.begin()], slot));
+      else if (isRows(&op))
+        map.map(op.getResult(0), map.lookup(op.getOperand(0)));
+      else
+        b.clone(op, map);
     }
     SmallVector<Value> results = llvm::map_to_vector(
         loop.getBody()->getTerminator()->getOperands(),
@@ -178,6 +180,12 @@ private:
     if (Block *body = made.getBody(); body->mightHaveTerminator())
       body->getTerminator()->erase();
     scf::YieldOp::create(b, loc, results);
+  }
+
+  /// Whether `op` makes rows of what comes as rows from its slot.
+  bool isRows(Operation *op) {
+    return llvm::any_of(loads,
+                        [&](const RingLoad &load) { return load.rows == op; });
   }
 
   scf::ForOp loop;

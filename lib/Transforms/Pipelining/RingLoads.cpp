@@ -151,6 +151,21 @@ int64_t swizzleOf(tile::LoadOp load, int64_t rowBytes, int64_t rows) {
   return 0;
 }
 
+/// The reshape that joins all dimensions of a tile but the last to rows, where
+/// nothing else reads the tile.
+tile::ReshapeOp rowsOf(tile::LoadOp load) {
+  if (load.getType().getRank() < 3 || !load->hasOneUse() ||
+      !llvm::is_sorted(load.getTileDims()))
+    return {};
+  auto reshape = dyn_cast<tile::ReshapeOp>(*load->user_begin());
+  if (!reshape || reshape->getBlock() != load->getBlock())
+    return {};
+  auto shape = cast<tile::TileType>(reshape->getResult(0).getType()).getShape();
+  bool isRows =
+      shape.size() == 2 && shape.back() == load.getType().getShape().back();
+  return isRows ? reshape : tile::ReshapeOp();
+}
+
 } // namespace
 
 bool isWritten(Operation *part, Value memref) {
@@ -169,10 +184,22 @@ int64_t RingLoad::elementBytes() const {
   return bytesOf(tile::LoadOp(load).getType().getElementType());
 }
 
+SmallVector<int64_t> RingLoad::slotShape() const {
+  if (!rows)
+    return shape;
+  return {llvm::product_of(ArrayRef(shape).drop_back()), shape.back()};
+}
+
+tile::TileType RingLoad::tileType() const {
+  if (!rows)
+    return tile::LoadOp(load).getType();
+  return cast<tile::TileType>(tile::ReshapeOp(rows)->getResult(0).getType());
+}
+
 MemRefType RingLoad::ringType(int64_t stages) const {
   tile::LoadOp op = load;
   SmallVector<int64_t> sizes{stages};
-  llvm::append_range(sizes, shape);
+  llvm::append_range(sizes, slotShape());
   return MemRefType::get(sizes, op.getType().getElementType(),
                          MemRefLayoutAttrInterface(),
                          tile::LevelAttr::get(op.getContext(), "shared"));
@@ -180,7 +207,7 @@ MemRefType RingLoad::ringType(int64_t stages) const {
 
 tile::LayoutAttr RingLoad::ringLayout() const {
   MLIRContext *context = tile::LoadOp(load).getContext();
-  int64_t rank = shape.size() + 1, span = swizzle / elementBytes();
+  int64_t rank = slotShape().size() + 1, span = swizzle / elementBytes();
   if (!swizzle || shape.back() == span)
     return tile::LayoutAttr::get(context, {}, {}, {}, swizzle, 0, Type());
   // Panels of columns lie one after the other, each with all rows of a slot.
@@ -202,7 +229,7 @@ int64_t RingLoad::slotDim(int64_t dim) const {
 
 std::optional<RingLoad> analyzeSlotLoad(tile::LoadOp load,
                                         std::string &reason) {
-  RingLoad ring{load, load.getTileDims(), {}, 0};
+  RingLoad ring{load, load.getTileDims(), {}, {}, 0};
   reason = checkKind(load).str();
   if (!reason.empty())
     return std::nullopt;
@@ -233,6 +260,7 @@ std::optional<RingLoad> analyzeRingLoad(scf::ForOp loop, tile::LoadOp load,
   reason = checkAddress(loop, load).str();
   if (!reason.empty())
     return std::nullopt;
+  ring->rows = rowsOf(load);
   return ring;
 }
 
@@ -260,16 +288,25 @@ Value createRing(const RingLoad &ring, int64_t stages) {
 
 Value viewSlot(OpBuilder &b, const RingLoad &ring, Value buffer,
                OpFoldResult slot) {
+  Location loc = tile::LoadOp(ring.load).getLoc();
+  SmallVector<int64_t> shape = ring.slotShape();
   SmallVector<OpFoldResult> offsets{slot}, sizes{b.getIndexAttr(1)},
-      strides(ring.shape.size() + 1, b.getIndexAttr(1));
-  for (int64_t size : ring.shape) {
+      strides(shape.size() + 1, b.getIndexAttr(1));
+  for (int64_t size : shape) {
     offsets.push_back(b.getIndexAttr(0));
     sizes.push_back(b.getIndexAttr(size));
   }
   MemRefType type = memref::SubViewOp::inferRankReducedResultType(
-      ring.shape, cast<MemRefType>(buffer.getType()), offsets, sizes, strides);
-  return memref::SubViewOp::create(b, tile::LoadOp(ring.load).getLoc(), type,
-                                   buffer, offsets, sizes, strides);
+      shape, cast<MemRefType>(buffer.getType()), offsets, sizes, strides);
+  Value view =
+      memref::SubViewOp::create(b, loc, type, buffer, offsets, sizes, strides);
+  if (!ring.rows)
+    return view;
+  auto last = static_cast<int64_t>(ring.shape.size()) - 1;
+  SmallVector<ReassociationIndices> groups(2);
+  llvm::append_range(groups.front(), llvm::seq<int64_t>(0, last));
+  groups.back().push_back(last);
+  return memref::ExpandShapeOp::create(b, loc, ring.shape, view, groups);
 }
 
 Value viewSource(OpBuilder &b, const RingLoad &ring,
@@ -318,15 +355,15 @@ Value loadSlot(OpBuilder &b, const RingLoad &ring, Value buffer, Value slot) {
   Value zero = isFirst
                    ? slot
                    : Value(arith::ConstantIndexOp::create(b, load.getLoc(), 0));
-  SmallVector<Value> offsets(ring.shape.size() + 1, zero);
+  SmallVector<Value> offsets(ring.slotShape().size() + 1, zero);
   offsets.front() = slot;
   SmallVector<int64_t> dims;
-  for (int64_t dim = 0; dim < load.getType().getRank(); ++dim)
+  for (int64_t dim = 0; dim < load.getType().getRank() && !ring.rows; ++dim)
     dims.push_back(1 + ring.slotDim(dim));
   if (llvm::is_sorted(dims))
     dims.clear();
-  return tile::LoadOp::create(b, load.getLoc(), load.getType(), buffer, offsets,
-                              dims);
+  return tile::LoadOp::create(b, load.getLoc(), ring.tileType(), buffer,
+                              offsets, dims);
 }
 
 } // namespace tilewright

@@ -23,12 +23,18 @@ struct RingLoad {
   tile::LoadOp load;
   /// The memref dimensions that the tile covers, as memory orders them.
   llvm::SmallVector<int64_t> dims;
-  /// Sizes of a slot along `dims`.
+  /// Sizes of what is loaded along `dims`.
   llvm::SmallVector<int64_t> shape;
+  /// What alone reads a tile of several dimensions of places, as rows: a slot
+  /// then has rows and columns, as matrix units want it. Null for none.
+  tile::ReshapeOp rows;
   /// Span in bytes of the slot's swizzle, 0 for none.
   int64_t swizzle;
 
   int64_t elementBytes() const;
+  /// Sizes of a slot, and the type of the tile that is loaded from it.
+  llvm::SmallVector<int64_t> slotShape() const;
+  tile::TileType tileType() const;
   /// The type and layout of a ring of `stages` slots.
   mlir::MemRefType ringType(int64_t stages) const;
   tile::LayoutAttr ringLayout() const;
@@ -57,7 +63,7 @@ mlir::Value cloneAddress(mlir::OpBuilder &b, mlir::scf::ForOp loop,
 /// Makes a ring of `stages` slots at the start of the load's kernel.
 mlir::Value createRing(const RingLoad &ring, int64_t stages);
 
-/// The whole of slot `slot` of the ring `buffer`.
+/// The whole of slot `slot` of the ring `buffer`, in memory's dimensions.
 mlir::Value viewSlot(mlir::OpBuilder &b, const RingLoad &ring,
                      mlir::Value buffer, mlir::OpFoldResult slot);
 

@@ -149,11 +149,13 @@ class Device:
         box: Sequence[int],
         swizzle: int,
         fill: str,
+        steps: Sequence[int] = (),
     ) -> bytes:
         """Return a descriptor of 128 bytes in the emulator's own encoding; arguments as `runtime.gpu_device` says."""
         from tilewright.emulate.tensor_map import TensorMap
 
-        return TensorMap(element, address, tuple(dims), tuple(strides_bytes), tuple(box), swizzle, fill).encode()
+        sizes = (tuple(dims), tuple(strides_bytes), tuple(box))
+        return TensorMap(element, address, *sizes, swizzle, fill, tuple(steps)).encode()
 
     def launch(
         self,

@@ -21,7 +21,7 @@ from tilewright.emulate.swizzle import swizzle
 from tilewright.runtime import tensor_map as rules
 
 _MAGIC = b"TWTM"
-_LAYOUT = struct.Struct("<4sBBBBQ5Q4Q5H")
+_LAYOUT = struct.Struct("<4sBBBBQ5Q4Q5H5B")
 _ELEMENTS = tuple(rules.ELEMENT_BYTES)
 _NAN_BITS = {8: 0x7FFFFFFFFFFFFFFF, 4: 0x7FFFFFFF, 2: 0x7FFF}
 
@@ -35,9 +35,10 @@ class TensorMap:
         address: of the tensor's first element in global memory.
         dims: elements along each dimension, innermost first.
         strides: bytes from one index to the next along dimensions 1 and up.
-        box: elements that one copy moves along each dimension.
+        box: elements that one copy covers along each dimension.
         swizzle: 0, 32, 64 or 128.
         fill: ``zero`` or ``nan``: what a load puts where the box leaves the tensor.
+        steps: of which it moves every so manieth (``elementStrides``); none: all.
     """
 
     element: str
@@ -47,11 +48,18 @@ class TensorMap:
     box: tuple[int, ...]
     swizzle: int = 0
     fill: str = "zero"
+    steps: tuple[int, ...] = ()
 
     @property
     def element_bytes(self) -> int:
         """Bytes of an element."""
         return rules.ELEMENT_BYTES[self.element]
+
+    @property
+    def moved(self) -> tuple[tuple[int, int], ...]:
+        """Along each dimension, how many elements a copy moves, and in which steps."""
+        steps = self.steps or (1,) * len(self.box)
+        return tuple((-(-size // step), step) for size, step in zip(self.box, steps, strict=True))
 
     @property
     def row_bytes(self) -> int:
@@ -61,11 +69,11 @@ class TensorMap:
     @property
     def box_bytes(self) -> int:
         """Bytes that one copy moves; also what it adds to an mbarrier, in bounds or not."""
-        return int(np.prod(self.box)) * self.element_bytes
+        return int(np.prod([count for count, _ in self.moved])) * self.element_bytes
 
     def encode(self) -> bytes:
         """The map as 128 bytes, to be a kernel's parameter. Raises UserError where TMA hardware would not take it."""
-        rules.check(self.element, self.address, self.dims, self.strides, self.box, self.swizzle, self.fill)
+        rules.check(self.element, self.address, self.dims, self.strides, self.box, self.swizzle, self.fill, self.steps)
         rank = len(self.dims)
         body = _LAYOUT.pack(
             _MAGIC,
@@ -77,6 +85,7 @@ class TensorMap:
             *_padded(self.dims, 5),
             *_padded(self.strides, 4),
             *_padded(self.box, 5),
+            *_padded(self.steps, 5),
         )
         body = body.ljust(rules.SIZE - 4, b"\0")
         return body + struct.pack("<I", zlib.crc32(body))
@@ -90,11 +99,11 @@ class TensorMap:
         return _decoded(data)
 
     def clip(self, at: Sequence[int]) -> list[tuple[int, int]]:
-        """For each dimension, the part ``(first, past)`` of a box at these coordinates that lies in the tensor."""
+        """For each dimension, which ``(first, past)`` of the elements moved, for a box there, lie in the tensor."""
         parts = []
-        for coordinate, size, extent in zip(at, self.box, self.dims, strict=True):
-            first = min(max(0, -coordinate), size)
-            parts.append((first, max(first, min(size, extent - coordinate))))
+        for coordinate, (count, step), extent in zip(at, self.moved, self.dims, strict=True):
+            first = min(max(0, -(coordinate // step)), count)
+            parts.append((first, max(first, min(count, -((coordinate - extent) // step)))))
         return parts
 
     def span(self, at: Sequence[int]) -> tuple[int, int] | None:
@@ -102,9 +111,13 @@ class TensorMap:
         parts = self.clip(at)
         if any(first >= past for first, past in parts):
             return None
-        steps = (self.element_bytes, *self.strides)
-        low = self.address + sum((c + first) * s for c, (first, _), s in zip(at, parts, steps, strict=True))
-        extent = sum((past - first - 1) * s for (first, past), s in zip(parts, steps, strict=True))
+        strides, steps = (self.element_bytes, *self.strides), [step for _, step in self.moved]
+        low = self.address + sum(
+            (c + first * step) * s for c, (first, _), s, step in zip(at, parts, strides, steps, strict=True)
+        )
+        extent = sum(
+            (past - first - 1) * s * step for (first, past), s, step in zip(parts, strides, steps, strict=True)
+        )
         return low, extent + self.element_bytes
 
     def view(self, data: np.ndarray, start: int, at: Sequence[int]) -> np.ndarray:
@@ -118,7 +131,8 @@ class TensorMap:
         parts = self.clip(at)
         row = (parts[0][1] - parts[0][0]) * self.element_bytes
         shape = [past - first for first, past in reversed(parts[1:])] + [row]
-        return np.lib.stride_tricks.as_strided(data[start:], shape, [*reversed(self.strides), 1])
+        strides = [s * step for s, (_, step) in zip(self.strides, self.moved[1:], strict=True)]
+        return np.lib.stride_tricks.as_strided(data[start:], shape, [*reversed(strides), 1])
 
     def window(self, tile: np.ndarray, at: Sequence[int]) -> np.ndarray:
         """The same part within a whole box ``tile`` of shape :meth:`tile_shape` (a view)."""
@@ -128,7 +142,7 @@ class TensorMap:
 
     def tile_shape(self) -> tuple[int, ...]:
         """Shape of a box as bytes: outermost dimension first, last axis = bytes of a row."""
-        return (*reversed(self.box[1:]), self.row_bytes)
+        return (*(count for count, _ in reversed(self.moved[1:])), self.row_bytes)
 
     def filled(self) -> np.ndarray:
         """A box of bytes as a load leaves it where nothing is in bounds."""
@@ -151,7 +165,7 @@ def _padded(values: Sequence[int], count: int) -> list[int]:
 @lru_cache(maxsize=1024)
 def _decoded(data: bytes) -> TensorMap:
     _, rank, element, mode, fill, address, *rest = _LAYOUT.unpack_from(data)
-    dims, strides, box = rest[:5], rest[5:9], rest[9:]
+    dims, strides, box, steps = rest[:5], rest[5:9], rest[9:14], rest[14:]
     return TensorMap(
         element=_ELEMENTS[element],
         address=address,
@@ -160,6 +174,7 @@ def _decoded(data: bytes) -> TensorMap:
         box=tuple(box[:rank]),
         swizzle=rules.SWIZZLES[mode],
         fill=rules.FILLS[fill],
+        steps=tuple(steps[:rank]) if steps[0] else (),
     )
 
 

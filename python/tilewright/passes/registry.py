@@ -41,6 +41,7 @@ BUILTIN_MODULES: tuple[str, ...] = (
     "tilewright.plan.tiling",
     "tilewright.plan.running",
     "tilewright.plan.gpu.borders",
+    "tilewright.plan.gpu.narrow",
     "tilewright.plan.gpu.split",
     "tilewright.plan.gpu.split_online",
     "tilewright.plan.gpu.tiling",

@@ -72,6 +72,9 @@ def plan(device: Device) -> Phase:
         "plan",
         [
             PassSpec("tile-fold-borders", "windows read over the border of an image: no memory holds it"),
+            PassSpec(
+                "tile-narrow-factors", "products read f16 and bf16 as they lie, in half the bytes; units widen them"
+            ),
             PassSpec("tile-materialize-fills", "padding is work that a kernel must do; see it before fusing", fills),
             PassSpec("tile-mark-host", "what kernels cannot take stays on the host, with the reason"),
             PassSpec("tile-split-sums", "few tasks leave a GPU idle; each part is a task", machine),

@@ -45,8 +45,8 @@ def known_weights(weights: Mapping[str, np.ndarray]) -> Iterator[None]:
                 _known.pop(name, None)
 
 
-def _array(value: ir.Value) -> np.ndarray | None:
-    """The elements of a constant tensor; None where they are not known."""
+def known_array(value: ir.Value) -> np.ndarray | None:
+    """The elements of a constant tensor, a weight for one; None where they are not known."""
     if isinstance(value, ir.BlockArgument):
         return None
     op = value.owner
@@ -55,7 +55,7 @@ def _array(value: ir.Value) -> np.ndarray | None:
         found = _known.get(ir.FlatSymbolRefAttr(op.attributes["global"]).value)
         return None if found is None or found.shape != shape else found
     if op.name in ("tensor.collapse_shape", "tensor.expand_shape"):
-        inner = _array(op.operands[0])
+        inner = known_array(op.operands[0])
         return None if inner is None else inner.reshape(shape)
     if op.name == "arith.constant" and isinstance(op.attributes["value"], ir.DenseElementsAttr):
         elements = ir.DenseElementsAttr(op.attributes["value"])
@@ -175,7 +175,7 @@ class Mask:
         if value.arg_number >= len(self.op.inputs):
             return None
         access = self.op.inputs[value.arg_number]
-        array = _array(access.value) if _is_constant(access.value) else None
+        array = known_array(access.value) if _is_constant(access.value) else None
         if array is None or array.dtype.kind not in "biuf":
             return None
         return self._by_row(access, array)

@@ -236,13 +236,16 @@ class CudaDevice(Owner):
         box: Sequence[int],
         swizzle: int,
         fill: str,
+        steps: Sequence[int] = (),
     ) -> bytes:
         """Return a TMA descriptor."""
         if self._limits.capability < 90:
             raise UnsupportedError(f"{self._limits.arch} has no TMA: compile for this GPU with target='cuda'")
-        tensor_map.check(element, address, dims, strides_bytes, box, swizzle, fill)
+        tensor_map.check(element, address, dims, strides_bytes, box, swizzle, fill, steps)
         self.enter()
-        return cuda_launch.encode_tensor_map(self._driver, element, address, dims, strides_bytes, box, swizzle, fill)
+        return cuda_launch.encode_tensor_map(
+            self._driver, element, address, dims, strides_bytes, box, swizzle, fill, steps
+        )
 
     # Memory
 

@@ -76,6 +76,7 @@ def encode_tensor_map(
     box: Sequence[int],
     swizzle: int,
     fill: str,
+    steps: Sequence[int] = (),
 ) -> bytes:
     """Return a descriptor; the arguments satisfy :func:`tilewright.runtime.tensor_map.check`.
 
@@ -93,7 +94,7 @@ def encode_tensor_map(
         (c_uint64 * rank)(*dims),
         (c_uint64 * max(rank - 1, 1))(*strides_bytes),
         (c_uint * rank)(*box),
-        (c_uint * rank)(*[1] * rank),
+        (c_uint * rank)(*(steps or [1] * rank)),
         0,  # no interleave
         cu.TENSOR_MAP_SWIZZLES[swizzle],
         cu.TENSOR_MAP_L2_PROMOTION_128B,

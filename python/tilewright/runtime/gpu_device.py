@@ -113,6 +113,7 @@ class Device(Protocol):
         box: Sequence[int],
         swizzle: int,
         fill: str,
+        steps: Sequence[int] = (),
     ) -> bytes:
         """Return a TMA descriptor of 128 bytes. Its rules: :func:`tilewright.runtime.tensor_map.check`.
 
@@ -124,6 +125,7 @@ class Device(Protocol):
             box: sizes in elements of what one instruction moves, innermost first.
             swizzle: bytes of the span that is permuted in shared memory: 0, 32, 64 or 128.
             fill: what reads as elements outside: ``zero`` or ``nan``.
+            steps: of a box, every so manieth element is moved along each dimension, 1 to 8; none: all of them.
         """
         ...
 

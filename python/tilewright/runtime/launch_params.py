@@ -68,7 +68,8 @@ class Packer:
         raise InternalError(f"kernel {kernel} takes a parameter of kind {kind!r}, which no launch can make")
 
     def _map(self, view: View, param: Mapping[str, Any]) -> bytes:
-        key = (view.address, view.sizes, view.strides, view.dtype, tuple(param["box"]), param["swizzle"], param["fill"])
+        box, steps = (tuple(param.get(name, ())) for name in ("box", "steps"))
+        key = (view.address, view.sizes, view.strides, view.dtype, box, param["swizzle"], param["fill"], steps)
         found = self._maps.get(key)
         if found is None:
             if len(self._maps) >= _MOST_MAPS:
@@ -79,9 +80,10 @@ class Packer:
                 view.address,
                 view.sizes[::-1],
                 [stride * size for stride in view.strides[-2::-1]],
-                list(param["box"])[::-1],  # written as the argument's dimensions stand
+                box[::-1],  # written as the argument's dimensions stand
                 param["swizzle"],
                 param["fill"],
+                steps[::-1],
             )
         return found
 

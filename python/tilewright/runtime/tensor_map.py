@@ -35,6 +35,7 @@ def check(
     box: Sequence[int],
     swizzle: int,
     fill: str,
+    steps: Sequence[int] = (),
 ) -> None:
     """Check the arguments of ``Device.tensor_map``.
 
@@ -46,6 +47,7 @@ def check(
         or _wrong_rank(dims, strides_bytes, box)
         or _wrong_memory(address, dims, strides_bytes)
         or _wrong_box(ELEMENT_BYTES[element], box, swizzle)
+        or _wrong_steps(box, steps)
     )
     if problem:
         raise UserError(
@@ -96,3 +98,11 @@ def _wrong_box(element_bytes: int, box: Sequence[int], swizzle: int) -> str | No
     if swizzle and row > swizzle:
         return f"the box's rows of {row} bytes must fit into the swizzle's span of {swizzle}"
     return None
+
+
+def _wrong_steps(box: Sequence[int], steps: Sequence[int]) -> str | None:
+    if steps and len(steps) != len(box):
+        return f"{len(box)} dimensions need {len(box)} steps, or none"
+    if any(not 1 <= step <= 8 for step in steps):
+        return f"steps of {list(steps)} are outside 1 to 8"
+    return "elements side by side are copied all: the first step must be 1" if steps and steps[0] != 1 else None

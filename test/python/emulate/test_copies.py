@@ -313,6 +313,20 @@ def test_tensor_load_of_more_dimensions_with_a_stride_and_nan():
     np.testing.assert_array_equal(out, expected)
 
 
+@pytest.mark.parametrize("at", [(0, 0, 0), (8, 3, 1), (0, -3, -1), (4, 11, 6), (0, -2, -8)])
+def test_tensor_load_in_steps(at):
+    """Every second column and every third row of a box; what lies outside is zero, wherever the steps begin."""
+    array = np.random.default_rng(4).standard_normal((8, 13, 16)).astype(np.float32)
+    make = lambda a, *_: TensorMap("f32", a, (16, 13, 8), (64, 832), (8, 16, 6), 0, "zero", (1, 2, 3))  # noqa: E731
+    copy = "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes "
+    copy += f"[sh], [%rm0, {{{', '.join(map(str, at))}}}], [bar];"
+    out = _loaded(copy, 512, [array], (make,)).view(np.float32).reshape(2, 8, 8)
+    whole = np.zeros((8 + 40, 13 + 40, 16 + 40), np.float32)
+    whole[20:28, 20:33, 20:36] = array
+    x, y, z = (20 + c for c in at)
+    np.testing.assert_array_equal(out, whole[z : z + 6 : 3, y : y + 16 : 2, x : x + 8])
+
+
 @pytest.mark.parametrize("at, mode", [((0, 0), 128), ((40, 12), 128), ((-8, -2), 128), ((0, 3), 0)])
 @pytest.mark.parametrize("reduction", ["", "add"])
 def test_tensor_store_and_reduction(at, mode, reduction, tmp_path):

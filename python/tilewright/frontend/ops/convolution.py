@@ -16,11 +16,12 @@ from math import prod
 
 from ..dims import is_static
 from ..emit import Space
+from ..numbers import is_narrow
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
 from .activations import swish_of
 from .normalization import batch_norm, inference_scale, is_training
-from .precision import widened
+from .precision import widen, widened
 from .window import Window, window
 
 #: Elements of a line from which on vectors run along lines rather than along channels, where both would do.
@@ -33,12 +34,17 @@ def per_channel(v: Tensor, rank: int) -> Tensor:
 
 
 def _fold_norm(
-    b: Builder, norm: Node, parameters: Sequence[Tensor], w: Tensor, bias: Tensor | None
+    b: Builder, norm: Node, parameters: Sequence[Tensor], w: Tensor, bias: Tensor | None, narrow: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """Scale the filters and move the bias by a BatchNormalization that follows."""
+    """Scale the filters and move the bias by a BatchNormalization that follows.
+
+    Filters that are `narrow` floats, widened, are scaled by an operation, however few they are: machines that multiply
+    narrow floats scale the sums instead.
+    """
     factor, shift = inference_scale(b, norm, *(b.cast(v, w.dtype) for v in parameters))
     order = [*range(2, w.rank), 1, 0]
-    scaled = b.elementwise(lambda m, w, f: w * f, w, factor.unsqueeze(range(1, w.rank)), order=order)
+    into = b.empty([w.shape[d] for d in order if w.shape[d] != 1] or [1], w.dtype) if narrow else None
+    scaled = b.elementwise(lambda m, w, f: w * f, w, factor.unsqueeze(range(1, w.rank)), order=order, into=into)
     if bias is None:
         return scaled, shift
     return scaled, b.elementwise(lambda m, v, f, s: v * f + s, bias, factor, shift)
@@ -81,9 +87,15 @@ def _check_ranks(node: Node, x: Tensor, w: Tensor) -> None:
 
 
 @op("Conv")
-@widened
 def conv(b: Builder, node: Node, x: Tensor, w: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Any number of spatial dimensions, grouped, strided, dilated."""
+    """Any number of spatial dimensions, grouped, strided, dilated; narrow floats are computed in f32, rounded once."""
+    dtype = x.dtype
+    if is_narrow(dtype):
+        x, w, bias = widen(b, x), widen(b, w), None if bias is None else widen(b, bias)
+    return b.cast(_conv(b, node, x, w, bias, is_narrow(dtype)), dtype)
+
+
+def _conv(b: Builder, node: Node, x: Tensor, w: Tensor, bias: Tensor | None, narrow: bool) -> Tensor:
     groups = node.attr("group", 1)
     _check_ranks(node, x, w)
     if x.shape[1] != w.shape[1] * groups or w.shape[0] % groups:
@@ -91,7 +103,7 @@ def conv(b: Builder, node: Node, x: Tensor, w: Tensor, bias: Tensor | None = Non
     following = node.fuse_next("BatchNormalization")
     folded = following is not None and not is_training(following[0])
     if following is not None and folded:
-        w, bias = _fold_norm(b, *following, w, bias)
+        w, bias = _fold_norm(b, *following, w, bias, narrow)
     y = _with_bias(b, convolve(b, x, w, window(node, x, w.shape[2:]), groups), bias)
     return batch_norm(b, following[0], y, *following[1])[0] if following is not None and not folded else y
 

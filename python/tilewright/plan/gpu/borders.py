@@ -18,7 +18,7 @@ from tilewright.mlir import ir
 from tilewright.normalize.generics import constant_of, create, is_copy, maker, maps, uses, walk
 from tilewright.passes import Pass, register
 from tilewright.plan.eligible import reason_for_host
-from tilewright.plan.structure import Weights, blocks, index_terms
+from tilewright.plan.structure import LinalgOp, Weights, blocks, index_terms
 
 _RESHAPE = "tensor.expand_shape"
 #: What an operation's own reshape needs besides its operand.
@@ -117,7 +117,7 @@ def expand_inside(padded: ir.Value, kind: ir.RankedTensorType, attributes: dict)
     """
     pad = maker(padded)
     assert pad is not None
-    groups = _groups(attributes["reassociation"])
+    groups = groups_of(attributes["reassociation"])
     image, shape = pad.operands[0], []
     sizes = ir.RankedTensorType(image.type).shape
     low, high = (list(ir.DenseI64ArrayAttr(pad.attributes[name])) for name in ("static_low", "static_high"))
@@ -129,10 +129,41 @@ def expand_inside(padded: ir.Value, kind: ir.RankedTensorType, attributes: dict)
     reshaped = create(_RESHAPE, [image], inner, {**attributes, "static_output_shape": ir.DenseI64ArrayAttr.get(shape)})
     block = pad.regions[0].blocks[0]
     filler = block.operations[len(block.operations) - 1].operands[0]
-    return _pad(reshaped, kind, lows, highs, filler)
+    return surround(reshaped, kind, lows, highs, filler)
 
 
-def _groups(reassociation: ir.Attribute) -> list[list[int]]:
+def bound_windows(product: LinalgOp) -> None:
+    """Let what a product reads through windows end where the image does, not where the last window of a tile would.
+
+    Rows of a tile behind the last one read elements that no one needs; those outside of the image are then zeros, as
+    in a border, and a box of the image needs no bounds of its own. Where channels are summed, that is: elsewhere no
+    box is read.
+    """
+    for number, access in enumerate(product.inputs):
+        kind = ir.RankedTensorType(access.value.type)
+        dims = [d for d, expr in enumerate(access.map.results) if _moves(expr)]
+        channels = product.reductions & {d for d in access.dims if d in product.inputs[1 - number].dims}
+        if not dims or not channels or not kind.has_static_shape or is_border(access.value):
+            continue
+        high = [int(d in dims) for d in range(kind.rank)]
+        larger = ir.RankedTensorType.get([n + h for n, h in zip(kind.shape, high, strict=True)], kind.element_type)
+        with product.op.location, ir.InsertionPoint(product.op):
+            zero = create("arith.constant", [], kind.element_type, {"value": _zero(kind.element_type)})
+            product.op.operands[number] = surround(access.value, larger, [0] * kind.rank, high, zero)
+
+
+def _moves(expr: ir.AffineExpr) -> bool:
+    """Whether an index is that of a window: a sum of loops, or in steps."""
+    terms = index_terms(expr)
+    return terms is not None and (len(terms) > 1 or any(step != 1 for step in terms.values()))
+
+
+def _zero(element: ir.Type) -> ir.Attribute:
+    return ir.FloatAttr.get(element, 0.0) if "f" in str(element) else ir.IntegerAttr.get(element, 0)
+
+
+def groups_of(reassociation: ir.Attribute) -> list[list[int]]:
+    """The dimensions that a reshape splits each dimension into, or joins."""
     return [[ir.IntegerAttr(d).value for d in ir.ArrayAttr(group)] for group in ir.ArrayAttr(reassociation)]
 
 
@@ -161,7 +192,7 @@ def _windows_only(border: _Border) -> bool:
 
 def _is_window(op: ir.Operation, number: int, dims: set[int]) -> bool:
     if op.name == _RESHAPE and len(op.operands) == 1:
-        groups = _groups(op.attributes["reassociation"])
+        groups = groups_of(op.attributes["reassociation"])
         if any(len(groups[d]) != 1 for d in dims):
             return False
         moved = {groups[d][0] for d in dims}
@@ -178,7 +209,7 @@ def _fold(border: _Border) -> None:
     kind = ir.RankedTensorType(insert.results[0].type)
     with insert.location, ir.InsertionPoint(insert):
         image, left = _image(insert)
-        padded = _pad(image, kind, border.low, border.high, border.fill.operands[0])
+        padded = surround(image, kind, border.low, border.high, border.fill.operands[0])
     insert.results[0].replace_all_uses_with(padded)
     insert.erase()
     _erase_unused(left)
@@ -212,8 +243,16 @@ def _image(insert: ir.Operation) -> tuple[ir.Value, ir.Operation | None]:
     return value, slice_
 
 
-def _pad(image: ir.Value, kind: ir.Type, low: list[int], high: list[int], filler: ir.Value) -> ir.Value:
-    """A `tensor.pad` by a constant, at the current insertion point."""
+def surround(image: ir.Value, kind: ir.Type, low: list[int], high: list[int], filler: ir.Value) -> ir.Value:
+    """An image with a border that is not in memory, at the current insertion point.
+
+    Args:
+        image: the image.
+        kind: the type of the result.
+        low: how wide the border is before each dimension.
+        high: and behind it.
+        filler: a constant zero.
+    """
     op = ir.Operation.create(
         "tensor.pad",
         results=[kind],

@@ -63,20 +63,15 @@ def peak(problem: Problem, gpu: Gpu) -> float:
 
 
 def roofline(problem: Problem, gpu: Gpu) -> float:
-    """The least seconds that a product can take: at its type's peak, or for each tensor once from memory.
-
-    Windows of an image overlap: of the two factors the larger one counts with one place of the window alone.
-    """
+    """The least seconds that a product can take: at its type's peak, or for each tensor once from memory."""
     rate = dict(gpu.device.units.peak).get(problem.kind) or peak(problem, gpu)
-    small, large = sorted((problem.rows, problem.lanes))
-    read = (small * problem.outer + large) * problem.depth * problem.bytes
-    held = problem.batch * (read + problem.rows * problem.lanes * problem.out_bytes)
+    held = problem.held + problem.batch * problem.rows * problem.lanes * problem.out_bytes
     return max(problem.operations / (rate * gpu.units), held / gpu.device.level("memory").bandwidth)
 
 
 def raster(problem: Problem, shape: Shape, resident: int) -> int:
     """Rows of tiles that a band of tasks has, so that a wave reads the least: about as tall as it is wide in bytes."""
-    down = ceil(problem.rows / shape.rows)
+    down = problem.down(shape.rows)
     across = ceil(problem.lanes / shape.lanes)
     if down == 1 or across == 1 or down * across <= resident:
         return 1
@@ -144,16 +139,15 @@ def _shared_bytes(problem: Problem, shape: Shape, unit: bool) -> int:
 
 def _memory_bytes(problem: Problem, shape: Shape, resident: int, near: int, out: int, cache: int) -> int:
     """What a run reads and writes beyond L2: each factor once, again where a wave's share of it leaves L2."""
+    if problem.held <= cache // 2:
+        return min(problem.held, near) + out
     depth = problem.depth * problem.outer * problem.bytes * problem.batch
-    left, right = problem.rows * depth, problem.lanes * depth
-    if left + right <= cache // 2:
-        return left + right + out
-    down, across = ceil(problem.rows / shape.rows), ceil(problem.lanes / shape.lanes)
+    down, across = problem.down(shape.rows), ceil(problem.lanes / shape.lanes)
     band = raster(problem, shape, resident)
     wide = min(max(resident // band, 1), across)
     passes = ceil(across / wide) * ceil(down / band)
-    per_wave = (min(band, down) * shape.rows + wide * shape.lanes) * depth
-    return min(max(passes * per_wave, left + right), near) + out
+    per_wave = round((min(band, down) * shape.rows / problem.overlap + wide * shape.lanes) * depth)
+    return min(max(passes * per_wave, problem.held), near) + out
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ from tilewright.mlir import ir
 from tilewright.plan.gpu.machine import Gpu
 from tilewright.plan.gpu.nest import Nest, lane_of, power_of_two, read_only_by
 from tilewright.plan.gpu.predict import attribute, choose, raster
-from tilewright.plan.gpu.shapes import Problem, Shape
+from tilewright.plan.gpu.shapes import Problem, Shape, split_rows
 from tilewright.plan.gpu.tf32 import ATTRIBUTE
 from tilewright.plan.gpu.tiles import ROW, Given, GpuTiling, make_tiling
-from tilewright.plan.structure import Access, Kind, LinalgOp, is_element
+from tilewright.plan.structure import Access, Kind, LinalgOp, is_element, sizes_of
 from tilewright.plan.traffic import element_bytes
 
 _PRODUCTS = ("arith.mulf", "arith.muli")
@@ -106,12 +106,16 @@ def problem_of(nest: Nest, roles: Roles) -> Problem:
     """The product that a nest is."""
     op = nest.root
     extents = op.extents
-    own = {*roles.rows, roles.lane, roles.depth}
+    rows = row_loops(nest, roles)
+    own = {*rows, roles.lane, roles.depth}
+    image = op.inputs[roles.row_factor]
+    outer = prod(extents[d] for d in op.reductions if d not in own)
+    read = prod(extents[d] for d in image.loops)
     return Problem(
-        rows=prod(extents[d] for d in roles.rows),
+        rows=prod(extents[d] for d in rows),
         lanes=extents[roles.lane],
         depth=extents[roles.depth],
-        outer=prod(extents[d] for d in op.reductions if d not in own),
+        outer=outer,
         batch=prod(extents[d] for d in op.parallel if d not in own),
         kind="tf32" if ATTRIBUTE in op.op.attributes else element(op.inputs[0]),
         out_bytes=element_bytes(nest.members[-1].result),
@@ -120,7 +124,20 @@ def problem_of(nest: Nest, roles: Roles) -> Problem:
         functions=any(_has_functions(member) for member in nest.members if member != op),
         stores=_stores_boxes(nest),
         adds=_reads_matrices(nest),
+        places=tuple(extents[d] for d in rows),
+        overlap=1.0 if image.pure else min(max(read / prod(sizes_of(image.value)), 1.0), float(outer)),
     )
+
+
+def row_loops(nest: Nest, roles: Roles) -> tuple[int, ...]:
+    """The loops of rows that one tile may extend along: no two of them move along one dimension of an operand."""
+    tiled = {roles.lane, roles.depth}
+    found = []
+    for loop in roles.rows:
+        if nest.fits(tiled, loop):
+            found.append(loop)
+            tiled.add(loop)
+    return tuple(found) or roles.rows[:1]
 
 
 def _stores_boxes(nest: Nest) -> bool:
@@ -183,8 +200,12 @@ def tile_product(nest: Nest, roles: Roles, shape: Shape, given: Given | None = N
             shape = replace(shape, lanes=max(shape.lanes, min(ROW // max(held, 1), _WHOLE)))
     if roles.lane not in tile:
         tile[roles.lane] = min(power_of_two(op.extents[roles.lane]), shape.lanes)
+    if given is None:
+        loops = row_loops(nest, roles)
+        sizes = split_rows(tuple(op.extents[d] for d in loops), shape.rows)
+        tile.update((loop, size) for loop, size in zip(loops, sizes, strict=True) if size > 1)
     rows = prod(tile[d] for d in roles.rows if d in tile)
-    for loop in roles.rows:
+    for loop in roles.rows if given is not None else ():
         free = given is None or loop not in given.rows
         if rows < shape.rows and free and nest.fits({*tile, roles.depth}, loop):
             tile[loop] = min(power_of_two(op.extents[loop]), shape.rows // rows)

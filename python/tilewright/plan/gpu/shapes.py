@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod, sqrt
 
 from tilewright.plan.gpu.machine import Gpu
@@ -63,6 +63,8 @@ class Problem:
         functions: whether functions (exponentials, ...) of the sums are computed where they are.
         stores: whether TMA can store the result: one tensor, rows at multiples of 16 bytes.
         adds: whether what follows reads another matrix of the result's size, which passes through shared memory.
+        places: points of each loop of rows, that of neighbours in memory first; none: rows are those of one loop.
+        overlap: how often an element of the factor with the rows is read by neighbouring windows; 1: no windows.
     """
 
     rows: int
@@ -77,12 +79,25 @@ class Problem:
     functions: bool = False
     stores: bool = False
     adds: bool = False
+    places: tuple[int, ...] = ()
+    overlap: float = 1.0
 
     @cached_property
     def bytes(self) -> int:
         """Bytes of an element of the factors."""
         sizes = {"f64": 8, "i64": 8, "f32": 4, "tf32": 4, "i32": 4, "f16": 2, "bf16": 2, "i16": 2}
         return sizes.get(self.kind, 1)
+
+    @property
+    def held(self) -> int:
+        """Bytes of both factors in memory."""
+        left = round(self.rows * self.outer / self.overlap)
+        return self.batch * (left + self.lanes * self.outer) * self.depth * self.bytes
+
+    def down(self, rows: int) -> int:
+        """Tiles of so many rows that cover all."""
+        places = self.places or (self.rows,)
+        return prod(-(-n // size) for n, size in zip(places, split_rows(places, rows), strict=True))
 
     @property
     def operations(self) -> int:
@@ -221,4 +236,29 @@ def _goes_on(problem: Problem, gpu: Gpu, shape: Shape, steps: int) -> bool:
 
 def tiles(problem: Problem, shape: Shape) -> int:
     """CTAs that cover the result."""
-    return problem.batch * prod((-(-problem.rows // shape.rows), -(-problem.lanes // shape.lanes)))
+    return problem.batch * problem.down(shape.rows) * -(-problem.lanes // shape.lanes)
+
+
+@lru_cache(maxsize=4096)
+def split_rows(places: tuple[int, ...], rows: int) -> tuple[int, ...]:
+    """Sizes of a tile of `rows` rows along each of the loops that rows are taken from: powers of two.
+
+    Of those with the fewest tiles, that which is longest along the first loop, then the second, ...
+
+    Args:
+        places: points of each loop.
+        rows: rows of a tile; fewer where the loops have no more.
+    """
+    if len(places) == 1:
+        return (min(rows, power_of_two(places[0])),)
+    best: tuple[int, ...] = ()
+    fewest = 0
+    size = min(rows, power_of_two(places[0]))
+    while size:
+        rest = split_rows(places[1:], rows // size)
+        if size * prod(rest) == min(rows, prod(map(power_of_two, places))):
+            count = prod(-(-n // s) for n, s in zip(places, (size, *rest), strict=True))
+            if not best or count < fewest:
+                best, fewest = (size, *rest), count
+        size //= 2
+    return best

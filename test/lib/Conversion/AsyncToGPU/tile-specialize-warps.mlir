@@ -270,3 +270,29 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// Rows of a slot that are places of an image, of which a window takes every second one: a box with steps.
+
+// CHECK-LABEL: gpu.func @steps
+// CHECK-SAME: {arg = 0 : i64, box = [8, 16, 64], fill = "zero", kind = "tensor_map", steps = [2, 2, 1], swizzle = 128 : i64}
+// CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %{{.*}}, %{{.*}}, box[%{{.*}}, %{{.*}}, %{{.*}}]
+gpu.module @kernels {
+  gpu.func @steps(%x: memref<15x31x64xf16>, %o: memref<32x64xf16>) kernel
+      attributes {tile.specialized, tile.threads = 128 : i64,
+                  tile.params = [{kind = "pointer", arg = 0 : i64}, {kind = "pointer", arg = 1 : i64}]} {
+    %c0 = arith.constant 0 : index
+    %s = tile.alloc {tile.layouts = [#tile.layout<swizzle = 128>]} : memref<1x32x64xf16, #tile.level<"shared">>
+    %from = memref.subview %x[1, 1, 0] [4, 8, 64] [2, 2, 1] : memref<15x31x64xf16> to memref<4x8x64xf16, strided<[3968, 128, 1], offset: 2048>>
+    %to = memref.subview %s[0, 0, 0] [1, 32, 64] [1, 1, 1] : memref<1x32x64xf16, #tile.level<"shared">> to memref<32x64xf16, strided<[64, 1]>, #tile.level<"shared">>
+    %places = memref.expand_shape %to [[0, 1], [2]] output_shape [4, 8, 64] : memref<32x64xf16, strided<[64, 1]>, #tile.level<"shared">> into memref<4x8x64xf16, strided<[512, 64, 1]>, #tile.level<"shared">>
+    %t = tile.async {
+      tile.copy %from to %places {tile.bounded = array<i64: 0, 1>} : memref<4x8x64xf16, strided<[3968, 128, 1], offset: 2048>>, memref<4x8x64xf16, strided<[512, 64, 1]>, #tile.level<"shared">>
+    }
+    tile.await %t
+    %v = tile.load %s[%c0, %c0, %c0] : memref<1x32x64xf16, #tile.level<"shared">>, !tile.tile<32x64xf16>
+    tile.store %v, %o[%c0, %c0] : !tile.tile<32x64xf16>, memref<32x64xf16>
+    gpu.return
+  }
+}

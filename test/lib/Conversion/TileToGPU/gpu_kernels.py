@@ -87,6 +87,7 @@ def _tensor_map(device: Any, param: dict[str, Any], args: Sequence[Any], address
         list(param["box"])[::-1],
         param["swizzle"],
         param["fill"],
+        list(param.get("steps", ()))[::-1],
     )
 
 

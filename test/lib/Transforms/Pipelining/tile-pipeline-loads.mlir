@@ -162,3 +162,35 @@ tile.kernel @window(%x: memref<14x14x64xf16>, %w: memref<3x3x64x64xf16>, %y: mem
   tile.store %sum, %y[%i, %c0, %c0] valid(%c14, %c64) : !tile.tile<16x64xf32>, memref<14x14x64xf32>
   tile.return
 }
+
+// -----
+
+// Places of two dimensions that are rows of a product: a slot has rows and columns, as matrix units read it; the copy
+// sees its rows as memory has them, in steps of the window.
+
+// CHECK-LABEL: tile.kernel @rows
+// CHECK-SAME: (%[[X:.*]]: memref<15x31x64xf16>,
+// CHECK: %[[S:.*]] = tile.alloc {{.*}} memref<2x64x64xf16, #tile.level<"shared">>
+// CHECK: %[[V:.*]] = memref.subview %[[X]][{{.*}}] [4, 16, 64] [2, 2, 1]
+// CHECK: %[[T:.*]] = memref.subview %[[S]][0, 0, 0] [1, 64, 64] [1, 1, 1]
+// CHECK: %[[P:.*]] = memref.expand_shape %[[T]] {{\[\[}}0, 1], [2]] output_shape [4, 16, 64]
+// CHECK: tile.copy %[[V]] to %[[P]] {tile.bounded = array<i64: 0, 1>}
+// CHECK: %[[A:.*]] = tile.load %[[S]][%{{.*}}, %{{.*}}, %{{.*}}] : {{.*}}, !tile.tile<64x64xf16>
+// CHECK-NOT: tile.reshape
+// CHECK: tile.mma %[[A]],
+tile.kernel @rows(%x: memref<15x31x64xf16>, %w: memref<3x64x32xf16>, %y: memref<64x32xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %zero = arith.constant dense<0.0> : !tile.tile<64x32xf32>
+  %sum = scf.for %p = %c0 to %c3 step %c1 iter_args(%a0 = %zero) -> (!tile.tile<64x32xf32>) {
+    %at = affine.apply affine_map<(p) -> (p - 1)>(%p)
+    %l = tile.load %x[%i, %at, %c0] dims [0, 1, 2] steps [2, 2, 1] {tile.bounded = array<i64: 0, 1>} : memref<15x31x64xf16>, !tile.tile<4x16x64xf16>
+    %rows = tile.reshape %l : !tile.tile<4x16x64xf16> -> !tile.tile<64x64xf16>
+    %r = tile.load %w[%p, %c0, %c0] : memref<3x64x32xf16>, !tile.tile<64x32xf16>
+    %n = tile.mma %rows, %r, %a0 : !tile.tile<64x64xf16>, !tile.tile<64x32xf16>, !tile.tile<64x32xf32>
+    scf.yield %n : !tile.tile<64x32xf32>
+  } {tile.stages = 2 : i64}
+  tile.store %sum, %y[%c0, %c0] : !tile.tile<64x32xf32>, memref<64x32xf32>
+  tile.return
+}

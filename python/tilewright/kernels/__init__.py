@@ -14,6 +14,8 @@ from tilewright.errors import UserError
 from tilewright.kernels.builder import build, tile_type
 from tilewright.kernels.kernel import Kernel, Prediction, Roofline
 from tilewright.kernels.signature import Argument, Signature, read_kernel
+from tilewright.options import Choices, check
+from tilewright.targets.target import check_target
 
 __all__ = ["Argument", "Kernel", "Prediction", "Roofline", "Signature", "kernel", "tile_type"]
 
@@ -52,8 +54,10 @@ def kernel(
         A :class:`Kernel`. Sizes that the kernel leaves open (`?`) are fixed by each call; the code for them is cached.
 
     Raises:
-        UserError: no such file, no such kernel, or a malformed one.
+        UserError: no such file, no such kernel, a malformed one, or no such target.
     """
+    check_target(target)
+    check(Choices(target, emulate=emulate))
     if isinstance(source, os.PathLike) or (isinstance(source, str) and "\n" not in source):
         path = Path(source)
         if not path.is_file():

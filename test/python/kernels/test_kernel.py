@@ -207,6 +207,13 @@ def test_functions_that_build_no_kernel_are_refused() -> None:
             tw.kernel(function)
 
 
+def test_targets_that_there_are_not_are_refused_at_once() -> None:
+    with pytest.raises(tw.UserError, match="sm_70 is too old"):
+        tw.kernel(GEMM, target="cuda:sm_70", emulate=True)
+    with pytest.raises(tw.UserError, match="the target must be cuda:sm_80"):
+        tw.kernel(GEMM, emulate=True)
+
+
 def test_the_example_of_the_readme(capsys: pytest.CaptureFixture[str]) -> None:
     text = (ROOT / "python" / "tilewright" / "kernels" / "README.md").read_text()
     names: dict[str, Any] = {}

@@ -12,7 +12,9 @@ its maps allow, unless (connect.py) the traffic says that memory is better.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from math import prod
 from typing import ClassVar
 
 from tilewright.mlir import ir
@@ -23,6 +25,9 @@ from tilewright.plan.nests import MOST_OPS, SMALL, Nest, Task, read_bases, writt
 from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, captured, linalg_ops, set_integer
 from tilewright.plan.tiles import chosen_loops
 from tilewright.plan.traffic import Levels, tensor_bytes
+
+#: Points of a task for each element of the largest tensor that it reads, above which few CTAs take too long.
+_COMPARES = 32
 
 
 class Graph:
@@ -131,12 +136,20 @@ class Graph:
             loops = self._bind(op, nest)
             if loops is None:
                 continue
+            rows = [d for d, loop in loops.items() if loop in nest.rows and d not in op.reductions]
+            if op.reductions and self._starves(op, nest.task, rows):
+                continue
             nest.ops.append(op)
             nest.loops[op] = loops
             if op.reductions:
                 self._reroot(nest, op)
             return nest
         return None
+
+    def _starves(self, op: LinalgOp, task: Task, rows: Iterable[int]) -> bool:
+        """Whether an operation leaves a task of a GPU too few rows in common for all that it compares."""
+        few = self.levels.chains and prod(op.extents[d] for d in rows) < self.levels.tasks
+        return few and _compares_all(task)
 
     def _bind(self, op: LinalgOp, nest: Nest) -> dict[int, int] | None:
         """Loops of `op` as loops of `nest`, if every value of the nest that it reads is read at the nest's points."""
@@ -204,7 +217,7 @@ class Graph:
             if not self._may_join(op, task):
                 continue
             rows = self._common_rows(op, task)
-            if rows is None or not self._pays(op, task, rows):
+            if rows is None or self._starves(op, task, rows) or not self._pays(op, task, rows):
                 continue
             nest = self._new_nest(op, task)
             nest.rows = rows
@@ -270,6 +283,14 @@ class Graph:
         self.next_number += 1
         task.nests.append(nest)
         return nest
+
+
+def _compares_all(task: Task) -> bool:
+    """Whether a task computes far more than it reads: its own loops are worth many CTAs."""
+    made = [op.result for op in task.ops]
+    read = [prod(op.extents[d] for d in a.loops) for op in task.ops for a in op.inputs if a.value not in made]
+    points = max(op.points for op in task.ops)
+    return points > SMALL and points > _COMPARES * max(read, default=points)
 
 
 def _is_apart(op: LinalgOp, task: Task) -> bool:

@@ -24,7 +24,8 @@ from tilewright.plan.gpu.nest import Nest
 from tilewright.plan.gpu.predict import choose
 from tilewright.plan.gpu.products import Roles, find_roles, problem_of
 from tilewright.plan.gpu.streams import find_stream, stream_seconds
-from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, linalg_ops
+from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, describe, linalg_ops
+from tilewright.plan.traffic import tensor_bytes
 
 #: Parts that a sum may be cut into.
 _PARTS = (2, 4, 8, 16)
@@ -35,6 +36,8 @@ _WORTH = 0.85
 #: Points of a part of another sum, at least, and parts for each multiprocessor, at most.
 _LEAST_PART = 256
 _MOST_PARTS = 4
+#: Rows from which on fusion lets a sum, and what reads the tensor again with it (a softmax, a norm), share a task.
+_ROWS = 16
 #: How much longer than the best number of parts a smaller one may take.
 _ALIKE = 1.02
 #: What a combiner starts from, where the parts may start from it, too.
@@ -127,26 +130,29 @@ def _parts_of(op: LinalgOp, gpu: Gpu) -> tuple[int, int] | None:
 
 
 def _parts_of_stream(nest: Nest, gpu: Gpu) -> tuple[int, int] | None:
-    """The parts of a sum that reads a tensor once; None where it reads what is computed as it is read."""
+    """The parts of a sum that reads a tensor once; None where a product makes that: attention has it in its loop.
+
+    What is computed for the sum is then a tensor in memory, written and read.
+    """
     op, stream = nest.root, find_stream(nest)
     if stream is None:
         return None
     large = max(op.inputs, key=lambda a: prod(op.extents[d] for d in a.loops))
-    computed = (large,) if op.kind is Kind.CONTRACTION else op.inputs
     loops = [d for d in op.reductions if _is_plain(op, d) and d in stream.large.loops]
-    if not loops or any(_is_generic(access) for access in computed):
+    points = prod(op.extents[d] for d in op.parallel)
+    if not loops or (_is_generic(large) and _follows_product(op)) or (points >= _ROWS and _is_met_again(op, large)):
         return None
     loop = max(loops, key=lambda d: op.extents[d])
     whole = stream_seconds(stream, gpu)
     if whole is None:
         return None
-    points = prod(op.extents[d] for d in op.parallel)
+    stored = _storing(large, gpu) if _is_generic(large) else 0.0
     row = stream.large.width if loop == stream.lane else 0
     times = []
     for parts in _numbers_of_parts(op.extents[loop], row, gpu):
         seconds = stream_seconds(stream.cut(loop, parts), gpu)
         if seconds is not None:
-            times.append((seconds + _adding(points, parts, gpu), parts))
+            times.append((seconds + stored + _adding(points, parts, gpu), parts))
     least = min(times, default=(whole, 1))[0]
     if least >= whole * _WORTH:
         return None
@@ -197,6 +203,18 @@ def _adding(points: int, parts: int, gpu: Gpu) -> float:
     return moved + 2 * device.level("memory").latency + device.rate("launch", 2.5e-6)
 
 
+def _is_met_again(op: LinalgOp, large: Access) -> bool:
+    """Whether the sum is that of a chain: what reads it reads its operand, too, or the operand is made for it."""
+    readers = [use.owner.operation for use in op.result.uses]
+    return _is_generic(large) or any(value == large.value for reader in readers for value in reader.operands)
+
+
+def _storing(access: Access, gpu: Gpu) -> float:
+    """Seconds of the kernel that stores what would else be computed as it is read."""
+    device = gpu.device
+    return 2 * tensor_bytes(access.value) / device.level("memory").bandwidth + device.rate("launch", 2.5e-6)
+
+
 def _is_plain(op: LinalgOp, loop: int) -> bool:
     """Whether each operand is indexed by a loop alone, or not by it."""
     accesses = [access for access in op.inputs if loop in access.loops]
@@ -206,6 +224,17 @@ def _is_plain(op: LinalgOp, loop: int) -> bool:
 def _is_generic(access: Access) -> bool:
     made = maker(access.value)
     return made is not None and made.name == "linalg.generic"
+
+
+def _follows_product(op: LinalgOp) -> bool:
+    """Whether an operand is made of a product's result, as scores are."""
+    front = [access.value for access in op.inputs]
+    for _ in range(_STEPS):
+        made = [m for value in front if (m := maker(value)) is not None and m.name.startswith(("linalg.", "tensor."))]
+        if any(m.name == "linalg.generic" and describe(m, 0).kind is Kind.CONTRACTION for m in made):
+            return True
+        front = [value for m in made for value in m.operands]
+    return False
 
 
 def _follows_maximum(op: LinalgOp) -> bool:

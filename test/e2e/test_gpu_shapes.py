@@ -68,3 +68,15 @@ def test_results_wait_where_nobody_reads() -> None:
     for seed in range(3):
         got = tw.compile(graph.model(), target="cuda:sm_90a", emulate={"seed": seed})(a, b, bias)[0]
         np.testing.assert_allclose(got.astype(np.float32), want, atol=4e-3)
+
+
+@pytest.mark.skipif(shutil.which("ptxas") is None, reason="needs ptxas")
+def test_kernels_take_the_registers_that_they_need() -> None:
+    """Attention to one block of keys: ptxas kept to 64 registers for the sake of more CTAs, and spilled."""
+    graph, kind = Graph("attention", 20), np.dtype(ml_dtypes.bfloat16)
+    shapes = {"q": [1, 2, 130, 128], "k": [1, 2, 64, 128], "v": [1, 2, 64, 32]}
+    q, k, v = (graph.input(name, kind, shape) for name, shape in shapes.items())
+    scores = graph.op("MatMul", q, graph.op("Transpose", k, perm=[0, 1, 3, 2]))
+    graph.output(graph.op("MatMul", graph.op("Softmax", scores, axis=-1), v), "y", kind, [1, 2, 130, 32])
+    model = tw.compile(graph.model(), target="cuda:sm_90a", emulate=True)
+    assert len(model.kernels) == 1 and not model.kernels[0].details["spilled_bytes"]

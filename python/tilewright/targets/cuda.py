@@ -60,6 +60,8 @@ def emit(work: driver.Compilation, pool: Any, folder: Path) -> None:
         _dump_codes(work, codes)
         _check_calls(codes)
         found = ptxas.check(codes, work.target.cpu, work.options.cubin)
+        codes |= found.codes
+        _dump_codes(work, found.codes)
         entry["passes"].append(["(ptxas: assemble each kernel)", found.seconds])
         work.remarks += [{"phase": "emit", **remark} for remark in found.remarks]
         program = _program(work.host, device, shared)

@@ -78,3 +78,18 @@ def test_machine_code_is_kept_where_it_is_asked_for(tmp_path: Path) -> None:
             found = ptxas.check({"gemm": PRODUCT}, "sm_90a", cubins=True)
             assert found.cubins == {"gemm": b"machine"} and found.resources["gemm"]["registers"] == 168
     assert (tmp_path / "runs").read_text().count("run") == 2, "once to check, once to keep; then the cache has it"
+
+
+def test_a_kernel_that_spills_gets_room(tmp_path: Path) -> None:
+    """ptxas keeps registers low for the sake of more CTAs, and spills: the kernel says that one is enough."""
+    script = tmp_path / "ptxas"
+    script.write_text(
+        f"#!/bin/sh\nif grep -q '^.minnctapersm 1$' \"$3\"; then echo '{CLEAN}'; else echo '{SPILLS}'; fi >&2\n"
+    )
+    script.chmod(0o755)
+    plain = b".visible .entry gemm()\n.maxntid 128, 1, 1\n{\n" + PRODUCT
+    with config.ptxas.override(str(script)), config.cache.override(False):
+        found = ptxas.check({"gemm": plain, "other": PRODUCT.replace(b"wgmma.mma_async", b"add")}, "sm_90a")
+    assert found.codes == {"gemm": plain.replace(b"1, 1\n", b"1, 1\n.minnctapersm 1\n")}
+    assert found.resources["gemm"]["spilled_bytes"] == 0
+    assert [remark["location"] for remark in found.remarks] == ["other"]

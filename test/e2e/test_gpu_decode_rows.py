@@ -85,14 +85,16 @@ def test_what_follows_is_in_the_same_kernel(arch: str) -> None:
 
 
 @pytest.mark.parametrize("arch", ARCHS)
-@pytest.mark.parametrize("shape", [(1, 40000), (3, 30000), (2, 20011)])
+@pytest.mark.parametrize("shape", [(1, 40000), (3, 30000), (2, 20011), (1, 100003), (3, 150011)])
 def test_sums_of_few_long_rows(shape: tuple[int, int], arch: str) -> None:
-    """Cut into parts where that is predicted to be faster; a length without a divisor stays whole."""
+    """Cut into parts where that is predicted to be faster; of a length without a divisor a rest is left."""
     g = Graph("mean", 17)
     y = g.op("ReduceMean", g.input("x", np.dtype(np.float32), list(shape)), axes=[1])
     g.output(y, "y", np.dtype(np.float32), [shape[0], 1])
     x = RNG.standard_normal(shape).astype(np.float32) + 1
     check(g.model(), arch, [x], x.astype(np.float64).mean(1, keepdims=True), 1e-5)
+    cut = "tile.apart" in tw.compile(g.model(), f"cuda:{arch}", stop_after="plan")
+    assert cut or shape[1] < 50000
 
 
 @pytest.mark.parametrize("transposed", [False, True])

@@ -36,6 +36,8 @@ _WORTH = 0.85
 #: Points of a part of another sum, at least, and parts for each multiprocessor, at most.
 _LEAST_PART = 256
 _MOST_PARTS = 4
+#: Elements that start at a multiple of a transaction, whatever their type.
+_ALIGNED = 32
 #: Rows from which on fusion lets a sum, and what reads the tensor again with it (a softmax, a norm), share a task.
 _ROWS = 16
 #: How much longer than the best number of parts a smaller one may take.
@@ -47,6 +49,15 @@ _IDEMPOTENT = frozenset(
 )
 #: Generics that a product's operands are followed through.
 _STEPS = 4
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A reduced loop, the parts that are tasks of their own, and points of each; a rest is summed besides."""
+
+    loop: int
+    parts: int
+    size: int
 
 
 @register
@@ -96,7 +107,7 @@ class SplitSums(Pass):
                 if member.reductions and not member.dynamic and _can_split(member):
                     found = _parts_of(member, gpu)
                     if found is not None:
-                        _split(member, *found)
+                        _split(member, found)
 
 
 def _can_split(op: LinalgOp) -> bool:
@@ -117,8 +128,8 @@ def _combiner(op: ir.Operation) -> str:
     return last.name if last is not None and len(last.operands) == 2 else ""
 
 
-def _parts_of(op: LinalgOp, gpu: Gpu) -> tuple[int, int] | None:
-    """The loop to cut and the number of parts; None where the sum had better stay whole."""
+def _parts_of(op: LinalgOp, gpu: Gpu) -> Cut | None:
+    """How a sum is cut; None where it had better stay whole."""
     nest = Nest(op, [op], op.gathers)
     if op.kind is Kind.CONTRACTION:
         if _follows_maximum(op):
@@ -129,7 +140,7 @@ def _parts_of(op: LinalgOp, gpu: Gpu) -> tuple[int, int] | None:
     return _parts_of_stream(nest, gpu)
 
 
-def _parts_of_stream(nest: Nest, gpu: Gpu) -> tuple[int, int] | None:
+def _parts_of_stream(nest: Nest, gpu: Gpu) -> Cut | None:
     """The parts of a sum that reads a tensor once; None where a product makes that: attention has it in its loop.
 
     What is computed for the sum is then a tensor in memory, written and read.
@@ -148,15 +159,27 @@ def _parts_of_stream(nest: Nest, gpu: Gpu) -> tuple[int, int] | None:
         return None
     stored = _storing(large, gpu) if _is_generic(large) else 0.0
     row = stream.large.width if loop == stream.lane else 0
-    times = []
-    for parts in _numbers_of_parts(op.extents[loop], row, gpu):
-        seconds = stream_seconds(stream.cut(loop, parts), gpu)
-        if seconds is not None:
-            times.append((seconds + stored + _adding(points, parts, gpu), parts))
-    least = min(times, default=(whole, 1))[0]
-    if least >= whole * _WORTH:
-        return None
-    return loop, next(parts for seconds, parts in times if seconds <= least * _ALIKE)
+    extent = op.extents[loop]
+    even = [(parts, extent // parts) for parts in _numbers_of_parts(extent, row, gpu)]
+    # Parts of equal size, and a rest that is what the sum of these starts from: a kernel more.
+    ragged = [] if is_border(large.value) or stored else _ragged_parts(extent, gpu)
+    for sizes, more in ((even, stored), (ragged, _adding(points, 1, gpu))):
+        times = []
+        for parts, size in sizes:
+            seconds = stream_seconds(stream.cut(loop, parts), gpu)
+            if seconds is not None:
+                times.append((seconds + more + _adding(points, parts, gpu), parts, size))
+        least = min(times, default=(whole, 1, extent))[0]
+        if least < whole * _WORTH:
+            return Cut(loop, *next(found[1:] for found in times if found[0] <= least * _ALIKE))
+    return None
+
+
+def _ragged_parts(extent: int, gpu: Gpu) -> list[tuple[int, int]]:
+    """Numbers and sizes of parts that leave a rest, parts of whole transactions whatever their elements are."""
+    numbers = (1 << bit for bit in range(1, (_MOST_PARTS * gpu.units).bit_length()))
+    found = [(parts, extent // parts // _ALIGNED * _ALIGNED) for parts in numbers]
+    return [(parts, size) for parts, size in found if size >= _LEAST_PART and parts * size < extent]
 
 
 def _numbers_of_parts(extent: int, width: int, gpu: Gpu) -> list[int]:
@@ -175,7 +198,7 @@ def _numbers_of_parts(extent: int, width: int, gpu: Gpu) -> list[int]:
     return found
 
 
-def _parts_of_product(nest: Nest, roles: Roles, gpu: Gpu) -> tuple[int, int] | None:
+def _parts_of_product(nest: Nest, roles: Roles, gpu: Gpu) -> Cut | None:
     if not _is_plain(nest.root, roles.depth):
         return None
     problem = problem_of(nest, roles)
@@ -193,7 +216,7 @@ def _parts_of_product(nest: Nest, roles: Roles, gpu: Gpu) -> tuple[int, int] | N
         seconds = found.prediction.seconds + _adding(problem.batch * problem.rows * problem.lanes, parts, gpu)
         if seconds < least:
             best, least = parts, seconds
-    return None if best is None else (roles.depth, best)
+    return None if best is None else Cut(roles.depth, best, problem.depth // best)
 
 
 def _adding(points: int, parts: int, gpu: Gpu) -> float:
@@ -248,14 +271,18 @@ def _follows_maximum(op: LinalgOp) -> bool:
     return False
 
 
-def _split(op: LinalgOp, loop: int, parts: int) -> None:
+def _split(op: LinalgOp, cut: Cut) -> None:
     """Cut a reduced loop into parts, the number of the part being a new, parallel loop."""
-    old = op.op
+    old, loop, parts = op.op, cut.loop, cut.parts
     start = maker(op.output.value)
     assert start is not None
     rank, kind = op.rank, ir.RankedTensorType(old.results[0].type)
     with old.location, ir.InsertionPoint(old):
-        inputs = [_expanded(access, loop, parts) if loop in access.loops else access.value for access in op.inputs]
+        front = [_part(access, loop, 0, parts * cut.size) for access in op.inputs]
+        inputs = [
+            _expanded(value, access.dims.index(loop), parts) if loop in access.loops else value
+            for value, access in zip(front, op.inputs, strict=True)
+        ]
         made = ir.RankedTensorType.get([parts, *kind.shape], kind.element_type)
         empty = create("tensor.empty", [], made)
         place = start.clone(ir.InsertionPoint(old))
@@ -276,25 +303,54 @@ def _split(op: LinalgOp, loop: int, parts: int) -> None:
     set_maps(partial.operation, new)
     partial.attributes["tile.apart"] = ir.UnitAttr.get(old.context)
     partial.attributes["iterator_types"] = iterator_types([*kinds(old), False])
-    total = _add(old, partial.results[0], op.output.value)
+    total = _add(old, partial.results[0], _rest(op, loop, parts * cut.size))
     for use in list(old.results[0].uses):
         use.owner.operation.operands[use.operand_number] = total
     old.erase()
 
 
-def _expanded(access: Access, loop: int, parts: int) -> ir.Value:
-    """An operand whose dimension along a loop is two: the part, and the place in it."""
-    kind = ir.RankedTensorType(access.value.type)
-    at = access.dims.index(loop)
+def _rest(op: LinalgOp, loop: int, first: int) -> ir.Value:
+    """What the sum of the parts starts from: the sum of what lies behind them, if there is any."""
+    if first == op.extents[loop]:
+        return op.output.value
+    with op.op.location, ir.InsertionPoint(op.op):
+        inputs = [_part(access, loop, first, op.extents[loop] - first) for access in op.inputs]
+        rest = op.op.clone(ir.InsertionPoint(op.op))
+    for number, value in enumerate(inputs):
+        rest.operands[number] = value
+    rest.attributes["tile.apart"] = ir.UnitAttr.get(op.op.context)
+    return rest.results[0]
+
+
+def _part(access: Access, loop: int, first: int, size: int) -> ir.Value:
+    """What an operand has along some points of a loop: itself, where that is all."""
+    if loop not in access.loops:
+        return access.value
+    kind, at = ir.RankedTensorType(access.value.type), access.dims.index(loop)
+    if size == kind.shape[at]:
+        return access.value
+    sizes = [size if d == at else n for d, n in enumerate(kind.shape)]
+    attributes = {
+        "static_offsets": ir.DenseI64ArrayAttr.get([first if d == at else 0 for d in range(kind.rank)]),
+        "static_sizes": ir.DenseI64ArrayAttr.get(sizes),
+        "static_strides": ir.DenseI64ArrayAttr.get([1] * kind.rank),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
+    }
+    return create("tensor.extract_slice", [access.value], ir.RankedTensorType.get(sizes, kind.element_type), attributes)
+
+
+def _expanded(value: ir.Value, at: int, parts: int) -> ir.Value:
+    """An operand with two dimensions in the place of one: the part, and the place in it."""
+    kind = ir.RankedTensorType(value.type)
     shape = [*kind.shape[:at], parts, kind.shape[at] // parts, *kind.shape[at + 1 :]]
     groups = [[d] if d < at else [d, d + 1] if d == at else [d + 1] for d in range(kind.rank)]
     i64 = ir.IntegerType.get_signless(64)
     reassociation = ir.ArrayAttr.get([ir.ArrayAttr.get([ir.IntegerAttr.get(i64, d) for d in g]) for g in groups])
     attributes = {"reassociation": reassociation, "static_output_shape": ir.DenseI64ArrayAttr.get(shape)}
     result = ir.RankedTensorType.get(shape, kind.element_type)
-    if is_border(access.value):
-        return expand_inside(access.value, result, attributes)
-    return create("tensor.expand_shape", [access.value], result, attributes)
+    if is_border(value):
+        return expand_inside(value, result, attributes)
+    return create("tensor.expand_shape", [value], result, attributes)
 
 
 def _add(old: ir.Operation, partial: ir.Value, start: ir.Value) -> ir.Value:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 from tilewright.emulate import types
@@ -31,6 +32,18 @@ _ADDRESS = re.compile(r"([%\w$]+)\s*(?:\+\s*(-?\s*\d+|-?0[xX][0-9a-fA-F]+)|(-\s*
 _MANY = re.compile(r"(%?[\w$]+)<(\d+)>$")
 
 
+@functools.lru_cache(maxsize=1 << 16)
+def _pieces(text: str) -> tuple[str, bool, str, tuple[str, ...]] | None:
+    """(guard or "", whether it is negated, mnemonic, operands) of an instruction; None where it is none.
+
+    Kept, since whoever loads one text loads others that differ in a line (models again, faults on purpose).
+    """
+    found = _GUARD.match(text)
+    guard, negated, rest = (found.group(2), bool(found.group(1)), found.group(3)) if found else ("", False, text)
+    found = _MNEMONIC.match(rest)
+    return (guard, negated, found.group(1), tuple(split(found.group(2)))) if found else None
+
+
 class BodyParser:
     """Reads from behind the opening brace to the closing one."""
 
@@ -43,6 +56,7 @@ class BodyParser:
         self.tables: dict[tuple[int, str], list[str]] = {}
         self.branches: list[tuple[Instruction, tuple[int, ...]]] = []
         self.source: str | None = None
+        self.operands: dict[str, Operand] = {}  # those of the registers that are declared here
 
     def parse(self) -> None:
         """Read the body and resolve its labels."""
@@ -58,10 +72,12 @@ class BodyParser:
         if char == "{":
             self.opened += 1
             self.scopes.append({})
+            self.operands.clear()
             self.path = (*self.path, self.opened)
             scan.position += 1
         elif char == "}":
             self.scopes.pop()
+            self.operands.clear()
             self.path = self.path[:-1]
             scan.position += 1
         elif char == ";":
@@ -115,6 +131,7 @@ class BodyParser:
         found = re.match(r"\.reg\s+\.(\w+)\s+(.*)", text)
         if not found or found.group(1) not in types.NUMPY:
             raise self.scan.error(f"'{text}' cannot be read", start)
+        self.operands.clear()
         for name in split(found.group(2)):
             many = _MANY.match(name)
             names = [f"{many.group(1)}{k}" for k in range(int(many.group(2)))] if many else [name]
@@ -130,24 +147,26 @@ class BodyParser:
         return None
 
     def _instruction(self, text: str, start: int) -> None:
-        guard, rest = None, text
-        found = _GUARD.match(text)
-        if found:
-            guard = self._register(found.group(2), bool(found.group(1)))
-            rest = found.group(3)
-            if guard is None:
-                raise self.scan.error(f"predicate {found.group(2)} is not declared", start)
-        found = _MNEMONIC.match(rest)
-        if not found:
+        pieces = _pieces(text)
+        if pieces is None:
             raise self.scan.error(f"'{text}' is not an instruction", start)
-        op = found.group(1)
-        args = [self._operand(part, start) for part in split(found.group(2))]
+        name, negated, op, operands = pieces
+        guard = self._register(name, negated) if name else None
+        if name and guard is None:
+            raise self.scan.error(f"predicate {name} is not declared", start)
+        args = [self._operand(part, start) for part in operands]
         instruction = Instruction(op, op.split("."), args, guard, self.scan.line(start), self.source, text)
         if instruction.parts[0] in ("bra", "brx"):
             self.branches.append((instruction, self.path))
         self.kernel.code.append(instruction)
 
     def _operand(self, text: str, start: int) -> Operand:
+        found = self.operands.get(text)
+        if found is None:
+            found = self.operands[text] = self._new_operand(text, start)
+        return found
+
+    def _new_operand(self, text: str, start: int) -> Operand:
         if text.startswith(("{", "(")):
             return Vector(tuple(self._operand(part, start) for part in split(text[1:-1])))
         if text.startswith("["):

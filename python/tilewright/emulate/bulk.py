@@ -108,6 +108,7 @@ def store(step: Step, lane: int, target: Linear | Tiled, chunks: np.ndarray, com
         step.fail("uninitialised", "a bulk copy reads shared memory that was never written", step.only(lane))
     races = detector(machine)
     if races is not None:
+        races.read_by_lane(step, chunks, 16, warp)
         races.read_later(step, races.column((_KIND, thread), warp), groups.committed + 1, chunks, 16, warp)
     keys = {_KIND: thread, "group": groups.committed}
     complete = _writer(target, chunks, combine)

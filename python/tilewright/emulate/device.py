@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
 from time import perf_counter
@@ -57,6 +58,8 @@ class Device:
         trace: counts what runs.
         options: all of these at once, and more; the other arguments are ignored then.
         replace: PTX texts that are loaded in the place of others, {text: other text} (fault injection).
+        multiprocessors: how many it pretends to have, of which persistent kernels make as many CTAs as they hold; None:
+            as many as the architecture's first GPU.
     """
 
     def __init__(
@@ -68,10 +71,15 @@ class Device:
         trace: Trace | None = None,
         options: Options | None = None,
         replace: Mapping[str, str] | None = None,
+        multiprocessors: int | None = None,
     ) -> None:
         if arch not in _LIMITS:
             raise UserError(f"the emulator does not know the architecture '{arch}'; it knows {', '.join(_LIMITS)}")
+        if multiprocessors is not None and multiprocessors < 1:
+            raise UserError(f"multiprocessors={multiprocessors}: a GPU has at least one")
         self.limits = _LIMITS[arch]
+        if multiprocessors is not None:
+            self.limits = dataclasses.replace(self.limits, multiprocessors=multiprocessors)
         self.options = options or Options(seed=seed, checks=checks, trace=trace)
         self.memory = GlobalMemory()
         self._replace = dict(replace or {})

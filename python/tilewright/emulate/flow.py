@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Iterator
 
 from tilewright.emulate import registry
@@ -174,20 +175,16 @@ class Flow:
         free: dict[str, list[int]] = {}
         alive: list[tuple[int, int]] = []
         for register in order:
-            kept = []
-            for end, other in alive:
-                if end < first[register]:
-                    free.setdefault(kinds[other], []).append(row_of[other])
-                else:
-                    kept.append((end, other))
-            alive = kept
+            while alive and alive[0][0] < first[register]:
+                _, other = heapq.heappop(alive)
+                free.setdefault(kinds[other], []).append(row_of[other])
             spare = free.get(kinds[register])
             if spare:
                 row_of[register] = spare.pop()
             else:
                 row_of[register] = len(rows)
                 rows.append(kinds[register])
-            alive.append((last[register], register))
+            heapq.heappush(alive, (last[register], register))
         for register, kind in enumerate(kinds):  # registers that nothing uses
             if row_of[register] < 0:
                 if kind not in rows:

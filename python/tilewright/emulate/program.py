@@ -45,6 +45,10 @@ class Op:
     index: int = 0
     members: Callable[[Step], Any] | None = None
 
+    def __post_init__(self) -> None:
+        """See whether any lanes run it as they come, all of them."""
+        self.plain = self.members is None and self.sync == 1 and self.ins.guard is None
+
 
 class Program:
     """What a launch needs of a kernel.

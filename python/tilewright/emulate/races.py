@@ -260,6 +260,11 @@ class RaceDetector(NoRaces):
         plane = self._plane(column)
         plane[where] = np.maximum(plane[where], epoch)
 
+    def read_by_lane(self, step: Step, flat: np.ndarray, nbytes: int, warp: int) -> None:
+        """One lane hands over what its warp wrote at `flat` (m,): other lanes must have met it since."""
+        where, _ = self._granules(flat, nbytes, warp)
+        self._within_warp(step, where, np.full(where.size, warp))
+
     def see(self, warps: np.ndarray, columns: int | np.ndarray, epochs: int | np.ndarray) -> None:
         """Warps (each once) waited for an agent up to an epoch."""
         self.clocks.see(warps, columns, epochs)
@@ -366,22 +371,23 @@ class RaceDetector(NoRaces):
 
     def _after_reads(self, step: Step, where: np.ndarray, warps: Warps) -> None:
         """All reads of each granule must have been seen."""
-        rows = self.clocks.rows[PLAIN]
-        for column, plane in (*enumerate(self._warp_reads), *self._reads.items()):
-            epochs = plane[where]
-            good = rows[warps, column] >= epochs
-            if not good.all():
-                at = int(np.flatnonzero(~good)[0])
-                warp = _at(warps, at)
-                other = self._agent(column, warp)
-                what = "is still reading" if column >= self.clocks.per_cluster else "read"
-                place = int(where[at])
-                self._fail(
-                    step,
-                    warp,
-                    place,
-                    f"{self._place(warp)} writes what {other} {what}, with no barrier and no wait between",
-                )
+        rows, count = self.clocks.rows[PLAIN], len(self._warp_reads)
+        seen = rows[warps, :count]
+        bad = self._warp_reads[:, where] > (seen[:, None] if seen.ndim == 1 else seen.T)
+        if bad.any():
+            column = int(np.flatnonzero(bad.any(axis=1))[0])
+            self._fail_writing(step, where, warps, column, bad[column])
+        for column, plane in self._reads.items():
+            bad = plane[where] > rows[warps, column]
+            if bad.any():
+                self._fail_writing(step, where, warps, column, bad)
+
+    def _fail_writing(self, step: Step, where: np.ndarray, warps: Warps, column: int, bad: np.ndarray) -> None:
+        at = int(np.flatnonzero(bad)[0])
+        warp = _at(warps, at)
+        what = "is still reading" if column >= self.clocks.per_cluster else "read"
+        why = f"{self._agent(column, warp)} {what}, with no barrier and no wait between"
+        self._fail(step, warp, int(where[at]), f"{self._place(warp)} writes what {why}")
 
     def _fail(self, step: Step, warp: int, place: int, message: str) -> None:
         offset = place * self.granule % self.machine.shared.stride

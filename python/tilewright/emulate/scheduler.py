@@ -128,7 +128,11 @@ class Scheduler:
                 place, lanes, rank = self._pick()
                 stop = len(ops)
                 continue
-            going = self._ordinary(op, place, lanes)
+            if op.plain and machine.trace is None:  # most are, and the way through all cases costs as much as they do
+                wait = op.run(Step(machine, op.ins, lanes))
+                going = lanes if wait is None else self._park(wait, place, lanes, lanes)
+            else:
+                going = self._ordinary(op, place, lanes)
             if going is None:
                 return
             if going is not lanes:

@@ -51,6 +51,11 @@ class Lanes:
         return warps[np.r_[True, warps[1:] != warps[:-1]]] if self.n else warps
 
     @cached_property
+    def warpgroups(self) -> list[int]:
+        """Numbers of the warpgroups (in the batch) that lanes belong to, each once."""
+        return np.unique(self.ids >> 7).tolist()
+
+    @cached_property
     def whole(self) -> dict[int, bool]:
         """Answers known so far: whether the set consists of whole groups of a size."""
         return {}

@@ -261,6 +261,7 @@ def test_bulk_store_and_reduction(op, dtype, combine, tmp_path):
     [
         ("cp.async.bulk.wait_group.read 0;", "", "asynchronous"),
         ("fence.proxy.async.shared::cta;", "", "race"),
+        ("bar.warp.sync -1;", "", "race"),
         ("cp.async.bulk.wait_group.read 0;", "st.shared.b32 [sh], %r1; cp.async.bulk.wait_group.read 0;", "race"),
     ],
 )

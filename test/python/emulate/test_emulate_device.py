@@ -103,6 +103,14 @@ def test_what_a_gpu_refuses() -> None:
         device.launch(kernel, ones, (32, 1, 1), ones, 0, [])
 
 
+def test_it_may_have_any_number_of_multiprocessors() -> None:
+    """Persistent kernels are launched with as many CTAs as it holds."""
+    assert emulate.Device("sm_90a", multiprocessors=2).limits.multiprocessors == 2
+    assert emulate.Device("sm_90a").limits.multiprocessors == 132
+    with pytest.raises(UserError, match="at least one"):
+        emulate.Device(multiprocessors=0)
+
+
 def test_it_needs_nothing_of_the_compiler() -> None:
     """A machine with NumPy alone can run it: neither MLIR nor planning is imported."""
     code = "import sys, tilewright.emulate; print([n for n in sys.modules if n.startswith('tilewright.')])"

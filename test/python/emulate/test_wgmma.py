@@ -219,3 +219,42 @@ def test_descriptor_out_of_bounds():
 
 def test_a_product_may_use_the_accumulator_of_the_one_before_without_waiting():
     _edited(("wgmma.commit_group.sync.aligned;", "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 1;"))
+
+
+def _two_warpgroups(adds):
+    """Two warpgroups multiply the same; `adds` sets %p1, whether ones are added. Returns (sums (2, 64, 8), product)."""
+    rng = np.random.default_rng(5)
+    a, b = rng.standard_normal((64, 16)).astype(np.float16), rng.standard_normal((8, 16)).astype(np.float16)
+    memory, starts = np.zeros(32768, np.uint8), []
+    for matrix, at in ((a, 0), (b, _B_AT)):
+        image, leading, stride = _image(matrix, 32, False)
+        memory[at : at + image.size] = image
+        starts.append(_descriptor(at, leading, stride, 32))
+    copy = COPY.replace("  bar.sync 0;", "MEET:\n  bar.sync 0;")
+    body = f"  setp.ge.u32 %p5, %t, 128;\n  @%p5 bra MEET;\n{copy}{adds}"
+    body += "".join(f"  mov.f32 %f{i}, 0f3F800000;\n" for i in range(32, 36)) + "  wgmma.fence.sync.aligned;\n"
+    body += f"  mov.b64 %rd20, {starts[0]};\n  mov.b64 %rd21, {starts[1]};\n"
+    body += (
+        "  wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f32, %f33, %f34, %f35}, %rd20, %rd21, %p1, 1, 1, 0, 0;\n"
+    )
+    body += (
+        "  wgmma.commit_group.sync.aligned;\n  wgmma.wait_group.sync.aligned 0;\n  mad.wide.u32 %rd22, %t, 16, %rd1;\n"
+    )
+    body += "".join(f"  st.global.f32 [%rd22+{4 * i}], %f{i + 32};\n" for i in range(4))
+    out = run(kernel(body, threads=256, shared=32768), [memory, np.zeros((256, 4), np.uint32)])[1].view(np.float32)
+    sums = np.zeros((2, 64, 8), np.float32)
+    for thread in range(256):
+        sums[thread // 128][_sums_of(thread % 128, 8)] = out[thread]
+    return sums, a.astype(np.float64) @ b.astype(np.float64).T
+
+
+def test_warpgroups_in_different_steps_of_a_loop_run_one_instruction():
+    """The first step of a loop adds to nothing (scale-d), and another warpgroup may be a step ahead."""
+    sums, product = _two_warpgroups("  setp.ge.u32 %p1, %t, 128;\n")
+    np.testing.assert_allclose(sums, [product, product + 1], rtol=1e-4, atol=1e-4)
+
+
+def test_the_lanes_of_a_warpgroup_agree_whether_they_add():
+    with pytest.raises(emulate.EmulationError, match="scale-d differs between the lanes of a warpgroup") as excinfo:
+        _two_warpgroups("  and.b32 %r9, %t, 1;\n  setp.eq.u32 %p1, %r9, 1;\n")
+    assert rule(excinfo) == "convergence"

@@ -112,7 +112,7 @@ def mma_async(ins: Instruction, decode: Decoder) -> Run:
     read_b = _Operand(decode.source(ins.args[2], "b64"), product.b, columns, shape.depth, b_major)
     read_d, read_scale = decode.sources(ins.args[0], "b32"), decode.source(ins.args[3], "pred")
 
-    def run(step: Step) -> None:
+    def multiply(step: Step, adds: bool) -> None:
         state, groups = warpgroups(step.machine), numbers(step)
         _check_order(step, state, groups, target, fragment, shape.name)
         a, b = read_a(step), read_b(step)
@@ -123,7 +123,7 @@ def mma_async(ins: Instruction, decode: Decoder) -> Run:
             values = unpack_sums(read_d(step).reshape(-1, 32, count), product.accumulator)
             return fragments.c_matrix(values, 16).reshape(-1, _ROWS, columns)
 
-        c = state.held(groups, target, sums_in_registers) if _uniform(step, read_scale, "scale-d") else None
+        c = state.held(groups, target, sums_in_registers) if adds else None
         sums = product.multiply(a, b.swapaxes(-1, -2), c)
         if step.machine.trace is not None:
             step.machine.trace.product(ins, 2 * a.size * columns)
@@ -133,6 +133,23 @@ def mma_async(ins: Instruction, decode: Decoder) -> Run:
         state.hold(groups, target, sums)
         for group in groups:
             state[group].issue(target, fragment, shape.name, ins.line)
+
+    return _by_groups(read_scale, multiply)
+
+
+def _by_groups(read_scale: Callable[[Step], np.ndarray], multiply: Callable[[Step, bool], None]) -> Run:
+    """Multiply, adding to the sums where scale-d says so: of a loop, one warpgroup may be in the first step alone."""
+
+    def run(step: Step) -> None:
+        adds = step.full(read_scale(step))
+        if adds.all() or not adds.any():
+            multiply(step, bool(adds[0]))
+            return
+        rows = adds.reshape(-1, 128)
+        if (rows != rows[:, :1]).any():
+            step.fail("convergence", "scale-d differs between the lanes of a warpgroup", (rows != rows[:, :1]).ravel())
+        for flag in (False, True):
+            multiply(step.narrowed(adds == flag), flag)
 
     return run
 
@@ -144,17 +161,6 @@ def _check_order(step: Step, state: Warpgroups, groups: list[int], target, fragm
         why = state[group].unordered(target, fragment, shape)
         if why:
             step.fail("asynchronous", f"wgmma.mma_async: {why}: put wgmma.fence between", np.arange(step.n) // 128 == i)
-
-
-def _uniform(step: Step, read: Callable[[Step], np.ndarray], what: str):
-    """A value that must be the same in all lanes of the step's warpgroups."""
-    value = read(step)
-    if isinstance(value, np.ndarray) and value.ndim:
-        first = value[0]
-        if (value != first).any():
-            step.fail("convergence", f"{what} differs between lanes that run one wgmma", value != first)
-        return first
-    return value
 
 
 def _left(ins: Instruction, decode: Decoder, shape: Shape, k_major: bool) -> Callable[[Step], np.ndarray]:
@@ -322,7 +328,7 @@ def _watched(run: Run, touched: frozenset[int]) -> Run:
 
 
 def _touch(step: Step, state: Warpgroups, touched: frozenset[int]) -> None:
-    for group in np.unique(step.ids >> 7).tolist():
+    for group in step.lanes.warpgroups:
         found = state.groups.get(group)
         if found is None:
             continue

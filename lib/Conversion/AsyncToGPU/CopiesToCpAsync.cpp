@@ -49,7 +49,12 @@ struct CopiesToCpAsync
 
 private:
   void lower(gpu::GPUFuncOp kernel, int64_t threads) {
-    kernel.walk([](tile::AwaitOp await) { waitAll(await); });
+    bool byWarpgroups = false;
+    kernel.walk([&](tile::MmaOp product) {
+      auto unit = product->getAttrOfType<StringAttr>("tile.unit");
+      byWarpgroups |= unit && unit.getValue() == "wgmma";
+    });
+    kernel.walk([&](tile::AwaitOp await) { waitAll(await, byWarpgroups); });
     kernel.walk([](scf::ForOp loop) {
       std::string reason;
       if (!carriesTokens(loop))
@@ -72,18 +77,25 @@ private:
     dropTokens(kernel);
   }
 
-  /// Waits for all groups, and for the other threads' as well.
-  static void waitAll(tile::AwaitOp await) {
+  /// Waits for all groups, and for the other threads' as well. Warpgroups read
+  /// by the asynchronous proxy what threads have copied by the generic one.
+  static void waitAll(tile::AwaitOp await, bool byWarpgroups) {
     OpBuilder b(await);
     NVVM::CpAsyncWaitGroupOp::create(b, await.getLoc(), 0);
+    if (byWarpgroups)
+      NVVM::FenceProxyOp::create(
+          b, await.getLoc(), NVVM::ProxyKind::async_shared,
+          NVVM::SharedSpaceAttr::get(b.getContext(),
+                                     NVVM::SharedSpace::shared_cta));
     gpu::BarrierOp::create(b, await.getLoc());
   }
 
   static void relaxWaits(const Ring &ring) {
     for (tile::AwaitOp await : ring.awaits) {
-      auto wait =
-          cast<NVVM::CpAsyncWaitGroupOp>(await->getPrevNode()->getPrevNode());
-      wait.setN(groupsAhead(ring));
+      Operation *wait = await;
+      while (!isa<NVVM::CpAsyncWaitGroupOp>(wait))
+        wait = wait->getPrevNode();
+      cast<NVVM::CpAsyncWaitGroupOp>(wait).setN(groupsAhead(ring));
     }
   }
 

@@ -146,7 +146,9 @@ def StageStores : Pass<"tile-stage-stores", "::mlir::ModuleOp"> {
     background, cut at the ends of the argument. The store names its descriptor,
     a parameter of the kernel (kind `tensor_map` in `tile.params`), and takes the
     tile in the layout that it was computed in: a change of layout before it goes.
-    What TMA cannot store stays, with a remark.
+    What TMA cannot store stays, with a remark: among others what goes to memory
+    that the kernel may touch later, itself or (`tile.same_memory`,
+    `tile.may_overlap`) through another argument.
 
     Before:
     ```mlir
@@ -176,8 +178,10 @@ def CopiesToCpAsync : Pass<"tile-copies-to-cp-async", "::mlir::ModuleOp"> {
     bytes of each copy (8 or 4, where rows start at multiples of these only); the
     copies of a `tile.async` are one group. `tile.await` waits for its group, where
     the loop has the form that `tile-pipeline-loads` gives it, else for all, and
-    for the other threads. Rows and chunks past the source's sizes are filled with
-    zeros (`fill`). Kernels with `tile.specialized` are left alone.
+    for the other threads; where warpgroups multiply, which read by the
+    asynchronous proxy, threads hand over (a proxy fence) what they have copied.
+    Rows and chunks past the source's sizes are filled with zeros (`fill`).
+    Kernels with `tile.specialized` are left alone.
 
     Before:
     ```mlir

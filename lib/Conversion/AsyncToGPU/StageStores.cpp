@@ -6,9 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Analysis/SharedArguments.h"
 #include "lib/Conversion/AsyncToGPU/Passes.h"
 #include "lib/Conversion/AsyncToGPU/StagedBox.h"
 #include "lib/Conversion/AsyncToGPU/TensorCopies.h"
+#include "lib/Conversion/AsyncToGPU/WarpRoles.h"
 
 using namespace mlir;
 
@@ -43,8 +45,8 @@ public:
                         : 0;
     if (bits < 8 || bits > 32)
       return "has elements that do not take 8 to 32 bits";
-    if (isReadElsewhere())
-      return "goes to memory that the kernel reads, too";
+    if (std::string reason = checkOthers(); !reason.empty())
+      return reason;
     if (StringRef reason = checkTensor(op.getMemref(), bits / 8);
         !reason.empty())
       return reason.str();
@@ -74,11 +76,40 @@ public:
   }
 
 private:
-  /// What is stored in the background could be read too early.
-  bool isReadElsewhere() {
-    return llvm::any_of(op.getMemref().getUsers(), [](Operation *user) {
-      return !isa<tile::StoreOp>(user);
+  /// What is stored in the background could be read, or written, too early.
+  std::string checkOthers() {
+    auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
+    SharedArguments arguments(kernel);
+    Value root = getRoot(op.getMemref());
+    bool reads = false, meets = false;
+    kernel.walk([&](Operation *other) {
+      if (other == op || isMemoryEffectFree(other))
+        return;
+      for (Value operand : other->getOperands()) {
+        if (!isa<MemRefType>(operand.getType()))
+          continue;
+        Value touched = getRoot(operand);
+        if (touched == root)
+          reads |= !isa<tile::StoreOp>(other);
+        else if (arguments.mayMeet(root, touched))
+          meets |= !isSurelyBefore(other);
+      }
     });
+    if (reads)
+      return "goes to memory that the kernel reads, too";
+    return meets ? "may go to memory that the kernel touches later, through "
+                   "another argument"
+                 : "";
+  }
+
+  /// Whether an op of the task runs before the store, and never after it.
+  bool isSurelyBefore(Operation *other) {
+    Operation *at = op, *found;
+    while (!(found = at->getBlock()->findAncestorOpInBlock(*other)))
+      at = at->getParentOp();
+    auto loop = at->getParentOfType<LoopLikeOpInterface>();
+    bool runsAgain = loop && loop != tasksAround(op);
+    return !runsAgain && found != at && found->isBeforeInBlock(at);
   }
 
   /// Rows of the tile are rows of memory, and its bounds those of the argument.

@@ -42,6 +42,11 @@ FailureOr<Value> tilewright::getScratch(OpBuilder &b, Operation *op) {
                      *offset);
 }
 
+void tilewright::waitForScratch(OpBuilder &b, Operation *op) {
+  if (!op->hasAttr(scratchFreeName))
+    gpu::BarrierOp::create(b, op->getLoc());
+}
+
 FailureOr<Value> tilewright::getScratchView(OpBuilder &b, Operation *op,
                                             ArrayRef<int64_t> shape,
                                             ArrayRef<int64_t> strides,

@@ -146,7 +146,13 @@ def PlaceBarriers : Pass<"tile-place-barriers", "::mlir::ModuleOp"> {
     themselves. A `gpu.barrier` is put before an access to a buffer that
     another thread may have written since they last met, and before a write to
     one that another may have read. Accesses to the same elements by the same
-    threads need none. Different arguments are different memory, but for those
+    threads need none; elements are the same in another iteration of a loop where
+    nothing that places them moves, and others where they move on by all they
+    span. Tasks of one loop (`tile.tasks`) share no memory but that of the block.
+    An op that exchanges values through scratch lets threads meet before it
+    writes there, too, unless it gets `tile.scratch_free`: nobody can be using
+    these bytes. Products wait for the tiles that were left in scratch for them.
+    Different arguments are different memory, but for those
     that `tile.same_memory` and `tile.may_overlap` name: pairs of arguments for
     which a launch passes one buffer, or parts of one.
 

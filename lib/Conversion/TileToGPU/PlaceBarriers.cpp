@@ -7,11 +7,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/Tile.h"
-#include "lib/Analysis/LinearLayout.h"
+#include "lib/Conversion/AsyncToGPU/SharedPlaces.h"
+#include "lib/Conversion/TileToGPU/Exchange.h"
 #include "lib/Conversion/TileToGPU/Passes.h"
+#include "lib/Conversion/TileToGPU/TouchedElements.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace tilewright {
@@ -24,97 +27,33 @@ using namespace tilewright;
 
 namespace {
 
-/// The buffer behind a view.
-Value getRoot(Value memref) {
-  while (Operation *op = memref.getDefiningOp()) {
-    if (!isa<memref::SubViewOp, memref::CastOp, memref::ReinterpretCastOp,
-             memref::ExpandShapeOp, memref::CollapseShapeOp>(op))
-      break;
-    memref = op->getOperand(0);
-  }
-  return memref;
-}
+/// The end of all scratch.
+constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
 
-/// Arguments that a launch may pass the same memory for, by the attributes of
-/// `tile-detach-host`.
-class SharedArguments {
-public:
-  explicit SharedArguments(gpu::GPUFuncOp function) {
-    read(function, "tile.same_memory", same);
-    read(function, "tile.may_overlap", near);
-  }
-
-  /// Whether bytes of the one may be bytes of the other.
-  bool mayMeet(Value root, Value other) const {
-    return root == other || same.contains({root, other}) ||
-           near.contains({root, other});
-  }
-
-  /// Whether equal indices are equal places.
-  bool isSame(Value memref, Value other) const {
-    if (memref == other)
-      return true;
-    // A view that leaves nothing out, of the same sizes.
-    auto isWhole = [](Value value) {
-      auto whole = value.getDefiningOp<memref::ReinterpretCastOp>();
-      return whole && isa<BlockArgument>(whole.getSource());
-    };
-    auto type = dyn_cast<MemRefType>(memref.getType());
-    return type == other.getType() && type.hasStaticShape() &&
-           isWhole(memref) && isWhole(other) &&
-           same.contains({getRoot(memref), getRoot(other)});
-  }
-
-private:
-  using Pairs = llvm::DenseSet<std::pair<Value, Value>>;
-
-  static void read(gpu::GPUFuncOp function, StringRef name, Pairs &pairs) {
-    auto entries = function->getAttrOfType<ArrayAttr>(name);
-    if (!entries)
-      return;
-    for (auto pair : entries.getAsRange<DenseI64ArrayAttr>()) {
-      Value first = getPointer(function, pair[0]),
-            second = getPointer(function, pair[1]);
-      if (!first || !second)
-        continue;
-      pairs.insert({first, second});
-      pairs.insert({second, first});
-    }
-  }
-
-  /// The parameter that points to an argument of the kernel.
-  static Value getPointer(gpu::GPUFuncOp function, int64_t argument) {
-    auto parameters = function->getAttrOfType<ArrayAttr>("tile.params");
-    if (!parameters)
-      return nullptr;
-    for (auto [index, entry] :
-         llvm::enumerate(parameters.getAsRange<DictionaryAttr>())) {
-      auto kind = entry.getAs<StringAttr>("kind");
-      auto number = entry.getAs<IntegerAttr>("arg");
-      if (kind && kind.getValue() == "pointer" && number &&
-          number.getInt() == argument)
-        return function.getArgument(index);
-    }
-    return nullptr;
-  }
-
-  Pairs same, near;
-};
-
-/// One op's access to one buffer.
+/// One op's access to one buffer, or to bytes of scratch (no buffer).
 struct Access {
   Operation *op;
-  Value root;
-  bool writes;
+  Value memref;
+  bool writes = false;
+  int64_t begin = 0, end = 0;
+  /// The outermost loop that has gone on to another iteration since.
+  Operation *crossed = nullptr;
+
+  /// Of scratch.
+  bool overlaps(const Access &other) const {
+    return !memref && begin < other.end && other.begin < end;
+  }
+  Value getBuffer() const { return getRoot(memref); }
   bool operator==(const Access &other) const {
-    return op == other.op && root == other.root && writes == other.writes;
+    return op == other.op && memref == other.memref && writes == other.writes &&
+           begin == other.begin && crossed == other.crossed;
   }
 };
 
 SmallVector<Access> getAccesses(Operation *op) {
   SmallVector<Access> result;
   auto add = [&](Value memref, bool writes) {
-    result.push_back({op, getRoot(memref), writes});
+    result.push_back({op, memref, writes});
   };
   llvm::TypeSwitch<Operation *>(op)
       .Case([&](tile::LoadOp load) { add(load.getMemref(), false); })
@@ -135,48 +74,39 @@ SmallVector<Access> getAccesses(Operation *op) {
   return result;
 }
 
+/// The bytes of scratch that an op has for itself.
+std::optional<Access> getScratchAccess(Operation *op) {
+  auto offset = op->getAttrOfType<IntegerAttr>(scratchName);
+  int64_t bytes = offset ? getScratchNeed(op).bytes : 0;
+  if (bytes == 0)
+    return std::nullopt;
+  return Access{op, Value(), false, offset.getInt(), offset.getInt() + bytes};
+}
+
+/// Whether an op leaves its tile in scratch, for others to read.
+bool leavesTile(Operation *op) {
+  auto convert = dyn_cast<tile::ConvertOp>(op);
+  return convert &&
+         cast<tile::TileType>(convert.getResult().getType()).isInShared();
+}
+
+/// The scratch of other ops that an op reads.
+SmallVector<Access> getScratchReads(Operation *op) {
+  SmallVector<Access> reads;
+  for (Value operand : op->getOperands())
+    if (Operation *made = operand.getDefiningOp(); made && leavesTile(made))
+      if (std::optional<Access> scratch = getScratchAccess(made))
+        reads.push_back({op, Value(), false, scratch->begin, scratch->end});
+  return reads;
+}
+
 bool isOnStack(Value root) {
   return root.getDefiningOp<memref::AllocaOp>() != nullptr;
 }
 
-/// Whether several threads hold the same elements: only one of them stores
-/// these, while each one loads its own.
-bool hasReplicas(Type tile) {
-  std::optional<LinearLayout> layout = LinearLayout::of(tile);
-  return !layout || layout->getReplicas() != 0;
-}
-
-/// Whether each thread touches the same elements in both: then its own order
-/// is enough.
-bool isSameElements(Operation *x, Operation *y,
-                    const SharedArguments &arguments) {
-  if (x == y)
-    return true;
-  auto parts = [](Operation *op)
-      -> std::optional<
-          std::tuple<Value, SmallVector<Value>, SmallVector<int64_t>,
-                     SmallVector<int64_t>, Type>> {
-    if (auto load = dyn_cast<tile::LoadOp>(op))
-      if (!load.getIndices() && load.getType().getSpread())
-        return std::tuple(load.getMemref(), llvm::to_vector(load.getOffsets()),
-                          load.getTileDims(), load.getTileSteps(),
-                          Type(load.getType()));
-    if (auto store = dyn_cast<tile::StoreOp>(op))
-      if (!store.getIndices() && store.getTileType().getSpread())
-        return std::tuple(store.getMemref(),
-                          llvm::to_vector(store.getOffsets()),
-                          store.getTileDims(), store.getTileSteps(),
-                          Type(store.getTileType()));
-    return std::nullopt;
-  };
-  auto left = parts(x), right = parts(y);
-  if (!left || !right ||
-      !arguments.isSame(std::get<0>(*left), std::get<0>(*right)))
-    return false;
-  std::get<0>(*left) = std::get<0>(*right);
-  if (*left != *right)
-    return false;
-  return x->getName() == y->getName() || !hasReplicas(std::get<Type>(*left));
+bool isAtomic(Operation *op) {
+  auto store = dyn_cast<tile::StoreOp>(op);
+  return isa<memref::AtomicRMWOp>(op) || (store && store.getAtomic());
 }
 
 /// What has been touched since all threads last met.
@@ -189,6 +119,11 @@ public:
       visit(&op);
   }
   ArrayRef<Operation *> getPlaces() const { return places.getArrayRef(); }
+  /// Ops whose scratch nobody uses when they begin.
+  SmallVector<Operation *> getFreeScratch() const {
+    return llvm::filter_to_vector(
+        exchanges, [&](Operation *op) { return !busy.contains(op); });
+  }
 
 private:
   void visit(Operation *op) {
@@ -196,53 +131,142 @@ private:
       pending.clear();
       return;
     }
-    SmallVector<Access> accesses = getAccesses(op);
-    bool mustWait = llvm::any_of(accesses, [&](const Access &access) {
-      return llvm::any_of(pending, [&](const Access &before) {
-        return arguments.mayMeet(before.root, access.root) &&
-               (before.writes || access.writes) && !isOnStack(access.root) &&
-               !isSameElements(before.op, access.op, arguments);
-      });
-    });
-    if (mustWait) {
-      Operation *async = op->getParentOfType<tile::AsyncOp>();
-      places.insert(async ? async : op);
-      pending.clear();
+    // A store puts boxes there for TMA: each warp has its own.
+    std::optional<Access> scratch = getScratchAccess(op);
+    if (scratch && !isa<tile::StoreOp>(op)) {
+      exchange(*scratch);
+      return;
     }
-    for (const Access &access : accesses)
-      if (!llvm::is_contained(pending, access))
-        pending.push_back(access);
+    SmallVector<Access> accesses = getAccesses(op), reads = getScratchReads(op);
+    Operation *async = op->getParentOfType<tile::AsyncOp>();
+    Operation *place = async ? async : op;
+    if (mustWait(accesses, reads) || (scratch && isInUse(*scratch)))
+      places.insert(place);
+    if (places.contains(place))
+      llvm::erase_if(pending, [&](const Access &before) {
+        return !place->isAncestor(before.op) || before.crossed;
+      });
+    // Products in the background read until they are waited for.
+    if (isa<tile::MmaWaitOp>(op))
+      reads.push_back({op, Value(), false, 0, kAll});
+    append(pending, accesses);
+    append(pending, reads);
     visitRegions(op);
+  }
+
+  /// Whether an op must wait before it touches buffers and the tiles that
+  /// others left in scratch.
+  bool mustWait(ArrayRef<Access> accesses, ArrayRef<Access> reads) const {
+    return llvm::any_of(pending, [&](const Access &before) {
+      return llvm::any_of(accesses,
+                          [&](const Access &access) {
+                            return mustMeet(before, access);
+                          }) ||
+             llvm::any_of(reads, [&](const Access &read) {
+               return before.writes && before.overlaps(read);
+             });
+    });
+  }
+
+  /// All threads write scratch, and meet before they read it: those that use
+  /// these bytes must be done. Where a tile is left there, readers meet.
+  void exchange(Access scratch) {
+    exchanges.insert(scratch.op);
+    // Rings and scratch may lie in the same place. A scan uses its scratch
+    // again and again.
+    bool inUse =
+        isInUse(scratch) || isa<tile::ScanOp>(scratch.op) ||
+        llvm::any_of(pending, [](const Access &before) {
+          return (before.memref && isShared(before.memref.getType())) ||
+                 before.end == kAll;
+        });
+    if (inUse)
+      busy.insert(scratch.op);
+    scratch.writes = leavesTile(scratch.op);
+    if (!scratch.writes || busy.contains(scratch.op))
+      pending.clear();
+    append(pending, scratch);
+  }
+
+  /// Whether another op's exchange, or a tile that it left, lies in these
+  /// bytes.
+  bool isInUse(const Access &scratch) const {
+    return llvm::any_of(pending, [&](const Access &before) {
+      return before.end != kAll && before.overlaps(scratch);
+    });
+  }
+
+  /// Whether another thread may touch in `before` what one touches in `access`,
+  /// and one of them writes.
+  bool mustMeet(const Access &before, const Access &access) const {
+    if (!before.memref || !(before.writes || access.writes))
+      return false;
+    Value buffer = access.getBuffer();
+    if (!arguments.mayMeet(before.getBuffer(), buffer) || isOnStack(buffer) ||
+        (isAtomic(before.op) && isAtomic(access.op)))
+      return false;
+    // Tasks run in any order, in other blocks too: what is no task's own they
+    // do not hand on.
+    if (before.crossed && before.crossed->hasAttr("tile.tasks") &&
+        !isShared(buffer.getType()))
+      return false;
+    auto first = TouchedElements::of(before.op, before.memref),
+         second = TouchedElements::of(access.op, access.memref);
+    return !first || !second ||
+           !first->areApart(*second, before.crossed, arguments);
+  }
+
+  static void append(SmallVectorImpl<Access> &list, ArrayRef<Access> added) {
+    for (const Access &access : added)
+      if (!llvm::is_contained(list, access))
+        list.push_back(access);
   }
 
   void visitRegions(Operation *op) {
     if (op->getNumRegions() == 0)
       return;
-    SmallVector<Access> before = pending, after;
     if (isa<LoopLikeOpInterface>(op))
-      after = before; // no iteration at all
+      visitLoop(op);
+    else
+      visitBranches(op);
+  }
+
+  void visitBranches(Operation *op) {
+    SmallVector<Access> before = pending, after;
     for (Region &region : op->getRegions()) {
       pending = before;
-      for (Block &block : region) {
+      for (Block &block : region)
         run(block);
-        // What the end of an iteration leaves meets the next one's start.
-        if (isa<LoopLikeOpInterface>(op))
-          run(block);
-      }
-      for (const Access &access : pending)
-        if (!llvm::is_contained(after, access))
-          after.push_back(access);
+      append(after, pending);
     }
     if (isa<scf::IfOp>(op) && op->getRegion(1).empty())
-      for (const Access &access : before)
-        if (!llvm::is_contained(after, access))
-          after.push_back(access);
+      append(after, before);
+    pending = after;
+  }
+
+  /// What the end of an iteration leaves meets the next one's start; a loop may
+  /// end behind each of its regions (`scf.while`), or not begin.
+  void visitLoop(Operation *loop) {
+    SmallVector<Access> after = pending;
+    for (bool isLast : {false, true}) {
+      for (Region &region : loop->getRegions()) {
+        for (Block &block : region)
+          run(block);
+        if (isLast) // all barriers of the body are known by then
+          append(after, pending);
+      }
+      for (Access &access : pending)
+        if (loop->isProperAncestor(access.op) &&
+            (!access.crossed || loop->isProperAncestor(access.crossed)))
+          access.crossed = loop;
+    }
     pending = after;
   }
 
   SharedArguments arguments;
   SmallVector<Access> pending;
-  llvm::SetVector<Operation *> places;
+  llvm::SetVector<Operation *> places, exchanges;
+  llvm::SmallPtrSet<Operation *, 8> busy;
 };
 
 struct PlaceBarriers
@@ -265,6 +289,8 @@ private:
       OpBuilder b(op);
       gpu::BarrierOp::create(b, op->getLoc());
     }
+    for (Operation *op : barriers.getFreeScratch())
+      op->setAttr(scratchFreeName, UnitAttr::get(op->getContext()));
   }
 };
 

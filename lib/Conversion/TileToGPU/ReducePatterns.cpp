@@ -173,7 +173,7 @@ private:
     LinearLayout partial = partialLayout(layout, op.getDims());
     PartialMap map(partial, getElementBytes(element));
     ThreadView view(b, loc, partial, SmallVector<int64_t>(partial.getSizes()));
-    gpu::BarrierOp::create(b, loc);
+    waitForScratch(b, op);
     guarded(b, loc, view.isFirstReplica(), [&](OpBuilder &nested) {
       for (auto [index, value] : llvm::enumerate(values)) {
         int64_t constant =

@@ -226,7 +226,7 @@ private:
     Type element = type.getElementType();
     ScratchExchange plan(source, target, element);
     ThreadView view(rewriter, loc, type);
-    gpu::BarrierOp::create(rewriter, loc);
+    waitForScratch(rewriter, op);
     storeToScratch(rewriter, loc, view, adaptor.getSource(), plan.map,
                    plan.fastest, plan.storeVector, *base);
     gpu::BarrierOp::create(rewriter, loc);
@@ -248,11 +248,12 @@ private:
     return success();
   }
 
-  /// Into scratch, where a product reads it.
+  /// Into scratch, where a product reads it, behind a barrier of
+  /// `tile-place-barriers`.
   LogicalResult share(tile::ConvertOp op, Adaptor adaptor,
                       ConversionPatternRewriter &rewriter) const {
     Location loc = op.getLoc();
-    gpu::BarrierOp::create(rewriter, loc);
+    waitForScratch(rewriter, op);
     FailureOr<SharedOperand> operand =
         SharedOperand::get(rewriter, op.getResult());
     if (failed(operand))
@@ -262,7 +263,6 @@ private:
     guarded(rewriter, loc, owner, [&](OpBuilder &b) {
       operand->store(b, loc, view.getLayout(), adaptor.getSource());
     });
-    gpu::BarrierOp::create(rewriter, loc);
     rewriter.replaceOpWithMultiple(op, {SmallVector<Value>()});
     return success();
   }

@@ -97,7 +97,7 @@ FailureOr<AccessShape> writeScratch(OpBuilder &b, Operation *op, Value tile,
                                     ValueRange values) {
   Location loc = op->getLoc();
   auto type = cast<tile::TileType>(tile.getType());
-  gpu::BarrierOp::create(b, loc);
+  waitForScratch(b, op);
   FailureOr<AccessShape> access = scratchAccess(b, op, type);
   if (failed(access))
     return failure();
@@ -194,7 +194,7 @@ private:
       Value isOwner =
           arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::eq, thread,
                                 constantI32(rewriter, loc, owner));
-      gpu::BarrierOp::create(rewriter, loc);
+      waitForScratch(rewriter, op);
       guarded(rewriter, loc, isOwner, [&](OpBuilder &b) {
         storeRaw(b, loc, *place, toMemory(b, loc, value));
       });
@@ -331,8 +331,12 @@ int64_t tilewright::getShapeScratch(Operation *op) {
                : all;
   auto extract = cast<tile::ExtractOp>(op);
   auto result = LinearLayout::of(extract.getResult().getType());
-  if (!result)
-    return bytes;
+  if (!result) // a shuffle, where the lanes of a warp hold all
+    return llvm::all_of(
+               layout.getThreadBits().drop_front(LinearLayout::laneBits),
+               [](CoordinateBit bit) { return bit.isNone(); })
+               ? 0
+               : bytes;
   return getExtractLayout(extract, layout) == result ? 0 : all;
 }
 

@@ -56,6 +56,43 @@ gpu.module @kernels {
 
 // -----
 
+#sums = #tile.spread<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+
+// Two arguments that may be one memory: what is read before may be stored in the background, what is touched later not.
+
+// CHECK-LABEL: gpu.func @in_place
+// CHECK: tile.store {{.*}} {tile.staged = {map =
+// CHECK-LABEL: gpu.func @read_later
+// CHECK-NOT: map =
+gpu.module @kernels {
+  gpu.func @in_place(%x: memref<64x64xf32>, %y: memref<64x64xf32>, %t: !tile.tile<64x64xf32, #sums>) kernel
+      attributes {tile.staged = 2 : i64, tile.threads = 128 : i64, tile.same_memory = [array<i64: 0, 1>], tile.params = [
+        {kind = "pointer", arg = 0 : i64}, {kind = "pointer", arg = 1 : i64}, {kind = "scalar", arg = 2 : i64}]} {
+    %c0 = arith.constant 0 : index
+    %old = tile.load %x[%c0, %c0] : memref<64x64xf32>, !tile.tile<64x64xf32, #sums>
+    %new = arith.addf %old, %t : !tile.tile<64x64xf32, #sums>
+    tile.store %new, %y[%c0, %c0] : !tile.tile<64x64xf32, #sums>, memref<64x64xf32>
+    gpu.return
+  }
+  gpu.func @read_later(%x: memref<64x64xf32>, %y: memref<64x64xf32>, %z: memref<64x64xf32>, %t: !tile.tile<64x64xf32, #sums>) kernel
+      attributes {tile.staged = 2 : i64, tile.threads = 128 : i64, tile.may_overlap = [array<i64: 0, 1>, array<i64: 0, 2>], tile.params = [
+        {kind = "pointer", arg = 0 : i64}, {kind = "pointer", arg = 1 : i64}, {kind = "pointer", arg = 2 : i64}, {kind = "scalar", arg = 3 : i64}]} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c4 = arith.constant 4 : index
+    // expected-remark @below {{is done by each thread, not by TMA, since it may go to memory that the kernel touches later, through another argument}}
+    tile.store %t, %y[%c0, %c0] : !tile.tile<64x64xf32, #sums>, memref<64x64xf32>
+    scf.for %i = %c0 to %c4 step %c1 {
+      %old = tile.load %x[%c0, %c0] : memref<64x64xf32>, !tile.tile<64x64xf32, #sums>
+      // expected-remark @below {{is done by each thread, not by TMA, since it may go to memory that the kernel touches later, through another argument}}
+      tile.store %old, %z[%c0, %c0] : !tile.tile<64x64xf32, #sums>, memref<64x64xf32>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
 gpu.module @kernels {
   // expected-error @below {{has tile.staged = 3 : i64: it counts the boxes of a warp that wait for TMA in shared memory, a power of two}}
   gpu.func @count() kernel attributes {tile.staged = 3 : i64, tile.threads = 128 : i64, tile.params = []} {

@@ -33,7 +33,7 @@ tile.kernel @gemm(%a: memref<{a_shape}x{element}>, %b: memref<{b_shape}x{element
     %vk = arith.subi %ck, %at : index
     %x = tile.load %a[{a_at}] {a_dims} valid (%vm, %vk) : memref<{a_shape}x{element}>, !tile.tile<{bm}x{bk}x{element}>
     %y = tile.load %b[{b_at}] {b_dims} valid (%vk, %vn) : memref<{b_shape}x{element}>, !tile.tile<{bk}x{bn}x{element}>
-    %p = tile.mma %x, %y, %s : !tile.tile<{bm}x{bk}x{element}>, !tile.tile<{bk}x{bn}x{element}>,
+    %p = tile.mma %x, %y, %s {mma}: !tile.tile<{bm}x{bk}x{element}>, !tile.tile<{bk}x{bn}x{element}>,
                                !tile.tile<{bm}x{bn}x{sum}>
     scf.yield %p : !tile.tile<{bm}x{bn}x{sum}>
   }} {{tile.stages = {stages} : i64}}
@@ -73,6 +73,7 @@ class Gemm:
     staged: int = 0
     persistent: int = 0
     raster: int = 0
+    tf32: bool = False
 
     @property
     def marks(self) -> str:
@@ -91,6 +92,7 @@ class Gemm:
                 for name in ("m", "n", "k", "bm", "bn", "bk", "warps", "stages", "element", "out")
             },
             marks=self.marks,
+            mma="{tile.tf32} " if self.tf32 else "",
             sum=sums,
             zero="0" if sums == "i32" else "0.0",
             a_shape=f"{self.k}x{self.m}" if self.a_by_columns else f"{self.m}x{self.k}",
@@ -117,6 +119,8 @@ class Gemm:
         ]
         grid = [-(-self.m // self.bm), -(-self.n // self.bn)]
         gpu_kernels.run(self.text, "gemm", args, grid, self.arch, seed)
+        if self.tf32:  # wgmma drops the bits that tf32 lacks
+            a, b = ((x.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32) for x in (a, b))
         wanted = a.astype(np.float64) @ b.astype(np.float64).T
         if self.out == "i8":  # the lowest bits
             wanted = wanted.astype(np.int64).astype(np.int8)
@@ -135,6 +139,12 @@ CASES = {
     "two panels": Gemm(128, 128, 256, 128, 128, 128, stages=2),
     "fp8": Gemm(128, 128, 256, 128, 128, 128, element="f8E4M3FN"),
     "one step": Gemm(128, 128, 64, 128, 128, 64),
+    "warpgroups multiply what all threads copy": Gemm(200, 128, 264, 128, 128, 64, specialized=False),
+    "tf32": Gemm(128, 128, 128, 128, 128, 32, element="f32", tf32=True),
+    "tf32, ragged": Gemm(200, 72, 100, 128, 64, 32, stages=4, element="f32", tf32=True),
+    "tf32, TMA stores, tile after tile": Gemm(
+        192, 136, 160, 64, 64, 32, warps=4, element="f32", tf32=True, staged=2, persistent=1
+    ),
     "TMA stores": Gemm(256, 512, 256, 128, 256, 64, stages=4, out="bf16", staged=2),
     "TMA stores, ragged": Gemm(200, 136, 328, 128, 128, 64, stages=4, out="f16", staged=4),
     "TMA stores of f32": Gemm(200, 72, 128, 128, 64, 64, staged=1),
@@ -176,3 +186,8 @@ def test_hot_loop() -> None:
     assert not re.search(r"\b(?:ld|st|div|rem|bar|shfl)\.", loop), loop
     assert "setmaxnreg.inc.sync.aligned.u32" in ptx
     assert "setmaxnreg.dec.sync.aligned.u32" in ptx
+
+
+def test_tf32_is_multiplied_by_warpgroups() -> None:
+    ptx = gpu_kernels.compile_kernels(CASES["tf32"].text, "sm_90a")[0].decode()
+    assert re.search(r"wgmma\.mma_async\.sync\.aligned\.m64n128k8\.f32\.tf32\.tf32", ptx)

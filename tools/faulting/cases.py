@@ -1,12 +1,16 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Models whose generated kernels are broken on purpose: one of each kind of kernel, each as small as can be."""
+"""Models whose generated kernels are broken on purpose: one of each kind of kernel, each as small as can be.
+
+A kernel whose CTAs compute tile after tile needs more tiles than CTAs: such cases are planned for, and run on, a GPU of
+a few multiprocessors.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import onnx
@@ -14,6 +18,9 @@ from onnx import helper, numpy_helper
 
 import models
 from bench.gpu.kernels import BUILDERS
+from tilewright.devices.nvidia import for_arch
+from tilewright.pipelines.cuda import pipeline
+from tilewright.pipelines.pipeline import Pipeline
 
 ARCHS = ("sm_80", "sm_90a")
 
@@ -59,10 +66,16 @@ class Case:
     Attributes:
         model: its builder: of this file, of the GPU suite's kernels, or the name of a test model.
         sizes: what the builder takes.
+        units: multiprocessors of the GPU that it is planned for and runs on; 0: as many as the architecture's has.
+        archs: that it is made for.
+        marks: what its PTX must have, so that the case is of the kind that it stands for.
     """
 
     model: str | Callable[..., onnx.ModelProto]
     sizes: Mapping[str, object] = field(default_factory=dict)
+    units: int = 0
+    archs: tuple[str, ...] = ARCHS
+    marks: tuple[str, ...] = ()
 
     def build(self) -> onnx.ModelProto:
         """The model."""
@@ -71,9 +84,36 @@ class Case:
         build = BUILDERS.get(self.model)
         return build(**self.sizes) if build else models.build(self.model, **self.sizes)
 
+    def pipeline(self, arch: str) -> Pipeline | None:
+        """The pipeline of its GPU; None: the architecture's own."""
+        if not self.units:
+            return None
+        device = for_arch(arch)
+        units = replace(device.units, count=self.units)
+        return pipeline(replace(device, name=f"{device.name}-of-{self.units}", units=units))
+
+    def check(self, text: str) -> None:
+        """Raise ValueError where the PTX is of another kind."""
+        missing = [mark for mark in self.marks if mark not in text]
+        if missing:
+            raise ValueError(f"the PTX has no {', '.join(missing)}: the plan makes another kind of kernel")
+
+
+HOPPER = ("sm_90a",)
+#: In the PTX of kernels with warps that only load, of TMA's stores, and of CTAs that compute task after task.
+_WARPS = ("wgmma.mma_async", "d.shared::cluster.global.tile.mbarrier", "setmaxnreg.dec", "mbarrier.try_wait")
+_STORES = "d.global.shared::cta"
+_TASKS = "%nctaid.x"
+
 
 def _product(m: int, n: int, k: int, dtype: str = "bfloat16") -> Case:
     return Case("matmul", {"m": m, "n": n, "k": k, "dtype": dtype})
+
+
+def _attention(queries: int, keys: int, depth: int, **attributes: object) -> Case:
+    """Two heads, by two multiprocessors: with idle ones around, their keys would be cut into parts."""
+    sizes = {"batch": 1, "heads": 2, "groups": 2, "queries": queries, "keys": keys, "depth": depth}
+    return Case("attention", {**sizes, **attributes}, units=2, archs=HOPPER, marks=_WARPS)
 
 
 CASES: dict[str, Case] = {
@@ -87,6 +127,16 @@ CASES: dict[str, Case] = {
     "softmax": Case("softmax", {"rows": 3, "columns": 2000, "dtype": "float32"}),
     "layernorm": Case("layernorm", {"rows": 3, "columns": 1500}),
     "column_sums": Case("column_sums", {"rows": 200, "columns": 64}),
+    "gemm_stores": replace(_product(100, 136, 128), archs=HOPPER, marks=(*_WARPS, _STORES)),
+    "gemm_persistent": replace(_product(192, 128, 128), units=2, archs=HOPPER, marks=(*_WARPS, _STORES, _TASKS)),
+    "gemm_persistent_ragged": Case(
+        "feed_forward", {"m": 200, "n": 136, "k": 136}, units=2, archs=HOPPER, marks=(*_WARPS, _STORES, _TASKS)
+    ),
+    "attention_warps": _attention(64, 192, 32),
+    "attention_warpgroups": _attention(128, 256, 64),
+    "attention_warpgroups_ragged": _attention(100, 300, 64),
+    "attention_warps_causal": _attention(192, 192, 32, causal=True),
+    "decode": Case("attention", {"batch": 1, "heads": 4, "groups": 1, "queries": 1, "keys": 512, "depth": 32}),
     "conv": Case("convolution", {"batch": 1, "inputs": 16, "outputs": 24, "size": 8}),
     "lstm": Case("lstm4", {"layers": 1, "hidden": 16, "inputs": 24, "sequence": 3}),
 }

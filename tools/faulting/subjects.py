@@ -13,7 +13,7 @@ import numpy as np
 import tensor_kernels
 
 import tilewright as tw
-from faulting.cases import ARCHS, CASES, random_inputs
+from faulting.cases import CASES, random_inputs
 from tilewright import emulate
 from tilewright.runtime.artifact import load_model
 from tilewright.runtime.dtypes import to_numpy
@@ -28,7 +28,9 @@ class Model:
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
-        model = load_model(folder, emulate=True)
+        case = CASES.get(Path(folder).name.partition("@")[0])
+        self._gpu = {"multiprocessors": case.units} if case and case.units else {}
+        model = load_model(folder, emulate=self._gpu)
         random = np.random.default_rng(0)
         self.inputs = [random_inputs(to_numpy(spec.dtype), spec.shape, random) for spec in model.inputs]
         self.expected = [np.array(array) for array in model(*self.inputs)]
@@ -48,7 +50,7 @@ class Model:
             assert found.tobytes() == expected.tobytes() if exact else _near(found, expected)
 
     def _run(self, replace: Mapping[str, str], options: emulate.Options) -> list[np.ndarray]:
-        model = load_model(self.folder, emulate={"options": options, "replace": replace})
+        model = load_model(self.folder, emulate={"options": options, "replace": replace, **self._gpu})
         return [np.asarray(array) for array in model(*self.inputs)]
 
 
@@ -77,13 +79,19 @@ def prototypes() -> list[str]:
 
 
 def generate(folder: Path, only: str) -> dict[str, str]:
-    """Compile the generated cases whose names hold `only` for all architectures; {name: folder}."""
+    """Compile the generated cases whose names hold a part of `only` (parts between commas); {name: folder}.
+
+    Raises ValueError where the compiler makes another kind of kernel of a case.
+    """
     made = {}
     for name, case in CASES.items():
-        for arch in ARCHS:
+        for arch in case.archs:
             label = f"{name}@{arch}"
-            if only in label:
-                made[label] = str(tw.compile(case.build(), target=f"cuda:{arch}").save(folder / label))
+            if not any(part in label for part in only.split(",")):
+                continue
+            model = tw.compile(case.build(), target=f"cuda:{arch}", pipeline=case.pipeline(arch), emulate=True)
+            case.check("".join(model.ptx().values()))
+            made[label] = str(model.save(folder / label))
     return made
 
 

@@ -37,7 +37,7 @@ _LIMITS = {
 
 
 #: arguments of a `Device` besides the architecture
-_OPTIONS = ("seed", "checks", "trace", "options", "replace")
+_OPTIONS = ("seed", "checks", "trace", "options", "replace", "multiprocessors")
 
 
 def unknown_options(given: Mapping[str, object]) -> str | None:

@@ -299,12 +299,16 @@ class Verdict:
     refused: bool = False
 
 
+#: the fixed order, with work in the background done as late as waits allow, and at once
+_FIXED = ("late", "early")
+
+
 def judge(
     run: Runner,
     mutant: Mutant,
     *,
     orders: int = 6,
-    seeds: int = 2,
+    seeds: int = 1,
     limit: int | None = None,
     checks: frozenset[str] = CHECKS,
 ) -> Verdict:
@@ -314,19 +318,20 @@ def judge(
         run: runs PTX and compares with the right result.
         mutant: the fault.
         orders: in how many orders it may show that it changes a result (fixed late, fixed early, then random ones).
-        seeds: in how many orders the checks may catch it (the fixed one, then random ones).
+        seeds: in how many random orders, behind the fixed ones, the checks may catch it.
         limit: instructions after which a run counts as endless.
         checks: the checks that may catch it.
     """
     caught, message = "", ""
-    for seed in [None, *range(1, seeds)]:
-        caught, message = _outcome(run, mutant, Options(seed=seed, limit=limit, checks=checks))
+    watched = [Options(checks=checks, limit=limit, completion=when) for when in _FIXED]
+    for options in (*watched, *(Options(seed=seed, limit=limit, checks=checks) for seed in range(1, seeds + 1))):
+        caught, message = _outcome(run, mutant, options)
         if caught == _REFUSED:
             return Verdict(mutant, "", "", message, True)
         if caught:
             break
     harmful = ""
-    fixed = [Options(checks=frozenset(), limit=limit, completion=when) for when in ("late", "early")]
+    fixed = [Options(checks=frozenset(), limit=limit, completion=when) for when in _FIXED]
     several = [Options(seed=100 + seed, checks=frozenset(), limit=limit) for seed in range(max(orders - 2, 0))]
     for options in (*fixed, *several):
         harmful, _ = _outcome(run, mutant, options)

@@ -68,7 +68,7 @@ CASES = [
     ),
     (
         {"emulate": {"sed": 1}, "target": "cuda:sm_80"},
-        "the emulator has no option sed; emulate= may hold seed, checks, trace, options, replace",
+        "the emulator has no option sed; emulate= may hold seed, checks, trace, options, replace, multiprocessors",
     ),
     (
         {"cubin": True},

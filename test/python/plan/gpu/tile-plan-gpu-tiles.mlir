@@ -88,3 +88,50 @@ func.func @vector(%x: tensor<64x8192xf32>, %v: tensor<8192xf32>) -> tensor<64xf3
   } -> tensor<64xf32>
   return %y : tensor<64xf32>
 }
+
+// -----
+
+// A product that reads exponentials of another task says so.
+
+// CHECK-LABEL: @apart
+// CHECK: math.exp
+// CHECK: linalg.generic
+// CHECK-SAME: tile.slow = "reads a softmax from memory: it is shared by too few tasks"
+#ij = affine_map<(i, j) -> (i, j)>
+#i = affine_map<(i, j) -> (i)>
+#x = affine_map<(i, n, j) -> (i, j)>
+#v = affine_map<(i, n, j) -> (j, n)>
+#y = affine_map<(i, n, j) -> (i, n)>
+func.func @apart(%s: tensor<64x64xf32>, %v: tensor<64x8xf32>) -> tensor<64x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %low = arith.constant 0xFF800000 : f32
+  %r = tensor.empty() : tensor<64xf32>
+  %g = linalg.fill ins(%low : f32) outs(%r : tensor<64xf32>) -> tensor<64xf32>
+  %m = linalg.generic {indexing_maps = [#ij, #i], iterator_types = ["parallel", "reduction"],
+      tile.task = 0 : i64, tile.nest = 0 : i64, tile.rows = array<i64: 0>}
+      ins(%s : tensor<64x64xf32>) outs(%g : tensor<64xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %t = arith.maximumf %o, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<64xf32>
+  %e = tensor.empty() : tensor<64x64xf32>
+  %p = linalg.generic {indexing_maps = [#ij, #i, #ij], iterator_types = ["parallel", "parallel"],
+      tile.task = 0 : i64, tile.nest = 1 : i64, tile.rows = array<i64: 0>}
+      ins(%s, %m : tensor<64x64xf32>, tensor<64xf32>) outs(%e : tensor<64x64xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %d = arith.subf %a, %b : f32
+    %t = math.exp %d : f32
+    linalg.yield %t : f32
+  } -> tensor<64x64xf32>
+  %h = tensor.empty() : tensor<64x8xf32>
+  %k = linalg.fill ins(%zero : f32) outs(%h : tensor<64x8xf32>) -> tensor<64x8xf32>
+  %z = linalg.generic {indexing_maps = [#x, #v, #y], iterator_types = ["parallel", "parallel", "reduction"],
+      tile.task = 1 : i64, tile.nest = 2 : i64, tile.rows = array<i64: 0, 1>}
+      ins(%p, %v : tensor<64x64xf32>, tensor<64x8xf32>) outs(%k : tensor<64x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %q = arith.mulf %a, %b : f32
+    %t = arith.addf %o, %q : f32
+    linalg.yield %t : f32
+  } -> tensor<64x8xf32>
+  return %z : tensor<64x8xf32>
+}

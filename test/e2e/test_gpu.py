@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -117,6 +118,16 @@ def test_results_go_where_the_caller_says() -> None:
     np.testing.assert_allclose(y, expected(x), rtol=1e-5, atol=1e-5)
     with pytest.raises(UserError, match=r"must have shape \[3, 20\]"):
         model(np.ones((4, 20), np.float32))
+
+
+def test_threads_share_a_model() -> None:
+    """The first call opens the device and loads the kernels: once, whoever is first."""
+    model = tw.compile(layer(3), target="cuda:sm_80", emulate=True)
+    inputs = [np.full((3, 20), number, np.float32) for number in range(6)]
+    with ThreadPoolExecutor(6) as threads:
+        results = list(threads.map(model, inputs))
+    for x, result in zip(inputs, results, strict=True):
+        np.testing.assert_allclose(result[0], expected(x), rtol=1e-4, atol=1e-4)
 
 
 def test_what_the_emulator_cannot_tell() -> None:

@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace tilewright {
@@ -116,12 +117,54 @@ Value getOrigin(Value value) {
 
 /// Whether a tensor is what became of `place` by overwriting it step by step,
 /// none of which spoils what is read later. Bufferization keeps such a tensor
-/// in its buffer by itself, through inner loops too; told to place it, it would
-/// copy what an inner loop starts from, written or not.
+/// in its buffer by itself, through inner loops too. To place it where an inner
+/// loop has started would be a conflict: that buffers are equal is known only
+/// at the end of the analysis.
 bool staysIn(Value value, Value place) {
   while (value && value != place)
     value = getOrigin(value);
   return value != nullptr;
+}
+
+/// What a value overwrites, or what the loop that makes it starts from; whether
+/// that is read later does not matter here.
+OpOperand *getStarted(OpResult result) {
+  unsigned number = result.getResultNumber();
+  return llvm::TypeSwitch<Operation *, OpOperand *>(result.getOwner())
+      .Case<tensor::InsertOp, tensor::InsertSliceOp>(
+          [](auto op) { return &op.getDestMutable(); })
+      .Case([&](scf::ForOp loop) {
+        return loop.getTiedLoopInit(loop.getTiedLoopRegionIterArg(result));
+      })
+      .Case([&](scf::WhileOp loop) {
+        return number < loop->getNumOperands() ? &loop->getOpOperand(number)
+                                               : nullptr;
+      })
+      .Default(nullptr);
+}
+
+/// Lets each inner loop between `place` and a value that is to be placed there
+/// start from a copy: its own steps must not write there.
+void copyStarts(Value value, Value place) {
+  auto result = dyn_cast<OpResult>(value);
+  if (!result)
+    return;
+  if (auto branches = dyn_cast<scf::IfOp>(result.getOwner())) {
+    unsigned number = result.getResultNumber();
+    copyStarts(branches.thenYield().getOperand(number), place);
+    copyStarts(branches.elseYield().getOperand(number), place);
+    return;
+  }
+  OpOperand *started = getStarted(result);
+  if (!started)
+    return;
+  copyStarts(started->get(), place);
+  if (started->get() != place || !isa<LoopLikeOpInterface>(result.getOwner()))
+    return;
+  OpBuilder b(result.getOwner());
+  auto type = cast<RankedTensorType>(place.getType());
+  started->set(bufferization::AllocTensorOp::create(
+      b, value.getLoc(), type, /*dynamicSizes=*/ValueRange(), /*copy=*/place));
 }
 
 /// A tensor from before the loop whose contents do not matter becomes one of
@@ -145,6 +188,7 @@ void place(OpOperand &operand, Value argument) {
   if (!type || !type.hasStaticShape() || operand.get() == argument)
     return;
   makeAnew(operand.get());
+  copyStarts(operand.get(), argument);
   OpBuilder b(operand.getOwner());
   auto placed = bufferization::MaterializeInDestinationOp::create(
       b, operand.get().getLoc(), argument.getType(), operand.get(), argument);

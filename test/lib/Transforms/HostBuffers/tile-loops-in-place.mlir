@@ -127,3 +127,28 @@ func.func @main(%a0: tensor<4xf32>, %n: index, %v: f32) -> tensor<4xf32> {
   }
   return %r : tensor<4xf32>
 }
+
+// -----
+
+// An inner loop starts from a state that is still read: it gets a copy, and its result is placed.
+// CHECK: func.func @main(%{{.*}}: tensor<8xf32>, %{{.*}}: index, %{{.*}}: f32)
+// CHECK: scf.for {{.*}} iter_args(%[[A:[^ ]*]] = %{{[^ ]*}}) -> (tensor<8xf32>) {
+// CHECK: %[[C:.*]] = bufferization.alloc_tensor() copy(%[[A]])
+// CHECK: %[[R:.*]] = scf.for {{.*}} iter_args(%{{[^ ]*}} = %[[C]])
+// CHECK: %[[Z:.*]] = tensor.insert %{{.*}} into %[[R]]
+// CHECK: %[[P:.*]] = bufferization.materialize_in_destination %[[Z]] in %[[A]]
+// CHECK: scf.yield %[[P]]
+func.func @main(%a0: tensor<8xf32>, %n: index, %v: f32) -> tensor<8xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%a = %a0) -> (tensor<8xf32>) {
+    %filled = scf.for %j = %c0 to %i step %c1 iter_args(%x = %a) -> (tensor<8xf32>) {
+      %y = tensor.insert %v into %x[%j] : tensor<8xf32>
+      scf.yield %y : tensor<8xf32>
+    }
+    %old = tensor.extract %a[%c0] : tensor<8xf32>
+    %z = tensor.insert %old into %filled[%c1] : tensor<8xf32>
+    scf.yield %z : tensor<8xf32>
+  }
+  return %r : tensor<8xf32>
+}

@@ -237,4 +237,24 @@ FailureOr<OnlineChain> OnlineChain::get(tile::GroupOp task) {
   return chain;
 }
 
+void shrinkTile(Operation *op, unsigned loop, int64_t size) {
+  auto rtile = op->getAttrOfType<tile::RTileAttr>("tile.rtile");
+  if (!rtile)
+    return;
+  Builder builder(op->getContext());
+  NamedAttrList levels(rtile.getSizes());
+  for (StringRef level : {"register", "mma"}) {
+    auto sizes = rtile.getSizes(level);
+    if (!sizes)
+      continue;
+    SmallVector<int64_t> own(*sizes);
+    own[loop] = std::min(own[loop], size);
+    levels.set(level, builder.getDenseI64ArrayAttr(own));
+  }
+  op->setDiscardableAttr(
+      "tile.rtile", tile::RTileAttr::get(op->getContext(),
+                                         levels.getDictionary(op->getContext()),
+                                         rtile.getOrder(), rtile.getPad()));
+}
+
 } // namespace tilewright

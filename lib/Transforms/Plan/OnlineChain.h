@@ -79,6 +79,9 @@ private:
   mlir::LogicalResult verifyUses() const;
 };
 
+/// Gives `op` register tiles of `size` along a loop, where they are larger.
+void shrinkTile(mlir::Operation *op, unsigned loop, int64_t size);
+
 } // namespace tilewright
 
 #endif // TILEWRIGHT_TRANSFORMS_PLAN_ONLINECHAIN_H

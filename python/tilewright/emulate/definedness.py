@@ -10,12 +10,11 @@ a loop), so an undefined operand is no error as such. What an undefined value de
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.emulate.flow import reads_writes
+from tilewright.emulate.flow import operand_uses
 from tilewright.emulate.syntax import Instruction, Register, Vector
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ def spreading(ins: Instruction, run: Run, tracked: frozenset[int]) -> Run:
     A result is undefined where an operand is; a packed value where all its parts are; a selected one where the chosen
     one is.
     """
-    reads, writes = reads_writes(replace(ins, guard=None))
+    reads, writes = operand_uses(ins)
     watched, targets = sorted(reads & tracked), sorted(writes & tracked)
     if not targets:  # what it reads is watched, then its results are too
         return run

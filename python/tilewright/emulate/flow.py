@@ -54,20 +54,26 @@ def registers(operands: Iterable[Operand]) -> set[int]:
     return {leaf.index for leaf in leaves(operands) if isinstance(leaf, Register)}
 
 
-def reads_writes(ins: Instruction) -> tuple[set[int], set[int]]:
+def operand_uses(ins: Instruction) -> tuple[frozenset[int], frozenset[int]]:
+    """(registers that an instruction's operands read, registers that they write), its guard aside; kept with it."""
+    found = ins.uses
+    if found is None:
+        args, head = ins.args, ins.parts[0]
+        if args and head not in _NO_RESULT and not isinstance(args[0], Memory) and _has_result(ins):
+            writes, reads = registers(args[:1]), registers(args[1:])
+            if head in _UPDATES:
+                reads |= writes
+            found = frozenset(reads), frozenset(writes)
+        else:
+            found = frozenset(registers(args)), frozenset()
+        ins.uses = found
+    return found
+
+
+def reads_writes(ins: Instruction) -> tuple[frozenset[int], frozenset[int]]:
     """(registers that an instruction reads, registers that it writes)."""
-    args = ins.args
-    head = ins.parts[0]
-    writes: set[int] = set()
-    reads = registers(args)
-    if args and head not in _NO_RESULT and not isinstance(args[0], Memory) and _has_result(ins):
-        writes = registers(args[:1])
-        reads = registers(args[1:])
-        if head in _UPDATES:
-            reads |= writes
-    if ins.guard:
-        reads = reads | {ins.guard.index}
-    return reads, writes
+    reads, writes = operand_uses(ins)
+    return (reads | {ins.guard.index} if ins.guard else reads), writes
 
 
 def _has_result(ins: Instruction) -> bool:

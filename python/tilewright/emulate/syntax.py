@@ -85,6 +85,7 @@ class Instruction:
         source: "file:line" of the last `.loc`, or None.
         text: the instruction as written, on one line.
         target: number of the instruction that a branch goes to; a tuple of them for `brx.idx`.
+        uses: what `flow.operand_uses` found.
     """
 
     op: str
@@ -95,6 +96,7 @@ class Instruction:
     source: str | None
     text: str
     target: int | tuple[int, ...] | None = None
+    uses: tuple[frozenset[int], frozenset[int]] | None = field(default=None, repr=False)
 
     def has(self, part: str) -> bool:
         """Whether a modifier is there."""

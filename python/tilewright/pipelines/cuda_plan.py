@@ -20,6 +20,9 @@ from tilewright.pipelines.pipeline import PassSpec, Phase, Pipeline
 _LEVEL = "shared"
 #: Where matrix units multiply float8: compute capability 9.0 on.
 _FLOAT8 = PassSpec("tile-float8-products", "float8 that a model dequantizes is multiplied as it is")
+#: Part of the peak that products reach which share a task: they have neither rings nor warpgroups. One that takes
+#: longer than the launch that it saves is better alone.
+_SHARED_TASK = 0.25
 #: In the place of `tile-scale-results`: of 16 bits, too, a softmax and its products can be one loop over blocks.
 _SOFTMAX = (
     PassSpec("tile-fold-roundings", "a maximum of narrow numbers is one of them: nothing to round"),
@@ -46,6 +49,7 @@ def normalize(device: Device) -> Phase:
 def levels(device: Device) -> dict[str, object]:
     """Capacities, and bytes per nanosecond of one multiprocessor, of what tiles move through."""
     shared, cache, memory = device.level(_LEVEL), device.level("l2"), device.level("memory")
+    peak = dict(device.units.peak).get("f16", device.units.peak_of("f32"))
     return {
         "l2-bytes": shared.bytes,
         "l3-bytes": cache.bytes,
@@ -56,6 +60,7 @@ def levels(device: Device) -> dict[str, object]:
         "steps": 64,
         "chains": True,
         "tasks": device.units.count // 2,
+        "large": int(peak * device.units.count * device.rate("launch", 2.5e-6) * _SHARED_TASK / 2),
     }
 
 

@@ -358,6 +358,7 @@ class PlanFusion(Pass):
     blocks: tuple[int, ...] = option((64, 32, 16), "rows that a task with products may take, the best first")
     steps: int = option(256, "steps of a block, where reductions of a task run in one loop")
     chains: bool = option(False, "a softmax that can run in one loop with products does, whatever tasks read again")
+    large: int = option(0, "multiply-adds from which on products stay tasks of their own; 0: no number is too large")
     tasks: int = option(8, "tasks that share the machine evenly: products are not fused into fewer")
 
     def run(self, op: ir.Operation) -> None:
@@ -379,7 +380,7 @@ class PlanFusion(Pass):
             graph = Graph(linalg_ops(block, weights), first_nest, levels)
             graph.build()
             merge_maps(graph)
-            merge_products(graph)
+            merge_products(graph, self.large)
             for task in graph.tasks:
                 for nest in task.nests:
                     for member in nest.ops:

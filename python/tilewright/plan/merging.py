@@ -72,16 +72,25 @@ def _absorb(graph: Graph, maker: Task, nest: Nest, rows: dict[int, int]) -> None
     _take_over(graph, maker, nest.task)
 
 
-def merge_products(graph: Graph) -> None:
-    """Moves products into the tasks of their only readers. Their own tasks are left without nests."""
+def merge_products(graph: Graph, large: int = 0) -> None:
+    """Moves products into the tasks of their only readers. Their own tasks are left without nests.
+
+    Args:
+        graph: the operations.
+        large: multiply-adds from which on a product stays alone, in the tiles that are best for it; 0: none does.
+    """
     readers = _readers(graph)
     for task in reversed(graph.tasks):
-        if not _is_product(task):
+        if not _is_product(task) or _is_large(task, large):
             continue
         for maker in _makers(graph, task):
-            rows = _meeting_rows(graph, maker, task, readers)
+            rows = None if _is_large(maker, large) else _meeting_rows(graph, maker, task, readers)
             if rows is not None:
                 _merge(graph, maker, task, rows)
+
+
+def _is_large(task: Task, large: int) -> bool:
+    return large > 0 and any(nest.root is not None and nest.root.points >= large for nest in task.nests)
 
 
 def _is_product(task: Task) -> bool:

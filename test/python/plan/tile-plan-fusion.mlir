@@ -1,4 +1,5 @@
 // RUN: tile-opt %s --tile-plan-fusion | FileCheck-22 %s
+// RUN: tile-opt %s --tile-plan-fusion=large=8192 | FileCheck-22 %s --check-prefix=LARGE
 
 // A chain of elementwise operations shares a nest; its root states the rows that tasks may cut.
 
@@ -31,6 +32,12 @@ func.func @chain(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
 // CHECK: attrs = {tile.nest = [[A:[0-9]+]] : i64, tile.rows = array<i64: 0, 1>, tile.task = [[T:[0-9]+]] : i64}
 // CHECK: attrs = {tile.nest = [[B:[0-9]+]] : i64, tile.rows = array<i64: 0, 1>, tile.task = [[T]] : i64}
 // CHECK: attrs = {tile.nest = [[B]] : i64, tile.task = [[T]] : i64}
+// From a number of multiply-adds on each is a task of its own; the reader's nest is that of one of them.
+// LARGE-LABEL: @gated
+// LARGE: "reduction"]{{.*}}attrs = {tile.nest = [[A:[0-9]+]] : i64, {{.*}}tile.task = [[S:[0-9]+]] : i64}
+// LARGE: "reduction"]{{.*}}attrs = {tile.nest = [[B:[0-9]+]] : i64, {{.*}}tile.task = [[T:[0-9]+]] : i64}
+// LARGE-NOT: tile.task = [[S]] : i64
+// LARGE: return
 #x = affine_map<(m, n, k) -> (m, k)>
 #w = affine_map<(m, n, k) -> (k, n)>
 #y = affine_map<(m, n, k) -> (m, n)>

@@ -25,6 +25,8 @@ from tilewright.plan.traffic import element_bytes
 _PRODUCTS = ("arith.mulf", "arith.muli")
 #: Fewer rows or columns than this leave a product to vectors: a tile of them would be nearly empty.
 _LEAST = 2
+#: Elements of a product among others that four warps hold.
+_MANY = 4096
 #: Channels of a head that tiles of a loop over keys hold at once.
 _WHOLE = 256
 
@@ -185,6 +187,21 @@ def default_shape(op: LinalgOp) -> Shape:
     return Shape(64, 64, 64 if kind.startswith(("i8", "f8")) else 32, 4)
 
 
+def _add_rows(nest: Nest, roles: Roles, shape: Shape, tile: dict[int, int], given: Given | None) -> None:
+    """Extend a tile by rows: as fits them best; or to those of its task, the first loop first."""
+    extents = nest.root.extents
+    if given is None:
+        loops = row_loops(nest, roles)
+        sizes = split_rows(tuple(extents[d] for d in loops), shape.rows)
+        tile.update((loop, size) for loop, size in zip(loops, sizes, strict=True) if size > 1)
+        return
+    rows = prod(tile[d] for d in roles.rows if d in tile)
+    for loop in roles.rows:
+        if rows < shape.rows and loop not in given.rows and nest.fits({*tile, roles.depth}, loop):
+            tile[loop] = min(power_of_two(extents[loop]), shape.rows // rows)
+            rows *= tile[loop]
+
+
 def tile_product(nest: Nest, roles: Roles, shape: Shape, given: Given | None = None) -> GpuTiling:
     """The tiling of a product of tiles of a given shape; loops with fewer points have smaller tiles."""
     op = nest.root
@@ -200,20 +217,13 @@ def tile_product(nest: Nest, roles: Roles, shape: Shape, given: Given | None = N
             shape = replace(shape, lanes=max(shape.lanes, min(ROW // max(held, 1), _WHOLE)))
     if roles.lane not in tile:
         tile[roles.lane] = min(power_of_two(op.extents[roles.lane]), shape.lanes)
-    if given is None:
-        loops = row_loops(nest, roles)
-        sizes = split_rows(tuple(op.extents[d] for d in loops), shape.rows)
-        tile.update((loop, size) for loop, size in zip(loops, sizes, strict=True) if size > 1)
-    rows = prod(tile[d] for d in roles.rows if d in tile)
-    for loop in roles.rows if given is not None else ():
-        free = given is None or loop not in given.rows
-        if rows < shape.rows and free and nest.fits({*tile, roles.depth}, loop):
-            tile[loop] = min(power_of_two(op.extents[loop]), shape.rows // rows)
-            rows *= tile[loop]
+    _add_rows(nest, roles, shape, tile, given)
     if roles.depth not in tile:
         tile[roles.depth] = min(power_of_two(op.extents[roles.depth]), shape.depth)
     tiling = make_tiling(op, tile, given)
     tiling.depth, tiling.warps = roles.depth, shape.warps
+    if given is not None and not given.steps and prod(tiling.register[d] for d in (*roles.rows, roles.lane)) > _MANY:
+        tiling.warps = 2 * shape.warps  # sums of one product beside those of another, and what follows them
     window = [d for d in sorted(op.reductions) if d != roles.depth]
     others = [d for d in op.parallel if d not in roles.rows and d != roles.lane]
     tiling.order = [*others, *reversed(roles.rows), roles.lane, *window, roles.depth]

@@ -219,3 +219,10 @@ def test_masks_and_lengths_of_the_operator(name: str, arch: str) -> None:
     text = str(planned(model, DEVICES[arch])[1].module)
     assert text.count("tile.launch @product_max_exp") == 1 and text.count("tile.launch") <= 2
     check(operator(name, sizes), arch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arch", DEVICES)
+def test_wide_heads_with_a_mask_take_fewer_rows(arch: str) -> None:
+    """Sums of 64 rows of 256 channels leave four warps no registers for a mask."""
+    check(decomposed("choices", Sizes(1, 2, 2, 77, 100, 256, "bfloat16")), arch)

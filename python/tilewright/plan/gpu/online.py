@@ -185,7 +185,7 @@ def _attention(
 
 
 def _by_threads(chain: Chain, products: Sequence[Nest], rows: Sequence[int], gpu: Gpu, smaller: int) -> Online | None:
-    """The same by mma.sync and vector units, with blocks that are halved `smaller` times."""
+    """The same by mma.sync and vector units, with blocks (of wide heads, soon rows) that are halved `smaller` times."""
     width = max(element_bytes(access.value) for nest in products for access in nest.root.inputs)
     queries, warps = rows[-1], 4
     if gpu.hopper and width <= 2 and queries == 64 and _tasks(products[-1], rows) >= 2 * gpu.units:
@@ -199,9 +199,12 @@ def _by_threads(chain: Chain, products: Sequence[Nest], rows: Sequence[int], gpu
         keys = min(keys, _FEW_KEYS)
     if queries < _WARP_ROWS:
         keys = min(keys, max(_FRAGMENTS * 32 * warps // power_of_two(max(channels, 1)), _WARP_ROWS))
-    keys = max(keys >> smaller, min(keys, _WARP_ROWS))
+    fewer = max(smaller - 1, 0) if width <= 2 and channels > 2 * _CHANNELS and queries > _WARP_ROWS else 0
+    keys = max(keys >> (0 if fewer else smaller), min(keys, _WARP_ROWS))
     if keys >= chain.extent or (queries >= _WARP_ROWS and held * chain.extent <= room):
         return None
+    if fewer:  # sums of wide heads take the registers, not scores
+        queries = held = max(queries >> fewer, _WARP_ROWS)
     stages, step = _stages(chain, products, held, keys, gpu)
     return Online(chain, keys, queries, warps, stages, stages * step, tail=tail_of(chain.extent, keys))
 

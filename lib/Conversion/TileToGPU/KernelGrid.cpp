@@ -109,52 +109,90 @@ scf::ForOp KernelGrid::makeTasks(OpBuilder &b, ArrayRef<BlockArgument> open) {
   return tasks;
 }
 
+LogicalResult KernelGrid::verify() {
+  std::optional<ArrayRef<int64_t>> cluster = kernel.getCluster();
+  if (!cluster)
+    return success();
+  // Of one coordinate the launch counts whole clusters.
+  bool mayBeOpen = bounds.size() == 1 && !isPersistent();
+  for (auto [dim, size] : llvm::enumerate(*cluster))
+    if (size > 1 &&
+        (ShapedType::isDynamic(bounds[dim]) ? !mayBeOpen
+                                            : bounds[dim] % size != 0))
+      return kernel.emitOpError("has clusters of ")
+             << size << " tasks along coordinate " << dim
+             << ", whose bound must be known and a multiple of that";
+  return success();
+}
+
+/// What is left of a task's number, and of the sizes of the grid, for the
+/// coordinates of its cluster; the task's own coordinates in the cluster go to
+/// `members` (null where the cluster has one task along a coordinate). Tasks of
+/// a cluster have numbers that follow each other, the last coordinate fastest.
+static Value takeMembers(TaskNumbers &n, ArrayRef<int64_t> cluster, Value task,
+                         MutableArrayRef<Value> sizes,
+                         MutableArrayRef<Value> members) {
+  for (size_t dim = cluster.size(); dim-- > 0;) {
+    if (cluster[dim] == 1)
+      continue;
+    Value width = n.constant(cluster[dim]);
+    members[dim] = n.rem(task, width);
+    task = n.div(task, width);
+    if (sizes[dim])
+      sizes[dim] = n.div(sizes[dim], width);
+  }
+  return task;
+}
+
+/// The last two coordinates of a task in bands of `height` rows, each walked by
+/// columns: what the blocks of a wave read stays in the L2 cache. Gives what is
+/// left of the task's number.
+static Value takeBand(TaskNumbers &n, Value task, int64_t bandHeight,
+                      ArrayRef<Value> sizes,
+                      MutableArrayRef<Value> coordinates) {
+  size_t rank = sizes.size();
+  Value height = n.constant(bandHeight);
+  Value rows = sizes[rank - 2], columns = sizes[rank - 1];
+  Value plane = n.mul(rows, columns);
+  Value inPlane = rank == 2 ? task : n.rem(task, plane);
+  Value perBand = n.mul(height, columns);
+  Value band = n.div(inPlane, perBand), rest = n.rem(inPlane, perBand);
+  Value first = n.mul(band, height);
+  Value here = n.min(height, n.sub(rows, first));
+  coordinates[rank - 2] = n.add(first, n.rem(rest, here));
+  coordinates[rank - 1] = n.div(rest, here);
+  return rank > 2 ? n.div(task, plane) : task;
+}
+
 LogicalResult KernelGrid::append(OpBuilder &b, Value taskNumber,
                                  ArrayRef<BlockArgument> open,
                                  SmallVectorImpl<Value> &values) {
   auto rank = static_cast<int64_t>(bounds.size());
   if (rank == 0)
     return success();
+  if (failed(verify()))
+    return failure();
   Location loc = kernel.getLoc();
   TaskNumbers n(b, loc);
   SmallVector<Value> sizes = getSizes(b, open);
   if (!taskNumber)
     taskNumber = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
   Value task = n.fromIndex(taskNumber);
-  SmallVector<Value> coordinates(rank);
+  SmallVector<Value> coordinates(rank), members(rank);
   auto raster = kernel->getAttrOfType<IntegerAttr>("tile.raster");
+  bool inBands = raster && rank >= 2;
+  if (inBands && !sizes[rank - 2]) {
+    Value all = n.fromIndex(gpu::GridDimOp::create(b, loc, gpu::Dimension::x));
+    sizes[rank - 2] = n.div(all, sizes[rank - 1]);
+  }
+  SmallVector<int64_t> cluster(rank, 1);
+  if (std::optional<ArrayRef<int64_t>> given = kernel.getCluster())
+    cluster = llvm::to_vector(*given);
+  task = takeMembers(n, cluster, task, sizes, members);
   int64_t last = rank - 1;
-  if (raster && rank >= 2) {
-    // Bands of `height` rows of the last two coordinates, each walked by
-    // columns: what the blocks of a wave read stays in the L2 cache. Blocks of
-    // a cluster are neighbours along the last one, and count as one column.
-    Value height = n.constant(raster.getInt());
-    Value rows = sizes[rank - 2], columns = sizes[rank - 1], member;
-    if (!rows) {
-      Value all =
-          n.fromIndex(gpu::GridDimOp::create(b, loc, gpu::Dimension::x));
-      rows = n.div(all, columns);
-    }
-    if (auto cluster = kernel.getCluster()) {
-      Value width = n.constant(cluster->back());
-      member = n.rem(task, width);
-      task = n.div(task, width);
-      columns = n.div(columns, width);
-    }
-    Value plane = n.mul(rows, columns);
-    Value inPlane = rank == 2 ? task : n.rem(task, plane);
-    Value perBand = n.mul(height, columns);
-    Value band = n.div(inPlane, perBand), rest = n.rem(inPlane, perBand);
-    Value first = n.mul(band, height);
-    Value here = n.min(height, n.sub(rows, first));
-    coordinates[rank - 2] = n.add(first, n.rem(rest, here));
-    Value column = n.div(rest, here);
-    if (member)
-      column =
-          n.add(n.mul(column, n.constant(kernel.getCluster()->back())), member);
-    coordinates[rank - 1] = column;
-    if (rank > 2)
-      task = n.div(task, plane);
+  if (inBands) {
+    int64_t height = std::max<int64_t>(raster.getInt() / cluster[rank - 2], 1);
+    task = takeBand(n, task, height, sizes, coordinates);
     last = rank - 3;
   }
   for (int64_t dim = last; dim > 0; --dim) {
@@ -163,7 +201,11 @@ LogicalResult KernelGrid::append(OpBuilder &b, Value taskNumber,
   }
   if (last >= 0)
     coordinates[0] = task;
-  for (Value coordinate : coordinates)
+  for (auto [coordinate, member, size] :
+       llvm::zip_equal(coordinates, members, cluster)) {
+    if (member)
+      coordinate = n.add(n.mul(coordinate, n.constant(size)), member);
     values.push_back(n.toIndex(coordinate));
+  }
   return success();
 }

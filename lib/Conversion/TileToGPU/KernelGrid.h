@@ -37,6 +37,8 @@ public:
                              mlir::SmallVectorImpl<mlir::Value> &values);
 
 private:
+  /// Whether clusters are whole: bounds along them are known multiples.
+  mlir::LogicalResult verify();
   void readLaunches();
   /// The bounds as i32 values; null for what no block needs to know.
   mlir::SmallVector<mlir::Value>

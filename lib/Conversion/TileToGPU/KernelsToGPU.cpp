@@ -420,6 +420,8 @@ private:
       for (int64_t size : *cluster)
         blocks *= size;
       function->setAttr("tile.cluster", b.getDenseI64ArrayAttr({blocks, 1, 1}));
+      function.setKnownClusterSizeAttr(
+          b.getDenseI32ArrayAttr({static_cast<int32_t>(blocks), 1, 1}));
     }
     function.setKnownBlockSizeAttr(
         b.getDenseI32ArrayAttr({static_cast<int32_t>(threads), 1, 1}));

@@ -20,7 +20,9 @@ def KernelsToGPU : Pass<"tile-kernels-to-gpu", "::mlir::ModuleOp"> {
     `tile.raster` values of the last but one coordinate. With `tile.persistent`
     (blocks per multiprocessor) a block runs several tasks: its own number, and
     from there on in steps of the number of blocks, in a loop marked
-    `tile.tasks`. Tiles stay as they are.
+    `tile.tasks`. Tasks of a `cluster`, whole numbers of which the bounds must be,
+    are blocks with numbers that follow each other, the last coordinate fastest;
+    bands are of clusters then. Tiles stay as they are.
 
     What the host must know is written on the function: `tile.threads`,
     `tile.shared_bytes` (dynamic shared memory), `tile.cluster`,

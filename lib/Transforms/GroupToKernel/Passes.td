@@ -28,6 +28,8 @@ def GroupsToKernels : Pass<"tile-groups-to-kernels", "mlir::ModuleOp"> {
     goes to the kernel, for convert-tile-kernel-to-func, and so do `tile.warps`,
     `tile.raster`, `tile.specialized`, `tile.staged`, `tile.persistent` and
     `tile.prediction` of the last root.
+    `tile.cluster` there says how many tasks along each loop of the root are the
+    kernel's `cluster`; they must divide the tasks along it.
 
     Tiles that are left of a loop have smaller types. Where the root has
     `tile.padded`, all tiles have the planned sizes instead, which may exceed

@@ -184,6 +184,10 @@ TaskEmitter::emitKernel(OpBuilder &builder, StringRef name,
     for (StringRef name : kKernelAttributes)
       if (Attribute value = nest.root()->getAttr(name))
         kernel->setAttr(name, value);
+  if (failed(setCluster(kernel))) {
+    kernel.erase();
+    return failure();
+  }
   OpBuilder::InsertionGuard guard(builder);
   entry = &kernel.getBody().front();
   builder.setInsertionPointToEnd(entry);
@@ -209,6 +213,35 @@ TaskEmitter::emitKernel(OpBuilder &builder, StringRef name,
     return failure();
   }
   return kernel;
+}
+
+/// Tasks that are a cluster (`tile.cluster` on the last root, along each of its
+/// loops) are whole numbers of the grid: none may wait for one that is not
+/// there.
+LogicalResult TaskEmitter::setCluster(tile::KernelOp kernel) const {
+  const NestAnalysis &anchor = nests.back();
+  auto sizes = anchor.root()->getAttrOfType<DenseI64ArrayAttr>("tile.cluster");
+  if (!sizes)
+    return success();
+  SmallVector<int64_t> cluster(grid.size(), 1), left(sizes.asArrayRef());
+  for (auto [number, dim] : llvm::enumerate(grid)) {
+    if (dim.dim >= left.size())
+      continue;
+    std::swap(cluster[number], left[dim.dim]);
+    int64_t tasks = dim.dynamic() ? 1 : (dim.extent + dim.tile - 1) / dim.tile;
+    if (cluster[number] < 1 || tasks % cluster[number] != 0)
+      return anchor.root()->emitError("has tile.cluster = ")
+             << sizes << ", but the number of tasks along d" << dim.dim
+             << (dim.dynamic() ? " is not known"
+                               : " is " + std::to_string(tasks))
+             << ": it must be a multiple of the cluster's size";
+  }
+  if (llvm::any_of(left, [](int64_t size) { return size != 1; }))
+    return anchor.root()->emitError("has tile.cluster = ")
+           << sizes
+           << ", of more than one task along a loop that a task covers";
+  kernel.setCluster(ArrayRef<int64_t>(cluster));
+  return success();
 }
 
 /// Values of the symbols after the grid's ids.

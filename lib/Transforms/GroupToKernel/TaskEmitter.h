@@ -106,6 +106,7 @@ private:
   llvm::SmallVector<mlir::AffineExpr> wholeTasks();
   bool isOneTile(mlir::OpResult result, llvm::ArrayRef<Box> boxes) const;
   mlir::LogicalResult findSpills();
+  mlir::LogicalResult setCluster(tile::KernelOp kernel) const;
   void makeSymbols(mlir::OpBuilder &builder, mlir::ValueRange passedSizes);
   mlir::LogicalResult require(const NestAnalysis &consumer, const Box &box,
                               llvm::MutableArrayRef<Box> boxes);

@@ -220,3 +220,33 @@ def test_grid(raster: int | None) -> None:
     run(text, "k", [x], (2, 5, 3))
     i, j, k = np.indices((2, 5, 3))
     np.testing.assert_array_equal(x[..., 0], 100 * i + 10 * j + k)
+
+
+@pytest.mark.parametrize("raster", [None, 2, 6])
+@pytest.mark.parametrize("persistent", [False, True])
+@pytest.mark.parametrize("cluster", [(1, 1, 2), (1, 2, 1), (2, 1, 1), (1, 2, 2)])
+def test_grid_of_clusters(raster: int | None, persistent: bool, cluster: tuple[int, int, int]) -> None:
+    """Each task writes its coordinates, and which block of its cluster ran it: that of its place in the cluster."""
+    order = f", tile.raster = {raster} : i64" if raster else ""
+    order += ", tile.persistent = 2 : i64" if persistent else ""
+    text = f"""tile.kernel @k(%x: memref<2x6x4x1xi32>) grid(%i, %j, %k) cluster {list(cluster)} attributes {{
+        tile.threads = 32 : i64, tile.grid = array<i64: 2, 6, 4>{order}}} {{
+      %c0 = arith.constant 0 : index
+      %c10 = arith.constant 10 : index
+      %a = arith.muli %i, %c10 : index
+      %b = arith.addi %a, %j : index
+      %c = arith.muli %b, %c10 : index
+      %d = arith.addi %c, %k : index
+      %e = arith.muli %d, %c10 : index
+      %r = nvvm.read.ptx.sreg.cluster.ctarank : i32
+      %f = arith.index_cast %e : index to i32
+      %g = arith.addi %f, %r : i32
+      %t = tile.splat %g : i32 -> !tile.tile<1xi32>
+      tile.store %t, %x[%i, %j, %k, %c0] : !tile.tile<1xi32>, memref<2x6x4x1xi32>
+      tile.return
+    }}"""
+    x = np.full((2, 6, 4, 1), -1, np.int32)
+    run(text, "k", [x], (2, 6, 4), "sm_90a")
+    i, j, k = np.indices((2, 6, 4))
+    rank = (i % cluster[0] * cluster[1] + j % cluster[1]) * cluster[2] + k % cluster[2]
+    np.testing.assert_array_equal(x[..., 0], 1000 * i + 100 * j + 10 * k + rank)

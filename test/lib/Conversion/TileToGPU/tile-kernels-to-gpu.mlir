@@ -70,6 +70,47 @@ tile.kernel @persistent(%x: memref<?x64xf32>) grid(%i) attributes {tile.persiste
 
 // -----
 
+// Tasks of a cluster have numbers that follow each other: first which of the cluster, then the cluster in its band.
+// CHECK-LABEL: gpu.func @cluster
+// CHECK-SAME: known_cluster_size = array<i32: 2, 1, 1>
+// CHECK-SAME: tile.cluster = array<i64: 2, 1, 1>
+// CHECK: %[[TASK:.*]] = arith.index_cast %{{.*}} : index to i32
+// CHECK: %[[TWO:.*]] = arith.constant 2 : i32
+// CHECK: %[[MEMBER:.*]] = arith.remui %[[TASK]], %[[TWO]]
+// CHECK: arith.divui %[[TASK]], %[[TWO]]
+// CHECK: arith.divui %{{.*}}, %[[TWO]]
+// CHECK: arith.constant 4 : i32
+// CHECK: %[[ROWS:.*]] = arith.muli
+// CHECK: arith.addi %{{.*}}, %[[MEMBER]]
+tile.kernel @cluster(%x: memref<32x3x64xf32>) grid(%i, %j) cluster [2, 1]
+    attributes {tile.grid = array<i64: 32, 3>, tile.raster = 8 : i64} {
+  %c0 = arith.constant 0 : index
+  %t = tile.load %x[%i, %j, %c0] : memref<32x3x64xf32>, !tile.tile<64xf32>
+  %d = arith.addf %t, %t : !tile.tile<64xf32>
+  tile.store %d, %x[%i, %j, %c0] : !tile.tile<64xf32>, memref<32x3x64xf32>
+  tile.return
+}
+
+// -----
+
+// expected-error @below {{'tile.kernel' op has clusters of 2 tasks along coordinate 1, whose bound must be known and a multiple of that}}
+tile.kernel @ragged(%x: memref<4x3x64xf32>) grid(%i, %j) cluster [1, 2] attributes {tile.grid = array<i64: 4, 3>} {
+  %c0 = arith.constant 0 : index
+  %t = tile.load %x[%i, %j, %c0] : memref<4x3x64xf32>, !tile.tile<64xf32>
+  tile.return
+}
+
+// -----
+
+// expected-error @below {{has clusters of 2 tasks along coordinate 0, whose bound must be known}}
+tile.kernel @open(%x: memref<?x3x64xf32>) grid(%i, %j) cluster [2, 1] {
+  %c0 = arith.constant 0 : index
+  %t = tile.load %x[%i, %j, %c0] : memref<?x3x64xf32>, !tile.tile<64xf32>
+  tile.return
+}
+
+// -----
+
 // expected-error @below {{has 96 threads, but must have a power of two from 32 to 1024}}
 tile.kernel @threads(%x: memref<256xf32>) attributes {tile.warps = 3 : i64} {
   %c0 = arith.constant 0 : index

@@ -147,3 +147,68 @@ func.func @mixed(%x: tensor<8x32xf32>) -> tensor<8x32xf32> {
   }
   return %y : tensor<8x32xf32>
 }
+
+// -----
+
+// Two tasks along the rows are a cluster of the kernel.
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (n, k)>
+#c = affine_map<(m, n, k) -> (m, n)>
+
+// CHECK-LABEL: tile.kernel @pairs
+// CHECK-SAME: grid(%{{.*}}, %{{.*}}) cluster [2, 1] attributes {tile.warps = 8 : i64}
+func.func @main(%x: tensor<100x40xf16>, %w: tensor<30x40xf16>) -> tensor<100x30xf32> {
+  %y = tile.group "shared" (%x0 = %x : tensor<100x40xf16>, %w0 = %w : tensor<30x40xf16>) -> (tensor<100x30xf32>) attributes {tile.kernel = "pairs"} {
+    %r = tile.group "register" (%x1 = %x0 : tensor<100x40xf16>, %w1 = %w0 : tensor<30x40xf16>) -> (tensor<100x30xf32>) {
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty() : tensor<100x30xf32>
+      %f = linalg.fill ins(%zero : f32) outs(%e : tensor<100x30xf32>) -> tensor<100x30xf32>
+      %p = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"],
+          tile.padded, tile.warps = 8 : i64, tile.cluster = array<i64: 2, 1, 1>,
+          tile.rtile = #tile.rtile<mma = [1, 1, 16], shared = [64, 16, 40], register = [64, 16, 16], order = [0, 1, 2]>}
+          ins(%x1, %w1 : tensor<100x40xf16>, tensor<30x40xf16>) outs(%f : tensor<100x30xf32>) {
+      ^bb0(%q: f16, %s: f16, %o: f32):
+        %qw = arith.extf %q : f16 to f32
+        %sw = arith.extf %s : f16 to f32
+        %m = arith.mulf %qw, %sw : f32
+        %t = arith.addf %o, %m : f32
+        linalg.yield %t : f32
+      } -> tensor<100x30xf32>
+      tile.yield %p : tensor<100x30xf32>
+    }
+    tile.yield %r : tensor<100x30xf32>
+  }
+  return %y : tensor<100x30xf32>
+}
+
+// -----
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (n, k)>
+#c = affine_map<(m, n, k) -> (m, n)>
+
+func.func @main(%x: tensor<150x40xf16>, %w: tensor<30x40xf16>) -> tensor<150x30xf32> {
+  %y = tile.group "shared" (%x0 = %x : tensor<150x40xf16>, %w0 = %w : tensor<30x40xf16>) -> (tensor<150x30xf32>) attributes {tile.kernel = "odd"} {
+    %r = tile.group "register" (%x1 = %x0 : tensor<150x40xf16>, %w1 = %w0 : tensor<30x40xf16>) -> (tensor<150x30xf32>) {
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty() : tensor<150x30xf32>
+      %f = linalg.fill ins(%zero : f32) outs(%e : tensor<150x30xf32>) -> tensor<150x30xf32>
+      // expected-error@+1 {{has tile.cluster = array<i64: 2, 1, 1>, but the number of tasks along d0 is 3: it must be a multiple of the cluster's size}}
+      %p = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"],
+          tile.padded, tile.warps = 8 : i64, tile.cluster = array<i64: 2, 1, 1>,
+          tile.rtile = #tile.rtile<mma = [1, 1, 16], shared = [64, 16, 40], register = [64, 16, 16], order = [0, 1, 2]>}
+          ins(%x1, %w1 : tensor<150x40xf16>, tensor<30x40xf16>) outs(%f : tensor<150x30xf32>) {
+      ^bb0(%q: f16, %s: f16, %o: f32):
+        %qw = arith.extf %q : f16 to f32
+        %sw = arith.extf %s : f16 to f32
+        %m = arith.mulf %qw, %sw : f32
+        %t = arith.addf %o, %m : f32
+        linalg.yield %t : f32
+      } -> tensor<150x30xf32>
+      tile.yield %p : tensor<150x30xf32>
+    }
+    tile.yield %r : tensor<150x30xf32>
+  }
+  return %y : tensor<150x30xf32>
+}

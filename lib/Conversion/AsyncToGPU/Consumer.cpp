@@ -104,6 +104,7 @@ public:
 
   SlotState run() {
     startFromNothing();
+    findPeer();
     SmallVector<Value> inits, tokens;
     for (auto [place, init] : llvm::enumerate(loop.getInitArgs()))
       (isToken(place) ? tokens : inits).push_back(init);
@@ -258,23 +259,43 @@ private:
     tellProducers(speaks, slot);
   }
 
+  /// Each of the first threads that speak tells one block of the cluster.
+  void findPeer() {
+    if (ring.blocks == 1)
+      return;
+    Value last = makeI32(b, loc, ring.blocks - 1);
+    Value block = arith::MinUIOp::create(b, loc, laneOfGroup(), last);
+    auto type = LLVM::LLVMPointerType::get(
+        b.getContext(),
+        static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster));
+    peer = NVVM::MapaOp::create(b, loc, type, ring.barriers, block);
+  }
+
+  /// The thread's number in the warpgroup or warp that gives slots back.
+  Value laneOfGroup() {
+    int64_t group = ring.byWarpgroup ? 128 : 32;
+    return arith::AndIOp::create(b, loc, thread, makeI32(b, loc, group - 1));
+  }
+
   /// Whether a thread speaks for its warpgroup or warp, all of which is done.
   Value speaker() {
-    int64_t group = ring.byWarpgroup ? 128 : 32;
     if (!ring.byWarpgroup)
       NVVM::SyncWarpOp::create(b, loc, makeI32(b, loc, -1));
-    Value lane =
-        arith::AndIOp::create(b, loc, thread, makeI32(b, loc, group - 1));
-    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lane,
-                                 makeI32(b, loc, 0));
+    Value lane = laneOfGroup();
+    if (!peer)
+      return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lane,
+                                   makeI32(b, loc, 0));
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, lane,
+                                 makeI32(b, loc, ring.blocks));
   }
 
   void tellProducers(Value when, Value slot) {
     auto branch = scf::IfOp::create(b, loc, when, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
-    NVVM::MBarrierArriveOp::create(b, loc, Type(),
-                                   ring.emptyBarrier(b, loc, slot), Value());
+    auto scope = peer ? NVVM::MemScopeKind::CLUSTER : NVVM::MemScopeKind::CTA;
+    NVVM::MBarrierArriveOp::create(
+        b, loc, Type(), ring.emptyBarrier(b, loc, slot, peer), Value(), scope);
   }
 
   /// What follows may use the slots for something else, once all are here.
@@ -305,6 +326,8 @@ private:
   scf::ForOp loop;
   OpBuilder b;
   Location loc;
+  /// The ring's mbarriers in the block that this thread tells; null: its own.
+  Value peer;
 };
 
 } // namespace

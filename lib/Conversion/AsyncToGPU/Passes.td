@@ -61,6 +61,15 @@ def SpecializeWarps : Pass<"tile-specialize-warps", "::mlir::ModuleOp"> {
     Copies outside of loops that are waited for alone (`tile-share-factors` makes
     such ones) get one mbarrier, which nobody gives back.
 
+    Blocks of a cluster (`tile.cluster`) share copies that are marked
+    `tile.multicast`: each loads a part of the box into the slots of all (panels,
+    or rows that are a whole number of swizzles), and the mbarrier of a full slot
+    counts the bytes of all parts. A slot is empty once the computing warps of
+    all blocks have given it back, so they tell each block of the cluster. All
+    blocks meet before the first copy and before they end: no mbarrier is used
+    before it is made, and none after its block has gone. Boxes that cannot be
+    cut are loaded by each block, with a remark.
+
     Where a block runs several tasks (`tile.tasks`), slots and phases are carried
     from one to the next: the copies of a task begin while the one before is
     computed and stored.
@@ -114,7 +123,7 @@ def SpecializeWarps : Pass<"tile-specialize-warps", "::mlir::ModuleOp"> {
     gpu.barrier
     ...
     scf.if %producing {
-      nvvm.setmaxregister decrease 24
+      nvvm.setmaxregister decrease 40
       ...
       scf.for ...
         nvvm.mbarrier.try_wait.parity ...
@@ -135,6 +144,59 @@ def SpecializeWarps : Pass<"tile-specialize-warps", "::mlir::ModuleOp"> {
     "::mlir::memref::MemRefDialect", "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect",
     "::mlir::ub::UBDialect", "::tilewright::tile::TileDialect"
   ];
+}
+
+def MarkMulticasts : Pass<"tile-mark-multicasts", "::mlir::ModuleOp"> {
+  let summary = "Mark the copies that bring the same to all tasks of a cluster";
+  let description = [{
+    In a kernel with a `cluster`, a copy in the background of a loop that loads
+    ahead of time gets `tile.multicast` where neither its source nor the loops
+    and branches around it depend on a coordinate that tells tasks of a cluster
+    apart: all of them start it equally often, and with the same bytes. Each may
+    then load a part for all (`tile-specialize-warps` does). Where there is no
+    such copy, a remark says so.
+
+    Before:
+    ```mlir
+    tile.kernel @k(%x: memref<256x64xf16>) grid(%i, %j) cluster [1, 2] {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c2 = arith.constant 2 : index
+      %c4 = arith.constant 4 : index
+      %c64 = arith.constant 64 : index
+      %ring = tile.alloc {alignment = 1024 : i64, tile.layouts = [#tile.layout<swizzle = 128>]} : memref<2x64x64xf16, #tile.level<"shared">>
+      %from = memref.subview %x[0, 0] [64, 64] [1, 1] : memref<256x64xf16> to memref<64x64xf16, strided<[64, 1]>>
+      %to = memref.subview %ring[0, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, #tile.level<"shared">> to memref<64x64xf16, strided<[64, 1]>, #tile.level<"shared">>
+      %first = tile.async {
+        tile.copy %from to %to : memref<64x64xf16, strided<[64, 1]>>, memref<64x64xf16, strided<[64, 1]>, #tile.level<"shared">>
+      }
+      %last = scf.for %s = %c0 to %c4 step %c1 iter_args(%token = %first) -> (!tile.token) {
+        tile.await %token
+        %ahead = arith.addi %s, %c1 : index
+        %more = arith.cmpi slt, %ahead, %c4 : index
+        %next = scf.if %more -> (!tile.token) {
+          %row = arith.muli %ahead, %c64 : index
+          %slot = arith.remui %ahead, %c2 : index
+          %f = memref.subview %x[%row, 0] [64, 64] [1, 1] : memref<256x64xf16> to memref<64x64xf16, strided<[64, 1], offset: ?>>
+          %t = memref.subview %ring[%slot, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, #tile.level<"shared">> to memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
+          %a = tile.async {
+            tile.copy %f to %t : memref<64x64xf16, strided<[64, 1], offset: ?>>, memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
+          }
+          scf.yield %a : !tile.token
+        } else {
+          scf.yield %token : !tile.token
+        }
+        scf.yield %next : !tile.token
+      }
+      tile.return
+    }
+    ```
+    After:
+    ```mlir
+    tile.copy %f to %t {tile.multicast} : ...
+    ```
+  }];
+  let dependentDialects = ["::tilewright::tile::TileDialect"];
 }
 
 def StageStores : Pass<"tile-stage-stores", "::mlir::ModuleOp"> {

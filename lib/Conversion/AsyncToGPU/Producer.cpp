@@ -22,8 +22,8 @@ namespace {
 class Producer {
 public:
   Producer(OpBuilder &b, ArrayRef<RoleRing> rings, ArrayRef<RoleLoad> loads,
-           gpu::GPUFuncOp kernel)
-      : b(b), rings(rings), loads(loads), kernel(kernel) {
+           gpu::GPUFuncOp kernel, Value rank)
+      : b(b), rings(rings), loads(loads), kernel(kernel), rank(rank) {
     // The phase before the first counts as over: all slots are empty.
     Location loc = kernel.getLoc();
     states.assign(rings.size(), {makeI32(b, loc, 0), makeI32(b, loc, 1)});
@@ -203,7 +203,8 @@ private:
                          ArrayRef<Value> bases, Value slot, Value phase,
                          IRMapping &map) {
     Location loc = scf::ForOp(ring.ring.loop).getLoc();
-    waitBarrier(b, loc, ring.emptyBarrier(b, loc, slot), phase);
+    waitBarrier(b, loc, ring.emptyBarrier(b, loc, slot), phase,
+                ring.blocks > 1);
     SmallVector<Value> places;
     for (auto [copy, base] : llvm::zip_equal(ring.copies, bases)) {
       Value bytes =
@@ -228,13 +229,13 @@ private:
         if (value && !need(value, map))
           return failure();
       }
-      emitTensorCopy(b, copy, descriptor, place, barrier,
-                     [&](OpFoldResult offset) -> Value {
-                       if (auto value = dyn_cast<Value>(offset))
-                         return map.lookupOrDefault(value);
-                       return arith::ConstantIndexOp::create(
-                           b, loc, *getConstantIntValue(offset));
-                     });
+      auto valueOf = [&](OpFoldResult offset) -> Value {
+        if (auto value = dyn_cast<Value>(offset))
+          return map.lookupOrDefault(value);
+        return arith::ConstantIndexOp::create(b, loc,
+                                              *getConstantIntValue(offset));
+      };
+      emitTensorCopy(b, copy, descriptor, place, barrier, valueOf, rank);
     }
     return success();
   }
@@ -243,6 +244,7 @@ private:
   ArrayRef<RoleRing> rings;
   ArrayRef<RoleLoad> loads;
   gpu::GPUFuncOp kernel;
+  Value rank;
   /// Of each ring, where the builder stands.
   SmallVector<SlotState> states;
 };
@@ -251,8 +253,8 @@ private:
 
 LogicalResult emitProducer(OpBuilder &b, Block &source,
                            ArrayRef<RoleRing> rings, ArrayRef<RoleLoad> loads,
-                           gpu::GPUFuncOp kernel) {
-  return Producer(b, rings, loads, kernel).emit(source, IRMapping());
+                           gpu::GPUFuncOp kernel, Value rank) {
+  return Producer(b, rings, loads, kernel, rank).emit(source, IRMapping());
 }
 
 } // namespace tilewright

@@ -10,6 +10,7 @@
 #include "lib/Conversion/AsyncToGPU/WarpRoles.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
@@ -25,15 +26,36 @@ Value RoleRing::fullBarrier(OpBuilder &b, Location loc, Value slot) const {
   return offsetPointer(b, loc, barriers, bytes);
 }
 
-Value RoleRing::emptyBarrier(OpBuilder &b, Location loc, Value slot) const {
-  return offsetPointer(b, loc, fullBarrier(b, loc, slot), 8 * ring.getStages());
+Value RoleRing::emptyBarrier(OpBuilder &b, Location loc, Value slot,
+                             Value base) const {
+  Value bytes = arith::MulIOp::create(b, loc, slot, makeI32(b, loc, 8));
+  Value first = offsetPointer(b, loc, base ? base : barriers, bytes);
+  return offsetPointer(b, loc, first, 8 * ring.getStages());
 }
 
-void waitBarrier(OpBuilder &b, Location loc, Value barrier, Value phase) {
+/// Upstream's operation looks no further than the block: here those of other
+/// blocks of the cluster have arrived, too (PTX ISA, "mbarrier.try_wait").
+static constexpr llvm::StringLiteral kClusterWait =
+    "{ .reg .pred P1; LAB_WAIT: "
+    "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 "
+    "P1, [$0], $1, $2; "
+    "@P1 bra.uni DONE; bra.uni LAB_WAIT; DONE: }";
+
+void waitBarrier(OpBuilder &b, Location loc, Value barrier, Value phase,
+                 bool cluster) {
   // Ticks after which the hardware looks again at the latest.
   constexpr int64_t kTicks = 10000000;
-  NVVM::MBarrierTryWaitParityOp::create(b, loc, barrier, phase,
-                                        makeI32(b, loc, kTicks));
+  Value ticks = makeI32(b, loc, kTicks);
+  if (!cluster) {
+    NVVM::MBarrierTryWaitParityOp::create(b, loc, barrier, phase, ticks);
+    return;
+  }
+  LLVM::InlineAsmOp::create(
+      b, loc, TypeRange(), ValueRange{barrier, phase, ticks}, kClusterWait,
+      "r,r,r,~{memory}", /*has_side_effects=*/true, /*is_align_stack=*/false,
+      LLVM::TailCallKind::None,
+      LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT),
+      ArrayAttr());
 }
 
 scf::ForOp tasksAround(Operation *op) {
@@ -66,8 +88,9 @@ int64_t consumerRegisters(int64_t groups, int64_t producer) {
   return std::min<int64_t>(240, left / 8 * 8);
 }
 
-/// Registers of a producing thread (addresses and counters).
-int64_t producerRegisters(int64_t groups) { return groups == 2 ? 40 : 24; }
+/// Registers of a producing thread (addresses and counters): as few as can be
+/// where three warpgroups need the others.
+int64_t producerRegisters(int64_t groups) { return groups == 3 ? 24 : 40; }
 
 /// Splits one kernel.
 class RoleSplit {
@@ -107,6 +130,8 @@ public:
         b, loc, arith::CmpIPredicate::uge, warp, makeI32(b, loc, threads / 32));
     auto roles = scf::IfOp::create(b, loc, producing, /*withElseRegion=*/true);
     roles->setAttr("tile.roles", b.getUnitAttr());
+    if (sharesCopies())
+      meetCluster(/*aligned=*/false);
     Block *consumer = roles.elseBlock();
     consumer->getOperations().splice(consumer->getTerminator()->getIterator(),
                                      entry.getOperations(),
@@ -161,8 +186,40 @@ private:
       return reason;
     RoleRing roles{*ring, *copies, {}, 0, false};
     analyzeReaders(roles);
+    shareCopies(roles);
     rings.push_back(roles);
     return "";
+  }
+
+  /// Copies that bring the same to all blocks of the cluster are cut into
+  /// parts.
+  void shareCopies(RoleRing &ring) {
+    auto sizes = kernel->getAttrOfType<DenseI64ArrayAttr>("tile.cluster");
+    int64_t blocks = sizes ? llvm::product_of(sizes.asArrayRef()) : 1;
+    if (blocks == 1)
+      return;
+    for (TensorCopy &copy : ring.copies) {
+      if (!copy.copy->hasAttr("tile.multicast"))
+        continue;
+      if (cutForCluster(copy, blocks))
+        ring.blocks = blocks;
+      else
+        copy.copy.emitRemark("is done by each block of the cluster, since its "
+                             "box cannot be cut into ")
+            << blocks << " parts";
+    }
+  }
+
+  bool sharesCopies() const {
+    return llvm::any_of(rings,
+                        [](const RoleRing &ring) { return ring.blocks > 1; });
+  }
+
+  /// All threads of all blocks of the cluster wait for each other.
+  void meetCluster(bool aligned) {
+    UnitAttr attribute = aligned ? b.getUnitAttr() : UnitAttr();
+    NVVM::ClusterArriveOp::create(b, loc, attribute);
+    NVVM::ClusterWaitOp::create(b, loc, attribute);
   }
 
   /// Whether a ring's loop starts the copies, or begins with them under way.
@@ -298,11 +355,17 @@ private:
                                      Value());
       NVVM::FenceMbarrierInitOp::create(b, loc);
     }
-    gpu::BarrierOp::create(b, loc);
+    if (!sharesCopies()) {
+      gpu::BarrierOp::create(b, loc);
+      return;
+    }
+    meetCluster(/*aligned=*/true);
+    rank = NVVM::ClusterId::create(b, loc, b.getI32Type());
   }
 
   void makeBarriers(const RoleRing &ring) {
     int64_t readers = ring.byWarpgroup ? groups() : threads / 32;
+    readers *= ring.blocks;
     Value one = makeI32(b, loc, 1), many = makeI32(b, loc, readers);
     for (int64_t slot = 0; slot < 2 * ring.ring.getStages(); ++slot)
       NVVM::MBarrierInitOp::create(
@@ -322,7 +385,7 @@ private:
     Value elected = NVVM::ElectSyncOp::create(b, loc, b.getI1Type(), Value());
     auto one = scf::IfOp::create(b, loc, elected, /*withElseRegion=*/false);
     b.setInsertionPointToStart(one.thenBlock());
-    return emitProducer(b, *roles.elseBlock(), rings, loads, kernel);
+    return emitProducer(b, *roles.elseBlock(), rings, loads, kernel, rank);
   }
 
   gpu::GPUFuncOp kernel;
@@ -331,7 +394,8 @@ private:
   Location loc;
   std::vector<RoleRing> rings;
   std::vector<RoleLoad> loads;
-  Value thread;
+  /// Numbers of the thread, and of the block in its cluster (null: not asked).
+  Value thread, rank;
 };
 
 struct SpecializeWarps

@@ -202,29 +202,89 @@ FailureOr<Value> tensorMapOf(gpu::GPUFuncOp kernel, const TensorCopy &copy) {
   return Value(kernel.getArgument(*number));
 }
 
+bool cutForCluster(TensorCopy &copy, int64_t parts) {
+  /// Rows that the widest swizzle exchanges, and what TMA's places in shared
+  /// memory are multiples of.
+  constexpr int64_t kSwizzledRows = 8, kPlace = 128;
+  if (copy.getPanels() % parts == 0) {
+    copy.parts = parts;
+    return true;
+  }
+  ArrayRef<int64_t> rows = ArrayRef(copy.box).drop_back();
+  const int64_t *outermost =
+      llvm::find_if(rows, [](int64_t size) { return size > 1; });
+  int64_t share = copy.target.getSlotRows() / parts;
+  if (outermost == rows.end() || *outermost % parts != 0 ||
+      share % kSwizzledRows != 0 || share * copy.target.getSpan() % kPlace != 0)
+    return false;
+  copy.parts = parts;
+  copy.cutDim = outermost - rows.begin();
+  copy.box[*copy.cutDim] /= parts;
+  return true;
+}
+
+namespace {
+
+/// What one block loads of a copy, from which panel's place on.
+struct Part {
+  int64_t panels;
+  Value place;
+  SmallVector<Value> coordinates; // innermost first
+};
+
+Part partOf(OpBuilder &b, Location loc, const TensorCopy &copy, Value rank,
+            Part whole) {
+  int64_t bytes = copy.getBytes() / whole.panels / copy.parts, step;
+  size_t cut = 0;
+  if (copy.cutDim) {
+    step = copy.box[*copy.cutDim];
+    cut = copy.box.size() - 1 - *copy.cutDim;
+  } else {
+    whole.panels /= copy.parts;
+    bytes = copy.target.getPanelBytes() * whole.panels;
+    step = copy.box.back() * whole.panels;
+  }
+  auto times = [&](int64_t number) -> Value {
+    return arith::MulIOp::create(b, loc, rank, makeI32(b, loc, number));
+  };
+  whole.place = offsetPointer(b, loc, whole.place, times(bytes));
+  Value &coordinate = whole.coordinates[cut];
+  coordinate = arith::AddIOp::create(b, loc, coordinate, times(step));
+  return whole;
+}
+
+} // namespace
+
 void emitTensorCopy(OpBuilder &b, const TensorCopy &copy, Value map, Value slot,
                     Value barrier,
-                    llvm::function_ref<Value(OpFoldResult)> valueOf) {
+                    llvm::function_ref<Value(OpFoldResult)> valueOf,
+                    Value rank) {
   Location loc = tile::CopyOp(copy.copy).getLoc();
-  SmallVector<Value> coordinates; // innermost first
+  Part part{copy.getPanels(), slot, {}};
   for (OpFoldResult offset : llvm::reverse(copy.origin))
-    coordinates.push_back(
+    part.coordinates.push_back(
         arith::IndexCastOp::create(b, loc, b.getI32Type(), valueOf(offset)));
+  Value blocks;
+  if (copy.parts > 1) {
+    part = partOf(b, loc, copy, rank, part);
+    auto all = static_cast<int16_t>((1 << copy.parts) - 1);
+    blocks = arith::ConstantOp::create(b, loc, b.getI16IntegerAttr(all));
+  }
   auto cluster = LLVM::LLVMPointerType::get(
       b.getContext(),
       static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster));
-  Value first = coordinates.front();
-  int64_t panels = copy.target.getRowBytes() / copy.target.getSpan();
-  for (int64_t panel = 0; panel < panels; ++panel) {
-    Value to = offsetPointer(b, loc, slot, panel * copy.target.getPanelBytes());
+  Value first = part.coordinates.front();
+  for (int64_t panel = 0; panel < part.panels; ++panel) {
+    Value to =
+        offsetPointer(b, loc, part.place, panel * copy.target.getPanelBytes());
     Value wide = LLVM::AddrSpaceCastOp::create(b, loc, cluster, to);
     if (panel)
-      coordinates.front() = arith::AddIOp::create(
+      part.coordinates.front() = arith::AddIOp::create(
           b, loc, first, makeI32(b, loc, panel * copy.box.back()));
     NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-        b, loc, wide, map, coordinates, barrier, ValueRange(), Value(), Value(),
-        NVVM::TMALoadMode::TILE, /*isCTAOnly=*/false, NVVM::CTAGroupKindAttr(),
-        Value());
+        b, loc, wide, map, part.coordinates, barrier, ValueRange(), blocks,
+        Value(), NVVM::TMALoadMode::TILE, /*isCTAOnly=*/false,
+        NVVM::CTAGroupKindAttr(), Value());
   }
 }
 

@@ -30,7 +30,12 @@ struct TensorCopy {
   /// Per dimension, every so manieth element of the box is copied.
   llvm::SmallVector<int64_t> steps;
   SharedPlace target;
+  /// Blocks of a cluster that load a part each, for all of them; and the
+  /// dimension of the box that is cut for it, unless panels are dealt.
+  int64_t parts = 1;
+  std::optional<int64_t> cutDim = std::nullopt;
 
+  int64_t getPanels() const { return target.getRowBytes() / target.getSpan(); }
   int64_t getBytes() const { return target.getSlotBytes(); }
 };
 
@@ -38,6 +43,10 @@ struct TensorCopy {
 /// where the copy's operands are known.
 std::optional<TensorCopy>
 analyzeTensorCopy(mlir::OpBuilder &b, tile::CopyOp copy, std::string &reason);
+
+/// Lets each of `parts` blocks of a cluster load a part of the copy, for all of
+/// them; whether it can be cut so.
+bool cutForCluster(TensorCopy &copy, int64_t parts);
 
 /// Why TMA cannot move boxes of `memref`, of elements of `bytes` bytes: it
 /// takes arguments of a kernel whose rows start at multiples of 16 bytes. Empty
@@ -64,11 +73,13 @@ mlir::FailureOr<mlir::Value> tensorMapOf(mlir::gpu::GPUFuncOp kernel,
                                          const TensorCopy &copy);
 
 /// Starts the copy: to the slot at `slot`, with coordinates from `valueOf`, its
-/// completion told to the mbarrier at `barrier`.
-void emitTensorCopy(
-    mlir::OpBuilder &b, const TensorCopy &copy, mlir::Value map,
-    mlir::Value slot, mlir::Value barrier,
-    llvm::function_ref<mlir::Value(mlir::OpFoldResult)> valueOf);
+/// completion told to the mbarrier at `barrier`. Of a copy that is cut, the
+/// part of the block with number `rank` in its cluster, to all of them: the
+/// same slot, and the same mbarrier, in the memory of each.
+void emitTensorCopy(mlir::OpBuilder &b, const TensorCopy &copy, mlir::Value map,
+                    mlir::Value slot, mlir::Value barrier,
+                    llvm::function_ref<mlir::Value(mlir::OpFoldResult)> valueOf,
+                    mlir::Value rank);
 
 } // namespace tilewright
 

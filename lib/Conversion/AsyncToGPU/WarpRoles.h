@@ -32,12 +32,16 @@ struct RoleRing {
   /// Whether slots are read by products in the background alone: one thread per
   /// warpgroup gives them back, else one per warp.
   bool byWarpgroup = false;
+  /// Blocks that fill each other's slots: a slot is empty once the warps of all
+  /// of them have given it back. 1: each fills its own.
+  int64_t blocks = 1;
 
   int64_t getBytes() const;
   mlir::Value fullBarrier(mlir::OpBuilder &b, mlir::Location loc,
                           mlir::Value slot) const;
+  /// Of the running block, or of that whose mbarriers lie at `base`.
   mlir::Value emptyBarrier(mlir::OpBuilder &b, mlir::Location loc,
-                           mlir::Value slot) const;
+                           mlir::Value slot, mlir::Value base = {}) const;
 };
 
 /// Copies that are started once, and waited for outside of loops: one mbarrier
@@ -65,9 +69,10 @@ std::optional<RoleLoad> matchLoad(tile::AsyncOp async, std::string &reason);
 /// Computing warps wait for the mbarrier where they waited for the token.
 void rewriteLoad(const RoleLoad &load);
 
-/// Waits until the phase of parity `phase` of an mbarrier is over.
+/// Waits until the phase of parity `phase` of an mbarrier is over, and sees
+/// what those who arrived there did before: of the block, or of its `cluster`.
 void waitBarrier(mlir::OpBuilder &b, mlir::Location loc, mlir::Value barrier,
-                 mlir::Value phase);
+                 mlir::Value phase, bool cluster = false);
 
 /// The slot after `slot`, and its phase.
 SlotState nextSlot(mlir::OpBuilder &b, mlir::Location loc, mlir::Value slot,
@@ -82,11 +87,12 @@ mlir::scf::ForOp tasksAround(mlir::Operation *op);
 void analyzeReaders(RoleRing &ring);
 
 /// Writes what producers do: `source`, a block of the kernel, without all that
-/// has nothing to do with the copies of rings and loads.
+/// has nothing to do with the copies of rings and loads. `rank` is the number
+/// of the block in its cluster, null where it has none.
 mlir::LogicalResult emitProducer(mlir::OpBuilder &b, mlir::Block &source,
                                  llvm::ArrayRef<RoleRing> rings,
                                  llvm::ArrayRef<RoleLoad> loads,
-                                 mlir::gpu::GPUFuncOp kernel);
+                                 mlir::gpu::GPUFuncOp kernel, mlir::Value rank);
 
 /// Turns the ring's loop into one that waits for slots and gives them back,
 /// from `start` on; gives the state behind the loop. `thread` is the number of

@@ -34,6 +34,7 @@ def lower(arch: str, rings: bool = True, fast: bool = False) -> tuple[PassSpec, 
         PassSpec("canonicalize", "numbers of steps and slots that are constant"),
         PassSpec("cse", "addresses that several copies share"),
     )
+    multicast = (PassSpec("tile-mark-multicasts", "what all blocks of a cluster load, each loads a part of"),)
     select = (PassSpec("tile-select-wgmma", "products that four warps do from shared memory, in the background"),)
     specialize = (PassSpec("tile-specialize-warps", "one warp moves data (TMA), the others compute"),)
     rough = {"fast": True} if fast else {}
@@ -41,7 +42,7 @@ def lower(arch: str, rings: bool = True, fast: bool = False) -> tuple[PassSpec, 
     copies = (PassSpec("tile-copies-to-cp-async", "the copies of other kernels are those of all threads"),)
     return (
         *(ahead if rings else ()),
-        *(select if hopper else ()),
+        *((*multicast, *select) if hopper else ()),
         PassSpec("tile-kernels-to-gpu", "a task is a thread block; what the host must know is written on it"),
         PassSpec("tile-assign-spreads", "which thread holds what: from products and from memory", capability),
         *((*specialize, *defer, *stage) if hopper else ()),

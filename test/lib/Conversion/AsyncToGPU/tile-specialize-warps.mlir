@@ -253,6 +253,129 @@ gpu.module @kernels {
 
 // -----
 
+// Two blocks of a cluster: each loads 32 of the 64 rows of %a into the slots of both, and a slot is empty once the
+// warpgroups of both have told so; the first two threads of a warpgroup tell a block each. All meet at the start and
+// before the end.
+
+// CHECK-LABEL: gpu.func @cluster
+// CHECK-SAME: {arg = 0 : i64, box = [32, 64], fill = "zero", kind = "tensor_map", swizzle = 128 : i64}
+// CHECK: %[[READERS:.*]] = arith.constant 2 : i32
+// CHECK: nvvm.mbarrier.init %{{.*}}, %[[READERS]]
+// CHECK: nvvm.fence.mbarrier.init
+// CHECK-NOT: gpu.barrier
+// CHECK: nvvm.cluster.arrive {aligned}
+// CHECK-NEXT: nvvm.cluster.wait {aligned}
+// CHECK-NEXT: %[[RANK:.*]] = nvvm.read.ptx.sreg.cluster.ctarank : i32
+// CHECK: nvvm.setmaxregister decrease
+// CHECK: llvm.inline_asm has_side_effects {{.*}}mbarrier.try_wait.parity.acquire.cluster
+// CHECK: arith.constant 8192 : i32
+// CHECK: nvvm.mbarrier.arrive.expect_tx
+// CHECK: arith.muli %[[RANK]]
+// CHECK: %[[ROW:.*]] = arith.addi
+// CHECK: %[[ALL:.*]] = arith.constant 3 : i16
+// CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}}, box[%{{.*}}, %[[ROW]]] multicast_mask = %[[ALL]]
+// CHECK: nvvm.setmaxregister increase
+// CHECK: %[[PEER:.*]] = nvvm.mapa %{{.*}}, %{{.*}} : !llvm.ptr<3> -> !llvm.ptr<7>
+// CHECK: nvvm.mbarrier.try_wait.parity
+// CHECK: llvm.getelementptr %[[PEER]]
+// CHECK: nvvm.mbarrier.arrive %{{.*}} {scope = #nvvm.mem_scope<cluster>} : !llvm.ptr<7>
+// CHECK: } {tile.roles}
+// CHECK-NEXT: nvvm.cluster.arrive
+// CHECK-NEXT: nvvm.cluster.wait
+// CHECK-NEXT: gpu.return
+gpu.module @kernels {
+  gpu.func @cluster(%a: memref<512x64xf16>, %o: memref<64x64xf32>) kernel
+      attributes {tile.specialized, tile.threads = 128 : i64, tile.cluster = array<i64: 2, 1, 1>,
+                  tile.params = [{kind = "pointer", arg = 0 : i64}, {kind = "pointer", arg = 1 : i64}]} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %c8 = arith.constant 8 : index
+    %c64 = arith.constant 64 : index
+    %s = tile.alloc {tile.layouts = [#tile.layout<swizzle = 128>]} : memref<2x64x64xf16, #tile.level<"shared">>
+    %zero = arith.constant dense<0.0> : !tile.tile<64x64xf32>
+    %x0 = memref.subview %a[0, 0] [64, 64] [1, 1] : memref<512x64xf16> to memref<64x64xf16, strided<[64, 1]>>
+    %s0 = memref.subview %s[0, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, #tile.level<"shared">> to memref<64x64xf16, strided<[64, 1]>, #tile.level<"shared">>
+    %t0 = tile.async {
+      tile.copy %x0 to %s0 {tile.multicast} : memref<64x64xf16, strided<[64, 1]>>, memref<64x64xf16, strided<[64, 1]>, #tile.level<"shared">>
+    }
+    %last:2 = scf.for %i = %c0 to %c8 step %c1 iter_args(%acc = %zero, %w0 = %t0) -> (!tile.tile<64x64xf32>, !tile.token) {
+      tile.await %w0
+      %ahead = arith.addi %i, %c1 : index
+      %more = arith.cmpi slt, %ahead, %c8 : index
+      %next = scf.if %more -> (!tile.token) {
+        %row = arith.muli %ahead, %c64 : index
+        %free = arith.remui %ahead, %c2 : index
+        %xn = memref.subview %a[%row, 0] [64, 64] [1, 1] : memref<512x64xf16> to memref<64x64xf16, strided<[64, 1], offset: ?>>
+        %sn = memref.subview %s[%free, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, #tile.level<"shared">> to memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
+        %t = tile.async {
+          tile.copy %xn to %sn {tile.multicast} : memref<64x64xf16, strided<[64, 1], offset: ?>>, memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
+        }
+        scf.yield %t : !tile.token
+      } else {
+        scf.yield %w0 : !tile.token
+      }
+      %slot = arith.remui %i, %c2 : index
+      %v = tile.load %s[%slot, %c0, %c0] : memref<2x64x64xf16, #tile.level<"shared">>, !tile.tile<64x64xf16, #tile.level<"shared">>
+      %d = tile.mma %v, %v, %acc {tile.unit = "wgmma"} : !tile.tile<64x64xf16, #tile.level<"shared">>, !tile.tile<64x64xf16, #tile.level<"shared">>, !tile.tile<64x64xf32>
+      scf.yield %d, %next : !tile.tile<64x64xf32>, !tile.token
+    }
+    tile.store %last#0, %o[%c0, %c0] : !tile.tile<64x64xf32>, memref<64x64xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+// Eight rows cannot be cut into two parts: swizzles exchange eight.
+
+// CHECK-LABEL: gpu.func @whole
+// CHECK-NOT: nvvm.cluster
+// CHECK-NOT: multicast_mask
+gpu.module @kernels {
+  gpu.func @whole(%a: memref<64x64xf16>, %o: memref<8x64xf16>) kernel
+      attributes {tile.specialized, tile.threads = 128 : i64, tile.cluster = array<i64: 2, 1, 1>,
+                  tile.params = [{kind = "pointer", arg = 0 : i64}, {kind = "pointer", arg = 1 : i64}]} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %c8 = arith.constant 8 : index
+    %s = tile.alloc {tile.layouts = [#tile.layout<swizzle = 128>]} : memref<2x8x64xf16, #tile.level<"shared">>
+    %zero = arith.constant dense<0.0> : !tile.tile<8x64xf16>
+    %x0 = memref.subview %a[0, 0] [8, 64] [1, 1] : memref<64x64xf16> to memref<8x64xf16, strided<[64, 1]>>
+    %s0 = memref.subview %s[0, 0, 0] [1, 8, 64] [1, 1, 1] : memref<2x8x64xf16, #tile.level<"shared">> to memref<8x64xf16, strided<[64, 1]>, #tile.level<"shared">>
+    %t0 = tile.async {
+      tile.copy %x0 to %s0 : memref<8x64xf16, strided<[64, 1]>>, memref<8x64xf16, strided<[64, 1]>, #tile.level<"shared">>
+    }
+    %last:2 = scf.for %i = %c0 to %c8 step %c1 iter_args(%acc = %zero, %w0 = %t0) -> (!tile.tile<8x64xf16>, !tile.token) {
+      tile.await %w0
+      %ahead = arith.addi %i, %c1 : index
+      %more = arith.cmpi slt, %ahead, %c8 : index
+      %next = scf.if %more -> (!tile.token) {
+        %row = arith.muli %ahead, %c8 : index
+        %free = arith.remui %ahead, %c2 : index
+        %xn = memref.subview %a[%row, 0] [8, 64] [1, 1] : memref<64x64xf16> to memref<8x64xf16, strided<[64, 1], offset: ?>>
+        %sn = memref.subview %s[%free, 0, 0] [1, 8, 64] [1, 1, 1] : memref<2x8x64xf16, #tile.level<"shared">> to memref<8x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
+        %t = tile.async {
+          // expected-remark@+1 {{is done by each block of the cluster, since its box cannot be cut into 2 parts}}
+          tile.copy %xn to %sn {tile.multicast} : memref<8x64xf16, strided<[64, 1], offset: ?>>, memref<8x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
+        }
+        scf.yield %t : !tile.token
+      } else {
+        scf.yield %w0 : !tile.token
+      }
+      %slot = arith.remui %i, %c2 : index
+      %v = tile.load %s[%slot, %c0, %c0] : memref<2x8x64xf16, #tile.level<"shared">>, !tile.tile<8x64xf16>
+      %d = arith.addf %acc, %v : !tile.tile<8x64xf16>
+      scf.yield %d, %next : !tile.tile<8x64xf16>, !tile.token
+    }
+    tile.store %last#0, %o[%c0, %c0] : !tile.tile<8x64xf16>, memref<8x64xf16>
+    gpu.return
+  }
+}
+
+// -----
+
 // CHECK-LABEL: gpu.func @none
 // CHECK-NOT: tile.specialized
 gpu.module @kernels {

@@ -9,7 +9,7 @@ import functools
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -99,9 +99,12 @@ def run(
     arch: str = "sm_80",
     seed: int = 0,
     fast: bool = False,
+    change: Callable[[str], str] | None = None,
 ) -> None:
-    """Run a kernel on arrays (written in place) and NumPy scalars."""
+    """Run a kernel on arrays (written in place) and NumPy scalars; `change` gives another text for its PTX."""
     ptx, abi = compile_kernels(text, arch, fast)
+    if change is not None:
+        ptx = change(ptx.decode()).encode()
     info = abi[name]
     device = emulate.Device(arch, seed=seed)
     addresses = []

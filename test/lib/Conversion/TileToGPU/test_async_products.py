@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import gpu_kernels
@@ -14,9 +15,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tilewright.emulate.errors import EmulationError
+
 TEXT = """
 tile.kernel @gemm(%a: memref<{a_shape}x{element}>, %b: memref<{b_shape}x{element}>,
-                  %c: memref<{m}x{n}x{out}>) grid(%i, %j) attributes {{tile.warps = {warps} : i64{marks}}} {{
+                  %c: memref<{m}x{n}x{out}>) grid(%i, %j) {cluster}attributes {{tile.warps = {warps} : i64{marks}}} {{
   %c0 = arith.constant 0 : index
   %cm = arith.constant {m} : index
   %cn = arith.constant {n} : index
@@ -74,12 +77,15 @@ class Gemm:
     persistent: int = 0
     raster: int = 0
     tf32: bool = False
+    cluster: tuple[int, int] | None = None
 
     @property
     def marks(self) -> str:
         """What a plan would say of the kernel besides its warps."""
         numbers = {"staged": self.staged, "persistent": self.persistent, "raster": self.raster}
         text = "".join(f", tile.{name} = {number} : i64" for name, number in numbers.items() if number)
+        if self.cluster:  # whole clusters need to know how many tasks there are
+            text += f", tile.grid = array<i64: {-(-self.m // self.bm)}, {-(-self.n // self.bn)}>"
         return (", tile.specialized" if self.specialized else "") + text
 
     @property
@@ -93,6 +99,7 @@ class Gemm:
             },
             marks=self.marks,
             mma="{tile.tf32} " if self.tf32 else "",
+            cluster=f"cluster [{self.cluster[0]}, {self.cluster[1]}] " if self.cluster else "",
             sum=sums,
             zero="0" if sums == "i32" else "0.0",
             a_shape=f"{self.k}x{self.m}" if self.a_by_columns else f"{self.m}x{self.k}",
@@ -104,8 +111,8 @@ class Gemm:
         )
         return text
 
-    def run(self, seed: int) -> None:
-        """Compare with NumPy."""
+    def run(self, seed: int, change: Callable[[str], str] | None = None) -> None:
+        """Compare with NumPy; `change` makes another text of the PTX."""
         rng = np.random.default_rng(seed)
         if self.element == "i8":
             a, b = (rng.integers(-100, 100, (rows, self.k)).astype(np.int8) for rows in (self.m, self.n))
@@ -118,7 +125,7 @@ class Gemm:
             c,
         ]
         grid = [-(-self.m // self.bm), -(-self.n // self.bn)]
-        gpu_kernels.run(self.text, "gemm", args, grid, self.arch, seed)
+        gpu_kernels.run(self.text, "gemm", args, grid, self.arch, seed, change=change)
         if self.tf32:  # wgmma drops the bits that tf32 lacks
             a, b = ((x.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32) for x in (a, b))
         wanted = a.astype(np.float64) @ b.astype(np.float64).T
@@ -154,6 +161,25 @@ CASES = {
     "tile after tile, ragged": Gemm(328, 392, 200, 128, 128, 64, out="f16", staged=2, persistent=1),
     "tile after tile, stores by threads": Gemm(200, 136, 328, 64, 32, 64, warps=4, persistent=1),
     "tile after tile, sm_80": Gemm(200, 136, 328, 64, 64, 32, warps=4, arch="sm_80", specialized=False, persistent=1),
+    "cluster along rows": Gemm(256, 512, 256, 128, 256, 64, stages=4, out="bf16", staged=4, cluster=(2, 1)),
+    "cluster along columns": Gemm(256, 512, 256, 128, 256, 64, stages=4, out="bf16", staged=4, cluster=(1, 2)),
+    "cluster, ragged": Gemm(200, 136, 328, 128, 128, 64, out="f16", staged=2, cluster=(2, 1)),
+    "cluster, one block of it outside of the bytes": Gemm(72, 264, 200, 64, 128, 64, warps=4, cluster=(2, 1)),
+    "cluster that deals panels": Gemm(
+        256, 256, 192, 128, 128, 64, a_by_columns=True, b_by_rows=True, cluster=(1, 2), stages=2
+    ),
+    "cluster that deals panels of the right": Gemm(256, 256, 192, 128, 128, 64, b_by_rows=True, cluster=(2, 1)),
+    "cluster of four": Gemm(128, 512, 128, 64, 128, 64, warps=4, out="f16", staged=2, cluster=(1, 4)),
+    "cluster of two by two": Gemm(256, 256, 192, 128, 128, 64, cluster=(2, 2)),
+    "cluster, tile after tile": Gemm(
+        512, 512, 320, 128, 128, 64, stages=4, out="bf16", staged=2, persistent=1, raster=2, cluster=(2, 1)
+    ),
+    "cluster along columns, tile after tile": Gemm(
+        384, 512, 200, 128, 128, 64, out="f16", staged=2, persistent=2, raster=2, cluster=(1, 2)
+    ),
+    "cluster of bytes, swizzle of 64": Gemm(
+        128, 128, 192, 64, 64, 64, warps=4, element="i8", out="i8", staged=2, cluster=(2, 1)
+    ),
     "sm_80": Gemm(256, 128, 256, 128, 128, 32, arch="sm_80", specialized=False),
     "sm_80, ragged": Gemm(200, 136, 328, 128, 128, 32, arch="sm_80", specialized=False, b_by_rows=True),
 }
@@ -172,6 +198,54 @@ def test_assembles_without_spills(name: str) -> None:
     said = gpu_kernels.assemble(CASES[name].text, CASES[name].arch)
     assert "0 bytes spill stores, 0 bytes spill loads" in said
     assert "C75" not in said, said
+
+
+def test_parts_of_a_cluster() -> None:
+    """Both blocks load half of the right factor for both, all of the left one for themselves, and tell each other."""
+    gemm = Gemm(256, 512, 4096, 128, 256, 64, stages=4, out="bf16", staged=4, cluster=(2, 1))
+    code, abi = gpu_kernels.compile_kernels(gemm.text, "sm_90a")
+    ptx = code.decode()
+    boxes = [param["box"] for param in abi["gemm"]["tile.params"] if param["kind"] == "tensor_map"]
+    assert boxes[:2] == [[128, 64], [128, 64]], "256 rows of the right factor are two parts"
+    assert ".reqnctapercluster 2, 1, 1" in ptx
+    copies = set(re.findall(r"cp\.async\.bulk\.tensor\.2d\.shared::cluster\S*", ptx))
+    assert sorted(copy.endswith(".multicast::cluster") for copy in copies) == [False, True]
+    assert re.search(r"mbarrier\.arrive\.release\.cluster\.shared::cluster", ptx)
+    assert "mbarrier.try_wait.parity.acquire.cluster" in ptx
+    assert len(re.findall(r"barrier\.cluster\.arrive", ptx)) == 2
+
+
+FAULTS = {
+    "no meeting before the first copy": (r"barrier\.cluster\.(arrive|wait)\.aligned;", ""),
+    "no meeting before the end": (r"barrier\.cluster\.(arrive|wait);", ""),
+    "copies to the first block only": (r"(mov\.b16\s+%rs\d+, )3;", r"\g<1>1;"),
+    "own slots only are given back": (
+        r"mapa\.shared::cluster\.u64(\s+%rd\d+, %rd\d+), %r\d+;",
+        r"mapa.shared::cluster.u64\1, 0;",
+    ),
+    "slots are taken before they are given back": (
+        r"mbarrier\.try_wait\.parity\.acquire\.cluster[^;]*;",
+        r"setp.eq.u32 P1, 0, 0;",
+    ),
+}
+
+
+@pytest.mark.parametrize("persistent", [0, 1])
+@pytest.mark.parametrize("name", FAULTS)
+def test_faults_between_blocks_are_caught(name: str, persistent: int) -> None:
+    """What blocks of a cluster owe each other, left out: a rule of the emulator is broken, or the result wrong."""
+    case = Gemm(
+        256, 128, 384, 64, 64, 64, warps=4, stages=2, out="bf16", staged=2, persistent=persistent, cluster=(2, 1)
+    )
+
+    def change(ptx: str) -> str:
+        changed, count = re.subn(*FAULTS[name], ptx)
+        assert count, f"nothing to break: {FAULTS[name][0]}"
+        return changed
+
+    with pytest.raises((EmulationError, AssertionError), match=r"^(?!nothing to break)"):
+        for seed in range(8):
+            case.run(seed, change)
 
 
 def test_hot_loop() -> None:

@@ -86,12 +86,12 @@ def attention(queries: int, keys: int, channels: int) -> onnx.ModelProto:
 @pytest.mark.skipif(ptxas.find() is None, reason="needs ptxas")
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
 def test_wide_heads_with_ragged_queries(arch: str, tmp_path: Path) -> None:
-    """256 channels take all registers: the first blocks of keys spill, smaller ones do not."""
+    """256 channels take all registers: on sm_80 the first blocks of keys spill, smaller ones do not."""
     with config.cache_dir.override(tmp_path):
         model = tw.compile(attention(40, 333, 256), f"cuda:{arch}", emulate={"seed": 3})
     assert all(kernel.details["spilled_bytes"] == 0 for kernel in model._manifest.kernels)
     told = remarks(model)
-    assert told and all("its registers spill" in text for text in told)
+    assert bool(told) == (arch == "sm_80") and all("its registers spill" in text for text in told)
     rng = np.random.default_rng(2)
     q, k, v = (rng.standard_normal((1, 4, n, 256)).astype(np.float16) for n in (40, 333, 333))
     scores = q.astype(np.float64) @ k.astype(np.float64).transpose(0, 1, 3, 2) / 16

@@ -215,7 +215,8 @@ bool cutForCluster(TensorCopy &copy, int64_t parts) {
       llvm::find_if(rows, [](int64_t size) { return size > 1; });
   int64_t share = copy.target.getSlotRows() / parts;
   if (outermost == rows.end() || *outermost % parts != 0 ||
-      share % kSwizzledRows != 0 || share * copy.target.getSpan() % kPlace != 0)
+      copy.steps[outermost - rows.begin()] != 1 || share % kSwizzledRows != 0 ||
+      share * copy.target.getSpan() % kPlace != 0)
     return false;
   copy.parts = parts;
   copy.cutDim = outermost - rows.begin();

@@ -132,13 +132,19 @@ class _Line:
         ]
 
     def _tiles(self) -> Raw:
-        plan = self.plan
-        other = ""
+        plan, other, cluster = self.plan, "", ""
         if "runner_up" in plan:
-            ns = plan.get("runner_up_ns")  # a block of attention is chosen by the peak that it reaches, not by time
-            more = f"{ns / plan['ns'] - 1:+.0%} " if ns and plan.get("ns") else ""
+            more = self._more("runner_up_ns")  # a block of attention is chosen by the peak that it reaches, not by time
             other = f"next: {plan['runner_up']}, {more}of {plan.get('candidates', '?')} candidates"
-        return join([tag("code", plan["shape"]) if "shape" in plan else "–", tag("small", other)])
+        if "other_cluster" in plan:
+            cluster = f"as a cluster of {plan['other_cluster']}: {self._more('other_cluster_ns')}"
+        shape = tag("code", plan["shape"]) if "shape" in plan else "–"
+        return join([shape, tag("small", other), tag("small", cluster)])
+
+    def _more(self, name: str) -> str:
+        """How much longer another choice would take, where the plan says so."""
+        other, own = self.plan.get(name), self.plan.get("ns")
+        return f"{other / own - 1:+.0%} " if other and own else ""
 
     def _occupancy(self) -> Raw:
         info = self.kernel.details

@@ -6,8 +6,9 @@
 CTAs run in waves, as many at a time as fit. In a wave, the longest of four overlaps the others: the arithmetic, reading
 shared memory for it, moving what the wave needs from L2, and its share of what comes from memory. What no ring hides is
 added: the first step of each wave comes from memory, and its results are stored; of the first and last wave only, where
-CTAs are persistent, since a ring is filled again while results are computed and stored. (Roller, section 3.3, has the
-first and the last of the four; its tiles are filled to the same waves.)
+CTAs are persistent, since a ring is filled again while results are computed and stored. CTAs of a cluster load what
+they share once, and wait for each other. (Roller, section 3.3, has the first and the last of the four; its tiles are
+filled to the same waves.)
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ _BUSY_WARPS = 8
 _REACHED = {True: 0.9, False: 0.8}
 #: Latencies of L2 from a slot's last use to its next one: the copy, and two waits at barriers.
 _ROUND_TRIP = 2
+#: The same between CTAs of a cluster: both have to be done with a slot, and one says so to the other.
+_CLUSTER_TRIP = 3
+#: Latencies of L2 that barriers of a cluster cost a CTA: one before the first copy, one before it ends.
+_CLUSTER_BARRIERS = 2
 #: Threads that read the same element of shared memory at once, where vector units multiply.
 _BROADCAST = 4
 #: Part of its bandwidth that memory reaches.
@@ -97,19 +102,21 @@ def predict(problem: Problem, shape: Shape, gpu: Gpu) -> Prediction:
     compute = rounds * work / (peak(problem, gpu) * _REACHED[unit] * busy)
     fed = rounds * steps * _shared_bytes(problem, shape, unit) / device.level("shared").bandwidth
     out = problem.batch * problem.rows * problem.lanes * problem.out_bytes
-    near = count * steps * shape.step_bytes(problem)
+    near = count * steps * shape.loaded_bytes(problem)
     idle = _imbalance(count, gpu, waves, held)
     l2 = (near + out) / device.level("l2").bandwidth * idle
     far = _memory_bytes(problem, shape, resident, near, out, device.level("l2").bytes)
     memory = far / (device.level("memory").bandwidth * _STREAMED) * idle
     starts = 1 if shape.persistent else waves  # a ring that goes on is full when the next tile begins
     latency = device.level("memory").latency + (0 if shape.stages > 1 else steps * device.level("l2").latency / here)
+    if shape.clustered:
+        latency += _CLUSTER_BARRIERS * device.level("l2").latency
     ends = 1 if shape.persistent else min(waves, 2)
     tail = ends * out / max(waves, 1) / (device.level("l2").bandwidth)
     # A slot is free again a round trip to L2 after it was used: what a ring does not hide, however few bytes there are.
     # What is not in L2 yet comes from memory: bytes under way, over its latency, are all that a multiprocessor moves.
     fresh = min(far / max(near + out, 1), 1.0) * device.level("memory").latency
-    trip = max(_ROUND_TRIP * device.level("l2").latency, fresh)
+    trip = max((_CLUSTER_TRIP if shape.clustered else _ROUND_TRIP) * device.level("l2").latency, fresh)
     ring = waves * steps * trip / (shape.stages - 1) if shape.stages > 1 else 0.0
     parts = {"compute": compute, "shared": fed, "l2": l2, "memory": memory, "latency": ring}
     bound = max(parts, key=lambda name: parts[name])
@@ -152,7 +159,19 @@ def _memory_bytes(problem: Problem, shape: Shape, resident: int, near: int, out:
 
 @dataclass(frozen=True)
 class Choice:
-    """The shape of a product, its predicted time, the next best one of another shape, and its number among these."""
+    """The shape of a product, its predicted time, and what else could be taken.
+
+    Attributes:
+        shape: that is taken.
+        prediction: of it.
+        runner_up: the next best one of another tile; None where there is none.
+        runner_up_seconds: of it.
+        candidates: tiles that fit, each in its best form.
+        number: of the shape among these.
+        other: with the same tile, the best one without a cluster where the choice has one, else the best with one; None
+            where there is none.
+        other_prediction: of it.
+    """
 
     shape: Shape
     prediction: Prediction
@@ -160,6 +179,8 @@ class Choice:
     runner_up_seconds: float
     candidates: int
     number: int = 0
+    other: Shape | None = None
+    other_prediction: Prediction | None = None
 
 
 def choose(problem: Problem, gpu: Gpu, number: int = 0) -> Choice | None:
@@ -180,8 +201,19 @@ def choose(problem: Problem, gpu: Gpu, number: int = 0) -> Choice | None:
         return None
     number = min(number, len(found) - 1)
     best, shape = found[number]
-    other = found[number + 1] if number + 1 < len(found) else None
-    return Choice(shape, best, other and other[1], other[0].seconds if other else 0.0, len(found), number)
+    later = found[number + 1] if number + 1 < len(found) else None
+    same = (r for r in ranked if (r[1].rows, r[1].lanes) == (shape.rows, shape.lanes))
+    other = next((r for r in same if r[1].clustered != shape.clustered), None)
+    return Choice(
+        shape,
+        best,
+        later and later[1],
+        later[0].seconds if later else 0.0,
+        len(found),
+        number,
+        other and other[1],
+        other and other[0],
+    )
 
 
 def attribute(choice: Choice, problem: Problem) -> str:
@@ -204,4 +236,14 @@ def attribute(choice: Choice, problem: Problem) -> str:
     if choice.runner_up is not None:
         fields.append(f'runner_up = "{choice.runner_up}"')
         fields.append(f"runner_up_ns = {choice.runner_up_seconds * 1e9:.0f} : i64")
+    if choice.other is not None and choice.other_prediction is not None:
+        fields.append(f'cluster = "{_extent(choice.shape)}"')
+        fields.append(f'other_cluster = "{_extent(choice.other)}"')
+        fields.append(f"other_cluster_ns = {choice.other_prediction.seconds * 1e9:.0f} : i64")
+        fields.append(f"other_cluster_l2_bytes = {choice.other_prediction.l2_bytes} : i64")
     return "{" + ", ".join(fields) + "}"
+
+
+def _extent(shape: Shape) -> str:
+    """CTAs of a cluster along rows and lanes, e.g. ``2x1``."""
+    return "{}x{}".format(*shape.cluster)

@@ -128,6 +128,15 @@ def problem_of(nest: Nest, roles: Roles) -> Problem:
         adds=_reads_matrices(nest),
         places=tuple(extents[d] for d in rows),
         overlap=1.0 if image.pure else min(max(read / prod(sizes_of(image.value)), 1.0), float(outer)),
+        neighbours=_has_neighbours(nest, roles),
+    )
+
+
+def _has_neighbours(nest: Nest, roles: Roles) -> bool:
+    """Whether tiles along rows and lanes are counted at compile time: one loop each, of a known size."""
+    loops = {*roles.rows, roles.lane}
+    return (
+        len(loops) == 2 and not loops & set(nest.root.dynamic) and nest.fits([roles.lane, roles.depth], roles.rows[0])
     )
 
 
@@ -230,6 +239,12 @@ def tile_product(nest: Nest, roles: Roles, shape: Shape, given: Given | None = N
     return tiling
 
 
+def _cluster(roles: Roles, shape: Shape, rank: int) -> str:
+    """CTAs of a cluster along each loop, as `tile.cluster`."""
+    sizes = dict(zip((roles.rows[0], roles.lane), shape.cluster, strict=True))
+    return f"array<i64: {', '.join(str(sizes.get(d, 1)) for d in range(rank))}>"
+
+
 def choose_product(nest: Nest, roles: Roles, gpu: Gpu, number: int = 0) -> GpuTiling:
     """The tiling of a product that is alone in its task: the shape with the least predicted time, or a later one."""
     problem = problem_of(nest, roles)
@@ -246,6 +261,8 @@ def choose_product(nest: Nest, roles: Roles, gpu: Gpu, number: int = 0) -> GpuTi
         tiling.marks["tile.staged"] = f"{boxes} : i64"
     if choice.shape.persistent:
         tiling.marks["tile.persistent"] = f"{choice.prediction.occupancy} : i64"
+    if choice.shape.clustered:
+        tiling.marks["tile.cluster"] = _cluster(roles, choice.shape, nest.root.rank)
     band = raster(problem, choice.shape, choice.prediction.occupancy * gpu.units)
     cut = [d for d in roles.rows if tiling.task[d] < nest.root.extents[d]]
     if band > 1 and len(cut) == 1 and cut[0] == roles.rows[0]:

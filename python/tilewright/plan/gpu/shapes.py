@@ -44,6 +44,10 @@ _RESERVED = 2048
 #: Where a CTA ends with its tile they lie in the ring, which is free then.
 _BOXES = {True: 2, False: 4}
 _BOX = 16 * _SPAN
+#: CTAs of a cluster: the two multiprocessors of a TPC, so that none stays idle, whatever the sizes of GPCs.
+_CLUSTER = 2
+#: Rows of a box that a CTA loads for its cluster, at least: the rows that a swizzle exchanges.
+_SHARE = 8
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,7 @@ class Problem:
         adds: whether what follows reads another matrix of the result's size, which passes through shared memory.
         places: points of each loop of rows, that of neighbours in memory first; none: rows are those of one loop.
         overlap: how often an element of the factor with the rows is read by neighbouring windows; 1: no windows.
+        neighbours: whether tiles beside each other may be a cluster: their numbers along rows and lanes are known.
     """
 
     rows: int
@@ -81,6 +86,7 @@ class Problem:
     adds: bool = False
     places: tuple[int, ...] = ()
     overlap: float = 1.0
+    neighbours: bool = False
 
     @cached_property
     def bytes(self) -> int:
@@ -117,6 +123,7 @@ class Shape:
         stages: slots of the ring; 1: plain loads.
         wgmma: whether warpgroups multiply what lies in shared memory.
         persistent: whether a CTA computes tile after tile; loads run ahead into the next one.
+        cluster: CTAs of a cluster along rows and along lanes; what several of them read, TMA loads once for all.
     """
 
     rows: int
@@ -126,14 +133,25 @@ class Shape:
     stages: int = 1
     wgmma: bool = False
     persistent: bool = False
+    cluster: tuple[int, int] = (1, 1)
 
     def step_bytes(self, problem: Problem) -> int:
         """Bytes of both factors that a step needs."""
         return (self.rows + self.lanes) * self.depth * problem.bytes
 
+    def loaded_bytes(self, problem: Problem) -> int:
+        """Bytes of both factors that a CTA loads for a step: its share of what the cluster reads together."""
+        down, across = self.cluster
+        return (self.rows // across + self.lanes // down) * self.depth * problem.bytes
+
     def shared(self, problem: Problem) -> int:
         """Bytes of shared memory of a CTA."""
         return max(self.stages, 1) * self.step_bytes(problem) + self._waiting(problem) + _RESERVED
+
+    @property
+    def clustered(self) -> bool:
+        """Whether several CTAs load together."""
+        return self.cluster != (1, 1)
 
     def boxes(self, problem: Problem) -> int:
         """Boxes of a warp that TMA stores at a time; 0 where threads store the result."""
@@ -162,7 +180,8 @@ class Shape:
     def __str__(self) -> str:
         """Return e.g. ``128x256x64, 8 warps, 4 stages``."""
         text = f"{self.rows}x{self.lanes}x{self.depth}, {self.warps} warps, {self.stages} stages"
-        return text + (", persistent" if self.persistent else "")
+        text += ", persistent" if self.persistent else ""
+        return text + (", cluster {}x{}".format(*self.cluster) if self.clustered else "")
 
 
 def has_unit(problem: Problem, gpu: Gpu) -> bool:
@@ -224,9 +243,21 @@ def _rings(problem: Problem, gpu: Gpu, shape: Shape) -> Iterator[Shape]:
         stages = min(most, fit, most if persistent else steps)
         if problem.streams and stages >= 2:
             found = True
-            yield replace(one, stages=stages)
+            yield from _clusters(problem, replace(one, stages=stages))
     if not found and not shape.wgmma:
         yield shape
+
+
+def _clusters(problem: Problem, shape: Shape) -> Iterator[Shape]:
+    """The same CTA alone, and with a neighbour whose rows or lanes are the same: each loads half of those for both."""
+    yield shape
+    if not (shape.wgmma and problem.neighbours):
+        return
+    down, across = -(-problem.rows // shape.rows), -(-problem.lanes // shape.lanes)
+    if down % _CLUSTER == 0 and shape.lanes >= _CLUSTER * _SHARE:
+        yield replace(shape, cluster=(_CLUSTER, 1))
+    if across % _CLUSTER == 0 and shape.rows >= _CLUSTER * _SHARE:
+        yield replace(shape, cluster=(1, _CLUSTER))
 
 
 def _goes_on(problem: Problem, gpu: Gpu, shape: Shape, steps: int) -> bool:

@@ -80,6 +80,33 @@ def test_bands_only_where_several_waves_share_rows() -> None:
     assert raster(small, shape, gpu.units) == 1
 
 
+def test_clusters_where_l2_binds() -> None:
+    gpu = GPUS["nvidia-h200"]
+    sides = {"rows": 4096, "lanes": 4096, "depth": 4096, "outer": 1, "batch": 1, "kind": "bf16", "out_bytes": 2}
+    alone, beside = (choose(Problem(**sides, stores=True, neighbours=near), gpu) for near in (False, True))
+    assert alone is not None and beside is not None
+    assert alone.prediction.bound == "l2" and not alone.shape.clustered and alone.other is None
+    assert beside.shape.cluster == (2, 1), "lanes are more bytes than rows"
+    assert beside.other == alone.shape and beside.other_prediction == alone.prediction
+    assert beside.prediction.l2_bytes < 0.75 * alone.prediction.l2_bytes
+    assert beside.prediction.memory_bytes == alone.prediction.memory_bytes
+    assert beside.prediction.seconds < 0.95 * alone.prediction.seconds
+
+
+def test_clusters_are_whole() -> None:
+    for rows, lanes in ((384, 4096), (4096, 768), (384, 768), (300, 300)):
+        problem = Problem(rows, lanes, 1024, 1, 1, "bf16", 2, neighbours=True)
+        for shape in shapes(problem, GPUS["nvidia-h100"]):
+            down, across = shape.cluster
+            assert -(-rows // shape.rows) % down == 0 and -(-lanes // shape.lanes) % across == 0
+    assert not any(shape.clustered for shape in shapes(problem, GPUS["nvidia-a100"]))
+
+
+def test_one_tile_needs_no_cluster() -> None:
+    choice = choose(Problem(128, 512, 512, 1, 1, "bf16", 2, neighbours=True), GPUS["nvidia-h200"])
+    assert choice is not None and not choice.shape.clustered, "barriers cost more than bytes of L2"
+
+
 def test_what_a_causal_mask_leaves() -> None:
     # four tasks of 64 rows, blocks of 64 steps: the first sees one block, the last four
     assert live_part([0, 64, 0, 0, 0, 64, 64], 4, 256) == pytest.approx((1 + 2 + 3 + 4) / 16)

@@ -1,7 +1,8 @@
 // RUN: tile-opt %s --tile-plan-gpu-tiles --split-input-file | FileCheck-22 %s
 // RUN: tile-opt %s --tile-plan-gpu-tiles="device=nvidia-h200" --split-input-file | FileCheck-22 %s --check-prefix=H200
 
-// A large product: on an H200, two warpgroups of 64 rows with a third one that loads, 128 bytes of depth per step.
+// A large product: on an H200, two warpgroups of 64 rows with a third one that loads, 128 bytes of depth per step; a
+// cluster of two tiles loads its lanes once.
 
 #a = affine_map<(m, n, k) -> (m, k)>
 #b = affine_map<(m, n, k) -> (k, n)>
@@ -12,7 +13,7 @@
 // CHECK-SAME: tile.rtile = #tile.rtile<mma = [1, 1, 64], register = [128, 128, 64], shared = [128, 128, 4096], order = [0, 1, 2]>
 // CHECK-SAME: tile.stages = 3 : i64, {{.*}}tile.warps = 8 : i64
 // H200-LABEL: @main
-// H200: tile.persistent = 1 : i64, tile.prediction = {{.*}}bound
+// H200: tile.cluster = array<i64: 2, 1, 1>, {{.*}}tile.persistent = 1 : i64, tile.prediction = {{.*}}bound = {{.*}}cluster = "2x1", {{.*}}other_cluster = "1x1"
 // H200-SAME: tile.raster = 16 : i64
 // H200-SAME: tile.rtile = #tile.rtile<mma = [1, 1, 64], register = [128, 256, 64], shared = [128, 256, 4096], order = [0, 1, 2]>
 // H200-SAME: tile.specialized, tile.staged = 2 : i64, tile.stages = 4 : i64, {{.*}}tile.warps = 8 : i64

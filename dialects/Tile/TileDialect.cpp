@@ -45,13 +45,13 @@ static LogicalResult verifyBounded(Operation *op, Attribute value) {
     return op->emitError("reads over the border of its buffer (tile.bounded), "
                          "where there are zeros: it has neither indices nor a "
                          "pad");
+  // A source that is no view is all of its buffer.
   auto view = copy ? copy.getSrc().getDefiningOp<memref::SubViewOp>()
                    : memref::SubViewOp();
-  if (copy && !view)
-    return op->emitError("copies over the border of a buffer (tile.bounded): "
-                         "its source must be a memref.subview of that buffer");
-  int64_t rank =
-      view ? view.getSourceType().getRank() : load.getMemRefType().getRank();
+  Value buffer = view   ? view.getSource()
+                 : copy ? copy.getSrc()
+                        : load.getMemref();
+  int64_t rank = cast<MemRefType>(buffer.getType()).getRank();
   if (llvm::any_of(dims.asArrayRef(),
                    [&](int64_t dim) { return dim < 0 || dim >= rank; }))
     return op->emitError("attribute tile.bounded names a dimension that its "

@@ -190,3 +190,14 @@ def test_small_resnet(target: str) -> None:
     inputs = list(models.random_inputs(proto, 3).values())
     ours, theirs = (np.asarray(m(*inputs)[0]).astype(np.float32) for m in (compiled, plain))
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-2 * np.abs(theirs).max())
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
+def test_a_copy_of_all_that_there_is_reaches_over_no_border(arch: str) -> None:
+    """A task that holds the whole image copies it as it is: there is no view of it to ask for a place."""
+    model, arrays = Case(16, 24, (8, 8), (3, 3), {"pads": [1, 1, 1, 1]}).build()
+    result, expected = (
+        np.asarray(tw.compile(model, target=target, emulate=target != "cpu")(*arrays)[0], np.float64)
+        for target in (f"cuda:{arch}", "cpu")
+    )
+    np.testing.assert_allclose(result, expected, rtol=0, atol=TOLERANCE["float16"] * np.abs(expected).max())

@@ -203,6 +203,8 @@ private:
     if (!bounded)
       return Value();
     auto view = copy.getSrc().getDefiningOp<memref::SubViewOp>();
+    if (!view) // all of the buffer, and nothing beside it
+      return Value();
     llvm::SmallBitVector dropped = view.getDroppedDims();
     SmallVector<Value> indices = indicesOf(row);
     Value inside;

@@ -342,8 +342,8 @@ tile.kernel @bounded_pad(%m: memref<8x16xf32>, %i: index) {
 
 tile.kernel @bounded_source(%m: memref<8x16xf32>) {
   %s = tile.alloc : memref<8x16xf32, #tile.level<"shared">>
-  // expected-error@+1 {{its source must be a memref.subview of that buffer}}
-  tile.copy %m to %s {tile.bounded = array<i64: 0>} : memref<8x16xf32>, memref<8x16xf32, #tile.level<"shared">>
+  // expected-error@+1 {{names a dimension that its buffer of rank 2 does not have}}
+  tile.copy %m to %s {tile.bounded = array<i64: 2>} : memref<8x16xf32>, memref<8x16xf32, #tile.level<"shared">>
   tile.return
 }
 

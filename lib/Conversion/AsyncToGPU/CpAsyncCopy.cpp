@@ -30,12 +30,15 @@ int64_t alignmentOf(tile::CopyOp copy, int64_t bytes) {
   auto view = copy.getSrc().getDefiningOp<memref::SubViewOp>();
   SmallVector<int64_t> strides;
   int64_t offset, known = 16;
-  if (!view || failed(type.getStridesAndOffset(strides, offset)) ||
-      strides.back() != 1)
+  if (failed(type.getStridesAndOffset(strides, offset)) || strides.back() != 1)
     return 1;
   for (int64_t stride : ArrayRef(strides).drop_back())
     known =
         std::gcd(known, ShapedType::isDynamic(stride) ? bytes : stride * bytes);
+  if (isa<BlockArgument>(copy.getSrc()) && type.getLayout().isIdentity())
+    return known; // a whole argument, which starts at a multiple of 16 bytes
+  if (!view)
+    return 1;
   auto source = cast<MemRefType>(view.getSource().getType());
   strides.clear();
   if (failed(source.getStridesAndOffset(strides, offset)))

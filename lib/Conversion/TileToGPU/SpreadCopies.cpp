@@ -40,6 +40,11 @@ struct CopyPattern : SpreadPattern<tile::CopyOp> {
   LogicalResult
   matchAndRewrite(tile::CopyOp op, Adaptor,
                   ConversionPatternRewriter &rewriter) const override {
+    if (op.getFill()) {
+      copyWithFill(rewriter, op);
+      rewriter.eraseOp(op);
+      return success();
+    }
     auto type = cast<MemRefType>(op.getSrc().getType());
     if (!op.getAt().empty() || !type.hasStaticShape())
       return op.emitOpError("writes into another block's memory or has a "
@@ -59,6 +64,49 @@ struct CopyPattern : SpreadPattern<tile::CopyOp> {
     storeTile(rewriter, loc, to, view, values);
     rewriter.eraseOp(op);
     return success();
+  }
+
+private:
+  /// A load that reads zeros beside the source, and a store of the whole.
+  static void copyWithFill(ConversionPatternRewriter &b, tile::CopyOp op) {
+    Location loc = op.getLoc();
+    auto function = op->getParentOfType<gpu::GPUFuncOp>();
+    int64_t threads =
+        function->getAttrOfType<IntegerAttr>("tile.threads").getInt();
+    auto type = cast<MemRefType>(op.getDst().getType());
+    AccessShape to = wholeBuffer(b, loc, op.getDst());
+    auto tile = tile::TileType::get(type.getShape(), type.getElementType());
+    LinearLayout layout = getAccessLayout(to, tile, threads);
+    tile = tile::TileType::get(type.getShape(), type.getElementType(),
+                               layout.toAttr(b.getContext()));
+    AccessShape from = sourceOf(b, op);
+    SmallVector<Value> valid = getValueOrCreateConstantIndexOp(
+        b, loc, memref::getMixedSizes(b, loc, op.getSrc()));
+    auto load = tile::LoadOp::create(b, loc, tile, from.memref, from.offsets,
+                                     from.dims, from.steps, Value(), 0, valid);
+    if (Attribute border = op->getAttr("tile.bounded"))
+      load->setAttr("tile.bounded", border);
+    tile::StoreOp::create(b, loc, load.getResult(), op.getDst(), to.offsets);
+  }
+
+  /// Where the source lies: bounds are those of the buffer that it is a view
+  /// of.
+  static AccessShape sourceOf(OpBuilder &b, tile::CopyOp op) {
+    auto view = op.getSrc().getDefiningOp<memref::SubViewOp>();
+    if (!view || !op->hasAttr("tile.bounded"))
+      return wholeBuffer(b, op.getLoc(), op.getSrc());
+    AccessShape access;
+    access.memref = view.getSource();
+    access.offsets =
+        getValueOrCreateConstantIndexOp(b, op.getLoc(), view.getMixedOffsets());
+    llvm::SmallBitVector dropped = view.getDroppedDims();
+    for (int64_t dim = 0; dim < view.getSourceType().getRank(); ++dim) {
+      if (dropped[dim])
+        continue;
+      access.dims.push_back(dim);
+      access.steps.push_back(*getConstantIntValue(view.getMixedStrides()[dim]));
+    }
+    return access;
   }
 };
 

@@ -181,6 +181,9 @@ CASES = {
         128, 128, 192, 64, 64, 64, warps=4, element="i8", out="i8", staged=2, cluster=(2, 1)
     ),
     "sm_80": Gemm(256, 128, 256, 128, 128, 32, arch="sm_80", specialized=False),
+    "sm_80, rows of an odd length are copied at once": Gemm(
+        72, 40, 99, 64, 32, 32, warps=4, arch="sm_80", specialized=False, element="f16"
+    ),
     "sm_80, ragged": Gemm(200, 136, 328, 128, 128, 32, arch="sm_80", specialized=False, b_by_rows=True),
 }
 
@@ -265,3 +268,39 @@ def test_hot_loop() -> None:
 def test_tf32_is_multiplied_by_warpgroups() -> None:
     ptx = gpu_kernels.compile_kernels(CASES["tf32"].text, "sm_90a")[0].decode()
     assert re.search(r"wgmma\.mma_async\.sync\.aligned\.m64n128k8\.f32\.tf32\.tf32", ptx)
+
+
+WINDOW = """
+tile.kernel @window(%x: memref<8x8x3xf16>, %w: memref<3x3x8xf16>, %y: memref<8x8x8xf32>)
+    attributes {tile.warps = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %c8 = arith.constant 8 : index
+  %zero = arith.constant dense<0.0> : !tile.tile<64x8xf32>
+  %s = scf.for %i = %c0 to %c3 step %c1 iter_args(%a = %zero) -> (!tile.tile<64x8xf32>) {
+    %h = arith.subi %i, %c1 : index
+    %p = tile.load %x[%h, %c0, %c0] valid (%c8, %c8, %c3) {tile.bounded = array<i64: 0>}
+        : memref<8x8x3xf16>, !tile.tile<8x8x16xf16>
+    %r = tile.reshape %p : !tile.tile<8x8x16xf16> -> !tile.tile<64x16xf16>
+    %q = tile.load %w[%i, %c0, %c0] dims [1, 2] valid (%c3, %c8) : memref<3x3x8xf16>, !tile.tile<16x8xf16>
+    %m = tile.mma %r, %q, %a : !tile.tile<64x16xf16>, !tile.tile<16x8xf16>, !tile.tile<64x8xf32>
+    scf.yield %m : !tile.tile<64x8xf32>
+  } {tile.stages = 2 : i64}
+  %o = tile.reshape %s : !tile.tile<64x8xf32> -> !tile.tile<8x8x8xf32>
+  tile.store %o, %y[%c0, %c0, %c0] : !tile.tile<8x8x8xf32>, memref<8x8x8xf32>
+  tile.return
+}
+"""
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
+def test_copies_at_once_fill_what_lies_outside(arch: str) -> None:
+    """Rows of 6 bytes are too short for cp.async; beside three channels, and above and below the image, are zeros."""
+    rng = np.random.default_rng(0)
+    x, w = (rng.standard_normal(shape).astype(np.float16) for shape in ((8, 8, 3), (3, 3, 8)))
+    y = np.zeros((8, 8, 8), np.float32)
+    gpu_kernels.run(WINDOW, "window", [x, w, y], [], arch, 0)
+    wide = np.pad(x.astype(np.float64), ((1, 1), (0, 0), (0, 0)))
+    wanted = sum(wide[i : i + 8] @ w[i].astype(np.float64) for i in range(3))
+    np.testing.assert_allclose(y, wanted, rtol=0, atol=1e-5)

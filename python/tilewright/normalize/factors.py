@@ -12,7 +12,19 @@ from typing import ClassVar
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 
-from .generics import body, constant_of, create, create_generic, kinds, maker, maps, positions, set_maps, uses, walk
+from .generics import (
+    body,
+    constant_of,
+    create_scaled,
+    kinds,
+    maker,
+    maps,
+    positions,
+    read_through,
+    set_maps,
+    uses,
+    walk,
+)
 
 _VIEWS = ("tensor.expand_shape", "tensor.collapse_shape", "tensor.extract_slice")
 
@@ -136,22 +148,12 @@ def _move(product: ir.Operation, found: dict[int, _Scale]) -> None:
     for number, scale in found.items():
         read, written = maps(scale.op)
         outer = dict(zip(positions(written), own[number].results, strict=True))
-        exprs = [outer[e.position] if isinstance(e, ir.AffineDimExpr) else e for e in read.results]
-        own[number] = ir.AffineMap.get(own[number].n_dims, 0, exprs)
+        own[number] = read_through(read, outer, own[number].n_dims)
         product.operands[number] = scale.op.operands[0]
     set_maps(product, own)
     for scale in found.values():
         scale.op.erase()
-    kind = ir.RankedTensorType(result.type)
-    identity = ir.AffineMap.get_identity(kind.rank)
     with product.location, ir.InsertionPoint.after(product):
-        number = ir.FloatAttr.get(kind.element_type, prod(scale.constant for scale in found.values()))
-        constant = create("arith.constant", [], kind.element_type, {"value": number})
-        empty = create("tensor.empty", [], kind)
-
-        def scaled(elements: list[ir.Value]) -> ir.Value:
-            return create("arith.mulf", [elements[0], constant], kind.element_type)
-
-        new = create_generic([(result, identity)], empty, identity, [False] * kind.rank, scaled)
+        new = create_scaled(result, [], prod(scale.constant for scale in found.values()))
     for reader, at in readers:
         reader.operands[at] = new

@@ -13,7 +13,20 @@ from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 
 from .factors import is_product
-from .generics import body, constant_of, create, create_generic, kinds, loops_of, maker, maps, positions, walk
+from .generics import (
+    body,
+    constant_of,
+    create,
+    create_generic,
+    create_scaled,
+    kinds,
+    loops_of,
+    maker,
+    maps,
+    positions,
+    read_through,
+    walk,
+)
 
 #: What matrix units of compute capability 9.0 multiply.
 _KINDS = ("f8E4M3FN", "f8E5M2")
@@ -167,9 +180,7 @@ def _read(
 ) -> tuple[ir.Value, ir.AffineMap]:
     """The tensor that an argument of a body is an element of, and where the product's loops read it."""
     number = ir.BlockArgument(argument).arg_number
-    own = maps(op)[number].results
-    exprs = [loops[ir.AffineDimExpr(e).position] if isinstance(e, ir.AffineDimExpr) else e for e in own]
-    return op.operands[number], ir.AffineMap.get(rank, 0, exprs)
+    return op.operands[number], read_through(maps(op)[number], loops, rank)
 
 
 def _wide(value: ir.Value) -> ir.Value:
@@ -182,15 +193,9 @@ def _times(x: ir.Value, y: ir.Value) -> ir.Value:
     return create("arith.mulf", [x, y], x.type)
 
 
-def _number(value: float) -> ir.Value:
-    kind = ir.F32Type.get()
-    return create("arith.constant", [], kind, {"value": ir.FloatAttr.get(kind, value)})
-
-
 def _replace(product: ir.Operation, found: Sequence[_Factor]) -> None:
     """Put the product of the elements, scaled, in the place of `product`."""
     result, written = product.results[0], maps(product)[2]
-    kind = ir.RankedTensorType(result.type)
     with product.location, ir.InsertionPoint(product):
         total = create_generic(
             [(factor.elements, factor.reads) for factor in found],
@@ -200,27 +205,13 @@ def _replace(product: ir.Operation, found: Sequence[_Factor]) -> None:
             lambda e: create("arith.addf", [e[2], _times(_wide(e[0]), _wide(e[1]))], e[2].type),
         )
         constant = found[0].constant * found[1].constant
-        number = _number(constant) if constant != 1.0 else None
-        identity = ir.AffineMap.get_identity(kind.rank)
         loops = {loop: ir.AffineDimExpr.get(d) for d, loop in enumerate(positions(written))}
-        scales = [(f.scale, _renumbered(f.at, loops)) for f in found if f.scale is not None and f.at is not None]
-
-        def scaled(elements: list[ir.Value]) -> ir.Value:
-            value = elements[0] if number is None else _times(elements[0], number)
-            for scale in elements[1 : 1 + len(scales)]:
-                value = _times(value, _wide(scale))
-            return value
-
-        place = create("tensor.empty", [], kind)
-        new = create_generic([(total, identity), *scales], place, identity, [False] * kind.rank, scaled)
+        scales = [
+            (f.scale, read_through(f.at, loops, len(loops))) for f in found if f.scale is not None and f.at is not None
+        ]
+        new = create_scaled(total, scales, constant if constant != 1.0 else None)
     result.replace_all_uses_with(new)
     product.erase()
     for op in dict.fromkeys(factor.op for factor in found):
         if not any(True for _ in op.results[0].uses):
             op.erase()
-
-
-def _renumbered(read: ir.AffineMap, loops: dict[int, ir.AffineExpr]) -> ir.AffineMap:
-    """The same map over the loops of the result."""
-    exprs = [loops[ir.AffineDimExpr(e).position] if isinstance(e, ir.AffineDimExpr) else e for e in read.results]
-    return ir.AffineMap.get(len(loops), 0, exprs)

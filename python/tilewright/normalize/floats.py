@@ -11,7 +11,7 @@ from typing import ClassVar
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 
-from .generics import body, create, create_copy, create_fill, kinds, maker, uses, walk
+from .generics import body, create, create_copy, create_fill, create_number, kinds, maker, uses, walk
 
 _NARROW = ("f16", "bf16")
 
@@ -109,5 +109,4 @@ def _convert(value: ir.Value, kind: ir.RankedTensorType, name: str) -> ir.Value:
     if constant is None or constant.name != "arith.constant":
         return create_copy(value, empty, name)
     number = ir.FloatAttr(constant.attributes["value"]).value
-    scalar = create("arith.constant", [], kind.element_type, {"value": ir.FloatAttr.get(kind.element_type, number)})
-    return create_fill(scalar, empty)
+    return create_fill(create_number(number, kind.element_type), empty)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from tilewright.mlir import ir
 
@@ -75,6 +75,18 @@ def is_copy(op: ir.Operation) -> bool:
     return not any(kinds(op)) and all(m.is_permutation for m in maps(op))
 
 
+def read_through(inner: ir.AffineMap, loops: Mapping[int, ir.AffineExpr], rank: int) -> ir.AffineMap:
+    """A map over other loops.
+
+    Args:
+        inner: results that are loops or constants.
+        loops: what each of these loops is, in terms of the others.
+        rank: how many others there are.
+    """
+    exprs = [loops[e.position] if isinstance(e, ir.AffineDimExpr) else e for e in inner.results]
+    return ir.AffineMap.get(rank, 0, exprs)
+
+
 def positions(affine_map: ir.AffineMap) -> list[int]:
     """The loops along the dimensions of a projected permutation."""
     return [ir.AffineDimExpr(e).position for e in affine_map.results]
@@ -124,6 +136,36 @@ def place_of(op: ir.Operation) -> ir.Operation | None:
 def create(name: str, operands: Sequence[ir.Value], result: ir.Type, attributes: dict | None = None) -> ir.Value:
     """An op with one result, at the current insertion point."""
     return ir.Operation.create(name, results=[result], operands=operands, attributes=attributes).result
+
+
+def create_number(value: float, kind: ir.Type) -> ir.Value:
+    """A constant of a floating-point type, at the current insertion point."""
+    return create("arith.constant", [], kind, {"value": ir.FloatAttr.get(kind, value)})
+
+
+def create_scaled(
+    total: ir.Value, scales: Sequence[tuple[ir.Value, ir.AffineMap]], constant: float | None = None
+) -> ir.Value:
+    """A tensor times a constant, then times floats that its points read elsewhere, at the current insertion point.
+
+    Args:
+        total: the tensor.
+        scales: tensors of as wide floats, or narrower ones, and where each point of `total` reads them.
+        constant: what all elements are multiplied by first.
+    """
+    kind = ir.RankedTensorType(total.type)
+    element, identity = kind.element_type, ir.AffineMap.get_identity(kind.rank)
+    number = None if constant is None else create_number(constant, element)
+    place = create("tensor.empty", [], kind)
+
+    def scaled(elements: list[ir.Value]) -> ir.Value:
+        value = elements[0] if number is None else create("arith.mulf", [elements[0], number], element)
+        for scale in elements[1:-1]:
+            wide = scale if scale.type == element else create("arith.extf", [scale], element)
+            value = create("arith.mulf", [value, wide], element)
+        return value
+
+    return create_generic([(total, identity), *scales], place, identity, [False] * kind.rank, scaled)
 
 
 def create_copy(source: ir.Value, target: ir.Value, cast: str | None = None) -> ir.Value:

@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import inf
 
 from tilewright.mlir import ir
 
-from .generics import body, constant_of, create, kinds, maker, maps
+from .generics import body, constant_of, create, create_number, kinds, maker, maps
 
 #: Predicates of arith.cmpf: x != x or unordered; not below.
 _NOT_EQUAL, _UNORDERED, _NOT_BELOW = 13, 14, 10
@@ -76,9 +75,7 @@ def is_reciprocal_of_sum(value: ir.Value, terms: ir.Value) -> bool:
 def zero_unless_finite(factor: ir.Value, result: ir.Value) -> ir.Value:
     """0 where a factor that is not negative is infinite or no number, else the result; in the body that is written."""
     kind = result.type
-    numbers: Sequence[ir.Value] = [
-        create("arith.constant", [], kind, {"value": ir.FloatAttr.get(kind, number)}) for number in (inf, 0.0)
-    ]
+    numbers = [create_number(number, kind) for number in (inf, 0.0)]
     predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _NOT_BELOW)
     bad = create("arith.cmpf", [factor, numbers[0]], ir.IntegerType.get_signless(1), {"predicate": predicate})
     return create("arith.select", [bad, numbers[1], result], kind)

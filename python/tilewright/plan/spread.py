@@ -15,6 +15,7 @@ from tilewright.normalize.generics import (
     create_copy,
     create_fill,
     create_generic,
+    create_number,
     is_zeros,
     kinds,
     maker,
@@ -39,7 +40,7 @@ def widened(value: ir.Value, sizes: Mapping[int, int]) -> ir.Value:
     if _widen_zeros(value, shape):
         return value
     kind = ir.RankedTensorType(value.type).element_type
-    zero = create("arith.constant", [], kind, {"value": ir.FloatAttr.get(kind, 0.0)})
+    zero = create_number(0.0, kind)
     zeros = create_fill(zero, create("tensor.empty", [], ir.RankedTensorType.get(shape, kind)))
     place = _slice(zeros, old)
     copied = create_copy(value, place)

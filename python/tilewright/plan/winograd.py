@@ -19,7 +19,7 @@ from typing import ClassVar
 
 from tilewright.errors import UserError
 from tilewright.mlir import ir
-from tilewright.normalize.generics import body, create, create_fill, create_generic, maker
+from tilewright.normalize.generics import body, create, create_fill, create_generic, create_number, maker
 from tilewright.passes import Pass, located, option, register
 from tilewright.plan.spread import spread, widened
 from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, describe, index_terms, linalg_ops
@@ -164,7 +164,7 @@ def _combined(factors: Sequence[float], values: Sequence[ir.Value]) -> ir.Value:
         if factor == 0:
             continue
         if abs(factor) != 1:
-            scale = create("arith.constant", [], f32, {"value": ir.FloatAttr.get(f32, abs(factor))})
+            scale = create_number(abs(factor), f32)
             value = create("arith.mulf", [value, scale], f32)
         if total is None:
             total = value if factor > 0 else create("arith.negf", [value], f32)
@@ -301,7 +301,7 @@ def _products(window: Window, image: ir.Value, filters: ir.Value, counts: dict[i
 
     side = ir.RankedTensorType(image.type).shape[0]
     sizes = [counts.get(d, op.extents[d]) for d in op.output.dims if d is not None]
-    zero = create("arith.constant", [], ir.F32Type.get(), {"value": ir.FloatAttr.get(ir.F32Type.get(), 0.0)})
+    zero = create_number(0.0, ir.F32Type.get())
     start = create_fill(zero, _empty([side, side, *sizes]))
     reduces = [False, False, *(d in op.reductions for d in loops)]
 

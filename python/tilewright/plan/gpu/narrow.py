@@ -25,10 +25,13 @@ from tilewright.normalize.generics import (
     create_copy,
     create_fill,
     create_generic,
+    create_number,
+    create_scaled,
     is_zeros,
     kinds,
     maker,
     maps,
+    positions,
     uses,
 )
 from tilewright.passes import Pass, register
@@ -183,21 +186,12 @@ def _read(product: LinalgOp, factors: list[_Narrow], element: ir.Type) -> None:
         return
     result, written = product.result, list(product.output.dims)
     readers = list(uses(result))
-    kind = ir.RankedTensorType(result.type)
-    same = ir.AffineMap.get_identity(kind.rank)
-    reads = [(result, same)]
+    reads = []
     for access, scale in scales:
         at = [ir.AffineDimExpr.get(written.index(access.dims[d])) for d in scale.dims]
-        reads.append((scale.tensor, ir.AffineMap.get(kind.rank, 0, at)))
-
-    def scaled(elements: list[ir.Value]) -> ir.Value:
-        value = elements[0]
-        for factor in elements[1:-1]:
-            value = create("arith.mulf", [value, factor], kind.element_type)
-        return value
-
+        reads.append((scale.tensor, ir.AffineMap.get(len(written), 0, at)))
     with op.location, ir.InsertionPoint.after(op):
-        made = create_generic(reads, create("tensor.empty", [], kind), same, [False] * kind.rank, scaled)
+        made = create_scaled(result, reads)
     for reader, at in readers:
         reader.operands[at] = made
 
@@ -243,7 +237,7 @@ class _Finder:
         others = [n for n in terms if n != whole[0]]
         if inner is None or (inner.scale is not None and others):
             return None
-        read, written = own[whole[0]], _positions(own[-1])
+        read, written = own[whole[0]], positions(own[-1])
         scale = inner.scale
         if scale is not None:
             loops = [_loop(read.results[d]) for d in scale.dims]
@@ -253,7 +247,7 @@ class _Finder:
         for number in others:
             if not own[number].is_projected_permutation or not _is_f32(op.operands[number]):
                 return None
-            scale = _Scale(op.operands[number], tuple(written.index(d) for d in _positions(own[number])))
+            scale = _Scale(op.operands[number], tuple(written.index(d) for d in positions(own[number])))
         return _Narrow(self._copied(op, inner.tensor, read), scale)
 
     def _operand(self, op: ir.Operation, number: int) -> _Narrow | None:
@@ -309,7 +303,9 @@ class _Finder:
             return None
         low, high = (list(ir.DenseI64ArrayAttr(op.attributes[name])) for name in ("static_low", "static_high"))
         with op.location, ir.InsertionPoint.after(op):
-            return _Narrow(surround(inner.tensor, self._kind(op.results[0]), low, high, self._number(0.0)))
+            return _Narrow(
+                surround(inner.tensor, self._kind(op.results[0]), low, high, create_number(0.0, self.element))
+            )
 
     def _of_insertion(self, op: ir.Operation) -> _Narrow | None:
         """An image inserted into zeros that lie in memory."""
@@ -320,7 +316,7 @@ class _Finder:
         if inner is None or inner.scale is not None:
             return None
         with op.location, ir.InsertionPoint.after(op):
-            whole = create_fill(self._number(0.0), create("tensor.empty", [], self._kind(op.results[0])))
+            whole = create_fill(create_number(0.0, self.element), create("tensor.empty", [], self._kind(op.results[0])))
             image = inner.tensor
             place = maker(made.operands[len(made.operands) - 1]) if made is not None and made.operands else None
             if place is not None and place.name == "tensor.extract_slice":  # copied into its place at once
@@ -329,9 +325,6 @@ class _Finder:
                 image = create_copy(image, slice_)
             attributes = {name: op.attributes[name] for name in op.attributes}
             return _Narrow(create(op.name, [image, whole], whole.type, attributes))
-
-    def _number(self, value: float) -> ir.Value:
-        return create("arith.constant", [], self.element, {"value": ir.FloatAttr.get(self.element, value)})
 
     def _of_constant(self, op: ir.Operation) -> _Narrow | None:
         """Known numbers, each of which has the narrow type; they are rounded at compile time."""
@@ -376,7 +369,3 @@ def _terms(op: ir.Operation) -> list[int] | None:
 
 def _loop(expr: ir.AffineExpr) -> int | None:
     return ir.AffineDimExpr(expr).position if isinstance(expr, ir.AffineDimExpr) else None
-
-
-def _positions(affine_map: ir.AffineMap) -> list[int]:
-    return [ir.AffineDimExpr(e).position for e in affine_map.results]

@@ -20,6 +20,7 @@ from tilewright.normalize.generics import (
     create,
     create_copy,
     create_generic,
+    create_number,
     iterator_types,
     maker,
     set_maps,
@@ -210,8 +211,7 @@ def _start_of(op: LinalgOp, value: ir.Value | None) -> ir.Value | bool | None:
     if is_maximum(op) and first == float("-inf"):
         if value is None:
             return str(_element(op)) in _LOWEST or None
-        number = ir.FloatAttr.get(_element(op), _LOWEST[str(_element(op))])
-        return create("arith.constant", [], _element(op), {"value": number})
+        return create_number(_LOWEST[str(_element(op))], _element(op))
     if value is None:
         return True if is_maximum(op) or first == 0 else None
     return value

@@ -12,7 +12,7 @@ points are spread over the warps of a CTA and are added up once, behind the loop
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, prod
 
 from tilewright.mlir import ir
@@ -83,17 +83,13 @@ class Stream:
             return Operand(operand.loops | {number}, operand.width) if loop in operand.loops else operand
 
         made = prod(e for d, e in enumerate(self.extents) if d not in self.reductions) * parts * 4
-        return Stream(
-            tuple(extents),
-            self.reductions,
-            self.lane,
-            self.other,
-            grown(self.large),
-            tuple(grown(operand) for operand in self.others),
-            self.outside - self.written + made,
-            made,
-            self.terms,
-            self.sum_width,
+        return replace(
+            self,
+            extents=tuple(extents),
+            large=grown(self.large),
+            others=tuple(grown(operand) for operand in self.others),
+            outside=self.outside - self.written + made,
+            written=made,
         )
 
 

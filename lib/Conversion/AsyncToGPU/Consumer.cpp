@@ -12,6 +12,7 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -88,11 +89,15 @@ SmallVector<tile::MmaOp> chainedProducts(scf::ForOp loop) {
   return products;
 }
 
-/// Erases the copies behind a token that nobody waits for.
-void eraseIssue(Value token) {
-  Operation *op = token.getDefiningOp();
-  if (op && op->use_empty() && isa<tile::AsyncOp, scf::IfOp>(op))
-    op->erase();
+/// Erases the copies behind tokens that nobody waits for, the last ones first.
+void eraseIssues(ArrayRef<Value> tokens) {
+  llvm::SmallSetVector<Operation *, 4> makers; // one may make several tokens
+  for (Value token : llvm::reverse(tokens))
+    if (Operation *op = token.getDefiningOp())
+      makers.insert(op);
+  for (Operation *op : makers)
+    if (op->use_empty() && isa<tile::AsyncOp, scf::IfOp>(op))
+      op->erase();
 }
 
 /// Makes the consumers' loop.
@@ -122,8 +127,7 @@ public:
     else if (ring.pending)
       giveBackLast(made, made.getResult(own + 2));
     loop.erase();
-    for (Value token : llvm::reverse(tokens))
-      eraseIssue(token);
+    eraseIssues(tokens);
     return {made.getResult(own), made.getResult(own + 1)};
   }
 

@@ -26,6 +26,58 @@ public:
         atomic(atomic), streamed(streamed) {}
 
   void write() {
+    Value aligned = streamed ? isAligned() : Value();
+    if (!aligned)
+      return writeParts();
+    auto branch = scf::IfOp::create(b, loc, aligned, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    alignment = widestPart();
+    writeParts();
+    b.setInsertionPointToStart(branch.elseBlock());
+    alignment = kStreamed;
+    writeParts();
+  }
+
+private:
+  /// Stores past the caches are of that many bytes at least. A caller's buffer
+  /// is aligned so.
+  static constexpr int64_t kStreamed = 16;
+
+  int64_t widestPart() const {
+    int64_t widest = 0;
+    for (const Chunk &chunk : tile.getLayout().getChunks())
+      widest = std::max(widest, bytesOf(chunk));
+    return widest;
+  }
+
+  /// Whether all rows begin where stores of whole vectors may go past the
+  /// caches; null where that is not a matter of alignment.
+  Value isAligned() {
+    int64_t widest = widestPart();
+    if (widest <= kStreamed || !llvm::isPowerOf2_64(widest) ||
+        tile.getLayout().isScalar() || atomic ||
+        !address.isContiguous(laneDim()))
+      return Value();
+    Value bits = memref::ExtractAlignedPointerAsIndexOp::create(
+        b, loc, address.getBuffer());
+    Value size = arith::ConstantIndexOp::create(b, loc, elementBytes());
+    Value base = bits;
+    for (int64_t row = 0; row < tile.getLayout().getRows(); ++row) {
+      Value bytes =
+          arith::MulIOp::create(b, loc, address.getIndex(row, 0), size);
+      Value start = arith::AddIOp::create(b, loc, base, bytes);
+      bits =
+          row ? arith::OrIOp::create(b, loc, bits, start).getResult() : start;
+    }
+    Value mask = arith::ConstantIndexOp::create(b, loc, widest - 1);
+    Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                 arith::AndIOp::create(b, loc, bits, mask),
+                                 zero);
+  }
+
+  void writeParts() {
     const PartLayout &layout = tile.getLayout();
     // Two positions of a scatter may be the same address: a combining store
     // then takes them one by one.
@@ -37,7 +89,6 @@ public:
                  : writeChunk(row, chunk, tile.getPart(row, index));
   }
 
-private:
   void writeElements(int64_t row, const Chunk &chunk) {
     for (int64_t lane = chunk.start; lane < chunk.start + chunk.valid; ++lane) {
       Mask mask = address.getElementMask(row, lane);
@@ -87,9 +138,11 @@ private:
     if (mask.kind == Mask::All) {
       auto store =
           vector::StoreOp::create(b, loc, value, address.getBuffer(), index);
-      if (streamed && bytesOf(value) % kStreamed == 0) {
+      if (streamed && bytesOf(chunk) % kStreamed == 0) {
         store.setNontemporal(true);
-        store.setAlignment(kStreamed);
+        // the largest power of two in the vector's size, where memory allows
+        store.setAlignment(
+            std::min(alignment, bytesOf(chunk) & -bytesOf(chunk)));
       }
     } else
       vector::MaskedStoreOp::create(b, loc, address.getBuffer(),
@@ -119,12 +172,12 @@ private:
                               address.getLaneOffsets(chunk), active, value);
   }
 
-  /// Stores past the caches are of that many bytes at least, and aligned so.
-  static constexpr int64_t kStreamed = 16;
+  int64_t elementBytes() const {
+    return address.getStorageType().getIntOrFloatBitWidth() / 8;
+  }
 
-  static int64_t bytesOf(Value vector) {
-    auto type = cast<VectorType>(vector.getType());
-    return type.getNumElements() * type.getElementTypeBitWidth() / 8;
+  int64_t bytesOf(const Chunk &chunk) const {
+    return chunk.lanes * elementBytes();
   }
 
   int64_t laneDim() const {
@@ -137,6 +190,8 @@ private:
   const TileParts &tile;
   std::optional<tile::ReduceKind> reduce;
   bool atomic, streamed;
+  /// Bytes that the addresses of stores past the caches are multiples of.
+  int64_t alignment = kStreamed;
 };
 
 struct StorePattern : AccessPattern<tile::StoreOp> {

@@ -196,6 +196,59 @@ def PrefetchRows : Pass<"tile-prefetch-rows", "mlir::ModuleOp"> {
                            "mlir::memref::MemRefDialect"];
 }
 
+def OverlapTasks : Pass<"tile-overlap-tasks", "mlir::ModuleOp"> {
+  let summary = "Let tasks store their results beside the next one's computation";
+  let description = [{
+    A task of several nests computes in one and stores in the last one: memory
+    waits for the first, the core for the second (a softmax: exponentials, then
+    quotients). `tile.overlap` on a kernel says how many tasks along the last
+    coordinate become one. In it, the last nest of each runs beside the nest of
+    the next one that computes most over the same rows, step by step. What the
+    last nest reads meanwhile has two slots. Every element is computed as
+    before. A kernel that has no such nests stays as it is, with a remark.
+
+    Before:
+    ```mlir
+    tile.kernel @k(%x: memref<64x1024xf32>, %y: memref<64x1024xf32>) grid(%i) attributes {tile.overlap = 4 : i64} {
+      %c0 = arith.constant 0 : index
+      %c16 = arith.constant 16 : index
+      %c1024 = arith.constant 1024 : index
+      %t = tile.alloc : memref<1x1024xf32, #tile.level<"l2">>
+      scf.for %j = %c0 to %c1024 step %c16 {
+        %a = tile.load %x[%i, %j] : memref<64x1024xf32>, !tile.tile<1x16xf32>
+        %e = math.exp %a : !tile.tile<1x16xf32>
+        tile.store %e, %t[%c0, %j] : !tile.tile<1x16xf32>, memref<1x1024xf32, #tile.level<"l2">>
+      }
+      scf.for %j = %c0 to %c1024 step %c16 {
+        %a = tile.load %t[%c0, %j] : memref<1x1024xf32, #tile.level<"l2">>, !tile.tile<1x16xf32>
+        tile.store %a, %y[%i, %j] : !tile.tile<1x16xf32>, memref<64x1024xf32>
+      }
+      tile.return
+    }
+    func.func @main(%x: memref<64x1024xf32>, %y: memref<64x1024xf32>) {
+      %c64 = arith.constant 64 : index
+      tile.launch @k grid(%c64) ins(%x : memref<64x1024xf32>) outs(%y : memref<64x1024xf32>)
+      return
+    }
+    ```
+    After:
+    ```mlir
+    scf.for %r = %c1 to %c4 step %c1 {
+      ...
+      scf.for %j = %c0 to %c1024 step %c16 {
+        ...
+        %e = math.exp %a : !tile.tile<1x16xf32>
+        ...
+        tile.store %e, %t[%slot, %j] : !tile.tile<1x16xf32>, memref<2x1024xf32, #tile.level<"l2">>
+        ...
+        tile.store %b, %y[%before, %j] : !tile.tile<1x16xf32>, memref<64x1024xf32>
+    ```
+  }];
+  let dependentDialects = ["mlir::affine::AffineDialect",
+                           "mlir::arith::ArithDialect",
+                           "mlir::scf::SCFDialect"];
+}
+
 def BuffersToRegisters : Pass<"tile-buffers-to-registers", "::tilewright::tile::KernelOp"> {
   let summary = "Hand tiles on in registers where a buffer of a task holds one";
   let description = [{

@@ -9,12 +9,11 @@
 #include "dialects/Tile/Tile.h"
 #include "lib/Transforms/GroupToKernel/Lines.h"
 #include "lib/Transforms/GroupToKernel/Passes.h"
+#include "lib/Transforms/GroupToKernel/TaskNests.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -28,67 +27,6 @@ namespace {
 
 /// What a task may fetch into the L1 cache; more goes to the L2 cache.
 constexpr int64_t kInnerBytes = 16 * 1024;
-
-/// What a function costs, in additions of the same tile.
-constexpr int64_t kFunctionWork = 16;
-
-/// A nest before the last one fetches the next rows when it computes that many
-/// times more: half of the L1 cache holds this task's rows until the end.
-constexpr int64_t kMuchMore = 2;
-
-/// Loops, each the only one in the one before.
-using Nest = SmallVector<scf::ForOp>;
-
-std::optional<Nest> nestOf(scf::ForOp loop) {
-  Nest nest;
-  while (loop) {
-    nest.push_back(loop);
-    auto inner = loop.getBody()->getOps<scf::ForOp>();
-    if (llvm::range_size(inner) > 1)
-      return std::nullopt;
-    loop = inner.empty() ? scf::ForOp() : *inner.begin();
-  }
-  return nest;
-}
-
-/// Whether both walk the same rows in the same steps; the steps along a row may
-/// differ, and with them where the part that fills no step begins.
-bool walkAlike(Nest a, Nest b) {
-  if (a.size() != b.size())
-    return false;
-  auto same = [](Value x, Value y) {
-    return x == y || (getConstantIntValue(x) &&
-                      getConstantIntValue(x) == getConstantIntValue(y));
-  };
-  for (auto [number, x, y] : llvm::enumerate(a, b)) {
-    bool inner = number + 1 == a.size();
-    if (!same(x.getLowerBound(), y.getLowerBound()) ||
-        (!inner && (!same(x.getUpperBound(), y.getUpperBound()) ||
-                    !same(x.getStep(), y.getStep()))))
-      return false;
-  }
-  return getConstantIntValue(a.back().getStep()) &&
-         getConstantIntValue(b.back().getStep());
-}
-
-bool multiplies(Nest nest) {
-  bool found = false;
-  nest.front().walk([&](tile::MmaOp) { found = true; });
-  return found;
-}
-
-/// Additions that a nest does for each element of its rows; reading it is one.
-double workOf(Nest nest) {
-  int64_t step = *getConstantIntValue(nest.back().getStep()), work = step;
-  for (Operation &op : *nest.back().getBody())
-    if (isa<arith::ArithDialect, math::MathDialect>(op.getDialect()) &&
-        !isa<arith::ConstantOp>(op))
-      for (Type type : op.getResultTypes())
-        if (auto tile = dyn_cast<tile::TileType>(type))
-          work += tile.getNumElements() *
-                  (isa<math::MathDialect>(op.getDialect()) ? kFunctionWork : 1);
-  return static_cast<double>(work) / step;
-}
 
 /// Computes `value`, known inside of a nest, elsewhere: loop variables and the
 /// number of the task as `map` has them.

@@ -42,7 +42,7 @@ constexpr llvm::StringLiteral kTasksInside = "tile.tasks_inside";
 /// and what time was predicted.
 constexpr llvm::StringLiteral kKernelAttributes[] = {
     "tile.warps",  "tile.raster",     "tile.specialized", "tile.stagger",
-    "tile.staged", "tile.persistent", "tile.prediction"};
+    "tile.staged", "tile.persistent", "tile.overlap",     "tile.prediction"};
 
 /// The dimensions of a nest that a task does not cover, in the order of
 /// `tile.grid` or else in traversal order.

@@ -44,6 +44,7 @@ SCHEDULE: tuple[PassSpec, ...] = (
     PassSpec("tile-kernel-layouts", "slices have strides now: kernels see which neighbours lie side by side"),
     PassSpec("tile-prefetch-epilogues", "what follows a product is fetched while it runs, line by line"),
     PassSpec("tile-prefetch-rows", "rows from far, fetched by the nest before"),
+    PassSpec("tile-overlap-tasks", "a row is stored while the next one is computed; who fetches what is known"),
 )
 
 

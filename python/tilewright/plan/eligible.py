@@ -43,8 +43,8 @@ _SCALAR_ONLY = frozenset(
         "math.sincos",
     }
 )
-#: Functions on f64 that are a processor's instructions, or a few of them.
-_NATIVE_MATH = frozenset(
+#: Functions that are a processor's instructions, or a few of them.
+NATIVE_MATH = frozenset(
     f"math.{name}"
     for name in (
         "absf absi ceil floor fma round roundeven trunc sqrt rsqrt copysign ctlz cttz ctpop isfinite isinf isnan "
@@ -129,7 +129,7 @@ def _reason_of_scalar(inner: ir.Operation) -> str | None:
     kinds = {str(value.type) for value in (*inner.operands, *inner.results)}
     for kind in kinds - _ELEMENTS:
         return f"its body computes with {kind}"
-    if "f64" in kinds and inner.name.startswith("math.") and inner.name not in _NATIVE_MATH:
+    if "f64" in kinds and inner.name.startswith("math.") and inner.name not in NATIVE_MATH:
         return f"{inner.name} on f64 calls a library"
     return None
 

@@ -21,6 +21,7 @@ from tilewright.passes import Pass, located, option, register
 from tilewright.plan.attributes import read_integer, read_loops
 from tilewright.plan.bounds import Bounds
 from tilewright.plan.names import kernel_name
+from tilewright.plan.overlap import mark_overlap
 from tilewright.plan.products import (
     align_lanes,
     contraction_roles,
@@ -248,6 +249,7 @@ class PlanTiles(Pass):
             tiling.block = self._split_sum(op, tiling, members) if alone and not op.dynamic else None
             settle(op, tiling, frozenset(own) if len(roots) > 1 else None)
             _write(op, tiling, machine, bounds, alone)
+            mark_overlap(op, roots, members, tiling)
             if op.kind is Kind.CONTRACTION:
                 forget_reason(op, taken=tiling.mma is not None)
                 self._lay_out(op, tiling, machine, weights)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.errors import UserError
-from tilewright.runtime import cpu_features, library
+from tilewright.runtime import cpu_features, library, memory
 from tilewright.runtime.artifact import Artifact
 from tilewright.runtime.binding import aligned
 from tilewright.runtime.compiled import CompiledModel
@@ -126,7 +126,7 @@ class Model(CompiledModel):
 
     def _blank(self) -> list[Any]:
         """Arrays for the outputs; None where the run makes one."""
-        return [np.empty(slot.shape, slot.dtype) if slot.is_static else None for slot in self._out_slots]
+        return [memory.empty(slot.shape, slot.dtype) if slot.is_static else None for slot in self._out_slots]
 
     def _context(self) -> Context:
         try:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tilewright.errors import UserError
-from tilewright.runtime import load_model
+from tilewright.runtime import load_model, memory
 
 X, IDS = fake_model.inputs()
 SCALED = X * fake_model.WEIGHT
@@ -234,3 +234,11 @@ def test_two_models_with_equal_symbols(artifact, tmp_path):
     second = load_model(first.save(tmp_path / "copy"))
     check(first(X, IDS))
     check(second(X, IDS))
+
+
+@pytest.mark.parametrize("shape", [(), (3, 5), (512, 512), (65536 * 2 + 1,)])
+def test_large_results_begin_at_a_cache_line(shape: tuple[int, ...]) -> None:
+    for dtype in (np.dtype(np.float32), np.dtype(np.int8)):
+        array = memory.empty(shape, dtype)
+        assert (array.shape, array.dtype, array.flags.carray) == (shape, dtype, True)
+        assert array.nbytes < 65536 or array.ctypes.data % 64 == 0

@@ -54,8 +54,7 @@ class Tilewright(Peer):
 
     def _allocate(self, inputs: Mapping[str, np.ndarray]) -> None:
         self._inputs = list(inputs.values())
-        results = self._model(*self._inputs)
-        self._outputs = [np.empty_like(array) for array in results]
+        self._outputs = list(self._model(*self._inputs))
 
     def run(self) -> None:
         """Run once into the allocated outputs."""

@@ -130,8 +130,19 @@ module attributes {tile.vector_bits = 384 : i64} {
 
 // -----
 
-// Past the caches in units of 16 bytes; a part with invalid lanes is stored as usual.
+// Past the caches in whole vectors where memory is aligned to them, else in units of 16 bytes; a part with invalid lanes
+// is stored as usual.
 // CHECK-LABEL: tile.kernel @streamed
+// CHECK: %[[BASE:.*]] = memref.extract_aligned_pointer_as_index
+// CHECK: %[[ADDRESS:.*]] = arith.addi %[[BASE]]
+// CHECK: %[[MASK:.*]] = arith.constant 63 : index
+// CHECK: %[[ZERO:.*]] = arith.constant 0 : index
+// CHECK: %[[BITS:.*]] = arith.andi %[[ADDRESS]], %[[MASK]]
+// CHECK: %[[ALIGNED:.*]] = arith.cmpi eq, %[[BITS]], %[[ZERO]]
+// CHECK: scf.if %[[ALIGNED]]
+// CHECK: vector.store {{.*}} {alignment = 64 : i64, nontemporal = true} : memref<80xf32>, vector<16xf32>
+// CHECK: vector.store {{.*}} {alignment = 16 : i64, nontemporal = true} : memref<80xf32>, vector<4xf32>
+// CHECK: } else {
 // CHECK: vector.store {{.*}} {alignment = 16 : i64, nontemporal = true} : memref<80xf32>, vector<16xf32>
 // CHECK: vector.store {{.*}} {alignment = 16 : i64, nontemporal = true} : memref<80xf32>, vector<4xf32>
 tile.kernel @streamed(%x: memref<4x20xf32>, %y: memref<4x20xf32>) {

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.emulate import mbarrier
-from tilewright.emulate.clocks import FENCED
+from tilewright.emulate.clocks import FENCED, NEVER
 from tilewright.emulate.copies import Combine, Linear, Tiled, read_shared, write_shared
 from tilewright.emulate.races import detector
 from tilewright.emulate.step import Lanes, Step
@@ -70,7 +70,14 @@ def state(machine: Machine) -> BulkCopies:
     return found
 
 
-def load(step: Step, lane: int, fetch: Callable[[], np.ndarray], chunks: np.ndarray, barrier: int) -> None:
+def load(
+    step: Step,
+    lane: int,
+    fetch: Callable[[], np.ndarray],
+    chunks: np.ndarray,
+    barrier: int,
+    source: np.ndarray | None = None,
+) -> None:
     """Issue a copy into shared memory that signals an mbarrier.
 
     Args:
@@ -79,6 +86,7 @@ def load(step: Step, lane: int, fetch: Callable[[], np.ndarray], chunks: np.ndar
         fetch: gives the bytes, when the copy takes effect.
         chunks: flat positions of the 16-byte chunks of the destination.
         barrier: flat position of the mbarrier, in the destination's CTA.
+        source: flat positions of the chunks of the source, where that is shared memory, too.
     """
     machine, copies = step.machine, state(step.machine)
     warp, slot = int(step.warps[lane]), int(chunks[0]) // machine.shared.stride
@@ -87,13 +95,20 @@ def load(step: Step, lane: int, fetch: Callable[[], np.ndarray], chunks: np.ndar
         races.used(step, barrier, warp, in_background=True)
         column = races.column(("mbarrier", barrier), warp)
         races.write_later(step, column, chunks, 16, warp, FENCED)
+        races.lifetimes.begin(slot, column, step.ins, "write to")
+        if source is not None:
+            races.read_later(step, column, int(NEVER), source, 16, warp)
+            races.lifetimes.begin(int(source[0]) // machine.shared.stride, column, step.ins, "read from")
     copies.loads[slot] += 1
 
     def complete(owner: Machine) -> None:
         copies.loads[slot] -= 1
         write_shared(owner, chunks, fetch())
         if races is not None:
-            races.settle(column, chunks, 16, races.clocks.phases(("mbarrier", barrier)) + 1)
+            epoch = races.clocks.phases(("mbarrier", barrier)) + 1
+            for places in [chunks] if source is None else [chunks, source]:
+                races.settle(column, places, 16, epoch)
+                races.lifetimes.finish(int(places[0]) // owner.shared.stride, column, epoch)
         mbarrier.complete_tx(owner, barrier, 16 * len(chunks), step.ins)
 
     machine.later(Transfer(complete, f"{step.ins.op.split('.')[0]} into shared memory", {}, step.ins, slot))

@@ -7,7 +7,8 @@ A *column* is somebody whose accesses are counted: a warp, or an asynchronous ag
 this mbarrier". Row w of the clocks says how far along each column warp w has seen. There are two planes: plain
 happens-before, and the same *through a proxy fence*: what warps wrote and then handed to the asynchronous proxy by
 fence.proxy.async (PTX ISA 8.6, "Proxies"; 9.7.13.4, "membar / fence"). CTAs of different clusters never meet in shared
-memory, so columns are numbered within a cluster.
+memory, so columns are numbered within a cluster. Epoch 1 of a warp is its start: its accesses carry 2 and more, so that
+who has seen 1 knows that the warp is there, and nothing else.
 
 Source: the vector clocks of Mattern and Fidge, as race detectors use them (Flanagan and Freund, "FastTrack", PLDI
 2009).
@@ -37,7 +38,7 @@ class Clocks:
         self.columns = per_cluster
         self.rows = np.zeros((2, warps, per_cluster + 16), np.int32)
         own = np.arange(warps)
-        self.rows[PLAIN, own, own % per_cluster] = 1
+        self.rows[PLAIN, own, own % per_cluster] = 2
         self._agents: dict[tuple[int, Hashable], int] = {}
         self._used = [per_cluster] * (warps // per_cluster)
         self._published: dict[Hashable, np.ndarray] = {}
@@ -76,12 +77,15 @@ class Clocks:
         self.rows[PLAIN, warps, warps % self.per_cluster] += 1
 
     def publish(self, warps: np.ndarray, key: Hashable, relaxed: bool = False) -> None:
-        """Warps (each once) publish on an object what they have seen and did; if relaxed, up to their last fence."""
+        """Warps (each once) publish on an object what they have seen and did; if relaxed, up to their last fence,
+        or that they have started."""
         if relaxed:
             rows = [self._marked[warp] for warp in warps.tolist() if warp in self._marked]
             row = np.zeros((2, self.rows.shape[2]), np.int32)
             for one in rows:
                 np.maximum(row[:, : one.shape[1]], one, out=row[:, : one.shape[1]])
+            started = warps % self.per_cluster
+            row[PLAIN, started] = np.maximum(row[PLAIN, started], 1)
         else:
             row = self.rows[:, warps].max(axis=1)
         found = self._published.get(key)

@@ -112,12 +112,12 @@ class Machine:
         self.access = Access(self)
         self.load = self.access.load
         self.store = self.access.store
+        self.on_exit: list[Callable[[Machine, Lanes], None]] = [lambda _, lanes: self.barriers.exited(lanes)]
         self.races = make_races(self)
         self.grid_races = GridRaces(self) if "grid race" in self.checks else None
         self.pending: list[Transfer] = []
         self.scheduler = Scheduler(self)
         self.barriers = Barriers(self)
-        self.on_exit: list[Callable[[Machine, Lanes], None]] = [lambda _, lanes: self.barriers.exited(lanes)]
         self.state: dict[str, Any] = {}
         self.wake = self.scheduler.wake
 

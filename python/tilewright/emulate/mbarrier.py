@@ -101,6 +101,7 @@ def arrive(
 def expect_tx(step: Step, flat: np.ndarray, nbytes: np.ndarray) -> None:
     """Add bytes to transaction counts without arriving."""
     states(step, flat)
+    step.machine.races.uses(step, flat)
     for place, more in zip(flat, nbytes, strict=True):
         text = _change(step.machine, int(place), 0, int(more))
         if text:
@@ -165,6 +166,7 @@ def pending(words: np.ndarray) -> np.ndarray:
 def passed(step: Step, flat: np.ndarray, parity: np.ndarray) -> np.ndarray:
     """Whether the phase with a parity is over, per lane; lanes that pass see what was released to the object."""
     states(step, flat)
+    step.machine.races.uses(step, flat)
     over = phase(step.machine, flat) != (parity.astype(np.uint64) & np.uint64(1))
     if over.any():
         warps = step.warps

@@ -19,6 +19,7 @@ import numpy as np
 
 from tilewright.emulate.clocks import FENCED, NEVER, PLAIN, Clocks
 from tilewright.emulate.errors import EmulationError
+from tilewright.emulate.lifetimes import Lifetimes
 
 if TYPE_CHECKING:
     from tilewright.emulate.machine import Machine
@@ -72,6 +73,9 @@ class NoRaces:
     def mbarrier_init(self, step: Step, flat: np.ndarray) -> None:
         """mbarriers are made."""
 
+    def uses(self, step: Step, flat: np.ndarray) -> None:
+        """Lanes look at mbarriers, or change their counts of bytes."""
+
 
 def make_races(machine: Machine) -> NoRaces:
     """The detector that the machine's options ask for."""
@@ -89,6 +93,7 @@ class RaceDetector(NoRaces):
 
     Attributes:
         clocks: who has seen what; see :class:`Clocks`.
+        lifetimes: which CTA's memory is reached for from outside.
         granule: bytes per record.
     """
 
@@ -96,6 +101,7 @@ class RaceDetector(NoRaces):
         self.machine = machine
         per_cluster = machine.threads // 32 * machine.cluster_size
         self.clocks = Clocks(machine.lanes // 32, per_cluster)
+        self.lifetimes = Lifetimes(machine, self.clocks)
         self.granule = _GRANULE
         count = machine.shared.data.size // _GRANULE
         self._writer = np.zeros(count, np.int16)
@@ -115,11 +121,13 @@ class RaceDetector(NoRaces):
         self._fresh: dict[
             int, list[int]
         ] = {}  # place of an mbarrier -> [warp that made it, epoch, handed to the async proxy]
+        self._users: dict[int, set[int]] = {}  # place of an mbarrier -> warps that have seen that it was made
 
     # ---- accesses of warps -------------------------------------------------
 
     def read(self, step: Step, flat: np.ndarray, nbytes: int) -> None:
         """Lanes of a step read ``nbytes`` bytes at each of ``flat`` (n,)."""
+        self.lifetimes.reach(step, flat)
         if nbytes < self.granule:
             self._refine(nbytes)
         warps = step.warps
@@ -166,6 +174,7 @@ class RaceDetector(NoRaces):
 
         Writing again what is there is no race: threads that hold copies of a value may all store it.
         """
+        self.lifetimes.reach(step, flat)
         where, warps = self._granules(flat, nbytes, step.warps)
         try:
             self._after_write(step, where, warps, PLAIN, "writes")
@@ -189,6 +198,7 @@ class RaceDetector(NoRaces):
 
     def atomic(self, step: Step, flat: np.ndarray, nbytes: int) -> None:
         """Lanes of a step read and write in one go; such accesses do not race with each other."""
+        self.lifetimes.reach(step, flat)
         where, warps = self._granules(flat, nbytes, step.warps)
         plain = ~self._atomic[where]
         if plain.any():
@@ -246,15 +256,18 @@ class RaceDetector(NoRaces):
         self._atomic[where] = False
 
     def settle(self, column: int, flat: np.ndarray, nbytes: int, epoch: int) -> None:
-        """The agent's write at `flat` is over for those who have seen the agent's epoch."""
+        """What the agent writes or reads at `flat` is over for those who have seen the agent's epoch."""
         where, _ = self._granules(flat, nbytes, 0)
         mine = where[(self._writer[where] == column) & (self._written[where] == NEVER)]
         self._written[mine] = epoch
+        reads = self._reads.get(column)
+        if reads is not None:
+            reads[where[reads[where] == NEVER]] = epoch
 
     def read_later(
         self, step: Step, column: int, epoch: int, flat: np.ndarray, nbytes: int, warp: int, through: int = FENCED
     ) -> None:
-        """Work issued by `warp` reads at `flat` (m,) until somebody has seen the agent's epoch."""
+        """Work issued by `warp` reads at `flat` (m,) until somebody has seen the agent's epoch (NEVER: `settle`)."""
         where, _ = self._granules(flat, nbytes, warp)
         self._after_write(step, where, warp, through, "reads in the background")
         plane = self._plane(column)
@@ -274,8 +287,7 @@ class RaceDetector(NoRaces):
     def release(self, step: Step, key: Hashable) -> None:
         """A step's warps arrive on an object, such as ("barrier", slot, number) or ("mbarrier", place)."""
         if isinstance(key, tuple) and key[0] == "mbarrier":
-            for warp in step.lanes.distinct_warps.tolist():
-                self.used(step, key[1], warp)
+            self.uses(step, np.full(step.n, key[1]))
         self.clocks.publish(step.lanes.distinct_warps, key)
 
     def release_fenced(self, step: Step, key: Hashable) -> None:
@@ -309,6 +321,7 @@ class RaceDetector(NoRaces):
         self.write(step, flat, 8)
         for place, warp in zip(flat.tolist(), step.warps.tolist(), strict=True):
             self.clocks.forget(("mbarrier", place))
+            self._users.pop(place, None)
             self._fresh[place] = [warp, int(self.clocks.epochs(np.array([warp]))[0]), 0]
 
     def promise(self, step: Step, flat: np.ndarray, columns: np.ndarray, epochs: np.ndarray) -> None:
@@ -329,6 +342,16 @@ class RaceDetector(NoRaces):
         for state in self._fresh.values():
             if state[0] in warps:
                 state[2] = 1
+
+    def uses(self, step: Step, flat: np.ndarray) -> None:
+        """Lanes look at mbarriers, or change them: their initialisation must come before, and their CTA be there."""
+        self.lifetimes.reach(step, flat)
+        pairs = np.unique(flat * len(self._everyone) + step.warps)
+        for place, warp in zip(*(part.tolist() for part in np.divmod(pairs, len(self._everyone))), strict=True):
+            known = self._users.setdefault(place, set())
+            if warp not in known:
+                self.used(step, place, warp)
+                known.add(warp)
 
     def used(self, step: Step, place: int, warp: int, in_background: bool = False) -> None:
         """A warp uses the mbarrier at a place: its initialisation must come before."""

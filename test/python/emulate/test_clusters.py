@@ -55,7 +55,6 @@ def test_each_reads_its_neighbours_shared_memory(seed, tmp_path):
     [
         ({"arrive": "", "wait": ""}, {"race", "uninitialised"}),
         ({"arrive": "barrier.cluster.arrive.relaxed.aligned;"}, {"race"}),
-        ({"end": ""}, {"asynchronous"}),
         ({"wait": ""}, {"race", "uninitialised", "barrier"}),
         ({"arrive": ""}, {"barrier"}),
     ],
@@ -68,6 +67,58 @@ def test_rules_of_clusters(changes, expected):
         except emulate.EmulationError as error:
             found.add(error.rule)
     assert found and found <= expected
+
+
+#: orders in which a fault must be found, each of them
+ORDERS = [*(emulate.Options(seed=seed) for seed in (None, *range(8))), emulate.Options(completion="early")]
+
+
+def _found(ptx, arrays, grid, options):
+    """The rule that a kernel breaks, or None."""
+    try:
+        run(ptx, arrays, grid=grid, options=options)
+    except emulate.EmulationError as error:
+        return error.rule
+    return None
+
+
+@pytest.mark.parametrize("options", ORDERS)
+@pytest.mark.parametrize(
+    "end", ["", "barrier.cluster.arrive.aligned;", GOOD["end"].replace("arrive", "arrive.relaxed")]
+)
+def test_a_cta_that_ends_while_others_may_read_its_memory(end, options):
+    """Whether the neighbour has read already or comes too late: no wait tells the CTA, so each order shows it."""
+    ptx = kernel(NEIGHBOUR.format(**{**GOOD, "end": end}), shared=128, cluster=4)
+    assert _found(ptx, [np.zeros(1), np.zeros((8, 32), np.uint32)], 8, options) in {"race", "asynchronous"}
+
+
+TO_NEIGHBOUR_BY_THREADS = """
+  mov.u32 %r0, sh;
+  mov.u32 %r2, %cluster_ctarank;
+  xor.b32 %r3, %r2, 1;
+  mad.lo.u32 %r1, %t, 4, %r0;
+  mapa.shared::cluster.u32 %r4, %r1, %r3;
+  {start}
+  st.shared::cluster.u32 [%r4], %t;
+  barrier.cluster.arrive.aligned;
+  barrier.cluster.wait.aligned;
+  ld.shared.u32 %r7, [%r1];
+  mad.lo.u32 %r9, %r2, 32, %t;
+  mad.wide.u32 %rd10, %r9, 4, %rd1;
+  st.global.u32 [%rd10], %r7;
+"""
+
+
+@pytest.mark.parametrize("options", ORDERS)
+def test_a_cta_must_have_started(options):
+    """An arrival says so even if it is relaxed; that the other is there by chance does not."""
+    arrays = [np.zeros(1), np.zeros((2, 32), np.uint32)]
+    start = "barrier.cluster.arrive.relaxed.aligned;\n  barrier.cluster.wait.aligned;"
+    ptx = kernel(TO_NEIGHBOUR_BY_THREADS.format(start=start), shared=128, cluster=2)
+    out = run(ptx, arrays, grid=2, options=options)[1]
+    np.testing.assert_array_equal(out, np.stack([np.arange(32)] * 2))
+    ptx = kernel(TO_NEIGHBOUR_BY_THREADS.format(start=""), shared=128, cluster=2)
+    assert _found(ptx, arrays, 2, options) == "race"
 
 
 REMOTE = """
@@ -97,14 +148,16 @@ W:
   mad.wide.u32 %rd10, %t, 8, %rd1;
   st.global.v2.b32 [%rd10], {{%r8, %r9}};
 END:
-  barrier.cluster.arrive.aligned;
-  barrier.cluster.wait.aligned;
+  {end}
 """
 
 
-def _remote(arrive, seed):
-    ptx = kernel(REMOTE.format(arrive=arrive), shared=256, cluster=2)
-    ptx = ptx.replace(".visible .entry", ".shared .align 8 .b64 bar;\n.visible .entry", 1)
+def _with_bar(ptx):
+    return ptx.replace(".visible .entry", ".shared .align 8 .b64 bar;\n.visible .entry", 1)
+
+
+def _remote(arrive, seed, end=GOOD["end"]):
+    ptx = _with_bar(kernel(REMOTE.format(arrive=arrive, end=end), shared=256, cluster=2))
     return ptx, run(ptx, [np.zeros(1), np.zeros(64, np.uint32)], grid=2, options=emulate.Options(seed=seed))[1]
 
 
@@ -115,6 +168,7 @@ def test_remote_stores_and_arrivals(seed, tmp_path):
     ptx, out = _remote(arrive, seed)
     np.testing.assert_array_equal(out, np.concatenate([np.arange(32), 100 + np.arange(32)]))
     assembles(ptx, tmp_path)
+    _remote(arrive, seed, end="")  # the first CTA has waited for the arrivals: nothing else reaches for its memory
 
 
 def test_waiting_for_an_arrival_that_does_not_come():
@@ -137,6 +191,7 @@ MULTICAST = """
   mov.b16 %rs0, {mask};
   @%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster
     [%r1], [%rd0], 512, [%r2], %rs0;
+{skip}
 W:
   mbarrier.try_wait.parity.shared.b64 %p9, [bar], 0;
   @!%p9 bra W;
@@ -145,17 +200,21 @@ W:
   mad.lo.u32 %r8, %r0, 32, %t;
   mad.wide.u32 %rd10, %r8, 16, %rd1;
   st.global.v4.b32 [%rd10], {{%r4, %r5, %r6, %r7}};
+END:
   barrier.cluster.arrive.aligned;
   barrier.cluster.wait.aligned;
 """
+
+
+def _multicast(mask, skip=""):
+    return _with_bar(kernel(MULTICAST.format(mask=mask, skip=skip), shared=512, cluster=3))
 
 
 @pytest.mark.parametrize("seed", [None, 1, 2])
 def test_multicast(seed, tmp_path):
     """One CTA of three loads for all, and signals the mbarrier of each."""
     data = np.random.default_rng(0).integers(0, 256, 512, np.uint8)
-    ptx = kernel(MULTICAST.format(mask=7), shared=512, cluster=3)
-    ptx = ptx.replace(".visible .entry", ".shared .align 8 .b64 bar;\n.visible .entry", 1)
+    ptx = _multicast(7)
     out = run(ptx, [data, np.zeros((3, 512), np.uint8)], grid=3, options=emulate.Options(seed=seed))[1]
     np.testing.assert_array_equal(out, np.stack([data] * 3))
     assembles(ptx, tmp_path)
@@ -163,11 +222,17 @@ def test_multicast(seed, tmp_path):
 
 @pytest.mark.parametrize("mask, expected", [(3, "dead-lock"), (15, "out-of-bounds")])
 def test_multicast_to_the_wrong_ctas(mask, expected):
-    ptx = kernel(MULTICAST.format(mask=mask), shared=512, cluster=3)
-    ptx = ptx.replace(".visible .entry", ".shared .align 8 .b64 bar;\n.visible .entry", 1)
     with pytest.raises(emulate.EmulationError) as excinfo:
-        run(ptx, [np.zeros(512, np.uint8), np.zeros((3, 512), np.uint8)], grid=3)
+        run(_multicast(mask), [np.zeros(512, np.uint8), np.zeros((3, 512), np.uint8)], grid=3)
     assert rule(excinfo) == expected
+
+
+@pytest.mark.parametrize("options", ORDERS)
+def test_a_cta_that_ends_with_a_copy_that_it_has_not_waited_for(options):
+    """The third CTA goes past its wait; the cluster's barrier says nothing of copies, whenever they arrive."""
+    skip = "setp.eq.u32 %p2, %r0, 2;\n  @%p2 bra END;"
+    arrays = [np.zeros(512, np.uint8), np.zeros((3, 512), np.uint8)]
+    assert _found(_multicast(7, skip), arrays, 3, options) in {"race", "asynchronous"}
 
 
 TO_NEIGHBOUR = """
@@ -204,11 +269,27 @@ W:
 
 @pytest.mark.parametrize("seed", [None, 1])
 def test_bulk_copy_to_another_cta(seed, tmp_path):
-    ptx = kernel(TO_NEIGHBOUR, shared=1024, cluster=2)
-    ptx = ptx.replace(".visible .entry", ".shared .align 8 .b64 bar;\n.visible .entry", 1)
+    ptx = _with_bar(kernel(TO_NEIGHBOUR, shared=1024, cluster=2))
     out = run(ptx, [np.zeros(1), np.zeros((2, 32), np.uint32)], grid=2, options=emulate.Options(seed=seed))[1]
     np.testing.assert_array_equal(out, np.stack([1000 + np.arange(32), np.arange(32)]))
     assembles(ptx, tmp_path)
+
+
+@pytest.mark.parametrize("options", ORDERS)
+@pytest.mark.parametrize(
+    "before, after",
+    [
+        ("  barrier.cluster.arrive.aligned;\n  barrier.cluster.wait.aligned;\n$", ""),  # ends while it is read from
+        ("  ld.shared.b32 %r9, ", "  st.shared.b32 [%r2], %r7;\n  ld.shared.b32 %r9, "),  # writes what is read
+        ("  fence.proxy.async.shared::cta;\n", ""),
+    ],
+)
+def test_sources_of_bulk_copies_to_other_ctas(before, after, options):
+    """A CTA that waits for what comes to it knows nothing of what it sends."""
+    body = TO_NEIGHBOUR + "$"
+    assert before in body
+    ptx = _with_bar(kernel(body.replace(before, after).replace("$", ""), shared=1024, cluster=2))
+    assert _found(ptx, [np.zeros(1), np.zeros((2, 32), np.uint32)], 2, options) == "race"
 
 
 def test_an_increase_of_registers_waits_for_a_decrease_of_others():

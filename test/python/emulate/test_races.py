@@ -111,6 +111,30 @@ def test_atomics_do_not_race_with_each_other():
         assert rule(excinfo) in ("race", "uninitialised")
 
 
+@pytest.mark.parametrize("seed", [None, *range(6)])
+def test_an_mbarrier_is_made_before_others_wait_for_it(seed):
+    """Those that find it made by chance are in the wrong, too."""
+    body = """
+  setp.eq.u32 %p0, %t, 0;
+  @%p0 mbarrier.init.shared.b64 [full], 1;
+  {sync}
+  @%p0 mbarrier.arrive.shared.b64 %rd12, [full];
+W:
+  mbarrier.try_wait.parity.shared.b64 %p9, [full], 0;
+  @!%p9 bra W;
+"""
+
+    def go(sync):
+        text = kernel(body.format(sync=sync), threads=64)
+        text = text.replace(".visible .entry", ".shared .align 8 .b64 full;\n.visible .entry", 1)
+        run(text, [np.zeros(1), np.zeros(1)], options=emulate.Options(seed=seed))
+
+    go("bar.sync 0;")
+    with pytest.raises(emulate.EmulationError) as excinfo:
+        go("")
+    assert rule(excinfo) in ("race", "barrier")
+
+
 def test_an_mbarrier_orders_those_that_wait_for_it():
     """A producer warp writes, arrives; a consumer waits, reads, arrives on the other mbarrier; two rounds."""
     body = """

@@ -133,10 +133,10 @@ def into_shared(ins: Instruction, decode: Decoder) -> Run:
             _check_size(part, nbytes)
             [place] = _places(part, space, to(part), nbytes, 16)
             [waiter] = _places(part, space, barrier(part), 8, 8)
-            fetch = _fetcher(part, int(sources[lane]), nbytes, from_global)
+            fetch, inner = _fetcher(part, int(sources[lane]), nbytes, from_global)
             for at, signal in _targets(part, 0, None if masks is None else int(masks[lane]), int(place), int(waiter)):
                 chunks = at + 16 * np.arange(nbytes // 16)
-                bulk.load(part, 0, _combined(part, fetch, chunks, combine), chunks, signal)
+                bulk.load(part, 0, _combined(part, fetch, chunks, combine), chunks, signal, inner)
 
     return run
 
@@ -152,8 +152,13 @@ def _check_size(step: Step, nbytes: int) -> None:
         step.fail("misaligned", f"a bulk copy of {nbytes} bytes: the size must be a multiple of 16 above 0")
 
 
-def _fetcher(step: Step, address: int, nbytes: int, from_global: bool) -> Callable[[], np.ndarray]:
-    """Gives the source's bytes when the copy takes effect; the source is checked now."""
+def _fetcher(
+    step: Step, address: int, nbytes: int, from_global: bool
+) -> tuple[Callable[[], np.ndarray], np.ndarray | None]:
+    """What gives the source's bytes when the copy takes effect, and their chunks in shared memory, if they are there.
+
+    The source is checked now.
+    """
     machine = step.machine
     if address % 16:
         step.fail("misaligned", f"source {address:#x} of a bulk copy is no multiple of 16")
@@ -162,12 +167,12 @@ def _fetcher(step: Step, address: int, nbytes: int, from_global: bool) -> Callab
         if step.check("uninitialised") and found.undefined():
             step.fail("uninitialised", "a bulk copy reads global memory that was never written")
         _note(step, found, False)
-        return found.read
+        return found.read, None
     [place] = _places(step, "shared", np.array([address]), nbytes, 16)
     chunks = int(place) + 16 * np.arange(nbytes // 16)
     if step.check("uninitialised") and machine.shared.undefined(chunks, 16) is not None:
         step.fail("uninitialised", "a bulk copy reads shared memory that was never written")
-    return lambda: read_shared(machine, chunks)
+    return lambda: read_shared(machine, chunks), chunks
 
 
 @opcode("cp.async.bulk.global", "cp.reduce.async.bulk.global")

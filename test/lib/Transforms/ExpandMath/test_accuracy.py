@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from lib.Conversion.native import Kernel
+from ulps import ulps
 
 N = 1 << 14
 ERF = np.vectorize(math.erf)
@@ -64,12 +65,6 @@ def evaluate(name: str, *inputs: np.ndarray) -> np.ndarray:
     result = np.zeros(N, np.float32)
     Kernel(text, "k")(*padded, result, grid=(N // 32,))
     return result[: len(inputs[0])]
-
-
-def ulps(got: np.ndarray, want: np.ndarray) -> np.ndarray:
-    """Distance in units of the last place of the wanted f32."""
-    spacing = np.spacing(np.maximum(np.abs(want), 1e-45).astype(np.float32)).astype(np.float64)
-    return np.abs(got.astype(np.float64) - want) / spacing
 
 
 def samples(low: float, high: float) -> np.ndarray:

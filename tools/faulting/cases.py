@@ -104,6 +104,9 @@ HOPPER = ("sm_90a",)
 _WARPS = ("wgmma.mma_async", "d.shared::cluster.global.tile.mbarrier", "setmaxnreg.dec", "mbarrier.try_wait")
 _STORES = "d.global.shared::cta"
 _TASKS = "%nctaid.x"
+#: Of products of boxes that TMA loads, and of clusters whose CTAs load them for each other.
+_BOXES = ("wgmma.mma_async", "d.shared::cluster.global.tile.mbarrier")
+_CLUSTERS = (".multicast::cluster", "mapa", "barrier.cluster.wait")
 
 
 def _product(m: int, n: int, k: int, dtype: str = "bfloat16") -> Case:
@@ -132,12 +135,17 @@ CASES: dict[str, Case] = {
     "gemm_persistent_ragged": Case(
         "feed_forward", {"m": 200, "n": 136, "k": 136}, units=2, archs=HOPPER, marks=(*_WARPS, _STORES, _TASKS)
     ),
+    "gemm_clusters": Case(
+        "matmul", {"m": 384, "n": 512, "k": 512, "dtype": "float16"}, archs=HOPPER, marks=(*_BOXES, *_CLUSTERS)
+    ),
     "attention_warps": _attention(64, 192, 32),
     "attention_warpgroups": _attention(128, 256, 64),
     "attention_warpgroups_ragged": _attention(100, 300, 64),
     "attention_warps_causal": _attention(192, 192, 32, causal=True),
     "decode": Case("attention", {"batch": 1, "heads": 4, "groups": 1, "queries": 1, "keys": 512, "depth": 32}),
-    "conv": Case("convolution", {"batch": 1, "inputs": 16, "outputs": 24, "size": 8}),
+    "decode_product": _product(1, 96, 320, "float16"),
+    "conv": Case("convolution", {"batch": 1, "inputs": 16, "outputs": 24, "size": 8}, marks=("mma.",)),
+    "conv_boxes": Case("convolution", {"batch": 1, "inputs": 64, "outputs": 64, "size": 9}, archs=HOPPER, marks=_BOXES),
     "lstm": Case("lstm4", {"layers": 1, "hidden": 16, "inputs": 24, "sequence": 3}),
 }
 

@@ -19,7 +19,14 @@ inline bool hasTiles(mlir::Type element) {
                                     element.getIntOrFloatBitWidth() >= 8);
 }
 
-/// Bytes of an element of a buffer.
+/// Whether elements fill the bytes that they take in a buffer; i1 counts, which
+/// takes a whole one.
+inline bool hasWholeBytes(mlir::Type element) {
+  return element.isInteger(1) ||
+         (element.isIntOrFloat() && element.getIntOrFloatBitWidth() % 8 == 0);
+}
+
+/// Bytes of an element of a buffer; i1 takes a whole one.
 inline int64_t bytesOfElement(mlir::Type element) {
   if (auto complex = mlir::dyn_cast<mlir::ComplexType>(element))
     return 2 * bytesOfElement(complex.getElementType());

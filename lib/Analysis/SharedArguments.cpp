@@ -13,13 +13,18 @@
 using namespace mlir;
 using namespace tilewright;
 
+Value tilewright::getViewed(Value memref) {
+  Operation *op = memref.getDefiningOp();
+  bool isView =
+      isa_and_nonnull<memref::SubViewOp, memref::CastOp,
+                      memref::ReinterpretCastOp, memref::ExpandShapeOp,
+                      memref::CollapseShapeOp>(op);
+  return isView ? op->getOperand(0) : Value();
+}
+
 Value tilewright::getRoot(Value memref) {
-  while (Operation *op = memref.getDefiningOp()) {
-    if (!isa<memref::SubViewOp, memref::CastOp, memref::ReinterpretCastOp,
-             memref::ExpandShapeOp, memref::CollapseShapeOp>(op))
-      break;
-    memref = op->getOperand(0);
-  }
+  while (Value viewed = getViewed(memref))
+    memref = viewed;
   return memref;
 }
 

@@ -14,7 +14,10 @@
 
 namespace tilewright {
 
-/// The buffer behind a view.
+/// What a view looks at; null where the value is no view.
+mlir::Value getViewed(mlir::Value memref);
+
+/// The buffer behind a view, which may be one of a view.
 mlir::Value getRoot(mlir::Value memref);
 
 /// Arguments of a kernel that a launch may pass the same memory for, by the

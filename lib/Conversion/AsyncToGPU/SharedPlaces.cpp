@@ -8,6 +8,8 @@
 
 #include "lib/Conversion/AsyncToGPU/SharedPlaces.h"
 
+#include "dialects/Tile/Elements.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -20,20 +22,15 @@ namespace tilewright {
 
 namespace {
 
-/// Bytes of an element in memory, where i1 takes a whole one; 0 for others that
-/// are smaller.
-int64_t bytesOf(MemRefType type) {
-  return type.getElementType().isInteger(1) ? 1
-                                            : type.getElementTypeBitWidth() / 8;
-}
-
 /// Whether a layout is none, a swizzle of whole rows, or panels of its span.
 bool isPanels(tile::LayoutAttr layout, MemRefType type) {
   if (!layout || layout.isIdentity())
     return true;
-  int64_t bytes = bytesOf(type), rank = type.getRank();
-  if (layout.getInterleave() || layout.getStorage() || rank < 2 || !bytes)
+  int64_t rank = type.getRank();
+  if (layout.getInterleave() || layout.getStorage() || rank < 2 ||
+      !hasWholeBytes(type.getElementType()))
     return false;
+  int64_t bytes = bytesOfElement(type.getElementType());
   int64_t row = type.getShape().back() * bytes;
   if (layout.getInner().empty())
     return layout.getPerm().empty() && layout.getSwizzle() == row;
@@ -105,7 +102,9 @@ MemRefType SharedPlace::getType() const {
   return cast<MemRefType>(base.getType());
 }
 
-int64_t SharedPlace::getElementBytes() const { return bytesOf(getType()); }
+int64_t SharedPlace::getElementBytes() const {
+  return bytesOfElement(getType().getElementType());
+}
 
 int64_t SharedPlace::getRowBytes() const {
   return getType().getShape().back() * getElementBytes();

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Analysis/Divisors.h"
+#include "lib/Analysis/SharedArguments.h"
 #include "lib/Conversion/TileToGPU/MemoryAccess.h"
 
 #include "mlir/IR/Matchers.h"
@@ -14,12 +15,6 @@
 
 using namespace mlir;
 using namespace tilewright;
-
-int64_t tilewright::getElementBytes(Type element) {
-  if (element.isIndex())
-    return 8;
-  return std::max<int64_t>(1, element.getIntOrFloatBitWidth() / 8);
-}
 
 static SmallVector<int64_t> getStrides(MemRefType type) {
   SmallVector<int64_t> strides;
@@ -67,8 +62,7 @@ namespace {
 class BaseDivisor {
 public:
   int64_t get(Value memref) {
-    bytes =
-        getElementBytes(cast<MemRefType>(memref.getType()).getElementType());
+    bytes = bytesOfElement(cast<MemRefType>(memref.getType()).getElementType());
     return follow(memref);
   }
 
@@ -131,7 +125,10 @@ int64_t tilewright::getBaseDivisor(Value memref) {
 }
 
 std::optional<Arrangement> Arrangement::of(Value memref) {
-  while (Operation *op = memref.getDefiningOp()) {
+  for (; memref; memref = getViewed(memref)) {
+    Operation *op = memref.getDefiningOp();
+    if (!op)
+      break;
     if (auto layouts = op->getAttrOfType<ArrayAttr>("tile.layouts")) {
       auto layout = dyn_cast<tile::LayoutAttr>(layouts[0]);
       ArrayRef<int64_t> shape = cast<MemRefType>(memref.getType()).getShape();
@@ -146,10 +143,6 @@ std::optional<Arrangement> Arrangement::of(Value memref) {
         result.panel = layout.getTiles().front();
       return result;
     }
-    if (!isa<memref::SubViewOp, memref::CastOp, memref::ReinterpretCastOp,
-             memref::ExpandShapeOp, memref::CollapseShapeOp>(op))
-      return std::nullopt;
-    memref = op->getOperand(0);
   }
   return std::nullopt;
 }
@@ -171,7 +164,7 @@ int64_t AccessShape::getVectorSize() const {
     return 1;
   auto strides = getStrides(getType());
   int64_t size =
-      std::max<int64_t>(1, 16 / getElementBytes(getType().getElementType()));
+      std::max<int64_t>(1, 16 / bytesOfElement(getType().getElementType()));
   size = std::min(size, getBaseDivisor(memref));
   size = std::min(size, getDivisor(tileShape[contiguous]));
   if (!valid.empty())

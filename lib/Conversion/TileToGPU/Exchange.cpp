@@ -236,7 +236,7 @@ Value ThreadOffsets::getPointer(int64_t number) {
 static ScratchMap makeMap(const LinearLayout &from, const LinearLayout &to,
                           Type element, int64_t &fastest, int64_t &store,
                           int64_t &load) {
-  int64_t bytes = getElementBytes(element),
+  int64_t bytes = bytesOfElement(element),
           most = std::max<int64_t>(1, 16 / bytes);
   SmallVector<int64_t> sizes = from.getSizes();
   fastest = from.getRank() - 1;

@@ -174,7 +174,7 @@ private:
       return kernel.emitOpError("has an argument of type ")
              << type << ", whose layout is not strided";
     int64_t align =
-        getBaseDivisor(input) * getElementBytes(type.getElementType());
+        getBaseDivisor(input) * bytesOfElement(type.getElementType());
     SmallVector<NamedAttribute> pointer = {entry("arg", index),
                                            entry("align", align)};
     if (!ShapedType::isDynamic(offset) && offset != 0)
@@ -209,7 +209,7 @@ private:
         continue;
       }
       int64_t align =
-          getBaseDivisor(input) * getElementBytes(type.getElementType());
+          getBaseDivisor(input) * bytesOfElement(type.getElementType());
       function.setArgAttr(next, "tile.align", b.getI64IntegerAttr(align));
       values.push_back(makeMemref(type));
     }
@@ -364,7 +364,7 @@ private:
           at, where, type, all, constantIndex(at, where, shared), ValueRange());
       if (layouts)
         view->setAttr("tile.layouts", layouts);
-      shared += type.getNumElements() * getElementBytes(type.getElementType());
+      shared += type.getNumElements() * bytesOfElement(type.getElementType());
       alloc.getResult().replaceAllUsesWith(view.getResult());
       alloc.erase();
     });

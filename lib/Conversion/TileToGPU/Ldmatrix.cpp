@@ -28,7 +28,7 @@ static bool isRun(ArrayRef<CoordinateBit> bits, size_t at, size_t count,
 
 std::optional<Ldmatrix> Ldmatrix::plan(const LinearLayout &layout,
                                        int64_t contiguous, Type element) {
-  int64_t bytes = getElementBytes(element);
+  int64_t bytes = bytesOfElement(element);
   ArrayRef<CoordinateBit> registers = layout.getRegisterBits();
   ArrayRef<CoordinateBit> threads = layout.getThreadBits();
   if (contiguous < 0 || bytes > 2 || !isa<FloatType, IntegerType>(element) ||

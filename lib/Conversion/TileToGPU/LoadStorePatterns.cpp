@@ -188,7 +188,7 @@ LoadPattern::loadFragments(OpBuilder &b, tile::LoadOp op,
       gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(op.getMemRefType());
   bool isPlain = op.getValid().empty() && !op.getIndices();
   if (spread.getArch() < 80 || !isShared || !isPlain ||
-      access.getVectorSize() * getElementBytes(element) != 16)
+      access.getVectorSize() * bytesOfElement(element) != 16)
     return std::nullopt;
   LinearLayout layout = *LinearLayout::of(op.getType());
   if (!llvm::equal(layout.getSizes(), op.getType().getShape()))
@@ -247,7 +247,7 @@ private:
     }
     // Indices may repeat: threads of one task then meet at one place.
     if (op.getAtomic() || op.getIndices()) {
-      auto bytes = getElementBytes(values.front().getType());
+      auto bytes = bytesOfElement(values.front().getType());
       for (auto [i, value] : llvm::enumerate(values))
         reduceAtomically(
             b, op,

@@ -79,7 +79,7 @@ Value tilewright::getPointerTo(OpBuilder &b, Location loc, Value memref) {
   auto type = cast<MemRefType>(memref.getType());
   Value distance = arith::MulIOp::create(
       b, loc, getBufferOffset(b, loc, memref),
-      constantIndex(b, loc, getElementBytes(type.getElementType())));
+      constantIndex(b, loc, bytesOfElement(type.getElementType())));
   return movePointer(
       b, loc, getBufferStart(b, loc, memref),
       arith::IndexCastOp::create(b, loc, b.getI64Type(), distance));
@@ -147,7 +147,7 @@ TileAddress::TileAddress(OpBuilder &b, Location loc, const AccessShape &access,
     : b(b), loc(loc), access(access), view(view), indices(indices),
       arrangement(Arrangement::of(access.memref)) {
   auto type = cast<MemRefType>(memref.getType());
-  bytes = getElementBytes(type.getElementType());
+  bytes = bytesOfElement(type.getElementType());
   int64_t unused = 0;
   if (failed(type.getStridesAndOffset(strides, unused)) ||
       llvm::is_contained(strides, ShapedType::kDynamic)) {
@@ -258,13 +258,13 @@ Value tilewright::loadRaw(OpBuilder &b, Location loc, Value pointer,
   Type type = getMemoryType(element);
   if (count > 1)
     type = VectorType::get(count, type);
-  auto alignment = static_cast<unsigned>(count * getElementBytes(element));
+  auto alignment = static_cast<unsigned>(count * bytesOfElement(element));
   return LLVM::LoadOp::create(b, loc, type, pointer, alignment);
 }
 
 void tilewright::storeRaw(OpBuilder &b, Location loc, Value pointer,
                           Value raw) {
-  int64_t bytes = getElementBytes(getElementTypeOrSelf(raw.getType()));
+  int64_t bytes = bytesOfElement(getElementTypeOrSelf(raw.getType()));
   if (auto vector = dyn_cast<VectorType>(raw.getType()))
     bytes *= vector.getNumElements();
   LLVM::StoreOp::create(b, loc, raw, pointer, static_cast<unsigned>(bytes));

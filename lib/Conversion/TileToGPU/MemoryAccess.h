@@ -9,13 +9,12 @@
 #ifndef TILEWRIGHT_CONVERSION_TILETOGPU_MEMORYACCESS_H
 #define TILEWRIGHT_CONVERSION_TILETOGPU_MEMORYACCESS_H
 
+#include "dialects/Tile/Elements.h"
 #include "lib/Conversion/TileToGPU/SpreadTiles.h"
 
 namespace tilewright {
 
-/// Bytes that an element takes in memory: bool and what is smaller takes one.
-int64_t getElementBytes(mlir::Type element);
-/// The type that is loaded and stored for it.
+/// The type that is loaded and stored for an element (of `bytesOfElement`).
 mlir::Type getMemoryType(mlir::Type element);
 /// A number as it lies in memory, and back.
 mlir::Value toMemory(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value);

@@ -105,7 +105,7 @@ private:
         return;
       auto type = cast<MemRefType>(view.getType());
       rings.push_back(
-          {view, type.getNumElements() * getElementBytes(type.getElementType()),
+          {view, type.getNumElements() * bytesOfElement(type.getElementType()),
            0, lastUse(view), *offset});
     });
     llvm::sort(rings, [](const Piece &x, const Piece &y) {

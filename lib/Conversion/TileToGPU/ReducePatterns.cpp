@@ -171,7 +171,7 @@ private:
       return failure();
     Type element = values.front().getType();
     LinearLayout partial = partialLayout(layout, op.getDims());
-    PartialMap map(partial, getElementBytes(element));
+    PartialMap map(partial, bytesOfElement(element));
     ThreadView view(b, loc, partial, SmallVector<int64_t>(partial.getSizes()));
     waitForScratch(b, op);
     guarded(b, loc, view.isFirstReplica(), [&](OpBuilder &nested) {
@@ -315,7 +315,7 @@ private:
       return failure();
     Type element = values.front().getType();
     auto layout = *LinearLayout::of(op.getSource().getType());
-    int64_t bytes = getElementBytes(element);
+    int64_t bytes = bytesOfElement(element);
     auto place = [&](OpBuilder &at, Value thread, size_t index) {
       Value offset =
           arith::MulIOp::create(at, loc, thread, constantI32(at, loc, bytes));
@@ -346,7 +346,7 @@ private:
 int64_t tilewright::getReduceScratch(Operation *op) {
   auto layout = LinearLayout::of(op->getOperand(0).getType());
   auto type = cast<tile::TileType>(op->getOperand(0).getType());
-  int64_t bytes = getElementBytes(type.getElementType());
+  int64_t bytes = bytesOfElement(type.getElementType());
   if (auto reduce = dyn_cast<tile::ReduceOp>(op)) {
     if (threadBitsOf(*layout, reduce.getDims(), /*warps=*/true).empty())
       return 0;

@@ -232,7 +232,7 @@ private:
     gpu::BarrierOp::create(rewriter, loc);
     // Rows of a matrix are chunks of 16 bytes, all of which scratch must have.
     bool hasRows =
-        source.getSizes()[plan.fastest] * getElementBytes(element) >= 16;
+        source.getSizes()[plan.fastest] * bytesOfElement(element) >= 16;
     auto matrix = Ldmatrix::plan(target, plan.fastest, element);
     SmallVector<Value> results;
     if (spread.getArch() >= 80 && hasRows && matrix) {

@@ -320,7 +320,7 @@ int64_t tilewright::getShapeScratch(Operation *op) {
   Value source = op->getOperand(0);
   auto type = cast<tile::TileType>(source.getType());
   LinearLayout layout = *LinearLayout::of(type);
-  int64_t bytes = getElementBytes(type.getElementType());
+  int64_t bytes = bytesOfElement(type.getElementType());
   int64_t all = type.getNumElements() * bytes;
   if (isa<tile::InsertOp>(op))
     return all;

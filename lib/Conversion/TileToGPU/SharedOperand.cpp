@@ -30,7 +30,7 @@ struct ScratchFormat {
     for (OpOperand &use : op.getResult().getUses())
       if (isa<tile::MmaOp>(use.getOwner()) && use.getOperandNumber() == 0)
         fastest = 0;
-    int64_t element = getElementBytes(type.getElementType());
+    int64_t element = bytesOfElement(type.getElementType());
     pitch = sizes[fastest] + std::max<int64_t>(1, 16 / element);
     if (sizes[fastest] * element < 128)
       pitch = sizes[fastest];

@@ -34,59 +34,46 @@ AccessShape wholeBuffer(OpBuilder &b, Location loc, Value memref) {
   return access;
 }
 
+/// A load and a store of the whole, by all threads; the load of a filled copy
+/// reads zeros beside the source.
 struct CopyPattern : SpreadPattern<tile::CopyOp> {
   using Base::Base;
 
-  LogicalResult
-  matchAndRewrite(tile::CopyOp op, Adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    if (op.getFill()) {
-      copyWithFill(rewriter, op);
-      rewriter.eraseOp(op);
-      return success();
-    }
-    auto type = cast<MemRefType>(op.getSrc().getType());
+  LogicalResult matchAndRewrite(tile::CopyOp op, Adaptor,
+                                ConversionPatternRewriter &b) const override {
+    auto type = cast<MemRefType>(op.getDst().getType());
     if (!op.getAt().empty() || !type.hasStaticShape())
       return op.emitOpError("writes into another block's memory or has a "
                             "dynamic shape, which the GPU lowering does not "
                             "do yet");
     Location loc = op.getLoc();
-    auto function = op->getParentOfType<gpu::GPUFuncOp>();
-    int64_t threads =
-        function->getAttrOfType<IntegerAttr>("tile.threads").getInt();
-    AccessShape from = wholeBuffer(rewriter, loc, op.getSrc());
-    AccessShape to = wholeBuffer(rewriter, loc, op.getDst());
-    auto tile = tile::TileType::get(type.getShape(), type.getElementType());
-    LinearLayout layout = getAccessLayout(from, tile, threads);
-    ThreadView view(rewriter, loc, layout, type.getShape());
-    SmallVector<Value> values =
-        loadTile(rewriter, loc, from, view, type.getElementType());
-    storeTile(rewriter, loc, to, view, values);
-    rewriter.eraseOp(op);
+    AccessShape from = sourceOf(b, op), to = wholeBuffer(b, loc, op.getDst());
+    SmallVector<Value> valid;
+    if (op.getFill())
+      valid = getValueOrCreateConstantIndexOp(
+          b, loc, memref::getMixedSizes(b, loc, op.getSrc()));
+    auto load = tile::LoadOp::create(
+        b, loc, makeTile(op, op.getFill() ? to : from), from.memref,
+        from.offsets, from.dims, from.steps, Value(), 0, valid);
+    if (Attribute border = op->getAttr("tile.bounded"))
+      load->setAttr("tile.bounded", border);
+    tile::StoreOp::create(b, loc, load.getResult(), op.getDst(), to.offsets);
+    b.eraseOp(op);
     return success();
   }
 
 private:
-  /// A load that reads zeros beside the source, and a store of the whole.
-  static void copyWithFill(ConversionPatternRewriter &b, tile::CopyOp op) {
-    Location loc = op.getLoc();
+  /// The tile that moves, over all threads, as suits one end: the source, or
+  /// where its sizes are not known (a filled copy) the destination.
+  static tile::TileType makeTile(tile::CopyOp op, const AccessShape &end) {
     auto function = op->getParentOfType<gpu::GPUFuncOp>();
     int64_t threads =
         function->getAttrOfType<IntegerAttr>("tile.threads").getInt();
     auto type = cast<MemRefType>(op.getDst().getType());
-    AccessShape to = wholeBuffer(b, loc, op.getDst());
     auto tile = tile::TileType::get(type.getShape(), type.getElementType());
-    LinearLayout layout = getAccessLayout(to, tile, threads);
-    tile = tile::TileType::get(type.getShape(), type.getElementType(),
-                               layout.toAttr(b.getContext()));
-    AccessShape from = sourceOf(b, op);
-    SmallVector<Value> valid = getValueOrCreateConstantIndexOp(
-        b, loc, memref::getMixedSizes(b, loc, op.getSrc()));
-    auto load = tile::LoadOp::create(b, loc, tile, from.memref, from.offsets,
-                                     from.dims, from.steps, Value(), 0, valid);
-    if (Attribute border = op->getAttr("tile.bounded"))
-      load->setAttr("tile.bounded", border);
-    tile::StoreOp::create(b, loc, load.getResult(), op.getDst(), to.offsets);
+    LinearLayout layout = getAccessLayout(end, tile, threads);
+    return tile::TileType::get(type.getShape(), type.getElementType(),
+                               layout.toAttr(op.getContext()));
   }
 
   /// Where the source lies: bounds are those of the buffer that it is a view

@@ -47,8 +47,8 @@ LinearLayout tilewright::getOperandLayout(tile::MmaOp op, Value operand,
     return mfmaOperandLayout(result, operand == op.getB(), shape,
                              *MfmaShape::of(op));
   if (*getUnit(op, arch) == MmaUnit::wgmma)
-    return wgmmaOperandLayout(
-        result, shape, getElementBytes(typeOf(operand).getElementType()));
+    return wgmmaOperandLayout(result, shape,
+                              bytesOfElement(typeOf(operand).getElementType()));
   return mmaOperandLayout(result, operand == op.getB(), shape,
                           *MmaShape::of(op, arch));
 }
@@ -59,7 +59,7 @@ static bool isPoor(const AccessShape &access, const LinearLayout &layout) {
   int64_t dim = access.getContiguousDim();
   if (dim < 0)
     return false;
-  int64_t bytes = getElementBytes(access.getType().getElementType());
+  int64_t bytes = bytesOfElement(access.getType().getElementType());
   int64_t run = std::min(access.getVectorSize(), layout.getRun(dim));
   for (int64_t bit = llvm::Log2_64(run);; ++bit) {
     auto thread = layout.findThread({dim, bit});

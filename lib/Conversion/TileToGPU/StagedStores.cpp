@@ -41,7 +41,7 @@ public:
       : b(b), op(op), loc(op.getLoc()),
         layout(*LinearLayout::of(op.getTileType())),
         element(op.getTileType().getElementType()),
-        box(*StagedBox::of(layout, getElementBytes(element))),
+        box(*StagedBox::of(layout, bytesOfElement(element))),
         slots(std::min(numberIn(op, "slots"), countBoxes(layout, box))),
         map(box.getOffsets(), box.getBytes()) {
     Value thread = getThreadNumber(b, loc);
@@ -114,7 +114,7 @@ private:
     // Elements that a thread stores at once are one access.
     int64_t dim = layout.getRank() - 1;
     vector =
-        std::min<int64_t>(layout.getRun(dim), 16 / getElementBytes(element));
+        std::min<int64_t>(layout.getRun(dim), 16 / bytesOfElement(element));
     for (auto &[origin, registers] : boxes)
       llvm::erase_if(registers, [&](int64_t number) {
         return moved.getRegister(number)[dim] % vector != 0;
@@ -237,8 +237,8 @@ ScratchNeed tilewright::getStagedScratch(tile::StoreOp op) {
   // The pattern of the widest swizzle repeats after so many bytes.
   constexpr int64_t alignment = 1024;
   LinearLayout layout = *LinearLayout::of(op.getTileType());
-  StagedBox box = *StagedBox::of(
-      layout, getElementBytes(op.getTileType().getElementType()));
+  StagedBox box =
+      *StagedBox::of(layout, bytesOfElement(op.getTileType().getElementType()));
   int64_t slots = std::min(numberIn(op, "slots"), countBoxes(layout, box));
   int64_t warps = layout.getNumThreads() >> LinearLayout::laneBits;
   return {warps * slots * box.getBytes(),

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Transforms/Pipelining/RingLoads.h"
+#include "dialects/Tile/Elements.h"
 #include "lib/Analysis/Divisors.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -39,15 +40,6 @@ bool isAddress(scf::ForOp loop, Value value) {
                       [&](Value operand) { return isAddress(loop, operand); });
 }
 
-/// Bytes of an element in memory, where i1 takes a whole one; 0 for none.
-int64_t bytesOf(Type element) {
-  if (element.isInteger(1))
-    return 1;
-  if (!element.isIntOrFloat() || element.getIntOrFloatBitWidth() % 8 != 0)
-    return 0;
-  return element.getIntOrFloatBitWidth() / 8;
-}
-
 /// Why the way that `load` reads memory fits no copy, empty where it does.
 StringRef checkKind(tile::LoadOp load) {
   if (load.getIndices())
@@ -64,7 +56,7 @@ StringRef checkKind(tile::LoadOp load) {
   if (load.getMemRefType().getMemorySpace() &&
       (!level || level.getName() != "memory"))
     return "reads no memory outside of the processor";
-  if (!bytesOf(load.getType().getElementType()))
+  if (!hasWholeBytes(load.getType().getElementType()))
     return "reads elements that are no whole bytes";
   return "";
 }
@@ -181,7 +173,7 @@ bool isWritten(Operation *part, Value memref) {
 }
 
 int64_t RingLoad::elementBytes() const {
-  return bytesOf(tile::LoadOp(load).getType().getElementType());
+  return bytesOfElement(tile::LoadOp(load).getType().getElementType());
 }
 
 SmallVector<int64_t> RingLoad::slotShape() const {

@@ -166,7 +166,8 @@ def _narrowed(source: Any, target: str, options: Any, run: Run, numbers: Numbers
 
     name = numbers.precision
     try:
-        spec, count = narrow.narrowing(source, dict(options.shapes) or None, name, numbers.calibration)
+        windows = target.startswith("cuda")  # instructions of a CPU take none
+        spec, count = narrow.narrowing(source, dict(options.shapes) or None, name, numbers.calibration, windows)
     except OpenShapesError:
         raise UserError(f"precision={name!r} needs fixed sizes: give shapes=") from None
     chosen = replace(options, pipeline=narrow.with_pass(_own_pipeline(target, numbers.accuracy), spec))

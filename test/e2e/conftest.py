@@ -9,11 +9,15 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tilewright.plan.gpu import predict
+from tilewright.plan.gpu.machine import Gpu
+from tilewright.plan.gpu.shapes import Problem, Shape
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -31,3 +35,16 @@ def child(tmp_path: Path) -> Callable[..., dict[str, Any]]:
         return json.loads(done.stdout.splitlines()[-1])
 
     return run
+
+
+@pytest.fixture
+def warpgroups(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Shapes of warpgroups, wherever there are some: small images take the way of large ones. Nothing is cached."""
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "cache"))
+    every = predict.shapes
+
+    def only(problem: Problem, gpu: Gpu) -> Sequence[Shape]:
+        found = list(every(problem, gpu))
+        return [shape for shape in found if shape.wgmma] or found
+
+    monkeypatch.setattr(predict, "shapes", only)

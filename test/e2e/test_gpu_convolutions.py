@@ -18,8 +18,7 @@ import models
 import tilewright as tw
 from models._graph import Graph
 from tilewright.plan.gpu import predict
-from tilewright.plan.gpu.machine import Gpu
-from tilewright.plan.gpu.shapes import Problem, Shape
+from tilewright.plan.gpu.shapes import Shape
 
 #: Relative to the largest magnitude of the result, which both round once.
 TOLERANCE = {"float16": 2e-3, "bfloat16": 1e-2}
@@ -136,19 +135,6 @@ def _check(case: Case, target: str, folder: Path) -> str:
     ours, theirs = (np.asarray(y).astype(np.float32) for y in (ours, theirs))
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=TOLERANCE[case.dtype] * np.abs(theirs).max())
     return _text(compiled, folder)
-
-
-@pytest.fixture
-def warpgroups(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Shapes of warpgroups, wherever there are some: small images take the way of large ones. Nothing is cached."""
-    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "cache"))
-    every = predict.shapes
-
-    def only(problem: Problem, gpu: Gpu) -> Sequence[Shape]:
-        found = list(every(problem, gpu))
-        return [shape for shape in found if shape.wgmma] or found
-
-    monkeypatch.setattr(predict, "shapes", only)
 
 
 @pytest.mark.usefixtures("warpgroups")

@@ -146,6 +146,7 @@ MODELS: dict[str, Callable[..., onnx.ModelProto]] = {
     "decoder_tiny_export_dynamic": _partial(decoder.decoder, style="export", dynamic=True),
     "detection_tiny": detection.detection,
     "quantized_tiny": quantized.quantized,
+    "resnet50_int8": quantized.resnet,
     "transformer_bf16": transformer16.transformer16,
     "transformer_f16": _partial(transformer16.transformer16, dtype=np.float16),
     "matmul": single.matmul,

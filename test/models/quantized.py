@@ -16,6 +16,72 @@ from ._weights import Weights
 LOGIT_STEP = 0.05  # of the quantized output
 
 
+class _Quantizer:
+    """Adds nodes with QuantizeLinear and DequantizeLinear around them to a graph."""
+
+    def __init__(self, g: Graph, seed: int) -> None:
+        self.g, self.w = g, Weights(seed)
+
+    def activation(self, x: str, scale: float, zero: int, name: str) -> str:
+        """A tensor as uint8 and back."""
+        g = self.g
+        parameters = g.weight(np.float32(scale), name + ".scale"), g.weight(np.uint8(zero), name + ".zero")
+        return g.op("DequantizeLinear", g.op("QuantizeLinear", x, *parameters), *parameters)
+
+    def weight(self, array: np.ndarray, name: str) -> str:
+        """A weight as int8 with a scale for each row."""
+        g = self.g
+        scale = np.abs(array).reshape(len(array), -1).max(1) / np.float32(127)
+        levels = np.rint(array / scale.reshape(-1, *[1] * (array.ndim - 1))).astype(np.int8)
+        zero = g.weight(np.zeros(len(array), np.int8), name + ".zero")
+        return g.op("DequantizeLinear", g.weight(levels, name), g.weight(scale, name + ".scale"), zero, axis=0)
+
+    def conv(self, x: str, channels: tuple[int, int], window: int, stride: int = 1, gain: float = 2**0.5) -> str:
+        """A convolution with a bias in f32."""
+        inputs, outputs = channels
+        kernel = self.weight(self.w.conv(outputs, inputs, window, window, gain=gain), "kernel")
+        bias = self.g.weight(self.w.normal(outputs, scale=0.1), "bias")
+        return self.g.op("Conv", x, kernel, bias, pads=[window // 2] * 4, strides=[stride] * 2)
+
+
+def resnet(
+    blocks: Sequence[int] = (3, 4, 6, 3),
+    width: int = 64,
+    classes: int = 1000,
+    batch: int = 1,
+    size: int = 224,
+    seed: int = 0,
+) -> onnx.ModelProto:
+    """`image` [batch, 3, size, size] -> `logits` [batch, classes]: ResNet-50, its norms folded into the convolutions.
+
+    Activations are uint8, behind a Relu from zero on, weights int8 with a scale for each channel.
+    """
+    g = Graph("quantized_resnet")
+    q = _Quantizer(g, seed)
+
+    def relu(x: str) -> str:
+        return q.activation(g.op("Relu", x), 0.03, 0, "relu")
+
+    x = q.activation(g.input("image", np.float32, [batch, 3, size, size]), 0.04, 128, "image")
+    x = relu(q.conv(x, (3, width), 7, 2))
+    x = g.op("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    channels = width
+    for stage, count in enumerate(blocks):
+        for block in range(count):
+            inner, stride = width << stage, 2 if stage > 0 and block == 0 else 1
+            with g.scope(f"layer{stage + 1}.{block}"):
+                y = relu(q.conv(x, (channels, inner), 1))
+                y = relu(q.conv(y, (inner, inner), 3, stride))
+                y = q.activation(q.conv(y, (inner, 4 * inner), 1, gain=0.6), 0.04, 128, "end")
+                if block == 0:
+                    x = q.activation(q.conv(x, (channels, 4 * inner), 1, stride, gain=0.9), 0.04, 128, "short")
+                x, channels = relu(g.op("Add", y, x)), 4 * inner
+    pooled = q.activation(g.op("Flatten", g.op("GlobalAveragePool", x)), 0.02, 0, "pooled")
+    y = g.op("Gemm", pooled, q.weight(q.w.linear(classes, channels, gain=1.0), "classes"), transB=1)
+    g.output(q.activation(y, LOGIT_STEP, 128, "logits"), "logits", np.float32, [batch, classes])
+    return g.model()
+
+
 def quantized(
     widths: Sequence[int] = (3, 8, 12, 16), size: int = 16, classes: int = 5, batch: int = 1, seed: int = 0
 ) -> onnx.ModelProto:
@@ -23,28 +89,14 @@ def quantized(
 
     Activations are uint8, weights int8 with a scale for each channel.
     """
-    g, w = Graph("quantized"), Weights(seed)
-
-    def activation(x: str, scale: float, zero: int, name: str) -> str:
-        parameters = g.weight(np.float32(scale), name + ".scale"), g.weight(np.uint8(zero), name + ".zero")
-        return g.op("DequantizeLinear", g.op("QuantizeLinear", x, *parameters), *parameters)
-
-    def weight(array: np.ndarray, name: str) -> str:
-        scale = np.abs(array).reshape(len(array), -1).max(1) / np.float32(127)
-        levels = np.rint(array / scale.reshape(-1, *[1] * (array.ndim - 1))).astype(np.int8)
-        zero = g.weight(np.zeros(len(array), np.int8), name + ".zero")
-        return g.op("DequantizeLinear", g.weight(levels, name), g.weight(scale, name + ".scale"), zero, axis=0)
-
-    x = activation(g.input("x", np.float32, [batch, widths[0], size, size]), 0.04, 128, "input")
+    g = Graph("quantized")
+    q = _Quantizer(g, seed)
+    x = q.activation(g.input("x", np.float32, [batch, widths[0], size, size]), 0.04, 128, "input")
     for i, (inputs, outputs) in enumerate(zip(widths, widths[1:], strict=False)):
         with g.scope(f"block.{i}"):
-            kernel, bias = (
-                weight(w.conv(outputs, inputs, 3, 3), "kernel"),
-                g.weight(w.normal(outputs, scale=0.1), "bias"),
-            )
-            y = g.op("Relu", g.op("Conv", x, kernel, bias, pads=[1, 1, 1, 1], strides=[1 + i % 2] * 2))
-            x = activation(y, 0.03, 0, "output")
-    pooled = activation(g.op("Flatten", g.op("GlobalAveragePool", x)), 0.01, 0, "pooled")
-    y = g.op("Gemm", pooled, weight(w.linear(classes, widths[-1], gain=4.0), "classes"), transB=1)
-    g.output(activation(y, LOGIT_STEP, 128, "logits"), "y", np.float32, [batch, classes])
+            y = g.op("Relu", q.conv(x, (inputs, outputs), 3, 1 + i % 2))
+            x = q.activation(y, 0.03, 0, "output")
+    pooled = q.activation(g.op("Flatten", g.op("GlobalAveragePool", x)), 0.01, 0, "pooled")
+    y = g.op("Gemm", pooled, q.weight(q.w.linear(classes, widths[-1], gain=4.0), "classes"), transB=1)
+    g.output(q.activation(y, LOGIT_STEP, 128, "logits"), "y", np.float32, [batch, classes])
     return g.model()

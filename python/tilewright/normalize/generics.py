@@ -144,7 +144,10 @@ def create_number(value: float, kind: ir.Type) -> ir.Value:
 
 
 def create_scaled(
-    total: ir.Value, scales: Sequence[tuple[ir.Value, ir.AffineMap]], constant: float | None = None
+    total: ir.Value,
+    scales: Sequence[tuple[ir.Value, ir.AffineMap]],
+    constant: float | None = None,
+    sizes: Sequence[ir.Value] = (),
 ) -> ir.Value:
     """A tensor times a constant, then times floats that its points read elsewhere, at the current insertion point.
 
@@ -152,11 +155,12 @@ def create_scaled(
         total: the tensor.
         scales: tensors of as wide floats, or narrower ones, and where each point of `total` reads them.
         constant: what all elements are multiplied by first.
+        sizes: of `total`, those that a run brings.
     """
     kind = ir.RankedTensorType(total.type)
     element, identity = kind.element_type, ir.AffineMap.get_identity(kind.rank)
     number = None if constant is None else create_number(constant, element)
-    place = create("tensor.empty", [], kind)
+    place = create("tensor.empty", sizes, kind)
 
     def scaled(elements: list[ir.Value]) -> ir.Value:
         value = elements[0] if number is None else create("arith.mulf", [elements[0], number], element)

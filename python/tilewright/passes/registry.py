@@ -42,6 +42,8 @@ BUILTIN_MODULES: tuple[str, ...] = (
     "tilewright.plan.running",
     "tilewright.plan.gpu.borders",
     "tilewright.plan.gpu.narrow",
+    "tilewright.plan.gpu.turned",
+    "tilewright.plan.gpu.following",
     "tilewright.plan.gpu.split",
     "tilewright.plan.gpu.split_online",
     "tilewright.plan.gpu.tiling",

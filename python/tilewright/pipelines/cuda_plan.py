@@ -76,10 +76,13 @@ def plan(device: Device) -> Phase:
     return Phase(
         "plan",
         [
+            PassSpec("tile-byte-products", "quantized bytes are multiplied as bytes", {"any-signs": True}),
             PassSpec("tile-fold-borders", "windows read over the border of an image: no memory holds it"),
             PassSpec(
                 "tile-narrow-factors", "products read f16 and bf16 as they lie, in half the bytes; units widen them"
             ),
+            PassSpec("tile-turn-weights", "units do not turn bytes and tf32 on the way, as they do 16-bit floats"),
+            PassSpec("tile-follow-groups", "what follows a convolution in groups meets it in registers"),
             PassSpec("tile-materialize-fills", "padding is work that a kernel must do; see it before fusing", fills),
             PassSpec("tile-mark-host", "what kernels cannot take stays on the host, with the reason"),
             PassSpec("tile-split-sums", "few tasks leave a GPU idle; each part is a task", machine),

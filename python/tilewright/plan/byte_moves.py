@@ -1,10 +1,10 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Moves of dequantized elements, done on the bytes themselves.
+"""Moves of elements, done on what they were made from: bytes that stand for them, or narrower floats.
 
-A move commutes with an elementwise operation. Padding does, too, where it puts zeros around: these are bytes that hold
-the zero point.
+A move commutes with an elementwise operation. Padding does, too, where it puts zeros around: of bytes, these are such
+that hold the zero point.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from tilewright.mlir import ir
 from tilewright.normalize.generics import body, create, create_fill, create_generic, is_zeros, kinds, maker, maps
-from tilewright.plan.quantized import Bytes, Dims, Move, Zero, empty, empty_as, indexed_by, number
+from tilewright.plan.quantized import Bytes, Dims, Move, element_name, empty, empty_as, indexed_by, number
 
 _RESHAPES = ("tensor.expand_shape", "tensor.collapse_shape", "tensor.extract_slice")
 
@@ -100,19 +100,30 @@ def _padded(op: ir.Operation) -> set[int]:
     return {d for d, (a, b) in enumerate(zip(small, large, strict=True)) if a != b}
 
 
+def origin_of(value: ir.Value) -> tuple[ir.Value, tuple[Move, ...]]:
+    """What the elements of a tensor are, before they are moved; and the moves, the first one first."""
+    moves: list[Move] = []
+    op = maker(value)
+    while op is not None and len(op.results) == 1 and (move := move_of(op)):
+        moves.append(move)
+        value = op.operands[0]
+        op = maker(value)
+    return value, tuple(reversed(moves))
+
+
 def replay(x: Bytes) -> Bytes:
-    """The bytes where their moves bring them, at the current insertion point."""
+    """The elements where their moves bring them, at the current insertion point."""
     value = x.tensor
     reads: ir.AffineMap | None = None
     for move in x.moves:
         shape = list(ir.RankedTensorType(move.op.results[0].type).shape)
         if move.op.name == "tensor.insert_slice":
-            value, reads = _insert(move.op, value, reads, _border(shape, x.zero)), None
+            value, reads = _insert(move.op, value, reads, _border(shape, x)), None
             continue
         if move.reads is None:
             if reads is not None:
                 value, reads = _copied(value, reads, None), None
-            kind = ir.RankedTensorType.get(shape, ir.IntegerType.get_signless(8))
+            kind = ir.RankedTensorType.get(shape, ir.RankedTensorType(value.type).element_type)
             value = create(move.op.name, [value], kind, {name: move.op.attributes[name] for name in move.op.attributes})
         elif reads is not None:
             composed = [expr.compose(move.reads) for expr in reads.results]
@@ -131,15 +142,16 @@ def _copied(value: ir.Value, reads: ir.AffineMap, target: ir.Value | None) -> ir
     if target is None:
         dims = [(e, t) for t, e in enumerate(reads.results) if isinstance(e, ir.AffineDimExpr)]
         places = {ir.AffineDimExpr(e).position: (value, t) for e, t in dims}
-        target = empty_as([places[d] for d in range(reads.n_dims)], "i8")
+        target = empty_as([places[d] for d in range(reads.n_dims)], element_name(value))
     same = ir.AffineMap.get_identity(reads.n_dims)
     return create_generic([(value, reads)], target, same, [False] * reads.n_dims, lambda e: e[0])
 
 
-def _border(shape: list[int], zero: Zero) -> ir.Value:
+def _border(shape: list[int], x: Bytes) -> ir.Value:
     """A tensor full of zero points."""
+    zero, kind = x.zero, element_name(x.tensor)
     if zero.tensor is None:
-        return create_fill(number((zero.number + 128) % 256 - 128, "i8"), empty(shape, "i8"))
+        return create_fill(number((zero.number + 128) % 256 - 128, kind), empty(shape, kind))
     byte = ir.IntegerType.get_signless(8)
 
     def step(e: list[ir.Value]) -> ir.Value:
@@ -157,7 +169,9 @@ def _insert(op: ir.Operation, value: ir.Value, reads: ir.AffineMap | None, borde
     """`value` written into its place in the border, where the copy may leave it."""
     names = ("static_offsets", "static_sizes", "static_strides")
     static = {name: op.attributes[name] for name in names}
-    kind = ir.RankedTensorType.get(ir.RankedTensorType(op.operands[0].type).shape, ir.IntegerType.get_signless(8))
+    kind = ir.RankedTensorType.get(
+        ir.RankedTensorType(op.operands[0].type).shape, ir.RankedTensorType(value.type).element_type
+    )
     segments = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0, 0])}
     place = create("tensor.extract_slice", [border], kind, {**static, **segments})
     copied = _copied(value, reads or ir.AffineMap.get_identity(kind.rank), place)

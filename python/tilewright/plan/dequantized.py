@@ -14,7 +14,7 @@ from tilewright.mlir import ir
 from tilewright.normalize.generics import body, constant_of, is_zeros, kinds, maker, maps
 from tilewright.passes import Pass, option, register
 from tilewright.plan import byte_products
-from tilewright.plan.byte_moves import after, dims_of, move_of, reads_of, splat_of
+from tilewright.plan.byte_moves import after, dims_of, origin_of, reads_of, splat_of
 from tilewright.plan.dots import factors, fits_matrix
 from tilewright.plan.products import contraction_roles
 from tilewright.plan.quantized import Bytes, Dims, Move, Scale, Zero, indexed_by
@@ -101,15 +101,12 @@ class _Reader:
 
 def dequantized(value: ir.Value) -> Bytes | None:
     """The bytes that a tensor of i32 or f32 is made of, element by element, and how these are moved."""
-    moves = []
-    op = maker(value)
-    while op is not None and len(op.results) == 1 and (move := move_of(op)):
-        moves.append(move)
-        op = maker(op.operands[0])
+    origin, moves = origin_of(value)
+    op = maker(origin)
     if op is None or op.name != "linalg.generic" or len(op.results) != 1 or any(kinds(op)):
         return None
     x = _Reader(op).read()
-    for move in reversed(moves):
+    for move in moves:
         x = after(x, move) if x is not None else None
     return x
 
@@ -223,6 +220,7 @@ class ByteProducts(Pass):
     dialects: ClassVar[tuple[str, ...]] = ("arith", "linalg", "tensor")
 
     matrix: tuple[str, ...] = option((), "element types that a matrix unit multiplies, whatever their signs")
+    any_signs: bool = option(False, "whether all instructions multiply bytes of any signs")
 
     def run(self, op: ir.Operation) -> None:
         """Visit each sum of products that something of the run goes into."""
@@ -258,6 +256,8 @@ class ByteProducts(Pass):
         Weights are turned at compile time. Of two factors known at run time only, it is the smaller one.
         """
         signs = [x.unsigned for x in found]
+        if self.any_signs:
+            return [_sign_without_zero(x, known) for x, known in zip(found, constant, strict=True)]
         if signs[0] != signs[1] or ("i8" in self.matrix and fits_matrix(op, contraction_roles(op))):
             return signs
         if any(constant):
@@ -265,6 +265,17 @@ class ByteProducts(Pass):
         sizes = [prod(op.extents[d] for d in access.loops) for access in op.inputs]
         signs[sizes.index(min(sizes))] ^= True
         return signs
+
+
+def _sign_without_zero(x: Bytes, known: bool) -> bool:
+    """Whether bytes are taken as unsigned, where any signs may be: those that leave no zero point, if it is for free.
+
+    Weights are turned at compile time. An image is turned by what makes it; its border is then one of zeros, which
+    needs no memory.
+    """
+    turned = x.zero.moved(-128 if x.unsigned else 128)
+    bordered = any(move.op.name == "tensor.insert_slice" for move in x.moves)
+    return x.unsigned != (bool(x.zero) and not turned and (known or bordered))
 
 
 def _is_bare(found: list[Bytes], op: LinalgOp) -> bool:

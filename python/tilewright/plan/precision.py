@@ -17,15 +17,31 @@ from tilewright.mlir import ir
 from tilewright.normalize.generics import create, create_fill, create_generic
 from tilewright.passes import Pass, option, register
 from tilewright.plan import byte_products
+from tilewright.plan.byte_moves import origin_of, replay
 from tilewright.plan.dots import factors
-from tilewright.plan.quantized import Bytes, Scale, Zero, empty, number
+from tilewright.plan.quantized import Bytes, Move, Scale, Zero, empty, number
 from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, describe, linalg_ops
 from tilewright.plan.widened import mark
 
 
-def narrowable(op: LinalgOp, weights: Weights) -> int | None:
-    """Which input of a sum of f32 products is the activation, the other one being a weight; None for others."""
-    return _activation_of(op, weights) if byte_products.takes(op) and not op.dynamic else None
+def narrowable(op: LinalgOp, weights: Weights, windows: bool = False) -> int | None:
+    """Which input of a sum of f32 products is the activation, the other one being a weight; None for others.
+
+    Args:
+        op: the sum.
+        weights: what is known at compile time.
+        windows: whether the activation may be read through windows, too.
+    """
+    activation = None if op.dynamic else _activation_of(op, weights)
+    if activation is None or byte_products.takes(op):
+        return activation
+    return activation if windows and byte_products.takes_windows(op) and _has_lanes(op, activation) else None
+
+
+def _has_lanes(op: LinalgOp, activation: int) -> bool:
+    """Whether several sums read the same activations: matrix units multiply no channel by channel (depthwise)."""
+    own = op.inputs[1 - activation].loops - op.inputs[activation].loops
+    return any(op.extents[d] > 1 for d in own)
 
 
 def _activation_of(op: LinalgOp, weights: Weights) -> int | None:
@@ -36,26 +52,28 @@ def _activation_of(op: LinalgOp, weights: Weights) -> int | None:
     return constant.index(False) if sum(constant) == 1 else None
 
 
-def _why_wide(op: LinalgOp) -> str:
+def _why_wide(op: LinalgOp, windows: bool) -> str:
     """Why a product with weights stays in f32."""
     if op.dynamic:
         return "a size of it is known at run time only"
+    if windows:
+        return "each channel has a sum of its own (depthwise), or one of its factors lacks a loop of its sums"
     return "one of its factors is read through windows, or lacks a loop of its sums"
 
 
-def products(root: ir.Operation) -> list[tuple[LinalgOp, int]]:
-    """The operations that can be narrowed, in order, each with the number of its activation."""
+def products(root: ir.Operation, windows: bool = False) -> list[tuple[LinalgOp, int]]:
+    """The operations that can be narrowed, in order, each with the number of its activation (`narrowable`)."""
     weights = Weights()
     found = []
     for block in blocks(root):
         for op in linalg_ops(block, weights):
-            activation = narrowable(op, weights)
+            activation = narrowable(op, weights, windows)
             if activation is not None and op.op.parent.name == "func.func":
                 found.append((op, activation))
     return found
 
 
-def _mark_others(root: ir.Operation, narrowed: set[ir.Operation]) -> None:
+def _mark_others(root: ir.Operation, narrowed: set[ir.Operation], windows: bool) -> None:
     """Marks the products with weights that stay in f32 although fewer bits were asked for."""
     weights = Weights()
     for block in blocks(root):
@@ -65,7 +83,7 @@ def _mark_others(root: ir.Operation, narrowed: set[ir.Operation]) -> None:
                 mark(
                     op.op,
                     "f32 although fewer bits were asked for",
-                    "it runs in a loop or a branch" if inside else _why_wide(op),
+                    "it runs in a loop or a branch" if inside else _why_wide(op, windows),
                 )
 
 
@@ -84,9 +102,11 @@ def _in_bf16(op: LinalgOp) -> ir.Value:
     narrow = ir.BF16Type.get()
 
     def rounded(access: Access) -> ir.Value:
-        shape = list(ir.RankedTensorType(access.value.type).shape)
+        origin, moves = _origin(access)
+        shape = list(ir.RankedTensorType(origin.type).shape)
         same = ir.AffineMap.get_identity(len(shape))
-        return _elementwise([(access.value, same)], shape, narrow, lambda e: create("arith.truncf", [e[0]], narrow))
+        made = _elementwise([(origin, same)], shape, narrow, lambda e: create("arith.truncf", [e[0]], narrow))
+        return replay(Bytes(made, False, moves=moves)).tensor
 
     def step(e: list[ir.Value]) -> ir.Value:
         wide = [create("arith.extf", [x], _f32()) for x in e[:2]]
@@ -95,6 +115,14 @@ def _in_bf16(op: LinalgOp) -> ir.Value:
     reads = [(rounded(access), access.map) for access in op.inputs]
     reduces = [d in op.reductions for d in range(op.rank)]
     return create_generic(reads, op.output.value, op.output.map, reduces, step)
+
+
+def _origin(access: Access) -> tuple[ir.Value, tuple[Move, ...]]:
+    """What is narrowed of an activation, and what moves it: before a border is put around it, where windows read it.
+
+    A border of zeros that windows alone read needs no memory, and what makes the image narrows it.
+    """
+    return (access.value, ()) if access.pure else origin_of(access.value)
 
 
 def _to_bytes(value: ir.Value) -> ir.Value:
@@ -108,7 +136,8 @@ def _activation(access: Access, low: float, high: float) -> Bytes:
     low, high = min(low, 0.0), max(high, 0.0)
     scale = (high - low) / 255 or 1.0
     zero = round(-low / scale)
-    shape = list(ir.RankedTensorType(access.value.type).shape)
+    origin, moves = _origin(access)
+    shape = list(ir.RankedTensorType(origin.type).shape)
     factor, point, most, none = (number(v, "f32") for v in (1 / scale, zero, 255, 0))
 
     def quantize(e: list[ir.Value]) -> ir.Value:
@@ -118,8 +147,8 @@ def _activation(access: Access, low: float, high: float) -> Bytes:
         return _to_bytes(create("arith.minnumf", [value, most], _f32()))
 
     same = ir.AffineMap.get_identity(len(shape))
-    tensor = _elementwise([(access.value, same)], shape, ir.IntegerType.get_signless(8), quantize)
-    return Bytes(tensor, True, Zero(zero), Scale(scale))
+    tensor = _elementwise([(origin, same)], shape, ir.IntegerType.get_signless(8), quantize)
+    return Bytes(tensor, True, Zero(zero), Scale(scale), moves)
 
 
 def _weight(op: LinalgOp, access: Access) -> Bytes:
@@ -197,11 +226,12 @@ class NarrowProducts(Pass):
     dialects: ClassVar[tuple[str, ...]] = ("arith", "linalg", "math", "tensor")
 
     ranges: tuple[str, ...] = option((), "LOW:HIGH of the activation of each product, which is then one of bytes")
+    windows: bool = option(False, "whether products that read activations through windows are narrowed, too")
 
     def run(self, op: ir.Operation) -> None:
         """Visit the products in order."""
-        found = products(op)
-        _mark_others(op, {product.op for product, _ in found})
+        found = products(op, self.windows)
+        _mark_others(op, {product.op for product, _ in found}, self.windows)
         if self.ranges and len(self.ranges) != len(found):
             raise UserError(f"there are {len(self.ranges)} ranges for {len(found)} products")
         for i, (product, activation) in enumerate(found):

@@ -57,7 +57,10 @@ def indexed_by(of: Scale | Zero) -> frozenset[int]:
 
 @dataclass(frozen=True)
 class Bytes:
-    """A tensor of bytes that stands for (byte - zero) * scale, after the moves of its elements (`byte_moves.py`)."""
+    """A tensor of bytes that stands for (byte - zero) * scale, after the moves of its elements (`byte_moves.py`).
+
+    Floats stand for themselves, with the zero point and the scale that are given if none is.
+    """
 
     tensor: ir.Value
     unsigned: bool
@@ -67,14 +70,21 @@ class Bytes:
 
 
 def _type(name: str) -> ir.Type:
-    return ir.IntegerType.get_signless(int(name[1:])) if name[0] == "i" else ir.F32Type.get()
+    if name[0] == "i":
+        return ir.IntegerType.get_signless(int(name[1:]))
+    return ir.BF16Type.get() if name == "bf16" else ir.F32Type.get()
 
 
 def number(value: float, kind: str) -> ir.Value:
-    """A constant of type `i8`, `i32` or `f32`, at the current insertion point."""
+    """A constant of type `i8`, `i32`, `f32` or `bf16`, at the current insertion point."""
     element = _type(kind)
-    attribute = ir.FloatAttr.get(element, value) if kind == "f32" else ir.IntegerAttr.get(element, int(value))
+    attribute = ir.IntegerAttr.get(element, int(value)) if kind[0] == "i" else ir.FloatAttr.get(element, float(value))
     return create("arith.constant", [], element, {"value": attribute})
+
+
+def element_name(value: ir.Value) -> str:
+    """The element type of a tensor, as text."""
+    return str(ir.RankedTensorType(value.type).element_type)
 
 
 def empty(shape: Sequence[int], kind: str) -> ir.Value:

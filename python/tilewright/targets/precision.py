@@ -40,8 +40,18 @@ def samples(calibration: Any, names: Sequence[str]) -> list[Sample]:
     return found
 
 
-def narrowing(source: Any, shapes: Any, precision: str, calibration: Any) -> tuple[PassSpec, int]:
-    """Return the pass that narrows a model's products, and how many it will narrow."""
+def narrowing(
+    source: Any, shapes: Any, precision: str, calibration: Any, windows: bool = False
+) -> tuple[PassSpec, int]:
+    """Return the pass that narrows a model's products, and how many it will narrow.
+
+    Args:
+        source: the model.
+        shapes: sizes of its inputs.
+        precision: ``bf16``, ``int8`` or ``tf32``.
+        calibration: what ranges are observed on, for ``int8``.
+        windows: whether convolutions are narrowed, too.
+    """
     from tilewright.mlir import ir
     from tilewright.normalize import PASSES
     from tilewright.passes import load_builtin_passes, run_pipeline
@@ -55,13 +65,15 @@ def narrowing(source: Any, shapes: Any, precision: str, calibration: Any) -> tup
     root = imported.module.operation
     run_pipeline(root, str(Phase("normalize", PASSES)))
     with root.context, ir.Location.unknown():
-        found = products(root)
+        found = products(root, windows)
         count = len(found)
         ranges: tuple[str, ...] = ()
         if precision == "int8" and count:
             data = samples(calibration, [spec.name for spec in imported.inputs])
             ranges = _observe(imported, [op.inputs[at].value for op, at in found], data)
-    options = {"ranges": ranges} if ranges else {}
+    options: dict[str, Any] = {"ranges": ranges} if ranges else {}
+    if windows:
+        options["windows"] = True
     return PassSpec("tile-narrow-products", f"precision {precision} was asked for", options), count
 
 

@@ -11,6 +11,7 @@ start at multiples of 16 bytes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -21,6 +22,7 @@ from tilewright.plan.eligible import reason_for_host
 from tilewright.plan.structure import LinalgOp, Weights, blocks, index_terms
 
 _RESHAPE = "tensor.expand_shape"
+_DYNAMIC = ir.ShapedType.get_dynamic_size()
 #: What an operation's own reshape needs besides its operand.
 _SHAPING = ("reassociation", "static_output_shape")
 
@@ -143,10 +145,11 @@ def bound_windows(product: LinalgOp) -> None:
         kind = ir.RankedTensorType(access.value.type)
         dims = [d for d, expr in enumerate(access.map.results) if _moves(expr)]
         channels = product.reductions & {d for d in access.dims if d in product.inputs[1 - number].dims}
-        if not dims or not channels or not kind.has_static_shape or is_border(access.value):
+        if not dims or not channels or is_border(access.value):
             continue
         high = [int(d in dims) for d in range(kind.rank)]
-        larger = ir.RankedTensorType.get([n + h for n, h in zip(kind.shape, high, strict=True)], kind.element_type)
+        shape = [n if n == _DYNAMIC else n + h for n, h in zip(kind.shape, high, strict=True)]
+        larger = ir.RankedTensorType.get(shape, kind.element_type)
         with product.op.location, ir.InsertionPoint(product.op):
             zero = create("arith.constant", [], kind.element_type, {"value": _zero(kind.element_type)})
             product.op.operands[number] = surround(access.value, larger, [0] * kind.rank, high, zero)
@@ -168,20 +171,56 @@ def groups_of(reassociation: ir.Attribute) -> list[list[int]]:
 
 
 def _border_of(insert: ir.Operation) -> _Border | None:
-    """The border that an insertion leaves; None where it leaves none, or something else than zeros."""
+    """The border that an insertion leaves; None where it leaves none, or something else than zeros.
+
+    Sizes of a run may be those of dimensions without a border, or differ by a number that is known.
+    """
     fill = maker(insert.operands[1])
-    if len(insert.operands) != 2 or fill is None or fill.name != "linalg.fill":
+    empty = maker(fill.operands[1]) if fill is not None and fill.name == "linalg.fill" else None
+    if fill is None or empty is None or empty.name != "tensor.empty" or constant_of(fill.operands[0]) != 0:
         return None
-    source, whole = (ir.RankedTensorType(value.type) for value in insert.operands)
+    source, whole = (ir.RankedTensorType(value.type) for value in list(insert.operands)[:2])
     offsets, sizes, steps = (
         list(ir.DenseI64ArrayAttr(insert.attributes[f"static_{name}"])) for name in ("offsets", "sizes", "strides")
     )
-    if source.rank != whole.rank or not whole.has_static_shape or set(steps) != {1} or 0 in sizes:
+    if source.rank != whole.rank or _DYNAMIC in offsets or set(steps) != {1} or 0 in sizes:
         return None
-    if constant_of(fill.operands[0]) != 0:
-        return None
-    high = [n - o - s for n, o, s in zip(whole.shape, offsets, sizes, strict=True)]
+    inner = _filled(sizes, list(insert.operands)[2:])
+    outer = _filled(whole.shape, list(empty.operands))
+    high = []
+    for all_of_it, offset, size in zip(outer, offsets, inner, strict=True):
+        more = _difference(all_of_it, size)
+        if more is None or more < offset:
+            return None
+        high.append(more - offset)
     return _Border(insert, fill, offsets, high) if any((*offsets, *high)) else None
+
+
+def _filled(shape: Sequence[int], dynamic: list[ir.Value]) -> list[int | ir.Value]:
+    """A shape with the sizes of a run in their places."""
+    values = iter(dynamic)
+    return [next(values) if size == _DYNAMIC else size for size in shape]
+
+
+def _difference(larger: int | ir.Value, smaller: int | ir.Value) -> int | None:
+    """By how much two sizes differ, where that is known at compile time."""
+    (base, more), (other, less) = _terms(larger), _terms(smaller)
+    return more - less if base == other else None
+
+
+def _terms(size: int | ir.Value) -> tuple[ir.Value | None, int]:
+    """A size as a value, or none, and a number that is added to it."""
+    total = 0
+    while not isinstance(size, int):
+        made = maker(size)
+        known = None if made is None or not made.operands else constant_of(made.operands[len(made.operands) - 1])
+        if made is not None and made.name == "arith.constant":
+            return None, total + int(constant_of(size) or 0)
+        if made is None or made.name not in ("arith.addi", "arith.subi") or known is None:
+            return size, total
+        total += int(known) if made.name == "arith.addi" else -int(known)
+        size = made.operands[0]
+    return None, total + size
 
 
 def _windows_only(border: _Border) -> bool:
@@ -239,7 +278,7 @@ def _image(insert: ir.Operation) -> tuple[ir.Value, ir.Operation | None]:
     if is_copy(made) and maps(made)[0] == maps(made)[1] and made.operands[0].type == value.type:
         return made.operands[0], made
     with made.location, ir.InsertionPoint(made):
-        made.operands[last] = create("tensor.empty", [], value.type)
+        made.operands[last] = create("tensor.empty", list(slice_.operands)[1:], value.type)
     return value, slice_
 
 
@@ -277,8 +316,10 @@ def _erase_unused(op: ir.Operation | None) -> None:
     names = ("linalg.generic", "linalg.fill", "tensor.empty", "tensor.extract_slice", "tensor.pad")
     if op is None or op.name not in names or any(list(uses(result)) for result in op.results):
         return
-    makers = [maker(value) for value in op.operands]
+    makers: list[ir.Operation] = []
+    for made in map(maker, op.operands):
+        if made is not None and not any(made == other for other in makers):
+            makers.append(made)  # compared before any of them is gone
     op.erase()
-    for number, made in enumerate(makers):
-        if made is not None and not any(made == other for other in makers[:number] if other is not None):
-            _erase_unused(made)
+    for made in makers:
+        _erase_unused(made)

@@ -31,11 +31,13 @@ from tilewright.normalize.generics import (
     kinds,
     maker,
     maps,
+    place_of,
     positions,
     uses,
 )
 from tilewright.passes import Pass, register
 from tilewright.plan.gpu.borders import bound_windows, groups_of, is_border, surround
+from tilewright.plan.gpu.tf32 import ATTRIBUTE
 from tilewright.plan.masks import known_array
 from tilewright.plan.structure import Kind, LinalgOp, Weights, blocks, describe, linalg_ops
 
@@ -65,7 +67,8 @@ class NarrowFactors(Pass):
     """Let products in f32 read the 16-bit floats that both of their factors are.
 
     Factors may be widened, copied, reshaped and bordered on the way, and be scaled along loops that are not summed
-    over; the sums are then scaled. Images that windows read get bounds (`tensor.pad` with `tile.border`).
+    over; the sums are then scaled. Images of what units multiply that windows read get bounds (`tensor.pad` with
+    `tile.border`), whether they were narrow before or not.
 
     Before:
     ```mlir
@@ -121,8 +124,12 @@ class NarrowFactors(Pass):
         for block in blocks(op):
             finders = [_Finder(element) for element in (ir.F16Type.get(op.context), ir.BF16Type.get(op.context))]
             for product in linalg_ops(block, weights):
-                if product.kind is Kind.CONTRACTION and _is_wide(product):
+                if product.kind is not Kind.CONTRACTION:
+                    continue
+                if _is_wide(product):
                     _visit(product, finders)
+                if all(_is_multiplied(product, value) for value in list(product.op.operands)[:2]):
+                    bound_windows(describe(product.op, product.position))
             _sweep(block)
 
 
@@ -135,11 +142,15 @@ def _sweep(block: ir.Block) -> None:
 
 
 def _is_wide(op: LinalgOp) -> bool:
-    """Whether elements of f32 are multiplied as they are, into sums of known sizes."""
+    """Whether elements of f32 are multiplied as they are."""
     values = list(op.op.operands)
-    if len(values) != 3 or not all(_is_f32(value) for value in values):
-        return False
-    return ir.RankedTensorType(op.result.type).has_static_shape
+    return len(values) == 3 and all(_is_f32(value) for value in values)
+
+
+def _is_multiplied(product: LinalgOp, value: ir.Value) -> bool:
+    """Whether matrix units multiply the elements of a factor."""
+    element = str(ir.RankedTensorType(value.type).element_type)
+    return element in ("f16", "bf16", "i8") or (element == "f32" and ATTRIBUTE in product.op.attributes)
 
 
 def _is_f32(value: ir.Value) -> bool:
@@ -152,7 +163,6 @@ def _visit(product: LinalgOp, finders: Sequence[_Finder]) -> None:
         narrow = [found for access in product.inputs if (found := finder.find(access.value)) is not None]
         if len(narrow) == 2 and _may_scale(product, narrow):
             _read(product, narrow, finder.element)
-            bound_windows(describe(product.op, product.position))
             return
 
 
@@ -164,7 +174,7 @@ def _may_scale(product: LinalgOp, factors: list[_Narrow]) -> bool:
         loops = [access.dims[d] for d in factor.scale.dims]
         if not all(d in product.output.dims for d in loops if d is not None) or None in loops:
             return False
-        if not is_zeros(product.op.operands[2]):
+        if not is_zeros(product.op.operands[2]) or place_of(product.op) is None:
             return False
     return True
 
@@ -190,8 +200,10 @@ def _read(product: LinalgOp, factors: list[_Narrow], element: ir.Type) -> None:
     for access, scale in scales:
         at = [ir.AffineDimExpr.get(written.index(access.dims[d])) for d in scale.dims]
         reads.append((scale.tensor, ir.AffineMap.get(len(written), 0, at)))
+    place = place_of(op)
+    assert place is not None, "checked by _may_scale"
     with op.location, ir.InsertionPoint.after(op):
-        made = create_scaled(result, reads)
+        made = create_scaled(result, reads, sizes=list(place.operands))
     for reader, at in readers:
         reader.operands[at] = made
 
@@ -212,7 +224,7 @@ class _Finder:
         return self._found[value]
 
     def _of(self, op: ir.Operation) -> _Narrow | None:
-        if len(op.results) != 1 or not ir.RankedTensorType(op.results[0].type).has_static_shape:
+        if len(op.results) != 1:
             return None
         if op.name == "linalg.generic":
             return self._of_generic(op)
@@ -228,7 +240,7 @@ class _Finder:
     def _of_generic(self, op: ir.Operation) -> _Narrow | None:
         """What widens, copies or scales."""
         own, terms = maps(op), _terms(op)
-        if any(kinds(op)) or terms is None or not own[-1].is_permutation:
+        if any(kinds(op)) or terms is None or not own[-1].is_permutation or sizes_of_place(op) is None:
             return None
         whole = [n for n in terms if own[n].is_permutation] if len(terms) > 1 else terms
         if len(whole) != 1:
@@ -263,7 +275,7 @@ class _Finder:
         if read == written and source.type == kind:
             return source
         with op.location, ir.InsertionPoint.after(op):
-            target = create("tensor.empty", [], kind)
+            target = create("tensor.empty", sizes_of_place(op) or [], kind)
             return create_generic([(source, read)], target, written, [False] * written.n_dims, lambda e: e[0])
 
     def _of_view(self, op: ir.Operation) -> _Narrow | None:
@@ -310,21 +322,24 @@ class _Finder:
     def _of_insertion(self, op: ir.Operation) -> _Narrow | None:
         """An image inserted into zeros that lie in memory."""
         fill, made = maker(op.operands[1]), maker(op.operands[0])
-        if len(op.operands) != 2 or fill is None or fill.name != "linalg.fill" or constant_of(fill.operands[0]) != 0:
+        empty = maker(fill.operands[1]) if fill is not None and fill.name == "linalg.fill" else None
+        if fill is None or empty is None or empty.name != "tensor.empty" or constant_of(fill.operands[0]) != 0:
             return None
         inner = self.find(op.operands[0])
         if inner is None or inner.scale is not None:
             return None
         with op.location, ir.InsertionPoint.after(op):
-            whole = create_fill(create_number(0.0, self.element), create("tensor.empty", [], self._kind(op.results[0])))
+            kind = self._kind(op.results[0])
+            whole = create_fill(create_number(0.0, self.element), create("tensor.empty", list(empty.operands), kind))
             image = inner.tensor
             place = maker(made.operands[len(made.operands) - 1]) if made is not None and made.operands else None
             if place is not None and place.name == "tensor.extract_slice":  # copied into its place at once
                 attributes = {name: place.attributes[name] for name in place.attributes}
-                slice_ = create("tensor.extract_slice", [whole], self._kind(place.results[0]), attributes)
+                operands = [whole, *list(place.operands)[1:]]
+                slice_ = create("tensor.extract_slice", operands, self._kind(place.results[0]), attributes)
                 image = create_copy(image, slice_)
             attributes = {name: op.attributes[name] for name in op.attributes}
-            return _Narrow(create(op.name, [image, whole], whole.type, attributes))
+            return _Narrow(create(op.name, [image, whole, *list(op.operands)[2:]], whole.type, attributes))
 
     def _of_constant(self, op: ir.Operation) -> _Narrow | None:
         """Known numbers, each of which has the narrow type; they are rounded at compile time."""
@@ -334,6 +349,26 @@ class _Finder:
         with op.location, ir.InsertionPoint.after(op):
             empty = create("tensor.empty", [], self._kind(op.results[0]))
             return _Narrow(create_copy(op.results[0], empty, "arith.truncf"))
+
+
+def sizes_of_place(op: ir.Operation) -> list[ir.Value] | None:
+    """The sizes known in the run only of what an operation makes; None where nothing before it tells them."""
+    if ir.RankedTensorType(op.results[0].type).has_static_shape:
+        return []
+    place = maker(op.operands[len(op.operands) - 1])
+    if place is not None and place.name == "linalg.fill":
+        place = maker(place.operands[1])
+    if place is None or place.name not in ("tensor.empty", "tensor.extract_slice"):
+        return None
+    given = list(place.operands)
+    if place.name == "tensor.empty":
+        return given
+    dynamic = ir.ShapedType.get_dynamic_size()
+    sizes, offsets = (list(ir.DenseI64ArrayAttr(place.attributes[f"static_{name}"])) for name in ("sizes", "offsets"))
+    if ir.RankedTensorType(place.results[0].type).rank != len(sizes):
+        return None
+    first = 1 + offsets.count(dynamic)
+    return given[first : first + sizes.count(dynamic)]
 
 
 def _fits(array, element: str) -> bool:

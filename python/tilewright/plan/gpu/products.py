@@ -23,6 +23,8 @@ from tilewright.plan.structure import Access, Kind, LinalgOp, is_element, sizes_
 from tilewright.plan.traffic import element_bytes
 
 _PRODUCTS = ("arith.mulf", "arith.muli")
+#: Functions that are one instruction, and need no registers of their own.
+_INSTRUCTIONS = frozenset(f"math.{name}" for name in "absf ceil copysign floor fma roundeven trunc".split())
 #: Fewer rows or columns than this leave a product to vectors: a tile of them would be nearly empty.
 _LEAST = 2
 #: Elements of a product among others that four warps hold.
@@ -165,7 +167,8 @@ def _reads_matrices(nest: Nest) -> bool:
 
 
 def _has_functions(op: LinalgOp) -> bool:
-    return any(step.operation.name.startswith("math.") for step in op.op.regions[0].blocks[0].operations)
+    names = [step.operation.name for step in op.op.regions[0].blocks[0].operations]
+    return any(name.startswith("math.") and name not in _INSTRUCTIONS for name in names)
 
 
 def streams(access: Access) -> bool:

@@ -91,3 +91,22 @@ def test_inputs_that_do_not_fit_end_the_call_with_an_error() -> None:
     assert np.allclose(listed(model(*inputs, np.array([5])))[0], inputs[0][:, :5] @ inputs[1], atol=1e-4)
     with pytest.raises(tw.UserError):
         model(*inputs, np.array([6]))
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda:sm_80"])
+@pytest.mark.parametrize("first", [0, 2])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_results_that_are_slices(axis: int, first: int, target: str) -> None:
+    """A slice of a run-time size is a result, its rows with gaps between them or not."""
+    x = random(4, 6, 5)
+    weights = [helper.make_tensor(n, TensorProto.INT64, [1], [v]) for n, v in (("start", first), ("axis", axis))]
+    nodes = [helper.make_node("Abs", ["x"], ["a"]), helper.make_node("Slice", ["a", "start", "end", "axis"], ["y"])]
+    values = [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)]
+    values.append(helper.make_tensor_value_info("end", TensorProto.INT64, [1]))
+    results = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
+    graph = helper.make_graph(nodes, "slice", values, results, weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    compiled = tw.compile(model, target=target, emulate=True) if target != "cpu" else tw.compile(model, threads=2)
+    for end in (3, 4, 2):
+        (ours,) = listed(compiled(x, np.array([end])))
+        np.testing.assert_array_equal(ours, np.take(np.abs(x), range(first, end), axis))

@@ -230,7 +230,7 @@ def ResultsToArguments : Pass<"tile-results-to-arguments", "::mlir::ModuleOp"> {
     A result that lives in an own buffer of @main, seen through reshapes or not,
     replaces that buffer by a new argument; anything else (an input that is
     returned, one buffer returned twice) is copied into it. A result whose sizes
-    are known at run time only stays a result.
+    are known at run time only stays a result; a slice with gaps is copied.
 
     Before:
     ```mlir

@@ -35,6 +35,45 @@ memref::AllocOp findOwnBuffer(func::FuncOp main, Value value) {
   return {};
 }
 
+/// Whether elements of a type lie one after the other, whatever its open sizes
+/// turn out to be.
+bool isRowMajor(MemRefType type) {
+  SmallVector<int64_t> strides;
+  int64_t offset = 0, expected = 1;
+  if (failed(type.getStridesAndOffset(strides, offset)) || offset != 0)
+    return false;
+  for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
+    int64_t size = type.getDimSize(dim);
+    if (size == 1)
+      continue;
+    if (ShapedType::isDynamic(expected) || strides[dim] != expected)
+      return false;
+    expected =
+        ShapedType::isDynamic(size) ? ShapedType::kDynamic : expected * size;
+  }
+  return true;
+}
+
+/// A result of open sizes as the caller reads it. Bufferization casts a slice
+/// to the plain type, which holds only where the slice has no gaps.
+Value withoutGaps(OpBuilder &b, Value result) {
+  auto cast = result.getDefiningOp<memref::CastOp>();
+  auto type = mlir::cast<MemRefType>(result.getType());
+  auto source =
+      cast ? dyn_cast<MemRefType>(cast.getSource().getType()) : MemRefType();
+  if (!source || !type.getLayout().isIdentity() || isRowMajor(source))
+    return result;
+  Location loc = result.getLoc();
+  SmallVector<Value> sizes;
+  for (auto [dim, size] : llvm::enumerate(type.getShape()))
+    if (ShapedType::isDynamic(size))
+      sizes.push_back(
+          b.createOrFold<memref::DimOp>(loc, cast.getSource(), dim));
+  Value whole = memref::AllocOp::create(b, loc, type, sizes);
+  memref::CopyOp::create(b, loc, cast.getSource(), whole);
+  return whole;
+}
+
 struct ResultsToArguments
     : public tilewright::impl::ResultsToArgumentsBase<ResultsToArguments> {
   void runOnOperation() override {
@@ -58,7 +97,8 @@ struct ResultsToArguments
       attrs.set("tile.result",
                 IntegerAttr::get(IntegerType::get(&getContext(), 64), index));
       if (!type.hasStaticShape()) {
-        kept.push_back(result);
+        OpBuilder b(ret);
+        kept.push_back(withoutGaps(b, result));
         keptAttrs.push_back(attrs.getDictionary(&getContext()));
         continue;
       }

@@ -25,3 +25,41 @@ func.func @main(%x: memref<4xf32>) -> (memref<2x2xf32> {tile.name = "y"}, memref
 func.func @main(%x: memref<?xf32>, %z: memref<f32>) -> (memref<?xf32> {tile.name = "y"}, memref<f32>) {
   return %x, %z : memref<?xf32>, memref<f32>
 }
+
+// -----
+
+// A slice with gaps is no plain memory, whatever bufferization casts it to; the caller gets a copy.
+// CHECK: func.func @main(
+// CHECK: %[[S:.*]] = memref.subview
+// CHECK: %[[N:.*]] = memref.alloc(%{{.*}}) : memref<2x?xf32>
+// CHECK: memref.copy %[[S]], %[[N]]
+// CHECK: return %[[N]]
+func.func @main(%x: memref<2x10xf32>, %n: index) -> (memref<2x?xf32> {tile.name = "y"}) {
+  %s = memref.subview %x[0, 0] [2, %n] [1, 1] : memref<2x10xf32> to memref<2x?xf32, strided<[10, 1]>>
+  %c = memref.cast %s : memref<2x?xf32, strided<[10, 1]>> to memref<2x?xf32>
+  return %c : memref<2x?xf32>
+}
+
+// -----
+
+// The first rows lie side by side.
+// CHECK: func.func @main(
+// CHECK-NOT: memref.alloc
+// CHECK: return
+func.func @main(%x: memref<6x10xf32>, %n: index) -> (memref<?x10xf32> {tile.name = "y"}) {
+  %s = memref.subview %x[0, 0] [%n, 10] [1, 1] : memref<6x10xf32> to memref<?x10xf32, strided<[10, 1]>>
+  %c = memref.cast %s : memref<?x10xf32, strided<[10, 1]>> to memref<?x10xf32>
+  return %c : memref<?x10xf32>
+}
+
+// -----
+
+// Rows from somewhere on do not begin where the buffer does.
+// CHECK: func.func @main(
+// CHECK: %[[N:.*]] = memref.alloc(%{{.*}}) : memref<?x10xf32>
+// CHECK: return %[[N]]
+func.func @main(%x: memref<6x10xf32>, %n: index) -> (memref<?x10xf32> {tile.name = "y"}) {
+  %s = memref.subview %x[%n, 0] [%n, 10] [1, 1] : memref<6x10xf32> to memref<?x10xf32, strided<[10, 1], offset: ?>>
+  %c = memref.cast %s : memref<?x10xf32, strided<[10, 1], offset: ?>> to memref<?x10xf32>
+  return %c : memref<?x10xf32>
+}

@@ -229,24 +229,26 @@ def tables_of(op: ir.Operation) -> tuple[ir.Value, ...]:
 
 
 def _gathers(op: ir.Operation, operands: list[Access]) -> frozenset[int]:
+    """The loops that places in tables depend on through what the body computes."""
     found: set[int] = set()
-
-    def visit(value: ir.Value) -> None:
-        if isinstance(value, ir.BlockArgument):
-            found.update(operands[value.arg_number].loops)
-        elif value.owner.name == "linalg.index":
-            found.add(ir.IntegerAttr(value.owner.attributes["dim"]).value)
-        else:
-            table = value.owner.name == "tensor.extract"
-            for operand in list(value.owner.operands)[1 if table else 0 :]:
-                visit(operand)
-
     for inner in op.regions[0].blocks[0].operations:
         if inner.operation.name == "tensor.extract":
             for index in list(inner.operands)[1:]:
                 if isinstance(index, ir.BlockArgument) or index.owner.name != "linalg.index":
-                    visit(index)
+                    found |= _loops_behind(index, op, operands)
     return frozenset(found)
+
+
+def _loops_behind(value: ir.Value, op: ir.Operation, operands: list[Access]) -> set[int]:
+    """The loops that a value of a body depends on; what is computed outside is the same at each point."""
+    if isinstance(value, ir.BlockArgument):
+        return set(operands[value.arg_number].loops) if value.owner == op.regions[0].blocks[0] else set()
+    if value.owner.parent != op:
+        return set()
+    if value.owner.name == "linalg.index":
+        return {ir.IntegerAttr(value.owner.attributes["dim"]).value}
+    inputs = list(value.owner.operands)[1 if value.owner.name == "tensor.extract" else 0 :]
+    return {loop for operand in inputs for loop in _loops_behind(operand, op, operands)}
 
 
 def describe(op: ir.Operation, position: int, epoch: int = 0) -> LinalgOp:

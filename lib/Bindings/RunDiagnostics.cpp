@@ -8,6 +8,9 @@
 
 #include "lib/Bindings/RunDiagnostics.h"
 
+#include "lib/Bindings/Registration.h"
+#include "mlir/Bindings/Python/NanobindAdaptors.h"
+#include "mlir/CAPI/IR.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -90,5 +93,17 @@ nb::list DiagnosticCollector::toPython() const {
     all.append(toTuple(record));
   return all;
 }
+
+/// What a Python pass says of an op. A handler on another thread may wait for
+/// the GIL while it holds what this one needs.
+static void emitRemark(MlirOperation op, const std::string &message) {
+  nb::gil_scoped_release release;
+  unwrap(op)->emitRemark(message);
+}
+
+static ModulePart part([](nb::module_ &m) {
+  m.def("remark", &emitRemark, nb::arg("op"), nb::arg("message"),
+        "Emit a remark at an op's location, from a pass that runs.");
+});
 
 } // namespace tilewright

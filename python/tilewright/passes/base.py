@@ -68,6 +68,13 @@ def located(error: Exception, op: ir.Operation | ir.OpView) -> Exception:
     return error
 
 
+def remark(op: ir.Operation | ir.OpView, message: str) -> None:
+    """Say something of ``op`` that a user should know (what is slow, and why): it ends up in the report."""
+    from tilewright.mlir._mlir_libs import _tilewright
+
+    _tilewright.remark(op.operation, message)
+
+
 def summary(cls: type[Pass]) -> str:
     """Return the first line of the docstring, without the full stop."""
     lines = (inspect.getdoc(cls) or "").splitlines()

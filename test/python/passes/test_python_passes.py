@@ -33,6 +33,12 @@ def test_options_reach_the_pass() -> None:
     assert marks(module) == ["a -3 0.25 True 7 p+q"]
 
 
+def test_remarks_of_many_threads() -> None:
+    module = functions(24)
+    done = run_pipeline(module, "builtin.module(func.func(cse,test-tell,canonicalize))")
+    assert [(d.severity, d.message) for d in done.diagnostics] == [("remark", "3 operations")] * 24
+
+
 def test_defaults() -> None:
     module = functions(1)
     run_pipeline(module, "builtin.module(func.func(test-mark))")

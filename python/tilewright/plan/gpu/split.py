@@ -17,7 +17,7 @@ from typing import ClassVar
 from tilewright.devices import resolve
 from tilewright.mlir import ir
 from tilewright.normalize.generics import body, constant_of, create, iterator_types, kinds, maker, set_maps
-from tilewright.passes import Pass, option, register
+from tilewright.passes import Pass, option, register, remark
 from tilewright.plan.gpu.borders import expand_inside, is_border
 from tilewright.plan.gpu.machine import Gpu
 from tilewright.plan.gpu.nest import Nest
@@ -104,21 +104,38 @@ class SplitSums(Pass):
         gpu, weights = Gpu.of(resolve(self.device)), Weights()
         for block in blocks(op):
             for member in linalg_ops(block, weights):
-                if member.reductions and not member.dynamic and _can_split(member):
-                    found = _parts_of(member, gpu)
-                    if found is not None:
-                        _split(member, found)
+                if member.reductions and not member.dynamic:
+                    _visit(member, gpu)
 
 
-def _can_split(op: LinalgOp) -> bool:
-    """Whether parts of the reduction can start from what the whole starts from."""
+def _visit(op: LinalgOp, gpu: Gpu) -> None:
+    """Cut one sum, or say why one that had better be cut is not."""
+    if len(op.op.results) != 1:
+        return
+    obstacle, found = _obstacle(op), _parts_of(op, gpu)
+    if found is not None and obstacle is None:
+        _split(op, found)
+    elif found is not None:
+        remark(op.op, f"a sum of {op.extents[found.loop]} terms runs in few tasks, as {obstacle}")
+    elif obstacle is None and (lost := _lost(op, gpu)) is not None:
+        terms, whole, seconds, parts = lost
+        times = f"predicted {whole * 1e6:.3g} us; in {parts} equal parts it would take {seconds * 1e6:.3g} us"
+        remark(op.op, f"a sum of {terms} terms runs in few tasks, as no number of parts divides it ({times})")
+
+
+def _obstacle(op: LinalgOp) -> str | None:
+    """Why parts of the reduction cannot start from what the whole starts from; None where they can."""
     start = maker(op.output.value)
-    if start is None or start.name != "linalg.fill" or op.tables or len(op.op.results) != 1:
-        return False
+    if start is None or start.name != "linalg.fill":
+        return "it goes on from another tensor"
+    if op.tables:
+        return "it reads elements at computed places"
     if any(inner.operation.name == "linalg.index" for inner in body(op.op).operations):
-        return False
+        return "it counts its own position"
     name, first = _combiner(op.op), constant_of(start.operands[0])
-    return first is not None and (name in _IDEMPOTENT or _NEUTRAL.get(name) == first)
+    if first is not None and (name in _IDEMPOTENT or _NEUTRAL.get(name) == first):
+        return None
+    return "its parts cannot begin with what it begins with"
 
 
 def _combiner(op: ir.Operation) -> str:
@@ -217,6 +234,27 @@ def _parts_of_product(nest: Nest, roles: Roles, gpu: Gpu) -> Cut | None:
         if seconds < least:
             best, least = parts, seconds
     return None if best is None else Cut(roles.depth, best, problem.depth // best)
+
+
+def _lost(op: LinalgOp, gpu: Gpu) -> tuple[int, float, float, int] | None:
+    """What a product would gain if a number of parts divided it: terms, seconds whole and in parts, and how many."""
+    nest = Nest(op, [op], op.gathers)
+    roles = find_roles(nest) if op.kind is Kind.CONTRACTION and not _follows_maximum(op) else None
+    if roles is None or not _is_plain(op, roles.depth):
+        return None
+    problem = problem_of(nest, roles)
+    whole = choose(problem, gpu)
+    if whole is None:
+        return None
+    best = None
+    for parts in _PARTS:
+        depth = problem.depth // parts
+        if problem.depth % parts and depth >= _LEAST_DEPTH:
+            found = choose(replace(problem, batch=problem.batch * parts, depth=depth, out_bytes=4), gpu)
+            adding = _adding(problem.batch * problem.rows * problem.lanes, parts, gpu)
+            if found is not None and (best is None or found.prediction.seconds + adding < best[2]):
+                best = (problem.depth, whole.prediction.seconds, found.prediction.seconds + adding, parts)
+    return best if best is not None and best[2] < best[1] * _WORTH else None
 
 
 def _adding(points: int, parts: int, gpu: Gpu) -> float:

@@ -1,4 +1,5 @@
-// RUN: tile-opt %s --tile-split-sums="device=nvidia-h100" --split-input-file | FileCheck-22 %s
+// RUN: tile-opt %s --tile-split-sums="device=nvidia-h100" --split-input-file 2>/dev/null | FileCheck-22 %s
+// RUN: tile-opt %s --tile-split-sums="device=nvidia-h100" --split-input-file 2>&1 >/dev/null | FileCheck-22 %s --check-prefix=REMARK
 
 // Few tiles and a deep sum: parts of the depth are tasks of their own, and a second kernel adds them.
 
@@ -69,4 +70,57 @@ func.func @whole(%x: tensor<4096x1024xf16>, %w: tensor<4096x1024xf16>, %v: tenso
     linalg.yield %t : f32
   } -> tensor<f32>
   return %y, %z : tensor<4096x4096xf32>, tensor<f32>
+}
+
+// -----
+
+// What had better be cut and cannot be says so: no number of parts divides 8191.
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (n, k)>
+#c = affine_map<(m, n, k) -> (m, n)>
+
+// REMARK: remark: a sum of 8191 terms runs in few tasks, as no number of parts divides it (predicted {{.*}} us; in {{[0-9]+}} equal parts it would take {{.*}} us)
+// CHECK-LABEL: @prime
+// CHECK-NOT: tensor.expand_shape
+// CHECK: return
+func.func @prime(%x: tensor<64x8191xf16>, %w: tensor<64x8191xf16>) -> tensor<64x64xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64x64xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<64x64xf32>) -> tensor<64x64xf32>
+  %y = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<64x8191xf16>, tensor<64x8191xf16>) outs(%f : tensor<64x64xf32>) {
+  ^bb0(%p: f16, %q: f16, %o: f32):
+    %pw = arith.extf %p : f16 to f32
+    %qw = arith.extf %q : f16 to f32
+    %m = arith.mulf %pw, %qw : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<64x64xf32>
+  return %y : tensor<64x64xf32>
+}
+
+// -----
+
+// A sum that goes on from what another one left cannot begin anew in each part.
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (n, k)>
+#c = affine_map<(m, n, k) -> (m, n)>
+
+// REMARK: remark: a sum of 8192 terms runs in few tasks, as it goes on from another tensor
+// CHECK-LABEL: @goes_on
+// CHECK-NOT: tensor.expand_shape
+// CHECK: return
+func.func @goes_on(%x: tensor<64x8192xf16>, %w: tensor<64x8192xf16>, %f: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %y = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<64x8192xf16>, tensor<64x8192xf16>) outs(%f : tensor<64x64xf32>) {
+  ^bb0(%p: f16, %q: f16, %o: f32):
+    %pw = arith.extf %p : f16 to f32
+    %qw = arith.extf %q : f16 to f32
+    %m = arith.mulf %pw, %qw : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<64x64xf32>
+  return %y : tensor<64x64xf32>
 }

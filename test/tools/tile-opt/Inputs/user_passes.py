@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from tilewright.errors import UnsupportedError
-from tilewright.passes import Pass, located, option, register
+from tilewright.passes import Pass, located, option, register, remark
 
 if TYPE_CHECKING:
     from tilewright.mlir import ir
@@ -99,3 +99,20 @@ class ThreadId(Pass):
 
         time.sleep(0.05)
         op.attributes["test.thread"] = ir.StringAttr.get(str(threading.get_ident()))
+
+
+@register
+@dataclass(frozen=True)
+class Tell(Pass):
+    """Say how many operations a function has, in a remark.
+
+    ``test-tell`` leaves ``func.func @f()`` as it is.
+    """
+
+    name: ClassVar[str] = "test-tell"
+    anchor: ClassVar[str | None] = "func.func"
+
+    def run(self, op: ir.Operation) -> None:
+        """Count."""
+        count = sum(1 for _ in op.regions[0].blocks[0].operations)
+        remark(op, f"{count} operations")

@@ -21,7 +21,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from . import cases, lists
+from . import cases, lists, names
 from .pool import Server
 
 
@@ -29,7 +29,9 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="tools/conformance", description=__doc__)
     parser.add_argument("--suite", default=",".join(cases.SUITES), help="suites, separated by commas (default: all)")
-    parser.add_argument("-k", default="", help="only names that hold one of these parts, separated by commas")
+    parser.add_argument(
+        "-k", type=names.Choice.parse, default="", help="parts of names: a,b or 'a or b'; 'a and not b'"
+    )
     parser.add_argument("--target", default="cpu", help="cpu, cpu:NAME, cuda:ARCH (emulated) or reference")
     parser.add_argument("--sample", type=int, default=1, metavar="N", help="every N-th test only")
     parser.add_argument("--first", type=int, default=0, metavar="I", help="number of the first test, from 0 on")
@@ -44,9 +46,9 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 def selected(options: argparse.Namespace) -> list[cases.Case]:
     """The cases to run."""
-    parts = [part for part in options.k.split(",") if part]
-    found = cases.load(options.suite.split(","))
-    found = [case for case in found if not parts or any(part in case.name for part in parts)]
+    found = [case for case in cases.load(options.suite.split(",")) if options.k.takes(case.name)]
+    if not found:
+        raise SystemExit(f"no test of suite {options.suite} has a name with -k {options.k.text!r}")
     if options.operators:
         return cases.of_operators(found, options.first)
     return found[options.first :: options.sample]

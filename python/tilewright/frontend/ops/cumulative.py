@@ -12,6 +12,8 @@ from ..numbers import promoted
 from ..registry import Builder, Node, op
 from ..scalars import INDEX, Scalar
 from ..tensor import Tensor
+from .prefix import running
+from .sorting import inverse, last
 
 
 def _extents(b: Builder, node: Node, x: Tensor, axis: Tensor) -> tuple[Scalar, Scalar]:
@@ -47,6 +49,10 @@ def cumulative(b: Builder, node: Node, x: Tensor, axis: Tensor) -> Tensor:
     if any(n == 0 for n in x.shape):
         return x
     wide = b.cast(x, promoted(x.dtype))
+    if b.many_threads and x.is_static and axis.is_known:
+        perm = last(x, node.axis(int(axis.numpy().reshape(-1)[0]), x.rank))
+        total = running(b, "prod" if product else "sum", wide.transpose(perm), exclusive, reverse)
+        return b.cast(total.transpose(inverse(perm)), x.dtype)
     along, inner = _extents(b, node, x, axis)
     flat = b.array(b.reshape(wide, [x.size]))
     m, neutral, end = b.math, int(product), b.idx(x.size) - 1

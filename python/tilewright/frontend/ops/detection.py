@@ -13,39 +13,14 @@ from ..numbers import F32, I64
 from ..registry import Builder, Node, op
 from ..scalars import BOOL, INDEX, Scalar
 from ..tensor import Tensor
+from .boxes import Box, box_of, overlap
 from .scatter import agree
 from .sorting import doublings, heapify, less, sift
+from .suppression import Rules, in_rounds
 
 
-@dataclass(frozen=True)
-class _Box:
-    """Corners, the smaller first."""
-
-    low: tuple[Scalar, Scalar]
-    high: tuple[Scalar, Scalar]
-
-
-def _box(b: Builder, boxes: Tensor, batch: Scalar, number: Scalar, centered: bool) -> _Box:
-    m = b.math
-    a, c, d, e = (b.at(boxes, [batch, number, i]) for i in range(4))
-    if centered:  # x, y of the center, width, height
-        return _Box((a - d * 0.5, c - e * 0.5), (a + d * 0.5, c + e * 0.5))
-    return _Box((m.minimum(a, d), m.minimum(c, e)), (m.maximum(a, d), m.maximum(c, e)))
-
-
-def _overlap(b: Builder, one: _Box, other: _Box) -> Scalar:
-    """Intersection over union; 0 where a box has no area."""
-    m = b.math
-
-    def area(low: tuple[Scalar, Scalar], high: tuple[Scalar, Scalar]) -> Scalar:
-        sides = [m.maximum(h - lo, 0.0) for lo, h in zip(low, high, strict=True)]
-        return sides[0] * sides[1]
-
-    low = tuple(m.maximum(p, q) for p, q in zip(one.low, other.low, strict=True))
-    high = tuple(m.minimum(p, q) for p, q in zip(one.high, other.high, strict=True))
-    first, second, common = area(one.low, one.high), area(other.low, other.high), area(low, high)
-    empty = m.logical_or(first <= 0.0, second <= 0.0)
-    return m.where(empty, 0.0, common / m.where(empty, 1.0, first + second - common))
+def _box(b: Builder, boxes: Tensor, batch: Scalar, number: Scalar, centered: bool) -> Box:
+    return box_of(b.math, [b.at(boxes, [batch, number, i]) for i in range(4)], centered)
 
 
 @dataclass(frozen=True)
@@ -57,13 +32,13 @@ class _Limits:
     score: Scalar | None
 
 
-def _limits(b: Builder, most: Tensor | None, overlap: Tensor | None, score: Tensor | None, boxes: Tensor) -> _Limits:
+def _limits(b: Builder, most: Tensor | None, share: Tensor | None, score: Tensor | None, boxes: Tensor) -> _Limits:
     m = b.math
     wanted = b.idx(0) if most is None else m.cast(b.item(most), INDEX)
     per_class = m.maximum(m.minimum(wanted, b.idx(boxes.shape[1])), 0)
     return _Limits(
         per_class,
-        m.scalar(0.0, F32) if overlap is None else b.item(overlap),
+        m.scalar(0.0, F32) if share is None else b.item(share),
         None if score is None else b.item(score),
     )
 
@@ -75,16 +50,22 @@ def non_max_suppression(
     boxes: Tensor,
     scores: Tensor,
     most: Tensor | None = None,
-    overlap: Tensor | None = None,
+    share: Tensor | None = None,
     score: Tensor | None = None,
 ) -> Tensor:
     """Rows (batch, class, box): by falling score, without boxes that overlap a kept one more than the threshold."""
-    m = b.math
     if boxes.rank != 3 or scores.rank != 3 or boxes.shape[2] != 4:
         node.wrong(f"boxes {list(boxes.shape)} and scores {list(scores.shape)} are not [B, N, 4] and [B, C, N]")
     agree(b, node, "scores", (scores.shape[0], scores.shape[2]), boxes.shape[:2])
-    limits = _limits(b, most, overlap, score, boxes)
     centered = bool(node.attr("center_point_box", 0))
+    if b.many_threads and scores.is_static:
+        return in_rounds(b, boxes, scores, Rules(most, share, score, centered))
+    return _by_heap(b, boxes, scores, _limits(b, most, share, score, boxes), centered)
+
+
+def _by_heap(b: Builder, boxes: Tensor, scores: Tensor, limits: _Limits, centered: bool) -> Tensor:
+    """The same on one thread, which takes one box after the other."""
+    m = b.math
     boxes, scores = b.array(boxes), b.array(scores)
     batches, classes, count = scores.shape
     room = b.idx(batches) * b.idx(classes) * limits.per_class
@@ -108,7 +89,7 @@ def non_max_suppression(
 
             def clear(k: Scalar, _: Scalar) -> list[Scalar]:
                 kept = m.cast(b.at(rows, [k, 2]), INDEX)
-                share = _overlap(b, box, _box(b, boxes, at[0], kept, centered))
+                share = overlap(m, box, _box(b, boxes, at[0], kept, centered))
                 return [k + 1, m.logical_not(share > limits.overlap)]
 
             begin = [start, m.scalar(1, BOOL)]

@@ -14,6 +14,7 @@ from ..numbers import is_bool
 from ..registry import Builder, Node, op
 from ..scalars import BOOL, INDEX, Scalar
 from ..tensor import Tensor
+from .scattering import by_axis, by_rows, can_search
 
 Combine = Callable[[Scalar, Scalar], Scalar]
 
@@ -68,13 +69,13 @@ def _combine(b: Builder, node: Node, dtype: np.dtype) -> Combine | None:
 
 def _scatter(
     b: Builder,
-    node: Node,
+    combine: Combine | None,
     data: Tensor,
     updates: Tensor,
     place: Callable[[list[Scalar]], tuple[list[Scalar], Scalar]],
 ) -> Tensor:
     """`data` with each element of `updates` written where `place` says for its indices (and whether that exists)."""
-    updates, combine = b.array(updates), _combine(b, node, data.dtype)
+    updates = b.array(updates)
     if has_zero(data.shape) or has_zero(updates.shape):
         return data
 
@@ -97,13 +98,16 @@ def scatter_elements(b: Builder, node: Node, data: Tensor, indices: Tensor, upda
         node.wrong(f"data has {data.rank} dimensions, indices {indices.rank}, updates {updates.rank}")
     agree(b, node, "updates", updates.shape, indices.shape)
     _within(b, node, indices, data, axis)
+    combine = _combine(b, node, data.dtype)
+    if b.many_threads and can_search(data, indices, axis, axis + 1):
+        return by_axis(b, data, indices, updates, axis, node.attr("reduction", "none"))
     indices = b.array(indices)
 
     def place(at: list[Scalar]) -> tuple[list[Scalar], Scalar]:
         target, inside = wrapped(b, b.at(indices, at), data.shape[axis])
         return [target if d == axis else i for d, i in enumerate(at)], inside
 
-    return _scatter(b, node, data, updates, place)
+    return _scatter(b, combine, data, updates, place)
 
 
 @op("ScatterND", since=11)
@@ -122,6 +126,9 @@ def scatter_nd(b: Builder, node: Node, data: Tensor, indices: Tensor, updates: T
     if updates.rank != outer + data.rank - depth:
         node.wrong(f"updates has {updates.rank} dimensions, not {outer + data.rank - depth}")
     agree(b, node, "updates", updates.shape, (*indices.shape[:-1], *data.shape[depth:]))
+    combine = _combine(b, node, data.dtype)
+    if b.many_threads and can_search(data, indices, 0, depth):
+        return by_rows(b, data, indices, updates, node.attr("reduction", "none"))
     indices = b.array(indices)
 
     def place(at: list[Scalar]) -> tuple[list[Scalar], Scalar]:
@@ -132,7 +139,7 @@ def scatter_nd(b: Builder, node: Node, data: Tensor, indices: Tensor, updates: T
             target.append(position)
         return [*target, *at[outer:]], good
 
-    return _scatter(b, node, data, updates, place)
+    return _scatter(b, combine, data, updates, place)
 
 
 @op("TensorScatter", since=24)

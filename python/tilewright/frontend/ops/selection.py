@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from ..numbers import is_complex
 from ..registry import Builder, Node, op
 from ..scalars import BOOL, INDEX, Scalar
 from ..tensor import Tensor
+from .prefix import hits
 from .scatter import agree
 from .sorting import run_time_size
 
@@ -52,8 +54,30 @@ def non_zero(b: Builder, node: Node, x: Tensor) -> Tensor:
     x = b.reshape(x, [1]) if x.rank == 0 else x
     if x.is_known:
         return Tensor.known(np.array(np.nonzero(x.numpy()), np.int64))
+    if b.many_threads and _can_count(x):
+        return _found_at_once(b, x)
     x = b.array(x)
     return positions_where(b, x.shape, lambda at: nonzero(b, b.at(x, at)))
+
+
+def _can_count(x: Tensor) -> bool:
+    """Whether a tensor's elements are counted in parallel."""
+    return x.is_static and x.size != 0 and not is_complex(x.dtype)
+
+
+def _found_at_once(b: Builder, x: Tensor) -> Tensor:
+    """The indices of the elements that are not 0, by running counts of them."""
+    flat = b.reshape(x, [x.size])
+    places, count = hits(b, b.elementwise(lambda m, v: m.cast(v, BOOL), flat, dtype=BOOL))
+    sizes = [int(n) for n in x.shape]
+    steps = [prod(sizes[d + 1 :]) for d in range(x.rank)]
+    columns = [Tensor.known(np.array(numbers, np.int64)).unsqueeze([1]) for numbers in (steps, sizes)]
+
+    def index(m, place, step, size):
+        return m.rem(m.div(place, step), size)
+
+    rows = b.elementwise(index, places.unsqueeze([0]), *columns)
+    return b.first(rows, b.math.cast(b.item(count), INDEX), axis=1)
 
 
 @op("Compress", since=9)
@@ -72,8 +96,12 @@ def compress(b: Builder, node: Node, x: Tensor, condition: Tensor) -> Tensor:
         b.require(b.idx(condition.shape[0]) <= b.idx(x.shape[axis]), "the condition has more entries than the axis")
     if condition.is_known:
         return b.gather(x, Tensor.known(np.flatnonzero(condition.numpy()).astype(np.int64)), axis)
-    x, condition = b.array(x), b.array(condition)
-    positions = positions_where(b, condition.shape, lambda at: b.at(condition, at))
+    if b.many_threads and _can_count(condition):
+        positions = _found_at_once(b, condition)
+    else:
+        condition = b.array(condition)
+        positions = positions_where(b, condition.shape, lambda at: b.at(condition, at))
+    x = b.array(x)
 
     def element(m, *at: Scalar) -> Scalar:
         source = b.at(positions, [0, at[axis]])

@@ -46,6 +46,17 @@ SMALL = [
     "mamba_tiny",
     "dlrm_tiny",
     "graph_attention_tiny",
+    "ssd_tiny",
+    "two_stage_tiny",
+    "translator_tiny",
+    "tagger_lstm_tiny",
+    "linear_attention_tiny",
+    "diffusion_tiny",
+    "film_tiny",
+    "experts_tiny",
+    "embedding_bag_tiny",
+    "fixed_cache_tiny",
+    "dynamic_bytes_tiny",
 ]
 FULL = [
     "minilm",

@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A small convolutional classifier with QuantizeLinear and DequantizeLinear around everything, as exporters do."""
+"""Quantized nets: a classifier and an encoder with QuantizeLinear and DequantizeLinear, layers quantized by the run."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import onnx
 
 from ._graph import Graph
 from ._weights import Weights
+from .transformers import Blocks
 
 LOGIT_STEP = 0.05  # of the quantized output
 
@@ -99,4 +100,57 @@ def quantized(
     pooled = q.activation(g.op("Flatten", g.op("GlobalAveragePool", x)), 0.01, 0, "pooled")
     y = g.op("Gemm", pooled, q.weight(q.w.linear(classes, widths[-1], gain=4.0), "classes"), transB=1)
     g.output(q.activation(y, LOGIT_STEP, 128, "logits"), "y", np.float32, [batch, classes])
+    return g.model()
+
+
+def quantized_transformer(
+    layers: int = 2, hidden: int = 64, heads: int = 4, wide: int = 256, sequence: int = 32, seed: int = 0
+) -> onnx.ModelProto:
+    """`x` [1, sequence, hidden] -> `y`: an encoder with QuantizeLinear and DequantizeLinear around its products.
+
+    Activations are uint8 with one scale, weights int8 with a scale for each output; norms and softmax stay floats.
+    """
+    b = Blocks("quantized_transformer", seed)
+    g, w, head = b.g, b.w, hidden // heads
+
+    def activation(x: str, scale: float, zero: int = 128) -> str:
+        parameters = g.weight(np.float32(scale), "scale"), g.weight(np.uint8(zero), "zero")
+        return g.op("DequantizeLinear", g.op("QuantizeLinear", x, *parameters), *parameters)
+
+    def linear(x: str, inputs: int, outputs: int, gain: float = 1.0) -> str:
+        array = w.linear(outputs, inputs, gain).T
+        scale = np.abs(array).max(0) / np.float32(127)
+        levels = g.weight(np.rint(array / scale).astype(np.int8), "levels")
+        zero = g.weight(np.zeros(outputs, np.int8), "zero")
+        y = g.op("MatMul", activation(x, 0.04), g.op("DequantizeLinear", levels, g.weight(scale), zero, axis=1))
+        return g.op("Add", y, g.weight(w.normal(outputs, scale=0.1), "bias"))
+
+    x = g.input("x", np.float32, [1, sequence, hidden])
+    for _ in range(layers):
+        normal = b.norm(x, hidden)
+        q, k, v = (b.heads(linear(normal, hidden, hidden), [1, sequence, heads, head]) for _ in range(3))
+        scores = g.op("MatMul", activation(q, 0.04), g.op("Transpose", activation(k, 0.04), perm=[0, 1, 3, 2]))
+        chances = g.op("Softmax", g.op("Mul", scores, g.f32(head**-0.5)), axis=-1)
+        y = g.op("MatMul", activation(chances, 1 / 255, 0), activation(v, 0.04))
+        y = g.op("Reshape", g.op("Transpose", y, perm=[0, 2, 1, 3]), g.const([1, sequence, hidden]))
+        x = g.op("Add", x, linear(y, hidden, hidden))
+        x = g.op("Add", x, linear(b.gelu(linear(b.norm(x, hidden), hidden, wide)), wide, hidden, 0.5))
+    g.output(b.norm(x, hidden), "y", np.float32, [1, sequence, hidden])
+    return g.model()
+
+
+def dynamic_bytes(widths: Sequence[int] = (64, 256, 128, 16), rows: int = 8, seed: int = 0) -> onnx.ModelProto:
+    """`x` [rows, widths[0]] -> `y`: dense layers that quantize what they get, as ONNX Runtime's tools write."""
+    g, w = Graph("dynamic_bytes"), Weights(seed)
+    x = g.input("x", np.float32, [rows, widths[0]])
+    for i, (inputs, outputs) in enumerate(zip(widths, widths[1:], strict=False)):
+        array = w.linear(outputs, inputs, 1.4).T
+        scale = np.abs(array).max() / np.float32(127)
+        levels, zero = g.weight(np.rint(array / scale).astype(np.int8), "levels"), g.weight(np.int8(0), "zero")
+        given, step, middle = g.ops("DynamicQuantizeLinear", x, outputs=3)
+        product = g.op("Cast", g.op("MatMulInteger", given, levels, middle, zero), to=onnx.TensorProto.FLOAT)
+        y = g.op("Mul", product, g.op("Mul", step, g.f32(float(scale))))
+        y = g.op("Add", y, g.weight(w.normal(outputs, scale=0.1), "bias"))
+        x = g.op("Relu", y) if i + 2 < len(widths) else y
+    g.output(x, "y", np.float32, [rows, widths[-1]])
     return g.model()

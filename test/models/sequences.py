@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Sequences without attention: convolutions over audio, a temporal net, recurrent taggers, Mamba."""
+"""Sequences without attention: convolutions over audio, a temporal net, recurrent taggers, Mamba, linear attention."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import onnx
 
 from ._graph import Graph
 from ._weights import Weights
+from .transformers import Blocks
 
 
 def _conv(g: Graph, w: Weights, x: str, inputs: int, outputs: int, window: int, **more: object) -> str:
@@ -115,3 +116,24 @@ def _step(outer: Graph, wide: int, state: int) -> onnx.GraphProto:
     g.output(after, f"{g.name}_after", f32, [wide, state])
     g.output(y, f"{g.name}_y", f32, [wide])
     return g.as_attribute()
+
+
+def linear_attention(
+    layers: int = 2, hidden: int = 64, heads: int = 4, sequence: int = 48, seed: int = 0
+) -> onnx.ModelProto:
+    """`x` [1, sequence, hidden] -> `y`: attention as running sums of keys and values (Katharopoulos et al., 2020)."""
+    b = Blocks("linear_attention", seed)
+    g, head = b.g, hidden // heads
+    x = g.input("x", np.float32, [1, sequence, hidden])
+    for _ in range(layers):
+        normal = b.norm(x, hidden)
+        q, k, v = (b.heads(b.linear(normal, hidden, hidden), [1, sequence, heads, head]) for _ in range(3))
+        q, k = (g.op("Add", g.op("Elu", y), g.f32(1.0)) for y in (q, k))
+        pairs = g.op("Mul", g.op("Unsqueeze", k, g.const([4])), g.op("Unsqueeze", v, g.const([3])))
+        states = g.op("CumSum", pairs, g.const(2))  # [1, heads, sequence, head, head]
+        above = g.op("Squeeze", g.op("MatMul", g.op("Unsqueeze", q, g.const([3])), states), g.const([3]))
+        below = g.op("ReduceSum", g.op("Mul", q, g.op("CumSum", k, g.const(2))), g.const([3]), keepdims=1)
+        y = g.op("Transpose", g.op("Div", above, below), perm=[0, 2, 1, 3])
+        x = g.op("Add", x, b.linear(g.op("Reshape", y, g.const([1, sequence, hidden])), hidden, hidden))
+    g.output(b.norm(x, hidden), "y", np.float32, [1, sequence, hidden])
+    return g.model()

@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Further transformers: T5's encoder and decoder step, Swin's shifted windows, Whisper's encoder."""
+"""Further transformers: T5's encoder and decoder step, Swin's shifted windows, Whisper's encoder, a translator."""
 
 from __future__ import annotations
 
@@ -206,4 +206,45 @@ def whisper(
         y = b.linear(b.gelu(b.linear(b.norm(x, hidden), hidden, 4 * hidden)), 4 * hidden, hidden, gain=0.5)
         x = g.op("Add", x, y)
     g.output(b.norm(x, hidden), "states", np.float32, [1, frames, hidden])
+    return g.model()
+
+
+def translator(
+    layers: int = 1, hidden: int = 64, heads: int = 4, frames: int = 24, mels: int = 16, tokens: int = 7, seed: int = 0
+) -> onnx.ModelProto:
+    """`mel` [1, mels, 2 frames], `tokens` [1, tokens] -> `logits`: Whisper's encoder and decoder in one graph.
+
+    Convolutions along time, attention of the frames, causal attention of the tokens and theirs to the frames.
+    """
+    b = Blocks("translator", seed)
+    g, head, words = b.g, hidden // heads, 97
+
+    def attention(x: str, rows: int, source: str | None = None, count: int = 0, mask: str | None = None) -> str:
+        normal = b.norm(x, hidden)
+        q = b.heads(b.linear(normal, hidden, hidden), [1, rows, heads, head])
+        given, count = (normal, rows) if source is None else (source, count)
+        k, v = (b.heads(b.linear(given, hidden, hidden), [1, count, heads, head]) for _ in range(2))
+        y = g.op("Reshape", b.attend(q, k, v, head**-0.5, mask), g.const([1, rows, hidden]))
+        return g.op("Add", x, b.linear(y, hidden, hidden))
+
+    def wide(x: str) -> str:
+        y = b.linear(b.gelu(b.linear(b.norm(x, hidden), hidden, 4 * hidden)), 4 * hidden, hidden, gain=0.5)
+        return g.op("Add", x, y)
+
+    x, inputs = g.input("mel", np.float32, [1, mels, 2 * frames]), mels
+    for stride in (1, 2):
+        kernel, bias = g.weight(b.w.conv(hidden, inputs, 3)), g.weight(b.w.normal(hidden, scale=0.1))
+        x, inputs = b.gelu(g.op("Conv", x, kernel, bias, kernel_shape=[3], pads=[1, 1], strides=[stride])), hidden
+    x = g.op("Add", g.op("Transpose", x, perm=[0, 2, 1]), g.weight(b.w.normal(frames, hidden)))
+    for _ in range(layers):
+        x = wide(attention(x, frames))
+    states = b.norm(x, hidden)
+    table = b.w.normal(words, hidden)
+    y = g.op("Gather", g.weight(table), g.input("tokens", np.int64, [1, tokens]))
+    y = g.op("Add", y, g.weight(b.w.normal(tokens, hidden)))
+    mask = g.weight(np.triu(np.full((tokens, tokens), -np.inf, np.float32), 1))
+    for _ in range(layers):
+        y = wide(attention(attention(y, tokens, mask=mask), tokens, states, frames))
+    scaled = g.op("Mul", b.norm(y, hidden), g.f32(hidden**-0.5))
+    g.output(g.op("MatMul", scaled, g.weight(table.T)), "logits", np.float32, [1, tokens, words])
     return g.model()

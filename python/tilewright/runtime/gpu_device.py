@@ -158,6 +158,15 @@ class Device(Protocol):
 
 
 @runtime_checkable
+class TimingDevice(Device, Protocol):
+    """A device whose events have times (a GPU)."""
+
+    def is_done(self, event: Any) -> bool:
+        """Return whether an event has happened; does not wait."""
+        ...
+
+
+@runtime_checkable
 class CapturingDevice(Device, Protocol):
     """A device that records calls once and repeats them at little cost (CUDA graphs)."""
 

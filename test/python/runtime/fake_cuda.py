@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import shutil
 import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang-22")
@@ -16,6 +18,9 @@ HEADER = next((p for p in (Path("/usr/local/cuda/include/cuda.h"), Path("/usr/in
 HOPPER = {0: 1, 1: 1024, 5: 2**31 - 1, 6: 65535, 7: 65535, 16: 132, 75: 9, 76: 0, 97: 232448, 115: 1, 120: 1}
 AMPERE = HOPPER | {16: 108, 75: 8, 97: 166912, 120: 0}
 LIVE = ("contexts", "modules", "streams", "events", "graphs", "executables", "pools", "blocks")
+#: Microseconds that the GPU takes for a kernel, "fill" or "copy", launched with a grid and a block.
+Durations = Callable[[str, tuple[int, ...], tuple[int, ...]], float]
+_TIMER = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint))
 PTX = b".version 8.0\n.entry add 8 8 8 4\n.entry show 8 4 128 1\n"
 CUBIN = PTX.replace(b".version 8.0", b"\x7fELF")
 
@@ -52,6 +57,20 @@ class FakeCuda:
     def log(self, word: str = "") -> list[str]:
         """Return the lines that start with `word`."""
         return [line for line in self._library.fake_log().decode().splitlines() if line.startswith(word)]
+
+    @contextlib.contextmanager
+    def timed(self, durations: Durations, call: float) -> Iterator[None]:
+        """Let the GPU take its time meanwhile, behind a host of which each call takes `call` microseconds."""
+
+        def timer(name: bytes, shape) -> float:
+            return durations(name.decode(), tuple(shape[:3]), tuple(shape[3:6]))
+
+        function = _TIMER(timer)
+        self._library.fake_timer(function, ctypes.c_double(call))
+        try:
+            yield
+        finally:
+            self._library.fake_timer(_TIMER(), ctypes.c_double(0))
 
     def clear(self) -> None:
         self._library.fake_clear()

@@ -16,7 +16,9 @@ import tilewright as tw
 from models._graph import Graph
 from tilewright import config
 from tilewright.errors import UserError
+from tilewright.runtime.gpu_device import TimingDevice
 from tilewright.runtime.gpu_model import GpuModel
+from tilewright.runtime.gpu_timing import Backlog
 from tilewright.targets import tuning
 
 
@@ -50,6 +52,92 @@ def test_the_fastest_candidate_is_taken_and_remembered(fake, tmp_path: Path, mon
         assert len(list((tmp_path / "tuned").glob("*.json"))) == 1
         monkeypatch.setattr(tuning, "measure_choices", None)  # not called again
         assert number_of(tw.compile(product(), "cuda:sm_90a", tune=1)) == 2
+
+
+class Clock:
+    """How long launches take on the fake GPU: of each shape a time of its own, cold ones longer."""
+
+    def __init__(self, times: list[float]) -> None:
+        self.times = times
+        self.shapes: list[Any] = []
+        self.launches: list[Any] = []
+
+    def __call__(self, name: str, grid: tuple[int, ...], block: tuple[int, ...]) -> float:
+        if name in ("fill", "copy"):
+            return 80.0
+        shape, cold = (grid, block), (grid, block) not in self.shapes
+        self.launches.append(shape)
+        if cold:
+            self.shapes.append(shape)
+        return self.times[min(self.shapes.index(shape), len(self.times) - 1)] * (4 if cold else 1)
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "TOP", 5)
+
+
+@pytest.mark.usefixtures("few")
+def test_events_tell_which_candidate_is_the_fastest(fake, tmp_path: Path) -> None:
+    """Launches are recorded and timed as on a GPU; its host takes longer for a call than kernels take."""
+    clock = Clock([12.0, 11.9, 14.0, 9.0, 13.0])
+    with config.cache_dir.override(tmp_path), fake.timed(clock, call=25.0):
+        model = tw.compile(product(), "cuda:sm_90a", tune=600)
+        assert len(clock.shapes) > 3, "candidates differ in their grids"
+        values = [np.zeros((256, 128), np.float16), np.zeros((128, 256), np.float16)]
+        clock.launches.clear()
+        ((_, _, nanoseconds),) = model.profile(*values)
+        assert set(clock.launches) == {clock.shapes[3]} and nanoseconds == 9000
+        assert number_of(model) > 0
+
+
+@pytest.mark.usefixtures("few")
+def test_gains_within_the_noise_choose_nothing(fake, tmp_path: Path) -> None:
+    clock = Clock([12.0, 11.9, 12.0, 11.8])
+    with config.cache_dir.override(tmp_path), fake.timed(clock, call=25.0):
+        assert number_of(tw.compile(product(), "cuda:sm_90a", tune=600)) == 0
+        assert len(clock.shapes) > 3
+
+
+def test_the_host_is_not_timed(fake, tmp_path: Path) -> None:
+    """Work in front of the launches keeps the GPU busy, as much as it takes, and goes away."""
+    with config.cache_dir.override(tmp_path):
+        model = tw.compile(product(), "cuda:sm_90a")
+    values = [np.zeros((256, 128), np.float16), np.zeros((128, 256), np.float16)]
+    for call in (1.0, 10.0, 40.0):
+        with fake.timed(Clock([7.0]), call):
+            times = [nanoseconds for _ in range(2) for _, _, nanoseconds in model.profile(*values)]
+            assert times[-1] == 7000
+
+
+class Waiting:
+    """A device whose events have happened as soon as they are asked for."""
+
+    def __init__(self) -> None:
+        self.filled = 0
+
+    def alloc(self, nbytes: int) -> int:
+        if nbytes > 4 << 20:
+            raise UserError("memory is full")
+        return 256
+
+    def fill(self, address: int, byte: int, nbytes: int) -> None:
+        assert (address, nbytes) == (256, 4 << 20)
+        self.filled += 1
+
+    def is_done(self, event: Any) -> bool:
+        return True
+
+
+for _name in ("limits", *(name for name in dir(TimingDevice) if not name.startswith("_"))):
+    if not hasattr(Waiting, _name):
+        setattr(Waiting, _name, lambda *arguments: None)
+
+
+def test_a_host_that_waits_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    device: Any = Waiting()
+    Backlog().run(device, lambda: "event")
+    assert "the host's" in caplog.text and device.filled == 4 * 511
 
 
 def test_the_emulator_has_no_clock(fake) -> None:

@@ -34,9 +34,11 @@ struct MarkGridConstants
         if (kind && kind.getValue() == "tensor_map")
           mark(kernel, number);
       }
-      if (kernel->hasAttr("tile.specialized")) // for setmaxnreg
-        kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                        Builder(kernel).getI32IntegerAttr(1));
+      auto blocks = kernel->getAttrOfType<IntegerAttr>("tile.residency");
+      if (blocks || kernel->hasAttr("tile.specialized")) // for setmaxnreg
+        kernel->setAttr(
+            NVVM::NVVMDialect::getMinctasmAttrName(),
+            Builder(kernel).getI32IntegerAttr(blocks ? blocks.getInt() : 1));
     });
   }
 

@@ -49,7 +49,8 @@ def SpecializeWarps : Pass<"tile-specialize-warps", "::mlir::ModuleOp"> {
     of which one starts the copies of the tensor memory accelerator (TMA), and
     `tile.threads` that compute. Two mbarriers per slot stand between them, one
     that counts the bytes that have arrived, one for those who are done with it.
-    Registers move from the former to the latter (setmaxnreg). Descriptors of the
+    Registers move from the former to the latter (setmaxnreg): those that are left
+    where `tile.residency` blocks (1 without it) share a processor. Descriptors of the
     arguments become parameters (kind `tensor_map` in `tile.params`).
 
     Products in the background that only add to what the loop carries get
@@ -311,8 +312,9 @@ def MarkGridConstants : Pass<"tile-mark-grid-constants", "::mlir::ModuleOp"> {
   let description = [{
     Parameters of an `llvm.func` that its `tile.params` call `tensor_map` become
     128 bytes in the parameter space, which TMA reads there (`gpu.func` cannot say
-    so). Kernels with `tile.specialized` get one block per processor as the least,
-    without which the assembler ignores setmaxnreg.
+    so). Kernels with `tile.residency` get so many blocks per processor as the least,
+    by which the assembler counts registers; those with `tile.specialized` one where
+    they say nothing, without which it ignores setmaxnreg.
 
     Before:
     ```mlir

@@ -82,15 +82,23 @@ namespace {
 
 constexpr int64_t kWarpgroup = 128, kRegisters = 64 * 1024;
 
-/// Registers of a consuming thread: what producers leave, in steps of 8.
-int64_t consumerRegisters(int64_t groups, int64_t producer) {
-  int64_t left = (kRegisters / kWarpgroup - producer) / groups;
+/// Registers of a consuming thread: what producers leave of what a block has,
+/// in steps of 8. The assembler gives each thread the same part to begin with.
+int64_t consumerRegisters(int64_t groups, int64_t producer, int64_t blocks) {
+  int64_t each = kRegisters / (blocks * kWarpgroup * (groups + 1)) / 8 * 8;
+  int64_t left = (each * (groups + 1) - producer) / groups;
   return std::min<int64_t>(240, left / 8 * 8);
 }
 
 /// Registers of a producing thread (addresses and counters): as few as can be
 /// where three warpgroups need the others.
 int64_t producerRegisters(int64_t groups) { return groups == 3 ? 24 : 40; }
+
+/// Blocks that a processor is to hold at a time.
+int64_t blocksOf(gpu::GPUFuncOp kernel) {
+  auto blocks = kernel->getAttrOfType<IntegerAttr>("tile.residency");
+  return blocks ? blocks.getInt() : 1;
+}
 
 /// Splits one kernel.
 class RoleSplit {
@@ -142,7 +150,8 @@ public:
     for (RoleLoad &load : loads)
       rewriteLoad(load);
     b.setInsertionPointToStart(consumer);
-    setRegisters(consumerRegisters(groups(), producerRegisters(groups())),
+    setRegisters(consumerRegisters(groups(), producerRegisters(groups()),
+                                   blocksOf(kernel)),
                  NVVM::SetMaxRegisterAction::increase);
     kernel.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr(
         {static_cast<int32_t>(threads + kWarpgroup), 1, 1}));

@@ -26,8 +26,8 @@ def GroupsToKernels : Pass<"tile-groups-to-kernels", "mlir::ModuleOp"> {
     whose next tile is fetched into the L2 cache while one is in use, a few
     lines in each round. `tile.tasks_inside` on the root of a task of one nest
     goes to the kernel, for convert-tile-kernel-to-func, and so do `tile.warps`,
-    `tile.raster`, `tile.specialized`, `tile.staged`, `tile.persistent` and
-    `tile.prediction` of the last root.
+    `tile.raster`, `tile.specialized`, `tile.staged`, `tile.persistent`,
+    `tile.residency` and `tile.prediction` of the last root.
     `tile.cluster` there says how many tasks along each loop of the root are the
     kernel's `cluster`; they must divide the tasks along it.
 

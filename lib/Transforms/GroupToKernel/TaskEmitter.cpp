@@ -41,8 +41,9 @@ constexpr llvm::StringLiteral kTasksInside = "tile.tasks_inside";
 /// a task, the order of tasks, who loads, who stores, who runs several tasks,
 /// and what time was predicted.
 constexpr llvm::StringLiteral kKernelAttributes[] = {
-    "tile.warps",  "tile.raster",     "tile.specialized", "tile.stagger",
-    "tile.staged", "tile.persistent", "tile.overlap",     "tile.prediction"};
+    "tile.warps",     "tile.raster",  "tile.specialized",
+    "tile.stagger",   "tile.staged",  "tile.persistent",
+    "tile.residency", "tile.overlap", "tile.prediction"};
 
 /// The dimensions of a nest that a task does not cover, in the order of
 /// `tile.grid` or else in traversal order.

@@ -16,6 +16,7 @@ from tilewright.errors import InternalError, UnsupportedError
 from tilewright.runtime import gpu_code
 from tilewright.targets import driver, ptxas
 from tilewright.targets.host_program import HostProgram, export
+from tilewright.targets.residency import remark_on, residency
 from tilewright.targets.split import Unit, split_kernels, symbol_of
 from tilewright.targets.workers import Job
 
@@ -70,8 +71,12 @@ def emit(work: driver.Compilation, pool: Any, folder: Path) -> None:
                 kernel["cubin"] = f"{kernel['entry']}.cubin"
     weights = {name: _weight(work, name) for name in _weight_names(program)}
     manifest = driver.manifest_of(work, [unit.symbol for unit in units], shared, weights)
-    kernels = tuple(_with_resources(kernel, found.resources.get(kernel.symbol, {})) for kernel in manifest.kernels)
     assert work.target.device is not None
+    launched = {entry["entry"]: entry for entry in program["kernels"].values()}
+    kernels = tuple(
+        _with_resources(kernel, launched.get(kernel.symbol), found.resources.get(kernel.symbol, {}), work)
+        for kernel in manifest.kernels
+    )
     manifest.compile["units"] = work.target.device.units.count
     manifest = dataclasses.replace(manifest, kernels=kernels, entry="", arena_bytes=program["arena_bytes"])
     modules = {f"{symbol}.ptx": code for symbol, code in codes.items()}
@@ -79,8 +84,16 @@ def emit(work: driver.Compilation, pool: Any, folder: Path) -> None:
     gpu_code.write(folder, manifest, program, modules, weights, driver.report(work))
 
 
-def _with_resources(kernel: Any, resources: Mapping[str, Any]) -> Any:
-    return dataclasses.replace(kernel, details={**kernel.details, **resources})
+def _with_resources(kernel: Any, launched: Any, resources: Mapping[str, Any], work: driver.Compilation) -> Any:
+    """A kernel with what ptxas says of it, and a remark where that is not what its plan counted on."""
+    details = {**kernel.details, **resources}
+    if launched is not None and work.target.device is not None:
+        held = residency(work.target.device, launched, resources)
+        details |= {} if held is None else {"residency": held}
+        text = remark_on(kernel.symbol, details.get("plan", {}), held, launched, resources.get("registers", 0))
+        if text:
+            work.remarks.append({"phase": "emit", "severity": "remark", "message": text, "location": kernel.symbol})
+    return dataclasses.replace(kernel, details=details)
 
 
 def _argument_types(kernel: ir.Operation) -> tuple[str, ...]:

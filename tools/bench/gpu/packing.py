@@ -121,10 +121,12 @@ def _entry(folder: Path, case: Case, arch: str, small: bool) -> dict[str, Any]:
     it = described(case, small)
     place = f"models/{case.name}"
     entry = {key: value for key, value in asdict(case).items() if key not in ("model", "sizes", "small")}
-    entry |= {"folder": place, "failure": None, "graph": it.graph, "tensors": it.tensors}
+    entry |= {"folder": place, "failure": None, "fewer_ctas": [], "graph": it.graph, "tensors": it.tensors}
     entry["weights"] = _write_weights(folder / "weights", it.weights)
     try:
-        tilewright.compile(it.model, target=f"cuda:{arch}", emulate=True).save(folder / place)
+        model = tilewright.compile(it.model, target=f"cuda:{arch}", emulate=True)
+        model.save(folder / place)
+        entry["fewer_ctas"] = fewer_than_planned(model)
         (folder / place / "report.json.gz").unlink(missing_ok=True)
         entry["ptx_bytes"] = sum(f.stat().st_size for f in (folder / place / "code").glob("*.ptx"))
     except Exception as error:
@@ -134,8 +136,20 @@ def _entry(folder: Path, case: Case, arch: str, small: bool) -> dict[str, Any]:
         entry["folder"] = None
         entry["failure"] = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
     entry["compile_seconds"] = round(time.monotonic() - start, 2)
-    print(f"{case.name:24} {entry['compile_seconds']:6.1f} s  {entry['failure'] or 'ok'}", file=sys.stderr, flush=True)
+    told = "; ".join([entry["failure"] or "ok", *entry["fewer_ctas"]])
+    print(f"{case.name:24} {entry['compile_seconds']:6.1f} s  {told}", file=sys.stderr, flush=True)
     return entry
+
+
+def fewer_than_planned(model: Any) -> list[str]:
+    """The kernels of which a multiprocessor holds fewer CTAs, by ptxas's registers, than their plan counts on."""
+    found = []
+    for kernel in model.kernels:
+        planned, held = kernel.details.get("plan", {}).get("occupancy", 0), kernel.details.get("residency")
+        if held is not None and held < planned:
+            registers = kernel.details["registers"]
+            found.append(f"{kernel.symbol}: {held} CTAs of {registers} registers, planned {planned}")
+    return found
 
 
 def _write_weights(folder: Path, weights: dict[str, np.ndarray]) -> str | None:

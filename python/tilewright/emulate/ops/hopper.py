@@ -84,9 +84,10 @@ class RegisterFile:
     def __init__(self, machine: Machine) -> None:
         groups = machine.threads // 128
         limit = machine.program.kernel.directives.get("maxnreg", [255])[0]
-        each = min(_REGISTER_FILE // machine.threads // 8 * 8, limit // 8 * 8)
+        blocks = machine.program.kernel.directives.get("minnctapersm", [1])[0]
+        each = min(_REGISTER_FILE // (machine.threads * blocks) // 8 * 8, limit // 8 * 8)
         self.per_thread = np.full(machine.slots * groups, each)
-        self.free = np.full(machine.slots, _REGISTER_FILE - each * machine.threads)
+        self.free = np.zeros(machine.slots, np.int64)  # a CTA gets no more than it starts with
         self.known = np.zeros(machine.slots * groups, np.bool_)  # before its first change ptxas may have given it less
         self.groups = groups
 

@@ -260,6 +260,7 @@ def choose_product(nest: Nest, roles: Roles, gpu: Gpu, number: int = 0) -> GpuTi
         tiling.marks["tile.stages"] = f"{choice.shape.stages} : i64"
     if choice.shape.wgmma:
         tiling.marks["tile.specialized"] = "unit"
+        tiling.marks["tile.residency"] = f"{choice.prediction.occupancy} : i64"
     if boxes := choice.shape.boxes(problem):
         tiling.marks["tile.staged"] = f"{boxes} : i64"
     if choice.shape.persistent:

@@ -11,3 +11,9 @@ llvm.func @k(%x: !llvm.ptr<1>, %map: !llvm.ptr) attributes {nvvm.kernel, tile.sp
 llvm.func @plain(%x: !llvm.ptr<1>) attributes {tile.params = [{kind = "pointer", arg = 0 : i64}]} {
   llvm.return
 }
+
+// CHECK: llvm.func @several(%{{.*}}: !llvm.ptr<1>) attributes {nvvm.minctasm = 3 : i32
+llvm.func @several(%x: !llvm.ptr<1>) attributes {tile.residency = 3 : i64,
+    tile.params = [{kind = "pointer", arg = 0 : i64}]} {
+  llvm.return
+}

@@ -147,16 +147,16 @@ gpu.module @kernels {
 // -----
 
 // A copy that is started once has an mbarrier for itself, and nobody gives it back; a branch around it is the producers',
-// too.
+// too. Where three blocks share a processor, each thread begins with 80 registers.
 
 // CHECK-LABEL: gpu.func @once
 // CHECK: nvvm.mbarrier.init %[[BAR:.*]], %{{.*}} : !llvm.ptr<3>, i32
 // CHECK-NOT: nvvm.mbarrier.init
-// CHECK: nvvm.setmaxregister decrease
+// CHECK: nvvm.setmaxregister decrease 40
 // CHECK: scf.if %{{.*}} {
 // CHECK: nvvm.mbarrier.arrive.expect_tx %[[BAR]]
 // CHECK: nvvm.cp.async.bulk.tensor
-// CHECK: nvvm.setmaxregister increase
+// CHECK: nvvm.setmaxregister increase 120
 // CHECK-NOT: tile.async
 // CHECK: scf.if %{{.*}} {
 // CHECK: nvvm.mbarrier.try_wait.parity %[[BAR]], %{{.*}}, %{{.*}}
@@ -164,7 +164,7 @@ gpu.module @kernels {
 // CHECK-NOT: nvvm.mbarrier.arrive
 gpu.module @kernels {
   gpu.func @once(%x: memref<64x32xf32>, %o: memref<64x32xf32>, %p: i1) kernel
-      attributes {tile.specialized, tile.threads = 128 : i64,
+      attributes {tile.specialized, tile.residency = 3 : i64, tile.threads = 128 : i64,
                   tile.params = [{kind = "pointer", arg = 0 : i64}, {kind = "pointer", arg = 1 : i64}, {kind = "scalar", arg = 2 : i64}]} {
     %c0 = arith.constant 0 : index
     %s = tile.alloc {tile.layouts = [#tile.layout<swizzle = 128>]} : memref<1x64x32xf32, #tile.level<"shared">>

@@ -44,6 +44,8 @@ BUILTIN_MODULES: tuple[str, ...] = (
     "tilewright.plan.gpu.narrow",
     "tilewright.plan.gpu.turned",
     "tilewright.plan.gpu.following",
+    "tilewright.plan.gpu.packed",
+    "tilewright.plan.gpu.turn",
     "tilewright.plan.gpu.split",
     "tilewright.plan.gpu.split_online",
     "tilewright.plan.gpu.tiling",

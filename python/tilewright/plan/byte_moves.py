@@ -9,6 +9,7 @@ that hold the zero point.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 from tilewright.mlir import ir
@@ -139,12 +140,29 @@ def _is_identity(reads: ir.AffineMap) -> bool:
 
 def _copied(value: ir.Value, reads: ir.AffineMap, target: ir.Value | None) -> ir.Value:
     """The elements that `reads` says; into a new tensor where there is no target."""
+    if target is None and (view := _view(value, reads)) is not None:
+        return view
     if target is None:
         dims = [(e, t) for t, e in enumerate(reads.results) if isinstance(e, ir.AffineDimExpr)]
         places = {ir.AffineDimExpr(e).position: (value, t) for e, t in dims}
         target = empty_as([places[d] for d in range(reads.n_dims)], element_name(value))
     same = ir.AffineMap.get_identity(reads.n_dims)
     return create_generic([(value, reads)], target, same, [False] * reads.n_dims, lambda e: e[0])
+
+
+def _view(value: ir.Value, reads: ir.AffineMap) -> ir.Value | None:
+    """The same elements without dimensions of size 1, where `reads` drops these alone; None where it does more."""
+    kind = ir.RankedTensorType(value.type)
+    kept = [t for t, e in enumerate(reads.results) if isinstance(e, ir.AffineDimExpr)]
+    places = [ir.AffineDimExpr(reads.results[t]).position for t in kept]
+    if not kept or places != [*range(reads.n_dims)] or any(kind.shape[t] != 1 for t in {*range(kind.rank)} - {*kept}):
+        return None
+    starts = [0, *kept[1:], kind.rank]  # what is dropped goes with the dimension before it
+    groups = [[*range(first, last)] for first, last in itertools.pairwise(starts)]
+    i64 = ir.IntegerType.get_signless(64)
+    reassociation = ir.ArrayAttr.get([ir.ArrayAttr.get([ir.IntegerAttr.get(i64, d) for d in g]) for g in groups])
+    result = ir.RankedTensorType.get([kind.shape[t] for t in kept], kind.element_type)
+    return create("tensor.collapse_shape", [value], result, {"reassociation": reassociation})
 
 
 def _border(shape: list[int], x: Bytes) -> ir.Value:

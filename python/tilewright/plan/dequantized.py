@@ -242,7 +242,7 @@ class ByteProducts(Pass):
         if found is None:
             return
         signs = self._signs(op, found, constant)
-        weight = constant.index(True) if any(constant) else None
+        weight = constant.index(True) if any(constant) and not self.any_signs else None
         same_order = byte_products.order_of(op, weight) == [*op.output.dims]
         if _is_bare(found, op) and same_order and signs == [x.unsigned for x in found]:
             return

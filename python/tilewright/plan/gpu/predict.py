@@ -24,6 +24,11 @@ from tilewright.plan.gpu.shapes import Problem, Shape, has_unit, shapes, tiles
 _BUSY_WARPS = 8
 #: Part of the peak that units reach with everything at hand: issue slots, waits at the ends of steps.
 _REACHED = {True: 0.9, False: 0.8}
+#: The same of mma.sync where the peak is that of wgmma: 62 % on an H100 (Luo et al., "Benchmarking and Dissecting the
+#: Nvidia Hopper GPU Architecture via Microbenchmarking", 2024).
+_REACHED_SYNC = 0.62
+#: Reads of shared memory for bytes that lie against the order of fragments: single ones, where ldmatrix brings 16.
+_SINGLE = 4
 #: Latencies of L2 from a slot's last use to its next one: the copy, and two waits at barriers.
 _ROUND_TRIP = 2
 #: The same between CTAs of a cluster: both have to be done with a slot, and one says so to the other.
@@ -99,7 +104,8 @@ def predict(problem: Problem, shape: Shape, gpu: Gpu) -> Prediction:
     if not unit:  # loads of 16 bytes take turns with multiply-adds
         busy *= shape.side**2 / (shape.side**2 + shape.side)
     work = 2 * shape.rows * shape.lanes * shape.depth * steps
-    compute = rounds * work / (peak(problem, gpu) * _REACHED[unit] * busy)
+    reached = _REACHED_SYNC if unit and gpu.hopper and not shape.wgmma else _REACHED[unit]
+    compute = rounds * work / (peak(problem, gpu) * reached * busy)
     fed = rounds * steps * _shared_bytes(problem, shape, unit) / device.level("shared").bandwidth
     out = problem.batch * problem.rows * problem.lanes * problem.out_bytes
     near = count * steps * shape.loaded_bytes(problem)
@@ -141,7 +147,8 @@ def _shared_bytes(problem: Problem, shape: Shape, unit: bool) -> int:
     if not unit:  # each thread reads its rows and lanes; a quarter of a warp reads the same ones at once
         return round(shape.threads * 2 * shape.side * element / _BROADCAST)
     side = sqrt(shape.rows * shape.lanes / shape.warps)
-    return round(shape.warps * 2 * side * element)
+    against = _SINGLE if problem.bytes == 1 and not problem.deep else 1
+    return round(shape.warps * (1 + against) * side * element)
 
 
 def _memory_bytes(problem: Problem, shape: Shape, resident: int, near: int, out: int, cache: int) -> int:

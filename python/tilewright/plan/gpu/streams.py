@@ -33,6 +33,9 @@ _OTHERS = 40
 _STREAMED = 0.92
 #: Instructions of a term whose tile reaches beyond the end of a reduced loop, relative to one that does not.
 _MASKED = 2
+#: Bytes of a row that a tile covers at least, where rows are not added up: a load of a thread. Below a transaction of
+#: memory several CTAs read the same ones, which L2 brings once from memory.
+_LEAST_ROW = 8
 #: How much longer than the best a tile may take that moves less.
 _ALIKE = 1.03
 
@@ -197,7 +200,10 @@ def predict_stream(stream: Stream, tile: Mapping[int, int], warps: int, gpu: Gpu
     rounds, last = ceil(tasks / slots), tasks % slots
     # CTAs of the last round share the machine; multiprocessors that have none of them move nothing.
     idle = (tasks - last + last * max(1.0, gpu.units / last)) / tasks if last else 1.0
-    near = tasks * sum(_per_task(stream, tile, operand) for operand in (stream.large, *stream.others)) + stream.written
+    row = tile.get(stream.lane, 1) * stream.large.width
+    again = 1 if stream.lane in stream.reductions else max(memory.transaction / row, 1)
+    read = [_per_task(stream, tile, operand) for operand in (stream.large, *stream.others)]
+    near = round(tasks * (read[0] * again + sum(read[1:]))) + stream.written
     ragged = any(extents[d] % size for d, size in tile.items() if d in stream.reductions)
     work = prod(extents) * stream.terms * (_MASKED if ragged else 1)
     whole = idle * stream.outside / (memory.bandwidth * _STREAMED)
@@ -233,10 +239,11 @@ def _per_task(stream: Stream, tile: Mapping[int, int], operand: Operand) -> int:
 
 
 def tiles_of(stream: Stream, gpu: Gpu) -> Iterator[tuple[dict[int, int], int]]:
-    """All tiles whose rows are whole transactions and whose sums fit into registers, and the warps that share them."""
+    """All tiles whose rows are loads of a thread and whose sums fit into registers, and the warps that share them."""
     added = stream.lane in stream.reductions
-    least = max(gpu.device.level("memory").transaction // stream.large.width, 1)
-    for lanes in _sizes(least * (8 if added else 1), min(power_of_two(stream.extents[stream.lane]), _LANES[added])):
+    fewest = 8 * gpu.device.level("memory").transaction if added else _LEAST_ROW
+    least = max(fewest // stream.large.width, 1)
+    for lanes in _sizes(least, min(power_of_two(stream.extents[stream.lane]), _LANES[added])):
         for rows in _rows(stream):
             for warps in _WARPS:
                 each = lanes * rows / (32 * warps)

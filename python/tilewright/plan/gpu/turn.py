@@ -1,0 +1,187 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Pass `tile-turn-factors`: factors lie in memory as the units want them that multiply.
+
+Matrix units take fours of bytes along the sum: wgmma reads 8-bit factors from shared memory in that order alone, and
+mma.sync would collect them one by one. A product with a vector has more CTAs, or longer rows, in one of both orders.
+Weights are turned at compile time; what a run brings is turned by a kernel of its own (through shared memory, as every
+transposition), where the product gains more than that takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from tilewright.devices import resolve
+from tilewright.mlir import ir
+from tilewright.normalize.generics import create, create_generic, set_maps
+from tilewright.passes import Pass, option, register
+from tilewright.plan.gpu.machine import Gpu
+from tilewright.plan.gpu.nest import Nest
+from tilewright.plan.gpu.predict import choose
+from tilewright.plan.gpu.products import Roles, find_roles, problem_of, streams
+from tilewright.plan.gpu.shapes import has_unit
+from tilewright.plan.gpu.slow import SLOW
+from tilewright.plan.gpu.streams import find_stream, stream_seconds
+from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute
+from tilewright.plan.traffic import tensor_bytes
+
+#: Part of the time that another order of a vector's factor must save.
+_WORTH = 0.95
+#: How much longer weights that are turned may take: fewer instructions are not all in the prediction.
+_ALIKE = 1.01
+#: Part of its bandwidth that memory reaches.
+_STREAMED = 0.92
+
+
+@register
+@dataclass(frozen=True)
+class TurnFactors(Pass):
+    """Let 8-bit factors, and weights that are multiplied with a vector, lie in the better of their orders.
+
+    Before:
+    ```mlir
+    #a = affine_map<(m, n, k) -> (m, k)>
+    #b = affine_map<(m, n, k) -> (k, n)>
+    #c = affine_map<(m, n, k) -> (m, n)>
+    ml_program.global private @w(#ml_program.extern<tensor<256x64xi8>>) : tensor<256x64xi8>
+    func.func @main(%x: tensor<128x256xi8>) -> tensor<128x64xi32> {
+      %w = ml_program.global_load_const @w : tensor<256x64xi8>
+      %zero = arith.constant 0 : i32
+      %e = tensor.empty() : tensor<128x64xi32>
+      %f = linalg.fill ins(%zero : i32) outs(%e : tensor<128x64xi32>) -> tensor<128x64xi32>
+      %y = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+          ins(%x, %w : tensor<128x256xi8>, tensor<256x64xi8>) outs(%f : tensor<128x64xi32>) {
+      ^bb0(%p: i8, %q: i8, %o: i32):
+        %u = arith.extsi %p : i8 to i32
+        %v = arith.extsi %q : i8 to i32
+        %m = arith.muli %u, %v : i32
+        %t = arith.addi %o, %m : i32
+        linalg.yield %t : i32
+      } -> tensor<128x64xi32>
+      return %y : tensor<128x64xi32>
+    }
+    ```
+    After:
+    ```mlir
+    %t = linalg.generic {indexing_maps = [#map, #map1], iterator_types = ["parallel", "parallel"]}
+        ins(%w : tensor<256x64xi8>) outs(%g : tensor<64x256xi8>) {
+    ...
+    %y = linalg.generic {indexing_maps = [#map2, #map3, #map4], iterator_types = ["parallel", "parallel", "reduction"]}
+        ins(%x, %t : tensor<128x256xi8>, tensor<64x256xi8>) outs(%f : tensor<128x64xi32>) {
+    ```
+    A product whose run-time factor stays as it is gets `tile.slow` with the reason.
+    """
+
+    name: ClassVar[str] = "tile-turn-factors"
+    dialects: ClassVar[tuple[str, ...]] = ("linalg", "tensor", "tile")
+
+    device: str = option("nvidia-sm80", "name of the device description")
+
+    def run(self, op: ir.Operation) -> None:
+        """Visit the products of each block; those that share a factor share its turned form."""
+        gpu, weights = Gpu.of(resolve(self.device)), Weights()
+        for block in blocks(op):
+            turner = _Turner(gpu, weights)
+            for member in linalg_ops(block, weights):
+                if member.reductions and all(access.pure for access in member.inputs):
+                    turner.visit(member)
+
+
+class _Turner:
+    """Turns the factors of the products of a block."""
+
+    def __init__(self, gpu: Gpu, weights: Weights) -> None:
+        self.gpu = gpu
+        self.weights = weights
+        self._made: dict[tuple[ir.Value, tuple[int, ...]], ir.Value] = {}
+
+    def visit(self, op: LinalgOp) -> None:
+        """Turn the factors of a product where that pays."""
+        nest = Nest(op, [op], op.gathers)
+        roles = find_roles(nest) if op.kind is Kind.CONTRACTION else None
+        if roles is None:
+            self._visit_vector(nest)
+        elif problem_of(nest, roles).bytes == 1 and has_unit(problem_of(nest, roles), self.gpu):
+            self._visit_product(nest, roles)
+
+    def _visit_vector(self, nest: Nest) -> None:
+        """A product with a vector reads weights along the sum, or across it, whichever is faster."""
+        op, stream = nest.root, find_stream(nest)
+        if stream is None or stream.other is None or len({stream.lane, stream.other} & stream.reductions) != 1:
+            return
+        number = next((n for n, a in enumerate(op.inputs) if a.loops == stream.large.loops), None)
+        if number is None or not self.weights.only(op.inputs[number].value) or not _has_one_use(op.inputs[number]):
+            return
+        now = stream_seconds(stream, self.gpu)
+        then = stream_seconds(replace(stream, lane=stream.other, other=stream.lane), self.gpu)
+        if now is not None and then is not None and then < _WORTH * now:
+            self._turn(op, [number], stream.other)
+
+    def _visit_product(self, nest: Nest, roles: Roles) -> None:
+        """Matrix units read bytes along the sum."""
+        op, gpu = nest.root, self.gpu
+        against = [n for n, access in enumerate(op.inputs) if access.dims[-1] != roles.depth]
+        if not against:
+            return
+        brought = [op.inputs[n] for n in against if not self.weights.only(op.inputs[n].value)]
+        if any(ir.RankedTensorType(access.value.type).has_static_shape is False for access in brought):
+            self._tell(op, "the size of that factor is known at run time only")
+            return
+        problem = problem_of(nest, roles)
+        row = op.extents[roles.depth] * problem.bytes
+        rest = [access for n, access in enumerate(op.inputs) if n not in against]
+        whole = row % 16 == 0 and all(streams(access) for access in rest)
+        now, then = choose(problem, gpu), choose(replace(problem, deep=True, streams=whole), gpu)
+        if now is None or then is None:
+            return
+        more = sum(_turning(access, gpu) for access in brought)
+        alike = 1.0 if brought else _ALIKE
+        if then.prediction.seconds + more < now.prediction.seconds * alike:
+            self._turn(op, against, roles.depth)
+        elif brought:
+            least = f"{(then.prediction.seconds + more) * 1e6:.0f} us with a kernel that turns it"
+            self._tell(op, f"{now.prediction.seconds * 1e6:.0f} us are predicted, {least}")
+
+    @staticmethod
+    def _tell(op: LinalgOp, why: str) -> None:
+        set_attribute(op.op, SLOW, f'"reads bytes of a factor one by one, against their order in memory: {why}"')
+
+    def _turn(self, op: LinalgOp, numbers: Sequence[int], last: int) -> None:
+        """Let a loop be the last dimension of some factors."""
+        found = [access.map for access in (*op.inputs, op.output)]
+        for number in numbers:
+            access = op.inputs[number]
+            at = access.dims.index(last)
+            order = (*(d for d in range(len(access.dims)) if d != at), at)
+            op.op.operands[number] = self._turned(op, access.value, order)
+            found[number] = ir.AffineMap.get(op.rank, 0, [access.map.results[d] for d in order])
+        set_maps(op.op, found)
+
+    def _turned(self, op: LinalgOp, value: ir.Value, order: tuple[int, ...]) -> ir.Value:
+        """A tensor with its dimensions in another order, made in front of a product."""
+        key = (value, order)
+        if key not in self._made:
+            kind, rank = ir.RankedTensorType(value.type), len(order)
+            reads = ir.AffineMap.get(rank, 0, [ir.AffineDimExpr.get(order.index(d)) for d in range(rank)])
+            with op.op.location, ir.InsertionPoint(op.op):
+                place = create(
+                    "tensor.empty", [], ir.RankedTensorType.get([kind.shape[d] for d in order], kind.element_type)
+                )
+                same = ir.AffineMap.get_identity(rank)
+                self._made[key] = create_generic([(value, reads)], place, same, [False] * rank, lambda e: e[0])
+        return self._made[key]
+
+
+def _has_one_use(access: Access) -> bool:
+    return len(list(access.value.uses)) == 1
+
+
+def _turning(access: Access, gpu: Gpu) -> float:
+    """Seconds of a kernel that turns a tensor."""
+    device = gpu.device
+    moved = 2 * tensor_bytes(access.value) / (device.level("memory").bandwidth * _STREAMED)
+    return moved + 2 * device.level("memory").latency + device.rate("task", 0.0) + device.rate("launch", 2.5e-6)

@@ -84,7 +84,7 @@ def test_integers_are_exact(m: int, turned: bool, fixed: bool, kinds: Any, point
 
 
 @pytest.mark.parametrize("fixed", [True, False])
-@pytest.mark.parametrize(("kinds", "points"), [((S8, S8), (0, 0)), ((U8, S8), (120, 0)), ((S8, U8), (0, 131))])
+@pytest.mark.parametrize(("kinds", "points"), [((S8, S8), (0, 0)), ((U8, S8), (0, 0)), ((S8, U8), (0, 0))])
 def test_integers_by_warpgroups(kinds: Any, points: tuple[int, int], fixed: bool) -> None:
     proto, given, want = integers(512, 256, 512, kinds, points, True, fixed)
     model = tw.compile(proto, "cuda:sm_90a", emulate={"seed": 3})

@@ -86,10 +86,10 @@ def test_integers_are_exact(m: int, turned: bool, fixed: bool, kinds: Any, point
 @pytest.mark.parametrize("fixed", [True, False])
 @pytest.mark.parametrize(("kinds", "points"), [((S8, S8), (0, 0)), ((U8, S8), (0, 0)), ((S8, U8), (0, 0))])
 def test_integers_by_warpgroups(kinds: Any, points: tuple[int, int], fixed: bool) -> None:
-    proto, given, want = integers(512, 256, 512, kinds, points, True, fixed)
+    proto, given, want = integers(1024, 512, 512, kinds, points, True, fixed)
     model = tw.compile(proto, "cuda:sm_90a", emulate={"seed": 3})
     np.testing.assert_array_equal(model(*given)[0], want)
-    left, right = ({S8: "s8", U8: "u8"}[kind] for kind in kinds)
+    left = {S8: "s8", U8: "u8"}[kinds[0]]
     assert re.search(rf"wgmma\.mma_async\S*\.s32\.{left}\.[us]8", ptx(model))
 
 

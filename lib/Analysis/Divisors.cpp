@@ -108,3 +108,18 @@ private:
 } // namespace
 
 int64_t tilewright::getDivisor(Value value) { return Divisors().get(value); }
+
+SmallVector<int64_t> tilewright::getStrideFactors(MemRefType type) {
+  SmallVector<int64_t> strides;
+  int64_t offset = 0, behind = 1;
+  if (failed(type.getStridesAndOffset(strides, offset)))
+    return SmallVector<int64_t>(type.getRank(), 1);
+  bool rowMajor = type.getLayout().isIdentity();
+  for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
+    if (ShapedType::isDynamic(strides[dim]))
+      strides[dim] = rowMajor ? behind : 1;
+    int64_t size = type.getDimSize(dim);
+    behind *= ShapedType::isDynamic(size) || size == 0 ? 1 : size;
+  }
+  return strides;
+}

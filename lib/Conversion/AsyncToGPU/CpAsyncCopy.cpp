@@ -32,25 +32,27 @@ int64_t alignmentOf(tile::CopyOp copy, int64_t bytes) {
   int64_t offset, known = 16;
   if (failed(type.getStridesAndOffset(strides, offset)) || strides.back() != 1)
     return 1;
-  for (int64_t stride : ArrayRef(strides).drop_back())
-    known =
-        std::gcd(known, ShapedType::isDynamic(stride) ? bytes : stride * bytes);
+  // Open strides of a view are those of what it is a view of.
+  bool plain = view && view.hasUnitStride();
+  MemRefType rows = plain ? view.getSourceType() : type;
+  auto dropped = view ? view.getDroppedDims() : llvm::SmallBitVector();
+  for (auto [dim, factor] :
+       llvm::enumerate(ArrayRef(getStrideFactors(rows)).drop_back()))
+    if (!plain || !dropped[dim])
+      known = std::gcd(known, factor * bytes);
   if (isa<BlockArgument>(copy.getSrc()) && type.getLayout().isIdentity())
     return known; // a whole argument, which starts at a multiple of 16 bytes
   if (!view)
     return 1;
   auto source = cast<MemRefType>(view.getSource().getType());
-  strides.clear();
   if (failed(source.getStridesAndOffset(strides, offset)))
     return 1;
-  for (auto [stride, start] :
-       llvm::zip_equal(strides, view.getMixedOffsets())) {
+  for (auto [factor, start] :
+       llvm::zip_equal(getStrideFactors(source), view.getMixedOffsets())) {
     auto value = dyn_cast<Value>(start);
     int64_t divisor =
         value ? getDivisor(value) : getDivisor(*getConstantIntValue(start));
-    known = std::gcd(known, ShapedType::isDynamic(stride)
-                                ? bytes
-                                : divisor * stride * bytes);
+    known = std::gcd(known, divisor * factor * bytes);
   }
   return known;
 }

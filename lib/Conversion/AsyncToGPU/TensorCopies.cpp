@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Conversion/AsyncToGPU/TensorCopies.h"
+#include "lib/Analysis/Divisors.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -108,8 +109,8 @@ StringRef checkTensor(Value memref, int64_t bytes) {
     return "has a source of more than 5 dimensions";
   if (failed(type.getStridesAndOffset(strides, offset)) || strides.back() != 1)
     return "has a source without contiguous rows";
-  for (int64_t stride : ArrayRef(strides).drop_back())
-    if (ShapedType::isDynamic(stride) || stride * bytes % kUnit != 0)
+  for (int64_t factor : ArrayRef(getStrideFactors(type)).drop_back())
+    if (factor * bytes % kUnit != 0)
       return "has a source whose rows are not known to start at multiples of "
              "16 bytes";
   BlockArgument argument = argumentOf(memref);

@@ -32,10 +32,6 @@ static int64_t getOffset(MemRefType type) {
   return offset;
 }
 
-static int64_t divisorOf(int64_t stride) {
-  return ShapedType::isDynamic(stride) ? 1 : getDivisor(stride);
-}
-
 static bool isZero(Value value) {
   APInt constant;
   return matchPattern(value, m_ConstantInt(&constant)) && constant.isZero();
@@ -45,14 +41,14 @@ static bool isZero(Value value) {
 static int64_t divisorOf(Value value, int64_t stride) {
   if (isZero(value))
     return getDivisor(int64_t(0));
-  return getDivisor(value) * divisorOf(stride);
+  return getDivisor(value) * getDivisor(stride);
 }
 
 static int64_t divisorOf(OpFoldResult value, int64_t stride) {
   if (auto known = dyn_cast<Attribute>(value)) {
     int64_t number = cast<IntegerAttr>(known).getInt();
     return number == 0 ? getDivisor(number)
-                       : getDivisor(number) * divisorOf(stride);
+                       : getDivisor(number) * getDivisor(stride);
   }
   return divisorOf(cast<Value>(value), stride);
 }
@@ -85,7 +81,7 @@ private:
 
   int64_t ofSubView(memref::SubViewOp view) {
     int64_t divisor = follow(view.getSource());
-    auto strides = getStrides(view.getSourceType());
+    auto strides = getStrideFactors(view.getSourceType());
     for (auto [offset, stride] :
          llvm::zip_equal(view.getMixedOffsets(), strides))
       divisor = std::min(divisor, divisorOf(offset, stride));
@@ -162,7 +158,7 @@ int64_t AccessShape::getVectorSize() const {
   int64_t contiguous = getContiguousDim();
   if (contiguous < 0)
     return 1;
-  auto strides = getStrides(getType());
+  auto strides = getStrideFactors(getType());
   int64_t size =
       std::max<int64_t>(1, 16 / bytesOfElement(getType().getElementType()));
   size = std::min(size, getBaseDivisor(memref));
@@ -177,7 +173,7 @@ int64_t AccessShape::getVectorSize() const {
     if (tileShape[dim] == 1 && static_cast<int64_t>(dim) != along)
       continue;
     int64_t step = static_cast<int64_t>(dim) == along ? 1 : steps[dim];
-    size = std::min(size, divisorOf(strides[memrefDim]) * getDivisor(step));
+    size = std::min(size, getDivisor(strides[memrefDim]) * getDivisor(step));
   }
   return size;
 }

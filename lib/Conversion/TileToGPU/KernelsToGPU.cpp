@@ -8,6 +8,7 @@
 
 #include "lib/Conversion/TileToGPU/Exchange.h"
 #include "lib/Conversion/TileToGPU/KernelGrid.h"
+#include "lib/Conversion/TileToGPU/KernelSizes.h"
 #include "lib/Conversion/TileToGPU/MemoryAccess.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -67,6 +68,7 @@ public:
     for (auto [old, value] : llvm::zip_equal(body.getArguments(), *values))
       old.replaceAllUsesWith(value);
     moveBody(body, entry, *place);
+    foldSizes(function);
     if (failed(checkLayouts()))
       return failure();
     placeBuffers();
@@ -211,7 +213,8 @@ private:
       int64_t align =
           getBaseDivisor(input) * bytesOfElement(type.getElementType());
       function.setArgAttr(next, "tile.align", b.getI64IntegerAttr(align));
-      values.push_back(makeMemref(type));
+      values.push_back(
+          makeMemref(type, cast<BlockArgument>(input).getArgNumber()));
     }
     return values;
   }
@@ -222,15 +225,22 @@ private:
         .getResult();
   }
 
-  Value makeMemref(MemRefType type) {
+  /// The size of a dimension: one value for all that are equal in any run.
+  OpFoldResult takeSize(int64_t argument, int64_t dim) {
+    OpFoldResult own = takeNumber();
+    std::optional<size_t> number = findEqualSizes(kernel, argument, dim);
+    return number ? equalSizes.try_emplace(*number, own).first->second : own;
+  }
+
+  Value makeMemref(MemRefType type, int64_t argument) {
     Value pointer = function.getArgument(next++);
     SmallVector<int64_t> known;
     int64_t offset = 0;
     (void)type.getStridesAndOffset(known, offset);
     SmallVector<OpFoldResult> sizes, strides;
-    for (int64_t size : type.getShape())
+    for (auto [dim, size] : llvm::enumerate(type.getShape()))
       sizes.push_back(ShapedType::isDynamic(size)
-                          ? takeNumber()
+                          ? takeSize(argument, dim)
                           : OpFoldResult(b.getIndexAttr(size)));
     bool rowMajor = type.getLayout().isIdentity();
     for (int64_t stride : known)
@@ -433,6 +443,8 @@ private:
   Location loc;
   int64_t threads, shared = 0;
   unsigned next = 0;
+  /// Values of sizes, by the number of their class in `tile.equal_sizes`.
+  llvm::DenseMap<size_t, OpFoldResult> equalSizes;
   bool oneThread = false;
   SmallVector<Attribute> parameters;
 };

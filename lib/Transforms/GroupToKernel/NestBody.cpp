@@ -168,6 +168,14 @@ FailureOr<Value> NestEmitter::evaluateBody(linalg::GenericOp op,
     tile = constant(value.getLoc(), scalar);
   } else if (auto result = dyn_cast<OpResult>(value)) {
     tile = evaluateOp(op, binding, result, scope);
+  } else if (auto arg = dyn_cast<BlockArgument>(value);
+             arg && matchPattern(nest.outer(arg), m_Constant(&scalar))) {
+    tile = constant(value.getLoc(), scalar);
+  } else if (arg && arg.getType().isIndex() &&
+             storage.contains(nest.outer(arg))) {
+    tile = Value(tile::SplatOp::create(builder, op.getLoc(),
+                                       tileType({1, 1}, arg.getType()),
+                                       storage.at(nest.outer(arg)).memref));
   } else {
     return op.emitError("uses a scalar from outside its register group");
   }

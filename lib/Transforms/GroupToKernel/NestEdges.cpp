@@ -71,7 +71,8 @@ NestEmitter::Stretch NestEmitter::paddedStretch(unsigned dim) {
   int64_t tile = nest.registerTile(dim);
   AffineExpr size = box.sizes[dim];
   std::optional<int64_t> known = staticSize(size);
-  if (known && *known <= tile)
+  std::optional<int64_t> most = known ? known : nest.bound(dim);
+  if (most && *most <= tile)
     return {tile};
   std::optional<int64_t> extent = staticSize(box.extents[dim]);
   AffineExpr offset = box.offsets[dim];

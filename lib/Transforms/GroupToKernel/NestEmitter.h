@@ -36,7 +36,7 @@ namespace tilewright {
 
 /// Where a tensor lives while a task runs. `origin` is subtracted from an
 /// access: a buffer of the task holds a region only. Its expressions have the
-/// symbols of the task.
+/// symbols of the task. A number that the task computes is a value (`memref`).
 struct Storage {
   mlir::Value memref;
   Access origin;

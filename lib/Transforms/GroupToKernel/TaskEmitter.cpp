@@ -78,7 +78,7 @@ LogicalResult TaskEmitter::findGrid() {
       return anchor.root()->emitError("has a task tile of ")
              << cut.tile << " along its reduction d" << cut.dim
              << "; tasks are independent, so a task covers its reductions";
-  sizes.analyze(nests, grid.size());
+  sizes.analyze(nests, loops, grid.size());
   return success();
 }
 
@@ -153,13 +153,14 @@ TaskEmitter::emitKernel(OpBuilder &builder, StringRef name,
     inputs.push_back(memrefType(group->getOperand(number)));
   Operation *yield = group.getBody().front().getTerminator();
   auto isBuffer = [&](Value tensor) {
-    auto argument = dyn_cast<BlockArgument>(tensor);
-    return argument ? llvm::is_contained(operands, argument.getArgNumber())
-                    : llvm::is_contained(yield->getOperands(), tensor);
+    return TaskSizes::isArgument(tensor)
+               ? llvm::is_contained(operands,
+                                    cast<BlockArgument>(tensor).getArgNumber())
+               : llvm::is_contained(yield->getOperands(), tensor);
   };
   sources = sizes.sources(isBuffer);
   for (TaskSizes::Source source : sources)
-    if (!isBuffer(source.first))
+    if (source.second != TaskSizes::kNumber && !isBuffer(source.first))
       passed.push_back(source);
   inputs.append(passed.size(), builder.getIndexType());
   for (OpResult result : group->getResults()) {
@@ -185,6 +186,7 @@ TaskEmitter::emitKernel(OpBuilder &builder, StringRef name,
     for (StringRef name : kKernelAttributes)
       if (Attribute value = nest.root()->getAttr(name))
         kernel->setAttr(name, value);
+  setEqualSizes(kernel, operands);
   if (failed(setCluster(kernel))) {
     kernel.erase();
     return failure();
@@ -245,31 +247,6 @@ LogicalResult TaskEmitter::setCluster(tile::KernelOp kernel) const {
   return success();
 }
 
-/// Values of the symbols after the grid's ids.
-void TaskEmitter::makeSymbols(OpBuilder &builder, ValueRange passedSizes) {
-  Location loc = group.getLoc();
-  auto next = passedSizes.begin();
-  for (auto source : sources)
-    symbols.push_back(
-        llvm::is_contained(passed, source)
-            ? *next++
-            : memref::DimOp::create(
-                  builder, loc, storage.at(source.first).memref, source.second)
-                  .getResult());
-  for (auto [number, dim] : llvm::enumerate(grid)) {
-    Value size = symbols[number];
-    if (dim.dynamic()) {
-      AffineExpr rest = sizes.extentOf(nests.back(), dim.dim) -
-                        builder.getAffineSymbolExpr(number) * dim.tile;
-      auto map = AffineMap::get(0, symbols.size(),
-                                {rest, builder.getAffineConstantExpr(dim.tile)},
-                                builder.getContext());
-      size = affine::AffineMinOp::create(builder, loc, map, symbols);
-    }
-    symbols.push_back(size); // of a fixed size: no one asks
-  }
-}
-
 /// Sizes of the tasks that are not the last ones of a ragged dimension. Along
 /// one of a run-time extent all tasks share their code.
 SmallVector<AffineExpr> TaskEmitter::wholeTasks() {
@@ -314,7 +291,8 @@ void TaskEmitter::placeBuffers(OpBuilder &builder, ArrayRef<Box> boxes) {
         storage[result] = storage.at(place);
       else if (!storage.contains(result) || buffers.contains(result))
         placeBuffer(builder, result, nest, box);
-  loops.place(storage, builder.getAffineSymbolExpr(sizes.numSymbols()));
+  loops.place(storage, builder.getAffineSymbolExpr(sizes.numSymbols()),
+              [&](Value number) { return sizes.symbolOf(number); });
 }
 
 void TaskEmitter::placeBuffer(OpBuilder &builder, OpResult result,
@@ -469,7 +447,11 @@ LogicalResult TaskEmitter::emitLoop(OpBuilder &builder,
                                     const TaskLoops::Loop &loop,
                                     ArrayRef<Box> boxes) {
   scf::ForOp op = loop.op;
-  auto bounds = liveBounds(builder, loop, nests, boxes, symbols);
+  auto bounds =
+      liveBounds(builder, loop, nests, boxes, symbols, [&](Value number) {
+        return symbols[cast<AffineSymbolExpr>(sizes.symbolOf(number))
+                           .getPosition()];
+      });
   if (failed(bounds))
     return failure();
   Value step = arith::ConstantIndexOp::create(
@@ -483,6 +465,7 @@ LogicalResult TaskEmitter::emitLoop(OpBuilder &builder,
   builder.setInsertionPointToStart(copy.getBody());
   SmallVector<Value> ids(symbols);
   ids.push_back(copy.getInductionVar());
+  storage[op.getInductionVar()] = {copy.getInductionVar(), {}};
   for (unsigned number = loop.begin; number < loop.end; ++number) {
     NestEmitter emitter(builder, nests[number], boxes[number], storage, ids);
     if (failed(emitter.emit()))

@@ -107,7 +107,9 @@ private:
   bool isOneTile(mlir::OpResult result, llvm::ArrayRef<Box> boxes) const;
   mlir::LogicalResult findSpills();
   mlir::LogicalResult setCluster(tile::KernelOp kernel) const;
+  void setEqualSizes(tile::KernelOp kernel, llvm::ArrayRef<unsigned> operands);
   void makeSymbols(mlir::OpBuilder &builder, mlir::ValueRange passedSizes);
+  mlir::Value makeNumber(mlir::OpBuilder &builder, mlir::Value number);
   mlir::LogicalResult require(const NestAnalysis &consumer, const Box &box,
                               llvm::MutableArrayRef<Box> boxes);
   void placeBuffers(mlir::OpBuilder &builder, llvm::ArrayRef<Box> boxes);
@@ -125,6 +127,8 @@ private:
   llvm::SmallVector<TaskSizes::Source> sources, passed;
   /// Values of the task's symbols.
   llvm::SmallVector<mlir::Value> symbols;
+  /// What the kernel has for numbers that the task computes.
+  llvm::DenseMap<mlir::Value, mlir::Value> numbers;
   mlir::Block *entry = nullptr;
   /// Buffers of the task, allocated once for all variants.
   llvm::DenseMap<mlir::Value, mlir::Value> buffers;

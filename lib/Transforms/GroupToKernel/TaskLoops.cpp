@@ -16,6 +16,13 @@ using namespace mlir;
 
 namespace tilewright {
 
+/// Whether an operation computes with sizes: bounds of loops and of slices.
+static bool isNumber(Operation &op) {
+  return op.getNumRegions() == 0 && isPure(&op) &&
+         llvm::all_of(op.getResultTypes(),
+                      [](Type type) { return type.isIndex(); });
+}
+
 LogicalResult TaskLoops::collect(tile::GroupOp group,
                                  std::vector<NestAnalysis> &nests) {
   return collect(group.getBody().front(), /*inLoop=*/false, nests);
@@ -24,7 +31,7 @@ LogicalResult TaskLoops::collect(tile::GroupOp group,
 LogicalResult TaskLoops::collect(Block &body, bool inLoop,
                                  std::vector<NestAnalysis> &nests) {
   for (Operation &op : body.without_terminator()) {
-    if (op.hasTrait<OpTrait::ConstantLike>())
+    if (op.hasTrait<OpTrait::ConstantLike>() || isNumber(op))
       continue;
     if (isa<tensor::ExtractSliceOp>(op)) {
       slices.push_back(&op);
@@ -54,6 +61,12 @@ const TaskLoops::Loop *TaskLoops::startingAt(unsigned nest) const {
     if (loop.begin == nest && loop.end > nest)
       return &loop;
   return nullptr;
+}
+
+bool isCut(tensor::ExtractSliceOp slice, unsigned dim) {
+  return getConstantIntValue(slice.getMixedOffsets()[dim]) != 0 ||
+         slice.getType().getDimSize(dim) !=
+             slice.getSourceType().getDimSize(dim);
 }
 
 Value wholeOf(Value value) {
@@ -123,8 +136,16 @@ LogicalResult TaskLoops::verify(ArrayRef<NestAnalysis> nests) const {
   return success();
 }
 
-void TaskLoops::place(DenseMap<Value, Storage> &storage,
-                      AffineExpr counter) const {
+void TaskLoops::place(DenseMap<Value, Storage> &storage, AffineExpr counter,
+                      function_ref<AffineExpr(Value)> symbolOf) const {
+  auto offsetOf = [&](OpFoldResult offset) -> AffineExpr {
+    if (std::optional<int64_t> constant = getConstantIntValue(offset))
+      return getAffineConstantExpr(*constant, counter.getContext());
+    auto value = cast<Value>(offset);
+    bool counts = llvm::any_of(
+        loops, [&](Loop loop) { return loop.op.getInductionVar() == value; });
+    return counts ? counter : symbolOf(value);
+  };
   for (const Loop &loop : loops) {
     scf::ForOp op = loop.op;
     for (auto [init, argument, result] : llvm::zip_equal(
@@ -143,12 +164,8 @@ void TaskLoops::place(DenseMap<Value, Storage> &storage,
       place.origin.assign(slice.getSourceType().getRank(),
                           getAffineConstantExpr(0, op->getContext()));
     for (auto [origin, offset] :
-         llvm::zip_equal(place.origin, slice.getMixedOffsets())) {
-      std::optional<int64_t> constant = getConstantIntValue(offset);
-      origin = origin -
-               (constant ? getAffineConstantExpr(*constant, op->getContext())
-                         : counter);
-    }
+         llvm::zip_equal(place.origin, slice.getMixedOffsets()))
+      origin = origin - offsetOf(offset);
     storage[slice.getResult()] = place;
   }
 }
@@ -167,16 +184,16 @@ findLive(ArrayRef<NestAnalysis> nests, ArrayRef<Box> boxes) {
   return {};
 }
 
-FailureOr<std::pair<Value, Value>> liveBounds(OpBuilder &builder,
-                                              const TaskLoops::Loop &loop,
-                                              ArrayRef<NestAnalysis> nests,
-                                              ArrayRef<Box> boxes,
-                                              ArrayRef<Value> symbols) {
+FailureOr<std::pair<Value, Value>>
+liveBounds(OpBuilder &builder, const TaskLoops::Loop &loop,
+           ArrayRef<NestAnalysis> nests, ArrayRef<Box> boxes,
+           ArrayRef<Value> symbols, function_ref<Value(Value)> valueOf) {
   scf::ForOp op = loop.op;
   Location loc = op.getLoc();
-  auto constantOf = [&](Value value) -> Value {
-    return arith::ConstantIndexOp::create(builder, loc,
-                                          *getConstantIntValue(value));
+  auto boundOf = [&](Value value) -> Value {
+    if (std::optional<int64_t> constant = getConstantIntValue(value))
+      return arith::ConstantIndexOp::create(builder, loc, *constant);
+    return valueOf(value);
   };
   unsigned count = loop.end - loop.begin;
   DenseI64ArrayAttr attr;
@@ -184,8 +201,8 @@ FailureOr<std::pair<Value, Value>> liveBounds(OpBuilder &builder,
   std::tie(attr, row) =
       findLive(nests.slice(loop.begin, count), boxes.slice(loop.begin, count));
   if (!attr)
-    return std::make_pair(constantOf(op.getLowerBound()),
-                          constantOf(op.getUpperBound()));
+    return std::make_pair(boundOf(op.getLowerBound()),
+                          boundOf(op.getUpperBound()));
   // The dimension, rows of a task, and stretches of tasks: the first one, the
   // steps at which its blocks start and end, and how these grow per task.
   ArrayRef<int64_t> live = attr.asArrayRef();
@@ -213,6 +230,9 @@ FailureOr<std::pair<Value, Value>> liveBounds(OpBuilder &builder,
     lower = arith::SelectOp::create(builder, loc, later, boundAt(at, 1), lower);
     upper = arith::SelectOp::create(builder, loc, later, boundAt(at, 3), upper);
   }
+  // The last stretch may go on behind the end of the loop.
+  Value end = boundOf(op.getUpperBound());
+  upper = arith::MinSIOp::create(builder, loc, upper, end);
   return std::make_pair(lower, upper);
 }
 

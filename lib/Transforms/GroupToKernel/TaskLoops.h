@@ -44,9 +44,14 @@ public:
   /// starts from.
   mlir::Value placeOf(mlir::Value value) const;
   /// Gives carried tensors and slices their places, all others having theirs.
-  /// `counter` is the symbol of a loop's variable.
+  /// `counter` is the symbol of a loop's variable, `symbolOf` tells those of
+  /// numbers that the task computes.
   void place(llvm::DenseMap<mlir::Value, Storage> &storage,
-             mlir::AffineExpr counter) const;
+             mlir::AffineExpr counter,
+             llvm::function_ref<mlir::AffineExpr(mlir::Value)> symbolOf) const;
+
+  llvm::ArrayRef<Loop> getLoops() const { return loops; }
+  llvm::ArrayRef<mlir::Operation *> getSlices() const { return slices; }
 
 private:
   mlir::LogicalResult collect(mlir::Block &body, bool inLoop,
@@ -59,12 +64,17 @@ private:
 /// The tensor that a slice is part of, or `value` itself.
 mlir::Value wholeOf(mlir::Value value);
 
-/// The bounds of a loop of a task: those that it has or, where `tile.live` of
-/// one of its operations says that other blocks change nothing, tighter ones.
+/// Whether a slice takes a part only along a dimension of what it is of.
+bool isCut(mlir::tensor::ExtractSliceOp slice, unsigned dim);
+
+/// The bounds of a loop of a task: those that it has (`valueOf` tells what the
+/// kernel has for numbers of the task) or, where `tile.live` of one of its
+/// operations says that other blocks change nothing, tighter ones.
 mlir::FailureOr<std::pair<mlir::Value, mlir::Value>>
 liveBounds(mlir::OpBuilder &builder, const TaskLoops::Loop &loop,
            llvm::ArrayRef<NestAnalysis> nests, llvm::ArrayRef<Box> boxes,
-           llvm::ArrayRef<mlir::Value> symbols);
+           llvm::ArrayRef<mlir::Value> symbols,
+           llvm::function_ref<mlir::Value(mlir::Value)> valueOf);
 
 } // namespace tilewright
 

@@ -69,6 +69,8 @@ static bool isOneTile(const NestAnalysis &nest, const Box &box,
                       const Access &access) {
   for (unsigned dim = 0; dim < nest.extents.size(); ++dim) {
     std::optional<int64_t> size = staticSize(box.sizes[dim]);
+    if (!size)
+      size = nest.bound(dim);
     bool used = llvm::any_of(
         access, [&](AffineExpr expr) { return expr.isFunctionOfDim(dim); });
     if (used && (!size || *size > nest.registerTile(dim)))

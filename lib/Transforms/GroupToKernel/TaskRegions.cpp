@@ -117,6 +117,17 @@ static LogicalResult startsAtTiles(const NestAnalysis &consumer,
   return success();
 }
 
+/// Whether a tensor is a part only, along a dimension, of what it is a slice
+/// of.
+static bool isPartAlong(Value value, unsigned dim) {
+  while (auto slice = value.getDefiningOp<tensor::ExtractSliceOp>()) {
+    if (isCut(slice, dim))
+      return true;
+    value = slice.getSource();
+  }
+  return false;
+}
+
 /// Asks the producers of what `consumer` reads over `box` for the region that
 /// it needs.
 LogicalResult TaskEmitter::require(const NestAnalysis &consumer, const Box &box,
@@ -136,11 +147,9 @@ LogicalResult TaskEmitter::require(const NestAnalysis &consumer, const Box &box,
     Access made = producer->resultAccess(
         cast<OpResult>(yield->getOperand(value.getResultNumber())));
     Box need = wholeBox(*producer);
-    auto part = cast<ShapedType>(read.value.getType());
-    auto whole = cast<ShapedType>(value.getType());
     for (auto [number, at, expr] : llvm::enumerate(made, read.access)) {
-      if (part.getDimSize(number) != whole.getDimSize(number))
-        continue; // a slice: all of what it is a part of
+      if (isPartAlong(read.value, number))
+        continue; // all of what it is a part of
       auto [dim, point] = loopAt(at, expr);
       if (!dim)
         return producer->root()->emitError("makes a tensor of its task at "

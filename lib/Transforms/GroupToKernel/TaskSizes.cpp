@@ -8,6 +8,8 @@
 
 #include "lib/Transforms/GroupToKernel/TaskSizes.h"
 
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
 using namespace mlir;
 
 namespace tilewright {
@@ -21,8 +23,66 @@ void TaskSizes::unite(const NestAnalysis &nest, Value tensor,
     }
 }
 
-void TaskSizes::analyze(ArrayRef<NestAnalysis> nests, unsigned rank) {
+/// Two tensors of the same sizes.
+void TaskSizes::unite(Value tensor, Value other) {
+  int64_t rank = cast<ShapedType>(tensor.getType()).getRank();
+  for (int64_t dim = 0; dim < rank; ++dim)
+    classes.unionSets(place(tensor, dim), place(other, dim));
+}
+
+/// A number that is no constant and no loop's variable has a symbol.
+void TaskSizes::addNumber(Value number) {
+  if (!number || !number.getDefiningOp() || getConstantIntValue(number))
+    return;
+  tensors.emplace_back(number, kNumber);
+  leaders.insert(classes.getOrInsertLeaderValue(place(number, kNumber)));
+}
+
+/// What a slice takes whole has the size of its source; of other dimensions,
+/// the slice says how long they are.
+void TaskSizes::uniteSlice(tensor::ExtractSliceOp slice) {
+  auto sizes = slice.getMixedSizes(), offsets = slice.getMixedOffsets();
+  for (unsigned dim = 0; dim < sizes.size(); ++dim) {
+    addNumber(dyn_cast<Value>(offsets[dim]));
+    // What is cut at the same places is equally long.
+    if (auto offset = dyn_cast<Value>(offsets[dim]);
+        offset && slice.getSourceType().isDynamicDim(dim)) {
+      classes.unionSets(place(offset, kCut), place(slice.getSource(), dim));
+      tensors.emplace_back(slice.getSource(), dim);
+    }
+    if (!slice.getType().isDynamicDim(dim))
+      continue;
+    if (!isCut(slice, dim)) {
+      classes.unionSets(place(slice.getSource(), dim),
+                        place(slice.getResult(), dim));
+      tensors.emplace_back(slice.getSource(), dim);
+      continue;
+    }
+    Value size = cast<Value>(sizes[dim]);
+    classes.unionSets(place(size, kNumber), place(slice.getResult(), dim));
+    addNumber(size);
+  }
+}
+
+void TaskSizes::uniteLoops(const TaskLoops &loops) {
+  for (const TaskLoops::Loop &loop : loops.getLoops()) {
+    scf::ForOp op = loop.op;
+    addNumber(op.getLowerBound());
+    addNumber(op.getUpperBound());
+    for (auto [init, argument, result] : llvm::zip_equal(
+             op.getInitArgs(), op.getRegionIterArgs(), op.getResults())) {
+      unite(init, argument);
+      unite(init, result);
+    }
+  }
+  for (Operation *slice : loops.getSlices())
+    uniteSlice(cast<tensor::ExtractSliceOp>(slice));
+}
+
+void TaskSizes::analyze(ArrayRef<NestAnalysis> nests, const TaskLoops &loops,
+                        unsigned rank) {
   gridRank = rank;
+  uniteLoops(loops);
   for (const NestAnalysis &nest : nests) {
     for (const NestRead &read : nest.reads)
       unite(nest, read.value, read.access);
@@ -38,6 +98,11 @@ void TaskSizes::analyze(ArrayRef<NestAnalysis> nests, unsigned rank) {
          llvm::zip_equal(group->getResults(), yield->getOperands()))
       unite(nest, result, nest.resultAccess(cast<OpResult>(value)));
   }
+  // Classes have grown since numbers were found: these have new leaders.
+  leaders.clear();
+  for (auto [tensor, number] : tensors)
+    if (number == kNumber)
+      leaders.insert(classes.getLeaderValue(place(tensor, kNumber)));
   for (const NestAnalysis &nest : nests)
     for (unsigned dim = 0; dim < nest.extents.size(); ++dim)
       if (nest.isDynamic(dim))
@@ -59,6 +124,13 @@ AffineExpr TaskSizes::extentOf(const NestAnalysis &nest, unsigned dim) const {
   Place leader = classes.getLeaderValue(place(nest, dim));
   const auto *found = llvm::find(leaders, leader);
   return getAffineSymbolExpr(gridRank + (found - leaders.begin()), context);
+}
+
+AffineExpr TaskSizes::symbolOf(Value number) const {
+  Place leader = classes.getLeaderValue(place(number, kNumber));
+  const auto *found = llvm::find(leaders, leader);
+  return getAffineSymbolExpr(gridRank + (found - leaders.begin()),
+                             number.getContext());
 }
 
 SmallVector<AffineExpr> TaskSizes::extents(const NestAnalysis &nest) const {
@@ -106,11 +178,16 @@ std::optional<int64_t> TaskSizes::bound(AffineExpr size,
   return std::nullopt;
 }
 
+bool TaskSizes::isArgument(Value tensor) {
+  auto argument = dyn_cast<BlockArgument>(tensor);
+  return argument && isa<tile::GroupOp>(argument.getOwner()->getParentOp());
+}
+
 std::pair<Value, unsigned> TaskSizes::tensorOf(const NestAnalysis &nest,
                                                unsigned dim) const {
   Place leader = classes.getLeaderValue(place(nest, dim));
   for (auto [tensor, number] : tensors)
-    if (isa<BlockArgument>(tensor) &&
+    if (isArgument(tensor) &&
         classes.getLeaderValue(place(tensor, number)) == leader)
       return {tensor, number};
   for (auto [tensor, number] : tensors)
@@ -126,6 +203,16 @@ bool TaskSizes::isUniform(AffineExpr size) const {
   return true;
 }
 
+SmallVector<SmallVector<TaskSizes::Source>> TaskSizes::equalSizes() const {
+  llvm::MapVector<Place, SmallVector<Source>> found;
+  for (auto [tensor, dim] : tensors)
+    if (dim != kNumber && cast<ShapedType>(tensor.getType()).isDynamicDim(dim))
+      if (auto &same = found[classes.getLeaderValue(place(tensor, dim))];
+          !llvm::is_contained(same, Source(tensor, dim)))
+        same.emplace_back(tensor, dim);
+  return llvm::map_to_vector(found, [](auto &entry) { return entry.second; });
+}
+
 SmallVector<TaskSizes::Source>
 TaskSizes::sources(function_ref<bool(Value)> isBuffer) const {
   SmallVector<Source> result;
@@ -134,9 +221,10 @@ TaskSizes::sources(function_ref<bool(Value)> isBuffer) const {
     for (auto [tensor, dim] : tensors) {
       if (classes.getLeaderValue(place(tensor, dim)) != leader)
         continue;
-      if (!best.first || isBuffer(tensor))
+      bool known = dim == kNumber || isBuffer(tensor);
+      if (!best.first || known)
         best = {tensor, dim};
-      if (isBuffer(tensor))
+      if (known)
         break;
     }
     result.push_back(best);

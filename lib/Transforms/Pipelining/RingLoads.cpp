@@ -91,8 +91,8 @@ StringRef checkRows(const RingLoad &ring) {
       return "reads every so manieth element of a row";
   if (ring.shape.back() * bytes % kChunk != 0)
     return "reads rows that are no multiple of 16 bytes";
-  for (int64_t stride : ArrayRef(strides).drop_back())
-    if (ShapedType::isDynamic(stride) || stride * bytes % kChunk != 0)
+  for (int64_t factor : ArrayRef(getStrideFactors(type)).drop_back())
+    if (factor * bytes % kChunk != 0)
       return "reads rows that are not known to start at multiples of 16 bytes";
   if (getDivisor(load.getOffsets().back()) * bytes % kChunk != 0)
     return "starts within rows where no multiple of 16 bytes is known";

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Transforms/Plan/OnlineChain.h"
+#include "lib/Transforms/Plan/OnlineParts.h"
 #include "lib/Transforms/Plan/Passes.h"
 
 #include "mlir/Analysis/TopologicalSortUtils.h"
@@ -26,11 +26,7 @@ namespace tilewright {
 
 namespace {
 
-/// A part of the loop: from where, and how far.
-struct Part {
-  OpFoldResult offset;
-  int64_t size;
-};
+using Part = OnlinePart;
 
 /// Rewrites one task.
 class OnlineTask {
@@ -63,84 +59,35 @@ private:
                          Value whole, const Part &part);
   FailureOr<RankedTensorType> cutType(linalg::GenericOp op, Type type,
                                       AffineMap map, int64_t size);
+  Values openSizesOf(linalg::GenericOp op, const Part &part, IRMapping &inner);
   FailureOr<Value> startFor(OpBuilder &builder, linalg::GenericOp op,
                             const Part &part, IRMapping &inner);
   LogicalResult cloneOp(OpBuilder &builder, linalg::GenericOp op, Value start,
                         const Part &part, IRMapping &inner);
-  Value rescale(OpBuilder &builder, const Accumulator &acc, Value value,
-                Value factor);
-  Value makeFactor(OpBuilder &builder, const Accumulator &maximum, Value before,
-                   Value after);
+  Value rescale(OpBuilder &builder, const Accumulator &acc, ValueRange sizes,
+                Value value, Value factor);
+  Value makeFactor(OpBuilder &builder, const Accumulator &maximum,
+                   ValueRange sizes, Value before, Value after);
 
   tile::GroupOp task;
   OnlineChain &chain;
 };
 
-/// An operation over all points of `type`, whose inputs are read through maps.
-linalg::GenericOp
-elementwise(OpBuilder &builder, Location loc, RankedTensorType type,
-            ValueRange inputs, ArrayRef<AffineMap> inputMaps,
-            function_ref<Value(OpBuilder &, ValueRange)> body) {
-  Value empty = tensor::EmptyOp::create(builder, loc, type.getShape(),
-                                        type.getElementType());
-  SmallVector<AffineMap> maps(inputMaps);
-  maps.push_back(builder.getMultiDimIdentityMap(type.getRank()));
-  SmallVector<utils::IteratorType> iterators(type.getRank(),
-                                             utils::IteratorType::parallel);
-  return linalg::GenericOp::create(
-      builder, loc, TypeRange(type), inputs, empty, maps, iterators,
-      [&](OpBuilder &nested, Location, ValueRange arguments) {
-        linalg::YieldOp::create(nested, loc, body(nested, arguments));
-      });
-}
-
-/// The tile of an operation over the dimensions of an accumulator's result.
-tile::RTileAttr tileOfResult(const Accumulator &acc) {
-  auto rtile = acc.linalgOp()->getAttrOfType<tile::RTileAttr>("tile.rtile");
-  SmallVector<NamedAttribute> levels;
-  SmallVector<int64_t> order;
-  Builder builder(acc.linalgOp().getContext());
-  for (StringRef level : {"l2", "shared", "register"}) {
-    auto sizes = rtile ? rtile.getSizes(level) : std::nullopt;
-    if (!sizes && level != "register")
-      continue;
-    SmallVector<int64_t> own;
-    for (AffineExpr expr : acc.output().getResults()) {
-      unsigned dim = cast<AffineDimExpr>(expr).getPosition();
-      own.push_back(sizes ? (*sizes)[dim] : 1);
-    }
-    levels.push_back(
-        builder.getNamedAttr(level, builder.getDenseI64ArrayAttr(own)));
-  }
-  for (unsigned dim = 0; dim < acc.output().getNumResults(); ++dim)
-    order.push_back(dim);
-  return tile::RTileAttr::get(builder.getContext(),
-                              builder.getDictionaryAttr(levels), order);
-}
-
-/// Before the first block: the constant, but the lowest finite number instead
-/// of an infinite maximum. exp(x - m) is then 0 where all x so far are
-/// infinite, instead of NaN, and what no x exceeds is 0/0 in the end, as it is
-/// where the whole row is seen at once.
-TypedAttr startOf(const Accumulator &acc) {
-  auto number = dyn_cast<FloatAttr>(acc.start);
-  if (!acc.isMaximum || !number || !number.getValue().isInfinity())
-    return acc.start;
-  const llvm::fltSemantics &kind = number.getValue().getSemantics();
-  return FloatAttr::get(number.getType(),
-                        APFloat::getLargest(kind, /*Negative=*/true));
-}
-
 Value OnlineTask::makeStart(OpBuilder &builder, const Accumulator &acc) {
   Location loc = acc.linalgOp().getLoc();
   auto type = cast<RankedTensorType>(acc.result().getType());
-  auto nest = tile::GroupOp::create(builder, loc, "register", ValueRange(),
-                                    TypeRange(type));
+  Values sizes = llvm::map_to_vector(openSizes(acc.op), [&](Value size) {
+    unsigned number = cast<BlockArgument>(size).getArgNumber();
+    return tile::GroupOp(acc.nest)->getOperand(number);
+  });
+  auto nest =
+      tile::GroupOp::create(builder, loc, "register", sizes, TypeRange(type));
   OpBuilder inner = OpBuilder::atBlockEnd(&nest.getBody().front());
-  linalg::GenericOp op = elementwise(
-      inner, loc, type, {}, {}, [&](OpBuilder &nested, ValueRange) -> Value {
-        return arith::ConstantOp::create(nested, loc, startOf(acc));
-      });
+  linalg::GenericOp op =
+      elementwise(inner, loc, type, nest.getBody().front().getArguments(), {},
+                  {}, [&](OpBuilder &nested, ValueRange) -> Value {
+                    return arith::ConstantOp::create(nested, loc, startOf(acc));
+                  });
   op->setDiscardableAttr("tile.rtile", tileOfResult(acc));
   if (Attribute padded = acc.linalgOp()->getAttr("tile.padded"))
     op->setDiscardableAttr("tile.padded", padded);
@@ -169,28 +116,31 @@ FailureOr<RankedTensorType> OnlineTask::cutType(linalg::GenericOp op, Type type,
 FailureOr<Value> OnlineTask::slice(OpBuilder &builder, BlockArgument argument,
                                    Value whole, const Part &part) {
   RankedTensorType cut;
+  std::optional<unsigned> along;
   for (OpOperand &use : argument.getUses()) {
     auto op = dyn_cast<linalg::GenericOp>(use.getOwner());
     if (!op)
       continue;
-    auto type = cutType(op, argument.getType(), op.getMatchingIndexingMap(&use),
-                        part.size);
+    AffineMap map = op.getMatchingIndexingMap(&use);
+    auto type = cutType(op, argument.getType(), map, part.size);
     if (failed(type))
       return failure();
     cut = *type;
+    along = map.getResultPosition(
+        builder.getAffineDimExpr(OnlineChain::loopOf(op)));
   }
-  if (!cut || cut == whole.getType())
+  if (!along || (!part.length && cut == whole.getType()))
     return whole;
-  SmallVector<OpFoldResult> offsets, sizes, strides;
-  for (auto [extent, size] :
-       llvm::zip_equal(cast<RankedTensorType>(whole.getType()).getShape(),
-                       cut.getShape())) {
-    offsets.push_back(extent == size ? builder.getIndexAttr(0) : part.offset);
-    sizes.push_back(builder.getIndexAttr(size));
-    strides.push_back(builder.getIndexAttr(1));
-  }
-  return tensor::ExtractSliceOp::create(builder, argument.getLoc(), cut, whole,
-                                        offsets, sizes, strides)
+  Location loc = argument.getLoc();
+  SmallVector<OpFoldResult> offsets(cut.getRank(), builder.getIndexAttr(0)),
+      strides(cut.getRank(), builder.getIndexAttr(1)),
+      sizes = tensor::getMixedSizes(builder, loc, whole);
+  offsets[*along] = part.offset;
+  sizes[*along] = builder.getIndexAttr(part.size);
+  if (part.length)
+    sizes[*along] = part.length;
+  return tensor::ExtractSliceOp::create(builder, loc, cut, whole, offsets,
+                                        sizes, strides)
       .getResult();
 }
 
@@ -227,11 +177,11 @@ LogicalResult OnlineTask::separateReads(tile::GroupOp nest) {
 
 /// What an accumulator held, relative to the maximum of now.
 Value OnlineTask::rescale(OpBuilder &builder, const Accumulator &acc,
-                          Value value, Value factor) {
+                          ValueRange sizes, Value value, Value factor) {
   auto type = cast<RankedTensorType>(value.getType());
   Location loc = acc.linalgOp().getLoc();
   AffineMap identity = builder.getMultiDimIdentityMap(type.getRank());
-  return elementwise(builder, loc, type, {value, factor},
+  return elementwise(builder, loc, type, sizes, {value, factor},
                      {identity, acc.factor},
                      [&](OpBuilder &nested, ValueRange arguments) -> Value {
                        return arith::MulFOp::create(nested, loc, arguments[0],
@@ -242,23 +192,41 @@ Value OnlineTask::rescale(OpBuilder &builder, const Accumulator &acc,
 
 /// exp(before - after), by which sums are rescaled.
 Value OnlineTask::makeFactor(OpBuilder &builder, const Accumulator &maximum,
-                             Value before, Value after) {
+                             ValueRange sizes, Value before, Value after) {
   Operation *function = maximum.function;
   auto type = cast<RankedTensorType>(before.getType());
   Location loc = maximum.linalgOp().getLoc();
   AffineMap identity = builder.getMultiDimIdentityMap(type.getRank());
-  return elementwise(builder, loc, type, {before, after}, {identity, identity},
-                     [&](OpBuilder &nested, ValueRange arguments) -> Value {
-                       Value difference = arith::SubFOp::create(
-                           nested, loc, arguments[0], arguments[1]);
-                       OperationState state(loc, function->getName());
-                       state.addOperands(difference);
-                       state.addTypes(difference.getType());
-                       state.propertiesAttr =
-                           function->getPropertiesAsAttribute();
-                       return nested.create(state)->getResult(0);
-                     })
+  return elementwise(
+             builder, loc, type, sizes, {before, after}, {identity, identity},
+             [&](OpBuilder &nested, ValueRange arguments) -> Value {
+               Value difference = arith::SubFOp::create(
+                   nested, loc, arguments[0], arguments[1]);
+               OperationState state(loc, function->getName());
+               state.addOperands(difference);
+               state.addTypes(difference.getType());
+               state.propertiesAttr = function->getPropertiesAsAttribute();
+               return nested.create(state)->getResult(0);
+             })
       ->getResult(0);
+}
+
+/// The run-time sizes of what `op` makes of a part.
+SmallVector<Value> OnlineTask::openSizesOf(linalg::GenericOp op,
+                                           const Part &part, IRMapping &inner) {
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  AffineMap map = op.getIndexingMapsArray().back();
+  Values all = openSizes(op, inner), sizes;
+  for (auto [number, dim] : llvm::enumerate(map.getResults())) {
+    if (!type.isDynamicDim(number))
+      continue;
+    unsigned at = type.getDynamicDimIndex(number);
+    if (!dim.isFunctionOfDim(OnlineChain::loopOf(op)) && at < all.size())
+      sizes.push_back(all[at]);
+    else if (part.length)
+      sizes.push_back(inner.lookup(part.length));
+  }
+  return sizes;
 }
 
 /// What `op` starts from, for one block.
@@ -269,8 +237,11 @@ FailureOr<Value> OnlineTask::startFor(OpBuilder &builder, linalg::GenericOp op,
                       op.getMatchingIndexingMap(&init), part.size);
   if (failed(type))
     return failure();
-  Value empty = tensor::EmptyOp::create(builder, op.getLoc(), type->getShape(),
-                                        type->getElementType());
+  Values sizes = openSizesOf(op, part, inner);
+  if (sizes.size() != static_cast<size_t>(type->getNumDynamicDims()))
+    return op.emitError("starts from a tensor whose sizes are not known, and "
+                        "cannot run in blocks");
+  Value empty = tensor::EmptyOp::create(builder, op.getLoc(), *type, sizes);
   if (!op.payloadUsesValueFromOperand(&init))
     return empty;
   auto fill = init.get().getDefiningOp<linalg::FillOp>();
@@ -285,12 +256,11 @@ FailureOr<Value> OnlineTask::startFor(OpBuilder &builder, linalg::GenericOp op,
 LogicalResult OnlineTask::cloneOp(OpBuilder &builder, linalg::GenericOp op,
                                   Value start, const Part &part,
                                   IRMapping &inner) {
-  for (auto index : op.getBody()->getOps<linalg::IndexOp>())
-    if (index.getDim() == OnlineChain::loopOf(op))
-      return index.emitError("counts a loop that runs in blocks");
   inner.map(op.getDpsInits()[0], start);
   Operation *copy = builder.clone(*op, inner);
   copy->removeDiscardableAttr(kOnline);
+  if (part.length && copy->hasAttr("tile.rtile"))
+    setBound(copy, OnlineChain::loopOf(op), chain.block);
   if (chain.rest && part.size != chain.block)
     shrinkTile(copy, OnlineChain::loopOf(op), chain.rest);
   copy->getResult(0).setType(start.getType());
@@ -352,6 +322,7 @@ LogicalResult OnlineTask::cloneNest(OpBuilder &builder, tile::GroupOp nest,
   FailureOr<SmallVector<Type>> types = typesOf(nest, part);
   if (failed(inputs) || failed(types))
     return failure();
+  Block &body = nest.getBody().front();
   // Accumulators come in as further operands, with what rescales them. Factors
   // are the first results: they need a maximum before it is overwritten.
   SmallVector<unsigned> own;
@@ -366,11 +337,21 @@ LogicalResult OnlineTask::cloneNest(OpBuilder &builder, tile::GroupOp nest,
     if (acc.isMaximum)
       types->insert(types->begin(), acc.result().getType());
   }
+  bool counted = llvm::any_of(body.getOps<linalg::GenericOp>(), counts);
+  if (part.length)
+    inputs->push_back(part.length);
+  if (counted)
+    inputs->push_back(
+        getValueOrCreateConstantIndexOp(builder, nest.getLoc(), part.offset));
   auto copy = tile::GroupOp::create(builder, nest.getLoc(), nest.getLevel(),
                                     *inputs, *types);
-  Block &body = nest.getBody().front(), &inside = copy.getBody().front();
+  Block &inside = copy.getBody().front();
   OpBuilder nested = OpBuilder::atBlockEnd(&inside);
   IRMapping inner;
+  auto last = inside.getArguments().rbegin();
+  Value offset = counted ? Value(*last++) : Value();
+  if (part.length)
+    inner.map(part.length, *last);
   inner.map(body.getArguments(),
             inside.getArguments().take_front(body.getNumArguments()));
   unsigned extra = body.getNumArguments();
@@ -380,7 +361,8 @@ LogicalResult OnlineTask::cloneNest(OpBuilder &builder, tile::GroupOp nest,
     Accumulator &acc = chain.accumulators[number];
     Value start = before[number] = inside.getArgument(extra++);
     if (acc.maximum >= 0)
-      start = rescale(nested, acc, start, inside.getArgument(extra++));
+      start = rescale(nested, acc, openSizes(acc.op, inner), start,
+                      inside.getArgument(extra++));
     starts[acc.op] = start;
   }
   for (Operation &op : body.without_terminator()) {
@@ -394,6 +376,8 @@ LogicalResult OnlineTask::cloneNest(OpBuilder &builder, tile::GroupOp nest,
       start = startFor(nested, generic, part, inner);
     if (failed(start) || failed(cloneOp(nested, generic, *start, part, inner)))
       return failure();
+    if (counts(generic))
+      countFrom(generic, inner.lookup(generic->getResult(0)), offset);
   }
   Values yielded;
   for (unsigned number : own) {
@@ -401,7 +385,8 @@ LogicalResult OnlineTask::cloneNest(OpBuilder &builder, tile::GroupOp nest,
     if (!acc.isMaximum)
       continue;
     state.factors[number] = copy->getResult(yielded.size());
-    yielded.push_back(makeFactor(nested, acc, before[number],
+    yielded.push_back(makeFactor(nested, acc, openSizes(acc.op, inner),
+                                 before[number],
                                  inner.lookup(acc.op->getResult(0))));
   }
   auto results = copy->getResults().drop_front(yielded.size());
@@ -441,9 +426,19 @@ LogicalResult OnlineTask::rewrite() {
   Values carried;
   for (const Accumulator &acc : chain.accumulators)
     carried.push_back(makeStart(builder, acc));
-  int64_t whole = chain.extent / chain.block * chain.block;
-  Value lower = arith::ConstantIndexOp::create(builder, loc, 0);
-  Value upper = arith::ConstantIndexOp::create(builder, loc, whole);
+  bool open = ShapedType::isDynamic(chain.extent);
+  int64_t whole = open ? 0 : chain.extent / chain.block * chain.block;
+  Value lower = arith::ConstantIndexOp::create(builder, loc, 0), upper;
+  Part rest = {builder.getIndexAttr(whole), chain.extent - whole};
+  if (open) {
+    Value extent = sizeOfLoop(builder, chain);
+    if (!extent)
+      return task.emitError("runs a loop in blocks whose size no tensor from "
+                            "outside has");
+    std::tie(upper, rest) = cutOpen(builder, extent, chain.block);
+  } else {
+    upper = arith::ConstantIndexOp::create(builder, loc, whole);
+  }
   Value step = arith::ConstantIndexOp::create(builder, loc, chain.block);
   auto loop = scf::ForOp::create(builder, loc, lower, upper, step, carried);
   {
@@ -456,8 +451,7 @@ LogicalResult OnlineTask::rewrite() {
     scf::YieldOp::create(builder, loc, *after);
   }
   carried = loop.getResults();
-  if (whole < chain.extent) {
-    Part rest = {builder.getIndexAttr(whole), chain.extent - whole};
+  if (open || whole < chain.extent) {
     auto after = emitPart(builder, rest, carried);
     if (failed(after))
       return failure();

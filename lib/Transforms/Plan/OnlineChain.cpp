@@ -237,6 +237,15 @@ FailureOr<OnlineChain> OnlineChain::get(tile::GroupOp task) {
   return chain;
 }
 
+void setBound(Operation *op, unsigned loop, int64_t most) {
+  SmallVector<int64_t> bounds(cast<linalg::GenericOp>(op).getNumLoops(), -1);
+  if (auto known = op->getAttrOfType<DenseI64ArrayAttr>("tile.bounds"))
+    llvm::copy(known.asArrayRef(), bounds.begin());
+  bounds[loop] = most;
+  op->setDiscardableAttr("tile.bounds",
+                         DenseI64ArrayAttr::get(op->getContext(), bounds));
+}
+
 void shrinkTile(Operation *op, unsigned loop, int64_t size) {
   auto rtile = op->getAttrOfType<tile::RTileAttr>("tile.rtile");
   if (!rtile)

@@ -58,8 +58,9 @@ public:
 
   llvm::SmallVector<tile::GroupOp> nests;
   llvm::SmallVector<Accumulator> accumulators;
-  /// Size of the loop, of its blocks, and of register tiles along it for what
-  /// is left behind whole blocks (0: as in blocks).
+  /// Size of the loop (kDynamic where a run brings it), of its blocks, and of
+  /// register tiles along it for what is left behind whole blocks (0: as in
+  /// blocks).
   int64_t extent = 0, block = 0, rest = 0;
 
   bool empty() const { return nests.empty(); }
@@ -81,6 +82,8 @@ private:
 
 /// Gives `op` register tiles of `size` along a loop, where they are larger.
 void shrinkTile(mlir::Operation *op, unsigned loop, int64_t size);
+/// States that a loop of `op` has `most` steps at most (`tile.bounds`).
+void setBound(mlir::Operation *op, unsigned loop, int64_t most);
 
 } // namespace tilewright
 

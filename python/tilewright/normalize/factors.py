@@ -19,6 +19,7 @@ from .generics import (
     kinds,
     maker,
     maps,
+    place_of,
     positions,
     read_through,
     set_maps,
@@ -104,14 +105,15 @@ class _Scale:
 
 
 def is_product(op: ir.Operation) -> bool:
-    """Whether the body is acc + a * b in f32, started from zero, of known sizes."""
+    """Whether the body is acc + a * b in f32, started from zero, in a tensor of its own."""
     if len(op.operands) != 3 or len(op.results) != 1 or not any(kinds(op)):
         return False
     names = [inner.operation.name for inner in body(op).operations if inner.operation.name != "arith.extf"]
     start, kind = maker(op.operands[2]), ir.RankedTensorType(op.results[0].type)
     if names != ["arith.mulf", "arith.addf", "linalg.yield"] or start is None or start.name != "linalg.fill":
         return False
-    return constant_of(start.operands[0]) == 0 and isinstance(kind.element_type, ir.F32Type) and kind.has_static_shape
+    own = kind.has_static_shape or place_of(op) is not None
+    return constant_of(start.operands[0]) == 0 and isinstance(kind.element_type, ir.F32Type) and own
 
 
 def _scale_of(product: ir.Operation, number: int) -> _Scale | None:
@@ -153,7 +155,9 @@ def _move(product: ir.Operation, found: dict[int, _Scale]) -> None:
     set_maps(product, own)
     for scale in found.values():
         scale.op.erase()
+    place = place_of(product)
+    sizes = [] if place is None else list(place.operands)
     with product.location, ir.InsertionPoint.after(product):
-        new = create_scaled(result, [], prod(scale.constant for scale in found.values()))
+        new = create_scaled(result, [], prod(scale.constant for scale in found.values()), sizes)
     for reader, at in readers:
         reader.operands[at] = new

@@ -11,7 +11,7 @@ from typing import ClassVar
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 
-from .generics import body, create, create_copy, create_fill, create_number, kinds, maker, uses, walk
+from .generics import body, create, create_copy, create_fill, create_number, kinds, maker, place_of, uses, walk
 
 _NARROW = ("f16", "bf16")
 
@@ -63,11 +63,13 @@ class WidenFloats(Pass):
         for generic in walk(op, "linalg.generic"):
             if len(generic.results) == 1 and any(kinds(generic)):
                 kind = generic.results[0].type
-                if isinstance(kind, ir.RankedTensorType) and kind.has_static_shape:
-                    _widen(generic, kind)
+                place = place_of(generic)
+                if isinstance(kind, ir.RankedTensorType) and (kind.has_static_shape or place is not None):
+                    _widen(generic, kind, [] if place is None else list(place.operands))
 
 
-def _widen(op: ir.Operation, kind: ir.RankedTensorType) -> None:
+def _widen(op: ir.Operation, kind: ir.RankedTensorType, sizes: list[ir.Value]) -> None:
+    """`sizes` are those of the result that a run brings."""
     if str(kind.element_type) not in _NARROW:
         return
     block = body(op)
@@ -84,7 +86,7 @@ def _widen(op: ir.Operation, kind: ir.RankedTensorType) -> None:
     last = len(op.operands) - 1
     old = op.operands[last]
     with op.location, ir.InsertionPoint(op):
-        op.operands[last] = _convert(old, wide, "arith.extf")
+        op.operands[last] = _convert(old, wide, "arith.extf", sizes)
     total.set_type(f32)
     for user in reads:
         user.results[0].replace_all_uses_with(total)
@@ -96,15 +98,15 @@ def _widen(op: ir.Operation, kind: ir.RankedTensorType) -> None:
     result.set_type(wide)
     readers = list(uses(result))
     with op.location, ir.InsertionPoint.after(op):
-        narrow = _convert(result, kind, "arith.truncf")
+        narrow = _convert(result, kind, "arith.truncf", sizes)
     for user, number in readers:
         user.operands[number] = narrow
 
 
-def _convert(value: ir.Value, kind: ir.RankedTensorType, name: str) -> ir.Value:
+def _convert(value: ir.Value, kind: ir.RankedTensorType, name: str, sizes: list[ir.Value]) -> ir.Value:
     """`value` with elements of another type, at the current insertion point."""
     made = maker(value)
-    empty = create("tensor.empty", [], kind)
+    empty = create("tensor.empty", sizes, kind)
     constant = maker(made.operands[0]) if made is not None and made.name == "linalg.fill" else None
     if constant is None or constant.name != "arith.constant":
         return create_copy(value, empty, name)

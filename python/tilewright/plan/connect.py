@@ -37,7 +37,7 @@ def task_block(task: Task, op: LinalgOp, rows: dict[int, int], levels: Levels, m
     loops = sorted(rows, key=lambda d: rows[d])
     welded = _in_registers(task)
     small = all(member.points <= SMALL for member in ops)
-    chains = find_chains(ops, growing=True)
+    chains = find_chains(ops, growing=True, open_sizes=levels.chains)
     cut = {member: (loop, levels.steps) for chain in chains[:1] for member, loop in chain.loops.items()}
     softmax = (levels.chains and multiplied) and any(
         any(is_maximum(a) for a in chain.accumulators) and (op in chain.loops or op in chain.after) for chain in chains

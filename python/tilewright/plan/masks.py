@@ -211,14 +211,31 @@ def _is_constant(value: ir.Value) -> bool:
 
 
 def masks_of(chain: Chain) -> Iterator[tuple[LinalgOp, Mask]]:
-    """The operations of a chain whose result is only read as x in maxima of x and exp(x - maximum), rounded or not."""
+    """What constants say of scores."""
+    for op in scores_of(chain, before=True):
+        yield op, Mask(op, chain.loops[op])
+
+
+def scores_of(chain: Chain, before: bool = False) -> Iterator[LinalgOp]:
+    """The operations of a chain whose result is only read as x in maxima of x and exp(x - maximum).
+
+    Args:
+        chain: the operations.
+        before: rounded or not: what is rounded, not what rounds.
+    """
     for op in chain.made():
-        if not _converts(op) and _is_score(op, chain):
-            yield op, Mask(op, chain.loops[op])
+        if before and not _converts(op) and _is_score(op, chain):
+            yield op
+        elif not before and _is_score(op, chain) and not any(_converts(r) for r in _readers(op, chain)):
+            yield op
+
+
+def _readers(op: LinalgOp, chain: Chain) -> list[LinalgOp]:
+    return [r for r in chain.loops if any(a.value == op.result for a in r.inputs)]
 
 
 def _is_score(op: LinalgOp, chain: Chain) -> bool:
-    readers = [r for r in chain.loops if any(a.value == op.result for a in r.inputs)]
+    readers = _readers(op, chain)
     return bool(readers) and all(_is_score(r, chain) if _converts(r) else _is_exponent(r, op, chain) for r in readers)
 
 

@@ -41,23 +41,29 @@ class Chain:
         op, loop = next(iter(self.loops.items()))
         return op.extents[loop]
 
+    @property
+    def open(self) -> bool:
+        """Whether a run brings the size of the loop."""
+        return any(loop in op.dynamic for op, loop in self.loops.items())
+
     def made(self) -> list[LinalgOp]:
         """Operations that make a block of a tensor at a time."""
         return [op for op in self.loops if op not in self.accumulators]
 
 
-def find_chains(ops: Sequence[LinalgOp], growing: bool = False) -> list[Chain]:
+def find_chains(ops: Sequence[LinalgOp], growing: bool = False, open_sizes: bool = False) -> list[Chain]:
     """All chains among the operations of a task, in program order; the longest loop first.
 
     Args:
         ops: the operations.
         growing: more may join the task: what they are to read is no obstacle.
+        open_sizes: sizes may be known at run time only, that of the loop among them; bodies may count the loop.
     """
-    if any(op.dynamic for op in ops):
-        return []  # a block of steps needs sizes that are known
+    if not open_sizes and any(op.dynamic for op in ops):
+        return []
     found = []
     for loops in _classes(ops):
-        chain = _Builder(ops, loops).build(growing)
+        chain = _Builder(ops, loops, open_sizes).build(growing)
         if chain is not None:
             found.append(chain)
     return sorted(found, key=lambda c: -c.extent)
@@ -114,8 +120,9 @@ class _Unfit(Exception):
 class _Builder:
     """Goes through the operations of a task in program order."""
 
-    def __init__(self, ops: Sequence[LinalgOp], loops: dict[LinalgOp, int]) -> None:
+    def __init__(self, ops: Sequence[LinalgOp], loops: dict[LinalgOp, int], counting: bool) -> None:
         self.ops = ops
+        self.counting = counting
         self.loops = loops
         self.makers = {op.result: op for op in ops}
         self.chain = Chain({})
@@ -129,7 +136,8 @@ class _Builder:
         except _Unfit:
             return None
         chain = self.chain
-        return chain if chain.accumulators and chain.made() else None
+        known = {loop in op.dynamic for op, loop in chain.loops.items()}
+        return chain if chain.accumulators and chain.made() and len(known) == 1 else None
 
     def _add(self, op: LinalgOp) -> None:
         makers = [m for a in op.inputs if (m := self.makers.get(a.value)) is not None]
@@ -141,7 +149,7 @@ class _Builder:
             return
         if any(extent < 1 for extent in op.extents) or _packs(op, loop):
             raise _Unfit
-        if op.tables or not _is_cut_plainly(op, loop) or _counts(op, loop):
+        if op.tables or not _is_cut_plainly(op, loop) or (_counts(op, loop) and not self.counting):
             raise _Unfit
         tops = {self.chain.relative[m] for m in makers if m in self.chain.relative}
         tops |= {m for m in makers if m in self.chain.accumulators}

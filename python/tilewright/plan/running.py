@@ -117,6 +117,10 @@ class TaskNests:
 
 def mark_live(chain: Chain, nests: TaskNests, block: int) -> bool:
     """Whether constants mask enough blocks; which ones stands on the operation that masks (`tile.live`)."""
+    if any("tile.live" in op.op.attributes for op in chain.loops):
+        return True  # parts of the loop are tasks of their own
+    if chain.open:
+        return False  # no constant has the size of the loop
     for op, mask in masks_of(chain):
         live = mask.live()
         if live is None or mask.row is None:

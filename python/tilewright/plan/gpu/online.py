@@ -116,7 +116,8 @@ class Online:
     def _live(self) -> float:
         op = next(op for op in self.chain.loops if "tile.live" in op.op.attributes)
         numbers = list(ir.DenseI64ArrayAttr(op.op.attributes["tile.live"]))
-        return live_part(numbers, -(-op.extents[numbers[0]] // numbers[1]), self.chain.extent)
+        tasks = -(-op.extents[numbers[0]] // numbers[1])
+        return 1 / tasks if self.chain.open else min(live_part(numbers, tasks, self.chain.extent), 1.0)
 
 
 def choose_online(
@@ -135,7 +136,7 @@ def choose_online(
     if not rows:
         return None
     root_of = {member: nest.root for nest in nests for member in nest.members}
-    for chain in find_chains(members):
+    for chain in find_chains(members, open_sizes=True):
         roots = {root_of[op] for op in chain.loops}
         if not roots <= set(chain.loops) or not any(_crosses(op, root_of) for op in chain.made()):
             continue
@@ -154,6 +155,8 @@ def _crosses(op: LinalgOp, root_of: dict[LinalgOp, LinalgOp]) -> bool:
 
 def _plain(chain: Chain, rows: Sequence[int]) -> Online | None:
     """A chain of reductions: rows longer than a CTA's registers."""
+    if chain.open:
+        return None  # rows in tiles, as of any reduction: they are read again, from a cache
     warps = 8
     room = _PLAIN * 32 * warps
     block = max(room // prod(rows), 64)
@@ -201,12 +204,12 @@ def _by_threads(chain: Chain, products: Sequence[Nest], rows: Sequence[int], gpu
         keys = min(keys, max(_FRAGMENTS * 32 * warps // power_of_two(max(channels, 1)), _WARP_ROWS))
     fewer = max(smaller - 1, 0) if width <= 2 and channels > 2 * _CHANNELS and queries > _WARP_ROWS else 0
     keys = max(keys >> (0 if fewer else smaller), min(keys, _WARP_ROWS))
-    if keys >= chain.extent or (queries >= _WARP_ROWS and held * chain.extent <= room):
+    if not chain.open and (keys >= chain.extent or (queries >= _WARP_ROWS and held * chain.extent <= room)):
         return None
     if fewer:  # sums of wide heads take the registers, not scores
         queries = held = max(queries >> fewer, _WARP_ROWS)
     stages, step = _stages(chain, products, held, keys, gpu)
-    return Online(chain, keys, queries, warps, stages, stages * step, tail=tail_of(chain.extent, keys))
+    return Online(chain, keys, queries, warps, stages, stages * step, tail=tail_of(chain, keys))
 
 
 def _tasks(nest: Nest, rows: Sequence[int]) -> int:

@@ -6,12 +6,17 @@
 All operations of the chain get one more, outer and parallel loop: the number of the part. A maximum of parts is the
 largest of theirs; a sum relative to a maximum is that of the parts' sums, each rescaled by exp(its maximum - the
 largest); any other reduction is combined by what it reduces with.
+
+Parts of equal length are a dimension of what the chain reads (`tensor.expand_shape`). Where the length of the loop is
+no multiple of the parts', or a run brings it, the chain reads all of it in each part, and terms of others are masked:
+-inf in the place of what a maximum is taken of. `tile.live` lets the tasks of a part skip the blocks of all others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from math import log2
 
 from tilewright.mlir import ir
 from tilewright.normalize.generics import (
@@ -23,10 +28,12 @@ from tilewright.normalize.generics import (
     create_number,
     iterator_types,
     maker,
+    place_of,
     set_maps,
 )
+from tilewright.plan.masks import scores_of
 from tilewright.plan.online import Chain, combiner_of, exponentials_of, is_maximum
-from tilewright.plan.structure import Access, LinalgOp
+from tilewright.plan.structure import Access, LinalgOp, set_attribute
 
 #: The lowest finite numbers: what a part's maximum starts from, so that exp(x - maximum) of infinitely low x is 0.
 _LOWEST = {
@@ -43,7 +50,8 @@ class Parts:
 
     Attributes:
         chain: the operations.
-        count: parts of its loop, which it divides.
+        count: parts of its loop.
+        length: steps of a part, a power of two, where the last one may be shorter; 0: `count` divides the loop.
         number: what keeps the operations of this chain together in one task.
         made: what has been made so far: results of the chain as they are now, with parts.
         kept: copies of what the parts accumulated, of the same tasks: a loop carries sums, memory gets them once.
@@ -51,17 +59,23 @@ class Parts:
 
     chain: Chain
     count: int
+    length: int
     number: int
     made: dict[LinalgOp, ir.Value] = field(default_factory=dict)
     kept: dict[LinalgOp, ir.Value] = field(default_factory=dict)
+    open_count: ir.Value | None = None
 
     def cut(self) -> list[ir.Operation]:
         """Rewrite all operations; returns the new ones of the chain, in program order."""
         factors = {op: _factor_of(op, self.chain) for op in self.chain.accumulators if op in self.chain.relative}
+        scores = [] if not self.length else list(scores_of(self.chain))
+        self.open_count = self._count() if self.chain.open else None
         totals: dict[LinalgOp, ir.Value] = {}
         new = []
         for op in self.chain.loops:
             new.append(self._cut(op))
+            if op in scores:
+                self.made[op] = self._masked(op)
             if op in self.chain.accumulators:
                 self.kept[op] = self._copy(op)
                 totals[op] = self._combine(op, totals, factors.get(op))
@@ -91,6 +105,10 @@ class Parts:
                     values.append(self.made[maker_op])
                     maps.append([part, *shifted])
                     continue
+                if self.length:
+                    values.append(access.value)
+                    maps.append(shifted)
+                    continue
                 values.append(self._expanded(access, loop) if loop in access.loops else access.value)
                 pairs = zip(shifted, access.dims, strict=True)
                 maps.append([e for expr, dim in pairs for e in ([part, expr] if dim == loop else [expr])])
@@ -110,9 +128,10 @@ class Parts:
     def _place(self, op: LinalgOp, loop: int) -> ir.Value:
         """What the parts write into: a tensor of its own, filled with what the reduction starts from."""
         kind = ir.RankedTensorType(op.result.type)
-        sizes = [s // self.count if d == loop else s for s, d in zip(kind.shape, op.output.dims, strict=True)]
-        made = ir.RankedTensorType.get([self.count, *sizes], kind.element_type)
-        empty, start = create("tensor.empty", [], made), maker(op.output.value)
+        count = 1 if self.length else self.count
+        sizes = [s // count if d == loop else s for s, d in zip(kind.shape, op.output.dims, strict=True)]
+        empty, start = self._empty(op, ir.RankedTensorType.get(sizes, kind.element_type)), maker(op.output.value)
+        made = empty.type
         if start is None or start.name != "linalg.fill":
             return empty
         first = _start_of(op, start.operands[0])
@@ -121,6 +140,51 @@ class Parts:
         fill.operands[1] = empty
         fill.results[0].set_type(made)
         return fill.results[0]
+
+    def _empty(self, op: LinalgOp, kind: ir.RankedTensorType) -> ir.Value:
+        """An empty tensor of `kind` for each part, at the current insertion point."""
+        place = place_of(op.op)
+        parts = ir.ShapedType.get_dynamic_size() if self.open_count is not None else self.count
+        sizes = [] if self.open_count is None else [self.open_count]
+        sizes += [] if place is None else list(place.operands)
+        return create("tensor.empty", sizes, ir.RankedTensorType.get([parts, *kind.shape], kind.element_type))
+
+    def _count(self) -> ir.Value:
+        """How many parts a run has."""
+        op, loop = next((o, n) for o, n in self.chain.loops.items() if any(n in a.dims for a in o.inputs))
+        access = next(a for a in op.inputs if loop in a.dims)
+        index = ir.IndexType.get(op.op.context)
+        with op.op.location, ir.InsertionPoint(next(iter(self.chain.loops)).op):
+            at, length = (
+                create("arith.constant", [], index, {"value": ir.IntegerAttr.get(index, n)})
+                for n in (access.dims.index(loop), self.length)
+            )
+            return create("arith.ceildivui", [create("tensor.dim", [access.value, at], index), length], index)
+
+    def _masked(self, op: LinalgOp) -> ir.Value:
+        """Scores of each part: -inf where a step is none of the part's."""
+        source, place = self.made[op], op.output.dims.index(self.chain.loops[op])
+        kind = ir.RankedTensorType(source.type)
+        same, index, number = ir.AffineMap.get_identity(kind.rank), ir.IndexType.get(), ir.IntegerType.get_signless(32)
+
+        def body_of(elements: list[ir.Value]) -> ir.Value:
+            part, step = (
+                create("arith.index_cast", [create("linalg.index", [], index, {"dim": _i64(d)})], number)
+                for d in (0, place + 1)
+            )
+            bits = create("arith.constant", [], number, {"value": ir.IntegerAttr.get(number, log2(self.length))})
+            equal = {"predicate": _i64(0)}
+            own = create("arith.cmpi", [create("arith.shrui", [step, bits], number), part], _i1(), equal)
+            low = create_number(float("-inf"), kind.element_type)
+            return create("arith.select", [own, elements[0], low], kind.element_type)
+
+        with op.op.location, ir.InsertionPoint(op.op):
+            empty = self._empty(op, ir.RankedTensorType(op.result.type))
+            made = create_generic([(source, same)], empty, same, [False] * kind.rank, body_of)
+        length = self.length
+        set_attribute(made.owner, "tile.live", f"array<i64: 0, 1, 0, 0, {length}, {length}, {length}>")
+        made.owner.attributes["tile.apart"] = self._apart(op.op.context)
+        return made
 
     def _expanded(self, access: Access, loop: int) -> ir.Value:
         """An operand whose dimension along the loop is two: the part, and the place in it."""
@@ -137,7 +201,7 @@ class Parts:
     def _copy(self, op: LinalgOp) -> ir.Value:
         source = self.made[op]
         with op.op.location, ir.InsertionPoint(op.op):
-            copy = create_copy(source, create("tensor.empty", [], source.type))
+            copy = create_copy(source, self._empty(op, ir.RankedTensorType(op.result.type)))
         copy.owner.attributes["tile.apart"] = self._apart(op.op.context)
         return copy
 
@@ -195,6 +259,14 @@ def can_cut(chain: Chain) -> bool:
             if factor is None or _element(factor.top) != _element(op):
                 return False
     return not any("tile.apart" in op.op.attributes for op in chain.loops)
+
+
+def _i64(number: int) -> ir.Attribute:
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)
+
+
+def _i1() -> ir.Type:
+    return ir.IntegerType.get_signless(1)
 
 
 def _element(op: LinalgOp) -> ir.Type:

@@ -11,7 +11,7 @@ it. Parts are combined in a fixed order, so results do not depend on the order i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, prod
 from typing import ClassVar
 
@@ -30,6 +30,9 @@ from tilewright.plan.traffic import element_bytes, tensor_bytes
 #: Parts at most, and steps of one at least.
 _MOST = 128
 _LEAST = 64
+#: Steps that are expected where a run brings them, and of parts whose last one may be shorter.
+_OPEN = 4096
+_LENGTHS = (256, 512, 1024, 2048)
 #: Part of the time that the cut must save.
 _WORTH = 0.85
 #: Rows that tasks share at most: a tile of queries for two warpgroups.
@@ -54,6 +57,9 @@ class SplitOnline(Pass):
 
     The prediction stands on the last operation of the chain (`tile.parts`): parts, ns with the launches, the next best
     number of parts and its ns, and the ns of the whole. Operations of a chain have the same number as `tile.apart`.
+    Parts are equal where their number divides the loop. Else they have a fixed length (`length`), and the last one may
+    be shorter; so it is where a run brings the size of the loop, and with it the number of parts (`parts` is then that
+    of the size that is expected).
 
     Before:
     ```mlir
@@ -137,7 +143,7 @@ class SplitOnline(Pass):
             done: set[int] = set()
             while (found := _next(linalg_ops(block, weights), done, gpu)) is not None:
                 chain, choice = found
-                last = Parts(chain, choice.parts, number).cut()[-1]
+                last = Parts(chain, choice.parts, choice.length, number).cut()[-1]
                 set_attribute(last, "tile.parts", choice.attribute())
                 number += 1
                 weights = Weights()
@@ -160,16 +166,20 @@ def _next(ops: list[LinalgOp], done: set[int], gpu: Gpu) -> tuple[Chain, Choice]
 
 def _chains(maximum: LinalgOp, ops: list[LinalgOp]) -> Iterator[Chain]:
     """The chain that a maximum begins, if it has sums relative to it."""
-    for chain in find_chains(around(maximum, ops)):
+    for chain in find_chains(around(maximum, ops), open_sizes=True):
         if maximum in chain.accumulators and maximum in chain.relative.values() and can_cut(chain):
             yield chain
 
 
 @dataclass(frozen=True)
 class Choice:
-    """How many parts, with predicted seconds of it, of the next best number, and of the chain as a whole."""
+    """How many parts, with predicted seconds of it, of the next best number, and of the chain as a whole.
+
+    `length` is that of a part where the last one may be shorter, else 0.
+    """
 
     parts: int
+    length: int
     seconds: float
     runner_up: int
     runner_up_seconds: float
@@ -178,6 +188,8 @@ class Choice:
     def attribute(self) -> str:
         """As `tile.parts`: times in ns."""
         fields = [f"parts = {self.parts} : i64", f"ns = {self.seconds * 1e9:.0f} : i64"]
+        if self.length:
+            fields.append(f"length = {self.length} : i64")
         if self.runner_up > 1:
             fields.append(f"runner_up = {self.runner_up} : i64")
             fields.append(f"runner_up_ns = {self.runner_up_seconds * 1e9:.0f} : i64")
@@ -186,27 +198,45 @@ class Choice:
 
 def choose_parts(chain: Chain, gpu: Gpu) -> Choice | None:
     """The number of parts with the least predicted time; None where the chain had better stay whole."""
-    whole = _seconds(chain, 1, gpu)
-    times = sorted((_seconds(chain, parts, gpu), parts) for parts in _candidates(chain.extent))
+    if chain.open and _has_open_rows(chain):
+        return None  # as many queries as keys, it may be: these are tasks enough
+    whole = _seconds(chain, 1, 0, gpu)
+    times = sorted((_seconds(chain, parts, length, gpu), parts, length) for parts, length in _candidates(chain))
     if not times or times[0][0] > whole * _WORTH:
         return None
-    best, parts = times[0]
-    other, number = times[1] if len(times) > 1 else (0.0, 0)
-    return Choice(parts, best, number, other, whole)
+    best, parts, length = times[0]
+    other, number, _ = times[1] if len(times) > 1 else (0.0, 0, 0)
+    return Choice(parts, length, best, number, other, whole)
 
 
-def _candidates(extent: int) -> list[int]:
-    """Numbers of parts that divide the loop; where some leave whole blocks of 64 steps, only these."""
+def _has_open_rows(chain: Chain) -> bool:
+    """Whether a run brings how many rows share a row of keys."""
+    sums = [op for op in chain.accumulators if op.kind is Kind.CONTRACTION]
+    if not sums:
+        return False
+    first, second = sums[-1].inputs
+    return any(d in sums[-1].dynamic and d not in second.loops for d in sums[-1].parallel if d in first.loops)
+
+
+def _candidates(chain: Chain) -> list[tuple[int, int]]:
+    """Numbers of parts that leave whole blocks of 64 steps; else parts of a fixed length, and how many there are."""
+    extent = _OPEN if chain.open else chain.extent
     divisors = [n for n in range(2, _MOST + 1) if extent % n == 0 and extent // n >= _LEAST]
-    return [n for n in divisors if extent // n % _LEAST == 0] or divisors
+    whole = [] if chain.open else [(n, 0) for n in divisors if extent // n % _LEAST == 0]
+    return whole or [(ceil(extent / n), n) for n in _LENGTHS if n < extent <= n * _MOST]
 
 
-def _seconds(chain: Chain, parts: int, gpu: Gpu) -> float:
+def _seconds(chain: Chain, parts: int, length: int, gpu: Gpu) -> float:
     """Predicted time of the chain in some parts: the longest of memory, L2 and arithmetic, as in `tasks.py`.
 
-    Multiprocessors without a task are idle; those that have one move at most four times their share of the bytes.
+    Multiprocessors without a task are idle; those that have one move at most four times their share of the bytes. Each
+    part of a fixed length reads what is left behind whole blocks, too.
     """
     device, work = gpu.device, _Work.of(chain)
+    if chain.open:
+        work = work.times(_OPEN / chain.extent)
+    if length:
+        work = work.times(1 + _LEAST / length)
     tasks = work.tasks * parts
     filled = max(gpu.units / tasks, ceil(tasks / gpu.units) * gpu.units / tasks if tasks < 4 * gpu.units else 1.0)
     l2, memory = device.level("l2"), device.level("memory")
@@ -217,8 +247,9 @@ def _seconds(chain: Chain, parts: int, gpu: Gpu) -> float:
     )
     kernel += 3 * memory.latency * ceil(tasks / (_HELD * gpu.units)) + device.rate("launch", 2.5e-6)
     again = 3 * memory.latency + device.rate("launch", 2.5e-6)
-    if parts == 1:  # in few tasks, products and softmax are kernels of their own
-        return kernel + (2 * again if work.pieces < FEW_TASKS else 0.0)
+    kernel += 2 * again if work.pieces * parts < FEW_TASKS else 0.0  # products and softmax are kernels of their own
+    if parts == 1:
+        return kernel
     return kernel + work.written * (parts + 1) / l2.bandwidth + parts * _PART + again
 
 
@@ -232,6 +263,10 @@ class _Work:
     kind: str
     tasks: int
     pieces: int
+
+    def times(self, factor: float) -> _Work:
+        """That of so many times the steps."""
+        return replace(self, read=round(self.read * factor), products=self.products * factor)
 
     @staticmethod
     def of(chain: Chain) -> _Work:

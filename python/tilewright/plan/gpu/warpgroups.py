@@ -33,6 +33,9 @@ _CHANNELS = range(32, 257)
 #: Registers of a computing thread, and those that hold neither scores, probabilities nor sums.
 _REGISTERS = 240
 _OTHERS = 48
+#: Keys that are expected where a run brings them, and registers for bounds of what is left behind whole blocks.
+_OPEN = 1024
+_BOUNDS = 40
 #: Keys of a register tile at least: what is left behind whole blocks is padded to a power of two from there on.
 _TAIL = 16
 #: Slots of the ring: a block's products take longer than L2's round trip.
@@ -77,9 +80,9 @@ class Warpgroups:
         return 4 * self.queries // _QUERIES
 
 
-def tail_of(extent: int, block: int) -> int:
-    """Register tiles along a loop in blocks for what is left behind whole ones; 0 where nothing is."""
-    left = extent % block
+def tail_of(chain: Chain, block: int) -> int:
+    """Register tiles along a loop in blocks for what is left behind whole ones; 0 where nothing is, or a block."""
+    left = 0 if chain.open else chain.extent % block
     return min(max(power_of_two(left), _TAIL), block) if left else 0
 
 
@@ -144,24 +147,26 @@ def _sizes(chain: Chain, products: Sequence[Nest], gpu: Gpu) -> Iterator[Warpgro
     lanes = channels[-1]
     for groups, keys, stagger in product(_GROUPS, _KEYS, (True, False)):
         # Of a thread: scores, sums, and probabilities in pairs, of two blocks where they are staggered.
-        registers = keys // 2 + lanes // 2 + (1 + stagger) * keys // 4
+        registers = keys // 2 + lanes // 2 + (1 + stagger) * keys // 4 + _BOUNDS * chain.open
         if stagger and channels != exact:
             continue  # bounds of padded channels take registers, too
         # A loop of one step is none, and loads of all its blocks then take registers at once.
-        if keys * (1 + 2 * stagger) > chain.extent or keys == chain.extent or registers + _OTHERS > _REGISTERS:
+        steps = max(chain.extent, _OPEN) if chain.open else chain.extent
+        if keys * (1 + 2 * stagger) > steps or keys == steps or registers + _OTHERS > _REGISTERS:
             continue
-        queries, tail = groups * _QUERIES, tail_of(chain.extent, keys)
-        if tail and any("tile.apart" in op.op.attributes for op in chain.loops):
+        queries, tail = groups * _QUERIES, tail_of(chain, keys)
+        left = keys if chain.open else tail
+        if left and any("tile.apart" in op.op.attributes for op in chain.loops):
             continue  # TMA reads zeros behind the end of a tensor, not of a part
         # Queries; what is left over behind whole blocks; the first keys and the last values.
-        once = (queries * channels[0] + (tail + stagger * keys) * sum(channels)) * width
+        once = (queries * channels[0] + (left + stagger * keys) * sum(channels)) * width
         slot = slot_bytes(chain, products, queries, keys)
         stages = min(_SLOTS, (gpu.shared - _RESERVED - once) // slot)
         if stages < 2:
             continue
         work = 2 * queries * keys * sum(channels) / gpu.device.units.peak_of("f16") * clock
         reached = work / (work / _REACHED[stagger] + _BLOCK) * (1.0 if groups > 1 or stagger else _ALONE)
-        reached *= chain.extent / (chain.extent // keys * keys + tail)
+        reached *= steps / (steps // keys * keys + tail)
         yield Warpgroups(queries, keys, stages, stages * slot + once + _RESERVED, reached, stagger, tail)
 
 

@@ -145,7 +145,9 @@ CASES: dict[str, Case] = {
     "decode": Case("attention", {"batch": 1, "heads": 4, "groups": 1, "queries": 1, "keys": 512, "depth": 32}),
     "decode_product": _product(1, 96, 320, "float16"),
     "conv": Case("convolution", {"batch": 1, "inputs": 16, "outputs": 24, "size": 8}, marks=("mma.",)),
-    "conv_boxes": Case("convolution", {"batch": 1, "inputs": 64, "outputs": 64, "size": 9}, archs=HOPPER, marks=_BOXES),
+    "conv_boxes": Case(
+        "convolution", {"batch": 1, "inputs": 64, "outputs": 64, "size": 16}, units=2, archs=HOPPER, marks=_BOXES
+    ),
     "lstm": Case("lstm4", {"layers": 1, "hidden": 16, "inputs": 24, "sequence": 3}),
 }
 

@@ -46,6 +46,7 @@ BUILTIN_MODULES: tuple[str, ...] = (
     "tilewright.plan.gpu.following",
     "tilewright.plan.gpu.packed",
     "tilewright.plan.gpu.turn",
+    "tilewright.plan.gpu.widenings",
     "tilewright.plan.gpu.split",
     "tilewright.plan.gpu.split_online",
     "tilewright.plan.gpu.tiling",

@@ -85,6 +85,7 @@ def plan(device: Device) -> Phase:
             PassSpec("tile-follow-groups", "what follows a convolution in groups meets it in registers"),
             PassSpec("tile-read-packed", "a product with a vector waits for its weights: fewer bytes", machine),
             PassSpec("tile-turn-factors", "bytes of a run, and weights of a vector, in the faster order", machine),
+            PassSpec("tile-inline-widenings", "a launch for a few hundred numbers; readers widen them in registers"),
             PassSpec("tile-materialize-fills", "padding is work that a kernel must do; see it before fusing", fills),
             PassSpec("tile-mark-host", "what kernels cannot take stays on the host, with the reason"),
             PassSpec("tile-split-sums", "few tasks leave a GPU idle; each part is a task", machine),

@@ -112,7 +112,7 @@ def _visit(op: LinalgOp, gpu: Gpu, weights: Weights) -> list[ir.Operation]:
         now = stream_seconds(stream, gpu) if stream is not None else None
         if now is None:
             break
-        new = _with_steps(op, number, made)
+        new = with_steps(op, number, made)
         packed = find_stream(_nest(describe(new, op.position)))
         then = stream_seconds(packed, gpu) if packed is not None else None
         if then is None or then >= now:
@@ -134,7 +134,7 @@ def _unpacks(op: ir.Operation) -> bool:
     return plain and 1 < len(steps) <= _STEPS + 1 and 0 < read < tensor_bytes(op.results[0])
 
 
-def _with_steps(op: LinalgOp, number: int, made: ir.Operation) -> ir.Operation:
+def with_steps(op: LinalgOp, number: int, made: ir.Operation) -> ir.Operation:
     """The product, in front of the old one, with what makes its factor repeated for each element."""
     old = op.op
     outer = maps(old)

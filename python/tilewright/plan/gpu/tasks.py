@@ -36,7 +36,7 @@ _LANES = 128
 _EXPANDED = {"math.exp": 2, "math.exp2": 1, "math.rsqrt": 1, "math.sqrt": 4, "arith.divf": 8, "math.tanh": 12}
 _LONG = 20
 #: Registers of a thread besides its tiles.
-_OTHERS = 40
+_OTHERS = 48
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -187,3 +188,67 @@ def test_a_copy_of_all_that_there_is_reaches_over_no_border(arch: str) -> None:
         for target in (f"cuda:{arch}", "cpu")
     )
     np.testing.assert_allclose(result, expected, rtol=0, atol=TOLERANCE["float16"] * np.abs(expected).max())
+
+
+#: Boxes that TMA has none of: more than 8 places from one to the next, more than 256 of the image.
+WIDE = {
+    "far_steps": Case(128, 64, (66, 68), (1, 1), {"strides": [9, 9]}, ("bias",)),
+    "long_boxes": Case(64, 32, (515,), (3,), {"strides": [8]}, ("norm", "relu"), batch=2),
+    "long_dilated_boxes": Case(64, 32, (530,), (3,), {"strides": [5], "dilations": [7], "pads": [7, 7]}, ("bias",)),
+}
+
+
+@pytest.mark.usefixtures("warpgroups")
+@pytest.mark.parametrize("name", WIDE)
+def test_what_no_box_holds_is_copied_by_threads(name: str, tmp_path: Path) -> None:
+    text = _check(WIDE[name], "cuda:sm_90a", tmp_path)
+    assert "wgmma.mma_async" in text and "cp.async.cg" in text and ".tensor" not in text
+
+
+def _open(batch: int | str, size: tuple[int | str, int | str], strides: list[int]) -> onnx.ModelProto:
+    """Two convolutions of f16, the first one with a border, a bias and a Relu."""
+    rng, g = np.random.default_rng(3), Graph("open", 21)
+    kind = np.dtype(np.float16)
+
+    def weight(*shape: int) -> str:
+        return g.weight((rng.standard_normal(shape) * np.prod(shape[1:]) ** -0.5).astype(kind), "w")
+
+    x = g.input("x", kind, [batch, 64, *size])
+    y = g.op("Relu", g.op("Conv", x, weight(96, 64, 3, 3), weight(96), pads=[1] * 4, strides=strides))
+    g.output(g.op("Conv", y, weight(64, 96, 1, 1)), "y", kind, ["n", 64, "oh", "ow"])
+    return g.model()
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize(
+    "batch, size, strides, given",
+    [
+        ("n", (9, 10), [1, 1], ((3, 9, 10), (1, 9, 10))),
+        ("n", (11, 10), [2, 2], ((2, 11, 10),)),
+        (1, ("h", "w"), [1, 1], ((1, 9, 10), (1, 12, 7))),
+        (2, ("h", 8), [2, 1], ((2, 13, 8), (2, 4, 8))),
+    ],
+)
+def test_open_sizes_are_multiplied_on_tensor_cores(
+    arch: str,
+    batch: int | str,
+    size: tuple[int | str, int | str],
+    strides: list[int],
+    given: tuple[tuple[int, ...], ...],
+) -> None:
+    """One compilation for all sizes."""
+    proto = _open(batch, size, strides)
+    model, plain = tw.compile(proto, f"cuda:{arch}", emulate=True), tw.compile(proto, threads=1)
+    for number, height, width in given:
+        x = np.random.default_rng(height).standard_normal((number, 64, height, width)).astype(np.float16)
+        ours, theirs = (np.asarray(m(x)[0]).astype(np.float32) for m in (model, plain))
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=TOLERANCE["float16"] * np.abs(theirs).max())
+    code = "\n".join(path.read_text() for path in model.general.path.glob("code/*.ptx"))
+    assert ("mma.sync" in code or "wgmma" in code) and "fma.rn.f32" not in code
+
+
+@pytest.mark.parametrize("target", ["cuda:sm_80", "cuda:sm_90a"])
+def test_a_bias_is_added_in_the_kernel_of_its_groups(target: str) -> None:
+    """Channels of two dimensions, groups and filters, meet what follows in registers."""
+    proto, _ = Case(128, 96, (9, 9), (3, 3), {**_SAME, "group": 2}, ("bias", "relu")).build()
+    assert len(re.findall(r"\btile\.kernel = ", tw.compile(proto, target, stop_after="plan"))) == 2  # one turns x

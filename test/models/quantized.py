@@ -65,7 +65,7 @@ def resnet(
 
     x = q.activation(g.input("image", np.float32, [batch, 3, size, size]), 0.04, 128, "image")
     x = relu(q.conv(x, (3, width), 7, 2))
-    x = g.op("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    x = q.activation(g.op("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]), 0.03, 0, "pool")
     channels = width
     for stage, count in enumerate(blocks):
         for block in range(count):

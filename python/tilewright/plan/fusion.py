@@ -46,11 +46,24 @@ class Graph:
     def build(self) -> None:
         """Put every operation into a nest."""
         for op in self.ops:
-            nest = self._join_nest(op) or self._join_task(op) or self._new_task(op)
+            nest = None if self._is_for_reader(op) else self._join_nest(op) or self._join_task(op)
+            nest = nest or self._new_task(op)
             self.nest_of[op] = nest
             self._grow_needs(nest.task, op)
             nest.task.reads |= read_bases(op)
             nest.task.writes |= written_base(op)
+
+    def _is_for_reader(self, op: LinalgOp) -> bool:
+        """Whether its only reader had better do on a GPU what an operation does: widen what memory holds anyway.
+
+        Dequantized bytes are an example that others multiply as bytes.
+        """
+        made = [(a, maker) for a in op.inputs if (maker := self.maker.get(a.value)) is not None]
+        if not self.levels.chains or op.kind is not Kind.ELEMENTWISE or len(op.readers) != 1 or len(made) != 1:
+            return False
+        access, maker = made[0]
+        held = len(maker.readers) > 1 and None not in op.readers and access.pure
+        return held and tensor_bytes(op.result) >= 2 * tensor_bytes(access.value) and op.points > SMALL
 
     def _find_multiplied(self) -> set[LinalgOp]:
         """Products, and what they read of elementwise operations, of what these read, and so on."""

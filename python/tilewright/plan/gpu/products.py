@@ -24,7 +24,7 @@ from tilewright.plan.traffic import element_bytes
 
 _PRODUCTS = ("arith.mulf", "arith.muli")
 #: Functions that are one instruction, and need no registers of their own.
-_INSTRUCTIONS = frozenset(f"math.{name}" for name in "absf ceil copysign floor fma roundeven trunc".split())
+INSTRUCTIONS = frozenset(f"math.{name}" for name in "absf ceil copysign floor fma roundeven trunc".split())
 #: Fewer rows or columns than this leave a product to vectors: a tile of them would be nearly empty.
 _LEAST = 2
 #: Elements of a product among others that four warps hold.
@@ -168,7 +168,7 @@ def _reads_matrices(nest: Nest) -> bool:
 
 def _has_functions(op: LinalgOp) -> bool:
     names = [step.operation.name for step in op.op.regions[0].blocks[0].operations]
-    return any(name.startswith("math.") and name not in _INSTRUCTIONS for name in names)
+    return any(name.startswith("math.") and name not in INSTRUCTIONS for name in names)
 
 
 def streams(access: Access) -> bool:

@@ -17,7 +17,7 @@ from math import ceil, prod
 from tilewright.mlir import ir
 from tilewright.plan.gpu.machine import Gpu
 from tilewright.plan.gpu.nest import Nest, read_only_by
-from tilewright.plan.gpu.products import element
+from tilewright.plan.gpu.products import INSTRUCTIONS, element
 from tilewright.plan.gpu.tiles import GpuTiling
 from tilewright.plan.structure import Kind, LinalgOp
 from tilewright.plan.traffic import element_bytes as width_of
@@ -165,7 +165,7 @@ class _Work:
             name = inner.operation.name
             if name in ("linalg.yield", "linalg.index", "arith.constant", "tensor.extract"):
                 continue
-            expanded = _EXPANDED.get(name, _LONG if name.startswith("math.") and name != "math.absf" else 0)
+            expanded = _EXPANDED.get(name, _LONG if name.startswith("math.") and name not in INSTRUCTIONS else 0)
             self.functions += op.points if expanded else 0
             self.vector += op.points * max(expanded, 1)
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import onnx
@@ -14,7 +15,7 @@ import pytest
 import tilewright as tw
 from models._graph import Graph
 from tilewright import config
-from tilewright.targets import ptxas
+from tilewright.targets import driver, ptxas, runner_up
 
 SPILLS = "0 bytes stack frame, 40 bytes spill stores, 24 bytes spill loads"
 CLEAN = "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads"
@@ -64,6 +65,16 @@ def test_the_runner_up_is_taken(bad: int, assembler, tmp_path: Path) -> None:
     a, b = rng.standard_normal((256, 128)).astype(np.float16), rng.standard_normal((128, 256)).astype(np.float16)
     expected = a.astype(np.float32) @ b.astype(np.float32)
     np.testing.assert_allclose(model(a, b)[0].astype(np.float32), expected, rtol=4e-3, atol=4e-2)
+
+
+def test_kernels_of_one_name_are_refused_together() -> None:
+    """Both take the next candidate: the name says which tiles, not which kernel."""
+    plan = {"plan": {"candidates": 3, "shape": "a", "runner_up": "b"}}
+    names = ("product_7x512x128", "product_7x512x128_29")
+    work = driver.Compilation(None, None, None, insight={"kernels": dict.fromkeys(names, plan)})  # type: ignore[arg-type]
+    error = SimpleNamespace(kernels=dict.fromkeys(names, "its registers spill"))
+    made = runner_up._with_runners_up(work, error)  # type: ignore[arg-type]
+    assert made.choices == {"product_7x512x128": 1} and len(made.kept) == 2
 
 
 def test_only_when_all_fail_there_is_an_error(assembler, tmp_path: Path) -> None:

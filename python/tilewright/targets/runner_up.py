@@ -43,9 +43,9 @@ def _with_runners_up(work: driver.Compilation, error: ptxas.RefusedError) -> dri
     for symbol, message in error.kernels.items():
         plan = work.insight.get("kernels", {}).get(symbol, {}).get("plan", {})
         name, number = plan_name(symbol), plan.get("number", 0) + 1
-        if number >= min(plan.get("candidates", 1), TRIES) or number <= choices.get(name, 0):
+        if number >= min(plan.get("candidates", 1), TRIES) or number <= work.choices.get(name, 0):
             raise error
-        choices[name] = number
+        choices[name] = max(number, choices.get(name, 0))  # several kernels may have the name
         text = f"{message}; instead of {plan.get('shape', 'it')} the plan takes its runner-up, {plan['runner_up']}"
         remarks.append({"phase": "emit", "severity": "remark", "message": text, "location": symbol})
     return driver.Compilation(work.source, work.target, work.options, choices=choices, kept=remarks)

@@ -11,6 +11,7 @@ is stored; a class takes as many rounds as boxes of it are kept. Every few round
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +26,7 @@ from .boxes import box_of, overlap
 from .prefix import owners, running
 
 #: Rounds between two looks at whether boxes are left: each look waits for the device.
-_ROUNDS = 16
+_ROUNDS = 32
 #: A box's position, counted from the end, in the lower bits of its entry: of equal scores the first box is the largest.
 _BITS = 31
 _LAST = (1 << _BITS) - 1
@@ -54,15 +55,20 @@ def in_rounds(b: Builder, boxes: Tensor, scores: Tensor, rules: Rules) -> Tensor
     most = _most(b, rules.most, scores.shape[2])
     if has_zero((*scores.shape, most)):
         return b.hollow((0, 3), I64)
-    batches, classes, _ = scores.shape
-    stack = Stack(b, Element(I64, (batches, classes)), most, backward=False, padded=True)
+    stack = Stack(b, Element(I64, _dense(scores.shape[:2])), most, backward=False, padded=True)
     step = _Round(b, boxes, scores, rules, stack)
     left, kept = step.entries(), stack.buffer()
     if isinstance(most, int) and most <= _ROUNDS:
         left, kept = b.for_(0, most, [left, kept], step.run)
     else:
         kept = _until_none_is_left(b, step, left, kept, b.idx(most))
-    return _rows(b, stack.finished(kept, None))
+    found = stack.finished(kept, None)
+    return _rows(b, found.with_ones((found.shape[0], *scores.shape[:2])))
+
+
+def _dense(shape: Sequence[Size]) -> tuple[Size, ...]:
+    """A shape as loops carry it: without the ones, which would be reshaped, and so copied, in each round."""
+    return tuple(n for n in shape if n != 1)
 
 
 def _most(b: Builder, given: Tensor | None, count: Size) -> Size:
@@ -93,8 +99,8 @@ def _until_none_is_left(b: Builder, step: _Round, left: Tensor, kept: Tensor, mo
 class _Round:
     """One round over all batches and classes.
 
-    What is left are entries [batches, classes, count]: 0 where a box is kept, dropped or does not count, else the
-    score's bits in an order that integers have, above the box's position.
+    What is left are entries [batches, classes, count], without sizes of 1: 0 where a box is kept, dropped or does not
+    count, else the score's bits in an order that integers have, above the box's position.
     """
 
     def __init__(self, b: Builder, boxes: Tensor, scores: Tensor, rules: Rules, stack: Stack) -> None:
@@ -120,11 +126,13 @@ class _Round:
             return m.where(score > least[0], found, 0) if least else found
 
         more = [] if least is None else [self.b.reshape(least, ())]
-        return self.b.elementwise(entry, self.scores, self.places, *more, dtype=I64)
+        found = self.b.elementwise(entry, self.scores, self.places, *more, dtype=I64)
+        return found.with_ones(_dense(found.shape))
 
     def run(self, number: Scalar, left: Tensor, kept: Tensor) -> list[Tensor]:
         """Keep the best entry of each class, and drop what overlaps its box."""
-        b, rules = self.b, self.rules
+        b, rules, held = self.b, self.rules, left.shape
+        left = left.with_ones(self.scores.shape)
         best = b.reduce("max", left, [2])
         flat = best.squeeze([2])
         rows = b.elementwise(lambda m, entry, first: _place(m, entry) + first, flat, self.firsts)
@@ -137,7 +145,8 @@ class _Round:
 
         sides = [_part(b, x, i) for x in (self.all, chosen.unsqueeze([3])) for i in range(4)]
         after = b.elementwise(remains, left, best, self.places, self.share, *sides, dtype=I64)
-        return [after, self.stack.put(kept, flat, number, None)]
+        taken = flat.with_ones(_dense(flat.shape))
+        return [after.with_ones(held), self.stack.put(kept, taken, number, None)]
 
 
 def _place(m, entry):

@@ -32,9 +32,12 @@ from . import (
     control,
     convnext,
     decoder,
+    dense_prediction,
     detection,
     diffusion,
+    features,
     gpt,
+    language,
     lstm,
     mixer,
     mlp,
@@ -46,13 +49,16 @@ from . import (
     routing,
     sequences,
     single,
+    speech,
     tables,
     transformer16,
     transformers,
+    vision,
     vit,
 )
 from ._inputs import random_inputs
 from ._narrow import narrowed
+from ._quantize import blocked, quantized_by
 
 #: Bytes of built models that are kept, and the seconds for which a model is kept in any case.
 _LIMIT = 4 << 30
@@ -118,6 +124,35 @@ MODELS: dict[str, Callable[..., onnx.ModelProto]] = {
     "fixed_cache": routing.fixed_cache,
     "quantized_transformer": quantized.quantized_transformer,
     "dynamic_bytes": quantized.dynamic_bytes,
+    "latent_diffusion": dense_prediction.latent_diffusion,
+    "style_transfer": dense_prediction.style_transfer,
+    "dense_residual": dense_prediction.dense_residual,
+    "single_shot": dense_prediction.single_shot,
+    "exchange": dense_prediction.exchange,
+    "resnet18": vision.basic_resnet,
+    "repvgg": vision.repvgg,
+    "ghostnet": vision.ghostnet,
+    "mobile_vit": vision.mobile_vit,
+    "poolformer": vision.poolformer,
+    "video": vision.video,
+    "pointnet": vision.pointnet,
+    "albert": language.albert,
+    "clip_text": language.clip_text,
+    "deberta": language.deberta,
+    "gated_experts": language.gated_experts,
+    "linear_encoder": language.linear_encoder,
+    "cross_encoder": language.cross_encoder,
+    "conformer": speech.conformer,
+    "vocoder": speech.vocoder,
+    "reader": speech.reader,
+    "spectrum": speech.spectrum,
+    "wavenet": speech.wavenet,
+    "gru": speech.gru,
+    "deep_cross": features.deep_cross,
+    "factorized": features.factorized,
+    "column_transformer": features.column_transformer,
+    "basis_series": features.basis_series,
+    "interest": features.interest,
     "bert_tiny": _partial(bert.bert, **_TINY_BERT),
     "bert_tiny_batch": _partial(bert.bert, **_TINY_BERT, batch=3, pooled=True),
     "bert_tiny_export": _partial(bert.bert, **_TINY_BERT, style="export"),
@@ -152,6 +187,37 @@ MODELS: dict[str, Callable[..., onnx.ModelProto]] = {
     "mamba_tiny": _partial(sequences.mamba, layers=1, hidden=12, state=5, sequence=9, rank=3),
     "dlrm_tiny": _partial(tables.dlrm, tables=5, rows=31, width=12, batch=3),
     "graph_attention_tiny": _partial(tables.graph_attention, nodes=23, edges=57, inputs=11, hidden=4, heads=3),
+    "latent_diffusion_tiny": _partial(dense_prediction.latent_diffusion, widths=(32, 64), size=8, tokens=5, text=24),
+    "style_transfer_tiny": _partial(dense_prediction.style_transfer, width=6, blocks=1, size=20),
+    "dense_residual_tiny": _partial(dense_prediction.dense_residual, width=8, growth=4, blocks=1, size=7),
+    "single_shot_tiny": _partial(dense_prediction.single_shot, widths=(8, 8, 12, 16), anchors=2, classes=5, size=40),
+    "exchange_tiny": _partial(dense_prediction.exchange, widths=(6, 8, 10), repeats=1, joints=3, size=32),
+    "basic_resnet_tiny": _partial(vision.basic_resnet, depths=(1, 1), width=8, classes=7, size=33),
+    "repvgg_tiny": _partial(vision.repvgg, depths=(1, 2), widths=(8, 12), classes=7, size=33),
+    "ghostnet_tiny": _partial(vision.ghostnet, stages=((16, 16, 3, 1), (20, 12, 5, 2)), classes=7, size=33),
+    "mobile_vit_tiny": _partial(
+        vision.mobile_vit, widths=(4, 6, 8, 10), hidden=(12,), layers=1, heads=2, classes=7, size=32
+    ),
+    "poolformer_tiny": _partial(vision.poolformer, depths=(1, 1), widths=(8, 12), classes=7, size=37),
+    "video_tiny": _partial(vision.video, widths=(4, 6), frames=4, classes=5, size=19),
+    "pointnet_tiny": _partial(vision.pointnet, points=33, batch=2),
+    "albert_tiny": _partial(language.albert, layers=2, hidden=24, heads=3, wide=52, narrow=10, sequence=13),
+    "clip_text_tiny": _partial(language.clip_text, layers=1, hidden=24, heads=3, sequence=9),
+    "deberta_tiny": _partial(language.deberta, layers=1, hidden=24, heads=3, sequence=11, reach=7),
+    "gated_experts_tiny": _partial(language.gated_experts, hidden=12, wide=20, count=4, rows=9, layers=1),
+    "linear_encoder_tiny": _partial(language.linear_encoder, layers=1, hidden=24, heads=3, sequence=17),
+    "cross_encoder_tiny": _partial(language.cross_encoder, layers=1, hidden=24, heads=3, queries=7, points=11),
+    "conformer_tiny": _partial(speech.conformer, layers=1, hidden=16, heads=2, frames=43, bands=19, window=5),
+    "vocoder_tiny": _partial(speech.vocoder, width=16, rates=(4, 2), frames=9, bands=10),
+    "reader_tiny": _partial(speech.reader, widths=(4, 6, 8, 8), hidden=10, wide=36),
+    "spectrum_tiny": _partial(speech.spectrum, samples=301, size=40, step=16, bands=11),
+    "wavenet_tiny": _partial(speech.wavenet, width=6, skip=10, layers=4, length=51, classes=13),
+    "gru_tiny": _partial(speech.gru, hidden=19, inputs=11, sequence=7, batch=3),
+    "deep_cross_tiny": _partial(features.deep_cross, columns=5, rows=20, width=4, crosses=2, batch=3),
+    "factorized_tiny": _partial(features.factorized, columns=5, rows=20, width=4, batch=3),
+    "column_transformer_tiny": _partial(features.column_transformer, columns=5, hidden=16, heads=2, layers=1, batch=3),
+    "basis_series_tiny": _partial(features.basis_series, back=13, ahead=5, width=20, blocks=2, batch=3),
+    "interest_tiny": _partial(features.interest, history=7, width=6, rows=50, batch=3),
     "control_tiny": control.control,
     "ssd_tiny": _partial(detection.ssd, widths=(8, 12), classes=4, size=40, before=60, most=20),
     "two_stage_tiny": _partial(detection.two_stage, width=9, classes=5, cells=7, regions=6),
@@ -189,7 +255,10 @@ MODELS: dict[str, Callable[..., onnx.ModelProto]] = {
 
 
 def build(name: str, **sizes: object) -> onnx.ModelProto:
-    """Build a model; `sizes` override the builder's parameters, `floats` gives all its floats that type.
+    """Build a model; `sizes` override the builder's parameters.
+
+    `floats` gives all its floats that type; `quantized`: ONNX Runtime's tools quantize it, `static` or `dynamic`;
+    `weights`: `int4` or `int8`, factors of MatMul with a scale for each block.
 
     Raises:
         KeyError: for an unknown name.
@@ -197,8 +266,11 @@ def build(name: str, **sizes: object) -> onnx.ModelProto:
     if name not in MODELS:
         raise KeyError(f"no model {name!r}; known: {', '.join(sorted(MODELS))}")
     floats = sizes.pop("floats", None)
+    way, weights = sizes.pop("quantized", None), sizes.pop("weights", None)
     model = MODELS[name](**sizes)
-    return narrowed(model, str(floats)) if floats else model
+    model = narrowed(model, str(floats)) if floats else model
+    model = quantized_by(model, str(way)) if way else model
+    return blocked(model, str(weights)) if weights else model
 
 
 @functools.cache

@@ -85,10 +85,23 @@ def _repeated(task: Task, op: LinalgOp, tile: dict[int, int], levels: Levels) ->
     may be a task's own."""
     ops = [*task.ops, op]
     own = {a.value for a in op.inputs}
+    several = len(task.nests) > 1
+    before = boundary(task.ops, _cut_before(task)) if several and task.block else {}
     total = 0.0
     for value, reads in boundary(ops, tile).items():
-        if len(task.nests) > 1 and value not in own:
-            continue  # the task was cut along its rows before
+        least = reads.whole
+        if several and value not in own:
+            # The task was cut along its rows before; what it reads again counts where it is cut finer now.
+            least = max(least, before[value].lines if value in before else reads.lines)
         rate = levels.l2_rate if 2 * reads.tile <= levels.l2_bytes else levels.home_rate(reads.whole)
-        total += max(reads.lines - reads.whole, 0) / rate
+        total += max(reads.lines - least, 0) / rate
     return total
+
+
+def _cut_before(task: Task) -> dict[int, int]:
+    """The tile of the last operation of a task that has a block."""
+    last = task.ops[-1]
+    nest = next(nest for nest in task.nests if last in nest.loops)
+    rows = {own: nest.rows[loop] for own, loop in nest.loops[last].items() if loop in nest.rows}
+    order = sorted(rows, key=lambda d: rows[d])
+    return dict.fromkeys(order, 1) | ({order[-1]: task.block} if order else {})

@@ -11,6 +11,7 @@ from math import ceil, gcd, prod
 from tilewright.mlir import ir
 from tilewright.plan import blocking
 from tilewright.plan.dots import Dot, dot_of
+from tilewright.plan.few_columns import few_columns, tile_columns
 from tilewright.plan.images import (
     channel_register,
     image_task,
@@ -118,14 +119,21 @@ def _register_tile(op: LinalgOp, roles: Roles, machine: Machine) -> tuple[list[i
     return register, limit, vectors
 
 
-def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling:
-    """A matrix product, batched product or convolution: rows x lanes accumulators, one step of the reduction."""
-    roles = contraction_roles(op)
+def _tile_along_data(op: LinalgOp, roles: Roles, machine: Machine, weights: Weights) -> Tiling | None:
+    """A product whose lanes run along the data that comes with the run, as it lies; None for all others."""
+    if (columns := few_columns(op, weights)) is not None:
+        return tile_columns(op, columns, machine)
     if roles.row is None and roles.lane_operand is not None and not op.inputs[roles.lane_operand].pure:
         task, register, order = plane_tiling(op, roles.lane, machine.lanes, machine.registers)
         return Tiling(task, register, order, window_unroll(op, order))
-    if _sums_lanes(op, weights):
-        return _tile_row_sums(op, roles, machine)
+    return _tile_row_sums(op, roles, machine) if _sums_lanes(op, weights) else None
+
+
+def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling:
+    """A matrix product, batched product or convolution: rows x lanes accumulators, one step of the reduction."""
+    roles = contraction_roles(op)
+    if (tiling := _tile_along_data(op, roles, machine, weights)) is not None:
+        return tiling
     dot = dot_of(op, roles, machine, weights)
     if dot is not None:
         return tile_matrix(op, roles, dot, machine) if dot.blocks else _tile_dots(op, roles, dot, machine)
@@ -387,6 +395,9 @@ def layouts(op: LinalgOp, tiling: Tiling, machine: Machine, weights: Weights) ->
     """Layout and copy tile per input of a contraction: `unit` where the operand is read as it lies."""
     kinds, copies = ["unit"] * len(op.inputs), ["unit"] * len(op.inputs)
     roles = contraction_roles(op)
+    if (columns := few_columns(op, weights)) is not None:
+        kinds[columns.operand] = f"#tile.layout<perm = {columns.order}>"
+        return kinds, copies
     dot = dot_of(op, roles, machine, weights) if tiling.mma else None
     if dot is not None and roles.lane_operand is not None:
         rows = op.inputs[1 - roles.lane_operand]

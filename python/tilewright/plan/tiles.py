@@ -11,6 +11,7 @@ from math import ceil, prod
 
 from tilewright.mlir import ir
 from tilewright.plan.structure import Kind, LinalgOp, transposed_row
+from tilewright.plan.traffic import LINE_BYTES, element_bytes
 
 #: Functions that are one instruction.
 _NATIVE = frozenset(f"math.{n}" for n in "absf absi ceil floor fma round roundeven trunc sqrt copysign".split())
@@ -184,12 +185,28 @@ def tile_reduce(op: LinalgOp, machine: Machine, wide: int) -> Tiling:
     return Tiling(task, register, inner + sorted(op.reductions))
 
 
-def restrict_to_rows(op: LinalgOp, tiling: Tiling, rows: list[int], share: int) -> None:
-    """In a task of several nests only the common rows are cut, `share` of them per task, innermost first."""
+def restrict_to_rows(op: LinalgOp, tiling: Tiling, rows: list[int], share: int, lines: Sequence[int] = ()) -> None:
+    """In a task of several nests only the common rows are cut, `share` of them per task, innermost first.
+
+    `lines` are the rows that lie in a line of memory, per loop of `rows` (`line_rows`): no task takes a part of a line.
+    """
     tiling.task[:] = op.extents
-    for d in reversed(rows):
-        tiling.task[d] = even(op.extents[d], max(share, 1))
+    for d, line in reversed([*zip(rows, lines or [1] * len(rows), strict=True)]):
+        tiling.task[d] = even(op.extents[d], max(share, line), line)
+        tiling.register[d] = min(tiling.register[d], tiling.task[d])
         share //= op.extents[d]
+
+
+def line_rows(op: LinalgOp, rows: Sequence[int]) -> list[int]:
+    """How many points of each row lie side by side in a line of memory of which all else is read or written, too.
+
+    Channels of an image whose channels lie innermost: a task of one of them would walk over the lines of all.
+    """
+    lines = []
+    for d in rows:
+        beside = [a for a in [*op.inputs, op.output] if a.dims and a.dims[-1] == d and a.loops - {*rows}]
+        lines.append(max((max(LINE_BYTES // element_bytes(a.value), 1) for a in beside), default=1))
+    return lines
 
 
 def cut_blocks(op: LinalgOp, tiling: Tiling, rows: list[int], block: int) -> None:

@@ -20,6 +20,7 @@ from tilewright.mlir import ir
 from tilewright.passes import Pass, located, option, register
 from tilewright.plan.attributes import read_integer, read_loops
 from tilewright.plan.bounds import Bounds
+from tilewright.plan.few_columns import few_columns
 from tilewright.plan.names import kernel_name
 from tilewright.plan.overlap import mark_overlap
 from tilewright.plan.products import (
@@ -41,6 +42,7 @@ from tilewright.plan.tiles import (
     Machine,
     Tiling,
     cut_blocks,
+    line_rows,
     restrict_to_rows,
     tile_elementwise,
     tile_reduce,
@@ -96,6 +98,7 @@ def _decided(
     keep = bool(tiling.block or tiling.grid)  # candidates have no cache blocks (blocking.py)
     # The model does not see which loads of a window its results share (images.py).
     keep |= op.kind is Kind.CONTRACTION and contraction_roles(op).lane_operand is None and bool(tiling.unroll)
+    keep |= few_columns(op, weights) is not None  # nor that partial sums of a column fill registers
     chosen = decider.decide(kernel, op, nest, own, free=free, packed=packed, task=members, keep=keep, lane=lane)
     if chosen == own:
         return tiling
@@ -224,6 +227,7 @@ class PlanTiles(Pass):
         name = ir.StringAttr.get(kernel_name(members, roots), roots[0].op.context)
         roots[-1].op.attributes["tile.kernel"] = name
         products = not block and len(roots) > 1 and all(root.kind is Kind.CONTRACTION for root in roots)
+        lines = [max(each) for each in zip(*map(line_rows, roots, rows), strict=False)]
         sizes = tile_products(roots[-1], rows[-1], len(roots), machine, weights) if products else []
         for op, own in zip(roots, rows, strict=True):
             del op.op.attributes["tile.rows"]
@@ -240,7 +244,7 @@ class PlanTiles(Pass):
                     tiling.task[d] = size
                 align_lanes(op, tiling)
             elif len(roots) > 1:
-                restrict_to_rows(op, tiling, own, share)
+                restrict_to_rows(op, tiling, own, share, lines)
             self._mark_stream(op, nest, members)
             if decider is not None and not op.dynamic:
                 free = len(roots) == 1 and not gathered

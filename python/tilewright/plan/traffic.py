@@ -21,7 +21,8 @@ from tilewright.plan.structure import Access, LinalgOp, index_constant, index_te
 Box = tuple[int, ...]
 
 
-_LINE_BYTES = 64
+#: Bytes of a line of memory.
+LINE_BYTES = 64
 #: Tasks that a few cores share evenly.
 _ENOUGH_TASKS = 8
 #: Tensors of fewer L2 caches' bytes stay near: the largest cache serves other cores too, but has room for them.
@@ -169,7 +170,7 @@ def _line_bytes(value: ir.Value, part: Box) -> int:
     width, extents = element_bytes(value), sizes_of(value)
     if not part or part[-1] == extents[-1]:
         return prod(part) * width
-    return prod(part[:-1]) * min(ceil(part[-1] * width / _LINE_BYTES) * _LINE_BYTES, extents[-1] * width)
+    return prod(part[:-1]) * min(ceil(part[-1] * width / LINE_BYTES) * LINE_BYTES, extents[-1] * width)
 
 
 def traffic(ops: Sequence[LinalgOp], tile: Mapping[int, int], results: Sequence[ir.Value] | None = None) -> int:

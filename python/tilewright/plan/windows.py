@@ -19,7 +19,7 @@ from tilewright.normalize.generics import body, constant_of, is_zeros, maker
 from tilewright.plan.structure import Access, Kind, LinalgOp, index_constant, index_terms, set_attribute
 
 #: Steps that leave more of the work than this are not worth bounds of their own.
-_WORTH = 0.9
+_WORTH = 0.97
 
 
 class _Part(NamedTuple):
@@ -48,9 +48,11 @@ def _image(value: ir.Value) -> list[_Part] | None:
             list(ir.DenseI64ArrayAttr(op.attributes[name]))
             for name in ("static_offsets", "static_sizes", "static_strides")
         )
-        if len(op.operands) != 2 or steps != [1] * rank:
+        if len(op.operands) != 2:
             return None
         if not _is_zero(op.operands[0]):
+            if steps != [1] * rank:
+                return None
             parts = [_Part(o, o + n) for o, n in zip(offsets, sizes, strict=True)]
             box = (
                 parts

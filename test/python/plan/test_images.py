@@ -105,6 +105,21 @@ def test_planes_have_lanes_along_lines() -> None:
     assert tiling.unroll == [1, 1, 1, 3, 1]
 
 
+@pytest.mark.parametrize(("columns", "rows"), [(3, 4), (1, 14)])
+def test_few_columns_have_lanes_along_the_sum(columns: int, rows: int) -> None:
+    """Three channels would leave thirteen of sixteen lanes idle; partial sums of them fill the registers."""
+    tiling, _ = planned(DENSE, h=28, w=28, n=columns, r=3, s=3, c=64)
+    assert tiling.register == [1, rows, columns, 1, 1, 16]
+    assert tiling.order[-1] == 5
+    assert tiling.task[2:] == [columns, 3, 3, 64]
+
+
+def test_many_columns_or_short_sums_keep_lanes_along_columns() -> None:
+    for n, c in ((8, 64), (3, 4)):
+        tiling, _ = planned(DENSE, h=28, w=28, n=n, r=3, s=3, c=c)
+        assert tiling.register[2] == n and tiling.register[5] == 1
+
+
 def padded(places: int, dilation: int, inserted: str) -> tuple[ir.Module, LinalgOp]:
     """A sum over a window of three steps along `places` that lie between borders as wide as the dilation."""
     wide = places + 2 * dilation
@@ -114,6 +129,10 @@ def padded(places: int, dilation: int, inserted: str) -> tuple[ir.Module, Linalg
           %zero = arith.constant 0.0 : f32
           %b = tensor.empty() : tensor<{wide}x32xf32>
           %f = linalg.fill ins(%zero : f32) outs(%b : tensor<{wide}x32xf32>) -> tensor<{wide}x32xf32>
+          %none = tensor.empty() : tensor<2x32xf32>
+          %border = linalg.fill ins(%zero : f32) outs(%none : tensor<2x32xf32>) -> tensor<2x32xf32>
+          %ends = tensor.insert_slice %border into %b[0, 0] [2, 32] [{wide - 1}, 1]
+              : tensor<2x32xf32> into tensor<{wide}x32xf32>
           %i = tensor.insert_slice %x into {inserted}[{dilation}, 0] [{places}, 32] [1, 1]
               : tensor<{places}x32xf32> into tensor<{wide}x32xf32>
           %e = tensor.empty() : tensor<{places}x32xf32>
@@ -140,6 +159,7 @@ def padded(places: int, dilation: int, inserted: str) -> tuple[ir.Module, Linalg
         (40, 1, 5, "%f", False),  # too few steps lie outside
         (20, 8, 5, "%b", True),  # what nothing wrote has no contents
         (20, 8, 5, "%z", False),  # anything may lie there
+        (7, 1, 1, "%ends", True),  # both ends of a border, inserted at once
     ],
 )
 def test_windows_skip_the_border(places: int, dilation: int, rows: int, inserted: str, skips: bool) -> None:

@@ -67,3 +67,48 @@ func.func @gated(%x: tensor<8x16xf32>, %v: tensor<16x64xf32>, %w: tensor<16x64xf
   } -> tensor<8x64xf32>
   return %z : tensor<8x64xf32>
 }
+
+// The sum over experts stays apart from their products: in one task, rows alone could be cut, and each would read the
+// weights of all experts again.
+// CHECK-LABEL: @experts
+// CHECK: "reduction"]{{.*}}tile.rows = array<i64: 0, 1>, tile.task = [[T:[0-9]+]] : i64}
+// CHECK: "reduction"]{{.*}}tile.block = 64 : i64, {{.*}}tile.rows = array<i64: 0, 1>, tile.task = [[T]] : i64}
+// CHECK-NOT: tile.task = [[T]] : i64
+// CHECK: return
+#xe = affine_map<(e, m, n, k) -> (m, k)>
+#ye = affine_map<(e, m, n, k) -> (e, m, n)>
+#he = affine_map<(e, m, n, k) -> (e, m, k)>
+#we = affine_map<(e, m, n, k) -> (e, k, n)>
+#in = affine_map<(m, n, e) -> (e, m, n)>
+#out = affine_map<(m, n, e) -> (m, n)>
+func.func @experts(%x: tensor<64x512xf32>, %v: tensor<8x512x1024xf32>, %w: tensor<8x1024x512xf32>)
+    -> tensor<64x512xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x64x1024xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x64x1024xf32>) -> tensor<8x64x1024xf32>
+  %p = linalg.generic {indexing_maps = [#xe, #we, #ye], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%x, %v : tensor<64x512xf32>, tensor<8x512x1024xf32>) outs(%f : tensor<8x64x1024xf32>) {
+  ^bb0(%i: f32, %j: f32, %o: f32):
+    %0 = arith.mulf %i, %j : f32
+    %1 = arith.addf %o, %0 : f32
+    linalg.yield %1 : f32
+  } -> tensor<8x64x1024xf32>
+  %g = tensor.empty() : tensor<8x64x512xf32>
+  %h = linalg.fill ins(%zero : f32) outs(%g : tensor<8x64x512xf32>) -> tensor<8x64x512xf32>
+  %q = linalg.generic {indexing_maps = [#he, #we, #ye], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%p, %w : tensor<8x64x1024xf32>, tensor<8x1024x512xf32>) outs(%h : tensor<8x64x512xf32>) {
+  ^bb0(%i: f32, %j: f32, %o: f32):
+    %0 = arith.mulf %i, %j : f32
+    %1 = arith.addf %o, %0 : f32
+    linalg.yield %1 : f32
+  } -> tensor<8x64x512xf32>
+  %r = tensor.empty() : tensor<64x512xf32>
+  %s = linalg.fill ins(%zero : f32) outs(%r : tensor<64x512xf32>) -> tensor<64x512xf32>
+  %t = linalg.generic {indexing_maps = [#in, #out], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%q : tensor<8x64x512xf32>) outs(%s : tensor<64x512xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %1 = arith.addf %o, %i : f32
+    linalg.yield %1 : f32
+  } -> tensor<64x512xf32>
+  return %t : tensor<64x512xf32>
+}

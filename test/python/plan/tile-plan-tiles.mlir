@@ -127,3 +127,37 @@ func.func @few(%x: tensor<128x1024xbf16>) -> tensor<128x1024xf32> {
   } -> tensor<128x1024xf32>
   return %y : tensor<128x1024xf32>
 }
+
+// -----
+
+// A norm over an image whose channels lie side by side: a task takes a line of them, never a part of one.
+
+#whole = affine_map<(h, w, c) -> (h, w, c)>
+#turned = affine_map<(c, h, w) -> (h, w, c)>
+#channel = affine_map<(c, h, w) -> (c)>
+#along = affine_map<(h, w, c) -> (c)>
+
+// CHECK-LABEL: @lines
+// CHECK: "reduction"]{{.*}}tile.rtile = #tile.rtile<l2 = [16, 56, 56], register = [16, 1, 1], order = [0, 1, 2]>
+// CHECK: tile.rtile = #tile.rtile<l2 = [56, 56, 16], register = [1, 1, 16], order = [0, 1, 2]>
+func.func @lines(%x: tensor<56x56x40xf32>) -> tensor<56x56x40xf32> {
+  %zero = arith.constant 0.0 : f32
+  %s = tensor.empty() : tensor<40xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%s : tensor<40xf32>) -> tensor<40xf32>
+  %sum = linalg.generic {indexing_maps = [#turned, #channel], iterator_types = ["parallel", "reduction", "reduction"],
+      tile.task = 0 : i64, tile.nest = 0 : i64, tile.rows = array<i64: 0>}
+      ins(%x : tensor<56x56x40xf32>) outs(%f : tensor<40xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    %a = arith.addf %o, %p : f32
+    linalg.yield %a : f32
+  } -> tensor<40xf32>
+  %e = tensor.empty() : tensor<56x56x40xf32>
+  %y = linalg.generic {indexing_maps = [#whole, #along, #whole], iterator_types = ["parallel", "parallel", "parallel"],
+      tile.task = 0 : i64, tile.nest = 1 : i64, tile.rows = array<i64: 2>}
+      ins(%x, %sum : tensor<56x56x40xf32>, tensor<40xf32>) outs(%e : tensor<56x56x40xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %a = arith.subf %p, %q : f32
+    linalg.yield %a : f32
+  } -> tensor<56x56x40xf32>
+  return %y : tensor<56x56x40xf32>
+}

@@ -95,8 +95,17 @@ def _takes(reader: ir.Operation, number: int, made: ir.Operation) -> bool:
     op = describe(reader, 0)
     if op.kind is Kind.CONTRACTION or op.tables:
         return False
-    shape = ir.RankedTensorType(made.results[0].type).shape
-    return op.inputs[number].pure and op.points > prod(shape) and sum(kinds(reader)) < op.rank
+    points = prod(ir.RankedTensorType(made.results[0].type).shape)
+    larger = op.points > points or (op.points == points and not any(kinds(reader)) and _is_given(made))
+    return op.inputs[number].pure and larger and sum(kinds(reader)) < op.rank
+
+
+def _is_given(op: ir.Operation) -> bool:
+    """Whether an operation reads what a run brings, as it comes: its reader may then belong to another task."""
+    made = maker(op.operands[0])
+    while made is not None and made.name in ("tensor.expand_shape", "tensor.collapse_shape"):
+        made = maker(made.operands[0])
+    return made is None
 
 
 def _widen_in(reader: ir.Operation, number: int, made: ir.Operation) -> None:

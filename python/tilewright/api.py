@@ -83,7 +83,8 @@ def compile(
         tune: seconds to spend on measuring the best predicted tiles of each kernel on this machine (target ``cpu``, or
             a ``cuda`` target where such a GPU is); 0: take the predictions. The result is kept in the cache folder.
         precision: ``f32`` (exact as the model asks), ``bf16`` or ``int8``: products with weights get operands of that
-            type (sums stay wide), all else stays as it is. ``tf32`` (``cuda`` targets): all products of f32 run on
+            type (sums stay wide), all else stays as it is; on ``cuda`` targets convolutions do, too, and products of
+            two activations (attention) in ``bf16``. ``tf32`` (``cuda`` targets): all products of f32 run on
             tensor cores, which read 10 bits of each factor's mantissa. The error against f32 stands in the manifest
             and the report (for a ``cuda`` target with `emulate`, by the emulator).
         calibration: for ``int8``, inputs that the ranges of activations are observed on: an array, a tuple, a dict by
@@ -166,8 +167,8 @@ def _narrowed(source: Any, target: str, options: Any, run: Run, numbers: Numbers
 
     name = numbers.precision
     try:
-        windows = target.startswith("cuda")  # instructions of a CPU take none
-        spec, count = narrow.narrowing(source, dict(options.shapes) or None, name, numbers.calibration, windows)
+        cores = target.startswith("cuda")  # instructions of a CPU take no windows
+        spec, count = narrow.narrowing(source, dict(options.shapes) or None, name, numbers.calibration, cores)
     except OpenShapesError:
         raise UserError(f"precision={name!r} needs fixed sizes: give shapes=") from None
     chosen = replace(options, pipeline=narrow.with_pass(_own_pipeline(target, numbers.accuracy), spec))

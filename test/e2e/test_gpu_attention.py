@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -138,3 +139,16 @@ def test_a_sliding_window_skips_keys_at_both_ends(device: str) -> None:
     outputs = open_source(model).load(None, True).outputs
     (actual,) = interpret(after, feeds, outputs)
     assert np.isfinite(actual[:, :, keys // 2 + 2 * window :].astype(np.float32)).all()
+
+
+@pytest.mark.parametrize(("arch", "unit"), [("sm_80", "mma.sync"), ("sm_90a", "wgmma.mma_async")])
+def test_bf16_rounds_queries_and_keys_for_tensor_cores(arch: str, unit: str, tmp_path: Path) -> None:
+    """Two activations: one kernel of tensor cores, and the error that bf16 has."""
+    model = tw.compile(
+        attention(2, 128, 256, 64, np.float32, False), target=f"cuda:{arch}", emulate=True, precision="bf16"
+    )
+    model.save(tmp_path / "m")
+    text = "\n".join(path.read_text() for path in (tmp_path / "m").rglob("*.ptx"))
+    assert unit in text and ".bf16" in text
+    entry = model._manifest.compile["precision"]
+    assert entry["products"] == 2 and 0 < entry["relative_error"] < 0.02

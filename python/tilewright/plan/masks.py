@@ -245,6 +245,13 @@ def _converts(op: LinalgOp) -> bool:
     return not op.reductions and len(operations) == 2 and operations[0].operation.name in _CONVERSIONS
 
 
+def _wide_uses(value: ir.Value) -> Iterator[ir.OpOperand]:
+    """The uses of a scalar, those of what only widens it in the place of the widening."""
+    for use in value.uses:
+        wider = use.owner.operation
+        yield from wider.results[0].uses if wider.name == "arith.extf" else [use]
+
+
 def _is_exponent(reader: LinalgOp, op: LinalgOp, chain: Chain) -> bool:
     if reader in chain.accumulators and is_maximum(reader):
         return True
@@ -254,7 +261,7 @@ def _is_exponent(reader: LinalgOp, op: LinalgOp, chain: Chain) -> bool:
     for number, access in enumerate(reader.inputs):
         if access.value != op.result:
             continue
-        for use in block.arguments[number].uses:
+        for use in _wide_uses(block.arguments[number]):
             if use.owner.operation.name != "arith.subf" or use.operand_number != 0:
                 return False
             after = [u.owner.operation.name for u in use.owner.operation.results[0].uses]

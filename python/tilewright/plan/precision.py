@@ -24,18 +24,29 @@ from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, d
 from tilewright.plan.widened import mark
 
 
-def narrowable(op: LinalgOp, weights: Weights, windows: bool = False) -> int | None:
+def narrowable(op: LinalgOp, weights: Weights, windows: bool = False, pairs: bool = False) -> int | None:
     """Which input of a sum of f32 products is the activation, the other one being a weight; None for others.
 
     Args:
         op: the sum.
         weights: what is known at compile time.
         windows: whether the activation may be read through windows, too.
+        pairs: whether both may be activations (queries and keys): the first one then is.
     """
     activation = None if op.dynamic else _activation_of(op, weights)
-    if activation is None or byte_products.takes(op):
+    if activation is None:
+        return 0 if pairs and _is_pair(op, weights) else None
+    if byte_products.takes(op):
         return activation
     return activation if windows and byte_products.takes_windows(op) and _has_lanes(op, activation) else None
+
+
+def _is_pair(op: LinalgOp, weights: Weights) -> bool:
+    """Whether matrix units multiply two activations of f32: plain matrices, each with rows of its own."""
+    if op.dynamic or op.kind is not Kind.CONTRACTION or {factor.element for factor in factors(op)} != {"f32"}:
+        return False
+    known = any(weights.only(access.value) for access in op.inputs)
+    return not known and byte_products.takes(op) and all(_has_lanes(op, number) for number in (0, 1))
 
 
 def _has_lanes(op: LinalgOp, activation: int) -> bool:
@@ -61,13 +72,13 @@ def _why_wide(op: LinalgOp, windows: bool) -> str:
     return "one of its factors is read through windows, or lacks a loop of its sums"
 
 
-def products(root: ir.Operation, windows: bool = False) -> list[tuple[LinalgOp, int]]:
+def products(root: ir.Operation, windows: bool = False, pairs: bool = False) -> list[tuple[LinalgOp, int]]:
     """The operations that can be narrowed, in order, each with the number of its activation (`narrowable`)."""
     weights = Weights()
     found = []
     for block in blocks(root):
         for op in linalg_ops(block, weights):
-            activation = narrowable(op, weights, windows)
+            activation = narrowable(op, weights, windows, pairs)
             if activation is not None and op.op.parent.name == "func.func":
                 found.append((op, activation))
     return found
@@ -227,10 +238,11 @@ class NarrowProducts(Pass):
 
     ranges: tuple[str, ...] = option((), "LOW:HIGH of the activation of each product, which is then one of bytes")
     windows: bool = option(False, "whether products that read activations through windows are narrowed, too")
+    pairs: bool = option(False, "whether products of two activations are in bf16, too")
 
     def run(self, op: ir.Operation) -> None:
         """Visit the products in order."""
-        found = products(op, self.windows)
+        found = products(op, self.windows, self.pairs)
         _mark_others(op, {product.op for product, _ in found}, self.windows)
         if self.ranges and len(self.ranges) != len(found):
             raise UserError(f"there are {len(self.ranges)} ranges for {len(found)} products")

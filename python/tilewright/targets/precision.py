@@ -41,7 +41,7 @@ def samples(calibration: Any, names: Sequence[str]) -> list[Sample]:
 
 
 def narrowing(
-    source: Any, shapes: Any, precision: str, calibration: Any, windows: bool = False
+    source: Any, shapes: Any, precision: str, calibration: Any, tensor_cores: bool = False
 ) -> tuple[PassSpec, int]:
     """Return the pass that narrows a model's products, and how many it will narrow.
 
@@ -50,7 +50,7 @@ def narrowing(
         shapes: sizes of its inputs.
         precision: ``bf16``, ``int8`` or ``tf32``.
         calibration: what ranges are observed on, for ``int8``.
-        windows: whether convolutions are narrowed, too.
+        tensor_cores: whether the machine multiplies convolutions and, in bf16, two activations narrow, too.
     """
     from tilewright.mlir import ir
     from tilewright.normalize import PASSES
@@ -65,15 +65,18 @@ def narrowing(
     root = imported.module.operation
     run_pipeline(root, str(Phase("normalize", PASSES)))
     with root.context, ir.Location.unknown():
-        found = products(root, windows)
+        pairs = tensor_cores and precision == "bf16"  # bytes of keys would need ranges that no weight tells
+        found = products(root, tensor_cores, pairs)
         count = len(found)
         ranges: tuple[str, ...] = ()
         if precision == "int8" and count:
             data = samples(calibration, [spec.name for spec in imported.inputs])
             ranges = _observe(imported, [op.inputs[at].value for op, at in found], data)
     options: dict[str, Any] = {"ranges": ranges} if ranges else {}
-    if windows:
+    if tensor_cores:
         options["windows"] = True
+    if pairs:
+        options["pairs"] = True
     return PassSpec("tile-narrow-products", f"precision {precision} was asked for", options), count
 
 

@@ -1,4 +1,5 @@
 // RUN: tile-opt %s --tile-narrow-products | FileCheck %s --check-prefix=BF16
+// RUN: tile-opt %s --tile-narrow-products="pairs=true" | FileCheck %s --check-prefix=PAIRS
 // RUN: tile-opt %s --tile-narrow-products="ranges=-1.0:1.55" | FileCheck %s --check-prefix=BYTES
 
 // The activation is rounded where it is used, the weight too; sums are wide.
@@ -20,6 +21,28 @@
 ml_program.global private @w(#ml_program.extern<tensor<64x32xf32>>) : tensor<64x32xf32>
 func.func @main(%x: tensor<8x64xf32>) -> tensor<8x32xf32> {
   %w = ml_program.global_load_const @w : tensor<64x32xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x32xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x32xf32>) -> tensor<8x32xf32>
+  %y = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<8x64xf32>, tensor<64x32xf32>) outs(%f : tensor<8x32xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    %t = arith.addf %o, %m : f32
+    linalg.yield %t : f32
+  } -> tensor<8x32xf32>
+  return %y : tensor<8x32xf32>
+}
+
+// Two activations are rounded where matrix units multiply them.
+
+// BF16-LABEL: @pair
+// BF16-NOT: truncf
+// BYTES-LABEL: @pair
+// PAIRS-LABEL: @pair
+// PAIRS-COUNT-2: arith.truncf %{{.*}} : f32 to bf16
+// PAIRS: linalg.generic {{.*}}ins(%{{.*}}, %{{.*}} : tensor<8x64xbf16>, tensor<64x32xbf16>)
+func.func @pair(%x: tensor<8x64xf32>, %w: tensor<64x32xf32>) -> tensor<8x32xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<8x32xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x32xf32>) -> tensor<8x32xf32>

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from math import log2
 
 from tilewright.mlir import ir
 from tilewright.normalize.generics import (
@@ -172,7 +171,9 @@ class Parts:
                 create("arith.index_cast", [create("linalg.index", [], index, {"dim": _i64(d)})], number)
                 for d in (0, place + 1)
             )
-            bits = create("arith.constant", [], number, {"value": ir.IntegerAttr.get(number, log2(self.length))})
+            bits = create(
+                "arith.constant", [], number, {"value": ir.IntegerAttr.get(number, self.length.bit_length() - 1)}
+            )
             equal = {"predicate": _i64(0)}
             own = create("arith.cmpi", [create("arith.shrui", [step, bits], number), part], _i1(), equal)
             low = create_number(float("-inf"), kind.element_type)
@@ -247,6 +248,14 @@ class Factor:
     top: LinalgOp
     function: str
     dims: tuple[int | None, ...]
+
+
+def can_mask(chain: Chain) -> bool:
+    """Whether scores of other parts can be masked: all terms are exponentials of tensors that nothing else reads."""
+    tops = {op for op in chain.accumulators if is_maximum(op)}
+    read = {a.value for op in tops for a in op.inputs}
+    sums = all(op in tops or op in chain.relative for op in chain.accumulators)
+    return sums and bool(tops) and read <= {op.result for op in scores_of(chain)}
 
 
 def can_cut(chain: Chain) -> bool:

@@ -21,7 +21,7 @@ from tilewright.normalize.generics import maker
 from tilewright.passes import Pass, option, register
 from tilewright.plan.connect import FEW_TASKS
 from tilewright.plan.gpu.machine import Gpu
-from tilewright.plan.gpu.parts import Parts, around, can_cut
+from tilewright.plan.gpu.parts import Parts, around, can_cut, can_mask
 from tilewright.plan.gpu.products import element
 from tilewright.plan.online import Chain, find_chains, is_maximum
 from tilewright.plan.structure import Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute
@@ -223,7 +223,9 @@ def _candidates(chain: Chain) -> list[tuple[int, int]]:
     extent = _OPEN if chain.open else chain.extent
     divisors = [n for n in range(2, _MOST + 1) if extent % n == 0 and extent // n >= _LEAST]
     whole = [] if chain.open else [(n, 0) for n in divisors if extent // n % _LEAST == 0]
-    return whole or [(ceil(extent / n), n) for n in _LENGTHS if n < extent <= n * _MOST]
+    if whole or not can_mask(chain):
+        return whole
+    return [(ceil(extent / n), n) for n in _LENGTHS if n < extent <= n * _MOST]
 
 
 def _seconds(chain: Chain, parts: int, length: int, gpu: Gpu) -> float:

@@ -109,3 +109,50 @@ func.func @tail(%x: tensor<16x1040xf32>) -> tensor<16xf32> {
   }
   return %y : tensor<16xf32>
 }
+
+// A row whose length a run brings: whole blocks, of which all but the last one are, then what is left, a block at most.
+// The body counts the loop, from where a block begins.
+
+// CHECK-LABEL: @open
+// CHECK: %[[N:.*]] = tensor.dim %[[X0:.*]], %{{.*}} : tensor<16x?xf32>
+// CHECK: %[[LAST:.*]] = arith.subi %[[N]], %{{.*}} : index
+// CHECK: %[[LEAST:.*]] = arith.maxsi %[[LAST]], %{{.*}} : index
+// CHECK: %[[COUNT:.*]] = arith.divui %[[LEAST]], %{{.*}} : index
+// CHECK: %[[WHOLE:.*]] = arith.muli %[[COUNT]], %{{.*}} : index
+// CHECK: %[[LEFT:.*]] = arith.subi %[[N]], %[[WHOLE]] : index
+// CHECK: %[[R:.*]] = scf.for %[[J:.*]] = %{{.*}} to %[[WHOLE]] step %{{.*}}
+// CHECK:   tensor.extract_slice %[[X0]][0, %[[J]]] [16, 512] [1, 1]
+// CHECK:   tile.group "register" ({{.*}}, %[[AT:[a-z0-9]+]] = %[[J]] : index)
+// CHECK:     %[[I:.*]] = linalg.index 1
+// CHECK:     arith.addi %[[I]], %[[AT]] : index
+// CHECK: tensor.extract_slice %[[X0]][0, %[[WHOLE]]] [16, %[[LEFT]]] [1, 1] : tensor<16x?xf32> to tensor<16x?xf32>
+// CHECK: linalg.generic {{.*}}tile.bounds = array<i64: -1, 512>
+
+// KERNEL: tile.kernel @group_{{[0-9]+}}(%[[X:.*]]: memref<16x?xf32>, %{{.*}}: memref<16xf32>)
+// KERNEL: memref.dim %[[X]]
+// KERNEL: scf.for
+// KERNEL:   tile.load %[[X]]
+// KERNEL: tile.load %[[X]]{{.*}} valid
+func.func @open(%x: tensor<16x?xf32>) -> tensor<16xf32> {
+  %y = tile.group "shared" (%x0 = %x : tensor<16x?xf32>) -> (tensor<16xf32>) {
+    %s = tile.group "register" (%x1 = %x0 : tensor<16x?xf32>) -> (tensor<16xf32>) {
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty() : tensor<16xf32>
+      %f = linalg.fill ins(%zero : f32) outs(%e : tensor<16xf32>) -> tensor<16xf32>
+      %r = linalg.generic {indexing_maps = [#ij, #i], iterator_types = ["parallel", "reduction"], tile.padded,
+          tile.online = array<i64: 1, 512>, tile.rtile = #tile.rtile<shared = [1, ?], register = [1, 512]>}
+          ins(%x1 : tensor<16x?xf32>) outs(%f : tensor<16xf32>) {
+      ^bb0(%a: f32, %o: f32):
+        %j = linalg.index 1 : index
+        %i = arith.index_cast %j : index to i32
+        %w = arith.sitofp %i : i32 to f32
+        %p = arith.mulf %a, %w : f32
+        %t = arith.addf %o, %p : f32
+        linalg.yield %t : f32
+      } -> tensor<16xf32>
+      tile.yield %r : tensor<16xf32>
+    }
+    tile.yield %s : tensor<16xf32>
+  }
+  return %y : tensor<16xf32>
+}

@@ -136,3 +136,73 @@ func.func @many(%q: tensor<512x64xf32>, %k: tensor<512x16384x64xf32>, %v: tensor
   } -> tensor<512x64xf32>
   return %w, %l : tensor<512x64xf32>, tensor<512xf32>
 }
+
+// -----
+
+// A run brings the length: parts have a fixed one, and a run has so many of them. Each masks the steps of others, and
+// `tile.live` says which steps are its own.
+
+// CHECK-LABEL: @open
+// CHECK: %[[P:.*]] = arith.ceildivui %{{.*}}, %{{.*}} : index
+// CHECK: tensor.empty(%[[P]], %{{.*}}) : tensor<?x8x?xf32>
+// CHECK: linalg.generic {{.*}}ins(%arg0, %arg1 : tensor<8x64xf32>, tensor<8x?x64xf32>) outs(%{{.*}} : tensor<?x8x?xf32>) attrs = {tile.apart = 0 : i64}
+// CHECK: attrs = {tile.apart = 0 : i64, tile.live = array<i64: 0, 1, 0, 0, [[L:[0-9]+]], [[L]], [[L]]>}
+// CHECK: arith.shrui
+// CHECK: arith.select %{{.*}}, %{{.*}}, %{{.*}} : f32
+// CHECK: tile.parts = {length = [[L]] : i64
+#s = affine_map<(h, j, c) -> (h, j)>
+#q = affine_map<(h, j, c) -> (h, c)>
+#k = affine_map<(h, j, c) -> (h, j, c)>
+#hj = affine_map<(h, j) -> (h, j)>
+#h = affine_map<(h, j) -> (h)>
+#p = affine_map<(h, c, j) -> (h, j)>
+#v = affine_map<(h, c, j) -> (h, j, c)>
+#y = affine_map<(h, c, j) -> (h, c)>
+func.func @open(%q: tensor<8x64xf32>, %k: tensor<8x?x64xf32>, %v: tensor<8x?x64xf32>)
+    -> (tensor<8x64xf32>, tensor<8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %low = arith.constant 0xFF800000 : f32
+  %one = arith.constant 1 : index
+  %size = tensor.dim %k, %one : tensor<8x?x64xf32>
+  %e = tensor.empty(%size) : tensor<8x?xf32>
+  %r = tensor.empty() : tensor<8xf32>
+  %o = tensor.empty() : tensor<8x64xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x?xf32>) -> tensor<8x?xf32>
+  %s = linalg.generic {indexing_maps = [#q, #k, #s], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%q, %k : tensor<8x64xf32>, tensor<8x?x64xf32>) outs(%f : tensor<8x?xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %m = arith.mulf %a, %b : f32
+    %t = arith.addf %c, %m : f32
+    linalg.yield %t : f32
+  } -> tensor<8x?xf32>
+  %g = linalg.fill ins(%low : f32) outs(%r : tensor<8xf32>) -> tensor<8xf32>
+  %m = linalg.generic {indexing_maps = [#hj, #h], iterator_types = ["parallel", "reduction"]}
+      ins(%s : tensor<8x?xf32>) outs(%g : tensor<8xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %t = arith.maximumf %c, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<8xf32>
+  %x = linalg.generic {indexing_maps = [#hj, #h, #hj], iterator_types = ["parallel", "parallel"]}
+      ins(%s, %m : tensor<8x?xf32>, tensor<8xf32>) outs(%e : tensor<8x?xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %d = arith.subf %a, %b : f32
+    %t = math.exp %d : f32
+    linalg.yield %t : f32
+  } -> tensor<8x?xf32>
+  %i = linalg.fill ins(%zero : f32) outs(%r : tensor<8xf32>) -> tensor<8xf32>
+  %l = linalg.generic {indexing_maps = [#hj, #h], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<8x?xf32>) outs(%i : tensor<8xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %t = arith.addf %c, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<8xf32>
+  %n = linalg.fill ins(%zero : f32) outs(%o : tensor<8x64xf32>) -> tensor<8x64xf32>
+  %w = linalg.generic {indexing_maps = [#p, #v, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %v : tensor<8x?xf32>, tensor<8x?x64xf32>) outs(%n : tensor<8x64xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %u = arith.mulf %a, %b : f32
+    %t = arith.addf %c, %u : f32
+    linalg.yield %t : f32
+  } -> tensor<8x64xf32>
+  return %w, %l : tensor<8x64xf32>, tensor<8xf32>
+}

@@ -22,6 +22,7 @@ from tilewright.passes import Pass, option, register
 from tilewright.plan.connect import task_block
 from tilewright.plan.merging import merge_maps, merge_products
 from tilewright.plan.nests import MOST_OPS, SMALL, Nest, Task, read_bases, written_base
+from tilewright.plan.online import is_maximum
 from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, captured, linalg_ops, set_integer
 from tilewright.plan.tiles import chosen_loops
 from tilewright.plan.traffic import Levels, tensor_bytes
@@ -56,13 +57,15 @@ class Graph:
     def _is_for_reader(self, op: LinalgOp) -> bool:
         """Whether its only reader had better do on a GPU what an operation does: widen what memory holds anyway.
 
-        Dequantized bytes are an example that others multiply as bytes.
+        Dequantized bytes are an example that others multiply as bytes. What a softmax makes is in no memory: its sum
+        and its product read it where it is.
         """
         made = [(a, maker) for a in op.inputs if (maker := self.maker.get(a.value)) is not None]
         if not self.levels.chains or op.kind is not Kind.ELEMENTWISE or len(op.readers) != 1 or len(made) != 1:
             return False
         access, maker = made[0]
         held = len(maker.readers) > 1 and None not in op.readers and access.pure
+        held = held and not any(is_maximum(member) for member in self.nest_of[maker].task.ops)
         return held and tensor_bytes(op.result) >= 2 * tensor_bytes(access.value) and op.points > SMALL
 
     def _find_multiplied(self) -> set[LinalgOp]:

@@ -59,6 +59,17 @@ def integer_product(m: int, n: int, k: int) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
 
 
+def residual_product(m: int, n: int, k: int) -> onnx.ModelProto:
+    """`a` [m, k] times `b` [k, n], added to `r` [m, n], in f16."""
+    kind = onnx.TensorProto.FLOAT16
+    shapes = {"a": [m, k], "b": [k, n], "r": [m, n]}
+    inputs = [helper.make_tensor_value_info(name, kind, shape) for name, shape in shapes.items()]
+    result = helper.make_tensor_value_info("y", kind, [m, n])
+    nodes = [helper.make_node("MatMul", ["a", "b"], ["p"]), helper.make_node("Add", ["p", "r"], ["y"])]
+    graph = helper.make_graph(nodes, "product", inputs, [result])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+
+
 @dataclass(frozen=True)
 class Case:
     """One model.
@@ -137,6 +148,9 @@ CASES: dict[str, Case] = {
     ),
     "gemm_clusters": Case(
         "matmul", {"m": 384, "n": 512, "k": 512, "dtype": "float16"}, archs=HOPPER, marks=(*_BOXES, *_CLUSTERS)
+    ),
+    "gemm_residual": Case(
+        residual_product, {"m": 192, "n": 128, "k": 192}, units=2, archs=HOPPER, marks=(*_WARPS, _STORES, _TASKS)
     ),
     "attention_warps": _attention(64, 192, 32),
     "attention_warpgroups": _attention(128, 256, 64),

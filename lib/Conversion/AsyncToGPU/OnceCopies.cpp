@@ -8,6 +8,9 @@
 
 #include "lib/Conversion/AsyncToGPU/WarpRoles.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
 using namespace mlir;
 
 namespace tilewright {
@@ -38,8 +41,44 @@ std::optional<std::vector<TensorCopy>> findTensorCopies(tile::AsyncOp async,
   return copies;
 }
 
+Value RoleLoad::emptyBarrier(OpBuilder &b, Location loc) const {
+  return offsetPointer(b, loc, barrier, 8);
+}
+
+bool anyRepeats(ArrayRef<RoleLoad> loads) {
+  return llvm::any_of(loads,
+                      [](const RoleLoad &load) { return load.repeats(); });
+}
+
+namespace {
+
+/// The last load of a task that reads what comes in each task; null, with the
+/// reason, where something else does, or not in each task.
+tile::LoadOp lastRead(const RoleLoad &load, scf::ForOp tasks,
+                      std::string &reason) {
+  llvm::SmallDenseSet<Value> bases;
+  for (const TensorCopy &copy : load.copies)
+    bases.insert(copy.target.base);
+  tile::LoadOp last;
+  tasks.walk([&](tile::LoadOp read) {
+    OpBuilder b(read);
+    std::optional<SharedPlace> place = findSharedPlace(b, read.getMemref());
+    if (!place || !bases.contains(place->base))
+      return;
+    if (read->getParentOp() != tasks || read.getType().isInShared())
+      reason = "starts copies in each task that a part of it, or a matrix "
+               "unit, reads";
+    last = read;
+  });
+  if (!last)
+    reason = "starts copies in each task that nothing reads";
+  return reason.empty() ? last : tile::LoadOp();
+}
+
+} // namespace
+
 std::optional<RoleLoad> matchLoad(tile::AsyncOp async, std::string &reason) {
-  RoleLoad load{async, {}, {}, {}};
+  RoleLoad load{async, {}, {}, {}, {}};
   for (Operation *user : async->getUsers()) {
     auto await = dyn_cast<tile::AwaitOp>(user);
     if (!await || await.getTokens().size() != 1) {
@@ -49,10 +88,12 @@ std::optional<RoleLoad> matchLoad(tile::AsyncOp async, std::string &reason) {
     }
     load.awaits.push_back(await);
   }
+  scf::ForOp tasks = tasksAround(async);
   Operation *parent = async->getParentOp();
   while (isa<scf::IfOp>(parent))
     parent = parent->getParentOp();
-  if (!isa<FunctionOpInterface>(parent)) {
+  if (tasks ? async->getParentOp() != tasks
+            : !isa<FunctionOpInterface>(parent)) {
     reason = "starts copies again and again that go through no ring";
     return std::nullopt;
   }
@@ -60,16 +101,35 @@ std::optional<RoleLoad> matchLoad(tile::AsyncOp async, std::string &reason) {
   if (!copies)
     return std::nullopt;
   load.copies = *copies;
+  if (tasks && !(load.last = lastRead(load, tasks, reason)))
+    return std::nullopt;
   return load;
 }
 
-void rewriteLoad(const RoleLoad &load) {
+void rewriteLoad(const RoleLoad &load, Value parity, Value thread) {
   for (tile::AwaitOp await : load.awaits) {
     OpBuilder b(await);
-    waitBarrier(b, await.getLoc(), load.barrier, makeI32(b, await.getLoc(), 0));
+    Location loc = await.getLoc();
+    waitBarrier(b, loc, load.barrier,
+                load.repeats() ? parity : makeI32(b, loc, 0));
     await->erase();
   }
   tile::AsyncOp(load.async)->erase();
+  if (!load.repeats())
+    return;
+  // One thread of each warp tells that all of it have read.
+  tile::LoadOp last = load.last;
+  OpBuilder b(last->getContext());
+  b.setInsertionPointAfter(last);
+  Location loc = last.getLoc();
+  NVVM::SyncWarpOp::create(b, loc, makeI32(b, loc, -1));
+  Value lane = arith::AndIOp::create(b, loc, thread, makeI32(b, loc, 31));
+  Value speaks = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lane,
+                                       makeI32(b, loc, 0));
+  auto branch = scf::IfOp::create(b, loc, speaks, /*withElseRegion=*/false);
+  b.setInsertionPointToStart(branch.thenBlock());
+  NVVM::MBarrierArriveOp::create(b, loc, Type(), load.emptyBarrier(b, loc),
+                                 Value(), NVVM::MemScopeKind::CTA);
 }
 
 } // namespace tilewright

@@ -60,7 +60,9 @@ def SpecializeWarps : Pass<"tile-specialize-warps", "::mlir::ModuleOp"> {
     that it adds to nothing in the first step: no registers are cleared.
 
     Copies outside of loops that are waited for alone (`tile-share-factors` makes
-    such ones) get one mbarrier, which nobody gives back.
+    such ones) get one mbarrier, which nobody gives back. Where a block runs several
+    tasks, copies that are started once in each (`tile-fetch-matrices`) get a second
+    one, which counts the computing warps that have read what came.
 
     Blocks of a cluster (`tile.cluster`) share copies that are marked
     `tile.multicast`: each loads a part of the box into the slots of all (panels,

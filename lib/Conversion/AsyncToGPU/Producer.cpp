@@ -99,6 +99,10 @@ private:
     }
     for (auto [slot, phase] : states)
       inits.append({slot, phase});
+    // Where copies are started in each task: nobody reads before the first.
+    bool repeats = anyRepeats(loads);
+    if (repeats)
+      inits.push_back(makeI32(b, tasks.getLoc(), 1));
     auto made = scf::ForOp::create(b, tasks.getLoc(), bounds[0], bounds[1],
                                    bounds[2], inits);
     OpBuilder::InsertionGuard guard(b);
@@ -106,12 +110,17 @@ private:
     for (auto [index, state] : llvm::enumerate(states))
       state = {made.getRegionIterArg(2 * index),
                made.getRegionIterArg(2 * index + 1)};
+    if (repeats)
+      parity = made.getRegionIterArgs().back();
     map.map(tasks.getInductionVar(), made.getInductionVar());
     if (failed(emit(*tasks.getBody(), map)))
       return failure();
     SmallVector<Value> results;
     for (auto [slot, phase] : states)
       results.append({slot, phase});
+    if (repeats)
+      results.push_back(arith::XOrIOp::create(b, tasks.getLoc(), parity,
+                                              makeI32(b, tasks.getLoc(), 1)));
     scf::YieldOp::create(b, tasks.getLoc(), results);
     return success();
   }
@@ -165,12 +174,15 @@ private:
     return success();
   }
 
-  /// Starts copies that no slot has to be empty for.
+  /// Starts copies that no slot has to be empty for, or that of the task before
+  /// has to be read for.
   LogicalResult emitLoad(const RoleLoad &load, IRMapping map) {
     Location loc = tile::AsyncOp(load.async).getLoc();
     SmallVector<Value> maps, bases;
     if (failed(findEnds(loc, load.copies, map, maps, bases)))
       return failure();
+    if (load.repeats())
+      waitBarrier(b, loc, load.emptyBarrier(b, loc), parity);
     return start(loc, load.copies, maps, bases, load.barrier, map);
   }
 
@@ -247,6 +259,8 @@ private:
   Value rank;
   /// Of each ring, where the builder stands.
   SmallVector<SlotState> states;
+  /// Of the phase in which what the task before brought is read.
+  Value parity;
 };
 
 } // namespace

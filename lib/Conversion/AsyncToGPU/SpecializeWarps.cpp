@@ -148,7 +148,7 @@ public:
       return failure();
     rewriteConsumers();
     for (RoleLoad &load : loads)
-      rewriteLoad(load);
+      rewriteLoad(load, parity, thread);
     b.setInsertionPointToStart(consumer);
     setRegisters(consumerRegisters(groups(), producerRegisters(groups()),
                                    blocksOf(kernel)),
@@ -261,8 +261,8 @@ private:
   }
 
   void rewriteConsumers() {
-    scf::ForOp tasks =
-        rings.empty() ? scf::ForOp() : tasksAround(rings.front().ring.loop);
+    scf::ForOp tasks = rings.empty() ? tasksAround(loads.front().async)
+                                     : tasksAround(rings.front().ring.loop);
     if (tasks)
       return carryRings(tasks);
     for (RoleRing &ring : rings) {
@@ -272,10 +272,12 @@ private:
   }
 
   /// Where a block runs several tasks, the state of each ring goes on from one
-  /// to the next.
+  /// to the next, and so does the parity of the task's number where copies are
+  /// started in each of them.
   void carryRings(scf::ForOp tasks) {
     b.setInsertionPoint(tasks);
-    SmallVector<Value> inits(2 * rings.size(), makeI32(b, loc, 0));
+    bool repeats = anyRepeats(loads);
+    SmallVector<Value> inits(2 * rings.size() + repeats, makeI32(b, loc, 0));
     auto made =
         scf::ForOp::create(b, tasks.getLoc(), tasks.getLowerBound(),
                            tasks.getUpperBound(), tasks.getStep(), inits);
@@ -293,6 +295,12 @@ private:
                            made.getRegionIterArg(2 * index + 1)});
       yield.setOperand(2 * index, slot);
       yield.setOperand(2 * index + 1, phase);
+    }
+    if (repeats) {
+      parity = made.getRegionIterArgs().back();
+      b.setInsertionPoint(yield);
+      Value next = arith::XOrIOp::create(b, loc, parity, makeI32(b, loc, 1));
+      yield.setOperand(2 * rings.size(), next);
     }
     tasks.erase();
   }
@@ -339,7 +347,9 @@ private:
   void setUp() {
     Value id = gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
     thread = arith::IndexCastUIOp::create(b, loc, b.getI32Type(), id);
-    auto words = static_cast<int64_t>(loads.size());
+    int64_t words = 0;
+    for (const RoleLoad &load : loads)
+      words += wordsOf(load);
     for (RoleRing &ring : rings)
       words += 2 * ring.ring.getStages();
     Value memory = sharedPointer(b, loc, barrierMemory(words));
@@ -349,7 +359,7 @@ private:
     }
     for (RoleLoad &load : loads) {
       load.barrier = memory;
-      memory = offsetPointer(b, loc, memory, 8);
+      memory = offsetPointer(b, loc, memory, 8 * wordsOf(load));
     }
     Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
                                           thread, makeI32(b, loc, 0));
@@ -360,8 +370,7 @@ private:
       for (RoleRing &ring : rings)
         makeBarriers(ring);
       for (const RoleLoad &load : loads)
-        NVVM::MBarrierInitOp::create(b, loc, load.barrier, makeI32(b, loc, 1),
-                                     Value());
+        makeBarriers(load);
       NVVM::FenceMbarrierInitOp::create(b, loc);
     }
     if (!sharesCopies()) {
@@ -370,6 +379,19 @@ private:
     }
     meetCluster(/*aligned=*/true);
     rank = NVVM::ClusterId::create(b, loc, b.getI32Type());
+  }
+
+  /// One tells that copies have come, another one that they have been read.
+  static int64_t wordsOf(const RoleLoad &load) {
+    return load.repeats() ? 2 : 1;
+  }
+
+  void makeBarriers(const RoleLoad &load) {
+    NVVM::MBarrierInitOp::create(b, loc, load.barrier, makeI32(b, loc, 1),
+                                 Value());
+    if (load.repeats())
+      NVVM::MBarrierInitOp::create(b, loc, load.emptyBarrier(b, loc),
+                                   makeI32(b, loc, threads / 32), Value());
   }
 
   void makeBarriers(const RoleRing &ring) {
@@ -405,6 +427,8 @@ private:
   std::vector<RoleLoad> loads;
   /// Numbers of the thread, and of the block in its cluster (null: not asked).
   Value thread, rank;
+  /// Parity of the number of the block's task (null: not asked).
+  Value parity;
 };
 
 struct SpecializeWarps

@@ -45,14 +45,20 @@ struct RoleRing {
 };
 
 /// Copies that are started once, and waited for outside of loops: one mbarrier
-/// counts their bytes.
+/// counts their bytes. Or once in each of a block's tasks: a second mbarrier,
+/// behind it, then tells that all warps have read what they brought.
 struct RoleLoad {
   tile::AsyncOp async;
   llvm::SmallVector<tile::AwaitOp> awaits;
   std::vector<TensorCopy> copies;
   mlir::Value barrier;
+  /// The last of the loads that read what comes in each task; null where it
+  /// comes once.
+  tile::LoadOp last;
 
+  bool repeats() const { return last != nullptr; }
   int64_t getBytes() const;
+  mlir::Value emptyBarrier(mlir::OpBuilder &b, mlir::Location loc) const;
 };
 
 /// Bytes that copies move.
@@ -62,12 +68,17 @@ int64_t bytesOf(llvm::ArrayRef<TensorCopy> copies);
 std::optional<std::vector<TensorCopy>> findTensorCopies(tile::AsyncOp async,
                                                         std::string &reason);
 
-/// Finds copies that run at most once and whose token is only waited for; the
-/// reason why they are no such copies otherwise.
+/// Finds copies that run at most once, or once in each task, and whose token is
+/// only waited for; the reason why they are no such copies otherwise.
 std::optional<RoleLoad> matchLoad(tile::AsyncOp async, std::string &reason);
 
-/// Computing warps wait for the mbarrier where they waited for the token.
-void rewriteLoad(const RoleLoad &load);
+/// Computing warps wait for the mbarrier where they waited for the token, and
+/// tell when they have read what comes again. `parity` is that of the number of
+/// the block's task, `thread` the number of the thread.
+void rewriteLoad(const RoleLoad &load, mlir::Value parity, mlir::Value thread);
+
+/// Whether some copies are started in each task.
+bool anyRepeats(llvm::ArrayRef<RoleLoad> loads);
 
 /// Waits until the phase of parity `phase` of an mbarrier is over, and sees
 /// what those who arrived there did before: of the block, or of its `cluster`.

@@ -11,6 +11,7 @@
 
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/SymbolTable.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace tilewright;
@@ -81,16 +82,29 @@ bool KernelGrid::isPersistent() const {
   return kernel->hasAttr("tile.persistent") && !bounds.empty();
 }
 
+int64_t KernelGrid::getMultiple(int64_t dim) const {
+  auto rounded = kernel->getAttrOfType<DenseI64ArrayAttr>("tile.rounded");
+  bool isGiven = rounded && dim < rounded.size(); // verify() tells who is wrong
+  return isGiven ? std::max<int64_t>(rounded[dim], 1) : 1;
+}
+
 SmallVector<Value> KernelGrid::getSizes(OpBuilder &b,
                                         ArrayRef<BlockArgument> open) {
   TaskNumbers n(b, kernel.getLoc());
   SmallVector<Value> sizes(bounds.size());
   for (auto [dim, bound] : llvm::enumerate(bounds)) {
+    int64_t multiple = getMultiple(static_cast<int64_t>(dim));
     if (!ShapedType::isDynamic(bound)) {
-      sizes[dim] = n.constant(bound);
+      sizes[dim] =
+          n.constant(llvm::divideCeilSigned(bound, multiple) * multiple);
     } else if (dim > 0 || isPersistent()) {
       sizes[dim] = open.front();
       open = open.drop_front();
+      if (multiple == 1)
+        continue;
+      Value whole = n.div(n.add(sizes[dim], n.constant(multiple - 1)),
+                          n.constant(multiple));
+      sizes[dim] = n.mul(whole, n.constant(multiple));
     }
   }
   return sizes;
@@ -110,18 +124,28 @@ scf::ForOp KernelGrid::makeTasks(OpBuilder &b, ArrayRef<BlockArgument> open) {
 }
 
 LogicalResult KernelGrid::verify() {
+  auto rounded = kernel->getAttrOfType<DenseI64ArrayAttr>("tile.rounded");
+  if (rounded && (rounded.size() != static_cast<int64_t>(bounds.size()) ||
+                  llvm::any_of(rounded.asArrayRef(),
+                               [](int64_t size) { return size < 1; })))
+    return kernel.emitOpError("has tile.rounded = ")
+           << rounded << ": it needs a positive number for each of the "
+           << bounds.size() << " coordinates of its grid";
   std::optional<ArrayRef<int64_t>> cluster = kernel.getCluster();
   if (!cluster)
     return success();
   // Of one coordinate the launch counts whole clusters.
   bool mayBeOpen = bounds.size() == 1 && !isPersistent();
-  for (auto [dim, size] : llvm::enumerate(*cluster))
-    if (size > 1 &&
-        (ShapedType::isDynamic(bounds[dim]) ? !mayBeOpen
-                                            : bounds[dim] % size != 0))
+  for (auto [dim, size] : llvm::enumerate(*cluster)) {
+    if (size == 1 || getMultiple(static_cast<int64_t>(dim)) % size == 0)
+      continue;
+    if (ShapedType::isDynamic(bounds[dim]) ? !mayBeOpen
+                                           : bounds[dim] % size != 0)
       return kernel.emitOpError("has clusters of ")
              << size << " tasks along coordinate " << dim
-             << ", whose bound must be known and a multiple of that";
+             << ", whose bound must be known and a multiple of that, or be "
+                "rounded up to one (tile.rounded)";
+  }
   return success();
 }
 

@@ -37,10 +37,15 @@ public:
                              mlir::SmallVectorImpl<mlir::Value> &values);
 
 private:
-  /// Whether clusters are whole: bounds along them are known multiples.
+  /// Whether clusters are whole: bounds along them are known multiples, or
+  /// rounded up to such.
   mlir::LogicalResult verify();
   void readLaunches();
-  /// The bounds as i32 values; null for what no block needs to know.
+  /// What the bound of a coordinate is rounded up to a multiple of
+  /// (`tile.rounded`).
+  int64_t getMultiple(int64_t dim) const;
+  /// The bounds as i32 values, rounded up; null for what no block needs to
+  /// know.
   mlir::SmallVector<mlir::Value>
   getSizes(mlir::OpBuilder &b, mlir::ArrayRef<mlir::BlockArgument> open);
 

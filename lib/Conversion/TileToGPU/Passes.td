@@ -22,11 +22,13 @@ def KernelsToGPU : Pass<"tile-kernels-to-gpu", "::mlir::ModuleOp"> {
     from there on in steps of the number of blocks, in a loop marked
     `tile.tasks`. Tasks of a `cluster`, whole numbers of which the bounds must be,
     are blocks with numbers that follow each other, the last coordinate fastest;
-    bands are of clusters then. Tiles stay as they are.
+    bands are of clusters then. With `tile.rounded`, a number for each coordinate,
+    the host launches bounds that are rounded up to multiples of these: tasks
+    behind the end, which touch nothing, fill clusters. Tiles stay as they are.
 
     What the host must know is written on the function: `tile.threads`,
     `tile.shared_bytes` (dynamic shared memory), `tile.cluster`,
-    `tile.grid_rank`, and `tile.params`, a dictionary per parameter in order:
+    `tile.rounded`, `tile.grid_rank`, and `tile.params`, a dictionary per parameter in order:
     `{kind = "pointer", arg, align}` is the address of the first element of
     memref argument `arg`, a multiple of `align` bytes; `{kind = "size", arg,
     dim}` and `{kind = "stride", arg, dim}` (64 bits) follow for sizes that the

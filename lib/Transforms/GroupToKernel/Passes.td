@@ -27,9 +27,11 @@ def GroupsToKernels : Pass<"tile-groups-to-kernels", "mlir::ModuleOp"> {
     lines in each round. `tile.tasks_inside` on the root of a task of one nest
     goes to the kernel, for convert-tile-kernel-to-func, and so do `tile.warps`,
     `tile.raster`, `tile.specialized`, `tile.staged`, `tile.persistent`,
-    `tile.residency` and `tile.prediction` of the last root.
+    `tile.residency`, `tile.fetched` and `tile.prediction` of the last root.
     `tile.cluster` there says how many tasks along each loop of the root are the
-    kernel's `cluster`; they must divide the tasks along it.
+    kernel's `cluster`; they must divide the tasks along it. Of a padded root, a
+    loop whose extent a run tells has its tasks rounded up to whole clusters
+    instead (`tile.rounded` of the kernel, a number per coordinate).
 
     Tiles that are left of a loop have smaller types. Where the root has
     `tile.padded`, all tiles have the planned sizes instead, which may exceed

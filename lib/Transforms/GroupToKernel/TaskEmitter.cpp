@@ -37,13 +37,12 @@ LogicalResult TaskEmitter::analyze() {
 /// Tasks that one thread runs take each step of the outermost loop together.
 constexpr llvm::StringLiteral kTasksInside = "tile.tasks_inside";
 
-/// What the plan says of a whole kernel, on the roots of its nests: threads of
-/// a task, the order of tasks, who loads, who stores, who runs several tasks,
-/// and what time was predicted.
+/// What the plan says of a whole kernel, on the roots of its nests: threads,
+/// order of tasks, who loads, stores and runs several tasks, predicted time.
 constexpr llvm::StringLiteral kKernelAttributes[] = {
-    "tile.warps",     "tile.raster",  "tile.specialized",
-    "tile.stagger",   "tile.staged",  "tile.persistent",
-    "tile.residency", "tile.overlap", "tile.prediction"};
+    "tile.warps",   "tile.raster",     "tile.specialized", "tile.stagger",
+    "tile.staged",  "tile.persistent", "tile.fetched",     "tile.residency",
+    "tile.overlap", "tile.prediction"};
 
 /// The dimensions of a nest that a task does not cover, in the order of
 /// `tile.grid` or else in traversal order.
@@ -220,18 +219,22 @@ TaskEmitter::emitKernel(OpBuilder &builder, StringRef name,
 
 /// Tasks that are a cluster (`tile.cluster` on the last root, along each of its
 /// loops) are whole numbers of the grid: none may wait for one that is not
-/// there.
+/// there. Where a run tells the size, the grid is rounded up (`tile.rounded`):
+/// what tasks touch has bounds there, and those behind the end touch nothing.
 LogicalResult TaskEmitter::setCluster(tile::KernelOp kernel) const {
   const NestAnalysis &anchor = nests.back();
   auto sizes = anchor.root()->getAttrOfType<DenseI64ArrayAttr>("tile.cluster");
   if (!sizes)
     return success();
-  SmallVector<int64_t> cluster(grid.size(), 1), left(sizes.asArrayRef());
+  SmallVector<int64_t> cluster(grid.size(), 1), rounded(cluster);
+  SmallVector<int64_t> left(sizes.asArrayRef());
   for (auto [number, dim] : llvm::enumerate(grid)) {
     if (dim.dim >= left.size())
       continue;
     std::swap(cluster[number], left[dim.dim]);
-    int64_t tasks = dim.dynamic() ? 1 : (dim.extent + dim.tile - 1) / dim.tile;
+    rounded[number] = dim.dynamic() && isPadded() ? cluster[number] : 1;
+    int64_t tasks = dim.dynamic() ? rounded[number]
+                                  : (dim.extent + dim.tile - 1) / dim.tile;
     if (cluster[number] < 1 || tasks % cluster[number] != 0)
       return anchor.root()->emitError("has tile.cluster = ")
              << sizes << ", but the number of tasks along d" << dim.dim
@@ -240,10 +243,12 @@ LogicalResult TaskEmitter::setCluster(tile::KernelOp kernel) const {
              << ": it must be a multiple of the cluster's size";
   }
   if (llvm::any_of(left, [](int64_t size) { return size != 1; }))
-    return anchor.root()->emitError("has tile.cluster = ")
-           << sizes
-           << ", of more than one task along a loop that a task covers";
+    return anchor.root()->emitError("has more than one task of tile.cluster = ")
+           << sizes << " along a loop that a task covers";
   kernel.setCluster(ArrayRef<int64_t>(cluster));
+  if (llvm::any_of(rounded, [](int64_t size) { return size > 1; }))
+    kernel->setAttr("tile.rounded",
+                    Builder(kernel).getDenseI64ArrayAttr(rounded));
   return success();
 }
 
@@ -320,8 +325,7 @@ void TaskEmitter::placeBuffer(OpBuilder &builder, OpResult result,
   storage[result] = {buffer, origin};
 }
 
-/// The nest that takes its reduction in blocks, if any, and the loop that is
-/// cut into them.
+/// The nest that takes its reduction in blocks, if any, and the loop it cuts.
 LogicalResult TaskEmitter::findBlocks() {
   for (auto [number, nest] : llvm::enumerate(nests))
     for (unsigned dim = 0; dim < nest.extents.size(); ++dim) {

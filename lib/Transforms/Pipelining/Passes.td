@@ -122,6 +122,59 @@ def ShareFactors : Pass<"tile-share-factors", "::mlir::ModuleOp"> {
   ];
 }
 
+def FetchMatrices : Pass<"tile-fetch-matrices", "::mlir::ModuleOp"> {
+  let summary = "What follows a product finds its matrices in shared memory, loaded beside it";
+  let description = [{
+    In a kernel with `tile.specialized` and `tile.fetched`, a load of a matrix
+    behind a loop with products (a residual, say, that their sums are added to)
+    becomes a copy in the background into a buffer of its own in shared memory,
+    which is waited for where the load was. The warp that only moves data starts
+    it once the last copies of the loop are under way, so it comes while the last
+    steps are computed; where a block computes task after task
+    (`tile.persistent`), that of each task once the one before has been read.
+
+    A load that copies in the background cannot do stays, with a remark.
+
+    Before:
+    ```mlir
+    tile.kernel @k(%x: memref<64x256xf16>, %w: memref<256x64xf16>, %r: memref<64x64xf32>, %y: memref<64x64xf32>) attributes {tile.fetched, tile.specialized} {
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      %c256 = arith.constant 256 : index
+      %zero = arith.constant dense<0.0> : !tile.tile<64x64xf32>
+      %sum = scf.for %k = %c0 to %c256 step %c64 iter_args(%s = %zero) -> (!tile.tile<64x64xf32>) {
+        %a = tile.load %x[%c0, %k] : memref<64x256xf16>, !tile.tile<64x64xf16>
+        %b = tile.load %w[%k, %c0] : memref<256x64xf16>, !tile.tile<64x64xf16>
+        %n = tile.mma %a, %b, %s : !tile.tile<64x64xf16>, !tile.tile<64x64xf16>, !tile.tile<64x64xf32>
+        scf.yield %n : !tile.tile<64x64xf32>
+      }
+      %t = tile.load %r[%c0, %c0] : memref<64x64xf32>, !tile.tile<64x64xf32>
+      %v = arith.addf %sum, %t : !tile.tile<64x64xf32>
+      tile.store %v, %y[%c0, %c0] : !tile.tile<64x64xf32>, memref<64x64xf32>
+      tile.return
+    }
+    ```
+    After:
+    ```mlir
+    %once = tile.alloc {alignment = 1024 : i64, tile.layouts = [#tile.layout<perm = [0, 2, 1], inner = [2], tiles = [32], swizzle = 128>]} : memref<1x64x64xf32, #tile.level<"shared">>
+    ...
+    %sum = scf.for
+    ...
+    %token = tile.async {
+      tile.copy ...
+    }
+    tile.await %token
+    ...
+    %t = tile.load %once[%c0, %c0, %c0] : memref<1x64x64xf32, #tile.level<"shared">>, !tile.tile<64x64xf32>
+    %v = arith.addf %sum, %t : !tile.tile<64x64xf32>
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::tilewright::tile::TileDialect"
+  ];
+}
+
 def StaggerProducts : Pass<"tile-stagger-products", "::mlir::ModuleOp"> {
   let summary = "A step makes the factor of the next step's product while the last one's multiplies";
   let description = [{

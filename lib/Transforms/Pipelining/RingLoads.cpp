@@ -358,4 +358,18 @@ Value loadSlot(OpBuilder &b, const RingLoad &ring, Value buffer, Value slot) {
                               offsets, dims);
 }
 
+Value copyOnce(const RingLoad &ring) {
+  tile::LoadOp load = ring.load;
+  OpBuilder b(load);
+  Location loc = load.getLoc();
+  Value buffer = createRing(ring, 1);
+  Value source = viewSource(b, ring, [](Value value) { return value; }),
+        target = viewSlot(b, ring, buffer, b.getIndexAttr(0));
+  auto async = tile::AsyncOp::create(b, loc);
+  OpBuilder inside(async.getBody().front().getTerminator());
+  createCopy(inside, ring, source, target);
+  tile::AwaitOp::create(b, loc, ValueRange{async.getToken()});
+  return buffer;
+}
+
 } // namespace tilewright

@@ -81,6 +81,10 @@ void createCopy(mlir::OpBuilder &b, const RingLoad &ring, mlir::Value source,
 mlir::Value loadSlot(mlir::OpBuilder &b, const RingLoad &ring,
                      mlir::Value buffer, mlir::Value slot);
 
+/// Before a load: a copy in the background of what it reads into a buffer of
+/// its own, which is waited for there. Gives the buffer, a ring of one slot.
+mlir::Value copyOnce(const RingLoad &ring);
+
 } // namespace tilewright
 
 #endif // TILEWRIGHT_TRANSFORMS_PIPELINING_RINGLOADS_H

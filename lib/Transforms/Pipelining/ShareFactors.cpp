@@ -40,18 +40,10 @@ bool runsOnce(tile::LoadOp load) {
 /// beside the products: matrix units read shared memory themselves.
 void copyToBuffer(const RingLoad &slot) {
   tile::LoadOp load = slot.load;
-  OpBuilder b(load);
-  Location loc = load.getLoc();
-  Value buffer = createRing(slot, 1);
-  Value source = viewSource(b, slot, [](Value value) { return value; }),
-        target = viewSlot(b, slot, buffer, b.getIndexAttr(0));
-  auto async = tile::AsyncOp::create(b, loc);
-  OpBuilder inside(async.getBody().front().getTerminator());
-  createCopy(inside, slot, source, target);
-  tile::AwaitOp::create(b, loc, ValueRange{async.getToken()});
+  Value buffer = copyOnce(slot);
   for (OpOperand &use : llvm::make_early_inc_range(load->getUses())) {
     OpBuilder beside(use.getOwner());
-    Value first = arith::ConstantIndexOp::create(beside, loc, 0);
+    Value first = arith::ConstantIndexOp::create(beside, load.getLoc(), 0);
     use.set(loadSlot(beside, slot, buffer, first));
   }
   load.erase();

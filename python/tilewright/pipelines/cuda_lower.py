@@ -25,12 +25,13 @@ def lower(arch: str, rings: bool = True, fast: bool = False) -> tuple[PassSpec, 
     capability = {"arch": int(found.group()) if found else 80}
     hopper = rings and arch == "sm_90a"
     share = (PassSpec("tile-share-factors", "what matrix units read again and again, and no ring brings"),)
+    fetch = (PassSpec("tile-fetch-matrices", "what the sums of products meet comes beside their last steps"),)
     stagger = (PassSpec("tile-stagger-products", "scores of the next block beside the product of this one"),)
     defer = (PassSpec("tile-defer-waits", "products that run on while something else is computed"),)
     ahead = (
         *(stagger if hopper else ()),
         PassSpec("tile-pipeline-loads", "loops load ahead of time, into rings in shared memory"),
-        *(share if hopper else ()),
+        *((*share, *fetch) if hopper else ()),
         PassSpec("canonicalize", "numbers of steps and slots that are constant"),
         PassSpec("cse", "addresses that several copies share"),
     )

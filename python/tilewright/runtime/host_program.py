@@ -28,7 +28,7 @@ log = logging.getLogger("tilewright")
 
 FORMAT = "tilewright-host-program"
 #: Raised by any change that an older run-time cannot read.
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,8 @@ class Kernel:
         rank: coordinates of its grid.
         params: what each parameter is.
         persistent: CTAs per multiprocessor, each of which runs several tasks; None: one for each task.
+        rounded: what the bound of each coordinate is rounded up to a multiple of, so that clusters are whole; none: as
+            they are.
     """
 
     name: str
@@ -54,6 +56,14 @@ class Kernel:
     rank: int
     params: tuple[Mapping[str, Any], ...]
     persistent: int | None = None
+    rounded: tuple[int, ...] = ()
+
+    def tasks(self, grid: Sequence[int]) -> int:
+        """Tasks of a grid; those among them that fill clusters have nothing to do."""
+        bounds = [max(0, bound) for bound in grid]
+        return prod(
+            -(-bound // size) * size for bound, size in zip(bounds, self.rounded or (1,) * len(bounds), strict=True)
+        )
 
     def blocks(self, tasks: int, multiprocessors: int) -> int:
         """CTAs that run a number of tasks: whole clusters."""
@@ -204,9 +214,7 @@ class HostProgram:
     def launch(self, name: str, grid: tuple[int, ...], args: Sequence[Any]) -> None:
         """Launch a kernel on a grid of tasks; nothing where there are none."""
         kernel = self._kernels[name]
-        tasks = 1
-        for bound in grid:
-            tasks *= max(0, bound)
+        tasks = kernel.tasks(grid)
         if tasks == 0:
             return
         blocks = kernel.blocks(tasks, self.device.limits.multiprocessors)
@@ -302,4 +310,5 @@ def _load(device: Device, name: str, entry: Mapping[str, Any], modules: Mapping[
         entry["rank"],
         tuple(entry["params"]),
         entry.get("persistent"),
+        tuple(entry.get("rounded") or ()),
     )

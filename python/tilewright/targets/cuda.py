@@ -168,14 +168,15 @@ def _kernel(symbol: str, function: ir.Operation, arguments: Sequence[str], rank:
         "shared_bytes": abi.get("tile.shared_bytes", 0),
         "cluster": abi.get("tile.cluster"),
         "persistent": abi.get("tile.persistent"),
+        "rounded": abi.get("tile.rounded"),
         "rank": rank,
         "params": params,
     }
 
 
 def _abi_names(function: ir.Operation) -> list[str]:
-    wanted = ("tile.params", "tile.threads", "tile.shared_bytes", "tile.cluster", "tile.persistent")
-    return [name for name in wanted if name in function.attributes]
+    wanted = ("params", "threads", "shared_bytes", "cluster", "persistent", "rounded")
+    return [f"tile.{name}" for name in wanted if f"tile.{name}" in function.attributes]
 
 
 def plain(attribute: ir.Attribute) -> Any:

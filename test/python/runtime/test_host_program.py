@@ -121,6 +121,17 @@ def test_persistent_kernels_fill_the_device(tasks: int, cluster: list[int] | Non
     assert grid == (blocks, 1, 1) and packed == [tasks.to_bytes(4, "little")]
 
 
+@pytest.mark.parametrize(("persistent", "blocks"), [(None, 18), (2, 8)])
+def test_a_rounded_grid_has_whole_clusters(persistent: int | None, blocks: int) -> None:
+    """Five rows of three tasks become six; the parameters tell of five."""
+    device = FakeDevice()
+    body = [{"op": "launch", "kernel": "k", "grid": [0, 1], "args": []}]
+    entry = kernel([{"kind": "bound", "dim": 0}], rank=2, persistent=persistent, cluster=[2, 1, 1], rounded=[2, 1])
+    program(device, body, [[0, 5], [1, 3]], entry).run([], [])
+    ((_, grid, _, _, _, packed),) = device.launches
+    assert grid == (blocks, 1, 1) and packed == [(5).to_bytes(4, "little")]
+
+
 def test_a_grid_that_no_cluster_divides_is_refused() -> None:
     """By the rule that all devices share, with the kernel's name."""
     body = [{"op": "launch", "kernel": "k", "grid": [0], "args": []}]

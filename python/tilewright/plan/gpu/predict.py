@@ -6,9 +6,10 @@
 CTAs run in waves, as many at a time as fit. In a wave, the longest of four overlaps the others: the arithmetic, reading
 shared memory for it, moving what the wave needs from L2, and its share of what comes from memory. What no ring hides is
 added: the first step of each wave comes from memory, and its results are stored; of the first and last wave only, where
-CTAs are persistent, since a ring is filled again while results are computed and stored. CTAs of a cluster load what
-they share once, and wait for each other. (Roller, section 3.3, has the first and the last of the four; its tiles are
-filled to the same waves.)
+CTAs are persistent, since a ring is filled again while results are computed and stored. Matrices that what follows
+reads come from memory once the product is done, or beside it where TMA fetches them. CTAs of a cluster load what they
+share once, and wait for each other. (Roller, section 3.3, has the first and the last of the four; its tiles are filled
+to the same waves.)
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def peak(problem: Problem, gpu: Gpu) -> float:
 def roofline(problem: Problem, gpu: Gpu) -> float:
     """The least seconds that a product can take: at its type's peak, or for each tensor once from memory."""
     rate = dict(gpu.device.units.peak).get(problem.kind) or peak(problem, gpu)
-    held = problem.held + problem.batch * problem.rows * problem.lanes * problem.out_bytes
+    held = problem.held + problem.batch * problem.rows * problem.lanes * (problem.out_bytes + problem.adds)
     return max(problem.operations / (rate * gpu.units), held / gpu.device.level("memory").bandwidth)
 
 
@@ -89,14 +90,22 @@ def raster(problem: Problem, shape: Shape, resident: int) -> int:
     return max(1, min(1 << round(max(best, 1)).bit_length() - 1, down))
 
 
-def predict(problem: Problem, shape: Shape, gpu: Gpu) -> Prediction:
-    """The time of a product in CTAs of a given shape."""
+def predict(problem: Problem, shape: Shape, gpu: Gpu, even: bool = False) -> Prediction:
+    """The time of a product in CTAs of a given shape.
+
+    Args:
+        problem: the product.
+        shape: of its tiles.
+        gpu: the machine.
+        even: as if tiles could be cut, so that all multiprocessors had the same work: a bound for stream-K.
+    """
     device, count = gpu.device, tiles(problem, shape)
     held = max(gpu.occupancy(shape.threads, shape.shared(problem), shape.registers(problem)), 1)
     resident = held * gpu.units
     waves = ceil(count / resident)
     last = count - (waves - 1) * resident
     rounds = (waves - 1) * held + ceil(last / gpu.units)  # tiles that the busiest multiprocessor computes
+    rounds, fills = (count / gpu.units, count / resident) if even else (rounds, waves)
     steps = ceil(problem.depth / shape.depth) * problem.outer
     unit = has_unit(problem, gpu)
     here = min(held, ceil(count / gpu.units))
@@ -107,14 +116,17 @@ def predict(problem: Problem, shape: Shape, gpu: Gpu) -> Prediction:
     reached = _REACHED_SYNC if unit and gpu.hopper and not shape.wgmma else _REACHED[unit]
     compute = rounds * work / (peak(problem, gpu) * reached * busy)
     fed = rounds * steps * _shared_bytes(problem, shape, unit) / device.level("shared").bandwidth
-    out = problem.batch * problem.rows * problem.lanes * problem.out_bytes
+    out = problem.batch * problem.rows * problem.lanes * (problem.out_bytes + problem.adds)
     near = count * steps * shape.loaded_bytes(problem)
-    idle = _imbalance(count, gpu, waves, held)
+    idle = 1.0 if even else _imbalance(count, gpu, waves, held)
     l2 = (near + out) / device.level("l2").bandwidth * idle
     far = _memory_bytes(problem, shape, resident, near, out, device.level("l2").bytes)
     memory = far / (device.level("memory").bandwidth * _STREAMED) * idle
     starts = 1 if shape.persistent else waves  # a ring that goes on is full when the next tile begins
-    latency = device.level("memory").latency + (0 if shape.stages > 1 else steps * device.level("l2").latency / here)
+    behind = device.level("memory").latency / here if problem.adds and not shape.fetched else 0.0
+    latency = (
+        behind + device.level("memory").latency + (0 if shape.stages > 1 else steps * device.level("l2").latency / here)
+    )
     if shape.clustered:
         latency += _CLUSTER_BARRIERS * device.level("l2").latency
     ends = 1 if shape.persistent else min(waves, 2)
@@ -123,7 +135,7 @@ def predict(problem: Problem, shape: Shape, gpu: Gpu) -> Prediction:
     # What is not in L2 yet comes from memory: bytes under way, over its latency, are all that a multiprocessor moves.
     fresh = min(far / max(near + out, 1), 1.0) * device.level("memory").latency
     trip = max((_CLUSTER_TRIP if shape.clustered else _ROUND_TRIP) * device.level("l2").latency, fresh)
-    ring = waves * steps * trip / (shape.stages - 1) if shape.stages > 1 else 0.0
+    ring = fills * steps * trip / (shape.stages - 1) if shape.stages > 1 else 0.0
     parts = {"compute": compute, "shared": fed, "l2": l2, "memory": memory, "latency": ring}
     bound = max(parts, key=lambda name: parts[name])
     waiting = starts * latency + tail

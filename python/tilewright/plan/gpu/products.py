@@ -9,6 +9,7 @@ around the loop over channels, and a tile of the image is loaded for each place 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -19,7 +20,7 @@ from tilewright.plan.gpu.predict import attribute, choose, raster
 from tilewright.plan.gpu.shapes import Problem, Shape, split_rows
 from tilewright.plan.gpu.tf32 import ATTRIBUTE
 from tilewright.plan.gpu.tiles import ROW, Given, GpuTiling, make_tiling
-from tilewright.plan.structure import Access, Kind, LinalgOp, is_element, sizes_of
+from tilewright.plan.structure import Access, Kind, LinalgOp, index_terms, is_element, sizes_of
 from tilewright.plan.traffic import element_bytes
 
 _PRODUCTS = ("arith.mulf", "arith.muli")
@@ -113,6 +114,7 @@ def problem_of(nest: Nest, roles: Roles) -> Problem:
     rows = row_loops(nest, roles)
     own = {*rows, roles.lane, roles.depth}
     image = op.inputs[roles.row_factor]
+    matrices = _matrices(nest, rows, roles.lane)
     outer = prod(extents[d] for d in op.reductions if d not in own)
     read = prod(extents[d] for d in image.loops)
     return Problem(
@@ -127,19 +129,21 @@ def problem_of(nest: Nest, roles: Roles) -> Problem:
         deep=all(access.dims and access.dims[-1] == roles.depth for access in op.inputs),
         functions=any(_has_functions(member) for member in nest.members if member != op),
         stores=_stores_boxes(nest),
-        adds=_reads_matrices(nest),
+        adds=sum(element_bytes(access.value) for access in matrices),
+        fetches=all(streams(access) for access in matrices),
         places=tuple(extents[d] for d in rows),
         overlap=1.0 if image.pure else min(max(read / prod(sizes_of(image.value)), 1.0), float(outer)),
-        neighbours=_has_neighbours(nest, roles),
+        neighbours=nest.fits([roles.lane, roles.depth], rows[0]),
+        strided=_is_strided(image, rows),
+        open_rows=tuple(d in op.dynamic for d in rows),
+        open_lanes=roles.lane in op.dynamic,
     )
 
 
-def _has_neighbours(nest: Nest, roles: Roles) -> bool:
-    """Whether tiles along rows and lanes are counted at compile time: one loop each, of a known size."""
-    loops = {*roles.rows, roles.lane}
-    return (
-        len(loops) == 2 and not loops & set(nest.root.dynamic) and nest.fits([roles.lane, roles.depth], roles.rows[0])
-    )
+def _is_strided(image: Access, rows: Sequence[int]) -> bool:
+    """Whether neighbouring rows are no neighbours in the factor that has them."""
+    terms = [index_terms(expr) for expr in image.map.results]
+    return any(found is None or any(found.get(d, 0) not in (0, 1) for d in rows) for found in terms)
 
 
 def row_loops(nest: Nest, roles: Roles) -> tuple[int, ...]:
@@ -159,11 +163,16 @@ def _stores_boxes(nest: Nest) -> bool:
     return len(results) == 1 and element_bytes(results[0].result) <= 4 and streams(results[0].output)
 
 
-def _reads_matrices(nest: Nest) -> bool:
-    """Whether what follows a product reads tensors with rows and columns of its own."""
+def _matrices(nest: Nest, rows: Sequence[int], lane: int) -> list[Access]:
+    """The tensors with rows and lanes of the product that what follows it reads, each once."""
     made = {member.result for member in nest.members}
-    others = [access for op in nest.members if op != nest.root for access in op.inputs if access.value not in made]
-    return any(sum(1 for d in access.dims if d is not None) > 1 for access in others)
+    found: dict[ir.Value, Access] = {}
+    for op, loops in nest.bindings.items():
+        for access in op.inputs:
+            own = {loops[d] for d in access.loops if d in loops}
+            if op != nest.root and access.value not in made and lane in own and own & set(rows):
+                found[access.value] = access
+    return list(found.values())
 
 
 def _has_functions(op: LinalgOp) -> bool:
@@ -242,10 +251,11 @@ def tile_product(nest: Nest, roles: Roles, shape: Shape, given: Given | None = N
     return tiling
 
 
-def _cluster(roles: Roles, shape: Shape, rank: int) -> str:
+def _cluster(nest: Nest, roles: Roles, problem: Problem, shape: Shape) -> str:
     """CTAs of a cluster along each loop, as `tile.cluster`."""
-    sizes = dict(zip((roles.rows[0], roles.lane), shape.cluster, strict=True))
-    return f"array<i64: {', '.join(str(sizes.get(d, 1)) for d in range(rank))}>"
+    row = row_loops(nest, roles)[problem.paired(shape.rows) or 0]
+    sizes = dict(zip((row, roles.lane), shape.cluster, strict=True))
+    return f"array<i64: {', '.join(str(sizes.get(d, 1)) for d in range(nest.root.rank))}>"
 
 
 def choose_product(nest: Nest, roles: Roles, gpu: Gpu, number: int = 0) -> GpuTiling:
@@ -263,10 +273,12 @@ def choose_product(nest: Nest, roles: Roles, gpu: Gpu, number: int = 0) -> GpuTi
         tiling.marks["tile.residency"] = f"{choice.prediction.occupancy} : i64"
     if boxes := choice.shape.boxes(problem):
         tiling.marks["tile.staged"] = f"{boxes} : i64"
+    if choice.shape.fetched:
+        tiling.marks["tile.fetched"] = "unit"
     if choice.shape.persistent:
         tiling.marks["tile.persistent"] = f"{choice.prediction.occupancy} : i64"
     if choice.shape.clustered:
-        tiling.marks["tile.cluster"] = _cluster(roles, choice.shape, nest.root.rank)
+        tiling.marks["tile.cluster"] = _cluster(nest, roles, problem, choice.shape)
     band = raster(problem, choice.shape, choice.prediction.occupancy * gpu.units)
     cut = [d for d in roles.rows if tiling.task[d] < nest.root.extents[d]]
     if band > 1 and len(cut) == 1 and cut[0] == roles.rows[0]:

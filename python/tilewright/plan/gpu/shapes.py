@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import product
 from math import prod, sqrt
 
 from tilewright.plan.gpu.machine import Gpu
@@ -66,10 +67,15 @@ class Problem:
         deep: whether the depth runs along the rows of both factors in memory, as wgmma wants all but 16-bit elements.
         functions: whether functions (exponentials, ...) of the sums are computed where they are.
         stores: whether TMA can store the result: one tensor, rows at multiples of 16 bytes.
-        adds: whether what follows reads another matrix of the result's size, which passes through shared memory.
+        adds: bytes of an element of all matrices of the result's size that what follows reads; they pass through shared
+            memory.
+        fetches: whether TMA can load these matrices, as it can those of `streams`.
         places: points of each loop of rows, that of neighbours in memory first; none: rows are those of one loop.
         overlap: how often an element of the factor with the rows is read by neighbouring windows; 1: no windows.
-        neighbours: whether tiles beside each other may be a cluster: their numbers along rows and lanes are known.
+        neighbours: whether tiles beside each other may be a cluster.
+        strided: whether rows are every so manieth place of an image: no two CTAs load a part of its tile each.
+        open_rows: of each loop of rows, whether only a run knows its points.
+        open_lanes: whether only a run knows the lanes.
     """
 
     rows: int
@@ -83,10 +89,14 @@ class Problem:
     deep: bool = True
     functions: bool = False
     stores: bool = False
-    adds: bool = False
+    adds: int = 0
+    fetches: bool = False
     places: tuple[int, ...] = ()
     overlap: float = 1.0
     neighbours: bool = False
+    strided: bool = False
+    open_rows: tuple[bool, ...] = ()
+    open_lanes: bool = False
 
     @cached_property
     def bytes(self) -> int:
@@ -100,10 +110,28 @@ class Problem:
         left = round(self.rows * self.outer / self.overlap)
         return self.batch * (left + self.lanes * self.outer) * self.depth * self.bytes
 
-    def down(self, rows: int) -> int:
-        """Tiles of so many rows that cover all."""
+    def down(self, rows: int, cluster: int = 1) -> int:
+        """Tiles of so many rows that cover all, and fill clusters of so many."""
+        counts = self._counts(rows)
+        loop = self.paired(rows) if cluster > 1 else None
+        if loop is not None:
+            counts[loop] = -(-counts[loop] // cluster) * cluster
+        return prod(counts)
+
+    def across(self, lanes: int, cluster: int = 1) -> int:
+        """Tiles of so many lanes that cover all, and fill clusters of so many."""
+        return -(-self.lanes // (lanes * cluster)) * cluster
+
+    def paired(self, rows: int) -> int | None:
+        """The loop of rows along which tiles make whole clusters of two: by their number, or as a grid rounds it up."""
+        counts = self._counts(rows)
+        opened = self.open_rows or (False,) * len(counts)
+        return next((i for i, n in enumerate(counts) if n % _CLUSTER == 0 or opened[i]), None)
+
+    def _counts(self, rows: int) -> list[int]:
+        """Tiles of so many rows along each loop of rows."""
         places = self.places or (self.rows,)
-        return prod(-(-n // size) for n, size in zip(places, split_rows(places, rows), strict=True))
+        return [-(-n // size) for n, size in zip(places, split_rows(places, rows), strict=True)]
 
     @property
     def operations(self) -> int:
@@ -123,6 +151,7 @@ class Shape:
         stages: slots of the ring; 1: plain loads.
         wgmma: whether warpgroups multiply what lies in shared memory.
         persistent: whether a CTA computes tile after tile; loads run ahead into the next one.
+        fetched: whether TMA brings the matrices that what follows reads, beside the last steps of the product.
         cluster: CTAs of a cluster along rows and along lanes; what several of them read, TMA loads once for all.
     """
 
@@ -133,6 +162,7 @@ class Shape:
     stages: int = 1
     wgmma: bool = False
     persistent: bool = False
+    fetched: bool = False
     cluster: tuple[int, int] = (1, 1)
 
     def step_bytes(self, problem: Problem) -> int:
@@ -146,7 +176,8 @@ class Shape:
 
     def shared(self, problem: Problem) -> int:
         """Bytes of shared memory of a CTA."""
-        return max(self.stages, 1) * self.step_bytes(problem) + self._waiting(problem) + _RESERVED
+        brought = self.rows * self.lanes * problem.adds if self.fetched else 0
+        return max(self.stages, 1) * self.step_bytes(problem) + brought + self._waiting(problem) + _RESERVED
 
     @property
     def clustered(self) -> bool:
@@ -181,6 +212,7 @@ class Shape:
         """Return e.g. ``128x256x64, 8 warps, 4 stages``."""
         text = f"{self.rows}x{self.lanes}x{self.depth}, {self.warps} warps, {self.stages} stages"
         text += ", persistent" if self.persistent else ""
+        text += ", fetched" if self.fetched else ""
         return text + (", cluster {}x{}".format(*self.cluster) if self.clustered else "")
 
 
@@ -234,10 +266,12 @@ def _rings(problem: Problem, gpu: Gpu, shape: Shape) -> Iterator[Shape]:
     """The same tile with slots of a ring, in a CTA of its own and in one that goes on to the next."""
     steps = -(-problem.depth // shape.depth) * problem.outer
     found = False
-    for persistent in (False, True):
-        if persistent and not _goes_on(problem, gpu, shape, steps):
+    for persistent, fetched in product((False, True), (False, True)):
+        one = replace(shape, stages=0, persistent=persistent, fetched=fetched)
+        if fetched and not (shape.wgmma and problem.adds and problem.fetches):
             continue
-        one = replace(shape, stages=0, persistent=persistent)
+        if persistent and not _goes_on(problem, gpu, one, steps):
+            continue
         fit = (gpu.shared - one.shared(problem)) // shape.step_bytes(problem) + 1
         most = _SMALL_SLOTS if not shape.wgmma and shape.step_bytes(problem) <= _SMALL_SLOT else _SLOTS[shape.wgmma]
         stages = min(most, fit, most if persistent else steps)
@@ -253,21 +287,23 @@ def _clusters(problem: Problem, shape: Shape) -> Iterator[Shape]:
     yield shape
     if not (shape.wgmma and problem.neighbours):
         return
-    down, across = -(-problem.rows // shape.rows), -(-problem.lanes // shape.lanes)
-    if down % _CLUSTER == 0 and shape.lanes >= _CLUSTER * _SHARE:
+    if problem.paired(shape.rows) is not None and shape.lanes >= _CLUSTER * _SHARE:
         yield replace(shape, cluster=(_CLUSTER, 1))
-    if across % _CLUSTER == 0 and shape.rows >= _CLUSTER * _SHARE:
+    whole = problem.open_lanes or problem.across(shape.lanes) % _CLUSTER == 0
+    if whole and not problem.strided and shape.rows >= _CLUSTER * _SHARE:
         yield replace(shape, cluster=(1, _CLUSTER))
 
 
 def _goes_on(problem: Problem, gpu: Gpu, shape: Shape, steps: int) -> bool:
     """Whether CTAs may compute one tile after the other: there are several, and results do not need the ring."""
-    return shape.wgmma and problem.stores and not problem.adds and steps >= 2 and tiles(problem, shape) > gpu.units
+    free = shape.fetched or not problem.adds
+    return shape.wgmma and problem.stores and free and steps >= 2 and tiles(problem, shape) > gpu.units
 
 
 def tiles(problem: Problem, shape: Shape) -> int:
-    """CTAs that cover the result."""
-    return problem.batch * problem.down(shape.rows) * -(-problem.lanes // shape.lanes)
+    """CTAs that cover the result, and fill clusters."""
+    down, across = shape.cluster
+    return problem.batch * problem.down(shape.rows, down) * problem.across(shape.lanes, across)
 
 
 @lru_cache(maxsize=4096)

@@ -23,6 +23,7 @@ from tilewright.plan.gpu.machine import Gpu
 from tilewright.plan.gpu.nest import Nest
 from tilewright.plan.gpu.predict import choose
 from tilewright.plan.gpu.products import Roles, find_roles, problem_of
+from tilewright.plan.gpu.shapes import Problem
 from tilewright.plan.gpu.streams import find_stream, stream_seconds
 from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, describe, linalg_ops
 from tilewright.plan.traffic import tensor_bytes
@@ -219,9 +220,15 @@ def _parts_of_product(nest: Nest, roles: Roles, gpu: Gpu) -> Cut | None:
     if not _is_plain(nest.root, roles.depth):
         return None
     problem = problem_of(nest, roles)
+    best, _ = best_parts(problem, gpu)
+    return None if best is None else Cut(roles.depth, best, problem.depth // best)
+
+
+def best_parts(problem: Problem, gpu: Gpu) -> tuple[int | None, float]:
+    """Parts that a product's depth is cut into, None where it stays whole, and predicted seconds; 0: none are known."""
     whole = choose(problem, gpu)
     if whole is None:
-        return None
+        return None, 0.0
     best, least = None, whole.prediction.seconds * _WORTH
     for parts in _PARTS:
         if problem.depth % parts or problem.depth // parts < _LEAST_DEPTH:
@@ -233,7 +240,7 @@ def _parts_of_product(nest: Nest, roles: Roles, gpu: Gpu) -> Cut | None:
         seconds = found.prediction.seconds + _adding(problem.batch * problem.rows * problem.lanes, parts, gpu)
         if seconds < least:
             best, least = parts, seconds
-    return None if best is None else Cut(roles.depth, best, problem.depth // best)
+    return best, whole.prediction.seconds if best is None else least
 
 
 def _lost(op: LinalgOp, gpu: Gpu) -> tuple[int, float, float, int] | None:

@@ -54,6 +54,7 @@ def compile_kernels(text: str, arch: str, fast: bool = False) -> tuple[bytes, di
                         "tile.grid_rank",
                         "tile.persistent",
                         "tile.cluster",
+                        "tile.rounded",
                     )
                 }
         ptx = _tilewright.emit_ptx(str(module), arch, "+ptx90")
@@ -121,7 +122,8 @@ def run(
         for param in info["tile.params"]
     ]
     cluster = tuple(info.get("tile.cluster", (1, 1, 1)))
-    tasks = int(np.prod(grid, dtype=np.int64)) if grid else 1
+    rounded = info.get("tile.rounded", [1] * len(grid))
+    tasks = int(np.prod([-(-n // m) * m for n, m in zip(grid, rounded, strict=True)], dtype=np.int64)) if grid else 1
     blocks = min(tasks, _UNITS * info["tile.persistent"]) if "tile.persistent" in info else tasks
     device.launch(handle, (blocks, 1, 1), (info["tile.threads"], 1, 1), cluster, info["tile.shared_bytes"], params)
     device.synchronize()

@@ -19,7 +19,8 @@ from tilewright.emulate.errors import EmulationError
 
 TEXT = """
 tile.kernel @gemm(%a: memref<{a_shape}x{element}>, %b: memref<{b_shape}x{element}>,
-                  %c: memref<{m}x{n}x{out}>) grid(%i, %j) {cluster}attributes {{tile.warps = {warps} : i64{marks}}} {{
+                  %c: memref<{m}x{n}x{out}>{more})
+    grid(%i, %j) {cluster}attributes {{tile.warps = {warps} : i64{marks}}} {{
   %c0 = arith.constant 0 : index
   %cm = arith.constant {m} : index
   %cn = arith.constant {n} : index
@@ -40,10 +41,16 @@ tile.kernel @gemm(%a: memref<{a_shape}x{element}>, %b: memref<{b_shape}x{element
                                !tile.tile<{bm}x{bn}x{sum}>
     scf.yield %p : !tile.tile<{bm}x{bn}x{sum}>
   }} {{tile.stages = {stages} : i64}}
-  %h = tile.convert %sum : !tile.tile<{bm}x{bn}x{sum}> -> !tile.tile<{bm}x{bn}x{out}>
+{tail}
   tile.store %h, %c[%row, %column] valid (%vm, %vn) : !tile.tile<{bm}x{bn}x{out}>, memref<{m}x{n}x{out}>
   tile.return
 }}
+"""
+CONVERT = "  %h = tile.convert {value} : !tile.tile<{bm}x{bn}x{sum}> -> !tile.tile<{bm}x{bn}x{out}>"
+RESIDUAL = """
+  %t = tile.load %r[%row, %column] valid (%vm, %vn) : memref<{m}x{n}x{out}>, !tile.tile<{bm}x{bn}x{out}>
+  {widen}
+  %v = arith.addf %sum, %w : !tile.tile<{bm}x{bn}xf32>
 """
 
 NUMPY = {
@@ -78,14 +85,38 @@ class Gemm:
     raster: int = 0
     tf32: bool = False
     cluster: tuple[int, int] | None = None
+    residual: bool = False
+    fetched: bool = False
+    rounded: bool = False
+
+    @property
+    def grid(self) -> list[int]:
+        """Tasks along rows and columns; rounded up where clusters need more."""
+        tasks = [-(-self.m // self.bm), -(-self.n // self.bn)]
+        if self.rounded and self.cluster:
+            tasks = [-(-n // c) * c for n, c in zip(tasks, self.cluster, strict=True)]
+        return tasks
+
+    @property
+    def tail(self) -> str:
+        """What follows the product."""
+        names = ("m", "n", "bm", "bn", "out")
+        sizes = {name: getattr(self, name) for name in names} | {"sum": "i32" if self.element == "i8" else "f32"}
+        if not self.residual:
+            return CONVERT.format(value="%sum", **sizes)
+        widen = "%w = tile.convert %t : !tile.tile<{bm}x{bn}x{out}> -> !tile.tile<{bm}x{bn}xf32>".format(**sizes)
+        return RESIDUAL.format(widen=widen, **sizes) + CONVERT.format(value="%v", **sizes)
 
     @property
     def marks(self) -> str:
         """What a plan would say of the kernel besides its warps."""
         numbers = {"staged": self.staged, "persistent": self.persistent, "raster": self.raster}
         text = "".join(f", tile.{name} = {number} : i64" for name, number in numbers.items() if number)
-        if self.cluster:  # whole clusters need to know how many tasks there are
-            text += f", tile.grid = array<i64: {-(-self.m // self.bm)}, {-(-self.n // self.bn)}>"
+        text += ", tile.fetched" if self.fetched else ""
+        if self.rounded and self.cluster:  # how many there are is the launch's business
+            text += f", tile.rounded = array<i64: {self.cluster[0]}, {self.cluster[1]}>"
+        elif self.cluster:  # whole clusters need to know how many tasks there are
+            text += f", tile.grid = array<i64: {self.grid[0]}, {self.grid[1]}>"
         return (", tile.specialized" if self.specialized else "") + text
 
     @property
@@ -98,6 +129,8 @@ class Gemm:
                 for name in ("m", "n", "k", "bm", "bn", "bk", "warps", "stages", "element", "out")
             },
             marks=self.marks,
+            tail=self.tail,
+            more=f", %r: memref<{self.m}x{self.n}x{self.out}>" if self.residual else "",
             mma="{tile.tf32} " if self.tf32 else "",
             cluster=f"cluster [{self.cluster[0]}, {self.cluster[1]}] " if self.cluster else "",
             sum=sums,
@@ -124,11 +157,14 @@ class Gemm:
             np.ascontiguousarray(b.T) if self.b_by_rows else b,
             c,
         ]
+        residual = rng.standard_normal(c.shape).astype(c.dtype)
+        args += [residual] if self.residual else []
         grid = [-(-self.m // self.bm), -(-self.n // self.bn)]
         gpu_kernels.run(self.text, "gemm", args, grid, self.arch, seed, change=change)
         if self.tf32:  # wgmma drops the bits that tf32 lacks
             a, b = ((x.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32) for x in (a, b))
         wanted = a.astype(np.float64) @ b.astype(np.float64).T
+        wanted = wanted + residual.astype(np.float64) if self.residual else wanted
         if self.out == "i8":  # the lowest bits
             wanted = wanted.astype(np.int64).astype(np.int8)
         bound = 4e-3 if self.out == "bf16" else 1e-3 if self.out == "f16" else 1e-6
@@ -159,6 +195,9 @@ CASES = {
     "TMA stores, rows of 16 bytes": Gemm(64, 8, 128, 64, 8, 64, warps=4, stages=2, out="bf16", staged=2),
     "tile after tile": Gemm(384, 512, 320, 128, 256, 64, stages=4, out="bf16", staged=2, persistent=1, raster=2),
     "tile after tile, ragged": Gemm(328, 392, 200, 128, 128, 64, out="f16", staged=2, persistent=1),
+    "tile after tile, more slots than steps": Gemm(
+        192, 128, 128, 64, 64, 64, warps=4, stages=6, staged=2, persistent=1
+    ),
     "tile after tile, stores by threads": Gemm(200, 136, 328, 64, 32, 64, warps=4, persistent=1),
     "tile after tile, sm_80": Gemm(200, 136, 328, 64, 64, 32, warps=4, arch="sm_80", specialized=False, persistent=1),
     "cluster along rows": Gemm(256, 512, 256, 128, 256, 64, stages=4, out="bf16", staged=4, cluster=(2, 1)),
@@ -179,6 +218,32 @@ CASES = {
     ),
     "cluster of bytes, swizzle of 64": Gemm(
         128, 128, 192, 64, 64, 64, warps=4, element="i8", out="i8", staged=2, cluster=(2, 1)
+    ),
+    "cluster, a grid that is rounded up": Gemm(
+        200, 136, 328, 64, 64, 64, warps=4, out="f16", cluster=(2, 1), rounded=True
+    ),
+    "cluster, both coordinates rounded up": Gemm(
+        330, 300, 136, 128, 128, 64, out="bf16", staged=2, raster=2, cluster=(1, 2), rounded=True
+    ),
+    "cluster, rounded up, tile after tile": Gemm(
+        328, 392, 200, 64, 128, 64, warps=4, out="f16", staged=2, persistent=1, raster=4, cluster=(2, 1), rounded=True
+    ),
+    "residual": Gemm(200, 136, 328, 128, 128, 64, out="bf16", staged=4, residual=True),
+    "residual, fetched": Gemm(200, 136, 328, 128, 128, 64, out="bf16", staged=4, residual=True, fetched=True),
+    "residual, fetched, tile after tile": Gemm(
+        384, 512, 320, 128, 128, 64, out="bf16", staged=2, persistent=1, raster=2, residual=True, fetched=True
+    ),
+    "residual, fetched, wide tile after tile": Gemm(
+        384, 512, 192, 128, 256, 64, stages=2, out="f16", staged=2, persistent=1, residual=True, fetched=True
+    ),
+    "residual, fetched, ragged, tile after tile, f32": Gemm(
+        328, 200, 200, 64, 128, 64, warps=4, staged=2, persistent=1, residual=True, fetched=True
+    ),
+    "residual, fetched, cluster, tile after tile": Gemm(
+        500, 392, 200, 128, 128, 64, out="f16", staged=2, persistent=1, cluster=(2, 1), residual=True, fetched=True
+    ),
+    "residual, fetched, stores by threads": Gemm(
+        200, 136, 328, 64, 32, 64, warps=4, out="bf16", persistent=1, residual=True, fetched=True
     ),
     "sm_80": Gemm(256, 128, 256, 128, 128, 32, arch="sm_80", specialized=False),
     "sm_80, rows of an odd length are copied at once": Gemm(

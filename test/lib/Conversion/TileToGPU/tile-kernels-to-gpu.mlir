@@ -111,6 +111,36 @@ tile.kernel @open(%x: memref<?x3x64xf32>) grid(%i, %j) cluster [2, 1] {
 
 // -----
 
+// A bound that a run tells is rounded up to whole clusters, here and by the host.
+// CHECK-LABEL: gpu.func @rounded
+// CHECK-SAME: %[[ALL:[a-z0-9]+]]: i32)
+// CHECK-SAME: tile.rounded = array<i64: 1, 2>
+// CHECK: %[[ONE:.*]] = arith.constant 1 : i32
+// CHECK: %[[MORE:.*]] = arith.addi %[[ALL]], %[[ONE]]
+// CHECK: %[[TWO:.*]] = arith.constant 2 : i32
+// CHECK: %[[CLUSTERS:.*]] = arith.divui %[[MORE]], %[[TWO]]
+// CHECK: arith.muli %[[CLUSTERS]]
+tile.kernel @rounded(%x: memref<4x?x64xf32>, %n: index) grid(%i, %j) cluster [1, 2]
+    attributes {tile.rounded = array<i64: 1, 2>} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %rest = arith.subi %n, %j : index
+  %t = tile.load %x[%i, %j, %c0] dims [1, 2] valid(%rest, %c64) : memref<4x?x64xf32>, !tile.tile<1x64xf32>
+  tile.store %t, %x[%i, %j, %c0] dims [1, 2] valid(%rest, %c64) : !tile.tile<1x64xf32>, memref<4x?x64xf32>
+  tile.return
+}
+
+// -----
+
+// expected-error @below {{has tile.rounded = array<i64: 2>: it needs a positive number for each of the 2 coordinates of its grid}}
+tile.kernel @few(%x: memref<4x3x64xf32>) grid(%i, %j) cluster [2, 1] attributes {tile.rounded = array<i64: 2>} {
+  %c0 = arith.constant 0 : index
+  %t = tile.load %x[%i, %j, %c0] : memref<4x3x64xf32>, !tile.tile<64xf32>
+  tile.return
+}
+
+// -----
+
 // expected-error @below {{has 96 threads, but must have a power of two from 32 to 1024}}
 tile.kernel @threads(%x: memref<256xf32>) attributes {tile.warps = 3 : i64} {
   %c0 = arith.constant 0 : index

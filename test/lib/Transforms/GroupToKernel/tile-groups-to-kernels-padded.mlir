@@ -212,3 +212,41 @@ func.func @main(%x: tensor<150x40xf16>, %w: tensor<30x40xf16>) -> tensor<150x30x
   }
   return %y : tensor<150x30xf32>
 }
+
+// -----
+
+// Rows that a run counts: the grid is rounded up to whole clusters.
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (n, k)>
+#c = affine_map<(m, n, k) -> (m, n)>
+
+// CHECK-LABEL: tile.kernel @counted
+// CHECK-SAME: grid(%{{.*}}, %{{.*}}) cluster [2, 1] attributes {{{.*}}tile.rounded = array<i64: 2, 1>, tile.warps = 8 : i64}
+// CHECK: scf.for
+// CHECK: %[[REST:.*]] = affine.apply #{{.*}}()[%{{[a-z0-9]+}}, %
+// CHECK: tile.load %{{.*}} valid(%[[REST]],
+// CHECK: tile.store %{{.*}} valid(
+func.func @main(%x: tensor<?x40xf16>, %w: tensor<30x40xf16>, %n: index) -> tensor<?x30xf32> {
+  %y = tile.group "shared" (%x0 = %x : tensor<?x40xf16>, %w0 = %w : tensor<30x40xf16>, %n0 = %n : index) -> (tensor<?x30xf32>) attributes {tile.kernel = "counted"} {
+    %r = tile.group "register" (%x1 = %x0 : tensor<?x40xf16>, %w1 = %w0 : tensor<30x40xf16>, %n1 = %n0 : index) -> (tensor<?x30xf32>) {
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty(%n1) : tensor<?x30xf32>
+      %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x30xf32>) -> tensor<?x30xf32>
+      %p = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"],
+          tile.padded, tile.warps = 8 : i64, tile.cluster = array<i64: 2, 1, 1>,
+          tile.rtile = #tile.rtile<mma = [1, 1, 16], shared = [64, 16, 40], register = [64, 16, 16], order = [0, 1, 2]>}
+          ins(%x1, %w1 : tensor<?x40xf16>, tensor<30x40xf16>) outs(%f : tensor<?x30xf32>) {
+      ^bb0(%q: f16, %s: f16, %o: f32):
+        %qw = arith.extf %q : f16 to f32
+        %sw = arith.extf %s : f16 to f32
+        %m = arith.mulf %qw, %sw : f32
+        %t = arith.addf %o, %m : f32
+        linalg.yield %t : f32
+      } -> tensor<?x30xf32>
+      tile.yield %p : tensor<?x30xf32>
+    }
+    tile.yield %r : tensor<?x30xf32>
+  }
+  return %y : tensor<?x30xf32>
+}

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
 from tilewright import devices
 from tilewright.plan.gpu.machine import Gpu
 from tilewright.plan.gpu.predict import choose, peak, predict, raster
-from tilewright.plan.gpu.shapes import Problem, shapes
+from tilewright.plan.gpu.shapes import Problem, shapes, tiles
 from tilewright.plan.gpu.tasks import live_part
 
 GPUS = {name: Gpu.of(devices.get(name)) for name in ("nvidia-a100", "nvidia-h100", "nvidia-h200", "nvidia-sm80")}
@@ -100,6 +101,39 @@ def test_clusters_are_whole() -> None:
             down, across = shape.cluster
             assert -(-rows // shape.rows) % down == 0 and -(-lanes // shape.lanes) % across == 0
     assert not any(shape.clustered for shape in shapes(problem, GPUS["nvidia-a100"]))
+
+
+def test_clusters_where_a_run_counts_the_rows() -> None:
+    """The grid is rounded up along open rows, at the cost of a CTA with nothing to do."""
+    problem = Problem(384, 768, 1024, 1, 1, "bf16", 2, neighbours=True, open_rows=(True,))
+    found = [shape for shape in shapes(problem, GPUS["nvidia-h100"]) if shape.cluster == (2, 1)]
+    assert {128, 64} == {shape.rows for shape in found}
+    assert [tiles(problem, s) for s in found if (s.rows, s.lanes) == (128, 256)][:1] == [12], (
+        "three rows of tiles are four"
+    )
+    closed = [shape for shape in shapes(replace(problem, open_rows=()), GPUS["nvidia-h100"]) if shape.clustered]
+    assert not any(shape.cluster == (2, 1) and shape.rows == 128 for shape in closed)
+
+
+def test_clusters_of_convolutions() -> None:
+    """Along any loop of rows with an even number of tiles; places in steps are no box that can be cut."""
+    image = Problem(28 * 28, 256, 64, 9, 1, "f16", 2, places=(28, 28), overlap=8.0, neighbours=True)
+    clusters = {shape.cluster for shape in shapes(image, GPUS["nvidia-h100"])}
+    assert {(1, 1), (2, 1), (1, 2)} == clusters
+    strided = {shape.cluster for shape in shapes(replace(image, strided=True), GPUS["nvidia-h100"])}
+    assert {(1, 1), (2, 1)} == strided
+
+
+def test_residuals_go_on_only_where_they_are_fetched() -> None:
+    sides = {"rows": 8192, "lanes": 4096, "depth": 1024, "outer": 1, "batch": 1, "kind": "bf16", "out_bytes": 2}
+    problem = Problem(**sides, stores=True, adds=2, fetches=True)
+    found = list(shapes(problem, GPUS["nvidia-h200"]))
+    assert any(shape.persistent for shape in found) and all(s.fetched for s in found if s.persistent)
+    assert all(shape.shared(problem) <= GPUS["nvidia-h200"].shared for shape in found)
+    fetched, plain = (choose(replace(problem, fetches=can), GPUS["nvidia-h200"]) for can in (True, False))
+    assert fetched is not None and plain is not None
+    assert fetched.shape.fetched and fetched.shape.persistent and not plain.shape.persistent
+    assert fetched.prediction.seconds < plain.prediction.seconds
 
 
 def test_one_tile_needs_no_cluster() -> None:

@@ -1,0 +1,56 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What other schedules would gain, by the plan's law: what the rationale of plan/gpu says of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.gpu.schedules import cooperative, ping_pong, stream_k
+from tilewright import devices
+from tilewright.plan.gpu.machine import Gpu
+from tilewright.plan.gpu.predict import choose, predict
+from tilewright.plan.gpu.shapes import Problem, shapes, tiles
+
+H200, A100 = (Gpu.of(devices.get(name)) for name in ("nvidia-h200", "nvidia-a100"))
+
+
+def linear(rows: int, lanes: int, depth: int) -> Problem:
+    """A product of f16 whose results TMA stores."""
+    return Problem(rows, lanes, depth, 1, 1, "f16", 2, stores=True, neighbours=True)
+
+
+def today(problem: Problem, gpu: Gpu) -> float:
+    """Seconds of the shape that the plan takes."""
+    choice = choose(problem, gpu)
+    assert choice is not None
+    return choice.prediction.seconds
+
+
+@pytest.mark.parametrize("gpu", [H200, A100], ids=["h200", "a100"])
+def test_even_work_is_a_bound(gpu: Gpu) -> None:
+    """Cut tiles never take longer, and as long where the waves are full."""
+    problem = linear(1024, 3072, 1024)
+    for shape in shapes(problem, gpu):
+        plain, even = predict(problem, shape, gpu), predict(problem, shape, gpu, even=True)
+        assert even.seconds <= plain.seconds * 1.0001, shape
+        if tiles(problem, shape) % (gpu.units * plain.occupancy) == 0:
+            assert even.seconds == pytest.approx(plain.seconds), shape
+
+
+def test_stream_k_gains_where_the_last_wave_is_poor() -> None:
+    """BERT's second layer with 512 tokens; not a square whose waves are nearly full."""
+    poor, full = linear(512, 768, 3072), linear(4096, 4096, 4096)
+    assert today(poor, H200) > 1.1 * stream_k(poor, H200)
+    assert today(full, H200) < 1.05 * stream_k(full, H200)
+
+
+def test_ping_pong_gains_where_sums_are_short() -> None:
+    """Ends of tiles weigh little in deep sums, and smaller tiles read more."""
+    short, deep = linear(4096, 1152, 384), linear(4096, 4096, 4096)
+    ends, ping = cooperative(short, H200), ping_pong(short, H200)
+    assert ping is not None and 1.05 * ping < ends
+    ends, ping = cooperative(deep, H200), ping_pong(deep, H200)
+    assert ping is not None and ends < 1.05 * ping
+    assert ping_pong(short, A100) is None

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tilewright import __version__, config
 from tilewright.errors import TilewrightError, UnsupportedError, UserError
@@ -35,6 +35,11 @@ TILEWRIGHT_DEBUG=1 shows tracebacks; `tilewright doctor` lists all settings.
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser with all commands."""
+    return _build()[0]
+
+
+def _build() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
+    """The parser of the line, and those of the commands."""
     from tilewright.cli import bisect_command, check_command, emulate_command, inspect_commands, model_commands
 
     parser = argparse.ArgumentParser(
@@ -50,7 +55,16 @@ def build_parser() -> argparse.ArgumentParser:
     check_command.add_to(commands)
     bisect_command.add_to(commands)
     emulate_command.add_to(commands)
-    return parser
+    return parser, commands.choices
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The options; words that a command does not know are refused with the usage of that command, not of all."""
+    parser, commands = _build()
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        commands[options.command].error(f"unrecognized arguments: {' '.join(unknown)}")
+    return options
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -59,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: the words after ``tilewright``; default: those of the process.
     """
-    options = build_parser().parse_args(arguments)
+    options = _parse(arguments)
     try:
         return options.run(options)
     except KeyboardInterrupt:

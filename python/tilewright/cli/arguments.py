@@ -234,8 +234,13 @@ def read_input(item: str) -> tuple[str, np.ndarray]:
     if not (name and equals and file):
         raise UserError(f"--input {item}: expected NAME=FILE, as in x=x.npy")
     try:
-        return name, np.load(file, allow_pickle=False)
+        array = np.load(file, allow_pickle=False)
     except OSError as error:
         raise UserError(f"--input {item}: cannot read it: {error.strerror or error}") from None
     except (ValueError, EOFError):
         raise UserError(f"--input {item}: not a .npy file of numbers; numpy.save writes one") from None
+    if not isinstance(array, np.ndarray):
+        held = ", ".join(array.files)
+        array.close()
+        raise UserError(f"--input {item}: an archive of arrays ({held}); numpy.save writes one array to a .npy file")
+    return name, array

@@ -100,6 +100,7 @@ def test_compare(artifact, tmp_path, capsys):
         (["run", "nothing.onnx"], "user error: there is no model file nothing.onnx"),
         (["run", "ARTIFACT", "--input", "x"], "--input x: expected NAME=FILE"),
         (["run", "ARTIFACT", "--input", "x=none.npy"], "--input x=none.npy: cannot read it"),
+        (["run", "ARTIFACT", "--input", "x=XY.npz"], "an archive of arrays (x, y); numpy.save writes one"),
         (["run", "ARTIFACT", "--input", "z=X.npy"], "--input z: the model's inputs are x: 8xf32"),
         (["run", "ARTIFACT", "--compare", "onnxruntime"], "name its ONNX file with --onnx"),
         (["run", "ARTIFACT", "--threads", "0"], "threads must be a whole number"),
@@ -121,12 +122,21 @@ def test_compare(artifact, tmp_path, capsys):
 )
 def test_user_errors(arguments, message, artifact, mlir, tmp_path, capsys, monkeypatch):
     np.save(tmp_path / "X.npy", X)
+    np.savez(tmp_path / "XY.npz", x=X, y=X)
     (tmp_path / "binary.mlir").write_bytes(b"\xff\xfe")
     monkeypatch.chdir(tmp_path)
     arguments = [{"ARTIFACT": artifact, "MLIR": mlir, "BINARY": "binary.mlir"}.get(a, a) for a in arguments]
     assert main(arguments) == 2
     captured = capsys.readouterr()
     assert message in captured.err and "Traceback" not in captured.err
+
+
+def test_unknown_options_show_the_usage_of_their_command(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["run", "m.tw", "--inputs", "x.npz"])
+    told = capsys.readouterr().err
+    assert stopped.value.code == 2
+    assert "usage: tilewright run " in told and "[--input NAME=FILE]" in told and "unrecognized arguments" in told
 
 
 def test_debug_shows_the_traceback(monkeypatch):

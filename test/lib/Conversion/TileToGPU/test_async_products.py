@@ -316,6 +316,24 @@ def test_faults_between_blocks_are_caught(name: str, persistent: int) -> None:
             case.run(seed, change)
 
 
+@pytest.mark.parametrize("persistent", [0, 1])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_block_that_does_not_wait_at_its_end_is_caught_in_every_order(seed: int, persistent: int) -> None:
+    """Neighbours may still give slots back to it: a fault by the clocks, whether or not they come too late."""
+    case = Gemm(
+        256, 128, 384, 64, 64, 64, warps=4, stages=2, out="bf16", staged=2, persistent=persistent, cluster=(2, 1)
+    )
+
+    def change(ptx: str) -> str:
+        changed, count = re.subn(r"barrier\.cluster\.(arrive|wait);", "", ptx)
+        assert count == 2, "the first barrier is the aligned one"
+        return changed
+
+    with pytest.raises(EmulationError) as excinfo:
+        case.run(seed, change)
+    assert excinfo.value.rule in ("race", "asynchronous")
+
+
 def test_hot_loop() -> None:
     """What the loop over k of a specialised kernel consists of."""
     gemm = Gemm(256, 512, 4096, 128, 256, 64, stages=4, out="bf16")

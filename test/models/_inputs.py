@@ -24,7 +24,7 @@ def random_inputs(
         for name, kind in declared.items()
     }
     if "input_ids" in declared:
-        table = next(t for t in model.graph.initializer if t.name.endswith("embeddings.word"))
+        table = next(t for t in model.graph.initializer if "embeddings.word" in t.name and len(t.dims) == 2)
         return encoder_inputs(*shapes["input_ids"], vocabulary=table.dims[0], seed=seed)
     random = np.random.default_rng(seed)
     return {name: _array(random, declared[name].elem_type, shape) for name, shape in shapes.items()}

@@ -11,9 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx.numpy_helper import from_array, to_array
 
 import models
-from models.compare import onnxruntime_outputs
+import tilewright as tw
+from models.compare import assert_close, onnxruntime_outputs
 
 TINY = [name for name in models.MODELS if "tiny" in name and "dynamic" not in name]
 
@@ -69,3 +71,28 @@ def test_files_that_nobody_used_for_long_go_first(tmp_path: Path, monkeypatch: p
 def test_unknown_models_are_named() -> None:
     with pytest.raises(KeyError, match="no model 'nonsense'"):
         models.build("nonsense")
+
+
+@pytest.mark.parametrize("way", ["static", "dynamic"])
+def test_quantized_models_are_near_the_plain_ones(way: str) -> None:
+    plain, narrow = models.build("bert_tiny"), models.build("bert_tiny", quantized=way)
+    kinds = {node.op_type for node in narrow.graph.node}
+    assert "QuantizeLinear" in kinds if way == "static" else "MatMulInteger" in kinds
+    a, b = (onnxruntime_outputs(m.SerializeToString(), models.random_inputs(m))[0] for m in (plain, narrow))
+    assert np.sqrt(((a - b) ** 2).mean()) < 0.15 * a.std()
+
+
+@pytest.mark.parametrize("kind", ["int4", "int8"])
+def test_weights_in_blocks_are_what_we_compute_with(kind: str) -> None:
+    """Against f32 weights of the same numbers: ONNX Runtime multiplies such blocks with rounded activations."""
+    sizes = dict(hidden=64, heads=4, kv_heads=2, intermediate=96, layers=1)
+    narrow = models.build("decoder_tiny", weights=kind, **sizes)
+    plain, parts = models.build("decoder_tiny", **sizes), {t.name: to_array(t) for t in narrow.graph.initializer}
+    wide = [t for t in plain.graph.initializer if f"{t.name}.steps" in parts]
+    assert len(wide) >= 7
+    for weight in wide:
+        scales = np.repeat(parts[f"{weight.name}.scales"], 32, axis=0)
+        weight.CopyFrom(from_array(parts[f"{weight.name}.steps"].astype(np.float32) * scales, weight.name))
+    inputs = models.random_inputs(narrow)
+    theirs = onnxruntime_outputs(plain.SerializeToString(), inputs)
+    assert_close(tw.compile(narrow, target="cpu")(*inputs.values()), theirs)

@@ -80,7 +80,7 @@ def test_integers_are_exact(m: int, turned: bool, fixed: bool, kinds: Any, point
     if m == 1:
         assert "mma" not in text
     else:
-        assert re.search(rf"mma\.sync\S*m16n8k32\S*\.s32\.{names[0]}\.[us]8\.s32", text)
+        assert re.search(rf"mma(\.sync|_async)\S*k32\S*\.s32\.{names[0]}\.[us]8", text)
 
 
 @pytest.mark.parametrize("fixed", [True, False])

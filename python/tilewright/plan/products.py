@@ -23,29 +23,18 @@ from tilewright.plan.images import (
 )
 from tilewright.plan.matrix import copy_in_groups, tile_matrix
 from tilewright.plan.register_tiles import L1_WAYS, row_limit, row_tile, vectors_of
+from tilewright.plan.row_streams import FEW_VECTORS, STREAMS, stream_rows
 from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, is_dynamic
-from tilewright.plan.tiles import ENOUGH_TASKS, TASK_MACS, Machine, Tiling, budget, cut, even
+from tilewright.plan.tiles import ENOUGH_TASKS, TASK_MACS, Machine, Tiling, budget, cut
 
 #: Multiply-adds that are worth a dispatch: some microseconds with weights from the L2 cache, one vector of rows.
 _LEAST_MACS = 1 << 15
-#: Rows of a matrix that are read side by side: as many streams as prefetchers follow.
-_STREAMS = 8
-#: Vectors for which the rows of a matrix are read again rather than transposed.
-_FEW_VECTORS = 4
 #: Lanes of a reduction that fill a vector.
 _LEAST_LANES = 16
 #: Rows that fill a register tile.
 _LEAST_ROWS = 8
 #: Rows from which on a copy of what they multiply pays.
 _FEW_ROWS = 32
-#: Bytes of a page: sums of as many columns stay in the L1 cache.
-_PAGE = 4096
-#: Columns of a task that still are a stream.
-_LEAST_STREAM = 512
-#: Rows whose sums are near enough while a matrix streams by.
-_NEAR_ROWS = 8
-#: Bytes of sums that stay in the L1 cache while a matrix streams through it.
-_NEAR_SUMS = 32 * 1024
 #: Steps of a reduction that one round of its loop takes.
 _UNROLL = 4
 #: Register tiles of rows, at most, that share a panel of weights where a run brings their number: the panel's way from
@@ -167,7 +156,7 @@ def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling
             op.extents[roles.row] < _FEW_ROWS and not outer and not op.welded and not op.dynamic
         )
         if few and not copied:
-            _stream_rows(op, roles, tiling, machine, weights)
+            stream_rows(op, _lane_access(op, roles), (roles.row, roles.lane), tiling, machine, weights)
         return tiling
     task = list(op.extents)
     cut(task, register, outer, TASK_MACS)
@@ -206,7 +195,7 @@ def _sums_lanes(op: LinalgOp, weights: Weights) -> bool:
     if op.dynamic.intersection(others):
         return False
     vectors = prod(op.extents[d] for d in others)
-    return vectors <= _FEW_VECTORS and along in op.reductions and op.extents[along] >= _LEAST_LANES
+    return vectors <= FEW_VECTORS and along in op.reductions and op.extents[along] >= _LEAST_LANES
 
 
 def _tile_row_sums(op: LinalgOp, roles: Roles, machine: Machine) -> Tiling:
@@ -216,40 +205,11 @@ def _tile_row_sums(op: LinalgOp, roles: Roles, machine: Machine) -> Tiling:
     along, loops = access.dims[-1], access.loops
     register = [1] * op.rank
     register[along] = min(op.extents[along], 2 * machine.lanes)
-    register[roles.lane] = min(op.extents[roles.lane], _STREAMS)
+    register[roles.lane] = min(op.extents[roles.lane], STREAMS)
     task = _contraction_task(op, roles, register, machine, copied=False)
     batch = [d for d in op.parallel if d in loops and d != roles.lane]
     vectors = [d for d in op.parallel if d not in loops]
     return Tiling(task, register, [*batch, roles.lane, *vectors, *sorted(op.reductions, key=lambda d: d == along)])
-
-
-def _stream_rows(op: LinalgOp, roles: Roles, tiling: Tiling, machine: Machine, weights: Weights) -> None:
-    """A vector, or a few, times a matrix that lies as it is: some rows of it at a time, over all columns of a task.
-
-    Sums in registers would walk down a narrow strip, a page of memory per row; a few rows side by side are streams
-    that the hardware prefetches. The sums of a task wait in the L1 cache, or in the L2 cache where they are many.
-    Where those of all tasks fit there, the tasks of one thread take each block of rows together: longer streams.
-    """
-    access = _lane_access(op, roles)
-    if access is None or len(op.reductions) != 1 or weights.only(access.value):
-        return
-    (depth,) = op.reductions
-    if access.dims[-1] != roles.lane or op.extents[depth] < 2 * _STREAMS:
-        return
-    width = tiling.register[roles.lane]
-    least, cores = _LEAST_STREAM, machine.cores
-    if roles.row is not None and op.extents[roles.row] > _FEW_VECTORS // 2:
-        rows = even(op.extents[roles.row], _NEAR_ROWS)
-        tiling.task[roles.row], tiling.register[roles.row] = rows, even(rows, tiling.register[roles.row])
-        cores //= ceil(op.extents[roles.row] / rows)
-        least = _PAGE // 4  # in each row of sums two tasks share a line, and write it in turns
-    columns = even(op.extents[roles.lane], max(op.extents[roles.lane] // max(cores, 1), least), width)
-    tiling.task[roles.lane] = min(columns, _PAGE)
-    tiling.together = 4 * prod(op.extents[d] for d in op.parallel) <= _NEAR_SUMS
-    tiling.block = [*op.extents]
-    tiling.block[depth] = _STREAMS
-    tiling.unroll = [1] * op.rank
-    tiling.unroll[depth] = _STREAMS
 
 
 def _product_blocks(

@@ -202,6 +202,20 @@ def create_copy(source: ir.Value, target: ir.Value, cast: str | None = None) -> 
     return op.result
 
 
+def create_turned(value: ir.Value, order: Sequence[int]) -> ir.Value:
+    """A tensor of known size with its dimensions in another order, at the current insertion point.
+
+    Args:
+        value: the tensor.
+        order: which of its dimensions is each of the new one's.
+    """
+    kind, rank = ir.RankedTensorType(value.type), len(order)
+    reads = ir.AffineMap.get(rank, 0, [ir.AffineDimExpr.get(order.index(d)) for d in range(rank)])
+    place = create("tensor.empty", [], ir.RankedTensorType.get([kind.shape[d] for d in order], kind.element_type))
+    same = ir.AffineMap.get_identity(rank)
+    return create_generic([(value, reads)], place, same, [False] * rank, lambda elements: elements[0])
+
+
 def create_fill(scalar: ir.Value, target: ir.Value) -> ir.Value:
     """linalg.fill of `target` with elements of the same type, at the current insertion point."""
     op = ir.Operation.create(

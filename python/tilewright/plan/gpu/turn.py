@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from tilewright.devices import resolve
 from tilewright.mlir import ir
-from tilewright.normalize.generics import create, create_generic, set_maps
+from tilewright.normalize.generics import create_turned, set_maps
 from tilewright.passes import Pass, option, register
 from tilewright.plan.gpu.machine import Gpu
 from tilewright.plan.gpu.nest import Nest
@@ -165,14 +165,8 @@ class _Turner:
         """A tensor with its dimensions in another order, made in front of a product."""
         key = (value, order)
         if key not in self._made:
-            kind, rank = ir.RankedTensorType(value.type), len(order)
-            reads = ir.AffineMap.get(rank, 0, [ir.AffineDimExpr.get(order.index(d)) for d in range(rank)])
             with op.op.location, ir.InsertionPoint(op.op):
-                place = create(
-                    "tensor.empty", [], ir.RankedTensorType.get([kind.shape[d] for d in order], kind.element_type)
-                )
-                same = ir.AffineMap.get_identity(rank)
-                self._made[key] = create_generic([(value, reads)], place, same, [False] * rank, lambda e: e[0])
+                self._made[key] = create_turned(value, order)
         return self._made[key]
 
 

@@ -15,7 +15,7 @@ from math import prod
 from typing import ClassVar
 
 from tilewright.mlir import ir
-from tilewright.normalize.generics import create, create_generic, maps, set_maps
+from tilewright.normalize.generics import create_turned, maps, set_maps
 from tilewright.passes import Pass, register
 from tilewright.plan.gpu.tf32 import ATTRIBUTE
 from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, linalg_ops
@@ -102,14 +102,9 @@ def _is_packed(op: LinalgOp, access: Access) -> bool:
 
 def _turned(op: LinalgOp, access: Access, at: int) -> ir.Value:
     """A copy of a weight with one dimension as the last one."""
-    kind = ir.RankedTensorType(access.value.type)
-    order = [*(t for t in range(kind.rank) if t != at), at]
-    new = ir.RankedTensorType.get([kind.shape[t] for t in order], kind.element_type)
-    read = ir.AffineMap.get(kind.rank, 0, [ir.AffineDimExpr.get(order.index(t)) for t in range(kind.rank)])
+    order = [*(t for t in range(len(access.dims)) if t != at), at]
     with op.op.location, ir.InsertionPoint(op.op):
-        place = create("tensor.empty", [], new)
-        identity = ir.AffineMap.get_identity(kind.rank)
-        return create_generic([(access.value, read)], place, identity, [False] * kind.rank, lambda e: e[0])
+        return create_turned(access.value, order)
 
 
 def _read(op: LinalgOp, number: int, at: int, turned: ir.Value) -> None:

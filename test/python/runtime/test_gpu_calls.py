@@ -14,14 +14,14 @@ from tilewright.runtime.binding import Signature
 from tilewright.runtime.gpu_calls import GpuCalls, concerns
 from tilewright.runtime.gpu_interop import GpuArray
 from tilewright.runtime.gpu_memory import Memory, View
-from tilewright.runtime.host_program import HostProgram
+from tilewright.runtime.host_program import VERSION, HostProgram
 from tilewright.runtime.manifest import TensorSpec
 
 COUNT = 64
 TYPE = {"dtype": "f32", "shape": [COUNT]}
 PROGRAM = {
     "format": "tilewright-host-program",
-    "version": 1,
+    "version": VERSION,
     "arch": "sm_90a",
     "arena_bytes": 0,
     "registers": 5,

@@ -27,7 +27,7 @@ _BYTES = ("i8", "f8E4M3FN", "f8E5M2")
 @register
 @dataclass(frozen=True)
 class TurnWeights(Pass):
-    """Turn weights of bytes and of tf32, so that neighbours along a product's sums are neighbours in memory.
+    """Turn weights of bytes and of tf32: neighbours along a product's sums become neighbours in memory.
 
     Where the other factor has its neighbours there, and several rows.
 

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tilewright.errors import UserError
 from tilewright.mlir import ir
 from tilewright.passes import located
@@ -12,15 +14,27 @@ from tilewright.plan.structure import LinalgOp
 
 
 def read_integer(op: ir.Operation, name: str) -> int:
-    """The integer attribute `name` of an operation that has one.
+    """The integer attribute `name` of an operation.
 
     Raises:
-        UserError: it is no integer.
+        UserError: there is none, or it is no integer.
     """
+    if name not in op.attributes:
+        raise located(UserError(f"has no `{name}`"), op)
     found = op.attributes[name]
     if not isinstance(found, ir.IntegerAttr):
         raise located(UserError(f"has a `{name}` that is no integer: {found}"), op)
     return found.value
+
+
+def members_of_nest(root: LinalgOp, members: Iterable[LinalgOp]) -> list[LinalgOp]:
+    """Those of a task's operations that are in the nest (`tile.nest`) of one of them.
+
+    Raises:
+        UserError: an operation is in no nest.
+    """
+    number = read_integer(root.op, "tile.nest")
+    return [member for member in members if read_integer(member.op, "tile.nest") == number]
 
 
 def read_loops(op: LinalgOp, name: str) -> list[int]:

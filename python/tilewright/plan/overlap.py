@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tilewright.plan.attributes import members_of_nest
 from tilewright.plan.eligible import NATIVE_MATH
 from tilewright.plan.structure import LinalgOp, set_integer
 from tilewright.plan.tiles import ENOUGH_TASKS, Tiling
@@ -29,10 +30,10 @@ def mark_overlap(root: LinalgOp, roots: Sequence[LinalgOp], members: Sequence[Li
     """
     if len(roots) < 2 or root is not roots[-1] or root.dynamic or "tile.stream" not in root.op.attributes:
         return
-    nest = root.op.attributes["tile.nest"]
-    if not any(m.op.attributes["tile.nest"] != nest and m.points >= root.points and _computes(m) for m in members):
+    nest = members_of_nest(root, members)
+    if any(_computes(m) for m in nest):
         return
-    if any(m.op.attributes["tile.nest"] == nest and _computes(m) for m in members):
+    if not any(m.points >= root.points and _computes(m) for m in members if m not in nest):
         return
     cut = [d for d in tiling.order if tiling.task[d] < root.extents[d]]
     if not cut or any(root.extents[d] % tiling.task[d] for d in cut):

@@ -12,7 +12,7 @@ from typing import ClassVar
 from tilewright.dialects.tile import RTileAttr
 from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
-from tilewright.plan.attributes import read_integer
+from tilewright.plan.attributes import members_of_nest, read_integer
 from tilewright.plan.masks import live_blocks, masks_of, stretches
 from tilewright.plan.online import Chain, find_chains
 from tilewright.plan.structure import LinalgOp, Weights, blocks, linalg_ops, set_attribute
@@ -72,7 +72,7 @@ class TaskNests:
         """Loops of `op` as loops of the root that it feeds or follows, as far as plain dimensions say."""
         if op is root:
             return {d: d for d in range(op.rank)}
-        own = [m for m in self.members if m.op.attributes["tile.nest"] == root.op.attributes["tile.nest"]]
+        own = members_of_nest(root, self.members)
         known = {root: {d: d for d in range(root.rank)}}
         for _ in own:
             for reader in own:

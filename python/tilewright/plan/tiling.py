@@ -18,7 +18,7 @@ from tilewright.devices import resolve
 from tilewright.errors import UserError
 from tilewright.mlir import ir
 from tilewright.passes import Pass, located, option, register
-from tilewright.plan.attributes import read_integer, read_loops
+from tilewright.plan.attributes import members_of_nest, read_integer, read_loops
 from tilewright.plan.bounds import Bounds
 from tilewright.plan.few_columns import few_columns
 from tilewright.plan.names import kernel_name
@@ -84,7 +84,7 @@ def _decided(
     """The tiling that the performance model says, with the prediction on `op`."""
     if tiling.mma is not None:
         return tiling  # the model knows single products only
-    nest = [m for m in members if m.op.attributes["tile.nest"] == op.op.attributes["tile.nest"]]
+    nest = members_of_nest(op, members)
     copied = lane = None
     if op.kind is Kind.CONTRACTION:
         roles = contraction_roles(op)
@@ -231,7 +231,7 @@ class PlanTiles(Pass):
         sizes = tile_products(roots[-1], rows[-1], len(roots), machine, weights) if products else []
         for op, own in zip(roots, rows, strict=True):
             del op.op.attributes["tile.rows"]
-            nest = [m for m in members if m.op.attributes["tile.nest"] == op.op.attributes["tile.nest"]]
+            nest = members_of_nest(op, members)
             op.welded = block > 0
             tiling = tile_op(op, nest, machine, weights)
             gathered = self._keep_gathers(op, tiling)

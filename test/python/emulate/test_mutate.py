@@ -91,7 +91,7 @@ def _verdict(case, kind, line_text):
         ("hopper_gemm", "drop", "wgmma.wait_group.sync.aligned 0", "asynchronous"),
         ("hopper_gemm", "drop", "mbarrier.try_wait", "uninitialised"),
         ("hopper_gemm", "drop", "fence.proxy.async", "race"),
-        ("cluster_gemm", "drop", "barrier.cluster.wait;", "asynchronous"),
+        ("cluster_gemm", "drop", "barrier.cluster.wait;", "race"),
         ("cluster_gemm", "drop", "mbarrier.arrive.release.cluster", "dead-lock"),
     ],
 )

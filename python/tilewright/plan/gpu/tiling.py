@@ -14,7 +14,7 @@ from tilewright.devices import resolve
 from tilewright.errors import UserError
 from tilewright.mlir import ir
 from tilewright.passes import Pass, located, option, register
-from tilewright.plan.attributes import read_integer, read_loops
+from tilewright.plan.attributes import members_of_nest, read_integer, read_loops
 from tilewright.plan.gpu.machine import Gpu
 from tilewright.plan.gpu.nest import Nest, lane_of, power_of_two
 from tilewright.plan.gpu.online import Online, choose_online
@@ -192,7 +192,7 @@ class PlanGpuTiles(Pass):
         set_attribute(roots[-1].op, "tile.kernel", f'"{name}"')
         nests = []
         for root in roots:
-            own = [m for m in members if m.op.attributes["tile.nest"] == root.op.attributes["tile.nest"]]
+            own = members_of_nest(root, members)
             gathers = {d for d in root.gathers}
             if "tile.gathers" in root.op.attributes:
                 gathers |= set(read_loops(root, "tile.gathers"))

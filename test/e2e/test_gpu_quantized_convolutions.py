@@ -116,7 +116,7 @@ CASES = {
     "steps": Case("QLinearConv", 64, 32, (17, 15), (3, 3), {**SAME, "strides": [2, 2]}),
     "signed": Case("QLinearConv", 96, 64, types=(np.int8, np.int8), zeros=(-4, 0)),
     "groups": Case("QLinearConv", 128, 64, attributes={**SAME, "group": 2}),
-    "few_channels": Case("QLinearConv", 32, 48),
+    "few_channels": Case("QLinearConv", 32, 48, unit="mma.sync"),
     "colours": Case("QLinearConv", 3, 16, (17, 18), (7, 7), {"pads": [3] * 4, "strides": [2, 2]}, unit="mma.sync"),
     "dequantized": Case("QDQ", zeros=(0, 0)),
     "dequantized_around_a_point": Case("QDQ", 64, 80, zeros=(121, 0)),

@@ -22,6 +22,13 @@ Value tilewright::applyIndex(OpBuilder &b, Location loc, AffineExpr expr,
       b, loc, expr, SmallVector<OpFoldResult>(values.begin(), values.end()));
 }
 
+scf::ForOp tilewright::createOpenLoop(OpBuilder &b, Location loc, Value from,
+                                      Value to, Value step, ValueRange values) {
+  return scf::ForOp::create(
+      b, loc, from, to, step, values,
+      [](OpBuilder &, Location, Value, ValueRange) { /* no terminator */ });
+}
+
 namespace {
 
 int64_t stepOf(Nest nest) {
@@ -56,10 +63,10 @@ private:
     scf::ForOp late = host[depth], early = guest[depth];
     if (depth + 1 == host.size())
       return fuseInner(b, late, early);
-    auto loop =
-        makeLoop(b, now.map.lookupOrDefault(late.getLowerBound()),
-                 now.map.lookupOrDefault(late.getUpperBound()),
-                 now.map.lookupOrDefault(late.getStep()), starts(late, early));
+    auto loop = createOpenLoop(
+        b, late.getLoc(), now.map.lookupOrDefault(late.getLowerBound()),
+        now.map.lookupOrDefault(late.getUpperBound()),
+        now.map.lookupOrDefault(late.getStep()), starts(late, early));
     OpBuilder inside = OpBuilder::atBlockBegin(loop.getBody());
     enter(loop, late, early, loop.getInductionVar());
     cloneRange(inside, now, late, nullptr, host[depth + 1]);
@@ -78,8 +85,8 @@ private:
     auto number = [&](int64_t value) -> Value {
       return arith::ConstantIndexOp::create(b, loc, value);
     };
-    auto loop = makeLoop(b, number(from), number(end), number(wide),
-                         starts(late, early));
+    auto loop = createOpenLoop(b, loc, number(from), number(end), number(wide),
+                               starts(late, early));
     OpBuilder inside = OpBuilder::atBlockBegin(loop.getBody());
     enter(loop, late, early, loop.getInductionVar());
     unroll(inside, loop, now, late, wide / stepOf(host));
@@ -112,16 +119,6 @@ private:
     for (Value value : early.getInitArgs())
       values.push_back(before.map.lookupOrDefault(value));
     return values;
-  }
-
-  scf::ForOp makeLoop(OpBuilder &b, Value from, Value to, Value step,
-                      ValueRange values) {
-    auto loop =
-        scf::ForOp::create(b, host.front().getLoc(), from, to, step, values);
-    // The builder adds a terminator where nothing is carried.
-    if (!loop.getBody()->empty())
-      loop.getBody()->back().erase();
-    return loop;
   }
 
   /// Inside of `loop`, the two have its variable and their carried values.

@@ -20,6 +20,11 @@ namespace tilewright {
 mlir::Value applyIndex(mlir::OpBuilder &b, mlir::Location loc,
                        mlir::AffineExpr expr, mlir::ValueRange values);
 
+/// A loop whose body is empty: the caller ends it.
+mlir::scf::ForOp createOpenLoop(mlir::OpBuilder &b, mlir::Location loc,
+                                mlir::Value from, mlir::Value to,
+                                mlir::Value step, mlir::ValueRange values);
+
 /// What a task of the old grid is in the new one: its values, and its slot in
 /// buffers that two tasks have at once.
 struct TaskStage {

@@ -58,11 +58,7 @@ private:
     }
     for (tile::LoadOp load : loads) {
       std::string reason;
-      std::optional<RingLoad> slot = analyzeSlotLoad(load, reason);
-      if (slot && isWritten(kernel, load.getMemref())) {
-        reason = "reads what the kernel writes";
-        slot = std::nullopt;
-      }
+      std::optional<RingLoad> slot = analyzeOnceLoad(load, reason);
       if (!slot) {
         load.emitRemark("is not fetched beside the product, since it ")
             << reason;

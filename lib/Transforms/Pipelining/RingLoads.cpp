@@ -119,6 +119,19 @@ OpFoldResult boundOf(OpBuilder &b, tile::LoadOp load, int64_t dim,
   return arith::MaxSIOp::create(b, loc, below, zero).getResult();
 }
 
+/// Whether `part` holds a store or a copy to the buffer.
+bool isWritten(Operation *part, Value memref) {
+  return part
+      ->walk([&](Operation *op) {
+        auto store = dyn_cast<tile::StoreOp>(op);
+        auto copy = dyn_cast<tile::CopyOp>(op);
+        bool writes = (store && store.getMemref() == memref) ||
+                      (copy && copy.getDst() == memref);
+        return writes ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 StringRef checkAddress(scf::ForOp loop, tile::LoadOp load) {
   if (!loop.isDefinedOutsideOfLoop(load.getMemref()))
     return "reads a buffer that is made in the loop";
@@ -159,18 +172,6 @@ tile::ReshapeOp rowsOf(tile::LoadOp load) {
 }
 
 } // namespace
-
-bool isWritten(Operation *part, Value memref) {
-  return part
-      ->walk([&](Operation *op) {
-        auto store = dyn_cast<tile::StoreOp>(op);
-        auto copy = dyn_cast<tile::CopyOp>(op);
-        bool writes = (store && store.getMemref() == memref) ||
-                      (copy && copy.getDst() == memref);
-        return writes ? WalkResult::interrupt() : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
 
 int64_t RingLoad::elementBytes() const {
   return bytesOfElement(tile::LoadOp(load).getType().getElementType());
@@ -219,8 +220,10 @@ int64_t RingLoad::slotDim(int64_t dim) const {
   return llvm::find(dims, memrefDim) - dims.begin();
 }
 
-std::optional<RingLoad> analyzeSlotLoad(tile::LoadOp load,
-                                        std::string &reason) {
+/// How `load` would fill a slot, wherever it stands; else why it cannot, in
+/// `reason`.
+static std::optional<RingLoad> analyzeSlotLoad(tile::LoadOp load,
+                                               std::string &reason) {
   RingLoad ring{load, load.getTileDims(), {}, {}, 0};
   reason = checkKind(load).str();
   if (!reason.empty())
@@ -242,6 +245,17 @@ std::optional<RingLoad> analyzeSlotLoad(tile::LoadOp load,
     return std::nullopt;
   }
   return ring;
+}
+
+std::optional<RingLoad> analyzeOnceLoad(tile::LoadOp load,
+                                        std::string &reason) {
+  std::optional<RingLoad> slot = analyzeSlotLoad(load, reason);
+  if (!slot)
+    return std::nullopt;
+  if (!isWritten(load->getParentOfType<tile::KernelOp>(), load.getMemref()))
+    return slot;
+  reason = "reads what the kernel writes";
+  return std::nullopt;
 }
 
 std::optional<RingLoad> analyzeRingLoad(scf::ForOp loop, tile::LoadOp load,

@@ -44,12 +44,9 @@ struct RingLoad {
   int64_t slotDim(int64_t dim) const;
 };
 
-/// How `load` would fill a slot, wherever it stands; else why it cannot, in
-/// `reason`.
-std::optional<RingLoad> analyzeSlotLoad(tile::LoadOp load, std::string &reason);
-
-/// Whether `part` holds a store or a copy to the buffer.
-bool isWritten(mlir::Operation *part, mlir::Value memref);
+/// How `load` would fill a slot by a copy of its own, which may be under way
+/// before the kernel stores anything; else why it cannot, in `reason`.
+std::optional<RingLoad> analyzeOnceLoad(tile::LoadOp load, std::string &reason);
 
 /// How `load` would go through a ring; else why it cannot, in `reason`.
 std::optional<RingLoad> analyzeRingLoad(mlir::scf::ForOp loop,

@@ -66,11 +66,7 @@ private:
     });
     for (tile::LoadOp load : loads) {
       std::string reason;
-      std::optional<RingLoad> slot = analyzeSlotLoad(load, reason);
-      if (slot && isWritten(kernel, load.getMemref())) {
-        reason = "reads what the kernel writes";
-        slot = std::nullopt;
-      }
+      std::optional<RingLoad> slot = analyzeOnceLoad(load, reason);
       if (slot)
         copyToBuffer(*slot);
       else

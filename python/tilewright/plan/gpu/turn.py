@@ -11,13 +11,11 @@ transposition), where the product gains more than that takes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from tilewright.devices import resolve
 from tilewright.mlir import ir
-from tilewright.normalize.generics import create_turned, set_maps
 from tilewright.passes import Pass, option, register
 from tilewright.plan.gpu.machine import Gpu
 from tilewright.plan.gpu.nest import Nest
@@ -26,6 +24,7 @@ from tilewright.plan.gpu.products import Roles, find_roles, problem_of, streams
 from tilewright.plan.gpu.shapes import has_unit
 from tilewright.plan.gpu.slow import SLOW
 from tilewright.plan.gpu.streams import find_stream, stream_seconds
+from tilewright.plan.gpu.turning import Turns
 from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute
 from tilewright.plan.traffic import tensor_bytes
 
@@ -97,7 +96,7 @@ class _Turner:
     def __init__(self, gpu: Gpu, weights: Weights) -> None:
         self.gpu = gpu
         self.weights = weights
-        self._made: dict[tuple[ir.Value, tuple[int, ...]], ir.Value] = {}
+        self._turns = Turns()
 
     def visit(self, op: LinalgOp) -> None:
         """Turn the factors of a product where that pays."""
@@ -119,7 +118,7 @@ class _Turner:
         now = stream_seconds(stream, self.gpu)
         then = stream_seconds(replace(stream, lane=stream.other, other=stream.lane), self.gpu)
         if now is not None and then is not None and then < _WORTH * now:
-            self._turn(op, [number], stream.other)
+            self._turns.turn(op, number, stream.other)
 
     def _visit_product(self, nest: Nest, roles: Roles) -> None:
         """Matrix units read bytes along the sum."""
@@ -141,7 +140,8 @@ class _Turner:
         more = sum(_turning(access, gpu) for access in brought)
         alike = 1.0 if brought else _ALIKE
         if then.prediction.seconds + more < now.prediction.seconds * alike:
-            self._turn(op, against, roles.depth)
+            for number in against:
+                self._turns.turn(op, number, roles.depth)
         elif brought:
             least = f"{(then.prediction.seconds + more) * 1e6:.0f} us with a kernel that turns it"
             self._tell(op, f"{now.prediction.seconds * 1e6:.0f} us are predicted, {least}")
@@ -149,25 +149,6 @@ class _Turner:
     @staticmethod
     def _tell(op: LinalgOp, why: str) -> None:
         set_attribute(op.op, SLOW, f'"reads bytes of a factor one by one, against their order in memory: {why}"')
-
-    def _turn(self, op: LinalgOp, numbers: Sequence[int], last: int) -> None:
-        """Let a loop be the last dimension of some factors."""
-        found = [access.map for access in (*op.inputs, op.output)]
-        for number in numbers:
-            access = op.inputs[number]
-            at = access.dims.index(last)
-            order = (*(d for d in range(len(access.dims)) if d != at), at)
-            op.op.operands[number] = self._turned(op, access.value, order)
-            found[number] = ir.AffineMap.get(op.rank, 0, [access.map.results[d] for d in order])
-        set_maps(op.op, found)
-
-    def _turned(self, op: LinalgOp, value: ir.Value, order: tuple[int, ...]) -> ir.Value:
-        """A tensor with its dimensions in another order, made in front of a product."""
-        key = (value, order)
-        if key not in self._made:
-            with op.op.location, ir.InsertionPoint(op.op):
-                self._made[key] = create_turned(value, order)
-        return self._made[key]
 
 
 def _has_one_use(access: Access) -> bool:

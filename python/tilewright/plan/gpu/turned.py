@@ -15,9 +15,9 @@ from math import prod
 from typing import ClassVar
 
 from tilewright.mlir import ir
-from tilewright.normalize.generics import create_turned, maps, set_maps
 from tilewright.passes import Pass, register
 from tilewright.plan.gpu.tf32 import ATTRIBUTE
+from tilewright.plan.gpu.turning import Turns
 from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, linalg_ops
 
 #: Elements that matrix units multiply, and that nothing turns on the way.
@@ -71,20 +71,16 @@ class TurnWeights(Pass):
         """Visit the sums of products; those that share a weight share its turned form."""
         weights = Weights()
         for block in blocks(op):
-            made: dict[tuple[ir.Value, int], ir.Value] = {}
+            turns = Turns()
             products = [op for op in linalg_ops(block, weights) if op.kind is Kind.CONTRACTION]
             for product, number in ((product, number) for product in products for number in (0, 1)):
-                access, at = product.inputs[number], _place_of_sums(product, number, weights)
-                if at is None:
-                    continue
-                key = access.value, at
-                if key not in made:
-                    made[key] = _turned(product, access, at)
-                _read(product, number, at, made[key])
+                depth = _depth_against(product, number, weights)
+                if depth is not None:
+                    turns.turn(product, number, depth)
 
 
-def _place_of_sums(op: LinalgOp, number: int, weights: Weights) -> int | None:
-    """The dimension of a weight along which the other factor's neighbours are summed; None where it may stay."""
+def _depth_against(op: LinalgOp, number: int, weights: Weights) -> int | None:
+    """The loop along which the other factor's neighbours are summed, and a weight's are not; None where it may stay."""
     access, other = op.inputs[number], op.inputs[1 - number]
     if not _is_packed(op, access) or not _is_packed(op, other) or not access.pure or not weights.only(access.value):
         return None
@@ -92,24 +88,9 @@ def _place_of_sums(op: LinalgOp, number: int, weights: Weights) -> int | None:
     rows = prod(op.extents[d] for d in op.parallel if d in other.loops and d not in access.loops)
     if depth is None or depth not in op.reductions or depth not in access.dims[:-1] or rows < 2:
         return None
-    return access.dims.index(depth)
+    return depth
 
 
 def _is_packed(op: LinalgOp, access: Access) -> bool:
     element = str(ir.RankedTensorType(access.value.type).element_type)
     return element in _BYTES or (element == "f32" and ATTRIBUTE in op.op.attributes)
-
-
-def _turned(op: LinalgOp, access: Access, at: int) -> ir.Value:
-    """A copy of a weight with one dimension as the last one."""
-    order = [*(t for t in range(len(access.dims)) if t != at), at]
-    with op.op.location, ir.InsertionPoint(op.op):
-        return create_turned(access.value, order)
-
-
-def _read(op: LinalgOp, number: int, at: int, turned: ir.Value) -> None:
-    own = maps(op.op)
-    exprs = [*own[number].results]
-    own[number] = ir.AffineMap.get(own[number].n_dims, 0, [*exprs[:at], *exprs[at + 1 :], exprs[at]])
-    op.op.operands[number] = turned
-    set_maps(op.op, own)

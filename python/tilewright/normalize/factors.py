@@ -19,6 +19,7 @@ from .generics import (
     kinds,
     maker,
     maps,
+    open_sizes,
     place_of,
     positions,
     read_through,
@@ -155,9 +156,7 @@ def _move(product: ir.Operation, found: dict[int, _Scale]) -> None:
     set_maps(product, own)
     for scale in found.values():
         scale.op.erase()
-    place = place_of(product)
-    sizes = [] if place is None else list(place.operands)
     with product.location, ir.InsertionPoint.after(product):
-        new = create_scaled(result, [], prod(scale.constant for scale in found.values()), sizes)
+        new = create_scaled(result, [], prod(scale.constant for scale in found.values()), open_sizes(product))
     for reader, at in readers:
         reader.operands[at] = new

@@ -23,7 +23,7 @@ from .generics import (
     loops_of,
     maker,
     maps,
-    place_of,
+    open_sizes,
     positions,
     read_through,
     walk,
@@ -210,9 +210,7 @@ def _replace(product: ir.Operation, found: Sequence[_Factor]) -> None:
         scales = [
             (f.scale, read_through(f.at, loops, len(loops))) for f in found if f.scale is not None and f.at is not None
         ]
-        place = place_of(product)
-        sizes = [] if place is None else list(place.operands)
-        new = create_scaled(total, scales, constant if constant != 1.0 else None, sizes)
+        new = create_scaled(total, scales, constant if constant != 1.0 else None, open_sizes(product))
     result.replace_all_uses_with(new)
     product.erase()
     for op in dict.fromkeys(factor.op for factor in found):

@@ -11,7 +11,19 @@ from typing import ClassVar
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 
-from .generics import body, create, create_copy, create_fill, create_number, kinds, maker, place_of, uses, walk
+from .generics import (
+    body,
+    create,
+    create_copy,
+    create_fill,
+    create_number,
+    kinds,
+    maker,
+    open_sizes,
+    place_of,
+    uses,
+    walk,
+)
 
 _NARROW = ("f16", "bf16")
 
@@ -63,9 +75,8 @@ class WidenFloats(Pass):
         for generic in walk(op, "linalg.generic"):
             if len(generic.results) == 1 and any(kinds(generic)):
                 kind = generic.results[0].type
-                place = place_of(generic)
-                if isinstance(kind, ir.RankedTensorType) and (kind.has_static_shape or place is not None):
-                    _widen(generic, kind, [] if place is None else list(place.operands))
+                if isinstance(kind, ir.RankedTensorType) and (kind.has_static_shape or place_of(generic) is not None):
+                    _widen(generic, kind, open_sizes(generic))
 
 
 def _widen(op: ir.Operation, kind: ir.RankedTensorType, sizes: list[ir.Value]) -> None:

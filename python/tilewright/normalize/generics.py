@@ -133,6 +133,12 @@ def place_of(op: ir.Operation) -> ir.Operation | None:
     return made if made is not None and made.name == "tensor.empty" else None
 
 
+def open_sizes(op: ir.Operation) -> list[ir.Value]:
+    """The sizes that a run brings of the empty tensor that a result is made in; none where there is none."""
+    place = place_of(op)
+    return [] if place is None else list(place.operands)
+
+
 def create(name: str, operands: Sequence[ir.Value], result: ir.Type, attributes: dict | None = None) -> ir.Value:
     """An op with one result, at the current insertion point."""
     return ir.Operation.create(name, results=[result], operands=operands, attributes=attributes).result

@@ -31,6 +31,7 @@ from tilewright.normalize.generics import (
     kinds,
     maker,
     maps,
+    open_sizes,
     place_of,
     positions,
     uses,
@@ -200,10 +201,8 @@ def _read(product: LinalgOp, factors: list[_Narrow], element: ir.Type) -> None:
     for access, scale in scales:
         at = [ir.AffineDimExpr.get(written.index(access.dims[d])) for d in scale.dims]
         reads.append((scale.tensor, ir.AffineMap.get(len(written), 0, at)))
-    place = place_of(op)
-    assert place is not None, "checked by _may_scale"
     with op.location, ir.InsertionPoint.after(op):
-        made = create_scaled(result, reads, sizes=list(place.operands))
+        made = create_scaled(result, reads, sizes=open_sizes(op))
     for reader, at in readers:
         reader.operands[at] = made
 

@@ -27,7 +27,7 @@ from tilewright.normalize.generics import (
     create_number,
     iterator_types,
     maker,
-    place_of,
+    open_sizes,
     set_maps,
 )
 from tilewright.plan.masks import scores_of
@@ -142,10 +142,9 @@ class Parts:
 
     def _empty(self, op: LinalgOp, kind: ir.RankedTensorType) -> ir.Value:
         """An empty tensor of `kind` for each part, at the current insertion point."""
-        place = place_of(op.op)
         parts = ir.ShapedType.get_dynamic_size() if self.open_count is not None else self.count
         sizes = [] if self.open_count is None else [self.open_count]
-        sizes += [] if place is None else list(place.operands)
+        sizes += open_sizes(op.op)
         return create("tensor.empty", sizes, ir.RankedTensorType.get([parts, *kind.shape], kind.element_type))
 
     def _count(self) -> ir.Value:

@@ -65,6 +65,22 @@ def _blocked(b: Builder, node: Node, v: Tensor, x: Tensor, axis: int, block: int
     return b.gather(v, Tensor.known(np.arange(size) // block), axis)
 
 
+def _in_blocks(b: Builder, node: Node, x: Tensor, given: list[Tensor]) -> tuple[Tensor, list[Tensor]] | None:
+    """`x` with blocks along an axis and places in them along the next, and what has a number for each block beside it.
+
+    None where these are not for blocks, or the last block is shorter. So a scale is as small in a program as in the
+    model, and who multiplies a block knows that it has one.
+    """
+    axis, block = node.axis(node.attr("axis", 1), x.rank) if x.rank > 1 else 0, node.attr("block_size", 0)
+    if not block or not x.is_static or not x.rank or x.shape[axis] % block:
+        return None
+    number = x.shape[axis] // block
+    if any(v.shape != (*x.shape[:axis], number, *x.shape[axis + 1 :]) for v in given):
+        return None
+    split = (*x.shape[:axis], number, block, *x.shape[axis + 1 :])
+    return b.reshape(x, split), [v.unsqueeze([axis + 1]) for v in given]
+
+
 def _check_types(node: Node, wanted: np.dtype, zero: Tensor | None, what: str) -> None:
     if zero is not None and zero.dtype != wanted:
         node.wrong(f"the zero point is of type {zero.dtype}, {what} is of {wanted}")
@@ -129,9 +145,12 @@ def dequantize_linear(b: Builder, node: Node, x: Tensor, scale: Tensor, zero: Te
     dtype = F32 if scale.dtype == E8M0 else scale.dtype
     dtype = dtype_attribute(node, "output_dtype") if node.attr("output_dtype", 0) else dtype
     _check_types(node, x.dtype, zero, "the input")
-    given = [_parameter(b, node, scale, x, "the scale")]
-    if zero is not None and _may_shift(zero):
-        given.append(_parameter(b, node, zero, x, "the zero point"))
+    shape, numbers = x.shape, [scale] if zero is None or not _may_shift(zero) else [scale, zero]
+    if (found := _in_blocks(b, node, x, numbers)) is not None:
+        x, given = found
+    else:
+        names = ("the scale", "the zero point")
+        given = [_parameter(b, node, v, x, what) for v, what in zip(numbers, names, strict=False)]
     x = _kept(b, x)
     wide = I32 if is_int(x.dtype) else F32
 
@@ -140,7 +159,8 @@ def dequantize_linear(b: Builder, node: Node, x: Tensor, scale: Tensor, zero: Te
             x = m.cast(x, wide) - m.cast(z, wide)
         return m.cast(m.cast(x, F32) * m.cast(scale, F32), dtype)
 
-    return b.elementwise(body, x, *given, dtype=dtype, shape=x.shape)
+    y = b.elementwise(body, x, *given, dtype=dtype, shape=x.shape)
+    return y if y.shape == shape else b.reshape(y, shape)
 
 
 @op("DynamicQuantizeLinear", since=11)

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from faulting.cases import CASES, random_inputs
+from faulting.cases import CASES, code_of, inputs_of
 from tilewright import emulate
 from tilewright.emulate import mutate
-from tilewright.runtime.dtypes import to_numpy
 
 MARKED = [(name, arch) for name, case in CASES.items() if case.marks for arch in case.archs]
 
@@ -22,14 +21,12 @@ MARKED = [(name, arch) for name, case in CASES.items() if case.marks for arch in
 @functools.cache
 def compiled(name: str, arch: str):
     """The model of a case."""
-    case = CASES[name]
-    gpu = {"multiprocessors": case.units} if case.units else {}
-    return tw.compile(case.build(), target=f"cuda:{arch}", pipeline=case.pipeline(arch), emulate=gpu)
+    return CASES[name].compile(arch)
 
 
 @pytest.mark.parametrize(("name", "arch"), MARKED)
 def test_a_case_is_a_kernel_of_its_kind(name: str, arch: str) -> None:
-    CASES[name].check("".join(compiled(name, arch).ptx().values()))
+    CASES[name].check(code_of(compiled(name, arch)))
 
 
 def test_another_kind_of_kernel_is_an_error() -> None:
@@ -40,17 +37,27 @@ def test_another_kind_of_kernel_is_an_error() -> None:
 def test_tasks_outnumber_the_blocks_of_a_persistent_grid() -> None:
     trace = emulate.Trace()
     case = CASES["gemm_persistent"]
-    gpu = {"multiprocessors": case.units, "trace": trace}
-    model = tw.compile(case.build(), target="cuda:sm_90a", pipeline=case.pipeline("sm_90a"), emulate=gpu)
-    model(*inputs(model))
+    model = case.compile("sm_90a", trace=trace)
+    model(*inputs_of(model, case))
     (launch,) = trace.launches
     assert launch.grid[0] == case.units
 
 
-def inputs(model) -> list[np.ndarray]:
-    """Random inputs."""
-    random = np.random.default_rng(0)
-    return [random_inputs(to_numpy(spec.dtype), spec.shape, random) for spec in model.inputs]
+@pytest.mark.parametrize(("name", "blocks"), [("gemm_open_rows", 4 * 2), ("gemm_open_persistent", 2)])
+def test_grids_of_open_rows_are_whole_clusters(name: str, blocks: int) -> None:
+    """Three tiles of rows are four CTAs, of each of both tiles of lanes; a persistent grid has what the GPU holds."""
+    case, trace = CASES[name], emulate.Trace()
+    model = case.compile("sm_90a", trace=trace)
+    model(*inputs_of(model, case))
+    (launch,) = trace.launches
+    assert np.prod(launch.grid) == blocks
+
+
+def test_packed_weights_are_read_as_bytes() -> None:
+    """Were they dequantized at compile time, the case would be a product of floats."""
+    for arch in CASES["decode_packed"].archs:
+        model = compiled("decode_packed", arch)
+        assert {weight.dtype for weight in model._manifest.weights if np.prod(weight.shape) >= 1 << 16} == {"i8"}
 
 
 @pytest.mark.parametrize(
@@ -66,17 +73,14 @@ def inputs(model) -> list[np.ndarray]:
 def test_faults_in_blocks_that_run_several_tasks_are_caught(kind: str, what: str, rule: str) -> None:
     model = compiled("gemm_persistent", "sm_90a")
     ((_, text),) = model.ptx().items()
-    arrays = inputs(model)
+    case = CASES["gemm_persistent"]
+    arrays = inputs_of(model, case)
     expected = np.asarray(model(*arrays)[0])
     found = [m for m in mutate.mutants(text) if m.kind == kind and what in m.before]
     assert found
 
     def run(changed: str, options: emulate.Options) -> None:
-        gpu = {
-            "multiprocessors": CASES["gemm_persistent"].units,
-            "options": options,
-            "replace": {text.rstrip("\0"): changed},
-        }
+        gpu = {**case.gpu, "options": options, "replace": {text.rstrip("\0"): changed}}
         result = np.asarray(tw.load(model.path, emulate=gpu)(*arrays)[0])
         assert result.tobytes() == expected.tobytes()
 

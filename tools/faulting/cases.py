@@ -3,71 +3,51 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Models whose generated kernels are broken on purpose: one of each kind of kernel, each as small as can be.
 
-A kernel whose CTAs compute tile after tile needs more tiles than CTAs: such cases are planned for, and run on, a GPU of
-a few multiprocessors.
+A kernel whose CTAs compute tile after tile needs more tiles than CTAs: such cases are planned for, and run on, a GPU
+of a few multiprocessors. What only large models take by themselves (clusters, warpgroups of bytes), small ones are
+held to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
 
 import models
+import tilewright as tw
 from bench.gpu.kernels import BUILDERS
+from faulting import graphs
+from tilewright import config
 from tilewright.devices.nvidia import for_arch
 from tilewright.pipelines.cuda import pipeline
 from tilewright.pipelines.pipeline import Pipeline
+from tilewright.plan.gpu import predict
+from tilewright.plan.gpu.machine import Gpu
+from tilewright.plan.gpu.shapes import Problem, Shape
+from tilewright.runtime import gpu_code
+from tilewright.runtime.dtypes import to_numpy
 
 ARCHS = ("sm_80", "sm_90a")
 
 
-def attention(heads: int, queries: int, keys: int, depth: int, causal: bool) -> onnx.ModelProto:
-    """softmax(q k^T / sqrt(depth) [+ mask]) v in f16, which becomes one kernel with a loop over blocks of keys."""
-    kind = np.dtype(np.float16)
-    element = helper.np_dtype_to_tensor_dtype(kind)
-    constants = [numpy_helper.from_array(np.asarray(depth**-0.5, kind), "scale")]
-    nodes = [
-        helper.make_node("Transpose", ["k"], ["kt"], perm=[0, 1, 3, 2]),
-        helper.make_node("MatMul", ["q", "kt"], ["s"]),
-        helper.make_node("Mul", ["s", "scale"], ["scaled"]),
-    ]
-    if causal:
-        mask = np.where(np.tril(np.ones((queries, keys), bool)), 0, -np.inf).astype(kind)
-        constants.append(numpy_helper.from_array(mask, "mask"))
-        nodes.append(helper.make_node("Add", ["scaled", "mask"], ["masked"]))
-    nodes.append(helper.make_node("Softmax", ["masked" if causal else "scaled"], ["p"], axis=-1))
-    nodes.append(helper.make_node("MatMul", ["p", "v"], ["y"]))
-    shapes = {"q": queries, "k": keys, "v": keys}
-    inputs = [helper.make_tensor_value_info(n, element, [1, heads, size, depth]) for n, size in shapes.items()]
-    result = helper.make_tensor_value_info("y", element, [1, heads, queries, depth])
-    graph = helper.make_graph(nodes, "attention", inputs, [result], constants)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+@contextmanager
+def held_to(wanted: Mapping[str, object]) -> Iterator[None]:
+    """Let plans take only shapes with these attributes, wherever there are some; nothing is read from the cache."""
+    every = predict.shapes
 
+    def some(problem: Problem, gpu: Gpu) -> list[Shape]:
+        found = list(every(problem, gpu))
+        return [one for one in found if all(getattr(one, name) == value for name, value in wanted.items())] or found
 
-def integer_product(m: int, n: int, k: int) -> onnx.ModelProto:
-    """`a` [m, k] of i8 times `b` [k, n] of i8, in i32."""
-    inputs = [
-        helper.make_tensor_value_info("a", onnx.TensorProto.INT8, [m, k]),
-        helper.make_tensor_value_info("b", onnx.TensorProto.INT8, [k, n]),
-    ]
-    result = helper.make_tensor_value_info("y", onnx.TensorProto.INT32, [m, n])
-    graph = helper.make_graph([helper.make_node("MatMulInteger", ["a", "b"], ["y"])], "product", inputs, [result])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
-
-
-def residual_product(m: int, n: int, k: int) -> onnx.ModelProto:
-    """`a` [m, k] times `b` [k, n], added to `r` [m, n], in f16."""
-    kind = onnx.TensorProto.FLOAT16
-    shapes = {"a": [m, k], "b": [k, n], "r": [m, n]}
-    inputs = [helper.make_tensor_value_info(name, kind, shape) for name, shape in shapes.items()]
-    result = helper.make_tensor_value_info("y", kind, [m, n])
-    nodes = [helper.make_node("MatMul", ["a", "b"], ["p"]), helper.make_node("Add", ["p", "r"], ["y"])]
-    graph = helper.make_graph(nodes, "product", inputs, [result])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    with patch.object(predict, "shapes", some), config.cache.override(False):
+        yield
 
 
 @dataclass(frozen=True)
@@ -75,11 +55,13 @@ class Case:
     """One model.
 
     Attributes:
-        model: its builder: of this file, of the GPU suite's kernels, or the name of a test model.
+        model: its builder: of `graphs`, of the GPU suite's kernels, or the name of a test model.
         sizes: what the builder takes.
         units: multiprocessors of the GPU that it is planned for and runs on; 0: as many as the architecture's has.
         archs: that it is made for.
-        marks: what its PTX must have, so that the case is of the kind that it stands for.
+        marks: what its PTX or its host program must have, so that the case is of the kind that it stands for.
+        shape: attributes of the shapes that its plan may take; none: all shapes.
+        run: sizes of a run, by the names that the model has for them.
     """
 
     model: str | Callable[..., onnx.ModelProto]
@@ -87,6 +69,8 @@ class Case:
     units: int = 0
     archs: tuple[str, ...] = ARCHS
     marks: tuple[str, ...] = ()
+    shape: Mapping[str, object] = field(default_factory=dict)
+    run: Mapping[str, int] = field(default_factory=dict)
 
     def build(self) -> onnx.ModelProto:
         """The model."""
@@ -103,11 +87,46 @@ class Case:
         units = replace(device.units, count=self.units)
         return pipeline(replace(device, name=f"{device.name}-of-{self.units}", units=units))
 
+    @property
+    def gpu(self) -> dict[str, Any]:
+        """Options of the emulator: the GPU that it runs on."""
+        return {"multiprocessors": self.units} if self.units else {}
+
+    def compile(self, arch: str, **options: object) -> Any:
+        """The model on the emulator; of one with open sizes, the code for all of them.
+
+        Args:
+            arch: architecture.
+            options: of the emulator, beside those of `gpu`.
+        """
+        with held_to(self.shape) if self.shape else nullcontext():
+            emulate = {**self.gpu, **options} or True
+            model = tw.compile(self.build(), target=f"cuda:{arch}", pipeline=self.pipeline(arch), emulate=emulate)
+        if not self.run:
+            return model
+        if model.general is None:
+            raise ValueError("no code for all sizes: the plan makes another kind of kernel")
+        return model.general
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of inputs with open sizes, in a run."""
+        found = {}
+        for value in self.build().graph.input if self.run else ():
+            dims = value.type.tensor_type.shape.dim
+            found[value.name] = tuple(self.run[d.dim_param] if d.dim_param else d.dim_value for d in dims)
+        return found
+
     def check(self, text: str) -> None:
-        """Raise ValueError where the PTX is of another kind."""
+        """Raise ValueError where the code is of another kind."""
         missing = [mark for mark in self.marks if mark not in text]
         if missing:
-            raise ValueError(f"the PTX has no {', '.join(missing)}: the plan makes another kind of kernel")
+            raise ValueError(f"the code has no {', '.join(missing)}: the plan makes another kind of kernel")
+
+
+def code_of(model: Any) -> str:
+    """The PTX of a model and its host program, as text."""
+    program, _ = gpu_code.read(model._artifact)
+    return "".join([*model.ptx().values(), json.dumps(program)])
 
 
 HOPPER = ("sm_90a",)
@@ -118,6 +137,10 @@ _TASKS = "%nctaid.x"
 #: Of products of boxes that TMA loads, and of clusters whose CTAs load them for each other.
 _BOXES = ("wgmma.mma_async", "d.shared::cluster.global.tile.mbarrier")
 _CLUSTERS = (".multicast::cluster", "mapa", "barrier.cluster.wait")
+#: In the host program of a grid that is rounded up to whole clusters along the rows of a run.
+_ROUNDED = '"rounded": [2, 1]'
+#: Shapes of clusters along the rows.
+_PAIRS = {"cluster": (2, 1), "rows": 64, "persistent": False}
 
 
 def _product(m: int, n: int, k: int, dtype: str = "bfloat16") -> Case:
@@ -130,14 +153,40 @@ def _attention(queries: int, keys: int, depth: int, **attributes: object) -> Cas
     return Case("attention", {**sizes, **attributes}, units=2, archs=HOPPER, marks=_WARPS)
 
 
+def _open_rows(rows: int, persistent: bool) -> Case:
+    """Rows that a run brings, in clusters, on two multiprocessors."""
+    return Case(
+        graphs.residual_product,
+        {"m": "rows", "n": 256, "k": 200},
+        units=2,
+        archs=HOPPER,
+        marks=(*_BOXES, *_CLUSTERS, _ROUNDED, *([_TASKS] if persistent else [])),
+        shape={**_PAIRS, "lanes": 128, "persistent": persistent},
+        run={"rows": rows},
+    )
+
+
+def _bytes(model: Callable[..., onnx.ModelProto], sizes: Mapping[str, object]) -> Case:
+    """By warpgroups, which large models take."""
+    return Case(model, sizes, archs=HOPPER, marks=(*_BOXES, "u8.s8"), shape={"wgmma": True})
+
+
 CASES: dict[str, Case] = {
     "gemm": _product(64, 64, 512),
     "gemm_ragged_gelu": Case("feed_forward", {"m": 100, "n": 72, "k": 136}),
     "gemm_f32": _product(40, 36, 48, "float32"),
-    "gemm_i8": Case(integer_product, {"m": 40, "n": 48, "k": 128}),
+    "gemm_i8": Case(graphs.integer_product, {"m": 40, "n": 48, "k": 128}),
+    "gemm_bytes": Case(graphs.byte_product, {"m": 70, "n": 96, "k": 144}, marks=("u8.s8",)),
+    "gemm_bytes_warpgroups": _bytes(graphs.byte_product, {"m": 100, "n": 96, "k": 400}),
     "split_sums": _product(16, 16, 4096),
-    "attention": Case(attention, {"heads": 2, "queries": 130, "keys": 300, "depth": 32, "causal": False}),
-    "attention_causal": Case(attention, {"heads": 2, "queries": 200, "keys": 200, "depth": 32, "causal": True}),
+    "attention": Case(graphs.attention, {"heads": 2, "queries": 130, "keys": 300, "depth": 32, "causal": False}),
+    "attention_causal": Case(graphs.attention, {"heads": 2, "queries": 200, "keys": 200, "depth": 32, "causal": True}),
+    "attention_open": Case(
+        graphs.open_attention,
+        {"heads": 2, "groups": 2, "queries": "s", "keys": "s", "depth": 64},
+        marks=("mma.",),
+        run={"batch": 1, "s": 100},
+    ),
     "softmax": Case("softmax", {"rows": 3, "columns": 2000, "dtype": "float32"}),
     "layernorm": Case("layernorm", {"rows": 3, "columns": 1500}),
     "column_sums": Case("column_sums", {"rows": 200, "columns": 64}),
@@ -146,28 +195,57 @@ CASES: dict[str, Case] = {
     "gemm_persistent_ragged": Case(
         "feed_forward", {"m": 200, "n": 136, "k": 136}, units=2, archs=HOPPER, marks=(*_WARPS, _STORES, _TASKS)
     ),
-    "gemm_clusters": Case(
-        "matmul", {"m": 384, "n": 512, "k": 512, "dtype": "float16"}, archs=HOPPER, marks=(*_BOXES, *_CLUSTERS)
+    "gemm_clusters": replace(
+        _product(128, 64, 512, "float16"), archs=HOPPER, marks=(*_BOXES, *_CLUSTERS), shape={**_PAIRS, "lanes": 64}
     ),
     "gemm_residual": Case(
-        residual_product, {"m": 192, "n": 128, "k": 192}, units=2, archs=HOPPER, marks=(*_WARPS, _STORES, _TASKS)
+        graphs.residual_product,
+        {"m": 192, "n": 128, "k": 192},
+        units=2,
+        archs=HOPPER,
+        marks=(*_WARPS, _STORES, _TASKS),
     ),
+    "gemm_open_rows": _open_rows(130, persistent=False),
+    "gemm_open_persistent": _open_rows(260, persistent=True),
     "attention_warps": _attention(64, 192, 32),
     "attention_warpgroups": _attention(128, 256, 64),
     "attention_warpgroups_ragged": _attention(100, 300, 64),
     "attention_warps_causal": _attention(192, 192, 32, causal=True),
     "decode": Case("attention", {"batch": 1, "heads": 4, "groups": 1, "queries": 1, "keys": 512, "depth": 32}),
+    "decode_open": Case(
+        graphs.open_attention,
+        {"heads": 8, "groups": 2, "queries": 1, "keys": 1, "depth": 64, "past": "p"},
+        run={"p": 150},
+    ),
     "decode_product": _product(1, 96, 320, "float16"),
+    "decode_packed": Case(graphs.packed_row, {"n": 512, "k": 2048}),
     "conv": Case("convolution", {"batch": 1, "inputs": 16, "outputs": 24, "size": 8}, marks=("mma.",)),
     "conv_boxes": Case(
         "convolution", {"batch": 1, "inputs": 64, "outputs": 64, "size": 16}, units=2, archs=HOPPER, marks=_BOXES
     ),
+    "conv_clusters": Case(
+        "convolution",
+        {"batch": 1, "inputs": 64, "outputs": 64, "size": 16},
+        archs=HOPPER,
+        marks=(*_BOXES, *_CLUSTERS),
+        shape={**_PAIRS, "lanes": 64},
+    ),
+    "conv_bytes": Case(graphs.byte_convolution, {"inputs": 64, "outputs": 32, "size": 8}, marks=("u8.s8",)),
+    "conv_bytes_warpgroups": _bytes(graphs.byte_convolution, {"inputs": 64, "outputs": 64, "size": 9}),
     "lstm": Case("lstm4", {"layers": 1, "hidden": 16, "inputs": 24, "sequence": 3}),
 }
 
 
-def random_inputs(kind: np.dtype, shape: tuple[int, ...], random: np.random.Generator) -> np.ndarray:
-    """An input: normal numbers, small whole ones, or both truth values."""
+def inputs_of(model: Any, case: Case | None) -> list[np.ndarray]:
+    """Random inputs of a model, which is that of the case."""
+    random, shapes = np.random.default_rng(0), case.shapes() if case else {}
+    return [_drawn(to_numpy(spec.dtype), shapes.get(spec.name, spec.shape), random) for spec in model.inputs]
+
+
+def _drawn(kind: np.dtype, shape: tuple[int, ...], random: np.random.Generator) -> np.ndarray:
+    """Normal numbers, all bytes, small whole numbers of other types, or both truth values."""
+    if kind.kind in "iu" and kind.itemsize == 1:
+        return random.integers(np.iinfo(kind).min, np.iinfo(kind).max + 1, shape).astype(kind)
     if kind.kind in "iub":
         return random.integers(0, 2 if kind.kind == "b" else 4, shape).astype(kind)
     return random.standard_normal(shape).astype(kind)

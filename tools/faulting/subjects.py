@@ -12,11 +12,9 @@ from pathlib import Path
 import numpy as np
 import tensor_kernels
 
-import tilewright as tw
-from faulting.cases import CASES, random_inputs
+from faulting.cases import CASES, code_of, inputs_of
 from tilewright import emulate
 from tilewright.runtime.artifact import load_model
-from tilewright.runtime.dtypes import to_numpy
 
 
 class Model:
@@ -29,10 +27,9 @@ class Model:
     def __init__(self, folder: str) -> None:
         self.folder = folder
         case = CASES.get(Path(folder).name.partition("@")[0])
-        self._gpu = {"multiprocessors": case.units} if case and case.units else {}
+        self._gpu = case.gpu if case else {}
         model = load_model(folder, emulate=self._gpu)
-        random = np.random.default_rng(0)
-        self.inputs = [random_inputs(to_numpy(spec.dtype), spec.shape, random) for spec in model.inputs]
+        self.inputs = inputs_of(model, case)
         self.expected = [np.array(array) for array in model(*self.inputs)]
         self.modules = {name.removesuffix(".ptx"): text for name, text in model.ptx().items()}
         again = self._run({}, emulate.Options(seed=1))
@@ -89,8 +86,8 @@ def generate(folder: Path, only: str) -> dict[str, str]:
             label = f"{name}@{arch}"
             if not any(part in label for part in only.split(",")):
                 continue
-            model = tw.compile(case.build(), target=f"cuda:{arch}", pipeline=case.pipeline(arch), emulate=True)
-            case.check("".join(model.ptx().values()))
+            model = case.compile(arch)
+            case.check(code_of(model))
             made[label] = str(model.save(folder / label))
     return made
 

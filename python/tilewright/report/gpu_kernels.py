@@ -8,10 +8,11 @@ All of it stands in the artifact, so that a page can be written where no GPU is;
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from tilewright.report.html import Cell, Raw, join, quantity, seconds, section, table, tag
-from tilewright.report.measure import Measurement
+from tilewright.report.measure import Launch, Measurement
 from tilewright.report.roofline import bound_by, floor_seconds
 from tilewright.report.titles import title
 
@@ -29,6 +30,7 @@ _HEAD = (
     "lost",
 )
 _NUMERIC = (1, 2, 3, 4, 5, 7, 8, 9, 10)
+_STRIP = "The strip: all launches in order, as wide as their times. "
 _NOTE = (
     "Times and bytes are of all launches in one call. Bytes: to and from memory, and through L2. Predicted: by the "
     "model that chose the tiles, from the device's description alone, and what bounds it. Tiles: rows, columns and "
@@ -44,8 +46,17 @@ def predicted_on_gpu(kernel: Any) -> float | None:
     return plan["ns"] * 1e-9 * kernel.launches if "ns" in plan else None
 
 
+def predicted_launches(model: Any, report: dict[str, Any]) -> list[Launch]:
+    """The launches of a call in order, with predicted times; none where the report does not tell their order."""
+    each = {kernel.name: (predicted_on_gpu(kernel) or 0.0) / max(kernel.launches, 1) for kernel in model.kernels}
+    names = [group.get("kernel") or group["name"] for group in report.get("groups", [])]
+    if Counter(names) != Counter({kernel.name: kernel.launches for kernel in model.kernels}):
+        return []
+    return [Launch(name, 0, each[name]) for name in names]
+
+
 def gpu_section(
-    model: Any, device: dict[str, Any], colors: dict[str, str], measured: Measurement | None, code: Raw
+    model: Any, device: dict[str, Any], colors: dict[str, str], measured: Measurement | None, strip: Raw, code: Raw
 ) -> Raw:
     """Return the section.
 
@@ -54,13 +65,18 @@ def gpu_section(
         device: the description that the plan was made for, as plain values.
         colors: of the kernels, by name.
         measured: times, if the model was run on a GPU.
+        strip: all launches, in order.
         code: what follows the table.
     """
     times = measured.per_kernel() if measured else {}
     lines = [_Line(kernel, times.get(kernel.name), device) for kernel in model.kernels]
     lines.sort(key=lambda line: -(line.lost or 0.0))
     rows = [line.cells(colors[line.kernel.name]) for line in lines]
-    return section("Kernels", table(_HEAD, rows, numeric=_NUMERIC), code, note=f"{_NOTE} {_told(lines, measured)}")
+    shown = [i for i, name in enumerate(_HEAD) if measured or name != "measured"]  # an empty column tells nothing
+    right = [place for place, i in enumerate(shown) if i in _NUMERIC]
+    body = table([_HEAD[i] for i in shown], [[row[i] for i in shown] for row in rows], numeric=right)
+    note = f"{_STRIP if strip.text else ''}{_NOTE} {_told(lines, measured)}"
+    return section("Kernels", strip, body, code, note=note)
 
 
 def _told(lines: list[_Line], measured: Measurement | None) -> str:
@@ -135,16 +151,18 @@ class _Line:
         plan, other, cluster = self.plan, "", ""
         if "runner_up" in plan:
             more = self._more("runner_up_ns")  # a block of attention is chosen by the peak that it reaches, not by time
-            other = f"next: {plan['runner_up']}, {more}of {plan.get('candidates', '?')} candidates"
+            other = f"next of {plan.get('candidates', '?')} candidates: {plan['runner_up']}{more}"
         if "other_cluster" in plan:
-            cluster = f"as a cluster of {plan['other_cluster']}: {self._more('other_cluster_ns')}"
+            cluster = f"as a cluster of {plan['other_cluster']}{self._more('other_cluster_ns')}"
         shape = tag("code", plan["shape"]) if "shape" in plan else "–"
         return join([shape, tag("small", other), tag("small", cluster)])
 
     def _more(self, name: str) -> str:
-        """How much longer another choice would take, where the plan says so."""
+        """How much longer another choice would take, where the plan says so, behind its name."""
         other, own = self.plan.get(name), self.plan.get("ns")
-        return f"{other / own - 1:+.0%} " if other and own else ""
+        if not (other and own):
+            return ""
+        return f", {other / own - 1:+.0%}" if round(other / own - 1, 2) else ", as fast"
 
     def _occupancy(self) -> Raw:
         info = self.kernel.details

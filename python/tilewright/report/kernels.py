@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright.report import ir_text
-from tilewright.report.gpu_kernels import gpu_section, predicted_on_gpu
+from tilewright.report.gpu_kernels import gpu_section, predicted_launches, predicted_on_gpu
 from tilewright.report.html import Raw, bar, details, join, quantity, seconds, section, table, tag
-from tilewright.report.measure import Measurement
+from tilewright.report.measure import Launch, Measurement
 from tilewright.report.roofline import bound_by, floor_seconds, is_gpu, predicted_seconds
 from tilewright.report.style import GREY, PALETTE
 from tilewright.report.titles import dot, title
@@ -33,17 +33,18 @@ def kernel_section(model: Any, report: dict[str, Any], measured: Measurement | N
     device = report.get("device", {})
     colors = kernel_colors(model, measured)
     if is_gpu(device):
-        return gpu_section(model, device, colors, measured, _folded(_texts(model.kernels, report, colors)))
+        strip = _strip(measured.launches if measured else predicted_launches(model, report), colors)
+        return gpu_section(model, device, colors, measured, strip, _folded(_texts(model.kernels, report, colors)))
     times = measured.per_kernel() if measured else {}
     total = sum(times.values())
     limits = [_Limits(kernel, times.get(kernel.name), device, model.threads) for kernel in model.kernels]
     limits.sort(key=lambda limit: -(limit.lost or 0.0))
     ordered = [limit.kernel for limit in limits]
     rows = [_row(limit, total, colors) for limit in limits]
-    strip = _strip(measured, colors) if measured else None
+    strip = _strip(measured.launches, colors) if measured else Raw("")
     code = _texts(ordered, report, colors)
     body = table(_HEAD, rows, numeric=_NUMERIC)
-    return section("Kernels", *(part for part in (strip, body) if part), _folded(code), note=_told(measured, total))
+    return section("Kernels", strip, body, _folded(code), note=_told(measured, total))
 
 
 def _texts(kernels: Sequence[Any], report: dict[str, Any], colors: dict[str, str]) -> list[Raw]:
@@ -127,11 +128,11 @@ def _moved(kernel: Any) -> list[Raw]:
     return [tag("small", " · ".join(parts[i : i + 2])) for i in range(0, len(parts), 2)]
 
 
-def _strip(measured: Measurement, colors: dict[str, str]) -> Raw:
-    """Return one block per launch, in order, as wide as its time."""
+def _strip(launches: Sequence[Launch], colors: dict[str, str]) -> Raw:
+    """Return one block per launch, in order, as wide as its time; nothing for none."""
     blocks = []
-    for launch in measured.launches:
+    for launch in launches:
         color = colors.get(launch.kernel, GREY)
         style = f"flex:{launch.seconds * 1e6:.2f};background:{color}"
         blocks.append(tag("i", "", style=style, title=f"{launch.kernel}: {seconds(launch.seconds)}"))
-    return tag("div", join(blocks), cls="strip")
+    return tag("div", join(blocks), cls="strip") if blocks else Raw("")

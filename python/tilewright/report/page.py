@@ -28,7 +28,7 @@ def page(model: Any, report: dict[str, Any], measured: Measurement | None) -> st
     """
     name = model._manifest.compile.get("model", model.path.name)
     parts = [
-        _head(model, name, measured),
+        _head(model, report, name, measured),
         kernel_section(model, report, measured),
         _groups(model, report, measured),
         _phases(report),
@@ -55,7 +55,15 @@ def _error(entry: Any, against: str) -> str:
     )
 
 
-def _head(model: Any, name: str, measured: Measurement | None) -> Raw:
+def _target(model: Any, report: dict[str, Any]) -> str:
+    """What a model is compiled for: its target, the processor, the GPU whose description its plan is made for."""
+    device, cpu = report.get("device", {}), model._manifest.cpu
+    if is_gpu(device):
+        return f"compiled for {model.target}, planned for {device['name']}"
+    return f"compiled for {model.target}" + (f" ({cpu})" if cpu else "")
+
+
+def _head(model: Any, report: dict[str, Any], name: str, measured: Measurement | None) -> Raw:
     held = model.held_bytes
     spent = sum(model._manifest.compile.get("seconds", {}).values())
     predicted = [predicted_on_gpu(kernel) for kernel in model.kernels]
@@ -72,7 +80,7 @@ def _head(model: Any, name: str, measured: Measurement | None) -> Raw:
         (quantity(held["arena"], "B"), "arena (all temporaries)"),
     ]
     boxes = join(tag("div", join([tag("b", value), tag("span", label)]), cls="card") for value, label in cards)
-    target = f"compiled for {model.target}" + (f" ({model._manifest.cpu})" if model._manifest.cpu else "")
+    target = _target(model, report)
     narrow = model._manifest.compile.get("precision")
     if narrow:
         target += f"; precision {narrow['name']}: {narrow['products']} products" + _error(narrow, "f32")

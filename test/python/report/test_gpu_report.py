@@ -90,10 +90,35 @@ def test_a_row_tells_time_bytes_tiles_occupancy_and_roofline():
     assert cells[2] == ["51", "GFLOP", "850", "TFLOP/s"]
     assert cells[3] == ["90", "MB", "L2", "270", "MB"]
     assert cells[4] == ["60", "µs", "compute"]
-    assert cells[5] == ["–"]
-    assert cells[6] == ["128x256x64", "next:", "128x128x64,", "+10%", "of", "40", "candidates"]
-    assert cells[7] == ["2", "CTAs", "168", "registers"]
-    assert cells[8:] == [["45", "µs"], ["75%"], ["15", "µs"]]
+    assert cells[5] == ["128x256x64", "next", "of", "40", "candidates:", "128x128x64,", "+10%"]
+    assert cells[6] == ["2", "CTAs", "168", "registers"]
+    assert cells[7:] == [["45", "µs"], ["75%"], ["15", "µs"]]
+
+
+def heads(text):
+    """The names of the columns of the table of kernels."""
+    return re.findall(r"<th[^>]*>(.*?)</th>", text.partition("<tbody>")[0])
+
+
+def test_only_what_was_measured_has_a_column_for_it():
+    """Without a GPU the page is about predictions: an empty column would push the last one out of sight."""
+    assert "measured" not in heads(page(model(), {"device": DEVICE}, None))
+    launches = (Launch("norm", 64, 11e-6), Launch("product", 256, 90e-6))
+    assert heads(page(model(), {"device": DEVICE}, Measurement(1.2e-4, 5, 132, launches)))[5] == "measured"
+
+
+def test_the_strip_shows_predicted_launches_in_order():
+    """As wide as the plan's time of one launch; none where groups and launches do not agree."""
+    order = ["product", "norm", "product", "byhand", "product"]
+    groups = [{"name": "g", "kernel": name, "ops": [], "level": "", "results": []} for name in order]
+    found = re.findall(r'flex:([\d.]+)[^>]*title="(\w+):', page(model(), {"device": DEVICE, "groups": groups}, None))
+    assert [name for _, name in found] == order
+    assert [float(width) for width, _ in found] == [20.0, 50.0, 20.0, 0.0, 20.0]
+    assert "flex:" not in page(model(), {"device": DEVICE, "groups": groups[1:]}, None)
+
+
+def test_the_head_tells_whose_description_the_plan_is_made_for():
+    assert "compiled for cuda:sm_90a, planned for nvidia-h100" in page(model(), {"device": DEVICE}, None)
 
 
 def test_measured_times_take_the_place_of_predicted_ones():
@@ -134,4 +159,4 @@ def test_a_compiled_model_brings_its_predictions(target):
         plan = kernel.details["plan"]
         assert 0 < plan["roofline_ns"] <= plan["ns"], "nothing is faster than the roofline"
     found = rows(render(compiled, measure=False))
-    assert len(found) == len(compiled.kernels) and all(plain(row[9])[0].endswith("%") for row in found)
+    assert len(found) == len(compiled.kernels) and all(plain(row[8])[0].endswith("%") for row in found)

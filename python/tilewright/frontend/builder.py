@@ -313,6 +313,26 @@ class Builder(Dynamic):
         inputs = [(indices, range(axis, axis + inner))]
         return self.generic(space, inputs, range(len(shape)), x.dtype, body, order=loops)
 
+    def repeat(self, x: Tensor, times: int, axis: int, size: int) -> Tensor:
+        """Each index along `axis` `times` times, of which the result has the first `size`: a read by `floordiv`.
+
+        For what is known at compile time; planning then sees which elements of the result are one of `x`.
+        """
+        shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
+        if has_zero(shape):
+            return self.hollow(shape, x.dtype)
+        x = self.stored(x)
+        loops = [d for d in range(x.rank) if shape[d] != 1] or [0]
+        exprs = []
+        for d in x.dims:
+            at = self._zero if d is None else self._dim(loops.index(d))
+            exprs.append(ir.AffineExpr.get_floor_div(at, times) if d == axis else at)
+        read = ir.AffineMap.get(len(loops), 0, exprs)
+        place = self.empty([shape[d] for d in loops], x.dtype)
+        same = ir.AffineMap.get_identity(len(loops))
+        value = self.raw_generic([0] * len(loops), [(x, read)], place, same, x.dtype, _same)
+        return Tensor(x.dtype, shape, value, tuple(d if shape[d] != 1 else None for d in loops))
+
     def _position(self, dim, axis, row, place, space, table) -> ir.Value:
         if dim == axis:
             return self.index(0) if table.shape[axis] == 1 else row.value

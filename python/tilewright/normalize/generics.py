@@ -222,6 +222,39 @@ def create_turned(value: ir.Value, order: Sequence[int]) -> ir.Value:
     return create_generic([(value, reads)], place, same, [False] * rank, lambda elements: elements[0])
 
 
+def create_zero(kind: ir.Type) -> ir.Value:
+    """The zero of a float or integer type, at the current insertion point."""
+    integer = isinstance(kind, ir.IntegerType)
+    attribute = ir.IntegerAttr.get(kind, 0) if integer else ir.FloatAttr.get(kind, 0.0)
+    return create("arith.constant", [], kind, {"value": attribute})
+
+
+def create_split(value: ir.Value, dim: int, parts: Sequence[int]) -> ir.Value:
+    """A tensor with one dimension of known size seen as several, at the current insertion point.
+
+    Args:
+        value: the tensor; sizes of its other dimensions may be those of a run.
+        dim: the dimension.
+        parts: known sizes, the outermost first, whose product is the size of `dim`.
+    """
+    kind, index = ir.RankedTensorType(value.type), ir.IndexType.get()
+    shape, dynamic = list(kind.shape), []
+    for d, size in enumerate(shape):
+        if size < 0:
+            at = create("arith.constant", [], index, {"value": ir.IntegerAttr.get(index, d)})
+            dynamic.append(create("tensor.dim", [value, at], index))
+    shape[dim : dim + 1] = parts
+    i64, more = ir.IntegerType.get_signless(64), len(parts) - 1
+    groups = [[d] if d < dim else [*range(d, d + more + 1)] if d == dim else [d + more] for d in range(kind.rank)]
+    attributes = {
+        "reassociation": ir.ArrayAttr.get([ir.ArrayAttr.get([ir.IntegerAttr.get(i64, d) for d in g]) for g in groups]),
+        "static_output_shape": ir.DenseI64ArrayAttr.get(shape),
+    }
+    return create(
+        "tensor.expand_shape", [value, *dynamic], ir.RankedTensorType.get(shape, kind.element_type), attributes
+    )
+
+
 def create_fill(scalar: ir.Value, target: ir.Value) -> ir.Value:
     """linalg.fill of `target` with elements of the same type, at the current insertion point."""
     op = ir.Operation.create(
@@ -278,3 +311,15 @@ def create_generic(
     with ir.InsertionPoint(block):
         ir.Operation.create("linalg.yield", operands=[compute(list(block.arguments))])
     return op.result
+
+
+def create_repeated(op: ir.Operation, elements: Sequence[ir.Value]) -> ir.Value:
+    """What the body of a generic yields for some elements, one for each of its arguments: its steps, copied here."""
+    known = dict(zip(body(op).arguments, elements, strict=True))
+    *steps, last = body(op).operations
+    for step in steps:
+        copy = step.operation.clone()
+        for at, operand in enumerate(step.operands):
+            copy.operands[at] = known.get(operand, operand)
+        known.update(zip(step.results, copy.results, strict=True))
+    return known.get(last.operands[0], last.operands[0])

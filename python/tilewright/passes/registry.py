@@ -33,6 +33,7 @@ BUILTIN_MODULES: tuple[str, ...] = (
     "tilewright.plan.widened",
     "tilewright.plan.winograd",
     "tilewright.plan.dequantized",
+    "tilewright.plan.small_weights",
     "tilewright.plan.eligible",
     "tilewright.plan.orders",
     "tilewright.plan.gpu.tf32",

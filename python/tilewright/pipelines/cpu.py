@@ -42,10 +42,22 @@ def _narrow(device: Device) -> list[PassSpec]:
         "a user should know where small numbers bring no speed; later, factors are wide",
         options={"lanes": device.lanes(32), **dots(device), **_matrix(device)},
     )
+    small = PassSpec(
+        "tile-keep-small-weights",
+        "what bytes multiply as bytes is known; other small weights are widened in registers where rows are few",
+        options=_widening(device),
+    )
     if "i8" not in known:
-        return [told, wide]
+        return [told, wide, small]
     found = PassSpec("tile-byte-products", "quantized bytes are multiplied as bytes", options=_matrix(device))
-    return [found, told, wide]
+    return [found, told, wide, small]
+
+
+def _widening(device: Device) -> dict[str, object]:
+    """How fast a core multiplies vectors, and reads what they multiply."""
+    lanes, memory = device.lanes(32), device.levels[-1].bandwidth
+    rates = {"rate": dict(device.units.peak).get("f32", 0.0) / (2e9 * lanes), "memory-rate": (memory or 0.0) / 1e9}
+    return {"lanes": lanes, **{name: rate for name, rate in rates.items() if rate}}
 
 
 def _matrix(device: Device) -> dict[str, tuple[str, ...]]:

@@ -58,8 +58,8 @@ class Dot:
 
 
 def factors(op: LinalgOp) -> list[Factor]:
-    """The two factors of a sum of products, in the order of the body; none for other operations."""
-    if op.kind is not Kind.CONTRACTION:
+    """The two factors of a sum of products, in the order of the body; none where they are more than elements."""
+    if op.kind is not Kind.CONTRACTION or op.unpacks:
         return []
     block = op.op.regions[0].blocks[0]
     total = block.operations[len(block.operations) - 1].operands[0].owner

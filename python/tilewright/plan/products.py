@@ -57,7 +57,7 @@ class Roles:
 
 def contraction_roles(op: LinalgOp) -> Roles:
     """Finds which loop becomes the lanes (contiguous in the result) and which the rows of the register tile."""
-    first, second = (a.loops for a in op.inputs)
+    first, second = (a.loops for a in op.inputs[:2])
     lane = next((d for d in reversed(op.output.dims) if d is not None and op.extents[d] > 1), None)
     if lane is None:
         lane = op.output.dims[-1] if op.output.dims and op.output.dims[-1] is not None else op.rank - 1
@@ -245,8 +245,14 @@ def _product_blocks(
 
 
 def _unroll(op: LinalgOp, order: list[int], step: int = 1) -> list[int] | None:
-    """Steps per round of the innermost reduction: counter and branch, and prefetches, are shared by four of them."""
+    """Steps per round of the innermost reduction: counter and branch, and prefetches, are shared by four of them.
+
+    Weights that share a byte are all of a round: each takes its bits by shifts that are known then.
+    """
     sizes = [1] * op.rank
+    if op.unpacks and 1 < op.extents[order[-1]] < 2 * _UNROLL:
+        sizes[order[-1]] = op.extents[order[-1]]
+        return sizes
     sizes[order[-1]] = _UNROLL
     return sizes if op.extents[order[-1]] // step >= 2 * _UNROLL else None
 
@@ -259,7 +265,7 @@ def prefetched(op: LinalgOp, tiling: Tiling, machine: Machine) -> list[int]:
     from seeing it come.
     """
     roles = contraction_roles(op)
-    if roles.row is None or roles.lane_operand is None or tiling.unroll is None:
+    if roles.row is None or roles.lane_operand is None or tiling.unroll is None or op.unpacks:
         return []
     parallel = [d for d in tiling.order if d not in op.reductions]
     rows = [d for d in parallel if d not in op.inputs[roles.lane_operand].loops]
@@ -378,6 +384,7 @@ def layouts(op: LinalgOp, tiling: Tiling, machine: Machine, weights: Weights) ->
             inner.append(access.dims.index(dot.depth))
             tiles.append(dot.group)
         kinds[roles.lane_operand] = f"#tile.layout<perm = {[at, *rest]}, inner = {inner}, tiles = {tiles}>"
+        kinds[2:] = _beside(op, roles.lane, block)
         if dot is not None and not weights.only(access.value):
             loops = [d for d in access.dims if d not in (roles.lane, dot.depth)]
             copies[roles.lane_operand] = str(copy_in_groups(tiling, [*loops, roles.lane, dot.depth], dot.group))
@@ -391,6 +398,16 @@ def layouts(op: LinalgOp, tiling: Tiling, machine: Machine, weights: Weights) ->
             kinds[roles.lane_operand] = f"#tile.layout<perm = {[*perm, at]}>"
             copies[roles.lane_operand] = str(_copy_tile(op, access, [*perm, at], tiling, machine))
     return kinds, copies
+
+
+def _beside(op: LinalgOp, lane: int, block: int) -> list[str]:
+    """The layouts of what weights are scaled by: in panels as they are, so that both stream by."""
+    kinds = []
+    for access in op.inputs[2:]:
+        at = access.dims.index(lane) if lane in access.dims else -1
+        rest = [t for t in range(len(access.dims)) if t != at]
+        kinds.append("unit" if at < 0 else f"#tile.layout<perm = {[at, *rest]}, inner = [{at}], tiles = [{block}]>")
+    return kinds
 
 
 def _copy_pays(op: LinalgOp, access: Access, at: int) -> bool:

@@ -41,6 +41,8 @@ def row_tile(extent: int, limit: int, vectors: int) -> int:
 def row_limit(op: LinalgOp, vectors: int, machine: Machine) -> int:
     """Rows of a register tile, at most: registers are left for a row of the lane operand and an element."""
     spare = 3 if machine.registers >= 32 and all(a.pure for a in op.inputs) else 2  # with fewer LLVM spills one
+    if op.unpacks:
+        spare += vectors + 2  # scales, and what weights go through
     return (machine.registers - vectors - spare) // vectors
 
 

@@ -15,7 +15,7 @@ from tilewright.normalize.generics import (
     create_copy,
     create_fill,
     create_generic,
-    create_number,
+    create_zero,
     is_zeros,
     kinds,
     maker,
@@ -40,8 +40,7 @@ def widened(value: ir.Value, sizes: Mapping[int, int]) -> ir.Value:
     if _widen_zeros(value, shape):
         return value
     kind = ir.RankedTensorType(value.type).element_type
-    zero = create_number(0.0, kind)
-    zeros = create_fill(zero, create("tensor.empty", [], ir.RankedTensorType.get(shape, kind)))
+    zeros = create_fill(create_zero(kind), create("tensor.empty", [], ir.RankedTensorType.get(shape, kind)))
     place = _slice(zeros, old)
     copied = create_copy(value, place)
     segments = ir.DenseI32ArrayAttr.get([1, 1, 0, 0, 0])

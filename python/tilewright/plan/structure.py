@@ -21,6 +21,8 @@ _SOURCES = frozenset(
 
 #: What the extent of a loop counts as where it is known at run time only.
 EXPECTED = 128
+#: The attribute of a product that widens weights itself (`small_weights.py`); factors are its first two inputs.
+SMALL_WEIGHTS = "tile.packed"
 #: What a sum of products adds by, and what it multiplies by.
 _PRODUCTS = {"arith.addf": "arith.mulf", "arith.addi": "arith.muli"}
 _WIDENINGS = ("arith.extf", "arith.extsi", "arith.extui")
@@ -110,6 +112,11 @@ class LinalgOp:
         return parent is not None and parent.name == "scf.for"
 
     @property
+    def unpacks(self) -> bool:
+        """Whether it is a product that makes a factor's elements of smaller ones, and of scales behind its factors."""
+        return SMALL_WEIGHTS in self.op.attributes
+
+    @property
     def gathers_lanes(self) -> bool:
         """Whether neighbours in its result come from anywhere."""
         return bool(self.output.dims) and self.output.dims[-1] in self.gathers
@@ -180,6 +187,8 @@ def _access(value: ir.Value, affine_map: ir.AffineMap) -> Access:
 def _kind(op: ir.Operation, reductions: frozenset[int]) -> Kind:
     if not reductions:
         return Kind.ELEMENTWISE
+    if SMALL_WEIGHTS in op.attributes:
+        return Kind.CONTRACTION
     block = op.regions[0].blocks[0]
     total = block.operations[len(block.operations) - 1].operands[0]
     last = None if isinstance(total, ir.BlockArgument) else total.owner

@@ -98,6 +98,7 @@ def _decided(
     keep = bool(tiling.block or tiling.grid)  # candidates have no cache blocks (blocking.py)
     # The model does not see which loads of a window its results share (images.py).
     keep |= op.kind is Kind.CONTRACTION and contraction_roles(op).lane_operand is None and bool(tiling.unroll)
+    keep |= op.unpacks  # nor what a tile's rows share
     keep |= few_columns(op, weights) is not None  # nor that partial sums of a column fill registers
     chosen = decider.decide(kernel, op, nest, own, free=free, packed=packed, task=members, keep=keep, lane=lane)
     if chosen == own:

@@ -184,3 +184,40 @@ def test_convolutions(attributes):
 def test_what_is_wrong(inputs, attributes, message):
     with pytest.raises(UserError, match=message):
         import_onnx(node_model("QuantizeLinear", inputs, opset=21, **attributes))
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("depth", [64, 72])  # whole blocks, and a last one that is half of one
+@pytest.mark.parametrize("zero", [None, "bytes", "floats"])
+def test_product_with_weights_of_few_bits(bits, depth, zero):
+    """ONNX Runtime's own operator, by the definition: some of its kernels round activations."""
+    columns, block = 24, 16
+    blocks, each = -(-depth // block), 8 // bits
+    steps = _RANDOM.integers(0, 1 << bits, (columns, blocks * block)).astype(np.uint8)
+    scale = scales(columns, blocks)
+    zeros = _RANDOM.integers(0, 1 << bits, (columns, -(-blocks // each) * each)).astype(np.uint8)
+    points = zeros[:, :blocks] if zero else np.full((columns, blocks), 1 << bits - 1)
+
+    def packed(rows):
+        parts = rows.reshape(len(rows), -1, each).astype(int)
+        return (parts << np.arange(each) * bits).sum(-1).astype(np.uint8)
+
+    given = {None: None, "bytes": packed(zeros).flatten(), "floats": points.astype(F32).flatten()}[zero]
+    x, bias = real(3, depth), real(columns)
+    inputs = [x, packed(steps).reshape(columns, blocks, -1), scale.flatten(), given, None, bias]
+    attributes = dict(K=depth, N=columns, bits=bits, block_size=block)
+    known = tuple(n for n in (1, 2, 3) if inputs[n] is not None)
+    model = node_model("MatMulNBits", inputs, known=known, domain="com.microsoft", opset=21, **attributes)
+    wide = (steps - points.astype(float).repeat(block, 1)) * scale.repeat(block, 1)
+    imported = import_onnx(model)
+    (found,) = interpret(imported, feeds(model, inputs))
+    np.testing.assert_allclose(found, x @ wide[:, :depth].T + bias, rtol=1e-4, atol=1e-3)
+    normalize(imported)
+
+
+def test_weights_of_few_bits_that_do_not_fit():
+    inputs = [real(3, 64), np.zeros((8, 2, 16), np.uint8), scales(15)]
+    attributes = dict(K=64, N=8, bits=4, block_size=32)
+    model = node_model("MatMulNBits", inputs, known=(1, 2), domain="com.microsoft", opset=21, **attributes)
+    with pytest.raises(UserError, match="15 scales; its sizes .* want 16"):
+        import_onnx(model)

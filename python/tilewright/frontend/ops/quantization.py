@@ -62,6 +62,8 @@ def _blocked(b: Builder, node: Node, v: Tensor, x: Tensor, axis: int, block: int
     if -(-size // block) != blocks:
         node.wrong(f"{what} has {blocks} blocks of {block} for {size} elements along axis {axis}")
     check_known(size)
+    if _is_weight(x) and v.is_known and blocks > 1:
+        return b.repeat(v, block, axis, size)  # the last block is shorter
     return b.gather(v, Tensor.known(np.arange(size) // block), axis)
 
 
@@ -151,7 +153,7 @@ def dequantize_linear(b: Builder, node: Node, x: Tensor, scale: Tensor, zero: Te
     else:
         names = ("the scale", "the zero point")
         given = [_parameter(b, node, v, x, what) for v, what in zip(numbers, names, strict=False)]
-    x = _kept(b, x)
+    x = kept_weight(b, x)
     wide = I32 if is_int(x.dtype) else F32
 
     def body(m, x, scale, *zero):
@@ -184,16 +186,20 @@ def dynamic_quantize_linear(b: Builder, node: Node, x: Tensor) -> list[Tensor]:
 # Products ---------------------------------------------------------------------------------------------------------
 
 
-def _kept(b: Builder, x: Tensor) -> Tensor:
-    """Weights of one byte stay what they are: planning sees the bytes, and what follows from them alone is folded."""
+def _is_weight(x: Tensor) -> bool:
+    """Whether it is a known matrix of elements of at most one byte, and no small one."""
     small = x.dtype in _FLOAT8 or (is_int(x.dtype) and x.dtype.itemsize == 1)
-    weight = x.is_known and x.rank >= 2 and small and isinstance(x.size, int)
-    return b.stored(x) if weight and x.size >= _WEIGHT else x
+    return x.is_known and x.rank >= 2 and small and isinstance(x.size, int) and x.size >= _WEIGHT
+
+
+def kept_weight(b: Builder, x: Tensor) -> Tensor:
+    """Weights of one byte stay what they are: planning sees the bytes, and what follows from them alone is folded."""
+    return b.stored(x) if _is_weight(x) else x
 
 
 def _centred(b: Builder, x: Tensor, zero: Tensor | None) -> Tensor:
     """x - zero as int32; the zero point broadcasts."""
-    x = _kept(b, x)
+    x = kept_weight(b, x)
     if zero is None or not _may_shift(zero):
         return b.cast(x, I32)
     return b.elementwise(lambda m, x, z: m.cast(x, I32) - m.cast(z, I32), x, zero, dtype=I32, shape=x.shape)

@@ -16,7 +16,16 @@ from typing import ClassVar
 
 from tilewright.devices import resolve
 from tilewright.mlir import ir
-from tilewright.normalize.generics import body, create_generic, kinds, maker, maps, positions, read_through
+from tilewright.normalize.generics import (
+    body,
+    create_generic,
+    create_repeated,
+    kinds,
+    maker,
+    maps,
+    positions,
+    read_through,
+)
 from tilewright.passes import Pass, option, register
 from tilewright.plan.gpu.machine import Gpu
 from tilewright.plan.gpu.nest import Nest
@@ -146,23 +155,11 @@ def with_steps(op: LinalgOp, number: int, made: ir.Operation) -> ir.Operation:
 
     def compute(elements: list[ir.Value]) -> ir.Value:
         before, own, after = elements[:number], elements[number : number + place], elements[number + place :]
-        element = _repeated(made, [*own, own[0]])
-        return _repeated(old, [*before, element, *after])
+        element = create_repeated(made, [*own, own[0]])
+        return create_repeated(old, [*before, element, *after])
 
     with old.location, ir.InsertionPoint(old):
         new = create_generic(
             [*others[:number], *reads, *others[number + 1 :]], old.operands[-1], outer[-1], kinds(old), compute
         )
     return new.owner
-
-
-def _repeated(op: ir.Operation, elements: list[ir.Value]) -> ir.Value:
-    """What a body yields for some elements, its steps copied to the current insertion point."""
-    known = dict(zip(body(op).arguments, elements, strict=True))
-    *steps, last = body(op).operations
-    for step in steps:
-        copy = step.operation.clone()
-        for at, operand in enumerate(step.operands):
-            copy.operands[at] = known.get(operand, operand)
-        known.update(zip(step.results, copy.results, strict=True))
-    return known.get(last.operands[0], last.operands[0])

@@ -144,6 +144,13 @@ void twrt_fail(const char *message) {
   std::abort();
 }
 
+void twrt_fail_at(const char *message, int64_t number) {
+  char text[sizeof lastError];
+  std::snprintf(text, sizeof text, "%s: %lld", message,
+                static_cast<long long>(number));
+  twrt_fail(text);
+}
+
 void *twrt_alloc(int64_t bytes) {
   void *block = currentCall ? currentCall->heap.allocate(bytes) : nullptr;
   if (block)

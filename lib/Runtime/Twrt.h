@@ -23,7 +23,7 @@ extern "C" {
 #define TWRT_EXPORT __attribute__((visibility("default")))
 
 /// Version of this ABI. A model's manifest names the one it was built for.
-#define TWRT_ABI_VERSION 3
+#define TWRT_ABI_VERSION 4
 
 /// A compiled kernel: runs tasks `begin` <= t < `end` with `scratch` (64-byte
 /// aligned, private to the calling thread) as its local memory.
@@ -70,6 +70,10 @@ TWRT_EXPORT const char *twrt_error(void);
 
 /// Called by compiled code: ends the current call. The text is copied.
 TWRT_EXPORT __attribute__((noreturn)) void twrt_fail(const char *message);
+
+/// As twrt_fail; the text ends with the number that is at fault.
+TWRT_EXPORT __attribute__((noreturn)) void twrt_fail_at(const char *message,
+                                                        int64_t number);
 
 /// Called by compiled code: memory of the current call, 64-byte aligned. Ends
 /// the call where there is none.

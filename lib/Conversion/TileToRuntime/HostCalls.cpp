@@ -65,6 +65,19 @@ Value HostCalls::message(OpBuilder &b, Location loc, StringRef text) {
   return LLVM::AddressOfOp::create(b, loc, pointer, global.getSymName());
 }
 
+/// The number that the message of an assertion ends with, as i64: with
+/// `tile.tell`, what its condition compares. Null where there is none.
+static Value toldBy(OpBuilder &b, cf::AssertOp op) {
+  auto compare = op.getArg().getDefiningOp<arith::CmpIOp>();
+  if (!compare || !op->hasAttr("tile.tell"))
+    return {};
+  Value number = compare.getLhs();
+  Type i64 = b.getI64Type();
+  if (number.getType().isIndex())
+    return arith::IndexCastOp::create(b, op.getLoc(), i64, number);
+  return number.getType() == i64 ? number : Value();
+}
+
 void HostCalls::lower(cf::AssertOp op) {
   OpBuilder b(op);
   Location loc = op.getLoc();
@@ -72,7 +85,11 @@ void HostCalls::lower(cf::AssertOp op) {
   Value fails = arith::XOrIOp::create(b, loc, op.getArg(), yes);
   auto branch = scf::IfOp::create(b, loc, fails, /*withElseRegion=*/false);
   OpBuilder inner = branch.getThenBodyBuilder();
-  call(inner, loc, "twrt_fail", {}, message(inner, loc, op.getMsg()));
+  Value text = message(inner, loc, op.getMsg());
+  if (Value number = toldBy(inner, op))
+    call(inner, loc, "twrt_fail_at", {}, {text, number});
+  else
+    call(inner, loc, "twrt_fail", {}, text);
   op.erase();
 }
 

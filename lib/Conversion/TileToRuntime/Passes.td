@@ -96,7 +96,8 @@ def ConvertTileLaunchToRuntime : Pass<"convert-tile-launch-to-runtime", "::mlir:
     `@main` becomes `@tw_main(bufs)`, which gets raw data pointers: inputs,
     outputs, weights, arena. A launch writes the descriptors of its operands and
     its grid on the stack and calls `twrt_launch`. A failing assertion calls
-    `twrt_fail`, which ends the call; buffers that are no place in the arena come
+    `twrt_fail`, which ends the call (`twrt_fail_at` for one with `tile.tell`,
+    with the number that its condition compares with another); buffers that are no place in the arena come
     from `twrt_alloc`; a result of @main, whose sizes are known at run time only,
     is handed over by `twrt_give`.
 

@@ -72,6 +72,7 @@ class Emitter:
         self.discarded: list[ir.Operation] = []
         self.remarks: dict[str, str] = {}
         self.many_threads = False
+        self._checks: list[tuple[ir.Location, Callable[[], None]]] = []
         self._entries: dict[ir.Value, list[Scalar]] = {}  # elements of vectors made from scalars
         self._sizes: dict[ir.Value, Size] = {}  # int64 scalars that are sizes
 

@@ -176,6 +176,7 @@ class _Importer:
             values.append(self._own(x, values))
             specs.append(TensorSpec(name, x.dtype, tuple(n if isinstance(n, int) else -1 for n in x.shape)))
             names.append(ir.DictAttr.get({"tile.name": ir.StringAttr.get(name)}))
+        self.builder.emit_checks()
         ir.Operation.create("func.return", operands=values)
         old = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
         kind = ir.FunctionType.get(old.inputs, [v.type for v in values])

@@ -36,11 +36,33 @@ class Reads(Emitter):
             return Scalar(self.math, value, INDEX)
         return Scalar(self.math, index_value(value), INDEX, None if isinstance(value, Dim) else int(value))
 
-    def require(self, condition: Scalar, message: str) -> None:
-        """Stop the run with `message`, after the name of the node, unless the condition holds."""
+    def require(self, condition: Scalar, message: str, tell: bool = False) -> None:
+        """Stop the run with `message`, after the name of the node, unless the condition holds.
+
+        With `tell`, the message of a CPU's run ends with the first of the two numbers that the condition compares.
+        """
         here = ir.Location.current
         text = ir.StringAttr.get(f"{here.name_str}: {message}" if here.is_a_name() else message)
-        ir.Operation.create("cf.assert", operands=[condition.value], attributes={"msg": text})
+        attributes: dict[str, ir.Attribute] = {"msg": text, **({"tile.tell": ir.UnitAttr.get()} if tell else {})}
+        ir.Operation.create("cf.assert", operands=[condition.value], attributes=attributes)
+
+    def at_the_end(self, check: Callable[[], None]) -> None:
+        """Emit a check that guards nothing behind everything else, where no kernel is kept apart from another for it.
+
+        In a body (of a loop, of a branch) it is emitted here and now.
+        """
+        if ir.InsertionPoint.current.block == self.entry:
+            here = ir.Location.current
+            self._checks.append((here, check))
+        else:
+            check()
+
+    def emit_checks(self) -> None:
+        """Emit what `at_the_end` kept."""
+        for here, check in self._checks:
+            with here:
+                check()
+        self._checks.clear()
 
     def require_same(self, a: Size, b: Size, message: str) -> Size:
         """The size that both must be; checked at run time where it is not known. An int where one of them is."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from tilewright import config
 from tilewright.errors import InternalError, UserError
 
-ABI_VERSION = 3
+ABI_VERSION = 4
 
 
 class Record(ctypes.Structure):

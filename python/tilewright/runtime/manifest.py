@@ -67,7 +67,7 @@ class Manifest:
     target: str = "cpu"
     cpu: str = ""
     cpu_features: tuple[str, ...] = ()
-    runtime_abi: int = 3
+    runtime_abi: int = 4
     code_sha256: str = ""
     code_files: tuple[str, ...] = ()
     producer: str = ""

@@ -186,6 +186,8 @@ static void testFailures() {
   CHECK(runCount(10, 2, 2)); // the team is whole
   CHECK(twrt_call([](void **) { twrt_alloc(int64_t(1) << 60); }, bufs, 1) < 0);
   CHECK(std::strstr(twrt_error(), "out of memory"));
+  CHECK(twrt_call([](void **) { twrt_fail_at("index", -7); }, bufs, 1) < 0);
+  CHECK(!std::strcmp(twrt_error(), "index: -7"));
   CHECK(twrt_call([](void **) { twrt_size(8, -1); }, bufs, 1) < 0);
   CHECK(twrt_call([](void **) { twrt_size(1 << 30, int64_t(1) << 40); }, bufs,
                   1) < 0);

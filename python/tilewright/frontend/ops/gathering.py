@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Gather and its kin: embeddings, picking positions. Negative indices count from the end, others are clamped."""
+"""Gather and its kin: embeddings, picking positions. Negative indices count from the end, others end the run."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
+from .bounds import check_indices
 from .movement import part
 
 
@@ -17,11 +18,10 @@ def gather(b: Builder, node: Node, x: Tensor, indices: Tensor) -> Tensor:
     """Rows of x along `axis`; known consecutive indices are a slice."""
     axis = node.axis(node.attr("axis", 0), x.rank)
     extent = x.shape[axis]
+    check_indices(b, node, indices, extent, axis)
     if not indices.is_known or not isinstance(extent, int):
         return b.gather(x, indices, axis)
     wanted = indices.numpy().astype(np.int64)
-    if wanted.size and (wanted.min() < -extent or wanted.max() >= extent):
-        node.wrong(f"indices reach from {wanted.min()} to {wanted.max()}, but axis {axis} has {extent} elements")
     wanted = np.where(wanted < 0, wanted + extent, wanted)
     run = wanted.reshape(-1)
     entries = None if x.is_known else b.entries(x)
@@ -46,6 +46,7 @@ def gather_elements(b: Builder, node: Node, x: Tensor, indices: Tensor) -> Tenso
                 node.wrong(f"indices have size {count} along axis {d}, data only {n}")
         elif d != axis:
             b.require(b.idx(count) <= b.idx(n), f"indices reach further along axis {d} than data")
+    check_indices(b, node, indices, x.shape[axis], axis)
     if x.is_known and indices.is_known and indices.size:
         wrapped = indices.numpy() % max(1, x.shape[axis])
         return Tensor.known(np.take_along_axis(x.numpy()[_like(indices, axis)], wrapped, axis))
@@ -78,8 +79,9 @@ def gather_nd(b: Builder, node: Node, x: Tensor, indices: Tensor) -> Tensor:
         b.require_same(x.shape[d], indices.shape[d], f"batch dimension {d} differs")
     lead, along = indices.rank - 1, list(range(batch, batch + depth))
     shape = (*indices.shape[:-1], *x.shape[batch + depth :])
-    for d in along:
+    for j, d in enumerate(along):
         b.require_elements(x.shape[d], shape, d)
+        check_indices(b, node, part(b, indices, lead, j, 1), x.shape[d], d)
     data, places = b.stored(x), b.stored(indices)
 
     def body(m, *place):

@@ -8,12 +8,16 @@ from __future__ import annotations
 from ..dims import Size
 from ..registry import Builder, Node, op
 from ..tensor import Tensor
+from .bounds import check_indices
 from .movement import part
 
 
-def _cache(b: Builder, x: Tensor, ids: Tensor | None) -> Tensor:
+def _cache(b: Builder, node: Node, x: Tensor, ids: Tensor | None) -> Tensor:
     """Cosines or sines as [batch, sequence, 1, half of the rotated part]."""
-    return (x if ids is None else b.gather(x, ids, 0)).unsqueeze([2])
+    if ids is not None:
+        check_indices(b, node, ids, x.shape[0], 0)
+        x = b.gather(x, ids, 0)
+    return x.unsqueeze([2])
 
 
 def _pairs(b: Builder, x: Tensor, half: int, interleaved: bool) -> tuple[Tensor, Tensor]:
@@ -63,7 +67,7 @@ def rotary_embedding(b: Builder, node: Node, x: Tensor, cos: Tensor, sin: Tensor
     rotated = rotated or x.shape[3]
     if rotated % 2 or rotated > x.shape[3] or (isinstance(half, int) and half != rotated // 2):
         node.wrong(f"{rotated} of {x.shape[3]} coordinates cannot rotate by a cache of {half} columns")
-    cosines, sines = _cache(b, cos, ids), _cache(b, sin, ids)
+    cosines, sines = _cache(b, node, cos, ids), _cache(b, node, sin, ids)
     y = _rotate(b, part(b, x, 3, 0, rotated), cosines, sines, bool(node.attr("interleaved", 0)))
     if rotated < x.shape[3]:
         y = b.concat([y, part(b, x, 3, rotated, x.shape[3] - rotated)], 3)

@@ -60,3 +60,21 @@ func.func @main(%x: memref<?xf32>) -> memref<?xf32> {
   memref.dealloc %a : memref<?xf32>
   return %x : memref<?xf32>
 }
+
+// -----
+
+// An assertion that tells what it compares.
+// CHECK: llvm.mlir.global internal constant @tw_message_0("no such index\00")
+// CHECK-LABEL: func.func @tw_main(%arg0: !llvm.ptr)
+// CHECK: %[[I:.*]] = memref.load
+// CHECK: arith.cmpi slt, %[[I]], %{{.*}} : i64
+// CHECK: %[[WHAT:.*]] = llvm.mlir.addressof @tw_message_0
+// CHECK: func.call @twrt_fail_at(%[[WHAT]], %[[I]]) : (!llvm.ptr, i64) -> ()
+func.func @main(%x: memref<2xi64>) {
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : i64
+  %i = memref.load %x[%c0] : memref<2xi64>
+  %ok = arith.cmpi slt, %i, %c8 : i64
+  cf.assert %ok, "no such index" {tile.tell}
+  return
+}

@@ -44,6 +44,32 @@ def experts(
     return g.model()
 
 
+def dispatched_experts(
+    count: int = 8, most: int = 2, hidden: int = 512, wide: int = 1024, rows: int = 64, layers: int = 2, seed: int = 0
+) -> onnx.ModelProto:
+    """`x` [rows, hidden] -> `y`: Mixtral as it is exported: each expert runs on the rows that NonZero finds for it."""
+    b = Blocks("dispatched_experts", seed)
+    g, f32 = b.g, np.float32
+    x = g.input("x", f32, [rows, hidden])
+    for _ in range(layers):
+        normal = b.rms(x, hidden)
+        best, which = g.ops("TopK", b.linear(normal, hidden, count, False), g.const([most]), outputs=2, axis=-1)
+        share = g.op("Softmax", best, axis=-1)
+        y = g.op("Mul", x, g.f32(0.0))
+        for expert in range(count):
+            found = g.op("NonZero", g.op("Equal", which, g.const(expert)))  # [2, n]
+            row = g.op("Gather", found, g.const(0), axis=0)
+            given = g.op("Gather", normal, row, axis=0)
+            gate, up = (b.linear(given, hidden, wide, False) for _ in range(2))
+            inner = g.op("Mul", g.op("Mul", gate, g.op("Sigmoid", gate)), up)
+            weight = g.op("Unsqueeze", g.op("GatherND", share, g.op("Transpose", found, perm=[1, 0])), g.const([1]))
+            part = g.op("Mul", b.linear(inner, wide, hidden, False), weight)
+            y = g.op("ScatterND", y, g.op("Unsqueeze", row, g.const([1])), part, reduction="add")
+        x = g.op("Add", x, y)
+    g.output(x, "y", f32, [rows, hidden])
+    return g.model()
+
+
 def embedding_bag(rows: int = 1000, width: int = 32, bags: int = 8, tokens: int = 40, seed: int = 0) -> onnx.ModelProto:
     """`tokens`, `lengths` [bags] -> `y` [bags, width]: sums of embeddings, one bag after the other by Loop.
 

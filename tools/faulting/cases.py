@@ -183,9 +183,9 @@ CASES: dict[str, Case] = {
     "attention_causal": Case(graphs.attention, {"heads": 2, "queries": 200, "keys": 200, "depth": 32, "causal": True}),
     "attention_open": Case(
         graphs.open_attention,
-        {"heads": 2, "groups": 2, "queries": "s", "keys": "s", "depth": 64},
+        {"heads": 2, "groups": 2, "queries": "s", "keys": "t", "depth": 64},
         marks=("mma.",),
-        run={"batch": 1, "s": 100},
+        run={"batch": 1, "s": 70, "t": 330},
     ),
     "softmax": Case("softmax", {"rows": 3, "columns": 2000, "dtype": "float32"}),
     "layernorm": Case("layernorm", {"rows": 3, "columns": 1500}),

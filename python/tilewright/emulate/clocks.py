@@ -59,6 +59,14 @@ class Clocks:
             self.names[found] = key[0] if isinstance(key, tuple) else str(key)
         return found
 
+    def agents(self, cluster: int, kind: str) -> list[tuple[Hashable, int]]:
+        """(name, column) of the agents (kind, name) of a cluster."""
+        return [
+            (key[1], column)
+            for (owner, key), column in self._agents.items()
+            if owner == cluster and isinstance(key, tuple) and key[0] == kind
+        ]
+
     def _widen(self) -> None:
         extra = self.rows.shape[2]
         self.rows = np.concatenate([self.rows, np.zeros((*self.rows.shape[:2], extra), np.int32)], axis=2)

@@ -13,6 +13,7 @@ from time import perf_counter
 import numpy as np
 
 from tilewright.emulate.errors import EmulationError
+from tilewright.emulate.grid_races import synchronises
 from tilewright.emulate.launch import LoadedModule, launch, load
 from tilewright.emulate.machine import CHECKS, Options
 from tilewright.emulate.memory import GlobalMemory
@@ -35,6 +36,9 @@ _LIMITS = {
     "sm_90a": Limits("sm_90a", multiprocessors=132, shared_bytes=227 << 10, cluster=8, memory_bytes=80 << 30),
 }
 
+
+#: registers and threads that a multiprocessor has, and bytes of shared memory that each CTA takes besides its own
+_REGISTERS, _THREADS, _RESERVED = 65536, 2048, 1024
 
 #: arguments of a `Device` besides the architecture
 _OPTIONS = ("seed", "checks", "trace", "options", "replace", "multiprocessors")
@@ -173,10 +177,20 @@ class Device:
         cluster: Extent,
         shared_bytes: int,
         params: Sequence[bytes],
+        together: bool = False,
     ) -> None:
         """Run a kernel to its end."""
-        used = function.shared_used(shared_bytes)
-        check_launch(function.kernel.name, self.limits, grid, block, cluster, used)
+        name, used = function.kernel.name, function.shared_used(shared_bytes)
+        check_launch(name, self.limits, grid, block, cluster, used)
+        resident = None
+        if together or synchronises(function):
+            resident = self.resident(function, block[0] * block[1] * block[2], shared_bytes)
+            resident *= self.limits.multiprocessors
+        if together and resident is not None and grid[0] * grid[1] * grid[2] > resident:
+            raise UserError(
+                f"kernel {name}: its CTAs wait for each other, and of a grid of {grid} only {resident} run at the same "
+                f"time on {self.limits.multiprocessors} multiprocessors of {self.limits.arch}"
+            )
         launch(
             function,
             grid,
@@ -186,7 +200,19 @@ class Device:
             cluster=cluster,
             shared_bytes=shared_bytes,
             options=self.options,
+            resident=resident,
         )
+
+    def resident(self, function: Program, threads: int, shared_bytes: int) -> int:
+        """Return how many CTAs of a kernel a multiprocessor holds at a time.
+
+        What PTX says of registers is all that is known of them: as many CTAs as `.minnctapersm` asks for, else as many
+        as there are registers for threads that have 255 each.
+        """
+        promised = function.kernel.directives.get("minnctapersm")
+        registers = max(int(np.prod(promised or 1)), _REGISTERS // (256 * threads))
+        shared = (self.limits.shared_bytes + _RESERVED) // (function.shared_used(shared_bytes) + _RESERVED)
+        return min(registers, shared, _THREADS // threads)
 
     def _check_written(self, address: int, nbytes: int) -> None:
         """Fail where the host reads bytes that nothing has written."""

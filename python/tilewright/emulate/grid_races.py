@@ -7,7 +7,9 @@ Every granule of an allocation carries a stamp of the CTA (of the cluster, whose
 and of the one that read it last, with the number of the launch. A CTA that reads what another wrote, or writes what
 another read or wrote, gives a result that depends on the order of CTAs: in-place kernels whose tiles overlap, two tiles
 of output that meet. Kernels that synchronise through global memory (atomics, acquire and release, fences beyond the
-CTA) are left alone. Reading through the non-coherent path (ld.global.nc) what the launch wrote is wrong in any kernel.
+CTA) are checked by :mod:`tilewright.emulate.grid_order`, with the clocks of shared memory's detector; without
+that one they are left alone. Reading through the non-coherent path (ld.global.nc) what the launch wrote is wrong in any
+kernel.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from tilewright.emulate.memory import Allocation
     from tilewright.emulate.program import Program
     from tilewright.emulate.step import Step
+    from tilewright.emulate.syntax import Instruction
 
 _GRANULE = 16
 _OWNERS = 32  # bits of a stamp below the number of the launch
@@ -30,6 +33,11 @@ _WIDE = ("gpu", "sys", "gl")
 def synchronises(program: Program) -> bool:
     """Whether a kernel has instructions by which its CTAs can wait for each other."""
     return any(_orders(op.ins.parts) for op in program.ops)
+
+
+def orders_grid(ins: Instruction) -> bool:
+    """Whether an instruction is for more than the CTA (or its cluster): its scope, or that of what has none."""
+    return ins.has("volatile") or ins.has("mmio") or any(part in _WIDE for part in ins.parts)
 
 
 def _orders(parts: list[str]) -> bool:
@@ -111,6 +119,12 @@ class GridRaces:
         if bad.any() and not self.ordered:
             self._fail(step, bad, "writes what", stamps, where)
         stamps.writer[where] = mine
+
+    def atomic(self, step: Step, allocation: Allocation, offsets: np.ndarray, nbytes: int) -> None:
+        """Lanes read and write in one go."""
+
+    def fence(self, step: Step) -> None:
+        """A fence of threads."""
 
     # ---- parts ---------------------------------------------------------------
 

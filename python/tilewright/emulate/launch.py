@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -58,6 +58,7 @@ def launch(
     cluster: Size | None = None,
     shared_bytes: int = 0,
     options: Options | None = None,
+    resident: int | None = None,
 ) -> None:
     """Run a kernel to its end.
 
@@ -70,6 +71,7 @@ def launch(
         cluster: CTAs of a cluster; default: `.reqnctapercluster` or 1.
         shared_bytes: dynamic shared memory.
         options: see `Options`.
+        resident: CTAs that run at a time; the others begin when some of these have ended. None: all of them.
 
     Raises:
         UserError: the launch does not fit the kernel. EmulationError: the program broke a rule.
@@ -83,26 +85,54 @@ def launch(
         order = np.random.default_rng(options.seed).permutation(len(ctas) // size)
         ctas = ctas.reshape(-1, size, 3)[order].reshape(-1, 3)
     batch = max(options.lanes // (per_cta * size), 1) * size
+    room = len(ctas) if resident is None else max(resident // size, 1) * size
     if options.trace is not None:
         options.trace.begin(program, setup)
     memory.launches += 1
-    starts = range(0, len(ctas), batch)
+    memory.released.clear()
     with np.errstate(all="ignore"):
-        _run(Machine(program, setup, ctas[start : start + batch], memory, options) for start in starts)
+        _run(ctas, batch, room, size, lambda some: Machine(program, setup, some, memory, options))
 
 
-def _run(machines: Iterable[Machine]) -> None:
-    """Run batches one after the other; those that can only poll stay, and get turns between the others."""
-    waiting: list[tuple[Machine, Iterator[None]]] = []
-    for machine in machines:
-        waiting.append((machine, machine.run()))
-        waiting = [each for each in waiting if _turn(each)]
+_Running = list[tuple[Machine, Iterator[None]]]
+
+
+def _run(ctas: np.ndarray, batch: int, room: int, cluster: int, make: Callable[[np.ndarray], Machine]) -> None:
+    """Run batches one after the other; those that can only poll stay, and get turns between the others.
+
+    Args:
+        ctas: of the grid, in the order in which they begin.
+        batch: CTAs that run in step, at most.
+        room: CTAs that may have begun and not ended.
+        cluster: CTAs that begin together.
+        make: the machine of some CTAs.
+    """
+    waiting: _Running = []
+    start = 0
+    while start < len(ctas):
+        free = room - sum(machine.alive for machine, _ in waiting)
+        count = min(batch, free // cluster * cluster)
+        if count <= 0:
+            waiting = _turns(waiting, f"; {len(ctas) - start} CTAs have not begun, as {room} run at a time")
+            continue
+        machine = make(ctas[start : start + count])
+        start += count
+        waiting = [each for each in [*waiting, (machine, machine.run())] if _turn(each)]
     while waiting:
-        before = [machine.progress for machine, _ in waiting]
-        left = [each for each in waiting if _turn(each)]
-        if len(left) == len(waiting) and before == [machine.progress for machine, _ in left]:
-            raise left[0][0].scheduler.dead_lock("all threads that run are polling")
-        waiting = left
+        waiting = _turns(waiting, "")
+
+
+def _turns(waiting: _Running, more: str) -> _Running:
+    """Let each batch run once; those that are left.
+
+    Raises:
+        EmulationError: nobody can go on.
+    """
+    before = [(machine.progress, machine.alive) for machine, _ in waiting]
+    left = [each for each in waiting if _turn(each)]
+    if len(left) == len(waiting) and before == [(machine.progress, machine.alive) for machine, _ in left]:
+        raise left[0][0].scheduler.dead_lock(f"all threads that run are polling{more}")
+    return left
 
 
 def _turn(each: tuple[Machine, Iterator[None]]) -> bool:

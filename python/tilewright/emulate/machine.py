@@ -15,7 +15,7 @@ from tilewright.emulate import types
 from tilewright.emulate.access import Access
 from tilewright.emulate.barriers import Barriers
 from tilewright.emulate.errors import EmulationError
-from tilewright.emulate.grid_races import GridRaces
+from tilewright.emulate.grid_order import make_grid_races
 from tilewright.emulate.memory import GlobalMemory, Store
 from tilewright.emulate.program import Program
 from tilewright.emulate.races import make_races
@@ -114,7 +114,7 @@ class Machine:
         self.store = self.access.store
         self.on_exit: list[Callable[[Machine, Lanes], None]] = [lambda _, lanes: self.barriers.exited(lanes)]
         self.races = make_races(self)
-        self.grid_races = GridRaces(self) if "grid race" in self.checks else None
+        self.grid_races = make_grid_races(self)
         self.pending: list[Transfer] = []
         self.scheduler = Scheduler(self)
         self.barriers = Barriers(self)
@@ -150,6 +150,11 @@ class Machine:
         self.parameters = Store(program.kernel.parameter_bytes, defined=True)
         data = np.frombuffer(self.launch.parameters, np.uint8)
         self.parameters.data[: data.size] = data
+
+    @property
+    def alive(self) -> int:
+        """CTAs that have not ended."""
+        return int(self.scheduler.alive.reshape(self.slots, self.threads).any(axis=1).sum())
 
     def run(self) -> Iterator[None]:
         """Run the batch to its end, asynchronous work included; yields where it can only poll."""

@@ -87,6 +87,7 @@ class GlobalMemory:
         self.freed: dict[int, str] = {}  # names
         self._next = FIRST
         self.launches = 0  # so far
+        self.released: dict[int, dict[int, int]] = {}  # address -> clocks that the running launch released there
 
     def alloc(self, size: int, name: str = "", defined: bool = False) -> int:
         """Make an allocation and return its address.

@@ -206,6 +206,12 @@ class CudaDevice(Owner):
         return cuda_module.kernel(module, name)
 
     @_alone
+    def resident(self, function: Kernel, threads: int, shared_bytes: int) -> int:
+        """Return how many CTAs of a kernel a multiprocessor holds at a time."""
+        self.enter()
+        return cuda_module.resident(function, threads, shared_bytes)
+
+    @_alone
     def launch(
         self,
         function: Kernel,
@@ -214,6 +220,7 @@ class CudaDevice(Owner):
         cluster: Extent,
         shared_bytes: int,
         params: Sequence[bytes],
+        together: bool = False,
     ) -> None:
         """Start a kernel; the parameters are copied."""
         check_launch(function.name, self._limits, grid, block, cluster, shared_bytes + function.info.shared_bytes)
@@ -222,9 +229,8 @@ class CudaDevice(Owner):
                 f"kernel {function.name}: CTAs of {block} threads; its {function.info.registers} registers a thread "
                 f"leave room for {function.info.threads}"
             )
-        cuda_launch.launch(
-            self._driver, function, grid, block, cluster, shared_bytes, params, self._current_stream(function)
-        )
+        stream = self._current_stream(function)
+        cuda_launch.launch(self._driver, function, grid, block, cluster, shared_bytes, params, stream, together)
 
     @_alone
     def tensor_map(

@@ -45,6 +45,7 @@ JIT_ERROR_LOG_BUFFER = 5
 JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6
 JIT_GENERATE_LINE_INFO = 13
 # CUlaunchAttributeID
+LAUNCH_ATTRIBUTE_COOPERATIVE = 2
 LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4
 # others
 STREAM_NON_BLOCKING = 1
@@ -146,6 +147,7 @@ PROTOTYPES: dict[str, tuple[Any, ...]] = {
         c_int,
         c_int,
     ),
+    "cuOccupancyMaxActiveBlocksPerMultiprocessor": (POINTER(c_int), c_void_p, c_int, c_size_t),
     "cuLaunchKernelEx": (POINTER(LaunchConfig), c_void_p, _pointer, _pointer),
     "cuStreamCreate": (_pointer, c_uint),
     "cuStreamDestroy_v2": (c_void_p,),

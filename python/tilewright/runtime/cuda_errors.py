@@ -60,6 +60,11 @@ ADVICE: dict[int, tuple[type[TilewrightError], str]] = {
     717: (InternalError, f"a kernel used an address of the wrong memory space{_FAULT}"),
     718: (InternalError, f"a kernel jumped out of its code{_FAULT}"),
     719: (InternalError, f"a kernel failed (a trap, or an access to shared memory out of bounds){_FAULT}"),
+    720: (
+        UserError,
+        "the GPU cannot run all CTAs of this grid at the same time, and they wait for each other: let the model have "
+        "the whole GPU (no MPS limits), or compile for this GPU with target='cuda'",
+    ),
     801: (UnsupportedError, "this GPU, or its virtualization, does not support the call"),
     802: (UserError, "the system's fabric manager is not ready: see `systemctl status nvidia-fabricmanager`"),
     803: (UserError, "the driver's library and kernel module differ in version: reboot, or reload the nvidia module"),

@@ -49,21 +49,25 @@ def launch(
     shared_bytes: int,
     params: Sequence[bytes],
     stream: int,
+    together: bool = False,
 ) -> None:
     """Start a kernel on a stream of the current context."""
     allow_shared(kernel, shared_bytes)
-    attributes = (cu.LaunchAttribute * 1)()
-    clustered = cluster != (1, 1, 1)
-    if clustered:
-        attributes[0].id = cu.LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-        attributes[0].value[:3] = cluster
+    wanted = {cu.LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: cluster} if cluster != (1, 1, 1) else {}
+    if together:
+        wanted[cu.LAUNCH_ATTRIBUTE_COOPERATIVE] = (1,)
+    attributes = (cu.LaunchAttribute * max(len(wanted), 1))()
+    for attribute, (number, value) in zip(attributes, wanted.items(), strict=False):
+        attribute.id = number
+        attribute.value[: len(value)] = value
     config = cu.LaunchConfig(
-        (c_uint * 3)(*grid), (c_uint * 3)(*block), shared_bytes, stream or None, attributes, int(clustered)
+        (c_uint * 3)(*grid), (c_uint * 3)(*block), shared_bytes, stream or None, attributes, len(wanted)
     )
     values = Parameters(params)
     code = driver.status("cuLaunchKernelEx", byref(config), kernel.handle, values.addresses, None)
     if code:
         what = f"kernel {kernel.name}, grid {grid}, block {block}, cluster {cluster}, {shared_bytes} bytes shared"
+        what += ", all CTAs at the same time" if together else ""
         raise driver.error("cuLaunchKernelEx", code, f"{what}, {kernel.info}")
 
 

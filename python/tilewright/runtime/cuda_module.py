@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import weakref
 from ctypes import byref, c_int, c_void_p
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tilewright.errors import UserError
 from tilewright.runtime import cuda_driver as cu
@@ -38,13 +38,14 @@ class KernelInfo:
 
 @dataclass
 class Kernel:
-    """A kernel's handle; `dynamic_shared` is what the driver was told to allow so far."""
+    """A kernel's handle; `dynamic_shared` is what the driver was told to allow so far, `residents` what it said."""
 
     handle: c_void_p
     name: str
     info: KernelInfo
     module: Module
     dynamic_shared: int = _DEFAULT_SHARED
+    residents: dict[tuple[int, int], int] = field(default_factory=dict)
 
 
 class Module(Resource):
@@ -114,6 +115,17 @@ def allow_shared(kernel: Kernel, nbytes: int) -> None:
     if nbytes + kernel.info.shared_bytes > kernel.dynamic_shared:
         kernel.module.driver.cuFuncSetAttribute(kernel.handle, cu.FUNC_MAX_DYNAMIC_SHARED_SIZE_BYTES, nbytes)
         kernel.dynamic_shared = nbytes + kernel.info.shared_bytes
+
+
+def resident(kernel: Kernel, threads: int, nbytes: int) -> int:
+    """How many CTAs of so many threads, with `nbytes` of dynamic shared memory, a multiprocessor holds at a time."""
+    key = threads, nbytes
+    if key not in kernel.residents:
+        allow_shared(kernel, nbytes)
+        count = c_int()
+        kernel.module.driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(byref(count), kernel.handle, threads, nbytes)
+        kernel.residents[key] = count.value
+    return kernel.residents[key]
 
 
 def _attribute(driver: cu.Driver, handle: c_void_p, number: int) -> int:

@@ -129,8 +129,25 @@ class Device(Protocol):
         """
         ...
 
+    def resident(self, function: Any, threads: int, shared_bytes: int) -> int:
+        """Return how many CTAs of a kernel a multiprocessor holds at a time, 0 where they are too large for it.
+
+        Args:
+            function: from `function`.
+            threads: of a CTA.
+            shared_bytes: dynamic shared memory of a CTA.
+        """
+        ...
+
     def launch(
-        self, function: Any, grid: Extent, block: Extent, cluster: Extent, shared_bytes: int, params: Sequence[bytes]
+        self,
+        function: Any,
+        grid: Extent,
+        block: Extent,
+        cluster: Extent,
+        shared_bytes: int,
+        params: Sequence[bytes],
+        together: bool = False,
     ) -> None:
         """Start a kernel.
 
@@ -141,6 +158,7 @@ class Device(Protocol):
             cluster: CTAs of a cluster, (1, 1, 1) for none; divides `grid`.
             shared_bytes: dynamic shared memory of a CTA.
             params: one entry per parameter of the kernel, each as long as its type, little endian.
+            together: whether CTAs wait for each other: UserError where they cannot all be resident.
         """
         ...
 

@@ -46,6 +46,7 @@ class Kernel:
         persistent: CTAs per multiprocessor, each of which runs several tasks; None: one for each task.
         rounded: what the bound of each coordinate is rounded up to a multiple of, so that clusters are whole; none: as
             they are.
+        waits: whether CTAs wait for others of their grid, so that all must be resident.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Kernel:
     params: tuple[Mapping[str, Any], ...]
     persistent: int | None = None
     rounded: tuple[int, ...] = ()
+    waits: bool = False
 
     def tasks(self, grid: Sequence[int]) -> int:
         """Tasks of a grid; those among them that fill clusters have nothing to do."""
@@ -65,12 +67,24 @@ class Kernel:
             -(-bound // size) * size for bound, size in zip(bounds, self.rounded or (1,) * len(bounds), strict=True)
         )
 
-    def blocks(self, tasks: int, multiprocessors: int) -> int:
-        """CTAs that run a number of tasks: whole clusters."""
+    def blocks(self, tasks: int, device: Device) -> int:
+        """CTAs that run a number of tasks: whole clusters; where they wait for each other, no more than are resident.
+
+        Raises:
+            UserError: a multiprocessor does not hold one that others wait for.
+        """
         if self.persistent is None:
             return tasks
+        held = self.persistent
+        if self.waits:
+            held = min(held, device.resident(self.handle, self.threads, self.shared_bytes))
+            if held < 1:
+                raise UserError(
+                    f"kernel {self.name}: a multiprocessor of this {device.limits.arch} holds no CTA of {self.threads} "
+                    f"threads and {self.shared_bytes} bytes of shared memory; compile for this GPU (target='cuda')"
+                )
         whole = prod(self.cluster)
-        return min(tasks, max(self.persistent * multiprocessors // whole, 1) * whole)
+        return min(tasks, max(held * device.limits.multiprocessors // whole, 1) * whole)
 
 
 class _Reserve:
@@ -217,11 +231,12 @@ class HostProgram:
         tasks = kernel.tasks(grid)
         if tasks == 0:
             return
-        blocks = kernel.blocks(tasks, self.device.limits.multiprocessors)
+        blocks = kernel.blocks(tasks, self.device)
         extents = (blocks, 1, 1), (kernel.threads, 1, 1)
         params = self._packer.pack(name, kernel.params, grid, args)
         start = self.device.record() if self._profile is not None else None
-        self.device.launch(kernel.handle, *extents, kernel.cluster, kernel.shared_bytes, params)
+        together = {"together": True} if kernel.waits else {}
+        self.device.launch(kernel.handle, *extents, kernel.cluster, kernel.shared_bytes, params, **together)
         if self._profile is not None:
             self._profile.append((name, tasks, start, self.device.record()))
 
@@ -311,4 +326,5 @@ def _load(device: Device, name: str, entry: Mapping[str, Any], modules: Mapping[
         tuple(entry["params"]),
         entry.get("persistent"),
         tuple(entry.get("rounded") or ()),
+        bool(entry.get("waits")),
     )

@@ -169,13 +169,14 @@ def _kernel(symbol: str, function: ir.Operation, arguments: Sequence[str], rank:
         "cluster": abi.get("tile.cluster"),
         "persistent": abi.get("tile.persistent"),
         "rounded": abi.get("tile.rounded"),
+        "waits": bool(abi.get("tile.waits")),
         "rank": rank,
         "params": params,
     }
 
 
 def _abi_names(function: ir.Operation) -> list[str]:
-    wanted = ("params", "threads", "shared_bytes", "cluster", "persistent", "rounded")
+    wanted = ("params", "threads", "shared_bytes", "cluster", "persistent", "rounded", "waits")
     return [f"tile.{name}" for name in wanted if f"tile.{name}" in function.attributes]
 
 

@@ -49,8 +49,10 @@ def test_overlapping_tiles(changes, lanes):
     assert rule(excinfo) == "race" and excinfo.value.line
 
 
-def test_kernels_that_synchronise_in_global_memory_are_left_alone():
-    _in_place(offset=4, sync="fence.acq_rel.gpu;")
+def test_a_fence_alone_orders_nothing():
+    with pytest.raises(emulate.EmulationError, match="has not acquired") as excinfo:
+        _in_place(offset=4, sync="fence.acq_rel.gpu;")
+    assert rule(excinfo) == "race"
 
 
 def test_the_same_value_twice_is_no_race():

@@ -260,7 +260,7 @@ enum kind { LAUNCH, COPY, SET };
 struct call {
   enum kind kind;
   CUfunction function;
-  unsigned shape[10];
+  unsigned shape[11];
   unsigned char params[512];
   CUdeviceptr to, from;
   size_t bytes;
@@ -295,9 +295,9 @@ static CUresult run(const struct call *call) {
     return memset((void *)(uintptr_t)call->to, call->byte, call->bytes), 0;
   const unsigned *s = call->shape;
   say("launch %s grid %u %u %u block %u %u %u shared %u cluster %u %u %u "
-      "params",
+      "%sparams",
       call->function->name, s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7],
-      s[8], s[9]);
+      s[8], s[9], s[10] ? "together " : "");
   int at = 0;
   for (int i = 0; i < call->function->count; at += call->function->sizes[i++]) {
     say(" ");
@@ -382,13 +382,21 @@ CUresult cuTensorMapEncodeTiled(
     words[13 + i] = (uint32_t)strides[i];
   return memcpy(map, words, 128), 0;
 }
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
+                                                     CUfunction function,
+                                                     int threads,
+                                                     size_t bytes) {
+  WITH_CONTEXT("cuOccupancyMaxActiveBlocksPerMultiprocessor")
+  say("occupancy %s %d %d\n", function->name, threads, (int)bytes);
+  return *blocks = threads > 1024 ? 0 : 1024 / threads, 0;
+}
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
                           void **params, void **extra) {
   WITH_CONTEXT("cuLaunchKernelEx")
   if (extra || (int)config->sharedMemBytes > function->dynamic)
     return 1;
   struct call call = {.kind = LAUNCH, .function = function};
-  unsigned shape[10] = {config->gridDimX,
+  unsigned shape[11] = {config->gridDimX,
                         config->gridDimY,
                         config->gridDimZ,
                         config->blockDimX,
@@ -397,8 +405,13 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
                         config->sharedMemBytes,
                         0,
                         0,
+                        0,
                         0};
   for (unsigned i = 0; i < config->numAttrs; ++i) {
+    if ((int)config->attrs[i].id == 2) {
+      shape[10] = (unsigned)config->attrs[i].value.cooperative;
+      continue;
+    }
     if ((int)config->attrs[i].id != 4)
       return 1;
     shape[7] = config->attrs[i].value.clusterDim.x;

@@ -39,6 +39,7 @@ typedef union {
   struct {
     unsigned x, y, z;
   } clusterDim;
+  int cooperative;
 } CUlaunchAttributeValue;
 typedef struct {
   int id;

@@ -72,6 +72,21 @@ def test_launches_reach_the_driver_byte_by_byte(gpu, fake):
     assert len(fake.log("cuFuncSetAttribute")) == 1
 
 
+def test_ctas_that_wait_for_each_other(gpu, fake):
+    """The driver is asked how many are resident, once, and refuses a grid of more (CU_LAUNCH_ATTRIBUTE_COOPERATIVE)."""
+    kernel = gpu.function(gpu.load(fake_cuda.PTX), "show")
+    params = [_pointer(0), struct.pack("<i", -2), bytes(128), b"\x01"]
+    assert [gpu.resident(kernel, 256, 60000) for _ in range(3)] == [4] * 3
+    assert fake.log("occupancy") == ["occupancy show 256 60000"]
+    gpu.launch(kernel, (8, 1, 1), (256, 1, 1), ONE, 60000, params, together=True)
+    gpu.launch(kernel, (8, 1, 1), (256, 1, 1), (2, 1, 1), 60000, params, together=True)
+    first, second = fake.log("launch")
+    assert " cluster 0 0 0 together " in first and " cluster 2 1 1 together " in second
+    fake.fail("cuLaunchKernelEx", 720)
+    with pytest.raises(UserError, match="all CTAs at the same time"):
+        gpu.launch(kernel, (800, 1, 1), (256, 1, 1), ONE, 60000, params, together=True)
+
+
 def test_descriptors(gpu):
     raw = gpu.tensor_map("bf16", 0x1_0000_1000, (512, 100, 7), (1024, 102400), (64, 128, 1), 128, "nan")
     words = struct.unpack("<32I", raw)

@@ -266,3 +266,25 @@ def test_strides_of_rows() -> None:
     """Of an empty list too."""
     assert row_major(()) == ()
     assert row_major((5, 0, 3)) == (0, 3, 1)
+
+
+def test_ctas_that_wait_are_no_more_than_are_resident() -> None:
+    """Launched together, as many as fit; a device that holds none is an error, not a launch that hangs."""
+    device = FakeDevice()
+    held = {"k": 2}
+    calls: list[tuple[Any, ...]] = []
+    device.resident = lambda function, threads, shared: held[function]  # type: ignore[attr-defined]
+
+    def launch(function: str, grid: Any, *rest: Any, together: bool = False) -> None:
+        calls.append((grid, together))
+
+    device.launch = launch  # type: ignore[method-assign]
+    entry = kernel([], persistent=3, waits=True)
+    body = [{"op": "launch", "kernel": "k", "grid": [0, 1], "args": []}]
+    constants = [[0, 5], [1, 400]]
+    made = program(device, body, constants, entry)
+    made.run([], [])
+    assert calls == [((2 * device.limits.multiprocessors, 1, 1), True)]
+    held["k"] = 0
+    with pytest.raises(UserError, match="holds no CTA of 64 threads"):
+        made.run([], [])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from tilewright.emulate import rounding, types
+from tilewright.emulate.memory import Allocation
 from tilewright.emulate.ops.memory import _CACHES, _MORE, _SCOPES, _SPACES, _VECTORS, state_space
 from tilewright.emulate.registry import opcode
 
@@ -105,6 +106,8 @@ class _Atomic:
             part = step if mask is None else step.narrowed(mask)
             if store is machine.shared:
                 machine.races.atomic(part, offsets, nbytes)
+            elif machine.grid_races is not None and isinstance(store, Allocation):
+                machine.grid_races.atomic(part, store, offsets, nbytes)
             machine.access.readable(part, store, offsets, nbytes, atomic=True)
             chosen = slice(None) if mask is None else mask
             rows = store.rows(self.width, self.count).reshape(-1, self.count)

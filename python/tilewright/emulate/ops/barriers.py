@@ -92,7 +92,13 @@ class _Reduction:
 @opcode("membar", "fence")
 def fence(ins, decode):
     """Order of memory accesses: the emulator's memory is sequentially consistent, the race detector is told."""
-    return lambda step: step.machine.races.fence(step)
+
+    def run(step):
+        step.machine.races.fence(step)
+        if step.machine.grid_races is not None:
+            step.machine.grid_races.fence(step)
+
+    return run
 
 
 @opcode("nanosleep", spin=True)

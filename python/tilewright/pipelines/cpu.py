@@ -23,6 +23,14 @@ def levels(device: Device) -> dict[str, object]:
     return {"l2-bytes": inner.bytes, "l3-bytes": outer.bytes, **known}
 
 
+def _nearest(device: Device) -> dict[str, object]:
+    """The L1 cache, where the description has one: bytes, and lines of a set."""
+    first = next(level for level in device.levels if level.kind == "cache")
+    if first.name == _LEVEL:
+        return {}
+    return {"l1-bytes": first.bytes, "l1-ways": device.limit("l1_ways", 8)}
+
+
 def dots(device: Device) -> dict[str, tuple[str, ...]]:
     """The option of passes that says which products in groups the machine has instructions for."""
     found = dot_products(device.features)
@@ -71,6 +79,7 @@ def plan(device: Device, choices: tuple[str, ...] = ()) -> Phase:
     machine = {
         "lanes": device.lanes(32),
         "registers": device.units.registers,
+        **_nearest(device),
         "l2-bytes": device.level(_LEVEL).bytes,
         **{name: value for name, value in levels(device).items() if name in ("l3-bytes", "l3-rate", "memory-rate")},
         "device": remember(device),

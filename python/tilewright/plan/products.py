@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, gcd, prod
 
-from tilewright.mlir import ir
 from tilewright.plan import blocking
 from tilewright.plan.dots import Dot, dot_of
 from tilewright.plan.few_columns import few_columns, tile_columns
@@ -22,7 +21,7 @@ from tilewright.plan.images import (
     window_unroll,
 )
 from tilewright.plan.matrix import copy_in_groups, tile_matrix
-from tilewright.plan.register_tiles import L1_WAYS, row_limit, row_tile, vectors_of
+from tilewright.plan.register_tiles import resident_rows, row_limit, row_tile, vectors_of
 from tilewright.plan.row_streams import FEW_VECTORS, STREAMS, stream_rows
 from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, is_dynamic
 from tilewright.plan.tiles import ENOUGH_TASKS, TASK_MACS, Machine, Tiling, budget, cut
@@ -76,33 +75,18 @@ def contraction_roles(op: LinalgOp) -> Roles:
     return Roles(lane, max(rows, key=lambda d: (min(op.extents[d], _LEAST_ROWS), d), default=None), lane_operand)
 
 
-def _power_of_two_stride(op: LinalgOp, roles: Roles) -> bool:
-    """Rows at a stride of a large power of two share a set of the L1 cache: no more of them stay than it has ways."""
-    if roles.row is None or roles.lane_operand is None:
-        return False
-    access = op.inputs[1 - roles.lane_operand]
-    shape = ir.RankedTensorType(access.value.type).shape
-    stride = 1
-    for size, uses in zip(reversed(shape), reversed(access.uses), strict=True):
-        if roles.row in uses:
-            return stride % 1024 == 0
-        if size < 0:
-            return False
-        stride *= size
-    return False
-
-
 def _register_tile(op: LinalgOp, roles: Roles, machine: Machine) -> tuple[list[int], int, int]:
     """Rows x lanes of accumulators, the most rows that registers allow, and vectors in a row."""
     register = [1] * op.rank
-    vectors = vectors_of(op, roles.row, roles.lane, machine)
+    resident = None if roles.row is None else resident_rows(op, roles.row, roles.lane_operand, machine)
+    vectors = vectors_of(op, roles.row, roles.lane, machine, resident)
     register[roles.lane] = min(op.extents[roles.lane], vectors * machine.lanes)
     vectors = ceil(register[roles.lane] / machine.lanes)
     limit = (machine.registers - vectors - 2) // vectors
     if roles.row is not None:
         limit = row_limit(op, vectors, machine)
-        if _power_of_two_stride(op, roles):
-            limit = min(limit, L1_WAYS)
+        if resident is not None:
+            limit = min(limit, resident)
         many = roles.row in op.dynamic
         register[roles.row] = limit if many else row_tile(op.extents[roles.row], limit, vectors)
     return register, limit, vectors

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from math import ceil
 
-from tilewright.plan.structure import LinalgOp
+from tilewright.mlir import ir
+from tilewright.plan.structure import LinalgOp, index_terms
 from tilewright.plan.tiles import Machine
+from tilewright.plan.traffic import element_bytes
 
-#: Ways of the L1 data cache (48 KB, both on Zen 5 and on recent Xeons).
-L1_WAYS = 12
+#: Rows of a register tile, at most, where the choice of its width is open: taller ones gain nothing.
+_TALL = 12
 #: Part of the predicted time of two vectors side by side that three must stay below.
 _GAIN = 0.99
 #: Multiply-adds under way that keep two pipes busy.
@@ -46,8 +48,32 @@ def row_limit(op: LinalgOp, vectors: int, machine: Machine) -> int:
     return (machine.registers - vectors - spare) // vectors
 
 
-def vectors_of(op: LinalgOp, row: int | None, lane: int, machine: Machine) -> int:
-    """Vectors side by side in the register tile of a matrix product.
+def resident_rows(op: LinalgOp, row: int, lane_operand: int | None, machine: Machine) -> int | None:
+    """Rows of the other operand of which a line each stays in L1: large powers of two apart they share sets.
+
+    A strided window passes over places, so its rows lie as many times as far apart. None where the distance is open.
+    """
+    if lane_operand is None:
+        return None
+    access = op.inputs[1 - lane_operand]
+    stride = element_bytes(access.value)
+    shape = ir.RankedTensorType(access.value.type).shape
+    for size, uses, index in reversed([*zip(shape, access.uses, access.map.results, strict=True)]):
+        if row in uses:
+            terms = index_terms(index)
+            return None if terms is None else machine.resident_lines(stride * abs(terms[row]))
+        if size < 0:
+            return None
+        stride *= size
+    return None
+
+
+def _parallel(op: LinalgOp) -> int:
+    return sum(op.extents[d] > 1 for d in op.parallel)
+
+
+def vectors_of(op: LinalgOp, row: int | None, lane: int, machine: Machine, resident: int | None = None) -> int:
+    """Vectors side by side in the register tile of a matrix product, of whose rows `resident` stay in the L1 cache.
 
     More than two where there are 32 registers: 6 x 4 accumulators take 10 loads for 24 multiply-adds, 12 x 2 take 14.
     Which of them leaves the least work over at the ends of rows and columns depends on the sizes; columns are shared
@@ -55,7 +81,10 @@ def vectors_of(op: LinalgOp, row: int | None, lane: int, machine: Machine) -> in
     """
     if row is None:
         return 4
-    if machine.registers < 32 or op.welded or not all(a.pure for a in op.inputs) or len(op.parallel) > 3:
+    most = _TALL if resident is None else min(_TALL, resident)
+    if machine.registers < 32 or op.welded:
+        return 2
+    if most == _TALL and (not all(a.pure for a in op.inputs) or _parallel(op) > 3):
         return 2
     if row in op.dynamic and op.is_step:
         return 4  # the rows of a recurrent step are a batch, often one: its sums keep the pipes busy in wide tiles
@@ -64,7 +93,7 @@ def vectors_of(op: LinalgOp, row: int | None, lane: int, machine: Machine) -> in
     columns, rows = ceil(op.extents[lane] / machine.lanes), op.extents[row]
 
     def height(vectors: int) -> int:
-        return row_tile(rows, min(row_limit(op, vectors, machine), L1_WAYS), vectors)
+        return row_tile(rows, min(row_limit(op, vectors, machine), most), vectors)
 
     def cost(vectors: int) -> float:
         whole, rest = divmod(columns, vectors)

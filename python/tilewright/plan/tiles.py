@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import ceil, prod
+from math import ceil, gcd, prod
 
 from tilewright.mlir import ir
 from tilewright.plan.structure import Kind, LinalgOp, transposed_row
@@ -27,12 +27,15 @@ TASK_MACS = 1 << 20
 
 @dataclass(frozen=True)
 class Machine:
-    """What tiles depend on: f32 lanes of a register, registers, bytes of the L2 cache, cores, instructions."""
+    """What tiles depend on: f32 lanes of a register, registers, bytes of caches, cores, instructions."""
 
     lanes: int
     registers: int
     l2_bytes: int
     cores: int = 2
+    #: bytes of the L1 data cache, and lines that may lie in each of its sets
+    l1_bytes: int = 49152
+    l1_ways: int = 12
     #: element types whose products in groups one instruction adds, see `dots.py`
     dots: frozenset[str] = frozenset()
     #: element types that a matrix unit multiplies, see `matrix.py`
@@ -42,6 +45,12 @@ class Machine:
     def wide(self) -> int:
         """Lanes of a tile that is moved only: eight vectors at a time."""
         return 8 * self.lanes
+
+    def resident_lines(self, stride: int) -> int | None:
+        """Lines at that distance in bytes that the L1 cache holds; None where the distance reaches all of its sets."""
+        sets = max(self.l1_bytes // (LINE_BYTES * self.l1_ways), 1)
+        step = gcd(stride // LINE_BYTES, sets) if stride % LINE_BYTES == 0 else 1
+        return sets // step * self.l1_ways if step > 1 else None
 
     def lanes_for(self, members: Iterable[LinalgOp]) -> int:
         """Lanes of a memory-bound tile: many where bodies are short, few where functions fill the registers."""

@@ -179,6 +179,8 @@ class PlanTiles(Pass):
 
     lanes: int = option(16, "f32 lanes of a vector register")
     registers: int = option(32, "vector registers")
+    l1_bytes: int = option(49152, "bytes of the L1 data cache of a core")
+    l1_ways: int = option(12, "lines that may lie in each set of the L1 data cache")
     l2_bytes: int = option(1048576, "bytes of the L2 cache of a core")
     l3_bytes: int = option(33554432, "bytes of the largest cache")
     l3_rate: float = option(120.0, "bytes per nanosecond that a core moves to and from it")
@@ -192,7 +194,14 @@ class PlanTiles(Pass):
     def run(self, op: ir.Operation) -> None:
         """Give tiles to the nests of each task that `tile-plan-fusion` made."""
         machine = Machine(
-            self.lanes, self.registers, self.l2_bytes, self.cores, frozenset(self.dots), frozenset(self.matrix)
+            self.lanes,
+            self.registers,
+            self.l2_bytes,
+            self.cores,
+            self.l1_bytes,
+            self.l1_ways,
+            frozenset(self.dots),
+            frozenset(self.matrix),
         )
         weights = Weights()
         decider, bounds = self._decider(), Bounds(op)

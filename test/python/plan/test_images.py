@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -29,7 +30,7 @@ def context() -> Iterator[None]:
         yield
 
 
-def planned(maps: tuple[str, str, str], **sizes: int) -> tuple[Tiling, list[int]]:
+def planned(maps: tuple[str, str, str], machine: Machine = MACHINE, **sizes: int) -> tuple[Tiling, list[int]]:
     """The tiling of a convolution with constant filters and these sizes of its loops, and what it prefetches."""
     depth = [d for d in "rsc" if d in sizes]
     loops = ["h", "w", "n", *depth]
@@ -59,8 +60,8 @@ def planned(maps: tuple[str, str, str], **sizes: int) -> tuple[Tiling, list[int]
         }}""")
     weights = Weights()
     ops = [op for block in blocks(module.operation) for op in linalg_ops(block, weights)]
-    tiling = tile_contraction(ops[-1], MACHINE, weights)
-    return tiling, prefetched(ops[-1], tiling, MACHINE)
+    tiling = tile_contraction(ops[-1], machine, weights)
+    return tiling, prefetched(ops[-1], tiling, machine)
 
 
 def test_short_lines_share_a_register_tile() -> None:
@@ -168,3 +169,11 @@ def test_windows_skip_the_border(places: int, dilation: int, rows: int, inserted
     assert ("tile.image" in op.op.attributes) == skips
     if skips:
         assert list(ir.DenseI64ArrayAttr(op.op.attributes["tile.image"])) == [0, 0, dilation, dilation + places]
+
+
+@pytest.mark.parametrize(("ways", "channels", "rows"), [(12, 1024, 12), (8, 1024, 6), (8, 512, 12), (8, 1008, 12)])
+def test_rows_of_a_tile_stay_in_the_nearest_cache(ways: int, channels: int, rows: int) -> None:
+    """Places 4 KB apart share a set of the cache, those 2 KB apart two; other distances reach all sets."""
+    machine = replace(MACHINE, l1_bytes=4096 * ways, l1_ways=ways)
+    tiling, _ = planned(DENSE, machine, h=12, w=12, n=64, r=3, s=3, c=channels)
+    assert tiling.register[1] == rows

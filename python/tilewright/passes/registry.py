@@ -32,6 +32,7 @@ BUILTIN_MODULES: tuple[str, ...] = (
     "tilewright.plan.wide_factors",
     "tilewright.plan.widened",
     "tilewright.plan.winograd",
+    "tilewright.plan.batches",
     "tilewright.plan.dequantized",
     "tilewright.plan.small_weights",
     "tilewright.plan.eligible",

@@ -93,6 +93,11 @@ def plan(device: Device, choices: tuple[str, ...] = ()) -> Phase:
         "plan",
         [
             *_narrow(device),
+            PassSpec(
+                "tile-split-batch",
+                "images that outgrow the caches together run in rounds; all that follows sees the size of one",
+                options={"l3-bytes": levels(device)["l3-bytes"]},
+            ),
             PassSpec("tile-materialize-fills", "padding is work that a kernel must do; see it before fusing"),
             PassSpec("tile-mark-host", "what kernels cannot take stays on the host, with the reason"),
             PassSpec("tile-plan-orders", "lanes of intermediate tensors where the least is read against its order"),

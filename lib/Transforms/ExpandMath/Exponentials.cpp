@@ -122,7 +122,9 @@ Value tilewright::expandExpM1(const MathBuilder &m, Value x) {
 
 /// t / (t + 2) with t = exp(2|x|) - 1 = s p + (s - 1), where p = exp(r) - 1 of
 /// the reduced argument and s a power of two: no digits are lost near 0, and
-/// there is one formula for all x. Within 2.4 ulp.
+/// there is one formula for all x. As y + (t - y (t + 2)) / (t + 2) with y =
+/// |x| near 0, where t - 2y is exact: so t and t + 2 are not rounded each (2.4
+/// ulp) but what little lies beside y is. Within 1.7 ulp.
 Value tilewright::expandTanh(const MathBuilder &m, Value x) {
   Value size = m.abs(x);
   // From here on the result rounds to 1. NaN stays.
@@ -135,7 +137,11 @@ Value tilewright::expandTanh(const MathBuilder &m, Value x) {
   Value s = m.fromBits(
       m.addInt(m.shiftLeft(m.bits(biased), 23), m.integer(0x3F800000)));
   Value t = m.fma(s, p, m.sub(s, m.constant(1.0)));
-  return m.copysign(m.div(t, m.add(t, m.constant(2.0))), x);
+  Value half = m.constant(0.5);
+  Value y = m.select(m.compare(Compare::OLT, size, 0.5), size, half);
+  Value rest = m.fma(m.neg(y), t, m.fma(m.constant(-2.0), y, t));
+  Value result = m.add(y, m.div(rest, m.add(t, m.constant(2.0))));
+  return m.copysign(result, x);
 }
 
 Value tilewright::expandSinh(const MathBuilder &m, Value x) {

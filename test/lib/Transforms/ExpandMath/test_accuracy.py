@@ -26,7 +26,7 @@ FUNCTIONS: dict[str, tuple[Callable, float, float, float]] = {
     "expm1": (np.expm1, -20, 88, 2),
     "erf": (ERF, -5, 5, 2),
     "erfc": (ERFC, -5, 8, 4),
-    "tanh": (np.tanh, -12, 12, 2.4),
+    "tanh": (np.tanh, -12, 12, 2),
     "sinh": (np.sinh, -88, 88, 2),
     "cosh": (np.cosh, -88, 88, 2),
     "log": (np.log, 1e-42, 1e38, 2),

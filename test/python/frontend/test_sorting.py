@@ -37,6 +37,20 @@ def test_top_k_sorts_any_number(count):
     run("TopK", integers(count, dtype=np.float32, most=9), np.array([count]), outputs=2)
 
 
+@pytest.mark.parametrize("largest", [0, 1])
+@pytest.mark.parametrize("k", [1, 5, 32, 33, 60])
+def test_top_k_of_many_keeps_the_order_of_equal_ones(k, largest):
+    """Up to 32 of them by insertion, more by a heap; NaN is the largest, whatever stands at the start."""
+    x = np.stack([integers(60, dtype=np.float32, most=9) for _ in range(4)])
+    x[1, [0, 7, 50]], x[2, 3:9], x[3] = np.nan, np.inf * (1 - 2 * largest), np.nan
+    model = node_model("TopK", [x, np.array([k])], known=[1], outputs=2, largest=largest)
+    values, positions = interpret(import_onnx(model), {"x0": x})
+    keys = np.where(np.isnan(x), np.inf, x) * (1 - 2 * largest)
+    order = np.lexsort((np.broadcast_to(np.arange(60), x.shape), keys, np.isnan(x) * (1 - 2 * largest)))[:, :k]
+    np.testing.assert_array_equal(positions, order)
+    np.testing.assert_array_equal(values, np.take_along_axis(x, order, 1))
+
+
 @pytest.mark.parametrize("dtype", [np.int32, np.uint8, np.float64])
 def test_top_k_of_types(dtype):
     run("TopK", integers(2, 6, dtype=dtype), np.array([4]), outputs=2)

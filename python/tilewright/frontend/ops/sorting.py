@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Operators that sort: TopK by a heap (by ranks for GPUs), Unique by a merge sort of positions."""
+"""Operators that sort: TopK by insertion or a heap (by ranks for GPUs), Unique by a merge sort of positions."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ from ..tensor import Tensor
 from .ranking import can_rank, first_by_rank
 
 Follows = Callable[[Scalar, Scalar], Scalar]
+
+#: Elements that are kept in order while the others pass by; for more of them, a heap moves fewer.
+_INSERTED = 32
 
 
 def less(b: Builder, x: Scalar, y: Scalar) -> Scalar:
@@ -155,6 +158,48 @@ def best(b: Builder, count: Size, size: Size, follows: Follows, heap: Tensor) ->
     return b.for_(0, size, [heap], take)[0]
 
 
+def inserted(
+    b: Builder, rows: Tensor, at: list[Scalar], size: int, largest: bool, values: Tensor, positions: Tensor
+) -> list[Tensor]:
+    """The first `size` elements of a row, always in order: each of the others is compared with the last of them.
+
+    Few of many enter, and one that does moves those behind it. Of equal elements the one that came first stays first.
+
+    Args:
+        b: the builder.
+        rows: the elements, along the last dimension.
+        at: the row's place.
+        size: how many, at least one.
+        largest: in falling order.
+        values: where they are written, by row.
+        positions: where their positions are written.
+    """
+    m, count = b.math, rows.shape[-1]
+
+    def behind(kept: Scalar, x: Scalar) -> Scalar:
+        return less(b, kept, x) if largest else less(b, x, kept)
+
+    def step(i: Scalar, worst: Scalar, values: Tensor, positions: Tensor) -> list:
+        x, end = b.at(rows, [*at, i]), m.minimum(i, size - 1)
+
+        def enter() -> list:
+            def moves(j: Scalar, values: Tensor, _: Tensor) -> Scalar:
+                return m.logical_and(j > 0, behind(b.at(values, [*at, m.maximum(j, 1) - 1]), x))
+
+            def move(j: Scalar, values: Tensor, positions: Tensor) -> list:
+                kept, position = b.at(values, [*at, j - 1]), b.at(positions, [*at, j - 1])
+                return [j - 1, b.put(kept, values, [*at, j]), b.put(position, positions, [*at, j])]
+
+            place, *moved = b.while_([end, values, positions], moves, move)
+            moved = [b.put(x, moved[0], [*at, place]), b.put(m.cast(i, np.dtype(np.int64)), moved[1], [*at, place])]
+            return [b.at(moved[0], [*at, end]), *moved]
+
+        better = m.logical_or(i < size, behind(worst, x))
+        return b.if_(better, enter, lambda: [worst, values, positions])
+
+    return b.for_(0, count, [b.at(rows, [*at, 0]), values, positions], step)[1:]
+
+
 def last(x: Tensor, axis: int) -> list[int]:
     """The permutation that moves `axis` behind all others."""
     return [*(d for d in range(x.rank) if d != axis), axis]
@@ -199,6 +244,9 @@ def top_k(b: Builder, node: Node, x: Tensor, k: Tensor | None = None) -> list[Te
     rows = b.array(rows)
     *outer, count = rows.shape
     out = [b.blank([*outer, size], x.dtype), b.blank([*outer, size], np.int64)]
+    if isinstance(size, int) and 0 < size <= _INSERTED:
+        found = b.nest(outer, out, lambda at, *kept: inserted(b, rows, at, size, largest, *kept))
+        return [part.transpose(inverse(perm)) for part in found]
 
     def row(at: list[Scalar], values: Tensor, positions: Tensor, order: Tensor) -> list[Tensor]:
         def follows(i: Scalar, j: Scalar) -> Scalar:

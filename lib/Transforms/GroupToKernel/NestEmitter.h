@@ -65,6 +65,15 @@ mlir::Value createLike(mlir::OpBuilder &builder, mlir::Operation *op,
 mlir::Value combine(mlir::OpBuilder &builder, mlir::Operation *combiner,
                     mlir::Value acc, mlir::Value term);
 
+/// acc + a * b on tiles, which `widen` brings to the shape of `acc`.
+mlir::Value multiplyAdd(mlir::OpBuilder &b, mlir::Location loc, mlir::Value a,
+                        mlir::Value c, mlir::Value acc,
+                        llvm::function_ref<mlir::Value(mlir::Value)> widen);
+
+/// Whether a scalar of a body depends on a loop of the nest.
+bool dependsOn(mlir::linalg::GenericOp op, mlir::Value value,
+               const Access &binding, int dim);
+
 class NestEmitter {
 public:
   NestEmitter(mlir::OpBuilder &builder, const NestAnalysis &nest, Box box,
@@ -140,6 +149,23 @@ private:
                                       mlir::ArrayRef<mlir::Value> accs);
   mlir::LogicalResult initialize(Reduction &reduction,
                                  llvm::SmallVectorImpl<mlir::Value> &accs);
+
+  // Sums of blocks that share a scale (NestBlockSums.cpp).
+  /// A product of `other` and (`element` - `shift`) * `scales`, where these
+  /// (but for the first two) stay the same in the reduced loops from `level`
+  /// on; there may be no shift.
+  struct BlockSums {
+    unsigned level;
+    mlir::Value other, element, shift;
+    llvm::SmallVector<mlir::Value> scales;
+  };
+  mlir::LogicalResult findBlockSums(mlir::linalg::GenericOp op,
+                                    mlir::Operation *combiner,
+                                    mlir::Value term);
+  mlir::FailureOr<llvm::SmallVector<mlir::Value>>
+  emitBlockSums(llvm::MutableArrayRef<Reduction> reductions,
+                llvm::SmallVector<mlir::Value> accs);
+  mlir::LogicalResult addToBlock(llvm::MutableArrayRef<mlir::Value> sums);
 
   // Products of several elements of the depth (NestDepth.cpp).
   mlir::FailureOr<mlir::Value> depthProduct(mlir::linalg::GenericOp op,
@@ -252,6 +278,10 @@ private:
   std::array<llvm::SmallVector<int>, 2> tileDims;
   /// The reduced dimension that products take several elements of at once.
   int depthDim = -1;
+  /// How the sums of the only reduction are taken apart; whether the loops
+  /// that are emitted are those of a block.
+  std::optional<BlockSums> blockSums;
+  bool inBlock = false;
   /// Which factor of a tile product has the rows.
   unsigned rowFactor = 0;
   llvm::SmallVector<unsigned> parallelOrder, reductionOrder;

@@ -19,9 +19,8 @@ using namespace mlir;
 
 namespace tilewright {
 
-/// Whether a scalar of a body depends on a loop of the nest.
-static bool dependsOn(linalg::GenericOp op, Value value, const Access &binding,
-                      int dim) {
+bool dependsOn(linalg::GenericOp op, Value value, const Access &binding,
+               int dim) {
   if (auto arg = dyn_cast<BlockArgument>(value)) {
     Access access = compose(
         op.getMatchingIndexingMap(op.getMatchingOpOperand(arg)), binding);

@@ -160,8 +160,8 @@ LogicalResult NestEmitter::initialize(Reduction &reduction,
 
 /// acc = acc + a * b on tiles: a tile product where a has no lanes of its own
 /// and b no rows, element by element otherwise.
-static Value multiplyAdd(OpBuilder &b, Location loc, Value a, Value c,
-                         Value acc, function_ref<Value(Value)> widen) {
+Value multiplyAdd(OpBuilder &b, Location loc, Value a, Value c, Value acc,
+                  function_ref<Value(Value)> widen) {
   auto shape = [](Value v) {
     return cast<tile::TileType>(v.getType()).getShape();
   };
@@ -234,8 +234,15 @@ LogicalResult NestEmitter::accumulate(Reduction &reduction,
 FailureOr<SmallVector<Value>>
 NestEmitter::emitReductionLoops(MutableArrayRef<Reduction> reductions,
                                 unsigned level, SmallVector<Value> accs) {
+  if (blockSums && !inBlock && level == blockSums->level)
+    return emitBlockSums(reductions, std::move(accs));
   if (level == reductionOrder.size()) {
     known.emplace_back();
+    if (inBlock) {
+      LogicalResult added = addToBlock(accs);
+      known.pop_back();
+      return failed(added) ? FailureOr<SmallVector<Value>>() : std::move(accs);
+    }
     for (Reduction &reduction : reductions)
       if (failed(accumulate(reduction, accs)))
         return failure();
@@ -343,6 +350,8 @@ LogicalResult NestEmitter::emitReductions() {
     if ((lhs == accumulator) == (rhs == accumulator))
       return op.emitError("combines its accumulator other than once");
     reduction.term = lhs == accumulator ? rhs : lhs;
+    if (failed(findBlockSums(op, reduction.combiner, reduction.term)))
+      return failure();
     if (failed(initialize(reduction, accs)))
       return failure();
     reductions.push_back(std::move(reduction));

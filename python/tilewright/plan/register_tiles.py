@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from math import ceil
+from collections.abc import Sequence
+from math import ceil, prod
 
 from tilewright.mlir import ir
-from tilewright.plan.structure import LinalgOp, index_terms
+from tilewright.plan.structure import SMALL_WEIGHTS, LinalgOp, index_terms
 from tilewright.plan.tiles import Machine
 from tilewright.plan.traffic import element_bytes
 
@@ -18,6 +19,8 @@ _TALL = 12
 _GAIN = 0.99
 #: Multiply-adds under way that keep two pipes busy.
 _LATENCY = 8
+#: Registers that weights of a step, which are widened, go through.
+_PASSED = 8
 
 
 def _tile_cost(rows: int, vectors: int) -> float:
@@ -105,3 +108,14 @@ def vectors_of(op: LinalgOp, row: int | None, lane: int, machine: Machine, resid
     choices = [v for v in (2, 4, 3) if not few or height(v) == rows]
     best = min(choices, key=cost)
     return best if cost(best) < _GAIN * cost(2) else 2
+
+
+def block_sums(op: LinalgOp, register: Sequence[int], machine: Machine) -> int:
+    """Along how many of its innermost reduced loops a product that widens weights adds up before it scales.
+
+    Twice as many accumulators then, and registers for what weights go through: for few rows, which share too little of
+    what scaling each weight takes. 0: each weight is scaled.
+    """
+    inner = ir.IntegerAttr(ir.DictAttr(op.op.attributes[SMALL_WEIGHTS])["inner"]).value if op.unpacks else 0
+    sums = ceil(prod(register) / machine.lanes)
+    return inner if 2 * sums <= machine.registers - _PASSED else 0

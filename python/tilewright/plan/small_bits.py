@@ -32,8 +32,7 @@ from tilewright.plan.structure import LinalgOp
 #: What widens a small integer with its sign, and without.
 SIGNED = frozenset({"arith.sitofp", "arith.extsi"})
 UNSIGNED = frozenset({"arith.uitofp", "arith.extui"})
-#: Bits of the integers that elements are shifted in.
-_WIDE = 32
+_EXTENSIONS = ("arith.extsi", "arith.extui")
 
 
 @dataclass(frozen=True)
@@ -80,6 +79,8 @@ class Small:
         dim: of the weights, the one along which elements share bytes and scales.
         loop: of the product, reduced, along `dim`.
         parts: what the loop is split into; one part: it is not.
+        inner: along how many of the innermost parts zero points and scales are the same.
+        form: the zero point (or None) and the scale, as `made` computes them, where it makes (q - zero) * scale.
     """
 
     made: ir.Operation
@@ -91,6 +92,8 @@ class Small:
     dim: int
     loop: int
     parts: tuple[int, ...]
+    inner: int
+    form: tuple[ir.Value | None, ir.Value] | None
 
 
 def behind(value: ir.Value) -> tuple[ir.Operation | None, list[list[int]]]:
@@ -177,6 +180,45 @@ def _origin(read: Read) -> Read:
     return _origin(Read(op.operands[0], tuple(dims)))
 
 
+def form_of(made: ir.Operation, data: int) -> tuple[ir.Value | None, ir.Value] | None:
+    """The zero point and the scale of an operation that makes (q - zero) * scale in f32; None where it does more.
+
+    The zero point is an i32 of its body, or None, the scale an f32.
+    """
+    block = body(made)
+    scaled = maker(block.operations[len(block.operations) - 1].operands[0])
+    if scaled is None or scaled.name != "arith.mulf" or str(scaled.results[0].type) != "f32":
+        return None
+    for side in (0, 1):
+        found = _zero_of(maker(scaled.operands[side]), block.arguments[data])
+        if found is not None and not _depends(scaled.operands[1 - side], block.arguments[data]):
+            return found[0], scaled.operands[1 - side]
+    return None
+
+
+def _zero_of(widened: ir.Operation | None, data: ir.Value) -> tuple[ir.Value | None] | None:
+    """What is subtracted from an element before it is a float, if anything; None where it is another computation."""
+    if widened is None or widened.name not in ("arith.sitofp", "arith.uitofp"):
+        return None
+    value = widened.operands[0]
+    if value == data:
+        return (None,)
+    op = maker(value)
+    if op is not None and op.name in _EXTENSIONS and op.operands[0] == data:
+        return (None,)
+    if op is None or op.name != "arith.subi" or widened.name != "arith.sitofp":
+        return None
+    left = maker(op.operands[0])
+    plain = left is not None and left.name in _EXTENSIONS and left.operands[0] == data
+    return (op.operands[1],) if plain and not _depends(op.operands[1], data) else None
+
+
+def _depends(value: ir.Value, on: ir.Value) -> bool:
+    """Whether a scalar of a body is computed from another one."""
+    op = maker(value)
+    return value == on or (op is not None and any(_depends(operand, on) for operand in op.operands))
+
+
 def parts_of(extent: int, block: int, bits: int) -> tuple[int, ...]:
     """What a reduced loop is split into: blocks of scales, bytes, elements of a byte; the last ones may be padded.
 
@@ -257,14 +299,15 @@ def _weights(
     if small.bits == 8:
         return value, _places(walked, small.loop, loops, split)
     last = order.index(small.dim) + len(small.parts) - 1
-    return _packed(value, last, small.bits), _places(walked, small.loop, loops, split[:-1])
+    return _packed(value, last, small.bits, small.unsigned), _places(walked, small.loop, loops, split[:-1])
 
 
-def _packed(value: ir.Value, dim: int, bits: int) -> ir.Value:
-    """Neighbours along a dimension in one byte, the first one in its lowest bits."""
+def _packed(value: ir.Value, dim: int, bits: int, unsigned: bool) -> ir.Value:
+    """Neighbours along a dimension in one byte, the first one in its lowest bits, counted from the least number."""
     kind = ir.RankedTensorType(value.type)
     shape = [size for d, size in enumerate(kind.shape) if d != dim]
     loops = [ir.AffineDimExpr.get(d) for d in range(len(shape))]
+    turned = 0 if unsigned else 1 << bits - 1
 
     def read(n: int) -> ir.AffineMap:
         return ir.AffineMap.get(len(shape), 0, [*loops[:dim], ir.AffineConstantExpr.get(n), *loops[dim:]])
@@ -273,6 +316,7 @@ def _packed(value: ir.Value, dim: int, bits: int) -> ir.Value:
         joined = None
         for n, element in enumerate(elements[:-1]):
             part = create("arith.andi", [element, number((1 << bits) - 1, "i8")], element.type)
+            part = create("arith.xori", [part, number(turned, "i8")], element.type) if turned else part
             if n:
                 part = create("arith.shli", [part, number(bits * n, "i8")], element.type)
             joined = part if joined is None else create("arith.ori", [joined, part], element.type)
@@ -311,32 +355,57 @@ def _element(op: LinalgOp, small: Small, elements: list[ir.Value]) -> ir.Value:
     """What the product adds up: the steps of what dequantized the weights, then its own."""
     factors, others, total = elements[:2], elements[2:-1], elements[-1]
     own = factors[small.number]
-    arguments = [*others[: small.data], own, *others[small.data :]]
-    made = small.made
-    if small.bits == 8:
-        weight = create_repeated(made, [*arguments, own])
+    known = dict(zip(body(small.made).arguments, [*others[: small.data], own, *others[small.data :]], strict=False))
+    if small.form is not None:
+        weight = _centred(small, own, known)
+    elif small.bits == 8:
+        weight = create_repeated(small.made, [*known.values(), own])
     else:
-        wide = _taken(own, small, loop=small.loop + len(small.parts) - 1)
-        weight = _dequantized(small, arguments, wide)
+        weight = _dequantized(small, [*known.values()], _taken(own, small))
     factors[small.number] = weight
     return create_repeated(op.op, [*factors, total])
 
 
-def _taken(byte: ir.Value, small: Small, loop: int) -> ir.Value:
-    """The element of a byte that the innermost loop is at, as i32."""
-    index, i32 = ir.IndexType.get(), ir.IntegerType.get_signless(_WIDE)
-
-    def constant(value: int) -> ir.Value:
-        return create("arith.constant", [], index, {"value": ir.IntegerAttr.get(index, value)})
-
+def _taken(byte: ir.Value, small: Small) -> ir.Value:
+    """The element of a byte that the innermost loop is at, as i32, counted from the least number."""
+    index, i32, loop = ir.IndexType.get(), ir.IntegerType.get_signless(32), small.loop + len(small.parts) - 1
     at = create("linalg.index", [], index, {"dim": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), loop)})
-    before = create("arith.muli", [at, constant(small.bits)], index)
-    above = create("arith.subi", [constant(_WIDE - small.bits), before], index)
-    shift = create("arith.index_cast", [above], i32)
-    wide = create("arith.extui" if small.unsigned else "arith.extsi", [byte], i32)
-    high = create("arith.shli", [wide, shift], i32)
-    down = "arith.shrui" if small.unsigned else "arith.shrsi"
-    return create(down, [high, number(_WIDE - small.bits, "i32")], i32)
+    each = create("arith.constant", [], index, {"value": ir.IntegerAttr.get(index, small.bits)})
+    below = create("arith.index_cast", [create("arith.muli", [at, each], index)], i32)
+    down = create("arith.shrui", [create("arith.extui", [byte], i32), below], i32)
+    return create("arith.andi", [down, number((1 << small.bits) - 1, "i32")], i32)
+
+
+def _turned(small: Small) -> int:
+    """The number that stands for zero where several elements share a byte, of weights with a sign."""
+    return 0 if small.unsigned or small.bits == 8 else 1 << small.bits - 1
+
+
+def _centred(small: Small, own: ir.Value, known: dict[ir.Value, ir.Value]) -> ir.Value:
+    """(q - zero) * scale in floats, which is exact but for the last step, as with the integers before."""
+    f32, (zero, scale) = ir.F32Type.get(), small.form or (None, own)
+    if small.bits == 8:
+        value = create("arith.uitofp" if small.unsigned else "arith.sitofp", [own], f32)
+    else:
+        value = create("arith.sitofp", [_taken(own, small)], f32)
+    least = float(_turned(small))
+    shift = number(least, "f32") if least else None
+    if zero is not None:
+        point = create("arith.sitofp", [_copied(zero, known)], f32)
+        shift = point if shift is None else create("arith.addf", [point, shift], f32)
+    value = value if shift is None else create("arith.subf", [value, shift], f32)
+    return create("arith.mulf", [value, _copied(scale, known)], f32)
+
+
+def _copied(value: ir.Value, known: dict[ir.Value, ir.Value]) -> ir.Value:
+    """A scalar of a body, computed here from other arguments."""
+    op = maker(value)
+    if op is None:
+        return known[value]
+    copy = op.clone()
+    for at, operand in enumerate(op.operands):
+        copy.operands[at] = _copied(operand, known)
+    return copy.results[0]
 
 
 def _dequantized(small: Small, arguments: list[ir.Value], wide: ir.Value) -> ir.Value:
@@ -344,10 +413,12 @@ def _dequantized(small: Small, arguments: list[ir.Value], wide: ir.Value) -> ir.
     block = body(small.made)
     data = block.arguments[small.data]
     known = dict(zip(block.arguments, [*arguments, arguments[0]], strict=True))
+    if least := _turned(small):
+        wide = create("arith.subi", [wide, number(least, "i32")], wide.type)
     *steps, last = block.operations
     for step in steps:
         if data in list(step.operands):
-            made = wide if step.operation.name in ("arith.extsi", "arith.extui") else _as_float(wide, step)
+            made = wide if step.operation.name in _EXTENSIONS else _as_float(wide, step)
             known[step.results[0]] = made
             continue
         copy = step.operation.clone()

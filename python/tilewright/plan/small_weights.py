@@ -19,7 +19,7 @@ from tilewright.mlir import ir
 from tilewright.normalize.generics import body, kinds, maker, maps, uses
 from tilewright.passes import Pass, option, register
 from tilewright.plan.masks import known_array
-from tilewright.plan.small_bits import SIGNED, UNSIGNED, Read, Small, behind, parts_of, reads_of, with_weights
+from tilewright.plan.small_bits import SIGNED, UNSIGNED, Read, Small, behind, form_of, parts_of, reads_of, with_weights
 from tilewright.plan.structure import (
     SMALL_WEIGHTS,
     Access,
@@ -195,7 +195,13 @@ def _refuse(op: LinalgOp, what: str, why: str) -> list[ir.Operation]:
 def _replace(op: LinalgOp, small: Small, times: _Times) -> None:
     new = with_weights(op, small)
     block = small.parts[-2 if small.bits < 8 else -1] * (8 // small.bits)
-    fields = (("bits", small.bits), ("block", block), ("ns", round(times.small)), ("wide_ns", round(times.wide)))
+    fields = (
+        ("bits", small.bits),
+        ("block", block),
+        ("inner", small.inner),
+        ("ns", round(times.small)),
+        ("wide_ns", round(times.wide)),
+    )
     set_attribute(new, SMALL_WEIGHTS, "{" + ", ".join(f"{name} = {value} : i64" for name, value in fields) + "}")
     if ATTRIBUTE in op.op.attributes:
         new.attributes[ATTRIBUTE] = op.op.attributes[ATTRIBUTE]
@@ -240,7 +246,10 @@ def _small(op: LinalgOp, number: int, made: ir.Operation, groups: list[list[int]
     parts = parts_of(op.extents[loop], block, bits)
     if prod(parts) != op.extents[loop] and op.dynamic:
         return "their rows are no whole blocks, and a size of the other factor is known at run time only"
-    return Small(made, number, reads, data, bits, bool(unsigned), dim, loop, parts)
+    shared = [read.block(dim) for read in parameters]
+    inner = 0 if 1 in shared or op.reductions != {loop} else len(parts) - (1 < block < op.extents[loop])
+    form = None if unsigned is None else form_of(made, data)
+    return Small(made, number, reads, data, bits, bool(unsigned), dim, loop, parts, inner if form else 0, form)
 
 
 def _data_of(rank: int, reads: tuple[Read, ...]) -> int | None:

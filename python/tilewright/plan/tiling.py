@@ -33,10 +33,11 @@ from tilewright.plan.products import (
     tile_contraction,
     tile_products,
 )
+from tilewright.plan.register_tiles import block_sums
 from tilewright.plan.roller.cost import Schedule
 from tilewright.plan.roller.decide import Decider
 from tilewright.plan.run_time_sizes import settle, tails
-from tilewright.plan.structure import Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute
+from tilewright.plan.structure import Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute, set_integer
 from tilewright.plan.tiles import (
     ENOUGH_TASKS,
     Machine,
@@ -329,6 +330,8 @@ class PlanTiles(Pass):
         ahead = prefetched(op, tiling, machine)
         if ahead:
             set_attribute(op.op, "tile.prefetch", f"array<i64: {', '.join(map(str, ahead))}>")
+        if inner := block_sums(op, tiling.register, machine):
+            set_integer(op.op, "tile.block_sums", inner)
         kinds, copies = layouts(op, tiling, machine, weights)
         mark_image(op, tiling.register, kinds)
         if any(k != "unit" for k in kinds):

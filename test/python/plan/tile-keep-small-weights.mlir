@@ -17,13 +17,15 @@
 // CHECK: %[[BLOCKS:.*]] = tensor.expand_shape %[[BYTES]] {{.*}} output_shape [8, 32, 64]
 // CHECK: linalg.generic {indexing_maps = [#[[$X]], #[[$W]], #[[$S]], #[[$Z]], #[[$Z]]], iterator_types = ["parallel", "reduction", "reduction"]}
 // CHECK-SAME: ins(%[[PARTS]], %[[BLOCKS]], %[[SCALES]], %[[ZEROS]]
-// CHECK-SAME: tile.packed = {bits = 8 : i64, block = 32 : i64, ns = {{[0-9]+}} : i64, wide_ns = {{[0-9]+}} : i64}
-// CHECK: arith.extui {{.*}} : i8 to i32
-// CHECK: arith.subi
-// CHECK: arith.sitofp {{.*}} : i32 to f32
-// CHECK: arith.mulf
-// CHECK: arith.mulf
-// CHECK: arith.addf
+// CHECK-SAME: tile.packed = {bits = 8 : i64, block = 32 : i64, inner = 1 : i64, ns = {{[0-9]+}} : i64, wide_ns = {{[0-9]+}} : i64}
+// CHECK: ^bb0(%[[XK:.*]]: f32, %[[Q:.*]]: i8, %[[SK:.*]]: f32, %[[ZK:.*]]: i8, %[[ACC:.*]]: f32):
+// CHECK: %[[F:.*]] = arith.uitofp %[[Q]] : i8 to f32
+// CHECK: %[[ZI:.*]] = arith.extui %[[ZK]] : i8 to i32
+// CHECK: %[[ZF:.*]] = arith.sitofp %[[ZI]] : i32 to f32
+// CHECK: %[[C:.*]] = arith.subf %[[F]], %[[ZF]]
+// CHECK: %[[V:.*]] = arith.mulf %[[C]], %[[SK]]
+// CHECK: %[[M:.*]] = arith.mulf %[[XK]], %[[V]]
+// CHECK: arith.addf %[[ACC]], %[[M]]
 #id = affine_map<(i, j) -> (i, j)>
 #s = affine_map<(i, j) -> (i floordiv 32, j)>
 #z = affine_map<(i, j) -> (j)>

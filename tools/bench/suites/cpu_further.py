@@ -55,8 +55,9 @@ SUITE = Suite(
         _case("llama_decode_b4", "decoder", style="export", sequence=1, past=255, batch=4, **_LLAMA),
         _case("llama_operators_prefill", "decoder", sequence=128, past=1, **_LLAMA),
         _case("llama_operators_decode", "decoder", sequence=1, past=255, **_LLAMA),
-        _case("llama_decode_int4", "decoder", 2e-3, sequence=1, past=255, weights="int4", **_LLAMA),
-        _case("llama_decode_int8", "decoder", 2e-3, sequence=1, past=255, weights="int8", **_LLAMA),
+        # ONNX Runtime rounds the rows that it multiplies by such weights to bytes: 7e-3 of the largest result.
+        _case("llama_decode_int4", "decoder", 1e-2, sequence=1, past=255, weights="int4", **_LLAMA),
+        _case("llama_decode_int8", "decoder", 1e-2, sequence=1, past=255, weights="int8", **_LLAMA),
         _case("conformer", "conformer"),
         _case("vocoder", "vocoder"),
         _case("reader", "reader"),

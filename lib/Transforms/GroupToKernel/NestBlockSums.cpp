@@ -1,0 +1,140 @@
+//===- NestBlockSums.cpp - sums of blocks that share a scale --------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A product whose one factor is (q - z) * s, with z and s the same along its
+// `tile.block_sums` innermost reduced loops, sums x * q and x there, and adds
+// s * (sum of x * q - z * sum of x) once behind these loops: a step is one
+// multiply-add for each vector of q instead of a subtraction, a multiplication
+// and a multiply-add.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Transforms/GroupToKernel/NestEmitter.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+
+namespace tilewright {
+
+/// Takes the sums of a reduction apart, where its plan wants that.
+LogicalResult NestEmitter::findBlockSums(linalg::GenericOp op,
+                                         Operation *combiner, Value term) {
+  blockSums.reset();
+  auto inner = op->getAttrOfType<IntegerAttr>("tile.block_sums");
+  if (!inner)
+    return success();
+  int64_t count = inner.getInt();
+  auto product = term.getDefiningOp<arith::MulFOp>();
+  bool inTile = reducedDim(0) >= 0 || reducedDim(1) >= 0;
+  if (count < 1 || count > int64_t(reductionOrder.size()) || inTile ||
+      depthDim >= 0 || nest.isPadded() || nest.roots.size() != 1 || !product ||
+      !isa<arith::AddFOp>(combiner))
+    return op.emitError("has tile.block_sums, but is no sum of products alone "
+                        "in its nest, step by step along that many loops");
+  const Access binding = nest.bindings.lookup(op);
+  unsigned level = reductionOrder.size() - count;
+  auto stays = [&](Value value) {
+    return llvm::none_of(
+        ArrayRef(reductionOrder).drop_front(level),
+        [&](unsigned dim) { return dependsOn(op, value, binding, dim); });
+  };
+  for (unsigned side : {1, 0}) {
+    BlockSums found{level, product->getOperand(1 - side), {}, {}, {}};
+    Value weight = product->getOperand(side);
+    while (auto scaled = weight.getDefiningOp<arith::MulFOp>()) {
+      unsigned scale = stays(scaled.getRhs()) ? 1 : 0;
+      if (!stays(scaled->getOperand(scale)))
+        break;
+      found.scales.push_back(scaled->getOperand(scale));
+      weight = scaled->getOperand(1 - scale);
+    }
+    if (auto shifted = weight.getDefiningOp<arith::SubFOp>();
+        shifted && stays(shifted.getRhs())) {
+      found.shift = shifted.getRhs();
+      weight = shifted.getLhs();
+    }
+    found.element = weight;
+    if (!found.scales.empty()) {
+      blockSums = std::move(found);
+      return success();
+    }
+  }
+  return op.emitError("has tile.block_sums, but no factor with a scale that "
+                      "stays the same along the ")
+         << count << " innermost reduced loops";
+}
+
+/// The loops over one block, and what they add to the accumulator.
+FailureOr<SmallVector<Value>>
+NestEmitter::emitBlockSums(MutableArrayRef<Reduction> reductions,
+                           SmallVector<Value> accs) {
+  linalg::GenericOp op = nest.root();
+  Location loc = op.getLoc();
+  SmallVector<int64_t> shape = tileShape();
+  Type element = getElementTypeOrSelf(accs.front().getType());
+  Value zero = constant(loc, builder.getZeroAttr(element));
+  SmallVector<Value> sums = {broadcast(zero, shape)};
+  if (blockSums->shift)
+    sums.push_back(broadcast(zero, {shape[0], 1}));
+  inBlock = true;
+  auto after = emitReductionLoops(reductions, blockSums->level, sums);
+  inBlock = false;
+  if (failed(after))
+    return failure();
+  known.emplace_back();
+  const Access binding = nest.bindings.lookup(op);
+  Scope scope;
+  Value sum = after->front();
+  if (blockSums->shift) {
+    auto shift = evaluateBody(op, binding, blockSums->shift, scope);
+    if (failed(shift))
+      return failure();
+    Value less = arith::NegFOp::create(builder, loc, *shift);
+    sum = math::FmaOp::create(builder, loc, broadcast(less, shape),
+                              broadcast(after->back(), shape), sum);
+  }
+  for (auto [number, value] : llvm::enumerate(blockSums->scales)) {
+    auto scale = evaluateBody(op, binding, value, scope);
+    if (failed(scale))
+      return failure();
+    Value by = broadcast(*scale, shape);
+    bool last = number + 1 == blockSums->scales.size();
+    sum = last ? Value(math::FmaOp::create(builder, loc, sum, by, accs[0]))
+               : Value(arith::MulFOp::create(builder, loc, sum, by));
+  }
+  known.pop_back();
+  accs[0] = sum;
+  return accs;
+}
+
+/// One step of a block: x * q, and x.
+LogicalResult NestEmitter::addToBlock(MutableArrayRef<Value> sums) {
+  linalg::GenericOp op = nest.root();
+  Location loc = op.getLoc();
+  const Access binding = nest.bindings.lookup(op);
+  Scope scope;
+  auto other = evaluateBody(op, binding, blockSums->other, scope);
+  auto element = evaluateBody(op, binding, blockSums->element, scope);
+  if (failed(other) || failed(element))
+    return failure();
+  SmallVector<int64_t> shape = tileShape();
+  sums[0] = multiplyAdd(builder, loc, *other, *element, sums[0],
+                        [&](Value v) { return broadcast(v, shape); });
+  if (sums.size() == 1)
+    return success();
+  auto one = cast<tile::TileType>(other->getType()).getShape();
+  if (one[1] != 1)
+    return op.emitError("has tile.block_sums and a zero point, but its lanes "
+                        "are not those of the factor that has it");
+  sums[1] = arith::AddFOp::create(builder, loc, sums[1],
+                                  broadcast(*other, {shape[0], 1}));
+  return success();
+}
+
+} // namespace tilewright

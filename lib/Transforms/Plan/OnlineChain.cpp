@@ -189,16 +189,16 @@ LogicalResult OnlineChain::findFactor(Accumulator &acc) {
   for (auto [at, expr] : llvm::enumerate(acc.output().getResults()))
     dims[cast<AffineDimExpr>(expr).getPosition()] =
         getAffineDimExpr(at, acc.op.getContext());
-  SmallVector<AffineExpr> exprs;
-  for (AffineExpr expr : acc.factor.getResults()) {
-    for (unsigned dim = 0; dim < dims.size(); ++dim)
-      if (!dims[dim] && expr.isFunctionOfDim(dim))
-        return acc.op.emitError("sums over rows that have different maxima");
-    for (AffineExpr &dim : dims)
-      if (!dim)
-        dim = getAffineConstantExpr(0, acc.op.getContext());
-    exprs.push_back(expr.replaceDims(dims));
+  for (unsigned dim = 0; dim < dims.size(); ++dim) {
+    if (dims[dim])
+      continue;
+    if (acc.factor.isFunctionOfDim(dim))
+      return acc.op.emitError("sums over rows that have different maxima");
+    dims[dim] = getAffineConstantExpr(0, acc.op.getContext());
   }
+  SmallVector<AffineExpr> exprs;
+  for (AffineExpr expr : acc.factor.getResults())
+    exprs.push_back(expr.replaceDims(dims));
   acc.factor = AffineMap::get(acc.output().getNumResults(), 0, exprs,
                               acc.op.getContext());
   Accumulator &maximum = accumulators[acc.maximum];

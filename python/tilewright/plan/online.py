@@ -272,15 +272,21 @@ def exponentials_of(op: LinalgOp, number: int) -> list[ir.Value]:
 
 
 class _Linear:
-    """Whether a scalar of a body is linear in some inputs and values: "free" of them, "linear", or "other"."""
+    """Whether a scalar of a body is linear in some inputs and powers: "free" of them, "linear", or "other".
 
-    def __init__(self, inputs: set[int], values: set[ir.Value]) -> None:
+    Args:
+        inputs: numbers of the inputs.
+        powers: values F(x - a), F an exponential, which are linear in themselves where x is free.
+    """
+
+    def __init__(self, inputs: set[int], powers: set[ir.Value]) -> None:
         self.inputs = inputs
-        self.values = values
+        self.powers = powers
 
     def of(self, value: ir.Value) -> str:
-        if value in self.values:
-            return "linear"
+        if value in self.powers:
+            exponent = value.owner.operands[0].owner.operands[0]
+            return "linear" if self.of(exponent) == "free" else "other"
         if isinstance(value, ir.BlockArgument):
             return "linear" if value.arg_number in self.inputs else "free"
         kinds = [self.of(v) for v in value.owner.operands]

@@ -83,3 +83,46 @@ func.func @no_loop(%x: tensor<16x4096xf32>) -> tensor<16xf32> {
   }
   return %y : tensor<16xf32>
 }
+
+// -----
+
+// Of two dimensions of the maxima, the second one is summed over.
+
+#bij = affine_map<(b, i, j) -> (b, i, j)>
+#bi = affine_map<(b, i, j) -> (b, i)>
+#b = affine_map<(b, i, j) -> (b)>
+func.func @different_maxima(%x: tensor<2x16x4096xf32>) -> tensor<2xf32> {
+  %y = tile.group "l2" (%x0 = %x : tensor<2x16x4096xf32>) -> (tensor<2xf32>) {
+    %m = tile.group "register" (%x1 = %x0 : tensor<2x16x4096xf32>) -> (tensor<2x16xf32>) {
+      %low = arith.constant 0xFF800000 : f32
+      %e = tensor.empty() : tensor<2x16xf32>
+      %f = linalg.fill ins(%low : f32) outs(%e : tensor<2x16xf32>) -> tensor<2x16xf32>
+      %r = linalg.generic {indexing_maps = [#bij, #bi], iterator_types = ["parallel", "parallel", "reduction"],
+          tile.online = array<i64: 2, 512>}
+          ins(%x1 : tensor<2x16x4096xf32>) outs(%f : tensor<2x16xf32>) {
+      ^bb0(%a: f32, %o: f32):
+        %t = arith.maximumf %o, %a : f32
+        linalg.yield %t : f32
+      } -> tensor<2x16xf32>
+      tile.yield %r : tensor<2x16xf32>
+    }
+    %s = tile.group "register" (%x1 = %x0 : tensor<2x16x4096xf32>, %m1 = %m : tensor<2x16xf32>) -> (tensor<2xf32>) {
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty() : tensor<2xf32>
+      %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2xf32>) -> tensor<2xf32>
+      // expected-error @+1 {{sums over rows that have different maxima}}
+      %r = linalg.generic {indexing_maps = [#bij, #bi, #b], iterator_types = ["parallel", "reduction", "reduction"],
+          tile.online = array<i64: 2, 512>}
+          ins(%x1, %m1 : tensor<2x16x4096xf32>, tensor<2x16xf32>) outs(%f : tensor<2xf32>) {
+      ^bb0(%a: f32, %b: f32, %o: f32):
+        %d = arith.subf %a, %b : f32
+        %p = math.exp %d : f32
+        %t = arith.addf %o, %p : f32
+        linalg.yield %t : f32
+      } -> tensor<2xf32>
+      tile.yield %r : tensor<2xf32>
+    }
+    tile.yield %s : tensor<2xf32>
+  }
+  return %y : tensor<2xf32>
+}

@@ -62,6 +62,27 @@ def loop(g: Graph) -> None:
     g.add(node, {names[0]: (x.dtype, x.shape), names[1]: (x.dtype, (trips, *x.shape))}, exact)
 
 
+def scan(g: Graph) -> None:
+    """Scan over an axis, forward or backward, with a state and what each step gives."""
+    x = g.pick((*FLOATS, *SIGNED), lambda v: v.rank > 0 and 0 not in v.shape, low=1)
+    axis, back, at = g.choose.randrange(x.rank), g.choose.randint(0, 1), len(g.nodes)
+    row = (*x.shape[:axis], *x.shape[axis + 1 :])
+    start = g.new(x.dtype, row)
+    info = helper.make_tensor_value_info
+    inputs = [info(f"s{at}", x.dtype, row), info(f"r{at}", x.dtype, row)]
+    nodes = [*_step(g, f"s{at}", f"r{at}", f"n{at}"), helper.make_node("Neg", [f"n{at}"], [f"z{at}"])]
+    outputs = [info(f"n{at}", x.dtype, row), info(f"z{at}", x.dtype, row)]
+    names = [f"v{len(g.values)}_{at}_{i}" for i in range(2)]
+    place = g.choose.randrange(x.rank)
+    more = {"scan_input_axes": [axis], "scan_input_directions": [back], "scan_output_axes": [place]}
+    more["scan_output_directions"] = [g.choose.randint(0, 1)]
+    body = helper.make_graph(nodes, "body", inputs, outputs)
+    node = helper.make_node("Scan", [start.name, x.name], names, body=body, num_scan_inputs=1, **more)
+    g.use(x, start)
+    stacked = (*row[:place], x.shape[axis], *row[place:])
+    g.add(node, {names[0]: (x.dtype, row), names[1]: (x.dtype, stacked)}, x.exact and x.dtype in SIGNED)
+
+
 def steps(g: Graph) -> None:
     """Range."""
     dtype = g.choose.choice((TensorProto.FLOAT, TensorProto.DOUBLE, *SIGNED[1:]))
@@ -114,4 +135,4 @@ def _tail(g: Graph, name: str, x: Value | None = None) -> str:
     return name
 
 
-CONTROL: tuple[Callable[[Graph], None], ...] = (branch, loop, steps, places, compress, unique)
+CONTROL: tuple[Callable[[Graph], None], ...] = (branch, loop, scan, steps, places, compress, unique)

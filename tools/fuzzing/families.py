@@ -165,19 +165,23 @@ def convolution(g: Graph) -> None:
     bias = [g.new(dtype, (w.shape[0],))] if g.choose.random() < 0.5 else []
     pads = [g.choose.choice((0, 1)) for _ in range(2 * rank)]
     strides = [g.choose.choice((1, 2)) for _ in range(rank)]
-    g.apply("Conv", [x, w, *bias], group=groups, pads=pads, strides=strides, exact=False)
+    dilations = [g.choose.choice((1, 1, 2)) for _ in range(rank)]
+    g.apply("Conv", [x, w, *bias], group=groups, pads=pads, strides=strides, dilations=dilations, exact=False)
 
 
 def pooling(g: Graph) -> None:
     """Maxima and means of windows."""
     rank = g.choose.randint(1, 3)
     x = g.new(g.choose.choice(FLOATS), (1, 2, *(g.choose.choice((5, 6, 9)) for _ in range(rank))))
-    kind = g.choose.choice(("MaxPool", "AveragePool"))
+    kind = g.choose.choice(("MaxPool", "MaxPool", "AveragePool", "AveragePool", "LpPool"))
     strides = [g.choose.choice((1, 2)) for _ in range(rank)]
     shape = [g.choose.choice((2, 3)) for _ in range(rank)]
     pads = [g.choose.choice((0, 1)) for _ in range(2 * rank)]
     ceil = g.choose.randint(0, 1)
-    g.apply(kind, [x], kernel_shape=shape, strides=strides, pads=pads, ceil_mode=ceil, exact=kind == "MaxPool")
+    more = {"count_include_pad": g.choose.randint(0, 1)} if kind == "AveragePool" else {}
+    more["dilations"] = [g.choose.choice((1, 1, 1, 2)) for _ in range(rank)]
+    shapes = {"kernel_shape": shape, "strides": strides, "pads": pads, "ceil_mode": ceil}
+    g.apply(kind, [x], exact=kind == "MaxPool", **shapes, **more)
 
 
 def normalization(g: Graph) -> None:

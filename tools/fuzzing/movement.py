@@ -87,7 +87,12 @@ def pad(g: Graph) -> None:
     pads = [g.choose.choice((0, 0, 1, 2)) for _ in range(2 * x.rank)]
     if mode in ("reflect", "wrap"):
         pads = [min(p, n - 1) for p, n in zip(pads, x.shape * 2, strict=True)]
-    g.apply("Pad", [x, g.ints(pads)], mode=mode, exact=True)
+    elif g.choose.random() < 0.2:
+        pads = [-1 if n > 2 and g.choose.random() < 0.4 else p for p, n in zip(pads, x.shape * 2, strict=True)]
+    inputs: list[Value | None] = [x, g.ints(pads)]
+    if mode == "constant" and g.choose.random() < 0.4:
+        inputs.append(g.new(x.dtype, ()))
+    g.apply("Pad", inputs, mode=mode, exact=True)
 
 
 def expand(g: Graph) -> None:
@@ -125,13 +130,15 @@ def gather(g: Graph) -> None:
 
 
 def scatter(g: Graph) -> None:
-    """Sums of elements into given positions."""
+    """Elements put, added, multiplied or compared at given positions; the indices may leave out the last rows."""
     x = g.pick((*FLOATS, *SIGNED), low=1)
-    axis = g.axis(x)
-    shape = list(x.shape)
-    shape[axis] = g.choose.choice((1, 4))
+    axis = g.axis(x) % x.rank
+    shape = [n if d == axis or n < 2 else n - g.choose.choice((0, 0, 1)) for d, n in enumerate(x.shape)]
+    kind = g.choose.choice(("none", "add", "mul", "max", "min"))
+    shape[axis] = 1 if kind == "none" else g.choose.choice((1, 4))
     where = indices(g, tuple(shape), x.shape[axis])
-    g.apply("ScatterElements", [x, where, g.like(x, shape)], axis=axis, reduction="add", exact=x.dtype in SIGNED)
+    exact = x.dtype in SIGNED or kind in ("none", "max", "min")
+    g.apply("ScatterElements", [x, where, g.like(x, shape)], axis=axis, reduction=kind, exact=exact)
 
 
 def cumulative(g: Graph) -> None:

@@ -1,25 +1,32 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Campaign `programs`: random tensor programs, compiled for the CPU, against the reference interpreter."""
+"""Campaigns `programs`, `open`, `gpu`: random tensor programs, compiled, against the reference interpreter."""
 
 from __future__ import annotations
 
 import json
 import os
 import random
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from .campaign import Campaign, describe
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import onnx
+
 _TOLERANCE = {"float64": 1e-6, "float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1}
 _SMALL_CACHES = Path(__file__).parent / "small-caches.toml"
-_NODES = (1, 1, 2, 3, 4, 6, 8)
+_NODES = (1, 1, 2, 3, 4, 6, 8, 12)
 
 
 class Programs(Campaign):
-    """One to eight operators of all families on random shapes and types; see graphs.py and the tables at the
-    ends of families.py, movement.py, networks.py, precision.py, control.py, vision.py.
+    """One to twelve operators of all families on random shapes and types; see graphs.py and the tables at the
+    ends of families.py, movement.py, networks.py, patterns.py, precision.py, control.py, vision.py.
     """
 
     name = "programs"
@@ -32,11 +39,12 @@ class Programs(Campaign):
         from .families import COMPUTE
         from .movement import MOVE
         from .networks import NETWORKS
+        from .patterns import PATTERNS
         from .precision import PRECISION
         from .vision import VISION
 
         os.environ.setdefault("TILEWRIGHT_CACHE", "0")
-        self._operators = [*COMPUTE, *MOVE, *NETWORKS, *PRECISION, *CONTROL, *VISION]
+        self._operators = [*COMPUTE, *MOVE, *NETWORKS, *PATTERNS, *PRECISION, *CONTROL, *VISION]
 
     def case(self, choose: random.Random) -> bytes:
         """A model; the seed of its inputs stands in its doc string."""
@@ -50,7 +58,17 @@ class Programs(Campaign):
                 continue
             if len(graph.nodes) >= wanted:
                 break
-        return graph.model(choose.randrange(1 << 32)).SerializeToString(deterministic=True)
+        return self.changed(graph.model(choose.randrange(1 << 32))).SerializeToString(deterministic=True)
+
+    def changed(self, model: onnx.ModelProto) -> onnx.ModelProto:
+        """The model of a case, as this campaign wants it."""
+        return model
+
+    def compiled(self, model: onnx.ModelProto) -> Any:
+        """The model, ready to be called."""
+        import tilewright as tw
+
+        return tw.compile(model, target=machine(model), threads=2)
 
     def execute(self, case: bytes) -> str | None:
         """Compile and interpret; compare."""
@@ -63,7 +81,7 @@ class Programs(Campaign):
         kinds = ",".join(node.op_type for node in model.graph.node)
         try:
             expected = tw.compile(model, target="reference")(*inputs)
-            found = tw.compile(model, target=machine(model), threads=2)(*inputs)
+            found = self.compiled(model)(*inputs)
         except tw.UnsupportedError:
             return None
         except Exception as error:
@@ -73,6 +91,78 @@ class Programs(Campaign):
             if wrong:
                 return f"results differ: {wrong}, output {output.name} [{kinds}]"
         return None
+
+
+class OnGpu(Programs):
+    """The same programs as PTX for one of two architectures, which the emulator runs in a random order."""
+
+    name = "gpu"
+    seconds = 300
+
+    def compiled(self, model: onnx.ModelProto) -> Any:
+        """The model, ready to be called."""
+        import tilewright as tw
+
+        seed = int(model.doc_string)
+        arch = ("sm_80", "sm_90a")[seed % 2]
+        return tw.compile(model, target=f"cuda:{arch}", emulate={"seed": seed % 1000})
+
+
+class OpenSizes(OnGpu):
+    """The same programs, compiled without knowing any size of their inputs but 0 and 1; a quarter for a GPU."""
+
+    name = "open"
+    seconds = 120
+
+    def changed(self, model: onnx.ModelProto) -> onnx.ModelProto:
+        """Let dimensions of one size have one name, which says the size; results have any sizes."""
+        for value in model.graph.input:
+            for dim in value.type.tensor_type.shape.dim:
+                if dim.dim_value > 1 and not value.doc_string:
+                    dim.dim_param = f"n{dim.dim_value}"
+        for value in model.graph.output:
+            for dim in value.type.tensor_type.shape.dim:
+                dim.Clear()
+        return model
+
+    def compiled(self, model: onnx.ModelProto) -> Any:
+        """The model, ready to be called; what breaks when sizes are open is not hidden by a compilation for one."""
+        import tilewright as tw
+
+        with strict_about_open_sizes():
+            if int(model.doc_string) % 4 == 0:
+                return super().compiled(model)
+            return tw.compile(model, target=machine(model), threads=2)
+
+
+@contextmanager
+def strict_about_open_sizes() -> Iterator[None]:
+    """A bug that comes up only where sizes are open is raised, although models could be compiled for given sizes."""
+    import tilewright as tw
+    from tilewright.targets import flexible
+
+    lenient = flexible.general_model
+
+    def strict(build: Any, inputs: Any) -> Any:
+        bugs = []
+
+        def watched() -> Any:
+            try:
+                return build()
+            except tw.InternalError as error:
+                bugs.append(error)
+                raise
+
+        found = lenient(watched, inputs)
+        if bugs:
+            raise bugs[0]
+        return found
+
+    flexible.general_model = strict
+    try:
+        yield
+    finally:
+        flexible.general_model = lenient
 
 
 def machine(model) -> str:
@@ -92,7 +182,7 @@ def feeds(model) -> list:
     data, arrays = np.random.default_rng(int(model.doc_string)), []
     for value in model.graph.input:
         kind = value.type.tensor_type
-        shape = [d.dim_value for d in kind.shape.dim]
+        shape = [int(d.dim_param.removeprefix("n")) if d.dim_param else d.dim_value for d in kind.shape.dim]
         if value.doc_string:
             held = np.array(json.loads(value.doc_string), helper.tensor_dtype_to_np_dtype(kind.elem_type))
             arrays.append(held.reshape(shape))

@@ -93,6 +93,19 @@ def rotary(g: Graph) -> None:
     g.apply("RotaryEmbedding", [x, *tables], interleaved=g.choose.randint(0, 1), exact=False)
 
 
+def suppression(g: Graph) -> None:
+    """NonMaxSuppression: a result whose size the data say."""
+    batch, classes, count = g.choose.choice((1, 2)), g.choose.choice((1, 3)), g.choose.choice((1, 2, 7, 33))
+    data = np.random.default_rng(g.choose.randrange(1 << 32))
+    corners = np.sort(data.integers(0, 9, (batch, count, 2, 2)), axis=2).reshape(batch, count, 4).astype(np.float32)
+    scores = data.permutation(batch * classes * count).reshape(batch, classes, count).astype(np.float32)
+    inputs = [g.parameter(corners), g.parameter(scores), g.ints([g.choose.choice((0, 1, 3, 40))])]
+    inputs.append(g.parameter(np.array([g.choose.choice((0.0, 0.3, 0.9))], np.float32)))
+    if g.choose.random() < 0.5:
+        inputs.append(g.parameter(np.array([g.choose.choice((-1.0, 3.5))], np.float32)))
+    g.close(g.open("NonMaxSuppression", inputs, center_point_box=g.choose.randint(0, 1)), TensorProto.INT64, 2)
+
+
 def determinant(g: Graph) -> None:
     """Det of a batch of small matrices."""
     n = g.choose.choice((1, 2, 3))
@@ -100,4 +113,14 @@ def determinant(g: Graph) -> None:
     g.apply("Det", [x], exact=False)
 
 
-VISION: tuple[Callable[[Graph], None], ...] = (rare, pairs, crop, sample, loss, columns, rotary, determinant)
+VISION: tuple[Callable[[Graph], None], ...] = (
+    rare,
+    pairs,
+    crop,
+    sample,
+    loss,
+    columns,
+    rotary,
+    suppression,
+    determinant,
+)

@@ -18,6 +18,8 @@ CAMPAIGNS = {
     "onnx": ("onnx_files", "OnnxFiles"),
     "ir": ("ir_texts", "IrTexts"),
     "programs": ("programs", "Programs"),
+    "gpu": ("programs", "OnGpu"),
+    "open": ("programs", "OpenSizes"),
 }
 
 

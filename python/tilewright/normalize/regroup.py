@@ -13,6 +13,7 @@ from __future__ import annotations
 from tilewright.mlir import ir
 
 from .generics import body, create_like, is_copy, kinds, maker, maps, positions, renumber, set_maps, uses
+from .views import consecutive, groups_of, reassociation
 
 
 def move_up(reader: ir.Operation, number: int) -> bool:
@@ -82,17 +83,11 @@ def _permute(value: ir.Value, order: list[int]) -> None:
     """Makes a value in another order: its dimension `order[j]` becomes dimension j."""
     made = value.owner.operation
     if made.name == "tensor.collapse_shape":
-        groups = [
-            [ir.IntegerAttr(d).value for d in ir.ArrayAttr(g)] for g in ir.ArrayAttr(made.attributes["reassociation"])
-        ]
+        groups = groups_of(made.attributes["reassociation"])
         copy = made.operands[0].owner.operation
         _permute_result(copy, [d for t in order for d in groups[t]])
         _drop_plain(copy)
-        i64, first, joined = ir.IntegerType.get_signless(64), 0, []
-        for t in order:
-            joined.append([ir.IntegerAttr.get(i64, first + n) for n in range(len(groups[t]))])
-            first += len(groups[t])
-        made.attributes["reassociation"] = ir.ArrayAttr.get([ir.ArrayAttr.get(g) for g in joined])
+        made.attributes["reassociation"] = reassociation(consecutive(len(groups[t]) for t in order))
         value.set_type(_permuted_type(value, order))
         return
     carrier = _carrier(made)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import ClassVar
 
 from tilewright.mlir import ir
@@ -27,6 +26,7 @@ from .generics import (
     uses,
     walk,
 )
+from .views import create_joined, create_split, groups_of, joined_shape
 
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
 
@@ -195,26 +195,16 @@ def _groups(rank: int, start: int, count: int) -> list[list[int]]:
     ]
 
 
-def _reassociation(rank: int, start: int, count: int) -> ir.Attribute:
-    return ir.Attribute.parse(str(_groups(rank, start, count)))
-
-
-def _joined_shape(shape: Sequence[int], start: int, count: int) -> list[int]:
-    part = shape[start : start + count]
-    size = _DYNAMIC if _DYNAMIC in part else prod(part)
-    return [*shape[:start], size, *shape[start + count :]]
-
-
 def _joined(value: ir.Value, start: int, count: int) -> ir.Value:
     """A tensor with joined dimensions: a view, or what it is a view of."""
     kind = ir.RankedTensorType(value.type)
-    new = ir.RankedTensorType.get(_joined_shape(kind.shape, start, count), kind.element_type)
-    reassociation = _reassociation(kind.rank, start, count)
+    groups = _groups(kind.rank, start, count)
+    new = ir.RankedTensorType.get(joined_shape(kind.shape, groups), kind.element_type)
     made = maker(value)
     if made is not None and made.name == "tensor.expand_shape" and made.operands[0].type == new:
-        if made.attributes["reassociation"] == reassociation:
+        if groups_of(made.attributes["reassociation"]) == groups:
             return made.operands[0]
-    return create("tensor.collapse_shape", [value], new, {"reassociation": reassociation})
+    return create_joined(value, groups)
 
 
 def _sizes(kind: ir.RankedTensorType, dynamic: list[ir.Value]) -> list[int | ir.Value]:
@@ -235,7 +225,7 @@ def _new_place(op: ir.Operation, sizes: list[int | ir.Value], start: int, count:
     size = _index(sizes[start])
     for other in sizes[start + 1 : start + count]:
         size = create("arith.muli", [size, _index(other)], ir.IndexType.get())
-    kind = ir.RankedTensorType.get(_joined_shape(old.shape, start, count), old.element_type)
+    kind = ir.RankedTensorType.get(joined_shape(old.shape, _groups(old.rank, start, count)), old.element_type)
     dynamic = [n for n in [*sizes[:start], size, *sizes[start + count :]] if not isinstance(n, int)]
     empty = create("tensor.empty", dynamic, kind)
     made = maker(op.operands[len(op.operands) - 1])
@@ -246,8 +236,4 @@ def _new_place(op: ir.Operation, sizes: list[int | ir.Value], start: int, count:
 def _split(value: ir.Value, kind: ir.RankedTensorType, sizes: list[int | ir.Value], start: int, count: int) -> ir.Value:
     """A tensor with joined dimensions, seen as `kind`."""
     dynamic = [n for n in sizes if not isinstance(n, int)]
-    attributes = {
-        "reassociation": _reassociation(kind.rank, start, count),
-        "static_output_shape": ir.DenseI64ArrayAttr.get([n if isinstance(n, int) else _DYNAMIC for n in sizes]),
-    }
-    return create("tensor.expand_shape", [value, *dynamic], kind, attributes)
+    return create_split(value, _groups(kind.rank, start, count), kind.shape, dynamic)

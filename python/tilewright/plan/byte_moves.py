@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from tilewright.mlir import ir
 from tilewright.normalize.generics import body, create, create_fill, create_generic, is_zeros, kinds, maker, maps
+from tilewright.normalize.views import create_joined
 from tilewright.plan.quantized import Bytes, Dims, Move, element_name, empty, empty_as, indexed_by, number
 
 _RESHAPES = ("tensor.expand_shape", "tensor.collapse_shape", "tensor.extract_slice")
@@ -159,10 +160,7 @@ def _view(value: ir.Value, reads: ir.AffineMap) -> ir.Value | None:
         return None
     starts = [0, *kept[1:], kind.rank]  # what is dropped goes with the dimension before it
     groups = [[*range(first, last)] for first, last in itertools.pairwise(starts)]
-    i64 = ir.IntegerType.get_signless(64)
-    reassociation = ir.ArrayAttr.get([ir.ArrayAttr.get([ir.IntegerAttr.get(i64, d) for d in g]) for g in groups])
-    result = ir.RankedTensorType.get([kind.shape[t] for t in kept], kind.element_type)
-    return create("tensor.collapse_shape", [value], result, {"reassociation": reassociation})
+    return create_joined(value, groups)
 
 
 def _border(shape: list[int], x: Bytes) -> ir.Value:

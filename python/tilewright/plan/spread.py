@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
 
 from tilewright.mlir import ir
 from tilewright.normalize.generics import (
@@ -22,6 +21,7 @@ from tilewright.normalize.generics import (
     maps,
     uses,
 )
+from tilewright.normalize.views import create_joined, create_split, joined_shape
 
 #: What makes the place that an elementwise operation writes its result in: a tensor of its own, or part of another one.
 _PLACES = ("tensor.empty", "tensor.extract_slice")
@@ -94,7 +94,7 @@ def spread(made: ir.Operation, replaced: ir.Operation, groups: list[list[int]]) 
         after.operands[readers[0][1]] = after.operands[len(after.operands) - 1]  # it will be replaced, too
         old.erase()
     with replaced.location, ir.InsertionPoint(replaced):
-        value = _collapsed(made.results[0], groups)
+        value = create_joined(made.results[0], groups)
         if not _is_whole(made, replaced, groups):
             value = _slice(value, ir.RankedTensorType(replaced.results[0].type).shape)
             if any(user.name != "linalg.generic" for user, _ in uses(replaced.results[0])):
@@ -105,12 +105,8 @@ def spread(made: ir.Operation, replaced: ir.Operation, groups: list[list[int]]) 
 
 def _is_whole(made: ir.Operation, replaced: ir.Operation, groups: list[list[int]]) -> bool:
     """Whether the tensor in tiles has no points that the replaced one lacks."""
-    return _collapsed_shape(made.results[0], groups) == list(ir.RankedTensorType(replaced.results[0].type).shape)
-
-
-def _collapsed_shape(value: ir.Value, groups: list[list[int]]) -> list[int]:
-    shape = list(ir.RankedTensorType(value.type).shape)
-    return [prod(shape[d] for d in group) for group in groups]
+    shape, whole = (ir.RankedTensorType(op.results[0].type).shape for op in (made, replaced))
+    return joined_shape(shape, groups) == list(whole)
 
 
 def _follows(after: ir.Operation, before: ir.Operation) -> bool:
@@ -169,21 +165,8 @@ def _replaced(expr: ir.AffineExpr, loops: Sequence[ir.AffineExpr], rank: int) ->
     return expr.compose(ir.AffineMap.get(rank, 0, list(loops)))
 
 
-def _reassociation(groups: list[list[int]]) -> ir.Attribute:
-    i64 = ir.IntegerType.get_signless(64)
-    return ir.ArrayAttr.get([ir.ArrayAttr.get([ir.IntegerAttr.get(i64, d) for d in group]) for group in groups])
-
-
-def _collapsed(value: ir.Value, groups: list[list[int]]) -> ir.Value:
-    element = ir.RankedTensorType(value.type).element_type
-    kind = ir.RankedTensorType.get(_collapsed_shape(value, groups), element)
-    return create("tensor.collapse_shape", [value], kind, {"reassociation": _reassociation(groups)})
-
-
 def _place(target: ir.Value, kind: ir.RankedTensorType, groups: list[list[int]]) -> ir.Value:
     """Where a result over the new dimensions goes: where it went before."""
     if target.owner.name == "tensor.empty":
         return create("tensor.empty", [], kind)
-    shape = ir.DenseI64ArrayAttr.get(list(kind.shape))
-    attributes = {"reassociation": _reassociation(groups), "static_output_shape": shape}
-    return create("tensor.expand_shape", [target], kind, attributes)
+    return create_split(target, groups, kind.shape)

@@ -17,6 +17,7 @@ from typing import ClassVar, NamedTuple
 
 from tilewright.mlir import ir
 from tilewright.normalize.generics import constant_of, create, is_copy, maker, maps, uses, walk
+from tilewright.normalize.views import groups_of
 from tilewright.passes import Pass, register
 from tilewright.plan.eligible import reason_for_host
 from tilewright.plan.structure import LinalgOp, Weights, blocks, index_terms
@@ -163,11 +164,6 @@ def _moves(expr: ir.AffineExpr) -> bool:
 
 def _zero(element: ir.Type) -> ir.Attribute:
     return ir.FloatAttr.get(element, 0.0) if "f" in str(element) else ir.IntegerAttr.get(element, 0)
-
-
-def groups_of(reassociation: ir.Attribute) -> list[list[int]]:
-    """The dimensions that a reshape splits each dimension into, or joins."""
-    return [[ir.IntegerAttr(d).value for d in ir.ArrayAttr(group)] for group in ir.ArrayAttr(reassociation)]
 
 
 def _border_of(insert: ir.Operation) -> _Border | None:

@@ -27,11 +27,11 @@ from tilewright.normalize.generics import (
     set_maps,
     uses,
 )
+from tilewright.normalize.views import consecutive, create_joined, create_split, groups_of
 from tilewright.passes import Pass, register
-from tilewright.plan.gpu.borders import groups_of
 from tilewright.plan.structure import Kind, Weights, blocks, linalg_ops
 
-_COLLAPSE, _EXPAND = "tensor.collapse_shape", "tensor.expand_shape"
+_COLLAPSE = "tensor.collapse_shape"
 
 
 @register
@@ -145,7 +145,7 @@ def _split(op: ir.Operation, sizes: dict[int, list[int]]) -> ir.Value:
     set_maps(op, [ir.AffineMap.get(count, 0, exprs) for exprs in new])
     op.attributes["iterator_types"] = iterator_types([False] * count)
     with op.location, ir.InsertionPoint.after(op):
-        joined = create(_COLLAPSE, [result], old, {"reassociation": _reassociation(positions(own[-1]), sizes)})
+        joined = create_joined(result, _groups(positions(own[-1]), sizes))
     for reader, at in readers:
         reader.operands[at] = joined
     return result
@@ -155,24 +155,18 @@ def _parted(value: ir.Value, read: Sequence[int], sizes: dict[int, list[int]]) -
     """An operand with the dimensions of loops that are split: what it is a view of, or a view of it."""
     if not any(loop in sizes for loop in read):
         return value
-    kind, reassociation = ir.RankedTensorType(value.type), _reassociation(read, sizes)
-    shape = _shape(kind.shape, read, sizes)
+    groups = _groups(read, sizes)
+    shape = _shape(ir.RankedTensorType(value.type).shape, read, sizes)
     made = maker(value)
-    if made is not None and made.name == _COLLAPSE and made.attributes["reassociation"] == reassociation:
+    if made is not None and made.name == _COLLAPSE and groups_of(made.attributes["reassociation"]) == groups:
         if ir.RankedTensorType(made.operands[0].type).shape == shape:
             return made.operands[0]
-    attributes = {"reassociation": reassociation, "static_output_shape": ir.DenseI64ArrayAttr.get(shape)}
-    return create(_EXPAND, [value], ir.RankedTensorType.get(shape, kind.element_type), attributes)
+    return create_split(value, groups, shape)
 
 
 def _shape(old: Sequence[int], read: Sequence[int], sizes: dict[int, list[int]]) -> list[int]:
     return [n for size, loop in zip(old, read, strict=True) for n in sizes.get(loop, [size])]
 
 
-def _reassociation(read: Sequence[int], sizes: dict[int, list[int]]) -> ir.ArrayAttr:
-    index, groups, first = ir.IntegerType.get_signless(64), [], 0
-    for loop in read:
-        width = len(sizes.get(loop, [1]))
-        groups.append(ir.ArrayAttr.get([ir.IntegerAttr.get(index, first + i) for i in range(width)]))
-        first += width
-    return ir.ArrayAttr.get(groups)
+def _groups(read: Sequence[int], sizes: dict[int, list[int]]) -> list[list[int]]:
+    return consecutive(len(sizes.get(loop, [1])) for loop in read)

@@ -36,8 +36,9 @@ from tilewright.normalize.generics import (
     positions,
     uses,
 )
+from tilewright.normalize.views import consecutive, create_split, groups_of
 from tilewright.passes import Pass, register
-from tilewright.plan.gpu.borders import bound_windows, groups_of, is_border, surround
+from tilewright.plan.gpu.borders import bound_windows, is_border, surround
 from tilewright.plan.gpu.tf32 import ATTRIBUTE
 from tilewright.plan.masks import known_array
 from tilewright.plan.structure import Kind, LinalgOp, Weights, blocks, describe, linalg_ops
@@ -279,10 +280,10 @@ class _Finder:
 
     def _of_view(self, op: ir.Operation) -> _Narrow | None:
         inner = self.find(op.operands[0])
-        if inner is None or (inner.scale is not None and op.name != _EXPAND):
-            return None
-        attributes = {name: op.attributes[name] for name in op.attributes}
         others = list(op.operands)[1:]
+        if inner is None or (inner.scale is not None and (op.name != _EXPAND or others)):
+            return None  # a scale of sizes that only a run knows is not reshaped
+        attributes = {name: op.attributes[name] for name in op.attributes}
         with op.location, ir.InsertionPoint.after(op):
             view = create(op.name, [inner.tensor, *others], self._kind(op.results[0]), attributes)
             return _Narrow(view, inner.scale and self._expanded(op, inner.scale))
@@ -293,20 +294,8 @@ class _Finder:
         dims = tuple(d for dim in scale.dims for d in groups[dim])
         if len(dims) == len(scale.dims):
             return _Scale(scale.tensor, dims)
-        inner, first = [], 0
-        for dim in scale.dims:
-            inner.append([*range(first, first + len(groups[dim]))])
-            first += len(groups[dim])
-        sizes = [shape[d] for d in dims]
-        index = ir.IntegerType.get_signless(64)
-        attributes = {
-            "reassociation": ir.ArrayAttr.get(
-                [ir.ArrayAttr.get([ir.IntegerAttr.get(index, d) for d in group]) for group in inner]
-            ),
-            "static_output_shape": ir.DenseI64ArrayAttr.get(sizes),
-        }
-        kind = ir.RankedTensorType.get(sizes, ir.F32Type.get())
-        return _Scale(create(_EXPAND, [scale.tensor], kind, attributes), dims)
+        own = consecutive(len(groups[dim]) for dim in scale.dims)
+        return _Scale(create_split(scale.tensor, own, [shape[d] for d in dims]), dims)
 
     def _of_border(self, op: ir.Operation) -> _Narrow | None:
         inner = self.find(op.operands[0])
@@ -354,20 +343,17 @@ def sizes_of_place(op: ir.Operation) -> list[ir.Value] | None:
     """The sizes known in the run only of what an operation makes; None where nothing before it tells them."""
     if ir.RankedTensorType(op.results[0].type).has_static_shape:
         return []
+    if place_of(op) is not None:
+        return open_sizes(op)
     place = maker(op.operands[len(op.operands) - 1])
-    if place is not None and place.name == "linalg.fill":
-        place = maker(place.operands[1])
-    if place is None or place.name not in ("tensor.empty", "tensor.extract_slice"):
+    if place is None or place.name != "tensor.extract_slice":
         return None
-    given = list(place.operands)
-    if place.name == "tensor.empty":
-        return given
     dynamic = ir.ShapedType.get_dynamic_size()
     sizes, offsets = (list(ir.DenseI64ArrayAttr(place.attributes[f"static_{name}"])) for name in ("sizes", "offsets"))
     if ir.RankedTensorType(place.results[0].type).rank != len(sizes):
         return None
     first = 1 + offsets.count(dynamic)
-    return given[first : first + sizes.count(dynamic)]
+    return list(place.operands)[first : first + sizes.count(dynamic)]
 
 
 def _fits(array, element: str) -> bool:

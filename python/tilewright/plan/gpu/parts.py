@@ -30,6 +30,7 @@ from tilewright.normalize.generics import (
     open_sizes,
     set_maps,
 )
+from tilewright.normalize.views import create_split
 from tilewright.plan.masks import scores_of
 from tilewright.plan.online import Chain, combiner_of, exponentials_of, is_maximum
 from tilewright.plan.structure import Access, LinalgOp, set_attribute
@@ -192,11 +193,7 @@ class Parts:
         at = access.dims.index(loop)
         shape = [*kind.shape[:at], self.count, kind.shape[at] // self.count, *kind.shape[at + 1 :]]
         groups = [[d] if d < at else [d, d + 1] if d == at else [d + 1] for d in range(kind.rank)]
-        i64 = ir.IntegerType.get_signless(64)
-        reassociation = ir.ArrayAttr.get([ir.ArrayAttr.get([ir.IntegerAttr.get(i64, d) for d in g]) for g in groups])
-        attributes = {"reassociation": reassociation, "static_output_shape": ir.DenseI64ArrayAttr.get(shape)}
-        whole = ir.RankedTensorType.get(shape, kind.element_type)
-        return create("tensor.expand_shape", [access.value], whole, attributes)
+        return create_split(access.value, groups, shape)
 
     def _copy(self, op: LinalgOp) -> ir.Value:
         source = self.made[op]

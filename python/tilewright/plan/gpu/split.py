@@ -17,6 +17,7 @@ from typing import ClassVar
 from tilewright.devices import resolve
 from tilewright.mlir import ir
 from tilewright.normalize.generics import body, constant_of, create, iterator_types, kinds, maker, set_maps
+from tilewright.normalize.views import create_split, expansion
 from tilewright.passes import Pass, option, register, remark
 from tilewright.plan.gpu.borders import expand_inside, is_border
 from tilewright.plan.gpu.machine import Gpu
@@ -389,13 +390,9 @@ def _expanded(value: ir.Value, at: int, parts: int) -> ir.Value:
     kind = ir.RankedTensorType(value.type)
     shape = [*kind.shape[:at], parts, kind.shape[at] // parts, *kind.shape[at + 1 :]]
     groups = [[d] if d < at else [d, d + 1] if d == at else [d + 1] for d in range(kind.rank)]
-    i64 = ir.IntegerType.get_signless(64)
-    reassociation = ir.ArrayAttr.get([ir.ArrayAttr.get([ir.IntegerAttr.get(i64, d) for d in g]) for g in groups])
-    attributes = {"reassociation": reassociation, "static_output_shape": ir.DenseI64ArrayAttr.get(shape)}
-    result = ir.RankedTensorType.get(shape, kind.element_type)
     if is_border(value):
-        return expand_inside(value, result, attributes)
-    return create("tensor.expand_shape", [value], result, attributes)
+        return expand_inside(value, ir.RankedTensorType.get(shape, kind.element_type), expansion(groups, shape))
+    return create_split(value, groups, shape)
 
 
 def _add(old: ir.Operation, partial: ir.Value, start: ir.Value) -> ir.Value:

@@ -132,3 +132,22 @@ def test_recurrence_of_symbolic_length(batch: int | str) -> None:
     programs = [name for name in launched if name.startswith("program_product")]
     assert len(launched) < (30 if programs else 70)
     assert bool(programs) == (batch == 1 and detect_host().units.count > 1)
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda:sm_80"])
+@pytest.mark.parametrize("rows", [["rows", "depth"], [1, "rows", "depth"]])
+def test_inner_sizes_of_products_are_one(rows: list, target: str) -> None:
+    """What one factor says of the depth holds for the other one; each run checks it. A weight's was not believed."""
+    g, w = GraphBuilder("products"), Weights(0)
+    x, y = g.input("x", np.float32, rows), g.input("y", np.float32, ["inner", 5])
+    known = g.op("MatMul", x, g.weight(w.normal(64, 33), "w"))
+    g.output(g.op("MatMul", known, y), "z", np.float32, [*rows[:-1], 5])
+    model = g.model()
+    compiled = tw.compile(model, target=target, emulate=target != "cpu").general
+    data = np.random.default_rng(0)
+    inputs = {"x": data.standard_normal((*[1] * (len(rows) - 2), 17, 64)), "y": data.standard_normal((33, 5))}
+    inputs = {name: array.astype(np.float32) for name, array in inputs.items()}
+    assert_close(compiled(**inputs), onnxruntime_outputs(model.SerializeToString(), inputs))
+    for name, cut in (("x", inputs["x"][..., :63]), ("y", inputs["y"][:32])):
+        with pytest.raises(tw.UserError, match="inner dimensions of a matrix product differ"):
+            compiled(**{**inputs, name: np.ascontiguousarray(cut)})

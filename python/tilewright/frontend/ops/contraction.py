@@ -46,13 +46,23 @@ def sum_of_products(
 
 
 def matmul(b: Builder, x: Tensor, y: Tensor, dtype: np.typing.DTypeLike = None) -> Tensor:
-    """[..., m, k] times [..., k, n] with broadcast leading dimensions, as `dtype` (default: the inputs')."""
+    """[..., m, k] times [..., k, n] with broadcast leading dimensions, as `dtype` (default: the inputs').
+
+    Inner dimensions do not broadcast: what one operand says of k holds for the other one, and is checked in the run.
+    """
+    depth = b.require_same(x.shape[-1], y.shape[-2], "the inner dimensions of a matrix product differ")
+    x, y = _sized(b, x, x.rank - 1, depth), _sized(b, y, y.rank - 2, depth)
     batch = b.common_shape(x.shape[:-2], y.shape[:-2])
     m, n, k = (len(batch) + i for i in range(3))
-    space = Space([*batch, x.shape[-2], y.shape[-1], x.shape[-1]], frozenset([k]))
+    space = Space([*batch, x.shape[-2], y.shape[-1], depth], frozenset([k]))
     left = [*range(len(batch) - x.rank + 2, len(batch)), m, k]
     right = [*range(len(batch) - y.rank + 2, len(batch)), k, n]
     return sum_of_products(b, space, [(x, left), (y, right)], [*range(len(batch)), m, n], dtype)
+
+
+def _sized(b: Builder, x: Tensor, dim: int, size: Size) -> Tensor:
+    """`x` with that size of a dimension, which is known to be the same."""
+    return b.resize(x, [size if d == dim else n for d, n in enumerate(x.shape)]) if x.shape[dim] is not size else x
 
 
 @op("MatMul")

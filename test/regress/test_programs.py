@@ -173,3 +173,13 @@ def test_a_part_of_one_element_by_run_time_pads() -> None:
     ]
     inputs = {"x": np.float32(3), "pads": np.array([0, 2])}
     check(nodes, inputs, {"axes": np.array([0])}, np.full(3, 3, np.float32))
+
+
+@pytest.mark.parametrize("most", [None, 0])
+def test_suppression_that_keeps_nothing(most: int | None) -> None:
+    """Rows of a result that has none were written behind a test: the compilation ended with an error of MLIR."""
+    boxes = np.array([[[0, 0, 1, 1], [0, 0, 2, 2]]], np.float32)
+    node = helper.make_node("NonMaxSuppression", ["boxes", "scores", *["most"] * (most is not None)], ["y"])
+    constants = {} if most is None else {"most": np.array([most])}
+    scores = np.array([[[3, 1], [2, 4]]], np.float32)
+    check([node], {"boxes": boxes, "scores": scores}, constants, np.zeros((0, 3), np.int64))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..dims import has_zero
 from ..numbers import F32, I64
 from ..registry import Builder, Node, op
 from ..scalars import BOOL, INDEX, Scalar
@@ -32,15 +33,20 @@ class _Limits:
     score: Scalar | None
 
 
-def _limits(b: Builder, most: Tensor | None, share: Tensor | None, score: Tensor | None, boxes: Tensor) -> _Limits:
+def _limits(b: Builder, most: Tensor, share: Tensor | None, score: Tensor | None, boxes: Tensor) -> _Limits:
     m = b.math
-    wanted = b.idx(0) if most is None else m.cast(b.item(most), INDEX)
+    wanted = m.cast(b.item(most), INDEX)
     per_class = m.maximum(m.minimum(wanted, b.idx(boxes.shape[1])), 0)
     return _Limits(
         per_class,
         m.scalar(0.0, F32) if share is None else b.item(share),
         None if score is None else b.item(score),
     )
+
+
+def _is_none(most: Tensor) -> bool:
+    """Whether no class may keep a box."""
+    return most.is_known and int(most.numpy().reshape(-1)[0]) <= 0
 
 
 @op("NonMaxSuppression", since=10)
@@ -57,6 +63,8 @@ def non_max_suppression(
     if boxes.rank != 3 or scores.rank != 3 or boxes.shape[2] != 4:
         node.wrong(f"boxes {list(boxes.shape)} and scores {list(scores.shape)} are not [B, N, 4] and [B, C, N]")
     agree(b, node, "scores", (scores.shape[0], scores.shape[2]), boxes.shape[:2])
+    if has_zero(scores.shape) or most is None or _is_none(most):
+        return b.hollow((0, 3), I64)
     centered = bool(node.attr("center_point_box", 0))
     if b.many_threads and scores.is_static:
         return in_rounds(b, boxes, scores, Rules(most, share, score, centered))

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..dims import Size, has_zero, minimum
+from ..dims import Size, minimum
 from ..numbers import I64
 from ..registry import Builder
 from ..scalars import BOOL, INDEX, Scalar
@@ -35,9 +35,9 @@ _I32 = np.dtype(np.int32)
 
 @dataclass(frozen=True)
 class Rules:
-    """The operator's optional inputs, and whether boxes are given by their centers."""
+    """The operator's inputs beside boxes and scores, and whether boxes are given by their centers."""
 
-    most: Tensor | None
+    most: Tensor
     share: Tensor | None
     score: Tensor | None
     centered: bool
@@ -49,12 +49,10 @@ def in_rounds(b: Builder, boxes: Tensor, scores: Tensor, rules: Rules) -> Tensor
     Args:
         b: the builder.
         boxes: [batches, count, 4] of f32.
-        scores: [batches, classes, count] of f32, of known sizes.
-        rules: what is kept.
+        scores: [batches, classes, count] of f32, of known sizes, none of which is 0.
+        rules: what is kept; not known to be nothing.
     """
     most = _most(b, rules.most, scores.shape[2])
-    if has_zero((*scores.shape, most)):
-        return b.hollow((0, 3), I64)
     stack = Stack(b, Element(I64, _dense(scores.shape[:2])), most, backward=False, padded=True)
     step = _Round(b, boxes, scores, rules, stack)
     left, kept = step.entries(), stack.buffer()
@@ -71,10 +69,8 @@ def _dense(shape: Sequence[Size]) -> tuple[Size, ...]:
     return tuple(n for n in shape if n != 1)
 
 
-def _most(b: Builder, given: Tensor | None, count: Size) -> Size:
+def _most(b: Builder, given: Tensor, count: Size) -> Size:
     """How many boxes a class keeps at most."""
-    if given is None:
-        return 0
     if given.is_known:
         return minimum(max(int(given.numpy().reshape(-1)[0]), 0), count)
     m = b.math

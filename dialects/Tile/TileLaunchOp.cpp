@@ -11,7 +11,9 @@
 using namespace mlir;
 using namespace tilewright::tile;
 
-/// A layout fits where every stride and offset that `to` states is `from`'s.
+/// A layout fits where every stride and offset that `to` states is `from`'s. An
+/// unknown stride of a strided layout may be any; without a layout it is the
+/// product of the sizes further in, which no stride of `from` is known to be.
 static bool layoutFits(MemRefType from, MemRefType to) {
   if (from.getLayout() == to.getLayout())
     return true;
@@ -20,8 +22,9 @@ static bool layoutFits(MemRefType from, MemRefType to) {
   if (failed(from.getStridesAndOffset(fromStrides, fromOffset)) ||
       failed(to.getStridesAndOffset(toStrides, toOffset)))
     return false;
-  auto covers = [](int64_t wanted, int64_t given) {
-    return ShapedType::isDynamic(wanted) || wanted == given;
+  bool isDense = to.getLayout().isIdentity();
+  auto covers = [&](int64_t wanted, int64_t given) {
+    return ShapedType::isDynamic(wanted) ? !isDense : wanted == given;
   };
   if (!covers(toOffset, fromOffset))
     return false;

@@ -110,3 +110,26 @@ def test_results_that_are_slices(axis: int, first: int, target: str) -> None:
     for end in (3, 4, 2):
         (ours,) = listed(compiled(x, np.array([end])))
         np.testing.assert_array_equal(ours, np.take(np.abs(x), range(first, end), axis))
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda:sm_80"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_what_is_computed_into_a_part_of_a_result(axis: int, target: str) -> None:
+    """A kernel writes the first columns of rows of a run-time size; it wrote them as if no others stood between."""
+    x = random(16, 16)
+    nodes = [
+        helper.make_node("Split", ["x", "sizes"], ["a", "b"], axis=axis),
+        helper.make_node("Neg", ["b"], ["n"]),
+        helper.make_node("Concat", ["n", "a"], ["y"], axis=axis),
+    ]
+    values = [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)]
+    values.append(helper.make_tensor_value_info("sizes", TensorProto.INT64, [2]))
+    results = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
+    model = helper.make_model(
+        helper.make_graph(nodes, "parts", values, results), opset_imports=[helper.make_opsetid("", 18)]
+    )
+    compiled = tw.compile(model, target=target, emulate=True) if target != "cpu" else tw.compile(model, threads=2)
+    for first in (8, 3, 15):
+        a, b = np.split(x, [first], axis)
+        (ours,) = listed(compiled(x, np.array([first, 16 - first])))
+        np.testing.assert_array_equal(ours, np.concatenate([-b, a], axis))

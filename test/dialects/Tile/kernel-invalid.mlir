@@ -92,6 +92,18 @@ func.func @launch_c4_layout(%x: memref<4x8xf32, strided<[?, 1]>>) {
 
 // -----
 
+// Rows of a dense matrix lie a row apart, which the size of the row says: not as far as another matrix may have them.
+// expected-note@+1 {{the kernel}}
+tile.kernel @k(%x: memref<2x?xf32>) {
+}
+func.func @launch_c4_rows(%x: memref<2x?xf32, strided<[?, 1]>>) {
+  // expected-error@+1 {{does not fit argument 0}}
+  tile.launch @k outs(%x : memref<2x?xf32, strided<[?, 1]>>)
+  return
+}
+
+// -----
+
 // expected-note@+1 {{the kernel}}
 tile.kernel @k(%x: memref<4xf32>) {
 }

@@ -29,3 +29,18 @@ func.func @main(%x: tensor<4xf32>, %t: tensor<4xf32>) -> tensor<2xf32> {
   %a = tile.launch @fits ins(%x : tensor<4xf32>) outs(%s : tensor<2xf32>) -> (tensor<2xf32>)
   return %a : tensor<2xf32>
 }
+
+// -----
+
+// The rows of a slice lie as far apart as those of its source, not as a tensor of its own size would have them: unknown
+// strides are not equal.
+// CHECK: tile.kernel @rows(%{{.*}}: memref<2x?xf32, strided<[?, ?], offset: ?>>)
+tile.kernel @rows(%x: memref<2x?xf32>) {
+  tile.return
+}
+func.func @main(%t: tensor<2x?xf32>, %n: index) -> tensor<2x?xf32> {
+  %s = tensor.extract_slice %t[0, 0] [2, %n] [1, 1] : tensor<2x?xf32> to tensor<2x?xf32>
+  %a = tile.launch @rows outs(%s : tensor<2x?xf32>) -> (tensor<2x?xf32>)
+  %y = tensor.insert_slice %a into %t[0, 0] [2, %n] [1, 1] : tensor<2x?xf32> into tensor<2x?xf32>
+  return %y : tensor<2x?xf32>
+}

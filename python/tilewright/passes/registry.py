@@ -44,7 +44,6 @@ BUILTIN_MODULES: tuple[str, ...] = (
     "tilewright.plan.running",
     "tilewright.plan.gpu.borders",
     "tilewright.plan.gpu.narrow",
-    "tilewright.plan.gpu.turned",
     "tilewright.plan.gpu.following",
     "tilewright.plan.gpu.packed",
     "tilewright.plan.gpu.turn",

@@ -81,10 +81,9 @@ def plan(device: Device) -> Phase:
             PassSpec(
                 "tile-narrow-factors", "products read f16 and bf16 as they lie, in half the bytes; units widen them"
             ),
-            PassSpec("tile-turn-weights", "units do not turn bytes and tf32 on the way, as they do 16-bit floats"),
             PassSpec("tile-follow-groups", "what follows a convolution in groups meets it in registers"),
             PassSpec("tile-read-packed", "a product with a vector waits for its weights: fewer bytes", machine),
-            PassSpec("tile-turn-factors", "bytes of a run, and weights of a vector, in the faster order", machine),
+            PassSpec("tile-turn-factors", "no unit turns bytes and tf32; vectors ask for an order, too", machine),
             PassSpec("tile-inline-widenings", "a launch for a few hundred numbers; readers widen them in registers"),
             PassSpec("tile-materialize-fills", "padding is work that a kernel must do; see it before fusing", fills),
             PassSpec("tile-mark-host", "what kernels cannot take stays on the host, with the reason"),

@@ -3,15 +3,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Pass `tile-turn-factors`: factors lie in memory as the units want them that multiply.
 
-Matrix units take fours of bytes along the sum: wgmma reads 8-bit factors from shared memory in that order alone, and
-mma.sync would collect them one by one. A product with a vector has more CTAs, or longer rows, in one of both orders.
-Weights are turned at compile time; what a run brings is turned by a kernel of its own (through shared memory, as every
-transposition), where the product gains more than that takes.
+Matrix units take packs of 32 bits along the sums. Of 16-bit elements ldmatrix and wgmma turn what lies the other way;
+of bytes and of tf32 they do not (PTX ISA, ldmatrix `.trans` and the major-ness of wgmma's shared memory operands), and
+mma.sync would collect bytes one by one. A product with a vector has more CTAs, or longer rows, in one of both orders.
+Weights are turned at compile time, which costs nothing; what a run brings is turned by a kernel of its own (through
+shared memory, as every transposition), where the product gains more than that takes.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 from typing import ClassVar
 
 from tilewright.devices import resolve
@@ -24,10 +26,13 @@ from tilewright.plan.gpu.products import Roles, find_roles, problem_of, streams
 from tilewright.plan.gpu.shapes import has_unit
 from tilewright.plan.gpu.slow import SLOW
 from tilewright.plan.gpu.streams import find_stream, stream_seconds
+from tilewright.plan.gpu.tf32 import ATTRIBUTE
 from tilewright.plan.gpu.turning import Turns
 from tilewright.plan.structure import Access, Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute
 from tilewright.plan.traffic import tensor_bytes
 
+#: Elements that matrix units multiply, and that nothing turns on the way.
+_BYTES = ("i8", "f8E4M3FN", "f8E5M2")
 #: Part of the time that another order of a vector's factor must save.
 _WORTH = 0.95
 #: How much longer weights that are turned may take: fewer instructions are not all in the prediction.
@@ -39,7 +44,10 @@ _STREAMED = 0.92
 @register
 @dataclass(frozen=True)
 class TurnFactors(Pass):
-    """Let 8-bit factors, and weights that are multiplied with a vector, lie in the better of their orders.
+    """Let factors of bytes and of tf32, and weights that meet a vector, lie in the better order.
+
+    Weights lie along the sums wherever the other factor of several rows does, windows of images among them. Of all
+    other factors of bytes, and of vectors, the predicted time decides.
 
     Before:
     ```mlir
@@ -86,8 +94,7 @@ class TurnFactors(Pass):
         for block in blocks(op):
             turner = _Turner(gpu, weights)
             for member in linalg_ops(block, weights):
-                if member.reductions and all(access.pure for access in member.inputs):
-                    turner.visit(member)
+                turner.visit(member)
 
 
 class _Turner:
@@ -100,12 +107,25 @@ class _Turner:
 
     def visit(self, op: LinalgOp) -> None:
         """Turn the factors of a product where that pays."""
+        if op.kind is Kind.CONTRACTION and self._visit_weights(op):
+            return
+        if not op.reductions or not all(access.pure for access in op.inputs):
+            return
         nest = Nest(op, [op], op.gathers)
         roles = find_roles(nest) if op.kind is Kind.CONTRACTION else None
         if roles is None:
             self._visit_vector(nest)
         elif problem_of(nest, roles).bytes == 1 and has_unit(problem_of(nest, roles), self.gpu):
             self._visit_product(nest, roles)
+
+    def _visit_weights(self, op: LinalgOp) -> bool:
+        """Weights lie along the sum where the other factor does; whether one was turned."""
+        for number in (0, 1):
+            depth = _depth_against(op, number, self.weights)
+            if depth is not None:
+                self._turns.turn(op, number, depth)
+                return True  # both lie along the sum now
+        return False
 
     def _visit_vector(self, nest: Nest) -> None:
         """A product with a vector reads weights along the sum, or across it, whichever is faster."""
@@ -149,6 +169,24 @@ class _Turner:
     @staticmethod
     def _tell(op: LinalgOp, why: str) -> None:
         set_attribute(op.op, SLOW, f'"reads bytes of a factor one by one, against their order in memory: {why}"')
+
+
+def _depth_against(op: LinalgOp, number: int, weights: Weights) -> int | None:
+    """The loop along which the other factor's neighbours are summed, and a weight's are not; None where it may stay."""
+    access, other = op.inputs[number], op.inputs[1 - number]
+    if not _is_packed(op, access) or not _is_packed(op, other) or not access.pure or not weights.only(access.value):
+        return None
+    depth = other.dims[-1] if other.dims else None
+    rows = prod(op.extents[d] for d in op.parallel if d in other.loops and d not in access.loops)
+    if depth is None or depth not in op.reductions or depth not in access.dims[:-1] or rows < 2:
+        return None
+    return depth
+
+
+def _is_packed(op: LinalgOp, access: Access) -> bool:
+    """Whether matrix units take several elements of a factor at once, along the sum only."""
+    element = str(ir.RankedTensorType(access.value.type).element_type)
+    return element in _BYTES or (element == "f32" and ATTRIBUTE in op.op.attributes)
 
 
 def _has_one_use(access: Access) -> bool:

@@ -105,6 +105,8 @@ def block_of_images(g: Graph) -> None:
     else:
         attributes["pads"] = [g.choose.randrange(min(window)) for _ in range(4)]
     attributes["dilations"] = [g.choose.choice((1, 1, 2)) for _ in sizes]
+    if any(n < (w - 1) * d + 1 for n, w, d in zip(sizes, window, attributes["dilations"], strict=True)):
+        raise Misfit
     bias = [_matrix(g, dtype, filters)] if g.choose.random() < 0.5 else []
     y = _one(g, "Conv", x, _matrix(g, dtype, filters, channels // groups, *window), *bias, **attributes)
     if g.choose.random() < 0.4:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-COUNTS = {"onnx": 1500, "ir": 600, "programs": 80}
+COUNTS = {"onnx": 1500, "ir": 600, "programs": 80, "open": 25, "gpu": 12}
 
 
 @pytest.mark.slow

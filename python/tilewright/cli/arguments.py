@@ -62,7 +62,8 @@ def add_source(parser: argparse.ArgumentParser, accepted: str) -> None:
         action="append",
         default=[],
         metavar="NAME=SIZE",
-        help="size of a symbolic dimension (batch=1) or a whole input shape (x=1,3,224,224); repeatable",
+        help="size of a symbolic dimension (batch=1), its range (batch=1,64), or a whole input shape (x=1,3,224,224); "
+        "repeatable",
     )
 
 
@@ -209,6 +210,8 @@ def _sizes(dims: Mapping[str, tuple], given: Mapping[str, np.ndarray], items: Se
         if name not in names or not isinstance(size, int):
             what = f"the open dimensions are {', '.join(sorted(names))}" if names else "no size of the model is open"
             raise UserError(f"--size {name}: {what}")
+        if size < 0:
+            raise UserError(f"--size {name}={size}: a size is not negative")
     for name, array in given.items():
         pairs = zip(dims.get(name, ()), array.shape, strict=False)
         sizes.update({dim: size for dim, size in pairs if isinstance(dim, str)})
@@ -233,14 +236,24 @@ def read_input(item: str) -> tuple[str, np.ndarray]:
     name, equals, file = item.partition("=")
     if not (name and equals and file):
         raise UserError(f"--input {item}: expected NAME=FILE, as in x=x.npy")
+    return name, read_array(file, f"--input {item}")
+
+
+def read_array(file: str, option: str = "") -> np.ndarray:
+    """Return the array of an .npy file; errors begin with the option that names it, or with its name.
+
+    Raises:
+        UserError: it cannot be read, or is no .npy file.
+    """
+    what = option or file
     try:
         array = np.load(file, allow_pickle=False)
     except OSError as error:
-        raise UserError(f"--input {item}: cannot read it: {error.strerror or error}") from None
+        raise UserError(f"{what}: cannot read it: {error.strerror or error}") from None
     except (ValueError, EOFError):
-        raise UserError(f"--input {item}: not a .npy file of numbers; numpy.save writes one") from None
+        raise UserError(f"{what}: not a .npy file of numbers; numpy.save writes one") from None
     if not isinstance(array, np.ndarray):
         held = ", ".join(array.files)
         array.close()
-        raise UserError(f"--input {item}: an archive of arrays ({held}); numpy.save writes one array to a .npy file")
-    return name, array
+        raise UserError(f"{what}: an archive of arrays ({held}); numpy.save writes one array to a .npy file")
+    return array

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.cli.arguments import read_array, whole_number
 from tilewright.cli.emulate_model import is_model, run_model
 from tilewright.errors import UserError
 
@@ -45,9 +46,11 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--args", nargs="*", default=[], metavar="ARG", help="parameters, see below")
     parser.add_argument("--block", metavar="X[,Y[,Z]]", help="threads of a CTA (default: what the kernel fixes)")
     parser.add_argument("--cluster", metavar="X[,Y[,Z]]", help="CTAs of a cluster (default: what the kernel fixes)")
-    parser.add_argument("--shared", type=int, default=0, metavar="BYTES", help="dynamic shared memory")
+    parser.add_argument("--shared", type=whole_number, default=0, metavar="BYTES", help="dynamic shared memory")
     parser.add_argument("--seed", type=int, help="order of warps and of asynchronous work at random")
-    parser.add_argument("--seeds", type=int, metavar="N", help="run N times in random orders, and compare the results")
+    parser.add_argument(
+        "--seeds", type=whole_number, metavar="N", help="run N times in random orders, and compare the results"
+    )
     parser.add_argument("--trace", action="store_true", help="print instructions, memory traffic and bank conflicts")
     parser.add_argument("--save", action="append", default=[], metavar="N=FILE", help="write buffer N (from 0) to .npy")
     parser.set_defaults(run=_emulate)
@@ -130,7 +133,7 @@ def _once(options: argparse.Namespace, program: Any, run: Any) -> list[np.ndarra
 def buffer_of(text: str) -> tuple[np.ndarray | None, bool]:
     """(array that a buffer begins with, whether it is written), or (None, False) for a scalar."""
     if text.endswith(".npy"):
-        return np.load(text), True
+        return read_array(text), True
     found = _BUFFER.match(text)
     if not found:
         return None, False

@@ -220,6 +220,7 @@ def test_sizes_come_with_the_run(symbolic, tmp_path, capsys):
         ([], "input x has sizes that each run brings: give them, as in --size batch=1"),
         (["--size", "length=2"], "--size length: the open dimensions are batch"),
         (["--size", "batch"], "--size batch: expected NAME=SIZE, as in batch=1\n"),
+        (["--size", "batch=-1"], "--size batch=-1: a size is not negative"),
         (["--shape", "batch=2", "--size", "batch=2"], "--size batch: no size of the model is open"),
     ],
 )

@@ -75,3 +75,8 @@ def test_the_command_names_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureF
     assert cli.main(["emulate", path, "--grid", "1"]) == 2
     assert cli.main(["emulate", path, "--grid", "1", "--args", "empty:i32:64"]) == 1
     assert "nothing has written" in capsys.readouterr().out
+    (tmp_path / "bad.npy").write_text("no array")
+    assert cli.main(["emulate", path, "--grid", "1", "--args", str(tmp_path / "bad.npy")]) == 2
+    assert "bad.npy: not a .npy file of numbers" in capsys.readouterr().err
+    with pytest.raises(SystemExit):  # was an IndexError behind no run at all
+        cli.main(["emulate", path, "--grid", "1", "--args", "zeros:i32:64", "--seeds", "-1"])

@@ -110,6 +110,7 @@ def compile(
         UnsupportedError: the model uses operators that have no lowering.
         InternalError: a pass, LLVM or the linker failed.
     """
+    from tilewright.runtime.model import checked_threads
     from tilewright.targets.driver import Options
     from tilewright.targets.source import open_source
     from tilewright.targets.target import check_target, present_arch
@@ -118,6 +119,8 @@ def compile(
     kind = check_target(target)
     target = f"cuda:{present_arch()}" if target == "cuda" else target
     check(Choices(target, pipeline, opt_level, tune, precision, calibration, accuracy, emulate, cubin))
+    if threads is not None:  # a model of open sizes would be compiled before it is asked
+        checked_threads(threads)
     run = Run(threads, emulate)
     if source.kind == "mlir" and stop_after is None and _is_kernel_alone(source.value):
         from tilewright.kernels import kernel

@@ -120,6 +120,7 @@ RULES = (
         lambda c: c.precision == "int8" and not c.multiplies_bytes,
         "{0.target} has no instruction for products of bytes (VNNI): use precision='bf16' or 'f32'",
     ),
+    Rule(lambda c: not c.tune >= 0, "tune= is a number of seconds, 0 or more, not {0.tune!r}"),
     Rule(
         lambda c: bool(c.tune) and c.precision != "f32",
         f"tune= measures f32 products: leave it out with {_NARROW}",

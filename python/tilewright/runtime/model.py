@@ -23,6 +23,17 @@ from tilewright.runtime.result import Outputs
 _MAX_RECORDS = 1 << 16
 
 
+def checked_threads(value: Any) -> int:
+    """A number of threads as a user gave it.
+
+    Raises:
+        UserError: it is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise UserError(f"threads must be a whole number >= 1, got {value!r}")
+    return int(value)
+
+
 class Model(CompiledModel):
     """A compiled model. Call it with its inputs, by position or by name.
 
@@ -80,11 +91,7 @@ class Model(CompiledModel):
 
     @threads.setter
     def threads(self, value: int | None) -> None:
-        if value is None:
-            value = library.default_threads()
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise UserError(f"threads must be a whole number >= 1, got {value!r}")
-        self._threads = int(value)
+        self._threads = library.default_threads() if value is None else checked_threads(value)
 
     @property
     def held_bytes(self) -> dict[str, int]:

@@ -180,3 +180,9 @@ def test_sizes_of_tensors_on_a_gpu_are_read_where_they_lie() -> None:
 
     flexible = FlexibleModel(lambda sizes: lambda *_: sizes["n"], [("x", "f32", ("n",))], {}, "cuda:sm_80")
     assert flexible(OnGpu()) == 5
+
+
+def test_threads_are_checked_before_sizes_are_blamed() -> None:
+    """The first compilation refused them, which looked like one that needs its sizes."""
+    with pytest.raises(tw.UserError, match="threads must be a whole number >= 1, got 0"):
+        tw.compile(model(["n", 3], ["n", 1]), threads=0)

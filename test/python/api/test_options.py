@@ -34,6 +34,7 @@ CASES = [
         {"precision": "int8", "calibration": 1, "target": "cpu:x86-64-v3"},
         "cpu:x86-64-v3 has no instruction for products of bytes (VNNI): use precision='bf16' or 'f32'",
     ),
+    ({"tune": -1.0}, "tune= is a number of seconds, 0 or more, not -1.0"),
     ({"precision": "bf16", "tune": 1.0}, "tune= measures f32 products: leave it out with precision='bf16'"),
     ({"accuracy": "most"}, "there is no accuracy 'most'; there are exact, winograd, winograd4, fast"),
     (

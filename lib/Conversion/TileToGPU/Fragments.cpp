@@ -24,7 +24,7 @@ static ArrayRef<int64_t> shapeOf(Value tile) {
 
 static int64_t bitsFor(int64_t size) { return llvm::Log2_64_Ceil(size); }
 
-std::optional<MmaShape> MmaShape::of(tile::MmaOp op, int64_t arch) {
+static std::optional<MmaShape> shapeByTypes(tile::MmaOp op, int64_t arch) {
   Type a = elementOf(op.getA()), b = elementOf(op.getB());
   Type c = elementOf(op.getC());
   if (op.getMeta() || arch < 80)
@@ -56,6 +56,13 @@ std::optional<MmaShape> MmaShape::of(tile::MmaOp op, int64_t arch) {
     return MmaShape{16, 8, 32, 4, name};
   }
   return std::nullopt;
+}
+
+std::optional<MmaShape> MmaShape::of(tile::MmaOp op, int64_t arch) {
+  std::optional<MmaShape> shape = shapeByTypes(op, arch);
+  if (shape)
+    shape->neighbours = op->hasAttr("tile.packed");
+  return shape;
 }
 
 /// Matrix units where the types have an instruction and the result a block.
@@ -184,13 +191,14 @@ LinearLayout tilewright::mmaOperandLayout(const LinearLayout &result, bool isB,
   addRegisters(layout, k, 0, packed);
   if (!isB)
     layout.addRegister(outer, 3);
-  layout.addRegister(k, packed + 2);
+  int64_t lane = mma.neighbours ? packed + 1 : packed;
+  layout.addRegister(k, mma.neighbours ? packed : packed + 2);
   addRegisters(layout, k, block, depth);
   for (CoordinateBit bit : result.getRegisterBits())
     if (bit.dim == outer && bit.bit >= (isB ? 3 : 4))
       layout.addRegister(outer, bit.bit);
   CoordinateBit lanes[] = {
-      {k, packed}, {k, packed + 1}, {outer, 0}, {outer, 1}, {outer, 2}};
+      {k, lane}, {k, lane + 1}, {outer, 0}, {outer, 1}, {outer, 2}};
   addOperandThreads(layout, result, outer, lanes);
   return layout;
 }

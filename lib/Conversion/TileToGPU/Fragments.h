@@ -29,6 +29,10 @@ struct MmaShape {
   mlir::StringRef name;
   /// f32 operands that are rounded to tf32.
   bool tf32 = false;
+  /// Whether the terms of a sum that a thread has of an instruction are
+  /// neighbours, in both operands: which terms they are changes no sum, and
+  /// bytes that are widened in registers then come four at a time.
+  bool neighbours = false;
 
   static std::optional<MmaShape> of(tile::MmaOp op, int64_t arch);
 };

@@ -10,6 +10,7 @@
 #include "lib/Conversion/TileToGPU/Fragments.h"
 #include "lib/Conversion/TileToGPU/Ldmatrix.h"
 #include "lib/Conversion/TileToGPU/SharedOperand.h"
+#include "lib/Conversion/TileToGPU/WidenBytes.h"
 #include "lib/Conversion/TileToVector/TileParts.h"
 
 using namespace mlir;
@@ -133,11 +134,15 @@ private:
 
 /// Whether results of a loop are rounded two by two. ptxas rounds single ones
 /// too early for products to run in the background (C7514). In the loop itself
-/// (attention's scores) pairs take more registers than there are.
+/// (attention's scores) pairs take more registers than there are; weights that
+/// are widened in front of a product take few.
 bool narrowInPairs(Operation *op, ValueRange values, Type element,
                    int64_t arch) {
   auto loop = op->getParentOfType<scf::ForOp>();
-  return !isAmd(arch) && (!loop || loop->hasAttr("tile.tasks")) &&
+  bool isFactor = llvm::any_of(op->getUsers(), [](Operation *user) {
+    return isa<tile::MmaOp>(user) && user->hasAttr("tile.packed");
+  });
+  return !isAmd(arch) && (!loop || loop->hasAttr("tile.tasks") || isFactor) &&
          values.size() % 2 == 0 && values.front().getType().isF32() &&
          (element.isF16() || element.isBF16());
 }
@@ -177,6 +182,13 @@ struct ConvertPattern : SpreadPattern<tile::ConvertOp> {
                       spread.getArch())) {
       results = narrowPairs(rewriter, op.getLoc(), adaptor.getSource(),
                             to.getElementType());
+      rewriter.replaceOpWithMultiple(op, {results});
+      return success();
+    }
+    if (canWidenBytes(adaptor.getSource(), to.getElementType(),
+                      spread.getArch())) {
+      results = widenBytes(rewriter, op.getLoc(), adaptor.getSource(),
+                           to.getElementType(), op.getIsUnsigned());
       rewriter.replaceOpWithMultiple(op, {results});
       return success();
     }

@@ -87,13 +87,15 @@ LogicalResult NestEmitter::findProductDims() {
   return success();
 }
 
-/// The element that a factor widens, or the factor itself.
+/// What a factor widens, an element or a float that the body makes of others;
+/// or the factor itself.
 static Value narrowed(Value factor) {
   Operation *op = factor.getDefiningOp();
   bool widens =
       isa_and_nonnull<arith::ExtFOp, arith::ExtSIOp, arith::ExtUIOp>(op);
-  return widens && isa<BlockArgument>(op->getOperand(0)) ? op->getOperand(0)
-                                                         : factor;
+  bool isNumber = widens && (isa<BlockArgument>(op->getOperand(0)) ||
+                             isa<arith::ExtFOp>(op));
+  return isNumber ? op->getOperand(0) : factor;
 }
 
 /// A factor over rows and depth, or depth and lanes: the depth is `axis`.
@@ -151,8 +153,9 @@ FailureOr<Value> NestEmitter::tileProduct(linalg::GenericOp op,
     return failure();
   auto made = tile::MmaOp::create(builder, op.getLoc(), *a, *b, acc,
                                   isUnsigned[0], isUnsigned[1]);
-  if (Attribute rounds = op->getAttr("tile.tf32"))
-    made->setAttr("tile.tf32", rounds);
+  for (StringRef decision : {"tile.packed", "tile.tf32", "tile.unit"})
+    if (Attribute given = op->getAttr(decision))
+      made->setAttr(decision, given);
   return made.getResult();
 }
 

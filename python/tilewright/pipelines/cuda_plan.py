@@ -82,7 +82,7 @@ def plan(device: Device) -> Phase:
                 "tile-narrow-factors", "products read f16 and bf16 as they lie, in half the bytes; units widen them"
             ),
             PassSpec("tile-follow-groups", "what follows a convolution in groups meets it in registers"),
-            PassSpec("tile-read-packed", "a product with a vector waits for its weights: fewer bytes", machine),
+            PassSpec("tile-read-packed", "a product of few rows waits for its weights: fewer bytes", machine),
             PassSpec("tile-turn-factors", "no unit turns bytes and tf32; vectors ask for an order, too", machine),
             PassSpec("tile-inline-widenings", "a launch for a few hundred numbers; readers widen them in registers"),
             PassSpec("tile-materialize-fills", "padding is work that a kernel must do; see it before fusing", fills),

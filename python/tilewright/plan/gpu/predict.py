@@ -38,6 +38,9 @@ _CLUSTER_TRIP = 3
 _CLUSTER_BARRIERS = 2
 #: Threads that read the same element of shared memory at once, where vector units multiply.
 _BROADCAST = 4
+#: Lanes of vector units that a conversion between integers and floats takes, by compute capability: 16 of 128 a clock,
+#: and 64 from 9.0 on (CUDA C++ Programming Guide, "Throughput of native arithmetic instructions").
+_CONVERSION = {False: 8, True: 2}
 #: Part of its bandwidth that memory reaches.
 _STREAMED = 0.92
 
@@ -48,7 +51,8 @@ class Prediction:
 
     Attributes:
         seconds: in all, the launch included.
-        bound: what takes longest: ``compute``, ``shared``, ``l2``, ``memory`` or ``latency``.
+        bound: what takes longest: ``compute``, ``shared``, ``l2``, ``memory``, ``latency``, or ``widen`` where a factor
+            is small in memory.
         compute: seconds of arithmetic in all.
         l2_bytes: bytes that all CTAs together read from L2, and write.
         memory_bytes: of which come from (and go to) memory.
@@ -137,6 +141,7 @@ def predict(problem: Problem, shape: Shape, gpu: Gpu, even: bool = False) -> Pre
     trip = max((_CLUSTER_TRIP if shape.clustered else _ROUND_TRIP) * device.level("l2").latency, fresh)
     ring = fills * steps * trip / (shape.stages - 1) if shape.stages > 1 else 0.0
     parts = {"compute": compute, "shared": fed, "l2": l2, "memory": memory, "latency": ring}
+    parts["widen"] = rounds * steps * _widening(problem, shape, gpu)
     bound = max(parts, key=lambda name: parts[name])
     waiting = starts * latency + tail
     if waiting > parts[bound]:
@@ -151,28 +156,49 @@ def _imbalance(count: int, gpu: Gpu, waves: int, held: int) -> float:
     return max(1.0, min(gpu.units / active, 4.0))
 
 
+def _widening(problem: Problem, shape: Shape, gpu: Gpu) -> float:
+    """Seconds in which the vector units of a multiprocessor widen what a step of a CTA has of a packed factor."""
+    packed = problem.packed
+    if packed is None:
+        return 0.0
+    down, across = shape.grid if has_unit(problem, gpu) else (shape.warps, shape.warps)
+    again = shape.warps // (across if packed.lanes else down)  # warps that have the same fragments
+    elements = (shape.lanes if packed.lanes else shape.rows) * shape.depth * again
+    lanes = packed.instructions + packed.conversions * _CONVERSION[gpu.capability >= 90]
+    return elements * lanes / (gpu.device.units.peak_of("f32") / 2)
+
+
 def _shared_bytes(problem: Problem, shape: Shape, unit: bool) -> int:
     """Bytes that a step reads from shared memory: fragments of both factors for each warp or warpgroup."""
     element = shape.depth * problem.bytes
     if shape.wgmma:
         return shape.rows // 64 * (64 + shape.lanes) * element
     if not unit:  # each thread reads its rows and lanes; a quarter of a warp reads the same ones at once
-        return round(shape.threads * 2 * shape.side * element / _BROADCAST)
+        return round(shape.threads * 2 * shape.side * element / _BROADCAST) + _rewritten(problem, shape)
     side = sqrt(shape.rows * shape.lanes / shape.warps)
     against = _SINGLE if problem.bytes == 1 and not problem.deep else 1
-    return round(shape.warps * (1 + against) * side * element)
+    return round(shape.warps * side * shape.depth * (problem.widths[0] + against * problem.widths[1]))
+
+
+def _rewritten(problem: Problem, shape: Shape) -> int:
+    """Bytes of a packed factor that pass through shared memory again, wide: vector units read it there."""
+    if problem.packed is None:
+        return 0
+    elements = (shape.lanes if problem.packed.lanes else shape.rows) * shape.depth
+    return round(elements * (problem.packed.bytes + problem.bytes))
 
 
 def _memory_bytes(problem: Problem, shape: Shape, resident: int, near: int, out: int, cache: int) -> int:
     """What a run reads and writes beyond L2: each factor once, again where a wave's share of it leaves L2."""
     if problem.held <= cache // 2:
         return min(problem.held, near) + out
-    depth = problem.depth * problem.outer * problem.bytes * problem.batch
+    depth = problem.depth * problem.outer * problem.batch
     down, across = problem.down(shape.rows), ceil(problem.lanes / shape.lanes)
     band = raster(problem, shape, resident)
     wide = min(max(resident // band, 1), across)
     passes = ceil(across / wide) * ceil(down / band)
-    per_wave = round((min(band, down) * shape.rows / problem.overlap + wide * shape.lanes) * depth)
+    rows, lanes = min(band, down) * shape.rows / problem.overlap, wide * shape.lanes
+    per_wave = problem.bytes_of(rows * depth, lanes * depth)
     return min(max(passes * per_wave, problem.held), near) + out
 
 

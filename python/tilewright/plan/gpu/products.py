@@ -17,11 +17,11 @@ from tilewright.mlir import ir
 from tilewright.plan.gpu.machine import Gpu
 from tilewright.plan.gpu.nest import Nest, lane_of, power_of_two, read_only_by
 from tilewright.plan.gpu.predict import attribute, choose, raster
-from tilewright.plan.gpu.shapes import Problem, Shape, split_rows
+from tilewright.plan.gpu.shapes import Packed, Problem, Shape, has_unit, split_rows
 from tilewright.plan.gpu.tf32 import ATTRIBUTE
 from tilewright.plan.gpu.tiles import ROW, Given, GpuTiling, make_tiling
 from tilewright.plan.structure import Access, Kind, LinalgOp, index_terms, is_element, sizes_of
-from tilewright.plan.traffic import element_bytes
+from tilewright.plan.traffic import element_bytes, tensor_bytes
 
 _PRODUCTS = ("arith.mulf", "arith.muli")
 #: Functions that are one instruction, and need no registers of their own.
@@ -86,7 +86,7 @@ def _depth(nest: Nest, tiled: list[int]) -> int | None:
     op = nest.root
     both = op.inputs[0].loops & op.inputs[1].loops
     loops = [d for d in op.reductions if d in both and op.extents[d] > 1 and nest.fits(tiled, d)]
-    ends = [access.dims[-1] for access in op.inputs if access.dims]
+    ends = [access.dims[-1] for access in op.inputs[:2] if access.dims]
     return max(loops, key=lambda d: (min(op.extents[d], 32), ends.count(d), d), default=None)
 
 
@@ -100,6 +100,8 @@ def _has_unit(op: LinalgOp) -> bool:
     result = element(op.output)
     if result in ("index", "i1") or result not in ("f64", "f32", "f16", "bf16", "i8", "i16", "i32", "i64"):
         return False
+    if op.unpacks:
+        return True
     block = op.op.regions[0].blocks[0]
     total = block.operations[len(block.operations) - 1].operands[0].owner
     terms = [v.owner for v in total.operands if not isinstance(v, ir.BlockArgument)]
@@ -125,8 +127,8 @@ def problem_of(nest: Nest, roles: Roles) -> Problem:
         batch=prod(extents[d] for d in op.parallel if d not in own),
         kind="tf32" if ATTRIBUTE in op.op.attributes else element(op.inputs[0]),
         out_bytes=element_bytes(nest.members[-1].result),
-        streams=all(streams(access) for access in op.inputs),
-        deep=all(access.dims and access.dims[-1] == roles.depth for access in op.inputs),
+        streams=all(streams(access) for access in op.inputs[:2]),
+        deep=all(access.dims and access.dims[-1] == roles.depth for access in op.inputs[:2]),
         functions=any(_has_functions(member) for member in nest.members if member != op),
         stores=_stores_boxes(nest),
         adds=sum(element_bytes(access.value) for access in matrices),
@@ -137,7 +139,47 @@ def problem_of(nest: Nest, roles: Roles) -> Problem:
         strided=_is_strided(image, rows),
         open_rows=tuple(d in op.dynamic for d in rows),
         open_lanes=roles.lane in op.dynamic,
+        packed=_packed(op, roles) if op.unpacks else None,
     )
+
+
+def _packed(op: LinalgOp, roles: Roles) -> Packed:
+    """How the factor lies in memory that the body makes of the second operand and those behind it."""
+    small, *others = op.inputs[1:]
+    held = sum(tensor_bytes(access.value) for access in (small, *others))
+    block = op.op.regions[0].blocks[0]
+    made, instructions, conversions = {block.arguments[1]}, 0.0, 0.0
+    for step in block.operations:
+        if any(value in made for value in step.operands) and step.results:
+            made.add(step.operation.results[0])
+            instructions += _instructions(step.operation)
+            conversions += _conversions(step.operation)
+    own = 3 if element_bytes(op.inputs[0].value) == 2 else 2  # steps of any product: units widen, multiply and add
+    return Packed(
+        lanes=roles.row_factor == 0,
+        bytes=held / prod(sizes_of(small.value)),
+        instructions=max(instructions - own, 0.0),
+        conversions=conversions,
+        blocks=any(access.loops & op.reductions for access in others),
+    )
+
+
+def _is_of_bytes(op: ir.Operation) -> bool:
+    return op.name in ("arith.sitofp", "arith.uitofp") and str(op.operands[0].type) == "i8"
+
+
+def _instructions(op: ir.Operation) -> float:
+    """Instructions of vector units for an element: bytes become floats by a permutation (at half rate) and a sum."""
+    if _is_of_bytes(op):
+        return 1.5 if isinstance(op.results[0].type, ir.F16Type) else 3.0
+    return 0.0 if _conversions(op) else 1.0
+
+
+def _conversions(op: ir.Operation) -> float:
+    """Instructions that convert, two numbers at a time where these become narrower."""
+    if op.name == "arith.truncf":
+        return 0.5
+    return 1.0 if op.name in ("arith.sitofp", "arith.uitofp") and not _is_of_bytes(op) else 0.0
 
 
 def _is_strided(image: Access, rows: Sequence[int]) -> bool:
@@ -271,6 +313,8 @@ def choose_product(nest: Nest, roles: Roles, gpu: Gpu, number: int = 0) -> GpuTi
     if choice.shape.wgmma:
         tiling.marks["tile.specialized"] = "unit"
         tiling.marks["tile.residency"] = f"{choice.prediction.occupancy} : i64"
+    elif gpu.hopper and has_unit(problem, gpu):  # wgmma could take some of these, with another number of registers
+        tiling.marks["tile.unit"] = '"mma"'
     if boxes := choice.shape.boxes(problem):
         tiling.marks["tile.staged"] = f"{boxes} : i64"
     if choice.shape.fetched:

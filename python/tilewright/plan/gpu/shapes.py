@@ -47,8 +47,29 @@ _BOXES = {True: 2, False: 4}
 _BOX = 16 * _SPAN
 #: CTAs of a cluster: the two multiprocessors of a TPC, so that none stays idle, whatever the sizes of GPCs.
 _CLUSTER = 2
+#: Lanes of a tile whose scales change along the sum, at least: rings have slots of 128 bytes and more.
+_SCALES = 64
 #: Rows of a box that a CTA loads for its cluster, at least: the rows that a swizzle exchanges.
 _SHARE = 8
+
+
+@dataclass(frozen=True)
+class Packed:
+    """How a factor lies in memory that is small there and widened in registers.
+
+    Attributes:
+        lanes: whether it is the factor with the lanes, or that with the rows.
+        bytes: of an element in memory, its part of scales and zero points included.
+        instructions: of vector units that make an element, besides conversions by instructions of their own.
+        conversions: of these.
+        blocks: whether scales change along the sum, which `outer` counts the blocks of then.
+    """
+
+    lanes: bool
+    bytes: float
+    instructions: float
+    conversions: float
+    blocks: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,6 +97,7 @@ class Problem:
         strided: whether rows are every so manieth place of an image: no two CTAs load a part of its tile each.
         open_rows: of each loop of rows, whether only a run knows its points.
         open_lanes: whether only a run knows the lanes.
+        packed: how a factor lies in memory that is not multiplied as it lies there.
     """
 
     rows: int
@@ -97,18 +119,30 @@ class Problem:
     strided: bool = False
     open_rows: tuple[bool, ...] = ()
     open_lanes: bool = False
+    packed: Packed | None = None
 
     @cached_property
     def bytes(self) -> int:
-        """Bytes of an element of the factors."""
+        """Bytes of an element of the factors, as units multiply them."""
         sizes = {"f64": 8, "i64": 8, "f32": 4, "tf32": 4, "i32": 4, "f16": 2, "bf16": 2, "i16": 2}
         return sizes.get(self.kind, 1)
+
+    @cached_property
+    def widths(self) -> tuple[float, float]:
+        """Bytes of an element in memory of the factor with the rows, and of that with the lanes."""
+        if self.packed is None:
+            return self.bytes, self.bytes
+        return (self.bytes, self.packed.bytes) if self.packed.lanes else (self.packed.bytes, self.bytes)
+
+    def bytes_of(self, rows: float, lanes: float) -> int:
+        """Bytes in memory of so many elements of both factors."""
+        return round(rows * self.widths[0] + lanes * self.widths[1])
 
     @property
     def held(self) -> int:
         """Bytes of both factors in memory."""
-        left = round(self.rows * self.outer / self.overlap)
-        return self.batch * (left + self.lanes * self.outer) * self.depth * self.bytes
+        depth = self.batch * self.depth
+        return self.bytes_of(depth * round(self.rows * self.outer / self.overlap), depth * self.lanes * self.outer)
 
     def down(self, rows: int, cluster: int = 1) -> int:
         """Tiles of so many rows that cover all, and fill clusters of so many."""
@@ -167,12 +201,12 @@ class Shape:
 
     def step_bytes(self, problem: Problem) -> int:
         """Bytes of both factors that a step needs."""
-        return (self.rows + self.lanes) * self.depth * problem.bytes
+        return problem.bytes_of(self.rows * self.depth, self.lanes * self.depth)
 
     def loaded_bytes(self, problem: Problem) -> int:
         """Bytes of both factors that a CTA loads for a step: its share of what the cluster reads together."""
         down, across = self.cluster
-        return (self.rows // across + self.lanes // down) * self.depth * problem.bytes
+        return problem.bytes_of(self.rows // across * self.depth, self.lanes // down * self.depth)
 
     def shared(self, problem: Problem) -> int:
         """Bytes of shared memory of a CTA."""
@@ -191,6 +225,20 @@ class Shape:
     def _waiting(self, problem: Problem) -> int:
         """Bytes of shared memory of results that are being stored while the ring is filled."""
         return self.warps * self.boxes(problem) * _BOX if self.persistent else 0
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Warps along the rows and the lanes that share a result of mma.sync (`chooseWarps` of the lowering)."""
+        down = across = 1
+        while down * across < self.warps:
+            height, width = self.rows // down, self.lanes // across
+            if height >= 32 and (height >= width or width < 16):
+                down *= 2
+            elif width >= 16:
+                across *= 2
+            else:
+                break
+        return down, across
 
     @property
     def side(self) -> float:
@@ -223,7 +271,7 @@ def has_unit(problem: Problem, gpu: Gpu) -> bool:
 
 def _suits_wgmma(problem: Problem) -> bool:
     """Whether wgmma can read the factors from shared memory, where TMA puts them."""
-    ordered = problem.deep or problem.bytes == 2
+    ordered = (problem.deep or problem.bytes == 2) and problem.packed is None
     return problem.streams and ordered and problem.depth * problem.bytes >= _SPAN // 2
 
 
@@ -233,10 +281,11 @@ def shapes(problem: Problem, gpu: Gpu) -> Iterator[Shape]:
     least = 16 if unit else 8
     rows = max(power_of_two(problem.rows), least)
     lanes = max(power_of_two(problem.lanes), 8)
+    fewest = _SCALES if problem.packed is not None and problem.packed.blocks else 16
     wgmma = unit and gpu.hopper and _suits_wgmma(problem) and rows >= 64
     for tall in (16, 32, 64, 128, 256) if unit else (8, 16, 32, 64, 128):
         for wide in (8, 16, 32, 64, 128, 256) if unit else (8, 16, 32, 64, 128):
-            if tall <= rows and (wide <= lanes and wide >= min(lanes, 16)):
+            if tall <= rows and (wide <= lanes and wide >= min(lanes, fewest)):
                 yield from _steps(problem, gpu, tall, wide, unit, wgmma)
 
 

@@ -218,11 +218,28 @@ def _numbers_of_parts(extent: int, width: int, gpu: Gpu) -> list[int]:
 
 
 def _parts_of_product(nest: Nest, roles: Roles, gpu: Gpu) -> Cut | None:
-    if not _is_plain(nest.root, roles.depth):
-        return None
     problem = problem_of(nest, roles)
+    loop = roles.depth
+    if in_blocks(problem):
+        loop = next(d for d in nest.root.reductions if d != roles.depth and nest.root.extents[d] > 1)
+    if not _is_plain(nest.root, loop):
+        return None
     best, _ = best_parts(problem, gpu)
-    return None if best is None else Cut(roles.depth, best, problem.depth // best)
+    return None if best is None else Cut(loop, best, nest.root.extents[loop] // best)
+
+
+def in_blocks(problem: Problem) -> bool:
+    """Whether a sum is one over blocks whose weights share scales: parts are some of these."""
+    return problem.packed is not None and problem.packed.blocks and problem.outer > 1
+
+
+def _part_of(problem: Problem, parts: int) -> Problem | None:
+    """One of so many equal parts of a product, all of them in one grid; None where they are too small, or not equal."""
+    cut = "outer" if in_blocks(problem) else "depth"
+    extent = getattr(problem, cut)
+    if extent % parts or extent // parts * (problem.depth if cut == "outer" else 1) < _LEAST_DEPTH:
+        return None
+    return replace(problem, batch=problem.batch * parts, out_bytes=4, **{cut: extent // parts})
 
 
 def best_parts(problem: Problem, gpu: Gpu) -> tuple[int | None, float]:
@@ -232,9 +249,9 @@ def best_parts(problem: Problem, gpu: Gpu) -> tuple[int | None, float]:
         return None, 0.0
     best, least = None, whole.prediction.seconds * _WORTH
     for parts in _PARTS:
-        if problem.depth % parts or problem.depth // parts < _LEAST_DEPTH:
+        part = _part_of(problem, parts)
+        if part is None:
             continue
-        part = replace(problem, batch=problem.batch * parts, depth=problem.depth // parts, out_bytes=4)
         found = choose(part, gpu)
         if found is None:
             continue
@@ -326,7 +343,7 @@ def _split(op: LinalgOp, cut: Cut) -> None:
     with old.location, ir.InsertionPoint(old):
         front = [_part(access, loop, 0, parts * cut.size) for access in op.inputs]
         inputs = [
-            _expanded(value, access.dims.index(loop), parts) if loop in access.loops else value
+            expanded(value, access.dims.index(loop), parts) if loop in access.loops else value
             for value, access in zip(front, op.inputs, strict=True)
         ]
         made = ir.RankedTensorType.get([parts, *kind.shape], kind.element_type)
@@ -385,7 +402,7 @@ def _part(access: Access, loop: int, first: int, size: int) -> ir.Value:
     return create("tensor.extract_slice", [access.value], ir.RankedTensorType.get(sizes, kind.element_type), attributes)
 
 
-def _expanded(value: ir.Value, at: int, parts: int) -> ir.Value:
+def expanded(value: ir.Value, at: int, parts: int) -> ir.Value:
     """An operand with two dimensions in the place of one: the part, and the place in it."""
     kind = ir.RankedTensorType(value.type)
     shape = [*kind.shape[:at], parts, kind.shape[at] // parts, *kind.shape[at + 1 :]]

@@ -111,8 +111,5 @@ def _is_given(op: ir.Operation) -> bool:
 def _widen_in(reader: ir.Operation, number: int, made: ir.Operation) -> None:
     """Put a reader that widens one of its operands in the place of one that reads it wide."""
     new = with_steps(describe(reader, 0), number, made)
-    for name in (reader.attributes[i].name for i in range(len(reader.attributes))):
-        if name.startswith("tile."):
-            new.attributes[name] = reader.attributes[name]
     reader.results[0].replace_all_uses_with(new.results[0])
     reader.erase()

@@ -93,3 +93,33 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+!bytes = !tile.tile<256xi8, #tile.spread<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = [[128]]>>
+!floats = !tile.tile<256xf32, #tile.spread<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = [[128]]>>
+!halves = !tile.tile<256xf16, #tile.spread<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = [[128]]>>
+
+// Bytes become floats by a permutation of a word's bytes and a difference: 2^23 + 128 of signed ones, 1024 of others.
+// CHECK-LABEL: gpu.func @bytes
+// CHECK-DAG: %[[HALVES:.*]] = llvm.mlir.constant(dense<1.024000e+03> : vector<2xf16>)
+// CHECK-DAG: %[[SINGLE:.*]] = llvm.mlir.constant(0x4B000080 : f32)
+// CHECK: llvm.xor
+// CHECK: llvm.call_intrinsic "llvm.nvvm.prmt"
+// CHECK: llvm.fsub %{{.*}}, %[[SINGLE]] : f32
+// CHECK-COUNT-3: llvm.call_intrinsic "llvm.nvvm.prmt"
+// CHECK-NOT: llvm.xor
+// CHECK-COUNT-2: llvm.fsub %{{.*}}, %[[HALVES]] : vector<2xf16>
+// CHECK-NOT: tofp
+gpu.module @kernels {
+  gpu.func @bytes(%x: memref<256xi8, #gpu.address_space<global>> {tile.align = 16 : i64}, %y: memref<256xf32, #gpu.address_space<global>>,
+      %z: memref<256xf16, #gpu.address_space<global>>) kernel attributes {tile.threads = 64 : i64} {
+    %c0 = arith.constant 0 : index
+    %t = tile.load %x[%c0] : memref<256xi8, #gpu.address_space<global>>, !bytes
+    %f = tile.convert %t : !bytes -> !floats
+    tile.store %f, %y[%c0] : !floats, memref<256xf32, #gpu.address_space<global>>
+    %h = tile.convert %t unsigned : !bytes -> !halves
+    tile.store %h, %z[%c0] : !halves, memref<256xf16, #gpu.address_space<global>>
+    gpu.return
+  }
+}

@@ -72,3 +72,28 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+!x = memref<16x32xf16, #gpu.address_space<workgroup>>
+!w = memref<16x32xi8, #gpu.address_space<workgroup>>
+
+// Weights that are widened in front of a product come four neighbours at a time, and the other factor's terms likewise.
+// CHECK-LABEL: @packed
+// CHECK: tile.load {{.*}} !tile.tile<16x32xf16, #tile.spread<register = {{\[}}[0, 1], [8, 0], [0, 2], [0, 16]], lane = {{\[}}[0, 4], [0, 8], [1, 0], [2, 0], [4, 0]], warp = []>>
+// CHECK: tile.load {{.*}} !tile.tile<32x16xi8, #tile.spread<register = {{\[}}[1, 0], [2, 0], [16, 0], [0, 8]], lane = {{\[}}[4, 0], [8, 0], [0, 1], [0, 2], [0, 4]], warp = []>>
+// CHECK-NEXT: tile.convert %{{.*}}
+// CHECK-NEXT: arith.constant
+// CHECK-NEXT: tile.mma
+gpu.module @kernels {
+  gpu.func @packed(%x: !x, %w: !w, %z: memref<16x16xf32, #gpu.address_space<global>>) kernel attributes {tile.threads = 32 : i64} {
+    %c0 = arith.constant 0 : index
+    %a = tile.load %x[%c0, %c0] : !x, !tile.tile<16x32xf16>
+    %b = tile.load %w[%c0, %c0] dims [1, 0] : !w, !tile.tile<32x16xi8>
+    %f = tile.convert %b : !tile.tile<32x16xi8> -> !tile.tile<32x16xf16>
+    %zero = arith.constant dense<0.0> : !tile.tile<16x16xf32>
+    %c = tile.mma %a, %f, %zero {tile.packed} : !tile.tile<16x32xf16>, !tile.tile<32x16xf16>, !tile.tile<16x16xf32>
+    tile.store %c, %z[%c0, %c0] : !tile.tile<16x16xf32>, memref<16x16xf32, #gpu.address_space<global>>
+    gpu.return
+  }
+}

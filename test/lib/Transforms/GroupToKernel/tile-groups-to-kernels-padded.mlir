@@ -250,3 +250,44 @@ func.func @main(%x: tensor<?x40xf16>, %w: tensor<30x40xf16>, %n: index) -> tenso
   }
   return %y : tensor<?x30xf32>
 }
+
+// -----
+
+// A factor that the body makes of bytes and a scale, rounded, is multiplied as narrow as it is; decisions go along.
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (n, k)>
+#s = affine_map<(m, n, k) -> (n)>
+#c = affine_map<(m, n, k) -> (m, n)>
+
+// CHECK-LABEL: tile.kernel @packed
+// CHECK: %[[X:.*]] = tile.load {{.*}} : memref<16x64xf16>, !tile.tile<16x32xf16>
+// CHECK: %[[W:.*]] = tile.load {{.*}} : memref<32x64xi8>, !tile.tile<32x32xi8>
+// CHECK: %[[U:.*]] = tile.convert %[[W]] : !tile.tile<32x32xi8> -> !tile.tile<32x32xf16>
+// CHECK: %[[V:.*]] = arith.mulf %[[U]], %{{.*}} : !tile.tile<32x32xf16>
+// CHECK: tile.mma %[[X]], %[[V]], %{{.*}} {tile.packed, tile.unit = "mma"} : !tile.tile<16x32xf16>, !tile.tile<32x32xf16>, !tile.tile<16x32xf32>
+func.func @packed(%x: tensor<16x64xf16>, %w: tensor<32x64xi8>, %v: tensor<32xf16>) -> tensor<16x32xf32> {
+  %y = tile.group "shared" (%x0 = %x : tensor<16x64xf16>, %w0 = %w : tensor<32x64xi8>, %v0 = %v : tensor<32xf16>) -> (tensor<16x32xf32>) attributes {tile.kernel = "packed"} {
+    %r = tile.group "register" (%x1 = %x0 : tensor<16x64xf16>, %w1 = %w0 : tensor<32x64xi8>, %v1 = %v0 : tensor<32xf16>) -> (tensor<16x32xf32>) {
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty() : tensor<16x32xf32>
+      %f = linalg.fill ins(%zero : f32) outs(%e : tensor<16x32xf32>) -> tensor<16x32xf32>
+      %p = linalg.generic {indexing_maps = [#a, #b, #s, #c], iterator_types = ["parallel", "parallel", "reduction"],
+          tile.packed, tile.padded, tile.unit = "mma", tile.warps = 2 : i64,
+          tile.rtile = #tile.rtile<mma = [1, 1, 32], shared = [16, 32, 64], register = [16, 32, 32], order = [0, 1, 2]>}
+          ins(%x1, %w1, %v1 : tensor<16x64xf16>, tensor<32x64xi8>, tensor<32xf16>) outs(%f : tensor<16x32xf32>) {
+      ^bb0(%q: f16, %i: i8, %s: f16, %o: f32):
+        %u = arith.sitofp %i : i8 to f16
+        %n = arith.mulf %u, %s : f16
+        %qw = arith.extf %q : f16 to f32
+        %nw = arith.extf %n : f16 to f32
+        %m = arith.mulf %qw, %nw : f32
+        %t = arith.addf %o, %m : f32
+        linalg.yield %t : f32
+      } -> tensor<16x32xf32>
+      tile.yield %p : tensor<16x32xf32>
+    }
+    tile.yield %r : tensor<16x32xf32>
+  }
+  return %y : tensor<16x32xf32>
+}

@@ -116,7 +116,7 @@ CASES = {
     "dilated": Case(64, 64, (10, 9), (3, 3), {"pads": [2, 2, 2, 2], "dilations": [2, 2]}),
     "line": Case(64, 64, (70,), (5,), {"pads": [2, 2]}, ("bias",), dtype="bfloat16"),
     "volume": Case(32, 32, (4, 6, 5), (3, 3, 3), {"pads": [1] * 6}),
-    "unaligned": Case(20, 12, (9, 8), (3, 3), _SAME, ("bias",), unit="mma"),
+    "unaligned": Case(20, 12, (9, 8), (3, 3), _SAME, ("bias",)),
     "colours": Case(3, 16, (17, 18), (7, 7), {"pads": [3] * 4, "strides": [2, 2]}, ("norm", "relu"), unit="mma"),
     "depthwise": Case(24, 24, (9, 10), (3, 3), {**_SAME, "group": 24}, ("norm",), unit="", ampere=False),
     "transposed": Case(64, 32, (6, 7), (4, 4), _HALF, ("bias",), kind="ConvTranspose"),

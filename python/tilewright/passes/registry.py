@@ -44,6 +44,7 @@ BUILTIN_MODULES: tuple[str, ...] = (
     "tilewright.plan.running",
     "tilewright.plan.gpu.borders",
     "tilewright.plan.gpu.narrow",
+    "tilewright.plan.gpu.taps",
     "tilewright.plan.gpu.following",
     "tilewright.plan.gpu.packed",
     "tilewright.plan.gpu.turn",

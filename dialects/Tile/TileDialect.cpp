@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/TileDetail.h"
+#include "dialects/Tile/TileTasks.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -23,6 +24,10 @@ void TileDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "dialects/Tile/TileOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/Tile/TileTaskOps.cpp.inc"
       >();
 }
 

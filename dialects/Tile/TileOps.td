@@ -15,5 +15,6 @@ include "dialects/Tile/TileMemoryOps.td"
 include "dialects/Tile/TileComputeOps.td"
 include "dialects/Tile/TileShapeOps.td"
 include "dialects/Tile/TileProgramOps.td"
+include "dialects/Tile/TileTaskOps.td"
 
 #endif // TILEWRIGHT_TILE_OPS

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Conversion/AsyncToGPU/BranchResults.h"
 #include "lib/Conversion/AsyncToGPU/WarpRoles.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -77,14 +78,36 @@ private:
       return failure();
     auto made = scf::IfOp::create(b, branch.getLoc(), condition,
                                   /*withElseRegion=*/!!branch.elseBlock());
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(made.thenBlock());
-    if (failed(emit(*branch.thenBlock(), map)))
-      return failure();
-    if (!branch.elseBlock())
-      return success();
-    b.setInsertionPointToStart(made.elseBlock());
-    return emit(*branch.elseBlock(), map);
+    SmallVector<SlotState> before = states, then;
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(made.thenBlock());
+      if (failed(emit(*branch.thenBlock(), map)))
+        return failure();
+      then = std::exchange(states, before);
+      if (branch.elseBlock()) {
+        b.setInsertionPointToStart(made.elseBlock());
+        if (failed(emit(*branch.elseBlock(), map)))
+          return failure();
+      }
+    }
+    if (tasksAround(branch) && (then != before || states != before))
+      meetStates(made, then);
+    return success();
+  }
+
+  /// Behind a branch the states of rings are `then` of its one block, and those
+  /// of now of the other: the next task goes on from there.
+  void meetStates(scf::IfOp made, ArrayRef<SlotState> then) {
+    SmallVector<Value> first, second;
+    for (auto [one, other] : llvm::zip_equal(then, states)) {
+      first.append({one.first, one.second});
+      second.append({other.first, other.second});
+    }
+    SmallVector<Value> after = addResults(made, first, second);
+    for (auto [index, state] : llvm::enumerate(states))
+      state = {after[2 * index], after[2 * index + 1]};
+    b.setInsertionPointAfter(made);
   }
 
   /// All tasks of the block: rings go on from one to the next, so that the

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Conversion/AsyncToGPU/BranchResults.h"
 #include "lib/Conversion/AsyncToGPU/Passes.h"
 #include "lib/Conversion/AsyncToGPU/WarpRoles.h"
 
@@ -184,8 +185,6 @@ private:
     if (!ring)
       return "has a loop with tokens that " + reason;
     scf::ForOp tasks = tasksAround(loop);
-    if (tasks && loop->getParentOp() != tasks)
-      return "loads ahead of time in a part of one of several tasks";
     for (Operation *op = loop->getParentOp(); op != kernel;
          op = op->getParentOp())
       if (!isa<scf::IfOp>(op) && op != tasks)
@@ -289,12 +288,15 @@ private:
     b.setInsertionPointToEnd(made.getBody());
     auto yield = scf::YieldOp::create(b, loc, made.getRegionIterArgs());
     for (auto [index, ring] : llvm::enumerate(rings)) {
-      auto [slot, phase] =
-          rewriteConsumer(ring, thread,
-                          {made.getRegionIterArg(2 * index),
-                           made.getRegionIterArg(2 * index + 1)});
-      yield.setOperand(2 * index, slot);
-      yield.setOperand(2 * index + 1, phase);
+      Value start = made.getRegionIterArg(2 * index),
+            startPhase = made.getRegionIterArg(2 * index + 1);
+      Block *block = scf::ForOp(ring.ring.loop)->getBlock();
+      auto [slot, phase] = rewriteConsumer(ring, thread, {start, startPhase});
+      // A part of the task that is left out leaves the ring as it is.
+      SmallVector<Value> state =
+          handOut(block, made, {slot, phase}, {start, startPhase});
+      yield.setOperand(2 * index, state[0]);
+      yield.setOperand(2 * index + 1, state[1]);
     }
     if (repeats) {
       parity = made.getRegionIterArgs().back();

@@ -167,7 +167,7 @@ private:
                 "shared memory, a power of two";
     SmallVector<tile::StoreOp> stores;
     kernel.walk([&](tile::StoreOp op) {
-      if (!isShared(op.getMemref().getType()))
+      if (!isShared(op.getMemref().getType()) && !op->hasAttr("tile.partial"))
         stores.push_back(op);
     });
     for (tile::StoreOp op : stores) {

@@ -9,6 +9,7 @@
 #include "lib/Conversion/TileToGPU/Fragments.h"
 #include "lib/Conversion/TileToGPU/MemoryAccess.h"
 #include "lib/Conversion/TileToGPU/SpreadTiles.h"
+#include "lib/Conversion/TileToGPU/TaskWaits.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -84,6 +85,7 @@ private:
     if (failed(checkSpreads(function)))
       return failure();
     storeScalarsOnce(function);
+    lowerTaskWaits(function);
     noteVectors(function);
     SpreadConverter converter(arch);
     ConversionTarget target(getContext());

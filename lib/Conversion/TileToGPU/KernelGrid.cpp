@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Conversion/TileToGPU/KernelGrid.h"
+#include "lib/Analysis/TaskNumbers.h"
 #include "lib/Conversion/TileToGPU/SpreadTiles.h"
 
 #include "mlir/IR/Matchers.h"
@@ -51,32 +52,6 @@ SmallVector<int64_t> KernelGrid::getOpenBounds() const {
       open.push_back(static_cast<int64_t>(dim));
   return open;
 }
-
-namespace {
-/// i32 arithmetic on the numbers of tasks.
-class TaskNumbers {
-public:
-  TaskNumbers(OpBuilder &b, Location loc) : b(b), loc(loc) {}
-
-  Value constant(int64_t value) { return constantI32(b, loc, value); }
-  Value div(Value x, Value y) { return arith::DivUIOp::create(b, loc, x, y); }
-  Value rem(Value x, Value y) { return arith::RemUIOp::create(b, loc, x, y); }
-  Value mul(Value x, Value y) { return arith::MulIOp::create(b, loc, x, y); }
-  Value add(Value x, Value y) { return arith::AddIOp::create(b, loc, x, y); }
-  Value sub(Value x, Value y) { return arith::SubIOp::create(b, loc, x, y); }
-  Value min(Value x, Value y) { return arith::MinUIOp::create(b, loc, x, y); }
-  Value toIndex(Value x) {
-    return arith::IndexCastUIOp::create(b, loc, b.getIndexType(), x);
-  }
-  Value fromIndex(Value x) {
-    return arith::IndexCastOp::create(b, loc, b.getI32Type(), x);
-  }
-
-private:
-  OpBuilder &b;
-  Location loc;
-};
-} // namespace
 
 bool KernelGrid::isPersistent() const {
   return kernel->hasAttr("tile.persistent") && !bounds.empty();
@@ -168,26 +143,6 @@ static Value takeMembers(TaskNumbers &n, ArrayRef<int64_t> cluster, Value task,
   return task;
 }
 
-/// The last two coordinates of a task in bands of `height` rows, each walked by
-/// columns: what the blocks of a wave read stays in the L2 cache. Gives what is
-/// left of the task's number.
-static Value takeBand(TaskNumbers &n, Value task, int64_t bandHeight,
-                      ArrayRef<Value> sizes,
-                      MutableArrayRef<Value> coordinates) {
-  size_t rank = sizes.size();
-  Value height = n.constant(bandHeight);
-  Value rows = sizes[rank - 2], columns = sizes[rank - 1];
-  Value plane = n.mul(rows, columns);
-  Value inPlane = rank == 2 ? task : n.rem(task, plane);
-  Value perBand = n.mul(height, columns);
-  Value band = n.div(inPlane, perBand), rest = n.rem(inPlane, perBand);
-  Value first = n.mul(band, height);
-  Value here = n.min(height, n.sub(rows, first));
-  coordinates[rank - 2] = n.add(first, n.rem(rest, here));
-  coordinates[rank - 1] = n.div(rest, here);
-  return rank > 2 ? n.div(task, plane) : task;
-}
-
 LogicalResult KernelGrid::append(OpBuilder &b, Value taskNumber,
                                  ArrayRef<BlockArgument> open,
                                  SmallVectorImpl<Value> &values) {
@@ -213,18 +168,9 @@ LogicalResult KernelGrid::append(OpBuilder &b, Value taskNumber,
   if (std::optional<ArrayRef<int64_t>> given = kernel.getCluster())
     cluster = llvm::to_vector(*given);
   task = takeMembers(n, cluster, task, sizes, members);
-  int64_t last = rank - 1;
-  if (inBands) {
-    int64_t height = std::max<int64_t>(raster.getInt() / cluster[rank - 2], 1);
-    task = takeBand(n, task, height, sizes, coordinates);
-    last = rank - 3;
-  }
-  for (int64_t dim = last; dim > 0; --dim) {
-    coordinates[dim] = n.rem(task, sizes[dim]);
-    task = n.div(task, sizes[dim]);
-  }
-  if (last >= 0)
-    coordinates[0] = task;
+  int64_t height =
+      inBands ? std::max<int64_t>(raster.getInt() / cluster[rank - 2], 1) : 0;
+  takeCoordinates(n, task, height, sizes, coordinates);
   for (auto [coordinate, member, size] :
        llvm::zip_equal(coordinates, members, cluster)) {
     if (member)

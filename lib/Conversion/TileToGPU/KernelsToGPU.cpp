@@ -6,7 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileTasks.h"
 #include "lib/Conversion/TileToGPU/Exchange.h"
+#include "lib/Conversion/TileToGPU/KernelGlobals.h"
 #include "lib/Conversion/TileToGPU/KernelGrid.h"
 #include "lib/Conversion/TileToGPU/KernelSizes.h"
 #include "lib/Conversion/TileToGPU/MemoryAccess.h"
@@ -72,7 +74,8 @@ public:
     if (failed(checkLayouts()))
       return failure();
     placeBuffers();
-    placeConstants();
+    placeConstants(function);
+    placeSemaphores(function);
     setAttributes();
     kernel.erase();
     return success();
@@ -303,7 +306,14 @@ private:
   }
 
   /// Blocks of a grid run in any order, some of them after others have ended.
+  /// Those that run several tasks run at the same time, and take tasks in
+  /// order.
   LogicalResult checkTasks() {
+    if (tile::hasWaits(kernel) && !KernelGrid(kernel).isPersistent())
+      return kernel.emitOpError(
+          "has tasks that wait for others (tile.semaphore_take), which a GPU "
+          "may not have started yet: give it tile.persistent, so that all of "
+          "its blocks run at the same time, and a grid");
     WalkResult result = kernel.walk([](Operation *op) {
       auto copy = dyn_cast<tile::CopyOp>(op);
       if (!isa<tile::BarrierOp>(op) && !(copy && !copy.getAt().empty()))
@@ -378,40 +388,6 @@ private:
       alloc.getResult().replaceAllUsesWith(view.getResult());
       alloc.erase();
     });
-  }
-
-  /// Constants of many values are read from memory: no thread holds a tile
-  /// of known numbers at a place that is known before layouts are.
-  void placeConstants() {
-    SmallVector<arith::ConstantOp> constants;
-    function.walk([&](arith::ConstantOp op) {
-      auto dense = dyn_cast<DenseElementsAttr>(op.getValue());
-      if (isa<tile::TileType>(op.getType()) && dense && !dense.isSplat())
-        constants.push_back(op);
-    });
-    auto space =
-        gpu::AddressSpaceAttr::get(b.getContext(), gpu::AddressSpace::Global);
-    for (auto [index, op] : llvm::enumerate(constants)) {
-      auto tile = cast<tile::TileType>(op.getType());
-      auto type = MemRefType::get(tile.getShape(), tile.getElementType(),
-                                  MemRefLayoutAttrInterface(), space);
-      auto data = cast<DenseElementsAttr>(op.getValue())
-                      .reshape(RankedTensorType::get(tile.getShape(),
-                                                     tile.getElementType()));
-      std::string name =
-          (function.getName() + "_constant_" + Twine(index)).str();
-      OpBuilder before(function);
-      memref::GlobalOp::create(before, op.getLoc(), name,
-                               b.getStringAttr("private"), type, data,
-                               /*constant=*/true, b.getI64IntegerAttr(16));
-      OpBuilder at(op);
-      Value memref = memref::GetGlobalOp::create(at, op.getLoc(), type, name);
-      SmallVector<Value> zeros(tile.getRank(),
-                               constantIndex(at, op.getLoc(), 0));
-      Value load = tile::LoadOp::create(at, op.getLoc(), tile, memref, zeros);
-      op.getResult().replaceAllUsesWith(load);
-      op.erase();
-    }
   }
 
   void setAttributes() {

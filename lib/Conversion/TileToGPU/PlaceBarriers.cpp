@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Tile/Tile.h"
+#include "dialects/Tile/TileTasks.h"
 #include "lib/Conversion/AsyncToGPU/SharedPlaces.h"
 #include "lib/Conversion/TileToGPU/Exchange.h"
 #include "lib/Conversion/TileToGPU/Passes.h"
@@ -127,7 +127,8 @@ public:
 
 private:
   void visit(Operation *op) {
-    if (isa<gpu::BarrierOp, tile::AwaitOp>(op)) {
+    if (isa<gpu::BarrierOp, tile::AwaitOp, tile::SemaphorePostOp,
+            tile::SemaphoreTakeOp>(op)) { // all threads meet there
       pending.clear();
       return;
     }

@@ -42,7 +42,7 @@ constexpr llvm::StringLiteral kTasksInside = "tile.tasks_inside";
 constexpr llvm::StringLiteral kKernelAttributes[] = {
     "tile.warps",   "tile.raster",     "tile.specialized", "tile.stagger",
     "tile.staged",  "tile.persistent", "tile.fetched",     "tile.residency",
-    "tile.overlap", "tile.prediction"};
+    "tile.overlap", "tile.prediction", "tile.dealt"};
 
 /// The dimensions of a nest that a task does not cover, in the order of
 /// `tile.grid` or else in traversal order.

@@ -229,4 +229,78 @@ def StaggerProducts : Pass<"tile-stagger-products", "::mlir::ModuleOp"> {
     "::tilewright::tile::TileDialect"];
 }
 
+def DealSteps : Pass<"tile-deal-steps", "::mlir::ModuleOp"> {
+  let summary = "Deal the steps of a grid's last waves to all blocks (stream-K)";
+  let description = [{
+    In a kernel with `tile.dealt = n` (blocks that run at a time) and
+    `tile.persistent`, blocks compute whole tiles for all full waves but the last
+    one. The steps of that one and of what is left are dealt to all blocks as
+    equal shares of consecutive ones, which begin and end anywhere in a tile
+    (Osama et al., "Stream-K", PPoPP 2023, section 5.3). A task is then a part of
+    a share or a whole tile: the grid has a coordinate for the round and one for
+    the block. Who has the last steps of a tile waits for the blocks that have
+    those before (`tile.semaphore_take`), adds their sums to its own, in the
+    order of the blocks, and goes on as the kernel did; the others leave theirs in
+    an argument that each launch makes. `tile.raster` goes: tiles are walked here.
+
+    The reduced loop is the one with `tile.stages`, those over a window around it
+    included; its sums are one tile that begins with zeros. A kernel that is
+    another, or whose grid is not known, computes whole tiles, with a remark.
+
+    Before:
+    ```mlir
+    tile.kernel @k(%x: memref<192x256xf16>, %w: memref<256x64xf16>, %y: memref<192x64xf32>) grid(%i) attributes {tile.dealt = 2 : i64, tile.persistent = 1 : i64} {
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      %c256 = arith.constant 256 : index
+      %zero = arith.constant dense<0.0> : !tile.tile<64x64xf32>
+      %row = arith.muli %i, %c64 : index
+      %sum = scf.for %k = %c0 to %c256 step %c64 iter_args(%s = %zero) -> (!tile.tile<64x64xf32>) {
+        %a = tile.load %x[%row, %k] : memref<192x256xf16>, !tile.tile<64x64xf16>
+        %b = tile.load %w[%k, %c0] : memref<256x64xf16>, !tile.tile<64x64xf16>
+        %n = tile.mma %a, %b, %s : !tile.tile<64x64xf16>, !tile.tile<64x64xf16>, !tile.tile<64x64xf32>
+        scf.yield %n : !tile.tile<64x64xf32>
+      } {tile.stages = 3 : i64}
+      tile.store %sum, %y[%row, %c0] : !tile.tile<64x64xf32>, memref<192x64xf32>
+      tile.return
+    }
+    func.func @main(%x: tensor<192x256xf16>, %w: tensor<256x64xf16>) -> tensor<192x64xf32> {
+      %c3 = arith.constant 3 : index
+      %e = tensor.empty() : tensor<192x64xf32>
+      %y = tile.launch @k grid(%c3) ins(%x, %w : tensor<192x256xf16>, tensor<256x64xf16>) outs(%e : tensor<192x64xf32>) -> (tensor<192x64xf32>)
+      return %y : tensor<192x64xf32>
+    }
+    ```
+    After:
+    ```mlir
+    tile.kernel @k(%x: memref<192x256xf16>, %w: memref<256x64xf16>, %y: memref<192x64xf32>, %others: memref<2x64x64xf32>) grid(%round, %block) attributes {tile.persistent = 1 : i64} {
+      %left = tile.semaphores : memref<2xi32>
+      ...
+      scf.if %some {
+        ...
+        %own = scf.for
+        ...
+        scf.if %ends {
+          ...
+          %sum = scf.for %from = %helper to %block step
+          ...
+            tile.semaphore_take %left[%from] count 1 : memref<2xi32>
+            %part = tile.load %others[%from, ...
+            %both = arith.addf %part
+          ...
+          tile.store %sum, %y[...
+        } else {
+          ...
+          tile.store %own, %others[%block, ...
+          tile.semaphore_post %left[%block] : memref<2xi32>
+        }
+      }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect", "::tilewright::tile::TileDialect"
+  ];
+}
+
 #endif // TILEWRIGHT_TRANSFORMS_PIPELINING_PASSES

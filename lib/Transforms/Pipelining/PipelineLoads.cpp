@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Transforms/Pipelining/FlatLoops.h"
 #include "lib/Transforms/Pipelining/Passes.h"
 #include "lib/Transforms/Pipelining/RingLoads.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/SCF/Utils/Utils.h"
 
 using namespace mlir;
 
@@ -30,7 +30,7 @@ public:
     for (const RingLoad &load : loads)
       rings.push_back(createRing(load, stages));
     Value steps = countSteps();
-    if (getConstantIntValue(steps)) {
+    if (getConstantIntValue(steps) || runsInBranch(loop)) {
       replace(makeLoop(steps));
       return;
     }
@@ -68,6 +68,8 @@ private:
   /// How often the loop runs.
   Value countSteps() {
     Value lower = loop.getLowerBound(), upper = loop.getUpperBound();
+    if (runsInBranch(loop))
+      return upper;
     if (std::optional<APInt> count = loop.getStaticTripCount())
       return constant(count->getSExtValue());
     Value span = b.createOrFold<arith::SubIOp>(loc, upper, lower);
@@ -211,54 +213,6 @@ struct PipelineLoads
   }
 
 private:
-  /// Whether all that a loop does besides running `inner` is to compute, for
-  /// that one.
-  static bool computesFor(scf::ForOp loop, scf::ForOp inner) {
-    return llvm::all_of(
-        loop.getBody()->without_terminator(), [&](Operation &op) {
-          return &op == inner || (op.getNumRegions() == 0 && isPure(&op) &&
-                                  op.isBeforeInBlock(inner));
-        });
-  }
-
-  /// The loop around `loop` if it does nothing else than run it, a known number
-  /// of times: what the inner one carries is what it carries itself.
-  static scf::ForOp outerOf(scf::ForOp loop) {
-    auto outer = dyn_cast<scf::ForOp>(loop->getParentOp());
-    if (!outer || !outer.getStaticTripCount() || !loop.getStaticTripCount() ||
-        !computesFor(outer, loop) || outer->hasAttr("tile.stages") ||
-        !llvm::equal(loop.getInitArgs(), outer.getRegionIterArgs()) ||
-        !llvm::equal(outer.getYieldedValues(), loop.getResults()))
-      return {};
-    return outer;
-  }
-
-  /// Moves what stands before a loop into it, in order.
-  static void sinkInto(scf::ForOp loop, Block &outer) {
-    SmallVector<Operation *> before;
-    for (Operation &op : llvm::make_range(outer.begin(), loop->getIterator()))
-      before.push_back(&op);
-    for (Operation *op : llvm::reverse(before))
-      op->moveBefore(loop.getBody(), loop.getBody()->begin());
-  }
-
-  /// One loop in place of a nest of them: a ring that is emptied and filled
-  /// anew for each place of a window hides nothing.
-  static scf::ForOp flattened(scf::ForOp loop) {
-    Attribute stages = loop->getAttr("tile.stages");
-    SmallVector<scf::ForOp> nest{loop};
-    while (scf::ForOp outer = outerOf(nest.back()))
-      nest.push_back(outer);
-    std::reverse(nest.begin(), nest.end());
-    for (auto [outer, inner] : llvm::zip(nest, ArrayRef(nest).drop_front()))
-      sinkInto(inner, *scf::ForOp(outer).getBody());
-    IRRewriter rewriter(loop->getContext());
-    if (nest.size() == 1 || failed(coalesceLoops(rewriter, nest)))
-      return loop;
-    nest.front()->setAttr("tile.stages", stages);
-    return nest.front();
-  }
-
   LogicalResult pipeline(scf::ForOp loop) {
     auto stages = loop->getAttrOfType<IntegerAttr>("tile.stages");
     if (!stages || stages.getInt() < 2)

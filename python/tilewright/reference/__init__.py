@@ -25,7 +25,7 @@ from tilewright.reference.tile_program import start
 
 FAMILIES = (
     "affine_ops arith_ops bufferization_ops cf_ops complex_ops func_ops index_ops layout_ops linalg_ops math_ops "
-    "memref_ops scf_ops tensor_ops tile_compute tile_graph tile_memory tile_program"
+    "memref_ops scf_ops tensor_ops tile_compute tile_graph tile_memory tile_program tile_tasks"
 ).split()
 for _family in FAMILIES:
     importlib.import_module(f"tilewright.reference.{_family}")

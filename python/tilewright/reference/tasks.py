@@ -27,6 +27,7 @@ from tilewright.reference.errors import InterpreterError
 from tilewright.reference.machine import Frame, Machine
 from tilewright.reference.memref_ops import flat_root
 from tilewright.reference.program import Node, walk
+from tilewright.reference.tile_tasks import check_taken
 
 
 class _Cancelled(BaseException):
@@ -235,6 +236,7 @@ def run_grid(
         return
     for point in points:
         run_task(machine, kernel, arguments, Task(point))
+    check_taken(kernel)
 
 
 def remote_view(task: Task, memory: np.ndarray, coordinates: tuple[int, ...]) -> np.ndarray:

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from bench.gpu.schedules import cooperative, ping_pong, stream_k
+from bench.gpu.schedules import cooperative, ping_pong, stream_k, whole
 from tilewright import devices
 from tilewright.plan.gpu.machine import Gpu
 from tilewright.plan.gpu.predict import choose, predict
@@ -18,21 +20,14 @@ H200, A100 = (Gpu.of(devices.get(name)) for name in ("nvidia-h200", "nvidia-a100
 
 def linear(rows: int, lanes: int, depth: int) -> Problem:
     """A product of f16 whose results TMA stores."""
-    return Problem(rows, lanes, depth, 1, 1, "f16", 2, stores=True, neighbours=True)
-
-
-def today(problem: Problem, gpu: Gpu) -> float:
-    """Seconds of the shape that the plan takes."""
-    choice = choose(problem, gpu)
-    assert choice is not None
-    return choice.prediction.seconds
+    return Problem(rows, lanes, depth, 1, 1, "f16", 2, stores=True, neighbours=True, deals=True)
 
 
 @pytest.mark.parametrize("gpu", [H200, A100], ids=["h200", "a100"])
 def test_even_work_is_a_bound(gpu: Gpu) -> None:
     """Cut tiles never take longer, and as long where the waves are full."""
     problem = linear(1024, 3072, 1024)
-    for shape in shapes(problem, gpu):
+    for shape in shapes(whole(problem), gpu):
         plain, even = predict(problem, shape, gpu), predict(problem, shape, gpu, even=True)
         assert even.seconds <= plain.seconds * 1.0001, shape
         if tiles(problem, shape) % (gpu.units * plain.occupancy) == 0:
@@ -40,10 +35,20 @@ def test_even_work_is_a_bound(gpu: Gpu) -> None:
 
 
 def test_stream_k_gains_where_the_last_wave_is_poor() -> None:
-    """BERT's second layer with 512 tokens; not a square whose waves are nearly full."""
-    poor, full = linear(512, 768, 3072), linear(4096, 4096, 4096)
-    assert today(poor, H200) > 1.1 * stream_k(poor, H200)
-    assert today(full, H200) < 1.05 * stream_k(full, H200)
+    """A layer of 7 B with 128 tokens; not a square whose waves are nearly full."""
+    poor, full = (choose(linear(*sizes), H200) for sizes in ((128, 12288, 4096), (4096, 4096, 4096)))
+    assert poor is not None and poor.shape.dealt == H200.units * poor.prediction.occupancy
+    assert poor.whole is not None and not poor.whole.dealt and poor.whole_seconds > 1.1 * poor.prediction.seconds
+    assert full is not None and not full.shape.dealt and full.whole is None
+    assert poor.prediction.seconds == stream_k(linear(128, 12288, 4096), H200)
+
+
+def test_nothing_is_dealt_where_a_kernel_could_not_do_it() -> None:
+    """Open sizes, sums that begin elsewhere, residuals, a step or two for each CTA."""
+    problem = linear(512, 768, 3072)
+    assert stream_k(whole(problem), H200) is None
+    assert stream_k(replace(problem, adds=2), H200) is None
+    assert stream_k(linear(512, 768, 128), H200) is None
 
 
 def test_ping_pong_gains_where_sums_are_short() -> None:

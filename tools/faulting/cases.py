@@ -134,6 +134,8 @@ HOPPER = ("sm_90a",)
 _WARPS = ("wgmma.mma_async", "d.shared::cluster.global.tile.mbarrier", "setmaxnreg.dec", "mbarrier.try_wait")
 _STORES = "d.global.shared::cta"
 _TASKS = "%nctaid.x"
+#: Of tasks that wait for others of their grid.
+_WAITS = ("ld.acquire.gpu", "red.release.gpu", _TASKS)
 #: Of products of boxes that TMA loads, and of clusters whose CTAs load them for each other.
 _BOXES = ("wgmma.mma_async", "d.shared::cluster.global.tile.mbarrier")
 _CLUSTERS = (".multicast::cluster", "mapa", "barrier.cluster.wait")
@@ -207,6 +209,7 @@ CASES: dict[str, Case] = {
     ),
     "gemm_open_rows": _open_rows(130, persistent=False),
     "gemm_open_persistent": _open_rows(260, persistent=True),
+    "gemm_stream_k": replace(_product(128, 128, 1024), units=3, marks=_WAITS),
     "attention_warps": _attention(64, 192, 32),
     "attention_warpgroups": _attention(128, 256, 64),
     "attention_warpgroups_ragged": _attention(100, 300, 64),

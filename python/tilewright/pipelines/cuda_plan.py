@@ -118,6 +118,7 @@ def tile(device: Device) -> Phase:
             PassSpec("tile-buffers-to-registers", "rows that fit need no shared memory", on=kernel),
             PassSpec("canonicalize", "what was stored for no one goes"),
             PassSpec("cse", "what buffers kept apart", on=kernel),
+            PassSpec("tile-deal-steps", "the last waves of a product are work for all blocks"),
             PassSpec("tile-dedupe-kernels", "equal layers share a kernel: it is compiled once"),
             PassSpec("symbol-dce", "weights that only @init reads are no longer needed by @main"),
             PassSpec("tile-verify-kernels", "border: no linalg or tensor operation in a kernel"),

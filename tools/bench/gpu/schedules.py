@@ -1,20 +1,21 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What stream-K and ping-pong would gain, by the plan's own law: `tools/bench/run gpu-schedules [--device NAME]`.
+"""What stream-K gains and ping-pong would gain, by the plan's own law: `tools/bench/run gpu-schedules [--device NAME]`.
 
 For products of models, predicted microseconds of three schedules, each in the tiles that are best for it:
 
-- *today*: what the plan takes, the depth cut into parts (split-K) where that is predicted to be faster.
+- *whole*: what the plan takes if each tile is one CTA's, the depth cut into parts (split-K) where that is predicted to
+  be faster.
 - *stream-K*: full waves as they are, and the steps of the last full wave and of what is left dealt evenly over all CTAs
-  (Osama et al., PPoPP 2023, section 5.3). A CTA stores at most one tile of f32 sums for another one, and who has a
-  tile's first step reads those of all others: both at a multiprocessor's share of L2, and three latencies of L2 for the
-  flag between them. That the ring runs dry at the ends of parts is not counted.
+  (`tile-deal-steps`). A CTA stores at most one tile of f32 sums for another one, and who has a tile's last step reads
+  those of all others: both at a multiprocessor's share of L2, and three latencies of L2 for the semaphore between them.
+  No clusters, and no matrices that sums meet: the plan takes it where it gains more than 5 %.
 - *ping-pong*: two warpgroups on tiles of their own, the results of one converted and stored while the other one
-  multiplies (CUTLASS 3). Today's warpgroups share a tile, and matrix units wait for its end; that wait, which the
-  plan's law leaves out since all shapes have it, is added to today's time (column *with ends*): results twice through
-  shared memory (in, and out by TMA), and an instruction and a half for each element. CTAs that share a multiprocessor
-  hide it from each other.
+  multiplies (CUTLASS 3). The plan's warpgroups share a tile, and matrix units wait for its end; that wait, which the
+  plan's law leaves out since all shapes have it, is added to the time of whole tiles (column *with ends*): results
+  twice through shared memory (in, and out by TMA), and an instruction and a half for each element. CTAs that share a
+  multiprocessor hide it from each other.
 
 Nothing is measured.
 """
@@ -23,7 +24,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, prod
 
 from tilewright import devices
@@ -33,8 +34,6 @@ from tilewright.plan.gpu.shapes import Problem, Shape, shapes, tiles
 from tilewright.plan.gpu.split import best_parts
 
 _DEVICES = ("nvidia-a100", "nvidia-h100", "nvidia-h200")
-#: Latencies of L2 between a sum that is stored and who reads it: the store, the flag, the load.
-_MEETS = 3
 #: Instructions for an element of a result on its way out: half a conversion, half a store, what follows a product.
 _INSTRUCTIONS = 1.5
 _LANES = 128
@@ -65,32 +64,27 @@ def problems() -> Iterator[tuple[str, Problem]]:
     """Products of f16 with their names."""
     for model, sizes in LINEAR.items():
         for m, n, k in sizes:
-            yield f"{model} {m}x{n}x{k}", Problem(m, n, k, 1, 1, "f16", 2, stores=True, neighbours=True)
+            problem = Problem(m, n, k, 1, 1, "f16", 2, stores=True, neighbours=True, deals=True)
+            yield f"{model} {m}x{n}x{k}", problem
     for batch in (1, 32):
         for size, channels, filters, window in IMAGES:
             places = (size, size) if batch == 1 else (size, size, batch)
             overlap = float(window**2)
             problem = Problem(
                 prod(places), filters, channels, window**2, 1, "f16", 2,
-                stores=True, neighbours=True, places=places, overlap=overlap,
+                stores=True, neighbours=True, places=places, overlap=overlap, deals=True,
             )  # fmt: skip
             yield f"ResNet-50 b{batch} {size}x{size} {channels}->{filters} {window}x{window}", problem
 
 
-def stream_k(problem: Problem, gpu: Gpu) -> float:
-    """Seconds of stream-K in the best tiles."""
+def whole(problem: Problem) -> Problem:
+    """The same product in whole tiles."""
+    return replace(problem, deals=False)
 
-    def took(shape: Shape) -> float:
-        found = predict(problem, shape, gpu, even=True)
-        count, slots = tiles(problem, shape), found.occupancy * gpu.units
-        if count % slots == 0:
-            return predict(problem, shape, gpu).seconds
-        level = gpu.device.level("l2")
-        others = 1 if count > slots else ceil(slots / count) - 1
-        sums = shape.rows * shape.lanes * 4 * found.occupancy / (level.bandwidth / gpu.units)
-        return found.seconds + (1 + others) * sums + _MEETS * level.latency
 
-    return min(took(shape) for shape in shapes(problem, gpu))
+def stream_k(problem: Problem, gpu: Gpu) -> float | None:
+    """Seconds of stream-K in the best tiles; None where there is nothing to deal."""
+    return min((predict(problem, shape, gpu).seconds for shape in shapes(problem, gpu) if shape.dealt), default=None)
 
 
 def _end(problem: Problem, shape: Shape, gpu: Gpu) -> float:
@@ -101,7 +95,7 @@ def _end(problem: Problem, shape: Shape, gpu: Gpu) -> float:
 
 
 def cooperative(problem: Problem, gpu: Gpu) -> float:
-    """Seconds of today's schedule with the ends of tiles, in the best tiles for that."""
+    """Seconds of whole tiles with the ends of tiles, in the best tiles for that."""
 
     def took(shape: Shape) -> float:
         found = predict(problem, shape, gpu)
@@ -109,7 +103,7 @@ def cooperative(problem: Problem, gpu: Gpu) -> float:
         ends = ceil(tiles(problem, shape) / gpu.units) if alone else 1
         return found.seconds + ends * _end(problem, shape, gpu)
 
-    return min(took(shape) for shape in shapes(problem, gpu))
+    return min(took(shape) for shape in shapes(whole(problem), gpu))
 
 
 def ping_pong(problem: Problem, gpu: Gpu) -> float | None:
@@ -119,7 +113,7 @@ def ping_pong(problem: Problem, gpu: Gpu) -> float | None:
     def took(shape: Shape) -> float:
         return predict(problem, shape, gpu).seconds + _end(problem, shape, gpu)
 
-    fit = [s for s in shapes(problem, gpu) if s.wgmma and s.persistent and s.rows * s.lanes <= most]
+    fit = [s for s in shapes(whole(problem), gpu) if s.wgmma and s.persistent and s.rows * s.lanes <= most]
     return min(map(took, fit), default=None)
 
 
@@ -129,27 +123,30 @@ class Line:
 
     name: str
     parts: int | None
-    today: float
-    streamed: float
+    whole: float
+    streamed: float | None
     ends: float
     ping: float | None
 
     def __str__(self) -> str:
         """Return a row of the table."""
         ping = f"{self.ping * 1e6:9.1f}  {self.ends / self.ping - 1:6.1%}" if self.ping else f"{'':9}  {'':6}"
-        return (
-            f"{self.name:42} {self.today * 1e6:9.1f} {self.parts or 1:3} {self.streamed * 1e6:9.1f}  "
-            f"{self.today / self.streamed - 1:6.1%}   {self.ends * 1e6:9.1f} {ping}"
-        )
+        streamed = f"{self.streamed * 1e6:9.1f}  {self.gain:6.1%}" if self.streamed else f"{'':9}  {'':6}"
+        return f"{self.name:42} {self.whole * 1e6:9.1f} {self.parts or 1:3} {streamed}   {self.ends * 1e6:9.1f} {ping}"
+
+    @property
+    def gain(self) -> float:
+        """Of stream-K: 0.1 where it is a tenth faster."""
+        return self.whole / self.streamed - 1 if self.streamed else 0.0
 
 
 def lines(device: str) -> Iterator[Line]:
     """One line per product."""
     gpu = Gpu.of(devices.get(device))
     for name, problem in problems():
-        parts, today = best_parts(problem, gpu)
+        parts, seconds = best_parts(whole(problem), gpu)
         ping = ping_pong(problem, gpu)
-        yield Line(name, parts, today, stream_k(problem, gpu), cooperative(problem, gpu), ping)
+        yield Line(name, parts, seconds, stream_k(problem, gpu), cooperative(problem, gpu), ping)
 
 
 def _count(found: Sequence[Line], gain: Callable[[Line], float]) -> str:
@@ -171,12 +168,12 @@ def main(arguments: Sequence[str]) -> int:
     )
     for name in options.device or _DEVICES:
         print(
-            f"\n{name}\n{'':42} {'today':>9}  in {'stream-K':>9}  {'gain':>6} "
+            f"\n{name}\n{'':42} {'whole':>9}  in {'stream-K':>9}  {'gain':>6} "
             f"  {'with ends':>9} {'ping-pong':>9}  {'gain':>6}"
         )
         found = list(lines(name))
         print(*found, sep="\n")
-        print("stream-K:", _count(found, lambda line: line.today / line.streamed - 1))
+        print("stream-K:", _count(found, lambda line: line.gain))
         pings = [line for line in found if line.ping]
         print("ping-pong:", _count(pings, lambda line: line.ends / (line.ping or 1.0) - 1))
     return 0

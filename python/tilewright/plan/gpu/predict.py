@@ -8,7 +8,8 @@ shared memory for it, moving what the wave needs from L2, and its share of what 
 added: the first step of each wave comes from memory, and its results are stored; of the first and last wave only, where
 CTAs are persistent, since a ring is filled again while results are computed and stored. Matrices that what follows
 reads come from memory once the product is done, or beside it where TMA fetches them. CTAs of a cluster load what they
-share once, and wait for each other. (Roller, section 3.3, has the first and the last of the four; its tiles are filled
+share once, and wait for each other. CTAs among which steps are dealt have the same work (stream-K), and hand on sums
+through L2. (Roller, section 3.3, has the first and the last of the four; its tiles are filled
 to the same waves.)
 """
 
@@ -36,6 +37,10 @@ _ROUND_TRIP = 2
 _CLUSTER_TRIP = 3
 #: Latencies of L2 that barriers of a cluster cost a CTA: one before the first copy, one before it ends.
 _CLUSTER_BARRIERS = 2
+#: Latencies of L2 between sums that are stored and who adds them: the store, the semaphore, the load.
+_MEETS = 3
+#: How much faster dealt steps must be predicted to be: what the law leaves out are the ends of their parts.
+_DEALT_WORTH = 1.05
 #: Threads that read the same element of shared memory at once, where vector units multiply.
 _BROADCAST = 4
 #: Lanes of vector units that a conversion between integers and floats takes, by compute capability: 16 of 128 a clock,
@@ -101,9 +106,10 @@ def predict(problem: Problem, shape: Shape, gpu: Gpu, even: bool = False) -> Pre
         problem: the product.
         shape: of its tiles.
         gpu: the machine.
-        even: as if tiles could be cut, so that all multiprocessors had the same work: a bound for stream-K.
+        even: as if tiles could be cut at no cost, so that all multiprocessors had the same work: a bound.
     """
     device, count = gpu.device, tiles(problem, shape)
+    even = even or shape.dealt > 0
     held = max(gpu.occupancy(shape.threads, shape.shared(problem), shape.registers(problem)), 1)
     resident = held * gpu.units
     waves = ceil(count / resident)
@@ -126,7 +132,8 @@ def predict(problem: Problem, shape: Shape, gpu: Gpu, even: bool = False) -> Pre
     l2 = (near + out) / device.level("l2").bandwidth * idle
     far = _memory_bytes(problem, shape, resident, near, out, device.level("l2").bytes)
     memory = far / (device.level("memory").bandwidth * _STREAMED) * idle
-    starts = 1 if shape.persistent else waves  # a ring that goes on is full when the next tile begins
+    # A ring that goes on is full when the next tile begins. Dealt steps are two parts, and whole tiles.
+    starts = 1 if shape.persistent and shape.wgmma else waves + bool(shape.dealt)
     behind = device.level("memory").latency / here if problem.adds and not shape.fetched else 0.0
     latency = (
         behind + device.level("memory").latency + (0 if shape.stages > 1 else steps * device.level("l2").latency / here)
@@ -143,11 +150,21 @@ def predict(problem: Problem, shape: Shape, gpu: Gpu, even: bool = False) -> Pre
     parts = {"compute": compute, "shared": fed, "l2": l2, "memory": memory, "latency": ring}
     parts["widen"] = rounds * steps * _widening(problem, shape, gpu)
     bound = max(parts, key=lambda name: parts[name])
-    waiting = starts * latency + tail
+    waiting = starts * latency + tail + _handing(shape, gpu, count, held)
     if waiting > parts[bound]:
         bound = "latency"
     seconds = max(parts.values()) + waiting + device.rate("launch", 2.5e-6)
     return Prediction(seconds, bound, compute, near + out, far, held, count / resident, roofline(problem, gpu))
+
+
+def _handing(shape: Shape, gpu: Gpu, count: int, held: int) -> float:
+    """Seconds in which CTAs hand on sums: each those of one tile, and who finishes a tile reads those of its others."""
+    if not shape.dealt:
+        return 0.0
+    level = gpu.device.level("l2")
+    others = 1 if count > shape.dealt else ceil(shape.dealt / count)
+    sums = shape.rows * shape.lanes * 4 * held / (level.bandwidth / gpu.units)
+    return (1 + others) * sums + _MEETS * level.latency
 
 
 def _imbalance(count: int, gpu: Gpu, waves: int, held: int) -> float:
@@ -216,6 +233,8 @@ class Choice:
         other: with the same tile, the best one without a cluster where the choice has one, else the best with one; None
             where there is none.
         other_prediction: of it.
+        whole: where steps are dealt, the best shape in which each tile is one CTA's; None where they are not.
+        whole_seconds: of it.
     """
 
     shape: Shape
@@ -226,18 +245,25 @@ class Choice:
     number: int = 0
     other: Shape | None = None
     other_prediction: Prediction | None = None
+    whole: Shape | None = None
+    whole_seconds: float = 0.0
 
 
 def choose(problem: Problem, gpu: Gpu, number: int = 0) -> Choice | None:
     """The shape with the least predicted time; None where the machine has none.
 
     Candidates differ in their rows or lanes; `number` says which one it shall be, the fastest one being the first.
-    Among shapes whose times differ by less than a percent, the one that moves the least, then the smallest ring.
+    Among shapes whose times differ by less than a percent, the one that moves the least, then the smallest ring. Steps
+    are dealt where that is faster by some percent than the best shape with whole tiles.
     """
     ranked: Sequence[tuple[Prediction, Shape]] = sorted(
         ((predict(problem, shape, gpu), shape) for shape in shapes(problem, gpu)),
         key=lambda found: (float(f"{found[0].seconds:.2e}"), found[0].l2_bytes, found[1].warps, found[1].stages),
     )
+    whole = next((found for found in ranked if not found[1].dealt), None)
+    if whole is not None:
+        most = whole[0].seconds / _DEALT_WORTH
+        ranked = [found for found in ranked if not found[1].dealt or found[0].seconds <= most]
     first: dict[tuple[int, int], tuple[Prediction, Shape]] = {}
     for pair in ranked:
         first.setdefault((pair[1].rows, pair[1].lanes), pair)
@@ -248,7 +274,8 @@ def choose(problem: Problem, gpu: Gpu, number: int = 0) -> Choice | None:
     best, shape = found[number]
     later = found[number + 1] if number + 1 < len(found) else None
     same = (r for r in ranked if (r[1].rows, r[1].lanes) == (shape.rows, shape.lanes))
-    other = next((r for r in same if r[1].clustered != shape.clustered), None)
+    other = next((r for r in same if r[1].clustered != shape.clustered and not r[1].dealt), None)
+    whole = whole if shape.dealt else None
     return Choice(
         shape,
         best,
@@ -258,6 +285,8 @@ def choose(problem: Problem, gpu: Gpu, number: int = 0) -> Choice | None:
         number,
         other and other[1],
         other and other[0],
+        whole and whole[1],
+        whole[0].seconds if whole else 0.0,
     )
 
 
@@ -286,6 +315,9 @@ def attribute(choice: Choice, problem: Problem) -> str:
         fields.append(f'other_cluster = "{_extent(choice.other)}"')
         fields.append(f"other_cluster_ns = {choice.other_prediction.seconds * 1e9:.0f} : i64")
         fields.append(f"other_cluster_l2_bytes = {choice.other_prediction.l2_bytes} : i64")
+    if choice.whole is not None:
+        fields.append(f'whole = "{choice.whole}"')
+        fields.append(f"whole_ns = {choice.whole_seconds * 1e9:.0f} : i64")
     return "{" + ", ".join(fields) + "}"
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from tilewright.mlir import ir
+from tilewright.normalize.generics import constant_of, maker
 from tilewright.plan.gpu.machine import Gpu
 from tilewright.plan.gpu.nest import Nest, lane_of, power_of_two, read_only_by
 from tilewright.plan.gpu.predict import attribute, choose, raster
@@ -140,7 +141,14 @@ def problem_of(nest: Nest, roles: Roles) -> Problem:
         open_rows=tuple(d in op.dynamic for d in rows),
         open_lanes=roles.lane in op.dynamic,
         packed=_packed(op, roles) if op.unpacks else None,
+        deals=not op.dynamic and not op.unpacks and _begins_with_zeros(op),
     )
+
+
+def _begins_with_zeros(op: LinalgOp) -> bool:
+    """Whether sums may be taken in parts, each of which begins as the whole does."""
+    start = maker(op.output.value)
+    return start is not None and start.name == "linalg.fill" and constant_of(start.operands[0]) == 0
 
 
 def _packed(op: LinalgOp, roles: Roles) -> Packed:
@@ -300,6 +308,20 @@ def _cluster(nest: Nest, roles: Roles, problem: Problem, shape: Shape) -> str:
     return f"array<i64: {', '.join(str(sizes.get(d, 1)) for d in range(nest.root.rank))}>"
 
 
+def _marks(shape: Shape, problem: Problem, occupancy: int) -> dict[str, str]:
+    """What a shape says of its kernel, as attributes."""
+    marks = {
+        "tile.stages": f"{shape.stages} : i64" if shape.stages > 1 else "",
+        "tile.specialized": "unit" if shape.wgmma else "",
+        "tile.residency": f"{occupancy} : i64" if shape.wgmma or shape.dealt else "",
+        "tile.staged": f"{shape.boxes(problem)} : i64" if shape.boxes(problem) else "",
+        "tile.fetched": "unit" if shape.fetched else "",
+        "tile.persistent": f"{occupancy} : i64" if shape.persistent else "",
+        "tile.dealt": f"{shape.dealt} : i64" if shape.dealt else "",
+    }
+    return {name: value for name, value in marks.items() if value}
+
+
 def choose_product(nest: Nest, roles: Roles, gpu: Gpu, number: int = 0) -> GpuTiling:
     """The tiling of a product that is alone in its task: the shape with the least predicted time, or a later one."""
     problem = problem_of(nest, roles)
@@ -308,19 +330,10 @@ def choose_product(nest: Nest, roles: Roles, gpu: Gpu, number: int = 0) -> GpuTi
         return tile_product(nest, roles, default_shape(nest.root))
     tiling = tile_product(nest, roles, choice.shape)
     tiling.marks["tile.prediction"] = attribute(choice, problem)
-    if choice.shape.stages > 1:
-        tiling.marks["tile.stages"] = f"{choice.shape.stages} : i64"
-    if choice.shape.wgmma:
-        tiling.marks["tile.specialized"] = "unit"
-        tiling.marks["tile.residency"] = f"{choice.prediction.occupancy} : i64"
-    elif gpu.hopper and has_unit(problem, gpu):  # wgmma could take some of these, with another number of registers
+    tiling.marks |= _marks(choice.shape, problem, choice.prediction.occupancy)
+    if gpu.hopper and not choice.shape.wgmma and has_unit(problem, gpu):
+        # wgmma could take some of these, with another number of registers
         tiling.marks["tile.unit"] = '"mma"'
-    if boxes := choice.shape.boxes(problem):
-        tiling.marks["tile.staged"] = f"{boxes} : i64"
-    if choice.shape.fetched:
-        tiling.marks["tile.fetched"] = "unit"
-    if choice.shape.persistent:
-        tiling.marks["tile.persistent"] = f"{choice.prediction.occupancy} : i64"
     if choice.shape.clustered:
         tiling.marks["tile.cluster"] = _cluster(nest, roles, problem, choice.shape)
     band = raster(problem, choice.shape, choice.prediction.occupancy * gpu.units)

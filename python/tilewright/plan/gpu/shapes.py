@@ -49,6 +49,8 @@ _BOX = 16 * _SPAN
 _CLUSTER = 2
 #: Lanes of a tile whose scales change along the sum, at least: rings have slots of 128 bytes and more.
 _SCALES = 64
+#: Steps that a CTA has of dealt tiles, at least.
+_LEAST_SHARE = 4
 #: Rows of a box that a CTA loads for its cluster, at least: the rows that a swizzle exchanges.
 _SHARE = 8
 
@@ -98,6 +100,7 @@ class Problem:
         open_rows: of each loop of rows, whether only a run knows its points.
         open_lanes: whether only a run knows the lanes.
         packed: how a factor lies in memory that is not multiplied as it lies there.
+        deals: whether steps may be dealt to CTAs: all sizes are known, and sums begin with zeros.
     """
 
     rows: int
@@ -120,6 +123,7 @@ class Problem:
     open_rows: tuple[bool, ...] = ()
     open_lanes: bool = False
     packed: Packed | None = None
+    deals: bool = False
 
     @cached_property
     def bytes(self) -> int:
@@ -187,6 +191,7 @@ class Shape:
         persistent: whether a CTA computes tile after tile; loads run ahead into the next one.
         fetched: whether TMA brings the matrices that what follows reads, beside the last steps of the product.
         cluster: CTAs of a cluster along rows and along lanes; what several of them read, TMA loads once for all.
+        dealt: CTAs among which the steps of the last waves are dealt (stream-K); 0: each tile is one CTA's.
     """
 
     rows: int
@@ -198,6 +203,7 @@ class Shape:
     persistent: bool = False
     fetched: bool = False
     cluster: tuple[int, int] = (1, 1)
+    dealt: int = 0
 
     def step_bytes(self, problem: Problem) -> int:
         """Bytes of both factors that a step needs."""
@@ -223,7 +229,9 @@ class Shape:
         return _BOXES[self.persistent] if self.wgmma and problem.stores else 0
 
     def _waiting(self, problem: Problem) -> int:
-        """Bytes of shared memory of results that are being stored while the ring is filled."""
+        """Bytes of shared memory of results that are being stored while the ring is filled, or turned beside it."""
+        if self.dealt and not self.wgmma:
+            return self.rows * self.lanes * problem.out_bytes
         return self.warps * self.boxes(problem) * _BOX if self.persistent else 0
 
     @property
@@ -261,6 +269,7 @@ class Shape:
         text = f"{self.rows}x{self.lanes}x{self.depth}, {self.warps} warps, {self.stages} stages"
         text += ", persistent" if self.persistent else ""
         text += ", fetched" if self.fetched else ""
+        text += ", stream-K" if self.dealt else ""
         return text + (", cluster {}x{}".format(*self.cluster) if self.clustered else "")
 
 
@@ -327,6 +336,7 @@ def _rings(problem: Problem, gpu: Gpu, shape: Shape) -> Iterator[Shape]:
         if problem.streams and stages >= 2:
             found = True
             yield from _clusters(problem, replace(one, stages=stages))
+    yield from _dealt(problem, gpu, shape, steps)
     if not found and not shape.wgmma:
         yield shape
 
@@ -341,6 +351,26 @@ def _clusters(problem: Problem, shape: Shape) -> Iterator[Shape]:
     whole = problem.open_lanes or problem.across(shape.lanes) % _CLUSTER == 0
     if whole and not problem.strided and shape.rows >= _CLUSTER * _SHARE:
         yield replace(shape, cluster=(1, _CLUSTER))
+
+
+def _dealt(problem: Problem, gpu: Gpu, shape: Shape, steps: int) -> Iterator[Shape]:
+    """The same tile in CTAs among which the steps of the last waves are dealt; what follows may not need the ring."""
+    free = not problem.adds and (problem.stores or not shape.wgmma)
+    one = replace(shape, stages=0, persistent=True, dealt=1)
+    fit = (gpu.shared - one.shared(problem)) // shape.step_bytes(problem) + 1
+    stages = min(_SLOTS[shape.wgmma], fit)
+    if not (problem.deals and problem.streams and free and stages >= 2):
+        return
+    one = replace(one, stages=stages)
+    ctas = gpu.occupancy(one.threads, one.shared(problem), one.registers(problem)) * gpu.units
+    count = tiles(problem, one)
+    if count > 1 and ctas and count % ctas and (count - whole_tiles(count, ctas)) * steps >= _LEAST_SHARE * ctas:
+        yield replace(one, dealt=ctas)
+
+
+def whole_tiles(count: int, ctas: int) -> int:
+    """Tiles that are one CTA's each where steps are dealt: those of all full waves but the last one."""
+    return max(count // ctas - 1, 0) * ctas
 
 
 def _goes_on(problem: Problem, gpu: Gpu, shape: Shape, steps: int) -> bool:

@@ -20,7 +20,7 @@ def definitions() -> dict[str, tuple[str, str]]:
     found = {}
     for file in sorted(SOURCES.glob("*.td")):
         for name, text in DEFINITION.findall(file.read_text()):
-            mnemonic = re.match(r"\s*Tile_(?:Op|ProgramStep)<\"(\w+)\"", text)
+            mnemonic = re.match(r"\s*Tile_(?:Op|ProgramStep|SemaphoreStep)<\"(\w+)\"", text)
             if mnemonic or 'summary = "' in text:
                 found[f"{file.stem}.{name}"] = (mnemonic.group(1) if mnemonic else "", text)
     return found

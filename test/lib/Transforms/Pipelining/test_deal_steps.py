@@ -18,7 +18,8 @@ from tilewright.passes import run_pipeline
 from tilewright.passes.registry import load_builtin_passes
 
 PRODUCT = """
-tile.kernel @product(%x: memref<{rows}x{depth}xf32>, %w: memref<{depth}x{lanes}xf32>, %y: memref<{rows}x{lanes}xf32>) grid(%i, %j)
+tile.kernel @product(%x: memref<{rows}x{depth}xf32>, %w: memref<{depth}x{lanes}xf32>,
+                     %y: memref<{rows}x{lanes}xf32>) grid(%i, %j)
     attributes {{tile.dealt = {blocks} : i64, tile.persistent = 1 : i64, tile.raster = {raster} : i64}} {{
   %c0 = arith.constant 0 : index
   %c4 = arith.constant 4 : index
@@ -39,7 +40,9 @@ func.func @main(%x: tensor<{rows}x{depth}xf32>, %w: tensor<{depth}x{lanes}xf32>)
   %m = arith.constant {m} : index
   %n = arith.constant {n} : index
   %e = tensor.empty() : tensor<{rows}x{lanes}xf32>
-  %y = tile.launch @product grid(%m, %n) ins(%x, %w : tensor<{rows}x{depth}xf32>, tensor<{depth}x{lanes}xf32>) outs(%e : tensor<{rows}x{lanes}xf32>) -> (tensor<{rows}x{lanes}xf32>)
+  %y = tile.launch @product grid(%m, %n)
+      ins(%x, %w : tensor<{rows}x{depth}xf32>, tensor<{depth}x{lanes}xf32>)
+      outs(%e : tensor<{rows}x{lanes}xf32>) -> (tensor<{rows}x{lanes}xf32>)
   return %y : tensor<{rows}x{lanes}xf32>
 }}
 """

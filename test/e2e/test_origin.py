@@ -31,17 +31,21 @@ HARMLESS = ("_mm_pause", 'asm volatile("yield"', "_mm_getcsr", "_mm_setcsr")
 
 @pytest.mark.parametrize("name", NAMES)
 def test_code_calls_nothing_but_the_scheduler(name: str) -> None:
-    """No math library, no BLAS, no assembly: neither in the IR nor in the shared object."""
+    """No math library, no BLAS, no assembly: neither in the IR nor in the shared object.
+
+    Beside the scheduler, there is what ends a run with a word for which there is no embedding.
+    """
+    ours = {"twrt_launch", "twrt_fail_at"}
     file = str(models.path(name))
     text = tw.compile(file, target="cpu", stop_after="lower")
-    assert set(re.findall(r"llvm\.call (\S+?)\(", text)) == {"@twrt_launch"}
+    assert set(re.findall(r"llvm\.call (\S+?)\(", text)) <= {f"@{name}" for name in ours}
     assert "asm" not in set(re.findall(r"[a-z]+", text))
     (code,) = (tw.compile(file, target="cpu").path / "code").glob("*.so")
     if shutil.which("nm"):
         command = ["nm", "--dynamic", "--undefined-only", str(code)]
         listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         assert "twrt_launch" in listed
-        assert {line.split()[-1].partition("@")[0] for line in listed.splitlines()} <= MOVERS | {"twrt_launch"}
+        assert {line.split()[-1].partition("@")[0] for line in listed.splitlines()} <= MOVERS | ours
 
 
 @pytest.mark.skipif(not shutil.which("objdump"), reason="objdump is not installed")

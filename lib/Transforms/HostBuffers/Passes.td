@@ -420,6 +420,8 @@ def ReshapesToCasts : Pass<"tile-reshapes-to-casts"> {
     `memref.expand_shape` of one dimension into several of which two or more
     have sizes known at run time only becomes a cast with the strides that follow.
     Upstream's lowering finds one unknown size by division; these are operands.
+    So does a `memref.subview` that drops another dimension of size 1 than the
+    strides tell upstream.
 
     Before:
     ```mlir

@@ -63,6 +63,9 @@ def non_max_suppression(
     if boxes.rank != 3 or scores.rank != 3 or boxes.shape[2] != 4:
         node.wrong(f"boxes {list(boxes.shape)} and scores {list(scores.shape)} are not [B, N, 4] and [B, C, N]")
     agree(b, node, "scores", (scores.shape[0], scores.shape[2]), boxes.shape[:2])
+    for given in (most, share, score):
+        if given is not None and has_zero(given.shape):
+            node.wrong("a parameter has no elements")
     if has_zero(scores.shape) or most is None or _is_none(most):
         return b.hollow((0, 3), I64)
     centered = bool(node.attr("center_point_box", 0))

@@ -39,11 +39,11 @@ bool shared::isPermutation(ArrayRef<int64_t> values) {
   return true;
 }
 
-Attribute shared::getCheckedSpread(AsmParser &parser, SMLoc loc, int64_t rank,
+Attribute shared::getCheckedDistributed(AsmParser &parser, SMLoc loc, int64_t rank,
                                    ArrayRef<int64_t> registers,
                                    ArrayRef<int64_t> lanes,
                                    ArrayRef<int64_t> warps) {
-  return SpreadAttr::getChecked([&] { return parser.emitError(loc); },
+  return DistributedAttr::getChecked([&] { return parser.emitError(loc); },
                                 parser.getContext(), rank, registers, lanes,
                                 warps);
 }

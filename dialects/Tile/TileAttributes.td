@@ -129,7 +129,7 @@ def Tile_LayoutAttr : Tile_Attr<"Layout", "layout"> {
   let hasCustomAssemblyFormat = 1;
 }
 
-def Tile_SpreadAttr : Tile_Attr<"Spread", "spread"> {
+def Tile_DistributedAttr : Tile_Attr<"Distributed", "distributed"> {
   let summary = "which register of which thread holds an element of a tile";
   let description = [{
     The third parameter of a tile's type where the threads of a GPU share the
@@ -153,7 +153,7 @@ def Tile_SpreadAttr : Tile_Attr<"Spread", "spread"> {
     Example, the accumulator of one `mma.sync.m16n8k16`:
 
     ```mlir
-    func.func private @f(!tile.tile<16x8xf32, #tile.spread<
+    func.func private @f(!tile.tile<16x8xf32, #tile.distributed<
       register = [[0, 1], [8, 0]],
       lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>>)
     ```

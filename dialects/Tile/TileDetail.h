@@ -44,7 +44,7 @@ bool readsBeforeItWrites(LaunchOp launch,
                          llvm::ArrayRef<mlir::OpOperand *> operands);
 
 /// A spread whose verifier reports at `loc`; null where it fails.
-mlir::Attribute getCheckedSpread(mlir::AsmParser &parser, mlir::SMLoc loc,
+mlir::Attribute getCheckedDistributed(mlir::AsmParser &parser, mlir::SMLoc loc,
                                  int64_t rank,
                                  llvm::ArrayRef<int64_t> registers,
                                  llvm::ArrayRef<int64_t> lanes,

@@ -36,8 +36,8 @@ ArrayRef<int64_t> TileType::getBlocks() const {
   return layout.getTiles();
 }
 
-SpreadAttr TileType::getSpread() const {
-  return dyn_cast_or_null<SpreadAttr>(getLayout());
+DistributedAttr TileType::getDistributed() const {
+  return dyn_cast_or_null<DistributedAttr>(getLayout());
 }
 
 bool TileType::isInShared() const {
@@ -69,8 +69,8 @@ verifyTileLayout(function_ref<InFlightDiagnostic()> emitError,
 
 /// tile_type_c4
 static LogicalResult
-verifyTileSpread(function_ref<InFlightDiagnostic()> emitError,
-                 ArrayRef<int64_t> shape, SpreadAttr spread) {
+verifyTileDistributed(function_ref<InFlightDiagnostic()> emitError,
+                 ArrayRef<int64_t> shape, DistributedAttr spread) {
   auto rank = static_cast<int64_t>(shape.size());
   if (spread.getRank() != rank)
     return emitError() << "spread has vectors of " << spread.getRank()
@@ -103,8 +103,8 @@ LogicalResult TileType::verify(function_ref<InFlightDiagnostic()> emitError,
                        << elementType;
   if (auto ours = dyn_cast_or_null<LayoutAttr>(layout))
     return verifyTileLayout(emitError, shape, ours);
-  if (auto spread = dyn_cast_or_null<SpreadAttr>(layout))
-    return verifyTileSpread(emitError, shape, spread);
+  if (auto spread = dyn_cast_or_null<DistributedAttr>(layout))
+    return verifyTileDistributed(emitError, shape, spread);
   return success();
 }
 

@@ -30,13 +30,13 @@ def Tile_TileType
 
     - `tile_type_c1`: sizes are positive.
     - `tile_type_c2`: elements are integers, floats or `index`.
-    On a GPU the layout is a `#tile.spread` (the tile lies in the registers of a
+    On a GPU the layout is a `#tile.distributed` (the tile lies in the registers of a
     block's threads) or `#tile.level<"shared">`: the tile is not in registers,
     it stays in the shared memory that it was loaded from until its user, a
     product, reads it there.
 
     - `tile_type_c3`: a `#tile.layout` names dimensions of the tile only.
-    - `tile_type_c4`: a `#tile.spread` has the tile's rank and covers its sizes.
+    - `tile_type_c4`: a `#tile.distributed` has the tile's rank and covers its sizes.
 
     Example:
 
@@ -66,7 +66,7 @@ def Tile_TileType
     /// layout does not cut both dimensions.
     ::llvm::ArrayRef<int64_t> getBlocks() const;
     /// Where its elements lie in the registers of a block; null if not said.
-    SpreadAttr getSpread() const;
+    DistributedAttr getDistributed() const;
     /// Whether it stays in the shared memory that it comes from.
     bool isInShared() const;
     /// Whether `type` may be the element type of a tile.

@@ -21,7 +21,7 @@ static int64_t encode(CoordinateBit bit) {
   return bit.isNone() ? -1 : bit.dim * 64 + bit.bit;
 }
 
-LinearLayout::LinearLayout(tile::SpreadAttr spread) : rank(spread.getRank()) {
+LinearLayout::LinearLayout(tile::DistributedAttr spread) : rank(spread.getRank()) {
   registers = llvm::map_to_vector(spread.getRegisters(), decode);
   threads = llvm::map_to_vector(spread.getLanes(), decode);
   llvm::append_range(threads, llvm::map_range(spread.getWarps(), decode));
@@ -29,16 +29,16 @@ LinearLayout::LinearLayout(tile::SpreadAttr spread) : rank(spread.getRank()) {
 
 std::optional<LinearLayout> LinearLayout::of(Type type) {
   auto tile = dyn_cast<tile::TileType>(type);
-  if (!tile || !tile.getSpread())
+  if (!tile || !tile.getDistributed())
     return std::nullopt;
-  return LinearLayout(tile.getSpread());
+  return LinearLayout(tile.getDistributed());
 }
 
-tile::SpreadAttr LinearLayout::toAttr(MLIRContext *context) const {
+tile::DistributedAttr LinearLayout::toAttr(MLIRContext *context) const {
   auto codes = [](ArrayRef<CoordinateBit> bits) {
     return llvm::map_to_vector(bits, encode);
   };
-  return tile::SpreadAttr::get(context, rank, codes(registers),
+  return tile::DistributedAttr::get(context, rank, codes(registers),
                                codes(getThreadBits().take_front(laneBits)),
                                codes(getThreadBits().drop_front(laneBits)));
 }

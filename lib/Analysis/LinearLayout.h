@@ -39,7 +39,7 @@ public:
   static constexpr int64_t laneBits = 5;
 
   explicit LinearLayout(int64_t rank = 0) : rank(rank) {}
-  explicit LinearLayout(tile::SpreadAttr spread);
+  explicit LinearLayout(tile::DistributedAttr spread);
   /// The layout of a tile type, none where it has no spread.
   static std::optional<LinearLayout> of(mlir::Type type);
   /// Registers along `order` (fastest dimension first): `vector` elements of
@@ -49,7 +49,7 @@ public:
                               mlir::ArrayRef<int64_t> order, int64_t vector,
                               int64_t threads);
 
-  tile::SpreadAttr toAttr(mlir::MLIRContext *context) const;
+  tile::DistributedAttr toAttr(mlir::MLIRContext *context) const;
 
   int64_t getRank() const { return rank; }
   /// Bits of the register's number, lowest first.

@@ -21,7 +21,7 @@ mlir::Value getViewed(mlir::Value memref);
 mlir::Value getRoot(mlir::Value memref);
 
 /// Arguments of a kernel that a launch may pass the same memory for, by the
-/// attributes of `tile-detach-host`.
+/// attributes of `tile-split-host-device`.
 class SharedArguments {
 public:
   explicit SharedArguments(mlir::gpu::GPUFuncOp function);

@@ -18,12 +18,12 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from tilewright.errors import InternalError, TilewrightError, UnsupportedError, UserError
+from tilewright.core.errors import InternalError, TilewrightError, UnsupportedError, UserError
 
 if TYPE_CHECKING:
-    from tilewright.api import compile, load
     from tilewright.bisection.session import bisect
-    from tilewright.checking import check
+    from tilewright.compiler.api import compile, load
+    from tilewright.compiler.check import check
     from tilewright.kernels import Kernel, kernel
     from tilewright.runtime import Model, Outputs, TensorSpec
 
@@ -34,11 +34,11 @@ _LAZY = {
     "Outputs": "tilewright.runtime",
     "TensorSpec": "tilewright.runtime",
     "bisect": "tilewright.bisection.session",
-    "check": "tilewright.checking",
-    "compile": "tilewright.api",
+    "check": "tilewright.compiler.check",
+    "compile": "tilewright.compiler.api",
     "kernel": "tilewright.kernels",
     "Kernel": "tilewright.kernels",
-    "load": "tilewright.api",
+    "load": "tilewright.compiler.api",
 }
 
 __all__ = [

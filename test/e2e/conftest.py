@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from tilewright.plan.gpu import predict
-from tilewright.plan.gpu.machine import Gpu
 from tilewright.plan.gpu.shapes import Problem, Shape
+from tilewright.plan.model.gpu import Gpu
 
 ROOT = Path(__file__).resolve().parents[2]
 

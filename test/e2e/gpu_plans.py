@@ -10,10 +10,10 @@ from typing import Any
 
 from tilewright import devices
 from tilewright.bisection.stages import Stage, run_steps, start, steps_of
+from tilewright.compiler.source import open_source
+from tilewright.passes.pipeline import Pipeline
 from tilewright.pipelines import cuda_plan
-from tilewright.pipelines.pipeline import Pipeline
-from tilewright.plan.masks import known_weights
-from tilewright.targets.source import open_source
+from tilewright.plan.attention.masks import known_weights
 
 
 def planned(model: Any, device: str = "nvidia-h100", shapes: Mapping[str, Any] | None = None) -> tuple[Stage, Stage]:

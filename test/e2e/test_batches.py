@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Images that run in rounds (`tile-split-batch`) give what the whole batch gives."""
+"""Images that run in rounds (`tile-split-micro-batches`) give what the whole batch gives."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 import models
 import tilewright as tw
-from tilewright.plan.batches import SplitBatch
+from tilewright.plan.conv.split_micro_batches import SplitBatch
 
 MODELS = {
     "resnet_tiny": dict(batch=6),

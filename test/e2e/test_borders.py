@@ -15,8 +15,8 @@ import pytest
 import models
 import tilewright as tw
 from tilewright import devices
+from tilewright.compiler.driver import PHASES
 from tilewright.pipelines.cpu import pipeline
-from tilewright.targets.driver import PHASES
 
 BORDERS = PHASES[: PHASES.index("lower") + 1]
 NAMES = ["bert_tiny", "lstm_tiny", pytest.param("minilm", marks=pytest.mark.slow)]

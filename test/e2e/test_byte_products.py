@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import tilewright as tw
-from tilewright.runtime.cpu_features import host_features
+from tilewright.runtime.cpu.cpu_features import host_features
 
 RNG = np.random.default_rng(11)
 KINDS = {np.uint8: TensorProto.UINT8, np.int8: TensorProto.INT8, np.float32: TensorProto.FLOAT}

@@ -12,7 +12,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import tilewright as tw
-from tilewright.runtime import dtypes
+from tilewright.core import dtypes
 
 ALL = [dtypes.to_numpy(name) for name in dtypes.NAMES]
 REAL = [d for d in ALL if d.kind != "c"]

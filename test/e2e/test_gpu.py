@@ -14,8 +14,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import tilewright as tw
-from tilewright.errors import UnsupportedError, UserError
-from tilewright.targets import ptxas
+from tilewright.core.errors import UnsupportedError, UserError
+from tilewright.targets.cuda import ptxas
 
 ARCHS = ("cuda:sm_80", "cuda:sm_90a")
 GENERATOR = np.random.default_rng(7)

@@ -17,7 +17,7 @@ from onnx import helper, numpy_helper
 
 import tilewright as tw
 from tilewright.bisection.entry import interpret
-from tilewright.targets.source import open_source
+from tilewright.compiler.source import open_source
 
 CASES = [
     # heads, queries, keys, channels, type, causal

@@ -14,7 +14,7 @@ from onnx import helper, numpy_helper
 
 import tilewright as tw
 from tilewright.bisection.entry import interpret
-from tilewright.targets.source import open_source
+from tilewright.compiler.source import open_source
 
 CASES = {
     # heads, groups, queries, keys, channels, type, keys that a mask leaves

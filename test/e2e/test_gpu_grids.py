@@ -17,11 +17,11 @@ import pytest
 import tilewright as tw
 from models._graph import Graph
 from tilewright.devices.nvidia import for_arch
+from tilewright.passes.pipeline import Pipeline
 from tilewright.pipelines.cuda import pipeline
-from tilewright.pipelines.pipeline import Pipeline
 from tilewright.plan.gpu import predict
-from tilewright.plan.gpu.machine import Gpu
 from tilewright.plan.gpu.shapes import Problem, Shape
+from tilewright.plan.model.gpu import Gpu
 
 TARGET = "cuda:sm_90a"
 Choose = Callable[[Callable[[Shape], bool]], None]

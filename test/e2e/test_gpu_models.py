@@ -13,7 +13,7 @@ from test_models import SMALL
 import models
 import tilewright as tw
 from models.quantized import LOGIT_STEP
-from tilewright.runtime.gpu_model import GpuModel
+from tilewright.runtime.gpu.gpu_model import GpuModel
 
 #: Beyond plain networks: results whose size depends on the data, loops, branches, caches that come out.
 OTHERS = ("detection_tiny", "control_tiny", "decoder_tiny", "decoder_tiny_export")

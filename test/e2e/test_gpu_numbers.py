@@ -12,8 +12,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import tilewright as tw
-from tilewright import config
-from tilewright.errors import UserError
+from tilewright.core import config
+from tilewright.core.errors import UserError
 
 RNG = np.random.default_rng(23)
 M, N, K = 70, 96, 136

@@ -17,7 +17,7 @@ from onnx import TensorProto, helper
 
 import tilewright as tw
 from tilewright.bisection.entry import interpret
-from tilewright.targets.source import open_source
+from tilewright.compiler.source import open_source
 
 Size = int | str
 

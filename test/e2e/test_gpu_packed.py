@@ -16,7 +16,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import tilewright as tw
-from tilewright.plan.gpu import packed
+from tilewright.plan.lowbit import fuse_dequantization
 
 ARCHS = ("sm_80", "sm_90a")
 KINDS = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
@@ -90,7 +90,7 @@ def check(proto: onnx.ModelProto, x: np.ndarray, want: np.ndarray, arch: str, er
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Weights stay small in products of any size."""
-    monkeypatch.setattr(packed, "_seconds", lambda op, gpu: 1.0 if len(op.inputs) > 2 else 2.0)
+    monkeypatch.setattr(fuse_dequantization, "_seconds", lambda op, gpu: 1.0 if len(op.inputs) > 2 else 2.0)
 
 
 @pytest.mark.usefixtures("always")

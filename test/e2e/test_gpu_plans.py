@@ -14,7 +14,7 @@ from gpu_plans import planned
 from random_graphs import KINDS, Maker
 
 from tilewright.bisection.entry import interpret
-from tilewright.targets.source import open_source
+from tilewright.compiler.source import open_source
 
 SEEDS = range(20, 23)
 

@@ -14,8 +14,9 @@ import pytest
 
 import tilewright as tw
 from models._graph import Graph
-from tilewright import config
-from tilewright.targets import driver, ptxas, runner_up
+from tilewright.compiler import driver
+from tilewright.core import config
+from tilewright.targets.cuda.emit import ptxas, runner_up
 
 SPILLS = "0 bytes stack frame, 40 bytes spill stores, 24 bytes spill loads"
 CLEAN = "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads"

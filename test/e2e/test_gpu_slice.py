@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.runtime.gpu_model import GpuModel
+from tilewright.runtime.gpu.gpu_model import GpuModel
 
 #: One case in so many runs with every test run, a different part for each architecture; `-m slow` runs all.
 _PART = 9

@@ -11,9 +11,9 @@ import pytest
 
 import tilewright as tw
 from tilewright import reference
+from tilewright.compiler.driver import Compilation, Options, lower
+from tilewright.compiler.source import open_source
 from tilewright.demo.graph import GraphBuilder
-from tilewright.targets.driver import Compilation, Options, lower
-from tilewright.targets.source import open_source
 from tilewright.targets.target import parse_target
 
 #: heads, queries, keys, depth

@@ -14,7 +14,7 @@ import pytest
 
 import models
 import tilewright as tw
-from tilewright.runtime import library
+from tilewright.runtime.cpu import library
 
 NAMES = [
     "bert_tiny",

@@ -64,7 +64,7 @@ def test_rows_beside_each_other(shape: list[int], target: str, monkeypatch: pyte
     assert not model.report_data()["remarks"], "the decision was not carried out"
     (y,) = model(x)
     with monkeypatch.context() as patch:
-        patch.setattr("tilewright.plan.tiling.mark_overlap", lambda *_: None)
+        patch.setattr("tilewright.plan.cpu.plan_tiles.mark_overlap", lambda *_: None)
         patch.setenv("TILEWRIGHT_CACHE", "0")
         (apart,) = tw.compile(file, target=target, threads=1)(x)
     np.testing.assert_array_equal(np.asarray(y), np.asarray(apart))

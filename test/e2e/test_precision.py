@@ -14,7 +14,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import tilewright as tw
-from tilewright.errors import UserError
+from tilewright.core.errors import UserError
 
 RNG = np.random.default_rng(17)
 W = RNG.standard_normal((67, 45)).astype(np.float32)
@@ -40,7 +40,7 @@ def test_bf16_rounds_the_factors_and_sums_in_f32() -> None:
 
 def test_int8_quantizes_by_the_ranges_of_the_calibration_data() -> None:
     """Within the steps of both factors; the error that the manifest states is the one seen."""
-    pytest.importorskip("tilewright.targets.precision")
+    pytest.importorskip("tilewright.compiler.precision")
     try:
         model = tw.compile(_model(), precision="int8", calibration=[(X,), {"x": X[::-1].copy()}])
     except UserError as error:

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import tilewright as tw
 from tilewright.devices.x86 import dot_products, matrix_units
-from tilewright.runtime.cpu_features import host_features
+from tilewright.runtime.cpu.cpu_features import host_features
 
 RNG = np.random.default_rng(41)
 UNITS = matrix_units(host_features())

@@ -23,7 +23,7 @@ import onnx
 
 import tilewright.demo.encoder
 import tilewright.demo.graph
-from tilewright import config
+from tilewright.core import config
 from tilewright.demo import minilm
 
 from . import (

@@ -15,9 +15,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import tilewright as tw
-from tilewright.errors import UnsupportedError, UserError
+from tilewright.core.errors import UnsupportedError, UserError
 from tilewright.frontend import import_onnx
-from tilewright.frontend.inference import InferenceFailed, inferred
+from tilewright.frontend.onnx.inference import InferenceFailed, inferred
 
 LARGE = 1 << 40
 LARGEST = (1 << 63) - 1

@@ -12,8 +12,8 @@ import pytest
 
 import tilewright as tw
 from faulting.cases import CASES, code_of, inputs_of
-from tilewright import emulate
-from tilewright.emulate import mutate
+from tilewright.sim import ptx as emulate
+from tilewright.sim.ptx import mutate
 
 MARKED = [(name, arch) for name, case in CASES.items() if case.marks for arch in case.archs]
 

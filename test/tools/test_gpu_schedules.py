@@ -11,9 +11,9 @@ import pytest
 
 from bench.gpu.schedules import cooperative, ping_pong, stream_k, whole
 from tilewright import devices
-from tilewright.plan.gpu.machine import Gpu
 from tilewright.plan.gpu.predict import choose, predict
 from tilewright.plan.gpu.shapes import Problem, shapes, tiles
+from tilewright.plan.model.gpu import Gpu
 
 H200, A100 = (Gpu.of(devices.get(name)) for name in ("nvidia-h200", "nvidia-a100"))
 

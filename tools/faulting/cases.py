@@ -24,15 +24,15 @@ import models
 import tilewright as tw
 from bench.gpu.kernels import BUILDERS
 from faulting import graphs
-from tilewright import config
+from tilewright.core import config
+from tilewright.core.dtypes import to_numpy
 from tilewright.devices.nvidia import for_arch
+from tilewright.passes.pipeline import Pipeline
 from tilewright.pipelines.cuda import pipeline
-from tilewright.pipelines.pipeline import Pipeline
 from tilewright.plan.gpu import predict
-from tilewright.plan.gpu.machine import Gpu
 from tilewright.plan.gpu.shapes import Problem, Shape
-from tilewright.runtime import gpu_code
-from tilewright.runtime.dtypes import to_numpy
+from tilewright.plan.model.gpu import Gpu
+from tilewright.runtime.gpu import gpu_code
 
 ARCHS = ("sm_80", "sm_90a")
 

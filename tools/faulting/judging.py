@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from faulting.subjects import subject
-from tilewright import emulate
-from tilewright.emulate import mutate
+from tilewright.sim import ptx as emulate
+from tilewright.sim.ptx import mutate
 
 #: instructions of a run without a fault are far fewer
 _LIMIT = 200_000

@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is broken on purpose: the kernels of compiled models, and the prototypes of test/python/emulate."""
+"""What is broken on purpose: the kernels of compiled models, and the prototypes of test/python/sim/ptx."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy as np
 import tensor_kernels
 
 from faulting.cases import CASES, code_of, inputs_of
-from tilewright import emulate
 from tilewright.runtime.artifact import load_model
+from tilewright.sim import ptx as emulate
 
 
 class Model:
@@ -59,7 +59,7 @@ def _near(found: np.ndarray, expected: np.ndarray) -> bool:
 
 
 class Prototype:
-    """A kernel of test/python/emulate/ptx."""
+    """A kernel of test/python/sim/ptx/ptx."""
 
     def __init__(self, name: str) -> None:
         self.case = tensor_kernels.cases()[name]

@@ -152,7 +152,7 @@ def _sort(token: str) -> str:
 
 
 def _run(context: ir.Context, text: str, name: str) -> str | None:
-    from tilewright.errors import TilewrightError
+    from tilewright.core.errors import TilewrightError
     from tilewright.passes import run_pipeline
 
     module = _parsed(context, text)
@@ -199,7 +199,7 @@ def _reprinted(context: ir.Context, data: bytes) -> tuple[str, int]:
 
 def _python_failure(error: Exception) -> str | None:
     """A Python pass must refuse what it cannot do with an error of ours, not stumble."""
-    from tilewright.errors import TilewrightError
+    from tilewright.core.errors import TilewrightError
 
     cause = error.__cause__
     return None if cause is None or isinstance(cause, TilewrightError) else describe(cause)

@@ -39,7 +39,7 @@ class OnnxFiles(Campaign):
 
     def execute(self, case: bytes) -> str | None:
         """Import it."""
-        from tilewright.errors import InternalError, TilewrightError
+        from tilewright.core.errors import InternalError, TilewrightError
         from tilewright.frontend import import_onnx
 
         try:

@@ -139,9 +139,9 @@ class OpenSizes(OnGpu):
 def strict_about_open_sizes() -> Iterator[None]:
     """A bug that comes up only where sizes are open is raised, although models could be compiled for given sizes."""
     import tilewright as tw
-    from tilewright.targets import flexible
+    from tilewright.compiler import dynamic_shapes
 
-    lenient = flexible.general_model
+    lenient = dynamic_shapes.general_model
 
     def strict(build: Any, inputs: Any) -> Any:
         bugs = []
@@ -158,16 +158,16 @@ def strict_about_open_sizes() -> Iterator[None]:
             raise bugs[0]
         return found
 
-    flexible.general_model = strict
+    dynamic_shapes.general_model = strict
     try:
         yield
     finally:
-        flexible.general_model = lenient
+        dynamic_shapes.general_model = lenient
 
 
 def machine(model) -> str:
     """This machine, or (a third of the cases) one whose small caches make small programs run in blocks."""
-    from tilewright.runtime.cpu_features import host_features
+    from tilewright.runtime.cpu.cpu_features import host_features
 
     return f"cpu:{_SMALL_CACHES}" if "avx512vl" in host_features() and int(model.doc_string) % 3 == 0 else "cpu"
 

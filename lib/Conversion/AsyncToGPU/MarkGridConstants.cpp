@@ -34,7 +34,7 @@ struct MarkGridConstants
         if (kind && kind.getValue() == "tensor_map")
           mark(kernel, number);
       }
-      auto blocks = kernel->getAttrOfType<IntegerAttr>("tile.residency");
+      auto blocks = kernel->getAttrOfType<IntegerAttr>("tile.occupancy");
       if (blocks || kernel->hasAttr("tile.specialized")) // for setmaxnreg
         kernel->setAttr(
             NVVM::NVVMDialect::getMinctasmAttrName(),

@@ -50,7 +50,7 @@ def SpecializeWarps : Pass<"tile-specialize-warps", "::mlir::ModuleOp"> {
     `tile.threads` that compute. Two mbarriers per slot stand between them, one
     that counts the bytes that have arrived, one for those who are done with it.
     Registers move from the former to the latter (setmaxnreg): those that are left
-    where `tile.residency` blocks (1 without it) share a processor. Descriptors of the
+    where `tile.occupancy` blocks (1 without it) share a processor. Descriptors of the
     arguments become parameters (kind `tensor_map` in `tile.params`).
 
     Products in the background that only add to what the loop carries get
@@ -59,7 +59,7 @@ def SpecializeWarps : Pass<"tile-specialize-warps", "::mlir::ModuleOp"> {
     they begin with `ub.poison` instead, and `tile.starts` on the first product says
     that it adds to nothing in the first step: no registers are cleared.
 
-    Copies outside of loops that are waited for alone (`tile-share-factors` makes
+    Copies outside of loops that are waited for alone (`tile-share-operands` makes
     such ones) get one mbarrier, which nobody gives back. Where a block runs several
     tasks, copies that are started once in each (`tile-fetch-matrices`) get a second
     one, which counts the computing warps that have read what came.
@@ -219,11 +219,11 @@ def StageStores : Pass<"tile-stage-stores", "::mlir::ModuleOp"> {
     ```mlir
     gpu.module @kernels {
       gpu.func @k(%y: memref<256x64xf16>, %i: index,
-          %t: !tile.tile<64x64xf16, #tile.spread<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>>)
+          %t: !tile.tile<64x64xf16, #tile.distributed<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>>)
           attributes {tile.staged = 2 : i64, tile.threads = 128 : i64,
           tile.params = [{kind = "pointer", arg = 0 : i64}, {kind = "scalar", arg = 1 : i64}, {kind = "scalar", arg = 2 : i64} ]} {
         %c0 = arith.constant 0 : index
-        tile.store %t, %y[%i, %c0] : !tile.tile<64x64xf16, #tile.spread<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>>, memref<256x64xf16>
+        tile.store %t, %y[%i, %c0] : !tile.tile<64x64xf16, #tile.distributed<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>>, memref<256x64xf16>
         gpu.return
       }
     }
@@ -314,7 +314,7 @@ def MarkGridConstants : Pass<"tile-mark-grid-constants", "::mlir::ModuleOp"> {
   let description = [{
     Parameters of an `llvm.func` that its `tile.params` call `tensor_map` become
     128 bytes in the parameter space, which TMA reads there (`gpu.func` cannot say
-    so). Kernels with `tile.residency` get so many blocks per processor as the least,
+    so). Kernels with `tile.occupancy` get so many blocks per processor as the least,
     by which the assembler counts registers; those with `tile.specialized` one where
     they say nothing, without which it ignores setmaxnreg.
 

@@ -97,7 +97,7 @@ int64_t producerRegisters(int64_t groups) { return groups == 3 ? 24 : 40; }
 
 /// Blocks that a processor is to hold at a time.
 int64_t blocksOf(gpu::GPUFuncOp kernel) {
-  auto blocks = kernel->getAttrOfType<IntegerAttr>("tile.residency");
+  auto blocks = kernel->getAttrOfType<IntegerAttr>("tile.occupancy");
   return blocks ? blocks.getInt() : 1;
 }
 

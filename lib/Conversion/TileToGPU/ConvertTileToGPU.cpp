@@ -8,7 +8,7 @@
 
 #include "lib/Conversion/TileToGPU/Fragments.h"
 #include "lib/Conversion/TileToGPU/MemoryAccess.h"
-#include "lib/Conversion/TileToGPU/SpreadTiles.h"
+#include "lib/Conversion/TileToGPU/DistributedTiles.h"
 #include "lib/Conversion/TileToGPU/TaskWaits.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -82,23 +82,23 @@ private:
   LogicalResult convert(gpu::GPUFuncOp function) {
     if (!function->hasAttr("tile.threads"))
       return success();
-    if (failed(checkSpreads(function)))
+    if (failed(checkDistributedLayouts(function)))
       return failure();
     storeScalarsOnce(function);
     lowerTaskWaits(function);
     noteVectors(function);
-    SpreadConverter converter(arch);
+    DistributedConverter converter(arch);
     ConversionTarget target(getContext());
     target.markUnknownOpDynamicallyLegal(
         [](Operation *op) { return !usesTiles(op); });
     target.addIllegalOp<tile::CopyOp, tile::AsyncOp, tile::AwaitOp,
                         tile::BarrierOp>();
     RewritePatternSet patterns(&getContext());
-    populateSpreadElementwisePatterns(converter, patterns);
-    populateSpreadMemoryPatterns(converter, patterns);
-    populateSpreadCopyPatterns(converter, patterns);
-    populateSpreadReducePatterns(converter, patterns);
-    populateSpreadShapePatterns(converter, patterns);
+    populateDistributedElementwisePatterns(converter, patterns);
+    populateDistributedMemoryPatterns(converter, patterns);
+    populateDistributedCopyPatterns(converter, patterns);
+    populateDistributedReducePatterns(converter, patterns);
+    populateDistributedShapePatterns(converter, patterns);
     populateRelayoutPatterns(converter, patterns);
     populateFmaPatterns(converter, patterns);
     if (isAmd(arch))
@@ -113,7 +113,7 @@ private:
   }
 
   /// Every tile must say where it lies, over as many threads as there are.
-  static LogicalResult checkSpreads(gpu::GPUFuncOp function) {
+  static LogicalResult checkDistributedLayouts(gpu::GPUFuncOp function) {
     int64_t threads =
         function->getAttrOfType<IntegerAttr>("tile.threads").getInt();
     auto check = [&](Operation *op, Type type) -> LogicalResult {
@@ -122,8 +122,8 @@ private:
         return success();
       auto layout = LinearLayout::of(tile);
       if (!layout)
-        return op->emitOpError("has a tile without a #tile.spread; run "
-                               "tile-assign-spreads before");
+        return op->emitOpError("has a tile without a #tile.distributed; run "
+                               "tile-assign-distributed-layouts before");
       if (layout->getNumThreads() > threads)
         return op->emitOpError("has a tile that is spread over ")
                << layout->getNumThreads() << " threads in a kernel of "

@@ -9,7 +9,7 @@
 #ifndef TILEWRIGHT_CONVERSION_TILETOGPU_EXCHANGE_H
 #define TILEWRIGHT_CONVERSION_TILETOGPU_EXCHANGE_H
 
-#include "lib/Conversion/TileToGPU/SpreadTiles.h"
+#include "lib/Conversion/TileToGPU/DistributedTiles.h"
 
 namespace tilewright {
 

@@ -29,7 +29,7 @@ LinearLayout operandLayout(const LinearLayout &result, int64_t kDim,
   return layout;
 }
 
-struct FmaPattern : SpreadPattern<tile::MmaOp> {
+struct FmaPattern : DistributedPattern<tile::MmaOp> {
   using Base::Base;
 
   LogicalResult
@@ -98,7 +98,7 @@ private:
 
 } // namespace
 
-void tilewright::populateFmaPatterns(const SpreadConverter &converter,
+void tilewright::populateFmaPatterns(const DistributedConverter &converter,
                                      RewritePatternSet &patterns) {
   patterns.add<FmaPattern>(converter, patterns.getContext());
 }

@@ -10,7 +10,7 @@
 #define TILEWRIGHT_CONVERSION_TILETOGPU_FRAGMENTPRODUCT_H
 
 #include "lib/Conversion/TileToGPU/Fragments.h"
-#include "lib/Conversion/TileToGPU/SpreadTiles.h"
+#include "lib/Conversion/TileToGPU/DistributedTiles.h"
 
 namespace tilewright {
 
@@ -24,7 +24,7 @@ mlir::SmallVector<mlir::Value> clearDepth(mlir::OpBuilder &b, tile::MmaOp op,
 /// matrix unit. `Unit` has the unit's `name`, the `Shape` of its instruction
 /// and the layouts of its fragments, and is built and run for each product.
 template <typename Unit>
-struct FragmentProductPattern : SpreadPattern<tile::MmaOp> {
+struct FragmentProductPattern : DistributedPattern<tile::MmaOp> {
   using Base::Base;
 
   mlir::LogicalResult
@@ -48,7 +48,7 @@ struct FragmentProductPattern : SpreadPattern<tile::MmaOp> {
         *rhs != Unit::operandLayout(*c, true, sizes(op.getB()), *shape))
       return op.emitOpError("has operands that are not spread as fragments of ")
              << Unit::name
-             << " that meet the result's; tile-assign-spreads makes them";
+             << " that meet the result's; tile-assign-distributed-layouts makes them";
     mlir::SmallVector<mlir::Value> left =
         clearDepth(rewriter, op, op.getA(), 1, adaptor.getA());
     mlir::SmallVector<mlir::Value> right =

@@ -9,7 +9,7 @@
 #include "lib/Conversion/TileToGPU/KernelGlobals.h"
 
 #include "dialects/Tile/TileTasks.h"
-#include "lib/Conversion/TileToGPU/SpreadTiles.h"
+#include "lib/Conversion/TileToGPU/DistributedTiles.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 

@@ -8,7 +8,7 @@
 
 #include "lib/Conversion/TileToGPU/KernelGrid.h"
 #include "lib/Analysis/TaskNumbers.h"
-#include "lib/Conversion/TileToGPU/SpreadTiles.h"
+#include "lib/Conversion/TileToGPU/DistributedTiles.h"
 
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/SymbolTable.h"

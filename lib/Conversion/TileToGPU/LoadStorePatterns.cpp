@@ -122,7 +122,7 @@ Value makePad(OpBuilder &b, Location loc, Type element, ValueRange pad,
   return packRaw(b, loc, SmallVector<Value>(count, scalar));
 }
 
-struct LoadPattern : SpreadPattern<tile::LoadOp> {
+struct LoadPattern : DistributedPattern<tile::LoadOp> {
   using Base::Base;
 
   LogicalResult
@@ -205,7 +205,7 @@ LoadPattern::loadFragments(OpBuilder &b, tile::LoadOp op,
   });
 }
 
-struct StorePattern : SpreadPattern<tile::StoreOp> {
+struct StorePattern : DistributedPattern<tile::StoreOp> {
   using Base::Base;
 
   LogicalResult
@@ -289,7 +289,7 @@ void StorePattern::reduceAtomically(OpBuilder &b, tile::StoreOp op,
 
 } // namespace
 
-void tilewright::populateSpreadMemoryPatterns(const SpreadConverter &converter,
+void tilewright::populateDistributedMemoryPatterns(const DistributedConverter &converter,
                                               RewritePatternSet &patterns) {
   patterns.add<LoadPattern, StorePattern>(converter, patterns.getContext());
 }

@@ -10,7 +10,7 @@
 #define TILEWRIGHT_CONVERSION_TILETOGPU_MEMORYACCESS_H
 
 #include "dialects/Tile/Elements.h"
-#include "lib/Conversion/TileToGPU/SpreadTiles.h"
+#include "lib/Conversion/TileToGPU/DistributedTiles.h"
 
 namespace tilewright {
 

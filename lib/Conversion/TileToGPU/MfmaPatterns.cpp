@@ -99,7 +99,7 @@ private:
 
 } // namespace
 
-void tilewright::populateMfmaPatterns(const SpreadConverter &converter,
+void tilewright::populateMfmaPatterns(const DistributedConverter &converter,
                                       RewritePatternSet &patterns) {
   patterns.add<FragmentProductPattern<Mfma>>(converter, patterns.getContext());
 }

@@ -168,7 +168,7 @@ private:
 
 } // namespace
 
-void tilewright::populateMmaSyncPatterns(const SpreadConverter &converter,
+void tilewright::populateMmaSyncPatterns(const DistributedConverter &converter,
                                          RewritePatternSet &patterns) {
   patterns.add<FragmentProductPattern<MmaSync>>(converter,
                                                 patterns.getContext());

@@ -75,10 +75,10 @@ def KernelsToGPU : Pass<"tile-kernels-to-gpu", "::mlir::ModuleOp"> {
   ];
 }
 
-def AssignSpreads : Pass<"tile-assign-spreads", "::mlir::ModuleOp"> {
+def AssignDistributedLayouts : Pass<"tile-assign-distributed-layouts", "::mlir::ModuleOp"> {
   let summary = "Decide which register of which thread holds each element";
   let description = [{
-    Every tile gets a `#tile.spread`. Elementwise ops, loops and branches tie
+    Every tile gets a `#tile.distributed`. Elementwise ops, loops and branches tie
     tiles into classes of one layout; reductions, broadcasts, transpositions and
     reshapes derive layouts from each other. Classes are decided in this order:
     spreads that the kernel gives; results of products (fragments of the unit
@@ -105,7 +105,7 @@ def AssignSpreads : Pass<"tile-assign-spreads", "::mlir::ModuleOp"> {
     After:
     ```mlir
     %t = tile.load %x[%c0] : memref<256xf32, #gpu.address_space<global>>, !tile.tile<256xf32,
-      #tile.spread<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = [[128]]>>
+      #tile.distributed<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = [[128]]>>
     ```
   }];
   let options = [
@@ -128,10 +128,10 @@ def PlanScratch : Pass<"tile-plan-scratch", "::mlir::ModuleOp"> {
     Before:
     ```mlir
     gpu.module @kernels {
-      gpu.func @k(%t: !tile.tile<128xf32, #tile.spread<register = [], lane = [[1], [2], [4], [8], [16]], warp = [[32], [64]]>>)
+      gpu.func @k(%t: !tile.tile<128xf32, #tile.distributed<register = [], lane = [[1], [2], [4], [8], [16]], warp = [[32], [64]]>>)
           attributes {tile.shared_bytes = 0 : i64} {
-        %s = tile.reduce add %t dims [0] : !tile.tile<128xf32, #tile.spread<register = [], lane = [[1], [2], [4], [8], [16]], warp = [[32], [64]]>>
-          -> !tile.tile<1xf32, #tile.spread<register = [], lane = [[0], [0], [0], [0], [0]], warp = [[0], [0]]>>
+        %s = tile.reduce add %t dims [0] : !tile.tile<128xf32, #tile.distributed<register = [], lane = [[1], [2], [4], [8], [16]], warp = [[32], [64]]>>
+          -> !tile.tile<1xf32, #tile.distributed<register = [], lane = [[0], [0], [0], [0], [0]], warp = [[0], [0]]>>
         gpu.return
       }
     }
@@ -184,7 +184,7 @@ def PlaceBarriers : Pass<"tile-place-barriers", "::mlir::ModuleOp"> {
 def ConvertTileToGPU : Pass<"convert-tile-to-gpu", "::mlir::ModuleOp"> {
   let summary = "Turn tiles into the registers of each thread";
   let description = [{
-    A tile becomes a scalar per register of its `#tile.spread`. Loads and stores
+    A tile becomes a scalar per register of its `#tile.distributed`. Loads and stores
     move up to 16 bytes at once, with a condition at ragged edges; a reduction
     goes through registers, then shuffles, then shared memory, as far as its
     layout asks; a `tile.convert` between layouts is nothing, a choice of
@@ -198,8 +198,8 @@ def ConvertTileToGPU : Pass<"convert-tile-to-gpu", "::mlir::ModuleOp"> {
       gpu.func @k(%x: memref<128xf32, #gpu.address_space<global>>) kernel attributes {tile.threads = 32 : i64} {
         %c0 = arith.constant 0 : index
         %t = tile.load %x[%c0] : memref<128xf32, #gpu.address_space<global>>, !tile.tile<128xf32,
-          #tile.spread<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = []>>
-        %d = arith.addf %t, %t : !tile.tile<128xf32, #tile.spread<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = []>>
+          #tile.distributed<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = []>>
+        %d = arith.addf %t, %t : !tile.tile<128xf32, #tile.distributed<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = []>>
         gpu.return
       }
     }

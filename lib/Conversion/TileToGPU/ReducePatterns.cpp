@@ -109,7 +109,7 @@ LinearLayout partialLayout(const LinearLayout &source, ArrayRef<int64_t> dims) {
   return result;
 }
 
-struct ReducePattern : SpreadPattern<tile::ReduceOp> {
+struct ReducePattern : DistributedPattern<tile::ReduceOp> {
   using Base::Base;
 
   LogicalResult
@@ -219,7 +219,7 @@ private:
 
 /// Block by block, doubling: each element knows what comes before it in its
 /// block, and the whole block. Works for bits in any place.
-struct ScanPattern : SpreadPattern<tile::ScanOp> {
+struct ScanPattern : DistributedPattern<tile::ScanOp> {
   using Base::Base;
 
   LogicalResult
@@ -359,7 +359,7 @@ int64_t tilewright::getReduceScratch(Operation *op) {
   return bytes * layout->getNumThreads() * layout->getNumRegisters();
 }
 
-void tilewright::populateSpreadReducePatterns(const SpreadConverter &converter,
+void tilewright::populateDistributedReducePatterns(const DistributedConverter &converter,
                                               RewritePatternSet &patterns) {
   patterns.add<ReducePattern, ScanPattern>(converter, patterns.getContext());
 }

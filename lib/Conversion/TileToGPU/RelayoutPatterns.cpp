@@ -166,7 +166,7 @@ SmallVector<Value> narrowPairs(OpBuilder &b, Location loc, ValueRange values,
 }
 
 /// Another number type, or another layout.
-struct ConvertPattern : SpreadPattern<tile::ConvertOp> {
+struct ConvertPattern : DistributedPattern<tile::ConvertOp> {
   using Base::Base;
 
   LogicalResult
@@ -177,7 +177,7 @@ struct ConvertPattern : SpreadPattern<tile::ConvertOp> {
     if (from.getElementType() == to.getElementType())
       return relayout(op, adaptor, rewriter);
     SmallVector<Value> results;
-    auto &spread = *getTypeConverter<SpreadConverter>();
+    auto &spread = *getTypeConverter<DistributedConverter>();
     if (narrowInPairs(op, adaptor.getSource(), to.getElementType(),
                       spread.getArch())) {
       results = narrowPairs(rewriter, op.getLoc(), adaptor.getSource(),
@@ -282,7 +282,7 @@ private:
 
 } // namespace
 
-void tilewright::populateRelayoutPatterns(const SpreadConverter &converter,
+void tilewright::populateRelayoutPatterns(const DistributedConverter &converter,
                                           RewritePatternSet &patterns) {
   patterns.add<ConvertPattern>(converter, patterns.getContext());
 }

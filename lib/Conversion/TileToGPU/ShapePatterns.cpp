@@ -32,7 +32,7 @@ pickRegisters(const LinearLayout &source, const LinearLayout &result,
   return results;
 }
 
-struct BroadcastPattern : SpreadPattern<tile::BroadcastOp> {
+struct BroadcastPattern : DistributedPattern<tile::BroadcastOp> {
   using Base::Base;
 
   LogicalResult
@@ -53,8 +53,8 @@ struct BroadcastPattern : SpreadPattern<tile::BroadcastOp> {
 };
 
 /// Nothing moves: the result's layout is the source's with other names.
-template <typename SourceOp> struct RenamePattern : SpreadPattern<SourceOp> {
-  using SpreadPattern<SourceOp>::SpreadPattern;
+template <typename SourceOp> struct RenamePattern : DistributedPattern<SourceOp> {
+  using DistributedPattern<SourceOp>::DistributedPattern;
 
   LogicalResult
   matchAndRewrite(SourceOp op, typename RenamePattern::Adaptor adaptor,
@@ -123,7 +123,7 @@ LogicalResult RenamePattern<SourceOp>::throughScratch(
   return success();
 }
 
-struct ExtractPattern : SpreadPattern<tile::ExtractOp> {
+struct ExtractPattern : DistributedPattern<tile::ExtractOp> {
   using Base::Base;
 
   LogicalResult
@@ -211,7 +211,7 @@ private:
   }
 };
 
-struct InsertPattern : SpreadPattern<tile::InsertOp> {
+struct InsertPattern : DistributedPattern<tile::InsertOp> {
   using Base::Base;
 
   LogicalResult
@@ -267,7 +267,7 @@ private:
   }
 };
 
-struct SplatPattern : SpreadPattern<tile::SplatOp> {
+struct SplatPattern : DistributedPattern<tile::SplatOp> {
   using Base::Base;
 
   LogicalResult
@@ -281,7 +281,7 @@ struct SplatPattern : SpreadPattern<tile::SplatOp> {
   }
 };
 
-struct IotaPattern : SpreadPattern<tile::IotaOp> {
+struct IotaPattern : DistributedPattern<tile::IotaOp> {
   using Base::Base;
 
   LogicalResult
@@ -340,7 +340,7 @@ int64_t tilewright::getShapeScratch(Operation *op) {
   return getExtractLayout(extract, layout) == result ? 0 : all;
 }
 
-void tilewright::populateSpreadShapePatterns(const SpreadConverter &converter,
+void tilewright::populateDistributedShapePatterns(const DistributedConverter &converter,
                                              RewritePatternSet &patterns) {
   patterns.add<BroadcastPattern, RenamePattern<tile::TransposeOp>,
                RenamePattern<tile::ReshapeOp>, ExtractPattern, InsertPattern,

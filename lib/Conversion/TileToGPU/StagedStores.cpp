@@ -212,7 +212,7 @@ private:
   Value warp, isFirst, area;
 };
 
-struct StagedStorePattern : SpreadPattern<tile::StoreOp> {
+struct StagedStorePattern : DistributedPattern<tile::StoreOp> {
   using Base::Base;
 
   LogicalResult
@@ -245,7 +245,7 @@ ScratchNeed tilewright::getStagedScratch(tile::StoreOp op) {
           tasksAround(op) ? ScratchNeed::always : ScratchNeed::rest, alignment};
 }
 
-void tilewright::populateStagedStorePatterns(const SpreadConverter &converter,
+void tilewright::populateStagedStorePatterns(const DistributedConverter &converter,
                                              RewritePatternSet &patterns) {
   patterns.add<StagedStorePattern>(converter, patterns.getContext(),
                                    /*benefit=*/10);

@@ -113,7 +113,7 @@ std::optional<TouchedElements> TouchedElements::of(Operation *op,
   found.op = op;
   found.memref = memref;
   auto ofTile = [&](auto access, tile::TileType type) {
-    if (!type.getSpread())
+    if (!type.getDistributed())
       return false;
     found.offsets = llvm::to_vector(access.getOffsets());
     found.spans.assign(found.offsets.size(), 1);

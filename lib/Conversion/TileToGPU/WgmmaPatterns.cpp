@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Conversion/AsyncToGPU/Wgmma.h"
-#include "lib/Conversion/TileToGPU/SpreadTiles.h"
+#include "lib/Conversion/TileToGPU/DistributedTiles.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -186,8 +186,8 @@ private:
 /// the wait, of which LLVM's register coalescing knows nothing.
 using FactorMap = llvm::DenseMap<Operation *, SmallVector<Value>>;
 
-struct ConvertWgmma : SpreadPattern<tile::MmaOp> {
-  ConvertWgmma(const SpreadConverter &converter, MLIRContext *context,
+struct ConvertWgmma : DistributedPattern<tile::MmaOp> {
+  ConvertWgmma(const DistributedConverter &converter, MLIRContext *context,
                PatternBenefit benefit, std::shared_ptr<FactorMap> factors)
       : Base(converter, context, benefit), factors(std::move(factors)) {}
 
@@ -210,8 +210,8 @@ private:
   std::shared_ptr<FactorMap> factors;
 };
 
-struct ConvertMmaWait : SpreadPattern<tile::MmaWaitOp> {
-  ConvertMmaWait(const SpreadConverter &converter, MLIRContext *context,
+struct ConvertMmaWait : DistributedPattern<tile::MmaWaitOp> {
+  ConvertMmaWait(const DistributedConverter &converter, MLIRContext *context,
                  PatternBenefit benefit, std::shared_ptr<FactorMap> factors)
       : Base(converter, context, benefit), factors(std::move(factors)) {}
 
@@ -233,7 +233,7 @@ private:
 };
 
 /// A tile of which nobody reads anything.
-struct ConvertPoison : SpreadPattern<ub::PoisonOp> {
+struct ConvertPoison : DistributedPattern<ub::PoisonOp> {
   using Base::Base;
 
   LogicalResult
@@ -253,7 +253,7 @@ struct ConvertPoison : SpreadPattern<ub::PoisonOp> {
 
 } // namespace
 
-void populateWgmmaPatterns(const SpreadConverter &converter,
+void populateWgmmaPatterns(const DistributedConverter &converter,
                            RewritePatternSet &patterns) {
   auto factors = std::make_shared<FactorMap>();
   patterns.add<ConvertWgmma, ConvertMmaWait>(converter, patterns.getContext(),

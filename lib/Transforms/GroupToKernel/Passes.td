@@ -30,7 +30,7 @@ def GroupsToKernels : Pass<"tile-groups-to-kernels", "mlir::ModuleOp"> {
     `tile.tasks_inside` on the root of a task of one nest
     goes to the kernel, for convert-tile-kernel-to-func, and so do `tile.warps`,
     `tile.raster`, `tile.specialized`, `tile.staged`, `tile.persistent`,
-    `tile.residency`, `tile.fetched` and `tile.prediction` of the last root.
+    `tile.occupancy`, `tile.fetched` and `tile.prediction` of the last root.
     `tile.cluster` there says how many tasks along each loop of the root are the
     kernel's `cluster`; they must divide the tasks along it. Of a padded root, a
     loop whose extent a run tells has its tasks rounded up to whole clusters

@@ -41,8 +41,8 @@ constexpr llvm::StringLiteral kTasksInside = "tile.tasks_inside";
 /// order of tasks, who loads, stores and runs several tasks, predicted time.
 constexpr llvm::StringLiteral kKernelAttributes[] = {
     "tile.warps",   "tile.raster",     "tile.specialized", "tile.stagger",
-    "tile.staged",  "tile.persistent", "tile.fetched",     "tile.residency",
-    "tile.overlap", "tile.prediction", "tile.dealt"};
+    "tile.staged",  "tile.persistent", "tile.fetched",     "tile.occupancy",
+    "tile.overlap", "tile.prediction", "tile.stream_k"};
 
 /// The dimensions of a nest that a task does not cover, in the order of
 /// `tile.grid` or else in traversal order.

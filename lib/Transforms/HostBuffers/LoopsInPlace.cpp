@@ -168,7 +168,7 @@ void copyStarts(Value value, Value place) {
 }
 
 /// A tensor from before the loop whose contents do not matter becomes one of
-/// the iteration's own: tile-rotate-states can exchange its buffer.
+/// the iteration's own: tile-ping-pong-buffers can exchange its buffer.
 void makeAnew(Value next) {
   auto launch = next.getDefiningOp<tile::LaunchOp>();
   if (!launch)

@@ -181,7 +181,7 @@ def ReuseOperands : Pass<"tile-reuse-operands", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
 }
 
-def RotateStates : Pass<"tile-rotate-states", "::mlir::ModuleOp"> {
+def PingPongBuffers : Pass<"tile-ping-pong-buffers", "::mlir::ModuleOp"> {
   let summary = "Let loops of the host exchange two buffers instead of copying one";
   let description = [{
     Where a loop of @main makes the next value of a state in a buffer of its own
@@ -364,7 +364,7 @@ def FreeBuffers : Pass<"tile-free-buffers", "::mlir::func::FuncOp"> {
   let description = [{
     Runs `ownership-based-buffer-deallocation`, but leaves functions alone that
     allocate nothing: upstream's pass would track who owns the buffers that their
-    loops carry (`tile-rotate-states`).
+    loops carry (`tile-ping-pong-buffers`).
 
     Before:
     ```mlir

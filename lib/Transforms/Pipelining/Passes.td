@@ -79,7 +79,7 @@ def PipelineLoads : Pass<"tile-pipeline-loads", "::mlir::ModuleOp"> {
   ];
 }
 
-def ShareFactors : Pass<"tile-share-factors", "::mlir::ModuleOp"> {
+def ShareOperands : Pass<"tile-share-operands", "::mlir::ModuleOp"> {
   let summary = "Factors that are loaded once lie in shared memory for the matrix units";
   let description = [{
     In a kernel with `tile.specialized`, a load that runs once (outside of loops)
@@ -229,10 +229,10 @@ def StaggerProducts : Pass<"tile-stagger-products", "::mlir::ModuleOp"> {
     "::tilewright::tile::TileDialect"];
 }
 
-def DealSteps : Pass<"tile-deal-steps", "::mlir::ModuleOp"> {
+def StreamK : Pass<"tile-stream-k", "::mlir::ModuleOp"> {
   let summary = "Deal the steps of a grid's last waves to all blocks (stream-K)";
   let description = [{
-    In a kernel with `tile.dealt = n` (blocks that run at a time) and
+    In a kernel with `tile.stream_k = n` (blocks that run at a time) and
     `tile.persistent`, blocks compute whole tiles for all full waves but the last
     one. The steps of that one and of what is left are dealt to all blocks as
     equal shares of consecutive ones, which begin and end anywhere in a tile
@@ -249,7 +249,7 @@ def DealSteps : Pass<"tile-deal-steps", "::mlir::ModuleOp"> {
 
     Before:
     ```mlir
-    tile.kernel @k(%x: memref<192x256xf16>, %w: memref<256x64xf16>, %y: memref<192x64xf32>) grid(%i) attributes {tile.dealt = 2 : i64, tile.persistent = 1 : i64} {
+    tile.kernel @k(%x: memref<192x256xf16>, %w: memref<256x64xf16>, %y: memref<192x64xf32>) grid(%i) attributes {tile.stream_k = 2 : i64, tile.persistent = 1 : i64} {
       %c0 = arith.constant 0 : index
       %c64 = arith.constant 64 : index
       %c256 = arith.constant 256 : index

@@ -12,11 +12,11 @@ import numpy as np
 
 from tilewright import reference
 from tilewright.bisection.stages import Stage, functions
-from tilewright.errors import InternalError
+from tilewright.core.dtypes import presented, stored, to_numpy
+from tilewright.core.errors import InternalError
 from tilewright.mlir import ir
 from tilewright.reference import types
 from tilewright.reference.registry import TERMINATORS
-from tilewright.runtime.dtypes import presented, stored, to_numpy
 from tilewright.runtime.manifest import TensorSpec
 
 _STRUCTURE = {"builtin.module", "func.func", "ml_program.global", "memref.global", "tile.kernel", "tile.program"}

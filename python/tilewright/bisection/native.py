@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from tilewright.bisection.stages import Stage, functions
-from tilewright.pipelines.pipeline import Pipeline
+from tilewright.compiler.driver import ENTRY, Compilation, Options, build
+from tilewright.compiler.source import Imported
+from tilewright.passes.pipeline import Pipeline
 from tilewright.runtime import load_model
 from tilewright.runtime.manifest import TensorSpec
-from tilewright.targets.driver import ENTRY, Compilation, Options, build
-from tilewright.targets.source import Imported
 from tilewright.targets.target import Target
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from tilewright import reference
 from tilewright.bisection.stages import Stage, digest, functions
-from tilewright.errors import TilewrightError
+from tilewright.core.errors import TilewrightError
 from tilewright.mlir import ir
 from tilewright.passes import run_pipeline
 from tilewright.reference.errors import InterpreterError

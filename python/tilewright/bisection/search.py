@@ -18,7 +18,7 @@ from tilewright.bisection import native
 from tilewright.bisection.compare import Difference, differences
 from tilewright.bisection.entry import can_interpret, interpret
 from tilewright.bisection.stages import Run, Stage, Step, run_steps
-from tilewright.errors import TilewrightError, UserError
+from tilewright.core.errors import TilewrightError, UserError
 
 
 @dataclass(frozen=True)

@@ -20,14 +20,14 @@ from tilewright.bisection.entry import interpret
 from tilewright.bisection.reduce import Reduced, reduce_case
 from tilewright.bisection.search import Case, Found, Search, steps_text
 from tilewright.bisection.stages import Run, Step, run_steps, start, steps_of
-from tilewright.errors import UserError
+from tilewright.compiler.source import open_source
+from tilewright.core.dtypes import stored
+from tilewright.core.errors import UserError
+from tilewright.passes.pipeline import Pipeline
 from tilewright.passes.registry import load_builtin_passes, load_file, registered_passes, source_file
-from tilewright.pipelines.pipeline import Pipeline
 from tilewright.reference import AssertionFailedError
 from tilewright.report.measure import random_inputs
 from tilewright.runtime.binding import Signature
-from tilewright.runtime.dtypes import stored
-from tilewright.targets.source import open_source
 from tilewright.targets.target import Target, parse_target
 
 

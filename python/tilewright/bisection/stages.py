@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from tilewright import reference
-from tilewright.errors import TilewrightError, UserError
+from tilewright.core.errors import TilewrightError, UserError
 from tilewright.mlir import ir
 from tilewright.passes import run_pipeline
-from tilewright.pipelines.pipeline import Pipeline
+from tilewright.passes.pipeline import Pipeline
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 
-from tilewright import __version__, config
-from tilewright.errors import TilewrightError, UnsupportedError, UserError
+from tilewright import __version__
+from tilewright.core import config
+from tilewright.core.errors import TilewrightError, UnsupportedError, UserError
 
 _EPILOG = """\
 examples:

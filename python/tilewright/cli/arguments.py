@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.errors import UserError
+from tilewright.core.errors import UserError
 from tilewright.report.measure import random_inputs
 from tilewright.runtime import TensorSpec
 
@@ -130,7 +130,7 @@ def open_model(options: argparse.Namespace, *, all_sizes: bool = False, **more: 
                 "effect on it"
             )
         return tw.load(options.model, threads=options.threads, emulate=options.emulate)
-    from tilewright.targets.flexible import FlexibleModel
+    from tilewright.compiler.dynamic_shapes import FlexibleModel
 
     shapes = parse_shapes(options.shape)
     more["accuracy"] = options.accuracy

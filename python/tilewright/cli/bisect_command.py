@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.cli import arguments
-from tilewright.errors import UserError
+from tilewright.core.errors import UserError
 
 _DESCRIPTION = """\
 Run the IR after each pass of a target's pipeline on the same inputs, and name the first pass that moved a result.

@@ -9,7 +9,7 @@ import argparse
 from typing import Any
 
 from tilewright.cli import arguments
-from tilewright.errors import UserError
+from tilewright.core.errors import UserError
 
 
 def add_to(commands: Any) -> None:

@@ -12,8 +12,9 @@ import platform
 import subprocess
 from collections.abc import Callable
 
-from tilewright import __version__, cache, config
-from tilewright.errors import TilewrightError
+from tilewright import __version__
+from tilewright.core import cache, config
+from tilewright.core.errors import TilewrightError
 
 #: (state, text): state is "ok", "missing" (a problem) or "note".
 Finding = tuple[str, str]
@@ -45,21 +46,21 @@ def _guarded(check: Callable[[], Finding]) -> Finding:
 
 
 def _cpu() -> Finding:
-    from tilewright.runtime.cpu_features import cpuinfo, host_features
-    from tilewright.runtime.library import default_threads
+    from tilewright.runtime.cpu.cpu_features import cpuinfo, host_features
+    from tilewright.runtime.cpu.library import default_threads
 
     widest = next((f for f in ("avx512f", "avx2", "avx", "sse2") if f in host_features()), "no known vectors")
     return "ok", f"{cpuinfo().get('model name', platform.machine())}, {widest}, {default_threads()} thread(s) usable"
 
 
 def _features() -> Finding:
-    from tilewright.runtime.cpu_features import host_features
+    from tilewright.runtime.cpu.cpu_features import host_features
 
     return "ok", " ".join(sorted(host_features()))
 
 
 def _runtime() -> Finding:
-    from tilewright.runtime import library
+    from tilewright.runtime.cpu import library
 
     return "ok", f"{library.libtwrt_path()} (ABI {library.libtwrt().twrt_abi_version()})"
 
@@ -70,7 +71,7 @@ def _mlir() -> Finding:
 
 
 def _linker() -> Finding:
-    from tilewright.targets.linker import find_linker
+    from tilewright.targets.cpu.linker import find_linker
 
     linker = find_linker()
     done = subprocess.run([linker, "--version"], capture_output=True, text=True)
@@ -78,7 +79,7 @@ def _linker() -> Finding:
 
 
 def _gpu() -> Finding:
-    from tilewright.runtime import cuda
+    from tilewright.runtime.gpu import cuda
 
     if not cuda.available():
         return "note", "no NVIDIA GPU with a driver; cuda targets compile here, and run on the emulator (emulate=True)"
@@ -86,7 +87,7 @@ def _gpu() -> Finding:
 
 
 def _ptxas() -> Finding:
-    from tilewright.targets import ptxas
+    from tilewright.targets.cuda import ptxas
 
     program = ptxas.find()
     if program is None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from tilewright.cli.arguments import read_array, whole_number
 from tilewright.cli.emulate_model import is_model, run_model
-from tilewright.errors import UserError
+from tilewright.core.errors import UserError
 
 _EPILOG = """\
 each ARG is one parameter of the kernel, in order:
@@ -57,7 +57,7 @@ def add_to(commands: Any) -> None:
 
 
 def _emulate(options: argparse.Namespace) -> int:
-    from tilewright import emulate
+    from tilewright.sim import ptx as emulate
 
     if is_model(options.file):
         return run_model(options)
@@ -96,7 +96,7 @@ def _same(results: list[list[np.ndarray | None]]) -> int:
 
 
 def _once(options: argparse.Namespace, program: Any, run: Any) -> list[np.ndarray | None]:
-    from tilewright import emulate
+    from tilewright.sim import ptx as emulate
 
     memory = emulate.GlobalMemory()
     declared = program.kernel.parameters
@@ -137,7 +137,7 @@ def buffer_of(text: str) -> tuple[np.ndarray | None, bool]:
     found = _BUFFER.match(text)
     if not found:
         return None, False
-    from tilewright.runtime.dtypes import to_numpy
+    from tilewright.core.dtypes import to_numpy
 
     kind, name, shape = found.groups()
     dtype = to_numpy(name)

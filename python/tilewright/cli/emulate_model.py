@@ -12,7 +12,7 @@ from time import perf_counter
 
 import numpy as np
 
-from tilewright.errors import UserError
+from tilewright.core.errors import UserError
 
 
 def is_model(file: str) -> bool:
@@ -26,8 +26,8 @@ def run_model(options: argparse.Namespace) -> int:
     Raises:
         UserError: options that are for a single kernel, or inputs that do not fit.
     """
-    from tilewright import emulate
     from tilewright.runtime.artifact import load_model
+    from tilewright.sim import ptx as emulate
 
     _check_options(options)
     trace = emulate.Trace() if options.trace else None
@@ -62,7 +62,7 @@ def _check_options(options: argparse.Namespace) -> None:
 
 def _inputs(texts: list[str], model) -> list[np.ndarray]:
     from tilewright.cli.emulate_command import buffer_of
-    from tilewright.runtime.dtypes import from_numpy
+    from tilewright.core.dtypes import from_numpy
 
     specs = list(model.inputs)
     if len(texts) > len(specs):

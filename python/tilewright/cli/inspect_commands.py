@@ -10,7 +10,7 @@ import datetime
 import json
 from typing import Any
 
-from tilewright import cache
+from tilewright.core import cache
 
 
 def add_to(commands: Any) -> None:
@@ -47,8 +47,8 @@ def _devices(options: argparse.Namespace) -> int:
 
 def _measure(options: argparse.Namespace) -> int:
     from tilewright import devices
+    from tilewright.core.errors import UserError
     from tilewright.devices import measured
-    from tilewright.errors import UserError
 
     if options.device not in (None, "cpu"):
         raise UserError("--measure and --forget are about this machine: leave the device out")
@@ -113,7 +113,7 @@ def _cache(options: argparse.Namespace) -> int:
 
 
 def _label(entry: cache.Entry) -> str:
-    from tilewright.errors import TilewrightError
+    from tilewright.core.errors import TilewrightError
     from tilewright.runtime.artifact import Artifact
 
     try:

@@ -16,7 +16,7 @@ import numpy as np
 
 from tilewright.cli import arguments
 from tilewright.cli.peer import OnnxRuntime, differences, race
-from tilewright.errors import UnsupportedError, UserError
+from tilewright.core.errors import UnsupportedError, UserError
 from tilewright.report.gpu_kernels import predicted_on_gpu
 from tilewright.report.measure import results_for
 

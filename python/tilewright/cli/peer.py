@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.errors import UserError
+from tilewright.core.errors import UserError
 
 _BURST_SECONDS = 0.2
 _PAUSE_SECONDS = 0.03

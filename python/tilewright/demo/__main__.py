@@ -21,16 +21,15 @@ import numpy as np
 import onnx
 
 import tilewright as tw
-from tilewright import config
 from tilewright.cli.peer import OnnxRuntime, race
-from tilewright.errors import TilewrightError
+from tilewright.core import config
+from tilewright.core.errors import TilewrightError
+from tilewright.demo.minilm import minilm_model, tokenize
 from tilewright.report.gpu_kernels import predicted_on_gpu
-from tilewright.runtime import cuda
-from tilewright.runtime.cpu_features import cpuinfo
-from tilewright.runtime.library import default_threads
+from tilewright.runtime.cpu.cpu_features import cpuinfo
+from tilewright.runtime.cpu.library import default_threads
+from tilewright.runtime.gpu import cuda
 from tilewright.targets.target import check_target
-
-from .minilm import minilm_model, tokenize
 
 SENTENCES = (
     "A cat is sleeping on the warm windowsill.",

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import onnx
 
-from .graph import GraphBuilder
+from tilewright.demo.graph import GraphBuilder
 
 Weights = Mapping[str, np.ndarray]
 

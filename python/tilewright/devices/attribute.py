@@ -9,8 +9,8 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from tilewright.core.errors import UserError
 from tilewright.devices.device import Device
-from tilewright.errors import UserError
 
 if TYPE_CHECKING:
     from tilewright.mlir import ir

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tilewright.errors import UserError
+from tilewright.core.errors import UserError
 
 if TYPE_CHECKING:
     from tilewright.mlir import ir

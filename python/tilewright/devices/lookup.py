@@ -10,10 +10,10 @@ import difflib
 import functools
 from pathlib import Path
 
+from tilewright.core.errors import UserError
 from tilewright.devices.device import Device
 from tilewright.devices.host import detect_host
 from tilewright.devices.x86 import cpu_units, vector_bits
-from tilewright.errors import UserError
 
 try:
     import tomllib

@@ -9,7 +9,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from tilewright import cache
+from tilewright.core import cache
 from tilewright.devices.device import Device
 
 

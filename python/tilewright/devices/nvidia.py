@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 
+from tilewright.core.errors import UserError
 from tilewright.devices.device import Device
 from tilewright.devices.lookup import resolve
-from tilewright.errors import UserError
 
 _BY_ARCH = {"sm_80": "nvidia-sm80", "sm_90a": "nvidia-h100"}
 

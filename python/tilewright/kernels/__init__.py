@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tilewright.errors import UserError
+from tilewright.compiler.options import Choices, check
+from tilewright.core.errors import UserError
 from tilewright.kernels.builder import build, tile_type
 from tilewright.kernels.kernel import Kernel, Prediction, Roofline
 from tilewright.kernels.signature import Argument, Signature, read_kernel
-from tilewright.options import Choices, check
 from tilewright.targets.target import check_target
 
 __all__ = ["Argument", "Kernel", "Prediction", "Roofline", "Signature", "kernel", "tile_type"]

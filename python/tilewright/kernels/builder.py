@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from tilewright.errors import UserError
+from tilewright.core.errors import UserError
 
 
 def tile_type(*sizes: int, element: str = "f32") -> Any:

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.errors import UnsupportedError, UserError
+from tilewright.core.dtypes import to_numpy
+from tilewright.core.errors import UnsupportedError, UserError
 from tilewright.kernels.launch import wrapped
 from tilewright.kernels.signature import Argument, Signature
 from tilewright.runtime import Outputs
-from tilewright.runtime.dtypes import to_numpy
 
 _BUDGET_SECONDS = 0.5
 _TOLERANCE = {2: 2e-2, 4: 1e-4, 8: 1e-9}  # of a comparison with the interpreter, by bytes of the element
@@ -209,7 +209,7 @@ class Kernel:
         return bounds
 
     def _model(self, values: Sequence[Any], bounds: tuple[int, ...], target: str) -> Any:
-        from tilewright.api import compile
+        from tilewright.compiler.api import compile
 
         shapes = tuple(
             None if a.shape is None else v.shape for a, v in zip(self.signature.arguments, values, strict=True)

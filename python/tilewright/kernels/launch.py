@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.errors import UserError
+from tilewright.core.errors import UserError
 from tilewright.kernels.signature import Argument, Signature
 
 

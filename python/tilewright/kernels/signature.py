@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tilewright.errors import UserError
-from tilewright.targets.source import Source, parse_mlir
-from tilewright.targets.split import symbol_of
+from tilewright.compiler.source import Source, parse_mlir
+from tilewright.compiler.split import symbol_of
+from tilewright.core.errors import UserError
 
 #: Ops whose result is another view of their first operand.
 _VIEWS = ("memref.subview", "memref.cast", "memref.expand_shape", "memref.collapse_shape", "memref.reinterpret_cast")

@@ -7,7 +7,7 @@ After it, every computation is a `linalg.generic` whose result map permutes its 
 `linalg.fill`, slices and reshapes of tensors, small constants, weights and `scf.for`. `tile-verify-normalized` checks.
 """
 
-from tilewright.pipelines.pipeline import PassSpec
+from tilewright.passes.pipeline import PassSpec
 
 PASSES = (
     PassSpec("tile-generalize", "named structured ops become linalg.generic; fills stay"),

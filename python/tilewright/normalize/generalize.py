@@ -8,10 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from tilewright.ir.generics import iterator_types
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
-
-from .generics import iterator_types
 
 _KEPT = ("linalg.generic", "linalg.fill", "linalg.yield", "linalg.index", "linalg.pack", "linalg.unpack")
 

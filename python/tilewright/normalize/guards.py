@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from math import inf
 
+from tilewright.ir.generics import body, constant_of, create, create_number, kinds, maker, maps
 from tilewright.mlir import ir
-
-from .generics import body, constant_of, create, create_number, kinds, maker, maps
 
 #: Predicates of arith.cmpf: x != x or unordered; not below.
 _NOT_EQUAL, _UNORDERED, _NOT_BELOW = 13, 14, 10

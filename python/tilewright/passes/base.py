@@ -20,7 +20,7 @@ import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, get_type_hints
 
-from tilewright.errors import TilewrightError
+from tilewright.core.errors import TilewrightError
 
 if TYPE_CHECKING:
     from tilewright.mlir import ir

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tilewright.errors import InternalError, TilewrightError, UnsupportedError, UserError
+from tilewright.core.errors import InternalError, TilewrightError, UnsupportedError, UserError
 from tilewright.passes.registry import registered_passes, source_file
 from tilewright.passes.text import leaf_name, single_passes
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tilewright.errors import InternalError
+from tilewright.core.errors import InternalError
 
 if TYPE_CHECKING:
     from tilewright.mlir import ir

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilewright.errors import InternalError, UserError
+from tilewright.core.errors import InternalError, UserError
 from tilewright.passes.failure import failure_of
 from tilewright.passes.registry import load_builtin_passes
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from tilewright.devices import Device, remember
 from tilewright.devices.x86 import dot_products, matrix_units
 from tilewright.normalize import PASSES as NORMALIZE
+from tilewright.passes.pipeline import PassSpec, Phase, Pipeline
 from tilewright.pipelines.cpu_lower import SCHEDULE, lower, programs
-from tilewright.pipelines.pipeline import PassSpec, Phase, Pipeline
 
 _LEVEL = "l2"
 
@@ -41,7 +41,7 @@ def _narrow(device: Device) -> list[PassSpec]:
     """Which factors products read as they are, before anything is planned for them."""
     known = sorted({*dot_products(device.features), *matrix_units(device.features)})
     wide = PassSpec(
-        "tile-widen-factors",
+        "tile-widen-operands",
         "small floats that are multiplied often are widened once; what makes them can do it",
         options={"keep": tuple(known)} if known else {},
     )
@@ -51,13 +51,13 @@ def _narrow(device: Device) -> list[PassSpec]:
         options={"lanes": device.lanes(32), **dots(device), **_matrix(device)},
     )
     small = PassSpec(
-        "tile-keep-small-weights",
+        "tile-weight-only-quantization",
         "what bytes multiply as bytes is known; other small weights are widened in registers where rows are few",
         options=_widening(device),
     )
     if "i8" not in known:
         return [told, wide, small]
-    found = PassSpec("tile-byte-products", "quantized bytes are multiplied as bytes", options=_matrix(device))
+    found = PassSpec("tile-int8-matmul", "quantized bytes are multiplied as bytes", options=_matrix(device))
     return [found, told, wide, small]
 
 
@@ -94,12 +94,12 @@ def plan(device: Device, choices: tuple[str, ...] = ()) -> Phase:
         [
             *_narrow(device),
             PassSpec(
-                "tile-split-batch",
+                "tile-split-micro-batches",
                 "images that outgrow the caches together run in rounds; all that follows sees the size of one",
                 options={"l3-bytes": levels(device)["l3-bytes"]},
             ),
             PassSpec("tile-materialize-fills", "padding is work that a kernel must do; see it before fusing"),
-            PassSpec("tile-mark-host", "what kernels cannot take stays on the host, with the reason"),
+            PassSpec("tile-mark-host-fallback", "what kernels cannot take stays on the host, with the reason"),
             PassSpec("tile-plan-orders", "lanes of intermediate tensors where the least is read against its order"),
             PassSpec("tile-apply-orders", "fusion and tiles follow from the maps in that order"),
             PassSpec("tile-plan-fusion", "which operations meet in registers and in a task", options=levels(device)),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tilewright.pipelines.pipeline import PassSpec
+from tilewright.passes.pipeline import PassSpec
 
 _BUFFERIZE = {
     "bufferize-function-boundaries": True,
@@ -29,7 +29,7 @@ SCHEDULE: tuple[PassSpec, ...] = (
     PassSpec("one-shot-bufferize", "launches write where their results live, in place where no one reads", _BUFFERIZE),
     PassSpec("cse", "two equal views are one: a copy of a slice onto itself shows"),
     PassSpec("canonicalize", "copies onto themselves go; loops no longer carry buffers"),
-    PassSpec("tile-rotate-states", "a loop's next state, made apart, is no copy: two buffers change places"),
+    PassSpec("tile-ping-pong-buffers", "a loop's next state, made apart, is no copy: two buffers change places"),
     PassSpec("tile-results-to-arguments", "results are written into the caller's buffers"),
     PassSpec("tile-plan-arena", "temporaries share one allocation by lifetime"),
     PassSpec("tile-share-buffers", "those of run-time sizes too, where the sizes are equal"),

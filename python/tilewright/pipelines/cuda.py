@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from tilewright.devices import Device
+from tilewright.passes.pipeline import PassSpec, Phase, Pipeline
 from tilewright.pipelines import cuda_lower, cuda_plan
 from tilewright.pipelines.cpu_lower import SCHEDULE as CPU_SCHEDULE
-from tilewright.pipelines.pipeline import PassSpec, Phase, Pipeline
 
 #: What the schedule of a CPU has for caches and for code that frees memory itself: a host program counts its buffers.
 _NOT_HERE = frozenset(
@@ -44,7 +44,9 @@ SCHEDULE: tuple[PassSpec, ...] = _schedule()
 
 def lower(arch: str, fast: bool = False) -> tuple[PassSpec, ...]:
     """The passes of phase `lower` for an architecture such as ``sm_90a``; `fast`: with approximations of functions."""
-    detach = PassSpec("tile-detach-host", "it is a host program by now; kernels keep the grids it launches them with")
+    detach = PassSpec(
+        "tile-split-host-device", "it is a host program by now; kernels keep the grids it launches them with"
+    )
     return (detach, *cuda_lower.lower(arch, fast=fast))
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from tilewright.pipelines.pipeline import PassSpec
+from tilewright.passes.pipeline import PassSpec
 
 _DEVICE = "gpu.module"
 
@@ -24,7 +24,7 @@ def lower(arch: str, rings: bool = True, fast: bool = False) -> tuple[PassSpec, 
     found = re.search(r"\d+", arch)
     capability = {"arch": int(found.group()) if found else 80}
     hopper = rings and arch == "sm_90a"
-    share = (PassSpec("tile-share-factors", "what matrix units read again and again, and no ring brings"),)
+    share = (PassSpec("tile-share-operands", "what matrix units read again and again, and no ring brings"),)
     fetch = (PassSpec("tile-fetch-matrices", "what the sums of products meet comes beside their last steps"),)
     stagger = (PassSpec("tile-stagger-products", "scores of the next block beside the product of this one"),)
     defer = (PassSpec("tile-defer-waits", "products that run on while something else is computed"),)
@@ -45,7 +45,9 @@ def lower(arch: str, rings: bool = True, fast: bool = False) -> tuple[PassSpec, 
         *(ahead if rings else ()),
         *((*multicast, *select) if hopper else ()),
         PassSpec("tile-kernels-to-gpu", "a task is a thread block; what the host must know is written on it"),
-        PassSpec("tile-assign-spreads", "which thread holds what: from products and from memory", capability),
+        PassSpec(
+            "tile-assign-distributed-layouts", "which thread holds what: from products and from memory", capability
+        ),
         *((*specialize, *defer, *stage) if hopper else ()),
         *(copies if rings else ()),
         PassSpec("tile-plan-scratch", "exchanges between warps get their place in shared memory"),

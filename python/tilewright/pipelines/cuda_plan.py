@@ -15,7 +15,7 @@ from dataclasses import replace
 from tilewright.devices import Device, remember
 from tilewright.devices.nvidia import capability
 from tilewright.normalize import PASSES as NORMALIZE
-from tilewright.pipelines.pipeline import PassSpec, Phase, Pipeline
+from tilewright.passes.pipeline import PassSpec, Phase, Pipeline
 
 _LEVEL = "shared"
 #: Where matrix units multiply float8: compute capability 9.0 on.
@@ -26,7 +26,7 @@ _SHARED_TASK = 0.25
 #: In the place of `tile-scale-results`: of 16 bits, too, a softmax and its products can be one loop over blocks.
 _SOFTMAX = (
     PassSpec("tile-fold-roundings", "a maximum of narrow numbers is one of them: nothing to round"),
-    PassSpec("tile-move-factors", "products read keys as they lie; their sums are scaled in registers"),
+    PassSpec("tile-sink-scales", "products read keys as they lie; their sums are scaled in registers"),
     PassSpec(
         "tile-scale-results",
         "a softmax before a product divides the fewest numbers; exponentials may be rounded before they are divided",
@@ -76,20 +76,20 @@ def plan(device: Device) -> Phase:
     return Phase(
         "plan",
         [
-            PassSpec("tile-byte-products", "quantized bytes are multiplied as bytes", {"any-signs": True}),
-            PassSpec("tile-fold-borders", "windows read over the border of an image: no memory holds it"),
+            PassSpec("tile-int8-matmul", "quantized bytes are multiplied as bytes", {"any-signs": True}),
+            PassSpec("tile-fold-padding", "windows read over the border of an image: no memory holds it"),
             PassSpec(
-                "tile-narrow-factors", "products read f16 and bf16 as they lie, in half the bytes; units widen them"
+                "tile-narrow-operands", "products read f16 and bf16 as they lie, in half the bytes; units widen them"
             ),
-            PassSpec("tile-gather-taps", "rows of a window are rows of memory, where channels are few", machine),
+            PassSpec("tile-im2col-rows", "rows of a window are rows of memory, where channels are few", machine),
             PassSpec("tile-follow-groups", "what follows a convolution in groups meets it in registers"),
-            PassSpec("tile-read-packed", "a product of few rows waits for its weights: fewer bytes", machine),
-            PassSpec("tile-turn-factors", "no unit turns bytes and tf32; vectors ask for an order, too", machine),
+            PassSpec("tile-fuse-dequantization", "a product of few rows waits for its weights: fewer bytes", machine),
+            PassSpec("tile-transpose-operands", "no unit turns bytes and tf32; vectors ask for an order, too", machine),
             PassSpec("tile-inline-widenings", "a launch for a few hundred numbers; readers widen them in registers"),
             PassSpec("tile-materialize-fills", "padding is work that a kernel must do; see it before fusing", fills),
-            PassSpec("tile-mark-host", "what kernels cannot take stays on the host, with the reason"),
-            PassSpec("tile-split-sums", "few tasks leave a GPU idle; each part is a task", machine),
-            PassSpec("tile-split-online", "so do few queries with many keys; parts of the keys are tasks", machine),
+            PassSpec("tile-mark-host-fallback", "what kernels cannot take stays on the host, with the reason"),
+            PassSpec("tile-split-k", "few tasks leave a GPU idle; each part is a task", machine),
+            PassSpec("tile-split-kv", "so do few queries with many keys; parts of the keys are tasks", machine),
             PassSpec("tile-plan-fusion", "which operations meet in registers and in a CTA", levels(device)),
             PassSpec("tile-plan-gpu-tiles", "tiles follow from the nests", machine),
             PassSpec(
@@ -118,7 +118,7 @@ def tile(device: Device) -> Phase:
             PassSpec("tile-buffers-to-registers", "rows that fit need no shared memory", on=kernel),
             PassSpec("canonicalize", "what was stored for no one goes"),
             PassSpec("cse", "what buffers kept apart", on=kernel),
-            PassSpec("tile-deal-steps", "the last waves of a product are work for all blocks"),
+            PassSpec("tile-stream-k", "the last waves of a product are work for all blocks"),
             PassSpec("tile-dedupe-kernels", "equal layers share a kernel: it is compiled once"),
             PassSpec("symbol-dce", "weights that only @init reads are no longer needed by @main"),
             PassSpec("tile-verify-kernels", "border: no linalg or tensor operation in a kernel"),

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from tilewright.errors import UserError
-from tilewright.pipelines.pipeline import PassSpec, Phase
+from tilewright.core.errors import UserError
+from tilewright.passes.pipeline import PassSpec, Phase
 
 _DEVICE = "gpu.module"
 #: Architectures whose matrix units are known here (CDNA 3).
@@ -24,7 +24,9 @@ def lower(arch: str) -> Phase:
     capability = {"arch": int(arch.removeprefix("gfx"))}
     passes = (
         PassSpec("tile-kernels-to-gpu", "a task is a work group; what a host must know is written on it"),
-        PassSpec("tile-assign-spreads", "which thread holds what: from products and from memory", capability),
+        PassSpec(
+            "tile-assign-distributed-layouts", "which thread holds what: from products and from memory", capability
+        ),
         PassSpec("tile-plan-scratch", "exchanges between warps get their place in shared memory"),
         PassSpec("tile-place-barriers", "a task's order of loads and stores, kept by its threads"),
         PassSpec("convert-tile-to-gpu", "tiles become registers, moves and instructions", capability),

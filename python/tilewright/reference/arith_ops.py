@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.core.dtypes import rounded
 from tilewright.reference import types
 from tilewright.reference.errors import InterpreterError
 from tilewright.reference.integers import narrow, on_signed, on_unsigned, signed, unsigned
 from tilewright.reference.program import Node
 from tilewright.reference.registry import handles, pure
-from tilewright.runtime.dtypes import rounded
 
 
 def _nonzero(b: Any) -> Any:

@@ -23,11 +23,11 @@ import numpy as np
 from tilewright.mlir import ir
 from tilewright.reference import types
 from tilewright.reference.errors import InterpreterError
+from tilewright.reference.liveness import Scope, captured
 from tilewright.reference.program import Block, Node, where
 from tilewright.reference.registry import HANDLERS, TERMINATORS
 from tilewright.reference.scalar_code import expression
 from tilewright.reference.sums import SumLoop, sum_loop, summed
-from tilewright.reference.uses import Scope, captured
 
 _NESTING = 15  # statements that Python lets one nest: 20
 

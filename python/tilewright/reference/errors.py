@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from tilewright.errors import TilewrightError
+from tilewright.core.errors import TilewrightError
 
 
 class InterpreterError(TilewrightError):

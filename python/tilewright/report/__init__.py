@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilewright.errors import UserError
+from tilewright.core.errors import UserError
 from tilewright.report.measure import Measurement, measure_model
 from tilewright.report.page import page
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.core.dtypes import to_numpy
 from tilewright.runtime import TensorSpec
-from tilewright.runtime.dtypes import to_numpy
 
 _OPEN_SIZE = 8  # of a dimension that each run brings
 _BUDGET_SECONDS = 1.0

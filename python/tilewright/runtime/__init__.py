@@ -7,8 +7,8 @@ Nothing here imports MLIR, onnx or the compiler; a test blocks them and runs a m
 """
 
 from tilewright.runtime.artifact import load_model
+from tilewright.runtime.cpu.model import Model
 from tilewright.runtime.manifest import KernelInfo, Manifest, TensorSpec
-from tilewright.runtime.model import Model
 from tilewright.runtime.result import Outputs
 
 __all__ = ["KernelInfo", "Manifest", "Model", "Outputs", "TensorSpec", "load_model"]

@@ -30,8 +30,8 @@ from typing import Any
 
 import numpy as np
 
-from tilewright import config
-from tilewright.errors import UserError
+from tilewright.core import config
+from tilewright.core.errors import UserError
 from tilewright.runtime import safetensors
 from tilewright.runtime.manifest import Manifest
 
@@ -228,12 +228,12 @@ def load_model(path: str | Path, threads: int | None = None, emulate: bool | Map
     """Load a compiled model; see :func:`tilewright.load`."""
     artifact = Artifact(path)
     if artifact.manifest.kind == "cuda":
-        from tilewright.runtime.gpu_model import GpuModel
+        from tilewright.runtime.gpu.gpu_model import GpuModel
 
         return GpuModel(artifact, emulate=emulate)
     if emulate:
         raise UserError(f"emulate= is for models for GPUs; {path} is for target {artifact.manifest.target}")
-    from tilewright.runtime.model import Model
+    from tilewright.runtime.cpu.model import Model
 
     return Model(artifact, threads=threads)
 

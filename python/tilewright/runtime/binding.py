@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.errors import UserError
-from tilewright.runtime.dtypes import is_small, stored, to_numpy
+from tilewright.core.dtypes import is_small, stored, to_numpy
+from tilewright.core.errors import UserError
 from tilewright.runtime.interop import Export
 from tilewright.runtime.interop import to_numpy as import_array
 from tilewright.runtime.manifest import TensorSpec

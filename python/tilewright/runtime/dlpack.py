@@ -15,7 +15,7 @@ from ctypes import POINTER, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uin
 from dataclasses import dataclass
 from typing import Any
 
-from tilewright.errors import UnsupportedError, UserError
+from tilewright.core.errors import UnsupportedError, UserError
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 _VERSION = (1, 0)
@@ -107,7 +107,7 @@ class Imported:
     Attributes:
         device: (type, number), as ``__dlpack_device__``.
         address: of element 0.
-        dtype: element type by its name in :mod:`tilewright.runtime.dtypes`.
+        dtype: element type by its name in :mod:`tilewright.core.dtypes`.
         shape: sizes.
         strides: in elements.
         read_only: whether it must not be written.

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.errors import UserError
+from tilewright.core.errors import UserError
 
 #: Turns a NumPy result into the kind that the inputs had.
 Export = Callable[[np.ndarray], Any]

@@ -9,7 +9,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from tilewright.errors import UserError
+from tilewright.core.errors import UserError
 
 FORMAT = "tilewright-model"
 #: Raised by any change that an older run-time cannot read.

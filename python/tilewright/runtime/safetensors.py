@@ -21,8 +21,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from tilewright.errors import UserError
-from tilewright.runtime.dtypes import from_numpy, to_numpy
+from tilewright.core.dtypes import from_numpy, to_numpy
+from tilewright.core.errors import UserError
 
 ALIGNMENT = 64
 _GAP = "__gap_"

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tilewright.errors import UnsupportedError, UserError
+from tilewright.core.errors import UnsupportedError, UserError
 
 if TYPE_CHECKING:
     from tilewright.devices import Device
@@ -141,7 +141,7 @@ def present_arch() -> str:
     Raises:
         UserError: there is none, or one that is too old.
     """
-    from tilewright.runtime import cuda
+    from tilewright.runtime.gpu import cuda
 
     named = " or ".join(f"cuda:{arch}" for arch in CUDA)
     if not cuda.available():
@@ -157,7 +157,7 @@ def _needed(text: str, features: Iterable[str]) -> tuple[str, ...]:
     needed = _USED & set(features)
     if text in HOST:
         # The kernel may hide a feature that the CPU reports; what this machine compiles must load here.
-        from tilewright.runtime.cpu_features import host_features
+        from tilewright.runtime.cpu.cpu_features import host_features
 
         needed &= host_features()
     return tuple(sorted(needed))

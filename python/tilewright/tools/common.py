@@ -15,10 +15,10 @@ from types import ModuleType
 from typing import Any
 
 from tilewright import devices, pipelines
-from tilewright.errors import TilewrightError
+from tilewright.core.errors import TilewrightError
 from tilewright.passes.base import option_specs
+from tilewright.passes.pipeline import Pipeline
 from tilewright.passes.registry import load_builtin_passes, load_file, registered_passes
-from tilewright.pipelines.pipeline import Pipeline
 
 
 class _LateNumpy(ModuleType):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from tilewright.errors import TilewrightError
+from tilewright.core.errors import TilewrightError
 from tilewright.tools import common
 
 

@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-
 from tilewright.mlir import ir
+
 from tilewright.passes import run_pipeline
+from tilewright.passes.pipeline import Phase
 from tilewright.pipelines.cpu_lower import LOWER, SCHEDULE
 from tilewright.pipelines.cpu_lower import lower as lower_phase
-from tilewright.pipelines.pipeline import Phase
 
 # A launch with no threads: all tasks in one call.
 _LAUNCH = """

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tilewright.mlir import ir
+
 from tilewright.passes import Pass, register
 from tilewright.passes.base import option
 

@@ -14,8 +14,8 @@ from tilewright.bisection import native, session
 from tilewright.bisection.compare import differences
 from tilewright.bisection.entry import can_interpret, interpret
 from tilewright.bisection.stages import run_steps, start, steps_of
+from tilewright.compiler.source import open_source
 from tilewright.passes.registry import load_builtin_passes
-from tilewright.targets.source import open_source
 from tilewright.targets.target import parse_target
 
 F, D, N = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT64

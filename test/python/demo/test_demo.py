@@ -13,11 +13,11 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from tilewright import config
+from tilewright.core import config
+from tilewright.core.errors import UserError
 from tilewright.demo import __main__ as demo
 from tilewright.demo import minilm
 from tilewright.demo.encoder import EncoderConfig
-from tilewright.errors import UserError
 
 
 def test_the_encoder_understands_sentences() -> None:

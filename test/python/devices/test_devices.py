@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tilewright import devices
+from tilewright.core.errors import UserError
 from tilewright.devices import Device, Level, host
-from tilewright.errors import UserError
 
 
 @pytest.mark.parametrize("name", devices.file_names())

@@ -10,8 +10,8 @@ import dataclasses
 import pytest
 
 from tilewright import devices
+from tilewright.core.errors import UserError
 from tilewright.devices.nvidia import capability, for_arch, has_hopper
-from tilewright.errors import UserError
 
 #: TFLOP/s of tensor cores without sparsity, GB/s, as the data sheets have them.
 SHEETS = {"nvidia-a100": (312, 2039), "nvidia-h100": (989, 3350), "nvidia-h200": (989, 4800), "nvidia-sm80": (125, 600)}

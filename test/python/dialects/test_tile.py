@@ -6,10 +6,10 @@
 from collections.abc import Iterator
 
 import pytest
-
-from tilewright.dialects import tile
 from tilewright.mlir import ir
 from tilewright.mlir.dialects import arith, func, math, memref
+
+from tilewright.dialects import tile
 
 
 @pytest.fixture(autouse=True)

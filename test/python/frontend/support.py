@@ -14,11 +14,11 @@ from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from tilewright import reference
+from tilewright.core.dtypes import presented, stored
 from tilewright.frontend import ImportedModel, import_onnx
 from tilewright.normalize import PASSES
 from tilewright.passes import load_builtin_passes, run_pipeline
-from tilewright.pipelines.pipeline import Phase, Pipeline
-from tilewright.runtime.dtypes import presented, stored
+from tilewright.passes.pipeline import Phase, Pipeline
 
 NORMALIZE = str(Pipeline("normalize-only", [Phase("normalize", PASSES)]))
 

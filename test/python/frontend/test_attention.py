@@ -13,7 +13,7 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 from support import import_onnx, interpret, normalize
 
-from tilewright.errors import UserError
+from tilewright.core.errors import UserError
 
 _RANDOM = np.random.default_rng(11)
 BATCH, ROWS, COLUMNS, SIZE = 2, 3, 5, 4

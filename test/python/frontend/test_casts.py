@@ -13,7 +13,7 @@ import onnx
 import pytest
 from support import interpret, node_model
 
-from tilewright.errors import UnsupportedError, UserError
+from tilewright.core.errors import UnsupportedError, UserError
 from tilewright.frontend import import_onnx
 
 FLOATS = "float64 float32 float16 bfloat16".split()

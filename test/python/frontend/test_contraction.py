@@ -183,7 +183,7 @@ def test_global_pools():
 
 
 def test_wrong_shapes_name_the_node():
-    from tilewright.errors import UserError
+    from tilewright.core.errors import UserError
     from tilewright.frontend import import_onnx
 
     node = helper.make_node("MatMul", ["x", "y"], ["z"], name="/encoder/MatMul")

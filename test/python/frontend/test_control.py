@@ -12,7 +12,7 @@ import pytest
 from onnx import parser
 from support import compare, import_onnx, interpret, normalize
 
-from tilewright.errors import UnsupportedError, UserError
+from tilewright.core.errors import UnsupportedError, UserError
 
 F32 = np.float32
 

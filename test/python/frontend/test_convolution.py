@@ -11,7 +11,7 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 from support import check_numbers, check_reference, check_values, feeds, node_model
 
-from tilewright.errors import UserError
+from tilewright.core.errors import UserError
 from tilewright.frontend import import_onnx
 
 _RANDOM = np.random.default_rng(21)

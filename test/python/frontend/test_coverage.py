@@ -8,9 +8,9 @@ from __future__ import annotations
 import pytest
 from onnx import parser
 
-from tilewright.errors import UnsupportedError, UserError
+from tilewright.core.errors import UnsupportedError, UserError
 from tilewright.frontend import import_onnx
-from tilewright.frontend.coverage import collect
+from tilewright.frontend.onnx.coverage import collect
 
 HEADER = '<ir_version: 8, opset_import: ["" : 17, "my" : 1]>'
 

@@ -12,9 +12,9 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 from support import check_numbers, feeds, interpret, node_model, normalize
 
-from tilewright.errors import UnsupportedError
+from tilewright.core.errors import UnsupportedError
 from tilewright.frontend import import_onnx
-from tilewright.frontend.numbers import highest, is_float, lowest, wrapped
+from tilewright.frontend.builder.dtypes import highest, is_float, lowest, wrapped
 
 OPSET = 25
 UNARY = "Abs Neg Sign Relu Exp Log Sqrt Sigmoid Tanh Erf Floor Ceil Round Reciprocal Softplus HardSwish LeakyRelu Elu"

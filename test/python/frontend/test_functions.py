@@ -11,8 +11,8 @@ import pytest
 from onnx import TensorProto, helper, parser
 from support import check_numbers, import_onnx, interpret
 
-from tilewright.errors import UnsupportedError, UserError
-from tilewright.frontend import functions, registry
+from tilewright.core.errors import UnsupportedError, UserError
+from tilewright.frontend.onnx import functions, registry
 
 F32 = np.float32
 

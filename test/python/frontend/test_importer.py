@@ -11,8 +11,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from support import check_numbers, import_onnx, interpret
 
-from tilewright.errors import UnsupportedError, UserError
-from tilewright.frontend import declared, signature
+from tilewright.core.errors import UnsupportedError, UserError
+from tilewright.frontend.onnx import declared, signature
 
 
 def value(name, kind, shape):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from support import check_numbers, compare, feeds, import_onnx, interpret, node_model
 
-from tilewright.errors import UserError
+from tilewright.core.errors import UserError
 
 _RANDOM = np.random.default_rng(13)
 

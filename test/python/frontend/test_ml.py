@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support import check_numbers, feeds, interpret, node_model
 
-from tilewright.errors import UnsupportedError, UserError
+from tilewright.core.errors import UnsupportedError, UserError
 from tilewright.frontend import import_onnx
 
 _RANDOM = np.random.default_rng(10)

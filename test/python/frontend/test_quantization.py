@@ -12,7 +12,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 from support import check_numbers, feeds, interpret, node_model, normalize
 
-from tilewright.errors import UserError
+from tilewright.core.errors import UserError
 from tilewright.frontend import import_onnx
 
 INTS = ["int8", "uint8", "int16", "uint16", "int4", "uint4", "int2", "uint2"]

@@ -11,7 +11,7 @@ import pytest
 from support import compare, feeds, interpret, node_model
 
 from tilewright.frontend import import_onnx
-from tilewright.frontend.ops import random as operators
+from tilewright.frontend.onnx.ops import random as operators
 
 
 @pytest.fixture(params=["compile time", "run time"])

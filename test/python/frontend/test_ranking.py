@@ -11,7 +11,7 @@ import pytest
 from support import interpret, node_model
 
 from tilewright.frontend import import_onnx
-from tilewright.frontend.ops.ranking import can_rank
+from tilewright.frontend.onnx.ops.ranking import can_rank
 
 _RANDOM = np.random.default_rng(5)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from test_attention import check, model_of, random
 
-from tilewright.errors import UserError
+from tilewright.core.errors import UserError
 from tilewright.frontend import import_onnx
 
 

@@ -10,7 +10,7 @@ import pytest
 from onnx import helper
 from support import check_numbers, check_reference, feeds, interpret, node_model
 
-from tilewright.errors import UserError
+from tilewright.core.errors import UserError
 from tilewright.frontend import import_onnx
 
 _RANDOM = np.random.default_rng(24)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support import check_numbers, compare, feeds, interpret, node_model
 
-from tilewright.errors import UserError
+from tilewright.core.errors import UserError
 from tilewright.frontend import import_onnx
 from tilewright.reference.errors import InterpreterError
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support import check_numbers, feeds, node_model
 
-from tilewright.errors import UserError
+from tilewright.core.errors import UserError
 
 _RANDOM = np.random.default_rng(7)
 

@@ -11,7 +11,7 @@ import pytest
 from onnx import parser
 from support import compare, import_onnx, interpret
 
-from tilewright.errors import UnsupportedError, UserError
+from tilewright.core.errors import UnsupportedError, UserError
 
 F32 = np.float32
 X, Y, Z = np.arange(6, dtype=F32).reshape(2, 3), np.ones((2, 3), F32), np.full((4, 3), 2, F32)

@@ -10,7 +10,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 from support import check_numbers, feeds, import_onnx, interpret, node_model, normalize
 
-from tilewright.errors import UserError
+from tilewright.core.errors import UserError
 
 _RANDOM = np.random.default_rng(12)
 

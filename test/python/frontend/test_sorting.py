@@ -10,7 +10,7 @@ import onnx
 import pytest
 from support import check_numbers, feeds, interpret, node_model
 
-from tilewright.errors import UserError
+from tilewright.core.errors import UserError
 from tilewright.frontend import import_onnx
 
 _RANDOM = np.random.default_rng(5)

@@ -15,7 +15,7 @@ func.func @slice(%x: tensor<4x8xf32>, %t: tensor<6x8xf32>) -> tensor<6x8xf32> {
 // -----
 
 // The state gets a tensor of its own. What is made in a tensor of the iteration is handed on as it is: bufferization
-// and tile-rotate-states find its place. Another value is copied into the state.
+// and tile-ping-pong-buffers find its place. Another value is copied into the state.
 
 // CHECK-LABEL: @loop
 // CHECK-SAME: %[[X:.*]]: tensor<8xf32>

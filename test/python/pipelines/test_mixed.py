@@ -10,8 +10,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tilewright import devices
 from tilewright.mlir import ir
+
+from tilewright import devices
 from tilewright.passes import load_builtin_passes, load_file, registered_passes, run_pipeline
 from tilewright.pipelines.cpu import pipeline
 

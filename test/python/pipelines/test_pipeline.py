@@ -8,11 +8,11 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-
-from tilewright.errors import UserError
 from tilewright.mlir import ir
+
+from tilewright.core.errors import UserError
 from tilewright.passes import run_pipeline
-from tilewright.pipelines.pipeline import PassSpec, Phase, Pipeline
+from tilewright.passes.pipeline import PassSpec, Phase, Pipeline
 
 FIRST = Phase(
     "first",

@@ -13,11 +13,11 @@ import random
 from collections.abc import Iterator
 
 import pytest
-
 from tilewright.mlir import ir
-from tilewright.plan.fusion import Graph
-from tilewright.plan.structure import LinalgOp, Weights, blocks, linalg_ops
-from tilewright.plan.traffic import Levels, tensor_bytes
+
+from tilewright.ir.structure import LinalgOp, Weights, blocks, linalg_ops
+from tilewright.plan.graph.plan_fusion import Graph
+from tilewright.plan.model.traffic import Levels, tensor_bytes
 
 LEVELS = Levels(1 << 20, 32 << 20, 246.0, 120.0, 41.0)
 ROWS, COLUMNS = 256, 96

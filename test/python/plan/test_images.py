@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-
 from tilewright.mlir import ir
-from tilewright.plan.products import prefetched, tile_contraction
-from tilewright.plan.structure import LinalgOp, Weights, blocks, linalg_ops
-from tilewright.plan.tiles import Machine, Tiling
-from tilewright.plan.windows import mark_image
+
+from tilewright.ir.structure import LinalgOp, Weights, blocks, linalg_ops
+from tilewright.plan.cpu.products import prefetched, tile_contraction
+from tilewright.plan.cpu.windows import mark_image
+from tilewright.plan.model.tiles import Machine, Tiling
 
 MACHINE = Machine(lanes=16, registers=32, l2_bytes=1 << 20)
 

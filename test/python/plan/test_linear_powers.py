@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import pytest
-
 from tilewright.mlir import ir
-from tilewright.plan.online import find_chains
-from tilewright.plan.structure import Weights, blocks, linalg_ops
+
+from tilewright.ir.structure import Weights, blocks, linalg_ops
+from tilewright.plan.attention.online_reduction import find_chains
 
 TEXT = """
 #ij = affine_map<(i, j) -> (i, j)>

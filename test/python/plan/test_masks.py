@@ -6,7 +6,7 @@
 import numpy as np
 import pytest
 
-from tilewright.plan.masks import live_blocks, stretches
+from tilewright.plan.attention.masks import live_blocks, stretches
 
 
 def test_causal_blocks_grow_with_the_task() -> None:

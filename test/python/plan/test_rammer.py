@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright.plan.rammer import Packing, Variant, fastest, most_efficient, pack_wave, plan_programs, waves
+from tilewright.plan.graph.rammer import Packing, Variant, fastest, most_efficient, pack_wave, plan_programs, waves
 
 
 def cells(layers: int, steps: int) -> dict[tuple[int, int], list[tuple[int, int]]]:

@@ -4,10 +4,10 @@
 """Facts that the deciding passes rest on."""
 
 import pytest
-
 from tilewright.mlir import ir
+
+from tilewright.ir.structure import Kind, Weights, blocks, linalg_ops, set_integer
 from tilewright.passes import run_pipeline
-from tilewright.plan.structure import Kind, Weights, blocks, linalg_ops, set_integer
 
 SOFTMAX = """
 #id = affine_map<(i, j) -> (i, j)>

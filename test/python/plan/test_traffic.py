@@ -8,11 +8,11 @@ from __future__ import annotations
 import random
 
 import pytest
-
 from tilewright.mlir import ir
-from tilewright.plan.bestfit import ALIGNMENT, Request, pack
-from tilewright.plan.structure import LinalgOp, Weights, blocks, linalg_ops
-from tilewright.plan.traffic import boundary, footprint, propagate, traffic
+
+from tilewright.ir.structure import LinalgOp, Weights, blocks, linalg_ops
+from tilewright.plan.model.bestfit import ALIGNMENT, Request, pack
+from tilewright.plan.model.traffic import boundary, footprint, propagate, traffic
 
 MIB = 1 << 20
 

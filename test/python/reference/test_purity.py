@@ -26,10 +26,10 @@ ALLOWED = (
     "re",
     "sys",
     "threading",
-    "tilewright.errors",
+    "tilewright.core.errors",
     "tilewright.mlir",
     "tilewright.reference",
-    "tilewright.runtime.dtypes",
+    "tilewright.core.dtypes",
     "typing",
 )
 
@@ -57,7 +57,7 @@ def test_imports_only_numpy_and_the_bindings():
 def test_loads_no_planner_frontend_or_onnx():
     code = """import sys, tilewright.reference
 print([name for name in sys.modules if name.split(".")[0] == "onnx" or name.startswith(
-    ("tilewright.plan", "tilewright.frontend", "tilewright.normalize", "tilewright.passes", "tilewright.api"))])"""
+    ("tilewright.plan", "tilewright.frontend", "tilewright.normalize", "tilewright.passes", "tilewright.compiler"))])"""
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=_environment())
     assert found.stdout.strip() == "[]"
 

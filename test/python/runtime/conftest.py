@@ -6,9 +6,9 @@ import fake_cuda
 import fake_model
 import pytest
 
-from tilewright import config
+from tilewright.core import config
 from tilewright.runtime import load_model
-from tilewright.runtime.cuda import CudaDevice
+from tilewright.runtime.gpu.cuda import CudaDevice
 
 
 @pytest.fixture(scope="session")

@@ -12,11 +12,11 @@ import fake_cuda
 import numpy as np
 import pytest
 
-from tilewright import config
-from tilewright.errors import InternalError, UnsupportedError, UserError
-from tilewright.runtime import cuda
-from tilewright.runtime.cuda import CudaDevice
-from tilewright.runtime.gpu_device import CapturingDevice, Device
+from tilewright.core import config
+from tilewright.core.errors import InternalError, UnsupportedError, UserError
+from tilewright.runtime.gpu import cuda
+from tilewright.runtime.gpu.cuda import CudaDevice
+from tilewright.runtime.gpu.gpu_device import CapturingDevice, Device
 
 ONE = (1, 1, 1)
 

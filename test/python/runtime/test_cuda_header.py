@@ -10,8 +10,8 @@ import subprocess
 import fake_cuda
 import pytest
 
-from tilewright.runtime import cuda_driver as cu
-from tilewright.runtime import cuda_errors
+from tilewright.runtime.gpu import cuda_driver as cu
+from tilewright.runtime.gpu import cuda_errors
 
 pytestmark = pytest.mark.skipif(fake_cuda.HEADER is None, reason="needs cuda.h of a CUDA toolkit")
 

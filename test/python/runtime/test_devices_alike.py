@@ -8,10 +8,10 @@ import struct
 import numpy as np
 import pytest
 
-from tilewright import emulate
-from tilewright.errors import TilewrightError, UserError
-from tilewright.runtime import cuda
-from tilewright.runtime.gpu_device import CapturingDevice, Device
+from tilewright.core.errors import TilewrightError, UserError
+from tilewright.runtime.gpu import cuda
+from tilewright.runtime.gpu.gpu_device import CapturingDevice, Device
+from tilewright.sim import ptx as emulate
 
 PTX = b"""
 .version 8.0

@@ -10,9 +10,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tilewright.errors import UnsupportedError, UserError
+from tilewright.core.dtypes import from_numpy
+from tilewright.core.errors import UnsupportedError, UserError
 from tilewright.runtime import dlpack
-from tilewright.runtime.dtypes import from_numpy
 
 NUMPY_TYPES = [n for n in dlpack.TYPES if n not in ("bf16",) and not n.startswith("f8")]
 
@@ -35,7 +35,7 @@ class Owner:
 
 @pytest.mark.parametrize("name", NUMPY_TYPES)
 def test_numpy_arrays_are_read(name):
-    from tilewright.runtime.dtypes import to_numpy
+    from tilewright.core.dtypes import to_numpy
 
     array = np.arange(24).reshape(2, 3, 4).astype(to_numpy(name))[:, ::2]
     found = dlpack.read(array)

@@ -9,12 +9,12 @@ import fake_cuda
 import numpy as np
 import pytest
 
-from tilewright.errors import UnsupportedError, UserError
+from tilewright.core.errors import UnsupportedError, UserError
 from tilewright.runtime.binding import Signature
-from tilewright.runtime.gpu_calls import GpuCalls, concerns
-from tilewright.runtime.gpu_interop import GpuArray
-from tilewright.runtime.gpu_memory import Memory, View
-from tilewright.runtime.host_program import VERSION, HostProgram
+from tilewright.runtime.gpu.gpu_calls import GpuCalls, concerns
+from tilewright.runtime.gpu.gpu_interop import GpuArray
+from tilewright.runtime.gpu.gpu_memory import Memory, View
+from tilewright.runtime.gpu.host_program import VERSION, HostProgram
 from tilewright.runtime.manifest import TensorSpec
 
 COUNT = 64

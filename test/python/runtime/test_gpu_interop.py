@@ -11,10 +11,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tilewright.errors import UnsupportedError, UserError
-from tilewright.runtime import dlpack, gpu_interop
-from tilewright.runtime.gpu_interop import GpuArray
-from tilewright.runtime.gpu_memory import Memory, View
+from tilewright.core.errors import UnsupportedError, UserError
+from tilewright.runtime import dlpack
+from tilewright.runtime.gpu import gpu_interop
+from tilewright.runtime.gpu.gpu_interop import GpuArray
+from tilewright.runtime.gpu.gpu_memory import Memory, View
 
 
 def _array(gpu, values):

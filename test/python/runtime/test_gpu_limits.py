@@ -5,9 +5,9 @@
 
 import pytest
 
-from tilewright.errors import UserError
-from tilewright.runtime import tensor_map
-from tilewright.runtime.gpu_device import Limits, check_launch
+from tilewright.core.errors import UserError
+from tilewright.runtime.gpu import tensor_map
+from tilewright.runtime.gpu.gpu_device import Limits, check_launch
 
 HOPPER = Limits("sm_90a", 132, shared_bytes=232448, cluster=8)
 AMPERE = Limits("sm_80", 108, shared_bytes=166912, cluster=1)

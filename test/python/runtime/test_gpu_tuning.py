@@ -14,12 +14,12 @@ import pytest
 
 import tilewright as tw
 from models._graph import Graph
-from tilewright import config
-from tilewright.errors import UserError
-from tilewright.runtime.gpu_device import TimingDevice
-from tilewright.runtime.gpu_model import GpuModel
-from tilewright.runtime.gpu_timing import Backlog
-from tilewright.targets import tuning
+from tilewright.compiler import tuning
+from tilewright.core import config
+from tilewright.core.errors import UserError
+from tilewright.runtime.gpu.gpu_device import TimingDevice
+from tilewright.runtime.gpu.gpu_model import GpuModel
+from tilewright.runtime.gpu.gpu_timing import Backlog
 
 
 def product() -> onnx.ModelProto:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tilewright.errors import InternalError, UserError
-from tilewright.runtime.gpu_device import Limits, check_launch
-from tilewright.runtime.gpu_memory import Memory, View, row_major
-from tilewright.runtime.host_program import FORMAT, VERSION, HostProgram
-from tilewright.runtime.host_scalars import apply
+from tilewright.core.errors import InternalError, UserError
+from tilewright.runtime.gpu.gpu_device import Limits, check_launch
+from tilewright.runtime.gpu.gpu_memory import Memory, View, row_major
+from tilewright.runtime.gpu.host_program import FORMAT, VERSION, HostProgram
+from tilewright.runtime.gpu.host_scalars import apply
 
 
 class FakeDevice:

@@ -11,8 +11,9 @@ import fake_model
 import numpy as np
 import pytest
 
-from tilewright.errors import UserError
-from tilewright.runtime import load_model, memory
+from tilewright.core.errors import UserError
+from tilewright.runtime import load_model
+from tilewright.runtime.cpu import memory
 
 X, IDS = fake_model.inputs()
 SCALED = X * fake_model.WEIGHT

@@ -9,12 +9,12 @@ import textwrap
 import time
 
 import pytest
-
-from tilewright import config
-from tilewright.errors import InternalError, UserError
 from tilewright.mlir import ir
-from tilewright.targets import linker
-from tilewright.targets.workers import Job, WorkerPool
+
+from tilewright.core import config
+from tilewright.core.errors import InternalError, UserError
+from tilewright.core.workers import Job, WorkerPool
+from tilewright.targets.cpu import linker
 
 MODULE = """
 module attributes {llvm.data_layout = "", other.thing = 1 : i64} {
@@ -54,7 +54,7 @@ module attributes {llvm.data_layout = "", other.thing = 1 : i64} {
 
 
 def split(text=MODULE, entry="tw_main"):
-    from tilewright.targets.split import split
+    from tilewright.compiler.split import split
 
     with ir.Context() as context:
         context.load_all_available_dialects()
@@ -93,7 +93,7 @@ def test_code_runs(pool, tmp_path):
     units, _ = split()
     output = tmp_path / "model.so"
     linker.link(pool.compile(jobs(units)), output)
-    from tilewright.runtime import library
+    from tilewright.runtime.cpu import library
 
     code = library.load_code(output)
     results = (ctypes.c_int64 * 2)()

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from tilewright.targets.host_program import export
-from tilewright.targets.source import Source, parse_mlir
+from tilewright.compiler.source import Source, parse_mlir
+from tilewright.targets.cuda.host_program import export
 
 TWO_IN_ONE_PLACE = """
 func.func @main(%x: memref<16xf32>, %arena: memref<64xi8> {tile.arena}) {

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("tilewright.dialects")
 ir = pytest.importorskip("tilewright.mlir.ir")
 
-from tilewright.targets import insight  # noqa: E402
+from tilewright.report import kernel_statistics  # noqa: E402
 
 KERNELS = """
 tile.kernel @mm(%A: memref<8x64xf32>, %B: memref<64x32xf32>, %C: memref<8x32xf32>) grid(%i, %j) {
@@ -44,7 +44,7 @@ func.func @main(%a: tensor<8x64xf32>, %b: tensor<64x32xf32>) -> tensor<8x32xf32>
 def observe(phase, text):
     found = {}
     with ir.Context():
-        insight.observe(found, phase, ir.Module.parse(text))
+        kernel_statistics.observe(found, phase, ir.Module.parse(text))
     return found
 
 

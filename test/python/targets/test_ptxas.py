@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tilewright import config
-from tilewright.errors import InternalError
-from tilewright.targets import ptxas
+from tilewright.core import config
+from tilewright.core.errors import InternalError
+from tilewright.targets.cuda import ptxas
 
 PRODUCT = b"wgmma.mma_async.sync.aligned ..."
 CLEAN = "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\nptxas info : Used 168 registers"

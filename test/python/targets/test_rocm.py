@@ -10,8 +10,8 @@ import sys
 
 import pytest
 
-from tilewright.errors import InternalError, UnsupportedError, UserError
-from tilewright.targets.rocm import assembly
+from tilewright.core.errors import InternalError, UnsupportedError, UserError
+from tilewright.targets.rocm.assembly import assembly
 from tilewright.targets.target import check_target
 
 ELEMENTWISE = """
@@ -121,7 +121,7 @@ def test_products_are_matrix_instructions(kind):
 def _spread(text, tile):
     """Basis vectors (registers, lanes and warps) of the tile of a product."""
     lists = re.search(
-        rf"!tile.tile<{tile}, #tile.spread<register = (\[.*?\]), lane = (\[.*?\]), warp = (\[.*?\])>>", text
+        rf"!tile.tile<{tile}, #tile.distributed<register = (\[.*?\]), lane = (\[.*?\]), warp = (\[.*?\])>>", text
     )
     register, lane, warp = map(json.loads, lists.groups())
     return register, lane + warp
@@ -135,7 +135,7 @@ def _place(basis, number):
 def test_fragments_are_those_of_the_instruction(kind):
     """CDNA 3 ISA, "Matrix fused multiply-add": a lane's elements of A, B and of the result, in a wave of 64."""
     sums, _, depth, each = UNITS[kind]
-    flag = "--pass-pipeline=builtin.module(tile-kernels-to-gpu,tile-assign-spreads{arch=942})"
+    flag = "--pass-pipeline=builtin.module(tile-kernels-to-gpu,tile-assign-distributed-layouts{arch=942})"
     command = [sys.executable, "-m", "tilewright.tools.tile_opt", "-", flag]
     text = subprocess.run(command, input=_gemm(kind), capture_output=True, text=True, check=True).stdout
     product = next(line for line in text.splitlines() if "tile.mma" in line)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tilewright import devices
-from tilewright.errors import UserError
+from tilewright.core.errors import UserError
 from tilewright.targets.target import check_target, feature_string, parse_target
 
 
@@ -36,7 +36,7 @@ def test_feature_string():
 
 def test_this_host():
     pytest.importorskip("tilewright.mlir._mlir_libs._tilewright")
-    from tilewright.runtime.cpu_features import host_features, known_features
+    from tilewright.runtime.cpu.cpu_features import host_features, known_features
 
     target = parse_target("cpu")
     assert target.cpu and target.device.kind == "cpu"

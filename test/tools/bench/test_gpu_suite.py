@@ -16,7 +16,7 @@ import models
 from bench.gpu import launcher, packing
 from bench.gpu.cases import CASES, SLICES
 from bench.gpu.portable import folded, portable
-from tilewright.errors import UserError
+from tilewright.core.errors import UserError
 
 
 def _run(model, inputs):

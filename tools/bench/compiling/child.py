@@ -15,7 +15,7 @@ def main(path: str) -> None:
     """Compile the model in a file."""
     start = time.perf_counter()
     import tilewright as tw
-    from tilewright import config
+    from tilewright.core import config
 
     imported = time.perf_counter()
     with config.cache.override(False):

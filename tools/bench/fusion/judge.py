@@ -15,16 +15,17 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tilewright.mlir import ir
+
 import tilewright as tw
 from bench.fusion.graphs import RandomGraph
 from bench.fusion.optimum import Problem
-from tilewright.mlir import ir
+from tilewright.ir.structure import Weights, blocks, linalg_ops
 from tilewright.passes import run_pipeline
-from tilewright.plan.structure import Weights, blocks, linalg_ops
-from tilewright.plan.traffic import Levels
+from tilewright.plan.model.traffic import Levels
 
 LEVELS = Levels(2 << 20, 480 << 20, 160.0, 28.0, 15.0)
-_BEFORE = "builtin.module(tile-materialize-fills,tile-mark-host,tile-plan-orders,tile-apply-orders)"
+_BEFORE = "builtin.module(tile-materialize-fills,tile-mark-host-fallback,tile-plan-orders,tile-apply-orders)"
 #: Operations of the largest graph whose partitions (4140 of 8) are all tried.
 _MOST = 8
 

@@ -18,10 +18,11 @@ from itertools import product
 from math import prod
 
 from tilewright.mlir import ir
-from tilewright.plan.fusion import Graph
-from tilewright.plan.merging import merge_maps, merge_products
-from tilewright.plan.structure import LinalgOp, captured
-from tilewright.plan.traffic import Levels, footprint, propagate, region, tensor_bytes
+
+from tilewright.ir.structure import LinalgOp, captured
+from tilewright.plan.graph.merging import merge_maps, merge_products
+from tilewright.plan.graph.plan_fusion import Graph
+from tilewright.plan.model.traffic import Levels, footprint, propagate, region, tensor_bytes
 
 Group = frozenset[LinalgOp]
 

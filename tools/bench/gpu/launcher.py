@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from bench import environment
 from bench.gpu.packing import ROOT, pack
-from tilewright.runtime import cuda
+from tilewright.runtime.gpu import cuda
 
 
 def main(given: Sequence[str]) -> int:

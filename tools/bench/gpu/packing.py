@@ -34,7 +34,7 @@ import models
 import tilewright
 from bench.gpu.cases import CASES, Case
 from bench.gpu.portable import Portable, portable
-from tilewright.errors import TilewrightError
+from tilewright.core.errors import TilewrightError
 from tilewright.runtime import safetensors
 
 ROOT = Path(__file__).resolve().parents[3]

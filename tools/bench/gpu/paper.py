@@ -18,15 +18,15 @@ import ml_dtypes
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+from tilewright.mlir import ir
 
 from tilewright import devices
+from tilewright.compiler.source import open_source
 from tilewright.devices import Device
-from tilewright.mlir import ir
 from tilewright.passes import run_pipeline
 from tilewright.pipelines import cuda_plan
-from tilewright.plan.masks import known_weights
-from tilewright.plan.roller.decide import prediction_of
-from tilewright.targets.source import open_source
+from tilewright.plan.attention.masks import known_weights
+from tilewright.plan.cost.decide import prediction_of
 
 _DEVICES = ("nvidia-a100", "nvidia-h100", "nvidia-h200")
 

@@ -19,7 +19,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from tilewright.runtime.dtypes import from_numpy
+from tilewright.core.dtypes import from_numpy
 
 #: Smaller constants travel with the graph.
 _INLINE = 64

@@ -8,7 +8,7 @@ For products of models, predicted microseconds of three schedules, each in the t
 - *whole*: what the plan takes if each tile is one CTA's, the depth cut into parts (split-K) where that is predicted to
   be faster.
 - *stream-K*: full waves as they are, and the steps of the last full wave and of what is left dealt evenly over all CTAs
-  (`tile-deal-steps`). A CTA stores at most one tile of f32 sums for another one, and who has a tile's last step reads
+  (`tile-stream-k`). A CTA stores at most one tile of f32 sums for another one, and who has a tile's last step reads
   those of all others: both at a multiprocessor's share of L2, and three latencies of L2 for the semaphore between them.
   No clusters, and no matrices that sums meet: the plan takes it where it gains more than 5 %.
 - *ping-pong*: two warpgroups on tiles of their own, the results of one converted and stored while the other one
@@ -28,10 +28,10 @@ from dataclasses import dataclass, replace
 from math import ceil, prod
 
 from tilewright import devices
-from tilewright.plan.gpu.machine import Gpu
 from tilewright.plan.gpu.predict import predict
 from tilewright.plan.gpu.shapes import Problem, Shape, shapes, tiles
-from tilewright.plan.gpu.split import best_parts
+from tilewright.plan.gpu.split_k import best_parts
+from tilewright.plan.model.gpu import Gpu
 
 _DEVICES = ("nvidia-a100", "nvidia-h100", "nvidia-h200")
 #: Instructions for an element of a result on its way out: half a conversion, half a store, what follows a product.

@@ -36,7 +36,7 @@ def check(operator: Operator) -> dict[str, Any]:
     import onnxruntime
 
     import tilewright as tw
-    from tilewright import config
+    from tilewright.core import config
 
     model = operator.model().SerializeToString()
     with config.cache.override(False):

@@ -54,7 +54,7 @@ def _ranks(values: np.ndarray) -> np.ndarray:
 def _plan(model: bytes) -> tuple[str, list[dict[str, Any]]]:
     """The kernel with most candidates, and all of them, in order of the ranking."""
     import tilewright as tw
-    from tilewright.plan.roller import decide
+    from tilewright.plan.cost import decide
 
     heard: list[tuple[str, list[dict[str, Any]]]] = []
     original = decide.Decider.decide
@@ -76,7 +76,7 @@ def _plan(model: bytes) -> tuple[str, list[dict[str, Any]]]:
 
 
 def _entry(ranked: Any, own: bool, taken: bool) -> dict[str, Any]:
-    from tilewright.plan.roller.decide import rtile_text
+    from tilewright.plan.cost.decide import rtile_text
 
     return {
         "rtile": rtile_text(ranked.schedule),

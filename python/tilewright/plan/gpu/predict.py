@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
 
-from tilewright.plan.gpu.machine import Gpu
 from tilewright.plan.gpu.shapes import Problem, Shape, has_unit, shapes, tiles
+from tilewright.plan.model.gpu import Gpu
 
 #: Warps of a multiprocessor that keep its units busy with mma.sync: two of each partition.
 _BUSY_WARPS = 8

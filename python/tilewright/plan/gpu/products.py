@@ -13,16 +13,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
+from tilewright.ir.generics import constant_of, maker
+from tilewright.ir.structure import Access, Kind, LinalgOp, index_terms, is_element, sizes_of
 from tilewright.mlir import ir
-from tilewright.normalize.generics import constant_of, maker
-from tilewright.plan.gpu.machine import Gpu
-from tilewright.plan.gpu.nest import Nest, lane_of, power_of_two, read_only_by
+from tilewright.plan.gpu.allow_tf32 import ATTRIBUTE
 from tilewright.plan.gpu.predict import attribute, choose, raster
 from tilewright.plan.gpu.shapes import Packed, Problem, Shape, has_unit, split_rows
-from tilewright.plan.gpu.tf32 import ATTRIBUTE
 from tilewright.plan.gpu.tiles import ROW, Given, GpuTiling, make_tiling
-from tilewright.plan.structure import Access, Kind, LinalgOp, index_terms, is_element, sizes_of
-from tilewright.plan.traffic import element_bytes, tensor_bytes
+from tilewright.plan.model.gpu import Gpu
+from tilewright.plan.model.nest import Nest, lane_of, power_of_two, read_only_by
+from tilewright.plan.model.traffic import element_bytes, tensor_bytes
 
 _PRODUCTS = ("arith.mulf", "arith.muli")
 #: Functions that are one instruction, and need no registers of their own.
@@ -313,11 +313,11 @@ def _marks(shape: Shape, problem: Problem, occupancy: int) -> dict[str, str]:
     marks = {
         "tile.stages": f"{shape.stages} : i64" if shape.stages > 1 else "",
         "tile.specialized": "unit" if shape.wgmma else "",
-        "tile.residency": f"{occupancy} : i64" if shape.wgmma or shape.dealt else "",
+        "tile.occupancy": f"{occupancy} : i64" if shape.wgmma or shape.dealt else "",
         "tile.staged": f"{shape.boxes(problem)} : i64" if shape.boxes(problem) else "",
         "tile.fetched": "unit" if shape.fetched else "",
         "tile.persistent": f"{occupancy} : i64" if shape.persistent else "",
-        "tile.dealt": f"{shape.dealt} : i64" if shape.dealt else "",
+        "tile.stream_k": f"{shape.dealt} : i64" if shape.dealt else "",
     }
     return {name: value for name, value in marks.items() if value}
 

@@ -17,8 +17,8 @@ from functools import cached_property, lru_cache
 from itertools import product
 from math import prod, sqrt
 
-from tilewright.plan.gpu.machine import Gpu
-from tilewright.plan.gpu.nest import power_of_two
+from tilewright.plan.model.gpu import Gpu
+from tilewright.plan.model.nest import power_of_two
 
 #: Bytes of a row of a step: the widest swizzle.
 _SPAN = 128

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tilewright.ir.attributes import read_integer
+from tilewright.ir.structure import Kind, LinalgOp, set_attribute
 from tilewright.mlir import ir
-from tilewright.plan.attributes import read_integer
-from tilewright.plan.online import exponentials_of, is_maximum
-from tilewright.plan.structure import Kind, LinalgOp, set_attribute
+from tilewright.plan.attention.online_reduction import exponentials_of, is_maximum
 
 #: The attribute: the reason, on a product.
 SLOW = "tile.slow"

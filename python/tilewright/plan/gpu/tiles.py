@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
 
-from tilewright.plan.gpu.nest import Nest, lane_of, power_of_two
-from tilewright.plan.structure import LinalgOp, set_attribute, set_integer, transposed_row
+from tilewright.ir.structure import LinalgOp, set_attribute, set_integer, transposed_row
+from tilewright.plan.model.nest import Nest, lane_of, power_of_two
 
 #: Elements of a tile of a memory-bound nest: 128 threads with 16 of them each.
 TILE = 2048

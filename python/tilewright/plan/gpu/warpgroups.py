@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from tilewright.plan.gpu.machine import Gpu
-from tilewright.plan.gpu.nest import Nest, power_of_two
+from tilewright.ir.structure import Access, LinalgOp
+from tilewright.plan.attention.online_reduction import Chain
 from tilewright.plan.gpu.products import element, streams
-from tilewright.plan.online import Chain
-from tilewright.plan.structure import Access, LinalgOp
-from tilewright.plan.traffic import element_bytes
+from tilewright.plan.model.gpu import Gpu
+from tilewright.plan.model.nest import Nest, power_of_two
+from tilewright.plan.model.traffic import element_bytes
 
 _TYPES = frozenset({"f16", "bf16"})
 #: Queries of a warpgroup, one for each two of its threads, and warpgroups that compute: registers of three are too few.

@@ -13,7 +13,7 @@ llvm.func @plain(%x: !llvm.ptr<1>) attributes {tile.params = [{kind = "pointer",
 }
 
 // CHECK: llvm.func @several(%{{.*}}: !llvm.ptr<1>) attributes {nvvm.minctasm = 3 : i32
-llvm.func @several(%x: !llvm.ptr<1>) attributes {tile.residency = 3 : i64,
+llvm.func @several(%x: !llvm.ptr<1>) attributes {tile.occupancy = 3 : i64,
     tile.params = [{kind = "pointer", arg = 0 : i64}]} {
   llvm.return
 }

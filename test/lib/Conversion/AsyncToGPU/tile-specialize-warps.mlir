@@ -164,7 +164,7 @@ gpu.module @kernels {
 // CHECK-NOT: nvvm.mbarrier.arrive
 gpu.module @kernels {
   gpu.func @once(%x: memref<64x32xf32>, %o: memref<64x32xf32>, %p: i1) kernel
-      attributes {tile.specialized, tile.residency = 3 : i64, tile.threads = 128 : i64,
+      attributes {tile.specialized, tile.occupancy = 3 : i64, tile.threads = 128 : i64,
                   tile.params = [{kind = "pointer", arg = 0 : i64}, {kind = "pointer", arg = 1 : i64}, {kind = "scalar", arg = 2 : i64}]} {
     %c0 = arith.constant 0 : index
     %s = tile.alloc {tile.layouts = [#tile.layout<swizzle = 128>]} : memref<1x64x32xf32, #tile.level<"shared">>

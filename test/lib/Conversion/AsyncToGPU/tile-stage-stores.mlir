@@ -1,7 +1,7 @@
 // RUN: tile-opt %s --tile-stage-stores --split-input-file --verify-diagnostics | FileCheck-22 %s
 
-#sums = #tile.spread<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32], [0, 64]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
-#rows = #tile.spread<register = [[0, 1], [0, 2], [0, 4], [4, 0], [8, 0], [16, 0]], lane = [[0, 8], [0, 16], [0, 32], [0, 64], [1, 0]], warp = [[2, 0], [32, 0]]>
+#sums = #tile.distributed<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32], [0, 64]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#rows = #tile.distributed<register = [[0, 1], [0, 2], [0, 4], [4, 0], [8, 0], [16, 0]], lane = [[0, 8], [0, 16], [0, 32], [0, 64], [1, 0]], warp = [[2, 0], [32, 0]]>
 
 // A warp's boxes are its 16 rows by 128 bytes; the change of layout before the store goes. TMA's bounds are those of
 // the argument, which the store's are known to be.
@@ -27,7 +27,7 @@ gpu.module @kernels {
 
 // -----
 
-#sums = #tile.spread<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#sums = #tile.distributed<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 
 // What TMA cannot store, threads do, with a remark.
 
@@ -56,7 +56,7 @@ gpu.module @kernels {
 
 // -----
 
-#sums = #tile.spread<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#sums = #tile.distributed<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 
 // Two arguments that may be one memory: what is read before may be stored in the background, what is touched later not.
 

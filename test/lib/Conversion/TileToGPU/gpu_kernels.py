@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from tilewright import emulate
 from tilewright.mlir import ir
+
 from tilewright.passes import run_pipeline
+from tilewright.passes.pipeline import Phase
 from tilewright.passes.registry import load_builtin_passes
 from tilewright.pipelines.cuda_lower import lower
-from tilewright.pipelines.pipeline import Phase
-from tilewright.targets.cuda import plain
+from tilewright.sim import ptx as emulate
+from tilewright.targets.cuda.emit import plain
 
 ARCHS = ("sm_80", "sm_90a")
 #: Multiprocessors that persistent kernels are launched for: few, so that blocks run several tasks.

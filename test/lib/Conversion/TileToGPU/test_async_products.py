@@ -15,7 +15,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tilewright.emulate.errors import EmulationError
+from tilewright.sim.ptx.errors import EmulationError
 
 TEXT = """
 tile.kernel @gemm(%a: memref<{a_shape}x{element}>, %b: memref<{b_shape}x{element}>,

@@ -10,12 +10,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
 from tilewright.mlir import ir
+
 from tilewright.passes import run_pipeline
+from tilewright.passes.pipeline import Phase
 from tilewright.passes.registry import load_builtin_passes
 from tilewright.pipelines.cuda_lower import LOWER
-from tilewright.pipelines.pipeline import Phase
 
 FIXTURES = Path(__file__).resolve().parents[3] / "fixtures"
 

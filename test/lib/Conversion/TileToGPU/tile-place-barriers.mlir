@@ -1,13 +1,13 @@
 // RUN: tile-opt %s -tile-place-barriers | FileCheck-22 %s
 
 !shared = memref<64xf32, #gpu.address_space<workgroup>>
-!t = !tile.tile<64xf32, #tile.spread<register = [[32]], lane = [[1], [2], [4], [8], [16]], warp = []>>
-!u = !tile.tile<64xf32, #tile.spread<register = [[1]], lane = [[2], [4], [8], [16], [32]], warp = []>>
-!r = !tile.tile<4xf32, #tile.spread<register = [[1], [2]], lane = [[0], [0], [0], [0], [0]], warp = []>>
-!v = !tile.tile<128xf32, #tile.spread<register = [], lane = [[1], [2], [4], [8], [16]], warp = [[32], [64]]>>
-!w = !tile.tile<1xf32, #tile.spread<register = [], lane = [[0], [0], [0], [0], [0]], warp = [[0], [0]]>>
-!sums = !tile.tile<64x128xf16, #tile.spread<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32], [0, 64]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>>
-!f = !tile.tile<16x16xf32, #tile.spread<register = [[0, 8]], lane = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>>
+!t = !tile.tile<64xf32, #tile.distributed<register = [[32]], lane = [[1], [2], [4], [8], [16]], warp = []>>
+!u = !tile.tile<64xf32, #tile.distributed<register = [[1]], lane = [[2], [4], [8], [16], [32]], warp = []>>
+!r = !tile.tile<4xf32, #tile.distributed<register = [[1], [2]], lane = [[0], [0], [0], [0], [0]], warp = []>>
+!v = !tile.tile<128xf32, #tile.distributed<register = [], lane = [[1], [2], [4], [8], [16]], warp = [[32], [64]]>>
+!w = !tile.tile<1xf32, #tile.distributed<register = [], lane = [[0], [0], [0], [0], [0]], warp = [[0], [0]]>>
+!sums = !tile.tile<64x128xf16, #tile.distributed<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32], [0, 64]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>>
+!f = !tile.tile<16x16xf32, #tile.distributed<register = [[0, 8]], lane = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>>
 !in_shared = !tile.tile<16x16xf32, #tile.level<"shared">>
 
 gpu.module @kernels {

@@ -1,8 +1,8 @@
 // RUN: tile-opt %s -tile-plan-scratch -split-input-file | FileCheck-22 %s
 
-!t = !tile.tile<128xf32, #tile.spread<register = [], lane = [[1], [2], [4], [8], [16]], warp = [[32], [64]]>>
-!s = !tile.tile<1xf32, #tile.spread<register = [], lane = [[0], [0], [0], [0], [0]], warp = [[0], [0]]>>
-!w = !tile.tile<128xf32, #tile.spread<register = [], lane = [[4], [8], [16], [32], [64]], warp = [[1], [2]]>>
+!t = !tile.tile<128xf32, #tile.distributed<register = [], lane = [[1], [2], [4], [8], [16]], warp = [[32], [64]]>>
+!s = !tile.tile<1xf32, #tile.distributed<register = [], lane = [[0], [0], [0], [0], [0]], warp = [[0], [0]]>>
+!w = !tile.tile<128xf32, #tile.distributed<register = [], lane = [[4], [8], [16], [32], [64]], warp = [[1], [2]]>>
 
 // Two exchanges, one after the other, share bytes behind the kernel's buffers; what stays inside a warp needs none.
 // CHECK: tile.shared_bytes = 768 : i64
@@ -18,9 +18,9 @@ gpu.module @kernels {
 
 // -----
 
-!t = !tile.tile<128xf32, #tile.spread<register = [], lane = [[1], [2], [4], [8], [16]], warp = [[32], [64]]>>
-!w = !tile.tile<128xf32, #tile.spread<register = [], lane = [[4], [8], [16], [32], [64]], warp = [[1], [2]]>>
-#sums = #tile.spread<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32], [0, 64]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+!t = !tile.tile<128xf32, #tile.distributed<register = [], lane = [[1], [2], [4], [8], [16]], warp = [[32], [64]]>>
+!w = !tile.tile<128xf32, #tile.distributed<register = [], lane = [[4], [8], [16], [32], [64]], warp = [[1], [2]]>>
+#sums = #tile.distributed<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32], [0, 64]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 
 // Boxes of the kernel's end lie beside what was exchanged before: no barrier stands between them.
 // CHECK: gpu.func @beside
@@ -38,7 +38,7 @@ gpu.module @kernels {
 
 // -----
 
-#sums = #tile.spread<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32], [0, 64]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#sums = #tile.distributed<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32], [0, 64]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 
 // Boxes on their way to memory: a warp has two of 16 rows by 128 bytes, at multiples of the swizzle's 1024 bytes. What TMA
 // may still read when the next task begins is nobody else's.

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from lib.Conversion.native import load
-from tilewright.runtime.dtypes import rounded
+from tilewright.core.dtypes import rounded
 
 TYPES = {
     "bf16": ml_dtypes.bfloat16,

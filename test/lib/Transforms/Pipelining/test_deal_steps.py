@@ -11,16 +11,16 @@ from __future__ import annotations
 import random
 
 import numpy as np
+from tilewright.mlir import ir
 
 from tilewright import reference
-from tilewright.mlir import ir
 from tilewright.passes import run_pipeline
 from tilewright.passes.registry import load_builtin_passes
 
 PRODUCT = """
 tile.kernel @product(%x: memref<{rows}x{depth}xf32>, %w: memref<{depth}x{lanes}xf32>,
                      %y: memref<{rows}x{lanes}xf32>) grid(%i, %j)
-    attributes {{tile.dealt = {blocks} : i64, tile.persistent = 1 : i64, tile.raster = {raster} : i64}} {{
+    attributes {{tile.stream_k = {blocks} : i64, tile.persistent = 1 : i64, tile.raster = {raster} : i64}} {{
   %c0 = arith.constant 0 : index
   %c4 = arith.constant 4 : index
   %depth = arith.constant {depth} : index
@@ -58,7 +58,7 @@ def test_any_numbers_of_tiles_steps_and_blocks() -> None:
             sizes = {"m": m, "n": n, "rows": rows, "lanes": lanes, "depth": depth}
             text = PRODUCT.format(**sizes, blocks=blocks + 1, raster=choice.randint(1, 3))
             module = ir.Module.parse(text, context)
-            run_pipeline(module.operation, "builtin.module(tile-deal-steps,canonicalize,cse)")
+            run_pipeline(module.operation, "builtin.module(tile-stream-k,canonicalize,cse)")
             dealt += "tile.semaphores" in str(module)
             numbers = np.random.default_rng(m + n)
             x, w = (numbers.integers(-4, 5, shape).astype(np.float32) for shape in ((rows, depth), (depth, lanes)))

@@ -1,13 +1,13 @@
 // RUN: tile-opt %s --tile-deal-steps --split-input-file --verify-diagnostics
 
-// expected-error@+1 {{has tile.dealt = 1 : i64: it is a number of blocks, at least 2}}
-tile.kernel @alone(%x: memref<4xf32>) grid(%i) attributes {tile.dealt = 1 : i64} {
+// expected-error@+1 {{has tile.stream_k = 1 : i64: it is a number of blocks, at least 2}}
+tile.kernel @alone(%x: memref<4xf32>) grid(%i) attributes {tile.stream_k = 1 : i64} {
   tile.return
 }
 
 // -----
 
-// expected-error@+1 {{has tile.dealt = "all": it is a number of blocks, at least 2}}
-tile.kernel @words(%x: memref<4xf32>) grid(%i) attributes {tile.dealt = "all"} {
+// expected-error@+1 {{has tile.stream_k = "all": it is a number of blocks, at least 2}}
+tile.kernel @words(%x: memref<4xf32>) grid(%i) attributes {tile.stream_k = "all"} {
   tile.return
 }

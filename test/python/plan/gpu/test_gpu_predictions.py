@@ -11,10 +11,10 @@ from dataclasses import replace
 import pytest
 
 from tilewright import devices
-from tilewright.plan.gpu.machine import Gpu
 from tilewright.plan.gpu.predict import choose, peak, predict, raster
 from tilewright.plan.gpu.shapes import Problem, shapes, tiles
 from tilewright.plan.gpu.tasks import live_part
+from tilewright.plan.model.gpu import Gpu
 
 GPUS = {name: Gpu.of(devices.get(name)) for name in ("nvidia-a100", "nvidia-h100", "nvidia-h200", "nvidia-sm80")}
 PROBLEMS = [

@@ -10,10 +10,10 @@ import itertools
 import pytest
 
 from tilewright import devices
-from tilewright.plan.gpu.machine import Gpu
+from tilewright.plan.gpu.gemv import Operand, Stream, predict_stream, rank_stream, stream_seconds, tiles_of
 from tilewright.plan.gpu.predict import choose
 from tilewright.plan.gpu.shapes import Problem
-from tilewright.plan.gpu.streams import Operand, Stream, predict_stream, rank_stream, stream_seconds, tiles_of
+from tilewright.plan.model.gpu import Gpu
 
 GPUS = {name: Gpu.of(devices.get(name)) for name in ("nvidia-a100", "nvidia-h100", "nvidia-h200", "nvidia-sm80")}
 #: Lanes and depth of what a decoding step multiplies: GPT-2, Llama 7B, a vocabulary.

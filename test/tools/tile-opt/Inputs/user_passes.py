@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from tilewright.errors import UnsupportedError
+from tilewright.core.errors import UnsupportedError
 from tilewright.passes import Pass, located, option, register, remark
 
 if TYPE_CHECKING:

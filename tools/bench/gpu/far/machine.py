@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from tilewright.runtime.gpu_device import CapturingDevice, Device
-from tilewright.runtime.gpu_memory import Memory, View, row_major
+from tilewright.runtime.gpu.gpu_device import CapturingDevice, Device
+from tilewright.runtime.gpu.gpu_memory import Memory, View, row_major
 
 
 class Gpu:
@@ -25,7 +25,7 @@ class Gpu:
     timed = True
 
     def __init__(self) -> None:
-        from tilewright.runtime.cuda import CudaDevice
+        from tilewright.runtime.gpu.cuda import CudaDevice
 
         torch.zeros(1, device="cuda")  # PyTorch's context is there first: both share it
         self.device: Device = CudaDevice(torch.cuda.current_device(), torch.cuda.current_stream().cuda_stream)
@@ -105,7 +105,7 @@ class Emulator:
     timed = False
 
     def __init__(self, arch: str, seed: int | None = None) -> None:
-        from tilewright import emulate
+        from tilewright.sim import ptx as emulate
 
         self.device: Device = emulate.Device(arch=arch, seed=seed)
 

@@ -59,7 +59,7 @@ def _machine(arguments: argparse.Namespace, suite: dict[str, Any]) -> Gpu | Emul
         if not suite["small"]:
             raise ValueError("this pack has the sizes of a GPU; make one for the emulator with pack --small")
         return Emulator(suite["arch"], arguments.seed)
-    from tilewright.runtime import cuda
+    from tilewright.runtime.gpu import cuda
 
     reason = cuda.unavailable()
     if reason is not None:

@@ -12,10 +12,10 @@ from typing import Any
 import torch
 
 from bench.gpu.far.machine import Emulator, Gpu
-from tilewright.errors import UserError
-from tilewright.runtime import gpu_code
+from tilewright.core.errors import UserError
 from tilewright.runtime.artifact import Artifact
-from tilewright.runtime.host_program import HostProgram
+from tilewright.runtime.gpu import gpu_code
+from tilewright.runtime.gpu.host_program import HostProgram
 
 
 class Ours:

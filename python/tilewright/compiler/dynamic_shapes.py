@@ -1,0 +1,237 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Models with symbolic dimensions that `shapes=` left open: one compilation for all sizes, or one for each set."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+
+from tilewright.core.errors import TilewrightError, UserError
+from tilewright.runtime.binding import Signature
+from tilewright.runtime.interop import to_numpy
+from tilewright.runtime.manifest import TensorSpec
+
+log = logging.getLogger("tilewright")
+
+Shapes = dict[str, Any]
+Dims = tuple[Any, ...]  # of ints, and of names for dimensions without a size
+
+
+def general_model(build: Callable[[], Any], inputs: Sequence[tuple[str, str, Dims | None]]) -> Any:
+    """The model for all sizes; None, and a line in the log, where it cannot be compiled or would be slow.
+
+    Args:
+        build: compiles it.
+        inputs: see FlexibleModel.
+    """
+    if any(dims is None for _, _, dims in inputs) or not inputs:
+        log.info("compiling for each set of sizes: the number of dimensions of an input is open")
+        return None
+    try:
+        model = build()
+    except TilewrightError as error:
+        log.warning("compiling for each set of sizes: sizes must be known for this model (%s)", error.message)
+        return None
+    slow = [r for r in model.report_data().get("remarks", ()) if _is_slow(r)]
+    if slow:
+        first = f"{slow[0]['location']}: {slow[0]['message']}"
+        log.warning("compiling for each set of sizes: code for all sizes would have scalar loops (%s)", first)
+        return None
+    return model
+
+
+def _is_slow(remark: Mapping[str, str]) -> bool:
+    from tilewright.plan.model.mark_host_fallback import SIZE_REASONS
+
+    return remark["message"].endswith(SIZE_REASONS)
+
+
+class _Compiled:
+    """The model for one set of sizes, None until it is built. The lock is held while it is."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.model: Any = None
+
+
+class FlexibleModel:
+    """A model with open dimensions; called like :class:`tilewright.Model`, whose other attributes it has too.
+
+    Where one compilation serves all sizes (`general`), calls run that. Other sizes are compiled when a call brings
+    them, each set once, kept here and in the cache, and said in the log (logger ``tilewright``).
+    Safe to call from several threads at once. Without `general` it cannot be saved: fix the sizes with ``shapes=``.
+
+    Args:
+        build: makes the model for the given sizes.
+        inputs: the signature; dimensions without a size are names, or None where the model has no name for them.
+        given: the sizes that the user fixed, and ranges (low, high).
+        target: the target's name.
+        general: the model for all sizes, or for some ranges of them (`ranges` in what its manifest says of it).
+    """
+
+    def __init__(
+        self,
+        build: Callable[[Shapes], Any],
+        inputs: Sequence[tuple[str, str, Dims | None]],
+        given: Mapping[str, Any],
+        target: str,
+        general: Any = None,
+    ) -> None:
+        self.general = general
+        self._build = build
+        self._ranges = {name: size for name, size in given.items() if _is_range(name, size, inputs)}
+        self._given = {name: size for name, size in given.items() if name not in self._ranges}
+        self._dims = {name: dims for name, _, dims in inputs}
+        shown = [TensorSpec(name, dtype, _shown(dims)) for name, dtype, dims in inputs]
+        self._signature = Signature(shown, ())
+        self._compiled: dict[tuple, _Compiled] = {}
+        self._lock = threading.Lock()
+        self._latest: Any = None
+        self.inputs = tuple(shown)
+        self.target = target
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        """Name, dtype and shape of each output; where there is no model for all sizes, those of the last call.
+
+        Raises:
+            UserError: there was no call yet.
+        """
+        return self._of_last_call().outputs
+
+    @property
+    def sizes(self) -> list[Shapes]:
+        """The sets of sizes that were compiled, in order."""
+        return [dict(key) for key, compiled in list(self._compiled.items()) if compiled.model is not None]
+
+    def __call__(self, *args: Any, out: Any = None, **named: Any) -> Any:
+        """Run the model for the sizes of these inputs, compiling it first where they need it and are new."""
+        if self.general is not None:
+            try:
+                return self.general(*args, out=out, **named)
+            except UserError as error:
+                if self._is_served(args, named):
+                    raise error
+        return self._call_special(args, out, named)
+
+    def _is_served(self, args: Sequence[Any], named: Mapping[str, Any]) -> bool:
+        """Whether the sizes of these inputs, which must be valid, are those that the general model is for."""
+        sizes = self._sizes(self._shapes(self._signature.bind(args, named)))
+        ranges = self.general.ranges.items()
+        return all(low <= sizes[name] and (high is None or sizes[name] <= high) for name, (low, high) in ranges)
+
+    def _shapes(self, values: Sequence[Any]) -> dict[str, tuple[int, ...]]:
+        from tilewright.runtime.gpu.gpu_interop import is_on_gpu, shape_of
+
+        pairs = zip(self._signature.inputs, values, strict=True)
+        return {s.name: shape_of(v) if is_on_gpu(v) else to_numpy(v, s.name, s.dtype)[0].shape for s, v in pairs}
+
+    def _call_special(self, args: Sequence[Any], out: Any, named: Mapping[str, Any]) -> Any:
+        values = self._signature.bind(args, named)
+        model = self._model(self._sizes(self._shapes(values)))
+        return model(*values, out=out) if out is not None else model(*values)
+
+    def _sizes(self, shapes: Mapping[str, tuple[int, ...]]) -> Shapes:
+        """The size of each name, from the shapes of the inputs."""
+        sizes: Shapes = {}
+        for name, shape in shapes.items():
+            dims = self._dims[name]
+            if dims is None or None in dims:
+                sizes[name] = tuple(shape)
+                continue
+            if len(dims) != len(shape):
+                raise UserError(f"input {name} must have {len(dims)} dimensions ({_text(dims)}), got {list(shape)}")
+            for axis, (dim, size) in enumerate(zip(dims, shape, strict=True)):
+                self._one(sizes, name, axis, dim, size)
+        return sizes
+
+    def _one(self, sizes: Shapes, name: str, axis: int, dim: Any, size: int) -> None:
+        wanted = self._given.get(dim, dim) if isinstance(dim, str) else dim
+        wanted = sizes.setdefault(dim, size) if isinstance(wanted, str) else wanted
+        if wanted != size:
+            _refuse(name, axis, dim, str(wanted), size)
+        low, high = self._ranges.get(dim, (size, size))
+        if not low <= size <= high:
+            _refuse(name, axis, dim, f"between {low} and {high}", size)
+
+    def _model(self, sizes: Shapes) -> Any:
+        key = tuple(sorted(sizes.items()))
+        with self._lock:
+            compiled = self._compiled.setdefault(key, _Compiled())
+        with compiled.lock:  # a second thread with the same sizes waits for the first one's model; others go on
+            if compiled.model is None:
+                start = time.perf_counter()
+                compiled.model = self._build({**self._given, **sizes})
+                text = ", ".join(f"{name}={size}" for name, size in key)
+                log.warning("compiled for %s in %.2f s; shapes= fixes sizes ahead", text, time.perf_counter() - start)
+        self._latest = compiled.model
+        return compiled.model
+
+    def _of_last_call(self) -> Any:
+        if self._latest is None and self.general is not None:
+            return self.general
+        if self._latest is None:
+            raise UserError("this model has no fixed sizes yet: call it once, or give shapes= to compile()")
+        return self._latest
+
+    def save(self, path: Any) -> Any:
+        """Save the model for all sizes; see :meth:`tilewright.Model.save`.
+
+        Raises:
+            UserError: there is none.
+        """
+        if self.general is not None:
+            return self.general.save(path)
+        example = ", ".join(f'"{name}": 1' for name in self._open() or ["x"])
+        raise UserError(f"a model with open dimensions cannot be saved; fix them: compile(..., shapes={{{example}}})")
+
+    def _open(self) -> list[str]:
+        names = {d for dims in self._dims.values() for d in dims or () if isinstance(d, str)}
+        return sorted(names - set(self._given))
+
+    @property
+    def example(self) -> str:
+        """A dimension that is open, with a size: ``batch=1``."""
+        name = next(iter(self._open()), None)
+        return f"{name}=1" if name else f"{self.inputs[0].name}=1,2,3"
+
+    def explain(self, path: Any = None, *, measure: bool = True) -> str:
+        """Explain the model for all sizes, or that of the last call; see :meth:`tilewright.Model.explain`.
+
+        Raises:
+            UserError: there was no call yet.
+        """
+        return self._of_last_call().explain(path, measure=measure)
+
+    def __repr__(self) -> str:
+        """Return the signature."""
+        return f"<tilewright.FlexibleModel ({', '.join(map(str, self.inputs))}), target {self.target}>"
+
+    def __getattr__(self, name: str) -> Any:
+        """Attributes of the model for all sizes."""
+        general = self.__dict__.get("general")
+        if general is None or name.startswith("_"):
+            raise AttributeError(f"a {type(self).__name__} without a model for all sizes has no attribute {name!r}")
+        return getattr(general, name)
+
+
+def _is_range(name: str, size: Any, inputs: Sequence[tuple[str, str, Dims | None]]) -> bool:
+    return isinstance(size, tuple) and name not in {known for known, _, _ in inputs}
+
+
+def _refuse(name: str, axis: int, dim: Any, wanted: str, size: int) -> NoReturn:
+    called = f" ({dim})" if isinstance(dim, str) else ""
+    raise UserError(f"dimension {axis} of input {name}{called} must be {wanted}, got {size}")
+
+
+def _shown(dims: Dims | None) -> tuple:
+    return ("...",) if dims is None else tuple("?" if d is None else d for d in dims)
+
+
+def _text(dims: Dims) -> str:
+    return ", ".join(map(str, dims))

@@ -1,0 +1,282 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What can be compiled: an ONNX file, its bytes, a ModelProto, or a module of layer 1 as MLIR text."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import mmap
+import os
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilewright.core.cache import digest
+from tilewright.core.dtypes import from_numpy
+from tilewright.core.errors import InternalError, UserError
+from tilewright.frontend.onnx.external_data import external_files
+from tilewright.runtime.manifest import TensorSpec
+
+if TYPE_CHECKING:
+    from tilewright.mlir import ir
+
+Shapes = Mapping[str, Any]
+_BLOCK = 8 << 20
+
+
+@dataclass
+class Imported:
+    """A module of layer 1 with its weights, its signature, remarks by node, and its symbolic dimensions."""
+
+    module: ir.Module
+    weights: dict[str, np.ndarray]
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    remarks: dict[str, str] = field(default_factory=dict)
+    ranges: dict[str, tuple[int, int | None]] = field(default_factory=dict)
+    dims: dict[str, tuple[int | str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A model as the user gave it.
+
+    Attributes:
+        value: path, bytes or ModelProto; for MLIR the text.
+        kind: ``onnx`` or ``mlir``.
+        name: what reports call it.
+        weights: bytes of external globals of MLIR text.
+    """
+
+    value: Any
+    kind: str
+    name: str
+    weights: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    @functools.cached_property
+    def content_id(self) -> str:
+        """A digest of the model's bytes, external data included."""
+        if self.kind == "mlir":
+            arrays = [part for name, array in sorted(self.weights.items()) for part in (name, array.tobytes())]
+            return digest("mlir", self.value, *arrays)
+        if isinstance(self.value, Path):
+            return digest("onnx", *_file_ids(self.value))
+        data = self.value if isinstance(self.value, bytes) else self.value.SerializeToString(deterministic=True)
+        return digest("onnx", _bytes_id(data))
+
+    def load(self, shapes: Shapes | None, symbolic: bool = False, many_threads: bool = False) -> Imported:
+        """Import the model.
+
+        Args:
+            shapes: sizes of symbolic dimensions, or their ranges.
+            symbolic: what `shapes` leaves open is known at run time only.
+            many_threads: the machine has thousands; some operators are lowered to more work, in parallel.
+
+        Raises:
+            UserError: the model is malformed, or its shapes are not fixed.
+            UnsupportedError: it holds operators that have no lowering.
+        """
+        return _load_mlir(self, shapes) if self.kind == "mlir" else _load_onnx(self, shapes, symbolic, many_threads)
+
+
+def open_source(
+    model: Any,
+    weights: Mapping[str, np.ndarray] | None = None,
+    example_inputs: Any = None,
+) -> Source:
+    """Return the source for what the user gave.
+
+    Raises:
+        UserError: no such file, or nothing that can be compiled.
+        UnsupportedError: a torch module that torch cannot export.
+    """
+    if _is_torch_module(model):
+        source = Source(_exported(model, example_inputs), "onnx", type(model).__name__)
+    elif example_inputs is not None:
+        raise UserError(f"example_inputs= is for torch modules, not for a {type(model).__name__}")
+    else:
+        source = _open(model)
+    if weights is None:
+        return source
+    if source.kind != "mlir" or not isinstance(weights, Mapping):
+        raise UserError("weights= takes arrays by name, for the external globals of an MLIR module")
+    return replace(source, weights={name: np.asarray(array) for name, array in weights.items()})
+
+
+def _is_torch_module(model: Any) -> bool:
+    return any(base.__module__.startswith("torch.nn") and base.__name__ == "Module" for base in type(model).__mro__)
+
+
+def _exported(model: Any, example_inputs: Any) -> Any:
+    with _onnx_needed():
+        from tilewright.frontend.torch.export import export
+    return export(model, example_inputs)
+
+
+@contextlib.contextmanager
+def _onnx_needed() -> Iterator[None]:
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name != "onnx":
+            raise
+        raise UserError("compiling ONNX models needs the package onnx: pip install onnx") from None
+
+
+def _open(model: Any) -> Source:
+    if isinstance(model, str) and "\n" in model:
+        return Source(model, "mlir", "module")
+    if isinstance(model, str | os.PathLike):
+        path = Path(model)
+        if not path.is_file():
+            raise UserError(f"there is no model file {path}")
+        if path.suffix == ".mlir":
+            return Source(_text(path), "mlir", path.stem)
+        return Source(path, "onnx", path.stem)
+    if isinstance(model, bytes | bytearray | memoryview):
+        return Source(bytes(model), "onnx", "model")
+    if hasattr(model, "SerializeToString") and hasattr(model, "graph"):
+        return Source(model, "onnx", model.graph.name or "model")
+    raise UserError(
+        f"cannot compile an object of type {type(model).__name__}: give the path of an ONNX file, its bytes, "
+        "an onnx.ModelProto, a torch.nn.Module, or the text of a layer-1 MLIR module"
+    )
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not MLIR text: {error}") from None
+
+
+def _file_ids(path: Path) -> list[str]:
+    """Return digests of a model's file and of the files that it refers to."""
+    with open(path, "rb") as file:
+        try:
+            data: Any = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except ValueError:  # an empty file
+            data = b""
+        others = [path.parent / name for name in external_files(data)]
+    return [_bytes_id(data), *(_bytes_id(other.read_bytes()) for other in others if other.is_file())]
+
+
+def _bytes_id(data: Any) -> str:
+    """Hash blocks in parallel: half a gigabyte of weights takes a while."""
+    view = memoryview(data)
+    starts = range(0, len(view), _BLOCK)
+    with ThreadPoolExecutor(min(8, len(os.sched_getaffinity(0)))) as threads:
+        hashes = threads.map(lambda start: hashlib.sha256(view[start : start + _BLOCK]).digest(), starts)
+        return digest(str(len(view)), *hashes)
+
+
+def _load_onnx(source: Source, shapes: Shapes | None, symbolic: bool, many_threads: bool) -> Imported:
+    with _onnx_needed():
+        from tilewright.frontend import import_onnx
+    value = os.fspath(source.value) if isinstance(source.value, Path) else source.value
+    imported = import_onnx(value, shapes=shapes, symbolic=symbolic, many_threads=many_threads)
+    specs = _specs(imported.inputs), _specs(imported.outputs)
+    return Imported(imported.module, imported.weights, *specs, imported.remarks, imported.ranges, imported.dims)
+
+
+def _specs(specs: Any) -> tuple[TensorSpec, ...]:
+    return tuple(TensorSpec(spec.name, from_numpy(spec.dtype), tuple(spec.shape)) for spec in specs)
+
+
+def _load_mlir(source: Source, shapes: Shapes | None) -> Imported:
+    from tilewright.mlir import ir
+
+    if shapes:
+        raise UserError("shapes= is for ONNX models: an MLIR module has static shapes")
+    module = parse_mlir(source)
+    _check_weights(module, source.weights)
+    function = next((op for op in module.body.operations if _is_main(op)), None)
+    if function is None:
+        raise UserError(f"{source.name} has no func.func @main to compile")
+    kind = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
+    inputs = _tensor_specs(kind.inputs, function, "arg_attrs", "input")
+    outputs = _tensor_specs(kind.results, function, "res_attrs", "output")
+    return Imported(module, dict(source.weights), inputs, outputs)
+
+
+def parse_mlir(source: Source) -> ir.Module:
+    """Parse MLIR text in a context of its own.
+
+    Raises:
+        UserError: it is no valid module.
+        InternalError: MLIR's parser crashes on it.
+    """
+    from tilewright.mlir import ir
+
+    _try_to_parse(source)
+    try:
+        with ir.Context():
+            return ir.Module.parse(source.value)
+    except ir.MLIRError as error:
+        raise UserError(f"{source.name} is not a valid MLIR module: {error}") from None
+
+
+def _try_to_parse(source: Source) -> None:
+    """Let another process parse the text first: MLIR's parser crashes on some, and must not take the user's with it."""
+    from tilewright.core.workers import shared_pool
+
+    death = shared_pool().survives(source.value.encode())
+    if death is not None:
+        raise InternalError(
+            f"MLIR's parser crashed on {source.name} ({death}); the text is probably invalid: take parts of it away to "
+            "find the place",
+            ir=source.value,
+        )
+
+
+def _check_weights(module: ir.Module, weights: Mapping[str, np.ndarray]) -> None:
+    """Raise UserError where an array is not of the type that the module gives its global: it is read as that."""
+    from tilewright.mlir import ir
+
+    for op in module.body.operations:
+        if op.operation.name != "ml_program.global":
+            continue
+        name = ir.StringAttr(op.operation.attributes["sym_name"]).value
+        kind = ir.TypeAttr(op.operation.attributes["type"]).value
+        array = weights.get(name)
+        if array is None or not isinstance(kind, ir.RankedTensorType):
+            continue
+        given = TensorSpec(name, from_numpy(array.dtype), array.shape)
+        wanted = TensorSpec(name, _element(kind), tuple(kind.shape))
+        if given != wanted:
+            raise UserError(f"weights= gives {given}, but the module declares {wanted}")
+
+
+_COMPLEX = {"complex<f32>": "c64", "complex<f64>": "c128"}
+
+
+def _element(kind: ir.RankedTensorType) -> str:
+    text = str(kind.element_type)
+    return _COMPLEX.get(text) or text.replace("ui", "u").lower()
+
+
+def _is_main(op: Any) -> bool:
+    return op.operation.name == "func.func" and op.operation.attributes["sym_name"].value == "main"
+
+
+def _tensor_specs(types: Any, function: Any, attributes: str, what: str) -> tuple[TensorSpec, ...]:
+    from tilewright.mlir import ir
+
+    given = function.attributes[attributes] if attributes in function.attributes else [None] * len(types)
+    specs = []
+    for i, (kind, attrs) in enumerate(zip(types, given, strict=True)):
+        if not isinstance(kind, ir.RankedTensorType):
+            raise UserError(f"{what} {i} of @main is {kind}; a tensor of known rank is needed")
+        name = f"{what}{i}"
+        if attrs is not None and "tile.name" in attrs:
+            name = ir.StringAttr(attrs["tile.name"]).value
+        sizes = (-1 if kind.is_dynamic_dim(d) else kind.get_dim_size(d) for d in range(kind.rank))
+        specs.append(TensorSpec(name, _element(kind), tuple(sizes)))
+    return tuple(specs)

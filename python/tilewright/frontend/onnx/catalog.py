@@ -1,0 +1,79 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Every operator of the standard, with how it is lowered or the reason why it is not."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+
+from tilewright.frontend.onnx.functions import standard_body
+from tilewright.frontend.onnx.registry import lookup, supported
+
+_STRINGS = "tensors of strings have no place in compiled code"
+_MAPS = "maps and strings have no place in compiled code"
+REASONS = {
+    ("", "ImageDecoder"): "decodes image files; decode them before the model",
+    ("", "RegexFullMatch"): _STRINGS,
+    ("", "StringConcat"): _STRINGS,
+    ("", "StringNormalizer"): _STRINGS,
+    ("", "StringSplit"): _STRINGS,
+    ("ai.onnx.ml", "CastMap"): _MAPS,
+    ("ai.onnx.ml", "CategoryMapper"): _STRINGS,
+    ("ai.onnx.ml", "DictVectorizer"): _MAPS,
+    ("ai.onnx.ml", "ZipMap"): _MAPS,
+    ("ai.onnx.preview.training", "Gradient"): "differentiation belongs to training frameworks",
+}
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One operator of the standard.
+
+    Attributes:
+        domain: empty for the standard's own.
+        name: of the operator.
+        version: the opset version that last changed it.
+        lowering: ``FILE: FUNCTION`` under frontend/ops, ``function body``, or empty where there is none.
+        meanings: opset versions from which an older meaning has a function of its own.
+        reason: why there is no lowering.
+    """
+
+    domain: str
+    name: str
+    version: int
+    lowering: str
+    meanings: tuple[int, ...] = ()
+    reason: str = ""
+
+
+def catalog() -> list[Operator]:
+    """All operators that the installed onnx knows, deprecated ones left out, sorted by domain and name."""
+    meanings: dict[tuple[str, str], list[int]] = {}
+    for domain, name, since in supported():
+        meanings.setdefault((domain, name), []).append(since)
+    schemas = [s for s in onnx.defs.get_all_schemas() if not s.deprecated]
+    return [
+        _operator(s.domain, s.name, s.since_version, tuple(meanings.get((s.domain, s.name), ())))
+        for s in sorted(schemas, key=lambda s: (s.domain, s.name))
+    ]
+
+
+def _operator(domain: str, name: str, version: int, meanings: tuple[int, ...]) -> Operator:
+    function = lookup(domain, name, version)
+    if function is not None:
+        function = inspect.unwrap(function)
+        file = Path(function.__code__.co_filename).name
+        return Operator(domain, name, version, f"{file}: {function.__name__}", meanings)
+    if standard_body(onnx.helper.make_node(name, [], [], domain=domain), version, None) is not None:
+        return Operator(domain, name, version, "function body")
+    return Operator(domain, name, version, "", reason=reason_for(domain, name))
+
+
+def reason_for(domain: str, name: str) -> str:
+    """Why an operator has no lowering."""
+    return REASONS.get((domain, name), "not written yet")

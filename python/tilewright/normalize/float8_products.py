@@ -1,0 +1,217 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Pass `tile-float8-products`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tilewright.ir.generics import (
+    body,
+    constant_of,
+    create,
+    create_generic,
+    create_scaled,
+    kinds,
+    loops_of,
+    maker,
+    maps,
+    open_sizes,
+    positions,
+    read_through,
+    walk,
+)
+from tilewright.mlir import ir
+from tilewright.normalize.sink_scales import is_product
+from tilewright.passes import Pass, register
+
+#: What matrix units of compute capability 9.0 multiply.
+_KINDS = ("f8E4M3FN", "f8E5M2")
+
+
+@register
+@dataclass(frozen=True)
+class Float8Products(Pass):
+    """Multiply dequantized float8 as float8, and scale the sums.
+
+    For machines that have an instruction for it.
+
+    sum over k of (a[m, k] * s) * (b[n, k] * t[n]) is (sum over k of a[m, k] * b[n, k]) * s * t[n]. Both factors of a
+    product are float8 that an operation has widened and scaled (ONNX's DequantizeLinear): the product reads a fourth of
+    the bytes, in types that matrix units multiply. Products of float8 are exact in f32, so the scales round once.
+
+    Before:
+    ```mlir
+    #id = affine_map<(i, j) -> (i, j)>
+    #row = affine_map<(i, j) -> (i)>
+    #a = affine_map<(m, n, k) -> (m, k)>
+    #b = affine_map<(m, n, k) -> (n, k)>
+    #y = affine_map<(m, n, k) -> (m, n)>
+    func.func @main(%a: tensor<8x16xf8E4M3FN>, %b: tensor<32x16xf8E4M3FN>, %t: tensor<32xf32>) -> tensor<8x32xf32> {
+      %zero = arith.constant 0.0 : f32
+      %s = arith.constant 0.25 : f32
+      %d = tensor.empty() : tensor<8x16xf32>
+      %p = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+          ins(%a : tensor<8x16xf8E4M3FN>) outs(%d : tensor<8x16xf32>) {
+      ^bb0(%x: f8E4M3FN, %o: f32):
+        %w = arith.extf %x : f8E4M3FN to f32
+        %v = arith.mulf %w, %s : f32
+        linalg.yield %v : f32
+      } -> tensor<8x16xf32>
+      %e = tensor.empty() : tensor<32x16xf32>
+      %q = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]}
+          ins(%b, %t : tensor<32x16xf8E4M3FN>, tensor<32xf32>) outs(%e : tensor<32x16xf32>) {
+      ^bb0(%x: f8E4M3FN, %u: f32, %o: f32):
+        %w = arith.extf %x : f8E4M3FN to f32
+        %v = arith.mulf %w, %u : f32
+        linalg.yield %v : f32
+      } -> tensor<32x16xf32>
+      %g = tensor.empty() : tensor<8x32xf32>
+      %f = linalg.fill ins(%zero : f32) outs(%g : tensor<8x32xf32>) -> tensor<8x32xf32>
+      %y = linalg.generic {indexing_maps = [#a, #b, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+          ins(%p, %q : tensor<8x16xf32>, tensor<32x16xf32>) outs(%f : tensor<8x32xf32>) {
+      ^bb0(%x: f32, %z: f32, %o: f32):
+        %v = arith.mulf %x, %z : f32
+        %w = arith.addf %o, %v : f32
+        linalg.yield %w : f32
+      } -> tensor<8x32xf32>
+      return %y : tensor<8x32xf32>
+    }
+    ```
+    After:
+    ```mlir
+    %z = linalg.generic {indexing_maps = [#map, #map1, #map2], iterator_types = ["parallel", "parallel", "reduction"]}
+        ins(%a, %b : tensor<8x16xf8E4M3FN>, tensor<32x16xf8E4M3FN>) outs(%f : tensor<8x32xf32>) {
+    ...
+    %y = linalg.generic {indexing_maps = [#map3, #map4, #map3], iterator_types = ["parallel", "parallel"]}
+        ins(%z, %t : tensor<8x32xf32>, tensor<32xf32>) outs(%h : tensor<8x32xf32>) {
+    ^bb0(%x: f32, %u: f32, %o: f32):
+      %v = arith.mulf %x, %s : f32
+      %w = arith.mulf %v, %u : f32
+    ```
+    """
+
+    name: ClassVar[str] = "tile-float8-products"
+    dialects: ClassVar[tuple[str, ...]] = ("arith", "linalg", "tensor")
+
+    def run(self, op: ir.Operation) -> None:
+        """Visit each product of f32 sums."""
+        for product in walk(op, "linalg.generic"):
+            if not is_product(product):
+                continue
+            found = [factor for number in range(2) if (factor := _factor_of(product, number)) is not None]
+            if len(found) == 2:
+                _replace(product, found)
+
+
+@dataclass(frozen=True)
+class _Factor:
+    """What a factor is made of: elements of float8 times a scale, which is a constant, a tensor or both.
+
+    Attributes:
+        op: the operation that makes it.
+        elements: the tensor of float8.
+        reads: where the product's loops read it.
+        constant: what all elements are scaled by.
+        scale: what else they are scaled by.
+        at: where the product's loops read that.
+    """
+
+    op: ir.Operation
+    elements: ir.Value
+    reads: ir.AffineMap
+    constant: float = 1.0
+    scale: ir.Value | None = None
+    at: ir.AffineMap | None = None
+
+
+def _factor_of(product: ir.Operation, number: int) -> _Factor | None:
+    """What a factor of a product stands for; None where it is no dequantized float8."""
+    op, outer = maker(product.operands[number]), maps(product)[number]
+    if op is None or op.name != "linalg.generic" or op.block != product.block or any(kinds(op)):
+        return None
+    if len(op.results) != 1 or not maps(op)[-1].is_permutation or not outer.is_projected_permutation:
+        return None
+    operands = _scaling(op)
+    if operands is None:
+        return None
+    loops = dict(zip(positions(maps(op)[-1]), outer.results, strict=True))
+    elements = next((v for v in operands if _is_argument(v, op) and str(v.type) in _KINDS), None)
+    if elements is None:
+        return None
+    value, reads = _read(op, elements, loops, outer.n_dims)
+    scale = operands[1] if operands[0] == elements else operands[0]
+    constant = constant_of(scale)
+    if constant is not None:
+        return _Factor(op, value, reads, constant=float(constant))
+    if not _is_argument(scale, op):
+        return None
+    by, at = _read(op, scale, loops, outer.n_dims)
+    reduced = {d for d, reduces in enumerate(kinds(product)) if reduces}
+    if any(loops_of(e) & reduced for e in at.results):
+        return None
+    return _Factor(op, value, reads, scale=by, at=at)
+
+
+def _scaling(op: ir.Operation) -> list[ir.Value] | None:
+    """What an elementwise body multiplies, before it is widened; None where it computes more than a product."""
+    inner = [
+        step.operation for step in body(op).operations if step.operation.name not in ("arith.extf", "arith.truncf")
+    ]
+    if [step.name for step in inner] != ["arith.mulf", "linalg.yield"]:
+        return None
+    return [_narrow(value) for value in inner[0].operands]
+
+
+def _narrow(value: ir.Value) -> ir.Value:
+    made = maker(value)
+    return made.operands[0] if made is not None and made.name == "arith.extf" else value
+
+
+def _is_argument(value: ir.Value, op: ir.Operation) -> bool:
+    return isinstance(value, ir.BlockArgument) and value.owner == body(op)
+
+
+def _read(
+    op: ir.Operation, argument: ir.Value, loops: dict[int, ir.AffineExpr], rank: int
+) -> tuple[ir.Value, ir.AffineMap]:
+    """The tensor that an argument of a body is an element of, and where the product's loops read it."""
+    number = ir.BlockArgument(argument).arg_number
+    return op.operands[number], read_through(maps(op)[number], loops, rank)
+
+
+def _wide(value: ir.Value) -> ir.Value:
+    """An element as f32."""
+    kind = ir.F32Type.get()
+    return value if value.type == kind else create("arith.extf", [value], kind)
+
+
+def _times(x: ir.Value, y: ir.Value) -> ir.Value:
+    return create("arith.mulf", [x, y], x.type)
+
+
+def _replace(product: ir.Operation, found: Sequence[_Factor]) -> None:
+    """Put the product of the elements, scaled, in the place of `product`."""
+    result, written = product.results[0], maps(product)[2]
+    with product.location, ir.InsertionPoint(product):
+        total = create_generic(
+            [(factor.elements, factor.reads) for factor in found],
+            product.operands[2],
+            written,
+            kinds(product),
+            lambda e: create("arith.addf", [e[2], _times(_wide(e[0]), _wide(e[1]))], e[2].type),
+        )
+        constant = found[0].constant * found[1].constant
+        loops = {loop: ir.AffineDimExpr.get(d) for d, loop in enumerate(positions(written))}
+        scales = [
+            (f.scale, read_through(f.at, loops, len(loops))) for f in found if f.scale is not None and f.at is not None
+        ]
+        new = create_scaled(total, scales, constant if constant != 1.0 else None, open_sizes(product))
+    result.replace_all_uses_with(new)
+    product.erase()
+    for op in dict.fromkeys(factor.op for factor in found):
+        if not any(True for _ in op.results[0].uses):
+            op.erase()

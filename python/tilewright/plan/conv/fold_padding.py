@@ -1,0 +1,321 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Padding with zeros that windows alone see is no work: loads beyond the border of an image give zeros.
+
+TMA fills what lies outside of a tensor with zeros, cp.async takes a number of bytes, and other loads have a mask, so
+implicit GEMM reads the image as it is (cuDNN's precomputed indices do the same; Chetlur et al., 2014, section 3). What
+a border in memory costs is a launch that fills it, a copy where the image has other readers, and results that do not
+start at multiples of 16 bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from tilewright.ir.generics import constant_of, create, is_copy, maker, maps, uses, walk
+from tilewright.ir.structure import LinalgOp, Weights, blocks, index_terms
+from tilewright.ir.views import groups_of
+from tilewright.mlir import ir
+from tilewright.passes import Pass, register
+from tilewright.plan.model.mark_host_fallback import reason_for_host
+
+_RESHAPE = "tensor.expand_shape"
+_DYNAMIC = ir.ShapedType.get_dynamic_size()
+#: What an operation's own reshape needs besides its operand.
+_SHAPING = ("reassociation", "static_output_shape")
+
+
+class _Border(NamedTuple):
+    """A tensor that is an image and zeros around it."""
+
+    insert: ir.Operation
+    fill: ir.Operation
+    low: list[int]
+    high: list[int]
+
+    @property
+    def dims(self) -> set[int]:
+        """The dimensions that have a border."""
+        return {d for d, (a, b) in enumerate(zip(self.low, self.high, strict=True)) if a or b}
+
+
+@register
+@dataclass(frozen=True)
+class FoldBorders(Pass):
+    """Let windows read an image whose border is not in memory (`tensor.pad` with `tile.border`).
+
+    Of tensors that zeros are filled into and an image copied or computed, where windows that kernels run are the
+    only readers. Their groups take the image, and make the border for themselves.
+
+    Before:
+    ```mlir
+    #id = affine_map<(i) -> (i)>
+    #window = affine_map<(i, k) -> (i + k)>
+    #tap = affine_map<(i, k) -> (k)>
+    #place = affine_map<(i, k) -> (i)>
+    func.func @main(%x: tensor<64xf32>, %w: tensor<3xf32>) -> tensor<64xf32> {
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty() : tensor<66xf32>
+      %f = linalg.fill ins(%zero : f32) outs(%e : tensor<66xf32>) -> tensor<66xf32>
+      %s = tensor.extract_slice %f[1] [64] [1] : tensor<66xf32> to tensor<64xf32>
+      %c = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+          ins(%x : tensor<64xf32>) outs(%s : tensor<64xf32>) {
+      ^bb0(%a: f32, %o: f32):
+        linalg.yield %a : f32
+      } -> tensor<64xf32>
+      %p = tensor.insert_slice %c into %f[1] [64] [1] : tensor<64xf32> into tensor<66xf32>
+      %d = tensor.empty() : tensor<64xf32>
+      %g = linalg.fill ins(%zero : f32) outs(%d : tensor<64xf32>) -> tensor<64xf32>
+      %y = linalg.generic {indexing_maps = [#window, #tap, #place], iterator_types = ["parallel", "reduction"]}
+          ins(%p, %w : tensor<66xf32>, tensor<3xf32>) outs(%g : tensor<64xf32>) {
+      ^bb0(%a: f32, %b: f32, %o: f32):
+        %m = arith.mulf %a, %b : f32
+        %t = arith.addf %o, %m : f32
+        linalg.yield %t : f32
+      } -> tensor<64xf32>
+      return %y : tensor<64xf32>
+    }
+    ```
+    After:
+    ```mlir
+    %p = tensor.pad %x low[1] high[1] {
+    ^bb0(%i: index):
+      tensor.yield %zero : f32
+    } {tile.border} : tensor<64xf32> to tensor<66xf32>
+    ...
+    %y = linalg.generic {indexing_maps = [#map, #map1, #map2], iterator_types = ["parallel", "reduction"]}
+        ins(%p, %w : tensor<66xf32>, tensor<3xf32>) outs(%g : tensor<64xf32>) {
+    ```
+    """
+
+    name: ClassVar[str] = "tile-fold-padding"
+    dialects: ClassVar[tuple[str, ...]] = ("linalg", "tensor", "tile")
+
+    def run(self, op: ir.Operation) -> None:
+        """Visit what is inserted into fills, in each block that groups are formed in."""
+        weights = Weights()
+        planned = list(blocks(op))
+        for insert in walk(op, "tensor.insert_slice"):
+            border = _border_of(insert) if insert.block in planned else None
+            if border is not None and not weights.only(insert.results[0]) and _windows_only(border):
+                _fold(border)
+
+
+def is_border(value: ir.Value) -> bool:
+    """Whether a tensor is an image with a border that is not in memory."""
+    made = maker(value)
+    return made is not None and made.name == "tensor.pad" and "tile.border" in made.attributes
+
+
+def expand_inside(padded: ir.Value, kind: ir.RankedTensorType, attributes: dict) -> ir.Value:
+    """A `tensor.expand_shape` of an image with a border, as the border around the image in that shape.
+
+    Args:
+        padded: the image with its border; dimensions that have one keep their shape.
+        kind: the type of the result.
+        attributes: those of the reshape of `padded`.
+    """
+    pad = maker(padded)
+    assert pad is not None
+    groups = groups_of(attributes["reassociation"])
+    image, shape = pad.operands[0], []
+    sizes = ir.RankedTensorType(image.type).shape
+    low, high = (list(ir.DenseI64ArrayAttr(pad.attributes[name])) for name in ("static_low", "static_high"))
+    lows, highs = [0] * kind.rank, [0] * kind.rank
+    for dim, group in enumerate(groups):
+        shape += [sizes[dim]] if len(group) == 1 else [kind.shape[d] for d in group]
+        lows[group[0]], highs[group[0]] = low[dim], high[dim]
+    inner = ir.RankedTensorType.get(shape, kind.element_type)
+    reshaped = create(_RESHAPE, [image], inner, {**attributes, "static_output_shape": ir.DenseI64ArrayAttr.get(shape)})
+    block = pad.regions[0].blocks[0]
+    filler = block.operations[len(block.operations) - 1].operands[0]
+    return surround(reshaped, kind, lows, highs, filler)
+
+
+def bound_windows(product: LinalgOp) -> None:
+    """Let what a product reads through windows end where the image does, not where the last window of a tile would.
+
+    Rows of a tile behind the last one read elements that no one needs; those outside of the image are then zeros, as
+    in a border, and a box of the image needs no bounds of its own. Where channels are summed, that is: elsewhere no
+    box is read.
+    """
+    for number, access in enumerate(product.inputs):
+        kind = ir.RankedTensorType(access.value.type)
+        dims = [d for d, expr in enumerate(access.map.results) if _moves(expr)]
+        channels = product.reductions & {d for d in access.dims if d in product.inputs[1 - number].dims}
+        if not dims or not channels or is_border(access.value):
+            continue
+        high = [int(d in dims) for d in range(kind.rank)]
+        shape = [n if n == _DYNAMIC else n + h for n, h in zip(kind.shape, high, strict=True)]
+        larger = ir.RankedTensorType.get(shape, kind.element_type)
+        with product.op.location, ir.InsertionPoint(product.op):
+            zero = create("arith.constant", [], kind.element_type, {"value": _zero(kind.element_type)})
+            product.op.operands[number] = surround(access.value, larger, [0] * kind.rank, high, zero)
+
+
+def _moves(expr: ir.AffineExpr) -> bool:
+    """Whether an index is that of a window: a sum of loops, or in steps."""
+    terms = index_terms(expr)
+    return terms is not None and (len(terms) > 1 or any(step != 1 for step in terms.values()))
+
+
+def _zero(element: ir.Type) -> ir.Attribute:
+    return ir.FloatAttr.get(element, 0.0) if "f" in str(element) else ir.IntegerAttr.get(element, 0)
+
+
+def _border_of(insert: ir.Operation) -> _Border | None:
+    """The border that an insertion leaves; None where it leaves none, or something else than zeros.
+
+    Sizes of a run may be those of dimensions without a border, or differ by a number that is known.
+    """
+    fill = maker(insert.operands[1])
+    empty = maker(fill.operands[1]) if fill is not None and fill.name == "linalg.fill" else None
+    if fill is None or empty is None or empty.name != "tensor.empty" or constant_of(fill.operands[0]) != 0:
+        return None
+    source, whole = (ir.RankedTensorType(value.type) for value in list(insert.operands)[:2])
+    offsets, sizes, steps = (
+        list(ir.DenseI64ArrayAttr(insert.attributes[f"static_{name}"])) for name in ("offsets", "sizes", "strides")
+    )
+    if source.rank != whole.rank or _DYNAMIC in offsets or set(steps) != {1} or 0 in sizes:
+        return None
+    inner = _filled(sizes, list(insert.operands)[2:])
+    outer = _filled(whole.shape, list(empty.operands))
+    high = []
+    for all_of_it, offset, size in zip(outer, offsets, inner, strict=True):
+        more = _difference(all_of_it, size)
+        if more is None or more < offset:
+            return None
+        high.append(more - offset)
+    return _Border(insert, fill, offsets, high) if any((*offsets, *high)) else None
+
+
+def _filled(shape: Sequence[int], dynamic: list[ir.Value]) -> list[int | ir.Value]:
+    """A shape with the sizes of a run in their places."""
+    values = iter(dynamic)
+    return [next(values) if size == _DYNAMIC else size for size in shape]
+
+
+def _difference(larger: int | ir.Value, smaller: int | ir.Value) -> int | None:
+    """By how much two sizes differ, where that is known at compile time."""
+    (base, more), (other, less) = _terms(larger), _terms(smaller)
+    return more - less if base == other else None
+
+
+def _terms(size: int | ir.Value) -> tuple[ir.Value | None, int]:
+    """A size as a value, or none, and a number that is added to it."""
+    total = 0
+    while not isinstance(size, int):
+        made = maker(size)
+        known = None if made is None or not made.operands else constant_of(made.operands[len(made.operands) - 1])
+        if made is not None and made.name == "arith.constant":
+            return None, total + int(constant_of(size) or 0)
+        if made is None or made.name not in ("arith.addi", "arith.subi") or known is None:
+            return size, total
+        total += int(known) if made.name == "arith.addi" else -int(known)
+        size = made.operands[0]
+    return None, total + size
+
+
+def _windows_only(border: _Border) -> bool:
+    """Whether all readers are windows of kernels, each of which moves along all dimensions with a border."""
+    readers = list(uses(border.insert.results[0]))
+    return bool(readers) and all(_is_window(op, number, border.dims) for op, number in readers)
+
+
+def _is_window(op: ir.Operation, number: int, dims: set[int]) -> bool:
+    if op.name == _RESHAPE and len(op.operands) == 1:
+        groups = groups_of(op.attributes["reassociation"])
+        if any(len(groups[d]) != 1 for d in dims):
+            return False
+        moved = {groups[d][0] for d in dims}
+        readers = list(uses(op.results[0]))
+        return bool(readers) and all(_is_window(reader, at, moved) for reader, at in readers)
+    if op.name != "linalg.generic" or number + 1 == len(op.operands) or reason_for_host(op):
+        return False
+    results = maps(op)[number].results
+    return all(len(index_terms(results[d]) or {}) > 1 for d in dims)
+
+
+def _fold(border: _Border) -> None:
+    insert = border.insert
+    kind = ir.RankedTensorType(insert.results[0].type)
+    with insert.location, ir.InsertionPoint(insert):
+        image, left = _image(insert)
+        padded = surround(image, kind, border.low, border.high, border.fill.operands[0])
+    insert.results[0].replace_all_uses_with(padded)
+    insert.erase()
+    _erase_unused(left)
+    for op, _ in list(uses(padded)):
+        if op.name == _RESHAPE:
+            attributes = {name: op.attributes[name] for name in _SHAPING}
+            with op.location, ir.InsertionPoint(op):
+                inside = expand_inside(padded, ir.RankedTensorType(op.results[0].type), attributes)
+            op.results[0].replace_all_uses_with(inside)
+            op.erase()
+    _erase_unused(maker(padded))
+
+
+def _image(insert: ir.Operation) -> tuple[ir.Value, ir.Operation | None]:
+    """What is inserted, in a tensor of its own: the source of a plain copy, or made elsewhere than in the slice.
+
+    Also gives the operation that nothing may need once the insertion is gone.
+    """
+    value, fill = insert.operands[0], maker(insert.operands[1])
+    made = maker(value)
+    if made is None or made.name != "linalg.generic" or len(made.results) != 1 or len(list(uses(value))) != 1:
+        return value, fill
+    last = len(made.operands) - 1
+    slice_ = maker(made.operands[last])
+    if slice_ is None or slice_.name != "tensor.extract_slice":
+        return value, fill
+    if is_copy(made) and maps(made)[0] == maps(made)[1] and made.operands[0].type == value.type:
+        return made.operands[0], made
+    with made.location, ir.InsertionPoint(made):
+        made.operands[last] = create("tensor.empty", list(slice_.operands)[1:], value.type)
+    return value, slice_
+
+
+def surround(image: ir.Value, kind: ir.Type, low: list[int], high: list[int], filler: ir.Value) -> ir.Value:
+    """An image with a border that is not in memory, at the current insertion point.
+
+    Args:
+        image: the image.
+        kind: the type of the result.
+        low: how wide the border is before each dimension.
+        high: and behind it.
+        filler: a constant zero.
+    """
+    op = ir.Operation.create(
+        "tensor.pad",
+        results=[kind],
+        operands=[image],
+        attributes={
+            "static_low": ir.DenseI64ArrayAttr.get(low),
+            "static_high": ir.DenseI64ArrayAttr.get(high),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0]),
+            "tile.border": ir.UnitAttr.get(),
+        },
+        regions=1,
+    )
+    index = ir.IndexType.get()
+    block = ir.Block.create_at_start(op.regions[0], [index] * ir.RankedTensorType(kind).rank)
+    with ir.InsertionPoint(block):
+        ir.Operation.create("tensor.yield", operands=[filler])
+    return op.result
+
+
+def _erase_unused(op: ir.Operation | None) -> None:
+    """Erase an operation, and what it alone uses, where nothing uses its result."""
+    names = ("linalg.generic", "linalg.fill", "tensor.empty", "tensor.extract_slice", "tensor.pad")
+    if op is None or op.name not in names or any(list(uses(result)) for result in op.results):
+        return
+    makers: list[ir.Operation] = []
+    for made in map(maker, op.operands):
+        if made is not None and not any(made == other for other in makers):
+            makers.append(made)  # compared before any of them is gone
+    op.erase()
+    for made in makers:
+        _erase_unused(made)

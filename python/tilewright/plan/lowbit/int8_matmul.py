@@ -1,0 +1,283 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Pass `tile-int8-matmul`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import ClassVar
+
+from tilewright.ir.generics import body, constant_of, is_zeros, kinds, maker, maps
+from tilewright.ir.structure import Kind, LinalgOp, Weights, blocks, describe, linalg_ops
+from tilewright.mlir import ir
+from tilewright.passes import Pass, option, register
+from tilewright.plan.cpu.dot_product import factors, fits_matrix
+from tilewright.plan.cpu.products import contraction_roles
+from tilewright.plan.lowbit import int8_products
+from tilewright.plan.lowbit.byte_moves import after, dims_of, origin_of, reads_of, splat_of
+from tilewright.plan.lowbit.quantized import Bytes, Dims, Move, Scale, Zero, indexed_by
+
+
+class _Reader:
+    """What an elementwise operation computes from an operand of bytes."""
+
+    def __init__(self, op: ir.Operation) -> None:
+        self.op = op
+        self.block = body(op)
+        self.scale = Scale()
+        self.zero = Zero()
+
+    def read(self) -> Bytes | None:
+        """The bytes that its result stands for; None where it computes something else."""
+        value = self.block.operations[len(self.block.operations) - 1].operands[0]
+        if isinstance(value.type, ir.F32Type):
+            op = maker(self._unscaled(value))
+            if op is None or op.name not in ("arith.sitofp", "arith.uitofp"):
+                return None
+            value = op.operands[0]
+            if str(value.type) == "i8":
+                return self._bytes(value, op.name == "arith.uitofp")
+        op = maker(self._centred(value))
+        if op is None or op.name not in ("arith.extui", "arith.extsi"):
+            return None
+        return self._bytes(op.operands[0], op.name == "arith.extui")
+
+    def _unscaled(self, value: ir.Value) -> ir.Value:
+        op = maker(value)
+        if op is None or op.name != "arith.mulf":
+            return value
+        for x, scale in (tuple(op.operands), tuple(op.operands)[::-1]):
+            known = constant_of(scale)
+            if known is not None:
+                self.scale = Scale(float(known))
+                return x
+            dims = self._dims_of(scale)
+            if dims is not None:
+                self.scale = Scale(1.0, self.op.operands[ir.BlockArgument(scale).arg_number], dims)
+                return x
+        return value
+
+    def _dims_of(self, value: ir.Value) -> Dims | None:
+        """The dimensions of the result that an operand's element is indexed by."""
+        if not isinstance(value, ir.BlockArgument) or value.owner != self.block:
+            return None
+        return dims_of(maps(self.op)[value.arg_number])
+
+    def _centred(self, value: ir.Value) -> ir.Value:
+        op = maker(value)
+        if op is None or op.name not in ("arith.subi", "arith.addi"):
+            return value
+        known = constant_of(op.operands[1])
+        if known is not None:
+            self.zero = Zero(int(known) if op.name == "arith.subi" else -int(known))
+            return op.operands[0]
+        if op.name == "arith.addi":
+            return value
+        zero, widening = op.operands[1], maker(op.operands[1])
+        if widening is not None and widening.name in ("arith.extui", "arith.extsi"):
+            zero = widening.operands[0]
+        dims = self._dims_of(zero)
+        if dims is None or str(zero.type) not in ("i8", "i32"):
+            return value
+        unsigned = widening is not None and widening.name == "arith.extui"
+        tensor = self.op.operands[ir.BlockArgument(zero).arg_number]
+        self.zero = Zero(0, tensor, unsigned, dims)
+        if (all_of_it := splat_of(tensor)) is not None:
+            self.zero = Zero(int(all_of_it) % 256 if unsigned else int(all_of_it))
+        return op.operands[0]
+
+    def _bytes(self, source: ir.Value, unsigned: bool) -> Bytes | None:
+        if not isinstance(source, ir.BlockArgument) or source.owner != self.block or str(source.type) != "i8":
+            return None
+        reads = reads_of(self.op, source.arg_number)
+        if reads is None:
+            return None
+        tensor = self.op.operands[source.arg_number]
+        return Bytes(tensor, unsigned, self.zero, self.scale, (Move(self.op, reads),))
+
+
+def dequantized(value: ir.Value) -> Bytes | None:
+    """The bytes that a tensor of i32 or f32 is made of, element by element, and how these are moved."""
+    origin, moves = origin_of(value)
+    op = maker(origin)
+    if op is None or op.name != "linalg.generic" or len(op.results) != 1 or any(kinds(op)):
+        return None
+    x = _Reader(op).read()
+    for move in moves:
+        x = after(x, move) if x is not None else None
+    return x
+
+
+def bytes_of(op: LinalgOp) -> list[Bytes] | None:
+    """What the two inputs of a sum of products stand for, where both are bytes."""
+    terms = {factor.operand: factor for factor in factors(op)}
+    known = (int8_products.takes(op) or int8_products.takes_windows(op)) and None not in op.output.dims
+    if set(terms) != {0, 1} or not known or not is_zeros(op.output.value):
+        return None
+    found = []
+    for number, access in enumerate(op.inputs):
+        if terms[number].element == "i8":
+            x = Bytes(access.value, terms[number].unsigned)
+        else:
+            x = dequantized(access.value)
+        if x is None or any(access.dims[d] in (None, *op.reductions) for d in indexed_by(x.scale) | indexed_by(x.zero)):
+            return None
+        found.append(x)
+    return found
+
+
+def replace_product(
+    op: LinalgOp, factors: Sequence[Bytes], signs: Sequence[bool], result: str, weight: int | None
+) -> None:
+    """Put the product of bytes in the place of `op`."""
+    with op.op.location, ir.InsertionPoint(op.op):
+        made = int8_products.emit(op, factors, signs, result, weight)
+    before: list[ir.Operation] = []
+    for access in op.inputs:
+        _collect(access.value, before)
+    op.op.results[0].replace_all_uses_with(made)
+    op.op.erase()
+    while unused := [other for other in before if not any(True for _ in other.results[0].uses)]:
+        for other in unused:
+            before.remove(other)
+            other.erase()
+
+
+def _collect(value: ir.Value, found: list[ir.Operation]) -> None:
+    """What dequantizes and moves the elements of a value, and may be for nobody else."""
+    op = maker(value)
+    if op is None or op in found or not op.name.startswith(("tensor.", "linalg.")) or len(op.results) != 1:
+        return
+    if op.name == "linalg.generic" and any(kinds(op)):
+        return
+    found.append(op)
+    for operand in op.operands:
+        _collect(operand, found)
+
+
+@register
+@dataclass(frozen=True)
+class ByteProducts(Pass):
+    """Multiply quantized bytes as bytes.
+
+    For machines that have an instruction for it.
+
+    Both factors of a sum of products are bytes that were centred on a zero point, and maybe scaled: integer operators,
+    and graphs that dequantize what they multiply. The product of the bytes is exact, so the result is that of f32
+    arithmetic without the roundings of its sums.
+
+    Before:
+    ```mlir
+    #a = affine_map<(m, n, k) -> (m, k)>
+    #b = affine_map<(m, n, k) -> (k, n)>
+    #c = affine_map<(m, n, k) -> (m, n)>
+    #id = affine_map<(i, j) -> (i, j)>
+    ml_program.global private @w(#ml_program.extern<tensor<64x32xi8>>) : tensor<64x32xi8>
+    func.func @main(%x: tensor<8x64xi8>) -> tensor<8x32xi32> {
+      %w = ml_program.global_load_const @w : tensor<64x32xi8>
+      %zero = arith.constant 0 : i32
+      %point = arith.constant 7 : i32
+      %ex = tensor.empty() : tensor<8x64xi32>
+      %xi = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+          ins(%x : tensor<8x64xi8>) outs(%ex : tensor<8x64xi32>) {
+      ^bb0(%q: i8, %o: i32):
+        %u = arith.extui %q : i8 to i32
+        %d = arith.subi %u, %point : i32
+        linalg.yield %d : i32
+      } -> tensor<8x64xi32>
+      %ew = tensor.empty() : tensor<64x32xi32>
+      %wi = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+          ins(%w : tensor<64x32xi8>) outs(%ew : tensor<64x32xi32>) {
+      ^bb0(%q: i8, %o: i32):
+        %s = arith.extsi %q : i8 to i32
+        linalg.yield %s : i32
+      } -> tensor<64x32xi32>
+      %e = tensor.empty() : tensor<8x32xi32>
+      %f = linalg.fill ins(%zero : i32) outs(%e : tensor<8x32xi32>) -> tensor<8x32xi32>
+      %y = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+          ins(%xi, %wi : tensor<8x64xi32>, tensor<64x32xi32>) outs(%f : tensor<8x32xi32>) {
+      ^bb0(%p: i32, %q: i32, %o: i32):
+        %m = arith.muli %p, %q : i32
+        %t = arith.addi %o, %m : i32
+        linalg.yield %t : i32
+      } -> tensor<8x32xi32>
+      return %y : tensor<8x32xi32>
+    }
+    ```
+    After:
+    ```mlir
+    %y = linalg.generic {indexing_maps = [#map, #map1, #map2],
+        iterator_types = ["parallel", "parallel", "reduction"]} ...
+        ^bb0(%p: i8, %q: i8, %o: i32):
+    ```
+    followed by the subtraction of 7 times the sums of the columns of `%w`.
+    """
+
+    name: ClassVar[str] = "tile-int8-matmul"
+    dialects: ClassVar[tuple[str, ...]] = ("arith", "linalg", "tensor")
+
+    matrix: tuple[str, ...] = option((), "element types that a matrix unit multiplies, whatever their signs")
+    any_signs: bool = option(False, "whether all instructions multiply bytes of any signs")
+
+    def run(self, op: ir.Operation) -> None:
+        """Visit each sum of products that something of the run goes into."""
+        weights = Weights()
+        for block in blocks(op):
+            for member in linalg_ops(block, weights):
+                if member.kind is Kind.CONTRACTION:
+                    self._visit(describe(member.op, member.position), weights)  # its inputs may be new
+
+    def _visit(self, op: LinalgOp, weights: Weights) -> None:
+        result = str(ir.RankedTensorType(op.result.type).element_type)
+        constant = [weights.only(access.value) for access in op.inputs]
+        if result not in ("i32", "f32") or all(constant) or (op.dynamic and not any(constant)):
+            return
+        terms = prod(op.extents[d] for d in op.reductions)
+        if result == "f32" and terms > int8_products.MOST_TERMS:
+            return
+        found = bytes_of(op)
+        if found is None:
+            return
+        signs = self._signs(op, found, constant)
+        weight = constant.index(True) if any(constant) and not self.any_signs else None
+        same_order = int8_products.order_of(op, weight) == [*op.output.dims]
+        if _is_bare(found, op) and same_order and signs == [x.unsigned for x in found]:
+            return
+        if result == "i32":
+            found = [replace(x, scale=Scale()) for x in found]
+        replace_product(op, found, signs, result, weight)
+
+    def _signs(self, op: LinalgOp, found: list[Bytes], constant: list[bool]) -> list[bool]:
+        """Which factors are taken as unsigned: instructions of vectors multiply unsigned by signed bytes only.
+
+        Weights are turned at compile time. Of two factors known at run time only, it is the smaller one.
+        """
+        signs = [x.unsigned for x in found]
+        if self.any_signs:
+            return [_sign_without_zero(x, known) for x, known in zip(found, constant, strict=True)]
+        if signs[0] != signs[1] or ("i8" in self.matrix and fits_matrix(op, contraction_roles(op))):
+            return signs
+        if any(constant):
+            return [not known for known in constant]
+        sizes = [prod(op.extents[d] for d in access.loops) for access in op.inputs]
+        signs[sizes.index(min(sizes))] ^= True
+        return signs
+
+
+def _sign_without_zero(x: Bytes, known: bool) -> bool:
+    """Whether bytes are taken as unsigned, where any signs may be: those that leave no zero point, if it is for free.
+
+    Weights are turned at compile time. An image is turned by what makes it; its border is then one of zeros, which
+    needs no memory.
+    """
+    turned = x.zero.moved(-128 if x.unsigned else 128)
+    bordered = any(move.op.name == "tensor.insert_slice" for move in x.moves)
+    return x.unsigned != (bool(x.zero) and not turned and (known or bordered))
+
+
+def _is_bare(found: list[Bytes], op: LinalgOp) -> bool:
+    """Whether the operation multiplies bytes as they are already."""
+    return all(x.tensor == a.value for x, a in zip(found, op.inputs, strict=True))

@@ -1,0 +1,356 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the report tells of the IR: groups after `plan`, kernels and their cost after `tile`, scratch after `lower`.
+
+Work is counted in the loop nests of layer 2: the float operations of the body (an exponential is one), times all loops.
+For kernels without a group it is estimated from their text, where loops with bounds that are not constant count once.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from tilewright.compiler.split import symbol_of
+from tilewright.mlir import ir
+from tilewright.passes.constants import integer_constant, trip_count
+from tilewright.plan.cost.decide import prediction_of
+from tilewright.report.traffic import kernel_traffic
+
+if TYPE_CHECKING:
+    from tilewright.devices import Device
+
+_FLOATS = ("f32", "f64", "f16", "bf16")
+_TEXT_LIMIT = 20_000
+_COUNTED = ("arith.", "math.", "tile.reduce", "tile.scan")
+_BITS = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "index": 8, "i32": 4, "i16": 2, "i8": 1, "i1": 1}
+
+
+def observe(found: dict[str, Any], phase: str, module: Any, device: Device | None = None) -> None:
+    """Add to `found` what the module shows after a phase. Never fails a compilation: what is unknown is left out."""
+    look = {"plan": _groups, "tile": _kernels, "schedule": _variants, "lower": _scratch}.get(phase)
+    if look is not None:
+        look(found, module)
+    if phase == "tile" and device is not None:
+        _traffic(found, module, device)
+
+
+def _name(op: Any) -> str:
+    return op.operation.name
+
+
+def _function(module: Any, name: str) -> Any:
+    return next((op for op in module.body.operations if symbol_of(op) == name), None)
+
+
+def _walk(op: Any):
+    """Yield all ops below `op`, outer ones first."""
+    for region in op.operation.regions:
+        for block in region.blocks:
+            for child in block.operations:
+                yield child
+                yield from _walk(child)
+
+
+def _location(op: Any) -> str:
+    text = str(op.operation.location)
+    return text.split('"')[1] if text.count('"') >= 2 else ""
+
+
+# Groups -------------------------------------------------------------------------------------------------------------
+
+
+def _groups(found: dict[str, Any], module: Any) -> None:
+    main = _function(module, "main")
+    if main is None:
+        return
+    outermost = list(_outermost(main))
+    found["groups"] = [_group(op) for op in outermost]
+    makers = {result: i for i, op in enumerate(outermost) for result in op.operation.results}
+    for group, op in zip(found["groups"], outermost, strict=True):
+        group["from"] = sorted(set().union(*(_makers(value, makers, set()) for value in op.operation.operands)))
+
+
+def _makers(value: Any, makers: dict[Any, int], seen: set[Any]) -> set[int]:
+    """Return the groups whose results a value is made of, through what lies between groups (views, constants)."""
+    if value in makers:
+        return {makers[value]}
+    if value in seen or not hasattr(value.owner, "name"):  # a block's argument
+        return set()
+    seen.add(value)
+    return set().union(*(_makers(operand, makers, seen) for operand in value.owner.operands))
+
+
+def _outermost(op: Any):
+    """Yield the groups that lie in no other group; they may lie in loops."""
+    for region in op.operation.regions:
+        for block in region.blocks:
+            for child in block.operations:
+                if _name(child) == "tile.group":
+                    yield child
+                elif child.operation.regions:
+                    yield from _outermost(child)
+
+
+def _group(group: Any) -> dict[str, Any]:
+    members = [op for op in _walk(group) if _name(op) not in ("tile.yield", "linalg.yield")]
+    inner = [op for op in members if _name(op).startswith(("linalg.", "tile.group"))]
+    return {
+        "name": _text(group, "tile.kernel") or _location(group),
+        "level": _text(group, "level"),
+        "results": [str(result.type) for result in group.operation.results],
+        "ops": [_member(op, group) for op in inner],
+        "gathers": any(_name(op) == "tensor.extract" for op in members),
+        "flops": sum(_generic_flops(op) for op in inner if _name(op) == "linalg.generic"),
+    }
+
+
+def _generic_flops(op: Any) -> int:
+    """Return the float operations of a loop nest: those of the body, times the sizes of all loops."""
+    body = [child for child in _walk(op) if _name(child).startswith(("arith.", "math."))]
+    floats = [child for child in body if child.operation.operands and _is_float(child.operation.operands[0].type)]
+    total = len(floats)
+    for size in _loop_sizes(op).values():
+        total *= size
+    return total
+
+
+def _loop_sizes(op: Any) -> dict[int, int]:
+    """Return the sizes of the loops, read from operands that are indexed by a loop alone."""
+    sizes: dict[int, int] = {}
+    for operand, attribute in zip(op.operation.operands, op.operation.attributes["indexing_maps"], strict=False):
+        shape, _ = _shape(str(operand.type))
+        for size, index in zip(shape, str(attribute).rpartition("->")[2].strip(" ()>").split(","), strict=False):
+            loop = index.strip().removeprefix("d")
+            if loop.isdigit():
+                sizes[int(loop)] = size
+    return sizes
+
+
+def _is_float(kind: Any) -> bool:
+    return _shape(str(kind))[1] in _FLOATS
+
+
+def _text(op: Any, name: str) -> str:
+    attributes = op.operation.attributes
+    return str(attributes[name]).strip('"') if name in attributes else ""
+
+
+def _depth(op: Any, group: Any) -> int:
+    """How many groups lie between an op and the outermost one around it."""
+    depth, parent = 0, op.operation.parent
+    while parent is not None and parent.operation != group.operation:
+        depth += _name(parent) == "tile.group"
+        parent = parent.operation.parent
+    return depth
+
+
+def _member(op: Any, group: Any) -> dict[str, Any]:
+    attributes = op.operation.attributes
+    kept = {attributes[i].name: str(attributes[i].attr) for i in range(len(attributes))}
+    decided = {name: value for name, value in kept.items() if name.startswith("tile.")}
+    if _name(op) == "tile.group":
+        decided["level"] = _text(op, "level")
+    body = [_name(inner) for inner in _walk(op) if _name(inner).startswith(("arith.", "math."))]
+    results = ", ".join(str(result.type) for result in op.operation.results)
+    return {
+        "op": _name(op),
+        "depth": _depth(op, group),
+        "location": _location(op),
+        "results": results,
+        "body": " ".join(body[:12]),
+        "decisions": "; ".join(f"{name} = {value}" for name, value in decided.items()),
+    }
+
+
+# Kernels ------------------------------------------------------------------------------------------------------------
+
+
+def _kernels(found: dict[str, Any], module: Any) -> None:
+    found_kernels = [op for op in module.body.operations if _name(op) == "tile.kernel"]
+    bodies = {symbol_of(op): op for op in found_kernels}
+    ranks = {symbol_of(op): op.operation.attributes["grid_rank"].value for op in found_kernels}
+    plans = {symbol_of(op): prediction_of(op) for op in found_kernels}
+    kernels: dict[str, dict[str, Any]] = {}
+    main = _function(module, "main")
+    groups = found.get("groups", [])
+    launches = list(_launches(main, 1)) if main is not None else []
+    matched = groups if len(groups) == len(launches) else [None] * len(launches)
+    for (op, trips), group in zip(launches, matched, strict=True):
+        entry = _add_launch(kernels, op, trips, bodies, ranks)
+        plan = plans.get(_callee(op), {})
+        if "roofline_ns" in plan:  # planned for a GPU: the kernel as a whole
+            entry["plan"] = plan
+        if group is not None:
+            group["kernel"] = _text(op, "kernel").lstrip("@")
+            entry["predicted"] = _predicted(group)
+            entry["flops"] = group["flops"]  # exact, where the kernel's text is an estimate
+            if group["gathers"]:  # of a table, only the rows that are looked up move: about as many as come out
+                sizes = [_bytes(shape) for shape in entry["shapes"]]
+                entry["bytes"] = sum(sizes) - max(sizes) + sizes[-1]
+    found["kernels"] = kernels
+    found["kernel_text"] = {symbol_of(op): _cut(op.operation.get_asm(use_local_scope=True)) for op in found_kernels}
+
+
+def _variants(found: dict[str, Any], module: Any) -> None:
+    """Kernels that were made of others for other strides are described as these."""
+    kernels, main = found.get("kernels", {}), _function(module, "main")
+    for op in module.body.operations:
+        origin = kernels.get(_text(op, "tile.variant_of"))
+        if origin is None or main is None:
+            continue
+        named = [trips for launch, trips in _launches(main, 1) if _callee(launch) == symbol_of(op)]
+        kernels[symbol_of(op)] = {**origin, "launches": sum(named)}
+        origin["launches"] -= sum(named)
+
+
+def _callee(launch: Any) -> str:
+    return _text(launch, "kernel").lstrip("@").strip('"')
+
+
+def _traffic(found: dict[str, Any], module: Any, device: Device) -> None:
+    caches = [(level.name, level.bytes) for level in device.levels if level.kind != "register"]
+    for op in module.body.operations:
+        entry = found.get("kernels", {}).get(symbol_of(op)) if _name(op) == "tile.kernel" else None
+        if entry is not None:
+            entry["moved"] = kernel_traffic(op, entry["grid"], caches)
+
+
+def _predicted(group: dict[str, Any]) -> dict[str, int]:
+    """What planning predicts for the nests of a group, added up: nanoseconds on one core and on all, by name."""
+    total: dict[str, int] = {}
+    for member in group["ops"]:
+        text = member["decisions"].partition("tile.prediction = ")[2].partition("; tile.")[0]
+        for name, value in re.findall(r"\b(ns|all_cores_ns) = (\d+)", text):
+            total[name] = total.get(name, 0) + int(value)
+    return total
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _TEXT_LIMIT else text[:_TEXT_LIMIT].rpartition("\n")[0] + "\n..."
+
+
+def _launches(op: Any, trips: int):
+    for region in op.operation.regions:
+        for block in region.blocks:
+            for child in block.operations:
+                if _name(child) == "tile.launch":
+                    yield child, trips
+                elif child.operation.regions:
+                    yield from _launches(child, trips * _trips(child))
+
+
+def _add_launch(
+    kernels: dict[str, dict[str, Any]], op: Any, trips: int, bodies: dict[str, Any], ranks: dict[str, int]
+) -> dict[str, Any]:
+    callee = _callee(op)
+    operands = list(op.operation.operands)
+    bounds, others = operands[: ranks.get(callee, 0)], operands[ranks.get(callee, 0) :]
+    grid = [integer_constant(operand) for operand in bounds]
+    shapes = [str(operand.type) for operand in others]
+    tasks: int | None = 1
+    for bound in grid:
+        tasks = tasks * bound if tasks is not None and bound is not None else None
+    body = bodies.get(callee)
+    work = 0 if body is None else _flops(body, [_shape(shape)[0] for shape in shapes])
+    entry = kernels.setdefault(
+        callee,
+        {
+            "launches": 0,
+            "tasks": tasks,
+            "grid": grid,
+            "shapes": shapes,
+            "flops": work * (tasks or 1),
+            "element": "f32" if body is None else _multiplied(body),
+            "bytes": sum(_bytes(shape) for shape in shapes),
+            "locations": [],
+        },
+    )
+    entry["launches"] += trips
+    name = _location(op)
+    if name and name not in entry["locations"] and len(entry["locations"]) < 20:
+        entry["locations"].append(name)
+    return entry
+
+
+def _trips(op: Any) -> int:
+    trips = trip_count(op.operation) if _name(op) == "scf.for" else None
+    return 1 if trips is None else trips
+
+
+def _flops(op: Any, shapes: list[list[int]]) -> int:
+    """Return the floating-point operations of one task of a kernel whose arguments have these sizes."""
+    regions = [
+        sum(
+            _op_flops(child) + _kernel_trips(child, shapes) * _flops(child, shapes)
+            for block in region.blocks
+            for child in block.operations
+        )
+        for region in op.operation.regions
+    ]
+    return max(regions, default=0)  # of the branches of an `scf.if`, the costlier one
+
+
+def _kernel_trips(op: Any, shapes: list[list[int]]) -> int:
+    """Iterations of a loop, whose bounds may be sizes of the kernel's arguments."""
+    if _name(op) != "scf.for":
+        return 1
+    first, end, step = (_known(op.operation.operands[i], shapes) for i in range(3))
+    return 1 if first is None or end is None or not step else len(range(first, end, step))
+
+
+def _known(value: Any, shapes: list[list[int]]) -> int | None:
+    constant = integer_constant(value)
+    if constant is not None or isinstance(value, ir.BlockArgument) or value.owner.name != "memref.dim":
+        return constant
+    source, dim = value.owner.operands[0], integer_constant(value.owner.operands[1])
+    if dim is None or not isinstance(source, ir.BlockArgument) or _name(source.owner.owner) != "tile.kernel":
+        return None
+    return shapes[ir.BlockArgument(source).arg_number][dim]
+
+
+def _multiplied(kernel: Any) -> str:
+    """The element type that a kernel's products are of, whose rate is its peak; f32 where it has none."""
+    products = (op for op in _walk(kernel) if _name(op) == "tile.mma")
+    return next((_shape(str(op.operation.operands[0].type))[1] for op in products), "f32")
+
+
+def _op_flops(op: Any) -> int:
+    name = _name(op)
+    operands = op.operation.operands
+    if name == "tile.mma":
+        (m, k), n = _shape(str(operands[0].type))[0], _shape(str(operands[1].type))[0][-1]
+        return 2 * m * k * n
+    if not name.startswith(_COUNTED) or name == "arith.constant" or not len(operands):
+        return 0
+    sizes, element = _shape(str(operands[0].type))
+    if element not in _FLOATS:
+        return 0
+    count = 1
+    for size in sizes:
+        count *= size
+    return count
+
+
+def _shape(kind: str) -> tuple[list[int], str]:
+    """Return the sizes (1 for dynamic ones) and the element type in the text of a shaped or scalar type."""
+    inner = kind.partition("<")[2].partition(",")[0].rstrip(">") if "<" in kind else kind
+    *sizes, element = inner.split("x") if inner not in ("index",) else ["index"]
+    return [int(size) if size.isdigit() else 1 for size in sizes], element
+
+
+def _bytes(kind: str) -> int:
+    sizes, element = _shape(kind)
+    count = _BITS.get(element, 4)
+    for size in sizes:
+        count *= size
+    return count
+
+
+def _scratch(found: dict[str, Any], module: Any) -> None:
+    found["scratch"] = {
+        symbol_of(op): op.operation.attributes["tile.scratch_bytes"].value
+        for op in module.body.operations
+        if "tile.scratch_bytes" in op.operation.attributes
+    }

@@ -1,0 +1,205 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Models for NVIDIA GPUs: the host function becomes a host program, each kernel a PTX module."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tilewright.compiler import driver
+from tilewright.compiler.split import Unit, split_kernels, symbol_of
+from tilewright.core import cache
+from tilewright.core.errors import InternalError, UnsupportedError
+from tilewright.core.workers import Job
+from tilewright.runtime.gpu import gpu_code
+from tilewright.targets.cuda import ptxas
+from tilewright.targets.cuda.host_program import HostProgram, export
+from tilewright.targets.cuda.occupancy import remark_on, residency
+
+if TYPE_CHECKING:
+    from tilewright.mlir import ir
+
+#: The host function after phase `schedule`.
+HOST = "main"
+
+
+@dataclasses.dataclass(frozen=True)
+class Host:
+    """The host program, and the types of each kernel's arguments as the kernel declares them."""
+
+    exported: HostProgram
+    arguments: dict[str, tuple[str, ...]]
+    ranks: dict[str, int]
+
+
+def export_host(work: driver.Compilation) -> None:
+    """Keep the host program of a scheduled module: phase `lower` takes the host function away."""
+    assert work.imported is not None
+    kernels = {symbol_of(op): op.operation for op in work.module.body.operations if op.operation.name == "tile.kernel"}
+    work.host = Host(
+        export(work.module, HOST, work.target.cpu),
+        {name: _argument_types(op) for name, op in kernels.items()},
+        {name: op.attributes["grid_rank"].value for name, op in kernels.items()},
+    )
+
+
+def emit(work: driver.Compilation, pool: Any, folder: Path) -> None:
+    """Make PTX of the lowered kernels and write the artifact.
+
+    Raises:
+        InternalError: LLVM or ptxas refuses a kernel, or a hot one spills.
+    """
+    with work.phase("emit") as entry:
+        device = _device_module(work.module)
+        units, shared = split_kernels(device) if device is not None else ([], {})
+        driver.dump_units(work.options.dump_ir, units)
+        codes = dict(zip((unit.symbol for unit in units), _codes(pool, units, work), strict=True))
+        _dump_codes(work, codes)
+        _check_calls(codes)
+        found = ptxas.check(codes, work.target.cpu, work.options.cubin)
+        codes |= found.codes
+        _dump_codes(work, found.codes)
+        entry["passes"].append(["(ptxas: assemble each kernel)", found.seconds])
+        work.remarks += [{"phase": "emit", **remark} for remark in found.remarks]
+        program = _program(work.host, device, shared)
+        for kernel in program["kernels"].values():
+            if kernel["entry"] in found.cubins:
+                kernel["cubin"] = f"{kernel['entry']}.cubin"
+    weights = {name: _weight(work, name) for name in _weight_names(program)}
+    manifest = driver.manifest_of(work, [unit.symbol for unit in units], shared, weights)
+    assert work.target.device is not None
+    launched = {entry["entry"]: entry for entry in program["kernels"].values()}
+    kernels = tuple(
+        _with_resources(kernel, launched.get(kernel.symbol), found.resources.get(kernel.symbol, {}), work)
+        for kernel in manifest.kernels
+    )
+    manifest.compile["units"] = work.target.device.units.count
+    manifest = dataclasses.replace(manifest, kernels=kernels, entry="", arena_bytes=program["arena_bytes"])
+    modules = {f"{symbol}.ptx": code for symbol, code in codes.items()}
+    modules |= {f"{symbol}.cubin": code for symbol, code in found.cubins.items()}
+    gpu_code.write(folder, manifest, program, modules, weights, driver.report(work))
+
+
+def _with_resources(kernel: Any, launched: Any, resources: Mapping[str, Any], work: driver.Compilation) -> Any:
+    """A kernel with what ptxas says of it, and a remark where that is not what its plan counted on."""
+    details = {**kernel.details, **resources}
+    if launched is not None and work.target.device is not None:
+        held = residency(work.target.device, launched, resources)
+        details |= {} if held is None else {"residency": held}
+        text = remark_on(kernel.symbol, details.get("plan", {}), held, launched, resources.get("registers", 0))
+        if text:
+            work.remarks.append({"phase": "emit", "severity": "remark", "message": text, "location": kernel.symbol})
+    return dataclasses.replace(kernel, details=details)
+
+
+def _argument_types(kernel: ir.Operation) -> tuple[str, ...]:
+    from tilewright.mlir import ir
+
+    return tuple(str(kind) for kind in ir.FunctionType(ir.TypeAttr(kernel.attributes["function_type"]).value).inputs)
+
+
+def _device_module(module: ir.Module) -> ir.Operation | None:
+    """The kernels; None where a model has none (it returns its weights, or parts of its inputs)."""
+    return next((op.operation for op in module.body.operations if op.operation.name == "gpu.module"), None)
+
+
+def _codes(pool: Any, units: Sequence[Unit], work: driver.Compilation) -> list[bytes]:
+    target, level = work.target, work.options.opt_level
+    build_id = cache.libraries_id()
+    keys = [cache.digest("ptx", unit.module, target.cpu, target.features, str(level), build_id) for unit in units]
+    codes = [cache.find_kernel(key) for key in keys]
+    missing = [i for i, code in enumerate(codes) if code is None]
+    jobs = [Job(units[i].symbol, units[i].module, target.cpu, target.features, level, "ptx") for i in missing]
+    for i, code in zip(missing, pool.compile(jobs), strict=True):
+        codes[i] = code
+        cache.add_kernel(keys[i], code)
+    return [code for code in codes if code is not None]
+
+
+def _dump_codes(work: driver.Compilation, codes: Mapping[str, bytes]) -> None:
+    if work.options.dump_ir is None:
+        return
+    for symbol, code in codes.items():
+        (work.options.dump_ir / f"{driver.PHASES.index('emit')}-emit" / f"{symbol}.ptx").write_bytes(code)
+
+
+def _check_calls(codes: Mapping[str, bytes]) -> None:
+    """Check that no kernel calls a library: none is in an artifact."""
+    for symbol, code in codes.items():
+        found = re.search(rb"\b__nv_\w+", code)
+        if found is not None:
+            raise UnsupportedError(
+                f"kernel '{symbol}' calls {found[0].decode()} of NVIDIA's libdevice, for an operation that has no "
+                "expansion into instructions on GPUs",
+                location=symbol,
+            )
+
+
+# The program ---------------------------------------------------------------------------------------------------------
+
+
+def _program(host: Host, device: ir.Operation | None, shared: Mapping[str, str]) -> dict[str, Any]:
+    operations = device.regions[0].blocks[0].operations if device is not None else ()
+    functions = {symbol_of(op): op.operation for op in operations}
+    kernels = {}
+    for name in host.exported.kernels:
+        symbol = shared[name]
+        kernels[name] = _kernel(symbol, functions[name], host.arguments[name], host.ranks[name])
+    return {**host.exported.program, "kernels": kernels}
+
+
+def _kernel(symbol: str, function: ir.Operation, arguments: Sequence[str], rank: int) -> dict[str, Any]:
+    """How a kernel is launched, from the attributes that its lowering left."""
+    abi = {name: plain(function.attributes[name]) for name in _abi_names(function)}
+    if "tile.params" not in abi or "tile.threads" not in abi:
+        raise InternalError(f"kernel '{symbol}' was lowered without tile.params and tile.threads", ir=str(function))
+    params = []
+    for param in abi["tile.params"]:
+        kind = {"type": arguments[param["arg"]]} if param["kind"] == "scalar" else {}
+        params.append({**param, **kind})
+    return {
+        "module": f"{symbol}.ptx",
+        "entry": symbol,
+        "threads": abi["tile.threads"],
+        "shared_bytes": abi.get("tile.shared_bytes", 0),
+        "cluster": abi.get("tile.cluster"),
+        "persistent": abi.get("tile.persistent"),
+        "rounded": abi.get("tile.rounded"),
+        "waits": bool(abi.get("tile.waits")),
+        "rank": rank,
+        "params": params,
+    }
+
+
+def _abi_names(function: ir.Operation) -> list[str]:
+    wanted = ("params", "threads", "shared_bytes", "cluster", "persistent", "rounded", "waits")
+    return [f"tile.{name}" for name in wanted if f"tile.{name}" in function.attributes]
+
+
+def plain(attribute: ir.Attribute) -> Any:
+    """Return an attribute of numbers, strings, arrays and dictionaries as Python values."""
+    from tilewright.mlir import ir
+
+    if isinstance(attribute, ir.DictAttr):
+        return {attribute[i].name: plain(attribute[i].attr) for i in range(len(attribute))}
+    if isinstance(attribute, ir.ArrayAttr):
+        return [plain(part) for part in attribute]
+    if isinstance(attribute, ir.DenseI64ArrayAttr | ir.DenseI32ArrayAttr):
+        return list(attribute)
+    if isinstance(attribute, ir.StringAttr | ir.BoolAttr | ir.IntegerAttr):
+        return attribute.value
+    raise InternalError(f"the attribute {attribute} of a kernel is none that a launch can read")
+
+
+def _weight_names(program: Mapping[str, Any]) -> list[str]:
+    return [argument["name"] for argument in program["arguments"] if argument["kind"] == "weight"]
+
+
+def _weight(work: driver.Compilation, name: str) -> Any:
+    constants = work.host.exported.constants
+    return constants[name] if name in constants else driver.weight(work, name)

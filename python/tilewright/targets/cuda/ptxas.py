@@ -1,0 +1,197 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""NVIDIA's assembler as a check of each kernel: it must take the PTX, and hot kernels must neither spill nor serialize.
+
+ptxas is optional: without it drivers assemble the PTX when a model is loaded, and a remark says that no one did before.
+
+How many registers a kernel may take follows from its largest CTA, but ptxas may stop before that for the sake of more
+CTAs, and spill (64 registers and 8 bytes in memory, where 106 hold all: attention to one block of keys). A kernel that
+spills is assembled again with the promise that one CTA per multiprocessor is enough; it ships so where that helps.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tilewright.core import cache, config
+from tilewright.core.errors import InternalError
+
+#: Instructions of a tensor core, in kernels that must not spill.
+_HOT = (b"mma.sync", b"wgmma.mma_async")
+#: Advice of ptxas on wgmma (C7510 to C7519): it serialized products or waits where none was written.
+_SERIALIZED = re.compile(r"\(C75\d\d\)[^\n]*")
+_USED = re.compile(r"Used (\d+) registers")
+_SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
+_STACK = re.compile(r"(\d+) bytes stack frame")
+_CTA = re.compile(rb"^\.maxntid [^\n]*$", re.MULTILINE)
+_ROOM = b".minnctapersm"
+
+
+class RefusedError(InternalError):
+    """ptxas refuses kernels, spills registers of hot ones, or serializes their products.
+
+    Attributes:
+        kernels: what it says, by kernel.
+    """
+
+    kernels: Mapping[str, str] = {}
+    _file: Path | None = None
+
+    def forget(self) -> None:
+        """Remove the file that the command of the error names: the kernel was planned anew."""
+        if self._file is not None:
+            shutil.rmtree(self._file.parent, ignore_errors=True)
+
+
+@dataclass
+class Checked:
+    """What ptxas says: remarks, and registers, spilled bytes and machine code (where asked for) by kernel.
+
+    Attributes:
+        codes: PTX of kernels that got room for more registers.
+    """
+
+    remarks: list[dict[str, str]] = field(default_factory=list)
+    resources: dict[str, dict[str, Any]] = field(default_factory=dict)
+    cubins: dict[str, bytes] = field(default_factory=dict)
+    codes: dict[str, bytes] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+def find() -> str | None:
+    """Return the path of ptxas, or None where it is not installed or switched off."""
+    chosen = config.ptxas.get()
+    return None if chosen in ("", "0", "off") else shutil.which(chosen)
+
+
+def check(codes: Mapping[str, bytes], arch: str, cubins: bool = False) -> Checked:
+    """Assemble each kernel and read what the assembler says.
+
+    Args:
+        codes: PTX by kernel.
+        arch: e.g. ``sm_90a``.
+        cubins: keep the machine code.
+
+    Raises:
+        RefusedError: ptxas refuses a kernel; a kernel with tensor core instructions spills, or is serialized.
+    """
+    start = time.perf_counter()
+    result = Checked()
+    program = find()
+    if program is None:
+        text = "ptxas is not installed: no kernel was assembled, spills are not known"
+        result.remarks.append({"severity": "remark", "message": text, "location": ""})
+        return result
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
+        done = list(threads.map(lambda code: _with_room(program, code, arch, cubins), codes.values()))
+    refused = {}
+    for name, (code, status, text, cubin) in zip(codes, done, strict=True):
+        if status != 0:
+            refused[name] = f"ptxas refuses it: {text.strip()[:1500]}"
+            continue
+        result.resources[name] = resources(text)
+        complaint = _judge(name, code, text, result)
+        if complaint:
+            refused[name] = complaint
+        if cubins:
+            result.cubins[name] = cubin
+        if code is not codes[name]:
+            result.codes[name] = code
+    if refused:
+        raise _failure(refused, codes, arch)
+    result.seconds = time.perf_counter() - start
+    return result
+
+
+def resources(text: str) -> dict[str, int]:
+    """Return registers of a thread, bytes spilled and bytes of the stack, from what ``ptxas -v`` prints.
+
+    >>> resources("0 bytes stack frame, 4 bytes spill stores, 8 bytes spill loads; Used 40 registers")
+    {'registers': 40, 'spilled_bytes': 12, 'stack_bytes': 0}
+    """
+    used, spills, stack = _USED.search(text), _SPILLS.search(text), _STACK.search(text)
+    return {
+        "registers": int(used[1]) if used else 0,
+        "spilled_bytes": int(spills[1]) + int(spills[2]) if spills else 0,
+        "stack_bytes": int(stack[1]) if stack else 0,
+    }
+
+
+def _judge(name: str, code: bytes, text: str, result: Checked) -> str:
+    """What is wrong with a kernel that was assembled, if it is hot; a remark where it is not."""
+    serialized = _SERIALIZED.search(text)
+    if serialized:
+        return f"ptxas serializes its products: {serialized[0].strip()}"
+    spilled = result.resources[name]["spilled_bytes"]
+    if not spilled:
+        return ""
+    message = f"its registers spill: {spilled} bytes of loads and stores; smaller tiles or more threads need fewer"
+    if any(word in code for word in _HOT):
+        return message
+    result.remarks.append({"severity": "remark", "message": message, "location": name})
+    return ""
+
+
+def _with_room(program: str, code: bytes, arch: str, keep: bool) -> tuple[bytes, int, str, bytes]:
+    """The code that ships, and what `_assembled` says of it."""
+    status, text, cubin = _assembled(program, code, arch, keep)
+    spilled = resources(text)["spilled_bytes"]
+    if status == 0 and spilled and _ROOM not in code and _CTA.search(code):
+        other = _CTA.sub(rb"\g<0>\n" + _ROOM + b" 1", code, count=1)
+        found = _assembled(program, other, arch, keep)
+        if found[0] == 0 and resources(found[1])["spilled_bytes"] < spilled:
+            return other, *found
+    return code, status, text, cubin
+
+
+def _assembled(program: str, code: bytes, arch: str, keep: bool) -> tuple[int, str, bytes]:
+    """Exit status and output of ptxas, and the machine code if it is to be kept (b"" otherwise, and where it fails).
+
+    All of it comes from the cache where the same code was assembled before.
+    """
+    key, place = (cache.digest(what, _version(program), code, arch) for what in ("ptxas", "cubin"))
+    known, cubin = cache.find_kernel(key), cache.find_kernel(place) if keep else b""
+    if known is not None and cubin is not None:
+        status, text = json.loads(known)
+        return status, text, cubin
+    with tempfile.TemporaryDirectory(prefix="tilewright-ptxas-") as folder:
+        file = Path(folder) / "kernel.ptx"
+        file.write_bytes(code)
+        made = file.with_suffix(".cubin")
+        done = subprocess.run(
+            [program, f"-arch={arch}", "-v", str(file), "-o", str(made)], capture_output=True, text=True
+        )
+        cubin = made.read_bytes() if keep and made.exists() else b""
+    found = done.returncode, done.stdout + done.stderr
+    cache.add_kernel(key, json.dumps(found).encode())
+    if keep:
+        cache.add_kernel(place, cubin)
+    return *found, cubin
+
+
+def _version(program: str) -> str:
+    found = os.stat(program)
+    return f"{program} {found.st_size} {found.st_mtime_ns}"
+
+
+def _failure(refused: Mapping[str, str], codes: Mapping[str, bytes], arch: str) -> RefusedError:
+    """The error about the first of some kernels, and its code in a file."""
+    name, message = next(iter(refused.items()))
+    file = Path(tempfile.mkdtemp(prefix="tilewright-failed-")) / "kernel.ptx"
+    file.write_bytes(codes[name])
+    command = f"ptxas -arch={arch} -v {file} -o /dev/null"
+    error = RefusedError(f"kernel '{name}': {message}", location=name, command=command)
+    error.kernels, error._file = dict(refused), file
+    return error

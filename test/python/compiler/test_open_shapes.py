@@ -1,0 +1,188 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Models with symbolic dimensions: one compilation for all sizes, or one for each set of them."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import tilewright as tw
+from tilewright.compiler.dynamic_shapes import FlexibleModel
+
+
+def model(*shapes: list[int | str | None] | None) -> onnx.ModelProto:
+    """The sum of the inputs a, b, ... Where a size may turn out to be 1, each set of sizes has code of its own."""
+    names = "abc"[: len(shapes)]
+    inputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in zip(names, shapes, strict=True)]
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    graph = helper.make_graph([helper.make_node("Sum", list(names), ["y"])], "sum", inputs, [output])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+
+
+def ones(*shape: int) -> np.ndarray:
+    return np.ones(shape, np.float32)
+
+
+@pytest.mark.parametrize("target", ["cpu", "reference"])
+def test_each_set_of_sizes_is_compiled_once(target: str, caplog: pytest.LogCaptureFixture) -> None:
+    compiled = tw.compile(model(["batch", 3], ["batch", "width"]), target=target)
+    with caplog.at_level(logging.WARNING, "tilewright"):
+        for batch, width in ((2, 3), (5, 3), (2, 3), (2, 1)):
+            np.testing.assert_array_equal(compiled(ones(batch, 3), b=ones(batch, width))[0], 2 * ones(batch, 3))
+    assert compiled.sizes == [{"batch": 2, "width": 3}, {"batch": 5, "width": 3}, {"batch": 2, "width": 1}]
+    messages = [r.message for r in caplog.records if r.message.startswith("compiled for")]
+    assert messages[0].split(" in ")[0] == "compiled for batch=2, width=3"
+    assert len(messages) == 3
+
+
+def test_one_compilation_for_all_sizes(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "tilewright"):
+        compiled = tw.compile(model(["batch", 3], ["batch", 3]))
+        for batch in (2, 5, 1, 0, 200):
+            np.testing.assert_array_equal(compiled(ones(batch, 3), b=ones(batch, 3))["y"], 2 * ones(batch, 3))
+    assert compiled.sizes == []
+    assert not caplog.records
+    saved = tw.load(compiled.save(tmp_path / "model.tw"))
+    assert saved(ones(7, 3), ones(7, 3))["y"].shape == (7, 3)
+    assert saved.ranges == {"batch": (0, None)}
+    with pytest.raises(tw.UserError, match=r"dimension 0 of input b \(batch\) must be that of input a"):
+        saved(ones(7, 3), ones(8, 3))
+    assert "<html" in compiled.explain(measure=False)
+
+
+def test_results_of_run_time_sizes_in_given_arrays() -> None:
+    compiled = tw.compile(model(["batch", 3], ["batch", 3]))
+    y = np.zeros((4, 3), np.float32)
+    result = compiled(ones(4, 3), ones(4, 3), out=[y])
+    assert result["y"] is y
+    np.testing.assert_array_equal(y, 2 * ones(4, 3))
+    assert compiled.general.dims == {"a": ("batch", 3), "b": ("batch", 3)}
+    with pytest.raises(tw.UserError, match=r"output y has shape \[5, 3\], its array \[4, 3\]"):
+        compiled(ones(5, 3), ones(5, 3), out=[y])
+    with pytest.raises(tw.UserError, match=r"output y must have shape \[any, 3\], got \[4, 2\]"):
+        compiled(ones(4, 3), ones(4, 3), out=[np.zeros((4, 2), np.float32)])
+
+
+def test_what_a_slower_general_model_would_cost_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "tilewright"):
+        tw.compile(model(["batch", 3], ["batch", "width"]))
+    assert "compiling for each set of sizes: code for all sizes would have scalar loops (y: " in caplog.text
+
+
+def test_ranges() -> None:
+    compiled = tw.compile(model(["batch", 3], ["batch", 3]), shapes={"batch": (2, 8)})
+    assert compiled.ranges == {"batch": (2, 8)}
+    assert compiled(ones(8, 3), ones(8, 3))["y"].shape == (8, 3)
+    with pytest.raises(tw.UserError, match=r"dimension 0 of input a \(batch\) must be between 2 and 8, got 9"):
+        compiled(ones(9, 3), ones(9, 3))
+    with pytest.raises(tw.UserError, match=r"a size, or its range \(low, high\), is needed"):
+        tw.compile(model(["batch", 3]), shapes={"batch": (2, 8, 3)})
+
+
+def test_a_table_limits_the_sizes_of_the_general_model() -> None:
+    """A slice of 8 positions as long as the input serves up to 8; more positions are compiled for by themselves."""
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["length"])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    table = onnx.numpy_helper.from_array(np.arange(8, dtype=np.float32), "table")
+    zero = onnx.numpy_helper.from_array(np.zeros(1, np.int64), "zero")
+    nodes = [
+        helper.make_node("Shape", ["x"], ["length"]),
+        helper.make_node("Slice", ["table", "zero", "length"], ["part"]),
+        helper.make_node("ReduceSum", ["x"], ["total"], keepdims=1),
+        helper.make_node("Add", ["part", "total"], ["y"]),
+    ]
+    graph = helper.make_graph(nodes, "positions", [x], [y], [table, zero])
+    compiled = tw.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10))
+    assert compiled.ranges == {"length": (0, 8)}
+    np.testing.assert_array_equal(compiled(ones(5))["y"], 5 + np.arange(5, dtype=np.float32))
+    assert compiled.sizes == []
+    np.testing.assert_array_equal(compiled(ones(9))["y"], 9 + np.arange(8, dtype=np.float32))
+    assert compiled.sizes == [{"length": 9}]
+
+
+def test_dimensions_without_names_and_open_ranks() -> None:
+    compiled = tw.compile(model([None, 3], None))
+    assert compiled(ones(2, 3), ones(3))["y"].shape == (2, 3)
+    assert compiled(ones(4, 3), ones(1, 1, 1))["y"].shape == (1, 4, 3)
+
+
+def test_some_sizes_fixed_ahead() -> None:
+    compiled = tw.compile(model(["batch", "width"]), shapes={"width": 3})
+    assert compiled(ones(2, 3))["y"].shape == (2, 3)
+    with pytest.raises(tw.UserError, match=r"dimension 1 of input a \(width\) must be 3, got 4"):
+        compiled(ones(2, 4))
+
+
+def test_a_fixed_size_beside_a_dimension_without_a_name() -> None:
+    assert tw.compile(model(["batch", None]), shapes={"batch": 2})(ones(2, 3))["y"].shape == (2, 3)
+
+
+def test_sizes_that_contradict_each_other() -> None:
+    compiled = tw.compile(model(["n", 3], ["n", 3]))
+    with pytest.raises(tw.UserError, match=r"dimension 0 of input b \(n\) must be 2, got 5"):
+        compiled(ones(2, 3), ones(5, 3))
+    with pytest.raises(tw.UserError, match="must have 2 dimensions"):
+        compiled(ones(2), ones(2, 3))
+    with pytest.raises(tw.UserError, match="dimension 1 of input a must be 3, got 4"):
+        compiled(ones(2, 4), ones(2, 3))
+
+
+def test_saving_needs_fixed_sizes_where_each_set_is_compiled(tmp_path: Path) -> None:
+    compiled = tw.compile(model(["batch", 3], ["batch", "width"]))
+    with pytest.raises(tw.UserError, match=r'shapes=\{"batch": 1, "width": 1\}'):
+        compiled.save(tmp_path / "model.tw")
+    with pytest.raises(tw.UserError, match="call it once"):
+        compiled.explain()
+    compiled(ones(2, 3), ones(2, 3))
+    assert "<html" in compiled.explain(measure=False)
+
+
+def test_many_threads_compile_each_set_once() -> None:
+    compiled = tw.compile(model(["batch", 3], ["batch", "width"]))
+    with ThreadPoolExecutor(8) as threads:
+        results = list(threads.map(lambda i: compiled(ones(i % 3 + 1, 3), ones(i % 3 + 1, 1))[0], range(24)))
+    assert [r.shape[0] for r in results] == [i % 3 + 1 for i in range(24)]
+    assert len(compiled.sizes) == 3
+
+
+def test_a_compilation_does_not_hold_up_other_sizes() -> None:
+    begun, going = threading.Event(), threading.Event()
+
+    def build(sizes: dict[str, int]) -> Callable[..., int]:
+        if sizes["n"] == 2:
+            begun.set()
+            assert going.wait(60)
+        return lambda *_: sizes["n"]
+
+    flexible = FlexibleModel(build, [("x", "f32", ("n",))], {}, "cpu")
+    with ThreadPoolExecutor(1) as threads:
+        slow = threads.submit(flexible, ones(2))
+        assert begun.wait(60)
+        assert flexible(ones(3)) == 3
+        assert flexible.sizes == [{"n": 3}]
+        going.set()
+        assert slow.result() == 2
+
+
+def test_sizes_of_tensors_on_a_gpu_are_read_where_they_lie() -> None:
+    class OnGpu:
+        __cuda_array_interface__ = {"shape": (5,), "typestr": "<f4", "data": (4096, False), "version": 3}
+
+    flexible = FlexibleModel(lambda sizes: lambda *_: sizes["n"], [("x", "f32", ("n",))], {}, "cuda:sm_80")
+    assert flexible(OnGpu()) == 5
+
+
+def test_threads_are_checked_before_sizes_are_blamed() -> None:
+    """The first compilation refused them, which looked like one that needs its sizes."""
+    with pytest.raises(tw.UserError, match="threads must be a whole number >= 1, got 0"):
+        tw.compile(model(["n", 3], ["n", 1]), threads=0)

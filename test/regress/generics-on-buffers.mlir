@@ -1,4 +1,4 @@
-// RUN: tile-opt %s --tile-mark-host --tile-plan-fusion --tile-plan-tiles | FileCheck-22 %s
+// RUN: tile-opt %s --tile-mark-host-fallback --tile-plan-fusion --tile-plan-tiles | FileCheck-22 %s
 
 // The first result of each generic was asked for: one on buffers has none.
 

@@ -11,7 +11,7 @@
 #include "llvm/Support/MathExtras.h"
 
 namespace tilewright {
-#define GEN_PASS_DEF_ASSIGNSPREADS
+#define GEN_PASS_DEF_ASSIGNDISTRIBUTEDLAYOUTS
 #include "lib/Conversion/TileToGPU/Passes.h.inc"
 } // namespace tilewright
 

@@ -12,7 +12,7 @@
 #include "mlir/Interfaces/ViewLikeInterface.h"
 
 namespace tilewright {
-#define GEN_PASS_DEF_ROTATESTATES
+#define GEN_PASS_DEF_PINGPONGBUFFERS
 #include "lib/Transforms/HostBuffers/Passes.h.inc"
 } // namespace tilewright
 

@@ -14,7 +14,7 @@
 using namespace mlir;
 
 namespace tilewright {
-#define GEN_PASS_DEF_SHAREFACTORS
+#define GEN_PASS_DEF_SHAREOPERANDS
 #include "lib/Transforms/Pipelining/Passes.h.inc"
 
 namespace {

@@ -19,7 +19,7 @@
 using namespace mlir;
 
 namespace tilewright {
-#define GEN_PASS_DEF_DEALSTEPS
+#define GEN_PASS_DEF_STREAMK
 #include "lib/Transforms/Pipelining/Passes.h.inc"
 
 namespace {

@@ -1,4 +1,4 @@
-// RUN: tile-opt %s --tile-move-factors --split-input-file | FileCheck-22 %s
+// RUN: tile-opt %s --tile-sink-scales --split-input-file | FileCheck-22 %s
 
 // The product reads what was scaled; its result is scaled.
 

@@ -1,4 +1,4 @@
-// RUN: tile-opt %s --tile-assign-spreads="arch=942" | FileCheck-22 %s
+// RUN: tile-opt %s --tile-assign-distributed-layouts="arch=942" | FileCheck-22 %s
 
 // Fragments of v_mfma_f32_16x16x16_f16: of the result a lane holds column l mod
 // 16 and rows 4 (l / 16) on, of the operands row or column l mod 16 and depths

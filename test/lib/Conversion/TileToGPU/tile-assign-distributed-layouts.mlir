@@ -1,4 +1,4 @@
-// RUN: tile-opt %s -tile-assign-spreads -split-input-file -verify-diagnostics | FileCheck-22 %s
+// RUN: tile-opt %s -tile-assign-distributed-layouts -split-input-file -verify-diagnostics | FileCheck-22 %s
 
 !global = memref<64x64xf32, #gpu.address_space<global>>
 

@@ -1,4 +1,4 @@
-// RUN: tile-opt %s -tile-rotate-states -split-input-file | FileCheck-22 %s
+// RUN: tile-opt %s -tile-ping-pong-buffers -split-input-file | FileCheck-22 %s
 
 // The next state is made in a buffer of its own: the two buffers change places. Behind the loop the state is where the
 // last iteration has put it.

@@ -1,4 +1,4 @@
-// RUN: tile-opt %s --tile-share-factors --split-input-file --verify-diagnostics | FileCheck-22 %s
+// RUN: tile-opt %s --tile-share-operands --split-input-file --verify-diagnostics | FileCheck-22 %s
 
 // Queries are read in each step of the loop: they get a buffer, whose load stands beside the product. Their rows end
 // before the tile does, so that the copy fills the rest with zeros.

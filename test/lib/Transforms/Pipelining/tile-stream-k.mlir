@@ -1,5 +1,5 @@
-// RUN: tile-opt %s --tile-deal-steps --split-input-file --verify-diagnostics | FileCheck-22 %s
-// RUN: tile-opt %s --tile-deal-steps --canonicalize --cse --tile-pipeline-loads --split-input-file | FileCheck-22 %s --check-prefix=RING
+// RUN: tile-opt %s --tile-stream-k --split-input-file --verify-diagnostics | FileCheck-22 %s
+// RUN: tile-opt %s --tile-stream-k --canonicalize --cse --tile-pipeline-loads --split-input-file | FileCheck-22 %s --check-prefix=RING
 
 // Three tiles of four steps on two blocks: six steps each. Block 0 has tile 0 and half of tile 1, block 1 the other half
 // and tile 2. Each takes the parts of its share from the last one backwards, so round 0 of block 0 is what block 1 waits

@@ -1,4 +1,4 @@
-// RUN: tile-opt %s --tile-fold-borders --split-input-file | FileCheck-22 %s
+// RUN: tile-opt %s --tile-fold-padding --split-input-file | FileCheck-22 %s
 
 // A border of zeros around a copied image, which windows read: they read the image.
 

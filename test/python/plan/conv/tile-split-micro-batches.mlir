@@ -1,5 +1,5 @@
-// RUN: tile-opt %s --tile-split-batch=l3-bytes=65536 --split-input-file | FileCheck-22 %s
-// RUN: tile-opt %s --tile-split-batch=l3-bytes=33554432 --split-input-file | FileCheck-22 %s --check-prefix=NEAR
+// RUN: tile-opt %s --tile-split-micro-batches=l3-bytes=65536 --split-input-file | FileCheck-22 %s
+// RUN: tile-opt %s --tile-split-micro-batches=l3-bytes=33554432 --split-input-file | FileCheck-22 %s --check-prefix=NEAR
 
 // Two windows follow each other, over images that are larger than the cache together. The border is made for each image.
 // What follows the last window goes along; what meets all images does not.

@@ -1,4 +1,4 @@
-// RUN: tile-opt %s --tile-byte-products | FileCheck %s
+// RUN: tile-opt %s --tile-int8-matmul | FileCheck %s
 
 // Dequantized bytes: (x - 3) * 0.5 times w * s[n]. The product is one of bytes; the sums of the columns are weights only.
 

@@ -1,7 +1,7 @@
 // RUN: tile-opt %s --tile-mark-widened | FileCheck %s --check-prefixes=CHECK,NONE
 // RUN: tile-opt %s --tile-mark-widened="matrix=bf16,i8 dots=i8" | FileCheck %s --check-prefixes=CHECK,UNIT
 // RUN: tile-opt %s --tile-mark-widened="dots=bf16,i8" | FileCheck %s --check-prefixes=CHECK,DOTS
-// RUN: tile-opt %s --tile-mark-widened="matrix=bf16" --tile-widen-factors="keep=bf16" | FileCheck %s --check-prefix=WIDEN
+// RUN: tile-opt %s --tile-mark-widened="matrix=bf16" --tile-widen-operands="keep=bf16" | FileCheck %s --check-prefix=WIDEN
 
 #a = affine_map<(m, n, k) -> (m, k)>
 #b = affine_map<(m, n, k) -> (k, n)>

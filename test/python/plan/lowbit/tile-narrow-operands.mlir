@@ -1,4 +1,4 @@
-// RUN: tile-opt %s --tile-narrow-factors --split-input-file | FileCheck-22 %s
+// RUN: tile-opt %s --tile-narrow-operands --split-input-file | FileCheck-22 %s
 
 // A convolution whose image is widened and has a border, and whose filters are reordered and scaled for each channel
 // that they make: units multiply what memory has, and the sums are scaled.

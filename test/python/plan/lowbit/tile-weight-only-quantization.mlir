@@ -1,4 +1,4 @@
-// RUN: tile-opt %s -split-input-file --tile-keep-small-weights="lanes=16 rate=3.7 memory-rate=30" | FileCheck %s
+// RUN: tile-opt %s -split-input-file --tile-weight-only-quantization="lanes=16 rate=3.7 memory-rate=30" | FileCheck %s
 
 // Scales of blocks, zero points of rows of the result: the reduced loop is split into blocks, in which both are the
 // same. The weights are read as they are stored; their bytes are not known here, so they may need all 8 bits.

@@ -1,5 +1,5 @@
-// RUN: tile-opt %s --tile-widen-factors | FileCheck %s
-// RUN: tile-opt %s --tile-widen-factors="keep=bf16,i8" | FileCheck %s --check-prefix=KEEP
+// RUN: tile-opt %s --tile-widen-operands | FileCheck %s
+// RUN: tile-opt %s --tile-widen-operands="keep=bf16,i8" | FileCheck %s --check-prefix=KEEP
 
 #a = affine_map<(m, n, k) -> (m, k)>
 #b = affine_map<(m, n, k) -> (k, n)>

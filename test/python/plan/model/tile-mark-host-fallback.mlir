@@ -1,4 +1,4 @@
-// RUN: tile-opt %s --tile-mark-host | FileCheck-22 %s
+// RUN: tile-opt %s --tile-mark-host-fallback | FileCheck-22 %s
 
 #id = affine_map<(d0) -> (d0)>
 #none = affine_map<(d0) -> ()>

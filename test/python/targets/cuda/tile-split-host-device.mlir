@@ -1,4 +1,4 @@
-// RUN: tile-opt %s --tile-detach-host --split-input-file --verify-diagnostics | FileCheck-22 %s
+// RUN: tile-opt %s --tile-split-host-device --split-input-file --verify-diagnostics | FileCheck-22 %s
 
 // Bounds on which all launches agree stay with the kernel; the host function and its tensors go.
 // CHECK-NOT: func.func

@@ -16,7 +16,7 @@ import tilewright as tw
 from models._graph import Graph
 from tilewright.compiler import driver
 from tilewright.core import config
-from tilewright.targets.cuda.emit import ptxas, runner_up
+from tilewright.targets.cuda import ptxas, runner_up
 
 SPILLS = "0 bytes stack frame, 40 bytes spill stores, 24 bytes spill loads"
 CLEAN = "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads"

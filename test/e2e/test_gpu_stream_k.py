@@ -19,7 +19,7 @@ from models._graph import Graph
 from tilewright.devices.nvidia import for_arch
 from tilewright.passes.pipeline import Pipeline
 from tilewright.pipelines.cuda import pipeline
-from tilewright.plan.gpu import predict, split
+from tilewright.plan.gpu import predict, split_k
 from tilewright.plan.gpu.shapes import Problem, Shape
 from tilewright.plan.model.gpu import Gpu
 
@@ -34,7 +34,7 @@ def deal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[int, int]
     for two kernels; nothing is cached."""
     monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "cache"))
     every = predict.shapes
-    monkeypatch.setattr(split, "best_parts", lambda problem, gpu: (None, 0.0))
+    monkeypatch.setattr(split_k, "best_parts", lambda problem, gpu: (None, 0.0))
 
     def choose(rows: int, lanes: int) -> None:
         def some(problem: Problem, gpu: Gpu) -> Sequence[Shape]:

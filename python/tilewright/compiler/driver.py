@@ -142,7 +142,7 @@ def build(work: Compilation, folder: Path) -> None:
     """
     pool = shared_pool()  # the workers start while the front end runs
     if work.target.kind == "cuda":
-        from tilewright.targets.cuda.emit import runner_up
+        from tilewright.targets.cuda import runner_up
 
         return runner_up.build(work, pool, folder)
     lower(work)
@@ -172,7 +172,7 @@ def dump_units(folder: Path | None, units: Sequence[Unit]) -> None:
 
 def _pipeline(work: Compilation) -> Pipeline:
     if work.choices:
-        from tilewright.targets.cuda.emit import runner_up
+        from tilewright.targets.cuda import runner_up
 
         return runner_up.pipeline(work, _first_pipeline(work))
     return _first_pipeline(work)

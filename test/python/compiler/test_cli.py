@@ -149,8 +149,8 @@ def test_other_errors_have_their_codes(monkeypatch, capsys):
     from tilewright.core.errors import InternalError, UnsupportedError
 
     for error, code in [(UnsupportedError("no Foo"), 3), (InternalError("bug"), 4), (KeyboardInterrupt(), 130)]:
-        monkeypatch.setattr(tw.api, "compile", lambda *_, error=error, **__: (_ for _ in ()).throw(error))
-        monkeypatch.setattr(tw, "compile", tw.api.compile)
+        monkeypatch.setattr(tw.compiler.api, "compile", lambda *_, error=error, **__: (_ for _ in ()).throw(error))
+        monkeypatch.setattr(tw, "compile", tw.compiler.api.compile)
         assert main(["compile", "x.onnx"]) == code
         assert "Traceback" not in capsys.readouterr().err
 

@@ -232,9 +232,9 @@ def test_loading_from_the_cache_imports_no_compiler(compiled, cache_dir, tmp_pat
     script.write_text(
         "import sys, numpy as np, tilewright as tw\n"
         "from pathlib import Path\n"
-        "from tilewright.targets import driver\n"
+        "from tilewright.compiler import driver\n"
         "model = tw.load(sys.argv[1])\n"
-        "key = __import__('tilewright.core.cache').cache.compiler_id()\n"
+        "key = __import__('tilewright.core.cache').core.cache.compiler_id()\n"
         "loaded = [n for n in sys.modules if n.split('.')[:2] in (['tilewright', 'mlir'], ['onnx'])]\n"
         "print(loaded)\n"
     )

@@ -9,11 +9,11 @@ import textwrap
 import time
 
 import pytest
-from tilewright.mlir import ir
 
 from tilewright.core import config
 from tilewright.core.errors import InternalError, UserError
 from tilewright.core.workers import Job, WorkerPool
+from tilewright.mlir import ir
 from tilewright.targets.cpu import linker
 
 MODULE = """
@@ -116,7 +116,7 @@ def test_a_kernel_that_llvm_refuses(pool):
 
 FRAGILE = """
 import os, sys
-from tilewright.targets import worker
+from tilewright.core import worker
 def emit(module, cpu, features, level):
     print("noise on stdout", flush=True)
     os.write(1, b"more noise")

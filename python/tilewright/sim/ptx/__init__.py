@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """An emulator of PTX in NumPy: runs what ships, and says where a program breaks a rule of the machine.
 
-from tilewright import emulate
+from tilewright.sim import ptx as emulate
 
 memory = emulate.GlobalMemory()
 kernel = emulate.load(ptx).kernel("gemm")

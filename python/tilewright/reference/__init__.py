@@ -10,27 +10,20 @@ planning, of front ends or of the compiler's library.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tilewright.mlir import ir
+from tilewright.reference import tile, upstream
 from tilewright.reference.errors import AssertionFailedError, InterpreterError
-from tilewright.reference.func_ops import checked
 from tilewright.reference.machine import Frame, Machine
 from tilewright.reference.registry import HANDLERS
-from tilewright.reference.tile_program import start
+from tilewright.reference.tile.program import start
+from tilewright.reference.upstream.func_ops import checked
 
-FAMILIES = (
-    "affine_ops arith_ops bufferization_ops cf_ops complex_ops func_ops index_ops layout_ops linalg_ops math_ops "
-    "memref_ops scf_ops tensor_ops tile_compute tile_graph tile_memory tile_program tile_tasks"
-).split()
-for _family in FAMILIES:
-    importlib.import_module(f"tilewright.reference.{_family}")
-
-__all__ = ["HANDLERS", "AssertionFailedError", "InterpreterError", "run", "run_kernel"]
+__all__ = ["HANDLERS", "AssertionFailedError", "InterpreterError", "run", "run_kernel", "tile", "upstream"]
 
 
 def run(

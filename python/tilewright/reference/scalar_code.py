@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tilewright.reference import affine, types
-from tilewright.reference.math_ops import ROUNDED
+from tilewright.reference.math_functions import ROUNDED
 from tilewright.reference.program import Node
 
 Kinds = Sequence[np.dtype | None]  # dtype of each scalar operand, None for a shaped one

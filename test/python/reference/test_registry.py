@@ -33,7 +33,7 @@ def test_every_tile_op_is_interpreted():
 
 
 def test_every_handler_is_tested():
-    files = [*HERE.glob("test_*.py"), *(HERE.parents[1] / "fixtures").glob("*.mlir")]
+    files = [*HERE.rglob("test_*.py"), *(HERE.parents[1] / "fixtures").glob("*.mlir")]
     words = set(re.findall(r"\w+", "\n".join(path.read_text() for path in files)))
     assert [name for name in HANDLERS if name.rpartition(".")[2] not in words] == []
 

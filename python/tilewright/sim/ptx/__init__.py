@@ -14,7 +14,7 @@ from tilewright.sim.ptx.device import Device, unknown_options
 from tilewright.sim.ptx.errors import EmulationError
 from tilewright.sim.ptx.launch import LoadedModule, launch, load
 from tilewright.sim.ptx.machine import CHECKS, Options
-from tilewright.sim.ptx.memory import GlobalMemory
+from tilewright.sim.ptx.memory.global_memory import GlobalMemory
 from tilewright.sim.ptx.trace import Trace
 
 __all__ = [

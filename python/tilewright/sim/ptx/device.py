@@ -15,10 +15,10 @@ import numpy as np
 from tilewright.core.errors import UserError
 from tilewright.runtime.gpu.gpu_device import Limits, check_launch
 from tilewright.sim.ptx.errors import EmulationError
-from tilewright.sim.ptx.grid_races import synchronises
 from tilewright.sim.ptx.launch import LoadedModule, launch, load
 from tilewright.sim.ptx.machine import CHECKS, Options
-from tilewright.sim.ptx.memory import GlobalMemory
+from tilewright.sim.ptx.memory.global_memory import GlobalMemory
+from tilewright.sim.ptx.order.grid_races import synchronises
 from tilewright.sim.ptx.program import Program
 from tilewright.sim.ptx.trace import Trace
 
@@ -164,7 +164,7 @@ class Device:
         steps: Sequence[int] = (),
     ) -> bytes:
         """Return a descriptor of 128 bytes in the emulator's own encoding; arguments as `runtime.gpu_device` says."""
-        from tilewright.sim.ptx.tensor_map import TensorMap
+        from tilewright.sim.ptx.memory.tensor_map import TensorMap
 
         sizes = (tuple(dims), tuple(strides_bytes), tuple(box))
         return TensorMap(element, address, *sizes, swizzle, fill, tuple(steps)).encode()

@@ -11,10 +11,10 @@ import numpy as np
 
 from tilewright.core.errors import UserError
 from tilewright.sim.ptx.machine import Launch, Machine, Options
-from tilewright.sim.ptx.memory import GlobalMemory
-from tilewright.sim.ptx.parser import parse
+from tilewright.sim.ptx.memory.global_memory import GlobalMemory
 from tilewright.sim.ptx.program import Program
-from tilewright.sim.ptx.syntax import Module
+from tilewright.sim.ptx.syntax.parser import parse
+from tilewright.sim.ptx.syntax.tree import Module
 
 Size = int | Sequence[int]
 

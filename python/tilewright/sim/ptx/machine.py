@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.core.errors import UserError
-from tilewright.sim.ptx import types
-from tilewright.sim.ptx.access import Access
-from tilewright.sim.ptx.barriers import Barriers
 from tilewright.sim.ptx.errors import EmulationError
-from tilewright.sim.ptx.grid_order import make_grid_races
-from tilewright.sim.ptx.memory import GlobalMemory, Store
+from tilewright.sim.ptx.memory.access import Access
+from tilewright.sim.ptx.memory.global_memory import GlobalMemory, Store
+from tilewright.sim.ptx.memory.shared_memory import SharedMemory
+from tilewright.sim.ptx.memory.transfer import Transfer
+from tilewright.sim.ptx.order.grid_order import make_grid_races
+from tilewright.sim.ptx.order.races import make_races
 from tilewright.sim.ptx.program import Program
-from tilewright.sim.ptx.races import make_races
-from tilewright.sim.ptx.scheduler import Scheduler
-from tilewright.sim.ptx.shared import SharedMemory
-from tilewright.sim.ptx.step import Lanes, Step
-from tilewright.sim.ptx.transfer import Transfer
+from tilewright.sim.ptx.sync.barriers import Barriers
+from tilewright.sim.ptx.sync.scheduler import Scheduler
+from tilewright.sim.ptx.sync.step import Lanes, Step
+from tilewright.sim.ptx.syntax import types
 
 if TYPE_CHECKING:
-    from tilewright.sim.ptx.syntax import Instruction
+    from tilewright.sim.ptx.syntax.tree import Instruction
     from tilewright.sim.ptx.trace import Trace
 
 #: what is checked where the caller says nothing

@@ -10,16 +10,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tilewright.sim.ptx import ops, registry  # noqa: F401 - importing ops registers the opcodes
-from tilewright.sim.ptx.decoder import Decoder
-from tilewright.sim.ptx.definedness import spreading
-from tilewright.sim.ptx.flow import CONTROL, Flow, leaves, targets
-from tilewright.sim.ptx.syntax import Instruction, Kernel, Register, Symbol, Variable
+from tilewright.sim.ptx import ops  # noqa: F401 - importing it registers the opcodes
+from tilewright.sim.ptx.syntax import registry
+from tilewright.sim.ptx.syntax.decoder import Decoder
+from tilewright.sim.ptx.syntax.definedness import spreading
+from tilewright.sim.ptx.syntax.flow import CONTROL, Flow, leaves, targets
+from tilewright.sim.ptx.syntax.tree import Instruction, Kernel, Register, Symbol, Variable
 
 if TYPE_CHECKING:
-    from tilewright.sim.ptx.memory import GlobalMemory
-    from tilewright.sim.ptx.registry import Run
-    from tilewright.sim.ptx.step import Step
+    from tilewright.sim.ptx.memory.global_memory import GlobalMemory
+    from tilewright.sim.ptx.sync.step import Step
+    from tilewright.sim.ptx.syntax.registry import Run
 
 
 @dataclass

@@ -13,8 +13,8 @@ import numpy as np
 if TYPE_CHECKING:
     from tilewright.sim.ptx.machine import Launch
     from tilewright.sim.ptx.program import Program
-    from tilewright.sim.ptx.step import Lanes, Step
-    from tilewright.sim.ptx.syntax import Instruction
+    from tilewright.sim.ptx.sync.step import Lanes, Step
+    from tilewright.sim.ptx.syntax.tree import Instruction
 
 #: bytes that a memory transaction moves
 SECTOR = 32

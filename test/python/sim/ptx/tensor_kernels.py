@@ -17,7 +17,7 @@ import ml_dtypes
 import numpy as np
 
 from tilewright.sim import ptx as emulate
-from tilewright.sim.ptx.tensor_map import TensorMap
+from tilewright.sim.ptx.memory.tensor_map import TensorMap
 
 FOLDER = Path(__file__).parent / "ptx"
 BF16 = np.dtype(ml_dtypes.bfloat16)

@@ -9,7 +9,7 @@ import pytest
 from ptx_text import assembles, kernel, rule, run
 
 from tilewright.sim import ptx as emulate
-from tilewright.sim.ptx.tensor_map import TensorMap
+from tilewright.sim.ptx.memory.tensor_map import TensorMap
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from tilewright.core.errors import UserError
-from tilewright.sim.ptx.descriptors import MatrixDescriptor
-from tilewright.sim.ptx.swizzle import pattern_bytes, swizzle
-from tilewright.sim.ptx.tensor_map import TensorMap
+from tilewright.sim.ptx.memory.descriptors import MatrixDescriptor
+from tilewright.sim.ptx.memory.swizzle import pattern_bytes, swizzle
+from tilewright.sim.ptx.memory.tensor_map import TensorMap
 
 
 def _exact(shape, strides):

@@ -6,8 +6,8 @@
 import numpy as np
 import pytest
 
-from tilewright.sim.ptx import fragments
-from tilewright.sim.ptx.element_types import ELEMENT_TYPES, pack_sums, unpack, unpack_sums
+from tilewright.sim.ptx.numbers import fragments
+from tilewright.sim.ptx.numbers.element_types import ELEMENT_TYPES, pack_sums, unpack, unpack_sums
 
 
 def _isa_a(lane, i, per_register, rows):

@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.sim.ptx import mbarrier
-from tilewright.sim.ptx.clocks import PLAIN
-from tilewright.sim.ptx.races import detector
-from tilewright.sim.ptx.registry import opcode
-from tilewright.sim.ptx.syntax import Register
-from tilewright.sim.ptx.transfer import Transfer
+from tilewright.sim.ptx.memory.transfer import Transfer
+from tilewright.sim.ptx.order.clocks import PLAIN
+from tilewright.sim.ptx.order.races import detector
+from tilewright.sim.ptx.sync import mbarrier
+from tilewright.sim.ptx.syntax.registry import opcode
+from tilewright.sim.ptx.syntax.tree import Register
 
 if TYPE_CHECKING:
-    from tilewright.sim.ptx.decoder import Decoder
     from tilewright.sim.ptx.machine import Machine
-    from tilewright.sim.ptx.registry import Run
-    from tilewright.sim.ptx.step import Step
-    from tilewright.sim.ptx.syntax import Instruction
+    from tilewright.sim.ptx.sync.step import Step
+    from tilewright.sim.ptx.syntax.decoder import Decoder
+    from tilewright.sim.ptx.syntax.registry import Run
+    from tilewright.sim.ptx.syntax.tree import Instruction
 
 _KIND = "cp.async"
 

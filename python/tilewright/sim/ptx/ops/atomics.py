@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.sim.ptx import rounding, types
-from tilewright.sim.ptx.memory import Allocation
+from tilewright.sim.ptx.memory.global_memory import Allocation
+from tilewright.sim.ptx.numbers import rounding
 from tilewright.sim.ptx.ops.memory import _CACHES, _MORE, _SCOPES, _SPACES, _VECTORS, state_space
-from tilewright.sim.ptx.registry import opcode
+from tilewright.sim.ptx.syntax import types
+from tilewright.sim.ptx.syntax.registry import opcode
 
 _ORDERS = ("relaxed", "acquire", "release", "acq_rel")
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.sim.ptx.registry import opcode
-from tilewright.sim.ptx.step import Wait
-from tilewright.sim.ptx.syntax import Register
-from tilewright.sim.ptx.types import NUMPY
+from tilewright.sim.ptx.sync.step import Wait
+from tilewright.sim.ptx.syntax.registry import opcode
+from tilewright.sim.ptx.syntax.tree import Register
+from tilewright.sim.ptx.syntax.types import NUMPY
 
 _REDUCE = {"popc": np.add, "and": np.bitwise_and, "or": np.bitwise_or}
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.sim.ptx import types
-from tilewright.sim.ptx.registry import opcode
-from tilewright.sim.ptx.syntax import Pair
+from tilewright.sim.ptx.syntax import types
+from tilewright.sim.ptx.syntax.registry import opcode
+from tilewright.sim.ptx.syntax.tree import Pair
 
 _LOGIC = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
 

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.sim.ptx import bulk
-from tilewright.sim.ptx.copies import Combine, Linear, Tiled, linear, read_shared, reduction, tiled
-from tilewright.sim.ptx.registry import opcode
-from tilewright.sim.ptx.syntax import Memory, Vector
+from tilewright.sim.ptx.memory.copies import Combine, Linear, Tiled, linear, read_shared, reduction, tiled
+from tilewright.sim.ptx.sync import bulk
+from tilewright.sim.ptx.syntax.registry import opcode
+from tilewright.sim.ptx.syntax.tree import Memory, Vector
 
 if TYPE_CHECKING:
-    from tilewright.sim.ptx.decoder import Decoder
-    from tilewright.sim.ptx.registry import Run
-    from tilewright.sim.ptx.step import Step
-    from tilewright.sim.ptx.syntax import Instruction, Operand
+    from tilewright.sim.ptx.sync.step import Step
+    from tilewright.sim.ptx.syntax.decoder import Decoder
+    from tilewright.sim.ptx.syntax.registry import Run
+    from tilewright.sim.ptx.syntax.tree import Instruction, Operand
 
 _KNOWN = (
     "async bulk tensor reduce shared::cluster shared::cta global tile bulk_group mbarrier::complete_tx::bytes "

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.sim.ptx.races import detector
-from tilewright.sim.ptx.registry import opcode
-from tilewright.sim.ptx.shared import RANK_SHIFT
-from tilewright.sim.ptx.step import Wait
+from tilewright.sim.ptx.memory.shared_memory import RANK_SHIFT
+from tilewright.sim.ptx.order.races import detector
+from tilewright.sim.ptx.sync.step import Wait
+from tilewright.sim.ptx.syntax.registry import opcode
 
 if TYPE_CHECKING:
-    from tilewright.sim.ptx.decoder import Decoder
     from tilewright.sim.ptx.machine import Machine
-    from tilewright.sim.ptx.registry import Run
-    from tilewright.sim.ptx.step import Step
-    from tilewright.sim.ptx.syntax import Instruction
+    from tilewright.sim.ptx.sync.step import Step
+    from tilewright.sim.ptx.syntax.decoder import Decoder
+    from tilewright.sim.ptx.syntax.registry import Run
+    from tilewright.sim.ptx.syntax.tree import Instruction
 
 _RANK = np.int64(0xFF << RANK_SHIFT)
 

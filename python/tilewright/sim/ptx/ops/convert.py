@@ -8,8 +8,9 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
-from tilewright.sim.ptx import rounding, types
-from tilewright.sim.ptx.registry import opcode
+from tilewright.sim.ptx.numbers import rounding
+from tilewright.sim.ptx.syntax import types
+from tilewright.sim.ptx.syntax.registry import opcode
 
 _INTEGRAL = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 _MODES = ("rn", "rz", "rm", "rp", "rna")

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.sim.ptx import rounding, types
-from tilewright.sim.ptx.registry import opcode
+from tilewright.sim.ptx.numbers import rounding
+from tilewright.sim.ptx.syntax import types
+from tilewright.sim.ptx.syntax.registry import opcode
 
 _TYPES = ("f16", "bf16", "f32", "f64", "f16x2", "bf16x2", "f32x2")
 _ROUNDINGS = ("rn", "rz", "rm", "rp", "rna", "rni")

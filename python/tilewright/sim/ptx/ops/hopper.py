@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.sim.ptx.races import detector
-from tilewright.sim.ptx.registry import opcode
-from tilewright.sim.ptx.step import Wait
-from tilewright.sim.ptx.syntax import Pair, Sink
+from tilewright.sim.ptx.order.races import detector
+from tilewright.sim.ptx.sync.step import Wait
+from tilewright.sim.ptx.syntax.registry import opcode
+from tilewright.sim.ptx.syntax.tree import Pair, Sink
 
 if TYPE_CHECKING:
-    from tilewright.sim.ptx.decoder import Decoder
     from tilewright.sim.ptx.machine import Machine
-    from tilewright.sim.ptx.registry import Run
-    from tilewright.sim.ptx.step import Step
-    from tilewright.sim.ptx.syntax import Instruction
+    from tilewright.sim.ptx.sync.step import Step
+    from tilewright.sim.ptx.syntax.decoder import Decoder
+    from tilewright.sim.ptx.syntax.registry import Run
+    from tilewright.sim.ptx.syntax.tree import Instruction
 
 _REGISTER_FILE = 65536
 

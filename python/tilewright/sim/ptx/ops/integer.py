@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.sim.ptx import types
 from tilewright.sim.ptx.ops.floating import float_binary, float_unary, is_float_op
-from tilewright.sim.ptx.registry import opcode
+from tilewright.sim.ptx.syntax import types
+from tilewright.sim.ptx.syntax.registry import opcode
 
 _WIDE = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64"}
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.sim.ptx import mbarrier
-from tilewright.sim.ptx.registry import opcode
-from tilewright.sim.ptx.step import Wait
-from tilewright.sim.ptx.syntax import Memory, Sink
+from tilewright.sim.ptx.sync import mbarrier
+from tilewright.sim.ptx.sync.step import Wait
+from tilewright.sim.ptx.syntax.registry import opcode
+from tilewright.sim.ptx.syntax.tree import Memory, Sink
 
 _KNOWN = ("shared", "shared::cta", "shared::cluster", "b64", "release", "acquire", "relaxed", "cta", "cluster")
 

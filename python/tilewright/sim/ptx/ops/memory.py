@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.sim.ptx import types
-from tilewright.sim.ptx.registry import opcode
+from tilewright.sim.ptx.syntax import types
+from tilewright.sim.ptx.syntax.registry import opcode
 
 _SPACES = {
     "global": "global",

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.sim.ptx import types
-from tilewright.sim.ptx.memory import FIRST, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, SLOT
-from tilewright.sim.ptx.registry import opcode
-from tilewright.sim.ptx.syntax import Pair, Sink, Symbol
+from tilewright.sim.ptx.memory.global_memory import FIRST, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, SLOT
+from tilewright.sim.ptx.syntax import types
+from tilewright.sim.ptx.syntax.registry import opcode
+from tilewright.sim.ptx.syntax.tree import Pair, Sink, Symbol
 
 _LOGIC = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
 _COMPARE = {

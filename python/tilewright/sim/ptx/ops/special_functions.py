@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tilewright.sim.ptx.numbers.rounding import directed
 from tilewright.sim.ptx.ops.floating import Lanes
-from tilewright.sim.ptx.registry import opcode
-from tilewright.sim.ptx.rounding import directed
+from tilewright.sim.ptx.syntax.registry import opcode
 
 
 def _rcp(x):

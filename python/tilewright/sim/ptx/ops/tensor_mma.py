@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.sim.ptx import fragments
-from tilewright.sim.ptx.element_types import pack_sums, unpack, unpack_sums
-from tilewright.sim.ptx.products import Product
-from tilewright.sim.ptx.registry import opcode
+from tilewright.sim.ptx.numbers import fragments
+from tilewright.sim.ptx.numbers.element_types import pack_sums, unpack, unpack_sums
+from tilewright.sim.ptx.numbers.products import Product
+from tilewright.sim.ptx.syntax.registry import opcode
 
 if TYPE_CHECKING:
-    from tilewright.sim.ptx.decoder import Decoder
-    from tilewright.sim.ptx.registry import Run
-    from tilewright.sim.ptx.step import Step
-    from tilewright.sim.ptx.syntax import Instruction, Operand
+    from tilewright.sim.ptx.sync.step import Step
+    from tilewright.sim.ptx.syntax.decoder import Decoder
+    from tilewright.sim.ptx.syntax.registry import Run
+    from tilewright.sim.ptx.syntax.tree import Instruction, Operand
 
 _SHAPE = re.compile(r"m(8|16)n8k(\d+)$")
 _DENSE_16 = {1: (128, 256), 4: (32, 64), 8: (16, 32), 16: (8, 16), 32: (4, 8), 64: (4, 8, 16)}

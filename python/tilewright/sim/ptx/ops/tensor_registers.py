@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.sim.ptx.fragments import matrix_registers, matrix_rows
-from tilewright.sim.ptx.registry import opcode
+from tilewright.sim.ptx.numbers.fragments import matrix_registers, matrix_rows
+from tilewright.sim.ptx.syntax.registry import opcode
 
 if TYPE_CHECKING:
-    from tilewright.sim.ptx.decoder import Decoder
-    from tilewright.sim.ptx.registry import Run
-    from tilewright.sim.ptx.step import Step
-    from tilewright.sim.ptx.syntax import Instruction, Operand
+    from tilewright.sim.ptx.sync.step import Step
+    from tilewright.sim.ptx.syntax.decoder import Decoder
+    from tilewright.sim.ptx.syntax.registry import Run
+    from tilewright.sim.ptx.syntax.tree import Instruction, Operand
 
 _MODIFIERS = ("sync", "aligned", "m8n8", "x1", "x2", "x4", "trans", "shared", "shared::cta", "b16")
 

@@ -15,24 +15,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.sim.ptx import fragments
-from tilewright.sim.ptx.descriptors import MatrixDescriptor
-from tilewright.sim.ptx.element_types import ElementType, pack_sums, unpack, unpack_sums
-from tilewright.sim.ptx.element_types import decode as decode_elements
-from tilewright.sim.ptx.flow import reads_writes, registers
-from tilewright.sim.ptx.products import Product
-from tilewright.sim.ptx.races import detector
-from tilewright.sim.ptx.registry import INSTRUMENTS, opcode
-from tilewright.sim.ptx.syntax import Register, Vector
-from tilewright.sim.ptx.warpgroups import Warpgroups
+from tilewright.sim.ptx.memory.descriptors import MatrixDescriptor
+from tilewright.sim.ptx.numbers import fragments
+from tilewright.sim.ptx.numbers.element_types import ElementType, pack_sums, unpack, unpack_sums
+from tilewright.sim.ptx.numbers.element_types import decode as decode_elements
+from tilewright.sim.ptx.numbers.products import Product
+from tilewright.sim.ptx.order.races import detector
+from tilewright.sim.ptx.sync.warpgroups import Warpgroups
+from tilewright.sim.ptx.syntax.flow import reads_writes, registers
+from tilewright.sim.ptx.syntax.registry import INSTRUMENTS, opcode
+from tilewright.sim.ptx.syntax.tree import Register, Vector
 
 if TYPE_CHECKING:
-    from tilewright.sim.ptx.decoder import Decoder
     from tilewright.sim.ptx.machine import Machine
     from tilewright.sim.ptx.program import Program
-    from tilewright.sim.ptx.registry import Run
-    from tilewright.sim.ptx.step import Step
-    from tilewright.sim.ptx.syntax import Instruction, Operand
+    from tilewright.sim.ptx.sync.step import Step
+    from tilewright.sim.ptx.syntax.decoder import Decoder
+    from tilewright.sim.ptx.syntax.registry import Run
+    from tilewright.sim.ptx.syntax.tree import Instruction, Operand
 
 _SHAPE = re.compile(r"m64n(\d+)k(\d+)$")
 _ROWS = 64

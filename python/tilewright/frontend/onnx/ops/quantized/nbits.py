@@ -1,0 +1,94 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Products with weights of a few bits, as ONNX Runtime's tools write them (com.microsoft)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tilewright.frontend.builder.dtypes import F32, I32, is_float
+from tilewright.frontend.builder.tensor import Tensor
+from tilewright.frontend.onnx.ops.math.contraction import matmul
+from tilewright.frontend.onnx.ops.quantized.quantization import kept_weight
+from tilewright.frontend.onnx.registry import Builder, Node, op
+
+_BITS = (2, 4, 8)
+
+
+@op("MatMulNBits", domain="com.microsoft")
+def matmul_nbits(
+    b: Builder,
+    node: Node,
+    x: Tensor,
+    packed: Tensor,
+    scales: Tensor,
+    zeros: Tensor | None = None,
+    group: Tensor | None = None,
+    bias: Tensor | None = None,
+) -> Tensor:
+    """x [..., k] times the transpose of weights [n, k] of `bits` bits, `block_size` along k sharing a scale; + bias.
+
+    Zero points are packed as the weights are, or of x's type; without them it is half of the range.
+    """
+    bits, block = node.attr("bits", 4), node.attr("block_size", 0)
+    columns, depth = node.attr("N", 0), node.attr("K", 0)
+    if bits not in _BITS or block < 1 or columns < 1 or depth < 1:
+        node.unsupported(f"weights of {bits} bits in blocks of {block}; bits are 2, 4 or 8, K, N and block_size given")
+    if group is not None:
+        node.unsupported("rows of the weights in another order (g_idx)")
+    blocks = -(-depth // block)
+    steps = _known(node, packed, columns * blocks * (block * bits // 8), "bytes of weights").reshape(columns, -1)
+    steps = _unpacked(steps, bits, blocks * block)
+    given = [_known(node, scales, columns * blocks, "scales").reshape(columns, blocks)]
+    if zeros is None:
+        steps = (steps.astype(np.int16) - (1 << bits - 1)).astype(np.int8)
+    elif is_float(zeros.dtype):
+        given.append(_known(node, zeros, columns * blocks, "zero points").reshape(columns, blocks))
+    else:
+        size = columns * -(-blocks * bits // 8)
+        given.append(_unpacked(_known(node, zeros, size, "bytes of zero points").reshape(columns, -1), bits, blocks))
+    steps, known = _beside(b, steps, given, block, depth)
+    weights = kept_weight(b, steps)
+
+    def body(m, step, scale, *zero):
+        for z in zero:
+            wide = F32 if is_float(z.dtype) else I32
+            step = m.cast(step, wide) - m.cast(z, wide)
+        return m.cast(m.cast(step, F32) * m.cast(scale, F32), x.dtype)
+
+    factor = b.elementwise(body, weights, *known, dtype=x.dtype, shape=steps.shape)
+    factor = b.reshape(factor, (columns, depth))
+    rows = x.unsqueeze([0]) if x.rank == 1 else x
+    result = matmul(b, rows, factor.transpose([1, 0]))
+    result = result.squeeze([0]) if x.rank == 1 else result
+    return result if bias is None else b.elementwise(lambda m, y, z: y + z, result, bias)
+
+
+def _unpacked(rows: np.ndarray, bits: int, count: int) -> np.ndarray:
+    """Elements of a row of bytes, lowest bits first; the first `count` of each row, a byte each."""
+    each = 8 // bits
+    shifts = (np.arange(each) * bits).astype(np.uint8)
+    parts = (rows.view(np.uint8)[..., None] >> shifts) & np.uint8((1 << bits) - 1)
+    return np.ascontiguousarray(parts.reshape(len(rows), -1)[:, :count])
+
+
+def _known(node: Node, v: Tensor, size: int, what: str) -> np.ndarray:
+    """The elements of an input that must be known at compile time."""
+    if not v.is_known:
+        node.unsupported(f"{what} that are not known at compile time")
+    if v.numpy().size != size:
+        node.wrong(f"{v.numpy().size} {what}; its sizes (K, N, bits, block_size) want {size}")
+    return v.numpy()
+
+
+def _beside(
+    b: Builder, steps: np.ndarray, given: list[np.ndarray], block: int, depth: int
+) -> tuple[Tensor, list[Tensor]]:
+    """Weights [n, whole blocks] and what has a number for each block, so that they broadcast."""
+    columns, whole = steps.shape
+    known = [Tensor.known(v) for v in given]
+    if whole == depth:
+        return Tensor.known(steps.reshape(columns, -1, block)), [v.unsqueeze([2]) for v in known]
+    steps = np.ascontiguousarray(steps[:, :depth])
+    return Tensor.known(steps), [b.repeat(v, block, 1, depth) if whole > block else v for v in known]

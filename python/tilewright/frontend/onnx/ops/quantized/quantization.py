@@ -1,0 +1,304 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Quantization: to and from small types by scale and zero point, and products of quantized tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import ml_dtypes
+import numpy as np
+
+from tilewright.frontend.builder.dims import Size
+from tilewright.frontend.builder.dtypes import (
+    E8M0,
+    F32,
+    F64,
+    I32,
+    int_range,
+    is_float,
+    is_int,
+    is_narrow,
+    promoted,
+)
+from tilewright.frontend.builder.limits import check_known
+from tilewright.frontend.builder.tensor import Tensor
+from tilewright.frontend.onnx.ops.math.contraction import matmul_op
+from tilewright.frontend.onnx.ops.nn.convolution import conv, per_channel
+from tilewright.frontend.onnx.ops.tensor.cast import dtype_attribute
+from tilewright.frontend.onnx.registry import Builder, Node, op
+
+_U8 = np.dtype(np.uint8)
+_WEIGHT = 256  # elements of known bytes that are worth multiplying as such
+_FLOAT8 = (np.dtype(ml_dtypes.float8_e4m3fn), np.dtype(ml_dtypes.float8_e5m2))  # that matrix units multiply
+
+
+# Granularity ------------------------------------------------------------------------------------------------------
+
+
+def _known_one(size: Size) -> bool:
+    return isinstance(size, int) and size == 1
+
+
+def _parameter(b: Builder, node: Node, v: Tensor, x: Tensor, what: str) -> Tensor:
+    """A scale or zero point as a tensor that broadcasts with `x`: for the whole of it, for an axis, or for blocks."""
+    if v.rank == 0 or (v.rank == 1 and _known_one(v.shape[0])):
+        return v.with_ones(())
+    if x.rank == 0:
+        node.wrong(f"{what} has the shape {list(v.shape)}, the input has no dimensions")
+    axis = node.axis(node.attr("axis", 1), x.rank) if x.rank > 1 else 0
+    block = node.attr("block_size", 0)
+    if v.rank == 1 and not (block and x.rank == 1):
+        _require_size(node, v.shape[0], x.shape[axis], what)
+        return v.unsqueeze([*range(axis), *range(axis + 1, x.rank)])
+    if v.rank != x.rank:
+        node.wrong(f"{what} has {v.rank} dimensions; it needs none, one, or the {x.rank} of the input")
+    return _blocked(b, node, v, x, axis, block, what)
+
+
+def _require_size(node: Node, size: Size, wanted: Size, what: str) -> None:
+    if isinstance(size, int) and isinstance(wanted, int) and size != wanted:
+        node.wrong(f"{what} has {size} elements for {wanted} along the axis")
+
+
+def _blocked(b: Builder, node: Node, v: Tensor, x: Tensor, axis: int, block: int, what: str) -> Tensor:
+    """Each element repeated `block` times along the axis."""
+    size, blocks = x.shape[axis], v.shape[axis]
+    if not isinstance(size, int) or not isinstance(blocks, int):
+        node.unsupported(f"quantization in blocks along dimension {axis}, whose size is known at run time only")
+    if not block:
+        node.wrong(f"{what} has the rank of the input, so block_size must be given")
+    if -(-size // block) != blocks:
+        node.wrong(f"{what} has {blocks} blocks of {block} for {size} elements along axis {axis}")
+    check_known(size)
+    if _is_weight(x) and v.is_known and blocks > 1:
+        return b.repeat(v, block, axis, size)  # the last block is shorter
+    return b.gather(v, Tensor.known(np.arange(size) // block), axis)
+
+
+def _in_blocks(b: Builder, node: Node, x: Tensor, given: list[Tensor]) -> tuple[Tensor, list[Tensor]] | None:
+    """`x` with blocks along an axis and places in them along the next, and what has a number for each block beside it.
+
+    None where these are not for blocks, or the last block is shorter. So a scale is as small in a program as in the
+    model, and who multiplies a block knows that it has one.
+    """
+    axis, block = node.axis(node.attr("axis", 1), x.rank) if x.rank > 1 else 0, node.attr("block_size", 0)
+    if not block or not x.is_static or not x.rank or x.shape[axis] % block:
+        return None
+    number = x.shape[axis] // block
+    if any(v.shape != (*x.shape[:axis], number, *x.shape[axis + 1 :]) for v in given):
+        return None
+    split = (*x.shape[:axis], number, block, *x.shape[axis + 1 :])
+    return b.reshape(x, split), [v.unsqueeze([axis + 1]) for v in given]
+
+
+def _check_types(node: Node, wanted: np.dtype, zero: Tensor | None, what: str) -> None:
+    if zero is not None and zero.dtype != wanted:
+        node.wrong(f"the zero point is of type {zero.dtype}, {what} is of {wanted}")
+
+
+# Linear -----------------------------------------------------------------------------------------------------------
+
+
+def _saturated(m, value, dtype: np.dtype, saturate: bool = True):
+    """A number (a whole one for integers) as a small type, limited to its range; NaN is the smallest integer."""
+    if not is_int(dtype):
+        return m.cast(value, dtype, saturate)
+    low, high = (float(limit) for limit in int_range(dtype))
+    value = m.where(value > low, value, low)
+    return m.fitting_int(m.where(value < high, value, high), dtype)
+
+
+def _precision(node: Node, x: Tensor, scale: Tensor) -> np.dtype:
+    """The type in which QuantizeLinear divides."""
+    if node.attr("precision", 0):
+        chosen = dtype_attribute(node, "precision")
+        return chosen if is_float(chosen) else node.wrong(f"precision {chosen} is no type of floats")
+    if scale.dtype == E8M0:
+        return x.dtype if is_float(x.dtype) else F32
+    return scale.dtype if is_float(scale.dtype) else F64
+
+
+@op("QuantizeLinear", since=10)
+@op("QuantizeLinear", domain="com.microsoft")
+def quantize_linear(b: Builder, node: Node, x: Tensor, scale: Tensor, zero: Tensor | None = None) -> Tensor:
+    """saturate(round(x / scale) + zero)."""
+    dtype = dtype_attribute(node, "output_dtype") if node.attr("output_dtype", 0) else None
+    dtype = dtype or (_U8 if zero is None else zero.dtype)
+    _check_types(node, dtype, zero, "the result")
+    precision = _precision(node, x, scale)
+    saturate = bool(node.attr("saturate", 1))
+    given = [_parameter(b, node, scale, x, "the scale")]
+    if zero is not None and _may_shift(zero):
+        given.append(_parameter(b, node, zero, x, "the zero point"))
+
+    def body(m, x, scale, *zero):
+        quotient = m.div(m.cast(x, precision), m.cast(scale, precision))
+        if is_narrow(precision):
+            quotient = m.cast(m.cast(quotient, precision), F32)
+        if is_int(dtype):
+            quotient = m.round(quotient)
+        for z in zero:
+            quotient = quotient + m.cast(z, promoted(precision))
+        return _saturated(m, quotient, dtype, saturate)
+
+    return b.elementwise(body, x, *given, dtype=dtype, shape=x.shape)
+
+
+def _may_shift(zero: Tensor) -> bool:
+    return not (zero.is_known and not zero.numpy().astype(np.float64).any())
+
+
+@op("DequantizeLinear", since=10)
+@op("DequantizeLinear", domain="com.microsoft")
+def dequantize_linear(b: Builder, node: Node, x: Tensor, scale: Tensor, zero: Tensor | None = None) -> Tensor:
+    """(x - zero) * scale."""
+    dtype = F32 if scale.dtype == E8M0 else scale.dtype
+    dtype = dtype_attribute(node, "output_dtype") if node.attr("output_dtype", 0) else dtype
+    _check_types(node, x.dtype, zero, "the input")
+    shape, numbers = x.shape, [scale] if zero is None or not _may_shift(zero) else [scale, zero]
+    if (found := _in_blocks(b, node, x, numbers)) is not None:
+        x, given = found
+    else:
+        names = ("the scale", "the zero point")
+        given = [_parameter(b, node, v, x, what) for v, what in zip(numbers, names, strict=False)]
+    x = kept_weight(b, x)
+    wide = I32 if is_int(x.dtype) else F32
+
+    def body(m, x, scale, *zero):
+        for z in zero:
+            x = m.cast(x, wide) - m.cast(z, wide)
+        return m.cast(m.cast(x, F32) * m.cast(scale, F32), dtype)
+
+    y = b.elementwise(body, x, *given, dtype=dtype, shape=x.shape)
+    return y if y.shape == shape else b.reshape(y, shape)
+
+
+@op("DynamicQuantizeLinear", since=11)
+def dynamic_quantize_linear(b: Builder, node: Node, x: Tensor) -> list[Tensor]:
+    """To uint8, by the range of the values themselves with zero in it; with the scale and zero point chosen."""
+    axes = range(x.rank)
+    high, low = (b.reduce(kind, x, axes, keepdims=False) for kind in ("max", "min"))
+
+    def range_to_scale(m, low, high):
+        width = m.maximum(high, 0.0) - m.minimum(low, 0.0)
+        return m.where(m.eq(width, 0.0), 1.0, width) / 255.0
+
+    scale = b.elementwise(range_to_scale, low, high)
+    zero = b.elementwise(
+        lambda m, low, s: _saturated(m, m.round(0.0 - m.minimum(low, 0.0) / s), _U8), low, scale, dtype=_U8
+    )
+    y = b.elementwise(lambda m, x, s, z: _saturated(m, m.round(x / s) + m.cast(z, F32), _U8), x, scale, zero, dtype=_U8)
+    return [y, scale, zero]
+
+
+# Products ---------------------------------------------------------------------------------------------------------
+
+
+def _is_weight(x: Tensor) -> bool:
+    """Whether it is a known matrix of elements of at most one byte, and no small one."""
+    small = x.dtype in _FLOAT8 or (is_int(x.dtype) and x.dtype.itemsize == 1)
+    return x.is_known and x.rank >= 2 and small and isinstance(x.size, int) and x.size >= _WEIGHT
+
+
+def kept_weight(b: Builder, x: Tensor) -> Tensor:
+    """Weights of one byte stay what they are: planning sees the bytes, and what follows from them alone is folded."""
+    return b.stored(x) if _is_weight(x) else x
+
+
+def _centred(b: Builder, x: Tensor, zero: Tensor | None) -> Tensor:
+    """x - zero as int32; the zero point broadcasts."""
+    x = kept_weight(b, x)
+    if zero is None or not _may_shift(zero):
+        return b.cast(x, I32)
+    return b.elementwise(lambda m, x, z: m.cast(x, I32) - m.cast(z, I32), x, zero, dtype=I32, shape=x.shape)
+
+
+def _whole(v: Tensor | None, otherwise: Callable[[Tensor], Tensor]) -> Tensor | None:
+    """A parameter of the whole tensor as a scalar; another one as `otherwise` makes it broadcast."""
+    if v is None:
+        return None
+    return v.with_ones(()) if all(_known_one(n) for n in v.shape) else otherwise(v)
+
+
+def _rows(v: Tensor) -> Tensor:
+    """A parameter of each row of a matrix: a vector is a column."""
+    return v.unsqueeze([1]) if v.rank == 1 else v
+
+
+def _same(v: Tensor) -> Tensor:
+    return v
+
+
+def _requantized(b: Builder, total: Tensor, scales: list[Tensor], zero: Tensor) -> Tensor:
+    """round(total * x_scale * w_scale / y_scale) + zero, saturated."""
+
+    def body(m, total, x_scale, w_scale, y_scale, zero):
+        factor = m.cast(x_scale, F32) * m.cast(w_scale, F32) / m.cast(y_scale, F32)
+        return _saturated(m, m.round(m.cast(total, F32) * factor) + m.cast(zero, F32), dtype)
+
+    dtype = zero.dtype
+    return b.elementwise(body, total, *scales, zero, dtype=dtype, shape=total.shape)
+
+
+@op("MatMulInteger", since=10)
+def matmul_integer(
+    b: Builder, node: Node, x: Tensor, y: Tensor, x_zero: Tensor | None = None, y_zero: Tensor | None = None
+) -> Tensor:
+    """A matrix product in int32 of 8-bit integers: zero points of the left rows and of the right columns."""
+    left = _centred(b, x, _whole(x_zero, _rows))
+    return matmul_op(b, node, left, _centred(b, y, _whole(y_zero, _same)))
+
+
+@op("QLinearMatMul", since=10)
+def qlinear_matmul(
+    b: Builder,
+    node: Node,
+    x: Tensor,
+    x_scale: Tensor,
+    x_zero: Tensor,
+    y: Tensor,
+    y_scale: Tensor,
+    y_zero: Tensor,
+    out_scale: Tensor,
+    out_zero: Tensor,
+) -> Tensor:
+    """A matrix product of quantized tensors."""
+    total = matmul_integer(b, node, x, y, x_zero, y_zero)
+    ways = ((x_scale, _rows), (y_scale, _same), (out_scale, _rows))
+    return _requantized(b, total, [_whole(v, way) for v, way in ways], _whole(out_zero, _rows))
+
+
+def _filters(v: Tensor | None, rank: int) -> Tensor | None:
+    """A parameter of each filter, along the first dimension."""
+    return _whole(v, lambda v: v.unsqueeze(range(1, rank)))
+
+
+@op("ConvInteger", since=10)
+def conv_integer(
+    b: Builder, node: Node, x: Tensor, w: Tensor, x_zero: Tensor | None = None, w_zero: Tensor | None = None
+) -> Tensor:
+    """A convolution in int32 of 8-bit integers; the zero point of the filters may be one for each."""
+    return conv(b, node, _centred(b, x, _whole(x_zero, _same)), _centred(b, w, _filters(w_zero, w.rank)))
+
+
+@op("QLinearConv", since=10)
+def qlinear_conv(
+    b: Builder,
+    node: Node,
+    x: Tensor,
+    x_scale: Tensor,
+    x_zero: Tensor,
+    w: Tensor,
+    w_scale: Tensor,
+    w_zero: Tensor,
+    y_scale: Tensor,
+    y_zero: Tensor,
+    bias: Tensor | None = None,
+) -> Tensor:
+    """A convolution of quantized tensors; the bias is of scale x_scale * w_scale."""
+    centred = _centred(b, x, _whole(x_zero, _same))
+    total = conv(b, node, centred, _centred(b, w, _filters(w_zero, w.rank)), bias)
+    scales = [_whole(x_scale, _same), _whole(w_scale, lambda v: per_channel(v, total.rank)), _whole(y_scale, _same)]
+    return _requantized(b, total, scales, _whole(y_zero, _same))

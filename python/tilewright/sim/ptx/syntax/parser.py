@@ -1,0 +1,159 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From PTX text to modules: directives, variables, the frame of a kernel. Bodies are read by `body.py`."""
+
+from __future__ import annotations
+
+import re
+
+from tilewright.sim.ptx.syntax import types
+from tilewright.sim.ptx.syntax.body import BodyParser
+from tilewright.sim.ptx.syntax.scanner import Scanner, integer, literal, split
+from tilewright.sim.ptx.syntax.tree import Kernel, Module, Parameter, Variable
+
+_WORD = re.compile(r"\.?[\w$%]+")
+_LINE = re.compile(r"[^\n]*")
+_LINKAGE = (".visible", ".extern", ".weak", ".common")
+_PARAMETER = re.compile(r"\.param\s+(?:\.align\s+(\d+)\s+)?\.(\w+)\s*(.*?)([\w$]+)\s*(?:\[\s*(\d*)\s*\])?\s*$", re.S)
+_VARIABLE = re.compile(
+    r"\.(shared|global|const|local)\s+((?:\.attribute\s*\([^)]*\)\s*)?)(?:\.align\s+(\d+)\s+)?\.(\w+)\s+([\w$]+)\s*(\[\s*\d*\s*\])?\s*(?:=\s*(.*))?$",
+    re.S,
+)
+_DIRECTIVE = re.compile(r"\.(\w+)((?:\s*\d+\s*,?)*)")
+
+
+def parse(text: str | bytes) -> Module:
+    """Read a PTX file.
+
+    Raises:
+        UserError: the text is not PTX as LLVM writes it; the message names the line.
+    """
+    if isinstance(text, bytes):
+        text = text.rstrip(b"\0").decode()
+    return _ModuleParser(text).parse()
+
+
+class _ModuleParser:
+    def __init__(self, text: str) -> None:
+        self.scan = Scanner(text)
+        self.module = Module(text=text)
+        self.files: dict[int, str] = {}
+
+    def parse(self) -> Module:
+        while self.scan.skip():
+            start = self.scan.position
+            found = self.scan.take(_WORD)
+            if not found:
+                raise self.scan.error(f"'{self.scan.peek()}' is not expected at the top level")
+            self._top(found.group(), start)
+        if not self.module.version:
+            raise self.scan.error("the text has no .version: this is not a PTX file", 0)
+        return self.module
+
+    def _top(self, word: str, start: int) -> None:
+        if word in _LINKAGE:
+            return
+        if word in (".version", ".target", ".address_size", ".file"):
+            self._head(word, self._taken(_LINE).strip())
+        elif word == ".section":
+            self.scan.until("{")
+            self.scan.position -= 1
+            self.scan.block()
+        elif word == ".entry":
+            self._entry()
+        elif word == ".func":
+            self._function(start)
+        elif word in (".shared", ".global", ".const"):
+            self.scan.position = start
+            variable = variable_of(self.scan, self.scan.until(";"))
+            self.module.variables[variable.name] = variable
+        elif word == ".pragma":
+            self.scan.until(";")
+        else:
+            raise self.scan.error(f"'{word}' is not a directive that the emulator knows", start)
+
+    def _taken(self, pattern: re.Pattern[str]) -> str:
+        found = self.scan.take(pattern)
+        if not found:
+            raise self.scan.error(f"'{self.scan.peek()}' is not expected here")
+        return found.group()
+
+    def _head(self, word: str, rest: str) -> None:
+        if word == ".version":
+            self.module.version = rest
+        elif word == ".target":
+            self.module.target = rest.split(",")[0].strip()
+        elif word == ".file":
+            number, name = rest.split(None, 1)
+            self.files[int(number)] = name.split(",")[0].strip().strip('"')
+        elif rest.rstrip(";") != "64":
+            raise self.scan.error(f"address size {rest}: the emulator has 64-bit addresses only")
+
+    def _function(self, start: int) -> None:
+        """A declaration is harmless until something calls it; `call` is what fails, at its own line."""
+        while self.scan.peek() not in ("{", ";"):
+            self.scan.position += 1
+            if not self.scan.peek():
+                raise self.scan.error(".func without a body or ';'", start)
+        if self.scan.peek() == "{":
+            self.scan.block()
+        else:
+            self.scan.position += 1
+
+    def _entry(self) -> None:
+        self.scan.skip()
+        kernel = Kernel(self._taken(_WORD), module=self.module)
+        self.scan.skip()
+        if self.scan.peek() == "(":
+            for text in split(self.scan.block("(", ")")):
+                self._parameter(kernel, text)
+        header = self.scan.until("{")
+        for name, numbers in _DIRECTIVE.findall(header):
+            kernel.directives[name] = [int(number) for number in re.findall(r"\d+", numbers)]
+        BodyParser(self.scan, kernel, self.files).parse()
+        self.module.kernels[kernel.name] = kernel
+
+    def _parameter(self, kernel: Kernel, text: str) -> None:
+        found = _PARAMETER.match(" ".join(text.split()))
+        if not found or found.group(2) not in types.NUMPY:
+            raise self.scan.error(f"parameter '{text.strip()}' cannot be read")
+        align, type_name, _, name, count = found.groups()
+        element = types.size(type_name)
+        size = element * int(count) if count else element
+        alignment = int(align or element)
+        offset = -(-kernel.parameter_bytes // alignment) * alignment
+        kernel.parameters.append(Parameter(name, offset, size, alignment))
+        kernel.parameter_bytes = offset + size
+
+
+def variable_of(scan: Scanner, text: str) -> Variable:
+    """Read a declaration such as `.shared .align 16 .b8 name[64]` (without the semicolon)."""
+    found = _VARIABLE.match(" ".join(text.split()))
+    if not found or found.group(4) not in types.NUMPY:
+        raise scan.error(f"variable '{' '.join(text.split())}' cannot be read", scan.position - 1)
+    space, _, align, type_name, name, extent, value = found.groups()
+    element = types.size(type_name)
+    count = 1 if extent is None else int(extent.strip("[] ") or 0)
+    data, references = _initial(scan, value, type_name, element * count)
+    return Variable(name, space, element * count, int(align or element), data, references)
+
+
+def _initial(scan: Scanner, value: str | None, type_name: str, size: int) -> tuple[bytes | None, tuple]:
+    if value is None:
+        return None, ()
+    out, references = bytearray(), []
+    width = types.size(type_name)
+    for item in split(value.strip().strip("{}")):
+        number = literal(item)
+        if number is None:
+            found = re.match(r"(?:generic\()?([\w$]+)\)?(?:\s*\+\s*(\d+))?$", item)
+            if not found:
+                raise scan.error(f"initial value '{item}' cannot be read", scan.position - 1)
+            references.append((len(out), found.group(1), int(found.group(2) or 0)))
+            number = (0, "int")
+        out += (number[0] & ((1 << (8 * width)) - 1)).to_bytes(width, "little")
+    return bytes(out) + bytes(size - len(out)), tuple(references)
+
+
+__all__ = ["integer", "parse", "variable_of"]

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tilewright.compiler.external_data import external_files
 from tilewright.core.cache import digest
 from tilewright.core.dtypes import from_numpy
 from tilewright.core.errors import InternalError, UserError
-from tilewright.frontend.onnx.external_data import external_files
 from tilewright.runtime.manifest import TensorSpec
 
 if TYPE_CHECKING:

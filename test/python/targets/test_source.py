@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tilewright.compiler.external_data import external_files
 from tilewright.compiler.source import open_source
 from tilewright.core.errors import UserError
-from tilewright.frontend.onnx.external_data import external_files
 
 onnx = pytest.importorskip("onnx")
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
 import sys
 import time
@@ -16,7 +15,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 import models
-from bench import machine
+from bench import machine, records
 from bench.assembly import describe, model_loops
 from bench.case import PEERS, Case, Suite, suites
 from bench.limits import Limits
@@ -216,7 +215,6 @@ def _run(
 
     def keep(rows: list[Row]) -> None:
         if arguments.json:
-            text = json.dumps({**record, "rows": [row.as_dict() for row in rows]}, indent=1)
-            arguments.json.write_text(text + "\n")
+            records.write(arguments.json, {**record, "rows": [row.as_dict() for row in rows]})
 
     return run_cases(cases, arguments.threads, arguments.ours, effort, limits, keep, max(1, arguments.runs))

@@ -12,7 +12,6 @@ where one is wrong, or where the mean compile time is 0.5 s or more.
 from __future__ import annotations
 
 import argparse
-import json
 import resource
 import sys
 import time
@@ -22,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from bench import records
 from bench.roller.operators import Operator, paper
 
 
@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wrong = [row["name"] for row in rows if not row["error"] < 1e-4]
     print(f"{len(rows)} operators, mean {mean}, wrong {wrong}")
     if options.json:
-        options.json.write_text(json.dumps({"mean": mean, "rows": rows}, indent=1) + "\n")
+        records.write(options.json, {"mean": mean, "rows": rows})
     return 1 if wrong or mean["compile"] >= 0.5 else 0
 
 

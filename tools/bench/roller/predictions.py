@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from bench import records
 from bench.hold import Hold
 from bench.roller.operators import judged
 
@@ -221,7 +222,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     missed = [row["case"] for row in rows if _missed(row)]
     print(f"{len(rows)} operators, missed by {missed}")
     if options.json:
-        options.json.write_text(json.dumps({"when": time.strftime("%Y-%m-%d"), "rows": rows}, indent=1) + "\n")
+        records.write(options.json, {"when": time.strftime("%Y-%m-%d"), "rows": rows})
     return 1 if missed else 0
 
 

@@ -1,0 +1,60 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Result files and the page that is made of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import make_docs
+from bench import records
+from bench.results_page import PAGE, RESULTS, page
+
+
+def _row(case: str, ratio: float, status: str = "ok") -> dict:
+    """A row as `Row.as_dict` has it, as far as the page reads it."""
+    versions = {"tilewright": "0.1.0", "openvino": "2026.4-build"}
+    numbers = {"ours_ms": 2.0, "peer_ms": 2.0 / ratio, "ratio": ratio, "spread": 0.125}
+    return {"case": case, "threads": 1, "peer": "openvino", "status": status, "versions": versions, **numbers}
+
+
+def _run(folder: Path, name: str, hour: int, *rows: dict) -> None:
+    machine = {"cpu": "Some CPU", "family_model": "1/2", "cores": 2}
+    about = {"suite": "cpu-ops", "date": f"2026-01-02T{hour:02}:30:00+00:00", "machine": machine}
+    records.write(folder / name, {**about, "limits": {"1": {"fma_f32": 100.4}}, "rows": rows})
+
+
+def test_runs_of_a_day_form_a_table_with_means_in_their_order(tmp_path: Path) -> None:
+    _run(tmp_path, "b.json", 9, _row("a", 0.5), _row("b_f16", 2.0, "slow"))
+    _run(tmp_path, "a.json", 10, _row("a", 0.98), _row("b_f16", 0.5))
+    text = page(tmp_path)
+    assert "## cpu-ops, Some CPU, 2026-01-02" in text
+    assert "| all cases | 1 | 1.00, 0.70 |" in text
+    assert "| without cases of f16 | 1 | 0.50, 0.98 |" in text
+    assert "| a | 1 | 2 | 2.04 (OpenVINO) | 0.50, 0.98 | 0.74 | 12% |" in text
+    assert "| b_f16 | 1 | 2 | 4 (OpenVINO) | 2.00, 0.50 | 1.25 | 12% |" in text, "a row that missed its target counts"
+
+
+def test_a_row_with_wrong_results_has_no_numbers(tmp_path: Path) -> None:
+    _run(tmp_path, "a.json", 9, _row("a", 0.5, "wrong"), _row("b", 0.5))
+    assert "| a | 1 | wrong | | | | |" in page(tmp_path)
+
+
+def test_the_committed_page_is_the_one_of_the_committed_files() -> None:
+    assert PAGE.read_text() == make_docs.folded(make_docs.measurements())
+
+
+def test_records_come_back_as_written_and_fill_their_lines(tmp_path: Path) -> None:
+    record = {"rows": [{"bursts": [n / 7 for n in range(40)], "case": "a", "none": None, "empty": {}}] * 2, "n": [1]}
+    records.write(tmp_path / "a.json", record)
+    text = (tmp_path / "a.json").read_text()
+    assert json.loads(text) == record
+    assert max(map(len, text.splitlines())) <= records.WIDTH
+    assert len(text.splitlines()) < 30
+
+
+def test_committed_files_are_filled() -> None:
+    for path in RESULTS.glob("*.json"):
+        assert path.read_text() == records.text_of(json.loads(path.read_text())), path

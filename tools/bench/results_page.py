@@ -1,0 +1,148 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The page `tools/bench/Results.md`, from the files in `results/`. `tools/docs` writes it; standard library only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import geometric_mean, median
+from typing import Any
+
+RESULTS = Path(__file__).resolve().parent / "results"
+PAGE = RESULTS.parent / "Results.md"
+_NAMES = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "torch": "PyTorch", "iree": "IREE"}
+_HEAD = (
+    "| case | threads | ours, ms | best peer, ms | ratio, run by run | middle | ours varies |",
+    "|---|---|---|---|---|---|---|",
+)
+_ABOUT = """# Results
+
+Tilewright beside its peers, bursts of all of them alternating in one run ([method](README.md)). A ratio is our time
+over that of the best peer of that run: below 1 is faster. Times are those of the last run that has the row; ratios
+stand in the order of the runs, `middle` is their median, and `ours varies` is the largest distance between the 10th and
+the 90th percentile of our bursts in any run, relative to their median. Means are geometric.
+
+Operands of `matmul` are known at run time only, `linear` has constant weights; `f2` and `f4` are `accuracy="winograd"`
+and `"winograd4"`; peers of `linear_int8` run in f32."""
+
+
+def page(folder: Path = RESULTS) -> str:
+    """The whole page: a table per suite and machine, newest first.
+
+    Runs of one suite on one CPU on one day form a table.
+    """
+    groups: dict[tuple[str, str, str], list[tuple[str, dict[str, Any]]]] = {}
+    for path in folder.glob("*.json"):
+        record = json.loads(path.read_text())
+        if "suite" in record:
+            key = (record["suite"], record["date"][:10], record["machine"]["cpu"])
+            groups.setdefault(key, []).append((path.name, record))
+    newest = sorted(groups, key=lambda key: key[0])
+    newest.sort(key=lambda key: key[1], reverse=True)
+    parts = [_ABOUT, *(_section(key, groups[key]) for key in newest), _predictions(folder)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _section(key: tuple[str, str, str], files: list[tuple[str, dict[str, Any]]]) -> str:
+    """Heading, machine, means and table of the runs of one day."""
+    suite, date, cpu = key
+    files = sorted(files, key=lambda file: file[1]["date"])
+    runs = [record for _, record in files]
+    machine, limits = runs[-1]["machine"], runs[-1]["limits"]
+    one = limits.get("1", {})
+    measured = f"; one core: {one['fma_f32']:.0f} GFLOP/s (f32)" if "fma_f32" in one else ""
+    lines = [
+        f"## {suite}, {cpu}, {date}",
+        "",
+        f"{machine['cores']} cores, family/model {machine['family_model']}{measured}.",
+        f"Versions: {_versions(runs)}.",
+        "",
+        *(f"- `{name}`: {record['date'][11:16]} UTC, {_cases(record)}" for name, record in files),
+        "",
+        *_means(runs),
+        "",
+        *_HEAD,
+        *_rows(runs),
+    ]
+    return "\n".join(lines)
+
+
+def _cases(record: dict[str, Any]) -> str:
+    """How many cases a run has, or the one."""
+    names = sorted({row["case"] for row in record["rows"]})
+    return f"{len(names)} cases" if len(names) > 1 else f"`{names[0]}` alone"
+
+
+def _versions(runs: Sequence[dict[str, Any]]) -> str:
+    """The peers' versions, as the last run tells them; build suffixes left out."""
+    found = {n: v for run in runs for row in run["rows"] for n, v in row["versions"].items() if n != "tilewright"}
+    return ", ".join(f"{_NAMES.get(name, name)} {version.split('-')[0]}" for name, version in sorted(found.items()))
+
+
+def _means(runs: Sequence[dict[str, Any]]) -> list[str]:
+    """Geometric means of the ratios by threads, of each run that has all cases of the largest one."""
+    most = max(len(run["rows"]) for run in runs)
+    whole = [[row for row in run["rows"] if row["ratio"]] for run in runs if len(run["rows"]) == most]
+    lines = ["| mean of the ratios | threads | run by run |", "|---|---|---|"]
+    for label, left_out in (("all cases", ""), ("without cases of f16", "f16")):
+        for threads in sorted({row["threads"] for rows in whole for row in rows}):
+            chosen = [[row["ratio"] for row in rows if _counts(row, threads, left_out)] for rows in whole]
+            lines.append(f"| {label} | {threads} | {_list(geometric_mean(ratios) for ratios in chosen if ratios)} |")
+    return lines
+
+
+def _counts(row: dict[str, Any], threads: int, left_out: str) -> bool:
+    return row["threads"] == threads and not (left_out and left_out in row["case"])
+
+
+def _rows(runs: Sequence[dict[str, Any]]) -> list[str]:
+    """A line per case and number of threads, in the order of the run that has the most."""
+    found: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    for run in sorted(runs, key=lambda run: -len(run["rows"])):
+        for row in run["rows"]:
+            found.setdefault((row["case"], row["threads"]), [])
+    for run in runs:
+        for row in run["rows"]:
+            found[row["case"], row["threads"]].append(row)
+    return [_line(case, threads, rows) for (case, threads), rows in found.items()]
+
+
+def _line(case: str, threads: int, rows: Sequence[dict[str, Any]]) -> str:
+    good = [row for row in rows if row["ratio"] and row["status"] != "wrong"]  # "slow" ones missed a target: they count
+    if not good:
+        return f"| {case} | {threads} | {rows[-1]['status']} | | | | |"
+    last = good[-1]
+    ratios = [row["ratio"] for row in good]
+    spread = max(row["spread"] for row in good)
+    peer = f"{last['peer_ms']:.3g} ({_NAMES.get(last['peer'], last['peer'])})"
+    numbers = f"{last['ours_ms']:.3g} | {peer} | {_list(ratios)} | {median(ratios):.2f} | {spread:.0%}"
+    return f"| {case} | {threads} | {numbers} |"
+
+
+def _predictions(folder: Path) -> str:
+    """Predicted beside measured times of tile candidates (`tools/bench/run roller`), the newest file."""
+    files = sorted(folder.glob("roller-predictions-*.json"))
+    if not files:
+        return ""
+    rows = json.loads(files[-1].read_text())["rows"]
+    head = [
+        f"## Predictions of tiles, `{files[-1].name}`",
+        "",
+        "[What the columns mean](README.md#predictions).",
+        "",
+        "| case | candidates | spearman | first | taken | own | span | error |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    columns = ("spearman", "first", "taken", "own", "span", "error")
+    body = [
+        f"| {row['case']} | {len(row['candidates'])} | {' | '.join(format(row[name], '.2f') for name in columns)} |"
+        for row in rows
+    ]
+    return "\n".join([*head, *body])
+
+
+def _list(ratios: Any) -> str:
+    return ", ".join(format(ratio, ".2f") for ratio in ratios)

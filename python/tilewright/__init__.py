@@ -22,10 +22,11 @@ from tilewright.core.errors import InternalError, TilewrightError, UnsupportedEr
 
 if TYPE_CHECKING:
     from tilewright.bisection.session import bisect
-    from tilewright.compiler.api import compile, load
+    from tilewright.compiler.api import compile
     from tilewright.compiler.check import check
     from tilewright.kernels import Kernel, kernel
     from tilewright.runtime import Model, Outputs, TensorSpec
+    from tilewright.targets.loading import load
 
 __version__ = "0.1.0"
 
@@ -38,7 +39,7 @@ _LAZY = {
     "compile": "tilewright.compiler.api",
     "kernel": "tilewright.kernels",
     "Kernel": "tilewright.kernels",
-    "load": "tilewright.compiler.api",
+    "load": "tilewright.targets.loading",
 }
 
 __all__ = [

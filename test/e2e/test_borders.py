@@ -15,7 +15,7 @@ import pytest
 import models
 import tilewright as tw
 from tilewright import devices
-from tilewright.compiler.driver import PHASES
+from tilewright.core.options import PHASES
 from tilewright.pipelines.cpu import pipeline
 
 BORDERS = PHASES[: PHASES.index("lower") + 1]

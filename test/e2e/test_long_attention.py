@@ -11,10 +11,11 @@ import pytest
 
 import tilewright as tw
 from tilewright import reference
-from tilewright.compiler.driver import Compilation, Options, lower
+from tilewright.compiler.driver import Compilation, lower
 from tilewright.compiler.source import open_source
+from tilewright.core.options import CompileOptions
 from tilewright.demo.graph import GraphBuilder
-from tilewright.targets.target import parse_target
+from tilewright.targets.registry import parse_target
 
 #: heads, queries, keys, depth
 SIZES = [(1, 80, 80, 64), (2, 197, 197, 32), (1, 2048, 2048, 64), (3, 33, 1000, 16), (2, 300, 1531, 24)]
@@ -160,7 +161,7 @@ def test_interpreter_runs_the_loop() -> None:
     inputs = {n: rng.standard_normal((1, 2, 384, 16), np.float32) for n in "qkv"}
     mask = seen_by_cause(384, 384)
     model = attention(sizes, mask)
-    work = Compilation(open_source(model), parse_target("cpu"), Options(stop_after="plan"))
+    work = Compilation(open_source(model), parse_target("cpu"), CompileOptions(stop_after="plan"))
     text = lower(work)
     assert text is not None and "scf.for" in text and "tile.live" in text
     (y,) = reference.run(work.module, "main", list(inputs.values()), work.weights)

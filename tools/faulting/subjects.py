@@ -13,7 +13,7 @@ import numpy as np
 import tensor_kernels
 
 from faulting.cases import CASES, code_of, inputs_of
-from tilewright.runtime.artifact import load_model
+from tilewright.targets.loading import load as load_model
 from tilewright.sim import ptx as emulate
 
 

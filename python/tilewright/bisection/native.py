@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.bisection.stages import Stage, functions
-from tilewright.compiler.driver import ENTRY, Compilation, Options, build
+from tilewright.bisection.stages import Stage
+from tilewright.compiler.driver import Compilation, build
 from tilewright.compiler.source import Imported
+from tilewright.core.options import CompileOptions
 from tilewright.passes.pipeline import Pipeline
-from tilewright.runtime import load_model
 from tilewright.runtime.manifest import TensorSpec
-from tilewright.targets.target import Target
+from tilewright.targets.base import Target
+from tilewright.targets.loading import load
 
 
 @dataclass(frozen=True)
@@ -51,12 +52,6 @@ class _Module:
         return str(self.operation)
 
 
-def can_run(stage: Stage) -> bool:
-    """Return whether a state is lowered: it holds functions of the llvm dialect, the entry among them."""
-    entry = functions(stage.module).get(ENTRY)
-    return entry is not None and entry.name == "llvm.func"
-
-
 def execute(
     stage: Stage,
     target: Target,
@@ -70,9 +65,9 @@ def execute(
         UserError: the code itself refuses its inputs.
     """
     source: Any = _Lowered(stage, *signature)
-    work = Compilation(source, target, Options(pipeline=Pipeline("rest")))
+    work = Compilation(source, target, CompileOptions(pipeline=Pipeline("rest")))
     with tempfile.TemporaryDirectory(prefix="tilewright-bisect-") as folder:
         path = Path(folder) / "model"
         path.mkdir()
         build(work, path)
-        return [np.array(value) for value in load_model(path)(*inputs)]
+        return [np.array(value) for value in load(path)(*inputs)]

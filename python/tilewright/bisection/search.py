@@ -119,12 +119,15 @@ class Search:
 
     def _verdict(self, stage: Stage) -> Verdict:
         if stage.digest not in self.verdicts:
-            lowered = native.can_run(stage)
+            lowered = self._can_run(stage)
             name = str(self.run.steps[stage.position - 1]) if stage.position else "import"
             verdict = self.case.executed(stage) if lowered else self.case.interpreted(stage)
             self.verdicts[stage.digest] = verdict
             self.case.tell(f"after {name}: {'MOVED' if verdict.moved else 'same'} ({verdict.how})")
         return self.verdicts[stage.digest]
+
+    def _can_run(self, stage: Stage) -> bool:
+        return self.case.target.executes(stage.module)
 
     def _found(self, positions: tuple[int, ...], before: Stage, after: Stage) -> Found:
         return Found(positions, self._verdict(before), self._verdict(after), len(self.verdicts))
@@ -151,7 +154,7 @@ class Search:
     def _behind(self, last: Stage) -> Found:
         """All states that the interpreter knows are good; look at the machine code."""
         end = self.run.stages[-1]
-        if end is last or not native.can_run(end) or not self._verdict(end).moved:
+        if end is last or not self._can_run(end) or not self._verdict(end).moved:
             return Found(runs=len(self.verdicts))
         candidates = range(last.position + 1, end.position + 1)
         order = sorted(candidates, key=lambda position: self.run.steps[position - 1].name not in self.suspects)
@@ -166,7 +169,7 @@ class Search:
             return False
         tail = run_steps(self.run.stages[position - 1], self.run.steps[position:])
         end = tail.stages[-1]
-        if tail.error is not None or not native.can_run(end) or end.digest == self.run.stages[-1].digest:
+        if tail.error is not None or not self._can_run(end) or end.digest == self.run.stages[-1].digest:
             return False
         if end.digest not in self.verdicts:
             self.verdicts[end.digest] = self.case.executed(end)

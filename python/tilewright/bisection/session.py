@@ -9,7 +9,7 @@ import json
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from tilewright.passes.registry import load_builtin_passes, load_file, registere
 from tilewright.reference import AssertionFailedError
 from tilewright.report.measure import random_inputs
 from tilewright.runtime.binding import Signature
-from tilewright.targets.target import Target, parse_target
+from tilewright.targets.registry import parse_target
 
 
 @dataclass(frozen=True)
@@ -158,8 +158,8 @@ def bisect(
         load_file(file)
     suspects = {name for name, cls in registered_passes().items() if source_file(cls)}
     machine = parse_target(target)
-    imported = open_source(model, weights).load(shapes, many_threads=machine.kind == "cuda")
-    steps = _inserted(steps_of(_default(machine) if pipeline is None else pipeline), insert)
+    imported = open_source(model, weights).load(shapes, many_threads=machine.many_threads)
+    steps = _inserted(steps_of(machine.states() if pipeline is None else pipeline), insert)
     arrays = _arrays(imported, inputs, seed)
     begin = start(imported.module, imported.weights)
     tell(f"imported in {time.monotonic() - began:.1f} s")
@@ -179,18 +179,6 @@ def bisect(
     if folder is not None and result.moved:
         result.write(folder)
     return result
-
-
-def _default(target: Target) -> Pipeline:
-    if target.device is None:
-        raise UserError(f"target {target} has no passes to look at; choose cpu or cpu:NAME, or give pipeline=")
-    from tilewright.pipelines import cpu, cuda
-
-    if target.kind != "cuda":
-        return cpu.pipeline(target.device)
-    # What phase `lower` makes is for the emulator, which runs models as they ship.
-    whole = cuda.pipeline(target.device)
-    return replace(whole, phases=tuple(phase for phase in whole.phases if phase.name != "lower"))
 
 
 def _inserted(steps: list[Step], insert: Sequence[tuple[str, str]]) -> list[Step]:

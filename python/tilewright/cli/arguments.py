@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from tilewright.core.errors import UserError
+from tilewright.core.options import PRECISIONS
 from tilewright.report.measure import random_inputs
 from tilewright.runtime import TensorSpec
+from tilewright.targets import registry
 
-_TARGETS = "cpu (default), cpu:NAME such as cpu:x86-64-v3, cuda, cuda:sm_80, cuda:sm_90a, reference"
 ANY_MODEL = "an ONNX file, a layer-1 .mlir file, or a compiled model (folder or .tw)"
 
 
@@ -34,7 +35,7 @@ def add_model(parser: argparse.ArgumentParser, accepted: str = ANY_MODEL) -> Non
     parser.add_argument(
         "--precision",
         default="f32",
-        choices=["f32", "tf32", "bf16", "int8"],
+        choices=PRECISIONS,
         help="type of the factors of products with weights (default f32: as the model says; tf32: cuda targets)",
     )
     parser.add_argument(
@@ -56,7 +57,7 @@ def add_model(parser: argparse.ArgumentParser, accepted: str = ANY_MODEL) -> Non
 def add_source(parser: argparse.ArgumentParser, accepted: str) -> None:
     """Add the model, its target, and the sizes of its dimensions."""
     parser.add_argument("model", help=accepted)
-    parser.add_argument("--target", default="cpu", help=_TARGETS)
+    parser.add_argument("--target", default="cpu", help=f"{registry.forms()}; default: cpu")
     parser.add_argument(
         "--shape",
         action="append",

@@ -9,15 +9,13 @@ import importlib
 import importlib.metadata
 import os
 import platform
-import subprocess
 from collections.abc import Callable
 
 from tilewright import __version__
 from tilewright.core import cache, config
 from tilewright.core.errors import TilewrightError
-
-#: (state, text): state is "ok", "missing" (a problem) or "note".
-Finding = tuple[str, str]
+from tilewright.targets import registry
+from tilewright.targets.base import Finding
 
 
 def run() -> int:
@@ -70,33 +68,6 @@ def _mlir() -> Finding:
     return "ok", f"MLIR bindings and extension; LLVM calls this CPU {extension.host_cpu_name()}"
 
 
-def _linker() -> Finding:
-    from tilewright.targets.cpu.linker import find_linker
-
-    linker = find_linker()
-    done = subprocess.run([linker, "--version"], capture_output=True, text=True)
-    return "ok", f"{linker} ({done.stdout.splitlines()[0] if done.stdout else 'unknown version'})"
-
-
-def _gpu() -> Finding:
-    from tilewright.runtime.gpu import cuda
-
-    if not cuda.available():
-        return "note", "no NVIDIA GPU with a driver; cuda targets compile here, and run on the emulator (emulate=True)"
-    return "ok", f"NVIDIA GPU, {cuda.arch()}: target 'cuda'"
-
-
-def _ptxas() -> Finding:
-    from tilewright.targets.cuda import ptxas
-
-    program = ptxas.find()
-    if program is None:
-        return "note", "not installed; it checks each kernel for a GPU, and cubin=True needs it (CUDA toolkit)"
-    said = subprocess.run([program, "--version"], capture_output=True, text=True).stdout.strip().splitlines()
-    release = next((line.strip() for line in said if "release" in line), "unknown version")
-    return "ok", f"{program} ({release})"
-
-
 def _package(name: str, use: str, needed: bool) -> Callable[[], Finding]:
     def check() -> Finding:
         try:
@@ -118,14 +89,17 @@ def _cache() -> Finding:
     return "ok", f"{folder}: {size / 1e6:.1f} MB of {config.cache_size.get() / 1e6:.0f} MB"
 
 
+def _of_targets() -> list[tuple[str, Callable[[], Finding]]]:
+    """What each target needs beyond the compiler."""
+    return [row for cls in registry.known() for row in cls.findings()]
+
+
 CHECKS: list[tuple[str, Callable[[], Finding]]] = [
     ("cpu", _cpu),
     ("features", _features),
     ("run-time", _runtime),
     ("compiler", _mlir),
-    ("linker", _linker),
-    ("gpu", _gpu),
-    ("ptxas", _ptxas),
+    *_of_targets(),
     ("cache", _cache),
     ("numpy", _package("numpy", "the run-time needs it", True)),
     ("onnx", _package("onnx", "compiling ONNX models needs it", True)),

@@ -26,8 +26,8 @@ def run_model(options: argparse.Namespace) -> int:
     Raises:
         UserError: options that are for a single kernel, or inputs that do not fit.
     """
-    from tilewright.runtime.artifact import load_model
     from tilewright.sim import ptx as emulate
+    from tilewright.targets.loading import load
 
     _check_options(options)
     trace = emulate.Trace() if options.trace else None
@@ -37,7 +37,7 @@ def run_model(options: argparse.Namespace) -> int:
     try:
         for seed in seeds:
             counted = None if results else trace  # one run is enough to count
-            model = load_model(options.file, emulate={"options": emulate.Options(seed=seed, trace=counted)})
+            model = load(options.file, emulate={"options": emulate.Options(seed=seed, trace=counted)})
             results.append([np.asarray(array) for array in model(*_inputs(options.args, model))])
     except emulate.EmulationError as error:
         print(error)

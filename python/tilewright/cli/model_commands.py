@@ -124,8 +124,7 @@ def _run(options: argparse.Namespace) -> int:
     seconds = time.perf_counter() - start
     for name, value in outputs.items():
         print(f"{name}: {list(value.shape)} {value.dtype}  {_summary(value)}")
-    where = "on the emulator" if getattr(model, "emulated", False) else f"{model.threads} thread(s)"
-    print(f"first run {seconds * 1e3:.2f} ms, {where}")
+    print(f"first run {seconds * 1e3:.2f} ms, {model.runs_on}")
     if options.output:
         np.savez(options.output, **dict(outputs.items()))
     if options.compare is None:

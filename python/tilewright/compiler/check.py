@@ -15,6 +15,7 @@ from tilewright.core.errors import OpenShapesError, UnsupportedError, UserError
 
 if TYPE_CHECKING:
     from tilewright.frontend.onnx.coverage import Row
+    from tilewright.targets.base import Target
 
 _WIDEST = 44
 
@@ -101,9 +102,9 @@ def check(
     """
     from tilewright.compiler.source import open_source
     from tilewright.frontend.onnx.coverage import collect
-    from tilewright.targets.target import check_target
+    from tilewright.targets.registry import checked
 
-    kind = check_target(target)
+    machine = checked(target)
     source = open_source(model, example_inputs=example_inputs)
     if source.kind != "onnx":
         raise UserError("check is for ONNX models and torch modules: an MLIR module has no nodes to look up")
@@ -111,9 +112,9 @@ def check(
     sizes = _with_ones(value, shapes)
     coverage = collect(value, sizes)
     assumed = sorted(set(sizes or {}) - set(shapes or {}))
-    verdict = Check(source.name, target, coverage.rows, coverage.problems, assumed)
-    if verdict.complete and kind != "reference":
-        verdict.remarks = _remarks(source, target, sizes)
+    verdict = Check(source.name, machine.name, coverage.rows, coverage.problems, assumed)
+    if verdict.complete and machine.compiles:
+        verdict.remarks = _remarks(source, machine.here(), sizes)
     return verdict
 
 
@@ -134,13 +135,12 @@ def _with_ones(value: Any, shapes: Mapping[str, Any] | None) -> dict[str, Any] |
     return dict(shapes) if shapes else None
 
 
-def _remarks(source: Any, target: str, sizes: dict[str, Any] | None) -> list[tuple[str, str]]:
+def _remarks(source: Any, target: Target, sizes: dict[str, Any] | None) -> list[tuple[str, str]]:
     """What the deciding passes say of the model."""
-    from tilewright.compiler.api import _shape_items
-    from tilewright.compiler.driver import Compilation, Options, lower
-    from tilewright.targets.target import parse_target
+    from tilewright.compiler.driver import Compilation, lower
+    from tilewright.core.options import CompileOptions, shape_items
 
-    work = Compilation(source, parse_target(target), Options(shapes=_shape_items(sizes), stop_after="plan"))
+    work = Compilation(source, target, CompileOptions(shapes=shape_items(sizes), stop_after="plan"))
     lower(work)
     return [(remark["location"].strip('"'), remark["message"]) for remark in work.remarks]
 

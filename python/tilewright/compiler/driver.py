@@ -6,84 +6,85 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
+import io
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import tilewright
+from tilewright.compiler import precision
 from tilewright.compiler.source import Imported, Source
-from tilewright.compiler.split import Unit, split, symbol_of
+from tilewright.compiler.split import Unit, symbol_of
 from tilewright.core import cache
 from tilewright.core.dtypes import from_numpy
-from tilewright.core.errors import InternalError, UserError
+from tilewright.core.errors import InternalError
+from tilewright.core.options import PHASES, CompileOptions
 from tilewright.core.workers import Job, shared_pool
-from tilewright.runtime.artifact import write_artifact
-from tilewright.runtime.cpu.cpu_features import MATRIX_UNIT
 from tilewright.runtime.manifest import KernelInfo, Manifest, TensorSpec
-from tilewright.targets.cpu.linker import link
-from tilewright.targets.target import Target
+from tilewright.targets.base import Target
 
 if TYPE_CHECKING:
     from tilewright.mlir import ir
-    from tilewright.passes.pipeline import Pipeline
+    from tilewright.passes.pipeline import Phase, Pipeline
 
-PHASES = ("import", "normalize", "plan", "tile", "schedule", "lower", "emit")
-ENTRY = "tw_main"
 _REPORT_IR = 400_000
 
 
 @dataclass(frozen=True)
-class Options:
-    """What the user may choose.
+class Start:
+    """What phases `import` and `normalize` made of a model: other compilations of it can begin there.
 
     Attributes:
-        shapes: sizes of symbolic dimensions, or their ranges.
-        symbolic: compile for all sizes of the dimensions that `shapes` leaves open.
-        stop_after: name of the last phase to run; None: all.
-        dump_ir: folder that receives the IR after each phase.
-        pipeline: passes instead of the target's own.
-        opt_level: LLVM's optimization level.
-        cubin: for a GPU, machine code beside the PTX.
+        key: of the options and passes that it follows from.
+        imported: with the module as it was imported.
+        module: as it was normalized, in bytecode.
+        phases: of the report, with their remarks.
     """
 
-    shapes: tuple[tuple[str, Any], ...] = ()
-    symbolic: bool = False
-    stop_after: str | None = None
-    dump_ir: Path | None = None
-    pipeline: Pipeline | None = None
-    opt_level: int = 3
-    cubin: bool = False
+    key: str
+    imported: Imported
+    module: bytes
+    phases: list[dict[str, Any]]
+    remarks: list[dict[str, str]]
 
-    def __post_init__(self) -> None:
-        """Check the name of the phase."""
-        if self.stop_after is not None and self.stop_after not in PHASES:
-            raise UserError(f"there is no phase {self.stop_after!r}; the phases are {', '.join(PHASES)}")
+    def copy(self) -> Imported:
+        """The normalized module in a context of its own, with weights and signature."""
+        from tilewright.mlir import ir
+
+        with ir.Context():
+            module = ir.Module.parse(self.module)
+        return replace(self.imported, module=module, weights=dict(self.imported.weights))
 
 
 @dataclass
 class Compilation:
     """One compilation under way: the module, the weights, what the report will tell.
 
-    For a GPU `host` is the host program, made after phase `schedule`; `choices` are the numbers of the candidates that
-    kernels take because ptxas refused the ones before, and `kept` the remarks that say so.
+    Attributes:
+        start: phases `import` and `normalize` of the same model, if another compilation has been through them; of this
+            one, as soon as it has and `shares` is set.
+        kept: remarks of a compilation that this one replaces.
+        kept_for_emit: what the target took out of the module on the way.
+        narrowed: number of products that a precision makes narrow; None where none was asked for.
     """
 
     source: Source
     target: Target
-    options: Options
+    options: CompileOptions = field(default_factory=CompileOptions)
     imported: Imported | None = None
     weights: dict[str, np.ndarray] = field(default_factory=dict)
     phases: list[dict[str, Any]] = field(default_factory=list)
     remarks: list[dict[str, str]] = field(default_factory=list)
     insight: dict[str, Any] = field(default_factory=dict)
-    host: Any = None
-    choices: dict[str, int] = field(default_factory=dict)
+    start: Start | None = None
+    shares: bool = False
     kept: list[dict[str, str]] = field(default_factory=list)
+    kept_for_emit: Any = None
+    narrowed: int | None = None
 
     @property
     def module(self) -> ir.Module:
@@ -100,64 +101,49 @@ class Compilation:
         yield entry
         entry["seconds"] = time.perf_counter() - start
 
+    def again(self, options: CompileOptions, remarks: list[dict[str, str]]) -> Compilation:
+        """The same from its start, with other options and remarks that say why."""
+        shares = self.shares
+        return Compilation(self.source, self.target, options, start=self.start, shares=shares, kept=remarks)
+
 
 def lower(work: Compilation) -> str | None:
     """Run the phases up to `lower`; returns the IR's text where the options say to stop before the end."""
-    from tilewright.report import kernel_statistics
-
     stop = work.options.stop_after
     work.remarks += work.kept
-    with work.phase("import") as entry:
-        many = work.target.kind == "cuda"
-        work.imported = work.source.load(dict(work.options.shapes) or None, work.options.symbolic, many)
-        work.weights = dict(work.imported.weights)
-        for node, message in work.imported.remarks.items():
-            work.remarks.append({"phase": "import", "severity": "remark", "message": message, "location": node})
-    if _has_kernels(work.module):
-        kernel_statistics.observe(work.insight, "tile", work.module, work.target.device)
-    _record(work, entry)
-    if stop == "import":
+    if work.start is not None and work.start.key == _start_key(work):
+        _begin_at(work, work.start)
+    else:
+        _import(work)
+    done = {entry["name"] for entry in work.phases}
+    if stop in done:
         return str(work.module)
-    for phase in _pipeline(work).phases:
-        existing = next((p for p in work.phases if p["name"] == phase.name), None)
-        with contextlib.nullcontext(existing) if existing else work.phase(phase.name) as entry:
-            _run_phase(work, phase, entry)
-        kernel_statistics.observe(work.insight, phase.name, work.module, work.target.device)
-        _record(work, entry)
-        if stop == phase.name:
+    for name in [name for name in _pipeline(work).names if name not in done - {"import"}]:
+        # Looked up one by one: those after `normalize` follow from what was observed there, too.
+        _run_phase(work, _pipeline(work).phase(name))
+        if stop == name:
             return str(work.module)
-        if phase.name == "schedule" and work.target.kind == "cuda":
-            from tilewright.targets.cuda import emit
-
-            emit.export_host(work)
+        if name == "normalize":
+            _share(work)
+            precision.observe(work)
+        work.target.after_phase(work, name)
     return None
 
 
-def build(work: Compilation, folder: Path) -> None:
-    """Run everything and write the artifact to `folder`.
+def build(work: Compilation, folder: Path) -> Compilation:
+    """Run everything and write the artifact to `folder`; returns the compilation that it is of.
 
     Raises:
         UserError, UnsupportedError: what the model asks for cannot be done.
         InternalError: a pass, LLVM or the linker failed.
     """
-    pool = shared_pool()  # the workers start while the front end runs
-    if work.target.kind == "cuda":
-        from tilewright.targets.cuda import runner_up
-
-        return runner_up.build(work, pool, folder)
-    lower(work)
-    with work.phase("emit"):
-        entry = _entry_attributes(work.module)
-        units, shared = split(work.module, ENTRY)
-        dump_units(work.options.dump_ir, units)
-        link(_object_codes(pool, units, work), folder / "model.so")
-        code = (folder / "model.so").read_bytes()
-        (folder / "model.so").unlink()
-    weights = {name: weight(work, name) for name in entry["globals"]}
-    manifest = manifest_of(work, [unit.symbol for unit in units if unit.symbol != ENTRY], shared, weights)
-    features = _needed(work.target.needed, units)
-    manifest = dataclasses.replace(manifest, arena_bytes=entry["arena_bytes"], entry=ENTRY, cpu_features=features)
-    write_artifact(folder, manifest, code, weights, report(work))
+    shared_pool()  # the workers start while the front end runs
+    other: Compilation | None = work
+    while other is not None:
+        work = other
+        lower(work)
+        other = work.target.emit(work, folder)
+    return work
 
 
 def dump_units(folder: Path | None, units: Sequence[Unit]) -> None:
@@ -170,24 +156,55 @@ def dump_units(folder: Path | None, units: Sequence[Unit]) -> None:
         (inner / f"{unit.symbol}.mlir").write_bytes(unit.module)
 
 
+def _import(work: Compilation) -> None:
+    from tilewright.report import kernel_statistics
+
+    with work.phase("import") as entry:
+        shapes = dict(work.options.shapes) or None
+        work.imported = work.source.load(shapes, work.options.symbolic, work.target.many_threads)
+        work.weights = dict(work.imported.weights)
+        for node, message in work.imported.remarks.items():
+            work.remarks.append({"phase": "import", "severity": "remark", "message": message, "location": node})
+    if _has_kernels(work.module):
+        kernel_statistics.observe(work.insight, "tile", work.module, work.target.device)
+    _record(work, entry)
+
+
+def _begin_at(work: Compilation, start: Start) -> None:
+    """Take over what another compilation of the model went through."""
+    work.imported = start.copy()
+    work.weights = dict(work.imported.weights)
+    work.phases += [dict(entry) for entry in start.phases]
+    work.remarks += start.remarks
+    precision.observe(work)
+
+
+def _share(work: Compilation) -> None:
+    """Keep the normalized module for other compilations, if there will be some."""
+    if not work.shares:
+        return
+    assert work.imported is not None
+    buffer = io.BytesIO()
+    work.module.operation.write_bytecode(buffer)
+    remarks = work.remarks[len(work.kept) :]
+    phases = [dict(entry) for entry in work.phases]
+    work.start = Start(_start_key(work), work.imported, buffer.getvalue(), phases, remarks)
+
+
+def _start_key(work: Compilation) -> str:
+    """What phases `import` and `normalize` follow from."""
+    first = [str(phase) for phase in _whole_pipeline(work).phases if phase.name == "normalize"]
+    return repr((work.options.shapes, work.options.symbolic, first))
+
+
 def _pipeline(work: Compilation) -> Pipeline:
-    if work.choices:
-        from tilewright.targets.cuda import runner_up
-
-        return runner_up.pipeline(work, _first_pipeline(work))
-    return _first_pipeline(work)
+    whole = _whole_pipeline(work)
+    own = work.options.pipeline is None
+    return whole.after("tile") if own and _has_kernels(work.module) and "tile" in whole.names else whole
 
 
-def _first_pipeline(work: Compilation) -> Pipeline:
-    if work.options.pipeline is not None:
-        return work.options.pipeline
-    if work.target.kind == "cuda":
-        from tilewright.pipelines.cuda import pipeline
-    else:
-        from tilewright.pipelines.cpu import pipeline
-    assert work.target.device is not None
-    whole = pipeline(work.target.device)
-    return whole.after("tile") if _has_kernels(work.module) else whole
+def _whole_pipeline(work: Compilation) -> Pipeline:
+    return work.options.pipeline or work.target.pipeline(work.options)
 
 
 def _has_kernels(module: ir.Module) -> bool:
@@ -195,7 +212,18 @@ def _has_kernels(module: ir.Module) -> bool:
     return any(op.operation.name == "tile.kernel" for op in module.body.operations)
 
 
-def _run_phase(work: Compilation, phase: Any, entry: dict[str, Any]) -> None:
+def _run_phase(work: Compilation, phase: Phase) -> None:
+    """Run the passes of a phase, and record what the report tells after it."""
+    from tilewright.report import kernel_statistics
+
+    existing = next((entry for entry in work.phases if entry["name"] == phase.name), None)
+    with contextlib.nullcontext(existing) if existing else work.phase(phase.name) as entry:
+        _run_passes(work, phase, entry)
+    kernel_statistics.observe(work.insight, phase.name, work.module, work.target.device)
+    _record(work, entry)
+
+
+def _run_passes(work: Compilation, phase: Phase, entry: dict[str, Any]) -> None:
     from tilewright.passes import run_pipeline
     from tilewright.plan.attention.masks import known_weights
 
@@ -206,6 +234,10 @@ def _run_phase(work: Compilation, phase: Any, entry: dict[str, Any]) -> None:
         for diagnostic in done.diagnostics:
             work.remarks.append({"phase": phase.name, **_remark(diagnostic)})
     if phase.name == "plan":
+        if work.options.symbolic:
+            from tilewright.plan.model.mark_host_fallback import loops_of_open_sizes
+
+            work.insight["open_loops"] = loops_of_open_sizes(work.module.operation)
         _compute_weights(work, entry)
 
 
@@ -239,16 +271,6 @@ def _record(work: Compilation, entry: dict[str, Any]) -> None:
         (folder / f"{PHASES.index(entry['name'])}-{entry['name']}.mlir").write_text(text + "\n")
 
 
-def _entry_attributes(module: ir.Module) -> dict[str, Any]:
-    """Return what lowering wrote on the entry: names of inputs, outputs and globals in order, the arena's bytes."""
-    for op in module.body.operations:
-        if symbol_of(op) == ENTRY:
-            attributes = op.operation.attributes
-            names = {key: [a.value for a in attributes[f"tile.{key}"]] for key in ("inputs", "outputs", "globals")}
-            return {**names, "arena_bytes": attributes["tile.arena_bytes"].value}
-    raise InternalError(f"the lowered module has no function @{ENTRY}")
-
-
 def weight(work: Compilation, name: str) -> np.ndarray:
     """The bytes of a weight, of the model's own or one that @init made."""
     if name not in work.weights:
@@ -256,24 +278,18 @@ def weight(work: Compilation, name: str) -> np.ndarray:
     return work.weights[name]
 
 
-def _object_codes(pool: Any, units: Sequence[Unit], work: Compilation) -> list[bytes]:
+def unit_codes(work: Compilation, units: Sequence[Unit], code: str = "object") -> list[bytes]:
+    """Return the code of each unit, from the cache or by the compile workers; `code` is ``object`` or ``ptx``."""
     target, level = work.target, work.options.opt_level
     build_id = cache.libraries_id()
-    keys = [cache.digest(unit.module, target.cpu, target.features, str(level), build_id) for unit in units]
+    keys = [cache.digest(code, unit.module, target.cpu, target.features, str(level), build_id) for unit in units]
     codes = [cache.find_kernel(key) for key in keys]
-    missing = [i for i, code in enumerate(codes) if code is None]
-    jobs = [Job(units[i].symbol, units[i].module, target.cpu, target.features, level) for i in missing]
-    for i, code in zip(missing, pool.compile(jobs), strict=True):
-        codes[i] = code
-        cache.add_kernel(keys[i], code)
-    return [code for code in codes if code is not None]
-
-
-def _needed(features: tuple[str, ...], units: Sequence[Unit]) -> tuple[str, ...]:
-    """The features without those of the matrix unit where no kernel calls it: it needs the kernel's permission."""
-    if any(b"llvm.x86.tile" in unit.module for unit in units):
-        return features
-    return tuple(name for name in features if name not in MATRIX_UNIT)
+    missing = [i for i, found in enumerate(codes) if found is None]
+    jobs = [Job(units[i].symbol, units[i].module, target.cpu, target.features, level, code) for i in missing]
+    for i, made in zip(missing, shared_pool().compile(jobs), strict=True):
+        codes[i] = made
+        cache.add_kernel(keys[i], made)
+    return [found for found in codes if found is not None]
 
 
 def manifest_of(
@@ -311,8 +327,19 @@ def manifest_of(
             "seconds": {p["name"]: round(p["seconds"], 4) for p in work.phases},
             "ranges": work.imported.ranges,
             "dims": work.imported.dims,
+            **_rounding(work),
         },
     )
+
+
+def _rounding(work: Compilation) -> dict[str, Any]:
+    """What is known by now of the precision and accuracy that were asked for: not yet the error."""
+    found: dict[str, Any] = {}
+    if work.narrowed is not None:
+        found["precision"] = {"name": work.options.precision, "products": work.narrowed}
+    if work.options.accuracy != "exact":
+        found["accuracy"] = {"name": work.options.accuracy}
+    return found
 
 
 def report(work: Compilation) -> dict[str, Any]:
@@ -321,6 +348,7 @@ def report(work: Compilation) -> dict[str, Any]:
     return {
         "phases": work.phases,
         "remarks": work.remarks,
+        "open_loops": work.insight.get("open_loops", []),
         "groups": work.insight.get("groups", []),
         "kernel_text": work.insight.get("kernel_text", {}),
         "device": device.to_dict() if device is not None else {},

@@ -37,18 +37,12 @@ def general_model(build: Callable[[], Any], inputs: Sequence[tuple[str, str, Dim
     except TilewrightError as error:
         log.warning("compiling for each set of sizes: sizes must be known for this model (%s)", error.message)
         return None
-    slow = [r for r in model.report_data().get("remarks", ()) if _is_slow(r)]
+    slow = model.report_data().get("open_loops", ())
     if slow:
-        first = f"{slow[0]['location']}: {slow[0]['message']}"
+        first = f"{slow[0]['location']}: runs as scalar loops on the host: {slow[0]['reason']}"
         log.warning("compiling for each set of sizes: code for all sizes would have scalar loops (%s)", first)
         return None
     return model
-
-
-def _is_slow(remark: Mapping[str, str]) -> bool:
-    from tilewright.plan.model.mark_host_fallback import SIZE_REASONS
-
-    return remark["message"].endswith(SIZE_REASONS)
 
 
 class _Compiled:

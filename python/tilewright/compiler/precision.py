@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tilewright.compiler.split import symbol_of
 from tilewright.core.errors import UserError
-from tilewright.passes.pipeline import PassSpec
+
+if TYPE_CHECKING:
+    from tilewright.compiler.driver import Compilation
 
 Sample = dict[str, np.ndarray]
 
@@ -40,58 +43,36 @@ def samples(calibration: Any, names: Sequence[str]) -> list[Sample]:
     return found
 
 
-def narrowing(
-    source: Any, shapes: Any, precision: str, calibration: Any, tensor_cores: bool = False
-) -> tuple[PassSpec, int]:
-    """Return the pass that narrows a model's products, and how many it will narrow.
+def observe(work: Compilation) -> None:
+    """Look at a normalized model: how many products become narrow, and which ranges their operands have.
+
+    The number is kept in `work.narrowed`, the ranges in `work.options`. The module stays as it is.
 
     Args:
-        source: the model.
-        shapes: sizes of its inputs.
-        precision: ``bf16``, ``int8`` or ``tf32``.
-        calibration: what ranges are observed on, for ``int8``.
-        tensor_cores: whether the machine multiplies convolutions and, in bf16, two activations narrow, too.
+        work: a compilation after phase `normalize`.
     """
     from tilewright.mlir import ir
-    from tilewright.normalize import PASSES
-    from tilewright.passes import load_builtin_passes, run_pipeline
-    from tilewright.passes.pipeline import Phase
-    from tilewright.plan.lowbit.narrow_products import products
 
-    load_builtin_passes()
-    imported = source.load(shapes)
-    if precision == "tf32":
-        return PassSpec("tile-allow-tf32", "precision tf32 was asked for"), _wide_products(imported)
-    root = imported.module.operation
-    run_pipeline(root, str(Phase("normalize", PASSES)))
+    options = work.options
+    if options.precision == "f32":
+        return
+    root = work.module.operation
     with root.context, ir.Location.unknown():
-        pairs = tensor_cores and precision == "bf16"  # bytes of keys would need ranges that no weight tells
-        found = products(root, tensor_cores, pairs)
-        count = len(found)
-        ranges: tuple[str, ...] = ()
-        if precision == "int8" and count:
-            data = samples(calibration, [spec.name for spec in imported.inputs])
-            ranges = _observe(imported, [op.inputs[at].value for op, at in found], data)
-    options: dict[str, Any] = {"ranges": ranges} if ranges else {}
-    if tensor_cores:
-        options["windows"] = True
-    if pairs:
-        options["pairs"] = True
-    return PassSpec("tile-narrow-products", f"precision {precision} was asked for", options), count
+        work.narrowed = len(work.target.products(root, options.precision))
+    if options.precision == "int8" and work.narrowed and not options.ranges:
+        assert work.imported is not None
+        data = samples(options.calibration, [spec.name for spec in work.imported.inputs])
+        work.options = replace(options, ranges=_ranges(work, data))
 
 
-def _wide_products(imported: Any) -> int:
-    """How many products of f32 a model has."""
+def _ranges(work: Compilation, data: list[Sample]) -> tuple[str, ...]:
+    """The ranges that products' operands have over the data, by the interpreter, in a copy of the module."""
     from tilewright.mlir import ir
-    from tilewright.normalize import PASSES
-    from tilewright.passes import run_pipeline
-    from tilewright.passes.pipeline import Phase
-    from tilewright.plan.gpu.allow_tf32 import wide_products
 
-    root = imported.module.operation
-    run_pipeline(root, str(Phase("normalize", PASSES)))
-    with root.context, ir.Location.unknown():
-        return len(wide_products(root))
+    with work.module.context, ir.Location.unknown():
+        copy = ir.Module.parse(str(work.module))
+        values = [op.inputs[at].value for op, at in work.target.products(copy.operation, "int8")]
+        return _observe(replace(work.imported, module=copy), values, data)
 
 
 def _observe(imported: Any, values: list[Any], data: list[Sample]) -> tuple[str, ...]:
@@ -126,14 +107,6 @@ def _return_also(module: Any, values: list[Any]) -> None:
     if "res_attrs" in main.attributes:
         old = list(ir.ArrayAttr(main.attributes["res_attrs"]))
         main.attributes["res_attrs"] = ir.ArrayAttr.get([*old, *[ir.DictAttr.get({})] * len(values)])
-
-
-def with_pass(pipeline: Any, spec: PassSpec) -> Any:
-    """Return a pipeline with `spec` as the first pass of phase `plan`."""
-    from dataclasses import replace
-
-    phases = [replace(p, passes=(spec, *p.passes)) if p.name == "plan" else p for p in pipeline.phases]
-    return replace(pipeline, phases=tuple(phases))
 
 
 def error(model: Any, exact: Callable[[], Any], calibration: Any) -> dict[str, Any]:

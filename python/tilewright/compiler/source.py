@@ -71,6 +71,19 @@ class Source:
         data = self.value if isinstance(self.value, bytes) else self.value.SerializeToString(deterministic=True)
         return digest("onnx", _bytes_id(data))
 
+    @functools.cached_property
+    def is_kernel_alone(self) -> bool:
+        """Whether this is MLIR text with kernels, but nothing that launches them.
+
+        Raises:
+            UserError: it has the words of one, and is no valid module.
+        """
+        if self.kind != "mlir" or "tile.kernel" not in self.value:
+            return False
+        top = [op.operation for op in parse_mlir(self).body.operations]
+        names = {op.attributes["sym_name"].value for op in top if "sym_name" in op.attributes}
+        return "main" not in names and any(op.name == "tile.kernel" for op in top)
+
     def load(self, shapes: Shapes | None, symbolic: bool = False, many_threads: bool = False) -> Imported:
         """Import the model.
 

@@ -28,8 +28,7 @@ from tilewright.demo.minilm import minilm_model, tokenize
 from tilewright.report.gpu_kernels import predicted_on_gpu
 from tilewright.runtime.cpu.cpu_features import cpuinfo
 from tilewright.runtime.cpu.library import default_threads
-from tilewright.runtime.gpu import cuda
-from tilewright.targets.target import check_target
+from tilewright.targets.registry import checked
 
 SENTENCES = (
     "A cat is sleeping on the warm windowsill.",
@@ -132,8 +131,7 @@ def predict(model: Any) -> None:
 
 def measure(model: tw.Model, peer: OnnxRuntime, tokens: dict[str, np.ndarray]) -> None:
     """Step 5: latency of one sentence, alternating between the two."""
-    where = "on a GPU" if model.target.startswith("cuda") else f"{model.threads} thread(s)"
-    say(5, f"Latency of one sentence, {where}, in alternating bursts (median)")
+    say(5, f"Latency of one sentence, {model.runs_on}, in alternating bursts (median)")
     one = {name: np.ascontiguousarray(array[:1]) for name, array in tokens.items()}
     values = list(one.values())
     out = [np.empty((1, 384), np.float32)]
@@ -145,7 +143,7 @@ def measure(model: tw.Model, peer: OnnxRuntime, tokens: dict[str, np.ndarray]) -
 def run(threads: int | None, sequence: int | None, report: Path, target: str = "cpu") -> int:
     """All steps; the exit code."""
     print("Tilewright demo: a trained model, compiled by Tilewright and checked against ONNX Runtime.")
-    emulate = check_target(target) == "cuda" and not cuda.available()
+    emulate = checked(target).needs_emulator
     if emulate:
         print("This machine has no GPU: the emulator runs the kernels, some sentences, and slowly.")
     sequence = sequence or (EMULATED_TOKENS if emulate else 128)

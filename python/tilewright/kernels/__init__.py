@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tilewright.compiler.options import Choices, check
 from tilewright.core.errors import UserError
+from tilewright.core.options import CompileOptions
 from tilewright.kernels.builder import build, tile_type
 from tilewright.kernels.kernel import Kernel, Prediction, Roofline
 from tilewright.kernels.signature import Argument, Signature, read_kernel
-from tilewright.targets.target import check_target
+from tilewright.targets.registry import checked
+from tilewright.targets.rules import check
 
 __all__ = ["Argument", "Kernel", "Prediction", "Roofline", "Signature", "kernel", "tile_type"]
 
@@ -56,8 +57,7 @@ def kernel(
     Raises:
         UserError: no such file, no such kernel, a malformed one, or no such target.
     """
-    check_target(target)
-    check(Choices(target, emulate=emulate))
+    check(checked(target), CompileOptions(emulate=emulate))
     if isinstance(source, os.PathLike) or (isinstance(source, str) and "\n" not in source):
         path = Path(source)
         if not path.is_file():

@@ -18,6 +18,8 @@ from tilewright.core.errors import UnsupportedError, UserError
 from tilewright.kernels.launch import wrapped
 from tilewright.kernels.signature import Argument, Signature
 from tilewright.runtime import Outputs
+from tilewright.targets.base import Target
+from tilewright.targets.registry import named, parse_target
 
 _BUDGET_SECONDS = 0.5
 _TOLERANCE = {2: 2e-2, 4: 1e-4, 8: 1e-9}  # of a comparison with the interpreter, by bytes of the element
@@ -139,13 +141,12 @@ class Kernel:
 
     def predict(self, *args: Any, grid: Sequence[int] | None = None, **named: Any) -> Prediction:
         """Return the work and the least time of a call with these arguments."""
-        from tilewright import devices
         from tilewright.report.roofline import bound_by, floor_seconds, predicted_seconds
 
         values, bounds = self._bind(args, named, grid)
         model = self._model(values, bounds, self._compiled_target())
         info = next(kernel for kernel in model.kernels if kernel.name == self.name).details
-        device = devices.get(self._compiled_target()).to_dict()
+        device = _described(parse_target(self._compiled_target()))
         flops, traffic = int(info.get("flops", 0)), int(info.get("bytes", 0))
         element = str(info.get("element", "f32"))
         floor = floor_seconds(flops, traffic, device, model.threads, element) or 0.0
@@ -180,8 +181,8 @@ class Kernel:
         return self._model(values, bounds, self._compiled_target()).explain(path)
 
     def _compiled_target(self) -> str:
-        if self._target == "reference":
-            raise UserError("target 'reference' interprets: only compiled kernels have times")
+        if not named(self._target).compiles:
+            raise UserError(f"target {self._target!r} interprets: only compiled kernels have times")
         return self._target
 
     def _bind(self, args: Sequence[Any], named: dict[str, Any], grid: Any) -> tuple[list[Any], tuple[int, ...]]:
@@ -237,6 +238,11 @@ class Kernel:
     @staticmethod
     def _is_interpreter(model: Any) -> bool:
         return not hasattr(model, "profile")
+
+
+def _described(target: Target) -> dict[str, Any]:
+    """The description of a target's machine as plain values; empty where it has none."""
+    return target.device.to_dict() if target.device is not None else {}
 
 
 def _value(signature: Signature, argument: Argument, value: Any) -> Any:

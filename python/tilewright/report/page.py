@@ -67,8 +67,7 @@ def _head(model: Any, report: dict[str, Any], name: str, measured: Measurement |
     held = model.held_bytes
     spent = sum(model._manifest.compile.get("seconds", {}).values())
     predicted = [predicted_on_gpu(kernel) for kernel in model.kernels]
-    workers = "on a GPU" if model.target.startswith("cuda") else f"{model.threads} thread(s)"
-    call = (seconds(measured.seconds) if measured else "–", f"per call, {workers}")
+    call = (seconds(measured.seconds) if measured else "–", f"per call, {model.runs_on}")
     if not measured and any(predicted):
         call = (seconds(sum(time or 0.0 for time in predicted)), "predicted, all kernels")
     launches = sum(kernel.launches for kernel in model.kernels)

@@ -6,9 +6,8 @@
 Nothing here imports MLIR, onnx or the compiler; a test blocks them and runs a model.
 """
 
-from tilewright.runtime.artifact import load_model
 from tilewright.runtime.cpu.model import Model
 from tilewright.runtime.manifest import KernelInfo, Manifest, TensorSpec
 from tilewright.runtime.result import Outputs
 
-__all__ = ["KernelInfo", "Manifest", "Model", "Outputs", "TensorSpec", "load_model"]
+__all__ = ["KernelInfo", "Manifest", "Model", "Outputs", "TensorSpec"]

@@ -224,20 +224,6 @@ def code_files(manifest: Manifest) -> tuple[str, ...]:
     return manifest.code_files or (code_file(manifest),)
 
 
-def load_model(path: str | Path, threads: int | None = None, emulate: bool | Mapping[str, Any] = False):
-    """Load a compiled model; see :func:`tilewright.load`."""
-    artifact = Artifact(path)
-    if artifact.manifest.kind == "cuda":
-        from tilewright.runtime.gpu.gpu_model import GpuModel
-
-        return GpuModel(artifact, emulate=emulate)
-    if emulate:
-        raise UserError(f"emulate= is for models for GPUs; {path} is for target {artifact.manifest.target}")
-    from tilewright.runtime.cpu.model import Model
-
-    return Model(artifact, threads=threads)
-
-
 def _padding(offset: int) -> bytes:
     """Return a zip extra field after which data that would begin at `offset` is 64-byte aligned."""
     size = -(offset + 4) % safetensors.ALIGNMENT

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+from math import prod
 from pathlib import Path
 from typing import Any
 
+from tilewright.core.dtypes import item_bytes
 from tilewright.runtime.artifact import Artifact
 from tilewright.runtime.binding import Signature
 from tilewright.runtime.manifest import KernelInfo, TensorSpec
@@ -60,6 +62,22 @@ class CompiledModel:
     def target(self) -> str:
         """The target it was compiled for."""
         return self._manifest.target
+
+    @property
+    def threads(self) -> int:
+        """Threads, or units of another kind, that share the work of a call."""
+        return 1
+
+    @property
+    def held_bytes(self) -> dict[str, int]:
+        """Bytes that the model holds: ``weights``, ``arena``."""
+        weights = sum(prod(spec.shape) * item_bytes(spec.dtype) for spec in self._manifest.weights)
+        return {"weights": weights, "arena": self._manifest.arena_bytes}
+
+    @property
+    def runs_on(self) -> str:
+        """What runs a call, in words."""
+        return f"{self.threads} thread(s)"
 
     @property
     def path(self) -> Path:

@@ -79,7 +79,7 @@ class Manifest:
 
     @property
     def kind(self) -> str:
-        """The kind of its target: ``cpu`` or ``cuda``."""
+        """The kind of its target, e.g. ``cpu`` or ``cuda``."""
         return self.target.partition(":")[0]
 
     @classmethod

@@ -10,15 +10,15 @@ import importlib.util
 import inspect
 import os
 import sys
-from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
-from tilewright import devices, pipelines
 from tilewright.core.errors import TilewrightError
+from tilewright.core.options import CompileOptions
 from tilewright.passes.base import option_specs
 from tilewright.passes.pipeline import Pipeline
 from tilewright.passes.registry import load_builtin_passes, load_file, registered_passes
+from tilewright.targets import registry
 
 
 class _LateNumpy(ModuleType):
@@ -43,15 +43,9 @@ def delay_numpy() -> None:
 
 
 def builtin_pipelines(target: str = "cpu") -> list[Pipeline]:
-    """Return the pipeline of each kind of machine: each module in ``tilewright.pipelines`` with ``pipeline(device)``.
-
-    Args:
-        target: the device that the pipeline of its kind is made for; those of other kinds are left out.
-    """
-    kind = target.partition(":")[0]
-    modules = [importlib.import_module(info.name) for info in iter_modules(pipelines.__path__, "tilewright.pipelines.")]
-    made = [module for module in modules if module.__name__.endswith(f".{kind}") and hasattr(module, "pipeline")]
-    return [module.pipeline(devices.get(target)) for module in made]
+    """Return the pipelines of a target, whose passes get known with it."""
+    machine = registry.named(target)
+    return [machine.pipeline(CompileOptions())] if machine.compiles and not machine.refusal else []
 
 
 def take_values(argv: list[str], flag: str) -> list[str]:

@@ -4,7 +4,7 @@
 """The process that compiles: reads tasks, one JSON per line; answers one line each.
 
 A task is {"key", "folder", "artifact", "target"}; the answer {"key", "state", "detail", "seconds"}, state being
-``built`` or ``error``, and for target reference, which cannot be saved, the final ``passed`` or ``failed``.
+``built`` or ``error``, and for targets whose models need the compiler to run, the final ``passed`` or ``failed``.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from .verdict import wrong_result
 def answer(task: dict[str, Any]) -> dict[str, Any]:
     """Compile one model, and save it; or interpret it."""
     import tilewright as tw
+    from tilewright.targets.registry import named
 
     folder = Path(task["folder"])
     start = time.perf_counter()
@@ -29,10 +30,12 @@ def answer(task: dict[str, Any]) -> dict[str, Any]:
         shapes = structure(folder / "model.onnx", data["sets"][0][0])
         model = tw.compile(str(folder / "model.onnx"), target=task["target"], threads=1, shapes=shapes)
         seconds = time.perf_counter() - start
-        if task["target"] != "reference":
+        target = named(task["target"])
+        if target.compiles:
             model.save(task["artifact"])
+        if target.runs_apart:
             return {"state": "built", "detail": "", "seconds": seconds}
-        wrong = wrong_result(model, data)
+        wrong = wrong_result(tw.load(task["artifact"]) if target.compiles else model, data)
         return {"state": "failed" if wrong else "passed", "detail": wrong or "", "seconds": seconds}
     except Exception as error:
         return {"state": "error", "detail": describe(error), "seconds": time.perf_counter() - start}

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 
-COMPILER = ("mlir", "passes", "plan", "pipelines", "frontend", "normalize", "reference", "dialects", "targets")
+COMPILER = ("mlir", "passes", "plan", "pipelines", "frontend", "normalize", "reference", "dialects", "compiler")
 BLOCKED = {"onnx", "onnxruntime", "torch", "mlir", *(f"tilewright.{name}" for name in COMPILER)}
 
 

@@ -21,8 +21,9 @@ _HEAD = """\
 
 
 def own(target: str) -> Path:
-    """The list of a target: GPUs have one beside that of the CPU, with what they lack beyond it."""
-    return FOLDER / "unsupported_cuda.toml" if target.startswith("cuda") else FILE
+    """The list of a target: a kind may have one beside that of the CPU, with what it lacks beyond that."""
+    file = FOLDER / f"unsupported_{target.partition(':')[0]}.toml"
+    return file if file.is_file() else FILE
 
 
 def read(target: str = "cpu") -> dict[str, str]:

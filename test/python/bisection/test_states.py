@@ -10,13 +10,13 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from tilewright.bisection import native, session
+from tilewright.bisection import native
 from tilewright.bisection.compare import differences
 from tilewright.bisection.entry import can_interpret, interpret
 from tilewright.bisection.stages import run_steps, start, steps_of
 from tilewright.compiler.source import open_source
 from tilewright.passes.registry import load_builtin_passes
-from tilewright.targets.target import parse_target
+from tilewright.targets.registry import parse_target
 
 F, D, N = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT64
 CASES = {
@@ -55,7 +55,7 @@ def test_every_state_means_the_same(name):
     inputs = [(rng.random(spec.shape) + 0.1).astype({"f32": np.float32, "f64": np.float64}[spec.dtype])]
     begin = start(imported.module, imported.weights)
     baseline = interpret(begin, inputs, imported.outputs)
-    run = run_steps(begin, steps_of(session._default(target)))
+    run = run_steps(begin, steps_of(target.states()))
     assert run.error is None
     known = [stage for stage in run.stages if can_interpret(stage)]
     assert len(known) > 20
@@ -64,6 +64,6 @@ def test_every_state_means_the_same(name):
         got = interpret(stage, inputs, imported.outputs)
         moved = [str(d) for d in differences(["y"], baseline, got) if d.moved]
         assert not moved, f"after {step}: {moved}"
-    assert native.can_run(run.stages[-1])
+    assert target.executes(run.stages[-1])
     got = native.execute(run.stages[-1], target, inputs, (imported.inputs, imported.outputs))
     assert not any(d.moved for d in differences(["y"], baseline, got))

@@ -10,10 +10,12 @@ import pytest
 
 import tilewright as tw
 from tilewright import devices
-from tilewright.compiler.options import RULES, Choices, check
 from tilewright.core import config
 from tilewright.core.errors import UserError
+from tilewright.core.options import CompileOptions
 from tilewright.pipelines import cpu
+from tilewright.targets import registry
+from tilewright.targets.rules import RULES, Rule, check
 
 CASES = [
     ({"precision": "int4"}, "there is no precision 'int4'; there are f32, tf32, bf16, int8"),
@@ -41,6 +43,10 @@ CASES = [
     (
         {"accuracy": "fast"},
         "accuracy='fast' is for NVIDIA GPUs (approximations of their special function units) and their own pipeline",
+    ),
+    (
+        {"precision": "bf16", "pipeline": "CPU"},
+        "precision='bf16' is for CPUs and NVIDIA GPUs with their own pipeline",
     ),
     ({"accuracy": "winograd", "target": "reference"}, "accuracy='winograd' is for CPUs and their own pipeline"),
     (
@@ -81,6 +87,10 @@ CASES = [
         "cubin=True needs NVIDIA's assembler, and no ptxas was found: install the CUDA toolkit, name the program in "
         "TILEWRIGHT_PTXAS, or leave cubin= out (the GPU's driver then assembles the PTX when the model is loaded)",
     ),
+    (
+        {"target": "reference", "stop_after": "plan"},
+        "target 'reference' interprets what phase import makes: stop_after can only be 'import'",
+    ),
 ]
 
 
@@ -97,12 +107,23 @@ def _with_pipeline(options: dict) -> dict:
     return {**options, "pipeline": cpu.pipeline(devices.get("cpu"))} if own else options
 
 
+def _asked(options: dict) -> tuple[registry.Target, CompileOptions]:
+    """Target and options, as compile() makes them of its arguments."""
+    rest = {name: value for name, value in _with_pipeline(options).items() if name != "target"}
+    return registry.named(options.get("target", "cpu")), CompileOptions(**rest)
+
+
+def _first_broken(options: dict) -> Rule:
+    target, chosen = _asked(options)
+    return next(rule for rule in (*RULES, *target.rules) if rule.broken(target, chosen))
+
+
 @pytest.mark.parametrize(("options", "message"), CASES)
 def test_text_of_errors(options: dict, message: str) -> None:
     """The whole text, from the table and from compile()."""
     options = _with_pipeline(options)
     with pytest.raises(UserError) as found:
-        check(Choices(**options))
+        check(*_asked(options))
     assert found.value.message == message
     with pytest.raises(UserError) as found:
         tw.compile(lowered_model.TEXT, **options)
@@ -110,14 +131,13 @@ def test_text_of_errors(options: dict, message: str) -> None:
 
 
 def test_every_rule_has_a_case() -> None:
-    """The first rule that each case breaks: together they are all rules, in order."""
-    first = [next(n for n, r in enumerate(RULES) if r.broken(Choices(**_with_pipeline(o)))) for o, _ in CASES]
-    assert first == list(range(len(RULES)))
+    """The first rule that each case breaks: together they are those for all targets, and those of each."""
+    found = {id(_first_broken(options)) for options, _ in CASES}
+    rules = [*RULES, *(rule for target in registry.known() for rule in target.rules)]
+    assert [rule.message for rule in rules if id(rule) not in found] == []
 
 
 def test_defaults_break_no_rule() -> None:
     """Nor does what the options are for."""
-    check(Choices())
-    check(Choices(precision="bf16"))
-    check(Choices(accuracy="winograd4"))
-    check(Choices(tune=1.0))
+    for options in ({}, {"precision": "bf16"}, {"accuracy": "winograd4"}, {"tune": 1.0}):
+        check(*_asked(options))

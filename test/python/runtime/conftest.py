@@ -7,8 +7,8 @@ import fake_model
 import pytest
 
 from tilewright.core import config
-from tilewright.runtime import load_model
 from tilewright.runtime.gpu.cuda import CudaDevice
+from tilewright.targets.loading import load as load_model
 
 
 @pytest.fixture(scope="session")

@@ -12,12 +12,12 @@ import pytest
 from test_gpu_calls import COUNT, PROGRAM
 
 from tilewright.core.errors import TilewrightError, UserError
-from tilewright.runtime import load_model
 from tilewright.runtime.gpu import gpu_code
 from tilewright.runtime.gpu.cuda import CudaDevice
 from tilewright.runtime.gpu.host_program import HostProgram
 from tilewright.runtime.manifest import Manifest, TensorSpec
 from tilewright.sim import ptx as emulate
+from tilewright.targets.loading import load as load_model
 
 MODULES = {"add.ptx": fake_cuda.PTX, "add.cubin": fake_cuda.CUBIN}
 WITH_CUBIN = copy.deepcopy(PROGRAM)

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from tilewright.core.errors import UserError
-from tilewright.runtime import load_model
 from tilewright.runtime.cpu import memory
+from tilewright.targets.loading import load as load_model
 
 X, IDS = fake_model.inputs()
 SCALED = X * fake_model.WEIGHT

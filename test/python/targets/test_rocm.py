@@ -11,8 +11,8 @@ import sys
 import pytest
 
 from tilewright.core.errors import InternalError, UnsupportedError, UserError
+from tilewright.targets.registry import checked
 from tilewright.targets.rocm.assembly import assembly
-from tilewright.targets.target import check_target
 
 ELEMENTWISE = """
 tile.kernel @scale(%x: memref<64x256xf32>, %y: memref<64x256xf32>) grid(%i) {
@@ -72,7 +72,7 @@ def test_what_is_refused():
 
 def test_models_are_not_compiled_for_it():
     with pytest.raises(UnsupportedError, match="text only, and untested on hardware"):
-        check_target("rocm:gfx942")
+        checked("rocm:gfx942")
 
 
 GEMM = """

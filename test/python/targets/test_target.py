@@ -8,20 +8,21 @@ import pytest
 
 from tilewright import devices
 from tilewright.core.errors import UserError
-from tilewright.targets.target import check_target, feature_string, parse_target
+from tilewright.targets.cpu.target import feature_string
+from tilewright.targets.registry import checked, parse_target
 
 
 def test_unknown_targets():
     for text in ("gpu", "", "reference:x", None):
         with pytest.raises(UserError, match=r"unknown target .*; this version has cpu .*cpu:NAME.*reference"):
-            check_target(text)
+            checked(text)
 
 
 def test_gpus():
-    assert check_target("cuda") == check_target("cuda:sm_80") == check_target("cuda:sm_90a") == "cuda"
+    assert all(checked(text).kind == "cuda" for text in ("cuda", "cuda:sm_80", "cuda:sm_90a"))
     for text in ("cuda:sm_86", "cuda:90", "cuda:"):
         with pytest.raises(UserError, match=r"code is made for cuda:sm_80 and cuda:sm_90a; "):
-            check_target(text)
+            checked(text)
 
 
 def test_reference():
@@ -81,4 +82,4 @@ def test_generic_machines(name):
 def test_an_unknown_gpu_is_told_what_to_ask_for(text: str, hint: str) -> None:
     """By what its name says."""
     with pytest.raises(UserError, match=hint):
-        check_target(text)
+        checked(text)

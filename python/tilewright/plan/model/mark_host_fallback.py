@@ -9,6 +9,7 @@ hold stays in the host function, where it becomes scalar loops: correct for all 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -19,8 +20,8 @@ from tilewright.passes import Pass, register
 _ELEMENTS = frozenset(
     "f64 f32 f16 bf16 f8E4M3FN f8E4M3FNUZ f8E5M2 f8E5M2FNUZ f8E8M0FNU i1 i8 i16 i32 i64 index".split()
 )
-#: Reasons that only loops of run-time sizes have: the same operation of known sizes would be a kernel.
-SIZE_REASONS = ("its body uses a scalar from outside", "a loop of it has no size: it indexes no operand alone")
+#: Points of a loop nest that take about as long as starting a kernel; as in lib/Transforms/Plan/VerifyPlan.cpp.
+_FEW_POINTS = 512
 #: How a reduction may combine; `lib/Transforms/GroupToKernel` knows the same ones.
 _COMBINERS = frozenset(
     f"arith.{name}"
@@ -51,6 +52,10 @@ NATIVE_MATH = frozenset(
         "isnormal".split()
     )
 )
+
+
+class OpenSize(str):
+    """A reason that only loops of run-time sizes have: the same operation of known sizes would be a kernel."""
 
 
 def reason_for_host(op: ir.Operation) -> str | None:
@@ -104,7 +109,7 @@ def _reason_of_maps(op: ir.Operation, parallel: list[int]) -> str | None:
             if isinstance(expr, ir.AffineDimExpr):
                 alone |= terms.keys()
     if len(alone) < maps[-1].n_dims:
-        return SIZE_REASONS[1]
+        return OpenSize("a loop of it has no size: it indexes no operand alone")
     return None
 
 
@@ -119,7 +124,7 @@ def _reason_of_body(op: ir.Operation) -> str | None:
                 return reason
             scalars = list(inner.operands)
         if any(_is_captured(value, block) for value in scalars):
-            return SIZE_REASONS[0]
+            return OpenSize("its body uses a scalar from outside")
     return None
 
 
@@ -152,6 +157,41 @@ def _reason_of_reduction(op: ir.Operation) -> str | None:
     if [operand == total for operand in combiner.operands].count(True) != 1 or len(list(total.uses)) != 1:
         return "it uses its accumulator other than once"
     return None
+
+
+def loops_of_open_sizes(root: ir.Operation) -> list[dict[str, str]]:
+    """Location and reason of each larger operation that would be a kernel, were its sizes known at compile time.
+
+    Args:
+        root: a module after phase `plan`.
+    """
+    found = []
+    for block in blocks(root):
+        for op in (child.operation for child in block.operations):
+            if op.name != "linalg.generic" or "tile.host" not in op.attributes:
+                continue
+            reason = reason_for_host(op)
+            if isinstance(reason, OpenSize) and not _is_small(op):
+                found.append({"location": _name_of(op.location), "reason": str(reason)})
+    return found
+
+
+def _name_of(location: ir.Location) -> str:
+    """The model's name of the place, if it has one."""
+    parts = str(location).split('"')
+    return parts[1] if len(parts) > 2 else str(location)
+
+
+def _is_small(op: ir.Operation) -> bool:
+    """Whether all loops have known sizes, and few points together."""
+    sizes: dict[int, int] = {}
+    values = [*op.operands]
+    for value, attribute in zip(values, op.attributes["indexing_maps"], strict=True):
+        for axis, expr in enumerate(attribute.value.results):
+            if isinstance(expr, ir.AffineDimExpr):
+                sizes[ir.AffineDimExpr(expr).position] = ir.RankedTensorType(value.type).shape[axis]
+    points = math.prod(sizes.values())
+    return len(sizes) == len(op.attributes["iterator_types"]) and min(sizes.values()) >= 0 and points <= _FEW_POINTS
 
 
 @register

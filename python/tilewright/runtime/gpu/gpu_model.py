@@ -66,6 +66,11 @@ class GpuModel(CompiledModel):
         return bool(self._emulate) or self._emulate == {}
 
     @property
+    def runs_on(self) -> str:
+        """What runs a call, in words."""
+        return "on the emulator" if self.emulated else "on a GPU"
+
+    @property
     def device(self) -> Device:
         """What runs the model.
 

@@ -86,3 +86,10 @@ def _check_symbols(code: bytes) -> None:
             f"the code calls {', '.join(missing)}, which neither the run-time nor the C library has: a pass must "
             "expand the operation behind it"
         )
+
+
+def finding() -> tuple[str, str]:
+    """Which linker is there, for ``tilewright doctor``."""
+    linker = find_linker()
+    done = subprocess.run([linker, "--version"], capture_output=True, text=True)
+    return "ok", f"{linker} ({done.stdout.splitlines()[0] if done.stdout else 'unknown version'})"

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.compiler import driver
-from tilewright.compiler.split import Unit, split_kernels, symbol_of
-from tilewright.core import cache
+from tilewright.compiler.split import split_kernels, symbol_of
 from tilewright.core.errors import InternalError, UnsupportedError
-from tilewright.core.workers import Job
+from tilewright.core.options import PHASES
 from tilewright.runtime.gpu import gpu_code
 from tilewright.targets.cuda import ptxas
 from tilewright.targets.cuda.host_program import HostProgram, export
@@ -41,14 +40,14 @@ def export_host(work: driver.Compilation) -> None:
     """Keep the host program of a scheduled module: phase `lower` takes the host function away."""
     assert work.imported is not None
     kernels = {symbol_of(op): op.operation for op in work.module.body.operations if op.operation.name == "tile.kernel"}
-    work.host = Host(
+    work.kept_for_emit = Host(
         export(work.module, HOST, work.target.cpu),
         {name: _argument_types(op) for name, op in kernels.items()},
         {name: op.attributes["grid_rank"].value for name, op in kernels.items()},
     )
 
 
-def emit(work: driver.Compilation, pool: Any, folder: Path) -> None:
+def emit(work: driver.Compilation, folder: Path) -> None:
     """Make PTX of the lowered kernels and write the artifact.
 
     Raises:
@@ -58,7 +57,7 @@ def emit(work: driver.Compilation, pool: Any, folder: Path) -> None:
         device = _device_module(work.module)
         units, shared = split_kernels(device) if device is not None else ([], {})
         driver.dump_units(work.options.dump_ir, units)
-        codes = dict(zip((unit.symbol for unit in units), _codes(pool, units, work), strict=True))
+        codes = dict(zip((unit.symbol for unit in units), driver.unit_codes(work, units, "ptx"), strict=True))
         _dump_codes(work, codes)
         _check_calls(codes)
         found = ptxas.check(codes, work.target.cpu, work.options.cubin)
@@ -66,7 +65,7 @@ def emit(work: driver.Compilation, pool: Any, folder: Path) -> None:
         _dump_codes(work, found.codes)
         entry["passes"].append(["(ptxas: assemble each kernel)", found.seconds])
         work.remarks += [{"phase": "emit", **remark} for remark in found.remarks]
-        program = _program(work.host, device, shared)
+        program = _program(work.kept_for_emit, device, shared)
         for kernel in program["kernels"].values():
             if kernel["entry"] in found.cubins:
                 kernel["cubin"] = f"{kernel['entry']}.cubin"
@@ -108,24 +107,11 @@ def _device_module(module: ir.Module) -> ir.Operation | None:
     return next((op.operation for op in module.body.operations if op.operation.name == "gpu.module"), None)
 
 
-def _codes(pool: Any, units: Sequence[Unit], work: driver.Compilation) -> list[bytes]:
-    target, level = work.target, work.options.opt_level
-    build_id = cache.libraries_id()
-    keys = [cache.digest("ptx", unit.module, target.cpu, target.features, str(level), build_id) for unit in units]
-    codes = [cache.find_kernel(key) for key in keys]
-    missing = [i for i, code in enumerate(codes) if code is None]
-    jobs = [Job(units[i].symbol, units[i].module, target.cpu, target.features, level, "ptx") for i in missing]
-    for i, code in zip(missing, pool.compile(jobs), strict=True):
-        codes[i] = code
-        cache.add_kernel(keys[i], code)
-    return [code for code in codes if code is not None]
-
-
 def _dump_codes(work: driver.Compilation, codes: Mapping[str, bytes]) -> None:
     if work.options.dump_ir is None:
         return
     for symbol, code in codes.items():
-        (work.options.dump_ir / f"{driver.PHASES.index('emit')}-emit" / f"{symbol}.ptx").write_bytes(code)
+        (work.options.dump_ir / f"{PHASES.index('emit')}-emit" / f"{symbol}.ptx").write_bytes(code)
 
 
 def _check_calls(codes: Mapping[str, bytes]) -> None:
@@ -201,5 +187,5 @@ def _weight_names(program: Mapping[str, Any]) -> list[str]:
 
 
 def _weight(work: driver.Compilation, name: str) -> Any:
-    constants = work.host.exported.constants
+    constants = work.kept_for_emit.exported.constants
     return constants[name] if name in constants else driver.weight(work, name)

@@ -76,6 +76,16 @@ def find() -> str | None:
     return None if chosen in ("", "0", "off") else shutil.which(chosen)
 
 
+def finding() -> tuple[str, str]:
+    """Which assembler is there, for ``tilewright doctor``."""
+    program = find()
+    if program is None:
+        return "note", "not installed; it checks each kernel for a GPU, and cubin=True needs it (CUDA toolkit)"
+    said = subprocess.run([program, "--version"], capture_output=True, text=True).stdout.strip().splitlines()
+    release = next((line.strip() for line in said if "release" in line), "unknown version")
+    return "ok", f"{program} ({release})"
+
+
 def check(codes: Mapping[str, bytes], arch: str, cubins: bool = False) -> Checked:
     """Assemble each kernel and read what the assembler says.
 

@@ -11,48 +11,48 @@ were, and come from the cache of compiled code.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from tilewright.compiler import driver
 from tilewright.compiler.tuning import plan_name
-from tilewright.pipelines import cuda_plan
-from tilewright.targets.cuda import emit, ptxas
+from tilewright.targets.cuda import emit as cuda_emit
+from tilewright.targets.cuda import ptxas
 
 #: Candidates of a kernel that are tried: the first one, and runners-up.
 TRIES = 5
 
 
-def build(work: driver.Compilation, pool: Any, folder: Path) -> None:
-    """Compile a model for a GPU into an artifact, with other tiles for kernels that ptxas refuses.
+def emit(work: driver.Compilation, folder: Path) -> driver.Compilation | None:
+    """Write the artifact of a model for a GPU; or return the compilation with other tiles for refused kernels.
 
     Raises:
-        RefusedError: it refuses a kernel in all its tiles, or one that no plan made.
+        RefusedError: ptxas refuses a kernel in all its tiles, or one that no plan made.
     """
-    while True:
-        driver.lower(work)
-        try:
-            return emit.emit(work, pool, folder)
-        except ptxas.RefusedError as error:
-            work = _with_runners_up(work, error)
-            error.forget()
+    try:
+        cuda_emit.emit(work, folder)
+    except ptxas.RefusedError as error:
+        work = _with_runners_up(work, error)
+        error.forget()
+        return work
+    return None
 
 
 def _with_runners_up(work: driver.Compilation, error: ptxas.RefusedError) -> driver.Compilation:
     """The same compilation from its start, where each refused kernel takes the next candidate."""
-    choices, remarks = dict(work.choices), list(work.kept)
+    choices, remarks = dict(_chosen(work)), list(work.kept)
     for symbol, message in error.kernels.items():
         plan = work.insight.get("kernels", {}).get(symbol, {}).get("plan", {})
         name, number = plan_name(symbol), plan.get("number", 0) + 1
-        if number >= min(plan.get("candidates", 1), TRIES) or number <= work.choices.get(name, 0):
+        if number >= min(plan.get("candidates", 1), TRIES) or number <= _chosen(work).get(name, 0):
             raise error
         choices[name] = max(number, choices.get(name, 0))  # several kernels may have the name
         text = f"{message}; instead of {plan.get('shape', 'it')} the plan takes its runner-up, {plan['runner_up']}"
         remarks.append({"phase": "emit", "severity": "remark", "message": text, "location": symbol})
-    return driver.Compilation(work.source, work.target, work.options, choices=choices, kept=remarks)
+    texts = tuple(f"{name}:{number}" for name, number in choices.items())
+    return work.again(replace(work.options, choices=texts), remarks)
 
 
-def pipeline(work: driver.Compilation, chosen: Any) -> Any:
-    """A pipeline whose plan takes the candidates that were chosen by now."""
-    texts = tuple(f"{name}:{number}" for name, number in sorted(work.choices.items()))
-    return cuda_plan.with_choices(chosen, texts) if texts else chosen
+def _chosen(work: driver.Compilation) -> dict[str, int]:
+    """The number of the candidate that each kernel takes, where it is not the first."""
+    return {name: int(number) for name, _, number in (text.rpartition(":") for text in work.options.choices)}

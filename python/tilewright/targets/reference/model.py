@@ -26,6 +26,7 @@ class ReferenceModel:
 
     target = "reference"
     threads = 1
+    runs_on = "1 thread(s)"
 
     def __init__(self, source: Source, shapes: Mapping[str, Any] | None) -> None:
         self._imported = source.load(shapes)

@@ -1,0 +1,105 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a user chose for one compilation, as one value."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tilewright.core.errors import UserError
+
+if TYPE_CHECKING:
+    from tilewright.passes.pipeline import Pipeline
+
+PHASES = ("import", "normalize", "plan", "tile", "schedule", "lower", "emit")
+PRECISIONS = ("f32", "tf32", "bf16", "int8")
+ACCURACIES = ("exact", "winograd", "winograd4", "fast")
+#: Fields that the code does not depend on: how it is run, what is looked at on the way, how tiles were found.
+_NOT_IN_CODE = frozenset({"threads", "emulate", "stop_after", "dump_ir", "tune", "calibration"})
+
+
+@dataclass(frozen=True)
+class CompileOptions:
+    """All options of :func:`tilewright.compile` but the target, and what compilation itself found out about them.
+
+    Attributes:
+        threads: threads per call of the result; None: all CPUs.
+        precision: one of :data:`PRECISIONS`, the type of products with weights.
+        calibration: what the ranges of activations are observed on, for ``int8``.
+        accuracy: one of :data:`ACCURACIES`, what may be rounded more.
+        tune: seconds to measure candidates of tiles.
+        opt_level: LLVM's optimization level, 0 to 3.
+        shapes: sizes of symbolic dimensions, their ranges, or whole shapes, by name.
+        symbolic: compile for all sizes of the dimensions that `shapes` leaves open.
+        cubin: for a GPU, machine code beside the PTX.
+        emulate: for a GPU, run the code on the emulator; True, or its options.
+        stop_after: name of the last phase to run; None: all.
+        dump_ir: folder that receives the IR after each phase.
+        pipeline: passes instead of the target's own.
+        choices: KERNEL:NUMBER texts: candidates that kernels take instead of the first one.
+        ranges: LOW:HIGH texts: what calibration saw of each product that becomes narrow.
+    """
+
+    threads: int | None = None
+    precision: str = "f32"
+    calibration: Any = None
+    accuracy: str = "exact"
+    tune: float = 0.0
+    opt_level: int = 3
+    shapes: tuple[tuple[str, Any], ...] = ()
+    symbolic: bool = False
+    cubin: bool = False
+    emulate: bool | Mapping[str, Any] = False
+    stop_after: str | None = None
+    dump_ir: Path | None = None
+    pipeline: Pipeline | None = None
+    choices: tuple[str, ...] = ()
+    ranges: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the name of the phase."""
+        if self.stop_after is not None and self.stop_after not in PHASES:
+            raise UserError(f"there is no phase {self.stop_after!r}; the phases are {', '.join(PHASES)}")
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether products and functions are what the model asks for."""
+        return self.precision == "f32" and self.accuracy == "exact"
+
+    def plain(self) -> CompileOptions:
+        """The options of the model that this one's error is measured against."""
+        return dataclasses.replace(
+            self, precision="f32", accuracy="exact", calibration=None, ranges=(), dump_ir=None, tune=0.0
+        )
+
+    def code_key(self) -> str:
+        """Text of all that the code depends on, the calibration data aside."""
+        names = [entry.name for entry in dataclasses.fields(self) if entry.name not in _NOT_IN_CODE]
+        return repr([(name, str(getattr(self, name))) for name in names])
+
+
+def shape_items(shapes: Mapping[str, Any] | None) -> tuple[tuple[str, Any], ...]:
+    """Return shapes as :class:`CompileOptions` keeps them: sorted by name, lists as tuples.
+
+    Raises:
+        UserError: it is no mapping of names to sizes.
+    """
+    try:
+        items = [(str(k), _frozen(v)) for k, v in (shapes or {}).items()]
+    except (TypeError, ValueError, AttributeError):
+        raise UserError(f"shapes must map names to sizes, as in {{'batch': 1}}, got {shapes!r}") from None
+    return tuple(sorted(items, key=lambda item: item[0]))
+
+
+def _frozen(size: Any) -> Any:
+    """A size, a shape, the shapes of a sequence's tensors, or None for an optional that holds nothing."""
+    if size is None:
+        return None
+    if isinstance(size, str):
+        raise TypeError("a size is a number")
+    return tuple(map(_frozen, size)) if hasattr(size, "__iter__") else int(size)

@@ -1,0 +1,59 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A lowered module for a CPU -> a shared object, by compile workers and the linker; and its artifact."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tilewright.compiler import driver
+from tilewright.compiler.split import Unit, split, symbol_of
+from tilewright.core.errors import InternalError
+from tilewright.runtime.artifact import write_artifact
+from tilewright.runtime.cpu.cpu_features import MATRIX_UNIT
+from tilewright.targets.cpu.linker import link
+from tilewright.targets.cpu.target import ENTRY
+
+if TYPE_CHECKING:
+    from tilewright.mlir import ir
+
+
+def emit(work: driver.Compilation, folder: Path) -> None:
+    """Make object code of each kernel, link it and write the artifact to `folder`.
+
+    Raises:
+        InternalError: LLVM or the linker failed.
+    """
+    with work.phase("emit"):
+        entry = _entry_attributes(work.module)
+        units, shared = split(work.module, ENTRY)
+        driver.dump_units(work.options.dump_ir, units)
+        link(driver.unit_codes(work, units), folder / "model.so")
+        code = (folder / "model.so").read_bytes()
+        (folder / "model.so").unlink()
+    weights = {name: driver.weight(work, name) for name in entry["globals"]}
+    manifest = driver.manifest_of(work, [unit.symbol for unit in units if unit.symbol != ENTRY], shared, weights)
+    features = _needed(work.target.needed, units)
+    manifest = dataclasses.replace(manifest, arena_bytes=entry["arena_bytes"], entry=ENTRY, cpu_features=features)
+    write_artifact(folder, manifest, code, weights, driver.report(work))
+
+
+def _entry_attributes(module: ir.Module) -> dict[str, Any]:
+    """Return what lowering wrote on the entry: names of inputs, outputs and globals in order, the arena's bytes."""
+    for op in module.body.operations:
+        if symbol_of(op) == ENTRY:
+            attributes = op.operation.attributes
+            names = {key: [a.value for a in attributes[f"tile.{key}"]] for key in ("inputs", "outputs", "globals")}
+            return {**names, "arena_bytes": attributes["tile.arena_bytes"].value}
+    raise InternalError(f"the lowered module has no function @{ENTRY}")
+
+
+def _needed(features: tuple[str, ...], units: Sequence[Unit]) -> tuple[str, ...]:
+    """The features without those of the matrix unit where no kernel calls it: it needs the kernel's permission."""
+    if any(b"llvm.x86.tile" in unit.module for unit in units):
+        return features
+    return tuple(name for name in features if name not in MATRIX_UNIT)

@@ -271,6 +271,11 @@ def _record(work: Compilation, entry: dict[str, Any]) -> None:
         (folder / f"{PHASES.index(entry['name'])}-{entry['name']}.mlir").write_text(text + "\n")
 
 
+def top_symbols(module: ir.Module, name: str) -> list[str]:
+    """Return the symbols of the operations of that name at the top of a module, in order."""
+    return [symbol_of(op) for op in module.body.operations if op.operation.name == name]
+
+
 def weight(work: Compilation, name: str) -> np.ndarray:
     """The bytes of a weight, of the model's own or one that @init made."""
     if name not in work.weights:

@@ -40,7 +40,6 @@ CODE = "code"
 WEIGHTS = "weights.safetensors"
 REPORT = "report.json.gz"
 _ZIP_SUFFIXES = {".zip", ".tw"}
-_CODE_SUFFIXES = {".so", ".ptx", ".cubin", ".json"}
 _LOCAL_HEADER = 30
 
 
@@ -149,9 +148,8 @@ class Artifact:
         return [name for name in names if (self.path / name).is_file()]
 
     def _write_folder(self, target: Path) -> None:
-        kept = {target / name for name in code_files(self.manifest)}
-        for stale in {path for path in (target / CODE).glob("*") if path.suffix in _CODE_SUFFIXES} - kept:
-            stale.unlink()  # of the model that this one replaces
+        for stale in _files_of(target) - set(code_files(self.manifest)):
+            (target / stale).unlink(missing_ok=True)  # of the model that this one replaces
         for name in self._names():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             _atomically(target / name, lambda temporary, name=name: temporary.write_bytes(self.read(name)))
@@ -222,6 +220,14 @@ def code_file(manifest: Manifest) -> str:
 def code_files(manifest: Manifest) -> tuple[str, ...]:
     """Return the names of all files of code inside the model."""
     return manifest.code_files or (code_file(manifest),)
+
+
+def _files_of(folder: Path) -> set[str]:
+    """The files of code of the model that a folder holds; none where it holds no whole one."""
+    try:
+        return set(code_files(Manifest.loads((folder / MANIFEST).read_bytes())))
+    except (OSError, UserError):
+        return set()
 
 
 def _padding(offset: int) -> bytes:

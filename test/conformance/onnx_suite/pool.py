@@ -58,7 +58,8 @@ class Server:
 
     def _started(self) -> subprocess.Popen:
         if self._child is None:
-            environment = {**os.environ, "PYTHONPATH": str(HERE.parent), "TILEWRIGHT_CACHE": "0"}
+            path = os.pathsep.join(filter(None, [str(HERE.parent), os.environ.get("PYTHONPATH", "")]))
+            environment = {**os.environ, "PYTHONPATH": path, "TILEWRIGHT_CACHE": "0"}
             command = [sys.executable, "-m", f"{HERE.name}.{self._module}"]
             with open(self._log, "ab") as log:
                 self._child = subprocess.Popen(

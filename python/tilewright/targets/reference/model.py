@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from tilewright.compiler.source import Source
 from tilewright.core.dtypes import presented, stored
 from tilewright.core.errors import UnsupportedError, UserError
@@ -16,31 +18,18 @@ from tilewright.runtime.manifest import TensorSpec
 from tilewright.runtime.result import Outputs
 
 
-class ReferenceModel:
-    """A model that is interpreted. It is called like :class:`tilewright.Model`, and cannot be saved.
+class Interpreted:
+    """A call of @main in the interpreter, for models that hold a module.
 
-    Args:
-        source: the model.
-        shapes: sizes of symbolic dimensions.
+    Attributes (of the class that mixes it in):
+        _signature: what @main takes and returns.
+        _module: the module.
+        _weights: arrays of its globals by name.
     """
 
-    target = "reference"
-    threads = 1
-    runs_on = "1 thread(s)"
-
-    def __init__(self, source: Source, shapes: Mapping[str, Any] | None) -> None:
-        self._imported = source.load(shapes)
-        self._signature = Signature(self._imported.inputs, self._imported.outputs)
-
-    @property
-    def inputs(self) -> tuple[TensorSpec, ...]:
-        """Name, dtype and shape of each input, in order."""
-        return self._imported.inputs
-
-    @property
-    def outputs(self) -> tuple[TensorSpec, ...]:
-        """Name, dtype and shape of each output, in order."""
-        return self._imported.outputs
+    _signature: Signature
+    _module: Any
+    _weights: Mapping[str, np.ndarray]
 
     def __call__(self, *args: Any, out: Any = None, **named: Any) -> Outputs:
         """Interpret the model; takes and returns what :class:`tilewright.Model` does.
@@ -54,7 +43,7 @@ class ReferenceModel:
         into = None if out is None else self._signature.check_out(out, arrays)
         given = [stored(array) for array in arrays]
         try:
-            computed = reference.run(self._imported.module, "main", given, self._imported.weights)
+            computed = reference.run(self._module, "main", given, self._weights)
         except reference.AssertionFailedError as error:
             raise UserError(error.message) from None
         slots = self._signature.outputs
@@ -66,6 +55,34 @@ class ReferenceModel:
         elif export is not None:
             results = [export(array) for array in results]
         return Outputs(results, self._signature.output_names)
+
+
+class ReferenceModel(Interpreted):
+    """A model that is interpreted. It is called like :class:`tilewright.Model`, and cannot be saved.
+
+    Args:
+        source: the model.
+        shapes: sizes of symbolic dimensions.
+    """
+
+    target = "reference"
+    threads = 1
+    runs_on = "1 thread(s)"
+
+    def __init__(self, source: Source, shapes: Mapping[str, Any] | None) -> None:
+        self._imported = source.load(shapes)
+        self._module, self._weights = self._imported.module, self._imported.weights
+        self._signature = Signature(self._imported.inputs, self._imported.outputs)
+
+    @property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        """Name, dtype and shape of each input, in order."""
+        return self._imported.inputs
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        """Name, dtype and shape of each output, in order."""
+        return self._imported.outputs
 
     def save(self, path: Any) -> None:
         """Refuse: there is nothing compiled.

@@ -154,14 +154,16 @@ def test_pages_of_reasons_can_be_found() -> None:
     assert [page for page in pages() if "/rationale/" in page and page not in links] == []
 
 
-def test_every_folder_of_the_package_has_a_readme() -> None:
-    """Folders with more than one module of their own say what they are."""
-    without = []
+def test_every_folder_of_the_package_says_what_it_is() -> None:
+    """By a README of its own, or in that of a folder above it."""
+    unnamed = []
     for folder in sorted(folders()):
         modules = [n for n in tracked() if str(Path(n).parent) == folder and n.endswith(".py") and "__init__" not in n]
-        if folder.startswith("python/tilewright/") and len(modules) > 1 and Path(folder).name != "ops":
-            without += [] if f"{folder}/README.md" in tracked() else [folder]
-    assert without == []
+        if folder.startswith("python/tilewright/") and modules and f"{folder}/README.md" not in tracked():
+            above = [ROOT / parent / "README.md" for parent in list(Path(folder).parents)[:2]]
+            named = any(f"`{Path(folder).name}/`" in readme.read_text() for readme in above if readme.is_file())
+            unnamed += [] if named else [folder]
+    assert unnamed == []
 
 
 def test_the_main_path_has_at_most_twenty_files_in_order() -> None:

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The operations of a host program as Python functions: how each is made from its JSON.
 
-A function takes a running call's :class:`Frame` and changes its registers. README.md beside this file tells the format.
+A function takes a running call's :class:`Frame` and changes its registers. rationale/host_programs.md tells the format.
 """
 
 from __future__ import annotations

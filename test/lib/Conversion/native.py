@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from tilewright.mlir import ir
 
+from tilewright.mlir import ir
 from tilewright.passes import run_pipeline
 from tilewright.passes.pipeline import Phase
 from tilewright.pipelines.cpu_lower import LOWER, SCHEDULE

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tilewright.mlir import ir
 from tilewright.mlir._mlir_libs import _tilewright
 

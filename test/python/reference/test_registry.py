@@ -9,10 +9,10 @@ import re
 from pathlib import Path
 
 import pytest
-from tilewright.mlir import ir
-from tilewright.mlir.dialects import _tile_ops_gen as tile
 
 from tilewright import reference
+from tilewright.mlir import ir
+from tilewright.mlir.dialects import _tile_ops_gen as tile
 from tilewright.reference.registry import HANDLERS, TERMINATORS, handles
 
 HERE = Path(__file__).parent

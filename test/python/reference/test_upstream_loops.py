@@ -14,9 +14,9 @@ import random
 import ml_dtypes
 import numpy as np
 import pytest
-from tilewright.mlir import ir, passmanager
 
 from tilewright import reference
+from tilewright.mlir import ir, passmanager
 
 DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "i32": np.int32}
 

@@ -10,8 +10,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tilewright.mlir import ir
 
+from tilewright.mlir import ir
 from tilewright.passes import run_pipeline
 from tilewright.passes.pipeline import Phase
 from tilewright.passes.registry import load_builtin_passes

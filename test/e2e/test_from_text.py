@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from tilewright.mlir import ir
 
 import models
 import tilewright as tw
+from tilewright.mlir import ir
 from tilewright.runtime import safetensors
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -15,6 +15,7 @@ from tilewright.compiler.driver import Compilation, lower
 from tilewright.compiler.source import open_source
 from tilewright.core.options import CompileOptions
 from tilewright.demo.graph import GraphBuilder
+from tilewright.devices import get
 from tilewright.targets.registry import parse_target
 
 #: heads, queries, keys, depth
@@ -68,12 +69,14 @@ def test_all_keys(sizes: tuple[int, ...]) -> None:
     check(sizes)
 
 
-def test_keys_of_one_query_are_not_transposed() -> None:
+@pytest.mark.parametrize("target", ["cpu", "cpu:znver5", "cpu:x86-64-v3"])
+def test_keys_of_one_query_are_not_transposed(target: str) -> None:
     """One kernel, in which every tile of keys is as wide as they lie."""
-    text = tw.compile(attention((12, 1, 512, 64)), target="cpu", stop_after="tile")
+    lanes = get(target).lanes(32)
+    text = tw.compile(attention((12, 1, 512, 64)), target=target, stop_after="tile")
     assert text.count("tile.launch") == 1
-    assert "!tile.tile<16x16xf32>" not in text
-    assert "!tile.tile<8x32xf32>" in text
+    assert f"!tile.tile<{lanes}x{lanes}xf32>" not in text
+    assert f"!tile.tile<8x{2 * lanes}xf32>" in text
 
 
 def seen_by_cause(queries: int, keys: int) -> np.ndarray:

@@ -81,8 +81,10 @@ def test_steps_of_a_recurrent_network_are_programs(tmp_path, hidden: int, batch:
     results = []
     for threads in THREADS:
         compiled = tw.compile(str(tmp_path / "lstm.onnx"), target="cpu", threads=threads)
-        assert any(name.startswith("program_product") for name, *_ in compiled.profile(*inputs))
+        assert any(name.startswith("program_") for name, *_ in compiled.profile(*inputs))
         results.append([np.copy(y) for y in compiled(*inputs)])
+    assert "tile.place @product" in tw.compile(proto, target="cpu", stop_after="schedule")
+    assert "@program_product" in tw.compile(proto, target="cpu:znver5", stop_after="schedule")
     reference = tw.compile(str(tmp_path / "lstm.onnx"), target="reference")(*inputs)
     for number, expected in enumerate(reference):
         assert len({result[number].tobytes() for result in results}) == 1

@@ -89,7 +89,7 @@ def host_id() -> str:
     parts = [info.get(name, "") for name in ("vendor_id", "cpu family", "model", "stepping", "flags")]
     for size in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")):
         parts.append(size.read_text())
-    return digest(*parts, str(len(os.sched_getaffinity(0))))
+    return digest(*parts, str(len(os.sched_getaffinity(0))), *config.hide_features.get())
 
 
 @dataclass(frozen=True)

@@ -105,6 +105,11 @@ def _parse_count(text: str) -> int:
     return value
 
 
+def _parse_patterns(text: str) -> tuple[str, ...]:
+    """Parse names with ``*``, separated by commas; sorted, each once."""
+    return tuple(sorted({part.strip() for part in text.split(",")} - {""}))
+
+
 def _default_cache_dir() -> Path:
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "tilewright"
@@ -125,6 +130,12 @@ ptxas = Setting(
     str,
     "ptxas",
     "NVIDIA's assembler, which checks each kernel for a GPU where it is found; 0: no check",
+)
+hide_features = Setting(
+    "TILEWRIGHT_HIDE_FEATURES",
+    _parse_patterns,
+    (),
+    "features of this CPU (LLVM's names) to do without, e.g. avx512*,avxvnni*,amx*: as if on a CPU without AVX-512",
 )
 libtwrt = Setting("TILEWRIGHT_LIBTWRT", str, "", "path of libtwrt.so, instead of the installed one")
 libcuda = Setting("TILEWRIGHT_LIBCUDA", str, "", "path of the CUDA driver library, instead of libcuda.so.1")

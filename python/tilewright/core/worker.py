@@ -16,7 +16,8 @@ import contextlib
 import os
 import select
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from tilewright.core.protocol import receive, send
 
@@ -25,8 +26,11 @@ IDLE_SECONDS = 120.0
 #: (module, cpu, features, optimization level) -> code
 Emit = Callable[[bytes, str, str, int], bytes]
 
+#: Kinds of code, each with the binding that makes it. The last two are for people and tests.
+CODES = {"object": "emit_object", "ptx": "emit_ptx", "assembly": "emit_assembly", "llvm-ir": "to_llvm_ir"}
 
-def serve(emit: Emit, idle_seconds: float = IDLE_SECONDS, emit_ptx: Emit | None = None) -> None:
+
+def serve(emits: Mapping[str, Emit], idle_seconds: float = IDLE_SECONDS) -> None:
     """Answer requests until stdin ends, or none came for a while (a loaded LLVM is 150 MB; the pool starts anew)."""
     requests = sys.stdin.buffer.raw
     # LLVM prints on file descriptor 1 now and then: answers get a descriptor of their own.
@@ -44,7 +48,7 @@ def serve(emit: Emit, idle_seconds: float = IDLE_SECONDS, emit_ptx: Emit | None 
             elif header.get("only") == "infer":
                 code = infer(module, header["strict"], header["values"])
             else:
-                make = emit_ptx if header.get("code") == "ptx" and emit_ptx else emit
+                make = emits[header["code"]]
                 code = make(module, header["cpu"], header["features"], header["opt_level"])
         except Exception as error:
             send(answers, {"ok": False, "error": f"{type(error).__name__}: {error}"})
@@ -68,18 +72,17 @@ def infer(model: bytes, strict: bool, values: bool) -> bytes:
     return found.SerializeToString()
 
 
-def load_emit() -> Emit:
-    """Import the binding that makes object code."""
+def load_emit(code: str) -> Emit:
+    """Import the binding that makes a kind of code, one of :data:`CODES`."""
     from tilewright.mlir._mlir_libs import _tilewright
 
-    return _tilewright.emit_object
+    make = getattr(_tilewright, CODES[code])
 
+    def emit(*arguments: Any) -> bytes:
+        made = make(*arguments)
+        return made.encode() if isinstance(made, str) else made
 
-def load_emit_ptx() -> Emit:
-    """Import the binding that makes PTX."""
-    from tilewright.mlir._mlir_libs import _tilewright
-
-    return lambda *arguments: _tilewright.emit_ptx(*arguments).encode()
+    return emit
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -87,16 +90,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="tilewright.core.worker", description=__doc__)
     parser.add_argument("file", nargs="?", help="module of the LLVM dialect; without it: serve requests on stdin")
     parser.add_argument("-o", dest="output", default="kernel.o")
-    parser.add_argument("--code", choices=["object", "ptx"], default="object")
+    parser.add_argument("--code", choices=CODES, default="object")
     parser.add_argument("--cpu", default="x86-64")
     parser.add_argument("--features", default="")
     parser.add_argument("--opt-level", type=int, default=3)
     options = parser.parse_args(arguments)
-    emit = load_emit()
     if options.file is None:
-        serve(emit, emit_ptx=load_emit_ptx())
+        serve({code: load_emit(code) for code in CODES})
         return 0
-    emit = load_emit_ptx() if options.code == "ptx" else emit
+    emit = load_emit(options.code)
     with open(options.file, "rb") as source:
         code = emit(source.read(), options.cpu, options.features, options.opt_level)
     with open(options.output, "wb") as target:

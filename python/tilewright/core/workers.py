@@ -34,7 +34,7 @@ _MOST_WORKERS = 32
 
 @dataclass(frozen=True)
 class Job:
-    """One compilation: a module of the LLVM dialect, for a CPU or GPU; `code` is ``object`` or ``ptx``."""
+    """One compilation: a module of the LLVM dialect, for a CPU or GPU; `code` is one of `worker.CODES`."""
 
     name: str
     module: bytes

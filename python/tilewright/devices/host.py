@@ -15,24 +15,30 @@ import os
 import re
 from pathlib import Path
 
+from tilewright.core import config
+from tilewright.core.hidden_features import visible
 from tilewright.devices.device import Device, Level
 from tilewright.devices.x86 import cpu_units, estimated_levels
 
 _SUFFIX = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
-@functools.cache
 def detect_host(root: str = "/") -> Device:
-    """Return the description of this machine, as far as this process may use it.
+    """Return the description of this machine, as far as this process may use it, the same object at each call.
 
     Args:
         root: where ``proc`` and ``sys`` are; another folder in tests.
     """
+    return _detect(root, config.hide_features.get())
+
+
+@functools.cache
+def _detect(root: str, hidden: tuple[str, ...]) -> Device:
     from tilewright.mlir._mlir_libs import _tilewright
 
     base = Path(root)
     cpus = available_cpus()
-    features = tuple(_tilewright.host_cpu_features())
+    features = visible(_tilewright.host_cpu_features())
     frequency = _frequency(base, cpus[0])
     units = cpu_units(features, frequency, count=_physical_cores(base, cpus))
     caches = _caches(base, cpus[0])
@@ -46,7 +52,7 @@ def detect_host(root: str = "/") -> Device:
         cpu=_tilewright.host_cpu_name(),
         features=features,
         limits=(("threads", usable_threads(base, len(cpus))),),
-        source=f"detected; rates estimated ({_model_name(base)}){assumed}",
+        source=f"detected{_without(hidden)}; rates estimated ({_model_name(base)}){assumed}",
     )
     return _with_known_rates(device, base)
 
@@ -63,7 +69,14 @@ def _with_known_rates(device: Device, base: Path) -> Device:
     if found is not None:
         return measured.with_rates_of(device, lookup.load(found))
     name = _file_of_model(base)
-    return measured.with_rates_of(device, lookup.get(f"cpu:{name}")) if name else device
+    known = lookup.get(f"cpu:{name}") if name else None
+    if known is None or known.units.vector_bits != device.units.vector_bits:
+        return device  # nobody measured this kind, or a setting hides features and makes another machine of it
+    return measured.with_rates_of(device, known)
+
+
+def _without(hidden: tuple[str, ...]) -> str:
+    return f" without {', '.join(hidden)}" if hidden else ""
 
 
 #: Vendor and family of a CPU, and model numbers -> the description with rates of such a machine.

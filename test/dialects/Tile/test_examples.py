@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from tilewright.mlir import ir
 
 SOURCES = Path(__file__).resolve().parents[3] / "dialects" / "Tile"

@@ -8,10 +8,10 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
-from tilewright.mlir import ir
-from tilewright.mlir.passmanager import PassManager
 
 from tilewright import reference
+from tilewright.mlir import ir
+from tilewright.mlir.passmanager import PassManager
 
 TEXT = (Path(__file__).parent / "canonicalize.mlir").read_text()
 DTYPES = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "i1": np.bool_}

@@ -1,7 +1,10 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compile hand-written kernels and run them on NumPy arrays, by the ABI alone: for tests of the lowering."""
+"""Compile hand-written kernels and run them on NumPy arrays, by the ABI alone: for tests of the lowering.
+
+Kernels are lowered for the vectors of this CPU. A worker process makes the code: LLVM may abort.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from tilewright.mlir import ir
 
+from tilewright.core.workers import Job, shared_pool
+from tilewright.devices import get
+from tilewright.mlir import ir
 from tilewright.passes import run_pipeline
 from tilewright.passes.pipeline import Phase
-from tilewright.pipelines.cpu_lower import LOWER, SCHEDULE
+from tilewright.pipelines.cpu_lower import SCHEDULE
 from tilewright.pipelines.cpu_lower import lower as lower_phase
+from tilewright.targets.target import parse_target
 
 # A launch with no threads: all tasks in one call.
 _LAUNCH = """
@@ -33,18 +39,6 @@ void twrt_launch(void (*fn)(void **, int64_t, int64_t, char *), void **argv, int
 """
 
 
-def _emitter() -> object:
-    from tilewright.mlir._mlir_libs import _tilewright
-
-    return _tilewright
-
-
-def host() -> tuple[str, str]:
-    """LLVM's name of this CPU and its features as LLVM wants them."""
-    emitter = _emitter()
-    return emitter.host_cpu_name(), ",".join(f"+{name}" for name in emitter.host_cpu_features())
-
-
 def lower(text: str, schedule: bool = False, dots: tuple[str, ...] = ()) -> str:
     """The llvm dialect of a module of kernels (or, with `schedule`, of kernels and @main on tensors).
 
@@ -55,21 +49,36 @@ def lower(text: str, schedule: bool = False, dots: tuple[str, ...] = ()) -> str:
 
         load_builtin_passes()
         module = ir.Module.parse(f"module {{\n{text}\n}}", context)
-        low = lower_phase(512, {"dots": dots}) if dots else LOWER
+        low = lower_phase(get("cpu").units.vector_bits, {"dots": dots})
         passes = [*SCHEDULE, *low] if schedule else low
         run_pipeline(module.operation, str(Phase("lower", passes)))
         return str(module)
 
 
+def emit(code: str, module: str | bytes, cpu: str, features: str) -> bytes:
+    """Code of a module of the llvm dialect; `code` is ``object``, ``ptx``, ``assembly`` or ``llvm-ir``.
+
+    Raises:
+        InternalError: LLVM refuses it, or died of it.
+    """
+    source = module.encode() if isinstance(module, str) else module
+    return shared_pool().compile([Job("test", source, cpu, features, code=code)])[0]
+
+
+def _emit_here(code: str, module: str) -> bytes:
+    target = parse_target("cpu")
+    return emit(code, module, target.cpu, target.features)
+
+
 def assembly(text: str, dots: tuple[str, ...] = ()) -> str:
     """Assembly of a module of kernels for this CPU."""
-    return _emitter().emit_assembly(lower(text, dots=dots), *host(), 3)
+    return _emit_here("assembly", lower(text, dots=dots)).decode()
 
 
 @functools.lru_cache(maxsize=64)
 def load(text: str, schedule: bool = False, dots: tuple[str, ...] = ()) -> ctypes.CDLL:
     """A module as a loaded library."""
-    code = _emitter().emit_object(lower(text, schedule, dots), *host(), 3)
+    code = _emit_here("object", lower(text, schedule, dots))
     folder = Path(tempfile.mkdtemp(prefix="tilewright-test-"))
     try:
         (folder / "code.o").write_bytes(code)

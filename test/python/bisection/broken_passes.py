@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tilewright.mlir import ir
-
 from tilewright.passes import Pass, register
 from tilewright.passes.base import option
 

@@ -11,8 +11,11 @@ from pathlib import Path
 import pytest
 
 from tilewright import devices
+from tilewright.core import cache, config
 from tilewright.core.errors import UserError
 from tilewright.devices import Device, Level, host
+from tilewright.runtime.cpu import cpu_features
+from tilewright.targets.target import parse_target
 
 
 @pytest.mark.parametrize("name", devices.file_names())
@@ -35,6 +38,24 @@ def test_host() -> None:
     assert 1 <= device.limit("threads", 0) <= len(os.sched_getaffinity(0))
     assert device.lanes(32) == device.units.vector_bits // 32
     assert device.cpu
+
+
+def test_hidden_features_make_a_smaller_machine() -> None:
+    """As if without AVX-512: vectors, registers, peaks, what LLVM may use, and what may be loaded."""
+    with config.hide_features.override(("amx*", "avx512*", "avxvnni*")):
+        small = devices.get("cpu")
+        assert small is devices.get("cpu") and small.units.vector_bits <= 256 and small.units.registers == 16
+        assert not [name for name in small.features if name.startswith(("avx512", "amx", "avxvnni"))]
+        assert "without amx*, avx512*, avxvnni*" in small.source and "i8" not in dict(small.units.peak)
+        target = parse_target("cpu")
+        assert "+avx512" not in target.features and not [n for n in target.needed if n.startswith("avx512")]
+        with pytest.raises(UserError, match="needs CPU features that .* lacks: avx512f"):
+            cpu_features.check_host(["avx512f"], "the model", "znver5")
+        hidden = cache.host_id()
+    with config.hide_features.override(()):
+        assert hidden != cache.host_id() and "without" not in devices.get("cpu").source
+    with config.hide_features.override(("avx521*",)), pytest.raises(UserError, match=r"'avx521\*'; did you mean avx"):
+        parse_target("cpu")
 
 
 @pytest.mark.parametrize(
@@ -120,7 +141,7 @@ def make_machine(root: Path, *, cgroup: str) -> None:
 def test_detection_reads_the_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cgroup: str) -> None:
     make_machine(tmp_path, cgroup=cgroup)
     monkeypatch.setattr(host, "available_cpus", lambda: [0, 1, 2, 3])
-    device = host.detect_host.__wrapped__(str(tmp_path))
+    device = host.detect_host(str(tmp_path))
     assert device.units.count == 2, "four hardware threads are two cores"
     assert device.limit("threads", 0) == 2, "a quota of 1.5 CPUs keeps two threads busy"
     assert device.units.frequency == 1e9
@@ -152,7 +173,7 @@ def test_level_kinds() -> None:
 
 
 def test_a_host_without_sysfs_has_caches_all_the_same(tmp_path: Path) -> None:
-    device = host.detect_host.__wrapped__(str(tmp_path))
+    device = host.detect_host(str(tmp_path))
     sizes = {level.name: level.bytes for level in device.levels}
     assert 0 < sizes["l1"] < sizes["l2"] < sizes["memory"]
     assert "caches not told by the kernel" in device.source

@@ -6,10 +6,10 @@
 from collections.abc import Iterator
 
 import pytest
-from tilewright.mlir import ir
-from tilewright.mlir.dialects import arith, func, math, memref
 
 from tilewright.dialects import tile
+from tilewright.mlir import ir
+from tilewright.mlir.dialects import arith, func, math, memref
 
 
 @pytest.fixture(autouse=True)

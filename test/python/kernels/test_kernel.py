@@ -14,12 +14,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from tilewright.mlir.dialects import arith
 
 import tilewright as tw
 from tilewright import devices
 from tilewright.dialects import tile
 from tilewright.kernels import tile_type
+from tilewright.mlir.dialects import arith
 from tilewright.sim.ptx import EmulationError
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tilewright.mlir import ir
 
 from tilewright.core.errors import InternalError, UnsupportedError
+from tilewright.mlir import ir
 from tilewright.passes import load_file, run_pipeline
 from tilewright.passes.text import leaf_name, single_passes, split_passes
 

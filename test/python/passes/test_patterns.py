@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 from adding_functions import functions
-from tilewright.mlir import ir
 
 from tilewright.core.errors import InternalError
+from tilewright.mlir import ir
 from tilewright.passes import apply_patterns, rewrite_pattern
 
 

@@ -14,9 +14,9 @@ from typing import ClassVar
 
 import pytest
 from adding_functions import functions
-from tilewright.mlir import ir
 
 from tilewright.core.errors import UserError
+from tilewright.mlir import ir
 from tilewright.passes import Pass, load_file, option, register, run_pipeline
 
 USER_PASSES = Path(__file__).parents[2] / "tools/tile-opt/Inputs/user_passes.py"

@@ -10,9 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tilewright.mlir import ir
-
 from tilewright import devices
+from tilewright.mlir import ir
 from tilewright.passes import load_builtin_passes, load_file, registered_passes, run_pipeline
 from tilewright.pipelines.cpu import pipeline
 

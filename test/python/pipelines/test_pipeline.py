@@ -8,9 +8,9 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from tilewright.mlir import ir
 
 from tilewright.core.errors import UserError
+from tilewright.mlir import ir
 from tilewright.passes import run_pipeline
 from tilewright.passes.pipeline import PassSpec, Phase, Pipeline
 

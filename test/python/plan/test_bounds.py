@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import pytest
-from tilewright.mlir import ir
 
 from tilewright.ir.bounds import Bounds
 from tilewright.ir.structure import Weights, linalg_ops
+from tilewright.mlir import ir
 
 TEXT = """
 func.func @main(%x: tensor<?x3xf32>, %p: tensor<?xf32>) -> tensor<?x3xf32> {

@@ -13,9 +13,9 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from tilewright.mlir import ir
 
 from tilewright.ir.structure import LinalgOp, Weights, blocks, linalg_ops
+from tilewright.mlir import ir
 from tilewright.plan.graph.plan_fusion import Graph
 from tilewright.plan.model.traffic import Levels, tensor_bytes
 

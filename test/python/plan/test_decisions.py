@@ -7,10 +7,10 @@ import re
 
 import numpy as np
 import pytest
-from tilewright.mlir import ir
 
 import tilewright as tw
 from tilewright import reference
+from tilewright.mlir import ir
 from tilewright.passes import run_pipeline
 
 #: y = x w, with a run-time operand that the decisions below say to copy.

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from tilewright.mlir import ir
 
 from tilewright.ir.structure import LinalgOp, Weights, blocks, linalg_ops
+from tilewright.mlir import ir
 from tilewright.plan.cpu.products import prefetched, tile_contraction
 from tilewright.plan.cpu.windows import mark_image
 from tilewright.plan.model.tiles import Machine, Tiling

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import pytest
-from tilewright.mlir import ir
 
 from tilewright.ir.structure import Weights, blocks, linalg_ops
+from tilewright.mlir import ir
 from tilewright.plan.attention.online_reduction import find_chains
 
 TEXT = """

@@ -4,9 +4,9 @@
 """Facts that the deciding passes rest on."""
 
 import pytest
-from tilewright.mlir import ir
 
 from tilewright.ir.structure import Kind, Weights, blocks, linalg_ops, set_integer
+from tilewright.mlir import ir
 from tilewright.passes import run_pipeline
 
 SOFTMAX = """

@@ -8,9 +8,9 @@ from __future__ import annotations
 import random
 
 import pytest
-from tilewright.mlir import ir
 
 from tilewright.ir.structure import LinalgOp, Weights, blocks, linalg_ops
+from tilewright.mlir import ir
 from tilewright.plan.model.bestfit import ALIGNMENT, Request, pack
 from tilewright.plan.model.traffic import boundary, footprint, propagate, traffic
 

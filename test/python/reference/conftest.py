@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tilewright.mlir import ir
 
 from tilewright import reference
+from tilewright.mlir import ir
 
 
 def interpret(text: str, *args, function: str = "main", **options):

@@ -13,9 +13,9 @@ from pathlib import Path
 import native
 import numpy as np
 import pytest
-from tilewright.mlir import ir
 
 from tilewright import reference
+from tilewright.mlir import ir
 
 FOLDER = Path(__file__).parents[2] / "fixtures"
 SEEDS = [None, 0, 1, 2]

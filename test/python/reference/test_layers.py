@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tilewright.mlir import ir
 
 import models
 from models.compare import assert_close, onnxruntime_outputs
 from tilewright import devices, reference
 from tilewright.frontend import import_onnx
+from tilewright.mlir import ir
 from tilewright.passes import run_pipeline
 from tilewright.pipelines.cpu import pipeline
 from tilewright.reference import types

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tilewright.mlir import ir
 
+from tilewright.mlir import ir
 from tilewright.reference import InterpreterError
 from tilewright.reference import sums as sums_module
 from tilewright.reference.machine import Frame

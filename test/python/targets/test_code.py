@@ -124,7 +124,7 @@ def emit(module, cpu, features, level):
         os.write(2, b"LLVM ERROR: out of registers")
         os.abort()
     return module.upper() + cpu.encode()
-worker.serve(emit)
+worker.serve({"object": emit})
 """
 
 
@@ -140,7 +140,7 @@ def test_a_worker_that_dies_is_started_again():
 
 
 def test_a_worker_that_was_idle_is_started_again():
-    text = textwrap.dedent(FRAGILE).replace("worker.serve(emit)", "worker.serve(emit, 0.05)")
+    text = textwrap.dedent(FRAGILE).replace('{"object": emit}', '{"object": emit}, 0.05')
     pool = WorkerPool(1, [sys.executable, "-c", text])
     try:
         for pause in (0, 0.5, 0.1, 0.12):

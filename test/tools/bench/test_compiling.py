@@ -13,13 +13,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tilewright.mlir import ir
 
 import models
 import tilewright as tw
 from bench.compiling.__main__ import file_of, lines, measure, misses
 from bench.compiling.graphs import GRAPHS
 from bench.compiling.memory import PeakMemory, resident, tree
+from tilewright.mlir import ir
 from tilewright.passes import run_pipeline
 from tilewright.plan.graph.nests import MOST_OPS
 

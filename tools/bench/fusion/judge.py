@@ -15,12 +15,11 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilewright.mlir import ir
-
 import tilewright as tw
 from bench.fusion.graphs import RandomGraph
 from bench.fusion.optimum import Problem
 from tilewright.ir.structure import Weights, blocks, linalg_ops
+from tilewright.mlir import ir
 from tilewright.passes import run_pipeline
 from tilewright.plan.model.traffic import Levels
 

@@ -17,9 +17,8 @@ from functools import cached_property
 from itertools import product
 from math import prod
 
-from tilewright.mlir import ir
-
 from tilewright.ir.structure import LinalgOp, captured
+from tilewright.mlir import ir
 from tilewright.plan.graph.merging import merge_maps, merge_products
 from tilewright.plan.graph.plan_fusion import Graph
 from tilewright.plan.model.traffic import Levels, footprint, propagate, region, tensor_bytes

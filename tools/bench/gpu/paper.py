@@ -18,11 +18,11 @@ import ml_dtypes
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
-from tilewright.mlir import ir
 
 from tilewright import devices
 from tilewright.compiler.source import open_source
 from tilewright.devices import Device
+from tilewright.mlir import ir
 from tilewright.passes import run_pipeline
 from tilewright.pipelines import cuda_plan
 from tilewright.plan.attention.masks import known_weights

@@ -11,7 +11,9 @@ import platform
 from collections.abc import Iterable
 from pathlib import Path
 
+from tilewright.core import config
 from tilewright.core.errors import UserError
+from tilewright.core.hidden_features import check_patterns, visible
 
 #: /proc/cpuinfo's flag -> LLVM's feature, where the two differ. Others are the flag with "_" removed or "-" instead.
 _LLVM_NAMES = {
@@ -114,10 +116,19 @@ def features_of(info: dict[str, str]) -> frozenset[str]:
     return frozenset(_LLVM_NAMES[flag] for flag in info.get("flags", "").split() if flag in _LLVM_NAMES)
 
 
-@functools.lru_cache(maxsize=1)
 def host_features() -> frozenset[str]:
-    """Return the features of this machine's CPU, by LLVM's names."""
-    return features_of(cpuinfo())
+    """Return the features of this machine's CPU, by LLVM's names, without those that a setting hides.
+
+    Raises:
+        UserError: the setting names what no CPU has.
+    """
+    return _visible(config.hide_features.get())
+
+
+@functools.cache
+def _visible(_hidden: tuple[str, ...]) -> frozenset[str]:
+    check_patterns(known_features())
+    return frozenset(visible(features_of(cpuinfo())))
 
 
 def check_host(needed: Iterable[str], what: str, cpu: str) -> None:
@@ -132,6 +143,8 @@ def check_host(needed: Iterable[str], what: str, cpu: str) -> None:
     missing = sorted(set(needed) - host_features())
     if missing:
         here = cpuinfo().get("model name", "this CPU")
+        hidden = config.hide_features.get()
+        here += f" (with {config.hide_features.name}={','.join(hidden)})" if hidden else ""
         raise UserError(
             f"{what} was compiled for {cpu} and needs CPU features that {here} lacks: {', '.join(missing)}. "
             "Compile it on this machine, or for an older CPU, e.g. target='cpu:x86-64-v3'"

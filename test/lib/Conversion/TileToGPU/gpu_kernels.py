@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from lib.Conversion.native import emit
 from tilewright.mlir import ir
 from tilewright.passes import run_pipeline
 from tilewright.passes.pipeline import Phase
@@ -31,8 +32,6 @@ _UNITS = 2
 @functools.lru_cache(maxsize=64)
 def compile_kernels(text: str, arch: str, fast: bool = False) -> tuple[bytes, dict[str, dict[str, Any]]]:
     """PTX of a module of kernels, and each kernel's ABI attributes."""
-    from tilewright.mlir._mlir_libs import _tilewright
-
     with ir.Context() as context:
         load_builtin_passes()
         module = ir.Module.parse(f"module {{\n{text}\n}}", context)
@@ -57,8 +56,7 @@ def compile_kernels(text: str, arch: str, fast: bool = False) -> tuple[bytes, di
                         "tile.rounded",
                     )
                 }
-        ptx = _tilewright.emit_ptx(str(module), arch, "+ptx90")
-    return ptx.encode() if isinstance(ptx, str) else ptx, abi
+        return emit("ptx", str(module), arch, "+ptx90"), abi
 
 
 def _bytes(param: dict[str, Any], args: Sequence[Any], addresses: Sequence[int], grid: Sequence[int]) -> bytes:

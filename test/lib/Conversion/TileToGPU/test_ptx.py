@@ -10,8 +10,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tilewright.mlir import ir
 
+from lib.Conversion.native import emit
+from tilewright.mlir import ir
 from tilewright.passes import run_pipeline
 from tilewright.passes.pipeline import Phase
 from tilewright.passes.registry import load_builtin_passes
@@ -22,13 +23,11 @@ FIXTURES = Path(__file__).resolve().parents[3] / "fixtures"
 
 def ptx(text: str) -> str:
     """PTX of a module of kernels."""
-    from tilewright.mlir._mlir_libs import _tilewright
-
     with ir.Context() as context:
         load_builtin_passes()
         module = ir.Module.parse(f"module {{\n{text}\n}}", context)
         run_pipeline(module.operation, str(Phase("lower", LOWER)))
-        return _tilewright.emit_ptx(str(module), "sm_90a", "+ptx80")
+        return emit("ptx", str(module), "sm_90a", "+ptx80").decode()
 
 
 def test_gemm_fixture_has_a_kernel_entry() -> None:

@@ -9,10 +9,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from lib.Conversion.native import Kernel, assembly, host
+from lib.Conversion.native import Kernel, assembly
+from tilewright.devices import get
 
 RNG = np.random.default_rng(5)
-FEATURES = set(host()[1].replace("+", "").split(","))
+FEATURES = set(get("cpu").features)
 #: Each kind with the feature of the instruction, its name, and how many elements it takes of a column.
 KINDS = {
     "bf16": ("avx512bf16", "vdpbf16ps", 2, "bf16", "f32"),

@@ -11,9 +11,9 @@ from __future__ import annotations
 import random
 
 import numpy as np
-from tilewright.mlir import ir
 
 from tilewright import reference
+from tilewright.mlir import ir
 from tilewright.passes import run_pipeline
 from tilewright.passes.registry import load_builtin_passes
 

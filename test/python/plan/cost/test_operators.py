@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tilewright.mlir import ir
 
 import tilewright as tw
+from tilewright.mlir import ir
 from tilewright.plan.cost.decide import prediction_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[4] / "tools"))

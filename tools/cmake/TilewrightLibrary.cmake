@@ -1,24 +1,51 @@
 # How this project's C++ is put together: every folder makes object libraries, all of them end in one shared library.
 
-# Upstream's headers, compiled once. The time stamp is left out so that ccache knows the file again.
-file(WRITE "${PROJECT_BINARY_DIR}/precompiled.cpp.new" "")
-file(COPY_FILE "${PROJECT_BINARY_DIR}/precompiled.cpp.new" "${PROJECT_BINARY_DIR}/precompiled.cpp" ONLY_IF_DIFFERENT)
-add_library(TilewrightPrecompiled OBJECT "${PROJECT_BINARY_DIR}/precompiled.cpp")
-target_precompile_headers(TilewrightPrecompiled PRIVATE "${PROJECT_SOURCE_DIR}/lib/Precompiled.h")
-
-# A compiler spends its time in LLVM, not here: -O1 builds twice as fast.
+# A compiler spends its time in LLVM, not here: -O1 builds twice as fast. No time stamp, so that ccache knows a header again.
 set(TILEWRIGHT_COMPILE_OPTIONS -O1 "SHELL:-Xclang -fno-pch-timestamp")
-target_compile_options(TilewrightPrecompiled PRIVATE ${TILEWRIGHT_COMPILE_OPTIONS})
+
+# tilewright_precompile(NAME HEADER [ON base] [DEPENDS target...])
+#
+# HEADER and all it includes, parsed once. ON: on top of this other precompiled header, which is not read again (three
+# quarters of a second instead of half a minute). DEPENDS: targets to be built first (generated headers).
+function(tilewright_precompile name header)
+  cmake_parse_arguments(ARG "" "ON" "DEPENDS" ${ARGN})
+  set(empty "${PROJECT_BINARY_DIR}/precompiled/${name}.cpp")
+  if(NOT EXISTS "${empty}")
+    file(WRITE "${empty}" "")
+  endif()
+  add_library(${name} OBJECT "${empty}")
+  target_compile_options(${name} PRIVATE ${TILEWRIGHT_COMPILE_OPTIONS})
+  target_precompile_headers(${name} PRIVATE "${header}")
+  if(ARG_ON)
+    get_target_property(folder ${ARG_ON} BINARY_DIR)
+    set(base "${folder}/CMakeFiles/${ARG_ON}.dir/cmake_pch.hxx.pch")
+    target_compile_options(${name} PRIVATE "SHELL:-Xclang -include-pch -Xclang ${base}")
+    set_property(SOURCE "${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${name}.dir/cmake_pch.hxx.cxx"
+      APPEND PROPERTY OBJECT_DEPENDS "${base}")
+  endif()
+  if(ARG_DEPENDS)
+    add_dependencies(${name} ${ARG_DEPENDS})
+  endif()
+endfunction()
+
+tilewright_precompile(TilewrightUpstreamHeaders "${PROJECT_SOURCE_DIR}/lib/Precompiled.h")
 
 # tilewright_add_library(NAME file... [DEPENDS target...] [LINK_LIBS library...])
 #
 # Object library NAME. DEPENDS: targets to be built first (generated headers). LINK_LIBS: libraries of this project whose
-# generated headers it includes, or outside libraries that it needs.
+# generated headers it includes, or outside libraries that it needs. A dialect's library (one with precompiled headers of
+# its own, NAMEHeaders) and all that link it read the dialect's headers precompiled, all others upstream's only.
 function(tilewright_add_library name)
   cmake_parse_arguments(ARG "" "" "DEPENDS;LINK_LIBS" ${ARGN})
   add_library(${name} OBJECT ${ARG_UNPARSED_ARGUMENTS})
   target_compile_options(${name} PRIVATE ${TILEWRIGHT_COMPILE_OPTIONS})
-  target_precompile_headers(${name} REUSE_FROM TilewrightPrecompiled)
+  set(headers TilewrightUpstreamHeaders)
+  foreach(library IN LISTS name ARG_LINK_LIBS)
+    if(TARGET ${library}Headers)
+      set(headers ${library}Headers)
+    endif()
+  endforeach()
+  target_precompile_headers(${name} REUSE_FROM ${headers})
   # Instances of upstream's templates that libMLIR has too, type ids among them, stay one and the same.
   target_compile_options(${name} PRIVATE -fno-visibility-inlines-hidden)
   if(ARG_DEPENDS)

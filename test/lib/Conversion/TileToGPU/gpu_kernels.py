@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from tilewright.mlir import ir
+
 from tilewright.passes import run_pipeline
 from tilewright.passes.pipeline import Phase
 from tilewright.passes.registry import load_builtin_passes

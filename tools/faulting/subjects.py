@@ -13,8 +13,8 @@ import numpy as np
 import tensor_kernels
 
 from faulting.cases import CASES, code_of, inputs_of
-from tilewright.targets.loading import load as load_model
 from tilewright.sim import ptx as emulate
+from tilewright.targets.loading import load as load_model
 
 
 class Model:

@@ -22,10 +22,9 @@ from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
 from tilewright.plan.attention.kv_parts import Parts, around, can_cut, can_mask
 from tilewright.plan.attention.online_reduction import Chain, find_chains, is_maximum
-from tilewright.plan.gpu.products import element
-from tilewright.plan.graph.connect import FEW_TASKS
 from tilewright.plan.model.gpu import Gpu
-from tilewright.plan.model.traffic import element_bytes, tensor_bytes
+from tilewright.plan.model.tiles import FEW_TASKS
+from tilewright.plan.model.traffic import element, element_bytes, tensor_bytes
 
 #: Parts at most, and steps of one at least.
 _MOST = 128

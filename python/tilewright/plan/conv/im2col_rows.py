@@ -35,10 +35,10 @@ from tilewright.ir.structure import Kind, LinalgOp, Weights, blocks, describe, i
 from tilewright.ir.views import consecutive, create_joined, create_split
 from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
-from tilewright.plan.conv.fold_padding import is_border, surround
 from tilewright.plan.gpu.predict import choose
 from tilewright.plan.gpu.products import find_roles, problem_of
 from tilewright.plan.lowbit.fuse_dequantization import drop
+from tilewright.plan.model.borders import is_border, surround
 from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.model.nest import Nest, power_of_two
 from tilewright.plan.model.traffic import element_bytes, tensor_bytes

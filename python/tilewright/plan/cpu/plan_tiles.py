@@ -38,7 +38,6 @@ from tilewright.plan.cpu.register_tiles import block_sums
 from tilewright.plan.cpu.run_time_sizes import settle, tails
 from tilewright.plan.cpu.skinny_gemm import few_columns
 from tilewright.plan.cpu.windows import mark_image
-from tilewright.plan.lowbit.mark_widened import settle as forget_reason
 from tilewright.plan.model.names import kernel_name
 from tilewright.plan.model.tiles import (
     ENOUGH_TASKS,
@@ -51,6 +50,7 @@ from tilewright.plan.model.tiles import (
     tile_reduce,
 )
 from tilewright.plan.model.traffic import Levels, is_streamed, tensor_bytes
+from tilewright.plan.model.widened import settle as forget_reason
 
 #: Elements of the rows of a task of several nests: rows, what they hand on and the rows fetched for the next task stay
 #: in the L1 cache. Four times as many took a third longer (layer norm of 4096x1024 and 1024x384).

@@ -22,7 +22,7 @@ from tilewright.plan.gpu.shapes import Packed, Problem, Shape, has_unit, split_r
 from tilewright.plan.gpu.tiles import ROW, Given, GpuTiling, make_tiling
 from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.model.nest import Nest, lane_of, power_of_two, read_only_by
-from tilewright.plan.model.traffic import element_bytes, tensor_bytes
+from tilewright.plan.model.traffic import element, element_bytes, tensor_bytes
 
 _PRODUCTS = ("arith.mulf", "arith.muli")
 #: Functions that are one instruction, and need no registers of their own.
@@ -89,11 +89,6 @@ def _depth(nest: Nest, tiled: list[int]) -> int | None:
     loops = [d for d in op.reductions if d in both and op.extents[d] > 1 and nest.fits(tiled, d)]
     ends = [access.dims[-1] for access in op.inputs[:2] if access.dims]
     return max(loops, key=lambda d: (min(op.extents[d], 32), ends.count(d), d), default=None)
-
-
-def element(access: Access) -> str:
-    """The element type of an operand, as text."""
-    return str(ir.RankedTensorType(access.value.type).element_type)
 
 
 def _has_unit(op: LinalgOp) -> bool:

@@ -20,11 +20,11 @@ from tilewright.ir.structure import Access, Kind, LinalgOp, Weights, blocks, des
 from tilewright.ir.views import create_split, expansion
 from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register, remark
-from tilewright.plan.conv.fold_padding import expand_inside, is_border
 from tilewright.plan.gpu.gemv import find_stream, stream_seconds
 from tilewright.plan.gpu.predict import choose
 from tilewright.plan.gpu.products import Roles, find_roles, problem_of
 from tilewright.plan.gpu.shapes import Problem
+from tilewright.plan.model.borders import expand_inside, is_border
 from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.model.nest import Nest
 from tilewright.plan.model.traffic import tensor_bytes

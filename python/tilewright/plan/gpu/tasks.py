@@ -16,12 +16,12 @@ from math import ceil, prod
 
 from tilewright.ir.structure import Kind, LinalgOp
 from tilewright.mlir import ir
-from tilewright.plan.gpu.products import INSTRUCTIONS, element
+from tilewright.plan.gpu.products import INSTRUCTIONS
 from tilewright.plan.gpu.tiles import GpuTiling
 from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.model.nest import Nest, read_only_by
+from tilewright.plan.model.traffic import element, hull, tensor_bytes
 from tilewright.plan.model.traffic import element_bytes as width_of
-from tilewright.plan.model.traffic import hull, tensor_bytes
 
 #: Part of the peak that products by mma.sync reach among other work: their operands and results pass through registers.
 #: FlashAttention-2 does 220 of 312 TFLOP/s on an A100 and 370 of 989 on an H100, whose peak is wgmma's (Shah et al.,

@@ -17,10 +17,10 @@ from math import prod
 
 from tilewright.ir.structure import Access, LinalgOp
 from tilewright.plan.attention.online_reduction import Chain
-from tilewright.plan.gpu.products import element, streams
+from tilewright.plan.gpu.products import streams
 from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.model.nest import Nest, power_of_two
-from tilewright.plan.model.traffic import element_bytes
+from tilewright.plan.model.traffic import element, element_bytes
 
 _TYPES = frozenset({"f16", "bf16"})
 #: Queries of a warpgroup, one for each two of its threads, and warpgroups that compute: registers of three are too few.

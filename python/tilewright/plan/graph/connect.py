@@ -15,11 +15,8 @@ from math import ceil, prod
 from tilewright.ir.structure import LinalgOp
 from tilewright.plan.attention.online_reduction import find_chains, is_maximum
 from tilewright.plan.graph.nests import SMALL, Task
-from tilewright.plan.model.tiles import even
+from tilewright.plan.model.tiles import FEW_TASKS, even
 from tilewright.plan.model.traffic import Levels, boundary, footprint, tensor_bytes
-
-#: Tasks in which a softmax still meets its products.
-FEW_TASKS = 8
 
 
 def task_block(task: Task, op: LinalgOp, rows: dict[int, int], levels: Levels, multiplied: bool = True) -> int:

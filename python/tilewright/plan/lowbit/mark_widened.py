@@ -21,24 +21,12 @@ from tilewright.plan.cpu.dot_product import NAMES, NO_SIZE, Dot, find_dot, small
 from tilewright.plan.cpu.products import contraction_roles
 from tilewright.plan.lowbit import int8_products
 from tilewright.plan.model.tiles import Machine
+from tilewright.plan.model.widened import mark
 
-#: The attribute that holds the reason.
-ATTRIBUTE = "tile.widened"
 _MOVES = ("tensor.expand_shape", "tensor.collapse_shape", "tensor.extract_slice", "tensor.insert_slice")
 _MANY_MOVES = 16
 #: What an element is widened to.
 _WIDE = {"bf16": "f32", "i8": "i32"}
-
-
-def mark(op: ir.Operation, what: str, why: str) -> None:
-    """Keep what is multiplied wide, and why; `tile-verify-plan` tells it."""
-    op.attributes[ATTRIBUTE] = ir.StringAttr.get(f"{what}: {why}", op.context)
-
-
-def settle(op: LinalgOp, taken: bool) -> None:
-    """Forget the reason where an instruction takes the product after all: orders and tasks were not known before."""
-    if taken and ATTRIBUTE in op.op.attributes:
-        del op.op.attributes[ATTRIBUTE]
 
 
 def from_bytes(value: ir.Value) -> bool:

@@ -40,8 +40,8 @@ from tilewright.ir.views import consecutive, create_split, groups_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 from tilewright.plan.attention.masks import known_array
-from tilewright.plan.conv.fold_padding import bound_windows, is_border, surround
 from tilewright.plan.gpu.allow_tf32 import ATTRIBUTE
+from tilewright.plan.model.borders import bound_windows, is_border, surround
 
 _EXPAND = "tensor.expand_shape"
 _VIEWS = (_EXPAND, "tensor.collapse_shape", "tensor.extract_slice")

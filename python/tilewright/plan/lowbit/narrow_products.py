@@ -20,8 +20,8 @@ from tilewright.passes import Pass, option, register
 from tilewright.plan.cpu.dot_product import factors
 from tilewright.plan.lowbit import int8_products
 from tilewright.plan.lowbit.byte_moves import origin_of, replay
-from tilewright.plan.lowbit.mark_widened import mark
 from tilewright.plan.lowbit.quantized import Bytes, Move, Scale, Zero, empty, number
+from tilewright.plan.model.widened import mark
 
 
 def narrowable(op: LinalgOp, weights: Weights, windows: bool = False, pairs: bool = False) -> int | None:

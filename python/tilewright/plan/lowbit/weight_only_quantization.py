@@ -30,7 +30,6 @@ from tilewright.ir.structure import (
 from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
 from tilewright.plan.attention.masks import known_array
-from tilewright.plan.lowbit.mark_widened import ATTRIBUTE, mark
 from tilewright.plan.lowbit.small_bits import (
     SIGNED,
     UNSIGNED,
@@ -43,6 +42,7 @@ from tilewright.plan.lowbit.small_bits import (
     with_weights,
 )
 from tilewright.plan.model.traffic import element_bytes, tensor_bytes
+from tilewright.plan.model.widened import ATTRIBUTE, mark
 
 if TYPE_CHECKING:
     import numpy as np

@@ -19,8 +19,8 @@ from tilewright.ir.structure import LinalgOp, Weights, blocks, linalg_ops
 from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
 from tilewright.plan.cpu.dot_product import factors
-from tilewright.plan.lowbit.mark_widened import ATTRIBUTE
 from tilewright.plan.lowbit.quantized import empty_as
+from tilewright.plan.model.widened import ATTRIBUTE
 
 #: So often must an element be multiplied. With fewer rows a product waits for its weights, which are half as many bytes
 #: narrow: 16 bytes come from memory in the time of 10 to 20 multiply-adds.

@@ -21,6 +21,8 @@ _CHOICES = 64
 _TASK_ELEMENTS = 16384
 #: Tasks per kernel that let a few cores share the work evenly.
 ENOUGH_TASKS = 16
+#: Tasks in which a softmax still meets its products.
+FEW_TASKS = 8
 #: Multiply-adds of a task of a compute-bound nest, at least.
 TASK_MACS = 1 << 20
 

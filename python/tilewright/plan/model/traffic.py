@@ -53,6 +53,11 @@ class Levels:
         return self.l3_rate if 2 * size <= self.l3_bytes else self.memory_rate
 
 
+def element(access: Access) -> str:
+    """The element type of an operand, as text."""
+    return str(ir.RankedTensorType(access.value.type).element_type)
+
+
 def element_bytes(value: ir.Value) -> int:
     """Bytes of an element as stored."""
     return max(getattr(ir.RankedTensorType(value.type).element_type, "width", 64) // 8, 1)

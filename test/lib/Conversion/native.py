@@ -25,7 +25,7 @@ from tilewright.passes import run_pipeline
 from tilewright.passes.pipeline import Phase
 from tilewright.pipelines.cpu_lower import SCHEDULE
 from tilewright.pipelines.cpu_lower import lower as lower_phase
-from tilewright.targets.target import parse_target
+from tilewright.targets.registry import parse_target
 
 # A launch with no threads: all tasks in one call.
 _LAUNCH = """

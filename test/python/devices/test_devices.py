@@ -15,7 +15,7 @@ from tilewright.core import cache, config
 from tilewright.core.errors import UserError
 from tilewright.devices import Device, Level, host
 from tilewright.runtime.cpu import cpu_features
-from tilewright.targets.target import parse_target
+from tilewright.targets.registry import parse_target
 
 
 @pytest.mark.parametrize("name", devices.file_names())

@@ -1,8 +1,10 @@
 """Write the reference of ops, types, passes and ONNX operators, and the tables of measurements, from their definitions.
 
-`dialects/*/Reference.md` from ODS, `lib/Reference.md` from every Passes.td, `python/tilewright/passes/Reference.md`
-from the docstrings of the Python passes, `python/tilewright/frontend/onnx/Operators.md` from the table of operators,
-`tools/bench/Results.md` from the measurements in `tools/bench/results`. No line has more than 120 columns.
+`dialects/*/Reference.md` from ODS, `dialects/Tile/Decisions.md` and `python/tilewright/ir/decisions.py` from the
+declarations of attributes (see decisions.py), `lib/Reference.md` from every Passes.td,
+`python/tilewright/passes/Reference.md` from the docstrings of the Python passes,
+`python/tilewright/frontend/onnx/Operators.md` from the table of operators, `tools/bench/Results.md` from the
+measurements in `tools/bench/results`. No line has more than 120 columns.
 With `--check` nothing is written: the exit code is 1 where one is stale.
 """
 
@@ -15,6 +17,8 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+
+import decisions
 
 ROOT = Path(__file__).resolve().parent.parent
 LLVM = Path(os.environ.get("LLVM_TOOLS_DIR", "/usr/lib/llvm-22/bin"))
@@ -123,6 +127,9 @@ def references() -> dict[Path, str]:
         for folder in ROOT.glob("dialects/*/*Ops.td")
         if folder.name == f"{folder.parent.name}Ops.td"
     }
+    declared = decisions.read()
+    texts[ROOT / "dialects/Tile/Decisions.md"] = decisions.page(declared)
+    texts[ROOT / "python/tilewright/ir/decisions.py"] = decisions.accessors(declared)
     texts[ROOT / "lib/Reference.md"] = cpp_pass_reference()
     texts[ROOT / "python/tilewright/passes/Reference.md"] = python_pass_reference()
     texts[OPERATORS] = operator_reference()

@@ -210,7 +210,11 @@ LogicalResult LoadOp::verify() {
   // load_c7
   if (getPad() && getValid().empty())
     return emitOpError("pad is read nowhere without valid");
-  return success();
+  // load_c9
+  if (getBounded() && (getIndices() || getPad()))
+    return emitOpError("reads zeros outside of its buffer (bounded), so that "
+                       "it has neither indices nor a pad");
+  return shared::verifyBounded(*this, getBounded(), getMemRefType());
 }
 
 LogicalResult StoreOp::verify() {

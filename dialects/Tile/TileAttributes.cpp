@@ -39,13 +39,14 @@ bool shared::isPermutation(ArrayRef<int64_t> values) {
   return true;
 }
 
-Attribute shared::getCheckedDistributed(AsmParser &parser, SMLoc loc, int64_t rank,
-                                   ArrayRef<int64_t> registers,
-                                   ArrayRef<int64_t> lanes,
-                                   ArrayRef<int64_t> warps) {
+Attribute shared::getCheckedDistributed(AsmParser &parser, SMLoc loc,
+                                        int64_t rank,
+                                        ArrayRef<int64_t> registers,
+                                        ArrayRef<int64_t> lanes,
+                                        ArrayRef<int64_t> warps) {
   return DistributedAttr::getChecked([&] { return parser.emitError(loc); },
-                                parser.getContext(), rank, registers, lanes,
-                                warps);
+                                     parser.getContext(), rank, registers,
+                                     lanes, warps);
 }
 
 //===----------------------------------------------------------------------===//
@@ -157,8 +158,7 @@ verifyLevelSizes(function_ref<InFlightDiagnostic()> emitError,
 }
 
 LogicalResult RTileAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                DictionaryAttr sizes, ArrayRef<int64_t> order,
-                                ArrayRef<int64_t> pad) {
+                                DictionaryAttr sizes, ArrayRef<int64_t> order) {
   std::optional<size_t> loops;
   for (NamedAttribute entry : sizes)
     if (failed(verifyLevelSizes(emitError, entry, loops)))
@@ -168,13 +168,6 @@ LogicalResult RTileAttr::verify(function_ref<InFlightDiagnostic()> emitError,
       (loops && !order.empty() && order.size() != *loops))
     return emitError() << "order must be a permutation of the "
                        << loops.value_or(order.size()) << " loops";
-  // rtile_c5
-  if (loops && !pad.empty() && pad.size() != *loops)
-    return emitError() << "pad needs an entry for each of the " << *loops
-                       << " loops";
-  for (int64_t amount : pad)
-    if (amount < 0)
-      return emitError() << "pad of " << amount << " is negative";
   return success();
 }
 
@@ -193,13 +186,11 @@ int64_t RTileAttr::getNumLoops() const {
 Attribute RTileAttr::parse(AsmParser &parser, Type) {
   SMLoc loc = parser.getCurrentLocation();
   SmallVector<NamedAttribute> levels;
-  SmallVector<int64_t> order, pad;
+  SmallVector<int64_t> order;
   MLIRContext *context = parser.getContext();
   auto parseValue = [&](StringRef name, SMLoc) -> ParseResult {
     if (name == "order")
       return parseSizes(parser, order);
-    if (name == "pad")
-      return parseSizes(parser, pad);
     SmallVector<int64_t> sizes;
     if (parseSizes(parser, sizes))
       return failure();
@@ -210,7 +201,7 @@ Attribute RTileAttr::parse(AsmParser &parser, Type) {
   if (parseEntries(parser, parseValue))
     return {};
   return getChecked([&] { return parser.emitError(loc); }, context,
-                    DictionaryAttr::get(context, levels), order, pad);
+                    DictionaryAttr::get(context, levels), order);
 }
 
 void RTileAttr::print(AsmPrinter &printer) const {
@@ -220,8 +211,6 @@ void RTileAttr::print(AsmPrinter &printer) const {
                   cast<DenseI64ArrayAttr>(level.getValue()).asArrayRef());
   if (!getOrder().empty())
     entries.sizes("order", getOrder());
-  if (!getPad().empty())
-    entries.sizes("pad", getPad());
 }
 
 //===----------------------------------------------------------------------===//

@@ -42,33 +42,24 @@ def Tile_RTileAttr : Tile_Attr<"RTile", "rtile"> {
     One list of sizes per memory level; each has an entry per loop of the
     operation, parallel and reduction loops alike, in the order of the
     iteration space. `order` is the traversal order (outermost first, loop
-    numbers), `pad` the storage padding in elements per loop dimension.
-    Levels are printed in alphabetical order.
+    numbers). Levels are printed in alphabetical order.
 
     - `rtile_c1`: a level's name occurs once and has sizes.
     - `rtile_c2`: all levels have the same number of sizes.
     - `rtile_c3`: sizes are positive, or `?`: the whole of a loop, whatever it is.
     - `rtile_c4`: `order` is a permutation of the loops.
-    - `rtile_c5`: `pad` has a non-negative entry per loop.
 
     Example:
 
     ```mlir
     func.func private @f() attributes {
-      tile.rtile = #tile.rtile<l2 = [128, 32, 384], register = [8, 32, 1], order = [1, 0, 2]>
+      rtile = #tile.rtile<l2 = [128, 32, 384], register = [8, 32, 1], order = [1, 0, 2]>
     }
     ```
   }];
   let parameters = (ins
       "::mlir::DictionaryAttr":$sizes,
-      OptionalArrayRefParameter<"int64_t", "traversal order">:$order,
-      OptionalArrayRefParameter<"int64_t", "storage padding">:$pad);
-  let builders = [
-    AttrBuilder<(ins "::mlir::DictionaryAttr":$sizes,
-                     CArg<"::llvm::ArrayRef<int64_t>", "{}">:$order), [{
-      return $_get($_ctxt, sizes, order, ::llvm::ArrayRef<int64_t>());
-    }]>,
-  ];
+      OptionalArrayRefParameter<"int64_t", "traversal order">:$order);
   let extraClassDeclaration = [{
     /// Sizes of the loops at `level`, none where the level is not mentioned.
     std::optional<::llvm::ArrayRef<int64_t>>
@@ -102,7 +93,7 @@ def Tile_LayoutAttr : Tile_Attr<"Layout", "layout"> {
 
     ```mlir
     func.func private @f() attributes {
-      tile.layouts = [#tile.layout<>,
+      layouts = [#tile.layout<>,
                       #tile.layout<perm = [1, 0], inner = [1], tiles = [32]>,
                       #tile.layout<swizzle = 128, storage = f16>]
     }
@@ -188,7 +179,7 @@ def Tile_DeviceAttr : Tile_Attr<"Device", "device"> {
 
     ```mlir
     module attributes {
-      tile.device = #tile.device<name = "host",
+      device = #tile.device<name = "host",
         levels = [{name = "register", bytes = 2048}, {name = "l1", bytes = 49152} ],
         units = {cores = 2}>
     } {}

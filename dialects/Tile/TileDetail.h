@@ -23,6 +23,12 @@ llvm::LogicalResult verifySlice(mlir::Operation *op,
                                 llvm::ArrayRef<int64_t> sizes,
                                 llvm::ArrayRef<int64_t> shape);
 
+/// Fails with an error on `op` unless `bounded` names dimensions of `buffer`.
+llvm::LogicalResult
+verifyBounded(mlir::Operation *op,
+              std::optional<llvm::ArrayRef<int64_t>> bounded,
+              mlir::MemRefType buffer);
+
 /// Fails with an error on `op` unless each type may be an argument of a kernel
 /// or program and there are no results.
 llvm::LogicalResult verifySignature(mlir::Operation *op,

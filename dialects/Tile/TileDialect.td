@@ -24,8 +24,8 @@ def Tile_Dialect : Dialect {
     (`tile.program`). `arith` and `math` work on tiles as they are.
 
     Discardable attributes with the prefix `tile.` carry decisions: `tile.rtile`
-    (tile sizes), `tile.layouts` (a layout per operand), `tile.name`,
-    `tile.device`.
+    (tile sizes), `tile.layouts` (a layout per operand), `tile.name`, ... Each is
+    declared in `TileDecisions.td`; what is not is refused.
   }];
   let extraClassDeclaration = [{
     void registerAttributes();
@@ -35,6 +35,8 @@ def Tile_Dialect : Dialect {
   let useDefaultTypePrinterParser = 1;
   let hasConstantMaterializer = 1;
   let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "dialects/Tile/TileDetail.h"
 
 using namespace mlir;
@@ -89,7 +90,7 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
       symbolTable.lookupNearestSymbolFrom(*this, getKernelAttr());
   // A kernel that is a function already has the run-time's signature, which
   // says nothing about its arguments.
-  if (symbol && symbol->hasAttr("tile.kernel"))
+  if (symbol && symbol->hasAttr(decisions::kCode))
     return success();
   if (!isa_and_nonnull<KernelOp, ProgramOp>(symbol))
     return emitOpError("@")

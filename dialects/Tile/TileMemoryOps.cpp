@@ -56,6 +56,17 @@ static Value baseBuffer(Value value) {
   return value;
 }
 
+LogicalResult shared::verifyBounded(Operation *op,
+                                    std::optional<ArrayRef<int64_t>> bounded,
+                                    MemRefType buffer) {
+  for (int64_t dim : bounded.value_or(ArrayRef<int64_t>()))
+    if (dim < 0 || dim >= buffer.getRank())
+      return op->emitOpError("bounded names dimension ")
+             << dim << ", which its buffer of rank " << buffer.getRank()
+             << " does not have";
+  return success();
+}
+
 static LogicalResult verifyRemote(CopyOp op) {
   // copy_c2
   auto kernel = op->getParentOfType<KernelOp>();
@@ -104,6 +115,11 @@ LogicalResult CopyOp::verify() {
   // copy_c4
   if (getFill() && !getAt().empty())
     return emitOpError("fills a buffer of its own task only, but has at");
+  // copy_c5
+  auto view = getSrc().getDefiningOp<memref::SubViewOp>();
+  if (failed(shared::verifyBounded(*this, getBounded(),
+                                   view ? view.getSourceType() : src)))
+    return failure();
   return getAt().empty() ? success() : verifyRemote(*this);
 }
 

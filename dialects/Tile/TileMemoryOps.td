@@ -73,6 +73,9 @@ def Tile_LoadOp : Tile_Op<"load", [
     accessed and read as `pad`, zero by default. A bound may exceed the size, or
     be zero or negative.
 
+    `bounded` names dimensions of the memref along which the load may reach out
+    of it, on both sides: places outside are not accessed and are zero.
+
     - `load_c1`: there is an offset per memref dimension.
     - `load_c2`: `dims` has a distinct memref dimension per tile dimension;
       without it, the tile's rank is at most the memref's.
@@ -85,6 +88,8 @@ def Tile_LoadOp : Tile_Op<"load", [
     - `load_c8`: an interleaved tile has rank 2, names its `dims`, and has neither
       `steps`, `indices` nor `valid`; the memref's last dimension is of size `g`,
       `dims[1]` the one before it, and `dims[0]` another.
+    - `load_c9`: `bounded` names dimensions of the memref, and occurs with neither
+      `indices` nor `pad`.
 
     Example:
 
@@ -95,6 +100,7 @@ def Tile_LoadOp : Tile_Op<"load", [
       %a = tile.load %m[%i, %j] : memref<128x384xf32>, !tile.tile<8x1xf32>
       %b = tile.load %m[%i, %j] dims [1, 0] steps [2, 1] : memref<128x384xf32>, !tile.tile<4x8xf32>
       %r = tile.load %m[%i, %j] valid (%n, %n) pad %inf : memref<128x384xf32>, !tile.tile<8x32xf32>
+      %o = tile.load %m[%i, %j] bounded [0] : memref<128x384xf32>, !tile.tile<8x32xf32>
       %idx = tile.iota dim 0 : !tile.tile<8xindex>
       %g = tile.load %t[%c0, %c0] indices %idx along 0 : memref<1000x64xf16>, !tile.tile<8x64xf16> (indices !tile.tile<8xindex>)
       %p = tile.load %w[%i, %c0, %c0] dims [0, 1] : memref<256x32x4xi8>, !tile.tile<4x32xi8, #tile.layout<interleave = 4>>
@@ -109,7 +115,8 @@ def Tile_LoadOp : Tile_Op<"load", [
                        Optional<Tile_IntegerOrIndexTile>:$indices,
                        OptionalAttr<I64Attr>:$along,
                        Variadic<Index>:$valid,
-                       Optional<Tile_AnyScalar>:$pad);
+                       Optional<Tile_AnyScalar>:$pad,
+                       OptionalAttr<DenseI64ArrayAttr>:$bounded);
   let results = (outs Tile_TileType:$result);
   let skipDefaultBuilders = 1;
   let builders = [
@@ -127,7 +134,8 @@ def Tile_LoadOp : Tile_Op<"load", [
   let assemblyFormat = [{
     $memref `[` $offsets `]` (`dims` $dims^)? (`steps` $steps^)?
     (`indices` $indices^ `along` $along)? (`valid` `(` $valid^ `)`)?
-    (`pad` $pad^)? attr-dict `:` type($memref) `,` qualified(type($result))
+    (`pad` $pad^)? (`bounded` $bounded^)? attr-dict
+    `:` type($memref) `,` qualified(type($result))
     (`(` `indices` qualified(type($indices))^ `)`)?
   }];
   let extraClassDeclaration = [{
@@ -236,6 +244,10 @@ def Tile_CopyOp : Tile_Op<"copy"> {
     With `fill`, `src` may be smaller than `dst`: it is copied to the start of each
     dimension, and the rest of `dst` becomes zero.
 
+    `bounded` names dimensions of the buffer that `src` is a view of (of `src`
+    itself, where it is no view): the view may reach out of the buffer along
+    them, on both sides. Places outside are not accessed and are zero.
+
     - `copy_c1`: shapes agree (sizes that are static in both; with `fill`, those
       of `src` are at most those of `dst`) and element types are equal.
     - `copy_c2`: `at` has a coordinate per grid dimension of the kernel around
@@ -243,6 +255,7 @@ def Tile_CopyOp : Tile_Op<"copy"> {
     - `copy_c3`: with `at`, `dst` is made by `tile.alloc` of the kernel: it is
       its own in every task.
     - `copy_c4`: `fill` and `at` exclude each other.
+    - `copy_c5`: `bounded` names dimensions of that buffer.
 
     Example:
 
@@ -264,7 +277,8 @@ def Tile_CopyOp : Tile_Op<"copy"> {
   }];
   let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$src,
                        Arg<AnyMemRef, "", [MemWrite]>:$dst,
-                       Variadic<Index>:$at, UnitAttr:$fill);
+                       Variadic<Index>:$at, UnitAttr:$fill,
+                       OptionalAttr<DenseI64ArrayAttr>:$bounded);
   let skipDefaultBuilders = 1;
   let builders = [
     OpBuilder<(ins "::mlir::Value":$src, "::mlir::Value":$dst,
@@ -272,7 +286,8 @@ def Tile_CopyOp : Tile_Op<"copy"> {
                    CArg<"bool", "false">:$fill)>,
   ];
   let assemblyFormat = [{
-    $src `to` $dst (`at` `(` $at^ `)`)? (`fill` $fill^)? attr-dict `:` type($src) `,` type($dst)
+    $src `to` $dst (`at` `(` $at^ `)`)? (`fill` $fill^)? (`bounded` $bounded^)?
+    attr-dict `:` type($src) `,` type($dst)
   }];
   let hasCanonicalizer = 1;
   let hasFolder = 1;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Analysis/SharedArguments.h"
+#include "dialects/Tile/TileDecisions.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -29,8 +30,8 @@ Value tilewright::getRoot(Value memref) {
 }
 
 SharedArguments::SharedArguments(gpu::GPUFuncOp function) {
-  read(function, "tile.same_memory", same);
-  read(function, "tile.may_overlap", near);
+  read(function, tile::decisions::kSameMemory, same);
+  read(function, tile::decisions::kMayOverlap, near);
 }
 
 bool SharedArguments::mayMeet(Value root, Value other) const {
@@ -53,7 +54,7 @@ bool SharedArguments::isSame(Value memref, Value other) const {
 
 /// The parameter that points to an argument of the kernel.
 static Value getPointer(gpu::GPUFuncOp function, int64_t argument) {
-  auto parameters = function->getAttrOfType<ArrayAttr>("tile.params");
+  auto parameters = tile::decisions::kParams.get(function);
   if (!parameters)
     return nullptr;
   for (auto [index, entry] :

@@ -119,16 +119,15 @@ static void populateRTile(nb::module_ &m) {
       .def_classmethod(
           "get",
           [](const nb::object &cls, const std::map<std::string, Int64s> &sizes,
-             const Int64s &order, const Int64s &pad, MlirContext context) {
+             const Int64s &order, MlirContext context) {
             MlirAttribute dictionary = dictionaryOf(context, sizes);
             auto make = [&](MlirLocation location) {
-              return twRTileAttrGetChecked(location, dictionary, toList(order),
-                                           toList(pad));
+              return twRTileAttrGetChecked(location, dictionary, toList(order));
             };
             return cls(checked(context, make));
           },
           nb::arg("cls"), nb::arg("sizes"), nb::arg("order") = Int64s(),
-          nb::arg("pad") = Int64s(), nb::arg("context") = nb::none(),
+          nb::arg("context") = nb::none(),
           "Tile sizes by level: {\"l2\": [128, 32], \"register\": [8, 32]}.")
       .def_property_readonly("sizes", sizesOf,
                              "Tile sizes of the loops, by level.")
@@ -137,11 +136,7 @@ static void populateRTile(nb::module_ &m) {
           [](MlirAttribute self) {
             return fromList(twRTileAttrGetOrder(self));
           },
-          "Loop numbers, outermost first; empty means the given order.")
-      .def_property_readonly(
-          "pad",
-          [](MlirAttribute self) { return fromList(twRTileAttrGetPad(self)); },
-          "Storage padding per loop; empty means none.");
+          "Loop numbers, outermost first; empty means the given order.");
 }
 
 /// `None` where the number says that there is none.

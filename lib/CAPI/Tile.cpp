@@ -84,10 +84,10 @@ bool twAttributeIsARTile(MlirAttribute attribute) {
 MlirTypeID twRTileAttrGetTypeID(void) { return wrap(RTileAttr::getTypeID()); }
 
 MlirAttribute twRTileAttrGetChecked(MlirLocation location, MlirAttribute sizes,
-                                    TwInt64List order, TwInt64List pad) {
+                                    TwInt64List order) {
   return wrap(Attribute(RTileAttr::getChecked(
       errorAt(location), unwrap(location)->getContext(),
-      cast<DictionaryAttr>(unwrap(sizes)), unwrap(order), unwrap(pad))));
+      cast<DictionaryAttr>(unwrap(sizes)), unwrap(order))));
 }
 
 MlirAttribute twRTileAttrGetSizes(MlirAttribute attribute) {
@@ -96,10 +96,6 @@ MlirAttribute twRTileAttrGetSizes(MlirAttribute attribute) {
 
 TwInt64List twRTileAttrGetOrder(MlirAttribute attribute) {
   return wrap(cast<RTileAttr>(unwrap(attribute)).getOrder());
-}
-
-TwInt64List twRTileAttrGetPad(MlirAttribute attribute) {
-  return wrap(cast<RTileAttr>(unwrap(attribute)).getPad());
 }
 
 //===----------------------------------------------------------------------===//

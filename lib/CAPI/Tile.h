@@ -61,11 +61,9 @@ MLIR_CAPI_EXPORTED MlirTypeID twRTileAttrGetTypeID(void);
 /// `sizes` is a dictionary of DenseI64ArrayAttr by level.
 MLIR_CAPI_EXPORTED MlirAttribute twRTileAttrGetChecked(MlirLocation location,
                                                        MlirAttribute sizes,
-                                                       TwInt64List order,
-                                                       TwInt64List pad);
+                                                       TwInt64List order);
 MLIR_CAPI_EXPORTED MlirAttribute twRTileAttrGetSizes(MlirAttribute attribute);
 MLIR_CAPI_EXPORTED TwInt64List twRTileAttrGetOrder(MlirAttribute attribute);
-MLIR_CAPI_EXPORTED TwInt64List twRTileAttrGetPad(MlirAttribute attribute);
 
 //===----------------------------------------------------------------------===//
 // #tile.layout

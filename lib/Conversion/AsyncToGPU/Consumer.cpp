@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Conversion/AsyncToGPU/WarpRoles.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -21,7 +22,7 @@ namespace tilewright {
 namespace {
 
 bool isWgmma(Operation *op) {
-  auto unit = op->getAttrOfType<StringAttr>("tile.unit");
+  auto unit = tile::decisions::kUnit.get(op);
   return isa<tile::MmaOp>(op) && unit && unit.getValue() == "wgmma";
 }
 
@@ -147,9 +148,9 @@ private:
           !isZero(elements.getSplatValue<Attribute>()))
         continue;
       auto mma = dyn_cast<tile::MmaOp>(*argument.user_begin());
-      if (!mma || !mma->hasAttr("tile.pending"))
+      if (!mma || !mma->hasAttr(tile::decisions::kPending))
         continue;
-      mma->setAttr("tile.starts", b.getUnitAttr());
+      mma->setAttr(tile::decisions::kStarts, b.getUnitAttr());
       init.set(ub::PoisonOp::create(b, loc, init.get().getType()));
     }
   }
@@ -307,7 +308,7 @@ private:
     gpu::BarrierOp::create(b, loc);
     for (const TensorCopy &copy : ring.copies)
       if (auto view = copy.target.base.getDefiningOp<memref::ViewOp>())
-        view->setAttr("tile.ring", b.getUnitAttr());
+        view->setAttr(tile::decisions::kRing, b.getUnitAttr());
   }
 
   void replaceResults(scf::ForOp made) {
@@ -318,7 +319,7 @@ private:
         continue;
       Value value = made.getResult(next);
       auto mma = made.getYieldedValues()[next++].getDefiningOp<tile::MmaOp>();
-      if (ring.pending && mma && mma->hasAttr("tile.pending"))
+      if (ring.pending && mma && mma->hasAttr(tile::decisions::kPending))
         value = tile::MmaWaitOp::create(b, loc, value.getType(), value);
       result.replaceAllUsesWith(value);
     }
@@ -344,7 +345,7 @@ void analyzeReaders(RoleRing &ring) {
   ring.pending = products.size();
   Builder b(products.front().getContext());
   for (tile::MmaOp mma : products)
-    mma->setAttr("tile.pending", b.getI64IntegerAttr(ring.pending));
+    mma->setAttr(tile::decisions::kPending, b.getI64IntegerAttr(ring.pending));
 }
 
 SlotState rewriteConsumer(const RoleRing &ring, Value thread, SlotState start) {

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Conversion/AsyncToGPU/CpAsyncCopy.h"
 #include "lib/Conversion/AsyncToGPU/Passes.h"
 #include "lib/Conversion/AsyncToGPU/Rings.h"
@@ -40,9 +41,9 @@ struct CopiesToCpAsync
     : public tilewright::impl::CopiesToCpAsyncBase<CopiesToCpAsync> {
   void runOnOperation() override {
     getOperation()->walk([&](gpu::GPUFuncOp kernel) {
-      if (kernel->hasAttr("tile.specialized"))
+      if (kernel->hasAttr(tile::decisions::kSpecialized))
         return;
-      auto threads = kernel->getAttrOfType<IntegerAttr>("tile.threads");
+      auto threads = tile::decisions::kThreads.get(kernel);
       lower(kernel, threads ? threads.getInt() : 128);
     });
   }
@@ -51,7 +52,7 @@ private:
   void lower(gpu::GPUFuncOp kernel, int64_t threads) {
     bool byWarpgroups = false;
     kernel.walk([&](tile::MmaOp product) {
-      auto unit = product->getAttrOfType<StringAttr>("tile.unit");
+      auto unit = tile::decisions::kUnit.get(product);
       byWarpgroups |= unit && unit.getValue() == "wgmma";
     });
     kernel.walk([&](tile::AwaitOp await) { waitAll(await, byWarpgroups); });
@@ -108,7 +109,7 @@ private:
     for (auto copy : tile::AsyncOp(ring.async).getBody().getOps<tile::CopyOp>())
       if (auto place = findSharedPlace(b, copy.getDst()))
         if (auto view = place->base.getDefiningOp<memref::ViewOp>())
-          view->setAttr("tile.ring", b.getUnitAttr());
+          view->setAttr(tile::decisions::kRing, b.getUnitAttr());
   }
 
   /// The first op before the loop that starts copies for it.

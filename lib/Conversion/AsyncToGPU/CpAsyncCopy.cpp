@@ -204,7 +204,7 @@ private:
   /// those dimensions that it may reach out of; null where there are none. One
   /// comparison each: what is before the start is large without its sign.
   Value isInside(Value row) {
-    auto bounded = copy->getAttrOfType<DenseI64ArrayAttr>("tile.bounded");
+    std::optional<ArrayRef<int64_t>> bounded = copy.getBounded();
     if (!bounded)
       return Value();
     auto view = copy.getSrc().getDefiningOp<memref::SubViewOp>();
@@ -213,7 +213,7 @@ private:
     llvm::SmallBitVector dropped = view.getDroppedDims();
     SmallVector<Value> indices = indicesOf(row);
     Value inside;
-    for (int64_t dim : bounded.asArrayRef()) {
+    for (int64_t dim : *bounded) {
       Value at = arith::IndexCastOp::create(
           b, loc, b.getI32Type(), valueOf(view.getMixedOffsets()[dim]));
       if (!dropped[dim]) {

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Conversion/AsyncToGPU/Passes.h"
 
 #include "dialects/Tile/Tile.h"
@@ -19,9 +20,9 @@ namespace tilewright {
 namespace {
 
 bool isBackgroundProduct(Operation &op) {
-  auto unit = op.getAttrOfType<StringAttr>("tile.unit");
+  auto unit = tile::decisions::kUnit.get(op);
   return isa<tile::MmaOp>(op) && unit && unit.getValue() == "wgmma" &&
-         !op.hasAttr("tile.pending");
+         !op.hasAttr(tile::decisions::kPending);
 }
 
 /// The first statement of the block that reads a result of `op`; the block's
@@ -41,11 +42,11 @@ Operation *firstReader(Operation *op) {
 void waitBefore(tile::MmaOp product, Operation *place, int64_t pending,
                 int64_t behind) {
   OpBuilder b(place);
-  product->setAttr("tile.pending", b.getI64IntegerAttr(behind));
+  product->setAttr(tile::decisions::kPending, b.getI64IntegerAttr(behind));
   auto wait = tile::MmaWaitOp::create(
       b, product.getLoc(), product.getResult().getType(), product.getResult());
   if (pending)
-    wait->setAttr("tile.pending", b.getI64IntegerAttr(pending));
+    wait->setAttr(tile::decisions::kPending, b.getI64IntegerAttr(pending));
   product.getResult().replaceAllUsesExcept(wait.getResult(), wait);
 }
 

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Conversion/AsyncToGPU/Passes.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -26,7 +27,7 @@ struct MarkGridConstants
     : public tilewright::impl::MarkGridConstantsBase<MarkGridConstants> {
   void runOnOperation() override {
     getOperation()->walk([&](LLVM::LLVMFuncOp kernel) {
-      auto params = kernel->getAttrOfType<ArrayAttr>("tile.params");
+      auto params = tile::decisions::kParams.get(kernel);
       if (!params || params.size() != kernel.getNumArguments())
         return;
       for (auto [number, entry] : llvm::enumerate(params)) {
@@ -34,8 +35,9 @@ struct MarkGridConstants
         if (kind && kind.getValue() == "tensor_map")
           mark(kernel, number);
       }
-      auto blocks = kernel->getAttrOfType<IntegerAttr>("tile.occupancy");
-      if (blocks || kernel->hasAttr("tile.specialized")) // for setmaxnreg
+      auto blocks = tile::decisions::kOccupancy.get(kernel);
+      if (blocks ||
+          kernel->hasAttr(tile::decisions::kSpecialized)) // for setmaxnreg
         kernel->setAttr(
             NVVM::NVVMDialect::getMinctasmAttrName(),
             Builder(kernel).getI32IntegerAttr(blocks ? blocks.getInt() : 1));

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Conversion/AsyncToGPU/Passes.h"
 #include "lib/Conversion/AsyncToGPU/Rings.h"
 
@@ -143,7 +144,8 @@ private:
           !differences.isReachedAlike(copy))
         return;
       found = true;
-      copy->setAttr("tile.multicast", UnitAttr::get(copy.getContext()));
+      copy->setAttr(tile::decisions::kMulticast,
+                    UnitAttr::get(copy.getContext()));
     });
     if (loads && !found)
       kernel.emitRemark("has clusters whose tasks load nothing in common: each "

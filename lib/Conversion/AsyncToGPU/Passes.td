@@ -230,7 +230,7 @@ def StageStores : Pass<"tile-stage-stores", "::mlir::ModuleOp"> {
     ```
     After:
     ```mlir
-    tile.store %t, %y[%i, %c0] {tile.staged = {map = 3 : i64, slots = 2 : i64}}
+    tile.store %t, %y[%i, %c0] {tile.box = {map = 3 : i64, slots = 2 : i64}}
     ```
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::tilewright::tile::TileDialect"];

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Conversion/AsyncToGPU/BranchResults.h"
 #include "lib/Conversion/AsyncToGPU/WarpRoles.h"
 
@@ -38,7 +39,7 @@ public:
       } else if (const RoleLoad *load = loadOf(&op)) {
         if (failed(emitLoad(*load, map)))
           return failure();
-      } else if (op.hasAttr("tile.tasks")) {
+      } else if (op.hasAttr(tile::decisions::kTasks)) {
         if (holdsCopies(&op) && failed(emitTasks(cast<scf::ForOp>(op), map)))
           return failure();
       } else if (auto branch = dyn_cast<scf::IfOp>(op)) {

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Conversion/AsyncToGPU/Passes.h"
 #include "lib/Conversion/AsyncToGPU/SharedPlaces.h"
 
@@ -29,15 +30,15 @@ struct ScopeBarriers
     : public tilewright::impl::ScopeBarriersBase<ScopeBarriers> {
   void runOnOperation() override {
     getOperation()->walk([&](gpu::GPUFuncOp kernel) {
-      auto threads = kernel->getAttrOfType<IntegerAttr>("tile.threads");
+      auto threads = tile::decisions::kThreads.get(kernel);
       auto block = kernel.getKnownBlockSize();
-      if (!kernel->hasAttr("tile.specialized") || !threads || !block)
+      if (!kernel->hasAttr(tile::decisions::kSpecialized) || !threads || !block)
         return;
       kernel.walk([&](scf::IfOp roles) {
-        if (roles->hasAttr("tile.roles"))
+        if (roles->hasAttr(tile::decisions::kRoles))
           scope(*roles.elseBlock(), threads.getInt());
       });
-      kernel->setAttr("tile.threads",
+      kernel->setAttr(tile::decisions::kThreads,
                       IntegerAttr::get(threads.getType(), block->front()));
     });
   }

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Conversion/AsyncToGPU/Passes.h"
 #include "lib/Conversion/AsyncToGPU/WgmmaOperands.h"
 
@@ -21,9 +22,9 @@ constexpr int64_t kWarpgroup = 4, kRows = 64, kMaxColumns = 256;
 
 /// Warps of a kernel that compute.
 int64_t warpsOf(tile::KernelOp kernel) {
-  if (auto warps = kernel->getAttrOfType<IntegerAttr>("tile.warps"))
+  if (auto warps = tile::decisions::kWarps.get(kernel))
     return warps.getInt();
-  if (auto threads = kernel->getAttrOfType<IntegerAttr>("tile.threads"))
+  if (auto threads = tile::decisions::kThreads.get(kernel))
     return threads.getInt() / 32;
   return kWarpgroup;
 }
@@ -59,11 +60,12 @@ struct SelectWgmma : public tilewright::impl::SelectWgmmaBase<SelectWgmma> {
     getOperation()->walk([](tile::KernelOp kernel) {
       int64_t warps = warpsOf(kernel);
       kernel.walk([&](tile::MmaOp mma) {
-        if (mma->hasAttr("tile.unit") || wgmmaTypes(mma).empty())
+        if (mma->hasAttr(tile::decisions::kUnit) || wgmmaTypes(mma).empty())
           return;
         std::string reason = checkProduct(mma, warps);
         if (reason.empty())
-          mma->setAttr("tile.unit", StringAttr::get(mma.getContext(), "wgmma"));
+          mma->setAttr(tile::decisions::kUnit,
+                       StringAttr::get(mma.getContext(), "wgmma"));
         else
           mma.emitRemark("is not multiplied by wgmma, since it ") << reason;
       });

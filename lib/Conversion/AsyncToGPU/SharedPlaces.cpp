@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Conversion/AsyncToGPU/SharedPlaces.h"
+#include "dialects/Tile/TileDecisions.h"
 
 #include "dialects/Tile/Elements.h"
 
@@ -48,7 +49,7 @@ std::optional<SharedPlace> wholeBuffer(OpBuilder &b, Value memref) {
   if (!op || !type.hasStaticShape() || !type.getLayout().isIdentity())
     return std::nullopt;
   SharedPlace place{memref, {}, {}, {}};
-  if (auto layouts = op->getAttrOfType<ArrayAttr>("tile.layouts"))
+  if (auto layouts = tile::decisions::kLayouts.get(op))
     if (!layouts.empty())
       place.layout = dyn_cast<tile::LayoutAttr>(layouts[0]);
   if (!isPanels(place.layout, type))

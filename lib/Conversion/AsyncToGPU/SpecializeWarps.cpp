@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Conversion/AsyncToGPU/BranchResults.h"
 #include "lib/Conversion/AsyncToGPU/Passes.h"
 #include "lib/Conversion/AsyncToGPU/WarpRoles.h"
@@ -62,7 +63,7 @@ void waitBarrier(OpBuilder &b, Location loc, Value barrier, Value phase,
 scf::ForOp tasksAround(Operation *op) {
   for (auto loop = op->getParentOfType<scf::ForOp>(); loop;
        loop = loop->getParentOfType<scf::ForOp>())
-    if (loop->hasAttr("tile.tasks"))
+    if (loop->hasAttr(tile::decisions::kTasks))
       return loop;
   return {};
 }
@@ -97,7 +98,7 @@ int64_t producerRegisters(int64_t groups) { return groups == 3 ? 24 : 40; }
 
 /// Blocks that a processor is to hold at a time.
 int64_t blocksOf(gpu::GPUFuncOp kernel) {
-  auto blocks = kernel->getAttrOfType<IntegerAttr>("tile.occupancy");
+  auto blocks = tile::decisions::kOccupancy.get(kernel);
   return blocks ? blocks.getInt() : 1;
 }
 
@@ -138,7 +139,7 @@ public:
     Value producing = arith::CmpIOp::create(
         b, loc, arith::CmpIPredicate::uge, warp, makeI32(b, loc, threads / 32));
     auto roles = scf::IfOp::create(b, loc, producing, /*withElseRegion=*/true);
-    roles->setAttr("tile.roles", b.getUnitAttr());
+    roles->setAttr(tile::decisions::kRoles, b.getUnitAttr());
     if (sharesCopies())
       meetCluster(/*aligned=*/false);
     Block *consumer = roles.elseBlock();
@@ -202,12 +203,12 @@ private:
   /// Copies that bring the same to all blocks of the cluster are cut into
   /// parts.
   void shareCopies(RoleRing &ring) {
-    auto sizes = kernel->getAttrOfType<DenseI64ArrayAttr>("tile.cluster");
+    auto sizes = tile::decisions::kCluster.get(kernel);
     int64_t blocks = sizes ? llvm::product_of(sizes.asArrayRef()) : 1;
     if (blocks == 1)
       return;
     for (TensorCopy &copy : ring.copies) {
-      if (!copy.copy->hasAttr("tile.multicast"))
+      if (!copy.copy->hasAttr(tile::decisions::kMulticast))
         continue;
       if (cutForCluster(copy, blocks))
         ring.blocks = blocks;
@@ -327,9 +328,9 @@ private:
     Type word = b.getI64Type();
     if (auto view = base.getDefiningOp<memref::ViewOp>()) {
       int64_t used = 0;
-      if (auto bytes = kernel->getAttrOfType<IntegerAttr>("tile.shared_bytes"))
+      if (auto bytes = tile::decisions::kSharedBytes.get(kernel))
         used = llvm::alignTo(bytes.getInt(), 8);
-      kernel->setAttr("tile.shared_bytes",
+      kernel->setAttr(tile::decisions::kSharedBytes,
                       b.getI64IntegerAttr(used + 8 * words));
       Operation *whole = b.clone(*view.getSource().getDefiningOp());
       Value at = arith::ConstantIndexOp::create(b, loc, used);
@@ -446,20 +447,20 @@ struct SpecializeWarps
 
 private:
   LogicalResult specialize(gpu::GPUFuncOp kernel) {
-    if (!kernel->hasAttr("tile.specialized"))
+    if (!kernel->hasAttr(tile::decisions::kSpecialized))
       return success();
-    auto threads = kernel->getAttrOfType<IntegerAttr>("tile.threads");
+    auto threads = tile::decisions::kThreads.get(kernel);
     if (!threads || threads.getInt() % kWarpgroup != 0 ||
         threads.getInt() > 3 * kWarpgroup)
       return kernel.emitError("is tile.specialized, but has tile.threads = ")
-             << kernel->getAttr("tile.threads")
+             << kernel->getAttr(tile::decisions::kThreads)
              << ": warps that compute come in one to three groups of 128 "
                 "threads";
     RoleSplit split(kernel, threads.getInt());
     std::string reason = split.analyze();
     if (reason.empty())
       return split.run();
-    kernel->removeAttr("tile.specialized");
+    kernel->removeAttr(tile::decisions::kSpecialized);
     kernel.emitRemark("gets no warps that only move data, since it ") << reason;
     return success();
   }

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Analysis/SharedArguments.h"
 #include "lib/Conversion/AsyncToGPU/Passes.h"
 #include "lib/Conversion/AsyncToGPU/StagedBox.h"
@@ -64,7 +65,7 @@ public:
     if (failed(map))
       return failure();
     Builder b(op.getContext());
-    op->setAttr(StagedBox::name,
+    op->setAttr(tile::decisions::kBox,
                 b.getDictionaryAttr(
                     {b.getNamedAttr("map", b.getI64IntegerAttr(*map)),
                      b.getNamedAttr("slots", b.getI64IntegerAttr(slots))}));
@@ -155,11 +156,11 @@ struct StageStores : public tilewright::impl::StageStoresBase<StageStores> {
 
 private:
   static LogicalResult stage(gpu::GPUFuncOp kernel) {
-    Attribute given = kernel->getAttr(StagedBox::name);
+    Attribute given = kernel->getAttr(tile::decisions::kStaged);
     if (!given)
       return success();
     auto slots = dyn_cast<IntegerAttr>(given);
-    auto threads = kernel->getAttrOfType<IntegerAttr>("tile.threads");
+    auto threads = tile::decisions::kThreads.get(kernel);
     if (!slots || slots.getInt() < 1 || !llvm::isPowerOf2_64(slots.getInt()))
       return kernel.emitError("has tile.staged = ")
              << given
@@ -167,7 +168,8 @@ private:
                 "shared memory, a power of two";
     SmallVector<tile::StoreOp> stores;
     kernel.walk([&](tile::StoreOp op) {
-      if (!isShared(op.getMemref().getType()) && !op->hasAttr("tile.partial"))
+      if (!isShared(op.getMemref().getType()) &&
+          !op->hasAttr(tile::decisions::kPartial))
         stores.push_back(op);
     });
     for (tile::StoreOp op : stores) {

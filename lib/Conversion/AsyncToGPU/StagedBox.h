@@ -18,11 +18,6 @@ namespace tilewright {
 /// accelerator (TMA) stores it. A warp holds one or more of them, all alike.
 class StagedBox {
 public:
-  /// Attribute of a `tile.store` that is done so: `map`, the number of the
-  /// kernel's parameter that describes the memory in boxes, and `slots`, how
-  /// many boxes of a warp lie in shared memory at a time.
-  static constexpr llvm::StringLiteral name = "tile.staged";
-
   /// The largest box of a layout over all threads, of elements of `bytes` bytes
   /// with rows along the last dimension. None where a warp holds no box: where
   /// several threads hold the same element, or rows of less than 16 bytes.

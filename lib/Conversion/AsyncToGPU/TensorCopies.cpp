@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Conversion/AsyncToGPU/TensorCopies.h"
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Analysis/Divisors.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -166,7 +167,7 @@ std::optional<TensorCopy> analyzeTensorCopy(OpBuilder &b, tile::CopyOp copy,
 FailureOr<unsigned> tensorMapOf(gpu::GPUFuncOp kernel, Value memref,
                                 ArrayRef<int64_t> box, int64_t swizzle,
                                 ArrayRef<int64_t> steps) {
-  auto params = kernel->getAttrOfType<ArrayAttr>("tile.params");
+  auto params = tile::decisions::kParams.get(kernel);
   BlockArgument argument = argumentOf(memref);
   if (!params || params.size() != kernel.getNumArguments())
     return kernel.emitError("has no tile.params that tell its parameters");
@@ -191,7 +192,7 @@ FailureOr<unsigned> tensorMapOf(gpu::GPUFuncOp kernel, Value memref,
     return failure();
   SmallVector<Attribute> entries(params.getValue());
   entries.push_back(wanted);
-  kernel->setAttr("tile.params", b.getArrayAttr(entries));
+  kernel->setAttr(tile::decisions::kParams, b.getArrayAttr(entries));
   return number;
 }
 

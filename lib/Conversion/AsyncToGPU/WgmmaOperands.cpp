@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Conversion/AsyncToGPU/WgmmaOperands.h"
+#include "dialects/Tile/TileDecisions.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -61,7 +62,7 @@ std::string wgmmaTypes(tile::MmaOp mma) {
   StringRef left = operandName(a, mma.getAUnsigned()),
             right = operandName(b, mma.getBUnsigned());
   // The unit drops what f32 has more than tf32: the product must allow it.
-  if (a.isF32() && b.isF32() && mma->hasAttr("tile.tf32"))
+  if (a.isF32() && b.isF32() && mma->hasAttr(tile::decisions::kTf32))
     left = right = "tf32";
   bool same = a == b || (a.getIntOrFloatBitWidth() == 8 && isa<FloatType>(a) &&
                          isa<FloatType>(b));

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Analysis/Divisors.h"
 #include "lib/Analysis/SharedArguments.h"
 #include "lib/Conversion/TileToGPU/MemoryAccess.h"
@@ -73,7 +74,7 @@ private:
     if (!function || argument.getArgNumber() >= function.getNumArguments())
       return 1;
     if (auto align = function.getArgAttrOfType<IntegerAttr>(
-            argument.getArgNumber(), "tile.align"))
+            argument.getArgNumber(), tile::decisions::kAlign))
       return fromBytes(align.getInt());
     return getOffset(cast<MemRefType>(argument.getType())) == 0 ? fromBytes(16)
                                                                 : 1;
@@ -125,7 +126,7 @@ std::optional<Arrangement> Arrangement::of(Value memref) {
     Operation *op = memref.getDefiningOp();
     if (!op)
       break;
-    if (auto layouts = op->getAttrOfType<ArrayAttr>("tile.layouts")) {
+    if (auto layouts = tile::decisions::kLayouts.get(op)) {
       auto layout = dyn_cast<tile::LayoutAttr>(layouts[0]);
       ArrayRef<int64_t> shape = cast<MemRefType>(memref.getType()).getShape();
       if (!layout || layout.isIdentity() || shape.empty())

@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
+#include "lib/Conversion/TileToGPU/DistributedTiles.h"
 #include "lib/Conversion/TileToGPU/Fragments.h"
 #include "lib/Conversion/TileToGPU/MemoryAccess.h"
-#include "lib/Conversion/TileToGPU/DistributedTiles.h"
 #include "lib/Conversion/TileToGPU/TaskWaits.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -37,7 +38,7 @@ bool usesTiles(Operation *op) {
 void noteVectors(gpu::GPUFuncOp function) {
   Builder b(function.getContext());
   auto note = [&](auto op) {
-    op->setAttr(AccessShape::vectorName,
+    op->setAttr(tile::decisions::kVector,
                 b.getI64IntegerAttr(AccessShape::of(op).getVectorSize()));
   };
   function.walk([&](tile::LoadOp op) { note(op); });
@@ -46,7 +47,7 @@ void noteVectors(gpu::GPUFuncOp function) {
 
 /// A scalar is stored once, not by each thread.
 void storeScalarsOnce(gpu::GPUFuncOp function) {
-  if (function->hasAttr("tile.one_thread"))
+  if (function->hasAttr(tile::decisions::kOneThread))
     return;
   SmallVector<Operation *> stores;
   function.walk([&](Operation *op) {
@@ -80,7 +81,7 @@ struct ConvertTileToGPU
 
 private:
   LogicalResult convert(gpu::GPUFuncOp function) {
-    if (!function->hasAttr("tile.threads"))
+    if (!function->hasAttr(tile::decisions::kThreads))
       return success();
     if (failed(checkDistributedLayouts(function)))
       return failure();
@@ -114,8 +115,7 @@ private:
 
   /// Every tile must say where it lies, over as many threads as there are.
   static LogicalResult checkDistributedLayouts(gpu::GPUFuncOp function) {
-    int64_t threads =
-        function->getAttrOfType<IntegerAttr>("tile.threads").getInt();
+    int64_t threads = tile::decisions::kThreads.get(function).getInt();
     auto check = [&](Operation *op, Type type) -> LogicalResult {
       auto tile = dyn_cast<tile::TileType>(type);
       if (!tile || tile.isInShared())

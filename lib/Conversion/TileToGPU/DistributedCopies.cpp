@@ -1,4 +1,4 @@
-//===- DistributedCopies.cpp - copies and waits, done at once ------------------===//
+//===- DistributedCopies.cpp - copies and waits, done at once -------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,8 +11,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Conversion/TileToGPU/MemoryAccess.h"
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Conversion/TileToGPU/DistributedRewriter.h"
+#include "lib/Conversion/TileToGPU/MemoryAccess.h"
 #include "lib/Conversion/TileToVector/AnyMachine.h"
 
 using namespace mlir;
@@ -55,8 +56,7 @@ struct CopyPattern : DistributedPattern<tile::CopyOp> {
     auto load = tile::LoadOp::create(
         b, loc, makeTile(op, op.getFill() ? to : from), from.memref,
         from.offsets, from.dims, from.steps, Value(), 0, valid);
-    if (Attribute border = op->getAttr("tile.bounded"))
-      load->setAttr("tile.bounded", border);
+    load.setBoundedAttr(op.getBoundedAttr());
     tile::StoreOp::create(b, loc, load.getResult(), op.getDst(), to.offsets);
     b.eraseOp(op);
     return success();
@@ -67,8 +67,7 @@ private:
   /// where its sizes are not known (a filled copy) the destination.
   static tile::TileType makeTile(tile::CopyOp op, const AccessShape &end) {
     auto function = op->getParentOfType<gpu::GPUFuncOp>();
-    int64_t threads =
-        function->getAttrOfType<IntegerAttr>("tile.threads").getInt();
+    int64_t threads = tile::decisions::kThreads.get(function).getInt();
     auto type = cast<MemRefType>(op.getDst().getType());
     auto tile = tile::TileType::get(type.getShape(), type.getElementType());
     LinearLayout layout = getAccessLayout(end, tile, threads);
@@ -80,7 +79,7 @@ private:
   /// of.
   static AccessShape sourceOf(OpBuilder &b, tile::CopyOp op) {
     auto view = op.getSrc().getDefiningOp<memref::SubViewOp>();
-    if (!view || !op->hasAttr("tile.bounded"))
+    if (!view || !op.getBounded())
       return wholeBuffer(b, op.getLoc(), op.getSrc());
     AccessShape access;
     access.memref = view.getSource();
@@ -120,8 +119,8 @@ struct BarrierPattern : DistributedPattern<tile::BarrierOp> {
 
 } // namespace
 
-void tilewright::populateDistributedCopyPatterns(const DistributedConverter &converter,
-                                            RewritePatternSet &patterns) {
-  patterns.add<CopyPattern, AsyncAtOncePattern<DistributedPattern>, AwaitPattern,
-               BarrierPattern>(converter, patterns.getContext());
+void tilewright::populateDistributedCopyPatterns(
+    const DistributedConverter &converter, RewritePatternSet &patterns) {
+  patterns.add<CopyPattern, AsyncAtOncePattern<DistributedPattern>,
+               AwaitPattern, BarrierPattern>(converter, patterns.getContext());
 }

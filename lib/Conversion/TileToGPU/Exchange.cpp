@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Conversion/TileToGPU/Exchange.h"
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Conversion/TileToGPU/MemoryAccess.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -16,7 +17,7 @@ using namespace mlir;
 using namespace tilewright;
 
 static FailureOr<int64_t> getScratchOffset(Operation *op) {
-  if (auto offset = op->getAttrOfType<IntegerAttr>(scratchName))
+  if (auto offset = tile::decisions::kScratch.get(op))
     return offset.getInt();
   return op->emitOpError("exchanges values through shared memory, but has no "
                          "`tile.scratch`: run tile-plan-scratch before");
@@ -43,7 +44,7 @@ FailureOr<Value> tilewright::getScratch(OpBuilder &b, Operation *op) {
 }
 
 void tilewright::waitForScratch(OpBuilder &b, Operation *op) {
-  if (!op->hasAttr(scratchFreeName))
+  if (!op->hasAttr(tile::decisions::kScratchFree))
     gpu::BarrierOp::create(b, op->getLoc());
 }
 

@@ -15,12 +15,6 @@ namespace tilewright {
 
 /// The external array that all shared memory of a kernel is part of.
 constexpr llvm::StringLiteral sharedName = "tile_shared";
-/// Byte offset in it that `tile-plan-scratch` gave to an op.
-constexpr llvm::StringLiteral scratchName = "tile.scratch";
-/// On an op whose scratch no thread uses any more when it begins, by
-/// `tile-place-barriers`.
-constexpr llvm::StringLiteral scratchFreeName = "tile.scratch_free";
-
 /// A pointer into the shared array, at the op's scratch; fails with an error
 /// where it was given none.
 mlir::FailureOr<mlir::Value> getScratch(mlir::OpBuilder &b,

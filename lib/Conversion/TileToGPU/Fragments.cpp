@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Conversion/TileToGPU/Fragments.h"
+#include "dialects/Tile/TileDecisions.h"
 
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/MathExtras.h"
@@ -41,7 +42,7 @@ static std::optional<MmaShape> shapeByTypes(tile::MmaOp op, int64_t arch) {
                                     : StringRef("s8.u8");
     return MmaShape{16, 8, 32, 4, name};
   }
-  bool tf32 = op->hasAttr("tile.tf32");
+  bool tf32 = op->hasAttr(tile::decisions::kTf32);
   if (a.isF32() && b.isF32() && c.isF32() && tf32)
     return MmaShape{16, 8, 8, 1, "tf32", true};
   auto isFp8 = [](Type type) {
@@ -61,7 +62,7 @@ static std::optional<MmaShape> shapeByTypes(tile::MmaOp op, int64_t arch) {
 std::optional<MmaShape> MmaShape::of(tile::MmaOp op, int64_t arch) {
   std::optional<MmaShape> shape = shapeByTypes(op, arch);
   if (shape)
-    shape->neighbours = op->hasAttr("tile.packed");
+    shape->neighbours = op->hasAttr(tile::decisions::kPacked);
   return shape;
 }
 
@@ -69,7 +70,7 @@ std::optional<MmaShape> MmaShape::of(tile::MmaOp op, int64_t arch) {
 static FailureOr<MmaUnit> getAmdUnit(tile::MmaOp op) {
   ArrayRef<int64_t> shape = shapeOf(op.getC());
   bool can = MfmaShape::of(op).has_value();
-  auto name = op->getAttrOfType<StringAttr>("tile.unit");
+  auto name = tile::decisions::kUnit.get(op);
   if (!name)
     return can && shape[0] * shape[1] >= 64 ? MmaUnit::mfma : MmaUnit::fma;
   if (name.getValue() == "fma")
@@ -86,7 +87,7 @@ FailureOr<MmaUnit> tilewright::getUnit(tile::MmaOp op, int64_t arch) {
   if (isAmd(arch))
     return getAmdUnit(op);
   std::optional<MmaShape> shape = MmaShape::of(op, arch);
-  if (auto name = op->getAttrOfType<StringAttr>("tile.unit")) {
+  if (auto name = tile::decisions::kUnit.get(op)) {
     auto unit = llvm::StringSwitch<std::optional<MmaUnit>>(name.getValue())
                     .Case("fma", MmaUnit::fma)
                     .Case("mma", MmaUnit::mma)

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Conversion/TileToGPU/KernelGlobals.h"
+#include "dialects/Tile/TileDecisions.h"
 
 #include "dialects/Tile/TileTasks.h"
 #include "lib/Conversion/TileToGPU/DistributedTiles.h"
@@ -69,5 +70,6 @@ void tilewright::placeSemaphores(gpu::GPUFuncOp function) {
     op.erase();
   }
   if (tile::hasWaits(function))
-    function->setAttr("tile.waits", BoolAttr::get(function.getContext(), true));
+    function->setAttr(tile::decisions::kWaits,
+                      UnitAttr::get(function.getContext()));
 }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Conversion/TileToGPU/KernelGrid.h"
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Analysis/TaskNumbers.h"
 #include "lib/Conversion/TileToGPU/DistributedTiles.h"
 
@@ -19,7 +20,7 @@ using namespace tilewright;
 
 KernelGrid::KernelGrid(tile::KernelOp kernel)
     : kernel(kernel), bounds(kernel.getGridRank(), ShapedType::kDynamic) {
-  if (auto known = kernel->getAttrOfType<DenseI64ArrayAttr>("tile.grid"))
+  if (auto known = tile::decisions::kGrid.get(kernel))
     bounds = llvm::to_vector(known.asArrayRef());
   else
     readLaunches();
@@ -54,11 +55,11 @@ SmallVector<int64_t> KernelGrid::getOpenBounds() const {
 }
 
 bool KernelGrid::isPersistent() const {
-  return kernel->hasAttr("tile.persistent") && !bounds.empty();
+  return kernel->hasAttr(tile::decisions::kPersistent) && !bounds.empty();
 }
 
 int64_t KernelGrid::getMultiple(int64_t dim) const {
-  auto rounded = kernel->getAttrOfType<DenseI64ArrayAttr>("tile.rounded");
+  auto rounded = tile::decisions::kRounded.get(kernel);
   bool isGiven = rounded && dim < rounded.size(); // verify() tells who is wrong
   return isGiven ? std::max<int64_t>(rounded[dim], 1) : 1;
 }
@@ -94,12 +95,12 @@ scf::ForOp KernelGrid::makeTasks(OpBuilder &b, ArrayRef<BlockArgument> open) {
   Value first = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
   Value blocks = gpu::GridDimOp::create(b, loc, gpu::Dimension::x);
   auto tasks = scf::ForOp::create(b, loc, first, n.toIndex(all), blocks);
-  tasks->setAttr("tile.tasks", b.getUnitAttr());
+  tasks->setAttr(tile::decisions::kTasks, b.getUnitAttr());
   return tasks;
 }
 
 LogicalResult KernelGrid::verify() {
-  auto rounded = kernel->getAttrOfType<DenseI64ArrayAttr>("tile.rounded");
+  auto rounded = tile::decisions::kRounded.get(kernel);
   if (rounded && (rounded.size() != static_cast<int64_t>(bounds.size()) ||
                   llvm::any_of(rounded.asArrayRef(),
                                [](int64_t size) { return size < 1; })))
@@ -158,7 +159,7 @@ LogicalResult KernelGrid::append(OpBuilder &b, Value taskNumber,
     taskNumber = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
   Value task = n.fromIndex(taskNumber);
   SmallVector<Value> coordinates(rank), members(rank);
-  auto raster = kernel->getAttrOfType<IntegerAttr>("tile.raster");
+  auto raster = tile::decisions::kRaster.get(kernel);
   bool inBands = raster && rank >= 2;
   if (inBands && !sizes[rank - 2]) {
     Value all = n.fromIndex(gpu::GridDimOp::create(b, loc, gpu::Dimension::x));

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Conversion/TileToGPU/KernelSizes.h"
+#include "dialects/Tile/TileDecisions.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -15,7 +16,7 @@ using namespace mlir;
 std::optional<size_t> tilewright::findEqualSizes(tile::KernelOp kernel,
                                                  int64_t argument,
                                                  int64_t dim) {
-  auto all = kernel->getAttrOfType<ArrayAttr>("tile.equal_sizes");
+  auto all = tile::decisions::kEqualSizes.get(kernel);
   for (auto [number, same] :
        llvm::enumerate(all ? all.getValue() : ArrayRef<Attribute>())) {
     auto places = dyn_cast<DenseI64ArrayAttr>(same);

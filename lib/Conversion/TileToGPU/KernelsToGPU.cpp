@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "dialects/Tile/TileTasks.h"
 #include "lib/Conversion/TileToGPU/Exchange.h"
 #include "lib/Conversion/TileToGPU/KernelGlobals.h"
@@ -83,9 +84,9 @@ public:
 
 private:
   LogicalResult readThreads() {
-    if (auto own = kernel->getAttrOfType<IntegerAttr>("tile.threads"))
+    if (auto own = tile::decisions::kThreads.get(kernel))
       threads = own.getInt();
-    else if (auto warps = kernel->getAttrOfType<IntegerAttr>("tile.warps"))
+    else if (auto warps = tile::decisions::kWarps.get(kernel))
       threads = 32 * warps.getInt();
     oneThread = !holdsTiles(kernel);
     if (oneThread)
@@ -215,7 +216,8 @@ private:
       }
       int64_t align =
           getBaseDivisor(input) * bytesOfElement(type.getElementType());
-      function.setArgAttr(next, "tile.align", b.getI64IntegerAttr(align));
+      function.setArgAttr(next, tile::decisions::kAlign,
+                          b.getI64IntegerAttr(align));
       values.push_back(
           makeMemref(type, cast<BlockArgument>(input).getArgNumber()));
     }
@@ -330,7 +332,7 @@ private:
   /// by panels of columns; any other order would be read as that of rows.
   LogicalResult checkLayouts() {
     WalkResult result = function.walk([](tile::AllocOp alloc) {
-      auto layouts = alloc->getAttrOfType<ArrayAttr>("tile.layouts");
+      auto layouts = tile::decisions::kLayouts.get(alloc);
       if (!layouts)
         return WalkResult::advance();
       Attribute first = layouts.empty() ? Attribute() : layouts[0];
@@ -374,7 +376,7 @@ private:
       MemRefType type = alloc.getType();
       uint64_t alignment =
           std::max<uint64_t>(16, alloc.getAlignment().value_or(16));
-      auto layouts = alloc->getAttrOfType<ArrayAttr>("tile.layouts");
+      auto layouts = tile::decisions::kLayouts.get(alloc);
       // A swizzle is a matter of address bits up to the tenth.
       if (layouts)
         alignment = std::max<uint64_t>(alignment, 1024);
@@ -383,7 +385,7 @@ private:
       auto view = memref::ViewOp::create(
           at, where, type, all, constantIndex(at, where, shared), ValueRange());
       if (layouts)
-        view->setAttr("tile.layouts", layouts);
+        view->setAttr(tile::decisions::kLayouts, layouts);
       shared += type.getNumElements() * bytesOfElement(type.getElementType());
       alloc.getResult().replaceAllUsesWith(view.getResult());
       alloc.erase();
@@ -393,19 +395,19 @@ private:
   void setAttributes() {
     for (NamedAttribute attribute : kernel->getDiscardableAttrs())
       function->setAttr(attribute.getName(), attribute.getValue());
-    function->removeAttr("tile.warps");
-    function->setAttr("tile.threads", b.getI64IntegerAttr(threads));
-    function->setAttr("tile.shared_bytes", b.getI64IntegerAttr(shared));
-    function->setAttr("tile.grid_rank",
-                      b.getI64IntegerAttr(kernel.getGridRank()));
-    function->setAttr("tile.params", b.getArrayAttr(parameters));
+    function->removeAttr(tile::decisions::kWarps);
+    function->setAttr(tile::decisions::kThreads, b.getI64IntegerAttr(threads));
+    function->setAttr(tile::decisions::kSharedBytes,
+                      b.getI64IntegerAttr(shared));
+    function->setAttr(tile::decisions::kParams, b.getArrayAttr(parameters));
     if (oneThread)
-      function->setAttr("tile.one_thread", b.getUnitAttr());
+      function->setAttr(tile::decisions::kOneThread, b.getUnitAttr());
     if (auto cluster = kernel.getCluster()) {
       int64_t blocks = 1;
       for (int64_t size : *cluster)
         blocks *= size;
-      function->setAttr("tile.cluster", b.getDenseI64ArrayAttr({blocks, 1, 1}));
+      function->setAttr(tile::decisions::kCluster,
+                        b.getDenseI64ArrayAttr({blocks, 1, 1}));
       function.setKnownClusterSizeAttr(
           b.getDenseI32ArrayAttr({static_cast<int32_t>(blocks), 1, 1}));
     }

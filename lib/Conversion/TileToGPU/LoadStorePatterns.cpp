@@ -142,9 +142,8 @@ struct LoadPattern : DistributedPattern<tile::LoadOp> {
       rewriter.replaceOpWithMultiple(op, {*fragments});
       return success();
     }
-    auto border = op->getAttrOfType<DenseI64ArrayAttr>("tile.bounded");
     ThreadAccess thread(rewriter, loc, access, op.getType(),
-                        border ? border.asArrayRef() : ArrayRef<int64_t>());
+                        op.getBounded().value_or(ArrayRef<int64_t>()));
     const LinearLayout &layout = thread.getView().getLayout();
     SmallVector<Value> offsets = firstValues(adaptor.getOffsets());
     thread.setPlaces(offsets);

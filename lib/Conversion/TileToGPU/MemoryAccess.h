@@ -9,6 +9,7 @@
 #ifndef TILEWRIGHT_CONVERSION_TILETOGPU_MEMORYACCESS_H
 #define TILEWRIGHT_CONVERSION_TILETOGPU_MEMORYACCESS_H
 
+#include "dialects/Tile/TileDecisions.h"
 #include "dialects/Tile/Elements.h"
 #include "lib/Conversion/TileToGPU/DistributedTiles.h"
 
@@ -46,9 +47,6 @@ struct AccessShape {
   int64_t along = -1; // the gathered dimension of the tile
   int64_t vector = 0; // its vector size where that has been noted
 
-  /// Where an op's vector size is noted before the IR around it changes.
-  static constexpr llvm::StringLiteral vectorName = "tile.vector";
-
   template <typename AccessOp> static AccessShape of(AccessOp op) {
     AccessShape shape{op.getMemref(),
                       llvm::to_vector(op.getOffsets()),
@@ -58,7 +56,7 @@ struct AccessShape {
                       llvm::to_vector(op.getTileType().getShape())};
     if (op.getIndices())
       shape.along = static_cast<int64_t>(*op.getAlong());
-    if (auto noted = op->template getAttrOfType<mlir::IntegerAttr>(vectorName))
+    if (auto noted = tile::decisions::kVector.get(op))
       shape.vector = noted.getInt();
     return shape;
   }

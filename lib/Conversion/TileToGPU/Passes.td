@@ -28,7 +28,7 @@ def KernelsToGPU : Pass<"tile-kernels-to-gpu", "::mlir::ModuleOp"> {
 
     What the host must know is written on the function: `tile.threads`,
     `tile.shared_bytes` (dynamic shared memory), `tile.cluster`,
-    `tile.rounded`, `tile.grid_rank`, and `tile.params`, a dictionary per parameter in order:
+    `tile.rounded`, and `tile.params`, a dictionary per parameter in order:
     `{kind = "pointer", arg, align}` is the address of the first element of
     memref argument `arg`, a multiple of `align` bytes; `{kind = "size", arg,
     dim}` and `{kind = "stride", arg, dim}` (64 bits) follow for sizes that the
@@ -55,7 +55,7 @@ def KernelsToGPU : Pass<"tile-kernels-to-gpu", "::mlir::ModuleOp"> {
     ```mlir
     gpu.module @kernels {
       ...
-      gpu.func @k(%p: memref<f32, #gpu.address_space<global>> {tile.align = 16 : i64}) kernel attributes {known_block_size = array<i32: 128, 1, 1>, tile.grid_rank = 1 : i64, tile.params = ... tile.shared_bytes = 0 : i64, tile.threads = 128 : i64} {
+      gpu.func @k(%p: memref<f32, #gpu.address_space<global>> {tile.align = 16 : i64}) kernel attributes {known_block_size = array<i32: 128, 1, 1>, tile.params = ... tile.shared_bytes = 0 : i64, tile.threads = 128 : i64} {
         %x = memref.reinterpret_cast %p to
         ...
         %b = gpu.block_id x

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "dialects/Tile/TileTasks.h"
 #include "lib/Conversion/AsyncToGPU/SharedPlaces.h"
 #include "lib/Conversion/TileToGPU/Exchange.h"
@@ -76,7 +77,7 @@ SmallVector<Access> getAccesses(Operation *op) {
 
 /// The bytes of scratch that an op has for itself.
 std::optional<Access> getScratchAccess(Operation *op) {
-  auto offset = op->getAttrOfType<IntegerAttr>(scratchName);
+  auto offset = tile::decisions::kScratch.get(op);
   int64_t bytes = offset ? getScratchNeed(op).bytes : 0;
   if (bytes == 0)
     return std::nullopt;
@@ -208,7 +209,7 @@ private:
       return false;
     // Tasks run in any order, in other blocks too: what is no task's own they
     // do not hand on.
-    if (before.crossed && before.crossed->hasAttr("tile.tasks") &&
+    if (before.crossed && before.crossed->hasAttr(tile::decisions::kTasks) &&
         !isShared(buffer.getType()))
       return false;
     auto first = TouchedElements::of(before.op, before.memref),
@@ -280,8 +281,8 @@ struct PlaceBarriers
 
 private:
   static void place(gpu::GPUFuncOp function) {
-    if (!function->hasAttr("tile.threads") ||
-        function->hasAttr("tile.one_thread"))
+    if (!function->hasAttr(tile::decisions::kThreads) ||
+        function->hasAttr(tile::decisions::kOneThread))
       return;
     Barriers barriers(function);
     for (Block &block : function.getBody())
@@ -291,7 +292,8 @@ private:
       gpu::BarrierOp::create(b, op->getLoc());
     }
     for (Operation *op : barriers.getFreeScratch())
-      op->setAttr(scratchFreeName, UnitAttr::get(op->getContext()));
+      op->setAttr(tile::decisions::kScratchFree,
+                  UnitAttr::get(op->getContext()));
   }
 };
 

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Conversion/TileToGPU/Exchange.h"
 #include "lib/Conversion/TileToGPU/MemoryAccess.h"
 #include "lib/Conversion/TileToGPU/SharedOperand.h"
@@ -62,7 +63,7 @@ struct PlanScratch : public tilewright::impl::PlanScratchBase<PlanScratch> {
 
 private:
   void plan(gpu::GPUFuncOp function) {
-    auto shared = function->getAttrOfType<IntegerAttr>("tile.shared_bytes");
+    auto shared = tile::decisions::kSharedBytes.get(function);
     if (!shared)
       return;
     number(function);
@@ -87,9 +88,10 @@ private:
       llvm::append_range(before, buffers);
       place(piece, before, buffers.empty() ? start : 0);
       end = std::max(end, piece.offset + piece.bytes);
-      piece.op->setAttr(scratchName, b.getI64IntegerAttr(piece.offset));
+      piece.op->setAttr(tile::decisions::kScratch,
+                        b.getI64IntegerAttr(piece.offset));
     }
-    function->setAttr("tile.shared_bytes", b.getI64IntegerAttr(end));
+    function->setAttr(tile::decisions::kSharedBytes, b.getI64IntegerAttr(end));
   }
 
   /// Where there are rings (`tile.ring` on their views: who made them put a
@@ -100,7 +102,7 @@ private:
     llvm::SmallDenseSet<int64_t> offsets;
     function.walk([&](memref::ViewOp view) {
       std::optional<int64_t> offset = getConstantIntValue(view.getByteShift());
-      if (!view->hasAttr("tile.ring") || !offset ||
+      if (!view->hasAttr(tile::decisions::kRing) || !offset ||
           !offsets.insert(*offset).second)
         return;
       auto type = cast<MemRefType>(view.getType());

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Conversion/TileToGPU/Exchange.h"
 #include "lib/Conversion/TileToGPU/Fragments.h"
 #include "lib/Conversion/TileToGPU/Ldmatrix.h"
@@ -140,9 +141,10 @@ bool narrowInPairs(Operation *op, ValueRange values, Type element,
                    int64_t arch) {
   auto loop = op->getParentOfType<scf::ForOp>();
   bool isFactor = llvm::any_of(op->getUsers(), [](Operation *user) {
-    return isa<tile::MmaOp>(user) && user->hasAttr("tile.packed");
+    return isa<tile::MmaOp>(user) && user->hasAttr(tile::decisions::kPacked);
   });
-  return !isAmd(arch) && (!loop || loop->hasAttr("tile.tasks") || isFactor) &&
+  return !isAmd(arch) &&
+         (!loop || loop->hasAttr(tile::decisions::kTasks) || isFactor) &&
          values.size() % 2 == 0 && values.front().getType().isF32() &&
          (element.isF16() || element.isBF16());
 }

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Conversion/AsyncToGPU/StagedBox.h"
 #include "lib/Conversion/AsyncToGPU/WarpRoles.h"
 #include "lib/Conversion/TileToGPU/Exchange.h"
@@ -22,7 +23,7 @@ using namespace tilewright;
 namespace {
 
 int64_t numberIn(tile::StoreOp op, StringRef name) {
-  auto staged = op->getAttrOfType<DictionaryAttr>(StagedBox::name);
+  auto staged = tile::decisions::kBox.get(op);
   return staged.getAs<IntegerAttr>(name).getInt();
 }
 
@@ -218,7 +219,7 @@ struct StagedStorePattern : DistributedPattern<tile::StoreOp> {
   LogicalResult
   matchAndRewrite(tile::StoreOp op, Adaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    if (!op->hasAttr(StagedBox::name))
+    if (!op->hasAttr(tile::decisions::kBox))
       return failure();
     FailureOr<Value> base = getScratch(rewriter, op);
     if (failed(base))
@@ -232,7 +233,7 @@ struct StagedStorePattern : DistributedPattern<tile::StoreOp> {
 } // namespace
 
 ScratchNeed tilewright::getStagedScratch(tile::StoreOp op) {
-  if (!op->hasAttr(StagedBox::name))
+  if (!op->hasAttr(tile::decisions::kBox))
     return {};
   // The pattern of the widest swizzle repeats after so many bytes.
   constexpr int64_t alignment = 1024;
@@ -245,8 +246,8 @@ ScratchNeed tilewright::getStagedScratch(tile::StoreOp op) {
           tasksAround(op) ? ScratchNeed::always : ScratchNeed::rest, alignment};
 }
 
-void tilewright::populateStagedStorePatterns(const DistributedConverter &converter,
-                                             RewritePatternSet &patterns) {
+void tilewright::populateStagedStorePatterns(
+    const DistributedConverter &converter, RewritePatternSet &patterns) {
   patterns.add<StagedStorePattern>(converter, patterns.getContext(),
                                    /*benefit=*/10);
 }

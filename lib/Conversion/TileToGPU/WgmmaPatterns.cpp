@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Conversion/AsyncToGPU/Wgmma.h"
 #include "lib/Conversion/TileToGPU/DistributedTiles.h"
 
@@ -87,7 +88,7 @@ public:
       add = makeI32(b, loc, 0);
       begin.assign(sums.size(),
                    LLVM::UndefOp::create(b, loc, sums.front().getType()));
-    } else if (op->hasAttr("tile.starts")) {
+    } else if (op->hasAttr(tile::decisions::kStarts)) {
       add = isLaterStep();
     }
     instruction.bKMajor = right->kMajor;
@@ -97,7 +98,8 @@ public:
     makeDescriptors();
     // Sums in flight are nobody's to touch. Others LLVM would set up behind the
     // fence, too.
-    bool mayTouch = !leftRegisters.empty() || !op->hasAttr("tile.pending");
+    bool mayTouch =
+        !leftRegisters.empty() || !op->hasAttr(tile::decisions::kPending);
     if (!leftRegisters.empty())
       leftRegisters = settle(b, loc, leftRegisters);
     if (mayTouch && !isZero(op.getC()))
@@ -109,7 +111,7 @@ public:
           results, runBlock(ArrayRef(begin).slice(block * perBlock, perBlock),
                             block, add));
     NVVM::WgmmaGroupSyncAlignedOp::create(b, loc);
-    auto pending = op->getAttrOfType<IntegerAttr>("tile.pending");
+    auto pending = tile::decisions::kPending.get(op);
     if (!pending)
       return waitForProducts(b, loc, results);
     NVVM::WgmmaWaitGroupSyncOp::create(b, loc, pending.getInt());
@@ -194,7 +196,7 @@ struct ConvertWgmma : DistributedPattern<tile::MmaOp> {
   LogicalResult
   matchAndRewrite(tile::MmaOp op, Adaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    auto unit = op->getAttrOfType<StringAttr>("tile.unit");
+    auto unit = tile::decisions::kUnit.get(op);
     if (!unit || unit.getValue() != "wgmma")
       return failure();
     Product product(rewriter, op);
@@ -218,7 +220,7 @@ struct ConvertMmaWait : DistributedPattern<tile::MmaWaitOp> {
   LogicalResult
   matchAndRewrite(tile::MmaWaitOp op, Adaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    auto pending = op->getAttrOfType<IntegerAttr>("tile.pending");
+    auto pending = tile::decisions::kPending.get(op);
     auto read = factors->find(op.getSource().getDefiningOp());
     SmallVector<Value> results = waitForProducts(
         rewriter, op.getLoc(), adaptor.getSource(),

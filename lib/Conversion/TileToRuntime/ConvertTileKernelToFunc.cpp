@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Conversion/TileToRuntime/LaunchAliasing.h"
 #include "lib/Conversion/TileToRuntime/ProgramLowering.h"
 #include "lib/Conversion/TileToRuntime/RawMemory.h"
@@ -105,8 +106,9 @@ private:
     auto type = b.getFunctionType(
         {pointer, b.getI64Type(), b.getI64Type(), pointer}, {});
     auto function = func::FuncOp::create(b, loc, kernel.getSymName(), type);
-    function->setAttr("tile.kernel", b.getUnitAttr());
-    function->setAttr("tile.scratch_bytes", b.getI64IntegerAttr(bytes));
+    function->setAttr(tile::decisions::kCode, b.getUnitAttr());
+    function->setAttr(tile::decisions::kScratchBytes,
+                      b.getI64IntegerAttr(bytes));
     function.setArgAttr(3, "llvm.noalias", b.getUnitAttr());
     function.addEntryBlock();
     return function;
@@ -142,7 +144,8 @@ private:
                                            function.getArgument(2));
     Value one = arith::ConstantIndexOp::create(b, loc, 1);
     SmallVector<Operation *> shared, own;
-    if (kernel->hasAttr("tile.tasks_inside") && mayRunInside(shared, own)) {
+    if (kernel->hasAttr(tile::decisions::kTasksInside) &&
+        mayRunInside(shared, own)) {
       makeInnerLoops(values, bounds, {begin, end, one}, shared, own);
       func::ReturnOp::create(b, loc);
       return;

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Conversion/TileToRuntime/HostCalls.h"
 
 #include "mlir/IR/SymbolTable.h"
@@ -21,7 +22,7 @@ using namespace tilewright;
 namespace {
 
 constexpr StringLiteral kEntry = "tw_main", kLaunch = "twrt_launch",
-                        kProgram = "twrt_program", kName = "tile.name";
+                        kProgram = "twrt_program";
 
 /// Words of 8 bytes of an event's counter: a cache line.
 constexpr int64_t kCounterWords = 8;
@@ -40,23 +41,26 @@ struct HostArguments {
   explicit HostArguments(func::FuncOp main) {
     for (BlockArgument argument : main.getArguments()) {
       unsigned index = argument.getArgNumber();
-      if (main.getArgAttr(index, "tile.arena"))
+      if (main.getArgAttr(index, tile::decisions::kArena))
         arena.push_back(argument);
-      else if (main.getArgAttr(index, "tile.global"))
+      else if (main.getArgAttr(index, tile::decisions::kGlobal))
         globals.push_back(argument);
-      else if (auto number =
-                   main.getArgAttrOfType<IntegerAttr>(index, "tile.result"))
-        outputs.push_back({number.getInt(), argument, /*position=*/0,
-                           main.getArgAttrOfType<StringAttr>(index, kName)});
+      else if (auto number = main.getArgAttrOfType<IntegerAttr>(
+                   index, tile::decisions::kResult))
+        outputs.push_back(
+            {number.getInt(), argument, /*position=*/0,
+             main.getArgAttrOfType<StringAttr>(index, tile::decisions::kName)});
       else
         inputs.push_back(argument);
     }
     Operation *end = main.getBody().front().getTerminator();
     for (unsigned index = 0; index < end->getNumOperands(); ++index) {
-      auto number = main.getResultAttrOfType<IntegerAttr>(index, "tile.result");
-      outputs.push_back({number ? number.getInt() : int64_t(index),
-                         BlockArgument(), index,
-                         main.getResultAttrOfType<StringAttr>(index, kName)});
+      auto number = main.getResultAttrOfType<IntegerAttr>(
+          index, tile::decisions::kResult);
+      outputs.push_back(
+          {number ? number.getInt() : int64_t(index), BlockArgument(), index,
+           main.getResultAttrOfType<StringAttr>(index,
+                                                tile::decisions::kName)});
     }
     llvm::sort(outputs, [](const Output &left, const Output &right) {
       return left.number < right.number;
@@ -151,9 +155,8 @@ private:
   /// Events of the program that is launched; 0 for a kernel.
   int64_t eventsOf(tile::LaunchOp launch) {
     auto callee = module.lookupSymbol<func::FuncOp>(launch.getKernelAttr());
-    auto count = callee
-                     ? callee->getAttrOfType<IntegerAttr>("tile.program_events")
-                     : IntegerAttr();
+    auto count =
+        callee ? tile::decisions::kProgramEvents.get(callee) : IntegerAttr();
     return count ? count.getInt() : 0;
   }
 
@@ -219,7 +222,7 @@ private:
   LogicalResult lowerLaunch(tile::LaunchOp launch) {
     Location loc = launch.getLoc();
     auto kernel = module.lookupSymbol<func::FuncOp>(launch.getKernelAttr());
-    if (!kernel || !kernel->hasAttr("tile.kernel"))
+    if (!kernel || !kernel->hasAttr(tile::decisions::kCode))
       return launch.emitOpError("names @")
              << launch.getKernelAttr().getLeafReference().getValue()
              << ", which convert-tile-kernel-to-func has not made a function";
@@ -247,8 +250,8 @@ private:
         UnrealizedConversionCastOp::create(b, loc, pointer, function)
             .getResult(0);
     Value scratch = arith::ConstantOp::create(
-        b, loc, kernel->getAttrOfType<IntegerAttr>("tile.scratch_bytes"));
-    if (auto units = kernel->getAttrOfType<IntegerAttr>("tile.program_units")) {
+        b, loc, tile::decisions::kScratchBytes.get(kernel));
+    if (auto units = tile::decisions::kProgramUnits.get(kernel)) {
       Value number = arith::ConstantOp::create(b, loc, units);
       Value count = arith::ConstantOp::create(
           b, loc, b.getI64IntegerAttr(eventsOf(launch)));
@@ -279,12 +282,14 @@ private:
     SmallVector<StringAttr> outputs;
     for (const HostArguments::Output &output : arguments.outputs)
       outputs.push_back(output.name);
-    entry->setAttr("tile.inputs", array(names(arguments.inputs, kName)));
-    entry->setAttr("tile.outputs", array(outputs));
-    entry->setAttr("tile.globals",
-                   array(names(arguments.globals, "tile.global")));
-    auto bytes = module->getAttrOfType<IntegerAttr>("tile.arena_bytes");
-    entry->setAttr("tile.arena_bytes", bytes ? bytes : b.getI64IntegerAttr(0));
+    entry->setAttr(tile::decisions::kInputs,
+                   array(names(arguments.inputs, tile::decisions::kName)));
+    entry->setAttr(tile::decisions::kOutputs, array(outputs));
+    entry->setAttr(tile::decisions::kGlobals,
+                   array(names(arguments.globals, tile::decisions::kGlobal)));
+    auto bytes = tile::decisions::kArenaBytes.get(module);
+    entry->setAttr(tile::decisions::kArenaBytes,
+                   bytes ? bytes : b.getI64IntegerAttr(0));
   }
 
   ModuleOp module;

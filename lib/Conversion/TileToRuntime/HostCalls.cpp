@@ -8,6 +8,7 @@
 
 #include "lib/Conversion/TileToRuntime/HostCalls.h"
 #include "dialects/Tile/Elements.h"
+#include "dialects/Tile/TileDecisions.h"
 
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
 
@@ -69,7 +70,7 @@ Value HostCalls::message(OpBuilder &b, Location loc, StringRef text) {
 /// `tile.tell`, what its condition compares. Null where there is none.
 static Value toldBy(OpBuilder &b, cf::AssertOp op) {
   auto compare = op.getArg().getDefiningOp<arith::CmpIOp>();
-  if (!compare || !op->hasAttr("tile.tell"))
+  if (!compare || !op->hasAttr(tile::decisions::kTell))
     return {};
   Value number = compare.getLhs();
   Type i64 = b.getI64Type();

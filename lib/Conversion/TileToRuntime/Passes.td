@@ -62,7 +62,7 @@ def ConvertTileKernelToFunc : Pass<"convert-tile-kernel-to-func", "::mlir::Modul
     After:
     ```mlir
     func.func @k(%argv: !llvm.ptr, %begin: i64, %end: i64, %scratch: !llvm.ptr {llvm.noalias})
-        attributes {tile.kernel, tile.scratch_bytes = 0 : i64} {
+        attributes {tile.code, tile.scratch_bytes = 0 : i64} {
       %0 = llvm.load %argv : !llvm.ptr -> !llvm.ptr
       ...
       scf.for %i = %b to %e step %c1 {
@@ -103,7 +103,7 @@ def ConvertTileLaunchToRuntime : Pass<"convert-tile-launch-to-runtime", "::mlir:
 
     Before:
     ```mlir
-    func.func private @k(!llvm.ptr, i64, i64, !llvm.ptr) attributes {tile.kernel, tile.scratch_bytes = 0 : i64}
+    func.func private @k(!llvm.ptr, i64, i64, !llvm.ptr) attributes {tile.code, tile.scratch_bytes = 0 : i64}
     func.func @main(%x: memref<64xf32> {tile.name = "x"}, %y: memref<64xf32> {tile.name = "y", tile.result = 0 : i64}) {
       %c4 = arith.constant 4 : index
       tile.launch @k grid(%c4) ins(%x : memref<64xf32>) outs(%y : memref<64xf32>)

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Conversion/TileToRuntime/ProgramLowering.h"
+#include "dialects/Tile/TileDecisions.h"
 
 using namespace mlir;
 using namespace tilewright;
@@ -49,8 +50,10 @@ public:
     for (Operation *step : steps)
       if (failed(lower(step)))
         return failure();
-    function->setAttr("tile.scratch_bytes", b.getI64IntegerAttr(scratchBytes));
-    function->setAttr("tile.program_events", b.getI64IntegerAttr(events));
+    function->setAttr(tile::decisions::kScratchBytes,
+                      b.getI64IntegerAttr(scratchBytes));
+    function->setAttr(tile::decisions::kProgramEvents,
+                      b.getI64IntegerAttr(events));
     program.erase();
     return success();
   }
@@ -61,8 +64,8 @@ private:
     auto type = b.getFunctionType(
         {pointer, b.getI64Type(), b.getI64Type(), pointer}, {});
     function = func::FuncOp::create(b, loc, program.getSymName(), type);
-    function->setAttr("tile.kernel", b.getUnitAttr());
-    function->setAttr("tile.program_units",
+    function->setAttr(tile::decisions::kCode, b.getUnitAttr());
+    function->setAttr(tile::decisions::kProgramUnits,
                       b.getI64IntegerAttr(program.getUnits()));
     b.setInsertionPointToStart(function.addEntryBlock());
   }
@@ -121,10 +124,9 @@ private:
     } else {
       auto place = cast<tile::PlaceOp>(step);
       auto kernel = module.lookupSymbol<func::FuncOp>(place.getKernelAttr());
-      if (!kernel || !kernel->hasAttr("tile.scratch_bytes"))
+      if (!kernel || !kernel->hasAttr(tile::decisions::kScratchBytes))
         return place.emitOpError("names a kernel that is no function");
-      int64_t bytes =
-          kernel->getAttrOfType<IntegerAttr>("tile.scratch_bytes").getInt();
+      int64_t bytes = tile::decisions::kScratchBytes.get(kernel).getInt();
       scratchBytes = std::max(scratchBytes, bytes);
       onUnit(place.getUnit(), [&] { call(place, kernel); });
     }

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Conversion/TileToVector/Passes.h"
 #include "lib/Conversion/TileToVector/TileParts.h"
 
@@ -35,7 +36,7 @@ struct ConvertTileToVector
   using ConvertTileToVectorBase::ConvertTileToVectorBase;
 
   void runOnOperation() override {
-    auto bits = getOperation()->getAttrOfType<IntegerAttr>("tile.vector_bits");
+    auto bits = tile::decisions::kVectorBits.get(getOperation());
     int64_t width = vectorBits;
     if (width == 0)
       width = bits ? bits.getInt() : 512;

@@ -108,10 +108,10 @@ struct LoadPattern : AccessPattern<tile::LoadOp> {
     PartLayout layout = getLayout(op.getType());
     if (failed(checkStorable(op, layout.getElementType())))
       return failure();
-    if (op->hasAttr("tile.bounded"))
-      return op.emitOpError("reads over the border of its buffer "
-                            "(tile.bounded), which kernels for a CPU do not "
-                            "do: give it valid, or a buffer with the border");
+    if (op.getBounded())
+      return op.emitOpError("reads over the border of its buffer (bounded), "
+                            "which kernels for a CPU do not do: give it valid, "
+                            "or a buffer with the border");
     AccessDesc desc = describe(op, adaptor);
     if (op.getType().getInterleave()) {
       // Lanes run over columns and the rows that alternate, as memory does.

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Conversion/TileToVector/Combine.h"
 #include "lib/Conversion/TileToVector/MemoryAccess.h"
 
@@ -215,7 +216,7 @@ struct StorePattern : AccessPattern<tile::StoreOp> {
     }
     VectorAddress address(rewriter, loc, desc, tile.getLayout());
     TileWriter(rewriter, loc, address, tile, op.getReduce(), op.getAtomic(),
-               op->hasAttr("tile.streamed"))
+               op->hasAttr(tile::decisions::kStreamed))
         .write();
     rewriter.eraseOp(op);
     return success();

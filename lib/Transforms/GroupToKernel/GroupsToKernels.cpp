@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Transforms/GroupToKernel/Passes.h"
 #include "lib/Transforms/GroupToKernel/TaskEmitter.h"
 
@@ -44,7 +45,7 @@ struct GroupsToKernels : public impl::GroupsToKernelsBase<GroupsToKernels> {
       return failure();
     auto host = group->getParentOfType<FunctionOpInterface>();
     OpBuilder builder(host);
-    auto name = group->getAttrOfType<StringAttr>("tile.kernel");
+    auto name = tile::decisions::kKernel.get(group);
     SmallVector<unsigned> read;
     FailureOr<tile::KernelOp> kernel =
         task.emitKernel(builder, name ? name.getValue() : "group", read);

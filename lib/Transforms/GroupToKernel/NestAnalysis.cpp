@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Transforms/GroupToKernel/NestAnalysis.h"
+#include "dialects/Tile/TileDecisions.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -56,7 +57,7 @@ FailureOr<Access> bindingFor(linalg::GenericOp op, unsigned result,
 }
 
 static tile::RTileAttr getRTile(Operation *op) {
-  return op->getAttrOfType<tile::RTileAttr>("tile.rtile");
+  return tile::decisions::kRtile.get(op);
 }
 
 SmallVector<unsigned> NestAnalysis::order() const {
@@ -100,7 +101,7 @@ int64_t NestAnalysis::taskTile(unsigned dim, StringRef level) const {
 SmallVector<int64_t> NestAnalysis::tails(unsigned dim) const {
   int64_t left = registerTile(dim);
   SmallVector<int64_t> result;
-  if (auto all = root()->getAttrOfType<ArrayAttr>("tile.tails"))
+  if (auto all = tile::decisions::kTails.get(root()))
     result.assign(cast<DenseI64ArrayAttr>(all[dim]).asArrayRef());
   else
     for (int64_t tile = llvm::bit_floor(uint64_t(left)); tile; tile /= 2)
@@ -114,7 +115,7 @@ SmallVector<int64_t> NestAnalysis::tails(unsigned dim) const {
 std::optional<int64_t> NestAnalysis::bound(unsigned dim) const {
   if (!isDynamic(dim))
     return extents[dim];
-  auto all = root()->getAttrOfType<DenseI64ArrayAttr>("tile.bounds");
+  auto all = tile::decisions::kBounds.get(root());
   if (!all || all[dim] < 0)
     return std::nullopt;
   return all[dim];
@@ -126,13 +127,13 @@ LogicalResult NestAnalysis::checkTiles() {
     if (isDynamic(dim) && ShapedType::isDynamic(registerTile(dim)))
       return root().emitError("has no register tile for its loop d")
              << dim << ", whose extent is known at run time only";
-  auto bounds = root()->getAttr("tile.bounds");
+  auto bounds = root()->getAttr(tile::decisions::kBounds);
   auto all = dyn_cast_if_present<DenseI64ArrayAttr>(bounds);
   if (bounds && (!all || size_t(all.size()) != extents.size()))
     return root().emitError("has a tile.bounds that is not one number for each "
                             "of its loops: ")
            << bounds;
-  auto tails = root()->getAttr("tile.tails");
+  auto tails = root()->getAttr(tile::decisions::kTails);
   if (!tails)
     return success();
   auto lists = dyn_cast<ArrayAttr>(tails);

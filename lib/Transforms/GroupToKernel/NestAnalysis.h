@@ -18,6 +18,7 @@
 #define TILEWRIGHT_TRANSFORMS_GROUPTOKERNEL_NESTANALYSIS_H
 
 #include "dialects/Tile/Tile.h"
+#include "dialects/Tile/TileDecisions.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -69,7 +70,7 @@ public:
   std::optional<int64_t> bound(unsigned dim) const;
   /// Whether all tiles have the planned sizes and ragged edges are bounds
   /// (`tile.padded`): what exists of a tile does not change its type.
-  bool isPadded() const { return root()->hasAttr("tile.padded"); }
+  bool isPadded() const { return root()->hasAttr(tile::decisions::kPadded); }
   /// Register tile of a dimension, above its extent in padded nests only.
   int64_t registerTile(unsigned dim) const;
   /// Part of a reduced dimension after which the next part of the operands is

@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Transforms/GroupToKernel/NestEmitter.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -26,7 +27,7 @@ namespace tilewright {
 LogicalResult NestEmitter::findBlockSums(linalg::GenericOp op,
                                          Operation *combiner, Value term) {
   blockSums.reset();
-  auto inner = op->getAttrOfType<IntegerAttr>("tile.block_sums");
+  auto inner = tile::decisions::kBlockSums.get(op);
   if (!inner)
     return success();
   int64_t count = inner.getInt();

@@ -70,7 +70,7 @@ static LogicalResult reachOut(OpBuilder &b, tensor::PadOp pad, Value tile,
        llvm::enumerate(pad.getStaticLow(), pad.getStaticHigh()))
     if (low || high)
       dims.push_back(dim);
-  load->setDiscardableAttr("tile.bounded", b.getDenseI64ArrayAttr(dims));
+  load.setBounded(dims);
   SmallVector<int64_t> walked = load.getTileDims();
   for (auto [number, bound] : llvm::enumerate(load.getValidMutable()))
     if (llvm::is_contained(dims, walked[number]) && !ends(walked[number])) {

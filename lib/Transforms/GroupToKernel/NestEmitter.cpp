@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Transforms/GroupToKernel/NestEmitter.h"
+#include "dialects/Tile/TileDecisions.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -219,7 +220,8 @@ LogicalResult NestEmitter::storeResults(bool inReduction) {
       continue;
     FailureOr<Value> tile = evaluate(value, access);
     const Storage &place = storage.at(group->getResult(number));
-    bool streamed = nest.root()->hasAttr("tile.stream") && mayStream(place);
+    bool streamed =
+        nest.root()->hasAttr(tile::decisions::kStream) && mayStream(place);
     if (failed(tile) || failed(store(result.getOwner()->getLoc(), *tile, place,
                                      access, streamed)))
       return failure();

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Transforms/GroupToKernel/NestEmitter.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -247,7 +248,7 @@ LogicalResult NestEmitter::store(Location loc, Value tile, const Storage &place,
         builder, loc, row, place.memref, at->offsets, ArrayRef<int64_t>{0},
         ArrayRef<int64_t>{step}, Value(), 0, bounds(loc, *at, /*asRow=*/true));
     if (streamed && step == 1)
-      op->setDiscardableAttr("tile.streamed", builder.getUnitAttr());
+      op->setDiscardableAttr(tile::decisions::kStreamed, builder.getUnitAttr());
     return success();
   }
   if (auto type = tileType(at->shape, element);
@@ -258,7 +259,7 @@ LogicalResult NestEmitter::store(Location loc, Value tile, const Storage &place,
                             at->dims, at->steps, Value(), 0, bounds(loc, *at));
   if (streamed && at->dims.back() + 1 == int64_t(access.size()) &&
       at->steps.back() == 1)
-    op->setDiscardableAttr("tile.streamed", builder.getUnitAttr());
+    op->setDiscardableAttr(tile::decisions::kStreamed, builder.getUnitAttr());
   return success();
 }
 

@@ -21,6 +21,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Transforms/GroupToKernel/NestEmitter.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -91,7 +92,7 @@ AffineExpr NestEmitter::flatOffset(MemRefType type, const Access &access) {
 /// takes `body` points.
 void NestEmitter::prefetch(unsigned inner, int64_t body) {
   linalg::GenericOp root = nest.root();
-  auto numbers = root->getAttrOfType<DenseI64ArrayAttr>("tile.prefetch");
+  auto numbers = tile::decisions::kPrefetch.get(root);
   if (!numbers)
     return;
   for (int64_t number : numbers.asArrayRef())

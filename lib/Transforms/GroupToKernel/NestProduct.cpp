@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Transforms/GroupToKernel/NestEmitter.h"
 
 using namespace mlir;
@@ -153,7 +154,9 @@ FailureOr<Value> NestEmitter::tileProduct(linalg::GenericOp op,
     return failure();
   auto made = tile::MmaOp::create(builder, op.getLoc(), *a, *b, acc,
                                   isUnsigned[0], isUnsigned[1]);
-  for (StringRef decision : {"tile.packed", "tile.tf32", "tile.unit"})
+  for (StringRef decision : std::initializer_list<StringRef>{
+           tile::decisions::kPacked, tile::decisions::kTf32,
+           tile::decisions::kUnit})
     if (Attribute given = op->getAttr(decision))
       made->setAttr(decision, given);
   return made.getResult();

@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Transforms/GroupToKernel/NestEmitter.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -280,9 +281,9 @@ NestEmitter::emitReductionLoops(MutableArrayRef<Reduction> reductions,
       scf::YieldOp::create(builder, loop.getLoc(), accs);
       accs = SmallVector<Value>(loop.getResults());
       // A depth that is one step leaves the steps to the window around it.
-      Attribute stages = nest.root()->getAttr("tile.stages");
+      Attribute stages = nest.root()->getAttr(tile::decisions::kStages);
       if (stages && loop.getBody()->getOps<scf::ForOp>().empty())
-        loop->setAttr("tile.stages", stages);
+        loop->setAttr(tile::decisions::kStages, stages);
     }
   }
   return accs;

@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Transforms/GroupToKernel/NestEmitter.h"
 
 #include "mlir/Analysis/FlatLinearValueConstraints.h"
@@ -23,7 +24,7 @@ namespace tilewright {
 
 LogicalResult NestEmitter::clip(unsigned dim, Stretch &stretch) {
   linalg::GenericOp op = nest.root();
-  auto image = op->getAttrOfType<DenseI64ArrayAttr>("tile.image");
+  auto image = tile::decisions::kImage.get(op);
   if (!image || stretch.tile != 1 || stretch.unroll != 1 || stretch.start != 0)
     return success();
   Location loc = op.getLoc();

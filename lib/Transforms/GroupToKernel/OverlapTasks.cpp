@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/Tile.h"
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Transforms/GroupToKernel/NestFusion.h"
 #include "lib/Transforms/GroupToKernel/Passes.h"
 
@@ -21,8 +22,6 @@ namespace tilewright {
 #include "lib/Transforms/GroupToKernel/Passes.h.inc"
 
 namespace {
-
-constexpr llvm::StringLiteral kOverlap = "tile.overlap";
 
 /// Makes several tasks of a kernel one: the last nest of each runs beside the
 /// nest of the next one that computes most.
@@ -278,10 +277,10 @@ struct OverlapTasks : public impl::OverlapTasksBase<OverlapTasks> {
     SmallVector<tile::KernelOp> kernels(
         getOperation().getOps<tile::KernelOp>());
     for (tile::KernelOp kernel : kernels) {
-      auto tasks = kernel->getAttrOfType<IntegerAttr>(kOverlap);
+      auto tasks = tile::decisions::kOverlap.get(kernel);
       if (!tasks)
         continue;
-      kernel->removeAttr(kOverlap);
+      kernel->removeAttr(tile::decisions::kOverlap);
       if (std::optional<StringRef> reason = overlap(kernel, tasks.getInt()))
         kernel.emitRemark("its tasks run one after the other: ") << *reason;
     }

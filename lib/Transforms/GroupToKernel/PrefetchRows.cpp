@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/Tile.h"
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Transforms/GroupToKernel/Lines.h"
 #include "lib/Transforms/GroupToKernel/Passes.h"
 #include "lib/Transforms/GroupToKernel/TaskNests.h"
@@ -178,7 +179,8 @@ private:
       return;
     Fetch fetch(user, host, Value(), nearBytes);
     for (auto store : user.back().getBody()->getOps<tile::StoreOp>())
-      if (store.getValid().empty() && !store->hasAttr("tile.streamed") &&
+      if (store.getValid().empty() &&
+          !store->hasAttr(tile::decisions::kStreamed) &&
           fetch.isFar(store.getMemref()))
         fetch.run(store, cast<tile::TileType>(store.getTile().getType()),
                   /*ahead=*/0, /*isWrite=*/true);

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Transforms/GroupToKernel/TaskEmitter.h"
+#include "dialects/Tile/TileDecisions.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -35,14 +36,16 @@ LogicalResult TaskEmitter::analyze() {
 }
 
 /// Tasks that one thread runs take each step of the outermost loop together.
-constexpr llvm::StringLiteral kTasksInside = "tile.tasks_inside";
 
 /// What the plan says of a whole kernel, on the roots of its nests: threads,
 /// order of tasks, who loads, stores and runs several tasks, predicted time.
-constexpr llvm::StringLiteral kKernelAttributes[] = {
-    "tile.warps",   "tile.raster",     "tile.specialized", "tile.stagger",
-    "tile.staged",  "tile.persistent", "tile.fetched",     "tile.occupancy",
-    "tile.overlap", "tile.prediction", "tile.stream_k"};
+constexpr llvm::StringRef kKernelAttributes[] = {
+    tile::decisions::kWarps,       tile::decisions::kRaster,
+    tile::decisions::kSpecialized, tile::decisions::kStagger,
+    tile::decisions::kStaged,      tile::decisions::kPersistent,
+    tile::decisions::kFetched,     tile::decisions::kOccupancy,
+    tile::decisions::kOverlap,     tile::decisions::kPrediction,
+    tile::decisions::kStreamK};
 
 /// The dimensions of a nest that a task does not cover, in the order of
 /// `tile.grid` or else in traversal order.
@@ -50,7 +53,7 @@ SmallVector<TaskEmitter::GridDim>
 TaskEmitter::cutDims(const NestAnalysis &nest) const {
   SmallVector<GridDim> result;
   SmallVector<unsigned> order = nest.order();
-  if (auto grid = nest.root()->getAttrOfType<DenseI64ArrayAttr>("tile.grid")) {
+  if (auto grid = tile::decisions::kGrid.get(nest.root())) {
     SmallVector<unsigned> first;
     for (int64_t dim : grid.asArrayRef())
       if (llvm::is_contained(order, dim) && !llvm::is_contained(first, dim))
@@ -179,8 +182,9 @@ TaskEmitter::emitKernel(OpBuilder &builder, StringRef name,
   auto kernel = tile::KernelOp::create(
       builder, group.getLoc(), name,
       FunctionType::get(group.getContext(), inputs, {}), grid.size());
-  if (nests.size() == 1 && nests.front().root()->hasAttr(kTasksInside))
-    kernel->setAttr(kTasksInside, builder.getUnitAttr());
+  if (nests.size() == 1 &&
+      nests.front().root()->hasAttr(tile::decisions::kTasksInside))
+    kernel->setAttr(tile::decisions::kTasksInside, builder.getUnitAttr());
   for (const NestAnalysis &nest : nests) // the last one counts
     for (StringRef name : kKernelAttributes)
       if (Attribute value = nest.root()->getAttr(name))
@@ -223,7 +227,7 @@ TaskEmitter::emitKernel(OpBuilder &builder, StringRef name,
 /// what tasks touch has bounds there, and those behind the end touch nothing.
 LogicalResult TaskEmitter::setCluster(tile::KernelOp kernel) const {
   const NestAnalysis &anchor = nests.back();
-  auto sizes = anchor.root()->getAttrOfType<DenseI64ArrayAttr>("tile.cluster");
+  auto sizes = tile::decisions::kCluster.get(anchor.root());
   if (!sizes)
     return success();
   SmallVector<int64_t> cluster(grid.size(), 1), rounded(cluster);
@@ -247,7 +251,7 @@ LogicalResult TaskEmitter::setCluster(tile::KernelOp kernel) const {
            << sizes << " along a loop that a task covers";
   kernel.setCluster(ArrayRef<int64_t>(cluster));
   if (llvm::any_of(rounded, [](int64_t size) { return size > 1; }))
-    kernel->setAttr("tile.rounded",
+    kernel->setAttr(tile::decisions::kRounded,
                     Builder(kernel).getDenseI64ArrayAttr(rounded));
   return success();
 }
@@ -463,8 +467,9 @@ LogicalResult TaskEmitter::emitLoop(OpBuilder &builder,
   auto copy = scf::ForOp::create(builder, op.getLoc(), bounds->first,
                                  bounds->second, step);
   for (unsigned number = loop.begin; number < loop.end; ++number)
-    if (Attribute stages = nests[number].root()->getAttr("tile.stages"))
-      copy->setAttr("tile.stages", stages);
+    if (Attribute stages =
+            nests[number].root()->getAttr(tile::decisions::kStages))
+      copy->setAttr(tile::decisions::kStages, stages);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(copy.getBody());
   SmallVector<Value> ids(symbols);

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Transforms/GroupToKernel/TaskLoops.h"
+#include "dialects/Tile/TileDecisions.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -177,7 +178,7 @@ findLive(ArrayRef<NestAnalysis> nests, ArrayRef<Box> boxes) {
   for (auto [nest, box] : llvm::zip_equal(nests, boxes)) {
     tile::GroupOp group = nest.group;
     for (auto op : group.getBody().front().getOps<linalg::GenericOp>())
-      if (auto live = op->getAttrOfType<DenseI64ArrayAttr>("tile.live"))
+      if (auto live = tile::decisions::kLive.get(op))
         return {live,
                 nest.bindings.lookup(op)[live[0]].replaceDims(box.offsets)};
   }

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Transforms/GroupToKernel/TaskEmitter.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -48,7 +49,7 @@ void TaskEmitter::setEqualSizes(tile::KernelOp kernel,
       classes.push_back(b.getDenseI64ArrayAttr(places));
   }
   if (!classes.empty())
-    kernel->setAttr("tile.equal_sizes", b.getArrayAttr(classes));
+    kernel->setAttr(tile::decisions::kEqualSizes, b.getArrayAttr(classes));
 }
 
 /// A number that the task computes, in the kernel.

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Transforms/HostBuffers/Passes.h"
 
 #include "mlir/Dialect/MLProgram/IR/MLProgram.h"
@@ -68,7 +69,7 @@ private:
     Builder b(main.getContext());
     unsigned index = main.getNumArguments();
     auto attrs = b.getDictionaryAttr(
-        b.getNamedAttr("tile.global", global.getSymNameAttr()));
+        b.getNamedAttr(tile::decisions::kGlobal, global.getSymNameAttr()));
     if (failed(main.insertArgument(index, global.getType(), attrs,
                                    global.getLoc())))
       llvm_unreachable("a func.func takes any argument");

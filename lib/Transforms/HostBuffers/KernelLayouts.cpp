@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/Tile.h"
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Transforms/HostBuffers/Passes.h"
 
 #include "mlir/IR/SymbolTable.h"
@@ -83,7 +84,8 @@ struct KernelLayouts
     SmallVector<tile::KernelOp> kernels = {kernel};
     while (kernels.size() < variants.size()) {
       kernels.push_back(kernel.clone());
-      kernels.back()->setAttr("tile.variant_of", kernel.getSymNameAttr());
+      kernels.back()->setAttr(tile::decisions::kVariantOf,
+                              kernel.getSymNameAttr());
       symbols.insert(kernels.back(), std::next(Block::iterator(kernel)));
     }
     for (auto [variant, copy] : llvm::zip_equal(variants, kernels)) {

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/Tile.h"
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Transforms/HostBuffers/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -150,7 +151,7 @@ private:
     OpBuilder at(loop->getParentOfType<func::FuncOp>());
     kernel = tile::KernelOp::create(at, loc, "host_loop",
                                     b.getFunctionType(types, {}), rank);
-    kernel->setAttr("tile.threads", b.getI64IntegerAttr(kThreads));
+    kernel->setAttr(tile::decisions::kThreads, b.getI64IntegerAttr(kThreads));
     kernel->remove();
     symbols.insert(kernel, at.getInsertionPoint());
     fill(rank);

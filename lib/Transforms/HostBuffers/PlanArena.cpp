@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/Elements.h"
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Transforms/HostBuffers/ArenaPacking.h"
 #include "lib/Transforms/HostBuffers/Lifetimes.h"
 #include "lib/Transforms/HostBuffers/Passes.h"
@@ -64,11 +65,11 @@ struct PlanArena : public tilewright::impl::PlanArenaBase<PlanArena> {
 private:
   static Value addArgument(func::FuncOp main, int64_t bytes) {
     Builder b(main.getContext());
-    main->getParentOfType<ModuleOp>()->setAttr("tile.arena_bytes",
+    main->getParentOfType<ModuleOp>()->setAttr(tile::decisions::kArenaBytes,
                                                b.getI64IntegerAttr(bytes));
     unsigned index = main.getNumArguments();
-    auto attrs =
-        b.getDictionaryAttr(b.getNamedAttr("tile.arena", b.getUnitAttr()));
+    auto attrs = b.getDictionaryAttr(
+        b.getNamedAttr(tile::decisions::kArena, b.getUnitAttr()));
     if (failed(main.insertArgument(index,
                                    MemRefType::get({bytes}, b.getI8Type()),
                                    attrs, main.getLoc())))

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Transforms/HostBuffers/Passes.h"
 
 namespace tilewright {
@@ -94,7 +95,7 @@ struct ResultsToArguments
       }
       DictionaryAttr given = main.getResultAttrDict(index);
       NamedAttrList attrs(given ? given : none);
-      attrs.set("tile.result",
+      attrs.set(tile::decisions::kResult,
                 IntegerAttr::get(IntegerType::get(&getContext(), 64), index));
       if (!type.hasStaticShape()) {
         OpBuilder b(ret);

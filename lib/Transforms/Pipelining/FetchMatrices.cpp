@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Transforms/Pipelining/Passes.h"
 #include "lib/Transforms/Pipelining/RingLoads.h"
 
@@ -40,8 +41,8 @@ struct FetchMatrices
     : public tilewright::impl::FetchMatricesBase<FetchMatrices> {
   void runOnOperation() override {
     getOperation()->walk([](tile::KernelOp kernel) {
-      if (kernel->hasAttr("tile.fetched") &&
-          kernel->hasAttr("tile.specialized"))
+      if (kernel->hasAttr(tile::decisions::kFetched) &&
+          kernel->hasAttr(tile::decisions::kSpecialized))
         fetch(kernel);
     });
   }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Transforms/Pipelining/FlatLoops.h"
+#include "dialects/Tile/TileDecisions.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/Utils/Utils.h"
@@ -30,7 +31,7 @@ static bool computesFor(scf::ForOp loop, scf::ForOp inner) {
 static scf::ForOp outerOf(scf::ForOp loop) {
   auto outer = dyn_cast<scf::ForOp>(loop->getParentOp());
   if (!outer || !outer.getStaticTripCount() || !loop.getStaticTripCount() ||
-      !computesFor(outer, loop) || outer->hasAttr("tile.stages") ||
+      !computesFor(outer, loop) || outer->hasAttr(tile::decisions::kStages) ||
       !llvm::equal(loop.getInitArgs(), outer.getRegionIterArgs()) ||
       !llvm::equal(outer.getYieldedValues(), loop.getResults()))
     return {};
@@ -53,7 +54,7 @@ scf::ForOp outermostOf(scf::ForOp loop) {
 }
 
 scf::ForOp flattened(scf::ForOp loop) {
-  Attribute stages = loop->getAttr("tile.stages");
+  Attribute stages = loop->getAttr(tile::decisions::kStages);
   SmallVector<scf::ForOp> nest{loop};
   while (scf::ForOp outer = outerOf(nest.back()))
     nest.push_back(outer);
@@ -63,7 +64,7 @@ scf::ForOp flattened(scf::ForOp loop) {
   IRRewriter rewriter(loop->getContext());
   if (nest.size() == 1 || failed(coalesceLoops(rewriter, nest)))
     return loop;
-  nest.front()->setAttr("tile.stages", stages);
+  nest.front()->setAttr(tile::decisions::kStages, stages);
   return nest.front();
 }
 

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Transforms/Pipelining/FlatLoops.h"
 #include "lib/Transforms/Pipelining/Passes.h"
 #include "lib/Transforms/Pipelining/RingLoads.h"
@@ -145,7 +146,7 @@ private:
     auto made =
         scf::ForOp::create(b, loc, constant(0), steps, constant(1), inits);
     made->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
-    made->removeAttr("tile.stages");
+    made->removeAttr(tile::decisions::kStages);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(made.getBody());
     fillBody(made, steps);
@@ -203,7 +204,7 @@ struct PipelineLoads
   void runOnOperation() override {
     SmallVector<scf::ForOp> loops;
     getOperation()->walk([&](scf::ForOp loop) {
-      if (loop->hasAttr("tile.stages") &&
+      if (loop->hasAttr(tile::decisions::kStages) &&
           loop->getParentOfType<tile::KernelOp>())
         loops.push_back(loop);
     });
@@ -214,18 +215,17 @@ struct PipelineLoads
 
 private:
   LogicalResult pipeline(scf::ForOp loop) {
-    auto stages = loop->getAttrOfType<IntegerAttr>("tile.stages");
+    auto stages = tile::decisions::kStages.get(loop);
     if (!stages || stages.getInt() < 2)
       return loop.emitError("tile.stages is ")
-             << loop->getAttr("tile.stages")
+             << loop->getAttr(tile::decisions::kStages)
              << ", but must be a number of slots, at least 2";
     if (std::optional<APInt> count = loop.getStaticTripCount();
         count && count->isZero())
       return success();
     SmallVector<RingLoad> loads;
     for (auto load : loop.getBody()->getOps<tile::LoadOp>()) {
-      if (auto wanted = load->getAttrOfType<BoolAttr>("tile.ring");
-          wanted && !wanted.getValue())
+      if (load->hasAttr(tile::decisions::kNoRing))
         continue;
       std::string reason;
       if (auto ring = analyzeRingLoad(loop, load, reason))

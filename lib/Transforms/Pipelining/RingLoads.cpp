@@ -8,6 +8,7 @@
 
 #include "lib/Transforms/Pipelining/RingLoads.h"
 #include "dialects/Tile/Elements.h"
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Analysis/Divisors.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -63,8 +64,7 @@ StringRef checkKind(tile::LoadOp load) {
 
 /// Memref dimensions along which the load may reach out of its buffer.
 ArrayRef<int64_t> boundedDims(tile::LoadOp load) {
-  auto dims = load->getAttrOfType<DenseI64ArrayAttr>("tile.bounded");
-  return dims ? dims.asArrayRef() : ArrayRef<int64_t>();
+  return load.getBounded().value_or(ArrayRef<int64_t>());
 }
 
 /// Why rows of the memory behind `load` cannot be copied chunk by chunk.
@@ -148,7 +148,7 @@ StringRef checkAddress(scf::ForOp loop, tile::LoadOp load) {
 /// in which the pattern of its 8 rows is not whole have none: all must look the
 /// same, and they are too small for banks to matter.
 int64_t swizzleOf(tile::LoadOp load, int64_t rowBytes, int64_t rows) {
-  if (auto attr = load->getAttrOfType<IntegerAttr>("tile.swizzle"))
+  if (auto attr = tile::decisions::kSwizzle.get(load))
     return attr.getInt();
   for (int64_t span : {128, 64, 32})
     if (rowBytes % span == 0)
@@ -288,7 +288,7 @@ Value createRing(const RingLoad &ring, int64_t stages) {
   auto buffer = tile::AllocOp::create(start, load.getLoc(),
                                       ring.ringType(stages), ring.alignment());
   if (tile::LayoutAttr layout = ring.ringLayout(); !layout.isIdentity())
-    buffer->setAttr("tile.layouts", start.getArrayAttr({layout}));
+    buffer->setAttr(tile::decisions::kLayouts, start.getArrayAttr({layout}));
   return buffer;
 }
 
@@ -351,8 +351,7 @@ void createCopy(OpBuilder &b, const RingLoad &ring, Value source,
       tile::CopyOp::create(b, load.getLoc(), source, target, ValueRange());
   copy.setFill(cast<MemRefType>(source.getType()).getShape() !=
                cast<MemRefType>(target.getType()).getShape());
-  if (ArrayRef<int64_t> dims = boundedDims(load); !dims.empty())
-    copy->setDiscardableAttr("tile.bounded", b.getDenseI64ArrayAttr(dims));
+  copy.setBoundedAttr(load.getBoundedAttr());
 }
 
 Value loadSlot(OpBuilder &b, const RingLoad &ring, Value buffer, Value slot) {

@@ -1,4 +1,4 @@
-//===- ShareOperands.cpp - factors that shared memory holds for long -------===//
+//===- ShareOperands.cpp - factors that shared memory holds for long ------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Transforms/Pipelining/Passes.h"
 #include "lib/Transforms/Pipelining/RingLoads.h"
 
@@ -49,10 +50,11 @@ void copyToBuffer(const RingLoad &slot) {
   load.erase();
 }
 
-struct ShareOperands : public tilewright::impl::ShareOperandsBase<ShareOperands> {
+struct ShareOperands
+    : public tilewright::impl::ShareOperandsBase<ShareOperands> {
   void runOnOperation() override {
     getOperation()->walk([](tile::KernelOp kernel) {
-      if (kernel->hasAttr("tile.specialized"))
+      if (kernel->hasAttr(tile::decisions::kSpecialized))
         share(kernel);
     });
   }

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Transforms/Pipelining/Passes.h"
 #include "lib/Transforms/Pipelining/RingLoads.h"
 
@@ -219,11 +220,11 @@ struct StaggerProducts
     : public tilewright::impl::StaggerProductsBase<StaggerProducts> {
   void runOnOperation() override {
     getOperation()->walk([](tile::KernelOp kernel) {
-      if (!kernel->removeAttr("tile.stagger"))
+      if (!kernel->removeAttr(tile::decisions::kStagger))
         return;
       SmallVector<scf::ForOp> loops;
       kernel.walk([&](scf::ForOp loop) {
-        if (loop->hasAttr("tile.stages"))
+        if (loop->hasAttr(tile::decisions::kStages))
           loops.push_back(loop);
       });
       for (scf::ForOp loop : loops)

@@ -6,10 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "dialects/Tile/TileTasks.h"
-#include "lib/Transforms/Pipelining/StreamKSteps.h"
 #include "lib/Transforms/Pipelining/FlatLoops.h"
 #include "lib/Transforms/Pipelining/Passes.h"
+#include "lib/Transforms/Pipelining/StreamKSteps.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -23,8 +24,6 @@ namespace tilewright {
 #include "lib/Transforms/Pipelining/Passes.h.inc"
 
 namespace {
-
-constexpr llvm::StringLiteral kDealt = "tile.stream_k";
 
 /// Whether a tile is known to hold zeros alone.
 bool isZero(Value tile) {
@@ -68,7 +67,7 @@ public:
     split(n, task);
     for (tile::LaunchOp launch : launches)
       relaunch(launch, dealt.getRounds());
-    kernel->removeAttr("tile.raster");
+    kernel->removeAttr(tile::decisions::kRaster);
     return std::nullopt;
   }
 
@@ -78,7 +77,7 @@ private:
   }
 
   std::optional<StringRef> findLaunches() {
-    if (!kernel->hasAttr("tile.persistent"))
+    if (!kernel->hasAttr(tile::decisions::kPersistent))
       return "its blocks run one task each (no tile.persistent)";
     if (kernel.getCluster())
       return "its blocks are clusters";
@@ -103,7 +102,7 @@ private:
   std::optional<StringRef> findLoop() {
     SmallVector<scf::ForOp> loops;
     kernel.walk([&](scf::ForOp op) {
-      if (op->hasAttr("tile.stages"))
+      if (op->hasAttr(tile::decisions::kStages))
         loops.push_back(op);
     });
     if (loops.size() != 1)
@@ -149,7 +148,7 @@ private:
     SmallVector<Value> bounds, coordinates(sizes.size());
     for (int64_t size : sizes)
       bounds.push_back(n.constant(size));
-    auto raster = kernel->getAttrOfType<IntegerAttr>("tile.raster");
+    auto raster = tile::decisions::kRaster.get(kernel);
     int64_t band = raster && sizes.size() >= 2 ? raster.getInt() : 0;
     takeCoordinates(n, tile, band, bounds, coordinates);
     for (auto [id, coordinate] : llvm::zip_equal(tileIds, coordinates))
@@ -184,7 +183,7 @@ private:
     b.setInsertionPointToStart(branch.elseBlock());
     auto store = tile::StoreOp::create(b, loc, made.getResult(0), workspace,
                                        placeOf(block));
-    store->setAttr("tile.partial", b.getUnitAttr());
+    store->setAttr(tile::decisions::kPartial, b.getUnitAttr());
     tile::SemaphorePostOp::create(b, loc, semaphores, block);
   }
 
@@ -269,14 +268,15 @@ struct StreamK : public tilewright::impl::StreamKBase<StreamK> {
   void runOnOperation() override {
     SmallVector<tile::KernelOp> kernels;
     getOperation()->walk([&](tile::KernelOp kernel) {
-      if (kernel->hasAttr(kDealt))
+      if (kernel->hasAttr(tile::decisions::kStreamK))
         kernels.push_back(kernel);
     });
     for (tile::KernelOp kernel : kernels) {
-      auto blocks = dyn_cast<IntegerAttr>(kernel->getAttr(kDealt));
+      auto blocks =
+          dyn_cast<IntegerAttr>(kernel->getAttr(tile::decisions::kStreamK));
       if (!blocks || blocks.getInt() < 2) {
         kernel.emitOpError("has tile.stream_k = ")
-            << kernel->getAttr(kDealt)
+            << kernel->getAttr(tile::decisions::kStreamK)
             << ": it is a number of blocks, at least 2";
         return signalPassFailure();
       }
@@ -285,7 +285,7 @@ struct StreamK : public tilewright::impl::StreamKBase<StreamK> {
         kernel.emitRemark("computes whole tiles, its steps are not dealt to "
                           "all blocks: ")
             << *reason;
-      kernel->removeAttr(kDealt);
+      kernel->removeAttr(tile::decisions::kStreamK);
     }
   }
 };

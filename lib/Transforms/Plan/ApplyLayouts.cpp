@@ -1,5 +1,4 @@
-//===- ApplyLayouts.cpp - tile-apply-layouts
-//--------------------------------===//
+//===- ApplyLayouts.cpp - tile-apply-layouts ------------------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/Tile.h"
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Transforms/Plan/Passes.h"
 
 #include "lib/Transforms/Plan/Weights.h"
@@ -23,20 +23,16 @@ namespace tilewright {
 
 namespace {
 
-constexpr StringLiteral kLayouts = "tile.layouts", kTiles = "tile.pack_rtiles",
-                        kTask = "tile.task", kNest = "tile.nest",
-                        kApart = "tile.pack_apart";
-
 struct ApplyLayouts : public impl::ApplyLayoutsBase<ApplyLayouts> {
   void runOnOperation() override {
     SmallVector<linalg::GenericOp> ops;
     nextNest = nextTask = 0;
     getOperation()->walk([&](linalg::GenericOp op) {
-      if (auto nest = op->getAttrOfType<IntegerAttr>(kNest))
+      if (auto nest = tile::decisions::kNest.get(op))
         nextNest = std::max(nextNest, nest.getInt() + 1);
-      if (auto task = op->getAttrOfType<IntegerAttr>(kTask))
+      if (auto task = tile::decisions::kTask.get(op))
         nextTask = std::max(nextTask, task.getInt() + 1);
-      if (op->hasAttr(kLayouts))
+      if (op->hasAttr(tile::decisions::kLayouts))
         ops.push_back(op);
     });
     for (linalg::GenericOp op : ops)
@@ -45,8 +41,8 @@ struct ApplyLayouts : public impl::ApplyLayoutsBase<ApplyLayouts> {
   }
 
   LogicalResult apply(linalg::GenericOp op) {
-    auto layouts = op->getAttrOfType<ArrayAttr>(kLayouts);
-    auto tiles = op->getAttrOfType<ArrayAttr>(kTiles);
+    auto layouts = tile::decisions::kLayouts.get(op);
+    auto tiles = tile::decisions::kPackRtiles.get(op);
     if (!layouts || layouts.size() != size_t(op.getNumDpsInputs()))
       return op.emitError("has tile.layouts with other than one entry per "
                           "input");
@@ -71,9 +67,9 @@ struct ApplyLayouts : public impl::ApplyLayoutsBase<ApplyLayouts> {
       maps[number] = packMap(maps[number], layout);
     }
     op.setIndexingMapsAttr(Builder(op).getAffineMapArrayAttr(maps));
-    op->removeDiscardableAttr(kLayouts);
-    op->removeDiscardableAttr(kTiles);
-    op->removeDiscardableAttr(kApart);
+    op->removeDiscardableAttr(tile::decisions::kLayouts);
+    op->removeDiscardableAttr(tile::decisions::kPackRtiles);
+    op->removeDiscardableAttr(tile::decisions::kPackApart);
     return success();
   }
 
@@ -139,7 +135,7 @@ struct ApplyLayouts : public impl::ApplyLayoutsBase<ApplyLayouts> {
   /// know how much it would copy.
   FailureOr<Value> packValue(linalg::GenericOp op, Value value,
                              tile::LayoutAttr layout, Attribute rtile) {
-    if (!op->hasAttr(kTask))
+    if (!op->hasAttr(tile::decisions::kTask))
       return op.emitError("packs a run-time operand but has no tile.task");
     if (!isa_and_nonnull<tile::RTileAttr>(rtile))
       return op.emitError("packs a run-time operand without a rtile for the "
@@ -180,14 +176,16 @@ struct ApplyLayouts : public impl::ApplyLayoutsBase<ApplyLayouts> {
         [](OpBuilder &b, Location at, ValueRange args) {
           linalg::YieldOp::create(b, at, args[0]);
         });
-    copy->setDiscardableAttr("tile.rtile", rtile);
-    bool apart = op->hasAttr(kApart);
-    copy->setDiscardableAttr(kTask, apart
-                                        ? builder.getI64IntegerAttr(nextTask++)
-                                        : op->getAttr(kTask));
+    copy->setDiscardableAttr(tile::decisions::kRtile, rtile);
+    bool apart = op->hasAttr(tile::decisions::kPackApart);
+    copy->setDiscardableAttr(tile::decisions::kTask,
+                             apart ? builder.getI64IntegerAttr(nextTask++)
+                                   : op->getAttr(tile::decisions::kTask));
     if (apart)
-      copy->setDiscardableAttr("tile.kernel", builder.getStringAttr("pack"));
-    copy->setDiscardableAttr(kNest, builder.getI64IntegerAttr(nextNest++));
+      copy->setDiscardableAttr(tile::decisions::kKernel,
+                               builder.getStringAttr("pack"));
+    copy->setDiscardableAttr(tile::decisions::kNest,
+                             builder.getI64IntegerAttr(nextNest++));
     return copy->getResult(0);
   }
 

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Transforms/Plan/OnlineParts.h"
 #include "lib/Transforms/Plan/Passes.h"
 
@@ -88,9 +89,9 @@ Value OnlineTask::makeStart(OpBuilder &builder, const Accumulator &acc) {
                   {}, [&](OpBuilder &nested, ValueRange) -> Value {
                     return arith::ConstantOp::create(nested, loc, startOf(acc));
                   });
-  op->setDiscardableAttr("tile.rtile", tileOfResult(acc));
-  if (Attribute padded = acc.linalgOp()->getAttr("tile.padded"))
-    op->setDiscardableAttr("tile.padded", padded);
+  op->setDiscardableAttr(tile::decisions::kRtile, tileOfResult(acc));
+  if (Attribute padded = acc.linalgOp()->getAttr(tile::decisions::kPadded))
+    op->setDiscardableAttr(tile::decisions::kPadded, padded);
   tile::YieldOp::create(inner, loc, op->getResults());
   return nest->getResult(0);
 }
@@ -258,8 +259,8 @@ LogicalResult OnlineTask::cloneOp(OpBuilder &builder, linalg::GenericOp op,
                                   IRMapping &inner) {
   inner.map(op.getDpsInits()[0], start);
   Operation *copy = builder.clone(*op, inner);
-  copy->removeDiscardableAttr(kOnline);
-  if (part.length && copy->hasAttr("tile.rtile"))
+  copy->removeDiscardableAttr(tile::decisions::kOnline);
+  if (part.length && copy->hasAttr(tile::decisions::kRtile))
     setBound(copy, OnlineChain::loopOf(op), chain.block);
   if (chain.rest && part.size != chain.block)
     shrinkTile(copy, OnlineChain::loopOf(op), chain.rest);

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Transforms/Plan/Passes.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -20,13 +21,11 @@ namespace tilewright {
 
 namespace {
 
-constexpr StringLiteral kOrder = "tile.order";
-
 struct ApplyOrders : public impl::ApplyOrdersBase<ApplyOrders> {
   void runOnOperation() override {
     SmallVector<linalg::GenericOp> ops;
     getOperation()->walk([&](linalg::GenericOp op) {
-      if (op->hasAttr(kOrder))
+      if (op->hasAttr(tile::decisions::kOrder))
         ops.push_back(op);
     });
     for (linalg::GenericOp op : ops)
@@ -35,7 +34,7 @@ struct ApplyOrders : public impl::ApplyOrdersBase<ApplyOrders> {
   }
 
   static LogicalResult apply(linalg::GenericOp op) {
-    auto attr = op->getAttrOfType<DenseI64ArrayAttr>(kOrder);
+    auto attr = tile::decisions::kOrder.get(op);
     auto type = op->getNumResults() == 1
                     ? dyn_cast<RankedTensorType>(op->getResult(0).getType())
                     : RankedTensorType();
@@ -59,7 +58,7 @@ struct ApplyOrders : public impl::ApplyOrdersBase<ApplyOrders> {
     for (OpOperand &use : result.getUses())
       permuteMap(cast<linalg::GenericOp>(use.getOwner()),
                  use.getOperandNumber(), order);
-    op->removeDiscardableAttr(kOrder);
+    op->removeDiscardableAttr(tile::decisions::kOrder);
     return success();
   }
 

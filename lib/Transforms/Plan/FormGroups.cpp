@@ -1,5 +1,4 @@
-//===- FormGroups.cpp - tile-form-groups
-//------------------------------------===//
+//===- FormGroups.cpp - tile-form-groups ----------------------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/Tile.h"
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Transforms/Plan/Passes.h"
 
 #include "mlir/Analysis/TopologicalSortUtils.h"
@@ -28,9 +28,6 @@ namespace tilewright {
 
 namespace {
 
-constexpr StringLiteral kTask = "tile.task", kNest = "tile.nest",
-                        kKernel = "tile.kernel";
-
 using Ops = SmallVector<Operation *>;
 
 /// Every use of a value from outside `op` by it or inside it.
@@ -50,7 +47,7 @@ void forEachUse(Operation *op, function_ref<void(OpOperand &)> callback) {
 /// A border that readers see without its being in memory (`tile.border`).
 tensor::PadOp borderOf(Value value) {
   auto pad = value.getDefiningOp<tensor::PadOp>();
-  return pad && pad->hasAttr("tile.border") ? pad : tensor::PadOp();
+  return pad && pad->hasAttr(tile::decisions::kBorder) ? pad : tensor::PadOp();
 }
 
 /// Values that each group makes for itself: fresh tensors, fills of them,
@@ -181,8 +178,8 @@ struct FormGroups : public impl::FormGroupsBase<FormGroups> {
   LogicalResult form(Block &block) {
     llvm::MapVector<int64_t, llvm::MapVector<int64_t, Ops>> tasks;
     for (Operation &op : block)
-      if (auto task = op.getAttrOfType<IntegerAttr>(kTask)) {
-        auto nest = op.getAttrOfType<IntegerAttr>(kNest);
+      if (auto task = tile::decisions::kTask.get(op)) {
+        auto nest = tile::decisions::kNest.get(op);
         if (!nest)
           return op.emitError("has tile.task but no tile.nest");
         if (!isNumber(task) || !isNumber(nest))
@@ -197,9 +194,11 @@ struct FormGroups : public impl::FormGroupsBase<FormGroups> {
       StringAttr name;
       for (auto &[nest, ops] : nests) {
         for (Operation *op : ops) {
-          if (auto attr = op->getAttrOfType<StringAttr>(kKernel))
+          if (auto attr = tile::decisions::kKernel.get(op))
             name = attr;
-          for (StringRef attr : {kTask, kNest, kKernel})
+          for (StringRef attr : std::initializer_list<StringRef>{
+                   tile::decisions::kTask, tile::decisions::kNest,
+                   tile::decisions::kKernel})
             op->removeDiscardableAttr(attr);
         }
         inner.push_back(wrap(ops, "register"));
@@ -209,7 +208,7 @@ struct FormGroups : public impl::FormGroupsBase<FormGroups> {
       });
       tile::GroupOp outer = wrap(inner, level);
       if (name)
-        outer->setDiscardableAttr(kKernel, name);
+        outer->setDiscardableAttr(tile::decisions::kKernel, name);
       if (!sortTopologically(&outer.getBody().front()))
         return outer.emitError("has register groups that depend on each other "
                                "in a cycle: tile.nest is no valid grouping");

@@ -1,5 +1,4 @@
-//===- HoistInit.cpp - tile-hoist-init
-//--------------------------------------===//
+//===- HoistInit.cpp - tile-hoist-init ------------------------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -7,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Transforms/Plan/Passes.h"
 #include "lib/Transforms/Plan/Weights.h"
 
@@ -165,7 +165,7 @@ struct HoistInit : public impl::HoistInitBase<HoistInit> {
           ml_program::ExternAttr::get(type.getContext(), type),
           builder.getStringAttr("private"));
       StringAttr name = symbols.insert(global);
-      init.setResultAttr(number, "tile.global", name);
+      init.setResultAttr(number, tile::decisions::kGlobal, name);
       OpBuilder at(value.getDefiningOp());
       Value loaded = ml_program::GlobalLoadConstOp::create(
           at, value.getLoc(), type, FlatSymbolRefAttr::get(name));

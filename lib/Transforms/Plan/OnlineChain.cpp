@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Transforms/Plan/OnlineChain.h"
+#include "dialects/Tile/TileDecisions.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -18,7 +19,7 @@ using namespace mlir;
 namespace tilewright {
 
 unsigned OnlineChain::loopOf(linalg::GenericOp op) {
-  return op->getAttrOfType<DenseI64ArrayAttr>(kOnline)[0];
+  return tile::decisions::kOnline.get(op)[0];
 }
 
 bool OnlineChain::isAccumulator(linalg::GenericOp op) const {
@@ -75,11 +76,12 @@ LogicalResult OnlineChain::addAccumulator(tile::GroupOp nest,
 LogicalResult OnlineChain::add(tile::GroupOp nest) {
   auto ops =
       llvm::to_vector(nest.getBody().front().getOps<linalg::GenericOp>());
-  if (llvm::none_of(ops, [](auto op) { return op->hasAttr(kOnline); }))
+  if (llvm::none_of(
+          ops, [](auto op) { return op->hasAttr(tile::decisions::kOnline); }))
     return success();
   nests.push_back(nest);
   for (linalg::GenericOp op : ops) {
-    auto cut = op->getAttrOfType<DenseI64ArrayAttr>(kOnline);
+    auto cut = tile::decisions::kOnline.get(op);
     auto isCut = [&](ArrayRef<int64_t> cut) {
       bool known = cut.size() == 2 || (cut.size() == 3 && cut[2] > 0);
       return known && cut[0] >= 0 && cut[0] < op.getNumLoops() && cut[1] > 0;
@@ -155,7 +157,7 @@ LogicalResult OnlineChain::trace(OpOperand &operand, AffineMap access,
       return success();
   }
   auto op = value.getDefiningOp<linalg::GenericOp>();
-  if (!op || !op->hasAttr(kOnline))
+  if (!op || !op->hasAttr(tile::decisions::kOnline))
     return success();
   SmallVector<AffineExpr> binding = bind(op, access);
   for (OpOperand *input : op.getDpsInputOperands()) {
@@ -239,15 +241,15 @@ FailureOr<OnlineChain> OnlineChain::get(tile::GroupOp task) {
 
 void setBound(Operation *op, unsigned loop, int64_t most) {
   SmallVector<int64_t> bounds(cast<linalg::GenericOp>(op).getNumLoops(), -1);
-  if (auto known = op->getAttrOfType<DenseI64ArrayAttr>("tile.bounds"))
+  if (auto known = tile::decisions::kBounds.get(op))
     llvm::copy(known.asArrayRef(), bounds.begin());
   bounds[loop] = most;
-  op->setDiscardableAttr("tile.bounds",
+  op->setDiscardableAttr(tile::decisions::kBounds,
                          DenseI64ArrayAttr::get(op->getContext(), bounds));
 }
 
 void shrinkTile(Operation *op, unsigned loop, int64_t size) {
-  auto rtile = op->getAttrOfType<tile::RTileAttr>("tile.rtile");
+  auto rtile = tile::decisions::kRtile.get(op);
   if (!rtile)
     return;
   Builder builder(op->getContext());
@@ -261,9 +263,10 @@ void shrinkTile(Operation *op, unsigned loop, int64_t size) {
     levels.set(level, builder.getDenseI64ArrayAttr(own));
   }
   op->setDiscardableAttr(
-      "tile.rtile", tile::RTileAttr::get(op->getContext(),
-                                         levels.getDictionary(op->getContext()),
-                                         rtile.getOrder(), rtile.getPad()));
+      tile::decisions::kRtile,
+      tile::RTileAttr::get(op->getContext(),
+                           levels.getDictionary(op->getContext()),
+                           rtile.getOrder()));
 }
 
 } // namespace tilewright

@@ -24,8 +24,6 @@
 
 namespace tilewright {
 
-constexpr llvm::StringLiteral kOnline = "tile.online";
-
 /// An operation of the chain that reduces along the loop that runs in blocks.
 struct Accumulator {
   tile::GroupOp nest;

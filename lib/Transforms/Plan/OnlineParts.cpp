@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Transforms/Plan/OnlineParts.h"
+#include "dialects/Tile/TileDecisions.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -51,7 +52,7 @@ SmallVector<Value> openSizes(linalg::GenericOp op, const IRMapping &inner) {
 
 /// The tile of an operation over the dimensions of an accumulator's result.
 tile::RTileAttr tileOfResult(const Accumulator &acc) {
-  auto rtile = acc.linalgOp()->getAttrOfType<tile::RTileAttr>("tile.rtile");
+  auto rtile = tile::decisions::kRtile.get(acc.linalgOp());
   SmallVector<NamedAttribute> levels;
   SmallVector<int64_t> order;
   Builder builder(acc.linalgOp().getContext());

@@ -1,5 +1,4 @@
-//===- VerifyPlan.cpp - tile-verify-plan
-//------------------------------------===//
+//===- VerifyPlan.cpp - tile-verify-plan ----------------------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/Tile.h"
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Transforms/Plan/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -75,10 +75,10 @@ bool isLargeProduct(linalg::GenericOp op) {
 /// Tells which large product of small numbers no instruction takes, and what
 /// else makes one slow.
 void remarkOnProduct(linalg::GenericOp op) {
-  auto reason = op->getAttrOfType<StringAttr>("tile.widened");
+  auto reason = tile::decisions::kWidened.get(op);
   if (reason && isLargeProduct(op))
     op.emitRemark("multiplies ") << reason.getValue();
-  reason = op->getAttrOfType<StringAttr>("tile.slow");
+  reason = tile::decisions::kSlow.get(op);
   if (reason && isLargeProduct(op))
     op.emitRemark() << reason.getValue();
 }
@@ -123,7 +123,7 @@ struct VerifyPlan : public impl::VerifyPlanBase<VerifyPlan> {
       remarkOnProduct(op);
       if (op->getParentOfType<tile::GroupOp>())
         return;
-      if (auto reason = op->getAttrOfType<StringAttr>("tile.host")) {
+      if (auto reason = tile::decisions::kHost.get(op)) {
         if (countPoints(op.getStaticLoopRanges()) > kFewPoints)
           op.emitRemark("runs as scalar loops on the host: ")
               << reason.getValue();
@@ -138,7 +138,7 @@ struct VerifyPlan : public impl::VerifyPlanBase<VerifyPlan> {
         return;
       auto ops = group.getBody().front().getOps<linalg::GenericOp>();
       if (llvm::count_if(ops, [](linalg::GenericOp op) {
-            return op->hasAttr("tile.rtile");
+            return op->hasAttr(tile::decisions::kRtile);
           }) == 1)
         return;
       group.emitError("is a register group without exactly one root, the "

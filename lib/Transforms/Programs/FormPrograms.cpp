@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Transforms/Programs/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -23,8 +24,6 @@ using namespace mlir;
 using namespace tilewright;
 
 namespace {
-
-constexpr StringLiteral kUnits = "tile.units", kSteps = "tile.steps";
 
 /// A launch in a loop: its grid, and the units that have tasks of it.
 struct Stage {
@@ -60,8 +59,8 @@ public:
       return success();
     }
     loop.setLowerBound(end);
-    loop->removeAttr(kUnits);
-    loop->removeAttr(kSteps);
+    loop->removeAttr(tile::decisions::kUnits);
+    loop->removeAttr(tile::decisions::kSteps);
     return success();
   }
 
@@ -237,13 +236,13 @@ struct FormPrograms : public tilewright::impl::FormProgramsBase<FormPrograms> {
       return; // kernels alone
     SmallVector<scf::ForOp> loops;
     main.walk([&](scf::ForOp loop) {
-      if (loop->hasAttr(kUnits))
+      if (loop->hasAttr(tile::decisions::kUnits))
         loops.push_back(loop);
     });
     SymbolTable symbols(getOperation());
     for (scf::ForOp loop : loops) {
-      auto units = loop->getAttrOfType<IntegerAttr>(kUnits);
-      auto steps = loop->getAttrOfType<IntegerAttr>(kSteps);
+      auto units = tile::decisions::kUnits.get(loop);
+      auto steps = tile::decisions::kSteps.get(loop);
       if (!units || !steps || units.getInt() < 1 || steps.getInt() < 1) {
         loop.emitOpError(
             "needs positive numbers `tile.units` and `tile.steps`");

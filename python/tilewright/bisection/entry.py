@@ -14,6 +14,7 @@ from tilewright import reference
 from tilewright.bisection.stages import Stage, functions
 from tilewright.core.dtypes import presented, stored, to_numpy
 from tilewright.core.errors import InternalError
+from tilewright.ir import decisions
 from tilewright.mlir import ir
 from tilewright.reference import types
 from tilewright.reference.registry import TERMINATORS
@@ -59,19 +60,19 @@ def interpret(stage: Stage, inputs: Sequence[np.ndarray], outputs: Sequence[Tens
     arguments: list[Any] = []
     found: dict[int, Any] = {}
     for type_, attrs in zip(kind.inputs, _attributes(main, "arg_attrs", len(kind.inputs)), strict=True):
-        if "tile.global" in attrs:
-            arguments.append(stage.weights[attrs["tile.global"].value])
-        elif "tile.result" in attrs:
+        if decisions.GLOBAL in attrs:
+            arguments.append(stage.weights[attrs[decisions.GLOBAL].value])
+        elif decisions.RESULT in attrs:
             arguments.append(_memory(type_))
-            found[attrs["tile.result"].value] = arguments[-1]
-        elif "tile.arena" in attrs:
+            found[attrs[decisions.RESULT].value] = arguments[-1]
+        elif decisions.ARENA in attrs:
             arguments.append(np.zeros(types.shape_of(type_), np.int8))
         else:
             arguments.append(next(given))
     returned = reference.run(stage.module, "main", arguments, stage.weights)
     open_ = iter([k for k in range(len(outputs)) if k not in found])
     for value, attrs in zip(returned, _attributes(main, "res_attrs", len(returned)), strict=True):
-        number = attrs["tile.result"].value if "tile.result" in attrs else next(open_)
+        number = attrs[decisions.RESULT].value if decisions.RESULT in attrs else next(open_)
         found[number] = value
     if len(found) != len(outputs):
         raise InternalError(f"@main returns {len(found)} of {len(outputs)} outputs")

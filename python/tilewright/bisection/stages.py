@@ -16,6 +16,7 @@ import numpy as np
 
 from tilewright import reference
 from tilewright.core.errors import TilewrightError, UserError
+from tilewright.ir import decisions
 from tilewright.mlir import ir
 from tilewright.passes import run_pipeline
 from tilewright.passes.pipeline import Pipeline
@@ -141,6 +142,6 @@ def _initial(
         return weights
     key = str(function)
     if key not in known:
-        names = [ir.DictAttr(attrs)["tile.global"].value for attrs in ir.ArrayAttr(function.attributes["res_attrs"])]
+        names = [ir.DictAttr(attrs)[decisions.GLOBAL].value for attrs in ir.ArrayAttr(function.attributes["res_attrs"])]
         known[key] = dict(zip(names, reference.run(module, "init", [], weights), strict=True))
     return {**weights, **known[key]}

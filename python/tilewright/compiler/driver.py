@@ -24,6 +24,7 @@ from tilewright.core.dtypes import from_numpy
 from tilewright.core.errors import InternalError
 from tilewright.core.options import PHASES, CompileOptions
 from tilewright.core.workers import Job, shared_pool
+from tilewright.ir import decisions
 from tilewright.runtime.manifest import KernelInfo, Manifest, TensorSpec
 from tilewright.targets.base import Target
 
@@ -257,7 +258,7 @@ def _compute_weights(work: Compilation, entry: dict[str, Any]) -> None:
     results = reference.run(work.module, "init", [], work.weights)
     attributes = ir.ArrayAttr(function.attributes["res_attrs"])
     for attrs, value in zip(attributes, results, strict=True):
-        work.weights[ir.StringAttr(ir.DictAttr(attrs)["tile.global"]).value] = value
+        work.weights[ir.StringAttr(ir.DictAttr(attrs)[decisions.GLOBAL]).value] = value
     entry["passes"].append(["(compute @init: pack and fold weights)", time.perf_counter() - start])
 
 

@@ -22,6 +22,7 @@ from tilewright.compiler.external_data import external_files
 from tilewright.core.cache import digest
 from tilewright.core.dtypes import from_numpy
 from tilewright.core.errors import InternalError, UserError
+from tilewright.ir import decisions
 from tilewright.runtime.manifest import TensorSpec
 
 if TYPE_CHECKING:
@@ -288,8 +289,8 @@ def _tensor_specs(types: Any, function: Any, attributes: str, what: str) -> tupl
         if not isinstance(kind, ir.RankedTensorType):
             raise UserError(f"{what} {i} of @main is {kind}; a tensor of known rank is needed")
         name = f"{what}{i}"
-        if attrs is not None and "tile.name" in attrs:
-            name = ir.StringAttr(attrs["tile.name"]).value
+        if attrs is not None and decisions.NAME in attrs:
+            name = ir.StringAttr(attrs[decisions.NAME]).value
         sizes = (-1 if kind.is_dynamic_dim(d) else kind.get_dim_size(d) for d in range(kind.rank))
         specs.append(TensorSpec(name, _element(kind), tuple(sizes)))
     return tuple(specs)

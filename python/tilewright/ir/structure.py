@@ -11,6 +11,7 @@ from enum import Enum
 from functools import cached_property
 from math import prod
 
+from tilewright.ir import decisions
 from tilewright.ir.generics import loops_of
 from tilewright.mlir import ir
 
@@ -22,7 +23,7 @@ _SOURCES = frozenset(
 #: What the extent of a loop counts as where it is known at run time only.
 EXPECTED = 128
 #: The attribute of a product that widens weights itself (`small_weights.py`); factors are its first two inputs.
-SMALL_WEIGHTS = "tile.packed"
+SMALL_WEIGHTS = decisions.PACKED
 #: What a sum of products adds by, and what it multiplies by.
 _PRODUCTS = {"arith.addf": "arith.mulf", "arith.addi": "arith.muli"}
 _WIDENINGS = ("arith.extf", "arith.extsi", "arith.extui")
@@ -378,7 +379,7 @@ def linalg_ops(block: ir.Block, weights: Weights) -> list[LinalgOp]:
     for position, op in enumerate(block.operations):
         operation = op.operation
         epoch += _asserts(operation)
-        if operation.name != "linalg.generic" or "tile.host" in operation.attributes:
+        if operation.name != "linalg.generic" or decisions.HOST.on(operation):
             continue
         if len(operation.results) != 1:
             continue

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tilewright.core.errors import UserError
+from tilewright.ir import decisions
 
 
 def tile_type(*sizes: int, element: str = "f32") -> Any:
@@ -37,7 +38,7 @@ def build(function: Callable[..., None]) -> str:
             raise UserError(f"{function.__name__}: a parameter's annotation is not an MLIR type: {error}") from None
         with ir.InsertionPoint(module.body), tile.kernel(function.__name__, kinds, len(names) - len(kinds)) as made:
             function(*made.inputs, *made.grid_ids)
-        shown = [ir.DictAttr.get({"tile.name": ir.StringAttr.get(name)}) for name in names if name in types]
+        shown = [ir.DictAttr.get({decisions.NAME: ir.StringAttr.get(name)}) for name in names if name in types]
         made.attributes["arg_attrs"] = ir.ArrayAttr.get(shown)
         try:
             module.operation.verify()

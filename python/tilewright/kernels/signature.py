@@ -13,6 +13,7 @@ from typing import Any
 from tilewright.compiler.source import Source, parse_mlir
 from tilewright.compiler.split import symbol_of
 from tilewright.core.errors import UserError
+from tilewright.ir import decisions
 
 #: Ops whose result is another view of their first operand.
 _VIEWS = ("memref.subview", "memref.cast", "memref.expand_shape", "memref.collapse_shape", "memref.reinterpret_cast")
@@ -120,8 +121,8 @@ def _names(name: str, kernel: Any, source: str, count: int) -> list[str]:
 
     if "arg_attrs" in kernel.attributes:
         given = [ir.DictAttr(attributes) for attributes in kernel.attributes["arg_attrs"]]
-        if all("tile.name" in attributes for attributes in given):
-            return [ir.StringAttr(attributes["tile.name"]).value for attributes in given]
+        if all(decisions.NAME in attributes for attributes in given):
+            return [ir.StringAttr(attributes[decisions.NAME]).value for attributes in given]
     start = re.search(rf"\btile\.kernel\s+(?:private\s+)?@{re.escape(name)}\s*\(", source)
     header = source[start.end() :].partition("{\n")[0].partition(") grid")[0] if start else ""
     found = re.findall(r"%([A-Za-z_$.-][\w$.-]*)\s*:", header)

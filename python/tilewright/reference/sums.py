@@ -171,7 +171,7 @@ def _panel(load: Node | None, counter: int, made: dict[int, Node], along: int) -
     pattern = Pattern.read(load, rank, len(shape))
     along %= len(shape)
     plain = not indices and not valid and not pad and set(pattern.steps) == {1} and memory not in made
-    plain = plain and load.attribute("tile.bounded") is None  # which reads zeros outside of memory
+    plain = plain and load.attribute("bounded") is None  # which reads zeros outside of memory
     shifts = [_shift(offset, counter, made) for offset in offsets]
     runs = [d for d, shift in enumerate(shifts) if shift is not None]
     if not plain or len(runs) != 1:

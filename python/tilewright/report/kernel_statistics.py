@@ -13,6 +13,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from tilewright.compiler.split import symbol_of
+from tilewright.ir import decisions
 from tilewright.mlir import ir
 from tilewright.passes.constants import integer_constant, trip_count
 from tilewright.plan.cost.decide import prediction_of
@@ -97,7 +98,7 @@ def _group(group: Any) -> dict[str, Any]:
     members = [op for op in _walk(group) if _name(op) not in ("tile.yield", "linalg.yield")]
     inner = [op for op in members if _name(op).startswith(("linalg.", "tile.group"))]
     return {
-        "name": _text(group, "tile.kernel") or _location(group),
+        "name": _text(group, decisions.KERNEL) or _location(group),
         "level": _text(group, "level"),
         "results": [str(result.type) for result in group.operation.results],
         "ops": [_member(op, group) for op in inner],
@@ -197,7 +198,7 @@ def _variants(found: dict[str, Any], module: Any) -> None:
     """Kernels that were made of others for other strides are described as these."""
     kernels, main = found.get("kernels", {}), _function(module, "main")
     for op in module.body.operations:
-        origin = kernels.get(_text(op, "tile.variant_of"))
+        origin = kernels.get(_text(op, decisions.VARIANT_OF))
         if origin is None or main is None:
             continue
         named = [trips for launch, trips in _launches(main, 1) if _callee(launch) == symbol_of(op)]
@@ -350,7 +351,7 @@ def _bytes(kind: str) -> int:
 
 def _scratch(found: dict[str, Any], module: Any) -> None:
     found["scratch"] = {
-        symbol_of(op): op.operation.attributes["tile.scratch_bytes"].value
+        symbol_of(op): op.operation.attributes[decisions.SCRATCH_BYTES].value
         for op in module.body.operations
-        if "tile.scratch_bytes" in op.operation.attributes
+        if decisions.SCRATCH_BYTES.on(op.operation)
     }

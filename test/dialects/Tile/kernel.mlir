@@ -3,10 +3,10 @@
 // RUN: tile-opt %s -emit-bytecode | tile-opt | FileCheck-22 %s
 
 // CHECK-LABEL: tile.kernel @mm
-// CHECK-SAME: (%[[A:.*]]: memref<128x384xf32>, %{{.*}}: memref<?x384x32xf32, strided<[?, 32, 1], offset: ?>> {tile.name = "w"}, %{{.*}}: f32) grid(%[[J:.*]], %[[I:.*]]) attributes {tile.scratch_bytes = 64 : i64} {
+// CHECK-SAME: (%[[A:.*]]: memref<128x384xf32>, %{{.*}}: memref<?x384x32xf32, strided<[?, 32, 1], offset: ?>> {tile.name = "w"}, %{{.*}}: f32) grid(%[[J:.*]], %[[I:.*]]) attributes {tile.shared_bytes = 64 : i64} {
 // CHECK: tile.load %[[A]][%[[I]], %[[J]]]
 // CHECK: tile.return
-tile.kernel @mm(%a: memref<128x384xf32>, %b: memref<?x384x32xf32, strided<[?, 32, 1], offset: ?>> {tile.name = "w"}, %s: f32) grid(%j, %i) attributes {tile.scratch_bytes = 64 : i64} {
+tile.kernel @mm(%a: memref<128x384xf32>, %b: memref<?x384x32xf32, strided<[?, 32, 1], offset: ?>> {tile.name = "w"}, %s: f32) grid(%j, %i) attributes {tile.shared_bytes = 64 : i64} {
   %0 = tile.load %a[%i, %j] : memref<128x384xf32>, !tile.tile<8x1xf32>
   tile.return
 }

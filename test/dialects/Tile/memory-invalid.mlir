@@ -323,27 +323,27 @@ func.func @barrier_c1() {
 
 // -----
 
-tile.kernel @bounded_where(%m: memref<8x16xf32>, %i: index) {
-  // expected-error@+1 {{attribute tile.bounded names a dimension that its buffer of rank 2 does not have}}
-  %a = tile.load %m[%i, %i] {tile.bounded = array<i64: 2>} : memref<8x16xf32>, !tile.tile<4x4xf32>
+tile.kernel @load_c9_where(%m: memref<8x16xf32>, %i: index) {
+  // expected-error@+1 {{bounded names dimension 2, which its buffer of rank 2 does not have}}
+  %a = tile.load %m[%i, %i] bounded [2] : memref<8x16xf32>, !tile.tile<4x4xf32>
   tile.return
 }
 
 // -----
 
-tile.kernel @bounded_pad(%m: memref<8x16xf32>, %i: index) {
+tile.kernel @load_c9_pad(%m: memref<8x16xf32>, %i: index) {
   %one = arith.constant 1.0 : f32
-  // expected-error@+1 {{where there are zeros: it has neither indices nor a pad}}
-  %a = tile.load %m[%i, %i] valid(%i, %i) pad %one {tile.bounded = array<i64: 0>} : memref<8x16xf32>, !tile.tile<4x4xf32>
+  // expected-error@+1 {{reads zeros outside of its buffer (bounded), so that it has neither indices nor a pad}}
+  %a = tile.load %m[%i, %i] valid(%i, %i) pad %one bounded [0] : memref<8x16xf32>, !tile.tile<4x4xf32>
   tile.return
 }
 
 // -----
 
-tile.kernel @bounded_source(%m: memref<8x16xf32>) {
+tile.kernel @copy_c5(%m: memref<8x16xf32>) {
   %s = tile.alloc : memref<8x16xf32, #tile.level<"shared">>
-  // expected-error@+1 {{names a dimension that its buffer of rank 2 does not have}}
-  tile.copy %m to %s {tile.bounded = array<i64: 2>} : memref<8x16xf32>, memref<8x16xf32, #tile.level<"shared">>
+  // expected-error@+1 {{bounded names dimension 2, which its buffer of rank 2 does not have}}
+  tile.copy %m to %s bounded [2] : memref<8x16xf32>, memref<8x16xf32, #tile.level<"shared">>
   tile.return
 }
 
@@ -351,7 +351,7 @@ tile.kernel @bounded_source(%m: memref<8x16xf32>) {
 
 tile.kernel @bounded_store(%m: memref<8x16xf32>, %i: index) {
   %a = arith.constant dense<0.0> : !tile.tile<4x4xf32>
-  // expected-error@+1 {{of a tile.load or a tile.copy}}
+  // expected-error@+1 {{has an attribute tile.bounded, which is not known; did you mean tile.rounded?}}
   tile.store %a, %m[%i, %i] {tile.bounded = array<i64: 0>} : !tile.tile<4x4xf32>, memref<8x16xf32>
   tile.return
 }

@@ -74,11 +74,11 @@ def test_cast_errors() -> None:
 
 
 def test_rtile() -> None:
-    rtile = tile.RTileAttr.get({"register": [8, 32, 1], "l2": [128, 32, 384]}, order=[1, 0, 2], pad=[0, 1, 0])
-    text = "#tile.rtile<l2 = [128, 32, 384], register = [8, 32, 1], order = [1, 0, 2], pad = [0, 1, 0]>"
+    rtile = tile.RTileAttr.get({"register": [8, 32, 1], "l2": [128, 32, 384]}, order=[1, 0, 2])
+    text = "#tile.rtile<l2 = [128, 32, 384], register = [8, 32, 1], order = [1, 0, 2]>"
     assert str(rtile) == text and ir.Attribute.parse(text) == rtile
     assert rtile.sizes == {"l2": [128, 32, 384], "register": [8, 32, 1]}
-    assert (rtile.order, rtile.pad) == ([1, 0, 2], [0, 1, 0])
+    assert rtile.order == [1, 0, 2]
     with pytest.raises(ValueError, match="level 'register' has 1 sizes where another level has 2"):
         tile.RTileAttr.get({"l2": [1, 2], "register": [1]})
 

@@ -17,6 +17,7 @@ from tilewright.frontend.builder.dims import Dim, Size, index_value, is_static, 
 from tilewright.frontend.builder.emit import At, Emitter, Index, Space
 from tilewright.frontend.builder.scalars import INDEX, Scalar
 from tilewright.frontend.builder.tensor import Tensor, nothing
+from tilewright.ir import decisions
 from tilewright.mlir import ir
 
 Read = tuple[Tensor, Sequence[Index]]
@@ -42,7 +43,7 @@ class Reads(Emitter):
         """
         here = ir.Location.current
         text = ir.StringAttr.get(f"{here.name_str}: {message}" if here.is_a_name() else message)
-        attributes: dict[str, ir.Attribute] = {"msg": text, **({"tile.tell": ir.UnitAttr.get()} if tell else {})}
+        attributes: dict[str, ir.Attribute] = {"msg": text, **({decisions.TELL: ir.UnitAttr.get()} if tell else {})}
         ir.Operation.create("cf.assert", operands=[condition.value], attributes=attributes)
 
     def at_the_end(self, check: Callable[[], None]) -> None:

@@ -27,6 +27,7 @@ from tilewright.frontend.onnx.registry import NEWEST_OPSET
 from tilewright.frontend.onnx.scope import Observer, Scope, Session, failure
 from tilewright.frontend.onnx.sequences import Absent, TensorList
 from tilewright.frontend.onnx.signature import Input, Shapes, graph_inputs
+from tilewright.ir import decisions
 from tilewright.mlir import ir
 
 
@@ -139,7 +140,7 @@ class _Importer:
     def _function(self, specs: list[TensorSpec]) -> tuple[ir.Operation, ir.Block]:
         kinds = [self._input_type(s) for s in specs]
         with ir.InsertionPoint(self.module.body):
-            names = [ir.DictAttr.get({"tile.name": ir.StringAttr.get(s.name)}) for s in specs]
+            names = [ir.DictAttr.get({decisions.NAME: ir.StringAttr.get(s.name)}) for s in specs]
             function = ir.Operation.create(
                 "func.func",
                 attributes={
@@ -174,7 +175,7 @@ class _Importer:
         for name, x in self._outputs():
             values.append(self._own(x, values))
             specs.append(TensorSpec(name, x.dtype, tuple(n if isinstance(n, int) else -1 for n in x.shape)))
-            names.append(ir.DictAttr.get({"tile.name": ir.StringAttr.get(name)}))
+            names.append(ir.DictAttr.get({decisions.NAME: ir.StringAttr.get(name)}))
         self.builder.emit_checks()
         ir.Operation.create("func.return", operands=values)
         old = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from tilewright.ir import decisions
 from tilewright.ir.generics import (
     body,
     constant_of,
@@ -29,7 +30,7 @@ from tilewright.ir.generics import (
     open_sizes,
     set_maps,
 )
-from tilewright.ir.structure import Access, LinalgOp, set_attribute
+from tilewright.ir.structure import Access, LinalgOp
 from tilewright.ir.views import create_split
 from tilewright.mlir import ir
 from tilewright.plan.attention.masks import scores_of
@@ -120,7 +121,7 @@ class Parts:
         new.results[0].set_type(values[-1].type)
         set_maps(new.operation, [ir.AffineMap.get(op.rank + 1, 0, exprs) for exprs in maps])
         new.attributes["iterator_types"] = iterator_types([False, *(d in op.reductions for d in range(op.rank))])
-        new.attributes["tile.apart"] = self._apart(old.context)
+        new.attributes[decisions.APART] = self._apart(old.context)
         _shift_indices(new.operation)
         self.made[op] = new.results[0]
         return new.operation
@@ -183,8 +184,8 @@ class Parts:
             empty = self._empty(op, ir.RankedTensorType(op.result.type))
             made = create_generic([(source, same)], empty, same, [False] * kind.rank, body_of)
         length = self.length
-        set_attribute(made.owner, "tile.live", f"array<i64: 0, 1, 0, 0, {length}, {length}, {length}>")
-        made.owner.attributes["tile.apart"] = self._apart(op.op.context)
+        decisions.LIVE.set(made.owner, [0, 1, 0, 0, length, length, length])
+        made.owner.attributes[decisions.APART] = self._apart(op.op.context)
         return made
 
     def _expanded(self, access: Access, loop: int) -> ir.Value:
@@ -199,7 +200,7 @@ class Parts:
         source = self.made[op]
         with op.op.location, ir.InsertionPoint(op.op):
             copy = create_copy(source, self._empty(op, ir.RankedTensorType(op.result.type)))
-        copy.owner.attributes["tile.apart"] = self._apart(op.op.context)
+        copy.owner.attributes[decisions.APART] = self._apart(op.op.context)
         return copy
 
     def _apart(self, context: ir.Context) -> ir.Attribute:
@@ -263,7 +264,7 @@ def can_cut(chain: Chain) -> bool:
             factor = _factor_of(op, chain)
             if factor is None or _element(factor.top) != _element(op):
                 return False
-    return not any("tile.apart" in op.op.attributes for op in chain.loops)
+    return not any(decisions.APART.on(op.op) for op in chain.loops)
 
 
 def _i64(number: int) -> ir.Attribute:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from tilewright.ir import decisions
 from tilewright.ir.generics import constant_of
 from tilewright.ir.structure import Access, LinalgOp
 from tilewright.mlir import ir
@@ -226,9 +227,9 @@ def _is_cut_plainly(op: LinalgOp, loop: int) -> bool:
 
 def _packs(op: LinalgOp, loop: int) -> bool:
     """Whether an operand that the loop indexes is to be laid out in blocks."""
-    if "tile.layouts" not in op.op.attributes:
+    if not decisions.LAYOUTS.on(op.op):
         return False
-    kinds = list(op.op.attributes["tile.layouts"])
+    kinds = list(op.op.attributes[decisions.LAYOUTS])
     return any(loop in a.loops and "inner" in str(k) for a, k in zip(op.inputs, kinds, strict=False))
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
-from tilewright.dialects.tile import RTileAttr
-from tilewright.ir.attributes import members_of_nest, read_integer
+from tilewright.ir import decisions
+from tilewright.ir.attributes import members_of_nest
 from tilewright.ir.structure import LinalgOp, Weights, blocks, linalg_ops, set_attribute
 from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
@@ -30,7 +30,7 @@ _WORTH = 0.9
 
 def _sizes(root: LinalgOp, level: str) -> list[int]:
     """Sizes per loop of the tile that was planned for a nest."""
-    sizes = RTileAttr(root.op.attributes["tile.rtile"]).sizes
+    sizes = decisions.RTILE.read(root.op).sizes
     return list(sizes[level]) if level in sizes else list(root.extents)
 
 
@@ -40,17 +40,17 @@ class TaskNests:
     def __init__(self, members: list[LinalgOp], level: str = "l2") -> None:
         self.members = members
         self.level = level
-        self.roots = {read_integer(m.op, "tile.nest"): m for m in members if "tile.rtile" in m.op.attributes}
-        self.next = max(read_integer(m.op, "tile.nest") for m in members) + 1
+        self.roots = {decisions.NEST.read(m.op): m for m in members if decisions.RTILE.on(m.op)}
+        self.next = max(decisions.NEST.read(m.op) for m in members) + 1
 
     def root(self, op: LinalgOp) -> LinalgOp:
         """The root of the nest of an operation."""
-        return self.roots[read_integer(op.op, "tile.nest")]
+        return self.roots[decisions.NEST.read(op.op)]
 
     def crosses(self, op: LinalgOp) -> bool:
         """Whether another nest reads the result."""
-        own = op.op.attributes["tile.nest"]
-        return any(use.owner.operation.attributes["tile.nest"] != own for use in op.result.uses)
+        own = op.op.attributes[decisions.NEST]
+        return any(use.owner.operation.attributes[decisions.NEST] != own for use in op.result.uses)
 
     def bytes_per_step(self, chain: Chain) -> int:
         """Bytes between nests that one step of the chain's loop makes, for the rows of a task."""
@@ -93,8 +93,8 @@ class TaskNests:
 
     def move_out(self, chain: Chain) -> None:
         """Gives operations that need a whole reduction, in nests of the chain, nests of their own."""
-        own = {read_integer(op.op, "tile.nest") for op in chain.loops}
-        moved = [op for op in chain.after if read_integer(op.op, "tile.nest") in own]
+        own = {decisions.NEST.read(op.op) for op in chain.loops}
+        moved = [op for op in chain.after if decisions.NEST.read(op.op) in own]
         bound = [self._bound(op, self.root(op)) for op in moved]  # while they still stand beside each other
         for op, loops in zip(moved, bound, strict=True):
             self._move(op, loops)
@@ -106,18 +106,18 @@ class TaskNests:
         task = [task[loops[d]] if d in loops else e for d, e in enumerate(op.extents)]
         register = [register[loops[d]] if d in loops else 1 for d in range(op.rank)]
         order = sorted(range(op.rank), key=lambda d: register[d] > 1)
-        set_attribute(op.op, "tile.nest", f"{self.next} : i64")
+        decisions.NEST.set(op.op, self.next)
         text = f"#tile.rtile<{self.level} = {task}, register = {register}, order = {order}>"
-        set_attribute(op.op, "tile.rtile", text)
-        if "tile.padded" in root.op.attributes:
-            set_attribute(op.op, "tile.padded", "unit")
+        set_attribute(op.op, decisions.RTILE, text)
+        if decisions.PADDED.on(root.op):
+            decisions.PADDED.set(op.op)
         self.roots[self.next] = op
         self.next += 1
 
 
 def mark_live(chain: Chain, nests: TaskNests, block: int) -> bool:
     """Whether constants mask enough blocks; which ones stands on the operation that masks (`tile.live`)."""
-    if any("tile.live" in op.op.attributes for op in chain.loops):
+    if any(decisions.LIVE.on(op.op) for op in chain.loops):
         return True  # parts of the loop are tasks of their own
     if chain.open:
         return False  # no constant has the size of the loop
@@ -130,7 +130,7 @@ def mark_live(chain: Chain, nests: TaskNests, block: int) -> bool:
         if sum(high - low for low, high in bounds) > _WORTH * len(bounds) * chain.extent:
             continue
         numbers = [mask.row, rows, *stretches(bounds)]
-        set_attribute(op.op, "tile.live", f"array<i64: {', '.join(map(str, numbers))}>")
+        decisions.LIVE.set(op.op, numbers)
         return True
     return False
 
@@ -200,8 +200,8 @@ class PlanOnline(Pass):
         for block in blocks(op):
             tasks: dict[int, list[LinalgOp]] = {}
             for member in linalg_ops(block, weights):
-                if "tile.task" in member.op.attributes:
-                    tasks.setdefault(read_integer(member.op, "tile.task"), []).append(member)
+                if decisions.TASK.on(member.op):
+                    tasks.setdefault(decisions.TASK.read(member.op), []).append(member)
             for members in tasks.values():
                 self._decide(members)
 
@@ -215,7 +215,7 @@ class PlanOnline(Pass):
             if not (mark_live(chain, nests, block) or step * chain.extent > self.l2_bytes // _WHOLE):
                 continue
             for op, loop in chain.loops.items():
-                set_attribute(op.op, "tile.online", f"array<i64: {loop}, {block}>")
+                decisions.ONLINE.set(op.op, [loop, block])
             nests.move_out(chain)
             return
 

@@ -16,6 +16,7 @@ from math import ceil, prod
 from typing import ClassVar
 
 from tilewright.devices import resolve
+from tilewright.ir import decisions
 from tilewright.ir.generics import maker
 from tilewright.ir.structure import Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute
 from tilewright.mlir import ir
@@ -143,14 +144,14 @@ class SplitOnline(Pass):
             while (found := _next(linalg_ops(block, weights), done, gpu)) is not None:
                 chain, choice = found
                 last = Parts(chain, choice.parts, choice.length, number).cut()[-1]
-                set_attribute(last, "tile.parts", choice.attribute())
+                set_attribute(last, decisions.PARTS, choice.attribute())
                 number += 1
                 weights = Weights()
 
 
 def _next(ops: list[LinalgOp], done: set[int], gpu: Gpu) -> tuple[Chain, Choice] | None:
     """The next chain of a block that had better be cut; `done`: maxima that were looked at, counted."""
-    maxima = [op for op in ops if len(op.reductions) == 1 and is_maximum(op) and "tile.apart" not in op.op.attributes]
+    maxima = [op for op in ops if len(op.reductions) == 1 and is_maximum(op) and not decisions.APART.on(op.op)]
     for maximum in maxima:
         name = hash(maximum.op)
         if name in done:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tilewright.devices.device import Device
+from tilewright.ir import decisions
 from tilewright.ir.structure import Kind, LinalgOp, set_attribute
 from tilewright.mlir import ir
 from tilewright.plan.cost.choose import Ranked, one_of_several, rank
@@ -66,7 +67,7 @@ class Decider:
             expression = nest_expression(root, members, packed, self.device, task)
             last = not task or task[-1] in members
             set_attribute(
-                root.op, "tile.prediction", _text(one_of_several(expression, own, self.device, last), None, 1)
+                root.op, decisions.PREDICTION, _text(one_of_several(expression, own, self.device, last), None, 1)
             )
             return own
         wide = kernel in self.choices  # numbers of measured choices count in the wide list
@@ -76,7 +77,7 @@ class Decider:
         number = self._number(kernel, root, ranked, own, keep)
         chosen = ranked[number]
         runner_up = next((r for r in ranked if r is not chosen), None)
-        set_attribute(root.op, "tile.prediction", _text(chosen, runner_up, len(ranked)))
+        set_attribute(root.op, decisions.PREDICTION, _text(chosen, runner_up, len(ranked)))
         return chosen.schedule
 
     def _number(self, kernel: str, root: LinalgOp, ranked: Sequence[Ranked], own: Schedule, keep: bool) -> int:
@@ -119,10 +120,10 @@ def _ns(seconds: float) -> int:
 def prediction_of(op: ir.Operation | ir.OpView) -> dict[str, object]:
     """What `tile.prediction` of an operation says, numbers as int, the rest as text; empty where it has none."""
     attributes = op.operation.attributes
-    if "tile.prediction" not in attributes:
+    if decisions.PREDICTION not in attributes:
         return {}
     found = {}
-    for named in ir.DictAttr(attributes["tile.prediction"]):
+    for named in ir.DictAttr(attributes[decisions.PREDICTION]):
         value = named.attr
         found[named.name] = value.value if isinstance(value, ir.IntegerAttr | ir.StringAttr) else str(value)
     return found

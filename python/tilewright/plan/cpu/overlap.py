@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tilewright.ir import decisions
 from tilewright.ir.attributes import members_of_nest
-from tilewright.ir.structure import LinalgOp, set_integer
+from tilewright.ir.structure import LinalgOp
 from tilewright.plan.model.mark_host_fallback import NATIVE_MATH
 from tilewright.plan.model.tiles import ENOUGH_TASKS, Tiling
 
@@ -28,7 +29,7 @@ def mark_overlap(root: LinalgOp, roots: Sequence[LinalgOp], members: Sequence[Li
         members: the operations of the task.
         tiling: the tiles of the nest.
     """
-    if len(roots) < 2 or root is not roots[-1] or root.dynamic or "tile.stream" not in root.op.attributes:
+    if len(roots) < 2 or root is not roots[-1] or root.dynamic or not decisions.STREAM.on(root.op):
         return
     nest = members_of_nest(root, members)
     if any(_computes(m) for m in nest):
@@ -43,7 +44,7 @@ def mark_overlap(root: LinalgOp, roots: Sequence[LinalgOp], members: Sequence[Li
     tasks = root.extents[cut[-1]] // tiling.task[cut[-1]]
     together = max((n for n in range(1, _MOST + 1) if tasks % n == 0 and tasks // n >= ENOUGH_TASKS), default=1)
     if together > 1:
-        set_integer(root.op, "tile.overlap", together)
+        decisions.OVERLAP.set(root.op, together)
 
 
 def _computes(op: LinalgOp) -> bool:

@@ -16,9 +16,10 @@ from typing import ClassVar
 
 from tilewright.core.errors import UserError
 from tilewright.devices import resolve
-from tilewright.ir.attributes import members_of_nest, read_integer, read_loops
+from tilewright.ir import decisions
+from tilewright.ir.attributes import members_of_nest
 from tilewright.ir.bounds import Bounds
-from tilewright.ir.structure import Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute, set_integer
+from tilewright.ir.structure import Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute
 from tilewright.mlir import ir
 from tilewright.passes import Pass, located, option, register
 from tilewright.plan.cost.cost import Schedule
@@ -93,7 +94,7 @@ def _decided(
         copied = roles.lane_operand if is_copied(op, roles, weights) else None
     block = tuple(tiling.block) if tiling.block else None
     own = Schedule(tuple(tiling.task), tuple(tiling.register), tuple(tiling.order), copied, block)
-    kernel = _text(members, "tile.kernel")
+    kernel = _text(members, decisions.KERNEL)
     kinds = layouts(op, tiling, machine, weights)[0] if op.kind is Kind.CONTRACTION else []
     packed = frozenset(a.value for a, kind in zip(op.inputs, kinds, strict=False) if kind != "unit")
     keep = bool(tiling.block or tiling.grid)  # candidates have no cache blocks (blocking.py)
@@ -134,16 +135,16 @@ def followers(root: LinalgOp, members: list[LinalgOp]) -> list[LinalgOp] | None:
 
 def _write(op: LinalgOp, tiling: Tiling, machine: Machine, bounds: Bounds, alone: bool) -> None:
     """The decision as attributes of the root; `alone` tells a task of one nest."""
-    set_attribute(op.op, "tile.rtile", str(tiling))
+    set_attribute(op.op, decisions.RTILE, str(tiling))
     if op.dynamic:
-        set_attribute(op.op, "tile.tails", tails(op, tiling.register, machine.lanes))
+        set_attribute(op.op, decisions.TAILS, tails(op, tiling.register, machine.lanes))
         most = bounds.of_loops(op)
         if any(most[d] >= 0 for d in op.dynamic):
-            set_attribute(op.op, "tile.bounds", f"array<i64: {', '.join(map(str, most))}>")
+            decisions.BOUNDS.set(op.op, most)
     if tiling.grid and alone:
-        set_attribute(op.op, "tile.grid", f"array<i64: {', '.join(map(str, tiling.grid))}>")
+        decisions.GRID.set(op.op, tiling.grid)
     if tiling.together and alone:
-        set_attribute(op.op, "tile.tasks_inside", "unit")
+        decisions.TASKS_INSIDE.set(op.op)
 
 
 @register
@@ -209,8 +210,8 @@ class PlanTiles(Pass):
         for block in blocks(op):
             tasks: dict[int, list[LinalgOp]] = {}
             for member in linalg_ops(block, weights):
-                if "tile.task" in member.op.attributes:
-                    tasks.setdefault(read_integer(member.op, "tile.task"), []).append(member)
+                if decisions.TASK.on(member.op):
+                    tasks.setdefault(decisions.TASK.read(member.op), []).append(member)
             for members in tasks.values():
                 self._tile_task(members, machine, weights, decider, bounds)
 
@@ -223,10 +224,10 @@ class PlanTiles(Pass):
     def _tile_task(
         self, members: list[LinalgOp], machine: Machine, weights: Weights, decider: Decider | None, bounds: Bounds
     ) -> None:
-        roots = [m for m in members if "tile.rows" in m.op.attributes]
+        roots = [m for m in members if decisions.ROWS.on(m.op)]
         if not roots:
             raise located(UserError("is in a task of which no operation has `tile.rows`"), members[0].op)
-        rows = [read_loops(root, "tile.rows") for root in roots]
+        rows = [decisions.ROWS.read_loops(root.op, len(root.extents)) for root in roots]
         inner = max(
             prod(e for d, e in enumerate(r.extents) if d not in own) for r, own in zip(roots, rows, strict=True)
         )
@@ -236,12 +237,12 @@ class PlanTiles(Pass):
         if not all(rows):
             block = 0  # no row is common to all nests: one task
         name = ir.StringAttr.get(kernel_name(members, roots), roots[0].op.context)
-        roots[-1].op.attributes["tile.kernel"] = name
+        roots[-1].op.attributes[decisions.KERNEL] = name
         products = not block and len(roots) > 1 and all(root.kind is Kind.CONTRACTION for root in roots)
         lines = [max(each) for each in zip(*map(line_rows, roots, rows), strict=False)]
         sizes = tile_products(roots[-1], rows[-1], len(roots), machine, weights) if products else []
         for op, own in zip(roots, rows, strict=True):
-            del op.op.attributes["tile.rows"]
+            decisions.ROWS.drop(op.op)
             nest = members_of_nest(op, members)
             op.welded = block > 0
             tiling = tile_op(op, nest, machine, weights)
@@ -281,15 +282,15 @@ class PlanTiles(Pass):
             if users & (inside - own) or not is_streamed(op.result, levels, _bytes_read(members)):
                 return
         if written:
-            root.op.attributes["tile.stream"] = ir.UnitAttr.get(root.op.context)
+            decisions.STREAM.set(root.op)
 
     @staticmethod
     def _block(root: LinalgOp) -> int:
         """The block of rows that fusion chose for a task with contractions; 0 where it chose none."""
-        if "tile.block" not in root.op.attributes:
+        if not decisions.BLOCK.on(root.op):
             return 0
-        block = read_integer(root.op, "tile.block")
-        del root.op.attributes["tile.block"]
+        block = decisions.BLOCK.read(root.op)
+        decisions.BLOCK.drop(root.op)
         if block < 1:
             raise located(UserError(f"has a `tile.block` of {block}"), root.op)
         return block
@@ -306,22 +307,22 @@ class PlanTiles(Pass):
         if after is None:
             return None
         if after:
-            number = max(read_integer(m.op, "tile.nest") for m in members) + 1
+            number = max(decisions.NEST.read(m.op) for m in members) + 1
             sizes = [1 if d is None else tiling.task[d] for d in root.output.dims]
             register = [1 if d is None else tiling.register[d] for d in root.output.dims]
             for member in after:
-                set_attribute(member.op, "tile.nest", f"{number} : i64")
+                decisions.NEST.set(member.op, number)
             order = sorted(range(len(sizes)), key=lambda t: register[t] > 1)
-            set_attribute(after[-1].op, "tile.rtile", str(Tiling(sizes, register, order)))
+            set_attribute(after[-1].op, decisions.RTILE, str(Tiling(sizes, register, order)))
         return tiling.block
 
     @staticmethod
     def _keep_gathers(op: LinalgOp, tiling: Tiling) -> bool:
         """Each element that has an index of its own is a tile of its own: nothing lies side by side."""
         gathers = set(op.gathers)
-        if "tile.gathers" in op.op.attributes:
-            gathers |= set(read_loops(op, "tile.gathers"))
-            del op.op.attributes["tile.gathers"]
+        if decisions.GATHERS.on(op.op):
+            gathers |= set(decisions.GATHERS.read_loops(op.op, len(op.extents)))
+            decisions.GATHERS.drop(op.op)
         for d in gathers:
             tiling.register[d] = 1
         return bool(gathers)
@@ -329,13 +330,13 @@ class PlanTiles(Pass):
     def _lay_out(self, op: LinalgOp, tiling: Tiling, machine: Machine, weights: Weights) -> None:
         ahead = prefetched(op, tiling, machine)
         if ahead:
-            set_attribute(op.op, "tile.prefetch", f"array<i64: {', '.join(map(str, ahead))}>")
+            decisions.PREFETCH.set(op.op, ahead)
         if inner := block_sums(op, tiling.register, machine):
-            set_integer(op.op, "tile.block_sums", inner)
+            decisions.BLOCK_SUMS.set(op.op, inner)
         kinds, copies = layouts(op, tiling, machine, weights)
         mark_image(op, tiling.register, kinds)
         if any(k != "unit" for k in kinds):
-            set_attribute(op.op, "tile.layouts", f"[{', '.join(kinds)}]")
-            set_attribute(op.op, "tile.pack_rtiles", f"[{', '.join(copies)}]")
+            set_attribute(op.op, decisions.LAYOUTS, f"[{', '.join(kinds)}]")
+            set_attribute(op.op, decisions.PACK_RTILES, f"[{', '.join(copies)}]")
             if any(c != "unit" for c in copies) and copies_apart(op, tiling):
-                op.op.attributes["tile.pack_apart"] = ir.UnitAttr.get(op.op.context)
+                decisions.PACK_APART.set(op.op)

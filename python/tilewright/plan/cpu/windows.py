@@ -14,8 +14,9 @@ from __future__ import annotations
 from math import ceil, floor
 from typing import NamedTuple
 
+from tilewright.ir import decisions
 from tilewright.ir.generics import body, constant_of, is_zeros, maker
-from tilewright.ir.structure import Access, Kind, LinalgOp, index_constant, index_terms, set_attribute
+from tilewright.ir.structure import Access, Kind, LinalgOp, index_constant, index_terms
 from tilewright.mlir import ir
 
 #: Steps that leave more of the work than this are not worth bounds of their own.
@@ -120,4 +121,4 @@ def mark_image(op: LinalgOp, register: list[int], kinds: list[str]) -> None:
             found += entries
             left *= live
     if left <= _WORTH:
-        set_attribute(op.op, "tile.image", f"array<i64: {', '.join(map(str, found))}>")
+        decisions.IMAGE.set(op.op, found)

@@ -12,12 +12,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from tilewright.ir import decisions
 from tilewright.ir.structure import Kind, LinalgOp, Weights, blocks, linalg_ops
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 
 #: On a product: its factors may be rounded to tf32.
-ATTRIBUTE = "tile.tf32"
+ATTRIBUTE = decisions.TF32
 
 
 def wide_products(root: ir.Operation) -> list[LinalgOp]:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, prod
 
+from tilewright.ir import decisions
 from tilewright.ir.structure import Kind, LinalgOp
 from tilewright.mlir import ir
 from tilewright.plan.gpu.tiles import GpuTiling, make_tiling
@@ -325,7 +326,7 @@ def choose_stream(nest: Nest, gpu: Gpu, number: int = 0) -> GpuTiling | None:
     tiling = make_tiling(nest.root, chosen.tile, None)
     tiling.warps = chosen.warps
     other = ranked[number + 1] if number + 1 < len(ranked) else None
-    tiling.marks["tile.prediction"] = _attribute(stream, chosen, other, len(ranked), number, gpu)
+    tiling.marks[decisions.PREDICTION] = _attribute(stream, chosen, other, len(ranked), number, gpu)
     return tiling
 
 

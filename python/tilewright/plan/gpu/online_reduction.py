@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from tilewright.ir.structure import Kind, LinalgOp, set_attribute, set_integer
+from tilewright.ir import decisions
+from tilewright.ir.structure import Kind, LinalgOp, set_attribute
 from tilewright.mlir import ir
 from tilewright.plan.attention.online_reduction import Chain, find_chains
 from tilewright.plan.attention.plan_online import TaskNests, mark_live
@@ -102,20 +103,20 @@ class Online:
         live = self._live() if mark_live(self.chain, nests, self.block) else 1.0
         tail = f", {self.tail}" if self.tail else ""
         for op, loop in self.chain.loops.items():
-            set_attribute(op.op, "tile.online", f"array<i64: {loop}, {self.block}{tail}>")
+            set_attribute(op.op, decisions.ONLINE, f"array<i64: {loop}, {self.block}{tail}>")
         if self.stages > 1:
             first = next(op for op in self.chain.loops if op.kind is Kind.CONTRACTION)
-            set_integer(first.op, "tile.stages", self.stages)
+            decisions.STAGES.set(first.op, self.stages)
             if self.reached:
-                set_attribute(first.op, "tile.specialized", "unit")
+                decisions.SPECIALIZED.set(first.op)
             if self.stagger:
-                set_attribute(first.op, "tile.stagger", "unit")
+                decisions.STAGGER.set(first.op)
         nests.move_out(self.chain)
         return live
 
     def _live(self) -> float:
-        op = next(op for op in self.chain.loops if "tile.live" in op.op.attributes)
-        numbers = list(ir.DenseI64ArrayAttr(op.op.attributes["tile.live"]))
+        op = next(op for op in self.chain.loops if decisions.LIVE.on(op.op))
+        numbers = list(ir.DenseI64ArrayAttr(op.op.attributes[decisions.LIVE]))
         tasks = -(-op.extents[numbers[0]] // numbers[1])
         return 1 / tasks if self.chain.open else min(live_part(numbers, tasks, self.chain.extent), 1.0)
 

@@ -12,7 +12,8 @@ from typing import ClassVar
 
 from tilewright.core.errors import UserError
 from tilewright.devices import resolve
-from tilewright.ir.attributes import members_of_nest, read_integer, read_loops
+from tilewright.ir import decisions
+from tilewright.ir.attributes import members_of_nest
 from tilewright.ir.structure import Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute
 from tilewright.mlir import ir
 from tilewright.passes import Pass, located, option, register
@@ -176,38 +177,38 @@ class PlanGpuTiles(Pass):
         chosen = {name: int(number) for name, _, number in (text.rpartition(":") for text in self.choices)}
         for block in blocks(op):
             tasks: dict[int, list[LinalgOp]] = {}
-            planned = [member for member in linalg_ops(block, weights) if "tile.task" in member.op.attributes]
+            planned = [member for member in linalg_ops(block, weights) if decisions.TASK.on(member.op)]
             mark_apart(planned)
             for member in planned:
-                tasks.setdefault(read_integer(member.op, "tile.task"), []).append(member)
+                tasks.setdefault(decisions.TASK.read(member.op), []).append(member)
             for members in tasks.values():
                 self._tile_task(members, gpu, chosen)
 
     @staticmethod
     def _tile_task(members: list[LinalgOp], gpu: Gpu, chosen: Mapping[str, int]) -> None:
-        roots = [m for m in members if "tile.rows" in m.op.attributes]
+        roots = [m for m in members if decisions.ROWS.on(m.op)]
         if not roots:
             raise located(UserError("is in a task of which no operation has `tile.rows`"), members[0].op)
         name = kernel_name(members, roots)
-        set_attribute(roots[-1].op, "tile.kernel", f'"{name}"')
+        set_attribute(roots[-1].op, decisions.KERNEL, f'"{name}"')
         nests = []
         for root in roots:
             own = members_of_nest(root, members)
             gathers = {d for d in root.gathers}
-            if "tile.gathers" in root.op.attributes:
-                gathers |= set(read_loops(root, "tile.gathers"))
+            if decisions.GATHERS.on(root.op):
+                gathers |= set(decisions.GATHERS.read_loops(root.op, len(root.extents)))
             nests.append(Nest(root, own, frozenset(gathers)))
-        rows = [read_loops(root, "tile.rows") for root in roots]
-        block = read_integer(roots[-1].op, "tile.block") if "tile.block" in roots[-1].op.attributes else 0
+        rows = [decisions.ROWS.read_loops(root.op, len(root.extents)) for root in roots]
+        block = decisions.BLOCK.read(roots[-1].op) if decisions.BLOCK.on(roots[-1].op) else 0
         if block and not all(rows):
             block = 0  # no row is common to all nests: one task
         task = GpuTask(members, nests, rows, block, chosen.get(name, 0))
         tilings = task.tile(gpu)
         for nest, tiling in zip(nests, tilings, strict=True):
-            for mark in ("tile.rows", "tile.block", "tile.gathers"):
+            for mark in (decisions.ROWS, decisions.BLOCK, decisions.GATHERS):
                 if mark in nest.root.op.attributes:
                     del nest.root.op.attributes[mark]
             tiling.write(nest.root)
         live = 1.0 if task.online is None else task.online.apply(members)
-        if all("tile.prediction" not in root.op.attributes for root in roots):
-            set_attribute(roots[-1].op, "tile.prediction", _predicted(nests, tilings, gpu, live, task.online))
+        if all(not decisions.PREDICTION.on(root.op) for root in roots):
+            set_attribute(roots[-1].op, decisions.PREDICTION, _predicted(nests, tilings, gpu, live, task.online))

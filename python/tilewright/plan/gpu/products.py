@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
+from tilewright.ir import decisions
 from tilewright.ir.generics import constant_of, maker
 from tilewright.ir.structure import Access, Kind, LinalgOp, index_terms, is_element, sizes_of
 from tilewright.mlir import ir
@@ -306,13 +307,13 @@ def _cluster(nest: Nest, roles: Roles, problem: Problem, shape: Shape) -> str:
 def _marks(shape: Shape, problem: Problem, occupancy: int) -> dict[str, str]:
     """What a shape says of its kernel, as attributes."""
     marks = {
-        "tile.stages": f"{shape.stages} : i64" if shape.stages > 1 else "",
-        "tile.specialized": "unit" if shape.wgmma else "",
-        "tile.occupancy": f"{occupancy} : i64" if shape.wgmma or shape.dealt else "",
-        "tile.staged": f"{shape.boxes(problem)} : i64" if shape.boxes(problem) else "",
-        "tile.fetched": "unit" if shape.fetched else "",
-        "tile.persistent": f"{occupancy} : i64" if shape.persistent else "",
-        "tile.stream_k": f"{shape.dealt} : i64" if shape.dealt else "",
+        decisions.STAGES: f"{shape.stages} : i64" if shape.stages > 1 else "",
+        decisions.SPECIALIZED: "unit" if shape.wgmma else "",
+        decisions.OCCUPANCY: f"{occupancy} : i64" if shape.wgmma or shape.dealt else "",
+        decisions.STAGED: f"{shape.boxes(problem)} : i64" if shape.boxes(problem) else "",
+        decisions.FETCHED: "unit" if shape.fetched else "",
+        decisions.PERSISTENT: f"{occupancy} : i64" if shape.persistent else "",
+        decisions.STREAM_K: f"{shape.dealt} : i64" if shape.dealt else "",
     }
     return {name: value for name, value in marks.items() if value}
 
@@ -324,15 +325,15 @@ def choose_product(nest: Nest, roles: Roles, gpu: Gpu, number: int = 0) -> GpuTi
     if choice is None:
         return tile_product(nest, roles, default_shape(nest.root))
     tiling = tile_product(nest, roles, choice.shape)
-    tiling.marks["tile.prediction"] = attribute(choice, problem)
+    tiling.marks[decisions.PREDICTION] = attribute(choice, problem)
     tiling.marks |= _marks(choice.shape, problem, choice.prediction.occupancy)
     if gpu.hopper and not choice.shape.wgmma and has_unit(problem, gpu):
         # wgmma could take some of these, with another number of registers
-        tiling.marks["tile.unit"] = '"mma"'
+        tiling.marks[decisions.UNIT] = '"mma"'
     if choice.shape.clustered:
-        tiling.marks["tile.cluster"] = _cluster(nest, roles, problem, choice.shape)
+        tiling.marks[decisions.CLUSTER] = _cluster(nest, roles, problem, choice.shape)
     band = raster(problem, choice.shape, choice.prediction.occupancy * gpu.units)
     cut = [d for d in roles.rows if tiling.task[d] < nest.root.extents[d]]
     if band > 1 and len(cut) == 1 and cut[0] == roles.rows[0]:
-        tiling.marks["tile.raster"] = f"{band} : i64"
+        tiling.marks[decisions.RASTER] = f"{band} : i64"
     return tiling

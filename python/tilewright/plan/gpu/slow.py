@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tilewright.ir.attributes import read_integer
+from tilewright.ir import decisions
 from tilewright.ir.structure import Kind, LinalgOp, set_attribute
 from tilewright.mlir import ir
 from tilewright.plan.attention.online_reduction import exponentials_of, is_maximum
 
 #: The attribute: the reason, on a product.
-SLOW = "tile.slow"
+SLOW = decisions.SLOW
 
 
 def mark_apart(ops: Sequence[LinalgOp]) -> None:
@@ -33,7 +33,7 @@ def mark_apart(ops: Sequence[LinalgOp]) -> None:
 
 
 def _task(op: LinalgOp) -> int:
-    return read_integer(op.op, "tile.task")
+    return decisions.TASK.read(op.op)
 
 
 def _powers(value: ir.Value, makers: Mapping[ir.Value, LinalgOp]) -> LinalgOp | None:

@@ -15,6 +15,7 @@ from math import prod
 from typing import ClassVar
 
 from tilewright.devices import resolve
+from tilewright.ir import decisions
 from tilewright.ir.generics import body, constant_of, create, iterator_types, kinds, maker, set_maps
 from tilewright.ir.structure import Access, Kind, LinalgOp, Weights, blocks, describe, linalg_ops
 from tilewright.ir.views import create_split, expansion
@@ -364,7 +365,7 @@ def _split(op: LinalgOp, cut: Cut) -> None:
         new.append(ir.AffineMap.get(rank + 1, 0, results))
     new[-1] = ir.AffineMap.get(rank + 1, 0, [number, *op.output.map.results])
     set_maps(partial.operation, new)
-    partial.attributes["tile.apart"] = ir.UnitAttr.get(old.context)
+    decisions.APART.set(partial, ir.UnitAttr.get(old.context))
     partial.attributes["iterator_types"] = iterator_types([*kinds(old), False])
     total = _add(old, partial.results[0], _rest(op, loop, parts * cut.size))
     for use in list(old.results[0].uses):
@@ -381,7 +382,7 @@ def _rest(op: LinalgOp, loop: int, first: int) -> ir.Value:
         rest = op.op.clone(ir.InsertionPoint(op.op))
     for number, value in enumerate(inputs):
         rest.operands[number] = value
-    rest.attributes["tile.apart"] = ir.UnitAttr.get(op.op.context)
+    decisions.APART.set(rest, ir.UnitAttr.get(op.op.context))
     return rest.results[0]
 
 

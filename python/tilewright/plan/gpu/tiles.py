@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
 
-from tilewright.ir.structure import LinalgOp, set_attribute, set_integer, transposed_row
+from tilewright.ir import decisions
+from tilewright.ir.structure import LinalgOp, set_attribute, transposed_row
 from tilewright.plan.model.nest import Nest, lane_of, power_of_two
 
 #: Elements of a tile of a memory-bound nest: 128 threads with 16 of them each.
@@ -58,9 +59,9 @@ class GpuTiling:
 
     def write(self, op: LinalgOp) -> None:
         """Leave the decision on the root of a nest."""
-        set_attribute(op.op, "tile.rtile", str(self))
-        set_attribute(op.op, "tile.padded", "unit")
-        set_integer(op.op, "tile.warps", self.warps)
+        set_attribute(op.op, decisions.RTILE, str(self))
+        decisions.PADDED.set(op.op)
+        decisions.WARPS.set(op.op, self.warps)
         for name, text in self.marks.items():
             set_attribute(op.op, name, text)
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
+from tilewright.ir import decisions
 from tilewright.ir.structure import Access, LinalgOp
 from tilewright.plan.attention.online_reduction import Chain
 from tilewright.plan.gpu.products import streams
@@ -156,7 +157,7 @@ def _sizes(chain: Chain, products: Sequence[Nest], gpu: Gpu) -> Iterator[Warpgro
             continue
         queries, tail = groups * _QUERIES, tail_of(chain, keys)
         left = keys if chain.open else tail
-        if left and any("tile.apart" in op.op.attributes for op in chain.loops):
+        if left and any(decisions.APART.on(op.op) for op in chain.loops):
             continue  # TMA reads zeros behind the end of a tensor, not of a part
         # Queries; what is left over behind whole blocks; the first keys and the last values.
         once = (queries * channels[0] + (left + stagger * keys) * sum(channels)) * width

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
-from tilewright.dialects.tile import RTileAttr
+from tilewright.ir import decisions
 from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
 from tilewright.plan.model.traffic import element_bytes
@@ -65,8 +65,8 @@ def _task_bytes(result: ir.OpResult) -> int:
     """Bytes of what a task holds of a register group's result, by the tile of its root."""
     group = result.owner.operation
     shape = list(ir.RankedTensorType(result.type).shape)
-    root = next(o.operation for o in group.regions[0].blocks[0].operations if "tile.rtile" in o.operation.attributes)
-    sizes = RTileAttr(root.attributes["tile.rtile"]).sizes.get("l2")
+    root = next(o.operation for o in group.regions[0].blocks[0].operations if decisions.RTILE.on(o.operation))
+    sizes = decisions.RTILE.read(root).sizes.get("l2")
     dims = root.attributes["indexing_maps"][len(root.operands) - 1].value.results
     if sizes is not None and len(dims) == len(shape):
         for at, dim in enumerate(dims):
@@ -141,7 +141,7 @@ class MarkLevels(Pass):
                 continue
             inputs = list(op.operands)[: len(op.operands) - len(op.results)]
             names = [ir.StringAttr.get(self._level(nest, value, task), op.context) for value in inputs]
-            op.attributes["tile.levels"] = ir.ArrayAttr.get(names, op.context)
+            op.attributes[decisions.LEVELS] = ir.ArrayAttr.get(names, op.context)
 
     def _level(self, nest: ir.Operation, value: ir.Value, task: str) -> str:
         if not isinstance(value, ir.BlockArgument):

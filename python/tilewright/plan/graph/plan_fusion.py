@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
-from tilewright.ir.structure import Access, Kind, LinalgOp, Weights, blocks, captured, linalg_ops, set_integer
+from tilewright.ir import decisions
+from tilewright.ir.structure import Access, Kind, LinalgOp, Weights, blocks, captured, linalg_ops
 from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
 from tilewright.plan.attention.online_reduction import is_maximum
@@ -311,8 +312,8 @@ def _compares_all(task: Task) -> bool:
 
 def _is_apart(op: LinalgOp, task: Task) -> bool:
     """Whether `tile.apart` keeps an operation out of a task: it says that none joins, or which ones share a task."""
-    groups = {str(member.op.attributes["tile.apart"]) for member in task.ops if "tile.apart" in member.op.attributes}
-    own = str(op.op.attributes["tile.apart"]) if "tile.apart" in op.op.attributes else None
+    groups = {str(member.op.attributes[decisions.APART]) for member in task.ops if decisions.APART.on(member.op)}
+    own = str(op.op.attributes[decisions.APART]) if decisions.APART.on(op.op) else None
     if own is None or own == "unit":
         return bool(groups)
     return groups != {own}
@@ -400,14 +401,14 @@ class PlanFusion(Pass):
             for task in graph.tasks:
                 for nest in task.nests:
                     for member in nest.ops:
-                        set_integer(member.op, "tile.task", first_task + task.number)
-                        set_integer(member.op, "tile.nest", nest.number)
+                        decisions.TASK.set(member.op, first_task + task.number)
+                        decisions.NEST.set(member.op, nest.number)
                         if member is nest.root:
                             rows = sorted(nest.rows, key=lambda d: nest.rows[d])
-                            member.op.attributes["tile.rows"] = ir.DenseI64ArrayAttr.get(rows, op.context)
+                            decisions.ROWS.set(member.op, rows)
                             if task.block and nest is task.nests[-1]:
-                                set_integer(member.op, "tile.block", task.block)
+                                decisions.BLOCK.set(member.op, task.block)
                             if gathers := sorted(nest.gathers):
-                                member.op.attributes["tile.gathers"] = ir.DenseI64ArrayAttr.get(gathers, op.context)
+                                decisions.GATHERS.set(member.op, gathers)
             first_task += len(graph.tasks)
             first_nest = graph.next_number

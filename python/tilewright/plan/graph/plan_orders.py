@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from math import ceil, prod
 from typing import ClassVar
 
+from tilewright.ir import decisions
 from tilewright.ir.structure import Access, Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute, sizes_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
@@ -212,7 +213,7 @@ class PlanOrders(Pass):
             made = [dims[d] for d in op.output.dims if d is not None]
             at = made.index(best)
             order = [*(t for t in range(rank) if t != at), at]
-            op.op.attributes["tile.order"] = ir.DenseI64ArrayAttr.get(order, op.op.context)
+            decisions.ORDER.set(op.op, order)
             if op is not sheet.root:
                 _lay_out_weights(op, {d: loop for loop, d in dims.items()}[best], weights)
 
@@ -227,4 +228,4 @@ def _lay_out_weights(op: LinalgOp, lane: int, weights: Weights) -> None:
         perm = [*(t for t in range(len(access.dims)) if t != at), at]
         kinds[number] = f"#tile.layout<perm = {perm}>"
     if any(kind != "unit" for kind in kinds):
-        set_attribute(op.op, "tile.layouts", f"[{', '.join(kinds)}]")
+        set_attribute(op.op, decisions.LAYOUTS, f"[{', '.join(kinds)}]")

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
-from tilewright.ir.structure import EXPECTED, set_integer
+from tilewright.ir import decisions
+from tilewright.ir.structure import EXPECTED
 from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
 from tilewright.passes.constants import integer_constant, trip_count
@@ -77,8 +78,8 @@ class PlanPrograms(Pass):
                 for inner in block.operations:
                     steps = self._steps(inner.operation) if inner.operation.name == "scf.for" else 0
                     if steps:
-                        set_integer(inner.operation, "tile.units", self.units)
-                        set_integer(inner.operation, "tile.steps", steps)
+                        decisions.UNITS.set(inner.operation, self.units)
+                        decisions.STEPS.set(inner.operation, steps)
                     elif not inner.operation.name.startswith("tile."):
                         self._visit(inner.operation)
 

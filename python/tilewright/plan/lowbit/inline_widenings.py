@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
+from tilewright.ir import decisions
 from tilewright.ir.generics import body, kinds, maker, maps, uses
 from tilewright.ir.structure import Kind, LinalgOp, Weights, blocks, describe, linalg_ops
 from tilewright.mlir import ir
@@ -90,7 +91,7 @@ def _takes(reader: ir.Operation, number: int, made: ir.Operation) -> bool:
     """Whether a reader repeats what is widened: a larger operation, but no product (other rules for these)."""
     if reader.name != "linalg.generic" or reader.block != made.block or number >= len(reader.operands) - 1:
         return False
-    if len(reader.results) != 1 or "tile.host" in reader.attributes or not maker(reader.results[0]):
+    if len(reader.results) != 1 or decisions.HOST.on(reader) or not maker(reader.results[0]):
         return False
     op = describe(reader, 0)
     if op.kind is Kind.CONTRACTION or op.tables:

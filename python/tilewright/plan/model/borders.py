@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from tilewright.ir import decisions
 from tilewright.ir.generics import create, maker
 from tilewright.ir.structure import LinalgOp, index_terms
 from tilewright.ir.views import groups_of
@@ -17,7 +18,7 @@ _DYNAMIC = ir.ShapedType.get_dynamic_size()
 def is_border(value: ir.Value) -> bool:
     """Whether a tensor is an image with a border that is not in memory."""
     made = maker(value)
-    return made is not None and made.name == "tensor.pad" and "tile.border" in made.attributes
+    return made is not None and made.name == "tensor.pad" and decisions.BORDER.on(made)
 
 
 def expand_inside(padded: ir.Value, kind: ir.RankedTensorType, attributes: dict) -> ir.Value:
@@ -94,7 +95,7 @@ def surround(image: ir.Value, kind: ir.Type, low: list[int], high: list[int], fi
             "static_low": ir.DenseI64ArrayAttr.get(low),
             "static_high": ir.DenseI64ArrayAttr.get(high),
             "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0]),
-            "tile.border": ir.UnitAttr.get(),
+            decisions.BORDER: ir.UnitAttr.get(),
         },
         regions=1,
     )

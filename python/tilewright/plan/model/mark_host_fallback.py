@@ -13,6 +13,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from tilewright.ir import decisions
 from tilewright.ir.structure import Weights, blocks, index_terms, tables_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
@@ -168,7 +169,7 @@ def loops_of_open_sizes(root: ir.Operation) -> list[dict[str, str]]:
     found = []
     for block in blocks(root):
         for op in (child.operation for child in block.operations):
-            if op.name != "linalg.generic" or "tile.host" not in op.attributes:
+            if op.name != "linalg.generic" or not decisions.HOST.on(op):
                 continue
             reason = reason_for_host(op)
             if isinstance(reason, OpenSize) and not _is_small(op):
@@ -237,4 +238,4 @@ class MarkHost(Pass):
                     continue
                 reason = reason_for_host(operation)
                 if reason:
-                    operation.attributes["tile.host"] = ir.StringAttr.get(reason, op.context)
+                    decisions.HOST.set(operation, reason)

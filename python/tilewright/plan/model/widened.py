@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+from tilewright.ir import decisions
 from tilewright.ir.structure import LinalgOp
 from tilewright.mlir import ir
 
 #: The attribute that holds the reason.
-ATTRIBUTE = "tile.widened"
+ATTRIBUTE = decisions.WIDENED
 
 
 def mark(op: ir.Operation, what: str, why: str) -> None:

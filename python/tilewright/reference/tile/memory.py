@@ -38,7 +38,7 @@ def load(_frame: Any, node: Node, *operands: Any) -> np.ndarray:
     group = node.once("interleave", lambda: _interleave(node))
     if group:
         return _alternating(node, memory, shape, [int(offset) for offset in offsets], group)
-    if node.attribute("tile.bounded") is not None:
+    if node.attribute("bounded") is not None:
         return _bounded(node, memory, shape, [int(offset) for offset in offsets], valid)
     found = access(node, memory, shape, offsets, indices, valid)
     if not valid:
@@ -50,9 +50,9 @@ def load(_frame: Any, node: Node, *operands: Any) -> np.ndarray:
 
 
 def _bounded(node: Node, memory: np.ndarray, shape: tuple[int, ...], offsets: list[int], valid: Any) -> np.ndarray:
-    """Zeros where a place lies outside of memory along a dimension that `tile.bounded` names."""
+    """Zeros where a place lies outside of memory along a dimension that `bounded` names."""
     pattern = node.once("pattern", lambda: Pattern.read(node, memory.ndim, len(shape)))
-    bounded = node.once("bounded", lambda: types.integers(node.attribute("tile.bounded")))
+    bounded = node.once("bounded", lambda: types.integers(node.attribute("bounded")))
     tile = np.zeros(shape, memory.dtype)
     counts = [max(0, min(int(v), n)) for v, n in zip(valid, shape, strict=True)] if valid else list(shape)
     part, first = [], list(offsets)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.compiler import driver
 from tilewright.compiler.split import Unit, split, symbol_of
 from tilewright.core.errors import InternalError
+from tilewright.ir import decisions
 from tilewright.runtime.artifact import write_artifact
 from tilewright.runtime.cpu.cpu_features import MATRIX_UNIT
 from tilewright.targets.cpu.linker import link
@@ -46,9 +47,9 @@ def _entry_attributes(module: ir.Module) -> dict[str, Any]:
     """Return what lowering wrote on the entry: names of inputs, outputs and globals in order, the arena's bytes."""
     for op in module.body.operations:
         if symbol_of(op) == ENTRY:
-            attributes = op.operation.attributes
-            names = {key: [a.value for a in attributes[f"tile.{key}"]] for key in ("inputs", "outputs", "globals")}
-            return {**names, "arena_bytes": attributes["tile.arena_bytes"].value}
+            read = (decisions.INPUTS, decisions.OUTPUTS, decisions.GLOBALS)
+            names = {name.removeprefix("tile."): name.read(op) for name in read}
+            return {**names, "arena_bytes": decisions.ARENA_BYTES.read(op)}
     raise InternalError(f"the lowered module has no function @{ENTRY}")
 
 

@@ -15,6 +15,7 @@ from tilewright.compiler import driver
 from tilewright.compiler.split import split_kernels, symbol_of
 from tilewright.core.errors import InternalError, UnsupportedError
 from tilewright.core.options import PHASES
+from tilewright.ir import decisions
 from tilewright.runtime.gpu import gpu_code
 from tilewright.targets.cuda import ptxas
 from tilewright.targets.cuda.host_program import HostProgram, export
@@ -142,35 +143,47 @@ def _program(host: Host, device: ir.Operation | None, shared: Mapping[str, str])
 def _kernel(symbol: str, function: ir.Operation, arguments: Sequence[str], rank: int) -> dict[str, Any]:
     """How a kernel is launched, from the attributes that its lowering left."""
     abi = {name: plain(function.attributes[name]) for name in _abi_names(function)}
-    if "tile.params" not in abi or "tile.threads" not in abi:
+    if decisions.PARAMS not in abi or decisions.THREADS not in abi:
         raise InternalError(f"kernel '{symbol}' was lowered without tile.params and tile.threads", ir=str(function))
     params = []
-    for param in abi["tile.params"]:
+    for param in abi[decisions.PARAMS]:
         kind = {"type": arguments[param["arg"]]} if param["kind"] == "scalar" else {}
         params.append({**param, **kind})
     return {
         "module": f"{symbol}.ptx",
         "entry": symbol,
-        "threads": abi["tile.threads"],
-        "shared_bytes": abi.get("tile.shared_bytes", 0),
-        "cluster": abi.get("tile.cluster"),
-        "persistent": abi.get("tile.persistent"),
-        "rounded": abi.get("tile.rounded"),
-        "waits": bool(abi.get("tile.waits")),
+        "threads": abi[decisions.THREADS],
+        "shared_bytes": abi.get(decisions.SHARED_BYTES, 0),
+        "cluster": abi.get(decisions.CLUSTER),
+        "persistent": abi.get(decisions.PERSISTENT),
+        "rounded": abi.get(decisions.ROUNDED),
+        "waits": bool(abi.get(decisions.WAITS)),
         "rank": rank,
         "params": params,
     }
 
 
+_ABI = (
+    decisions.PARAMS,
+    decisions.THREADS,
+    decisions.SHARED_BYTES,
+    decisions.CLUSTER,
+    decisions.PERSISTENT,
+    decisions.ROUNDED,
+    decisions.WAITS,
+)
+
+
 def _abi_names(function: ir.Operation) -> list[str]:
-    wanted = ("params", "threads", "shared_bytes", "cluster", "persistent", "rounded", "waits")
-    return [f"tile.{name}" for name in wanted if f"tile.{name}" in function.attributes]
+    return [name for name in _ABI if name.on(function)]
 
 
 def plain(attribute: ir.Attribute) -> Any:
     """Return an attribute of numbers, strings, arrays and dictionaries as Python values."""
     from tilewright.mlir import ir
 
+    if isinstance(attribute, ir.UnitAttr):
+        return True
     if isinstance(attribute, ir.DictAttr):
         return {attribute[i].name: plain(attribute[i].attr) for i in range(len(attribute))}
     if isinstance(attribute, ir.ArrayAttr):

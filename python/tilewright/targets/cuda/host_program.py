@@ -17,6 +17,7 @@ import numpy as np
 
 from tilewright.compiler.split import symbol_of
 from tilewright.core.errors import UnsupportedError
+from tilewright.ir import decisions
 from tilewright.mlir import ir
 from tilewright.passes.base import located
 from tilewright.reference.affine import Term, read_map
@@ -174,12 +175,12 @@ class Exporter:
         for argument, attrs in zip(block.arguments, attributes, strict=True):
             entry: Op = {"register": self.define(argument), "type": host_views.buffer_type(argument.type)}
             names = ir.DictAttr(attrs)
-            if "tile.arena" in names:
+            if decisions.ARENA in names:
                 entry["kind"] = "arena"
-            elif "tile.global" in names:
-                entry |= {"kind": "weight", "name": ir.StringAttr(names["tile.global"]).value}
-            elif "tile.result" in names:
-                entry |= {"kind": "output", "index": ir.IntegerAttr(names["tile.result"]).value}
+            elif decisions.GLOBAL in names:
+                entry |= {"kind": "weight", "name": ir.StringAttr(names[decisions.GLOBAL]).value}
+            elif decisions.RESULT in names:
+                entry |= {"kind": "output", "index": ir.IntegerAttr(names[decisions.RESULT]).value}
             else:
                 entry |= {"kind": "input", "index": inputs}
                 inputs += 1
@@ -192,7 +193,7 @@ def _result_numbers(function: ir.Operation, count: int) -> list[int]:
     found = []
     for position, attrs in enumerate(ir.ArrayAttr(function.attributes["res_attrs"])):
         names = ir.DictAttr(attrs)
-        found.append(ir.IntegerAttr(names["tile.result"]).value if "tile.result" in names else position)
+        found.append(ir.IntegerAttr(names[decisions.RESULT]).value if decisions.RESULT in names else position)
     return found
 
 

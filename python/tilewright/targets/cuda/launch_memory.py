@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tilewright.core.errors import InternalError
+from tilewright.ir import decisions
 from tilewright.mlir import ir
 from tilewright.passes.base import located
 from tilewright.passes.constants import integer_constant
@@ -48,7 +49,7 @@ def shared_operands(launch: ir.Operation) -> Iterator[tuple[str, tuple[int, int]
         if j < inputs or not (_is_memref(one) and _is_memref(other)):
             continue
         if one == other:
-            yield "tile.same_memory", (i, j)
+            yield decisions.SAME_MEMORY, (i, j)
             continue
         pairs = [(a, b) for a in places(one) for b in places(other) if a.meets(b)]
         for a, b in pairs:
@@ -61,7 +62,7 @@ def shared_operands(launch: ir.Operation) -> Iterator[tuple[str, tuple[int, int]
                     launch,
                 )
         if pairs:
-            yield "tile.may_overlap", (i, j)
+            yield decisions.MAY_OVERLAP, (i, j)
 
 
 def _is_memref(value: ir.Value) -> bool:

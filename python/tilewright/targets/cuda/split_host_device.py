@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from tilewright.ir import decisions
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 from tilewright.passes.constants import integer_constant
@@ -56,7 +57,7 @@ class DetachHost(Pass):
         """Note grids and memory, then erase."""
         top = [child.operation for child in op.regions[0].blocks[0].operations]
         grids: dict[str, list[int]] = {}
-        memory: dict[str, dict[str, set[tuple[int, int]]]] = {"tile.same_memory": {}, "tile.may_overlap": {}}
+        memory: dict[str, dict[str, set[tuple[int, int]]]] = {decisions.SAME_MEMORY: {}, decisions.MAY_OVERLAP: {}}
         for function in (child for child in top if child.name == "func.func"):
             for launch in _launches(function):
                 _note(grids, launch)
@@ -65,7 +66,7 @@ class DetachHost(Pass):
         for kernel in (child for child in top if child.name == "tile.kernel"):
             name = ir.StringAttr(kernel.attributes["sym_name"]).value
             if grids.get(name):
-                kernel.attributes["tile.grid"] = ir.DenseI64ArrayAttr.get(grids[name])
+                kernel.attributes[decisions.GRID] = ir.DenseI64ArrayAttr.get(grids[name])
             for kind, pairs in memory.items():
                 if name in pairs:
                     entries = [ir.DenseI64ArrayAttr.get(pair) for pair in sorted(pairs[name])]

@@ -342,7 +342,7 @@ gpu.module @kernels {
     %to = memref.subview %s[0, 0, 0] [1, 32, 64] [1, 1, 1] : memref<1x32x64xf16, #tile.level<"shared">> to memref<32x64xf16, strided<[64, 1]>, #tile.level<"shared">>
     %places = memref.expand_shape %to [[0, 1], [2]] output_shape [4, 8, 64] : memref<32x64xf16, strided<[64, 1]>, #tile.level<"shared">> into memref<4x8x64xf16, strided<[512, 64, 1]>, #tile.level<"shared">>
     %t = tile.async {
-      tile.copy %from to %places {tile.bounded = array<i64: 0, 1>} : memref<4x8x64xf16, strided<[3968, 128, 1], offset: 2048>>, memref<4x8x64xf16, strided<[512, 64, 1]>, #tile.level<"shared">>
+      tile.copy %from to %places bounded [0, 1] : memref<4x8x64xf16, strided<[3968, 128, 1], offset: 2048>>, memref<4x8x64xf16, strided<[512, 64, 1]>, #tile.level<"shared">>
     }
     tile.await %t
     %v = tile.load %s[%c0, %c0, %c0] : memref<1x32x64xf16, #tile.level<"shared">>, !tile.tile<32x64xf16>

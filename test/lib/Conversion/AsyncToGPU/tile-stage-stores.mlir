@@ -10,7 +10,7 @@
 // CHECK-SAME: (%[[Y:.*]]: memref<200x136xf16>, %{{.*}}: index, %[[T:.*]]: !tile.tile<64x128xf16, {{.*}}>, %{{.*}}: !llvm.ptr)
 // CHECK-SAME: {arg = 0 : i64, box = [16, 64], fill = "zero", kind = "tensor_map", swizzle = 128 : i64}
 // CHECK-NOT: tile.convert
-// CHECK: tile.store %[[T]], %[[Y]]{{.*}} valid{{.*}} {tile.staged = {map = 3 : i64, slots = 2 : i64}}
+// CHECK: tile.store %[[T]], %[[Y]]{{.*}} valid{{.*}} {tile.box = {map = 3 : i64, slots = 2 : i64}}
 gpu.module @kernels {
   gpu.func @staged(%y: memref<200x136xf16>, %i: index, %t: !tile.tile<64x128xf16, #sums>) kernel
       attributes {tile.staged = 2 : i64, tile.threads = 128 : i64, tile.params = [
@@ -61,7 +61,7 @@ gpu.module @kernels {
 // Two arguments that may be one memory: what is read before may be stored in the background, what is touched later not.
 
 // CHECK-LABEL: gpu.func @in_place
-// CHECK: tile.store {{.*}} {tile.staged = {map =
+// CHECK: tile.store {{.*}} {tile.box = {map =
 // CHECK-LABEL: gpu.func @read_later
 // CHECK-NOT: map =
 gpu.module @kernels {

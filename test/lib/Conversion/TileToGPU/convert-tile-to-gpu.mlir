@@ -88,7 +88,7 @@ gpu.module @kernels {
     %y = memref.reinterpret_cast %p to offset: [0], sizes: [200, 128], strides: [128, 1]
         : memref<f16, #gpu.address_space<global>> to memref<200x128xf16, #gpu.address_space<global>>
     %t = arith.constant dense<1.0> : !tile.tile<64x128xf16, #sums>
-    tile.store %t, %y[%i, %c0] {tile.scratch = 0 : i64, tile.staged = {map = 2 : i64, slots = 1 : i64}}
+    tile.store %t, %y[%i, %c0] {tile.box = {map = 2 : i64, slots = 1 : i64}, tile.scratch = 0 : i64}
         : !tile.tile<64x128xf16, #sums>, memref<200x128xf16, #gpu.address_space<global>>
     gpu.return
   }

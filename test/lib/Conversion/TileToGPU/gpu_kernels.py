@@ -50,7 +50,6 @@ def compile_kernels(text: str, arch: str, fast: bool = False) -> tuple[bytes, di
                         "tile.params",
                         "tile.threads",
                         "tile.shared_bytes",
-                        "tile.grid_rank",
                         "tile.persistent",
                         "tile.cluster",
                         "tile.rounded",

@@ -363,7 +363,7 @@ tile.kernel @window(%x: memref<8x8x3xf16>, %w: memref<3x3x8xf16>, %y: memref<8x8
   %zero = arith.constant dense<0.0> : !tile.tile<64x8xf32>
   %s = scf.for %i = %c0 to %c3 step %c1 iter_args(%a = %zero) -> (!tile.tile<64x8xf32>) {
     %h = arith.subi %i, %c1 : index
-    %p = tile.load %x[%h, %c0, %c0] valid (%c8, %c8, %c3) {tile.bounded = array<i64: 0>}
+    %p = tile.load %x[%h, %c0, %c0] valid (%c8, %c8, %c3) bounded [0]
         : memref<8x8x3xf16>, !tile.tile<8x8x16xf16>
     %r = tile.reshape %p : !tile.tile<8x8x16xf16> -> !tile.tile<64x16xf16>
     %q = tile.load %w[%i, %c0, %c0] dims [1, 2] valid (%c3, %c8) : memref<3x3x8xf16>, !tile.tile<16x8xf16>

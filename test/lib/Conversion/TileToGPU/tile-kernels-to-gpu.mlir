@@ -4,7 +4,6 @@
 // CHECK: memref.global @tile_shared : memref<0xi8, #gpu.address_space<workgroup>> {alignment = 1024 : i64}
 // CHECK: gpu.func @open(%arg0: memref<f32, #gpu.address_space<global>> {tile.align = 16 : i64}, %arg1: i64,
 // CHECK-SAME: %arg2: memref<f32, #gpu.address_space<global>> {tile.align = 4 : i64}, %arg3: i64, %arg4: f32, %arg5: i32) kernel
-// CHECK-SAME: tile.grid_rank = 2
 // CHECK-SAME: tile.params = [{align = 16 : i64, arg = 0 : i64, kind = "pointer"}, {arg = 0 : i64, dim = 0 : i64, kind = "size"},
 // CHECK-SAME: {align = 4 : i64, arg = 1 : i64, kind = "pointer"}, {arg = 1 : i64, dim = 0 : i64, kind = "stride"},
 // CHECK-SAME: {arg = 2 : i64, kind = "scalar"}, {dim = 1 : i64, kind = "bound"}]

@@ -226,9 +226,9 @@ gpu.module @kernels {
   gpu.func @staged(%y: memref<200x128xf16>, %v: !v, %t: !sums, %map: !llvm.ptr) attributes {tile.threads = 128 : i64} {
     %c0 = arith.constant 0 : index
     %a = tile.reduce add %v dims [0] {tile.scratch = 0 : i64} : !v -> !w
-    tile.store %t, %y[%c0, %c0] {tile.scratch = 0 : i64, tile.staged = {map = 3 : i64, slots = 1 : i64}} : !sums, memref<200x128xf16>
+    tile.store %t, %y[%c0, %c0] {tile.box = {map = 3 : i64, slots = 1 : i64}, tile.scratch = 0 : i64} : !sums, memref<200x128xf16>
     %b = tile.reduce add %v dims [0] {tile.scratch = 16384 : i64} : !v -> !w
-    tile.store %t, %y[%c0, %c0] {tile.scratch = 32768 : i64, tile.staged = {map = 3 : i64, slots = 1 : i64}} : !sums, memref<200x128xf16>
+    tile.store %t, %y[%c0, %c0] {tile.scratch = 32768 : i64, tile.box = {map = 3 : i64, slots = 1 : i64}} : !sums, memref<200x128xf16>
     gpu.return
   }
   // Two tiles for a product: who writes the first waits for the last product, who reads them waits for both.

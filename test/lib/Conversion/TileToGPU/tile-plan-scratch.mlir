@@ -31,7 +31,7 @@ gpu.module @kernels {
       attributes {tile.threads = 128 : i64, tile.shared_bytes = 64 : i64} {
     %c0 = arith.constant 0 : index
     %w = tile.convert %v : !t -> !w
-    tile.store %t, %y[%c0, %c0] {tile.staged = {map = 3 : i64, slots = 4 : i64}} : !tile.tile<64x128xf16, #sums>, memref<200x128xf16>
+    tile.store %t, %y[%c0, %c0] {tile.box = {map = 3 : i64, slots = 4 : i64}} : !tile.tile<64x128xf16, #sums>, memref<200x128xf16>
     gpu.return
   }
 }
@@ -53,7 +53,7 @@ gpu.module @kernels {
     %c1 = arith.constant 1 : index
     %c4 = arith.constant 4 : index
     scf.for %i = %c0 to %c4 step %c1 {
-      tile.store %t, %y[%i, %c0] {tile.staged = {map = 2 : i64, slots = 4 : i64}} : !tile.tile<64x128xf16, #sums>, memref<200x128xf16>
+      tile.store %t, %y[%i, %c0] {tile.box = {map = 2 : i64, slots = 4 : i64}} : !tile.tile<64x128xf16, #sums>, memref<200x128xf16>
     } {tile.tasks}
     gpu.return
   }

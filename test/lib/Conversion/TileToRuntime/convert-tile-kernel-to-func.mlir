@@ -1,7 +1,7 @@
 // RUN: tile-opt %s -convert-tile-kernel-to-func | FileCheck-22 %s
 
 // CHECK-LABEL: func.func @k(%arg0: !llvm.ptr, %arg1: i64, %arg2: i64, %arg3: !llvm.ptr {llvm.noalias})
-// CHECK-SAME: attributes {tile.kernel, tile.scratch_bytes = 320 : i64}
+// CHECK-SAME: attributes {tile.code, tile.scratch_bytes = 320 : i64}
 // CHECK: memref.distinct_objects
 // CHECK: scf.for %[[TASK:.*]] =
 // CHECK: %[[J:.*]] = arith.remui %[[TASK]]

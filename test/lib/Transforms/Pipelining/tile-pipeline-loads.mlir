@@ -99,10 +99,10 @@ tile.kernel @stay(%x: memref<256x100xf16>, %y: memref<256x64xf16>, %rows: memref
     %f = tile.load %o[%r, %c0] : memref<64x64xf16>, !tile.tile<64x64xf16>
     // expected-remark@+1 {{goes through no ring, since it reads no multiple of 128 bytes}}
     %h = tile.load %y[%r, %c0] : memref<256x64xf16>, !tile.tile<1x16xf16>
-    %p = tile.load %rows[%r] {tile.ring = false} : memref<256xi32>, !tile.tile<64xi32>
+    %p = tile.load %rows[%r] {tile.no_ring} : memref<256xi32>, !tile.tile<64xi32>
     // expected-remark@+1 {{goes through no ring, since it gathers}}
     %q = tile.load %y[%c0, %c0] indices %p along 0 : memref<256x64xf16>, !tile.tile<64x64xf16> (indices !tile.tile<64xi32>)
-    %keep = tile.load %y[%r, %c0] {tile.ring = false} : memref<256x64xf16>, !tile.tile<64x64xf16>
+    %keep = tile.load %y[%r, %c0] {tile.no_ring} : memref<256x64xf16>, !tile.tile<64x64xf16>
     // expected-remark@+1 {{goes through no ring, since it asks for a swizzle of 128 bytes, which does not fit rows of 64}}
     %g = tile.load %y[%r, %c0] {tile.swizzle = 128 : i64} : memref<256x64xf16>, !tile.tile<64x32xf16>
     %s = arith.addf %a, %b : !tile.tile<64x64xf16>
@@ -132,7 +132,7 @@ tile.kernel @stages(%x: memref<256x64xf16>) {
 // CHECK-SAME: (%[[X:.*]]: memref<14x14x64xf16>,
 // CHECK: %[[OUT:.*]] = memref.subview %[[X]][%{{.*}}, %{{.*}}, %{{.*}}] [1, 16, 32] [1, 1, 1] : memref<14x14x64xf16> to memref<16x32xf16, strided<[64, 1], offset: ?>>
 // CHECK: tile.async {
-// CHECK-NEXT: tile.copy %[[OUT]] to %{{.*}} {tile.bounded = array<i64: 0, 1>} : memref<16x32xf16,
+// CHECK-NEXT: tile.copy %[[OUT]] to %{{.*}} bounded [0, 1] : memref<16x32xf16,
 // CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %{{.*}} iter_args(%{{.*}}, %{{.*}}, %{{.*}}) -> (!tile.tile<16x64xf32>, !tile.token, !tile.token)
 // CHECK-NOT: scf.for
 // CHECK: tile.store
@@ -150,7 +150,7 @@ tile.kernel @window(%x: memref<14x14x64xf16>, %w: memref<3x3x64x64xf16>, %y: mem
     %s0 = scf.for %q = %c0 to %c3 step %c1 iter_args(%a1 = %a0) -> (!tile.tile<16x64xf32>) {
       %at = affine.apply affine_map<(q) -> (q - 1)>(%q)
       %s1 = scf.for %c = %c0 to %c64 step %c32 iter_args(%a2 = %a1) -> (!tile.tile<16x64xf32>) {
-        %l = tile.load %x[%line, %at, %c] {tile.bounded = array<i64: 0, 1>} : memref<14x14x64xf16>, !tile.tile<16x32xf16>
+        %l = tile.load %x[%line, %at, %c] bounded [0, 1] : memref<14x14x64xf16>, !tile.tile<16x32xf16>
         %r = tile.load %w[%p, %q, %c, %c0] : memref<3x3x64x64xf16>, !tile.tile<32x64xf16>
         %n = tile.mma %l, %r, %a2 : !tile.tile<16x32xf16>, !tile.tile<32x64xf16>, !tile.tile<16x64xf32>
         scf.yield %n : !tile.tile<16x64xf32>
@@ -174,7 +174,7 @@ tile.kernel @window(%x: memref<14x14x64xf16>, %w: memref<3x3x64x64xf16>, %y: mem
 // CHECK: %[[V:.*]] = memref.subview %[[X]][{{.*}}] [4, 16, 64] [2, 2, 1]
 // CHECK: %[[T:.*]] = memref.subview %[[S]][0, 0, 0] [1, 64, 64] [1, 1, 1]
 // CHECK: %[[P:.*]] = memref.expand_shape %[[T]] {{\[\[}}0, 1], [2]] output_shape [4, 16, 64]
-// CHECK: tile.copy %[[V]] to %[[P]] {tile.bounded = array<i64: 0, 1>}
+// CHECK: tile.copy %[[V]] to %[[P]] bounded [0, 1]
 // CHECK: %[[A:.*]] = tile.load %[[S]][%{{.*}}, %{{.*}}, %{{.*}}] : {{.*}}, !tile.tile<64x64xf16>
 // CHECK-NOT: tile.reshape
 // CHECK: tile.mma %[[A]],
@@ -185,7 +185,7 @@ tile.kernel @rows(%x: memref<15x31x64xf16>, %w: memref<3x64x32xf16>, %y: memref<
   %zero = arith.constant dense<0.0> : !tile.tile<64x32xf32>
   %sum = scf.for %p = %c0 to %c3 step %c1 iter_args(%a0 = %zero) -> (!tile.tile<64x32xf32>) {
     %at = affine.apply affine_map<(p) -> (p - 1)>(%p)
-    %l = tile.load %x[%i, %at, %c0] dims [0, 1, 2] steps [2, 2, 1] {tile.bounded = array<i64: 0, 1>} : memref<15x31x64xf16>, !tile.tile<4x16x64xf16>
+    %l = tile.load %x[%i, %at, %c0] dims [0, 1, 2] steps [2, 2, 1] bounded [0, 1] : memref<15x31x64xf16>, !tile.tile<4x16x64xf16>
     %rows = tile.reshape %l : !tile.tile<4x16x64xf16> -> !tile.tile<64x64xf16>
     %r = tile.load %w[%p, %c0, %c0] : memref<3x64x32xf16>, !tile.tile<64x32xf16>
     %n = tile.mma %rows, %r, %a0 : !tile.tile<64x64xf16>, !tile.tile<64x32xf16>, !tile.tile<64x32xf32>

@@ -57,12 +57,12 @@ def test_dims(load, dims, expected):
 
 @pytest.mark.parametrize("at", [-2, -9, 0, 5, 7])
 def test_places_outside_are_zeros(load, at):
-    """`tile.bounded`: before the start and behind the end, in steps, along one dimension or in one that is fixed."""
-    m, t = load("dims [1, 2] steps [2, 1] {tile.bounded = array<i64: 0, 1>}", (4, 3), (5, at, 1))
+    """`bounded`: before the start and behind the end, in steps, along one dimension or in one that is fixed."""
+    m, t = load("dims [1, 2] steps [2, 1] bounded [0, 1]", (4, 3), (5, at, 1))
     padded = np.zeros((40, 3), np.float32)
     padded[16:23] = m[5, :, 1:4]
     np.testing.assert_array_equal(t, padded[16 + at : 24 + at : 2])
-    _, outside = load("dims [1, 2] {tile.bounded = array<i64: 0, 1>}", (4, 3), (6, 0, 1))
+    _, outside = load("dims [1, 2] bounded [0, 1]", (4, 3), (6, 0, 1))
     assert not outside.any()
 
 

@@ -1,0 +1,458 @@
+//===- TileDecisions.td - attributes that carry decisions --*- tablegen -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Every discardable attribute `tile.*`: declared here once. From these records
+// tools/cmake/decisions.py generates the table that the dialect's verifier uses
+// and the constants of C++ (`TileDecisions.h`), the accessors of Python
+// (`python/tilewright/ir/decisions.py`) and the page `Decisions.md`.
+//
+// What changes the meaning of an operation is no decision: it is one of the
+// operation's own arguments (`bounded` of tile.load).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_TILE_DECISIONS
+#define TILEWRIGHT_TILE_DECISIONS
+
+/// What an attribute may be.
+class Tile_DecisionKind<string cppType, string predicate, string what,
+                        string python> {
+  string storage = cppType;   // class of C++ that an accessor returns
+  string check = predicate;   // C++, of `attr`
+  string must = what;         // ends "must be ..."
+  string accessor = python;   // class of tilewright.ir.decision
+}
+
+def Tile_Flag : Tile_DecisionKind<"::mlir::UnitAttr",
+    "::llvm::isa<::mlir::UnitAttr>(attr)", "a unit", "Flag">;
+def Tile_Integer : Tile_DecisionKind<"::mlir::IntegerAttr",
+    "isInteger(attr)", "an i64", "Integer">;
+def Tile_Integers : Tile_DecisionKind<"::mlir::DenseI64ArrayAttr",
+    "::llvm::isa<::mlir::DenseI64ArrayAttr>(attr)", "an array<i64: ...>",
+    "Integers">;
+def Tile_Text : Tile_DecisionKind<"::mlir::StringAttr",
+    "::llvm::isa<::mlir::StringAttr>(attr)", "a string", "Text">;
+def Tile_Dictionary : Tile_DecisionKind<"::mlir::DictionaryAttr",
+    "::llvm::isa<::mlir::DictionaryAttr>(attr)", "a dictionary", "Dictionary">;
+def Tile_Sizes : Tile_DecisionKind<"RTileAttr",
+    "::llvm::isa<RTileAttr>(attr)", "a #tile.rtile<...>", "Sizes">;
+def Tile_Machine : Tile_DecisionKind<"DeviceAttr",
+    "::llvm::isa<DeviceAttr>(attr)", "a #tile.device<...>", "Anything">;
+def Tile_Layouts : Tile_DecisionKind<"::mlir::ArrayAttr",
+    "isArrayOf<LayoutAttr, ::mlir::UnitAttr>(attr)",
+    "an array of #tile.layout<...> or unit", "Array">;
+def Tile_SizesOrUnits : Tile_DecisionKind<"::mlir::ArrayAttr",
+    "isArrayOf<RTileAttr, ::mlir::UnitAttr>(attr)",
+    "an array of #tile.rtile<...> or unit", "Array">;
+def Tile_IntegerLists : Tile_DecisionKind<"::mlir::ArrayAttr",
+    "isArrayOf<::mlir::DenseI64ArrayAttr>(attr)",
+    "an array of array<i64: ...>", "Array">;
+def Tile_Texts : Tile_DecisionKind<"::mlir::ArrayAttr",
+    "isArrayOf<::mlir::StringAttr>(attr)", "an array of strings", "Texts">;
+def Tile_Parameters : Tile_DecisionKind<"::mlir::ArrayAttr",
+    "isParameters(attr)", "an array of dictionaries with a string kind",
+    "Array">;
+def Tile_Box : Tile_DecisionKind<"::mlir::DictionaryAttr",
+    "hasIntegers(attr, {\"map\", \"slots\"})",
+    "a dictionary with the i64 map and slots", "Dictionary">;
+def Tile_FlagOrInteger : Tile_DecisionKind<"::mlir::Attribute",
+    "::llvm::isa<::mlir::UnitAttr>(attr) || isInteger(attr)",
+    "a unit or an i64", "Anything">;
+def Tile_FlagOrDictionary : Tile_DecisionKind<"::mlir::Attribute",
+    "::llvm::isa<::mlir::UnitAttr, ::mlir::DictionaryAttr>(attr)",
+    "a unit or a dictionary", "Anything">;
+
+/// What a decision may stand on: names of operations, `dialect.` for all of a
+/// dialect, `argument` and `result` of a function.
+class Tile_Carriers<list<string> carriers> { list<string> names = carriers; }
+/// Operations on tensors that a plan is made for.
+def Tile_OnTensors : Tile_Carriers<["linalg.", "tensor."]>;
+/// A kernel, in each form that it takes.
+def Tile_OnKernel
+    : Tile_Carriers<["tile.kernel", "gpu.func", "func.func", "llvm.func"]>;
+/// The same, and the roots of nests, which a plan writes it on.
+def Tile_OnRootAndKernel
+    : Tile_Carriers<["linalg.", "tensor.", "tile.kernel", "gpu.func",
+                     "func.func", "llvm.func"]>;
+def Tile_OnFunction : Tile_Carriers<["func.func", "llvm.func"]>;
+def Tile_OnModule : Tile_Carriers<["builtin.module"]>;
+def Tile_OnArgument : Tile_Carriers<["argument"]>;
+class Tile_On<list<string> carriers> : Tile_Carriers<carriers>;
+
+/// One discardable attribute, `tile.` and `decision`.
+class Tile_Decision<string decision, Tile_DecisionKind valueKind,
+                    Tile_Carriers carriers, list<string> written,
+                    list<string> read, list<string> machines, string text> {
+  string name = decision;
+  Tile_DecisionKind kind = valueKind;
+  list<string> on = carriers.names;
+  list<string> writers = written; // passes; or who else
+  list<string> readers = read;
+  list<string> targets = machines; // whose code it decides about
+  string doc = text;
+  bit informational = 0;
+}
+
+/// Nobody but people and reports reads it: it changes no code.
+class Tile_Information<string decision, Tile_DecisionKind valueKind,
+                       Tile_Carriers carriers, list<string> written,
+                       list<string> read, string text>
+    : Tile_Decision<decision, valueKind, carriers, written, read, [], text> {
+  let informational = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// The module, its functions and their arguments
+//===----------------------------------------------------------------------===//
+
+def : Tile_Decision<"device", Tile_Machine, Tile_OnModule,
+    ["the driver"], ["passes of the plan"], ["cpu", "cuda"],
+    "the machine that code is made for">;
+def : Tile_Decision<"options", Tile_Dictionary, Tile_OnModule,
+    ["the driver"], ["passes of the plan"], ["cpu", "cuda"],
+    "what the user chose: precision, accuracy, opt_level, choices">;
+def : Tile_Information<"op_count", Tile_Dictionary, Tile_Carriers<["*"]>,
+    ["tile-count-ops"], ["people"],
+    "how often each operation occurs inside">;
+def : Tile_Decision<"vector_bits", Tile_Integer, Tile_OnModule,
+    ["tests of narrower vectors"], ["convert-tile-to-vector"], ["cpu"],
+    "bits of a vector, instead of the pass's option">;
+def : Tile_Decision<"arena_bytes", Tile_Integer,
+    Tile_On<["builtin.module", "func.func", "llvm.func"]>,
+    ["tile-plan-arena", "convert-tile-launch-to-runtime"],
+    ["convert-tile-launch-to-runtime", "the artifact"], ["cpu"],
+    "bytes of the arena; on the entry, for the manifest">;
+def : Tile_Decision<"name", Tile_Text, Tile_On<["argument", "result"]>,
+    ["importers"], ["convert-tile-launch-to-runtime", "the manifest"],
+    ["cpu", "cuda"], "what the model calls an input or output">;
+def : Tile_Decision<"global", Tile_Text, Tile_On<["argument", "result"]>,
+    ["tile-hoist-init", "tile-globals-to-arguments"],
+    ["convert-tile-launch-to-runtime", "the driver", "the host program"],
+    ["cpu", "cuda"], "the weight that is passed here, or computed by @init">;
+def : Tile_Decision<"result", Tile_Integer, Tile_On<["argument", "result"]>,
+    ["tile-results-to-arguments"],
+    ["convert-tile-launch-to-runtime", "the host program"], ["cpu", "cuda"],
+    "number of the model's output that is written here, or returned">;
+def : Tile_Decision<"arena", Tile_Flag, Tile_OnArgument,
+    ["tile-plan-arena"],
+    ["convert-tile-launch-to-runtime", "the host program"], ["cpu", "cuda"],
+    "the buffer that holds all temporaries">;
+def : Tile_Decision<"inputs", Tile_Texts, Tile_OnFunction,
+    ["convert-tile-launch-to-runtime"], ["the artifact"], ["cpu"],
+    "names of the entry's inputs, in order">;
+def : Tile_Decision<"outputs", Tile_Texts, Tile_OnFunction,
+    ["convert-tile-launch-to-runtime"], ["the artifact"], ["cpu"],
+    "names of the entry's outputs, in order">;
+def : Tile_Decision<"globals", Tile_Texts, Tile_OnFunction,
+    ["convert-tile-launch-to-runtime"], ["the artifact"], ["cpu"],
+    "names of the weights that the entry takes, in order">;
+def : Tile_Decision<"tell", Tile_Flag, Tile_On<["cf.assert"]>,
+    ["importers"], ["convert-tile-launch-to-runtime"], ["cpu"],
+    "the message ends with the numbers that the condition compares">;
+
+//===----------------------------------------------------------------------===//
+// The plan: operations on tensors
+//===----------------------------------------------------------------------===//
+
+def : Tile_Decision<"host", Tile_Text, Tile_OnTensors,
+    ["tile-mark-host-fallback"],
+    ["tile-plan-fusion", "tile-inline-widenings", "tile-verify-plan"],
+    ["cpu", "cuda"], "no kernel takes it, for this reason">;
+def : Tile_Decision<"order", Tile_Integers, Tile_OnTensors,
+    ["tile-plan-orders"], ["tile-apply-orders"], ["cpu"],
+    "order of the result's dimensions in memory">;
+def : Tile_Decision<"apart", Tile_FlagOrInteger, Tile_OnTensors,
+    ["tile-split-k", "tile-split-kv"], ["tile-plan-fusion", "tile-split-kv",
+    "tile-plan-gpu-tiles"], ["cpu", "cuda"],
+    "shares no task with its readers; a number: with what has another one">;
+def : Tile_Decision<"task", Tile_Integer, Tile_OnTensors,
+    ["tile-plan-fusion", "tile-apply-layouts"],
+    ["tile-plan-tiles", "tile-plan-gpu-tiles", "tile-plan-online",
+     "tile-apply-layouts", "tile-form-groups"], ["cpu", "cuda"],
+    "operations with one number are one kernel">;
+def : Tile_Decision<"nest", Tile_Integer, Tile_OnTensors,
+    ["tile-plan-fusion", "tile-plan-tiles", "tile-plan-online",
+     "tile-apply-layouts"],
+    ["tile-plan-tiles", "tile-plan-gpu-tiles", "tile-plan-online",
+     "tile-form-groups"], ["cpu", "cuda"],
+    "operations of a task with one number meet in registers">;
+def : Tile_Decision<"kernel", Tile_Text,
+    Tile_On<["linalg.", "tensor.", "tile.group"]>,
+    ["tile-plan-tiles", "tile-plan-gpu-tiles", "tile-apply-layouts",
+     "tile-form-groups"],
+    ["tile-plan-tiles", "tile-form-groups", "tile-groups-to-kernels"],
+    ["cpu", "cuda"], "name of the kernel">;
+def : Tile_Decision<"rows", Tile_Integers, Tile_OnTensors,
+    ["tile-plan-fusion"], ["tile-plan-tiles", "tile-plan-gpu-tiles"],
+    ["cpu", "cuda"], "on a root: loops that all nests of the task share">;
+def : Tile_Decision<"block", Tile_Integer, Tile_OnTensors,
+    ["tile-plan-fusion"], ["tile-plan-tiles", "tile-plan-gpu-tiles"],
+    ["cpu", "cuda"],
+    "on the last root: iterations of the innermost row that a task takes">;
+def : Tile_Decision<"gathers", Tile_Integers, Tile_OnTensors,
+    ["tile-plan-fusion"], ["tile-plan-tiles", "tile-plan-gpu-tiles"],
+    ["cpu", "cuda"], "loops along which indices that are computed differ">;
+def : Tile_Decision<"rtile", Tile_Sizes, Tile_OnTensors,
+    ["tile-plan-tiles", "tile-plan-gpu-tiles", "tile-plan-online"],
+    ["tile-plan-online", "tile-apply-layouts", "tile-apply-online",
+     "tile-groups-to-kernels", "tile-verify-plan"], ["cpu", "cuda"],
+    "on a root: tile sizes of its loops at each level, and their order">;
+def : Tile_Decision<"layouts", Tile_Layouts,
+    Tile_On<["linalg.", "tensor.", "tile.alloc", "memref.view"]>,
+    ["tile-plan-orders", "tile-plan-tiles", "tile-pipeline-loads",
+     "tile-kernels-to-gpu"],
+    ["tile-apply-layouts", "tile-specialize-warps", "tile-kernels-to-gpu",
+     "convert-tile-to-gpu"], ["cpu", "cuda"],
+    "how each operand is stored; of a buffer in shared memory, how it is">;
+def : Tile_Decision<"pack_rtiles", Tile_SizesOrUnits, Tile_OnTensors,
+    ["tile-plan-tiles"], ["tile-apply-layouts"], ["cpu"],
+    "tile of the copy that packs each operand">;
+def : Tile_Decision<"pack_apart", Tile_Flag, Tile_OnTensors,
+    ["tile-plan-tiles"], ["tile-apply-layouts"], ["cpu"],
+    "the copies that pack operands are tasks of their own">;
+def : Tile_Decision<"grid", Tile_Integers, Tile_OnRootAndKernel,
+    ["tile-plan-tiles", "tile-split-host-device"],
+    ["tile-groups-to-kernels", "tile-kernels-to-gpu"], ["cpu", "cuda"],
+    "on a root: loops whose tasks come first; on a kernel of a GPU: bounds of "
+    "the grid, the least i64 where a launch tells">;
+def : Tile_Decision<"tasks_inside", Tile_Flag, Tile_OnRootAndKernel,
+    ["tile-plan-tiles"],
+    ["tile-groups-to-kernels", "convert-tile-kernel-to-func"], ["cpu"],
+    "the loop over tasks runs inside of those of the task">;
+def : Tile_Decision<"tails", Tile_IntegerLists, Tile_OnTensors,
+    ["tile-plan-tiles"], ["tile-groups-to-kernels"], ["cpu"],
+    "on a root: register tiles of what a whole one leaves, per loop">;
+def : Tile_Decision<"bounds", Tile_Integers, Tile_OnTensors,
+    ["tile-plan-tiles", "tile-apply-online"],
+    ["tile-apply-online", "tile-groups-to-kernels"], ["cpu", "cuda"],
+    "on a root: the most that open loops run to; -1 where nobody knows">;
+def : Tile_Decision<"prefetch", Tile_Integers, Tile_OnTensors,
+    ["tile-plan-tiles"], ["tile-groups-to-kernels"], ["cpu"],
+    "numbers of inputs whose next tile is fetched while one is in use">;
+def : Tile_Decision<"block_sums", Tile_Integer, Tile_OnTensors,
+    ["tile-plan-tiles"], ["tile-groups-to-kernels"], ["cpu"],
+    "so many inner loops are summed before their scale is multiplied">;
+def : Tile_Decision<"image", Tile_Integers, Tile_OnTensors,
+    ["tile-plan-tiles"], ["tile-groups-to-kernels"], ["cpu"],
+    "operand, dimension and the indices between which it is not zero">;
+def : Tile_Decision<"stream", Tile_Flag, Tile_OnTensors,
+    ["tile-plan-tiles"], ["tile-plan-tiles", "tile-groups-to-kernels"],
+    ["cpu"], "results go past the caches">;
+def : Tile_Decision<"overlap", Tile_Integer, Tile_OnRootAndKernel,
+    ["tile-plan-tiles"], ["tile-overlap-tasks"], ["cpu"],
+    "so many tasks run step by step beside each other">;
+def : Tile_Decision<"online", Tile_Integers, Tile_OnTensors,
+    ["tile-plan-online", "tile-plan-gpu-tiles"], ["tile-apply-online"],
+    ["cpu", "cuda"], "a loop and the size of its blocks: reductions go online">;
+def : Tile_Decision<"live", Tile_Integers, Tile_OnTensors,
+    ["tile-plan-online", "tile-split-kv"],
+    ["tile-plan-gpu-tiles", "tile-groups-to-kernels"], ["cpu", "cuda"],
+    "which blocks of a loop a mask leaves: numbers of a linear bound">;
+def : Tile_Decision<"border", Tile_Flag, Tile_On<["tensor.pad"]>,
+    ["tile-fold-padding"],
+    ["tile-fold-padding", "tile-form-groups"], ["cuda"],
+    "zeros that windows alone read: they are in no memory">;
+def : Tile_Decision<"packed", Tile_FlagOrDictionary,
+    Tile_On<["linalg.", "tile.mma"]>,
+    ["tile-weight-only-quantization", "tile-fuse-dequantization"],
+    ["tile-plan-tiles", "tile-plan-gpu-tiles",
+     "tile-assign-distributed-layouts"], ["cpu", "cuda"],
+    "an operand is small in memory and widened in registers; on a CPU with "
+    "bits, block, inner and the times predicted">;
+def : Tile_Decision<"tf32", Tile_Flag, Tile_On<["linalg.", "tile.mma"]>,
+    ["tile-allow-tf32"],
+    ["tile-plan-gpu-tiles", "tile-select-wgmma", "convert-tile-to-gpu"],
+    ["cuda"], "operands of f32 may be rounded to tf32">;
+def : Tile_Decision<"unit", Tile_Text, Tile_On<["linalg.", "tile.mma"]>,
+    ["tile-plan-gpu-tiles", "tile-select-wgmma"],
+    ["tile-select-wgmma", "tile-defer-waits", "tile-specialize-warps",
+     "tile-copies-to-cp-async", "convert-tile-to-gpu"], ["cuda"],
+    "the unit that does the product: fma, mma, wgmma, mfma">;
+def : Tile_Information<"slow", Tile_Text, Tile_OnTensors,
+    ["tile-transpose-operands", "tile-plan-gpu-tiles"],
+    ["tile-verify-plan, for a remark"],
+    "why a product is slower than it could be">;
+def : Tile_Information<"widened", Tile_Text, Tile_OnTensors,
+    ["tile-mark-widened"], ["tile-verify-plan, for a remark"],
+    "why small numbers bring a product no speed">;
+def : Tile_Information<"levels", Tile_Texts, Tile_OnTensors,
+    ["tile-mark-levels"], ["people", "reports"],
+    "at which level an operation meets each thing that it reads">;
+def : Tile_Information<"parts", Tile_Dictionary, Tile_OnTensors,
+    ["tile-split-kv"], ["people", "reports"],
+    "parts of a chain, and the time predicted with and without them">;
+def : Tile_Information<"prediction", Tile_Dictionary, Tile_OnRootAndKernel,
+    ["tile-plan-tiles", "tile-plan-gpu-tiles"],
+    ["people", "reports", "tuning"], "time that a kernel takes, and why">;
+
+//===----------------------------------------------------------------------===//
+// Kernels of a GPU
+//===----------------------------------------------------------------------===//
+
+def : Tile_Decision<"padded", Tile_Flag, Tile_OnTensors,
+    ["tile-plan-gpu-tiles", "tile-plan-online", "tile-apply-online"],
+    ["tile-plan-online", "tile-apply-online", "tile-groups-to-kernels"],
+    ["cuda"], "tiles have the planned sizes, edges are bounds">;
+def : Tile_Decision<"warps", Tile_Integer, Tile_OnRootAndKernel,
+    ["tile-plan-gpu-tiles"],
+    ["tile-select-wgmma", "tile-kernels-to-gpu"], ["cuda"],
+    "warps that hold the tiles">;
+def : Tile_Decision<"raster", Tile_Integer, Tile_OnRootAndKernel,
+    ["tile-plan-gpu-tiles"], ["tile-stream-k", "tile-kernels-to-gpu"],
+    ["cuda"], "tasks go in bands of so many along the last but one coordinate">;
+def : Tile_Decision<"cluster", Tile_Integers, Tile_OnRootAndKernel,
+    ["tile-plan-gpu-tiles", "tile-kernels-to-gpu"],
+    ["tile-groups-to-kernels", "tile-specialize-warps", "the host program"],
+    ["cuda"], "tasks of a cluster along each loop; blocks of one">;
+def : Tile_Decision<"rounded", Tile_Integers, Tile_OnKernel,
+    ["tile-groups-to-kernels"], ["tile-kernels-to-gpu", "the host program"],
+    ["cuda"], "launched bounds are multiples of these">;
+def : Tile_Decision<"equal_sizes", Tile_IntegerLists, Tile_OnKernel,
+    ["tile-groups-to-kernels"], ["tile-kernels-to-gpu"], ["cuda"],
+    "argument and dimension, in turn: sizes of a run that are one number">;
+def : Tile_Decision<"stages", Tile_Integer,
+    Tile_On<["linalg.", "tensor.", "scf.for"]>,
+    ["tile-plan-gpu-tiles", "tile-groups-to-kernels"],
+    ["tile-groups-to-kernels", "tile-pipeline-loads", "tile-stagger-products",
+     "tile-stream-k"], ["cuda"], "slots of the ring that a loop's loads go "
+    "through">;
+def : Tile_Decision<"specialized", Tile_Flag, Tile_OnRootAndKernel,
+    ["tile-plan-gpu-tiles"],
+    ["tile-specialize-warps", "tile-scope-barriers", "tile-fetch-matrices",
+     "tile-share-operands", "tile-copies-to-cp-async",
+     "tile-mark-grid-constants"], ["cuda"],
+    "a warpgroup of its own loads">;
+def : Tile_Decision<"stagger", Tile_Flag, Tile_OnRootAndKernel,
+    ["tile-plan-gpu-tiles"], ["tile-stagger-products"], ["cuda"],
+    "the loop's second product stands in the step behind">;
+def : Tile_Decision<"staged", Tile_Integer, Tile_OnRootAndKernel,
+    ["tile-plan-gpu-tiles"], ["tile-stage-stores"], ["cuda"],
+    "results go through shared memory and TMA; boxes of a warp that wait">;
+def : Tile_Decision<"persistent", Tile_Integer, Tile_OnRootAndKernel,
+    ["tile-plan-gpu-tiles"],
+    ["tile-stream-k", "tile-kernels-to-gpu", "the host program"], ["cuda"],
+    "blocks per multiprocessor; each computes task after task">;
+def : Tile_Decision<"stream_k", Tile_Integer, Tile_OnRootAndKernel,
+    ["tile-plan-gpu-tiles"], ["tile-stream-k"], ["cuda"],
+    "blocks that the steps of the last waves are dealt to">;
+def : Tile_Decision<"occupancy", Tile_Integer, Tile_OnRootAndKernel,
+    ["tile-plan-gpu-tiles"],
+    ["tile-specialize-warps", "tile-mark-grid-constants"], ["cuda"],
+    "blocks that a multiprocessor holds; registers follow from it">;
+def : Tile_Decision<"fetched", Tile_Flag, Tile_OnRootAndKernel,
+    ["tile-plan-gpu-tiles"], ["tile-fetch-matrices"], ["cuda"],
+    "matrices that sums meet come by TMA, beside the last steps">;
+
+//===----------------------------------------------------------------------===//
+// Inside kernels, and how they are called
+//===----------------------------------------------------------------------===//
+
+def : Tile_Decision<"streamed", Tile_Flag, Tile_On<["tile.store"]>,
+    ["tile-groups-to-kernels"],
+    ["tile-prefetch-rows", "convert-tile-to-vector"], ["cpu"],
+    "the store goes past the caches">;
+def : Tile_Information<"variant_of", Tile_Text, Tile_OnKernel,
+    ["tile-open-strides"], ["reports"],
+    "the kernel that this one is a copy of, for other layouts">;
+def : Tile_Decision<"units", Tile_Integer, Tile_On<["scf.for"]>,
+    ["tile-plan-programs"], ["tile-form-programs"], ["cpu"],
+    "execution units that a program of the loop's steps uses">;
+def : Tile_Decision<"steps", Tile_Integer, Tile_On<["scf.for"]>,
+    ["tile-plan-programs"], ["tile-form-programs"], ["cpu"],
+    "steps of the loop that one program takes">;
+def : Tile_Decision<"code", Tile_Flag, Tile_OnFunction,
+    ["convert-tile-kernel-to-func"],
+    ["convert-tile-launch-to-runtime", "tile.launch"], ["cpu"],
+    "the function is a kernel's or program's code">;
+def : Tile_Decision<"scratch_bytes", Tile_Integer, Tile_OnFunction,
+    ["convert-tile-kernel-to-func"],
+    ["convert-tile-launch-to-runtime", "the manifest"], ["cpu"],
+    "memory that each thread gives to a task">;
+def : Tile_Decision<"program_units", Tile_Integer, Tile_OnFunction,
+    ["convert-tile-kernel-to-func"], ["convert-tile-launch-to-runtime"],
+    ["cpu"], "execution units of a program">;
+def : Tile_Decision<"program_events", Tile_Integer, Tile_OnFunction,
+    ["convert-tile-kernel-to-func"], ["convert-tile-launch-to-runtime"],
+    ["cpu"], "events that a program's units signal">;
+def : Tile_Decision<"same_memory", Tile_IntegerLists, Tile_OnKernel,
+    ["tile-split-host-device"],
+    ["convert-tile-to-gpu", "tile-place-barriers", "tile-mark-grid-constants"],
+    ["cuda"], "pairs of arguments that are one buffer">;
+def : Tile_Decision<"may_overlap", Tile_IntegerLists, Tile_OnKernel,
+    ["tile-split-host-device"],
+    ["convert-tile-to-gpu", "tile-place-barriers", "tile-mark-grid-constants"],
+    ["cuda"], "pairs of arguments that may lie in one another">;
+def : Tile_Decision<"threads", Tile_Integer, Tile_OnKernel,
+    ["tile-kernels-to-gpu", "tile-scope-barriers", "authors of kernels"],
+    ["tile-kernels-to-gpu", "tile-assign-distributed-layouts",
+     "tile-specialize-warps", "convert-tile-to-gpu", "the host program"],
+    ["cuda"], "threads of a block">;
+def : Tile_Decision<"shared_bytes", Tile_Integer, Tile_OnKernel,
+    ["tile-kernels-to-gpu", "tile-plan-scratch", "tile-specialize-warps"],
+    ["tile-plan-scratch", "tile-specialize-warps", "the host program"],
+    ["cuda"], "shared memory of a block">;
+def : Tile_Decision<"params", Tile_Parameters, Tile_OnKernel,
+    ["tile-kernels-to-gpu", "tile-specialize-warps", "tile-stage-stores"],
+    ["tile-mark-grid-constants", "convert-tile-to-gpu", "the host program"],
+    ["cuda"], "what each parameter is">;
+def : Tile_Decision<"one_thread", Tile_Flag, Tile_OnKernel,
+    ["tile-kernels-to-gpu"], ["tile-place-barriers", "convert-tile-to-gpu"],
+    ["cuda"], "no tiles: one thread does the work">;
+def : Tile_Decision<"waits", Tile_Flag, Tile_OnKernel,
+    ["convert-tile-to-gpu"], ["the host program"], ["cuda"],
+    "tasks wait for one another: all blocks run at a time">;
+def : Tile_Decision<"align", Tile_Integer, Tile_OnArgument,
+    ["tile-kernels-to-gpu"], ["convert-tile-to-gpu"], ["cuda"],
+    "bytes that divide the address">;
+def : Tile_Decision<"tasks", Tile_Flag, Tile_On<["scf.for"]>,
+    ["tile-kernels-to-gpu"],
+    ["tile-specialize-warps", "tile-place-barriers",
+     "tile-assign-distributed-layouts"], ["cuda"],
+    "the loop of a block over its tasks">;
+def : Tile_Decision<"roles", Tile_Flag, Tile_On<["scf.if"]>,
+    ["tile-specialize-warps"], ["tile-scope-barriers"], ["cuda"],
+    "parts the warps that load from those that compute">;
+def : Tile_Decision<"no_ring", Tile_Flag, Tile_On<["tile.load"]>,
+    ["authors of kernels"], ["tile-pipeline-loads"], ["cuda"],
+    "the load stays as it is where its loop is pipelined">;
+def : Tile_Decision<"swizzle", Tile_Integer, Tile_On<["tile.load"]>,
+    ["authors of kernels"], ["tile-pipeline-loads"], ["cuda"],
+    "span of bytes in which chunks of the ring's rows are exchanged">;
+def : Tile_Decision<"ring", Tile_Flag, Tile_On<["memref.view"]>,
+    ["tile-specialize-warps", "tile-copies-to-cp-async"],
+    ["tile-plan-scratch"], ["cuda"],
+    "a barrier stands behind its last use: others may have the memory then">;
+def : Tile_Decision<"partial", Tile_Flag, Tile_On<["tile.store"]>,
+    ["tile-stream-k"], ["tile-stage-stores"], ["cuda"],
+    "part of a sum, for another block">;
+def : Tile_Decision<"box", Tile_Box, Tile_On<["tile.store"]>,
+    ["tile-stage-stores"], ["tile-plan-scratch", "convert-tile-to-gpu"],
+    ["cuda"], "parameter that describes memory in boxes, boxes that wait">;
+def : Tile_Decision<"multicast", Tile_Flag, Tile_On<["tile.copy"]>,
+    ["tile-mark-multicasts"], ["tile-specialize-warps"], ["cuda"],
+    "all tasks of the cluster do this copy, each brings a part to all">;
+def : Tile_Decision<"pending", Tile_Integer,
+    Tile_On<["tile.mma", "tile.mma_wait"]>,
+    ["tile-defer-waits", "tile-specialize-warps"],
+    ["tile-specialize-warps", "convert-tile-to-gpu"], ["cuda"],
+    "products that may be under way behind it">;
+def : Tile_Decision<"starts", Tile_Flag, Tile_On<["tile.mma"]>,
+    ["tile-specialize-warps"], ["convert-tile-to-gpu"], ["cuda"],
+    "the loop's first product: its accumulator holds nothing yet">;
+def : Tile_Decision<"scratch", Tile_Integer, Tile_On<["tile."]>,
+    ["tile-plan-scratch"], ["tile-place-barriers", "convert-tile-to-gpu"],
+    ["cuda"], "offset in shared memory at which threads exchange values">;
+def : Tile_Decision<"scratch_free", Tile_Flag, Tile_On<["tile."]>,
+    ["tile-place-barriers"], ["convert-tile-to-gpu"], ["cuda"],
+    "no thread uses that memory any more when it begins">;
+def : Tile_Decision<"vector", Tile_Integer,
+    Tile_On<["tile.load", "tile.store"]>,
+    ["convert-tile-to-gpu"], ["convert-tile-to-gpu"], ["cuda"],
+    "elements of one access, noted before the IR around it changes">;
+
+#endif // TILEWRIGHT_TILE_DECISIONS

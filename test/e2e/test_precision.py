@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import tilewright as tw
+from tilewright.core import config
 from tilewright.core.errors import UserError
 
 RNG = np.random.default_rng(17)
@@ -51,3 +53,45 @@ def test_int8_quantizes_by_the_ranges_of_the_calibration_data() -> None:
     assert entry["samples"] == 2 and entry["data"] == "calibration"
     assert np.abs(got - want).max() <= entry["max_abs_error"] + 1e-6
     assert 0 < entry["relative_error"] < 0.02
+
+
+def _watched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is imported, and which phases are run, from here on."""
+    from tilewright.compiler import driver
+    from tilewright.compiler.source import Source
+
+    seen: list[str] = []
+    load, run_passes = Source.load, driver._run_passes
+    monkeypatch.setattr(Source, "load", lambda self, *args: (seen.append("import"), load(self, *args))[1])
+    monkeypatch.setattr(
+        driver, "_run_passes", lambda work, phase, entry: (seen.append(phase.name), run_passes(work, phase, entry))[1]
+    )
+    return seen
+
+
+@pytest.mark.parametrize("options", [{"precision": "bf16"}, {"accuracy": "winograd"}])
+def test_one_import_for_the_model_and_for_its_error(
+    options: dict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Both compilations begin with one normalized module; what is in the cache needs neither."""
+    seen = _watched(monkeypatch)
+    with config.cache_dir.override(tmp_path):
+        model = tw.compile(_model(), **options)
+        assert [seen.count(name) for name in ("import", "normalize", "plan", "lower")] == [1, 1, 2, 2]
+        assert "data" in model._manifest.compile[next(iter(options))]
+        report = model.report_data()["phases"]
+        assert [phase["name"] for phase in report[:3]] == ["import", "normalize", "plan"]
+        seen.clear()
+        tw.compile(_model(), **options)
+        assert seen == []
+
+
+def test_ranges_need_one_import_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Those of int8 are observed in the module that the pipeline normalized."""
+    seen = _watched(monkeypatch)
+    with config.cache_dir.override(tmp_path):
+        text = tw.compile(_model(), "cuda:sm_80", precision="int8", calibration=X, stop_after="normalize")
+        assert seen == ["import", "normalize"] and "linalg.generic" in text
+        seen.clear()
+        text = tw.compile(_model(), "cuda:sm_80", precision="int8", calibration=X, stop_after="plan")
+        assert seen == ["import", "normalize", "plan"] and "xi8>" in text

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from tilewright.report.measure import random_inputs
 from tilewright.runtime import TensorSpec
 from tilewright.targets import registry
 
+DEFAULT_TARGET = "cpu"
 ANY_MODEL = "an ONNX file, a layer-1 .mlir file, or a compiled model (folder or .tw)"
 
 
@@ -57,7 +59,7 @@ def add_model(parser: argparse.ArgumentParser, accepted: str = ANY_MODEL) -> Non
 def add_source(parser: argparse.ArgumentParser, accepted: str) -> None:
     """Add the model, its target, and the sizes of its dimensions."""
     parser.add_argument("model", help=accepted)
-    parser.add_argument("--target", default="cpu", help=f"{registry.forms()}; default: cpu")
+    parser.add_argument("--target", default=DEFAULT_TARGET, help=f"{_forms()}; default: {DEFAULT_TARGET}")
     parser.add_argument(
         "--shape",
         action="append",
@@ -66,6 +68,12 @@ def add_source(parser: argparse.ArgumentParser, accepted: str) -> None:
         help="size of a symbolic dimension (batch=1), its range (batch=1,64), or a whole input shape (x=1,3,224,224); "
         "repeatable",
     )
+
+
+@functools.cache
+def _forms() -> str:
+    """How target strings look; several commands show it."""
+    return registry.forms()
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:
@@ -125,7 +133,7 @@ def open_model(options: argparse.Namespace, *, all_sizes: bool = False, **more: 
 
     if is_compiled(options.model):
         chosen = options.shape or options.accuracy != "exact" or options.precision != "f32"
-        if chosen or options.cubin or options.target != "cpu":
+        if chosen or options.cubin or options.target != DEFAULT_TARGET:
             raise UserError(
                 f"{options.model} is compiled already: --shape, --target, --accuracy, --precision and --cubin have no "
                 "effect on it"

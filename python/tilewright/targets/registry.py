@@ -6,9 +6,8 @@
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ def builtin_kinds() -> list[str]:
 def kinds() -> list[str]:
     """Return all kinds: those of this package, then those of others."""
     own = builtin_kinds()
-    return [*own, *sorted({entry.name for entry in importlib.metadata.entry_points(group=GROUP)} - {*own})]
+    return [*own, *sorted({entry.name for entry in _entry_points()} - {*own})]
 
 
 def find(kind: str) -> type[Target] | None:
@@ -37,14 +36,14 @@ def find(kind: str) -> type[Target] | None:
     """
     if kind in builtin_kinds():
         return _class(importlib.import_module(f"tilewright.targets.{kind}.target"), kind)
-    found = importlib.metadata.entry_points(group=GROUP, name=kind)
+    found = [entry for entry in _entry_points() if entry.name == kind]
     values = {entry.value for entry in found}
     if not values:
         return None
     if len(values) > 1:
         raise UserError(f"several packages have a target {kind!r} ({', '.join(sorted(values))}): uninstall all but one")
     try:
-        cls = next(iter(found)).load()
+        cls = found[0].load()
     except (ImportError, AttributeError) as error:
         raise UserError(
             f"target {kind!r}: cannot import {values.pop()} ({error}); install its package again"
@@ -52,6 +51,13 @@ def find(kind: str) -> type[Target] | None:
     if not (isinstance(cls, type) and issubclass(cls, Target) and cls.kind == kind):
         raise UserError(f"target {kind!r}: {values.pop()} is no tilewright.targets.Target of kind {kind!r}")
     return cls
+
+
+def _entry_points() -> Sequence[Any]:
+    """What other packages name, found on Python's path."""
+    import importlib.metadata  # takes as long as all else here, and few strings need it
+
+    return tuple(importlib.metadata.entry_points(group=GROUP))
 
 
 def _class(module: Any, kind: str) -> type[Target]:

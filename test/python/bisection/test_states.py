@@ -64,6 +64,6 @@ def test_every_state_means_the_same(name):
         got = interpret(stage, inputs, imported.outputs)
         moved = [str(d) for d in differences(["y"], baseline, got) if d.moved]
         assert not moved, f"after {step}: {moved}"
-    assert target.executes(run.stages[-1])
+    assert target.executes(run.stages[-1].module)
     got = native.execute(run.stages[-1], target, inputs, (imported.inputs, imported.outputs))
     assert not any(d.moved for d in differences(["y"], baseline, got))

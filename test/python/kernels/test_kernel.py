@@ -68,6 +68,13 @@ def test_what_is_read_and_written_starts_from_its_values() -> None:
 def test_compile_makes_a_kernel_of_text_without_main() -> None:
     kernel = tw.compile(AXPY, "reference")
     assert isinstance(kernel, tw.Kernel) and kernel.name == "axpy"
+    assert isinstance(tw.compile(f"// @main launches it\n{AXPY}", "reference"), tw.Kernel)
+
+
+def test_words_alone_are_no_kernel() -> None:
+    """What the text holds counts, not what it says."""
+    with pytest.raises(UserError, match="module has no func.func @main to compile"):
+        tw.compile("// no tile.kernel here\nfunc.func private @other() -> ()\n")
 
 
 def test_a_file_with_a_kernel_whose_result_is_made() -> None:

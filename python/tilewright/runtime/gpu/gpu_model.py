@@ -82,12 +82,6 @@ class GpuModel(CompiledModel):
                 self._device = self._emulator() if self.emulated else self._gpu()
             return self._device
 
-    @property
-    def held_bytes(self) -> dict[str, int]:
-        """Bytes that the model holds on the device: ``weights``, ``arena``."""
-        weights = sum(int(np.prod(s.shape)) * to_numpy(s.dtype).itemsize for s in self._manifest.weights)
-        return {"weights": weights, "arena": self._manifest.arena_bytes}
-
     def ptx(self) -> dict[str, str]:
         """Return the PTX of each module by its file's name."""
         modules = gpu_code.read(self._artifact)[1]

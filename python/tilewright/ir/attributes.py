@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tilewright.core.errors import UserError
+from tilewright.ir.diagnostics import located
 from tilewright.ir.structure import LinalgOp
 from tilewright.mlir import ir
-from tilewright.passes import located
 
 
 def read_integer(op: ir.Operation, name: str) -> int:

@@ -73,7 +73,7 @@ def test_compile_makes_a_kernel_of_text_without_main() -> None:
 
 def test_words_alone_are_no_kernel() -> None:
     """What the text holds counts, not what it says."""
-    with pytest.raises(UserError, match="module has no func.func @main to compile"):
+    with pytest.raises(tw.UserError, match="module has no func.func @main to compile"):
         tw.compile("// no tile.kernel here\nfunc.func private @other() -> ()\n")
 
 

@@ -14,7 +14,7 @@ file(REAL_PATH "${source_root}/mlir" MLIR_SOURCE_DIR)
 set(MLIR_PYTHON_PACKAGE_PREFIX "tilewright.mlir")
 set(MLIR_BINDINGS_PYTHON_NB_DOMAIN "tilewright")
 set(MLIR_BINDINGS_PYTHON_INSTALL_PREFIX "tilewright/mlir")
-set(MLIR_ENABLE_EXECUTION_ENGINE ON)
+set(MLIR_ENABLE_EXECUTION_ENGINE OFF)
 set(MLIR_INCLUDE_TESTS OFF)
 set(MLIR_PYTHON_STUBGEN_ENABLED OFF)
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
@@ -39,13 +39,14 @@ include("${PROJECT_BINARY_DIR}/mlir-python/declarations.cmake")
 
 # Only the dialects that the compiler or its users can meet: each costs build time and import time.
 set(dialects "")
-foreach(name affine arith bufferization builtin cf complex func gpu index linalg llvm math memref ml_program nvgpu nvvm pdl scf
-             tensor transform transform.extras transform.interpreter transform_debug_extension
-             transform_pdl_extension bufferization_transform gpu_transform loop_transform memref_transform
-             nvgpu_transform structured_transform tensor_transform vector_transform ub vector)
+foreach(name affine arith bufferization builtin cf complex func gpu index linalg llvm math memref ml_program nvvm scf tensor
+             ub vector)
   list(APPEND dialects MLIRPythonSources.Dialects.${name})
 endforeach()
 set_property(TARGET MLIRPythonSources.Dialects PROPERTY mlir_python_DEPENDS ${dialects})
+get_property(sources TARGET MLIRPythonSources PROPERTY mlir_python_DEPENDS)
+list(REMOVE_ITEM sources MLIRPythonSources.ExecutionEngine)
+set_property(TARGET MLIRPythonSources PROPERTY mlir_python_DEPENDS ${sources})
 
 # The project's own: Python files beside upstream's, generated op classes, and one extension module of lib/Bindings/*.cpp.
 declare_mlir_python_sources(TilewrightPythonSources)
@@ -93,6 +94,16 @@ add_mlir_python_modules(TilewrightPythonModules
   DECLARED_SOURCES MLIRPythonSources TilewrightPythonSources
   COMMON_CAPI_LINK_LIBS TilewrightCAPI)
 
+# nanobind's own files are made to be compiled as one.
+if(TARGET nanobind-tilewright)
+  set_target_properties(nanobind-tilewright PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+endif()
+
+# What every extension reads, parsed once. Glue code is compiled for size, as nanobind has it by default; all extensions
+# need the same options for that.
+tilewright_precompile(TilewrightBindingsHeaders "${PROJECT_SOURCE_DIR}/lib/Bindings/Precompiled.h"
+  LIKE TilewrightPythonModules.extension._tilewright.dso)
+
 # Debian's LLVM libraries stand outside the dynamic linker's path.
 get_property(targets DIRECTORY PROPERTY BUILDSYSTEM_TARGETS)
 foreach(target IN LISTS targets)
@@ -102,6 +113,10 @@ foreach(target IN LISTS targets)
     set_property(TARGET ${target} PROPERTY LINK_DEPENDS_NO_SHARED ON)
     set_property(TARGET ${target} APPEND PROPERTY BUILD_RPATH "${LLVM_LIBRARY_DIR}")
     set_property(TARGET ${target} APPEND PROPERTY INSTALL_RPATH "${LLVM_LIBRARY_DIR}")
+  endif()
+  if(target MATCHES "^TilewrightPythonModules.extension")
+    target_precompile_headers(${target} REUSE_FROM TilewrightBindingsHeaders)
+    target_compile_options(${target} PRIVATE -Os -fno-stack-protector "SHELL:-Xclang -fno-pch-timestamp")
   endif()
   if(target MATCHES "_tilewright" AND TARGET tilewright-generated)
     add_dependencies(${target} tilewright-generated)

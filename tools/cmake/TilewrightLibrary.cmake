@@ -3,19 +3,26 @@
 # A compiler spends its time in LLVM, not here: -O1 builds twice as fast. No time stamp, so that ccache knows a header again.
 set(TILEWRIGHT_COMPILE_OPTIONS -O1 "SHELL:-Xclang -fno-pch-timestamp")
 
-# tilewright_precompile(NAME HEADER [ON base] [DEPENDS target...])
+# tilewright_precompile(NAME HEADER [ON base] [LIKE target] [DEPENDS target...])
 #
 # HEADER and all it includes, parsed once. ON: on top of this other precompiled header, which is not read again (three
-# quarters of a second instead of half a minute). DEPENDS: targets to be built first (generated headers).
+# quarters of a second instead of half a minute). LIKE: compiled as this target is, not as a library of ours. DEPENDS:
+# targets to be built first (generated headers).
 function(tilewright_precompile name header)
-  cmake_parse_arguments(ARG "" "ON" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "ON;LIKE" "DEPENDS" ${ARGN})
   set(empty "${PROJECT_BINARY_DIR}/precompiled/${name}.cpp")
   if(NOT EXISTS "${empty}")
     file(WRITE "${empty}" "")
   endif()
   add_library(${name} OBJECT "${empty}")
-  target_compile_options(${name} PRIVATE ${TILEWRIGHT_COMPILE_OPTIONS})
   target_precompile_headers(${name} PRIVATE "${header}")
+  if(ARG_LIKE)
+    foreach(property COMPILE_DEFINITIONS COMPILE_OPTIONS INCLUDE_DIRECTORIES SYSTEM_INCLUDE_DIRECTORIES)
+      set_property(TARGET ${name} PROPERTY ${property} "$<TARGET_PROPERTY:${ARG_LIKE},${property}>")
+    endforeach()
+  else()
+    target_compile_options(${name} PRIVATE ${TILEWRIGHT_COMPILE_OPTIONS})
+  endif()
   if(ARG_ON)
     get_target_property(folder ${ARG_ON} BINARY_DIR)
     set(base "${folder}/CMakeFiles/${ARG_ON}.dir/cmake_pch.hxx.pch")

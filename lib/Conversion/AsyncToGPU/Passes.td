@@ -14,8 +14,8 @@ include "mlir/Pass/PassBase.td"
 def SelectWgmma : Pass<"tile-select-wgmma", "::mlir::ModuleOp"> {
   let summary = "Mark the products that Hopper's warpgroup matrix units do";
   let description = [{
-    A product whose right factor is a whole slot of a swizzled buffer in shared
-    memory, and whose left factor is one or lies in registers, gets `tile.unit =
+    A product whose right operand is a whole slot of a swizzled buffer in shared
+    memory, and whose left operand is one or lies in registers, gets `tile.unit =
     "wgmma"`, where the element types are some that `wgmma` has and the sizes fit
     the kernel's warps (`tile.warps`). Other products of such element types stay,
     with a remark that says why.

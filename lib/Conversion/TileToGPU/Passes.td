@@ -81,7 +81,7 @@ def AssignDistributedLayouts : Pass<"tile-assign-distributed-layouts", "::mlir::
     Every tile gets a `#tile.distributed`. Elementwise ops, loops and branches tie
     tiles into classes of one layout; reductions, broadcasts, transpositions and
     reshapes derive layouts from each other. Classes are decided in this order:
-    spreads that the kernel gives; results of products (fragments of the unit
+    layouts that the kernel gives; results of products (fragments of the unit
     that `tile.unit` names, else `mma` where the element types have one, else
     `fma`: blocks per thread); what is loaded from shared memory for a product;
     then loads and stores of memory by size and loop depth, so that a warp moves

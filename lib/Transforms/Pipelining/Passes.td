@@ -80,14 +80,14 @@ def PipelineLoads : Pass<"tile-pipeline-loads", "::mlir::ModuleOp"> {
 }
 
 def ShareOperands : Pass<"tile-share-operands", "::mlir::ModuleOp"> {
-  let summary = "Factors that are loaded once lie in shared memory for the matrix units";
+  let summary = "Operands that are loaded once lie in shared memory for the matrix units";
   let description = [{
     In a kernel with `tile.specialized`, a load that runs once (outside of loops)
-    and that only products read, as factors, becomes a copy in the background into
+    and that only products read, as operands, becomes a copy in the background into
     a buffer of its own in shared memory, which is waited for where the load was.
     Each product reads the buffer: Hopper's matrix units do so themselves, and a
     warp that only moves data can start the copy. Slots are those of
-    `tile-pipeline-loads`. Queries of attention are such factors, and keys and
+    `tile-pipeline-loads`. Queries of attention are such operands, and keys and
     values of what is left over behind whole blocks.
 
     A load that copies in the background cannot do stays, with a remark.
@@ -176,10 +176,10 @@ def FetchMatrices : Pass<"tile-fetch-matrices", "::mlir::ModuleOp"> {
 }
 
 def StaggerProducts : Pass<"tile-stagger-products", "::mlir::ModuleOp"> {
-  let summary = "A step makes the factor of the next step's product while the last one's multiplies";
+  let summary = "A step makes the operand of the next step's product while the last one's multiplies";
   let description = [{
     In a kernel with `tile.stagger` (which goes), a loop with `tile.stages` whose
-    first product makes, by what follows on it, the left factor of its second one
+    first product makes, by what follows on it, the left operand of its second one
     gives the second product to the next step: scores of a block of keys, then
     probabilities of the block before times their values, then the softmax of the
     new scores. Matrix units multiply in the background while the softmax is
@@ -230,11 +230,11 @@ def StaggerProducts : Pass<"tile-stagger-products", "::mlir::ModuleOp"> {
 }
 
 def StreamK : Pass<"tile-stream-k", "::mlir::ModuleOp"> {
-  let summary = "Deal the steps of a grid's last waves to all blocks (stream-K)";
+  let summary = "Stream-K: divide the steps of a grid's last waves among all blocks";
   let description = [{
     In a kernel with `tile.stream_k = n` (blocks that run at a time) and
     `tile.persistent`, blocks compute whole tiles for all full waves but the last
-    one. The steps of that one and of what is left are dealt to all blocks as
+    one. The steps of that one and of what is left are divided among all blocks as
     equal shares of consecutive ones, which begin and end anywhere in a tile
     (Osama et al., "Stream-K", PPoPP 2023, section 5.3). A task is then a part of
     a share or a whole tile: the grid has a coordinate for the round and one for

@@ -139,7 +139,7 @@ def _predicted(
 class PlanGpuTiles(Pass):
     """Give each nest of a GPU's kernels its tile sizes (`tile.rtile`), padded to powers of two.
 
-    A task is a CTA; its register tiles are spread over all of its threads.
+    A task is a CTA; its register tiles are distributed over all of its threads.
 
     Before:
     ```mlir

@@ -87,7 +87,8 @@ def GroupsToKernels : Pass<"tile-groups-to-kernels", "mlir::ModuleOp"> {
       func.func @main(%s: tensor<64x256xf32>) -> tensor<64x256xf32> {
         %c4 = arith.constant 4 : index
         %e = tensor.empty() : tensor<64x256xf32>
-        %t = tile.launch @group grid(%c4) ins(%s : tensor<64x256xf32>) outs(%e : tensor<64x256xf32>) -> (tensor<64x256xf32>)
+        %t = tile.launch @group grid(%c4) ins(%s : tensor<64x256xf32>) outs(%e : tensor<64x256xf32>) ->
+            (tensor<64x256xf32>)
         return %t : tensor<64x256xf32>
       }
     }

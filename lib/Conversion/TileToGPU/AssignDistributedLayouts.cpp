@@ -1,4 +1,4 @@
-//===- AssignDistributedLayouts.cpp - each tile gets its layout ----------------------===//
+//===- AssignDistributedLayouts.cpp - each tile gets its layout -----------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -36,7 +36,8 @@ bool isShared(Value memref) {
 /// Chooses the layouts of one function's classes.
 class DistributedLayoutChooser {
 public:
-  DistributedLayoutChooser(gpu::GPUFuncOp function, int64_t arch, DistributedClasses &classes)
+  DistributedLayoutChooser(gpu::GPUFuncOp function, int64_t arch,
+                           DistributedClasses &classes)
       : function(function), arch(arch), classes(classes),
         threads(function->getAttrOfType<IntegerAttr>("tile.threads").getInt()) {
   }
@@ -206,7 +207,8 @@ void copyCheapOps(gpu::GPUFuncOp function) {
 }
 
 struct AssignDistributedLayouts
-    : public tilewright::impl::AssignDistributedLayoutsBase<AssignDistributedLayouts> {
+    : public tilewright::impl::AssignDistributedLayoutsBase<
+          AssignDistributedLayouts> {
   using AssignDistributedLayoutsBase::AssignDistributedLayoutsBase;
 
   void runOnOperation() override {
@@ -215,8 +217,9 @@ struct AssignDistributedLayouts
         return WalkResult::advance();
       copyCheapOps(function);
       DistributedClasses classes(function);
-      bool fails = failed(DistributedLayoutChooser(function, arch, classes).run()) ||
-                   failed(DistributedRewriter(function, arch, classes).run());
+      bool fails =
+          failed(DistributedLayoutChooser(function, arch, classes).run()) ||
+          failed(DistributedRewriter(function, arch, classes).run());
       return fails ? WalkResult::interrupt() : WalkResult::advance();
     });
     if (result.wasInterrupted())

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Conversion/TileToGPU/DistributedTiles.h"
 #include "lib/Conversion/TileToGPU/Fragments.h"
 #include "lib/Conversion/TileToGPU/MemoryAccess.h"
-#include "lib/Conversion/TileToGPU/DistributedTiles.h"
 #include "lib/Conversion/TileToGPU/TaskWaits.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"

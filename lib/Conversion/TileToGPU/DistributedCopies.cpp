@@ -1,4 +1,4 @@
-//===- DistributedCopies.cpp - copies and waits, done at once ------------------===//
+//===- DistributedCopies.cpp - copies and waits, done at once -------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Conversion/TileToGPU/MemoryAccess.h"
 #include "lib/Conversion/TileToGPU/DistributedRewriter.h"
+#include "lib/Conversion/TileToGPU/MemoryAccess.h"
 #include "lib/Conversion/TileToVector/AnyMachine.h"
 
 using namespace mlir;
@@ -120,8 +120,8 @@ struct BarrierPattern : DistributedPattern<tile::BarrierOp> {
 
 } // namespace
 
-void tilewright::populateDistributedCopyPatterns(const DistributedConverter &converter,
-                                            RewritePatternSet &patterns) {
-  patterns.add<CopyPattern, AsyncAtOncePattern<DistributedPattern>, AwaitPattern,
-               BarrierPattern>(converter, patterns.getContext());
+void tilewright::populateDistributedCopyPatterns(
+    const DistributedConverter &converter, RewritePatternSet &patterns) {
+  patterns.add<CopyPattern, AsyncAtOncePattern<DistributedPattern>,
+               AwaitPattern, BarrierPattern>(converter, patterns.getContext());
 }

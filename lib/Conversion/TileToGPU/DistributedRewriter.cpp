@@ -1,4 +1,4 @@
-//===- DistributedRewriter.cpp - layouts into the types of tiles ---------------===//
+//===- DistributedRewriter.cpp - layouts into the types of tiles ----------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -71,7 +71,7 @@ static bool isPoor(const AccessShape &access, const LinearLayout &layout) {
 }
 
 DistributedRewriter::DistributedRewriter(gpu::GPUFuncOp function, int64_t arch,
-                               DistributedClasses &classes)
+                                         DistributedClasses &classes)
     : function(function), arch(arch), classes(classes),
       threads(function->getAttrOfType<IntegerAttr>("tile.threads").getInt()) {}
 
@@ -109,7 +109,8 @@ LogicalResult DistributedRewriter::run() {
 }
 
 /// The operand in this layout.
-void DistributedRewriter::require(OpOperand &operand, const LinearLayout &layout) {
+void DistributedRewriter::require(OpOperand &operand,
+                                  const LinearLayout &layout) {
   if (layoutOf(operand.get()) == layout)
     return;
   OpBuilder b(operand.getOwner());
@@ -191,8 +192,9 @@ void DistributedRewriter::fix(Operation *op) {
 
 /// Leaves an operand in shared memory: a load from there is none any more,
 /// anything else is stored, where it may be.
-LogicalResult DistributedRewriter::keepShared(tile::MmaOp op, OpOperand &operand,
-                                         bool mayStore) {
+LogicalResult DistributedRewriter::keepShared(tile::MmaOp op,
+                                              OpOperand &operand,
+                                              bool mayStore) {
   Attribute shared = tile::LevelAttr::get(function.getContext(), "shared");
   SmallVector<Value> chain;
   Value value = operand.get();

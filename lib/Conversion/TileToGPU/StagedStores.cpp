@@ -245,8 +245,8 @@ ScratchNeed tilewright::getStagedScratch(tile::StoreOp op) {
           tasksAround(op) ? ScratchNeed::always : ScratchNeed::rest, alignment};
 }
 
-void tilewright::populateStagedStorePatterns(const DistributedConverter &converter,
-                                             RewritePatternSet &patterns) {
+void tilewright::populateStagedStorePatterns(
+    const DistributedConverter &converter, RewritePatternSet &patterns) {
   patterns.add<StagedStorePattern>(converter, patterns.getContext(),
                                    /*benefit=*/10);
 }

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/TileTasks.h"
-#include "lib/Transforms/Pipelining/StreamKSteps.h"
 #include "lib/Transforms/Pipelining/FlatLoops.h"
 #include "lib/Transforms/Pipelining/Passes.h"
+#include "lib/Transforms/Pipelining/StreamKSteps.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"

@@ -64,7 +64,7 @@ class GpuTask:
     block: int = 0
     #: the candidate that it takes
     number: int = 0
-    #: reductions that run in one loop, once the tiles are known
+    #: online reductions (in one loop), once the tiles are known
     online: Online | None = None
 
     def tile(self, gpu: Gpu) -> list[GpuTiling]:

@@ -1,4 +1,4 @@
-"""How lit runs the .mlir tests: see README.md, "Tests"."""
+"""How lit runs the .mlir tests: see tools/rationale/building.md."""
 
 # lit executes this file with these names defined.
 # ruff: noqa: F821

@@ -15,7 +15,6 @@ import re
 import shutil
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import decisions
@@ -109,15 +108,28 @@ def folded(text: str) -> str:
 
     MLIR reads such a line as it reads the long one.
     """
-    lines = []
-    for line in text.splitlines():
-        indent = line[: len(line) - len(line.lstrip())]
-        if len(line) > WIDTH:
-            line = textwrap.fill(
-                line, WIDTH, subsequent_indent=indent + "    ", break_long_words=False, break_on_hyphens=False
-            )
-        lines.append(line)
-    return "\n".join(lines) + "\n"
+    return "".join(f"{part}\n" for line in text.splitlines() for part in _parts(line))
+
+
+def _parts(line: str) -> list[str]:
+    """A line in pieces of at most 120 columns, cut where the fewest brackets are open, as late as possible."""
+    indent = " " * (len(line) - len(line.lstrip()) + 4)
+    parts = []
+    while len(line) > WIDTH and (places := _places(line, len(indent) + WIDTH // 4)):
+        end = max(places)[1]
+        parts.append(line[:end].rstrip())
+        line = indent + line[end:].lstrip()
+    return [*parts, line]
+
+
+def _places(line: str, first: int) -> list[tuple[int, int]]:
+    """Spaces in the columns from `first` to 120, each with how few brackets are open there (0, -1, ...)."""
+    places, depth = [], 0
+    for place, sign in enumerate(line[: WIDTH + 1]):
+        arrow = sign == ">" and line[place - 1] in "-="
+        depth += (sign in "([{<") - (sign in ")]}>" and not arrow)
+        places += [(-depth, place)] if sign == " " and place >= first else []
+    return places
 
 
 def references() -> dict[Path, str]:

@@ -21,7 +21,8 @@ static int64_t encode(CoordinateBit bit) {
   return bit.isNone() ? -1 : bit.dim * 64 + bit.bit;
 }
 
-LinearLayout::LinearLayout(tile::DistributedAttr spread) : rank(spread.getRank()) {
+LinearLayout::LinearLayout(tile::DistributedAttr spread)
+    : rank(spread.getRank()) {
   registers = llvm::map_to_vector(spread.getRegisters(), decode);
   threads = llvm::map_to_vector(spread.getLanes(), decode);
   llvm::append_range(threads, llvm::map_range(spread.getWarps(), decode));
@@ -38,9 +39,10 @@ tile::DistributedAttr LinearLayout::toAttr(MLIRContext *context) const {
   auto codes = [](ArrayRef<CoordinateBit> bits) {
     return llvm::map_to_vector(bits, encode);
   };
-  return tile::DistributedAttr::get(context, rank, codes(registers),
-                               codes(getThreadBits().take_front(laneBits)),
-                               codes(getThreadBits().drop_front(laneBits)));
+  return tile::DistributedAttr::get(
+      context, rank, codes(registers),
+      codes(getThreadBits().take_front(laneBits)),
+      codes(getThreadBits().drop_front(laneBits)));
 }
 
 LinearLayout LinearLayout::blocked(ArrayRef<int64_t> shape,

@@ -40,7 +40,7 @@ public:
 
   explicit LinearLayout(int64_t rank = 0) : rank(rank) {}
   explicit LinearLayout(tile::DistributedAttr spread);
-  /// The layout of a tile type, none where it has no spread.
+  /// The layout of a tile type, none where it has none.
   static std::optional<LinearLayout> of(mlir::Type type);
   /// Registers along `order` (fastest dimension first): `vector` elements of
   /// the fastest one, then lanes, then warps, then the rest in registers. What

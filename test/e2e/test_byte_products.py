@@ -57,7 +57,7 @@ def test_integer_product_is_exact(target: str, left: type, right: type, points: 
 )
 @pytest.mark.parametrize("size", [(128, 96, 256), (101, 53, 67)], ids=lambda s: "x".join(map(str, s)))
 def test_two_inputs_of_bytes(target: str, signs: tuple[type, type], size: tuple[int, int, int]) -> None:
-    """Both factors come with the run, of any signs, with a zero point of each row and of each column."""
+    """Both operands come with the run, of any signs, with a zero point of each row and of each column."""
     _require(target)
     m, n, k = size
     x, w = _extremes((m, k), signs[0]), _extremes((k, n), signs[1])
@@ -79,7 +79,7 @@ def _has_dots(target: str) -> bool:
 
 
 def _in_groups(proto: onnx.ModelProto, target: str) -> bool:
-    """Whether kernels multiply bytes by it: the right factor lies in groups of four."""
+    """Whether kernels multiply bytes by it: the right operand lies in groups of four."""
     return "interleave = 4" in tw.compile(proto, target, stop_after="tile")
 
 

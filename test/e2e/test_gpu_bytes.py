@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Products of bytes and of float8 on GPUs: all signs, zero points, scales, orders of the factors, numbers of rows."""
+"""Products of bytes and of float8 on GPUs: all signs, zero points, scales, orders of the operands, numbers of rows."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def graph(nodes: list[Any], given: dict[str, np.ndarray], held: dict[str, Any], 
 
 
 def integers(m: int, n: int, k: int, kinds: Any, points: tuple[int, int], turned: bool, fixed: bool) -> Any:
-    """MatMulInteger with a zero point of the whole left factor and of each column of the right one.
+    """MatMulInteger with a zero point of the whole left operand and of each column of the right one.
 
     Returns:
         The model, its inputs, what it gives.
@@ -191,7 +191,7 @@ def test_decoding_is_bound_by_memory(m: int, k: int, n: int, arch: str) -> None:
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("fixed", [True, False])
 def test_many_rows_come_near_the_peak(fixed: bool, arch: str) -> None:
-    """By prediction; factors that a run brings are turned by a kernel of its own."""
+    """By prediction; operands that a run brings are transposed by a kernel of its own."""
     m = n = k = 4096
     kinds = (TensorProto.INT8, [m, k]), (TensorProto.INT8, [k, n])
     inputs = [helper.make_tensor_value_info(name, *kind) for name, kind in zip("xw", kinds, strict=True)]
@@ -205,7 +205,7 @@ def test_many_rows_come_near_the_peak(fixed: bool, arch: str) -> None:
 
 
 def float8(m: int, n: int, k: int, fixed: bool) -> Any:
-    """A product of float8 factors that a model dequantizes: model, inputs, result."""
+    """A product of float8 operands that a model dequantizes: model, inputs, result."""
     kind = ml_dtypes.float8_e4m3fn
     x, w = (RNG.standard_normal(shape).astype(kind) for shape in ((m, k), (k, n)))
     nodes = [helper.make_node("DequantizeLinear", [a, "s"], [b]) for a, b in (("x", "d"), ("w", "v"))]

@@ -123,7 +123,7 @@ def test_float8_is_multiplied_on_tensor_cores(left: str, right: str, order: str)
 
 @pytest.mark.parametrize("order", ["k, n", "n, k"])
 def test_large_products_of_float8_use_wgmma(order: str) -> None:
-    """It reads them from shared memory along the depth only: a kernel turns the factor that lies otherwise."""
+    """It reads them from shared memory along the depth only: a kernel transposes the operand that lies otherwise."""
     text = FP8.format(left="f8E4M3FN", right="f8E4M3FN", b=order, size=2048)
     lowered = tw.compile(text, "cuda:sm_90a", stop_after="lower")
     assert "wgmma.mma_async" in lowered

@@ -38,7 +38,7 @@ def _model(kind: str, m: int, n: int, w: np.ndarray, after: bool) -> onnx.ModelP
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: "x".join(map(str, size)))
 @pytest.mark.parametrize("sign", [np.int8, np.uint8])
 def test_bytes_are_exact(size: tuple[int, int, int], sign: type) -> None:
-    """Extremes of both factors, with one thread and two."""
+    """Extremes of both operands, with one thread and two."""
     m, n, k = size
     x, w = RNG.integers(0, 256, (m, k), np.uint8), RNG.integers(0, 256, (k, n), np.uint8).astype(sign)
     x[0], w[:, 0] = 255, np.iinfo(sign).min or 255
@@ -52,7 +52,7 @@ def test_bytes_are_exact(size: tuple[int, int, int], sign: type) -> None:
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: "x".join(map(str, size)))
 @pytest.mark.parametrize("after", [False, True])
 def test_bf16_sums_in_f32(size: tuple[int, int, int], after: bool) -> None:
-    """The factors are rounded to bf16; the same bits with one thread and two."""
+    """The operands are rounded to bf16; the same bits with one thread and two."""
     m, n, k = size
     x, w = (RNG.standard_normal(s, np.float32) for s in ((m, k), (k, n)))
     model = _model("bf16", m, n, w, after)

@@ -32,7 +32,7 @@ def _model() -> onnx.ModelProto:
 
 
 def test_bf16_rounds_the_factors_and_sums_in_f32() -> None:
-    """The oracle rounds both factors to bf16."""
+    """The oracle rounds both operands to bf16."""
     model = tw.compile(_model(), precision="bf16")
     x, w = (v.astype(ml_dtypes.bfloat16).astype(np.float64) for v in (X, W))
     np.testing.assert_allclose(model(X)[0], np.maximum(x @ w, 0), rtol=1e-5, atol=1e-5)
@@ -41,7 +41,7 @@ def test_bf16_rounds_the_factors_and_sums_in_f32() -> None:
 
 
 def test_int8_quantizes_by_the_ranges_of_the_calibration_data() -> None:
-    """Within the steps of both factors; the error that the manifest states is the one seen."""
+    """Within the steps of both operands; the error that the manifest states is the one seen."""
     pytest.importorskip("tilewright.compiler.precision")
     try:
         model = tw.compile(_model(), precision="int8", calibration=[(X,), {"x": X[::-1].copy()}])

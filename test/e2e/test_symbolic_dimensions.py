@@ -137,7 +137,7 @@ def test_recurrence_of_symbolic_length(batch: int | str) -> None:
 @pytest.mark.parametrize("target", ["cpu", "cuda:sm_80"])
 @pytest.mark.parametrize("rows", [["rows", "depth"], [1, "rows", "depth"]])
 def test_inner_sizes_of_products_are_one(rows: list, target: str) -> None:
-    """What one factor says of the depth holds for the other one; each run checks it. A weight's was not believed."""
+    """What one operand says of the depth holds for the other one; each run checks it. A weight's was not believed."""
     g, w = GraphBuilder("products"), Weights(0)
     x, y = g.input("x", np.float32, rows), g.input("y", np.float32, ["inner", 5])
     known = g.op("MatMul", x, g.weight(w.normal(64, 33), "w"))

@@ -57,7 +57,7 @@ def test_machine_without_instructions() -> None:
     ],
 )
 def test_precision_bf16(m: int, k: int, reason: str | None) -> None:
-    """The factors are rounded to bf16 all the same, and weights under one row kept so: half the bytes of a step."""
+    """The operands are rounded to bf16 all the same, and weights under one row kept so: half the bytes of a step."""
     w = RNG.standard_normal((k, 512), np.float32)
     model = tw.compile(_product(m, w), precision="bf16")
     told = [("layer3", f"multiplies bf16 in f32: {reason}")] if reason else []

@@ -166,6 +166,12 @@ def test_every_folder_of_the_package_says_what_it_is() -> None:
     assert unnamed == []
 
 
+def test_readmes_of_code_say_where_the_tests_are() -> None:
+    places = ("python/", "lib/", "dialects/", "tools/")
+    readmes = [page for page in pages() if page.startswith(places) and page.endswith("README.md")]
+    assert [page for page in readmes if "`test/" not in (ROOT / page).read_text()] == []
+
+
 def test_the_main_path_has_at_most_twenty_files_in_order() -> None:
     text = (ROOT / "python/tilewright/rationale/main_path.md").read_text()
     steps = re.findall(r"^(\d+)\. `([^`]+)`:", text, flags=re.MULTILINE)

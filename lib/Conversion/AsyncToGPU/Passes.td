@@ -14,8 +14,8 @@ include "mlir/Pass/PassBase.td"
 def SelectWgmma : Pass<"tile-select-wgmma", "::mlir::ModuleOp"> {
   let summary = "Mark the products that Hopper's warpgroup matrix units do";
   let description = [{
-    A product whose right factor is a whole slot of a swizzled buffer in shared
-    memory, and whose left factor is one or lies in registers, gets `tile.unit =
+    A product whose right operand is a whole slot of a swizzled buffer in shared
+    memory, and whose left operand is one or lies in registers, gets `tile.unit =
     "wgmma"`, where the element types are some that `wgmma` has and the sizes fit
     the kernel's warps (`tile.warps`). Other products of such element types stay,
     with a remark that says why.
@@ -24,7 +24,8 @@ def SelectWgmma : Pass<"tile-select-wgmma", "::mlir::ModuleOp"> {
     ```mlir
     tile.kernel @k(%x: memref<64x64xf16>, %y: memref<64x64xf32>) attributes {tile.warps = 4 : i64} {
       %c0 = arith.constant 0 : index
-      %s = tile.alloc {alignment = 1024 : i64, tile.layouts = [#tile.layout<swizzle = 128>]} : memref<2x64x64xf16, #tile.level<"shared">>
+      %s = tile.alloc {alignment = 1024 : i64, tile.layouts = [#tile.layout<swizzle = 128>]} :
+          memref<2x64x64xf16, #tile.level<"shared">>
       %zero = arith.constant dense<0.0> : !tile.tile<64x64xf32>
       %a = tile.load %x[%c0, %c0] : memref<64x64xf16>, !tile.tile<64x64xf16>
       %b = tile.load %s[%c0, %c0, %c0] : memref<2x64x64xf16, #tile.level<"shared">>, !tile.tile<64x64xf16>
@@ -90,11 +91,14 @@ def SpecializeWarps : Pass<"tile-specialize-warps", "::mlir::ModuleOp"> {
         %c2 = arith.constant 2 : index
         %c4 = arith.constant 4 : index
         %c64 = arith.constant 64 : index
-        %ring = tile.alloc {alignment = 1024 : i64, tile.layouts = [#tile.layout<swizzle = 128>]} : memref<2x64x64xf16, #tile.level<"shared">>
+        %ring = tile.alloc {alignment = 1024 : i64, tile.layouts = [#tile.layout<swizzle = 128>]} :
+            memref<2x64x64xf16, #tile.level<"shared">>
         %from = memref.subview %x[0, 0] [64, 64] [1, 1] : memref<256x64xf16> to memref<64x64xf16, strided<[64, 1]>>
-        %to = memref.subview %ring[0, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, #tile.level<"shared">> to memref<64x64xf16, strided<[64, 1]>, #tile.level<"shared">>
+        %to = memref.subview %ring[0, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, #tile.level<"shared">> to
+            memref<64x64xf16, strided<[64, 1]>, #tile.level<"shared">>
         %first = tile.async {
-          tile.copy %from to %to : memref<64x64xf16, strided<[64, 1]>>, memref<64x64xf16, strided<[64, 1]>, #tile.level<"shared">>
+          tile.copy %from to %to : memref<64x64xf16, strided<[64, 1]>>,
+              memref<64x64xf16, strided<[64, 1]>, #tile.level<"shared">>
         }
         %last = scf.for %s = %c0 to %c4 step %c1 iter_args(%token = %first) -> (!tile.token) {
           tile.await %token
@@ -103,10 +107,13 @@ def SpecializeWarps : Pass<"tile-specialize-warps", "::mlir::ModuleOp"> {
           %next = scf.if %more -> (!tile.token) {
             %row = arith.muli %ahead, %c64 : index
             %slot = arith.remui %ahead, %c2 : index
-            %f = memref.subview %x[%row, 0] [64, 64] [1, 1] : memref<256x64xf16> to memref<64x64xf16, strided<[64, 1], offset: ?>>
-            %t = memref.subview %ring[%slot, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, #tile.level<"shared">> to memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
+            %f = memref.subview %x[%row, 0] [64, 64] [1, 1] : memref<256x64xf16> to
+                memref<64x64xf16, strided<[64, 1], offset: ?>>
+            %t = memref.subview %ring[%slot, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, #tile.level<"shared">> to
+                memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
             %a = tile.async {
-              tile.copy %f to %t : memref<64x64xf16, strided<[64, 1], offset: ?>>, memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
+              tile.copy %f to %t : memref<64x64xf16, strided<[64, 1], offset: ?>>,
+                  memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
             }
             scf.yield %a : !tile.token
           } else {
@@ -167,11 +174,14 @@ def MarkMulticasts : Pass<"tile-mark-multicasts", "::mlir::ModuleOp"> {
       %c2 = arith.constant 2 : index
       %c4 = arith.constant 4 : index
       %c64 = arith.constant 64 : index
-      %ring = tile.alloc {alignment = 1024 : i64, tile.layouts = [#tile.layout<swizzle = 128>]} : memref<2x64x64xf16, #tile.level<"shared">>
+      %ring = tile.alloc {alignment = 1024 : i64, tile.layouts = [#tile.layout<swizzle = 128>]} :
+          memref<2x64x64xf16, #tile.level<"shared">>
       %from = memref.subview %x[0, 0] [64, 64] [1, 1] : memref<256x64xf16> to memref<64x64xf16, strided<[64, 1]>>
-      %to = memref.subview %ring[0, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, #tile.level<"shared">> to memref<64x64xf16, strided<[64, 1]>, #tile.level<"shared">>
+      %to = memref.subview %ring[0, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, #tile.level<"shared">> to
+          memref<64x64xf16, strided<[64, 1]>, #tile.level<"shared">>
       %first = tile.async {
-        tile.copy %from to %to : memref<64x64xf16, strided<[64, 1]>>, memref<64x64xf16, strided<[64, 1]>, #tile.level<"shared">>
+        tile.copy %from to %to : memref<64x64xf16, strided<[64, 1]>>,
+            memref<64x64xf16, strided<[64, 1]>, #tile.level<"shared">>
       }
       %last = scf.for %s = %c0 to %c4 step %c1 iter_args(%token = %first) -> (!tile.token) {
         tile.await %token
@@ -180,10 +190,13 @@ def MarkMulticasts : Pass<"tile-mark-multicasts", "::mlir::ModuleOp"> {
         %next = scf.if %more -> (!tile.token) {
           %row = arith.muli %ahead, %c64 : index
           %slot = arith.remui %ahead, %c2 : index
-          %f = memref.subview %x[%row, 0] [64, 64] [1, 1] : memref<256x64xf16> to memref<64x64xf16, strided<[64, 1], offset: ?>>
-          %t = memref.subview %ring[%slot, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, #tile.level<"shared">> to memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
+          %f = memref.subview %x[%row, 0] [64, 64] [1, 1] : memref<256x64xf16> to
+              memref<64x64xf16, strided<[64, 1], offset: ?>>
+          %t = memref.subview %ring[%slot, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, #tile.level<"shared">> to
+              memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
           %a = tile.async {
-            tile.copy %f to %t : memref<64x64xf16, strided<[64, 1], offset: ?>>, memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
+            tile.copy %f to %t : memref<64x64xf16, strided<[64, 1], offset: ?>>,
+                memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
           }
           scf.yield %a : !tile.token
         } else {
@@ -219,11 +232,15 @@ def StageStores : Pass<"tile-stage-stores", "::mlir::ModuleOp"> {
     ```mlir
     gpu.module @kernels {
       gpu.func @k(%y: memref<256x64xf16>, %i: index,
-          %t: !tile.tile<64x64xf16, #tile.distributed<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>>)
+          %t: !tile.tile<64x64xf16, #tile.distributed<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane =
+              [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>>)
           attributes {tile.staged = 2 : i64, tile.threads = 128 : i64,
-          tile.params = [{kind = "pointer", arg = 0 : i64}, {kind = "scalar", arg = 1 : i64}, {kind = "scalar", arg = 2 : i64} ]} {
+          tile.params = [{kind = "pointer", arg = 0 : i64}, {kind = "scalar", arg = 1 : i64},
+              {kind = "scalar", arg = 2 : i64} ]} {
         %c0 = arith.constant 0 : index
-        tile.store %t, %y[%i, %c0] : !tile.tile<64x64xf16, #tile.distributed<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>>, memref<256x64xf16>
+        tile.store %t, %y[%i, %c0] : !tile.tile<64x64xf16,
+            #tile.distributed<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane =
+            [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>>, memref<256x64xf16>
         gpu.return
       }
     }
@@ -252,11 +269,14 @@ def CopiesToCpAsync : Pass<"tile-copies-to-cp-async", "::mlir::ModuleOp"> {
     ```mlir
     gpu.module @kernels {
       gpu.func @k(%x: memref<32x64xf16>) kernel attributes {tile.threads = 128 : i64} {
-        %slot = tile.alloc {alignment = 1024 : i64, tile.layouts = [#tile.layout<swizzle = 128>]} : memref<1x32x64xf16, #tile.level<"shared">>
+        %slot = tile.alloc {alignment = 1024 : i64, tile.layouts = [#tile.layout<swizzle = 128>]} :
+            memref<1x32x64xf16, #tile.level<"shared">>
         %from = memref.subview %x[0, 0] [32, 64] [1, 1] : memref<32x64xf16> to memref<32x64xf16, strided<[64, 1]>>
-        %to = memref.subview %slot[0, 0, 0] [1, 32, 64] [1, 1, 1] : memref<1x32x64xf16, #tile.level<"shared">> to memref<32x64xf16, strided<[64, 1]>, #tile.level<"shared">>
+        %to = memref.subview %slot[0, 0, 0] [1, 32, 64] [1, 1, 1] : memref<1x32x64xf16, #tile.level<"shared">> to
+            memref<32x64xf16, strided<[64, 1]>, #tile.level<"shared">>
         %token = tile.async {
-          tile.copy %from to %to : memref<32x64xf16, strided<[64, 1]>>, memref<32x64xf16, strided<[64, 1]>, #tile.level<"shared">>
+          tile.copy %from to %to : memref<32x64xf16, strided<[64, 1]>>,
+              memref<32x64xf16, strided<[64, 1]>, #tile.level<"shared">>
         }
         tile.await %token
         gpu.return
@@ -290,7 +310,8 @@ def ScopeBarriers : Pass<"tile-scope-barriers", "::mlir::ModuleOp"> {
     Before:
     ```mlir
     gpu.module @kernels {
-      gpu.func @k(%p: i1) kernel attributes {known_block_size = array<i32: 256, 1, 1>, tile.specialized, tile.threads = 128 : i64} {
+      gpu.func @k(%p: i1) kernel attributes
+          {known_block_size = array<i32: 256, 1, 1>, tile.specialized, tile.threads = 128 : i64} {
         scf.if %p {
         } else {
           gpu.barrier
@@ -320,13 +341,15 @@ def MarkGridConstants : Pass<"tile-mark-grid-constants", "::mlir::ModuleOp"> {
 
     Before:
     ```mlir
-    llvm.func @k(%map: !llvm.ptr) attributes {nvvm.kernel, tile.specialized, tile.params = [{kind = "tensor_map", arg = 0 : i64} ]} {
+    llvm.func @k(%map: !llvm.ptr) attributes
+        {nvvm.kernel, tile.specialized, tile.params = [{kind = "tensor_map", arg = 0 : i64} ]} {
       llvm.return
     }
     ```
     After:
     ```mlir
-    llvm.func @k(%map: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, llvm.noundef, nvvm.grid_constant})
+    llvm.func @k(%map: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, llvm.noundef,
+        nvvm.grid_constant})
         attributes {nvvm.kernel, nvvm.minctasm = 1 : i32, ...
     ```
   }];
@@ -345,11 +368,14 @@ def DeferWaits : Pass<"tile-defer-waits", "::mlir::ModuleOp"> {
     Before:
     ```mlir
     gpu.module @kernels {
-      gpu.func @k(%x: memref<1x64x64xf16, #tile.level<"shared">>, %c: !tile.tile<64x64xf32>, %y: memref<64x64xf32>) kernel {
+      gpu.func @k(%x: memref<1x64x64xf16, #tile.level<"shared">>, %c: !tile.tile<64x64xf32>, %y: memref<64x64xf32>)
+          kernel {
         %c0 = arith.constant 0 : index
         %a = tile.load %x[%c0, %c0, %c0] : memref<1x64x64xf16, #tile.level<"shared">>, !tile.tile<64x64xf16>
-        %s = tile.mma %a, %a, %c {tile.unit = "wgmma"} : !tile.tile<64x64xf16>, !tile.tile<64x64xf16>, !tile.tile<64x64xf32>
-        %o = tile.mma %a, %a, %c {tile.unit = "wgmma"} : !tile.tile<64x64xf16>, !tile.tile<64x64xf16>, !tile.tile<64x64xf32>
+        %s = tile.mma %a, %a, %c {tile.unit = "wgmma"} : !tile.tile<64x64xf16>, !tile.tile<64x64xf16>,
+            !tile.tile<64x64xf32>
+        %o = tile.mma %a, %a, %c {tile.unit = "wgmma"} : !tile.tile<64x64xf16>, !tile.tile<64x64xf16>,
+            !tile.tile<64x64xf32>
         %e = math.exp %s : !tile.tile<64x64xf32>
         %p = arith.mulf %o, %e : !tile.tile<64x64xf32>
         tile.store %p, %y[%c0, %c0] : !tile.tile<64x64xf32>, memref<64x64xf32>

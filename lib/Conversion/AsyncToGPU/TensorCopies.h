@@ -31,7 +31,7 @@ struct TensorCopy {
   llvm::SmallVector<int64_t> steps;
   SharedPlace target;
   /// Blocks of a cluster that load a part each, for all of them; and the
-  /// dimension of the box that is cut for it, unless panels are dealt.
+  /// dimension of the box that is cut for it, unless panels are divided.
   int64_t parts = 1;
   std::optional<int64_t> cutDim = std::nullopt;
 

@@ -43,7 +43,7 @@ waitForProducts(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange sums,
                 int64_t pending = 0, mlir::ValueRange factors = {});
 
 /// Descriptor of an operand, as it is for warpgroup `group` (i32, null for the
-/// right factor), where the warpgroup's part begins.
+/// right operand), where the warpgroup's part begins.
 mlir::Value makeDescriptor(mlir::OpBuilder &b, mlir::Location loc,
                            const WgmmaOperand &operand, mlir::Value slot,
                            mlir::Value group);

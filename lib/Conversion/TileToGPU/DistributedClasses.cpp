@@ -1,4 +1,4 @@
-//===- DistributedClasses.cpp - tiles that share a layout ----------------------===//
+//===- DistributedClasses.cpp - tiles that share a layout -----------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -111,8 +111,9 @@ std::optional<LinearLayout> DistributedClasses::getLayout(Value value) const {
   return layouts[find(value)];
 }
 
-void DistributedClasses::deriveFromUse(OpOperand &use, const LinearLayout &layout,
-                                  Derived &result) {
+void DistributedClasses::deriveFromUse(OpOperand &use,
+                                       const LinearLayout &layout,
+                                       Derived &result) {
   auto add = [&](Value value, const std::optional<LinearLayout> &derived) {
     if (derived)
       result.push_back({value, *derived});
@@ -135,7 +136,7 @@ void DistributedClasses::deriveFromUse(OpOperand &use, const LinearLayout &layou
 }
 
 void DistributedClasses::derive(Value value, const LinearLayout &layout,
-                           Derived &result) {
+                                Derived &result) {
   auto add = [&](Value source, const std::optional<LinearLayout> &derived) {
     if (derived)
       result.push_back({source, *derived});

@@ -1,4 +1,4 @@
-//===- DistributedClasses.h - tiles that share a layout --------------*- C++ -*-===//
+//===- DistributedClasses.h - tiles that share a layout ---------*- C++ -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- DistributedElementwise.cpp - arith, math, select, constants -------------===//
+//===- DistributedElementwise.cpp - arith, math, select, constants --------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,7 +18,8 @@ namespace {
 
 /// Any arith or math op on tiles, register by register.
 struct ElementwisePattern : ConversionPattern {
-  ElementwisePattern(const DistributedConverter &converter, MLIRContext *context)
+  ElementwisePattern(const DistributedConverter &converter,
+                     MLIRContext *context)
       : ConversionPattern(converter, MatchAnyOpTypeTag(), /*benefit=*/1,
                           context) {}
 

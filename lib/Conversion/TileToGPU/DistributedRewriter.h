@@ -1,4 +1,4 @@
-//===- DistributedRewriter.h - layouts into the types of tiles -------*- C++ -*-===//
+//===- DistributedRewriter.h - layouts into the types of tiles --*- C++ -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -9,9 +9,9 @@
 #ifndef TILEWRIGHT_CONVERSION_TILETOGPU_SPREADREWRITER_H
 #define TILEWRIGHT_CONVERSION_TILETOGPU_SPREADREWRITER_H
 
+#include "lib/Conversion/TileToGPU/DistributedClasses.h"
 #include "lib/Conversion/TileToGPU/Fragments.h"
 #include "lib/Conversion/TileToGPU/MemoryAccess.h"
-#include "lib/Conversion/TileToGPU/DistributedClasses.h"
 
 namespace tilewright {
 
@@ -27,7 +27,7 @@ LinearLayout getOperandLayout(tile::MmaOp op, mlir::Value operand,
 class DistributedRewriter {
 public:
   DistributedRewriter(mlir::gpu::GPUFuncOp function, int64_t arch,
-                 DistributedClasses &classes);
+                      DistributedClasses &classes);
   mlir::LogicalResult run();
 
 private:

@@ -1,4 +1,4 @@
-//===- DistributedTiles.cpp - a tile as one thread sees it ---------------------===//
+//===- DistributedTiles.cpp - a tile as one thread sees it ----------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

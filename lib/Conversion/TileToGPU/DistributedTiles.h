@@ -1,4 +1,4 @@
-//===- DistributedTiles.h - a tile as one thread sees it -------------*- C++ -*-===//
+//===- DistributedTiles.h - a tile as one thread sees it --------*- C++ -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A tile with a `#tile.distributed` becomes one scalar per register of a thread:
-// value number `r` is register number `r` of the spread.
+// A tile with a `#tile.distributed` becomes one scalar per register of a
+// thread: value number `r` is register number `r` of the layout.
 //
 //===----------------------------------------------------------------------===//
 
@@ -69,7 +69,7 @@ private:
   mlir::SmallVector<mlir::Value> threadParts;
 };
 
-/// Converts tile types 1:N by their spread.
+/// Converts tile types 1:N by their layout.
 class DistributedConverter : public mlir::TypeConverter {
 public:
   explicit DistributedConverter(int64_t arch);
@@ -86,8 +86,9 @@ class DistributedPattern : public mlir::OpConversionPattern<SourceOp> {
 public:
   using Base = DistributedPattern<SourceOp>;
   using Adaptor = typename mlir::OpConversionPattern<SourceOp>::OneToNOpAdaptor;
-  DistributedPattern(const DistributedConverter &converter, mlir::MLIRContext *context,
-                mlir::PatternBenefit benefit = 1)
+  DistributedPattern(const DistributedConverter &converter,
+                     mlir::MLIRContext *context,
+                     mlir::PatternBenefit benefit = 1)
       : mlir::OpConversionPattern<SourceOp>(converter, context, benefit),
         spread(converter) {}
 
@@ -95,16 +96,16 @@ protected:
   const DistributedConverter &spread;
 };
 
-void populateDistributedElementwisePatterns(const DistributedConverter &converter,
-                                       mlir::RewritePatternSet &patterns);
+void populateDistributedElementwisePatterns(
+    const DistributedConverter &converter, mlir::RewritePatternSet &patterns);
 void populateDistributedMemoryPatterns(const DistributedConverter &converter,
-                                  mlir::RewritePatternSet &patterns);
+                                       mlir::RewritePatternSet &patterns);
 void populateDistributedCopyPatterns(const DistributedConverter &converter,
-                                mlir::RewritePatternSet &patterns);
+                                     mlir::RewritePatternSet &patterns);
 void populateDistributedReducePatterns(const DistributedConverter &converter,
-                                  mlir::RewritePatternSet &patterns);
+                                       mlir::RewritePatternSet &patterns);
 void populateDistributedShapePatterns(const DistributedConverter &converter,
-                                 mlir::RewritePatternSet &patterns);
+                                      mlir::RewritePatternSet &patterns);
 void populateRelayoutPatterns(const DistributedConverter &converter,
                               mlir::RewritePatternSet &patterns);
 void populateFmaPatterns(const DistributedConverter &converter,

@@ -9,8 +9,8 @@
 #ifndef TILEWRIGHT_CONVERSION_TILETOGPU_FRAGMENTPRODUCT_H
 #define TILEWRIGHT_CONVERSION_TILETOGPU_FRAGMENTPRODUCT_H
 
-#include "lib/Conversion/TileToGPU/Fragments.h"
 #include "lib/Conversion/TileToGPU/DistributedTiles.h"
+#include "lib/Conversion/TileToGPU/Fragments.h"
 
 namespace tilewright {
 
@@ -48,7 +48,8 @@ struct FragmentProductPattern : DistributedPattern<tile::MmaOp> {
         *rhs != Unit::operandLayout(*c, true, sizes(op.getB()), *shape))
       return op.emitOpError("has operands that are not spread as fragments of ")
              << Unit::name
-             << " that meet the result's; tile-assign-distributed-layouts makes them";
+             << " that meet the result's; tile-assign-distributed-layouts "
+                "makes them";
     mlir::SmallVector<mlir::Value> left =
         clearDepth(rewriter, op, op.getA(), 1, adaptor.getA());
     mlir::SmallVector<mlir::Value> right =

@@ -288,7 +288,7 @@ void StorePattern::reduceAtomically(OpBuilder &b, tile::StoreOp op,
 
 } // namespace
 
-void tilewright::populateDistributedMemoryPatterns(const DistributedConverter &converter,
-                                              RewritePatternSet &patterns) {
+void tilewright::populateDistributedMemoryPatterns(
+    const DistributedConverter &converter, RewritePatternSet &patterns) {
   patterns.add<LoadPattern, StorePattern>(converter, patterns.getContext());
 }

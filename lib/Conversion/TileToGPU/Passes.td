@@ -55,7 +55,9 @@ def KernelsToGPU : Pass<"tile-kernels-to-gpu", "::mlir::ModuleOp"> {
     ```mlir
     gpu.module @kernels {
       ...
-      gpu.func @k(%p: memref<f32, #gpu.address_space<global>> {tile.align = 16 : i64}) kernel attributes {known_block_size = array<i32: 128, 1, 1>, tile.params = ... tile.shared_bytes = 0 : i64, tile.threads = 128 : i64} {
+      gpu.func @k(%p: memref<f32, #gpu.address_space<global>> {tile.align = 16 : i64}) kernel attributes
+          {known_block_size = array<i32: 128, 1, 1>, tile.params = ... tile.shared_bytes = 0 :
+          i64, tile.threads = 128 : i64} {
         %x = memref.reinterpret_cast %p to
         ...
         %b = gpu.block_id x
@@ -81,7 +83,7 @@ def AssignDistributedLayouts : Pass<"tile-assign-distributed-layouts", "::mlir::
     Every tile gets a `#tile.distributed`. Elementwise ops, loops and branches tie
     tiles into classes of one layout; reductions, broadcasts, transpositions and
     reshapes derive layouts from each other. Classes are decided in this order:
-    spreads that the kernel gives; results of products (fragments of the unit
+    layouts that the kernel gives; results of products (fragments of the unit
     that `tile.unit` names, else `mma` where the element types have one, else
     `fma`: blocks per thread); what is loaded from shared memory for a product;
     then loads and stores of memory by size and loop depth, so that a warp moves
@@ -128,9 +130,12 @@ def PlanScratch : Pass<"tile-plan-scratch", "::mlir::ModuleOp"> {
     Before:
     ```mlir
     gpu.module @kernels {
-      gpu.func @k(%t: !tile.tile<128xf32, #tile.distributed<register = [], lane = [[1], [2], [4], [8], [16]], warp = [[32], [64]]>>)
+      gpu.func @k(%t: !tile.tile<128xf32,
+          #tile.distributed<register = [], lane = [[1], [2], [4], [8], [16]], warp = [[32], [64]]>>)
           attributes {tile.shared_bytes = 0 : i64} {
-        %s = tile.reduce add %t dims [0] : !tile.tile<128xf32, #tile.distributed<register = [], lane = [[1], [2], [4], [8], [16]], warp = [[32], [64]]>>
+        %s = tile.reduce add %t dims [0] :
+            !tile.tile<128xf32, #tile.distributed<register = [], lane = [[1], [2], [4], [8], [16]], warp =
+            [[32], [64]]>>
           -> !tile.tile<1xf32, #tile.distributed<register = [], lane = [[0], [0], [0], [0], [0]], warp = [[0], [0]]>>
         gpu.return
       }
@@ -163,7 +168,8 @@ def PlaceBarriers : Pass<"tile-place-barriers", "::mlir::ModuleOp"> {
     Before:
     ```mlir
     gpu.module @kernels {
-      gpu.func @k(%s: memref<64xf32, #gpu.address_space<workgroup>>, %t: !tile.tile<64xf32>) attributes {tile.threads = 32 : i64} {
+      gpu.func @k(%s: memref<64xf32, #gpu.address_space<workgroup>>, %t: !tile.tile<64xf32>) attributes
+          {tile.threads = 32 : i64} {
         %c0 = arith.constant 0 : index
         tile.store %t, %s[%c0] : !tile.tile<64xf32>, memref<64xf32, #gpu.address_space<workgroup>>
         %u = tile.load %s[%c0] : memref<64xf32, #gpu.address_space<workgroup>>, !tile.tile<64xf32>
@@ -199,7 +205,8 @@ def ConvertTileToGPU : Pass<"convert-tile-to-gpu", "::mlir::ModuleOp"> {
         %c0 = arith.constant 0 : index
         %t = tile.load %x[%c0] : memref<128xf32, #gpu.address_space<global>>, !tile.tile<128xf32,
           #tile.distributed<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = []>>
-        %d = arith.addf %t, %t : !tile.tile<128xf32, #tile.distributed<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = []>>
+        %d = arith.addf %t, %t : !tile.tile<128xf32,
+            #tile.distributed<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = []>>
         gpu.return
       }
     }

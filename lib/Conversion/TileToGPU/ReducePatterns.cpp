@@ -359,7 +359,7 @@ int64_t tilewright::getReduceScratch(Operation *op) {
   return bytes * layout->getNumThreads() * layout->getNumRegisters();
 }
 
-void tilewright::populateDistributedReducePatterns(const DistributedConverter &converter,
-                                              RewritePatternSet &patterns) {
+void tilewright::populateDistributedReducePatterns(
+    const DistributedConverter &converter, RewritePatternSet &patterns) {
   patterns.add<ReducePattern, ScanPattern>(converter, patterns.getContext());
 }

@@ -53,7 +53,8 @@ struct BroadcastPattern : DistributedPattern<tile::BroadcastOp> {
 };
 
 /// Nothing moves: the result's layout is the source's with other names.
-template <typename SourceOp> struct RenamePattern : DistributedPattern<SourceOp> {
+template <typename SourceOp>
+struct RenamePattern : DistributedPattern<SourceOp> {
   using DistributedPattern<SourceOp>::DistributedPattern;
 
   LogicalResult
@@ -340,8 +341,8 @@ int64_t tilewright::getShapeScratch(Operation *op) {
   return getExtractLayout(extract, layout) == result ? 0 : all;
 }
 
-void tilewright::populateDistributedShapePatterns(const DistributedConverter &converter,
-                                             RewritePatternSet &patterns) {
+void tilewright::populateDistributedShapePatterns(
+    const DistributedConverter &converter, RewritePatternSet &patterns) {
   patterns.add<BroadcastPattern, RenamePattern<tile::TransposeOp>,
                RenamePattern<tile::ReshapeOp>, ExtractPattern, InsertPattern,
                SplatPattern, IotaPattern>(converter, patterns.getContext());

@@ -78,7 +78,7 @@ public:
     return success();
   }
 
-  /// Registers of the left factor, none where it lies in shared memory.
+  /// Registers of the left operand, none where it lies in shared memory.
   SmallVector<Value> factors() const { return leftRegisters; }
 
   SmallVector<Value> run(ValueRange sums) {

@@ -74,7 +74,7 @@ private:
     word = vector::ExtractOp::create(b, loc, word, int64_t(0));
     Value all = vector::BroadcastOp::create(b, loc, words, word);
     all = vector::BitCastOp::create(b, loc, y.getType(), all);
-    // The unsigned factor comes first.
+    // The unsigned operand comes first.
     if (op.getBUnsigned())
       std::swap(all, y);
     auto full = (name + "." + Twine(chunk.lanes * 32)).str();

@@ -125,7 +125,7 @@ struct LoadPattern : AccessPattern<tile::LoadOp> {
                     ? zero(rewriter, loc, layout.getElementType())
                     : adaptor.getPad().front();
     // Where another dimension runs along memory, rows are read along that one
-    // and turned in registers: shuffles cost less than a gather.
+    // and transposed in registers: shuffles cost less than a gather.
     if (auto perm = contiguousFirst(rewriter, loc, desc, layout)) {
       AccessDesc turned = permute(desc, *perm);
       PartLayout turnedLayout = permuteLayout(layout, *perm);

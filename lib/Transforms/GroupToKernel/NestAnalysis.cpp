@@ -221,7 +221,7 @@ void NestAnalysis::visitReads(Value value, Access access) {
     reads.push_back({outer(arg), std::move(access)});
     return;
   }
-  // Places in the border are before the start, or behind the end, of what it
+  // Places in the padding are before the start, or behind the end, of what it
   // surrounds.
   if (auto pad = value.getDefiningOp<tensor::PadOp>()) {
     for (auto [low, at] : llvm::zip_equal(pad.getStaticLow(), access))

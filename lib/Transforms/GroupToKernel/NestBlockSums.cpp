@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A product whose one factor is (q - z) * s, with z and s the same along its
+// A product whose one operand is (q - z) * s, with z and s the same along its
 // `tile.block_sums` innermost reduced loops, sums x * q and x there, and adds
 // s * (sum of x * q - z * sum of x) once behind these loops: a step is one
 // multiply-add for each vector of q instead of a subtraction, a multiplication

@@ -35,8 +35,8 @@ Value NestEmitter::constant(Location loc, TypedAttr value) {
   return arith::ConstantOp::create(builder, loc, type, elements);
 }
 
-/// Where `access` to a border and what it surrounds is in the latter: before
-/// its start or behind its end, in the border.
+/// Where `access` to padding and what it surrounds is in the latter: before
+/// its start or behind its end, in the padding.
 static FailureOr<Access> insideOf(tensor::PadOp pad, const Access &access) {
   Value filler = pad.getConstantPaddingValue();
   bool zero = filler && (matchPattern(filler, m_Zero()) ||
@@ -52,7 +52,7 @@ static FailureOr<Access> insideOf(tensor::PadOp pad, const Access &access) {
   return inside;
 }
 
-/// Lets the load behind a tile read zeros in the border, along dimensions that
+/// Lets the load behind a tile read zeros in the padding, along dimensions that
 /// `ends` says of whether bounds of the load still matter there.
 static LogicalResult reachOut(OpBuilder &b, tensor::PadOp pad, Value tile,
                               function_ref<bool(int64_t)> ends) {

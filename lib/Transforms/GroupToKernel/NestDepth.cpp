@@ -78,7 +78,7 @@ Value NestEmitter::inBlocks(Value tile, const Window &at) const {
   return convert.getSource();
 }
 
-/// The operand behind a factor of a product, and whether it is widened without
+/// The input behind an operand of a product, and whether it is widened without
 /// a sign.
 static std::pair<BlockArgument, bool> factorOf(Value value) {
   Operation *op = value.getDefiningOp();
@@ -141,7 +141,7 @@ static int64_t groupOf(const Access &access, int depthDim) {
   return cast<AffineConstantExpr>(last.getRHS()).getValue();
 }
 
-/// A factor of a product that takes several elements of the depth: rows of
+/// An operand of a product that takes several elements of the depth: rows of
 /// them, or the lanes' operand, which is laid out in groups of them.
 FailureOr<Value> NestEmitter::loadFactor(Location loc, Value tensor,
                                          const Access &access) {

@@ -12,14 +12,14 @@
 // emitted as one more static tile, so no mask depends on a run-time value. A
 // loop whose extent is known at run time only runs over whole tiles as often as
 // there are any, then over ever smaller ones. In a padded nest (`tile.padded`;
-// for machines whose tiles are spread over threads) all tiles have one size
-// instead, and loads and stores have bounds where an edge is ragged.
+// for machines whose tiles are distributed over threads) all tiles have one
+// size instead, and loads and stores have bounds where an edge is ragged.
 //
 // All tiles have rank two, (row, lane): the lanes are the last nest dimension
 // whose register tile exceeds one, the rows all others, one after the other
 // (two lines of an image, say). A missing one has size 1. The reduced
 // dimension that the rtile's level `mma` tiles is the depth: a third one, which
-// the factors of a product have and accumulators do not.
+// the operands of a product have and accumulators do not.
 //
 //===----------------------------------------------------------------------===//
 
@@ -282,7 +282,7 @@ private:
   /// that are emitted are those of a block.
   std::optional<BlockSums> blockSums;
   bool inBlock = false;
-  /// Which factor of a tile product has the rows.
+  /// Which operand of a tile product has the rows.
   unsigned rowFactor = 0;
   llvm::SmallVector<unsigned> parallelOrder, reductionOrder;
   /// The current tile: its absolute position and size per nest dimension. The

@@ -8,7 +8,7 @@
 //
 // In a padded nest the level `mma` of the rtile names the reduced loop that is
 // the depth of a product: a step multiplies a tile of rows by depth and a tile
-// of depth by lanes. Matrix units widen what they multiply; factors that are
+// of depth by lanes. Matrix units widen what they multiply; operands that are
 // only widened elements stay as narrow as memory has them.
 //
 //===----------------------------------------------------------------------===//
@@ -49,7 +49,7 @@ static Operation *productOf(linalg::GenericOp op) {
   return nullptr;
 }
 
-/// Of the tiled loops, those of the one factor become the rows and that of the
+/// Of the tiled loops, those of the one operand become the rows and that of the
 /// other one the lanes: the later one in the result, where both have one.
 LogicalResult NestEmitter::findProductDims() {
   linalg::GenericOp op = nest.root();
@@ -88,8 +88,8 @@ LogicalResult NestEmitter::findProductDims() {
   return success();
 }
 
-/// What a factor widens, an element or a float that the body makes of others;
-/// or the factor itself.
+/// What an operand widens, an element or a float that the body makes of others;
+/// or the operand itself.
 static Value narrowed(Value factor) {
   Operation *op = factor.getDefiningOp();
   bool widens =
@@ -99,7 +99,7 @@ static Value narrowed(Value factor) {
   return isNumber ? op->getOperand(0) : factor;
 }
 
-/// A factor over rows and depth, or depth and lanes: the depth is `axis`.
+/// An operand over rows and depth, or depth and lanes: the depth is `axis`.
 FailureOr<Value> NestEmitter::productFactor(linalg::GenericOp op, Value factor,
                                             unsigned axis) {
   auto dims = tileDims;

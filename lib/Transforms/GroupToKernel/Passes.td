@@ -24,7 +24,7 @@ def GroupsToKernels : Pass<"tile-groups-to-kernels", "mlir::ModuleOp"> {
     to the result, and what follows runs after the last. `tile.grid` on a root
     names loops whose tasks come first. `tile.prefetch` on a root names inputs (by number)
     whose next tile is fetched into the L2 cache while one is in use, a few
-    lines in each round. `tile.block_sums` on a product whose one factor is
+    lines in each round. `tile.block_sums` on a product whose one operand is
     `(q - z) * s` says along how many innermost reduced loops z and s stay: these
     sum `x * q` and `x`, which are centred and scaled once behind them.
     `tile.tasks_inside` on the root of a task of one nest
@@ -87,7 +87,8 @@ def GroupsToKernels : Pass<"tile-groups-to-kernels", "mlir::ModuleOp"> {
       func.func @main(%s: tensor<64x256xf32>) -> tensor<64x256xf32> {
         %c4 = arith.constant 4 : index
         %e = tensor.empty() : tensor<64x256xf32>
-        %t = tile.launch @group grid(%c4) ins(%s : tensor<64x256xf32>) outs(%e : tensor<64x256xf32>) -> (tensor<64x256xf32>)
+        %t = tile.launch @group grid(%c4) ins(%s : tensor<64x256xf32>) outs(%e : tensor<64x256xf32>) ->
+            (tensor<64x256xf32>)
         return %t : tensor<64x256xf32>
       }
     }

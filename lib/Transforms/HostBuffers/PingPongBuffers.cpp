@@ -1,4 +1,4 @@
-//===- PingPongBuffers.cpp - loops exchange buffers instead of copying -------===//
+//===- PingPongBuffers.cpp - loops exchange buffers instead of copying ----===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -136,7 +136,8 @@ private:
   SmallVector<Rotation> rotations;
 };
 
-struct PingPongBuffers : public tilewright::impl::PingPongBuffersBase<PingPongBuffers> {
+struct PingPongBuffers
+    : public tilewright::impl::PingPongBuffersBase<PingPongBuffers> {
   void runOnOperation() override {
     func::FuncOp main = findHostFunction(getOperation());
     if (!main)

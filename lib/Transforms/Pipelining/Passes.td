@@ -47,13 +47,15 @@ def PipelineLoads : Pass<"tile-pipeline-loads", "::mlir::ModuleOp"> {
     ```
     After:
     ```mlir
-    %ring = tile.alloc {alignment = 1024 : i64, tile.layouts = [#tile.layout<swizzle = 128>]} : memref<2x64x64xf16, #tile.level<"shared">>
+    %ring = tile.alloc {alignment = 1024 : i64, tile.layouts = [#tile.layout<swizzle = 128>]} :
+        memref<2x64x64xf16, #tile.level<"shared">>
     ...
     %first = tile.async {
       tile.copy ...
     }
     ...
-    %sum:2 = scf.for %s = %zero to %c4 step %c1 iter_args(%a = %start, %token = %first) -> (!tile.tile<64x64xf16>, !tile.token) {
+    %sum:2 = scf.for %s = %zero to %c4 step %c1 iter_args(%a = %start, %token = %first) ->
+        (!tile.tile<64x64xf16>, !tile.token) {
       tile.await %token
       ...
       %more = arith.cmpi slt, %ahead, %c4 : index
@@ -80,14 +82,14 @@ def PipelineLoads : Pass<"tile-pipeline-loads", "::mlir::ModuleOp"> {
 }
 
 def ShareOperands : Pass<"tile-share-operands", "::mlir::ModuleOp"> {
-  let summary = "Factors that are loaded once lie in shared memory for the matrix units";
+  let summary = "Operands that are loaded once lie in shared memory for the matrix units";
   let description = [{
     In a kernel with `tile.specialized`, a load that runs once (outside of loops)
-    and that only products read, as factors, becomes a copy in the background into
+    and that only products read, as operands, becomes a copy in the background into
     a buffer of its own in shared memory, which is waited for where the load was.
     Each product reads the buffer: Hopper's matrix units do so themselves, and a
     warp that only moves data can start the copy. Slots are those of
-    `tile-pipeline-loads`. Queries of attention are such factors, and keys and
+    `tile-pipeline-loads`. Queries of attention are such operands, and keys and
     values of what is left over behind whole blocks.
 
     A load that copies in the background cannot do stays, with a remark.
@@ -106,7 +108,8 @@ def ShareOperands : Pass<"tile-share-operands", "::mlir::ModuleOp"> {
     ```
     After:
     ```mlir
-    %once = tile.alloc {alignment = 1024 : i64, tile.layouts = [#tile.layout<swizzle = 128>]} : memref<1x64x64xf16, #tile.level<"shared">>
+    %once = tile.alloc {alignment = 1024 : i64, tile.layouts = [#tile.layout<swizzle = 128>]} :
+        memref<1x64x64xf16, #tile.level<"shared">>
     ...
     %token = tile.async {
       tile.copy ...
@@ -137,7 +140,8 @@ def FetchMatrices : Pass<"tile-fetch-matrices", "::mlir::ModuleOp"> {
 
     Before:
     ```mlir
-    tile.kernel @k(%x: memref<64x256xf16>, %w: memref<256x64xf16>, %r: memref<64x64xf32>, %y: memref<64x64xf32>) attributes {tile.fetched, tile.specialized} {
+    tile.kernel @k(%x: memref<64x256xf16>, %w: memref<256x64xf16>, %r: memref<64x64xf32>, %y: memref<64x64xf32>)
+        attributes {tile.fetched, tile.specialized} {
       %c0 = arith.constant 0 : index
       %c64 = arith.constant 64 : index
       %c256 = arith.constant 256 : index
@@ -156,7 +160,9 @@ def FetchMatrices : Pass<"tile-fetch-matrices", "::mlir::ModuleOp"> {
     ```
     After:
     ```mlir
-    %once = tile.alloc {alignment = 1024 : i64, tile.layouts = [#tile.layout<perm = [0, 2, 1], inner = [2], tiles = [32], swizzle = 128>]} : memref<1x64x64xf32, #tile.level<"shared">>
+    %once = tile.alloc {alignment = 1024 : i64, tile.layouts =
+        [#tile.layout<perm = [0, 2, 1], inner = [2], tiles = [32], swizzle = 128>]} :
+        memref<1x64x64xf32, #tile.level<"shared">>
     ...
     %sum = scf.for
     ...
@@ -176,10 +182,10 @@ def FetchMatrices : Pass<"tile-fetch-matrices", "::mlir::ModuleOp"> {
 }
 
 def StaggerProducts : Pass<"tile-stagger-products", "::mlir::ModuleOp"> {
-  let summary = "A step makes the factor of the next step's product while the last one's multiplies";
+  let summary = "A step makes the operand of the next step's product while the last one's multiplies";
   let description = [{
     In a kernel with `tile.stagger` (which goes), a loop with `tile.stages` whose
-    first product makes, by what follows on it, the left factor of its second one
+    first product makes, by what follows on it, the left operand of its second one
     gives the second product to the next step: scores of a block of keys, then
     probabilities of the block before times their values, then the softmax of the
     new scores. Matrix units multiply in the background while the softmax is
@@ -189,7 +195,8 @@ def StaggerProducts : Pass<"tile-stagger-products", "::mlir::ModuleOp"> {
 
     Before:
     ```mlir
-    tile.kernel @k(%q: memref<64x64xf16>, %k: memref<256x64xf16>, %v: memref<256x64xf16>, %y: memref<64x64xf32>) attributes {tile.stagger} {
+    tile.kernel @k(%q: memref<64x64xf16>, %k: memref<256x64xf16>, %v: memref<256x64xf16>, %y: memref<64x64xf32>)
+        attributes {tile.stagger} {
       %c0 = arith.constant 0 : index
       %c64 = arith.constant 64 : index
       %c256 = arith.constant 256 : index
@@ -212,7 +219,8 @@ def StaggerProducts : Pass<"tile-stagger-products", "::mlir::ModuleOp"> {
     %s0 = tile.mma %a, %b0, %zero : ...
     %p0 = tile.convert %s0 : !tile.tile<64x64xf32> -> !tile.tile<64x64xf16>
     ...
-    %last:2 = scf.for %j = %first to %c256 step %c64 iter_args(%o = %zero, %p = %p0) -> (!tile.tile<64x64xf32>, !tile.tile<64x64xf16>) {
+    %last:2 = scf.for %j = %first to %c256 step %c64 iter_args(%o = %zero, %p = %p0) ->
+        (!tile.tile<64x64xf32>, !tile.tile<64x64xf16>) {
       ...
       %s = tile.mma %a, %b, %zero : ...
       %before = arith.subi %j, %c64 : index
@@ -230,11 +238,11 @@ def StaggerProducts : Pass<"tile-stagger-products", "::mlir::ModuleOp"> {
 }
 
 def StreamK : Pass<"tile-stream-k", "::mlir::ModuleOp"> {
-  let summary = "Deal the steps of a grid's last waves to all blocks (stream-K)";
+  let summary = "Stream-K: divide the steps of a grid's last waves among all blocks";
   let description = [{
     In a kernel with `tile.stream_k = n` (blocks that run at a time) and
     `tile.persistent`, blocks compute whole tiles for all full waves but the last
-    one. The steps of that one and of what is left are dealt to all blocks as
+    one. The steps of that one and of what is left are divided among all blocks as
     equal shares of consecutive ones, which begin and end anywhere in a tile
     (Osama et al., "Stream-K", PPoPP 2023, section 5.3). A task is then a part of
     a share or a whole tile: the grid has a coordinate for the round and one for
@@ -249,7 +257,8 @@ def StreamK : Pass<"tile-stream-k", "::mlir::ModuleOp"> {
 
     Before:
     ```mlir
-    tile.kernel @k(%x: memref<192x256xf16>, %w: memref<256x64xf16>, %y: memref<192x64xf32>) grid(%i) attributes {tile.stream_k = 2 : i64, tile.persistent = 1 : i64} {
+    tile.kernel @k(%x: memref<192x256xf16>, %w: memref<256x64xf16>, %y: memref<192x64xf32>) grid(%i) attributes
+        {tile.stream_k = 2 : i64, tile.persistent = 1 : i64} {
       %c0 = arith.constant 0 : index
       %c64 = arith.constant 64 : index
       %c256 = arith.constant 256 : index
@@ -267,13 +276,15 @@ def StreamK : Pass<"tile-stream-k", "::mlir::ModuleOp"> {
     func.func @main(%x: tensor<192x256xf16>, %w: tensor<256x64xf16>) -> tensor<192x64xf32> {
       %c3 = arith.constant 3 : index
       %e = tensor.empty() : tensor<192x64xf32>
-      %y = tile.launch @k grid(%c3) ins(%x, %w : tensor<192x256xf16>, tensor<256x64xf16>) outs(%e : tensor<192x64xf32>) -> (tensor<192x64xf32>)
+      %y = tile.launch @k grid(%c3) ins(%x, %w : tensor<192x256xf16>, tensor<256x64xf16>) outs(%e : tensor<192x64xf32>)
+          -> (tensor<192x64xf32>)
       return %y : tensor<192x64xf32>
     }
     ```
     After:
     ```mlir
-    tile.kernel @k(%x: memref<192x256xf16>, %w: memref<256x64xf16>, %y: memref<192x64xf32>, %others: memref<2x64x64xf32>) grid(%round, %block) attributes {tile.persistent = 1 : i64} {
+    tile.kernel @k(%x: memref<192x256xf16>, %w: memref<256x64xf16>, %y: memref<192x64xf32>, %others:
+        memref<2x64x64xf32>) grid(%round, %block) attributes {tile.persistent = 1 : i64} {
       %left = tile.semaphores : memref<2xi32>
       ...
       %sum = scf.for %from = %helper to %block step

@@ -1,4 +1,4 @@
-//===- ShareOperands.cpp - factors that shared memory holds for long ------===//
+//===- ShareOperands.cpp - operands that shared memory holds for long -----===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -20,7 +20,7 @@ namespace tilewright {
 
 namespace {
 
-/// Whether only products read the tile, as factors.
+/// Whether only products read the tile, as operands.
 bool isFactor(tile::LoadOp load) {
   return !load->use_empty() &&
          llvm::all_of(load->getUses(), [](OpOperand &use) {

@@ -1,4 +1,4 @@
-//===- StaggerProducts.cpp - a product beside what makes its next factor --===//
+//===- StaggerProducts.cpp - a product beside what makes its next operand -===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -21,11 +21,12 @@ namespace tilewright {
 
 namespace {
 
-/// A loop that makes a factor by a product, and multiplies it in a second one.
+/// A loop that makes an operand by a product, and multiplies it in a second
+/// one.
 struct TwoProducts {
   scf::ForOp loop;
   tile::MmaOp first, second;
-  /// The load of the second product's right factor.
+  /// The load of the second product's right operand.
   tile::LoadOp load;
   /// Which of the loop's values the second product adds to.
   unsigned sum;
@@ -77,7 +78,7 @@ std::optional<TwoProducts> matchProducts(scf::ForOp loop, std::string &reason) {
   return found;
 }
 
-/// Writes the loop anew: a step makes the next factor and multiplies the one
+/// Writes the loop anew: a step makes the next operand and multiplies the one
 /// before.
 class StaggeredLoop {
 public:
@@ -92,7 +93,7 @@ public:
       loop.erase();
       return;
     }
-    // A first factor needs a first step.
+    // A first operand needs a first step.
     Value some =
         arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
                               loop.getLowerBound(), loop.getUpperBound());

@@ -1,4 +1,4 @@
-//===- StreamKSteps.cpp - which steps of a grid a block computes ------------===//
+//===- StreamKSteps.cpp - which steps of a grid a block computes ----------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -41,7 +41,7 @@ Value StreamKSteps::blockOf(TaskNumbers &n, Value step) const {
 }
 
 StreamKSteps::Task StreamKSteps::makeTask(TaskNumbers &n, Value round,
-                                      Value block) const {
+                                          Value block) const {
   Value size = n.constant(share), more = n.constant(longer);
   Value begin = n.add(n.mul(block, size), n.min(block, more));
   Value end = n.add(n.mul(n.add(block, n.constant(1)), size),

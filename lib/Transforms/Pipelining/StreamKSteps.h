@@ -1,4 +1,4 @@
-//===- StreamKSteps.h - which steps of a grid a block computes ----*- C++ -*-===//
+//===- StreamKSteps.h - which steps of a grid a block computes --*- C++ -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,7 +15,7 @@ namespace tilewright {
 
 /// Stream-K with whole waves (Osama et al., PPoPP 2023, section 5.3): blocks
 /// compute whole tiles for all waves but the last full one and what is left;
-/// the steps of these tiles are dealt to all blocks, as equal shares of
+/// the steps of these tiles are divided among all blocks, as equal shares of
 /// consecutive ones. A share begins and ends anywhere in a tile: at most one
 /// tile of a block is finished by a later one.
 ///
@@ -27,7 +27,7 @@ public:
   /// Of `tiles` with `steps` each over `blocks`.
   StreamKSteps(int64_t tiles, int64_t steps, int64_t blocks);
 
-  /// Whether there is something to deal: no whole number of waves, and a step
+  /// Whether there is something to divide: no whole number of waves, and a step
   /// for each block.
   bool isUseful() const;
   /// Tasks of each block: parts of its share, and whole tiles.

@@ -44,7 +44,7 @@ void forEachUse(Operation *op, function_ref<void(OpOperand &)> callback) {
   });
 }
 
-/// A border that readers see without its being in memory (`tile.border`).
+/// Padding that readers see without its being in memory (`tile.border`).
 tensor::PadOp borderOf(Value value) {
   auto pad = value.getDefiningOp<tensor::PadOp>();
   return pad && pad->hasAttr(tile::decisions::kBorder) ? pad : tensor::PadOp();

@@ -1,4 +1,4 @@
-//===- OnlineChain.cpp - reductions that run in one loop ------------------===//
+//===- OnlineChain.cpp - online reductions that run in one loop -----------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

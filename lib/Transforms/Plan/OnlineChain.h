@@ -1,4 +1,4 @@
-//===- OnlineChain.h - reductions that run in one loop ----------*- C++ -*-===//
+//===- OnlineChain.h - online reductions in one loop ------------*- C++ -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

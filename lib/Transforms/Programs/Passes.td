@@ -15,7 +15,7 @@ def FormPrograms : Pass<"tile-form-programs", "::mlir::ModuleOp"> {
   let summary = "Make programs of the loops of launches that the plan has given units";
   let description = [{
     `tile.steps` iterations of a loop of @main with `tile.units` become one
-    `tile.program`, which the loop starts: the tasks of each launch are dealt out to
+    `tile.program`, which the loop starts: the tasks of each launch are assigned to
     the units, in runs of neighbours, and a unit waits for all parts of the launch
     before. Buffers that the loop exchanges must be back in their places after these
     steps. Where the number of iterations is no multiple of them, or known at run time

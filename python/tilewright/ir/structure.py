@@ -22,7 +22,7 @@ _SOURCES = frozenset(
 
 #: What the extent of a loop counts as where it is known at run time only.
 EXPECTED = 128
-#: The attribute of a product that widens weights itself (`small_weights.py`); factors are its first two inputs.
+#: The attribute of a product that widens weights itself (`weight_only_quantization.py`); operands come first.
 SMALL_WEIGHTS = decisions.PACKED
 #: What a sum of products adds by, and what it multiplies by.
 _PRODUCTS = {"arith.addf": "arith.mulf", "arith.addi": "arith.muli"}
@@ -114,7 +114,7 @@ class LinalgOp:
 
     @property
     def unpacks(self) -> bool:
-        """Whether it is a product that makes a factor's elements of smaller ones, and of scales behind its factors."""
+        """Whether it is a product that makes an operand's elements of smaller ones, and of scales behind both."""
         return SMALL_WEIGHTS in self.op.attributes
 
     @property

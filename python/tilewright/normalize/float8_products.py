@@ -39,7 +39,7 @@ class Float8Products(Pass):
 
     For machines that have an instruction for it.
 
-    sum over k of (a[m, k] * s) * (b[n, k] * t[n]) is (sum over k of a[m, k] * b[n, k]) * s * t[n]. Both factors of a
+    sum over k of (a[m, k] * s) * (b[n, k] * t[n]) is (sum over k of a[m, k] * b[n, k]) * s * t[n]. Both operands of a
     product are float8 that an operation has widened and scaled (ONNX's DequantizeLinear): the product reads a fourth of
     the bytes, in types that matrix units multiply. Products of float8 are exact in f32, so the scales round once.
 
@@ -109,7 +109,7 @@ class Float8Products(Pass):
 
 @dataclass(frozen=True)
 class _Factor:
-    """What a factor is made of: elements of float8 times a scale, which is a constant, a tensor or both.
+    """What an operand is made of: elements of float8 times a scale, which is a constant, a tensor or both.
 
     Attributes:
         op: the operation that makes it.
@@ -129,7 +129,7 @@ class _Factor:
 
 
 def _factor_of(product: ir.Operation, number: int) -> _Factor | None:
-    """What a factor of a product stands for; None where it is no dequantized float8."""
+    """What an operand of a product stands for; None where it is no dequantized float8."""
     op, outer = maker(product.operands[number]), maps(product)[number]
     if op is None or op.name != "linalg.generic" or op.block != product.block or any(kinds(op)):
         return None

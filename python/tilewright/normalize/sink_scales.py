@@ -37,7 +37,7 @@ class MoveFactors(Pass):
 
     sum over k of (a[m, k] * c) * b[n, k] is (sum over k of a[m, k] * b[n, k]) * c. What is read is then the tensor that
     is there already (keys of attention, scaled for the sake of narrow floats), no copy of it. Sums are in f32, where
-    products of f16 cannot overflow; they err less, as scaled factors would be rounded. What follows from weights alone
+    products of f16 cannot overflow; they err less, as scaled operands would be rounded. What follows from weights alone
     is left as it is: it is scaled at compile time.
 
     Before:
@@ -98,7 +98,7 @@ class MoveFactors(Pass):
 
 @dataclass(frozen=True)
 class _Scale:
-    """What scales a factor: the operation, and the constant."""
+    """What scales an operand: the operation, and the constant."""
 
     op: ir.Operation
     constant: float
@@ -117,7 +117,7 @@ def is_product(op: ir.Operation) -> bool:
 
 
 def _scale_of(product: ir.Operation, number: int) -> _Scale | None:
-    """What scales a factor by a constant, for this product only; None where nothing does."""
+    """What scales an operand by a constant, for this product only; None where nothing does."""
     op = maker(product.operands[number])
     if op is None or op.name != "linalg.generic" or op.block != product.block or len(op.operands) != 2:
         return None

@@ -8,7 +8,7 @@ A block is written out once as the source of a function: SSA values are local va
 handler. A handler that runs regions finds the values which they read from outside in ``frame.values``.
 
 Tensors are values, but `tensor.insert` in a loop must not copy its tensor for each element: where nothing reads the old
-tensor any more (uses.py), and the variable is the only reference to the array (which Python counts), the array is
+tensor any more (liveness.py), and the variable is the only reference to the array (which Python counts), the array is
 written in place. To make that count exact, a variable is emptied where its tensor dies.
 """
 

@@ -54,7 +54,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Product:
-    """`tile.mma` in the loop, with the loads of its two factors."""
+    """`tile.mma` in the loop, with the loads of its two operands."""
 
     node: Node
     left: Panel

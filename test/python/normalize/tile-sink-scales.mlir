@@ -41,7 +41,7 @@ func.func @main(%a: tensor<8x16xf16>, %b: tensor<32x16xf16>) -> tensor<8x32xf32>
 
 // -----
 
-// Both factors are scaled, the one through a transposed map: one constant is left.
+// Both operands are scaled, the one through a transposed map: one constant is left.
 
 #id = affine_map<(i, j) -> (i, j)>
 #turned = affine_map<(i, j) -> (j, i)>

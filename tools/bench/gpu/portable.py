@@ -4,9 +4,9 @@
 """A model in a form that travels without its weights, to a machine without ONNX.
 
 Weights become inputs of the model: their bytes do not travel, both sides of a comparison get the same ones, made there
-from a description. (A model in use has them as constants, which the compiler may fold and pack: README.md tells what
-that leaves out.) Batch normalization is folded into the convolution before it first, as the compiler would do with
-constants. The graph itself becomes JSON.
+from a description. (A model in use has them as constants, which the compiler may fold and pack; what that leaves out
+stands in tools/rationale/gpu_suite.md.) Batch normalization is folded into the convolution before it first, as the
+compiler would do with constants. The graph itself becomes JSON.
 """
 
 from __future__ import annotations

@@ -344,7 +344,7 @@ def _shift_indices(op: ir.Operation) -> None:
 def around(maximum: LinalgOp, ops: Sequence[LinalgOp]) -> list[LinalgOp]:
     """The operations over the loop that a maximum reduces: what makes its terms, and what reads those and itself.
 
-    Products are ends: what makes their factors is not among them, nor what reads their sums.
+    Products are ends: what makes their operands is not among them, nor what reads their sums.
     """
     makers = {op.result: op for op in ops}
     readers: dict[ir.Value, list[LinalgOp]] = {}

@@ -4,8 +4,8 @@
 """Softmax chains of few rows are cut into parts of their long loop, which run at once; a small kernel combines them.
 
 Flash-Decoding (Dao, Haziza, Massa and Sizov, 2023): a query or a few against a long cache of keys are one task per head
-otherwise, and most of a GPU is idle. Nothing here knows of attention: `plan/online.py` finds the chain, `parts.py` cuts
-it. Parts are combined in a fixed order, so results do not depend on the order in which CTAs finish.
+otherwise, and most of a GPU is idle. Nothing here knows of attention: `online_reduction.py` finds the chain,
+`kv_parts.py` cuts it. Parts are combined in a fixed order, so results do not depend on the order in which CTAs finish.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Padding with zeros that windows alone see is no work: loads beyond the border of an image give zeros.
+"""Padding with zeros that windows alone see is no work: loads outside an image give zeros.
 
 TMA fills what lies outside of a tensor with zeros, cp.async takes a number of bytes, and other loads have a mask, so
 implicit GEMM reads the image as it is (cuDNN's precomputed indices do the same; Chetlur et al., 2014, section 3). What
-a border in memory costs is a launch that fills it, a copy where the image has other readers, and results that do not
+padding in memory costs is a launch that fills it, a copy where the image has other readers, and results that do not
 start at multiples of 16 bytes.
 """
 
@@ -39,17 +39,17 @@ class _Border(NamedTuple):
 
     @property
     def dims(self) -> set[int]:
-        """The dimensions that have a border."""
+        """The dimensions that are padded."""
         return {d for d, (a, b) in enumerate(zip(self.low, self.high, strict=True)) if a or b}
 
 
 @register
 @dataclass(frozen=True)
 class FoldBorders(Pass):
-    """Let windows read an image whose border is not in memory (`tensor.pad` with `tile.border`).
+    """Let windows read an image whose padding is not in memory (`tensor.pad` with `tile.border`).
 
     Of tensors that zeros are filled into and an image copied or computed, where windows that kernels run are the
-    only readers. Their groups take the image, and make the border for themselves.
+    only readers. Their groups take the image, and make the padding for themselves.
 
     Before:
     ```mlir
@@ -106,9 +106,9 @@ class FoldBorders(Pass):
 
 
 def _border_of(insert: ir.Operation) -> _Border | None:
-    """The border that an insertion leaves; None where it leaves none, or something else than zeros.
+    """The padding that an insertion leaves; None where it leaves none, or something else than zeros.
 
-    Sizes of a run may be those of dimensions without a border, or differ by a number that is known.
+    Sizes of a run may be those of dimensions without padding, or differ by a number that is known.
     """
     fill = maker(insert.operands[1])
     empty = maker(fill.operands[1]) if fill is not None and fill.name == "linalg.fill" else None
@@ -159,7 +159,7 @@ def _terms(size: int | ir.Value) -> tuple[ir.Value | None, int]:
 
 
 def _windows_only(border: _Border) -> bool:
-    """Whether all readers are windows of kernels, each of which moves along all dimensions with a border."""
+    """Whether all readers are windows of kernels, each of which moves along all padded dimensions."""
     readers = list(uses(border.insert.results[0]))
     return bool(readers) and all(_is_window(op, number, border.dims) for op, number in readers)
 

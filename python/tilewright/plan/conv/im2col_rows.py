@@ -5,9 +5,9 @@
 
 A picture has three channels, so the channels of a place are no multiple of 16 bytes, and no copy in the background
 moves them: its convolution would load element by element. What all places of a window's row have of it, side by side,
-is a row that copies do move. So an image of few channels is written once with the taps of each place beside each other
-(im2col along one dimension only; Chellapilla et al., 2006), padded with zeros to whole pieces of 16 bytes; filters get
-the same zeros. It replaces the kernel that only moves channels to the end, where there is one.
+is a row that copies do move. So an image of few channels is written once with the elements of each window beside each
+other (im2col along one dimension only; Chellapilla et al., 2006), padded with zeros to whole pieces of 16 bytes;
+filters get the same zeros. It replaces the kernel that only moves channels to the end, where there is one.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class _Window:
 @register
 @dataclass(frozen=True)
 class GatherTaps(Pass):
-    """Let convolutions of few channels read the taps of a window's row side by side, where that is faster.
+    """Let convolutions of few channels read im2col rows: a row of a window side by side, where that is faster.
 
     Before:
     ```mlir
@@ -157,7 +157,7 @@ def _window_of(op: LinalgOp, weights: Weights) -> _Window | None:
 
 
 def _visit(op: LinalgOp, window: _Window, gpu: Gpu) -> None:
-    """Gather the taps of one convolution, padded as is fastest."""
+    """Gather the im2col rows of one convolution, padded as is fastest."""
     now = _seconds(op, gpu, streamed=False)
     if now is None:
         return
@@ -181,7 +181,7 @@ def _visit(op: LinalgOp, window: _Window, gpu: Gpu) -> None:
 
 
 def _seconds(op: LinalgOp, gpu: Gpu, streamed: bool) -> float | None:
-    """The predicted time of a product whose factors copies in the background move, or do not."""
+    """The predicted time of a product whose operands copies in the background move, or do not."""
     nest = Nest(op, [op], op.gathers)
     roles = find_roles(nest)
     problem = None if roles is None else problem_of(nest, roles)
@@ -223,7 +223,7 @@ def _only_moves(op: ir.Operation) -> bool:
 
 
 def _paddings(op: LinalgOp, window: _Window) -> Iterator[tuple[int, int]]:
-    """Taps and channels that make whole pieces of memory: the fewest, and the fewest of which units read whole rows."""
+    """Window elements and channels that make whole pieces of memory: the fewest; and those that make whole rows."""
     width = element_bytes(op.inputs[window.image].value)
     taps, channels = op.extents[window.taps], 1 if window.channels is None else op.extents[window.channels]
     sizes = [
@@ -243,7 +243,7 @@ def _paddings(op: LinalgOp, window: _Window) -> Iterator[tuple[int, int]]:
 def _gathered(
     op: LinalgOp, window: _Window, taps: int, channels: int, copied: list[ir.Operation]
 ) -> tuple[LinalgOp, ir.Value]:
-    """The product with the taps of a row in one dimension, in front of the old one; and the image that it reads."""
+    """The product with the elements of a row in one dimension, in front of the old one; and the image that it reads."""
     old, access = op.op, op.inputs[window.image]
     kept = [d for d in range(op.rank) if d not in (window.taps, window.channels)]
     place = {d: ir.AffineDimExpr.get(number) for number, d in enumerate(kept)}
@@ -283,7 +283,7 @@ def _renumbered(expr: ir.AffineExpr, place: dict[int, ir.AffineExpr], op: Linalg
 
 
 def _border(value: ir.Value) -> tuple[list[int], list[int]]:
-    """How wide the border of an image is that is not in memory."""
+    """How wide the padding of an image is that is not in memory."""
     made = maker(value)
     if made is None or not is_border(value):
         rank = ir.RankedTensorType(value.type).rank
@@ -299,7 +299,7 @@ def _zero(kind: ir.RankedTensorType) -> ir.Value:
 
 
 def _image(op: LinalgOp, window: _Window, taps: int, channels: int, copied: list[ir.Operation]) -> ir.Value:
-    """The image with taps and channels in dimensions of their own, zeros behind the last of each."""
+    """The image with window elements and channels in dimensions of their own, zeros behind the last of each."""
     access = op.inputs[window.image]
     value, low = access.value, _border(access.value)[0]
     if is_border(value):
@@ -339,7 +339,7 @@ def _image(op: LinalgOp, window: _Window, taps: int, channels: int, copied: list
 def _before(
     copied: ir.Operation, sides: tuple[list[int], list[int]], reads: list[ir.AffineExpr], rank: int
 ) -> tuple[ir.Value, tuple[list[int], list[int]], list[ir.AffineExpr]]:
-    """What a copy reads, with the border and the indices of what it makes."""
+    """What a copy reads, with the padding and the indices of what it makes."""
     source, target = maps(copied)
     at = {ir.AffineDimExpr(e).position: number for number, e in enumerate(target.results)}
     order = [at[e.position] if isinstance(e, ir.AffineDimExpr) else None for e in source.results]
@@ -349,7 +349,7 @@ def _before(
 
 
 def _within(value: ir.Value, loop: int, extent: int) -> ir.Value:
-    """An element, or zero behind the last tap: what lies there may be anything, also no number."""
+    """An element, or zero behind the last element of a window: what lies there may be anything, also no number."""
     index, i64 = ir.IndexType.get(), ir.IntegerType.get_signless(64)
     at = create("linalg.index", [], index, {"dim": ir.IntegerAttr.get(i64, loop)})
     end = create("arith.constant", [], index, {"value": ir.IntegerAttr.get(index, extent)})
@@ -368,7 +368,7 @@ def _joined(value: ir.Value) -> ir.Value:
 
 
 def _filters(op: LinalgOp, window: _Window, taps: int, channels: int) -> ir.Value:
-    """The filters with taps and channels last, as one dimension, zeros where the image has them."""
+    """The filters with window elements and channels last, as one dimension, zeros where the image has them."""
     filters = op.inputs[1 - window.image]
     own = [window.taps] if window.channels is None else [window.taps, window.channels]
     order = [number for number, d in enumerate(filters.dims) if d not in own] + [filters.dims.index(d) for d in own]

@@ -163,7 +163,7 @@ class _Segment:
         return not all(maps(op)[n].is_projected_permutation for n in self.batched(op))
 
     def _read_again(self, op: ir.Operation, rounds: int) -> float:
-        """Bytes that all rounds read, those of the first apart, where many rows do not hide their way from far."""
+        """Bytes that all micro-batches read, those of the first apart, where many rows do not hide them."""
         access = maps(op)
         shape = ir.RankedTensorType(op.results[0].type).shape
         loops = [loops_of(e) for e in access[-1].results]
@@ -227,7 +227,7 @@ def _of_round(kind: ir.Type, count: int) -> ir.Type:
 
 
 class _Loop:
-    """Writes the loop over rounds in the place of a segment."""
+    """Writes the loop over micro-batches in the place of a segment."""
 
     def __init__(self, segment: _Segment, count: int) -> None:
         self.segment, self.count = segment, count
@@ -319,7 +319,7 @@ class _Loop:
 @register
 @dataclass(frozen=True)
 class SplitBatch(Pass):
-    """Run the images of a batch in rounds where those of all outgrow the caches.
+    """Run a batch in micro-batches where all images outgrow the caches.
 
     From the begin of a function on, as far as operations work on each image by itself, sums over windows follow each
     other, and the weights that each round reads again cost less than the images from far.

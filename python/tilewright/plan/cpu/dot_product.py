@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Products of small numbers for which processors have instructions: pairs of bf16, fours of bytes.
 
-Such an instruction takes a *group* of neighbours along the reduced dimension, the depth, from both factors at once and
-adds their products to one 32-bit accumulator (vdpbf16ps, vpdpbusd). One factor lends a group that all lanes share; the
+Such an instruction takes a *group* of neighbours along the reduced dimension, the depth, from both operands at once and
+adds their products to one 32-bit accumulator (vdpbf16ps, vpdpbusd). One operand lends a group that all lanes share; the
 other one must hold the groups of neighbouring lanes side by side in memory: its layout cuts the depth into blocks of
 the group's size, innermost.
 """
@@ -38,7 +38,7 @@ _WIDENS = {"arith.extf": False, "arith.extsi": False, "arith.extui": True}
 
 @dataclass(frozen=True)
 class Factor:
-    """A factor of a product: the number of the operand, its element type, and whether it is widened without a sign."""
+    """An operand of a product: its number, its element type, and whether it is widened without a sign."""
 
     operand: int
     element: str
@@ -58,7 +58,7 @@ class Dot:
 
 
 def factors(op: LinalgOp) -> list[Factor]:
-    """The two factors of a sum of products, in the order of the body; none where they are more than elements."""
+    """The two operands of a sum of products, in the order of the body; none where they are more than elements."""
     if op.kind is not Kind.CONTRACTION or op.unpacks:
         return []
     block = op.op.regions[0].blocks[0]
@@ -78,7 +78,7 @@ def _factor(value: ir.Value) -> Factor:
 
 
 def small_element(op: LinalgOp) -> str | None:
-    """`bf16` or `i8` where both factors are of that type, with the accumulator that its instruction has."""
+    """`bf16` or `i8` where both operands are of that type, with the accumulator that its instruction has."""
     found = factors(op)
     kinds = {factor.element for factor in found}
     if len(found) != 2 or len(kinds) != 1 or found[0].operand == found[1].operand:

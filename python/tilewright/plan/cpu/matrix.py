@@ -5,7 +5,7 @@
 
 Four registers hold 2x2 blocks of sums, which two blocks of rows and two of lanes feed: each load is used twice, and a
 product takes as long as two loads that hit L1 (Intel 64 and IA-32 Architectures Optimization Reference Manual, section
-on Intel AMX). With one block of rows, four of lanes share it. One factor, or a part of it, stays in the L2 cache
+on Intel AMX). With one block of rows, four of lanes share it. One operand, or a part of it, stays in the L2 cache
 while the other streams by (Goto and van de Geijn, see blocking.py); tasks that share the part follow each other.
 """
 
@@ -31,7 +31,7 @@ _GROUP_BYTES = 4
 
 
 def tile_matrix(op: LinalgOp, roles: Roles, dot: Dot, machine: Machine) -> Tiling:
-    """Register tiles of 2x2 blocks (1x4 where rows are few), under which one factor stays in the L2 cache."""
+    """Register tiles of 2x2 blocks (1x4 where rows are few), under which one operand stays in the L2 cache."""
     assert dot.blocks is not None and roles.row is not None
     mma, register = [1] * op.rank, [1] * op.rank
     mma[roles.row], mma[roles.lane], mma[dot.depth] = dot.blocks
@@ -53,7 +53,7 @@ def tile_matrix(op: LinalgOp, roles: Roles, dot: Dot, machine: Machine) -> Tilin
 
 
 def _near_points(op: LinalgOp, dot: Dot, machine: Machine) -> int:
-    """Rows or lanes that stay in the L2 cache: half of it, through the rest the other factor streams."""
+    """Rows or lanes that stay in the L2 cache: half of it, through the rest the other operand streams."""
     bytes_each = _GROUP_BYTES // dot.group * prod(op.extents[d] for d in op.reductions)
     return max(machine.l2_bytes // 2 // bytes_each, 1)
 

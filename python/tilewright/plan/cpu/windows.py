@@ -1,11 +1,11 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Steps of a window that meet its image's border of zeros only (`tile.image`).
+"""Steps of a window that meet its image's implicit padding only (`tile.image`).
 
 A dilated window over a small image reaches beyond it with most of its steps: of the nine points of a 3x3 window with
 dilation 18 over 33x33 places, 2.9 lie inside on average ("Rethinking Atrous Convolution", Chen et al., 2017, section
-3.3, sees such filters degenerate). What the border holds is zero, so these steps add zeros, and each register tile
+3.3, sees such filters degenerate). What the padding holds is zero, so these steps add zeros, and each register tile
 may leave out those that lie outside for all of its elements.
 """
 

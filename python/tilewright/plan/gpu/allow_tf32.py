@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Pass `tile-allow-tf32`: products of f32 may run on tensor cores, which read 10 bits of each factor's mantissa.
+"""Pass `tile-allow-tf32`: products of f32 may run on tensor cores, which read 10 bits of each operand's mantissa.
 
 TF32 has the exponent of f32: nothing overflows, and sums stay in f32 (NVIDIA A100 architecture white paper, 2020). The
 decision is the user's (`precision="tf32"`); which unit multiplies is then the plan's and the lowering's, by shapes.
@@ -17,12 +17,12 @@ from tilewright.ir.structure import Kind, LinalgOp, Weights, blocks, linalg_ops
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 
-#: On a product: its factors may be rounded to tf32.
+#: On a product: its operands may be rounded to tf32.
 ATTRIBUTE = decisions.TF32
 
 
 def wide_products(root: ir.Operation) -> list[LinalgOp]:
-    """The sums of products of two factors in f32."""
+    """The sums of products of two operands in f32."""
     weights = Weights()
     return [
         op
@@ -39,7 +39,7 @@ def _is_f32(value: ir.Value) -> bool:
 @register
 @dataclass(frozen=True)
 class AllowTf32(Pass):
-    """Let matrix units multiply f32 in tf32: `tile.tf32` on each sum of products of two factors in f32.
+    """Let matrix units multiply f32 in tf32: `tile.tf32` on each sum of products of two operands in f32.
 
     Before:
     ```mlir

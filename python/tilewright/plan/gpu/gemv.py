@@ -6,7 +6,7 @@
 Memory is all that counts, and a multiprocessor moves what its threads have asked for at a time, once per latency
 (Little's law). So tiles follow from bytes under way and from how many CTAs there are: a tile is as narrow along the
 lanes as a transaction of memory allows, so that there are CTAs for all multiprocessors, and deep along the sum, whose
-points are spread over the warps of a CTA and are added up once, behind the loop (split-K inside of a CTA).
+points are distributed over the warps of a CTA and are added up once, behind the loop (split-K inside of a CTA).
 """
 
 from __future__ import annotations

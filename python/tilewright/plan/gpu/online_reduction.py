@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Which reductions of a CTA run in one loop, block by block: rows of scores that registers cannot hold.
 
-What makes a chain is decided in `plan/online.py`, as on the CPU. Here a block is what the registers of a CTA hold, and
+What makes a chain is decided in `plan/attention`, as on the CPU. Here a block is what the registers of a CTA hold, and
 all nests of the chain have register tiles of whole blocks: what they hand on never leaves registers.
 """
 
@@ -35,7 +35,7 @@ _CHANNELS = 64
 #: Keys of a block at most, by bytes of an element: more hide nothing.
 _KEYS = {1: 128, 2: 128}
 _WIDE_KEYS = 64
-#: The same for wide heads on mma.sync: queries, sums and fragments of both factors take registers, too.
+#: The same for wide heads on mma.sync: queries, sums and fragments of both operands take registers, too.
 _FEW_KEYS = 32
 #: Rows of queries of a task: 16 for each warp.
 _WARP_ROWS = 16

@@ -65,7 +65,7 @@ class GpuTask:
     block: int = 0
     #: the candidate that it takes
     number: int = 0
-    #: reductions that run in one loop, once the tiles are known
+    #: online reductions (in one loop), once the tiles are known
     online: Online | None = None
 
     def tile(self, gpu: Gpu) -> list[GpuTiling]:
@@ -140,7 +140,7 @@ def _predicted(
 class PlanGpuTiles(Pass):
     """Give each nest of a GPU's kernels its tile sizes (`tile.rtile`), padded to powers of two.
 
-    A task is a CTA; its register tiles are spread over all of its threads.
+    A task is a CTA; its register tiles are distributed over all of its threads.
 
     Before:
     ```mlir

@@ -8,7 +8,7 @@ shared memory for it, moving what the wave needs from L2, and its share of what 
 added: the first step of each wave comes from memory, and its results are stored; of the first and last wave only, where
 CTAs are persistent, since a ring is filled again while results are computed and stored. Matrices that what follows
 reads come from memory once the product is done, or beside it where TMA fetches them. CTAs of a cluster load what they
-share once, and wait for each other. CTAs among which steps are dealt have the same work (stream-K), and hand on sums
+share once, and wait for each other. CTAs that share steps have the same work (stream-K), and hand on sums
 through L2. (Roller, section 3.3, has the first and the last of the four; its tiles are filled
 to the same waves.)
 """
@@ -39,7 +39,7 @@ _CLUSTER_TRIP = 3
 _CLUSTER_BARRIERS = 2
 #: Latencies of L2 between sums that are stored and who adds them: the store, the semaphore, the load.
 _MEETS = 3
-#: How much faster dealt steps must be predicted to be: what the law leaves out are the ends of their parts.
+#: How much faster stream-K must be predicted to be: what the law leaves out are the ends of their parts.
 _DEALT_WORTH = 1.05
 #: Threads that read the same element of shared memory at once, where vector units multiply.
 _BROADCAST = 4
@@ -56,7 +56,7 @@ class Prediction:
 
     Attributes:
         seconds: in all, the launch included.
-        bound: what takes longest: ``compute``, ``shared``, ``l2``, ``memory``, ``latency``, or ``widen`` where a factor
+        bound: what takes longest: ``compute``, ``shared``, ``l2``, ``memory``, ``latency``, or ``widen`` where one
             is small in memory.
         compute: seconds of arithmetic in all.
         l2_bytes: bytes that all CTAs together read from L2, and write.
@@ -174,7 +174,7 @@ def _imbalance(count: int, gpu: Gpu, waves: int, held: int) -> float:
 
 
 def _widening(problem: Problem, shape: Shape, gpu: Gpu) -> float:
-    """Seconds in which the vector units of a multiprocessor widen what a step of a CTA has of a packed factor."""
+    """Seconds in which the vector units of a multiprocessor widen what a step of a CTA has of a packed operand."""
     packed = problem.packed
     if packed is None:
         return 0.0
@@ -186,7 +186,7 @@ def _widening(problem: Problem, shape: Shape, gpu: Gpu) -> float:
 
 
 def _shared_bytes(problem: Problem, shape: Shape, unit: bool) -> int:
-    """Bytes that a step reads from shared memory: fragments of both factors for each warp or warpgroup."""
+    """Bytes that a step reads from shared memory: fragments of both operands for each warp or warpgroup."""
     element = shape.depth * problem.bytes
     if shape.wgmma:
         return shape.rows // 64 * (64 + shape.lanes) * element
@@ -198,7 +198,7 @@ def _shared_bytes(problem: Problem, shape: Shape, unit: bool) -> int:
 
 
 def _rewritten(problem: Problem, shape: Shape) -> int:
-    """Bytes of a packed factor that pass through shared memory again, wide: vector units read it there."""
+    """Bytes of a packed operand that pass through shared memory again, wide: vector units read it there."""
     if problem.packed is None:
         return 0
     elements = (shape.lanes if problem.packed.lanes else shape.rows) * shape.depth
@@ -206,7 +206,7 @@ def _rewritten(problem: Problem, shape: Shape) -> int:
 
 
 def _memory_bytes(problem: Problem, shape: Shape, resident: int, near: int, out: int, cache: int) -> int:
-    """What a run reads and writes beyond L2: each factor once, again where a wave's share of it leaves L2."""
+    """What a run reads and writes beyond L2: each operand once, again where a wave's share of it leaves L2."""
     if problem.held <= cache // 2:
         return min(problem.held, near) + out
     depth = problem.depth * problem.outer * problem.batch
@@ -233,7 +233,7 @@ class Choice:
         other: with the same tile, the best one without a cluster where the choice has one, else the best with one; None
             where there is none.
         other_prediction: of it.
-        whole: where steps are dealt, the best shape in which each tile is one CTA's; None where they are not.
+        whole: with stream-K, the best shape in which each tile is one CTA's; None without.
         whole_seconds: of it.
     """
 
@@ -254,7 +254,7 @@ def choose(problem: Problem, gpu: Gpu, number: int = 0) -> Choice | None:
 
     Candidates differ in their rows or lanes; `number` says which one it shall be, the fastest one being the first.
     Among shapes whose times differ by less than a percent, the one that moves the least, then the smallest ring. Steps
-    are dealt where that is faster by some percent than the best shape with whole tiles.
+    are divided (stream-K) where that is faster by some percent than the best shape with whole tiles.
     """
     ranked: Sequence[tuple[Prediction, Shape]] = sorted(
         ((predict(problem, shape, gpu), shape) for shape in shapes(problem, gpu)),

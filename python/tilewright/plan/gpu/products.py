@@ -41,8 +41,8 @@ class Roles:
     """The loops of a product of tiles.
 
     Attributes:
-        rows: parallel loops of the one factor only, the one to tile first first.
-        lane: a parallel loop of the other factor only.
+        rows: parallel loops of the one operand only, the one to tile first first.
+        lane: a parallel loop of the other operand only.
         depth: a reduced loop of both.
         row_factor: which input has the rows.
     """
@@ -72,7 +72,7 @@ def find_roles(nest: Nest) -> Roles | None:
 
 
 def _own_loops(op: LinalgOp, number: int) -> list[int]:
-    """Parallel loops with several points that one factor alone depends on."""
+    """Parallel loops with several points that one operand alone depends on."""
     own, other = op.inputs[number].loops, op.inputs[1 - number].loops
     return [d for d in op.parallel if d in own and d not in other and op.extents[d] > 1]
 
@@ -148,7 +148,7 @@ def _begins_with_zeros(op: LinalgOp) -> bool:
 
 
 def _packed(op: LinalgOp, roles: Roles) -> Packed:
-    """How the factor lies in memory that the body makes of the second operand and those behind it."""
+    """How the operand lies in memory that the body makes of the second operand and those behind it."""
     small, *others = op.inputs[1:]
     held = sum(tensor_bytes(access.value) for access in (small, *others))
     block = op.op.regions[0].blocks[0]
@@ -187,7 +187,7 @@ def _conversions(op: ir.Operation) -> float:
 
 
 def _is_strided(image: Access, rows: Sequence[int]) -> bool:
-    """Whether neighbouring rows are no neighbours in the factor that has them."""
+    """Whether neighbouring rows are no neighbours in the operand that has them."""
     terms = [index_terms(expr) for expr in image.map.results]
     return any(found is None or any(found.get(d, 0) not in (0, 1) for d in rows) for found in terms)
 

@@ -22,19 +22,19 @@ from tilewright.plan.model.nest import power_of_two
 
 #: Bytes of a row of a step: the widest swizzle.
 _SPAN = 128
-#: Slots of a ring, at most: more hide no more latency; and of a ring with small slots (few rows, whose other factor is
+#: Slots of a ring, at most: more hide no more latency; and of a ring with small slots (few rows, whose other operand is
 #: read once), which keep enough bytes under way only together.
 _SLOTS = {True: 6, False: 4}
 _SMALL_SLOTS = 8
 _SMALL_SLOT = 8192
-#: Registers of a thread besides its accumulators: addresses, fragments of both factors, predicates.
+#: Registers of a thread besides its accumulators: addresses, fragments of both operands, predicates.
 _OTHERS = 72
 #: Registers of a thread that only loads.
 _LOADING = 40
 #: 32-bit registers of accumulators per thread, at most; and where functions of the sums follow, whose steps need some.
 _ACCUMULATORS = 128
 _WITH_FUNCTIONS = 64
-#: How many registers more accumulators and factors may take where factors come through registers, not through a ring.
+#: How many registers more accumulators and operands may take where operands come through registers, not through a ring.
 _FACTORS = 32
 #: Element types that matrix units multiply (on all architectures that there are descriptions for).
 _UNIT_TYPES = frozenset({"f16", "bf16", "i8", "tf32"})
@@ -49,7 +49,7 @@ _BOX = 16 * _SPAN
 _CLUSTER = 2
 #: Lanes of a tile whose scales change along the sum, at least: rings have slots of 128 bytes and more.
 _SCALES = 64
-#: Steps that a CTA has of dealt tiles, at least.
+#: Steps that a CTA has of stream-K tiles, at least.
 _LEAST_SHARE = 4
 #: Rows of a box that a CTA loads for its cluster, at least: the rows that a swizzle exchanges.
 _SHARE = 8
@@ -57,10 +57,10 @@ _SHARE = 8
 
 @dataclass(frozen=True)
 class Packed:
-    """How a factor lies in memory that is small there and widened in registers.
+    """How an operand lies in memory that is small there and widened in registers.
 
     Attributes:
-        lanes: whether it is the factor with the lanes, or that with the rows.
+        lanes: whether it is the operand with the lanes, or that with the rows.
         bytes: of an element in memory, its part of scales and zero points included.
         instructions: of vector units that make an element, besides conversions by instructions of their own.
         conversions: of these.
@@ -83,24 +83,24 @@ class Problem:
         lanes: points of the loops of lanes.
         depth: points of the loop of the depth.
         outer: points of the other reduced loops: places of a window.
-        batch: points of the loops that both factors have.
-        kind: element type of the factors in memory; ``tf32`` for those in f32 that may be rounded to it.
+        batch: points of the loops that both operands have.
+        kind: element type of the operands in memory; ``tf32`` for those in f32 that may be rounded to it.
         out_bytes: bytes of an element of the result.
-        streams: whether the factors lie in memory as TMA wants them: rows at multiples of 16 bytes.
-        deep: whether the depth runs along the rows of both factors in memory, as wgmma wants all but 16-bit elements.
+        streams: whether the operands lie in memory as TMA wants them: rows at multiples of 16 bytes.
+        deep: whether the depth runs along the rows of both operands in memory, as wgmma wants all but 16-bit elements.
         functions: whether functions (exponentials, ...) of the sums are computed where they are.
         stores: whether TMA can store the result: one tensor, rows at multiples of 16 bytes.
         adds: bytes of an element of all matrices of the result's size that what follows reads; they pass through shared
             memory.
         fetches: whether TMA can load these matrices, as it can those of `streams`.
         places: points of each loop of rows, that of neighbours in memory first; none: rows are those of one loop.
-        overlap: how often an element of the factor with the rows is read by neighbouring windows; 1: no windows.
+        overlap: how often an element of the operand with the rows is read by neighbouring windows; 1: no windows.
         neighbours: whether tiles beside each other may be a cluster.
         strided: whether rows are every so manieth place of an image: no two CTAs load a part of its tile each.
         open_rows: of each loop of rows, whether only a run knows its points.
         open_lanes: whether only a run knows the lanes.
-        packed: how a factor lies in memory that is not multiplied as it lies there.
-        deals: whether steps may be dealt to CTAs: all sizes are known, and sums begin with zeros.
+        packed: how an operand lies in memory that is not multiplied as it lies there.
+        deals: whether stream-K may divide steps among CTAs: all sizes are known, and sums begin with zeros.
     """
 
     rows: int
@@ -127,24 +127,24 @@ class Problem:
 
     @cached_property
     def bytes(self) -> int:
-        """Bytes of an element of the factors, as units multiply them."""
+        """Bytes of an element of the operands, as units multiply them."""
         sizes = {"f64": 8, "i64": 8, "f32": 4, "tf32": 4, "i32": 4, "f16": 2, "bf16": 2, "i16": 2}
         return sizes.get(self.kind, 1)
 
     @cached_property
     def widths(self) -> tuple[float, float]:
-        """Bytes of an element in memory of the factor with the rows, and of that with the lanes."""
+        """Bytes of an element in memory of the operand with the rows, and of that with the lanes."""
         if self.packed is None:
             return self.bytes, self.bytes
         return (self.bytes, self.packed.bytes) if self.packed.lanes else (self.packed.bytes, self.bytes)
 
     def bytes_of(self, rows: float, lanes: float) -> int:
-        """Bytes in memory of so many elements of both factors."""
+        """Bytes in memory of so many elements of both operands."""
         return round(rows * self.widths[0] + lanes * self.widths[1])
 
     @property
     def held(self) -> int:
-        """Bytes of both factors in memory."""
+        """Bytes of both operands in memory."""
         depth = self.batch * self.depth
         return self.bytes_of(depth * round(self.rows * self.outer / self.overlap), depth * self.lanes * self.outer)
 
@@ -191,7 +191,7 @@ class Shape:
         persistent: whether a CTA computes tile after tile; loads run ahead into the next one.
         fetched: whether TMA brings the matrices that what follows reads, beside the last steps of the product.
         cluster: CTAs of a cluster along rows and along lanes; what several of them read, TMA loads once for all.
-        dealt: CTAs among which the steps of the last waves are dealt (stream-K); 0: each tile is one CTA's.
+        dealt: CTAs that share the steps of the last waves (stream-K); 0: each tile is one CTA's.
     """
 
     rows: int
@@ -206,11 +206,11 @@ class Shape:
     dealt: int = 0
 
     def step_bytes(self, problem: Problem) -> int:
-        """Bytes of both factors that a step needs."""
+        """Bytes of both operands that a step needs."""
         return problem.bytes_of(self.rows * self.depth, self.lanes * self.depth)
 
     def loaded_bytes(self, problem: Problem) -> int:
-        """Bytes of both factors that a CTA loads for a step: its share of what the cluster reads together."""
+        """Bytes of both operands that a CTA loads for a step: its share of what the cluster reads together."""
         down, across = self.cluster
         return problem.bytes_of(self.rows // across * self.depth, self.lanes // down * self.depth)
 
@@ -274,12 +274,12 @@ class Shape:
 
 
 def has_unit(problem: Problem, gpu: Gpu) -> bool:
-    """Whether a matrix unit multiplies the factors; f32 that must stay f32 is for the vector units."""
+    """Whether a matrix unit multiplies the operands; f32 that must stay f32 is for the vector units."""
     return problem.kind in _UNIT_TYPES or (problem.kind in _HOPPER_TYPES and gpu.capability >= 90)
 
 
 def _suits_wgmma(problem: Problem) -> bool:
-    """Whether wgmma can read the factors from shared memory, where TMA puts them."""
+    """Whether wgmma can read the operands from shared memory, where TMA puts them."""
     ordered = (problem.deep or problem.bytes == 2) and problem.packed is None
     return problem.streams and ordered and problem.depth * problem.bytes >= _SPAN // 2
 
@@ -354,7 +354,7 @@ def _clusters(problem: Problem, shape: Shape) -> Iterator[Shape]:
 
 
 def _dealt(problem: Problem, gpu: Gpu, shape: Shape, steps: int) -> Iterator[Shape]:
-    """The same tile in CTAs among which the steps of the last waves are dealt; what follows may not need the ring."""
+    """The same tile in CTAs that share the steps of the last waves; what follows may not need the ring."""
     free = not problem.adds and (problem.stores or not shape.wgmma)
     one = replace(shape, stages=0, persistent=True, dealt=1)
     fit = (gpu.shared - one.shared(problem)) // shape.step_bytes(problem) + 1
@@ -369,7 +369,7 @@ def _dealt(problem: Problem, gpu: Gpu, shape: Shape, steps: int) -> Iterator[Sha
 
 
 def whole_tiles(count: int, ctas: int) -> int:
-    """Tiles that are one CTA's each where steps are dealt: those of all full waves but the last one."""
+    """Tiles that are one CTA's each with stream-K: those of all full waves but the last one."""
     return max(count // ctas - 1, 0) * ctas
 
 

@@ -4,8 +4,8 @@
 """How long a kernel takes whose time is not that of a single product: elementwise chains, norms, softmax, attention.
 
 Arithmetic, functions, products, L2 and memory overlap; the longest of them is the time, rounded up to whole waves of
-CTAs, behind the latency of one and a launch. Bytes are those of Welder's MemTraffic (plan/traffic.py): what each task
-reads of each tensor, all tasks together from L2, each tensor once from memory.
+CTAs, behind the latency of one and a launch. Bytes are those of Welder's MemTraffic (plan/model/traffic.py): what each
+task reads of each tensor, all tasks together from L2, each tensor once from memory.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ def live_part(numbers: Sequence[int], count: int, extent: int) -> float:
     """The part of a loop's steps that `tile.live` leaves, over all tasks.
 
     Args:
-        numbers: the attribute: loop, rows, and five numbers per stretch (see running.py).
+        numbers: the attribute: loop, rows, and five numbers per stretch (see `plan_online.py`).
         count: tasks along the rows.
         extent: steps of the whole loop.
     """

@@ -1,13 +1,13 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Pass `tile-transpose-operands`: factors lie in memory as the units want them that multiply.
+"""Pass `tile-transpose-operands`: operands lie in memory as the units want them that multiply.
 
-Matrix units take packs of 32 bits along the sums. Of 16-bit elements ldmatrix and wgmma turn what lies the other way;
-of bytes and of tf32 they do not (PTX ISA, ldmatrix `.trans` and the major-ness of wgmma's shared memory operands), and
-mma.sync would collect bytes one by one. A product with a vector has more CTAs, or longer rows, in one of both orders.
-Weights are turned at compile time, which costs nothing; what a run brings is turned by a kernel of its own (through
-shared memory, as every transposition), where the product gains more than that takes.
+Matrix units take packs of 32 bits along the sums. Of 16-bit elements ldmatrix and wgmma transpose what lies the other
+way; of bytes and of tf32 they do not (PTX ISA, ldmatrix `.trans` and the major-ness of wgmma's shared memory operands),
+and mma.sync would collect bytes one by one. A product with a vector has more CTAs, or longer rows, in one of both
+orders. Weights are transposed at compile time, which costs nothing; what a run brings is transposed by a kernel of its
+own (through shared memory, as every transposition), where the product gains more than that takes.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.model.nest import Nest
 from tilewright.plan.model.traffic import tensor_bytes
 
-#: Elements that matrix units multiply, and that nothing turns on the way.
+#: Elements that matrix units multiply, and that nothing transposes on the way.
 _BYTES = ("i8", "f8E4M3FN", "f8E5M2")
-#: Part of the time that another order of a vector's factor must save.
+#: Part of the time that another order of a vector's operand must save.
 _WORTH = 0.95
-#: How much longer weights that are turned may take: fewer instructions are not all in the prediction.
+#: How much longer weights that are transposed may take: fewer instructions are not all in the prediction.
 _ALIKE = 1.01
 #: Part of its bandwidth that memory reaches.
 _STREAMED = 0.92
@@ -44,10 +44,10 @@ _STREAMED = 0.92
 @register
 @dataclass(frozen=True)
 class TurnFactors(Pass):
-    """Let factors of bytes and of tf32, and weights that meet a vector, lie in the better order.
+    """Let operands of bytes and of tf32, and weights that meet a vector, lie in the better order.
 
-    Weights lie along the sums wherever the other factor of several rows does, windows of images among them. Of all
-    other factors of bytes, and of vectors, the predicted time decides.
+    Weights lie along the sums wherever the other operand of several rows does, windows of images among them. Of all
+    other operands of bytes, and of vectors, the predicted time decides.
 
     Before:
     ```mlir
@@ -80,7 +80,7 @@ class TurnFactors(Pass):
     %y = linalg.generic {indexing_maps = [#map2, #map3, #map4], iterator_types = ["parallel", "parallel", "reduction"]}
         ins(%x, %t : tensor<128x256xi8>, tensor<64x256xi8>) outs(%f : tensor<128x64xi32>) {
     ```
-    A product whose run-time factor stays as it is gets `tile.slow` with the reason.
+    A product whose run-time operand stays as it is gets `tile.slow` with the reason.
     """
 
     name: ClassVar[str] = "tile-transpose-operands"
@@ -89,7 +89,7 @@ class TurnFactors(Pass):
     device: str = option("nvidia-sm80", "name of the device description")
 
     def run(self, op: ir.Operation) -> None:
-        """Visit the products of each block; those that share a factor share its turned form."""
+        """Visit the products of each block; those that share an operand share its transposed form."""
         gpu, weights = Gpu.of(resolve(self.device)), Weights()
         for block in blocks(op):
             turner = _Turner(gpu, weights)
@@ -98,7 +98,7 @@ class TurnFactors(Pass):
 
 
 class _Turner:
-    """Turns the factors of the products of a block."""
+    """Transposes the operands of the products of a block."""
 
     def __init__(self, gpu: Gpu, weights: Weights) -> None:
         self.gpu = gpu
@@ -106,7 +106,7 @@ class _Turner:
         self._turns = Turns()
 
     def visit(self, op: LinalgOp) -> None:
-        """Turn the factors of a product where that pays."""
+        """Transpose the operands of a product where that pays."""
         if op.kind is Kind.CONTRACTION and self._visit_weights(op):
             return
         if not op.reductions or not all(access.pure for access in op.inputs):
@@ -119,7 +119,7 @@ class _Turner:
             self._visit_product(nest, roles)
 
     def _visit_weights(self, op: LinalgOp) -> bool:
-        """Weights lie along the sum where the other factor does; whether one was turned."""
+        """Weights lie along the sum where the other operand does; whether one was transposed."""
         for number in (0, 1):
             depth = _depth_against(op, number, self.weights)
             if depth is not None:
@@ -172,7 +172,7 @@ class _Turner:
 
 
 def _depth_against(op: LinalgOp, number: int, weights: Weights) -> int | None:
-    """The loop along which the other factor's neighbours are summed, and a weight's are not; None where it may stay."""
+    """The loop along which the other operand's neighbours are summed, a weight's are not; None where it may stay."""
     access, other = op.inputs[number], op.inputs[1 - number]
     if not _is_packed(op, access) or not _is_packed(op, other) or not access.pure or not weights.only(access.value):
         return None
@@ -184,7 +184,7 @@ def _depth_against(op: LinalgOp, number: int, weights: Weights) -> int | None:
 
 
 def _is_packed(op: LinalgOp, access: Access) -> bool:
-    """Whether matrix units take several elements of a factor at once, along the sum only."""
+    """Whether matrix units take several elements of an operand at once, along the sum only."""
     element = str(ir.RankedTensorType(access.value.type).element_type)
     return element in _BYTES or (element == "f32" and ATTRIBUTE in op.op.attributes)
 
@@ -194,7 +194,7 @@ def _has_one_use(access: Access) -> bool:
 
 
 def _turning(access: Access, gpu: Gpu) -> float:
-    """Seconds of a kernel that turns a tensor."""
+    """Seconds of a kernel that transposes a tensor."""
     device = gpu.device
     moved = 2 * tensor_bytes(access.value) / (device.level("memory").bandwidth * _STREAMED)
     return moved + 2 * device.level("memory").latency + device.rate("task", 0.0) + device.rate("launch", 2.5e-6)

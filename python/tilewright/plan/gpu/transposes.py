@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Factors of products with another dimension as the last one, for the passes that say which."""
+"""Operands of products with another dimension as the last one, for the passes that say which."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from tilewright.mlir import ir
 
 
 class Turns:
-    """The turned factors of a block: products that share one share its turned form."""
+    """The transposed operands of a block: products that share one share its transposed form."""
 
     def __init__(self) -> None:
         """Begin with none."""
         self._made: dict[tuple[ir.Value, tuple[int, ...]], ir.Value] = {}
 
     def turn(self, op: LinalgOp, number: int, last: int) -> None:
-        """Let a loop be the last dimension of a factor, which is turned in front of the first product that reads it.
+        """Let a loop be the last dimension of an operand, transposed in front of the first product that reads it.
 
         Args:
             op: the product.
-            number: of the factor, each of whose dimensions is a loop.
+            number: of the operand, each of whose dimensions is a loop.
             last: the loop.
         """
         access, own = op.inputs[number], maps(op.op)

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Attention by Hopper's warpgroups: which chains their matrix units take, with how many queries, keys and slots.
 
-A warpgroup has 64 queries: its scores stay in its accumulators, rows over four lanes, and become the left factor of the
-second product where they are. Queries, keys and values come by TMA and are read in shared memory (FlashAttention-3,
+A warpgroup has 64 queries: its scores stay in its accumulators, rows over four lanes, and become the left operand of
+the second product where they are. Queries, keys and values come by TMA and are read in shared memory (FlashAttention-3,
 Shah et al., 2024, section 3).
 """
 
@@ -126,7 +126,7 @@ def _channels(chain: Chain, op: LinalgOp) -> int:
 
 
 def _fits(chain: Chain, nest: Nest) -> bool:
-    """Whether matrix units take the product, and TMA its factors."""
+    """Whether matrix units take the product, and TMA its operands."""
     op = nest.root
     if op.tables or nest.gathers or len(op.inputs) != 2 or len(op.reductions) != 1:
         return False

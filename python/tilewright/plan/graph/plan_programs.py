@@ -35,7 +35,7 @@ class PlanPrograms(Pass):
 
     The steps of a recurrent network are launches of a few microseconds each, and a launch on several threads takes
     near one. In a program each unit knows its tasks, and waits for signals of the others only. Rammer's policy
-    (plan/rammer.py) estimates whether an iteration is one program; long iterations stay launches, whose chunks balance
+    (`rammer.py`) estimates whether an iteration is one program; long iterations stay launches, whose chunks balance
     cores that other work disturbs. Single steps do what whole programs leave, of a number that a run brings, too.
 
     Before:

@@ -182,7 +182,7 @@ def _border(shape: list[int], x: Bytes) -> ir.Value:
 
 
 def _insert(op: ir.Operation, value: ir.Value, reads: ir.AffineMap | None, border: ir.Value) -> ir.Value:
-    """`value` written into its place in the border, where the copy may leave it."""
+    """`value` written into its place in the padding, where the copy may leave it."""
     names = ("static_offsets", "static_sizes", "static_strides")
     static = {name: op.attributes[name] for name in names}
     kind = ir.RankedTensorType.get(

@@ -7,8 +7,9 @@ What follows from weights alone is computed at compile time. Of weights that are
 each column, or for each block of one) this makes floats, two to four times as many bytes, and a product with a vector
 or with a few rows takes as long as its weights take to come. So the operations between are repeated in the product,
 element by element, where that is predicted to be faster: in front of mma.sync, whose fragments are registers (Ladder,
-Wang et al., OSDI 2024, section 4; Marlin, Frantar et al., PPoPP 2025). wgmma reads its right factor from shared memory,
-so what it multiplies was widened before. The numbers are the same: each element is dequantized and rounded as before.
+Wang et al., OSDI 2024, section 4; Marlin, Frantar et al., PPoPP 2025). wgmma reads its right operand from shared
+memory, so what it multiplies was widened before. The numbers are the same: each element is dequantized and rounded as
+before.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ _MADE = frozenset(f"tensor.{name}" for name in "collapse_shape empty expand_shap
 class ReadPacked(Pass):
     """Let products dequantize weights in registers, where fewer bytes then come from memory in less time.
 
-    One of several rows and columns gets `tile.packed`: its first two inputs are the factors as they lie in memory.
+    One of several rows and columns gets `tile.packed`: its first two inputs are the operands as they lie in memory.
     Scales for each block of a sum make two loops of it, over blocks and within one.
 
     Before:
@@ -135,7 +136,7 @@ def _nest(op: LinalgOp) -> Nest:
 
 
 def _visit(op: LinalgOp, gpu: Gpu, weights: Weights) -> list[ir.Operation]:
-    """Let a product read the smaller form of a factor where that is faster; gives what made the larger one."""
+    """Let a product read the smaller form of an operand where that is faster; gives what made the larger one."""
     for number, access in enumerate(op.inputs):
         if not weights.only(access.value) or not access.pure:
             continue
@@ -185,9 +186,9 @@ def drop(op: ir.Operation) -> None:
 
 
 def _repeat(op: LinalgOp, number: int) -> tuple[LinalgOp, list[ir.Operation]] | None:
-    """The product with all that makes a factor of a smaller tensor repeated; and what made the factor.
+    """The product with all that makes an operand of a smaller tensor repeated; and what made the operand.
 
-    None where the factor is not smaller in memory before.
+    None where the operand is not smaller in memory before.
     """
     new, made, steps = op, list[ir.Operation](), 0
     at, whole = number, tensor_bytes(op.inputs[number].value)
@@ -254,9 +255,9 @@ def _in_blocks(op: LinalgOp, number: int, made: ir.Operation) -> ir.Operation | 
 
 
 def _as_product(op: LinalgOp, number: int, gpu: Gpu) -> LinalgOp | None:
-    """A product with repeated steps as one of tiles, its small factor second and along the sum where units multiply.
+    """A product with repeated steps as one of tiles, its small operand second and along the sum where units multiply.
 
-    None, and no operation, where units could not multiply what the steps make with the other factor.
+    None, and no operation, where units could not multiply what the steps make with the other operand.
     """
     old, own = op.op, maps(op.op)
     count = len(op.inputs) - 1
@@ -302,7 +303,7 @@ def _depends(value: ir.Value, on: ir.Value) -> bool:
 
 
 def with_steps(op: LinalgOp, number: int, made: ir.Operation) -> ir.Operation:
-    """The product, in front of the old one, with what makes its factor repeated for each element."""
+    """The product, in front of the old one, with what makes its operand repeated for each element."""
     old = op.op
     outer = maps(old)
     loops = dict(zip(positions(maps(made)[-1]), outer[number].results, strict=True))

@@ -165,7 +165,7 @@ class ByteProducts(Pass):
 
     For machines that have an instruction for it.
 
-    Both factors of a sum of products are bytes that were centred on a zero point, and maybe scaled: integer operators,
+    Both operands of a sum of products are bytes that were centred on a zero point, and maybe scaled: integer operators,
     and graphs that dequantize what they multiply. The product of the bytes is exact, so the result is that of f32
     arithmetic without the roundings of its sums.
 
@@ -251,9 +251,9 @@ class ByteProducts(Pass):
         replace_product(op, found, signs, result, weight)
 
     def _signs(self, op: LinalgOp, found: list[Bytes], constant: list[bool]) -> list[bool]:
-        """Which factors are taken as unsigned: instructions of vectors multiply unsigned by signed bytes only.
+        """Which operands are taken as unsigned: instructions of vectors multiply unsigned by signed bytes only.
 
-        Weights are turned at compile time. Of two factors known at run time only, it is the smaller one.
+        Weights are flipped at compile time. Of two operands known at run time only, it is the smaller one.
         """
         signs = [x.unsigned for x in found]
         if self.any_signs:
@@ -270,7 +270,7 @@ class ByteProducts(Pass):
 def _sign_without_zero(x: Bytes, known: bool) -> bool:
     """Whether bytes are taken as unsigned, where any signs may be: those that leave no zero point, if it is for free.
 
-    Weights are turned at compile time. An image is turned by what makes it; its border is then one of zeros, which
+    Weights are flipped at compile time. An image is flipped by what makes it; its padding is then of zeros, which
     needs no memory.
     """
     turned = x.zero.moved(-128 if x.unsigned else 128)

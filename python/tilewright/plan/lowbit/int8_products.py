@@ -7,7 +7,7 @@ With zero points s and t, and scales that do not depend on the reduced loops (Ja
 
     sum (a - s)(b - t) = sum a b  -  s sum b  -  t sum a  +  K s t
 
-Machines multiply unsigned by signed bytes, so one factor is moved by 128 where it must be, and its zero point with it.
+Machines multiply unsigned by signed bytes, so one operand is moved by 128 where it must be, and its zero point with it.
 All of it is exact in 32 bits; a scale then multiplies once. The sums of weights are computed at compile time.
 """
 
@@ -28,7 +28,7 @@ MOST_TERMS = (1 << 31) // (255 * 255)
 
 
 def _turned(x: Bytes, unsigned: bool) -> Bytes:
-    """The same numbers with bytes of the other signedness: the highest bit is turned, which adds or subtracts 128."""
+    """The same numbers with bytes of the other signedness: the highest bit is flipped, which adds or subtracts 128."""
     if x.unsigned == unsigned:
         return x
     kind = ir.RankedTensorType(x.tensor.type)
@@ -77,12 +77,12 @@ def _sum(op: LinalgOp, access: Access, x: Bytes) -> tuple[ir.Value, tuple[int, .
 
 
 def _size(loop: int, pairs: Sequence[tuple[Bytes, Access]]) -> tuple[ir.Value, int]:
-    """A dimension of the factors that is as long as a loop of the result."""
+    """A dimension of the operands that is as long as a loop of the result."""
     return next((x.tensor, access.dims.index(loop)) for x, access in pairs if loop in access.dims)
 
 
 def takes(op: LinalgOp) -> bool:
-    """Whether both factors have plain dimensions, one of them of known size, and each runs over all reduced loops.
+    """Whether both operands have plain dimensions, one of them of known size, and each runs over all reduced loops.
 
     Other loops of the other one, the rows, may have a size that a run brings. One row may be left of a matrix: a
     dimension of size 1, which no loop indexes.
@@ -92,7 +92,7 @@ def takes(op: LinalgOp) -> bool:
 
 
 def takes_windows(op: LinalgOp) -> bool:
-    """Whether one factor has plain dimensions and the other one windows, over all reduced loops."""
+    """Whether one operand has plain dimensions and the other one windows, over all reduced loops."""
     plain = [access.pure and None not in access.dims for access in op.inputs]
     return not op.dynamic and any(plain) and all(op.reductions <= access.loops for access in op.inputs)
 
@@ -101,7 +101,7 @@ def emit(op: LinalgOp, factors: Sequence[Bytes], signs: Sequence[bool], result: 
     """The product, at the current insertion point.
 
     Args:
-        op: the contraction of the dequantized factors.
+        op: the contraction of the dequantized operands.
         factors: what its two inputs stand for.
         signs: for each of them, whether it is taken as unsigned bytes.
         result: `i32`, or `f32` with the scales applied.

@@ -73,7 +73,7 @@ def why_not_bytes(op: LinalgOp) -> str:
 class MarkWidened(Pass):
     """Mark the products of small numbers that no instruction takes (`tile.widened`, with the reason).
 
-    Their factors are widened on the way: correct, at the speed of f32 or i32. `tile-verify-plan` tells each large one.
+    Their operands are widened on the way: correct, at the speed of f32 or i32. `tile-verify-plan` tells each large one.
     Products that `tile-narrow-products` had to leave in f32 have the attribute already.
 
     Before:

@@ -5,7 +5,7 @@
 
 Operators of several steps compute in f32 and round once, so a convolution of f16 comes as one of f32 that reads a
 widened, padded, reordered image and widened filters. Matrix units multiply 16-bit floats and add in f32: what they
-compute of the narrow factors is the same number for number, at many times the speed and half the bytes.
+compute of the narrow operands is the same number for number, at many times the speed and half the bytes.
 
 A normalization that is folded into filters (Jacob et al., 2018, section 3.2) leaves them no 16-bit numbers. Its scale
 is one number per row of the result, so it is multiplied to the sums, in registers and in f32.
@@ -66,9 +66,9 @@ class _Narrow:
 @register
 @dataclass(frozen=True)
 class NarrowFactors(Pass):
-    """Let products in f32 read the 16-bit floats that both of their factors are.
+    """Let products in f32 read the 16-bit floats that both of their operands are.
 
-    Factors may be widened, copied, reshaped and bordered on the way, and be scaled along loops that are not summed
+    Operands may be widened, copied, reshaped and padded on the way, and be scaled along loops that are not summed
     over; the sums are then scaled. Images of what units multiply that windows read get bounds (`tensor.pad` with
     `tile.border`), whether they were narrow before or not.
 
@@ -121,7 +121,7 @@ class NarrowFactors(Pass):
     dialects: ClassVar[tuple[str, ...]] = ("arith", "linalg", "tensor", "tile")
 
     def run(self, op: ir.Operation) -> None:
-        """Visit the sums of products of two factors in f32."""
+        """Visit the sums of products of two operands in f32."""
         weights = Weights()
         for block in blocks(op):
             finders = [_Finder(element) for element in (ir.F16Type.get(op.context), ir.BF16Type.get(op.context))]
@@ -150,7 +150,7 @@ def _is_wide(op: LinalgOp) -> bool:
 
 
 def _is_multiplied(product: LinalgOp, value: ir.Value) -> bool:
-    """Whether matrix units multiply the elements of a factor."""
+    """Whether matrix units multiply the elements of an operand."""
     element = str(ir.RankedTensorType(value.type).element_type)
     return element in ("f16", "bf16", "i8") or (element == "f32" and ATTRIBUTE in product.op.attributes)
 
@@ -160,7 +160,7 @@ def _is_f32(value: ir.Value) -> bool:
 
 
 def _visit(product: LinalgOp, finders: Sequence[_Finder]) -> None:
-    """Let a product read narrow factors, of the first type that both of them have."""
+    """Let a product read narrow operands, of the first type that both of them have."""
     for finder in finders:
         narrow = [found for access in product.inputs if (found := finder.find(access.value)) is not None]
         if len(narrow) == 2 and _may_scale(product, narrow):
@@ -182,7 +182,7 @@ def _may_scale(product: LinalgOp, factors: list[_Narrow]) -> bool:
 
 
 def _read(product: LinalgOp, factors: list[_Narrow], element: ir.Type) -> None:
-    """Let a product read narrow factors, and scale its sums as these are."""
+    """Let a product read narrow operands, and scale its sums as these are."""
     op, block = product.op, body(product.op)
     for number, factor in reversed([*enumerate(factors)]):  # what widens the first one then stands first
         argument = block.arguments[number]

@@ -109,7 +109,7 @@ def _elementwise(reads: list, shape: list[int], element: ir.Type, compute) -> ir
 
 
 def _in_bf16(op: LinalgOp) -> ir.Value:
-    """The product of both factors rounded to bf16, summed in f32."""
+    """The product of both operands rounded to bf16, summed in f32."""
     narrow = ir.BF16Type.get()
 
     def rounded(access: Access) -> ir.Value:
@@ -129,9 +129,9 @@ def _in_bf16(op: LinalgOp) -> ir.Value:
 
 
 def _origin(access: Access) -> tuple[ir.Value, tuple[Move, ...]]:
-    """What is narrowed of an activation, and what moves it: before a border is put around it, where windows read it.
+    """What is narrowed of an activation, and what moves it: before it is padded, where windows read it.
 
-    A border of zeros that windows alone read needs no memory, and what makes the image narrows it.
+    Padding with zeros that windows alone read needs no memory, and what makes the image narrows it.
     """
     return (access.value, ()) if access.pure else origin_of(access.value)
 

@@ -71,7 +71,7 @@ class Small:
 
     Attributes:
         made: the operation that dequantizes them.
-        number: the factor of the product, 0 or 1.
+        number: the operand of the product, 0 or 1.
         reads: what `made` reads.
         data: which of these the weights are; the others are scales and zero points.
         bits: of an element.
@@ -238,7 +238,7 @@ def parts_of(extent: int, block: int, bits: int) -> tuple[int, ...]:
 def with_weights(op: LinalgOp, small: Small) -> ir.Operation:
     """The product that widens its weights, in front of `op`: x, the weights, then scales and zero points.
 
-    The two factors keep their numbers. An x whose sums are no whole blocks is put into zeros.
+    The two operands keep their numbers. An x whose sums are no whole blocks is put into zeros.
     """
     old, more = op.op, len(small.parts) - 1
     rank = op.rank + more

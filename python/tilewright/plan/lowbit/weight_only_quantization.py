@@ -146,7 +146,7 @@ class KeepSmallWeights(Pass):
     memory_rate: float = option(41.0, "bytes per nanosecond that a core moves to and from memory")
 
     def run(self, op: ir.Operation) -> None:
-        """Visit the products of which one factor is made of small weights."""
+        """Visit the products of which one operand is made of small weights."""
         weights = Weights()
         unread: list[ir.Operation] = []
         for block in blocks(op):
@@ -232,7 +232,7 @@ def _dequantizes(op: ir.Operation) -> bool:
 
 
 def _small(op: LinalgOp, number: int, made: ir.Operation, groups: list[list[int]]) -> Small | str:
-    """How a product may read the weights behind a factor; or why it cannot, in words."""
+    """How a product may read the weights behind an operand; or why it cannot, in words."""
     access, other = op.inputs[number], op.inputs[1 - number]
     if not access.pure or not other.pure or None in access.dims:
         return "it is a product of windows"

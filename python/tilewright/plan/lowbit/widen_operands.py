@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Pass `tile-widen-operands`: 16-bit floats that are multiplied often become f32 before the product.
 
-Memory holds small floats, registers f32. A factor that a product reads once, the weights of a decode step, is widened
+Memory holds small floats, registers f32. An operand that a product reads once, the weights of a decode step, is widened
 where it is loaded: half the bytes come from memory. One that it reads many times would be widened as often, which
 costs two instructions for a vector and three for an element that all lanes share; it is widened once instead, at
 compile time (weights) or with what makes it.
@@ -32,7 +32,7 @@ _RESHAPES = ("tensor.expand_shape", "tensor.collapse_shape")
 @register
 @dataclass(frozen=True)
 class WidenFactors(Pass):
-    """Widen the 16-bit factors of products once, where each is multiplied often.
+    """Widen the 16-bit operands of products once, where each is multiplied often.
 
     An element type of `keep` is widened, too, where `tile-mark-widened` found that no instruction takes the product.
 
@@ -74,7 +74,7 @@ class WidenFactors(Pass):
     keep: tuple[str, ...] = option((), "element types that the machine has instructions to multiply")
 
     def run(self, op: ir.Operation) -> None:
-        """Visit the products in order; those that share a factor share its wide form."""
+        """Visit the products in order; those that share an operand share its wide form."""
         weights = Weights()
         for block in blocks(op):
             wide: dict[ir.Value, ir.Value] = {}
@@ -87,7 +87,7 @@ class WidenFactors(Pass):
                         _widen(product.op, factor.operand, wide)
 
     def _widened(self, op: LinalgOp) -> frozenset[str]:
-        """The element types that no instruction multiplies in `op`; none takes windows (`dots.py`)."""
+        """The element types that no instruction multiplies in `op`; none takes windows (`dot_product.py`)."""
         taken = ATTRIBUTE not in op.op.attributes and all(access.pure for access in op.inputs)
         return _NARROW - set(self.keep) if taken else _NARROW
 

@@ -38,7 +38,7 @@ class Machine:
     #: bytes of the L1 data cache, and lines that may lie in each of its sets
     l1_bytes: int = 49152
     l1_ways: int = 12
-    #: element types whose products in groups one instruction adds, see `dots.py`
+    #: element types whose products in groups one instruction adds, see `dot_product.py`
     dots: frozenset[str] = frozenset()
     #: element types that a matrix unit multiplies, see `matrix.py`
     matrix: frozenset[str] = frozenset()

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs a host program: what the host function of a model for a GPU does, as JSON, against any device.
 
-The compiler writes it (targets/host_program.py); rationale/host_programs.md tells the format.
+The compiler writes it (targets/cuda/host_program.py); rationale/host_programs.md tells the format.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 // RUN: tile-opt %s --tile-select-wgmma --split-input-file --verify-diagnostics | FileCheck-22 %s
 
-// Both factors from swizzled slots, the right one with rows along n or along k; the left one from registers.
+// Both operands from swizzled slots, the right one with rows along n or along k; the left one from registers.
 
 // CHECK-LABEL: tile.kernel @products
 // CHECK-COUNT-3: tile.mma {{.*}} {tile.unit = "wgmma"}

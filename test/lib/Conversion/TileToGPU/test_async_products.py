@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Products whose factors come through rings (cp.async and mma.sync, TMA and wgmma): assembled, and run emulated."""
+"""Products whose operands come through rings (cp.async and mma.sync, TMA and wgmma): assembled, and run emulated."""
 
 from __future__ import annotations
 
@@ -269,7 +269,7 @@ def test_assembles_without_spills(name: str) -> None:
 
 
 def test_parts_of_a_cluster() -> None:
-    """Both blocks load half of the right factor for both, all of the left one for themselves, and tell each other."""
+    """Both blocks load half of the right operand for both, all of the left one for themselves, and tell each other."""
     gemm = Gemm(256, 512, 4096, 128, 256, 64, stages=4, out="bf16", staged=4, cluster=(2, 1))
     code, abi = gpu_kernels.compile_kernels(gemm.text, "sm_90a")
     ptx = code.decode()

@@ -78,7 +78,7 @@ gpu.module @kernels {
 !x = memref<16x32xf16, #gpu.address_space<workgroup>>
 !w = memref<16x32xi8, #gpu.address_space<workgroup>>
 
-// Weights that are widened in front of a product come four neighbours at a time, and the other factor's terms likewise.
+// Weights that are widened in front of a product come four neighbours at a time, and so do the other operand's terms.
 // CHECK-LABEL: @packed
 // CHECK: tile.load {{.*}} !tile.tile<16x32xf16, #tile.distributed<register = {{\[}}[0, 1], [8, 0], [0, 2], [0, 16]], lane = {{\[}}[0, 4], [0, 8], [1, 0], [2, 0], [4, 0]], warp = []>>
 // CHECK: tile.load {{.*}} !tile.tile<32x16xi8, #tile.distributed<register = {{\[}}[1, 0], [2, 0], [16, 0], [0, 8]], lane = {{\[}}[4, 0], [8, 0], [0, 1], [0, 2], [0, 4]], warp = []>>

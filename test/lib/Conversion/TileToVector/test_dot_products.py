@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""tile.mma whose second factor holds rows that alternate: dot products of bf16 and of bytes."""
+"""tile.mma whose second operand holds rows that alternate: dot products of bf16 and of bytes."""
 
 from __future__ import annotations
 

@@ -253,7 +253,7 @@ func.func @main(%x: tensor<?x40xf16>, %w: tensor<30x40xf16>, %n: index) -> tenso
 
 // -----
 
-// A factor that the body makes of bytes and a scale, rounded, is multiplied as narrow as it is; decisions go along.
+// An operand that the body makes of bytes and a scale, rounded, is multiplied as narrow as it is; decisions go along.
 
 #a = affine_map<(m, n, k) -> (m, k)>
 #b = affine_map<(m, n, k) -> (n, k)>

@@ -38,7 +38,7 @@ tile.kernel @queries(%q: memref<100x128xf16>, %k: memref<256x128xf16>, %y: memre
 
 // -----
 
-// A right factor with its rows along k is read across by the product.
+// A right operand with its rows along k is read across by the product.
 
 // CHECK-LABEL: tile.kernel @keys
 // CHECK: tile.load %{{.*}} dims [2, 1] : memref<1x64x64xf16, #tile.level<"shared">>, !tile.tile<64x64xf16>

@@ -28,7 +28,7 @@ func.func @main(%x: tensor<8x64xf32>, %w: tensor<64x32xf32>, %s: tensor<8x32xf32
     %t = arith.addf %o, %p : f32
     linalg.yield %t : f32
   } -> tensor<8xf32>
-  // Factors that are narrow already stay what they are.
+  // Operands that are narrow already stay what they are.
   %n = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
       ins(%h, %v : tensor<8x64xf16>, tensor<64x32xf16>) outs(%s : tensor<8x32xf32>) {
   ^bb0(%p: f16, %q: f16, %o: f32):

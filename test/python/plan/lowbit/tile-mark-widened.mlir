@@ -31,7 +31,7 @@ func.func @fits(%x: tensor<32x64xbf16>, %f: tensor<32x32xf32>) -> tensor<32x32xf
   return %y : tensor<32x32xf32>
 }
 
-// What a matrix unit refuses, vectors may take; where nothing does, the factors are widened once.
+// What a matrix unit refuses, vectors may take; where nothing does, the operands are widened once.
 
 // CHECK-LABEL: @depth
 // UNIT: tile.widened = "bf16 in f32: its sums of 40 are no multiple of the matrix unit's 32"

@@ -132,7 +132,7 @@ func.func @groups(%x: tensor<13x32xbf16>, %w: tensor<32x6xbf16>, %s: tensor<4xf3
 
 // -----
 
-// One factor is f32: both stay. So they do where the scale differs within a sum, or where the other factor has another
+// One operand is f32: both stay. So they do where the scale differs in a sum, or where the other operand has another
 // narrow type.
 
 #id = affine_map<(i, j) -> (i, j)>

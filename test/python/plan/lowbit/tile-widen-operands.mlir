@@ -6,7 +6,7 @@
 #c = affine_map<(m, n, k) -> (m, n)>
 #id = affine_map<(i, j) -> (i, j)>
 
-// Both factors are used often, the weight too: it is widened at compile time.
+// Both operands are used often, the weight too: it is widened at compile time.
 
 // CHECK-LABEL: @rows
 // CHECK-DAG: %[[W:.*]] = linalg.generic {{.*}} ins(%{{.*}} : tensor<64x32xf16>) outs(%{{.*}} : tensor<64x32xf32>)
@@ -51,7 +51,7 @@ func.func @row(%x: tensor<1x64xf16>, %w: tensor<64x32xf16>, %e: tensor<1x32xf32>
   return %y : tensor<1x32xf32>
 }
 
-// A factor that is reshaped is widened where it is made, once for both products; sizes may be those of the run. A
+// An operand that is reshaped is widened where it is made, once for both products; sizes may be those of the run. A
 // machine with instructions for the type takes it as it is.
 
 // CHECK-LABEL: @shared

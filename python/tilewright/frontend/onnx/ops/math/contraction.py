@@ -25,9 +25,9 @@ def sum_of_products(
     dtype: np.typing.DTypeLike = None,
     order: Sequence[int] | None = None,
 ) -> Tensor:
-    """Sum over the space's reductions of the product of one or two factors.
+    """Sum over the space's reductions of the product of one or two operands.
 
-    The result has type `dtype` (default: the first factor's) and is stored in the given `order` of its loops.
+    The result has type `dtype` (default: the first operand's) and is stored in the given `order` of its loops.
     """
     own = factors[0][0].dtype
     wide, dtype = promoted(own), own if dtype is None else np.dtype(dtype)

@@ -11,15 +11,20 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT / "test"))
+import sampling  # noqa: E402  # beside the tests, which sample by it too
+
 BIN = ROOT / ".venv" / "bin"
 LIT_PASSED = {"PASS", "XFAIL", "FLAKYPASS"}
-_SAMPLE = {"fast": "40", "normal": "10"}  # every so manieth of ONNX's tests
-_GPU_SAMPLE = {"fast": 160, "full": 2}  # the same for each architecture of GPUs, on the emulator; else one per operator
+_SAMPLE = {"fast": 40, "normal": 10, "full": 1}  # every so manieth of ONNX's tests; which one, the seed says
+_GPU_SAMPLE = {"fast": 160, "normal": 10, "full": 2}  # the same for each architecture of GPUs, on the emulator
+_SLOW = {"fast": "none", "normal": "sample", "full": "all"}  # which of the tests marked slow
+_SLOWEST = 10
 _GPU_SUITES = "node,pytorch-operator,pytorch-converted,simple"
 LIT_SKIPPED = {"UNSUPPORTED", "SKIPPED", "EXCLUDED"}
 
@@ -39,6 +44,22 @@ class Count:
     def __str__(self) -> str:
         """The counts as the last line prints them."""
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much to run: the level, and the seed that says which part of what is sampled."""
+
+    level: str = "normal"
+    seed: int = 0
+
+    def sample(self, step: int, offset: int = 0) -> tuple[str, ...]:
+        """Options of tools/conformance for every `step`-th test, others for another seed."""
+        return ("--sample", str(step), "--first", str((self.seed + offset) % step)) if step > 1 else ()
+
+
+#: Seconds and names of single tests, as the checks add them.
+_TIMES: list[tuple[float, str]] = []
 
 
 def run(*command: str | Path) -> int:
@@ -74,7 +95,9 @@ def lit() -> Count:
         code = run(BIN / "lit", "-q", "--output", report, "test")
         if not report.is_file():
             return Count(failed=1)
-        codes = [test["code"] for test in json.loads(report.read_text())["tests"]]
+        tests = json.loads(report.read_text())["tests"]
+    codes = [test["code"] for test in tests]
+    _TIMES.extend((test["elapsed"] or 0.0, test["name"]) for test in tests)
     passed = sum(code in LIT_PASSED for code in codes)
     skipped = sum(code in LIT_SKIPPED for code in codes)
     failed = len(codes) - passed - skipped
@@ -90,11 +113,18 @@ def pytest(*options: str) -> Count:
         code = run(*command, *options, "test")
         if not report.is_file():
             return Count(failed=1)
-        suites = list(ElementTree.parse(report).getroot().iter("testsuite"))
+        root = ElementTree.parse(report).getroot()
+    suites = list(root.iter("testsuite"))
+    _TIMES.extend(_time_of(case) for case in root.iter("testcase"))
     total = sum(int(suite.get("tests", "0")) for suite in suites)
     failed = sum(int(suite.get("failures", "0")) + int(suite.get("errors", "0")) for suite in suites)
     skipped = sum(int(suite.get("skipped", "0")) for suite in suites)
     return Count(total - failed - skipped, max(failed, 1 if code not in (0, 5) else 0), skipped)
+
+
+def _time_of(case: ElementTree.Element) -> tuple[float, str]:
+    """Seconds and name of one test of pytest, as its report has them."""
+    return float(case.get("time", "0")), f"{case.get('classname', '')}::{case.get('name', '')}"
 
 
 def conformance(*options: str) -> Count:
@@ -104,25 +134,27 @@ def conformance(*options: str) -> Count:
         code = run("tools/conformance", *options, "--json", report)
         if not report.is_file():
             return Count(failed=1)
-        states = [result["state"] for result in json.loads(report.read_text())]
+        results = json.loads(report.read_text())
         summary = json.loads(report.with_suffix(".summary").read_text())
+    states = [result["state"] for result in results]
+    target = options[options.index("--target") + 1] if "--target" in options else "cpu"
+    for result in results:
+        seconds = result.get("seconds", 0.0) + result.get("compile_seconds", 0.0)
+        _TIMES.append((seconds, f"ONNX {result['key']} ({target})"))
     passed, failed = states.count("passed"), summary["unexpected"]
     return Count(passed, max(failed, 1 if code and not failed else 0), len(states) - passed - failed)
 
 
-def on_gpu(arch: str, level: str, number: int) -> Count:
+def on_gpu(arch: str, plan: Plan, number: int) -> Count:
     """ONNX's backend tests as PTX on the emulator, assembled by ptxas where there is one; each architecture others."""
-    step = _GPU_SAMPLE.get(level)
-    sample = ("--operators", "--first", str(number))
-    if step is not None:
-        sample = ("--sample", str(step), "--first", str(number * step // 2))
-    return conformance("--target", f"cuda:{arch}", "--suite", _GPU_SUITES, *sample)
+    step = _GPU_SAMPLE[plan.level]
+    return conformance("--target", f"cuda:{arch}", "--suite", _GPU_SUITES, *plan.sample(step, number * step // 2))
 
 
-def checks(level: str) -> list[tuple[str, Callable[[], Count]]]:
+def checks(plan: Plan) -> list[tuple[str, Callable[[], Count]]]:
     """Every check by name, the quick ones first."""
-    slow = ("-m", "not slow") if level == "fast" else ()
-    sample = () if level == "full" else ("--sample", _SAMPLE[level])
+    slow = (f"--slow={_SLOW[plan.level]}", f"--seed={plan.seed}")
+    sample = plan.sample(_SAMPLE[plan.level])
     return [
         ("ruff check", lambda: single(BIN / "ruff", "check", ".")),
         ("ruff format", lambda: single(BIN / "ruff", "format", "--check", ".")),
@@ -133,18 +165,27 @@ def checks(level: str) -> list[tuple[str, Callable[[], Count]]]:
         ("lit", lit),
         ("ONNX tests, cpu", lambda: conformance(*sample)),
         ("ONNX tests, v3", lambda: conformance(*sample, "--target", "cpu:x86-64-v3")),
-        ("ONNX tests, sm_80", lambda: on_gpu("sm_80", level, 0)),
-        ("ONNX tests, sm_90a", lambda: on_gpu("sm_90a", level, 1)),
+        ("ONNX tests, sm_80", lambda: on_gpu("sm_80", plan, 0)),
+        ("ONNX tests, sm_90a", lambda: on_gpu("sm_90a", plan, 1)),
         ("pytest", lambda: pytest(*slow)),
     ]
+
+
+def slowest(times: Sequence[tuple[float, str]]) -> list[str]:
+    """The lines on the tests that took longest."""
+    return [f"{seconds:8.1f} s  {name}" for seconds, name in sorted(times, reverse=True)[:_SLOWEST]]
 
 
 def main() -> int:
     """Run all checks; 1 where one failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--level", choices=("fast", "normal", "full"), default="normal", help="how much to run")
+    parser.add_argument("--seed", type=int, help="which part of what is sampled (default: the number of the day)")
+    options = parser.parse_args()
+    plan = Plan(options.level, sampling.default_seed() if options.seed is None else options.seed)
+    print(f"level {plan.level}, seed {plan.seed}; the same parts again: --seed={plan.seed} or {sampling.VARIABLE}")
     total, rows = Count(), []
-    todo = checks(parser.parse_args().level)
+    todo = checks(plan)
     for number, (name, check) in enumerate(todo, 1):
         print(f"[check {number}/{len(todo)}] {name}", flush=True)
         started = time.monotonic()
@@ -152,6 +193,7 @@ def main() -> int:
         rows.append(f"{name + ':':22} {count} ({time.monotonic() - started:.0f}s)")
         total += count
     print("\n" + "\n".join(rows))
+    print("\nslowest tests:", *slowest(_TIMES), f"seed {plan.seed}", sep="\n")
     print(total)
     return 1 if total.failed else 0
 

@@ -65,14 +65,15 @@ def test_memory_held_by_the_run_time(child: Child, tmp_path: Path) -> None:
     assert arena <= 2 * live  # all buffers of the six layers together would be ten times as much
     original = sum(np.prod(t.dims) * 4 for t in onnx.load(models.path("minilm")).graph.initializer)
     assert weights <= 1.05 * original
-    assert report["seconds"] < 1.0
+    assert report["modules"] < 60  # loading takes the run-time alone
 
 
 @pytest.mark.slow
-def test_compiles_in_seconds_and_loads_in_less_than_one(child: Child, tmp_path: Path) -> None:
+def test_equal_kernels_are_compiled_once_and_a_known_model_not_at_all(child: Child, tmp_path: Path) -> None:
+    """Six equal layers, whose products differ in four ways; then everything comes from the cache."""
     file = models.path("minilm")
     cache = {"TILEWRIGHT_CACHE_DIR": str(tmp_path / "cache")}
     cold = child("compile", file, 2, **cache)
-    assert cold["compile"] < 15
+    assert len(set(cold["jobs"])) == len(cold["jobs"]) < 25
     warm = child("compile", file, 2, **cache)
-    assert warm["compile"] < 1.0
+    assert warm["jobs"] == [] and warm["modules"] < cold["modules"] / 2

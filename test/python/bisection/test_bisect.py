@@ -199,7 +199,7 @@ def test_command_line(tmp_path, capsys):
 @pytest.mark.slow
 @pytest.mark.parametrize("after", ["tile-fold-transposes", "tile-groups-to-kernels"])
 def test_minilm(after):
-    """22 million parameters, 128 tokens: in less than two minutes."""
+    """22 million parameters, 128 tokens: few states are run, each of which takes seconds."""
     minilm = pytest.importorskip("tilewright.demo.minilm")
     try:
         model = minilm.minilm_model()
@@ -208,4 +208,4 @@ def test_minilm(after):
     result = tw.bisect(model, load_python=[PASSES], insert=[(SWAP, after)])
     assert [step.name for step in result.passes] == [SWAP]
     assert 0 < result.reduced_operations <= 6
-    assert result.seconds < 120
+    assert result.runs <= 40

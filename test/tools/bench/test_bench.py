@@ -150,7 +150,7 @@ def test_a_meter_measures_one_limit_when_asked() -> None:
         meter = limits.meter("copy_24KB", 1)
         assert meter is not None
         with meter:
-            assert all(0 < meter.seconds() < 10 for _ in range(2))
+            assert all(meter.seconds() > 0 for _ in range(2))
 
 
 def test_a_peer_with_other_results_than_everybody_is_left_out() -> None:

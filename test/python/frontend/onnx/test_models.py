@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from support import check_numbers, compare, import_onnx, interpret, normalize
 
+from counting import calls_of
 from models.bert import bert, encoder_inputs
 from models.lstm import lstm
 from models.mobilenet import mobilenet_v2
@@ -100,9 +99,8 @@ def test_lstm(options):
     check_numbers(model, arrays)
 
 
-@pytest.mark.slow
 def test_import_of_a_full_model_is_fast():
+    """1,000 calls of functions for each node of ResNet-50, 0.3 s in all: nothing walks the graph again and again."""
     model = resnet()
-    start = time.perf_counter()
     import_onnx(model)
-    assert time.perf_counter() - start < 5.0  # 0.3 s on an idle machine of two cores
+    assert calls_of(lambda: import_onnx(model)) < 3000 * len(model.graph.node)

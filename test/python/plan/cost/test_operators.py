@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
+import re
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tilewright as tw
+from counting import calls_of
 from tilewright.mlir import ir
 from tilewright.plan.cost.decide import prediction_of
 
@@ -29,15 +30,18 @@ def test_the_list_is_the_papers() -> None:
     assert kinds == {"C": 44, "D": 23, "M": 7, "R": 4, "E": 28, "P": 13}
 
 
-def test_planning_takes_less_than_half_a_second() -> None:
-    """Import, normalize and plan together; processor time, since other processes may run."""
+def test_planning_takes_little_work() -> None:
+    """Import, normalize and plan together: 200,000 calls of functions, 0.1 s, for an operator; candidates are few."""
     names = [name for name in OPERATORS if name not in ("M3", "M4", "M5", "M6")]  # large weights: numpy's time
     chosen = names[::8]
-    start = time.process_time()
+    texts: list[str] = []
+    total = 0
     for name in chosen:
-        text = tw.compile(OPERATORS[name].model().SerializeToString(), stop_after="plan")
-        assert "tile.prediction" in text
-    assert (time.process_time() - start) / len(chosen) < 0.5
+        model = OPERATORS[name].model().SerializeToString()
+        total += calls_of(lambda model=model: texts.append(tw.compile(model, stop_after="plan")))
+        tried = [int(number) for number in re.findall(r"candidates = (\d+)", texts[-1])]
+        assert tried and max(tried) < 500
+    assert total / len(chosen) < 1_000_000
 
 
 @pytest.mark.parametrize("name", SAMPLE)

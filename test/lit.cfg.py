@@ -26,7 +26,7 @@ def llvm_tools() -> str:
 
 folders = [str(Path(sys.executable).parent), llvm_tools(), os.environ.get("PATH", "")]
 config.environment["PATH"] = os.pathsep.join(folders)
-for name in ("HOME", "TILEWRIGHT_CACHE_DIR", "LLVM_TOOLS_DIR"):
+for name in ("HOME", "TILEWRIGHT_CACHE_DIR", "LLVM_TOOLS_DIR", "TILEWRIGHT_HIDE_FEATURES"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 config.environment["FILECHECK_OPTS"] = "--enable-var-scope"

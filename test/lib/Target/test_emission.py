@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from lib.Conversion.native import emit
+from tilewright.core.errors import InternalError
 from tilewright.mlir import ir
 from tilewright.mlir._mlir_libs import _tilewright
 
@@ -36,6 +37,27 @@ def test_cpu_decides_the_registers() -> None:
     assert b"zmm" not in emit("assembly", ADD, "haswell", "")
     assert b'"prefer-vector-width"="512"' in emit("llvm-ir", ADD, "sapphirerapids", "")
     assert b'"target-features"="-avx512f"' in emit("llvm-ir", ADD, "skylake", "-avx512f")
+
+
+SCALE = """module {
+  llvm.func @scale(%x: vector<16xf32>, %y: vector<16xf32>) -> vector<16xf32> {
+    %all = llvm.mlir.constant(-1 : i16) : i16
+    %rounding = llvm.mlir.constant(4 : i32) : i32
+    %0 = llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"(%x, %y, %x, %all, %rounding)
+      : (vector<16xf32>, vector<16xf32>, vector<16xf32>, i16, i32) -> vector<16xf32>
+    llvm.return %0 : vector<16xf32>
+  }
+}"""
+
+
+def test_an_abort_of_llvm_is_an_exception() -> None:
+    """An instruction that the CPU lacks: LLVM ends its process, and this one names the kernel and goes on."""
+    assert b"vscalefps" in emit("assembly", SCALE, "sapphirerapids", "")
+    with pytest.raises(
+        InternalError, match="no code for kernel 'test': the compile worker died .signal 6; it said: LLVM ERROR"
+    ):
+        emit("object", SCALE, "haswell", "")
+    assert emit("object", ADD, "haswell", "")[:4] == b"\x7fELF"
 
 
 def _recurrence(copies: int) -> str:

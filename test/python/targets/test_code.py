@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import sys
 import textwrap
 import time
+from pathlib import Path
 
 import pytest
 
@@ -137,6 +139,22 @@ def test_a_worker_that_dies_is_started_again():
                 pool.compile([Job("good", b"x", "c", ""), Job("matmul_3", b"abort", "c", "")])
     finally:
         pool.close()
+
+
+def test_only_workers_make_code():
+    """LLVM may abort: no other part of the product, nor of its tests, calls what makes code in its own process."""
+    calls = re.compile(r"\b(emit_object|emit_ptx|emit_assembly|to_llvm_ir|ExecutionEngine|gpu-module-to-binary)\b")
+    root = Path(__file__).resolve().parents[3]
+    found = set()
+    for path in [*(root / "python/tilewright").rglob("*.py"), *(root / "test").rglob("*.py")]:
+        name = str(path.relative_to(root))
+        if not name.startswith("python/tilewright/mlir/") and path != Path(__file__) and calls.search(path.read_text()):
+            found.add(name)
+    assert found == {
+        "python/tilewright/core/worker.py",  # the worker
+        "python/tilewright/pipelines/rocm_lower.py",  # text: targets/rocm/assembly.py runs it in a process of its own
+        "test/lib/Target/test_emission.py",  # what is refused before there is any code
+    }
 
 
 def test_a_worker_that_was_idle_is_started_again():

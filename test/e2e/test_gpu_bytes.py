@@ -83,6 +83,7 @@ def test_integers_are_exact(m: int, turned: bool, fixed: bool, kinds: Any, point
         assert re.search(rf"mma(\.sync|_async)\S*k32\S*\.s32\.{names[0]}\.[us]8", text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fixed", [True, False])
 @pytest.mark.parametrize(("kinds", "points"), [((S8, S8), (0, 0)), ((U8, S8), (0, 0)), ((S8, U8), (0, 0))])
 def test_integers_by_warpgroups(kinds: Any, points: tuple[int, int], fixed: bool) -> None:

@@ -124,6 +124,7 @@ def test_sizes_that_no_tile_divides(m: int, k: int, n: int, block: int, seed: in
     check(proto, x, want, arch, ERRORS["f16"], seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("m", [2, 8, 16])
 @pytest.mark.parametrize("block", [0, 128])

@@ -211,6 +211,7 @@ def test_tf32_multiplies_convolutions(arch: str, tmp_path: Path) -> None:
     assert 0 < model._manifest.compile["precision"]["relative_error"] < 2e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 def test_small_quantized_resnet(arch: str) -> None:
     proto = models.build("resnet50_int8", blocks=(1, 1), width=32, classes=13, size=40)

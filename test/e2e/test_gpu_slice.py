@@ -12,8 +12,8 @@ import pytest
 import tilewright as tw
 from tilewright.runtime.gpu.gpu_model import GpuModel
 
-#: One case in so many runs with every test run, a different part for each architecture; `-m slow` runs all.
-_PART = 9
+#: One case in so many runs with every test run, a different part for each architecture; all of them are slow tests.
+_PART = 45
 
 
 def check(case: gpu_cases.Case, target: str) -> None:

@@ -47,6 +47,7 @@ def test_as_onnxruntime(name: str, target: str) -> None:
         assert_close(ours(inputs), theirs(inputs))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", ["", "_export"])
 def test_decoding_with_the_cache_that_came_out(style: str) -> None:
     """A prompt with an empty cache, then token by token: the same logits as of the whole text at once."""

@@ -16,7 +16,7 @@ import re
 from pathlib import Path
 
 from tilewright.core import config
-from tilewright.core.hidden_features import visible
+from tilewright.core.hidden_features import check_patterns, visible
 from tilewright.devices import measured
 from tilewright.devices.device import Device, Level
 from tilewright.devices.files import described, load
@@ -30,6 +30,9 @@ def detect_host(root: str = "/") -> Device:
 
     Args:
         root: where ``proc`` and ``sys`` are; another folder in tests.
+
+    Raises:
+        UserError: the setting of hidden features names what no CPU has.
     """
     return _detect(root, config.hide_features.get())
 
@@ -40,6 +43,8 @@ def _detect(root: str, hidden: tuple[str, ...]) -> Device:
 
     base = Path(root)
     cpus = available_cpus()
+    if hidden:
+        check_patterns({name for cpu in _tilewright.x86_cpus() for name in _tilewright.x86_cpu_features(cpu)})
     features = visible(_tilewright.host_cpu_features())
     frequency = _frequency(base, cpus[0])
     units = cpu_units(features, frequency, count=_physical_cores(base, cpus))

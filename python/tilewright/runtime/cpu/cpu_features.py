@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from tilewright.core import config
 from tilewright.core.cpuinfo import cpuinfo
 from tilewright.core.errors import UserError
-from tilewright.core.hidden_features import check_patterns, visible
+from tilewright.core.hidden_features import visible
 
 #: /proc/cpuinfo's flag -> LLVM's feature, where the two differ. Others are the flag with "_" removed or "-" instead.
 _LLVM_NAMES = {
@@ -95,17 +95,12 @@ def features_of(info: dict[str, str]) -> frozenset[str]:
 
 
 def host_features() -> frozenset[str]:
-    """Return the features of this machine's CPU, by LLVM's names, without those that a setting hides.
-
-    Raises:
-        UserError: the setting names what no CPU has.
-    """
+    """Return the features of this machine's CPU, by LLVM's names, without those that a setting hides."""
     return _visible(config.hide_features.get())
 
 
 @functools.cache
 def _visible(_hidden: tuple[str, ...]) -> frozenset[str]:
-    check_patterns(known_features())
     return frozenset(visible(features_of(cpuinfo())))
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import platform
 import sys
 import tempfile
 import time
@@ -68,8 +67,7 @@ def build(sequence: int) -> onnx.ModelProto:
 
 def compile_twice(proto: onnx.ModelProto, threads: int | None, target: str, emulate: bool) -> Any:
     """Step 2: compile from scratch (the caller gives an empty cache), then again from the cache."""
-    host = f"this CPU: {cpuinfo().get('model name', platform.machine())}"
-    say(2, f"Compile for {host if target == 'cpu' else target}")
+    say(2, f"Compile for {checked(target).words}")
     note(f"tw.compile(model, target={target!r}{', emulate=True' if emulate else ''}) ...")
     start = time.perf_counter()
     tw.compile(proto, target=target, threads=threads, emulate=emulate)

@@ -96,6 +96,11 @@ class Target:
         return self
 
     @property
+    def words(self) -> str:
+        """What is compiled for, told to people."""
+        return self.name
+
+    @property
     def device(self) -> Device | None:
         """The machine that planning sees; None where nothing is planned.
 

@@ -61,6 +61,8 @@ def test_compile_run_and_explain(model: Path, tmp_path: Path) -> None:
     tilewright("run", model, "--target", "tiles", "--shape", "rows=2")
     tilewright("explain", saved, "-o", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
+    with pytest.raises(UserError, match="is for target tiles, which is not installed here; there are cpu, cuda"):
+        tw.load(saved)
     assert "compiled for tiles" in page and "outside-count-kernels" in page and "tile.kernel" in page
 
 
@@ -111,15 +113,21 @@ def test_without_the_package() -> None:
         registry.named("tiles")
 
 
-def test_a_broken_package(tmp_path: Path) -> None:
-    """What cannot be imported is named."""
-    info = tmp_path / "broken-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[tilewright.targets]\nbroken = no_such_module:Target\n")
-    sys.path.append(str(tmp_path))
-    try:
-        with pytest.raises(UserError, match="target 'broken': cannot import no_such_module:Target"):
-            registry.named("broken")
-    finally:
-        sys.path.remove(str(tmp_path))
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (["broken = no_such_module:Target"], "target 'broken': cannot import no_such_module:Target"),
+        (["broken = pathlib:Path"], "target 'broken': pathlib:Path is no tilewright.targets.Target of kind 'broken'"),
+        (["broken = a:T", "broken = b:T"], r"several packages have a target 'broken' \(a:T, b:T\)"),
+    ],
+)
+def test_a_broken_package(lines: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is wrong with it is told with its name."""
+    for number, line in enumerate(lines):
+        info = tmp_path / f"broken{number}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: broken{number}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[tilewright.targets]\n{line}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(UserError, match=message):
+        registry.named("broken")

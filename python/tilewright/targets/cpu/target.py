@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import functools
+import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,6 +65,15 @@ class CpuTarget(Target):
     def is_host(self) -> bool:
         """Whether it is this machine."""
         return self.name in HOST
+
+    @property
+    def words(self) -> str:
+        """The name of this machine's CPU, where it is that."""
+        if not self.is_host:
+            return self.name
+        from tilewright.runtime.cpu.cpu_features import cpuinfo
+
+        return f"this CPU: {cpuinfo().get('model name', platform.machine())}"
 
     @property
     def tunes(self) -> bool:

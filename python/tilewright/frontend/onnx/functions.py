@@ -43,8 +43,6 @@ class Functions:
         self, scope: Scope, node: Node, function: onnx.FunctionProto, inputs: Sequence[Value | None]
     ) -> list[Value | None]:
         """Import a function's body with these arguments. Returns one value per output of the node."""
-        from tilewright.frontend.onnx.scope import Scope
-
         if len(inputs) > len(function.input):
             node.wrong(f"{len(inputs)} inputs for a function of {len(function.input)}")
         nodes = with_attributes(function, node.proto)
@@ -54,7 +52,8 @@ class Functions:
         def declared(name: str):
             return node.declared(outputs[name]) if name in outputs else None
 
-        inner = Scope(scope.session, nodes, list(function.output), versions, prefix=f"{node.label}/", declared=declared)
+        prefix = f"{node.label}/"
+        inner = scope.another(nodes, list(function.output), versions=versions, prefix=prefix, declared=declared)
         missing = len(function.input) - len(inputs)
         inner.values = dict(zip(function.input, [*inputs, *[None] * missing], strict=True))
         self._enter(node)

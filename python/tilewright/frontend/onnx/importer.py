@@ -18,7 +18,7 @@ from tilewright.frontend.builder.dims import Size, has_zero, is_static
 from tilewright.frontend.builder.iteration import erase_discarded
 from tilewright.frontend.builder.tensor import Tensor, nothing
 from tilewright.frontend.model import ImportedModel, Symbol, TensorSpec
-from tilewright.frontend.onnx.coverage import Collector, Coverage, explain
+from tilewright.frontend.onnx.collector import Collector, Coverage, explain
 from tilewright.frontend.onnx.declared import Declared
 from tilewright.frontend.onnx.functions import Functions
 from tilewright.frontend.onnx.inventory import require_supported

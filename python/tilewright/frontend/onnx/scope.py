@@ -32,7 +32,7 @@ DEPENDS = "depends on a node that cannot be imported"
 
 
 class Observer:
-    """Hears of every node; the base class does nothing. See coverage.py."""
+    """Hears of every node; the base class does nothing. See collector.py."""
 
     def done(self, session: Session, node: Node, kind: str, results: Results) -> None:
         """A node was imported: by its operator's function, as a function, or as part of another node."""
@@ -93,6 +93,20 @@ class Scope:
         self._absorbed: dict[str, Node] = {}  # nodes fused into another one, by their first output
         self._fused: onnx.NodeProto | None = None
 
+    def another(
+        self,
+        nodes: Sequence[onnx.NodeProto],
+        outputs: Sequence[str],
+        *,
+        versions: Mapping[str, int] | None = None,
+        outer: Scope | None = None,
+        prefix: str,
+        declared: Callable[[str], DeclaredShape | None],
+    ) -> Scope:
+        """A scope of the same import, for other nodes; see the class. The opset versions are this one's by default."""
+        versions = self.versions if versions is None else versions
+        return Scope(self.session, nodes, outputs, versions, outer=outer, prefix=prefix, declared=declared)
+
     def run(self) -> None:
         """Import all nodes."""
         for i, proto in enumerate(self.nodes):
@@ -129,9 +143,7 @@ class Scope:
             raise choice
 
         def after(branch: Branch) -> list[Value | None]:
-            scope = Scope(
-                session, rest, self.outputs, self.versions, outer=self, prefix=self.prefix, declared=self.declared
-            )
+            scope = self.another(rest, self.outputs, outer=self, prefix=self.prefix, declared=self.declared)
             scope.values = {name: x for name, x in zip(proto.output, branch(), strict=False) if name}
             scope._absorbed = dict(self._absorbed)
             scope.run()

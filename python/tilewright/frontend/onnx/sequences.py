@@ -45,7 +45,7 @@ class Absent:
 
 @dataclass(frozen=True)
 class Lost:
-    """A result that cannot be computed, where the import goes on all the same: see coverage.py."""
+    """A result that cannot be computed, where the import goes on all the same: see collector.py."""
 
 
 Value = Tensor | TensorList | Absent | Lost

@@ -45,18 +45,9 @@ class Subgraph:
 
     def inline(self, *values: Value | None) -> list[Value | None]:
         """The same, where what follows the node can follow in each branch of a choice too (see Diverging)."""
-        from tilewright.frontend.onnx.scope import Scope
-
         outer = self._scope
-        inner = Scope(
-            outer.session,
-            self._graph.node,
-            self.outputs,
-            outer.versions,
-            outer=outer,
-            prefix=f"{self._where}/",
-            declared=outer.declared,
-        )
+        prefix = f"{self._where}/"
+        inner = outer.another(self._graph.node, self.outputs, outer=outer, prefix=prefix, declared=outer.declared)
         inner.values = dict(zip(self.inputs, values, strict=False))
         for name, x in self._weights.items():
             inner.values.setdefault(name, x)

@@ -23,6 +23,7 @@ from tilewright.sim.ptx.syntax.tree import (
     Symbol,
     Vector,
 )
+from tilewright.sim.ptx.syntax.variables import variable_of
 
 _LABEL = re.compile(r"([A-Za-z_$][\w$]*)\s*:(?!:)")
 _LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)[^\n]*")
@@ -111,8 +112,6 @@ class BodyParser:
         if word == ".reg":
             self._registers(text, start)
         elif word in (".shared", ".local"):
-            from tilewright.sim.ptx.syntax.parser import variable_of
-
             variable = variable_of(self.scan, text)
             self.kernel.variables[variable.name] = variable
         elif word == ".param":
@@ -122,8 +121,6 @@ class BodyParser:
 
     def _call_parameter(self, text: str, start: int) -> None:
         """What a call passes: bytes that belong to the thread."""
-        from tilewright.sim.ptx.syntax.parser import variable_of
-
         variable = variable_of(self.scan, text.replace(".param", ".local", 1))
         self.kernel.variables[variable.name] = variable
 

@@ -9,11 +9,11 @@ import textwrap
 import time
 
 import pytest
-from tilewright.mlir import ir
 
 from tilewright.core import config
 from tilewright.core.errors import InternalError, UserError
 from tilewright.core.workers import Job, WorkerPool
+from tilewright.mlir import ir
 from tilewright.targets.cpu import linker
 
 MODULE = """

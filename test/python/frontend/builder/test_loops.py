@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
-from tilewright.mlir import ir
 
 from tilewright import reference
 from tilewright.core.errors import UnsupportedError
 from tilewright.frontend.builder.builder import Builder
 from tilewright.frontend.builder.scalars import Scalar
 from tilewright.frontend.builder.tensor import Tensor
+from tilewright.mlir import ir
 
 
 def run(program: Callable[..., Sequence], *inputs: np.ndarray) -> list[np.ndarray]:

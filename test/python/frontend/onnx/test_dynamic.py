@@ -10,10 +10,10 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 from support import check_numbers, feeds, import_onnx, interpret, node_model
-from tilewright.mlir import ir
 
 from tilewright.core.errors import UnsupportedError, UserError
 from tilewright.frontend.builder.dims import Dim, maximum, minimum
+from tilewright.mlir import ir
 from tilewright.reference.errors import InterpreterError
 
 X = np.random.default_rng(0).standard_normal((2, 3, 4)).astype(np.float32)

@@ -19,16 +19,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from tilewright.core.errors import InternalError, TilewrightError, UnsupportedError, UserError
+from tilewright.core.version import VERSION
 
 if TYPE_CHECKING:
     from tilewright.bisection.session import bisect
     from tilewright.compiler.api import compile
     from tilewright.compiler.check import check
-    from tilewright.kernels import Kernel, kernel
+    from tilewright.compiler.kernels import kernel
+    from tilewright.kernels import Kernel
     from tilewright.runtime import Model, Outputs, TensorSpec
     from tilewright.targets.loading import load
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 _LAZY = {
     "Model": "tilewright.runtime",
@@ -37,7 +39,7 @@ _LAZY = {
     "bisect": "tilewright.bisection.session",
     "check": "tilewright.compiler.check",
     "compile": "tilewright.compiler.api",
-    "kernel": "tilewright.kernels",
+    "kernel": "tilewright.compiler.kernels",
     "Kernel": "tilewright.kernels",
     "load": "tilewright.targets.loading",
 }

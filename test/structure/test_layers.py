@@ -13,9 +13,9 @@ from imports import cycles, import_graph, siblings, sources
 LAYERS = (
     "core",  # errors, dtypes, environment, cache, worker processes
     "dialects",  # upstream's bindings and ours under one name
-    "passes",  # what a Python pass is; running pipelines of textual passes
-    "ir",  # reading and building IR: what every pass needs
     "devices",  # descriptions of machines
+    "ir",  # reading and building IR: what every pass needs
+    "passes",  # what a Python pass is; running pipelines of textual passes
     "reference",  # the meaning of every op, in NumPy
     "report",  # the page about a compiled model, of what its artifact says
     "runtime",  # loads and runs artifacts, with no compiler at hand

@@ -44,7 +44,8 @@ def _guarded(check: Callable[[], Finding]) -> Finding:
 
 
 def _cpu() -> Finding:
-    from tilewright.runtime.cpu.cpu_features import cpuinfo, host_features
+    from tilewright.core.cpuinfo import cpuinfo
+    from tilewright.runtime.cpu.cpu_features import host_features
     from tilewright.runtime.cpu.library import default_threads
 
     widest = next((f for f in ("avx512f", "avx2", "avx", "sse2") if f in host_features()), "no known vectors")

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.cli.arguments import read_array, whole_number
+from tilewright.cli.arguments import whole_number
+from tilewright.cli.buffers import buffer_of
 from tilewright.cli.emulate_model import is_model, run_model
 from tilewright.core.errors import UserError
 
@@ -28,7 +29,6 @@ Of a model the ARGs are its inputs, in order; inputs that are not given are rand
 Exit code 0: the program obeyed all rules; 1: it broke one (the message names PTX line and source); 2: a wrong call.
 Without --grid the kernels of the file are listed.
 """
-_BUFFER = re.compile(r"(zeros|random|empty):(\w+):([\dx]*)$")
 
 
 def add_to(commands: Any) -> None:
@@ -128,25 +128,6 @@ def _once(options: argparse.Namespace, program: Any, run: Any) -> list[np.ndarra
         None if each is None else memory.read(each[0], each[1].nbytes).view(each[1].dtype).reshape(each[1].shape)
         for each in buffers
     ]
-
-
-def buffer_of(text: str) -> tuple[np.ndarray | None, bool]:
-    """(array that a buffer begins with, whether it is written), or (None, False) for a scalar."""
-    if text.endswith(".npy"):
-        return read_array(text), True
-    found = _BUFFER.match(text)
-    if not found:
-        return None, False
-    from tilewright.core.dtypes import to_numpy
-
-    kind, name, shape = found.groups()
-    dtype = to_numpy(name)
-    sizes = [int(size) for size in shape.split("x") if size]
-    if kind == "random":
-        rng = np.random.default_rng(0)
-        integer = dtype.kind in "iu"
-        return (rng.integers(0, 10, sizes) if integer else rng.standard_normal(sizes)).astype(dtype), True
-    return np.zeros(sizes, dtype), kind == "zeros"
 
 
 def _scalar(text: str, size: int) -> bytes:

@@ -12,6 +12,7 @@ from time import perf_counter
 
 import numpy as np
 
+from tilewright.cli.buffers import buffer_of
 from tilewright.core.errors import UserError
 
 
@@ -61,7 +62,6 @@ def _check_options(options: argparse.Namespace) -> None:
 
 
 def _inputs(texts: list[str], model) -> list[np.ndarray]:
-    from tilewright.cli.emulate_command import buffer_of
     from tilewright.core.dtypes import from_numpy
 
     specs = list(model.inputs)

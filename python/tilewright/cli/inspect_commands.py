@@ -59,10 +59,22 @@ def _measure(options: argparse.Namespace) -> int:
         return 0
     from tilewright.devices.measure import measure
 
-    device = measure(devices.get("cpu"))
+    device = measure(devices.get("cpu"), _compiled)
     print(measured.to_toml(device))
     print(f"kept as {measured.save(device)}; plans on this machine follow it from now on (undo: --forget)")
     return 0
+
+
+def _compiled(text: str, pipeline: str) -> Any:
+    """The model of a module after some passes, for one thread."""
+    import tilewright as tw
+    from tilewright.mlir import ir
+    from tilewright.passes import run_pipeline
+
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        run_pipeline(module.operation, pipeline)
+        return tw.compile(str(module), threads=1)
 
 
 def _print_device(device: Any) -> None:

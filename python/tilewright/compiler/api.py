@@ -112,9 +112,9 @@ def compile(
     if threads is not None:  # a model of open sizes would be compiled before it is asked
         checked_threads(threads)
     if stop_after is None and source.is_kernel_alone:
-        from tilewright.kernels import kernel
+        from tilewright.kernels import Kernel, read_kernel
 
         if cubin:
             raise UserError("cubin= stores machine code in the artifact of a model, and a kernel alone has none")
-        return kernel(source.value, target=machine.name, threads=threads, emulate=emulate)
+        return Kernel(read_kernel(source.value), compile, target=machine.name, threads=threads, emulate=emulate)
     return Models(source, machine, options).result()

@@ -8,24 +8,19 @@ from __future__ import annotations
 import contextlib
 import io
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import tilewright
 from tilewright.compiler import precision
 from tilewright.compiler.source import Imported, Source
-from tilewright.compiler.split import Unit, symbol_of
-from tilewright.core import cache
-from tilewright.core.dtypes import from_numpy
-from tilewright.core.errors import InternalError
 from tilewright.core.options import PHASES, CompileOptions
-from tilewright.core.workers import Job, shared_pool
+from tilewright.core.workers import shared_pool
 from tilewright.ir import decisions
-from tilewright.runtime.manifest import KernelInfo, Manifest, TensorSpec
+from tilewright.ir.units import symbol_of
 from tilewright.targets.base import Target
 
 if TYPE_CHECKING:
@@ -147,18 +142,8 @@ def build(work: Compilation, folder: Path) -> Compilation:
     return work
 
 
-def dump_units(folder: Path | None, units: Sequence[Unit]) -> None:
-    """Write what each compile worker gets."""
-    if folder is None:
-        return
-    inner = folder / f"{PHASES.index('emit')}-emit"
-    inner.mkdir(parents=True, exist_ok=True)
-    for unit in units:
-        (inner / f"{unit.symbol}.mlir").write_bytes(unit.module)
-
-
 def _import(work: Compilation) -> None:
-    from tilewright.report import kernel_statistics
+    from tilewright.compiler import kernel_statistics
 
     with work.phase("import") as entry:
         shapes = dict(work.options.shapes) or None
@@ -215,7 +200,7 @@ def _has_kernels(module: ir.Module) -> bool:
 
 def _run_phase(work: Compilation, phase: Phase) -> None:
     """Run the passes of a phase, and record what the report tells after it."""
-    from tilewright.report import kernel_statistics
+    from tilewright.compiler import kernel_statistics
 
     existing = next((entry for entry in work.phases if entry["name"] == phase.name), None)
     with contextlib.nullcontext(existing) if existing else work.phase(phase.name) as entry:
@@ -270,93 +255,3 @@ def _record(work: Compilation, entry: dict[str, Any]) -> None:
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{PHASES.index(entry['name'])}-{entry['name']}.mlir").write_text(text + "\n")
-
-
-def top_symbols(module: ir.Module, name: str) -> list[str]:
-    """Return the symbols of the operations of that name at the top of a module, in order."""
-    return [symbol_of(op) for op in module.body.operations if op.operation.name == name]
-
-
-def weight(work: Compilation, name: str) -> np.ndarray:
-    """The bytes of a weight, of the model's own or one that @init made."""
-    if name not in work.weights:
-        raise InternalError(f"the code needs the weight {name}, which neither the model nor @init holds")
-    return work.weights[name]
-
-
-def unit_codes(work: Compilation, units: Sequence[Unit], code: str = "object") -> list[bytes]:
-    """Return the code of each unit, from the cache or by the compile workers; `code` is ``object`` or ``ptx``."""
-    target, level = work.target, work.options.opt_level
-    build_id = cache.libraries_id()
-    keys = [cache.digest(code, unit.module, target.cpu, target.features, str(level), build_id) for unit in units]
-    codes = [cache.find_kernel(key) for key in keys]
-    missing = [i for i, found in enumerate(codes) if found is None]
-    jobs = [Job(units[i].symbol, units[i].module, target.cpu, target.features, level, code) for i in missing]
-    for i, made in zip(missing, shared_pool().compile(jobs), strict=True):
-        codes[i] = made
-        cache.add_kernel(keys[i], made)
-    return [found for found in codes if found is not None]
-
-
-def manifest_of(
-    work: Compilation, symbols: Sequence[str], shared: dict[str, str], weights: dict[str, np.ndarray]
-) -> Manifest:
-    """The manifest, but for what depends on the kind of target.
-
-    Args:
-        work: the compilation.
-        symbols: of the kernels' code.
-        shared: the symbol whose code each kernel has.
-        weights: in order.
-    """
-    assert work.imported is not None
-    specs = tuple(TensorSpec(name, from_numpy(a.dtype), a.shape) for name, a in weights.items())
-    details = work.insight.get("kernels", {})
-    kernels = []
-    for symbol in symbols:
-        merged = [details[name] for name, code in shared.items() if code == symbol and name in details]
-        launches = sum(d["launches"] for d in merged) or 1
-        info = merged[0] if merged else {}
-        more = {key: value for key, value in info.items() if key not in ("launches", "tasks")}
-        scratch = work.insight.get("scratch", {}).get(symbol, 0)
-        kernels.append(KernelInfo(symbol, symbol, launches, info.get("tasks"), scratch, more))
-    return Manifest(
-        inputs=work.imported.inputs,
-        outputs=work.imported.outputs,
-        weights=specs,
-        kernels=tuple(kernels),
-        target=work.target.name,
-        cpu=work.target.cpu,
-        producer=f"tilewright {tilewright.__version__}",
-        compile={
-            "model": work.source.name,
-            "seconds": {p["name"]: round(p["seconds"], 4) for p in work.phases},
-            "ranges": work.imported.ranges,
-            "dims": work.imported.dims,
-            **_rounding(work),
-        },
-    )
-
-
-def _rounding(work: Compilation) -> dict[str, Any]:
-    """What is known by now of the precision and accuracy that were asked for: not yet the error."""
-    found: dict[str, Any] = {}
-    if work.narrowed is not None:
-        found["precision"] = {"name": work.options.precision, "products": work.narrowed}
-    if work.options.accuracy != "exact":
-        found["accuracy"] = {"name": work.options.accuracy}
-    return found
-
-
-def report(work: Compilation) -> dict[str, Any]:
-    """What the artifact keeps for explain()."""
-    device = work.target.device
-    return {
-        "phases": work.phases,
-        "remarks": work.remarks,
-        "open_loops": work.insight.get("open_loops", []),
-        "groups": work.insight.get("groups", []),
-        "kernel_text": work.insight.get("kernel_text", {}),
-        "device": device.to_dict() if device is not None else {},
-        "target": {"name": work.target.name, "cpu": work.target.cpu, "features": work.target.features},
-    }

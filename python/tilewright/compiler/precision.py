@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewright.compiler.split import symbol_of
 from tilewright.core.errors import UserError
+from tilewright.ir.units import symbol_of
 
 if TYPE_CHECKING:
     from tilewright.compiler.driver import Compilation

@@ -21,8 +21,9 @@ import numpy as np
 from tilewright.compiler.external_data import external_files
 from tilewright.core.cache import digest
 from tilewright.core.dtypes import from_numpy
-from tilewright.core.errors import InternalError, UserError
+from tilewright.core.errors import UserError
 from tilewright.ir import decisions
+from tilewright.ir.text import parse
 from tilewright.runtime.manifest import TensorSpec
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class Source:
         """
         if self.kind != "mlir" or "tile.kernel" not in self.value:
             return False
-        top = [op.operation for op in parse_mlir(self).body.operations]
+        top = [op.operation for op in parse(self.value, self.name).body.operations]
         names = {op.attributes["sym_name"].value for op in top if "sym_name" in op.attributes}
         return "main" not in names and any(op.name == "tile.kernel" for op in top)
 
@@ -209,7 +210,7 @@ def _load_mlir(source: Source, shapes: Shapes | None) -> Imported:
 
     if shapes:
         raise UserError("shapes= is for ONNX models: an MLIR module has static shapes")
-    module = parse_mlir(source)
+    module = parse(source.value, source.name)
     _check_weights(module, source.weights)
     function = next((op for op in module.body.operations if _is_main(op)), None)
     if function is None:
@@ -218,36 +219,6 @@ def _load_mlir(source: Source, shapes: Shapes | None) -> Imported:
     inputs = _tensor_specs(kind.inputs, function, "arg_attrs", "input")
     outputs = _tensor_specs(kind.results, function, "res_attrs", "output")
     return Imported(module, dict(source.weights), inputs, outputs)
-
-
-def parse_mlir(source: Source) -> ir.Module:
-    """Parse MLIR text in a context of its own.
-
-    Raises:
-        UserError: it is no valid module.
-        InternalError: MLIR's parser crashes on it.
-    """
-    from tilewright.mlir import ir
-
-    _try_to_parse(source)
-    try:
-        with ir.Context():
-            return ir.Module.parse(source.value)
-    except ir.MLIRError as error:
-        raise UserError(f"{source.name} is not a valid MLIR module: {error}") from None
-
-
-def _try_to_parse(source: Source) -> None:
-    """Let another process parse the text first: MLIR's parser crashes on some, and must not take the user's with it."""
-    from tilewright.core.workers import shared_pool
-
-    death = shared_pool().survives(source.value.encode())
-    if death is not None:
-        raise InternalError(
-            f"MLIR's parser crashed on {source.name} ({death}); the text is probably invalid: take parts of it away to "
-            "find the place",
-            ir=source.value,
-        )
 
 
 def _check_weights(module: ir.Module, weights: Mapping[str, np.ndarray]) -> None:

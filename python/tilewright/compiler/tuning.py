@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.core import cache
+from tilewright.plan.model.names import plan_name
 
 log = logging.getLogger("tilewright")
 
@@ -104,15 +105,6 @@ def kernel_times(model: Any) -> dict[str, float]:
     for name, spent in zip(names, best, strict=True):
         total[plan_name(name)] = total.get(plan_name(name), 0.0) + spent * 1e-9
     return total
-
-
-def plan_name(symbol: str) -> str:
-    """Return the name that the plan gave a kernel: symbols that would be equal have a number behind it.
-
-    >>> plan_name("product_8x8x8_1")
-    'product_8x8x8'
-    """
-    return re.sub(r"(?<=[0-9])_[0-9]+$", "", symbol)
 
 
 def candidates_of(module_text: str) -> dict[str, int]:

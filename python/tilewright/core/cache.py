@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tilewright.core import config
+from tilewright.core.cpuinfo import cpuinfo
 from tilewright.core.errors import UserError
 
 _DIGEST = 32
@@ -83,8 +84,6 @@ def _user_passes(package: Path) -> Iterable[Path]:
 
 def host_id() -> str:
     """Return what identifies this machine's CPU, caches and share of cores."""
-    from tilewright.runtime.cpu.cpu_features import cpuinfo
-
     info = cpuinfo()
     parts = [info.get(name, "") for name in ("vendor_id", "cpu family", "model", "stepping", "flags")]
     for size in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")):

@@ -8,8 +8,9 @@
 """
 
 from tilewright.devices.device import Device, Level, Units
+from tilewright.devices.files import file_names, load
 from tilewright.devices.host import available_cpus, detect_host
-from tilewright.devices.lookup import file_names, get, load, remember, resolve
+from tilewright.devices.lookup import get, remember, resolve
 from tilewright.devices.nvidia import for_arch
 
 __all__ = [

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.core.errors import UserError
 
 if TYPE_CHECKING:
-    from tilewright.mlir import ir
+    pass
 
 LEVEL_KINDS = ("register", "cache", "addressable")
 
@@ -176,20 +176,3 @@ class Device:
             raise UserError(f"{where}: {error} is missing") from None
         except (TypeError, AttributeError) as error:
             raise UserError(f"{where}: {error}") from None
-
-    def to_attribute(self, context: ir.Context | None = None) -> ir.Attribute:
-        """Return the description as ``#tile.device<...>``."""
-        from tilewright.devices.attribute import to_attribute
-
-        return to_attribute(self, context)
-
-    @staticmethod
-    def from_attribute(attribute: ir.Attribute) -> Device:
-        """Return the device of a ``#tile.device<...>`` attribute.
-
-        Raises:
-            UserError: it is another attribute, or its contents are wrong.
-        """
-        from tilewright.devices.attribute import from_attribute
-
-        return from_attribute(attribute)

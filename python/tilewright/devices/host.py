@@ -17,7 +17,9 @@ from pathlib import Path
 
 from tilewright.core import config
 from tilewright.core.hidden_features import visible
+from tilewright.devices import measured
 from tilewright.devices.device import Device, Level
+from tilewright.devices.files import described, load
 from tilewright.devices.x86 import cpu_units, estimated_levels
 
 _SUFFIX = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -63,13 +65,11 @@ def _with_known_rates(device: Device, base: Path) -> Device:
     Plans depend on rates: without `tilewright devices --measure` they are those of a description that comes with
     Tilewright, the same on all machines of a kind.
     """
-    from tilewright.devices import lookup, measured
-
     found = measured.find() if base == Path("/") else None
     if found is not None:
-        return measured.with_rates_of(device, lookup.load(found))
+        return measured.with_rates_of(device, load(found))
     name = _file_of_model(base)
-    known = lookup.get(f"cpu:{name}") if name else None
+    known = described(name) if name else None
     if known is None or known.units.vector_bits != device.units.vector_bits:
         return device  # nobody measured this kind, or a setting hides features and makes another machine of it
     return measured.with_rates_of(device, known)

@@ -8,42 +8,15 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
-from pathlib import Path
 
 from tilewright.core.errors import UserError
 from tilewright.devices.device import Device
+from tilewright.devices.files import described, file_names, load
 from tilewright.devices.host import detect_host
+from tilewright.devices.nvidia import for_arch
 from tilewright.devices.x86 import cpu_units, vector_bits
 
-try:
-    import tomllib
-except ModuleNotFoundError:  # Python 3.10
-    import tomli as tomllib  # type: ignore[no-redef]
-
-_FOLDER = Path(__file__).parent
 _GENERIC = {512: "host-generic-avx512", 256: "host-generic-avx2", 128: "host-generic-sse"}
-
-
-def file_names() -> list[str]:
-    """Return the names of the descriptions that come with Tilewright."""
-    return sorted(path.stem for path in _FOLDER.glob("*.toml"))
-
-
-@functools.cache
-def load(path: str | Path) -> Device:
-    """Return the device described by a TOML file.
-
-    Raises:
-        UserError: there is no such file, or it is no description.
-    """
-    path = Path(path)
-    try:
-        values = tomllib.loads(path.read_text())
-    except OSError as error:
-        raise UserError(f"cannot read the device description '{path}': {error.strerror}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{path}: {error}") from None
-    return Device.from_dict(values, str(path))
 
 
 def get(target: str | Device) -> Device:
@@ -63,19 +36,17 @@ def get(target: str | Device) -> Device:
         return load(target.removeprefix("cpu:"))
     kind, _, name = target.partition(":")
     if kind == "cuda":
-        from tilewright.devices.nvidia import for_arch
-
         return for_arch(name)
     if kind not in ("cpu", *file_names()):
         raise UserError(
             f"unknown device '{target}': use cpu, cpu:NAME, a .toml file or one of {', '.join(file_names())}"
         )
     if kind != "cpu":
-        return load(_FOLDER / f"{kind}.toml")
+        return described(kind)
     if name in ("", "native"):
         return detect_host()
     if name in file_names():
-        return load(_FOLDER / f"{name}.toml")
+        return described(name)
     return named_cpu(name)
 
 
@@ -117,6 +88,6 @@ def named_cpu(name: str) -> Device:
         hint = f"did you mean {' or '.join(close)}?" if close else f"LLVM's names are {', '.join(known)}"
         raise UserError(f"LLVM knows no x86 CPU named '{name}': {hint}")
     features = tuple(_tilewright.x86_cpu_features(name))
-    generic = load(_FOLDER / f"{_GENERIC[vector_bits(features)]}.toml")
+    generic = described(_GENERIC[vector_bits(features)])
     units = cpu_units(features, generic.units.frequency, generic.units.count)
     return dataclasses.replace(generic, name=name, cpu=name, features=features, units=units)

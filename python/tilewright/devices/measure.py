@@ -12,12 +12,16 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
 from tilewright.devices import microbenchmarks as micro
 from tilewright.devices.device import Device
+
+#: (module, pipeline) -> the model
+Compiled = Callable[[str, str], Any]
 
 _ROUNDS, _SECONDS = 5, 0.2
 _APPLY = "builtin.module(tile-apply-layouts,tile-form-groups,tile-groups-to-kernels,canonicalize,cse)"
@@ -26,9 +30,14 @@ _SMALL_TASK = 16
 _SQUARE = 240  # whole vectors whose rows do not share a few sets of a cache
 
 
-def measure(device: Device) -> Device:
-    """Return the description with measured peaks, bandwidths and rates. Takes some seconds."""
-    times = _times(device)
+def measure(device: Device, compiled: Compiled) -> Device:
+    """Return the description with measured peaks, bandwidths and rates. Takes some seconds.
+
+    Args:
+        device: the description of this machine.
+        compiled: runs passes on a module, both as text, and compiles the result for one thread.
+    """
+    times = _times(device, compiled)
     cycles = {name: seconds * device.units.frequency for name, seconds in times.items()}
     return with_numbers(device, numbers_of(device, times, cycles))
 
@@ -120,11 +129,11 @@ def _modules(device: Device) -> Iterator[str]:
         yield kernels.text()
 
 
-def _times(device: Device) -> dict[str, float]:
+def _times(device: Device, compiled: Compiled) -> dict[str, float]:
     """Return the best time of each kernel, in seconds."""
     times: dict[str, float] = {}
     for text in _modules(device):
-        _time(text, times)
+        _time(compiled(text, _APPLY), times)
     return times
 
 
@@ -136,15 +145,7 @@ def _aligned(shape: tuple[int, ...]) -> np.ndarray:
     return raw[start : start + size].reshape(shape)
 
 
-def _time(text: str, times: dict[str, float]) -> None:
-    import tilewright as tw
-    from tilewright.mlir import ir
-    from tilewright.passes import run_pipeline
-
-    with ir.Context(), ir.Location.unknown():
-        module = ir.Module.parse(text)
-        run_pipeline(module.operation, _APPLY)
-        model = tw.compile(str(module), threads=1)
+def _time(model: Any, times: dict[str, float]) -> None:
     inputs, results = ([_aligned(slot.shape) for slot in slots] for slots in (model.inputs, model.outputs))
     end = time.perf_counter() + _SECONDS
     rounds = 0

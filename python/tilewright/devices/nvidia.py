@@ -9,7 +9,7 @@ import re
 
 from tilewright.core.errors import UserError
 from tilewright.devices.device import Device
-from tilewright.devices.lookup import resolve
+from tilewright.devices.files import described
 
 _BY_ARCH = {"sm_80": "nvidia-sm80", "sm_90a": "nvidia-h100"}
 
@@ -25,7 +25,7 @@ def for_arch(arch: str) -> Device:
     """
     if arch not in _BY_ARCH:
         raise UserError(f"no device description for '{arch}': use one of {', '.join(_BY_ARCH)}, or a .toml file")
-    return resolve(_BY_ARCH[arch])
+    return described(_BY_ARCH[arch])
 
 
 def capability(device: Device) -> int:

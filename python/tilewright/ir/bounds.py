@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tilewright.ir.constants import integer_constant
 from tilewright.ir.structure import LinalgOp
 from tilewright.mlir import ir
-from tilewright.passes.constants import integer_constant
 
 _SLE, _ULE = 3, 7
 #: Results of operations that grow with their operands.

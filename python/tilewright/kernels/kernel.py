@@ -78,11 +78,20 @@ class Kernel:
     ``k(x, y, grid=[8])`` or by name. What the kernel writes goes into the given arrays and is returned, by position or
     name. An array that is only written may be left out where its sizes are known: then a new one is returned.
     Elements that no task writes are undefined, unless the kernel reads that argument as well.
+
+    Args:
+        signature: of the kernel, with its text.
+        compile: :func:`tilewright.compile`, which makes a model of the kernel and what launches it.
+        grid: bounds of the grid for calls that give none, or a function of the arguments that returns them.
+        target: as for :func:`tilewright.compile`, like `threads` and `emulate`.
+        threads: per call.
+        emulate: whether a GPU is emulated.
     """
 
     def __init__(
         self,
         signature: Signature,
+        compile: Callable[..., Any],
         *,
         grid: Sequence[int] | Callable[..., Sequence[int]] | None = None,
         target: str = "cpu",
@@ -90,6 +99,7 @@ class Kernel:
         emulate: bool | Mapping[str, Any] = False,
     ) -> None:
         self.signature = signature
+        self._compile = compile
         self._grid = grid
         self._target = target
         self._threads = threads
@@ -210,8 +220,6 @@ class Kernel:
         return bounds
 
     def _model(self, values: Sequence[Any], bounds: tuple[int, ...], target: str) -> Any:
-        from tilewright.compiler.api import compile
-
         shapes = tuple(
             None if a.shape is None else v.shape for a, v in zip(self.signature.arguments, values, strict=True)
         )
@@ -219,7 +227,7 @@ class Kernel:
         if key not in self._models:
             emulate = self._emulate if target == self._target else False
             text = wrapped(self.signature, shapes, bounds)
-            self._models[key] = compile(text, target, threads=self._threads, emulate=emulate)
+            self._models[key] = self._compile(text, target, threads=self._threads, emulate=emulate)
         return self._models[key]
 
     def _inputs(self, values: Sequence[Any]) -> list[Any]:

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tilewright.compiler.source import Source, parse_mlir
-from tilewright.compiler.split import symbol_of
 from tilewright.core.errors import UserError
 from tilewright.ir import decisions
+from tilewright.ir.text import parse
+from tilewright.ir.units import symbol_of
 
 #: Ops whose result is another view of their first operand.
 _VIEWS = ("memref.subview", "memref.cast", "memref.expand_shape", "memref.collapse_shape", "memref.reinterpret_cast")
@@ -75,7 +75,7 @@ def read_kernel(text: str, name: str | None = None) -> Signature:
     Raises:
         UserError: the text does not parse, or has no kernel, or several and no name was given.
     """
-    module = parse_mlir(Source(text, "mlir", name or "kernel"))
+    module = parse(text, name or "kernel")
     with module.context:
         for op in [op for op in module.body.operations if op.operation.name == "func.func"]:
             op.operation.erase()  # a @main that launches it, in text that was compiled as a whole

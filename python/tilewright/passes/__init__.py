@@ -19,7 +19,8 @@ From then on ``tile-opt``, textual pipelines and :func:`run_pipeline` know ``my-
 other pass. Nothing here imports the MLIR bindings before a pass runs, so that ``tile-opt`` starts fast.
 """
 
-from tilewright.passes.base import Pass, located, option, remark
+from tilewright.ir.diagnostics import located, remark
+from tilewright.passes.base import Pass, option
 from tilewright.passes.patterns import apply_patterns, rewrite_pattern
 from tilewright.passes.registry import load_builtin_passes, load_file, register, registered_passes
 from tilewright.passes.run import Diagnostic, PipelineRun, run_pipeline

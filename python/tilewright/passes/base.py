@@ -62,19 +62,6 @@ def option(default: Any, help: str) -> Any:
     return dataclasses.field(default=default, metadata={"help": help})
 
 
-def located(error: Exception, op: ir.Operation | ir.OpView) -> Exception:
-    """Return ``error`` with the location of ``op``: ``raise located(UnsupportedError("..."), op)``."""
-    error.mlir_location = op.location  # type: ignore[attr-defined]
-    return error
-
-
-def remark(op: ir.Operation | ir.OpView, message: str) -> None:
-    """Say something of ``op`` that a user should know (what is slow, and why): it ends up in the report."""
-    from tilewright.mlir._mlir_libs import _tilewright
-
-    _tilewright.remark(op.operation, message)
-
-
 def summary(cls: type[Pass]) -> str:
     """Return the first line of the docstring, without the full stop."""
     lines = (inspect.getdoc(cls) or "").splitlines()

@@ -9,12 +9,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tilewright.core.dtypes import to_numpy
-from tilewright.runtime import TensorSpec
+
+if TYPE_CHECKING:
+    from tilewright.runtime import TensorSpec
 
 _OPEN_SIZE = 8  # of a dimension that each run brings
 _BUDGET_SECONDS = 1.0

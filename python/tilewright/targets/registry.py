@@ -14,7 +14,7 @@ from typing import Any
 from tilewright.core.errors import UnsupportedError, UserError
 from tilewright.targets.base import Target
 
-GROUP = "tilewright.targets"
+GROUP = __name__.rpartition(".")[0]
 
 
 def builtin_kinds() -> list[str]:

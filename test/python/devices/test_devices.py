@@ -14,6 +14,7 @@ from tilewright import devices
 from tilewright.core import cache, config
 from tilewright.core.errors import UserError
 from tilewright.devices import Device, Level, host
+from tilewright.devices.attribute import from_attribute, to_attribute
 from tilewright.runtime.cpu import cpu_features
 from tilewright.targets.registry import parse_target
 
@@ -160,11 +161,11 @@ def test_attribute_round_trip() -> None:
     with ir.Context():
         for target in ("cpu", "cpu:amd-zen5", "wse2"):
             device = devices.get(target)
-            attribute = device.to_attribute()
-            assert Device.from_attribute(attribute) == device
+            attribute = to_attribute(device)
+            assert from_attribute(attribute) == device
             assert ir.Attribute.parse(str(attribute)) == attribute
         with pytest.raises(UserError, match=r"expected a #tile\.device"):
-            Device.from_attribute(ir.UnitAttr.get())
+            from_attribute(ir.UnitAttr.get())
 
 
 def test_level_kinds() -> None:

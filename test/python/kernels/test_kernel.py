@@ -17,6 +17,7 @@ import pytest
 
 import tilewright as tw
 from tilewright import devices
+from tilewright.core.errors import UserError
 from tilewright.dialects import tile
 from tilewright.kernels import tile_type
 from tilewright.mlir.dialects import arith

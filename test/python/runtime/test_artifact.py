@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from tilewright.core import config
+from tilewright.core.cpuinfo import parse_cpuinfo
 from tilewright.core.errors import UnsupportedError, UserError
 from tilewright.runtime import safetensors
 from tilewright.runtime.artifact import Artifact, write_artifact
@@ -194,9 +195,7 @@ def test_safetensors_damage(tmp_path):
 
 
 def test_cpu_features():
-    info = cpu_features.parse_cpuinfo(
-        "processor : 0\nflags : sse2 pni abm avx512_vnni xyz\n\nprocessor : 1\nflags : a\n"
-    )
+    info = parse_cpuinfo("processor : 0\nflags : sse2 pni abm avx512_vnni xyz\n\nprocessor : 1\nflags : a\n")
     assert cpu_features.features_of(info) == {"sse2", "sse3", "lzcnt", "avx512vnni"}
     assert cpu_features.host_features() <= cpu_features.known_features()
 

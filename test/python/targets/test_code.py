@@ -54,7 +54,7 @@ module attributes {llvm.data_layout = "", other.thing = 1 : i64} {
 
 
 def split(text=MODULE, entry="tw_main"):
-    from tilewright.compiler.split import split
+    from tilewright.ir.units import split
 
     with ir.Context() as context:
         context.load_all_available_dialects()

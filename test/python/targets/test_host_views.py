@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from tilewright.compiler.source import Source, parse_mlir
+from tilewright.ir.text import parse
 from tilewright.targets.cuda.host_program import export
 
 TWO_IN_ONE_PLACE = """
@@ -25,7 +25,7 @@ func.func @main(%x: memref<16xf32>, %arena: memref<64xi8> {tile.arena}) {
 
 
 def test_views_stand_before_their_first_use() -> None:
-    module = parse_mlir(Source(TWO_IN_ONE_PLACE, "mlir", "main"))
+    module = parse(TWO_IN_ONE_PLACE, "main")
     with module.context:
         body = export(module, "main", "sm_80").program["body"]
     assert [op["op"] for op in body] == [

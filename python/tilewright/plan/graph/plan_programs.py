@@ -10,10 +10,10 @@ from math import prod
 from typing import ClassVar
 
 from tilewright.ir import decisions
+from tilewright.ir.constants import integer_constant, trip_count
 from tilewright.ir.structure import EXPECTED
 from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
-from tilewright.passes.constants import integer_constant, trip_count
 from tilewright.plan.graph.rammer import Variant, plan_programs
 
 #: Microseconds of a launch on several threads, and from a signal to the end of a wait (measured; lib/Runtime).

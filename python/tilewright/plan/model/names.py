@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tilewright.ir.structure import Kind, LinalgOp
 
 #: Operations that say more of a chain than the others, and the word for it.
@@ -42,3 +44,12 @@ def kernel_name(members: list[LinalgOp], roots: list[LinalgOp]) -> str:
     sizes = ("n" if d in heaviest.dynamic else str(e) for d, e in enumerate(heaviest.extents) if e > 1)
     loops = "x".join(sizes) or "1"
     return "_".join([*words, loops])
+
+
+def plan_name(symbol: str) -> str:
+    """Return the name that the plan gave a kernel: symbols that would be equal have a number behind it.
+
+    >>> plan_name("product_8x8x8_1")
+    'product_8x8x8'
+    """
+    return re.sub(r"(?<=[0-9])_[0-9]+$", "", symbol)

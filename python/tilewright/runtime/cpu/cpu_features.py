@@ -9,9 +9,9 @@ import functools
 import os
 import platform
 from collections.abc import Iterable
-from pathlib import Path
 
 from tilewright.core import config
+from tilewright.core.cpuinfo import cpuinfo
 from tilewright.core.errors import UserError
 from tilewright.core.hidden_features import check_patterns, visible
 
@@ -87,28 +87,6 @@ MATRIX_UNIT = frozenset({"amx-tile", "amx-bf16", "amx-int8"})
 def known_features() -> frozenset[str]:
     """Return every feature name (LLVM's) that :func:`host_features` can report."""
     return frozenset(_LLVM_NAMES.values())
-
-
-def parse_cpuinfo(text: str) -> dict[str, str]:
-    """Return the fields of the first processor in the text of /proc/cpuinfo."""
-    fields: dict[str, str] = {}
-    for line in text.splitlines():
-        key, colon, value = line.partition(":")
-        if not colon:
-            if fields:
-                break
-            continue
-        fields[key.strip()] = value.strip()
-    return fields
-
-
-@functools.lru_cache(maxsize=1)
-def cpuinfo() -> dict[str, str]:
-    """Return the fields of this machine's first processor ({} where /proc/cpuinfo is missing)."""
-    try:
-        return parse_cpuinfo(Path("/proc/cpuinfo").read_text())
-    except OSError:
-        return {}
 
 
 def features_of(info: dict[str, str]) -> frozenset[str]:

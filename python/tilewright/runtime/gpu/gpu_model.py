@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,16 +35,16 @@ class GpuModel(CompiledModel):
 
     Args:
         artifact: the compiled model.
-        emulate: run the PTX on the emulator; or a mapping of the emulator's options (``seed``, ``checks``, ``trace``).
+        emulator: makes the device that runs the PTX in place of a GPU, for an architecture such as ``sm_90a``.
 
     Raises (when called):
         UserError: what :class:`tilewright.Model` raises; there is no GPU, or one of another architecture; an
             option that the emulator has not.
     """
 
-    def __init__(self, artifact: Artifact, emulate: bool | Mapping[str, Any] = False) -> None:
+    def __init__(self, artifact: Artifact, emulator: Callable[[str], Device] | None = None) -> None:
         super().__init__(artifact)
-        self._emulate = emulate
+        self._emulator = emulator
         self._device: Device | None = None
         self._program: HostProgram | None = None
         self._calls: GpuCalls | None = None
@@ -63,7 +63,7 @@ class GpuModel(CompiledModel):
     @property
     def emulated(self) -> bool:
         """Whether calls run on the emulator."""
-        return bool(self._emulate) or self._emulate == {}
+        return self._emulator is not None
 
     @property
     def runs_on(self) -> str:
@@ -79,7 +79,7 @@ class GpuModel(CompiledModel):
         """
         with self._opening:
             if self._device is None:
-                self._device = self._emulator() if self.emulated else self._gpu()
+                self._device = self._emulator(self.arch) if self._emulator is not None else self._gpu()
             return self._device
 
     def ptx(self) -> dict[str, str]:
@@ -168,15 +168,6 @@ class GpuModel(CompiledModel):
             if self._calls is None:
                 self._calls = GpuCalls(self._loaded(), self._signature, device)
             return self._calls
-
-    def _emulator(self) -> Device:
-        from tilewright.sim import ptx as emulate
-
-        options = self._emulate if isinstance(self._emulate, Mapping) else {}
-        unknown = emulate.unknown_options(options)
-        if unknown:
-            raise UserError(unknown)
-        return emulate.Device(arch=self.arch, **options)
 
     def _loaded(self) -> HostProgram:
         with self._opening:

@@ -10,20 +10,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilewright.compiler import driver
-from tilewright.compiler.split import Unit, split, symbol_of
 from tilewright.core.errors import InternalError
 from tilewright.ir import decisions
+from tilewright.ir.units import Unit, split, symbol_of
 from tilewright.runtime.artifact import write_artifact
 from tilewright.runtime.cpu.cpu_features import MATRIX_UNIT
+from tilewright.targets import emitting
 from tilewright.targets.cpu.linker import link
-from tilewright.targets.cpu.target import ENTRY
+from tilewright.targets.cpu.symbols import ENTRY
 
 if TYPE_CHECKING:
+    from tilewright.compiler.driver import Compilation
     from tilewright.mlir import ir
 
 
-def emit(work: driver.Compilation, folder: Path) -> None:
+def emit(work: Compilation, folder: Path) -> None:
     """Make object code of each kernel, link it and write the artifact to `folder`.
 
     Raises:
@@ -32,15 +33,15 @@ def emit(work: driver.Compilation, folder: Path) -> None:
     with work.phase("emit"):
         entry = _entry_attributes(work.module)
         units, shared = split(work.module, ENTRY)
-        driver.dump_units(work.options.dump_ir, units)
-        link(driver.unit_codes(work, units), folder / "model.so")
+        emitting.dump_units(work.options.dump_ir, units)
+        link(emitting.unit_codes(work, units), folder / "model.so")
         code = (folder / "model.so").read_bytes()
         (folder / "model.so").unlink()
-    weights = {name: driver.weight(work, name) for name in entry["globals"]}
-    manifest = driver.manifest_of(work, [unit.symbol for unit in units if unit.symbol != ENTRY], shared, weights)
+    weights = {name: emitting.weight(work, name) for name in entry["globals"]}
+    manifest = emitting.manifest_of(work, [unit.symbol for unit in units if unit.symbol != ENTRY], shared, weights)
     features = _needed(work.target.needed, units)
     manifest = dataclasses.replace(manifest, arena_bytes=entry["arena_bytes"], entry=ENTRY, cpu_features=features)
-    write_artifact(folder, manifest, code, weights, driver.report(work))
+    write_artifact(folder, manifest, code, weights, emitting.report(work))
 
 
 def _entry_attributes(module: ir.Module) -> dict[str, Any]:

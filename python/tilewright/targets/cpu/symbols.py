@@ -1,12 +1,15 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a shared object expects from others: the undefined symbols of a 64-bit ELF file."""
+"""Symbols of a shared object: its entry, and what it expects from others (undefined ones of a 64-bit ELF file)."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+
+#: The function of the llvm dialect that a lowered module is run through.
+ENTRY = "tw_main"
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.targets.base import Finding, Target
+from tilewright.targets.cpu.symbols import ENTRY
 from tilewright.targets.rules import NARROW, NOT_EXACT, Rule
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from tilewright.passes.pipeline import Pipeline
 
 HOST = ("cpu", "cpu:native")
-#: The function of the llvm dialect that a lowered module is run through.
-ENTRY = "tw_main"
 
 #: Features that compiled code can depend on; others (key locker, ...) are never used by generated code.
 _USED = frozenset(
@@ -149,7 +148,7 @@ class CpuTarget(Target):
 
     def executes(self, module: Any) -> bool:
         """Whether there is an entry of the llvm dialect."""
-        from tilewright.compiler.split import symbol_of
+        from tilewright.ir.units import symbol_of
 
         ops = (op.operation for op in module.regions[0].blocks[0].operations)
         return any(op.name == "llvm.func" and symbol_of(op) == ENTRY for op in ops)

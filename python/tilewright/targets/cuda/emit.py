@@ -11,17 +11,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilewright.compiler import driver
-from tilewright.compiler.split import split_kernels, symbol_of
 from tilewright.core.errors import InternalError, UnsupportedError
 from tilewright.core.options import PHASES
 from tilewright.ir import decisions
+from tilewright.ir.units import split_kernels, symbol_of
 from tilewright.runtime.gpu import gpu_code
+from tilewright.targets import emitting
 from tilewright.targets.cuda import ptxas
 from tilewright.targets.cuda.host_program import HostProgram, export
 from tilewright.targets.cuda.occupancy import remark_on, residency
 
 if TYPE_CHECKING:
+    from tilewright.compiler.driver import Compilation
     from tilewright.mlir import ir
 
 #: The host function after phase `schedule`.
@@ -37,7 +38,7 @@ class Host:
     ranks: dict[str, int]
 
 
-def export_host(work: driver.Compilation) -> None:
+def export_host(work: Compilation) -> None:
     """Keep the host program of a scheduled module: phase `lower` takes the host function away."""
     assert work.imported is not None
     kernels = {symbol_of(op): op.operation for op in work.module.body.operations if op.operation.name == "tile.kernel"}
@@ -48,7 +49,7 @@ def export_host(work: driver.Compilation) -> None:
     )
 
 
-def emit(work: driver.Compilation, folder: Path) -> None:
+def emit(work: Compilation, folder: Path) -> None:
     """Make PTX of the lowered kernels and write the artifact.
 
     Raises:
@@ -57,8 +58,8 @@ def emit(work: driver.Compilation, folder: Path) -> None:
     with work.phase("emit") as entry:
         device = _device_module(work.module)
         units, shared = split_kernels(device) if device is not None else ([], {})
-        driver.dump_units(work.options.dump_ir, units)
-        codes = dict(zip((unit.symbol for unit in units), driver.unit_codes(work, units, "ptx"), strict=True))
+        emitting.dump_units(work.options.dump_ir, units)
+        codes = dict(zip((unit.symbol for unit in units), emitting.unit_codes(work, units, "ptx"), strict=True))
         _dump_codes(work, codes)
         _check_calls(codes)
         found = ptxas.check(codes, work.target.cpu, work.options.cubin)
@@ -71,7 +72,7 @@ def emit(work: driver.Compilation, folder: Path) -> None:
             if kernel["entry"] in found.cubins:
                 kernel["cubin"] = f"{kernel['entry']}.cubin"
     weights = {name: _weight(work, name) for name in _weight_names(program)}
-    manifest = driver.manifest_of(work, [unit.symbol for unit in units], shared, weights)
+    manifest = emitting.manifest_of(work, [unit.symbol for unit in units], shared, weights)
     assert work.target.device is not None
     launched = {entry["entry"]: entry for entry in program["kernels"].values()}
     kernels = tuple(
@@ -82,10 +83,10 @@ def emit(work: driver.Compilation, folder: Path) -> None:
     manifest = dataclasses.replace(manifest, kernels=kernels, entry="", arena_bytes=program["arena_bytes"])
     modules = {f"{symbol}.ptx": code for symbol, code in codes.items()}
     modules |= {f"{symbol}.cubin": code for symbol, code in found.cubins.items()}
-    gpu_code.write(folder, manifest, program, modules, weights, driver.report(work))
+    gpu_code.write(folder, manifest, program, modules, weights, emitting.report(work))
 
 
-def _with_resources(kernel: Any, launched: Any, resources: Mapping[str, Any], work: driver.Compilation) -> Any:
+def _with_resources(kernel: Any, launched: Any, resources: Mapping[str, Any], work: Compilation) -> Any:
     """A kernel with what ptxas says of it, and a remark where that is not what its plan counted on."""
     details = {**kernel.details, **resources}
     if launched is not None and work.target.device is not None:
@@ -108,7 +109,7 @@ def _device_module(module: ir.Module) -> ir.Operation | None:
     return next((op.operation for op in module.body.operations if op.operation.name == "gpu.module"), None)
 
 
-def _dump_codes(work: driver.Compilation, codes: Mapping[str, bytes]) -> None:
+def _dump_codes(work: Compilation, codes: Mapping[str, bytes]) -> None:
     if work.options.dump_ir is None:
         return
     for symbol, code in codes.items():
@@ -199,6 +200,6 @@ def _weight_names(program: Mapping[str, Any]) -> list[str]:
     return [argument["name"] for argument in program["arguments"] if argument["kind"] == "weight"]
 
 
-def _weight(work: driver.Compilation, name: str) -> Any:
+def _weight(work: Compilation, name: str) -> Any:
     constants = work.kept_for_emit.exported.constants
-    return constants[name] if name in constants else driver.weight(work, name)
+    return constants[name] if name in constants else emitting.weight(work, name)

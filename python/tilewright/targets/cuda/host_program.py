@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.compiler.split import symbol_of
 from tilewright.core.errors import UnsupportedError
 from tilewright.ir import decisions
+from tilewright.ir.diagnostics import located
+from tilewright.ir.units import symbol_of
 from tilewright.mlir import ir
-from tilewright.passes.base import located
 from tilewright.reference.affine import Term, read_map
 from tilewright.runtime.gpu.host_program import FORMAT, VERSION
 from tilewright.runtime.gpu.host_scalars import check_known

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.core.errors import UnsupportedError
+from tilewright.ir.diagnostics import located
 from tilewright.mlir import ir
-from tilewright.passes.base import located
 from tilewright.reference import types
 
 if TYPE_CHECKING:

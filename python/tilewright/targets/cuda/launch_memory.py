@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from tilewright.core.errors import InternalError
 from tilewright.ir import decisions
+from tilewright.ir.constants import integer_constant
+from tilewright.ir.diagnostics import located
 from tilewright.mlir import ir
-from tilewright.passes.base import located
-from tilewright.passes.constants import integer_constant
 
 #: Operations whose result is a view of their first operand.
 _VIEWS = frozenset(

@@ -13,17 +13,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tilewright.compiler import driver
-from tilewright.compiler.tuning import plan_name
+from tilewright.plan.model.names import plan_name
 from tilewright.targets.cuda import emit as cuda_emit
 from tilewright.targets.cuda import ptxas
+
+if TYPE_CHECKING:
+    from tilewright.compiler.driver import Compilation
 
 #: Candidates of a kernel that are tried: the first one, and runners-up.
 TRIES = 5
 
 
-def emit(work: driver.Compilation, folder: Path) -> driver.Compilation | None:
+def emit(work: Compilation, folder: Path) -> Compilation | None:
     """Write the artifact of a model for a GPU; or return the compilation with other tiles for refused kernels.
 
     Raises:
@@ -38,7 +41,7 @@ def emit(work: driver.Compilation, folder: Path) -> driver.Compilation | None:
     return None
 
 
-def _with_runners_up(work: driver.Compilation, error: ptxas.RefusedError) -> driver.Compilation:
+def _with_runners_up(work: Compilation, error: ptxas.RefusedError) -> Compilation:
     """The same compilation from its start, where each refused kernel takes the next candidate."""
     choices, remarks = dict(_chosen(work)), list(work.kept)
     for symbol, message in error.kernels.items():
@@ -53,6 +56,6 @@ def _with_runners_up(work: driver.Compilation, error: ptxas.RefusedError) -> dri
     return work.again(replace(work.options, choices=texts), remarks)
 
 
-def _chosen(work: driver.Compilation) -> dict[str, int]:
+def _chosen(work: Compilation) -> dict[str, int]:
     """The number of the candidate that each kernel takes, where it is not the first."""
     return {name: int(number) for name, _, number in (text.rpartition(":") for text in work.options.choices)}

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tilewright.ir import decisions
+from tilewright.ir.constants import integer_constant
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
-from tilewright.passes.constants import integer_constant
 from tilewright.targets.cuda.launch_memory import shared_operands
 
 _HOST_OPS = ("func.func", "memref.global", "ml_program.global")

@@ -149,7 +149,23 @@ class CudaTarget(Target):
         """Return a :class:`~tilewright.runtime.gpu.gpu_model.GpuModel`."""
         from tilewright.runtime.gpu.gpu_model import GpuModel
 
-        return GpuModel(artifact, emulate=emulate)
+        wanted = bool(emulate) or emulate == {}
+        return GpuModel(artifact, functools.partial(_emulator, emulate) if wanted else None)
+
+
+def _emulator(emulate: bool | Mapping[str, Any], arch: str) -> Any:
+    """The emulator of a GPU, with its options if `emulate` holds some.
+
+    Raises:
+        UserError: it has no such option.
+    """
+    from tilewright.sim import ptx
+
+    options = emulate if isinstance(emulate, Mapping) else {}
+    unknown = ptx.unknown_options(options)
+    if unknown:
+        raise UserError(unknown)
+    return ptx.Device(arch=arch, **options)
 
 
 def _has_gpu() -> bool:

@@ -6,16 +6,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewright.compiler.source import Source
 from tilewright.core.dtypes import presented, stored
 from tilewright.core.errors import UnsupportedError, UserError
 from tilewright.runtime.binding import Signature
 from tilewright.runtime.manifest import TensorSpec
 from tilewright.runtime.result import Outputs
+
+if TYPE_CHECKING:
+    from tilewright.compiler.source import Source
 
 
 class Interpreted:

@@ -61,14 +61,14 @@ class TilesTarget(Target):
 
     def emit(self, work, folder) -> None:
         """Write the module as text, and the weights that its globals name."""
-        from tilewright.compiler import driver
+        from tilewright.targets import emitting
 
         text = str(work.module).encode()
-        kernels = driver.top_symbols(work.module, "tile.kernel")
-        weights = {name: driver.weight(work, name) for name in driver.top_symbols(work.module, "ml_program.global")}
-        manifest = driver.manifest_of(work, kernels, dict(zip(kernels, kernels, strict=True)), weights)
+        kernels = emitting.top_symbols(work.module, "tile.kernel")
+        weights = {name: emitting.weight(work, name) for name in emitting.top_symbols(work.module, "ml_program.global")}
+        manifest = emitting.manifest_of(work, kernels, dict(zip(kernels, kernels, strict=True)), weights)
         manifest = replace(manifest, code_files=(FILE,), code_sha256=hashlib.sha256(text).hexdigest())
-        write_files(folder, manifest, {FILE: text}, weights, driver.report(work))
+        write_files(folder, manifest, {FILE: text}, weights, emitting.report(work))
 
     @classmethod
     def load(cls, artifact, threads, emulate):

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
+from tilewright.compiler.kernel_traffic import kernel_traffic
 from tilewright.dialects import tile  # noqa: F401 (registers the dialect)
 from tilewright.mlir import ir
-from tilewright.report.traffic import kernel_traffic
 
 # 64 blocks of 8 rows; each reads its rows once and the whole of %b (64 KB) again.
 PRODUCT = """

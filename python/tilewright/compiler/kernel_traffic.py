@@ -16,8 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tilewright.ir.constants import trip_count
 from tilewright.mlir import ir
-from tilewright.passes.constants import trip_count
 
 _TILES = {"tile.load": 0, "tile.store": 1}  # the position of the memref; offsets come after it
 _SCALARS = {"memref.load": 0, "memref.store": 1}

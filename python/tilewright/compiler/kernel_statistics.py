@@ -12,12 +12,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from tilewright.compiler.split import symbol_of
+from tilewright.compiler.kernel_traffic import kernel_traffic
 from tilewright.ir import decisions
+from tilewright.ir.constants import integer_constant, trip_count
+from tilewright.ir.units import symbol_of
 from tilewright.mlir import ir
-from tilewright.passes.constants import integer_constant, trip_count
 from tilewright.plan.cost.decide import prediction_of
-from tilewright.report.traffic import kernel_traffic
 
 if TYPE_CHECKING:
     from tilewright.devices import Device

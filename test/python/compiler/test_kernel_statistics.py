@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("tilewright.dialects")
 ir = pytest.importorskip("tilewright.mlir.ir")
 
-from tilewright.report import kernel_statistics  # noqa: E402
+from tilewright.compiler import kernel_statistics  # noqa: E402
 
 KERNELS = """
 tile.kernel @mm(%A: memref<8x64xf32>, %B: memref<64x32xf32>, %C: memref<8x32xf32>) grid(%i, %j) {

@@ -59,6 +59,7 @@ def model():
         outputs=(),
         target="cuda:sm_90a",
         threads=132,
+        runs_on="on a GPU",
         path=SimpleNamespace(name="m.tw"),
         held_bytes={"weights": 1, "arena": 1},
     )

@@ -81,6 +81,7 @@ def model():
         outputs=manifest.outputs,
         target="cpu",
         threads=2,
+        runs_on="2 thread(s)",
         path=SimpleNamespace(name="m.tw"),
         held_bytes={"weights": 90_900_000, "arena": 1_500_000},
     )

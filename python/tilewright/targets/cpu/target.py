@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.targets.base import Finding, Target
-from tilewright.targets.cpu.symbols import ENTRY
 from tilewright.targets.rules import NARROW, NOT_EXACT, Rule
 
 if TYPE_CHECKING:
@@ -149,6 +148,7 @@ class CpuTarget(Target):
     def executes(self, module: Any) -> bool:
         """Whether there is an entry of the llvm dialect."""
         from tilewright.ir.units import symbol_of
+        from tilewright.targets.cpu.symbols import ENTRY
 
         ops = (op.operation for op in module.regions[0].blocks[0].operations)
         return any(op.name == "llvm.func" and symbol_of(op) == ENTRY for op in ops)

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 from tilewright.core.errors import UserError
 from tilewright.mlir import ir
 from tilewright.mlir.dialects.tile import RTileAttr
-from tilewright.passes import located
+from tilewright.ir.diagnostics import located
 
 T = TypeVar("T")
 Op: TypeAlias = ir.Operation | ir.OpView

@@ -18,6 +18,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from tilewright.core import plugins
 from tilewright.core.errors import InternalError, TilewrightError, UnsupportedError, UserError
 from tilewright.core.version import VERSION
 
@@ -59,6 +60,14 @@ __all__ = [
     "kernel",
     "load",
 ]
+
+
+def _load_passes() -> None:
+    """Import all modules with passes: before a pipeline is read, not before."""
+    from tilewright.compiler import all_passes  # noqa: F401
+
+
+plugins.LOADERS.append(_load_passes)
 
 
 def __getattr__(name: str) -> Any:

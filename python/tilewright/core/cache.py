@@ -22,14 +22,13 @@ import hashlib
 import inspect
 import os
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilewright.core import config
+from tilewright.core import config, plugins
 from tilewright.core.cpuinfo import cpuinfo
 from tilewright.core.errors import UserError
 
@@ -75,10 +74,7 @@ def libraries_id() -> str:
 
 def _user_passes(package: Path) -> Iterable[Path]:
     """Return the files of Python passes that are registered in this process and not ours."""
-    registry = sys.modules.get("tilewright.passes.registry")
-    if registry is None:
-        return []
-    files = {inspect.getsourcefile(cls) for cls in registry.registered_passes().values()}
+    files = {inspect.getsourcefile(cls) for cls in plugins.PASSES.values()}
     return sorted(Path(file) for file in files if file and not Path(file).is_relative_to(package))
 
 

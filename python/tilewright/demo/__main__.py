@@ -22,7 +22,6 @@ import onnx
 import tilewright as tw
 from tilewright.cli.peer import OnnxRuntime, race
 from tilewright.core import config
-from tilewright.core.cpuinfo import cpuinfo
 from tilewright.core.errors import TilewrightError
 from tilewright.demo.minilm import minilm_model, tokenize
 from tilewright.report.gpu_kernels import predicted_on_gpu

@@ -5,62 +5,19 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import inspect
 import sys
 from pathlib import Path
 from typing import TypeVar
 
+from tilewright.core import plugins
 from tilewright.core.errors import UserError
 from tilewright.passes.base import Pass, make_callable, option_specs, summary
 
-BUILTIN_MODULES: tuple[str, ...] = (
-    "tilewright.passes.count_ops",
-    "tilewright.normalize.generalize",
-    "tilewright.normalize.widen_floats",
-    "tilewright.normalize.fold_transposes",
-    "tilewright.normalize.split_by_slices",
-    "tilewright.normalize.join_rows",
-    "tilewright.normalize.fold_roundings",
-    "tilewright.normalize.sink_scales",
-    "tilewright.normalize.float8_products",
-    "tilewright.normalize.scale_results",
-    "tilewright.normalize.materialize_copies",
-    "tilewright.normalize.assert_early",
-    "tilewright.normalize.verify_normalized",
-    "tilewright.plan.lowbit.widen_operands",
-    "tilewright.plan.lowbit.mark_widened",
-    "tilewright.plan.conv.winograd",
-    "tilewright.plan.conv.split_micro_batches",
-    "tilewright.plan.lowbit.int8_matmul",
-    "tilewright.plan.lowbit.weight_only_quantization",
-    "tilewright.plan.model.mark_host_fallback",
-    "tilewright.plan.graph.plan_orders",
-    "tilewright.plan.gpu.allow_tf32",
-    "tilewright.plan.lowbit.narrow_products",
-    "tilewright.plan.graph.plan_fusion",
-    "tilewright.plan.cpu.plan_tiles",
-    "tilewright.plan.attention.plan_online",
-    "tilewright.plan.conv.fold_padding",
-    "tilewright.plan.lowbit.narrow_operands",
-    "tilewright.plan.conv.im2col_rows",
-    "tilewright.plan.conv.follow_groups",
-    "tilewright.plan.lowbit.fuse_dequantization",
-    "tilewright.plan.gpu.transpose_operands",
-    "tilewright.plan.lowbit.inline_widenings",
-    "tilewright.plan.gpu.split_k",
-    "tilewright.plan.attention.split_kv",
-    "tilewright.plan.gpu.plan_gpu_tiles",
-    "tilewright.plan.graph.mark_levels",
-    "tilewright.plan.graph.plan_programs",
-    "tilewright.targets.cuda.split_host_device",
-)
-"""Modules of the built-in passes; importing one registers its passes."""
-
 P = TypeVar("P", bound=type[Pass])
 
-_passes: dict[str, type[Pass]] = {}
+_passes: dict[str, type[Pass]] = plugins.PASSES
 
 
 def register(cls: P) -> P:
@@ -91,8 +48,8 @@ def registered_passes() -> dict[str, type[Pass]]:
 
 def load_builtin_passes() -> None:
     """Import every module of built-in passes (once)."""
-    for module in BUILTIN_MODULES:
-        importlib.import_module(module)
+    for load in plugins.LOADERS:
+        load()
 
 
 def load_file(path: str | Path) -> None:
@@ -121,7 +78,7 @@ def load_file(path: str | Path) -> None:
 
 def source_file(cls: type[Pass]) -> str | None:
     """Return the file to give to ``--load-python`` for a pass; None where tile-opt knows it anyway."""
-    if cls.__module__ in BUILTIN_MODULES:
+    if cls.__module__.startswith(f"{__package__.partition('.')[0]}."):
         return None
     try:
         return inspect.getsourcefile(cls)

@@ -33,7 +33,7 @@ def assembly(kernels: str, target: str = "rocm:gfx942") -> str:
     _check(kernels)
     passes = ",".join(spec for phase in phases for spec in map(str, phase.passes))
     # A process of its own: LLVM ends it where it finds no instruction.
-    command = [sys.executable, "-m", "tilewright.tools.tile_opt", "-", f"--pass-pipeline=builtin.module({passes})"]
+    command = [sys.executable, "-m", "tilewright.passes", "-", f"--pass-pipeline=builtin.module({passes})"]
     result = subprocess.run(command, input=kernels, capture_output=True, text=True)
     if result.returncode:
         raise InternalError(

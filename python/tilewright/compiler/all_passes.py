@@ -1,0 +1,37 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""All passes of this package that are written in Python; importing this registers them."""
+
+from tilewright.normalize import (  # noqa: F401
+    assert_early,
+    float8_products,
+    fold_roundings,
+    fold_transposes,
+    generalize,
+    join_rows,
+    materialize_copies,
+    scale_results,
+    sink_scales,
+    split_by_slices,
+    verify_normalized,
+    widen_floats,
+)
+from tilewright.passes import count_ops  # noqa: F401
+from tilewright.plan.attention import plan_online, split_kv  # noqa: F401
+from tilewright.plan.conv import fold_padding, follow_groups, im2col_rows, split_micro_batches, winograd  # noqa: F401
+from tilewright.plan.cpu import plan_tiles  # noqa: F401
+from tilewright.plan.gpu import allow_tf32, plan_gpu_tiles, split_k, transpose_operands  # noqa: F401
+from tilewright.plan.graph import mark_levels, plan_fusion, plan_orders, plan_programs  # noqa: F401
+from tilewright.plan.lowbit import (  # noqa: F401
+    fuse_dequantization,
+    inline_widenings,
+    int8_matmul,
+    mark_widened,
+    narrow_operands,
+    narrow_products,
+    weight_only_quantization,
+    widen_operands,
+)
+from tilewright.plan.model import mark_host_fallback  # noqa: F401
+from tilewright.targets.cuda import split_host_device  # noqa: F401

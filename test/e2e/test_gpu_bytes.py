@@ -230,7 +230,7 @@ def test_float8_of_a_run_is_turned_where_that_pays() -> None:
     assert text.count("tile.prediction") == 2 and "tile.slow" not in text
     text = tw.compile(float8(64, 1024, 1024, False)[0], "cuda:sm_90a", stop_after="plan")
     assert text.count("tile.prediction") == 1
-    assert 'tile.slow = "reads bytes of a factor one by one, against their order in memory: ' in text
+    assert 'tile.slow = "reads bytes of an operand one by one, against their order in memory: ' in text
 
 
 @pytest.mark.skipif(shutil.which("ptxas") is None, reason="needs ptxas")

@@ -9,8 +9,8 @@
 #ifndef TILEWRIGHT_CONVERSION_TILETOGPU_MEMORYACCESS_H
 #define TILEWRIGHT_CONVERSION_TILETOGPU_MEMORYACCESS_H
 
-#include "dialects/Tile/TileDecisions.h"
 #include "dialects/Tile/Elements.h"
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Conversion/TileToGPU/DistributedTiles.h"
 
 namespace tilewright {

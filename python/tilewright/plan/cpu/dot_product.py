@@ -98,7 +98,7 @@ def find_dot(op: LinalgOp, roles: Roles, machine: Machine, weights: Weights) -> 
     """The dot products that a contraction is made of, or why no instruction of the machine makes it, in words."""
     kind = small_element(op)
     if kind is None:
-        return "its factors are no small numbers of one type"
+        return "its operands are no small numbers of one type"
     if kind not in machine.dots | machine.matrix:
         return f"this machine has no instruction that multiplies {NAMES[kind]} faster"
     if roles.lane_operand is None:
@@ -177,10 +177,10 @@ def _why_not_copied(op: LinalgOp, lanes: Access, weights: Weights) -> str:
     if weights.only(lanes.value):
         return _NO_NEIGHBOURS
     if op.dynamic:
-        return f"both factors come with the run, and a size of them {NO_SIZE}"
+        return f"both operands come with the run, and a size of them {NO_SIZE}"
     if op.reuse(lanes) < _COPY_ROWS:
-        return f"both factors come with the run, and {op.reuse(lanes)} rows are too few to lay one of them out anew"
-    return "both factors come with the run, and " + (
+        return f"both operands come with the run, and {op.reuse(lanes)} rows are too few to lay one of them out anew"
+    return "both operands come with the run, and " + (
         "its task has other nests" if op.welded else "one is read in windows"
     )
 

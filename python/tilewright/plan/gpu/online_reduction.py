@@ -44,7 +44,7 @@ _FRAGMENTS = 64
 #: Sizes of blocks that mma.sync may take: each half of the one before.
 _SIZES = 4
 #: Why nothing is loaded ahead.
-_REASON = "rows of a factor are no multiple of 16 bytes, or part of a larger tensor"
+_REASON = "rows of an operand are no multiple of 16 bytes, or part of a larger tensor"
 #: Slots of the ring for keys and values.
 _SLOTS = {True: 3, False: 2}
 

@@ -148,7 +148,7 @@ class _Turner:
             return
         brought = [op.inputs[n] for n in against if not self.weights.only(op.inputs[n].value)]
         if any(ir.RankedTensorType(access.value.type).has_static_shape is False for access in brought):
-            self._tell(op, "the size of that factor is known at run time only")
+            self._tell(op, "the size of that operand is known at run time only")
             return
         problem = problem_of(nest, roles)
         row = op.extents[roles.depth] * problem.bytes
@@ -168,7 +168,7 @@ class _Turner:
 
     @staticmethod
     def _tell(op: LinalgOp, why: str) -> None:
-        set_attribute(op.op, SLOW, f'"reads bytes of a factor one by one, against their order in memory: {why}"')
+        set_attribute(op.op, SLOW, f'"reads bytes of an operand one by one, against their order in memory: {why}"')
 
 
 def _depth_against(op: LinalgOp, number: int, weights: Weights) -> int | None:

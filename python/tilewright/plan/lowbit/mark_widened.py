@@ -60,11 +60,11 @@ def why_not_bytes(op: LinalgOp) -> str:
     if op.dynamic & op.reductions:
         return f"the length of its sums {NO_SIZE}"
     if op.dynamic:
-        return f"a size of it {NO_SIZE}: it has no constant factor, or its bytes are moved or scaled by that size"
+        return f"a size of it {NO_SIZE}: it has no constant operand, or its bytes are moved or scaled by that size"
     if str(ir.RankedTensorType(op.result.type).element_type) == "f32" and terms > int8_products.MOST_TERMS:
         return f"sums of {terms} products of bytes may not fit into 32 bits"
     if not (int8_products.takes(op) or int8_products.takes_windows(op)) or None in op.output.dims:
-        return "its factors are not plain matrices or windows"
+        return "its operands are not plain matrices or windows"
     return "a scale or zero point differs within its sums, or between what is moved together"
 
 

@@ -68,8 +68,8 @@ def _why_wide(op: LinalgOp, windows: bool) -> str:
     if op.dynamic:
         return "a size of it is known at run time only"
     if windows:
-        return "each channel has a sum of its own (depthwise), or one of its factors lacks a loop of its sums"
-    return "one of its factors is read through windows, or lacks a loop of its sums"
+        return "each channel has a sum of its own (depthwise), or one of its operands lacks a loop of its sums"
+    return "one of its operands is read through windows, or lacks a loop of its sums"
 
 
 def products(root: ir.Operation, windows: bool = False, pairs: bool = False) -> list[tuple[LinalgOp, int]]:

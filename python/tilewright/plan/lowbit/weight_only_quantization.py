@@ -247,7 +247,7 @@ def _small(op: LinalgOp, number: int, made: ir.Operation, groups: list[list[int]
     loop = access.dims[dim]
     assert loop is not None
     if loop in op.dynamic or other.dims.count(loop) != 1:
-        return "the other factor has no such sums"
+        return "the other operand has no such sums"
     unsigned = _unsigned(made, data)
     block = max(read.block(dim) for read in parameters) if parameters else 0
     bits = 8 if unsigned is None else _bits(known_array(reads[data].value), unsigned)
@@ -255,7 +255,7 @@ def _small(op: LinalgOp, number: int, made: ir.Operation, groups: list[list[int]
         bits = 8
     parts = parts_of(op.extents[loop], block, bits)
     if prod(parts) != op.extents[loop] and op.dynamic:
-        return "their rows are no whole blocks, and a size of the other factor is known at run time only"
+        return "their rows are no whole blocks, and a size of the other operand is known at run time only"
     shared = [read.block(dim) for read in parameters]
     inner = 0 if 1 in shared or op.reductions != {loop} else len(parts) - (1 < block < op.extents[loop])
     form = None if unsigned is None else form_of(made, data)

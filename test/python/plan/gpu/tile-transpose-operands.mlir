@@ -40,7 +40,7 @@ func.func @weights(%x: tensor<128x256xi8>) -> tensor<128x64xi32> {
 
 // CHECK-LABEL: @small
 // CHECK-NOT: outs(%{{.*}} : tensor<64x256xi8>)
-// CHECK: tile.slow = "reads bytes of a factor one by one, against their order in memory: {{[0-9]+}} us are predicted, {{[0-9]+}} us with a kernel that turns it"
+// CHECK: tile.slow = "reads bytes of an operand one by one, against their order in memory: {{[0-9]+}} us are predicted, {{[0-9]+}} us with a kernel that turns it"
 func.func @small(%x: tensor<128x256xi8>, %w: tensor<256x64xi8>) -> tensor<128x64xi32> {
   %zero = arith.constant 0 : i32
   %e = tensor.empty() : tensor<128x64xi32>
@@ -161,7 +161,7 @@ func.func @convolutions(%x: tensor<16x16x32xi8>, %v: tensor<16x16x32xi8>) -> (te
 
 // -----
 
-// What stays: factors of 16 bits, which units turn, and f32 that must stay f32. What may be rounded to tf32 is turned.
+// What stays: operands of 16 bits, which units transpose, and f32 that must stay f32. What may be rounded to tf32 is transposed.
 
 #a = affine_map<(m, n, k) -> (m, k)>
 #b = affine_map<(m, n, k) -> (k, n)>

@@ -86,8 +86,8 @@ func.func @rows_of_the_run(%x: tensor<?x64xbf16>, %f: tensor<?x32xf32>) -> tenso
 }
 
 // CHECK-LABEL: @two_of_the_run
-// UNIT: tile.widened = "bf16 in f32: both factors come with the run, and 32 rows are too few to lay one of them out anew"
-// DOTS: tile.widened = "bf16 in f32: both factors come with the run
+// UNIT: tile.widened = "bf16 in f32: both operands come with the run, and 32 rows are too few to lay one of them out anew"
+// DOTS: tile.widened = "bf16 in f32: both operands come with the run
 func.func @two_of_the_run(%x: tensor<32x64xbf16>, %w: tensor<64x32xbf16>, %f: tensor<32x32xf32>) -> tensor<32x32xf32> {
   %y = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
       ins(%x, %w : tensor<32x64xbf16>, tensor<64x32xbf16>) outs(%f : tensor<32x32xf32>) {

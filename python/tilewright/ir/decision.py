@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from tilewright.core.errors import UserError
+from tilewright.ir.diagnostics import located
 from tilewright.mlir import ir
 from tilewright.mlir.dialects.tile import RTileAttr
-from tilewright.ir.diagnostics import located
 
 T = TypeVar("T")
 Op: TypeAlias = ir.Operation | ir.OpView

@@ -95,7 +95,8 @@ class Case:
         """The shape of the result."""
         pads, steps = self.attributes.get("pads", [0] * 4), self.attributes.get("strides", [1, 1])
         room = [n + pads[d] + pads[2 + d] - self.window[d] for d, n in enumerate(self.image)]  # type: ignore[index]
-        return [self.batch, self.outputs, *(n // s + 1 for n, s in zip(room, steps, strict=True))]  # type: ignore[call-overload]
+        sizes = (n // s + 1 for n, s in zip(room, steps, strict=True))  # type: ignore[call-overload]
+        return [self.batch, self.outputs, *sizes]
 
 
 def _bytes(rng: np.random.Generator, shape, dtype: np.dtype) -> np.ndarray:

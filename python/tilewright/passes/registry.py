@@ -78,7 +78,7 @@ def load_file(path: str | Path) -> None:
 
 def source_file(cls: type[Pass]) -> str | None:
     """Return the file to give to ``--load-python`` for a pass; None where tile-opt knows it anyway."""
-    if cls.__module__.startswith(f"{__package__.partition('.')[0]}."):
+    if cls.__module__.startswith("tilewright."):
         return None
     try:
         return inspect.getsourcefile(cls)

@@ -41,7 +41,8 @@ def page(model: Any, report: dict[str, Any], measured: Measurement | None) -> st
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{esc(name)} – Tilewright report</title><style>{CSS}</style></head>\n<body>{body.text}</body></html>\n"
+        f"<title>{esc(name)} – Tilewright report</title><style>{CSS}</style></head>\n"
+        f"<body>{body.text}</body></html>\n"
     )
 
 

@@ -57,10 +57,12 @@ class FakeDevice:
         self.launches.append((function, grid, block, cluster, shared, params))
 
 
-def program(device: FakeDevice, body: list, constants: list = [], kernels: dict | None = None, **more: Any) -> Any:  # noqa: B006
+def program(
+    device: FakeDevice, body: list, constants: list | tuple = (), kernels: dict | None = None, **more: Any
+) -> Any:
     """A program of the given operations."""
     data = {"format": FORMAT, "version": VERSION, "arena_bytes": 0, "registers": 40, "arguments": [], **more}
-    data |= {"constants": constants, "kernels": kernels or {}, "body": body}
+    data |= {"constants": list(constants), "kernels": kernels or {}, "body": body}
     return HostProgram(data, device, {"k.ptx": b"ptx"}, more.get("weights", {}))  # type: ignore[arg-type]
 
 

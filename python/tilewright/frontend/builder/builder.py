@@ -279,7 +279,8 @@ class Builder(Dynamic):
         static = is_static((*shape, *low, *high))
         if static and not isinstance(value, Scalar) and foldable([x], prod(shape)):
             width = list(zip(low, high, strict=True))
-            return Tensor.known(np.pad(x.numpy(), width, constant_values=x.dtype.type(value)))  # pyright: ignore[reportCallIssue]
+            padded = np.pad(x.numpy(), width, constant_values=x.dtype.type(value))  # pyright: ignore[reportCallIssue]
+            return Tensor.known(padded)
         chosen = _common_order([x], shape) if order is None else order
         dims = [d for d in chosen if shape[d] != 1]
         target = self.filled(value, [shape[d] for d in dims] or [1], x.dtype)

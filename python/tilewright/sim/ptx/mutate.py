@@ -30,7 +30,8 @@ _INTEGER = re.compile(r"(?<![\w.%$])-?\d+(?![\w.])")
 #: what orders execution or memory: dropped, repeated, moved
 _SYNCHRONISATION = re.compile(
     r"(bar\.|barrier\.|fence\.|membar\.|wgmma\.(fence|commit_group|wait_group)"
-    r"|cp\.async\.(commit_group|wait_group|wait_all|mbarrier|bulk\.(commit_group|wait_group))|mbarrier\.(arrive|expect_tx))"
+    r"|cp\.async\.(commit_group|wait_group|wait_all|mbarrier|bulk\.(commit_group|wait_group))"
+    r"|mbarrier\.(arrive|expect_tx))"
 )
 _WAITS = re.compile(r"(cp\.async\.(bulk\.)?wait_group|wgmma\.wait_group)")
 _REGISTER = re.compile(r"%(?!tid|ctaid|ntid|nctaid|laneid)\w+")

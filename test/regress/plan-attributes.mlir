@@ -4,7 +4,7 @@
 
 #id = affine_map<(i) -> (i)>
 func.func @task(%x: tensor<64xf32>, %y: tensor<64xf32>) -> tensor<64xf32> {
-  // expected-error @below {{has a `tile.task` that is no integer}}
+  // expected-error @below {{attribute tile.task must be an i64, got "first"}}
   %r = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"],
       tile.task = "first", tile.nest = 0 : i64, tile.rows = array<i64: 0>}
       ins(%x : tensor<64xf32>) outs(%y : tensor<64xf32>) {

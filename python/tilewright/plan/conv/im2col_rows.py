@@ -72,7 +72,7 @@ class _Window:
 @register
 @dataclass(frozen=True)
 class GatherTaps(Pass):
-    """Let convolutions of few channels read im2col rows: a row of a window side by side, where that is faster.
+    """Let convolutions of few channels read im2col rows (of a window, side by side) where that is faster.
 
     Before:
     ```mlir

@@ -279,4 +279,20 @@ FailureOr<NestAnalysis> NestAnalysis::get(tile::GroupOp group) {
   return nest;
 }
 
+bool dependsOn(linalg::GenericOp op, Value value, const Access &binding,
+               int dim) {
+  if (auto arg = dyn_cast<BlockArgument>(value)) {
+    Access access = compose(
+        op.getMatchingIndexingMap(op.getMatchingOpOperand(arg)), binding);
+    return llvm::any_of(
+        access, [&](AffineExpr expr) { return expr.isFunctionOfDim(dim); });
+  }
+  Operation *maker = value.getDefiningOp();
+  if (auto index = dyn_cast<linalg::IndexOp>(maker))
+    return binding[index.getDim()].isFunctionOfDim(dim);
+  return llvm::any_of(maker->getOperands(), [&](Value operand) {
+    return dependsOn(op, operand, binding, dim);
+  });
+}
+
 } // namespace tilewright

@@ -123,6 +123,10 @@ std::pair<mlir::AffineDimExpr, mlir::AffineExpr> loopAt(mlir::AffineExpr made,
 mlir::FailureOr<Access> bindingFor(mlir::linalg::GenericOp op, unsigned result,
                                    llvm::ArrayRef<mlir::AffineExpr> access);
 
+/// Whether a scalar of a body depends on a loop of the nest.
+bool dependsOn(mlir::linalg::GenericOp op, mlir::Value value,
+               const Access &binding, int dim);
+
 } // namespace tilewright
 
 #endif // TILEWRIGHT_TRANSFORMS_GROUPTOKERNEL_NESTANALYSIS_H

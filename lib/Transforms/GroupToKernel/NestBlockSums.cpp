@@ -15,7 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/TileDecisions.h"
-#include "lib/Transforms/GroupToKernel/NestEmitter.h"
+#include "lib/Transforms/GroupToKernel/ReductionStrategy.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -24,25 +24,25 @@ using namespace mlir;
 namespace tilewright {
 
 /// Takes the sums of a reduction apart, where its plan wants that.
-LogicalResult NestEmitter::findBlockSums(linalg::GenericOp op,
-                                         Operation *combiner, Value term) {
+LogicalResult ReductionStrategy::findBlockSums(const Reduction &reduction) {
+  linalg::GenericOp op = reduction.op;
   blockSums.reset();
   auto inner = tile::decisions::kBlockSums.get(op);
   if (!inner)
     return success();
   int64_t count = inner.getInt();
-  auto product = term.getDefiningOp<arith::MulFOp>();
-  bool inTile = reducedDim(0) >= 0 || reducedDim(1) >= 0;
-  if (count < 1 || count > int64_t(reductionOrder.size()) || inTile ||
-      depthDim >= 0 || nest.isPadded() || nest.roots.size() != 1 || !product ||
-      !isa<arith::AddFOp>(combiner))
+  auto product = reduction.term.getDefiningOp<arith::MulFOp>();
+  bool inTile = point.reducedDim(0) >= 0 || point.reducedDim(1) >= 0;
+  if (count < 1 || count > int64_t(point.reductionOrder.size()) || inTile ||
+      point.depthDim >= 0 || nest.isPadded() || nest.roots.size() != 1 ||
+      !product || !isa<arith::AddFOp>(reduction.combiner))
     return op.emitError("has tile.block_sums, but is no sum of products alone "
                         "in its nest, step by step along that many loops");
   const Access binding = nest.bindings.lookup(op);
-  unsigned level = reductionOrder.size() - count;
+  unsigned level = point.reductionOrder.size() - count;
   auto stays = [&](Value value) {
     return llvm::none_of(
-        ArrayRef(reductionOrder).drop_front(level),
+        ArrayRef(point.reductionOrder).drop_front(level),
         [&](unsigned dim) { return dependsOn(op, value, binding, dim); });
   };
   for (unsigned side : {1, 0}) {
@@ -73,60 +73,66 @@ LogicalResult NestEmitter::findBlockSums(linalg::GenericOp op,
 
 /// The loops over one block, and what they add to the accumulator.
 FailureOr<SmallVector<Value>>
-NestEmitter::emitBlockSums(MutableArrayRef<Reduction> reductions,
-                           SmallVector<Value> accs) {
+ReductionStrategy::emitBlockSums(SmallVector<Value> accs) {
   linalg::GenericOp op = nest.root();
   Location loc = op.getLoc();
-  SmallVector<int64_t> shape = tileShape();
+  SmallVector<int64_t> shape = point.tileShape();
   Type element = getElementTypeOrSelf(accs.front().getType());
-  Value zero = constant(loc, builder.getZeroAttr(element));
-  SmallVector<Value> sums = {broadcast(zero, shape)};
+  Value zero = point.constant(loc, builder.getZeroAttr(element));
+  SmallVector<Value> sums = {point.broadcast(zero, shape)};
   if (blockSums->shift)
-    sums.push_back(broadcast(zero, {shape[0], 1}));
-  inBlock = true;
-  auto after = emitReductionLoops(reductions, blockSums->level, sums);
-  inBlock = false;
+    sums.push_back(point.broadcast(zero, {shape[0], 1}));
+  auto step = [&](SmallVector<Value> sums) -> FailureOr<SmallVector<Value>> {
+    bodies.enter();
+    LogicalResult added = addToBlock(sums);
+    bodies.leave();
+    if (failed(added))
+      return failure();
+    return sums;
+  };
+  auto after = schedule.overReduced(blockSums->level,
+                                    point.reductionOrder.size(), sums, step);
   if (failed(after))
     return failure();
-  known.emplace_back();
+  bodies.enter();
   const Access binding = nest.bindings.lookup(op);
-  Scope scope;
+  BodyEvaluator::Scope scope;
   Value sum = after->front();
   if (blockSums->shift) {
-    auto shift = evaluateBody(op, binding, blockSums->shift, scope);
+    auto shift = bodies.evaluateBody(op, binding, blockSums->shift, scope);
     if (failed(shift))
       return failure();
     Value less = arith::NegFOp::create(builder, loc, *shift);
-    sum = math::FmaOp::create(builder, loc, broadcast(less, shape),
-                              broadcast(after->back(), shape), sum);
+    sum = math::FmaOp::create(builder, loc, point.broadcast(less, shape),
+                              point.broadcast(after->back(), shape), sum);
   }
   for (auto [number, value] : llvm::enumerate(blockSums->scales)) {
-    auto scale = evaluateBody(op, binding, value, scope);
+    auto scale = bodies.evaluateBody(op, binding, value, scope);
     if (failed(scale))
       return failure();
-    Value by = broadcast(*scale, shape);
+    Value by = point.broadcast(*scale, shape);
     bool last = number + 1 == blockSums->scales.size();
     sum = last ? Value(math::FmaOp::create(builder, loc, sum, by, accs[0]))
                : Value(arith::MulFOp::create(builder, loc, sum, by));
   }
-  known.pop_back();
+  bodies.leave();
   accs[0] = sum;
   return accs;
 }
 
 /// One step of a block: x * q, and x.
-LogicalResult NestEmitter::addToBlock(MutableArrayRef<Value> sums) {
+LogicalResult ReductionStrategy::addToBlock(MutableArrayRef<Value> sums) {
   linalg::GenericOp op = nest.root();
   Location loc = op.getLoc();
   const Access binding = nest.bindings.lookup(op);
-  Scope scope;
-  auto other = evaluateBody(op, binding, blockSums->other, scope);
-  auto element = evaluateBody(op, binding, blockSums->element, scope);
+  BodyEvaluator::Scope scope;
+  auto other = bodies.evaluateBody(op, binding, blockSums->other, scope);
+  auto element = bodies.evaluateBody(op, binding, blockSums->element, scope);
   if (failed(other) || failed(element))
     return failure();
-  SmallVector<int64_t> shape = tileShape();
+  SmallVector<int64_t> shape = point.tileShape();
   sums[0] = multiplyAdd(builder, loc, *other, *element, sums[0],
-                        [&](Value v) { return broadcast(v, shape); });
+                        [&](Value v) { return point.broadcast(v, shape); });
   if (sums.size() == 1)
     return success();
   auto one = cast<tile::TileType>(other->getType()).getShape();
@@ -134,7 +140,7 @@ LogicalResult NestEmitter::addToBlock(MutableArrayRef<Value> sums) {
     return op.emitError("has tile.block_sums and a zero point, but its lanes "
                         "are not those of the factor that has it");
   sums[1] = arith::AddFOp::create(builder, loc, sums[1],
-                                  broadcast(*other, {shape[0], 1}));
+                                  point.broadcast(*other, {shape[0], 1}));
   return success();
 }
 

@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Transforms/GroupToKernel/NestEmitter.h"
+#include "lib/Transforms/GroupToKernel/ReductionStrategy.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -20,19 +20,9 @@ using namespace mlir;
 
 namespace tilewright {
 
-/// Whether accumulators are held in blocks: the level `mma` tiles rows, too.
-bool NestEmitter::hasBlocks() const {
-  return depthDim >= 0 && tileDims[0].size() == 1 && tileDims[1].size() == 1 &&
-         blockOf(tileDims[0][0]) > 1;
-}
-
-int64_t NestEmitter::blockOf(unsigned dim) const {
-  auto sizes = nest.rtile.getSizes("mma");
-  return sizes ? (*sizes)[dim] : 1;
-}
-
-tile::TileType NestEmitter::blocked(ArrayRef<int64_t> shape, Type element,
-                                    ArrayRef<int64_t> blocks, int64_t group) {
+tile::TileType ReductionStrategy::blocked(ArrayRef<int64_t> shape, Type element,
+                                          ArrayRef<int64_t> blocks,
+                                          int64_t group) {
   SmallVector<int64_t> inner;
   if (!blocks.empty())
     inner = {0, 1};
@@ -41,22 +31,25 @@ tile::TileType NestEmitter::blocked(ArrayRef<int64_t> shape, Type element,
   return tile::TileType::get(shape, element, layout);
 }
 
-Value NestEmitter::zeroBlocks(linalg::GenericOp op, ArrayRef<int64_t> shape) {
+Value ReductionStrategy::zeroBlocks(linalg::GenericOp op,
+                                    ArrayRef<int64_t> shape) {
   Type element = getElementTypeOrSelf(op->getResult(0).getType());
   auto type = blocked(shape, element,
-                      {blockOf(tileDims[0][0]), blockOf(tileDims[1][0])});
+                      {point.blockOf(point.tileDims[0][0]),
+                       point.blockOf(point.tileDims[1][0])});
   auto zero = DenseElementsAttr::get(cast<ShapedType>(Type(type)),
                                      Attribute(builder.getZeroAttr(element)));
   return arith::ConstantOp::create(builder, op.getLoc(), type, zero);
 }
 
 /// The sum as a tile in vectors, with what the reduction starts from.
-FailureOr<Value> NestEmitter::finishBlocks(linalg::GenericOp op,
-                                           Operation *combiner, Value sum) {
+FailureOr<Value> ReductionStrategy::finishBlocks(linalg::GenericOp op,
+                                                 Operation *combiner,
+                                                 Value sum) {
   auto type = cast<tile::TileType>(sum.getType());
   Value total = tile::ConvertOp::create(
-      builder, op.getLoc(), tileType(type.getShape(), type.getElementType()),
-      sum);
+      builder, op.getLoc(),
+      point.tileType(type.getShape(), type.getElementType()), sum);
   auto fill = op.getDpsInitOperand(0)->get().getDefiningOp<linalg::FillOp>();
   if (fill && (matchPattern(fill.getInputs()[0], m_AnyZeroFloat()) ||
                matchPattern(fill.getInputs()[0], m_Zero())))
@@ -64,18 +57,8 @@ FailureOr<Value> NestEmitter::finishBlocks(linalg::GenericOp op,
   FailureOr<Value> start = evaluateInit(op);
   if (failed(start))
     return failure();
-  return combine(builder, combiner, broadcast(*start, type.getShape()), total);
-}
-
-/// The blocks that a tile was just converted from, where they can be stored as
-/// they are.
-Value NestEmitter::inBlocks(Value tile, const Window &at) const {
-  auto convert = tile.getDefiningOp<tile::ConvertOp>();
-  if (!hasBlocks() || !convert || at.steps.back() != 1 ||
-      convert.getSource().getType().getBlocks().empty() ||
-      convert.getType().getShape() != ArrayRef(at.shape))
-    return {};
-  return convert.getSource();
+  return combine(builder, combiner, point.broadcast(*start, type.getShape()),
+                 total);
 }
 
 /// The input behind an operand of a product, and whether it is widened without
@@ -89,9 +72,9 @@ static std::pair<BlockArgument, bool> factorOf(Value value) {
 
 /// acc + a @ b where a step takes several elements of the reduced dimension:
 /// what the processor widens, the IR does not.
-FailureOr<Value> NestEmitter::depthProduct(linalg::GenericOp op,
-                                           Operation *combiner, Value term,
-                                           Value acc) {
+FailureOr<Value> ReductionStrategy::depthProduct(linalg::GenericOp op,
+                                                 Operation *combiner,
+                                                 Value term, Value acc) {
   Operation *product = term.getDefiningOp();
   bool adds = isa<arith::AddFOp, arith::AddIOp>(combiner);
   if (!adds || !isa_and_nonnull<arith::MulFOp, arith::MulIOp>(product))
@@ -143,69 +126,71 @@ static int64_t groupOf(const Access &access, int depthDim) {
 
 /// An operand of a product that takes several elements of the depth: rows of
 /// them, or the lanes' operand, which is laid out in groups of them.
-FailureOr<Value> NestEmitter::loadFactor(Location loc, Value tensor,
-                                         const Access &access) {
-  int laneDim = tileDims[1].empty() ? -1 : tileDims[1].front();
+FailureOr<Value> ReductionStrategy::loadFactor(Location loc, Value tensor,
+                                               const Access &access) {
+  int laneDim = point.tileDims[1].empty() ? -1 : point.tileDims[1].front();
   bool hasLanes = laneDim >= 0 && llvm::any_of(access, [&](AffineExpr expr) {
                     return expr.isFunctionOfDim(laneDim);
                   });
-  int64_t group = groupOf(access, depthDim);
+  int64_t group = groupOf(access, point.depthDim);
   if (group && (hasLanes || laneDim < 0))
     return loadInterleaved(loc, tensor, access, group);
   if (hasLanes)
     return nest.root()->emitError("has tiles of level mma, but the operand "
                                   "that holds its lanes is not laid out in "
                                   "groups of its reduced dimension");
-  auto saved = tileDims;
-  tileDims[1] = {depthDim};
-  FailureOr<Value> tile = load(loc, tensor, access);
-  tileDims = saved;
-  if (failed(tile) || !hasBlocks())
+  auto saved = point.tileDims;
+  point.tileDims[1] = {point.depthDim};
+  FailureOr<Value> tile = memory.load(loc, tensor, access);
+  point.tileDims = saved;
+  if (failed(tile) || !point.hasBlocks())
     return tile;
   auto loaded = tile->getDefiningOp<tile::LoadOp>();
   if (!loaded)
     return nest.root()->emitError("has rows in blocks that do not lie in one "
                                   "dimension of their operand");
   Type element = loaded.getType().getElementType();
-  loaded.getResult().setType(
-      blocked(loaded.getType().getShape(), element,
-              {blockOf(tileDims[0][0]), blockOf(depthDim)}));
+  loaded.getResult().setType(blocked(
+      loaded.getType().getShape(), element,
+      {point.blockOf(point.tileDims[0][0]), point.blockOf(point.depthDim)}));
   return tile;
 }
 
-FailureOr<Value> NestEmitter::loadInterleaved(Location loc, Value tensor,
-                                              const Access &access,
-                                              int64_t group) {
-  int laneDim = tileDims[1].empty() ? -1 : tileDims[1].front();
-  int64_t lanes = axisSize(1);
-  int64_t depth = sizes[depthDim];
+FailureOr<Value> ReductionStrategy::loadInterleaved(Location loc, Value tensor,
+                                                    const Access &access,
+                                                    int64_t group) {
+  int laneDim = point.tileDims[1].empty() ? -1 : point.tileDims[1].front();
+  int64_t lanes = point.axisSize(1);
+  int64_t depth = point.sizes[point.depthDim];
   auto rank = static_cast<int64_t>(access.size());
   int64_t groups = -1;
   for (auto [number, expr] : llvm::enumerate(access))
     if (auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
         binary && binary.getKind() == AffineExprKind::FloorDiv &&
-        binary.isFunctionOfDim(depthDim))
+        binary.isFunctionOfDim(point.depthDim))
       groups = number;
-  FailureOr<int64_t> step =
-      rank < 3 ? FailureOr<int64_t>(0) : coefficient(access[rank - 2], laneDim);
+  FailureOr<int64_t> step = rank < 3
+                                ? FailureOr<int64_t>(0)
+                                : memory.coefficient(access[rank - 2], laneDim);
   if (failed(step))
     return failure();
   if (groups < 0 || (lanes > 1 && *step != 1))
     return nest.root()->emitError("has tiles of level mma, but the groups of "
                                   "an operand do not stand behind its lanes");
   SmallVector<Value> offsets;
-  const Storage &place = storage.at(tensor);
+  const Storage &place = point.storage.at(tensor);
   for (auto [number, expr] : llvm::enumerate(ArrayRef(access).drop_back())) {
     AffineExpr relative = expr;
     if (!place.origin.empty())
       relative = simplifyAffineExpr(expr - place.origin[number],
-                                    nest.extents.size(), symbols.size());
-    offsets.push_back(index(loc, relative));
+                                    nest.extents.size(), point.symbols.size());
+    offsets.push_back(point.index(loc, relative));
   }
-  offsets.push_back(index(loc, getAffineConstantExpr(0, builder.getContext())));
+  offsets.push_back(
+      point.index(loc, getAffineConstantExpr(0, builder.getContext())));
   SmallVector<int64_t> blocks;
-  if (hasBlocks())
-    blocks = {blockOf(depthDim), blockOf(laneDim)};
+  if (point.hasBlocks())
+    blocks = {point.blockOf(point.depthDim), point.blockOf(laneDim)};
   auto type = blocked({depth, lanes},
                       cast<ShapedType>(tensor.getType()).getElementType(),
                       blocks, group);

@@ -22,7 +22,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/TileDecisions.h"
-#include "lib/Transforms/GroupToKernel/NestEmitter.h"
+#include "lib/Transforms/GroupToKernel/MemoryAccess.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -81,16 +81,16 @@ static std::optional<int64_t> rangeOf(MemRefType type, const Access &access,
 
 /// Position of the element at `access` in a buffer without gaps, over loops
 /// and symbols.
-AffineExpr NestEmitter::flatOffset(MemRefType type, const Access &access) {
+AffineExpr MemoryAccess::flatOffset(MemRefType type, const Access &access) {
   AffineExpr offset = getAffineConstantExpr(0, builder.getContext());
   for (auto [expr, size] : llvm::zip_equal(access, type.getShape()))
-    offset = offset * size + expr.replaceDims(position);
-  return simplifyAffineExpr(offset, loops.size(), symbols.size());
+    offset = offset * size + expr.replaceDims(point.position);
+  return simplifyAffineExpr(offset, point.loops.size(), point.symbols.size());
 }
 
 /// Prefetches of one round of the innermost reduction loop, over `inner`, that
 /// takes `body` points.
-void NestEmitter::prefetch(unsigned inner, int64_t body) {
+void MemoryAccess::prefetch(unsigned inner, int64_t body) {
   linalg::GenericOp root = nest.root();
   auto numbers = tile::decisions::kPrefetch.get(root);
   if (!numbers)
@@ -100,12 +100,12 @@ void NestEmitter::prefetch(unsigned inner, int64_t body) {
       prefetch(*root.getDpsInputOperand(number), inner, body);
 }
 
-void NestEmitter::prefetch(OpOperand &operand, unsigned inner, int64_t body) {
+void MemoryAccess::prefetch(OpOperand &operand, unsigned inner, int64_t body) {
   linalg::GenericOp root = nest.root();
   auto arg = dyn_cast<BlockArgument>(operand.get());
   if (!arg)
     return; // made by the group itself
-  const Storage &place = storage.at(nest.outer(arg));
+  const Storage &place = point.storage.at(nest.outer(arg));
   auto type = cast<MemRefType>(place.memref.getType());
   if (!place.origin.empty() || !type.getLayout().isIdentity() ||
       !type.hasStaticShape())
@@ -116,17 +116,17 @@ void NestEmitter::prefetch(OpOperand &operand, unsigned inner, int64_t body) {
   SmallVector<int64_t> now(nest.extents.size(), 1);
   SmallVector<unsigned> inside;
   std::optional<unsigned> own;
-  for (unsigned dim : parallelOrder) {
+  for (unsigned dim : point.parallelOrder) {
     inside.push_back(dim);
     if (llvm::none_of(
             access, [&](AffineExpr expr) { return expr.isFunctionOfDim(dim); }))
       continue;
     inside.clear();
-    now[dim] = sizes[dim];
+    now[dim] = point.sizes[dim];
     own = dim;
   }
-  for (unsigned dim : reductionOrder) {
-    std::optional<int64_t> size = staticSize(box.sizes[dim]);
+  for (unsigned dim : point.reductionOrder) {
+    std::optional<int64_t> size = staticSize(point.box.sizes[dim]);
     if (!size)
       return;
     now[dim] = *size;
@@ -141,17 +141,18 @@ void NestEmitter::prefetch(OpOperand &operand, unsigned inner, int64_t body) {
   AffineExpr round = getAffineConstantExpr(0, context), tile;
   std::optional<unsigned> open;
   int64_t rounds = 1, most = 1;
-  llvm::append_range(inside, ArrayRef(reductionOrder).drop_back());
+  llvm::append_range(inside, ArrayRef(point.reductionOrder).drop_back());
   for (unsigned dim : inside) {
-    auto size = staticSize(box.sizes[dim]);
+    auto size = staticSize(point.box.sizes[dim]);
     // A size known at run time only counts as that of a whole task.
     int64_t whole = size ? *size : nest.taskTile(dim, task.getLevel());
     if (ShapedType::isDynamic(whole))
       return;
-    int64_t trips = llvm::divideCeil(whole, stepOf(dim));
-    AffineExpr at = simplifyAffineExpr(position[dim] - box.offsets[dim],
-                                       loops.size(), symbols.size());
-    round = round * trips + at.floorDiv(stepOf(dim));
+    int64_t trips = llvm::divideCeil(whole, point.stepOf(dim));
+    AffineExpr at =
+        simplifyAffineExpr(point.position[dim] - point.box.offsets[dim],
+                           point.loops.size(), point.symbols.size());
+    round = round * trips + at.floorDiv(point.stepOf(dim));
     if (!size && dim == inside.front()) {
       most = std::min(trips, kTiles);
       tile = at;
@@ -165,7 +166,7 @@ void NestEmitter::prefetch(OpOperand &operand, unsigned inner, int64_t body) {
   int64_t line = kLine * 8 / type.getElementTypeBitWidth();
   int64_t all = llvm::divideCeil(*range, line);
   // The innermost loop's variable is a multiple of `body`.
-  AffineExpr step = position[inner] - box.offsets[inner];
+  AffineExpr step = point.position[inner] - point.box.offsets[inner];
   auto ahead = [&](int64_t lines) {
     AffineExpr inRound = lines * line % body == 0
                              ? step * (lines * line / body)
@@ -176,9 +177,10 @@ void NestEmitter::prefetch(OpOperand &operand, unsigned inner, int64_t body) {
   Access start = access;
   AffineExpr ownDim = getAffineDimExpr(*own, context);
   for (AffineExpr &expr : start) {
-    expr = expr.replace(ownDim, ownDim + sizes[*own]);
-    for (unsigned dim : reductionOrder)
-      expr = expr.replace(getAffineDimExpr(dim, context), box.offsets[dim]);
+    expr = expr.replace(ownDim, ownDim + point.sizes[*own]);
+    for (unsigned dim : point.reductionOrder)
+      expr =
+          expr.replace(getAffineDimExpr(dim, context), point.box.offsets[dim]);
   }
   AffineExpr next = flatOffset(type, start);
   Location loc = root.getLoc();
@@ -189,15 +191,17 @@ void NestEmitter::prefetch(OpOperand &operand, unsigned inner, int64_t body) {
     flat = memref::CollapseShapeOp::create(
         builder, loc, flat, ArrayRef<ReassociationIndices>(dims));
   }
-  SmallVector<OpFoldResult> operands(loops.begin(), loops.end());
-  llvm::append_range(operands, symbols);
+  SmallVector<OpFoldResult> operands(point.loops.begin(), point.loops.end());
+  llvm::append_range(operands, point.symbols);
   auto valueOf = [&](AffineExpr expr) {
-    AffineExpr simple = simplifyAffineExpr(expr, loops.size(), symbols.size());
+    AffineExpr simple =
+        simplifyAffineExpr(expr, point.loops.size(), point.symbols.size());
     return getValueOrCreateConstantIndexOp(
         builder, loc,
         affine::makeComposedFoldedAffineApply(
             builder, loc,
-            AffineMap::get(loops.size(), symbols.size(), simple, context),
+            AffineMap::get(point.loops.size(), point.symbols.size(), simple,
+                           context),
             operands));
   };
   auto emit = [&](AffineExpr from, int64_t lines) {
@@ -215,9 +219,9 @@ void NestEmitter::prefetch(OpOperand &operand, unsigned inner, int64_t body) {
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
   Value first = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
                                       valueOf(tile), zero);
-  Value size = valueOf(box.sizes[*open]);
-  Value bound =
-      arith::ConstantIndexOp::create(builder, loc, kFewTiles * stepOf(*open));
+  Value size = valueOf(point.box.sizes[*open]);
+  Value bound = arith::ConstantIndexOp::create(builder, loc,
+                                               kFewTiles * point.stepOf(*open));
   Value few = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle,
                                     size, bound);
   Value here = arith::AndIOp::create(builder, loc, first, few);

@@ -14,79 +14,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/TileDecisions.h"
-#include "lib/Transforms/GroupToKernel/NestEmitter.h"
+#include "lib/Transforms/GroupToKernel/ReductionStrategy.h"
 
 using namespace mlir;
 
 namespace tilewright {
-
-bool dependsOn(linalg::GenericOp op, Value value, const Access &binding,
-               int dim) {
-  if (auto arg = dyn_cast<BlockArgument>(value)) {
-    Access access = compose(
-        op.getMatchingIndexingMap(op.getMatchingOpOperand(arg)), binding);
-    return llvm::any_of(
-        access, [&](AffineExpr expr) { return expr.isFunctionOfDim(dim); });
-  }
-  Operation *maker = value.getDefiningOp();
-  if (auto index = dyn_cast<linalg::IndexOp>(maker))
-    return binding[index.getDim()].isFunctionOfDim(dim);
-  return llvm::any_of(maker->getOperands(), [&](Value operand) {
-    return dependsOn(op, operand, binding, dim);
-  });
-}
-
-/// The product in `combiner(accumulator, product)`; null where there is none.
-static Operation *productOf(linalg::GenericOp op) {
-  Value yielded = op.getBody()->getTerminator()->getOperand(0);
-  Operation *combiner = yielded.getDefiningOp();
-  if (!isa_and_nonnull<arith::AddFOp, arith::AddIOp>(combiner))
-    return nullptr;
-  for (Value operand : combiner->getOperands())
-    if (Operation *term = operand.getDefiningOp();
-        isa_and_nonnull<arith::MulFOp, arith::MulIOp>(term))
-      return term;
-  return nullptr;
-}
-
-/// Of the tiled loops, those of the one operand become the rows and that of the
-/// other one the lanes: the later one in the result, where both have one.
-LogicalResult NestEmitter::findProductDims() {
-  linalg::GenericOp op = nest.root();
-  SmallVector<int> tiled = tileDims[0];
-  tileDims[0].clear();
-  Operation *product = productOf(op);
-  if (!product)
-    return op.emitError("has tiles of level mma but sums no products");
-  const Access binding = nest.bindings.lookup(op);
-  std::array<SmallVector<int>, 2> own;
-  for (int dim : tiled) {
-    bool left = dependsOn(op, product->getOperand(0), binding, dim);
-    bool right = dependsOn(op, product->getOperand(1), binding, dim);
-    if (left == right)
-      return op.emitError("has a register tile above 1 along d")
-             << dim << ", which " << (left ? "both factors" : "no factor")
-             << " of its product of tiles depend on";
-    own[right].push_back(dim);
-  }
-  auto stored = [&](int dim) {
-    AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
-    return map.getResultPosition(getAffineDimExpr(dim, builder.getContext()))
-        .value_or(0);
-  };
-  unsigned lanes = own[1].size() <= 1 ? 1 : 0;
-  if (own[0].size() == 1 && own[1].size() == 1)
-    lanes = stored(own[1][0]) > stored(own[0][0]) ? 1 : 0;
-  else if (own[0].size() == 1)
-    lanes = 0;
-  if (own[lanes].size() > 1)
-    return op.emitError("has register tiles above 1 along several loops of "
-                        "both factors: lanes are those of one loop");
-  tileDims[0] = own[1 - lanes];
-  tileDims[1] = own[lanes];
-  rowFactor = 1 - lanes;
-  return success();
-}
 
 /// What an operand widens, an element or a float that the body makes of others;
 /// or the operand itself.
@@ -100,18 +32,16 @@ static Value narrowed(Value factor) {
 }
 
 /// An operand over rows and depth, or depth and lanes: the depth is `axis`.
-FailureOr<Value> NestEmitter::productFactor(linalg::GenericOp op, Value factor,
-                                            unsigned axis) {
-  auto dims = tileDims;
-  auto tiles = std::move(known);
-  tileDims[axis] = {depthDim};
-  known.clear();
-  known.emplace_back();
+FailureOr<Value> ReductionStrategy::productFactor(linalg::GenericOp op,
+                                                  Value factor, unsigned axis) {
+  auto dims = point.tileDims;
+  auto tiles = bodies.exchange({{}});
+  point.tileDims[axis] = {point.depthDim};
   const Access binding = nest.bindings.lookup(op);
-  Scope scope;
-  FailureOr<Value> tile = evaluateBody(op, binding, factor, scope);
+  BodyEvaluator::Scope scope;
+  FailureOr<Value> tile = bodies.evaluateBody(op, binding, factor, scope);
   if (succeeded(tile)) {
-    Value whole = broadcast(*tile, tileShape());
+    Value whole = point.broadcast(*tile, point.tileShape());
     // Zeros that a load reads behind the end add nothing; what is computed
     // from them may be anything.
     auto arg = dyn_cast<BlockArgument>(factor);
@@ -119,28 +49,28 @@ FailureOr<Value> NestEmitter::productFactor(linalg::GenericOp op, Value factor,
     if (auto pad = read ? read.getDefiningOp<tensor::PadOp>() : nullptr)
       read = pad.getSource();
     bool isLoaded = isa_and_nonnull<BlockArgument>(read) &&
-                    dependsOn(op, factor, binding, depthDim);
-    if (!isLoaded && isRagged(depthDim))
+                    dependsOn(op, factor, binding, point.depthDim);
+    if (!isLoaded && point.isRagged(point.depthDim))
       whole =
-          maskAxis(whole, axis, depthDim,
+          maskAxis(whole, axis, point.depthDim,
                    builder.getZeroAttr(getElementTypeOrSelf(whole.getType())));
     tile = whole;
   }
-  tileDims = dims;
-  known = std::move(tiles);
+  point.tileDims = dims;
+  bodies.exchange(std::move(tiles));
   return tile;
 }
 
 /// acc + a @ b.
-FailureOr<Value> NestEmitter::tileProduct(linalg::GenericOp op,
-                                          Operation *combiner, Value term,
-                                          Value acc) {
+FailureOr<Value> ReductionStrategy::tileProduct(linalg::GenericOp op,
+                                                Operation *combiner, Value term,
+                                                Value acc) {
   Operation *product = term.getDefiningOp();
   bool adds = isa<arith::AddFOp, arith::AddIOp>(combiner);
   if (!adds || !isa_and_nonnull<arith::MulFOp, arith::MulIOp>(product))
     return op.emitError("has tiles of level mma but sums no products");
-  std::array<Value, 2> wide = {product->getOperand(rowFactor),
-                               product->getOperand(1 - rowFactor)};
+  std::array<Value, 2> wide = {product->getOperand(point.rowFactor),
+                               product->getOperand(1 - point.rowFactor)};
   std::array<Value, 2> factors = {narrowed(wide[0]), narrowed(wide[1])};
   if (factors[0].getType() != factors[1].getType())
     factors = wide;

@@ -14,7 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/TileDecisions.h"
-#include "lib/Transforms/GroupToKernel/NestEmitter.h"
+#include "lib/Transforms/GroupToKernel/LoopSchedule.h"
 
 #include "mlir/Analysis/FlatLinearValueConstraints.h"
 
@@ -22,7 +22,7 @@ using namespace mlir;
 
 namespace tilewright {
 
-LogicalResult NestEmitter::clip(unsigned dim, Stretch &stretch) {
+LogicalResult LoopSchedule::clip(unsigned dim, Stretch &stretch) {
   linalg::GenericOp op = nest.root();
   auto image = tile::decisions::kImage.get(op);
   if (!image || stretch.tile != 1 || stretch.unroll != 1 || stretch.start != 0)
@@ -53,14 +53,14 @@ LogicalResult NestEmitter::clip(unsigned dim, Stretch &stretch) {
       if (loop == dim)
         continue;
       first = first + builder.getAffineDimExpr(loop) * factor;
-      span += factor * (sizes[loop] - 1);
+      span += factor * (point.sizes[loop] - 1);
     }
     AffineExpr lower = (entries[2] - span - first).ceilDiv(flat[dim]);
     AffineExpr upper = (entries[3] - 1 - first).floorDiv(flat[dim]) + 1;
-    stretch.lower =
-        arith::MaxSIOp::create(builder, loc, stretch.lower, index(loc, lower));
-    stretch.upper =
-        arith::MinSIOp::create(builder, loc, stretch.upper, index(loc, upper));
+    stretch.lower = arith::MaxSIOp::create(builder, loc, stretch.lower,
+                                           point.index(loc, lower));
+    stretch.upper = arith::MinSIOp::create(builder, loc, stretch.upper,
+                                           point.index(loc, upper));
   }
   if (!entries.empty())
     return op.emitError("has a tile.image that is not an operand, a dimension "

@@ -1,4 +1,4 @@
-//===- NestMemory.cpp - tile loads and stores of a nest -------------------===//
+//===- MemoryAccess.cpp - tile loads and stores of a nest -----------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,45 +6,21 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Transforms/GroupToKernel/MemoryAccess.h"
 #include "dialects/Tile/TileDecisions.h"
-#include "lib/Transforms/GroupToKernel/NestEmitter.h"
 
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
-#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 
 namespace tilewright {
 
-/// An SSA index for an expression over nest dims (as dims) and the symbols of
-/// the task, at the origin of the current tile.
-Value NestEmitter::index(Location loc, AffineExpr expr) {
-  AffineExpr at = simplifyAffineExpr(expr.replaceDims(position), loops.size(),
-                                     symbols.size());
-  SmallVector<OpFoldResult> operands(loops.begin(), loops.end());
-  llvm::append_range(operands, symbols);
-  auto map =
-      AffineMap::get(loops.size(), symbols.size(), at, builder.getContext());
-  return getValueOrCreateConstantIndexOp(
-      builder, loc,
-      affine::makeComposedFoldedAffineApply(builder, loc, map, operands));
-}
-
-bool NestEmitter::dependsOnReduction(const Access &access) const {
-  return llvm::any_of(access, [&](AffineExpr expr) {
-    for (unsigned dim = 0; dim < nest.extents.size(); ++dim)
-      if (nest.isReduction(dim) && expr.isFunctionOfDim(dim))
-        return true;
-    return false;
-  });
-}
-
 /// By how much `expr` grows when the nest dimension `tileDim` grows by one
 /// inside a tile. Packed operands are addressed by `n floordiv P, n mod P`:
 /// a tile never crosses a block, since the register tile divides P.
-FailureOr<int64_t> NestEmitter::coefficient(AffineExpr expr, int tileDim) {
-  if (tileDim < 0 || !expr.isFunctionOfDim(tileDim) || sizes[tileDim] == 1)
+FailureOr<int64_t> MemoryAccess::coefficient(AffineExpr expr, int tileDim) {
+  if (tileDim < 0 || !expr.isFunctionOfDim(tileDim) ||
+      point.sizes[tileDim] == 1)
     return 0;
   MLIRContext *context = builder.getContext();
   if (auto binary = dyn_cast<AffineBinaryOpExpr>(expr)) {
@@ -63,8 +39,8 @@ FailureOr<int64_t> NestEmitter::coefficient(AffineExpr expr, int tileDim) {
   }
   AffineExpr dim = getAffineDimExpr(tileDim, context);
   AffineExpr next = expr.replace(dim, dim + 1);
-  AffineExpr step =
-      simplifyAffineExpr(next - expr, nest.extents.size(), symbols.size());
+  AffineExpr step = simplifyAffineExpr(next - expr, nest.extents.size(),
+                                       point.symbols.size());
   if (auto constant = dyn_cast<AffineConstantExpr>(step))
     return constant.getValue();
   return nest.root()->emitError("accesses an operand by ")
@@ -74,8 +50,8 @@ FailureOr<int64_t> NestEmitter::coefficient(AffineExpr expr, int tileDim) {
 
 /// The dimension of an operand that the tiled loop `tileDim` walks, and in
 /// which steps; -1 where there is none.
-FailureOr<int> NestEmitter::ownerOf(int tileDim, const Access &access,
-                                    int64_t &step) {
+FailureOr<int> MemoryAccess::ownerOf(int tileDim, const Access &access,
+                                     int64_t &step) {
   int owner = -1;
   for (auto [number, expr] : llvm::enumerate(access)) {
     FailureOr<int64_t> by = coefficient(expr, tileDim);
@@ -93,15 +69,15 @@ FailureOr<int> NestEmitter::ownerOf(int tileDim, const Access &access,
   return owner;
 }
 
-FailureOr<NestEmitter::Window>
-NestEmitter::window(Location loc, const Storage &place, const Access &access) {
+FailureOr<MemoryAccess::Window>
+MemoryAccess::window(Location loc, const Storage &place, const Access &access) {
   Window result;
   for (auto [number, expr] : llvm::enumerate(access)) {
     AffineExpr relative = expr;
     if (!place.origin.empty())
       relative = simplifyAffineExpr(expr - place.origin[number],
-                                    nest.extents.size(), symbols.size());
-    result.offsets.push_back(index(loc, relative));
+                                    nest.extents.size(), point.symbols.size());
+    result.offsets.push_back(point.index(loc, relative));
   }
   auto walk = [&](int dim) -> FailureOr<int64_t> {
     int64_t step = 1;
@@ -115,18 +91,18 @@ NestEmitter::window(Location loc, const Storage &place, const Access &access) {
                                     "two of its tiled loops");
     result.dims.push_back(*owner);
     result.steps.push_back(step);
-    result.shape.push_back(sizes[dim]);
-    result.valid.push_back(validAlong(loc, dim));
-    return sizes[dim];
+    result.shape.push_back(point.sizes[dim]);
+    result.valid.push_back(point.validAlong(loc, dim));
+    return point.sizes[dim];
   };
-  for (int dim : tileDims[0]) {
+  for (int dim : point.tileDims[0]) {
     FailureOr<int64_t> size = walk(dim);
     if (failed(size))
       return failure();
     result.rows.push_back(*size);
   }
   size_t numRows = result.dims.size();
-  for (int dim : tileDims[1]) {
+  for (int dim : point.tileDims[1]) {
     FailureOr<int64_t> size = walk(dim);
     if (failed(size))
       return failure();
@@ -153,37 +129,53 @@ NestEmitter::window(Location loc, const Storage &place, const Access &access) {
 
 /// A tile as it was loaded, as one of (rows, lanes): where it depends on some
 /// of the loops that make the rows, it is repeated along the others.
-Value NestEmitter::gatherRows(Value tile, const Window &at) {
+Value MemoryAccess::gatherRows(Value tile, const Window &at) {
   auto reshape = [&](ArrayRef<int64_t> shape) {
     auto type = cast<tile::TileType>(tile.getType());
     if (type.getShape() != shape)
       tile = tile::ReshapeOp::create(
-          builder, tile.getLoc(), tileType(shape, type.getElementType()), tile);
+          builder, tile.getLoc(), point.tileType(shape, type.getElementType()),
+          tile);
   };
   SmallVector<int64_t> own(at.rows), all;
-  for (int dim : tileDims[0])
-    all.push_back(sizes[dim]);
+  for (int dim : point.tileDims[0])
+    all.push_back(point.sizes[dim]);
   int64_t rows = llvm::product_of(own);
   if (rows > 1 && own != all) {
     own.push_back(at.lanes);
     all.push_back(at.lanes);
     reshape(own);
-    tile = broadcast(tile, all);
-    rows = axisSize(0);
+    tile = point.broadcast(tile, all);
+    rows = point.axisSize(0);
   }
   reshape({rows, at.lanes});
   return tile;
 }
 
-Value NestEmitter::loadScalar(Location loc, Value memref) {
-  Value scalar = memref::LoadOp::create(builder, loc, memref);
-  return tile::SplatOp::create(builder, loc, tileType({1, 1}, scalar.getType()),
-                               scalar);
+/// The bounds of a load or store: none where all of the tile exists. In a
+/// buffer of one dimension (`asRow`) a tile is a row.
+SmallVector<Value> MemoryAccess::bounds(Location loc, const Window &at,
+                                        bool asRow) {
+  if (llvm::none_of(at.valid, [](Value bound) { return bool(bound); }))
+    return {};
+  SmallVector<Value> result;
+  for (auto [bound, size] : llvm::zip_equal(at.valid, at.shape))
+    result.push_back(
+        bound ? bound : arith::ConstantIndexOp::create(builder, loc, size));
+  if (asRow)
+    return {result[at.shape[0] > 1 ? 0 : 1]};
+  return result;
 }
 
-FailureOr<Value> NestEmitter::load(Location loc, Value tensor,
-                                   const Access &access) {
-  const Storage &place = storage.at(tensor);
+Value MemoryAccess::loadScalar(Location loc, Value memref) {
+  Value scalar = memref::LoadOp::create(builder, loc, memref);
+  return tile::SplatOp::create(
+      builder, loc, point.tileType({1, 1}, scalar.getType()), scalar);
+}
+
+FailureOr<Value> MemoryAccess::load(Location loc, Value tensor,
+                                    const Access &access) {
+  const Storage &place = point.storage.at(tensor);
   Type element = cast<ShapedType>(tensor.getType()).getElementType();
   FailureOr<Window> at = window(loc, place, access);
   if (failed(at))
@@ -195,28 +187,28 @@ FailureOr<Value> NestEmitter::load(Location loc, Value tensor,
     int64_t count = at->shape[0] * at->shape[1];
     int64_t step = at->shape[0] > 1 ? at->steps[0] : at->steps[1];
     Value row = tile::LoadOp::create(
-        builder, loc, tileType({count}, element), place.memref, at->offsets,
-        ArrayRef<int64_t>{0}, ArrayRef<int64_t>{step}, Value(), 0,
+        builder, loc, point.tileType({count}, element), place.memref,
+        at->offsets, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{step}, Value(), 0,
         bounds(loc, *at, /*asRow=*/true));
     return gatherRows(row, *at);
   }
-  Value tile = tile::LoadOp::create(builder, loc, tileType(at->shape, element),
-                                    place.memref, at->offsets, at->dims,
-                                    at->steps, Value(), 0, bounds(loc, *at));
+  Value tile = tile::LoadOp::create(
+      builder, loc, point.tileType(at->shape, element), place.memref,
+      at->offsets, at->dims, at->steps, Value(), 0, bounds(loc, *at));
   return gatherRows(tile, *at);
 }
 
 /// Whether all stores of a nest to a result of the kernel are at multiples of
 /// 16 bytes, which results of kernels start at.
-bool NestEmitter::mayStream(const Storage &place) const {
+bool MemoryAccess::mayStream(const Storage &place) const {
   auto type = cast<MemRefType>(place.memref.getType());
   if (!isa<BlockArgument>(place.memref) || !place.origin.empty() ||
       !type.getLayout().isIdentity() || !type.hasStaticShape() ||
       type.getRank() == 0 || !type.getElementType().isIntOrFloat() ||
-      tileDims[1].size() != 1)
+      point.tileDims[1].size() != 1)
     return false;
   int64_t bits = type.getElementTypeBitWidth();
-  unsigned lane = tileDims[1][0];
+  unsigned lane = point.tileDims[1][0];
   int64_t extent = nest.extents[lane];
   auto isAligned = [&](int64_t size) { return size * bits % 128 == 0; };
   auto fits = [&](int64_t size) { return size >= extent || isAligned(size); };
@@ -224,12 +216,24 @@ bool NestEmitter::mayStream(const Storage &place) const {
          fits(nest.registerTile(lane)) && fits(nest.taskTile(lane, "l2"));
 }
 
-LogicalResult NestEmitter::store(Location loc, Value tile, const Storage &place,
-                                 const Access &access, bool streamed) {
+/// The blocks that a tile was just converted from, where they can be stored as
+/// they are.
+Value MemoryAccess::inBlocks(Value tile, const Window &at) const {
+  auto convert = tile.getDefiningOp<tile::ConvertOp>();
+  if (!point.hasBlocks() || !convert || at.steps.back() != 1 ||
+      convert.getSource().getType().getBlocks().empty() ||
+      convert.getType().getShape() != ArrayRef(at.shape))
+    return {};
+  return convert.getSource();
+}
+
+LogicalResult MemoryAccess::store(Location loc, Value tile,
+                                  const Storage &place, const Access &access,
+                                  bool streamed) {
   FailureOr<Window> at = window(loc, place, access);
   if (failed(at))
     return failure();
-  tile = broadcast(tile, {llvm::product_of(at->rows), at->lanes});
+  tile = point.broadcast(tile, {llvm::product_of(at->rows), at->lanes});
   if (Value held = inBlocks(tile, *at))
     tile = held;
   Type element = cast<tile::TileType>(tile.getType()).getElementType();
@@ -242,8 +246,8 @@ LogicalResult NestEmitter::store(Location loc, Value tile, const Storage &place,
   if (access.size() == 1) {
     int64_t count = at->shape[0] * at->shape[1];
     int64_t step = at->shape[0] > 1 ? at->steps[0] : at->steps[1];
-    Value row =
-        tile::ReshapeOp::create(builder, loc, tileType({count}, element), tile);
+    Value row = tile::ReshapeOp::create(builder, loc,
+                                        point.tileType({count}, element), tile);
     auto op = tile::StoreOp::create(
         builder, loc, row, place.memref, at->offsets, ArrayRef<int64_t>{0},
         ArrayRef<int64_t>{step}, Value(), 0, bounds(loc, *at, /*asRow=*/true));
@@ -251,7 +255,7 @@ LogicalResult NestEmitter::store(Location loc, Value tile, const Storage &place,
       op->setDiscardableAttr(tile::decisions::kStreamed, builder.getUnitAttr());
     return success();
   }
-  if (auto type = tileType(at->shape, element);
+  if (auto type = point.tileType(at->shape, element);
       type.getShape() != cast<tile::TileType>(tile.getType()).getShape())
     tile = tile::ReshapeOp::create(builder, loc, type, tile);
   auto op =

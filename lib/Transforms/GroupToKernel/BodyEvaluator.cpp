@@ -1,4 +1,4 @@
-//===- NestBody.cpp - linalg bodies on whole tiles ------------------------===//
+//===- BodyEvaluator.cpp - linalg bodies on whole tiles -------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Transforms/GroupToKernel/NestEmitter.h"
+#include "lib/Transforms/GroupToKernel/BodyEvaluator.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -16,23 +16,12 @@ using namespace mlir;
 
 namespace tilewright {
 
-static ArrayRef<int64_t> shapeOf(Value tile) {
-  return cast<tile::TileType>(tile.getType()).getShape();
-}
-
-Value NestEmitter::broadcast(Value tile, ArrayRef<int64_t> shape) {
-  if (shapeOf(tile) == shape)
-    return tile;
-  Type element = cast<tile::TileType>(tile.getType()).getElementType();
-  return tile::BroadcastOp::create(builder, tile.getLoc(),
-                                   tileType(shape, element), tile);
-}
-
-Value NestEmitter::constant(Location loc, TypedAttr value) {
-  auto type = tileType({1, 1}, value.getType());
-  auto elements = DenseElementsAttr::get(cast<ShapedType>(Type(type)),
-                                         ArrayRef<Attribute>(value));
-  return arith::ConstantOp::create(builder, loc, type, elements);
+Value BodyEvaluator::lookup(Value tensor, const Access &access) const {
+  for (const auto &scope : llvm::reverse(known))
+    for (const Known &entry : scope)
+      if (entry.tensor == tensor && entry.access == access)
+        return entry.tile;
+  return {};
 }
 
 /// Where `access` to padding and what it surrounds is in the latter: before
@@ -84,11 +73,12 @@ static LogicalResult reachOut(OpBuilder &b, tensor::PadOp pad, Value tile,
 
 /// The tile of tensor `value` at `access`: computed by an operation of the
 /// group, a constant, or loaded from where the task keeps it.
-FailureOr<Value> NestEmitter::evaluate(Value value, const Access &access) {
+FailureOr<Value> BodyEvaluator::evaluate(Value value, const Access &access) {
   if (Value tile = lookup(value, access))
     return tile;
   if (auto arg = dyn_cast<BlockArgument>(value)) {
-    FailureOr<Value> tile = load(nest.root().getLoc(), nest.outer(arg), access);
+    FailureOr<Value> tile =
+        memory.load(nest.root().getLoc(), nest.outer(arg), access);
     if (succeeded(tile))
       remember(value, access, *tile);
     return tile;
@@ -97,7 +87,7 @@ FailureOr<Value> NestEmitter::evaluate(Value value, const Access &access) {
   if (auto fill = dyn_cast<linalg::FillOp>(producer)) {
     TypedAttr scalar;
     if (matchPattern(fill.getInputs()[0], m_Constant(&scalar)))
-      return constant(fill.getLoc(), scalar);
+      return point.constant(fill.getLoc(), scalar);
     return fill.emitError("fills with a value that is no constant");
   }
   if (auto pad = dyn_cast<tensor::PadOp>(producer)) {
@@ -105,15 +95,17 @@ FailureOr<Value> NestEmitter::evaluate(Value value, const Access &access) {
     if (failed(inside))
       return failure();
     auto source = cast<BlockArgument>(pad.getSource());
-    FailureOr<Value> tile = load(pad.getLoc(), nest.outer(source), *inside);
+    FailureOr<Value> tile =
+        memory.load(pad.getLoc(), nest.outer(source), *inside);
     // Behind the end of a loop that nothing sums over, what is read matters to
     // no one.
     auto ends = [&](int64_t dim) {
-      return llvm::any_of(llvm::concat<const int>(tileDims[0], tileDims[1]),
-                          [&](int loop) {
-                            return sizes[loop] > 1 && nest.isReduction(loop) &&
-                                   (*inside)[dim].isFunctionOfDim(loop);
-                          });
+      return llvm::any_of(
+          llvm::concat<const int>(point.tileDims[0], point.tileDims[1]),
+          [&](int loop) {
+            return point.sizes[loop] > 1 && nest.isReduction(loop) &&
+                   (*inside)[dim].isFunctionOfDim(loop);
+          });
     };
     if (failed(tile) || failed(reachOut(builder, pad, *tile, ends)))
       return failure();
@@ -122,8 +114,8 @@ FailureOr<Value> NestEmitter::evaluate(Value value, const Access &access) {
   }
   DenseElementsAttr elements;
   if (matchPattern(value, m_Constant(&elements)) && elements.isSplat())
-    return constant(producer->getLoc(),
-                    cast<TypedAttr>(elements.getSplatValue<Attribute>()));
+    return point.constant(producer->getLoc(),
+                          cast<TypedAttr>(elements.getSplatValue<Attribute>()));
   auto op = dyn_cast<linalg::GenericOp>(producer);
   if (!op)
     return producer->emitError("stands in a register group, which holds "
@@ -140,8 +132,8 @@ FailureOr<Value> NestEmitter::evaluate(Value value, const Access &access) {
   return tile;
 }
 
-FailureOr<Value> NestEmitter::evaluateProducer(OpResult result,
-                                               const Access &binding) {
+FailureOr<Value> BodyEvaluator::evaluateProducer(OpResult result,
+                                                 const Access &binding) {
   auto op = cast<linalg::GenericOp>(result.getOwner());
   if (op.getNumReductionLoops())
     return op.emitError("is read inside its own register group at other "
@@ -152,9 +144,9 @@ FailureOr<Value> NestEmitter::evaluateProducer(OpResult result,
   return evaluateBody(op, binding, yielded, scope);
 }
 
-FailureOr<Value> NestEmitter::evaluateBody(linalg::GenericOp op,
-                                           const Access &binding, Value value,
-                                           Scope &scope) {
+FailureOr<Value> BodyEvaluator::evaluateBody(linalg::GenericOp op,
+                                             const Access &binding, Value value,
+                                             Scope &scope) {
   if (Value tile = scope.lookup(value))
     return tile;
   FailureOr<Value> tile = failure();
@@ -165,17 +157,17 @@ FailureOr<Value> NestEmitter::evaluateBody(linalg::GenericOp op,
     tile = evaluate(operand->get(),
                     compose(op.getMatchingIndexingMap(operand), binding));
   } else if (matchPattern(value, m_Constant(&scalar))) {
-    tile = constant(value.getLoc(), scalar);
+    tile = point.constant(value.getLoc(), scalar);
   } else if (auto result = dyn_cast<OpResult>(value)) {
     tile = evaluateOp(op, binding, result, scope);
   } else if (auto arg = dyn_cast<BlockArgument>(value);
              arg && matchPattern(nest.outer(arg), m_Constant(&scalar))) {
-    tile = constant(value.getLoc(), scalar);
+    tile = point.constant(value.getLoc(), scalar);
   } else if (arg && arg.getType().isIndex() &&
-             storage.contains(nest.outer(arg))) {
-    tile = Value(tile::SplatOp::create(builder, op.getLoc(),
-                                       tileType({1, 1}, arg.getType()),
-                                       storage.at(nest.outer(arg)).memref));
+             point.storage.contains(nest.outer(arg))) {
+    tile = Value(tile::SplatOp::create(
+        builder, op.getLoc(), point.tileType({1, 1}, arg.getType()),
+        point.storage.at(nest.outer(arg)).memref));
   } else {
     return op.emitError("uses a scalar from outside its register group");
   }
@@ -215,9 +207,9 @@ static bool isUnsignedCast(Operation *op) {
 }
 
 /// One operation of a body, on tiles: arith and math take them as they are.
-FailureOr<Value> NestEmitter::evaluateOp(linalg::GenericOp op,
-                                         const Access &binding, OpResult value,
-                                         Scope &scope) {
+FailureOr<Value> BodyEvaluator::evaluateOp(linalg::GenericOp op,
+                                           const Access &binding,
+                                           OpResult value, Scope &scope) {
   Operation *inner = value.getOwner();
   if (auto indexOp = dyn_cast<linalg::IndexOp>(inner))
     return iota(inner->getLoc(), binding[indexOp.getDim()]);
@@ -232,9 +224,9 @@ FailureOr<Value> NestEmitter::evaluateOp(linalg::GenericOp op,
   }
   SmallVector<int64_t> shape = joined(operands);
   for (Value &operand : operands)
-    operand = broadcast(operand, shape);
+    operand = point.broadcast(operand, shape);
   Location loc = inner->getLoc();
-  Type type = tileType(shape, value.getType());
+  Type type = point.tileType(shape, value.getType());
   if (isCast(inner))
     return tile::ConvertOp::create(builder, loc, type, operands[0],
                                    isUnsignedCast(inner))
@@ -253,30 +245,31 @@ FailureOr<Value> NestEmitter::evaluateOp(linalg::GenericOp op,
 }
 
 /// The run-time index `at` over the current tile.
-FailureOr<Value> NestEmitter::iota(Location loc, AffineExpr at) {
+FailureOr<Value> BodyEvaluator::iota(Location loc, AffineExpr at) {
   Type indexType = builder.getIndexType();
   Value result = tile::SplatOp::create(
-      builder, loc, tileType({1, 1}, indexType), index(loc, at));
-  for (auto [number, tileDim] :
-       llvm::enumerate(llvm::concat<const int>(tileDims[0], tileDims[1]))) {
-    FailureOr<int64_t> step = coefficient(at, tileDim);
+      builder, loc, point.tileType({1, 1}, indexType), point.index(loc, at));
+  for (auto [number, tileDim] : llvm::enumerate(
+           llvm::concat<const int>(point.tileDims[0], point.tileDims[1]))) {
+    FailureOr<int64_t> step = memory.coefficient(at, tileDim);
     if (failed(step))
       return failure();
     if (*step == 0)
       continue;
-    Window place;
-    for (auto [row, dim] : llvm::enumerate(tileDims[0]))
-      place.rows.push_back(row == number ? sizes[dim] : 1);
-    place.lanes = number < tileDims[0].size() ? 1 : sizes[tileDim];
-    Value ramp = tile::IotaOp::create(builder, loc,
-                                      tileType({sizes[tileDim]}, indexType), 0);
-    ramp = gatherRows(ramp, place);
+    MemoryAccess::Window place;
+    for (auto [row, dim] : llvm::enumerate(point.tileDims[0]))
+      place.rows.push_back(row == number ? point.sizes[dim] : 1);
+    place.lanes = number < point.tileDims[0].size() ? 1 : point.sizes[tileDim];
+    Value ramp = tile::IotaOp::create(
+        builder, loc, point.tileType({point.sizes[tileDim]}, indexType), 0);
+    ramp = memory.gatherRows(ramp, place);
     SmallVector<int64_t> shape(shapeOf(ramp));
-    Value by = broadcast(constant(loc, builder.getIndexAttr(*step)), shape);
+    Value by = point.broadcast(point.constant(loc, builder.getIndexAttr(*step)),
+                               shape);
     ramp = arith::MulIOp::create(builder, loc, ramp, by);
     SmallVector<int64_t> both = joined({ramp, result});
-    result = arith::AddIOp::create(builder, loc, broadcast(ramp, both),
-                                   broadcast(result, both));
+    result = arith::AddIOp::create(builder, loc, point.broadcast(ramp, both),
+                                   point.broadcast(result, both));
   }
   return result;
 }
@@ -284,9 +277,10 @@ FailureOr<Value> NestEmitter::iota(Location loc, AffineExpr at) {
 /// `tensor.extract %table[...]` in a body. Each index is affine in the loops
 /// (through linalg.index) or computed; a computed one is the same for the
 /// whole tile, or differs per row and becomes the load's list of indices.
-FailureOr<Value> NestEmitter::gather(linalg::GenericOp op,
-                                     const Access &binding,
-                                     tensor::ExtractOp extract, Scope &scope) {
+FailureOr<Value> BodyEvaluator::gather(linalg::GenericOp op,
+                                       const Access &binding,
+                                       tensor::ExtractOp extract,
+                                       Scope &scope) {
   auto table = dyn_cast<BlockArgument>(extract.getTensor());
   if (!table)
     return extract.emitError("reads a tensor made in its own group");
@@ -305,10 +299,10 @@ FailureOr<Value> NestEmitter::gather(linalg::GenericOp op,
       return failure();
     computed.emplace_back(number, *tile);
   }
-  const Storage &place = storage.at(nest.outer(table));
+  const Storage &place = point.storage.at(nest.outer(table));
   if (access.empty())
-    return loadScalar(loc, place.memref);
-  FailureOr<Window> where = window(loc, place, access);
+    return memory.loadScalar(loc, place.memref);
+  FailureOr<MemoryAccess::Window> where = memory.window(loc, place, access);
   if (failed(where))
     return failure();
   if (where->rows.size() > 1)
@@ -328,36 +322,37 @@ FailureOr<Value> NestEmitter::gather(linalg::GenericOp op,
           "gathers by an index that differs per lane, or by two indices that "
           "differ per row; give its loops register tiles of 1");
     rows = tile::ReshapeOp::create(
-        builder, loc, tileType({shape[0]}, builder.getIndexType()), tile);
+        builder, loc, point.tileType({shape[0]}, builder.getIndexType()), tile);
     where->shape[0] = shape[0];
     where->dims[0] = number;
-    where->valid[0] = validAlong(loc, tileDims[0].front());
+    where->valid[0] = point.validAlong(loc, point.tileDims[0].front());
   }
   if (access.size() == 1) {
     // A table of one dimension is read element by element: rank-one tiles.
     int64_t count = where->shape[0] * where->shape[1];
     Value row = tile::LoadOp::create(
-        builder, loc, tileType({count}, element), place.memref, where->offsets,
-        ArrayRef<int64_t>{0}, ArrayRef<int64_t>{where->steps[1]}, rows,
-        /*along=*/0, bounds(loc, *where, /*asRow=*/true));
+        builder, loc, point.tileType({count}, element), place.memref,
+        where->offsets, ArrayRef<int64_t>{0},
+        ArrayRef<int64_t>{where->steps[1]}, rows,
+        /*along=*/0, memory.bounds(loc, *where, /*asRow=*/true));
     return tile::ReshapeOp::create(builder, loc,
-                                   tileType(where->shape, element), row)
+                                   point.tileType(where->shape, element), row)
         .getResult();
   }
-  return tile::LoadOp::create(builder, loc, tileType(where->shape, element),
-                              place.memref, where->offsets, where->dims,
-                              where->steps, rows, /*along=*/0,
-                              bounds(loc, *where))
+  return tile::LoadOp::create(
+             builder, loc, point.tileType(where->shape, element), place.memref,
+             where->offsets, where->dims, where->steps, rows, /*along=*/0,
+             memory.bounds(loc, *where))
       .getResult();
 }
 
 /// Loads what the reductions read at this point and what does not change in
 /// their loops, before the loops.
-LogicalResult NestEmitter::preload() {
+LogicalResult BodyEvaluator::preload() {
   tile::GroupOp group = nest.group;
   for (const NestRead &read :
        ArrayRef(nest.reads).take_front(nest.numRootReads)) {
-    if (read.access.empty() || dependsOnReduction(read.access))
+    if (read.access.empty() || point.dependsOnReduction(read.access))
       continue;
     auto operands = group->getOperands();
     auto found = llvm::find(operands, read.value);

@@ -1,0 +1,271 @@
+//===- LoopSchedule.cpp - the loops of a register group -------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Transforms/GroupToKernel/LoopSchedule.h"
+#include "dialects/Tile/TileDecisions.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+
+using namespace mlir;
+
+namespace tilewright {
+
+LogicalResult LoopSchedule::plan() {
+  if (failed(findTileDims()))
+    return failure();
+  for (unsigned dim : nest.order())
+    (nest.isReduction(dim) ? point.reductionOrder : point.parallelOrder)
+        .push_back(dim);
+  point.position.assign(nest.extents.size(),
+                        getAffineConstantExpr(0, builder.getContext()));
+  point.sizes.assign(nest.extents.size(), 1);
+  return success();
+}
+
+LogicalResult LoopSchedule::findTileDims() {
+  for (unsigned dim = 0; dim < nest.extents.size(); ++dim) {
+    if (nest.registerTile(dim) == 1)
+      continue;
+    if (nest.isDepth(dim))
+      point.depthDim = dim;
+    else
+      point.tileDims[0].push_back(dim);
+  }
+  if (point.tileDims[0].empty())
+    return success();
+  if (nest.isPadded() && point.depthDim >= 0)
+    return findProductDims();
+  point.tileDims[1].push_back(point.tileDims[0].pop_back_val());
+  if (point.tileDims[0].size() > 1)
+    for (int dim : point.tileDims[0])
+      if (nest.isReduction(dim))
+        return nest.root()->emitError("has a register tile above 1 along its "
+                                      "reduction d")
+               << dim << " and two more loops; rows of several loops are "
+               << "parallel ones";
+  // Lanes lie side by side in the result, in whatever order the loops stand.
+  if (point.tileDims[0].size() == 1) {
+    linalg::GenericOp root = nest.root();
+    AffineMap map = root.getMatchingIndexingMap(root.getDpsInitOperand(0));
+    auto stored = [&](int dim) {
+      return map.getResultPosition(getAffineDimExpr(dim, builder.getContext()));
+    };
+    auto row = stored(point.tileDims[0][0]),
+         lane = stored(point.tileDims[1][0]);
+    if (row && lane && *row > *lane)
+      std::swap(point.tileDims[0], point.tileDims[1]);
+  }
+  return success();
+}
+
+/// The product in `combiner(accumulator, product)`; null where there is none.
+static Operation *productOf(linalg::GenericOp op) {
+  Value yielded = op.getBody()->getTerminator()->getOperand(0);
+  Operation *combiner = yielded.getDefiningOp();
+  if (!isa_and_nonnull<arith::AddFOp, arith::AddIOp>(combiner))
+    return nullptr;
+  for (Value operand : combiner->getOperands())
+    if (Operation *term = operand.getDefiningOp();
+        isa_and_nonnull<arith::MulFOp, arith::MulIOp>(term))
+      return term;
+  return nullptr;
+}
+
+/// Of the tiled loops, those of the one operand become the rows and that of the
+/// other one the lanes: the later one in the result, where both have one.
+LogicalResult LoopSchedule::findProductDims() {
+  linalg::GenericOp op = nest.root();
+  SmallVector<int> tiled = point.tileDims[0];
+  point.tileDims[0].clear();
+  Operation *product = productOf(op);
+  if (!product)
+    return op.emitError("has tiles of level mma but sums no products");
+  const Access binding = nest.bindings.lookup(op);
+  std::array<SmallVector<int>, 2> own;
+  for (int dim : tiled) {
+    bool left = dependsOn(op, product->getOperand(0), binding, dim);
+    bool right = dependsOn(op, product->getOperand(1), binding, dim);
+    if (left == right)
+      return op.emitError("has a register tile above 1 along d")
+             << dim << ", which " << (left ? "both factors" : "no factor")
+             << " of its product of tiles depend on";
+    own[right].push_back(dim);
+  }
+  auto stored = [&](int dim) {
+    AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+    return map.getResultPosition(getAffineDimExpr(dim, builder.getContext()))
+        .value_or(0);
+  };
+  unsigned lanes = own[1].size() <= 1 ? 1 : 0;
+  if (own[0].size() == 1 && own[1].size() == 1)
+    lanes = stored(own[1][0]) > stored(own[0][0]) ? 1 : 0;
+  else if (own[0].size() == 1)
+    lanes = 0;
+  if (own[lanes].size() > 1)
+    return op.emitError("has register tiles above 1 along several loops of "
+                        "both factors: lanes are those of one loop");
+  point.tileDims[0] = own[1 - lanes];
+  point.tileDims[1] = own[lanes];
+  point.rowFactor = 1 - lanes;
+  return success();
+}
+
+/// Whole tiles of a known extent, in a loop where there are several rounds of
+/// `unroll` of them; the remainder.
+void LoopSchedule::addStretches(SmallVectorImpl<Stretch> &result,
+                                int64_t extent, ArrayRef<int64_t> tiles,
+                                int64_t unroll, unsigned dim) {
+  // Groups of a depth are counted, so that `floordiv` and `mod` fold.
+  int64_t unit = int(dim) == point.depthDim ? tiles.front() : 1;
+  int64_t tile = tiles.front(), body = tile * unroll;
+  int64_t whole = extent / tile * tile, looped = whole / body * body;
+  if (looped > body) {
+    Location loc = nest.root().getLoc();
+    Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+    Value upper = arith::ConstantIndexOp::create(builder, loc, looped / unit);
+    result.push_back({tile, 0, zero, upper, unroll, unit});
+  } else {
+    looped = 0;
+  }
+  for (; looped < whole; looped += tile)
+    result.push_back({tile, looped});
+  if (tiles.size() == 1)
+    return;
+  // All blocks have the same rows: the last ones begin before the remainder,
+  // and some rows are computed twice.
+  int64_t rest = tiles.back();
+  if (point.hasBlocks() && llvm::is_contained(point.tileDims[0], dim))
+    rest = std::min<int64_t>(llvm::alignTo(rest, point.blockOf(dim)), extent);
+  result.push_back({rest, extent - rest});
+}
+
+/// The tiles of a dimension of the task, all of one size. None of them starts
+/// behind the end of the loop: the last task of a ragged grid has fewer.
+LoopSchedule::Stretch LoopSchedule::paddedStretch(unsigned dim) {
+  Location loc = nest.root().getLoc();
+  int64_t tile = nest.registerTile(dim);
+  AffineExpr size = point.box.sizes[dim];
+  std::optional<int64_t> known = staticSize(size);
+  std::optional<int64_t> most = known ? known : nest.bound(dim);
+  if (most && *most <= tile)
+    return {tile};
+  std::optional<int64_t> extent = staticSize(point.box.extents[dim]);
+  AffineExpr offset = point.box.offsets[dim];
+  SmallVector<AffineExpr> ends = {size};
+  bool divides =
+      known && extent && *extent % *known == 0 && offset.isMultipleOf(*known);
+  bool whole = offset == 0 && size == point.box.extents[dim];
+  if (!divides && !whole)
+    ends.push_back(point.box.extents[dim] - offset);
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  return {tile, 0, zero, point.least(loc, ends)};
+}
+
+SmallVector<LoopSchedule::Stretch> LoopSchedule::stretches(unsigned dim,
+                                                           int64_t unroll) {
+  if (nest.isPadded())
+    return {paddedStretch(dim)};
+  SmallVector<int64_t> tiles = point.tileSizes(dim);
+  SmallVector<Stretch> result;
+  if (std::optional<int64_t> extent = staticSize(point.box.sizes[dim])) {
+    addStretches(result, *extent, tiles, unroll, dim);
+    return result;
+  }
+  Location loc = nest.root().getLoc();
+  Value lower = arith::ConstantIndexOp::create(builder, loc, 0);
+  Value size = point.index(loc, point.box.sizes[dim]);
+  auto add = [&](int64_t tile, int64_t unroll) {
+    AffineExpr at = builder.getAffineDimExpr(0);
+    AffineExpr rest = builder.getAffineDimExpr(1) - at;
+    AffineExpr end = at + rest.floorDiv(tile * unroll) * (tile * unroll);
+    Value upper = size;
+    if (tile * unroll != 1)
+      upper = affine::makeComposedAffineApply(
+          builder, loc, AffineMap::get(2, 0, end),
+          ArrayRef<OpFoldResult>{lower, size});
+    result.push_back({tile, 0, lower, upper, unroll});
+    lower = upper;
+  };
+  if (unroll > 1)
+    add(tiles.front(), unroll);
+  for (int64_t tile : tiles)
+    add(tile, 1);
+  return result;
+}
+
+/// The loop over a stretch; what follows is emitted into it.
+scf::ForOp LoopSchedule::openLoop(const Stretch &stretch, ValueRange carried) {
+  Location loc = nest.root().getLoc();
+  Value by = arith::ConstantIndexOp::create(
+      builder, loc, stretch.tile * stretch.unroll / stretch.unit);
+  auto loop = scf::ForOp::create(builder, loc, stretch.lower, stretch.upper, by,
+                                 carried);
+  builder.setInsertionPointToStart(loop.getBody());
+  return loop;
+}
+
+LogicalResult LoopSchedule::overParallel(PointFn body, unsigned level) {
+  if (level == point.parallelOrder.size())
+    return body();
+  unsigned dim = point.parallelOrder[level];
+  for (const Stretch &stretch : stretches(dim)) {
+    OpBuilder::InsertionGuard guard(builder);
+    Value variable;
+    if (stretch.lower)
+      variable = openLoop(stretch, {}).getInductionVar();
+    point.setDim(dim, variable, stretch.start, stretch.tile);
+    if (failed(overParallel(body, level + 1)))
+      return failure();
+  }
+  return success();
+}
+
+FailureOr<LoopSchedule::Carried> LoopSchedule::overReduced(unsigned level,
+                                                           unsigned end,
+                                                           Carried carried,
+                                                           StepFn body) {
+  if (level == end)
+    return body(std::move(carried));
+  unsigned dim = point.reductionOrder[level];
+  bool innermost = level + 1 == point.reductionOrder.size();
+  for (Stretch stretch : stretches(dim, innermost ? nest.unroll(dim) : 1)) {
+    OpBuilder::InsertionGuard guard(builder);
+    scf::ForOp loop;
+    Value variable;
+    if (stretch.lower) {
+      if (failed(clip(dim, stretch)))
+        return failure();
+      loop = openLoop(stretch, carried);
+      carried = SmallVector<Value>(loop.getRegionIterArgs());
+      variable = loop.getInductionVar();
+      if (innermost) {
+        point.setDim(dim, variable, 0, stretch.tile, stretch.unit);
+        memory.prefetch(dim, stretch.tile * stretch.unroll);
+      }
+    }
+    for (int64_t step = 0; step < stretch.unroll; ++step) {
+      point.setDim(dim, variable, stretch.start + step * stretch.tile,
+                   stretch.tile, stretch.unit);
+      auto next = overReduced(level + 1, end, carried, body);
+      if (failed(next))
+        return failure();
+      carried = *next;
+    }
+    if (loop) {
+      scf::YieldOp::create(builder, loop.getLoc(), carried);
+      carried = SmallVector<Value>(loop.getResults());
+      // A depth that is one step leaves the steps to the window around it.
+      Attribute stages = nest.root()->getAttr(tile::decisions::kStages);
+      if (stages && loop.getBody()->getOps<scf::ForOp>().empty())
+        loop->setAttr(tile::decisions::kStages, stages);
+    }
+  }
+  return carried;
+}
+
+} // namespace tilewright

@@ -11,7 +11,8 @@ import pytest
 
 from tilewright.core import dtypes
 from tilewright.core.errors import UnsupportedError, UserError
-from tilewright.runtime import interop, safetensors
+from tilewright.core import safetensors
+from tilewright.runtime import interop
 
 ALL = [dtypes.to_numpy(name) for name in dtypes.NAMES]
 INT4, UINT4, BF16 = (np.dtype(t) for t in (ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.bfloat16))

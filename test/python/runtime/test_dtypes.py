@@ -9,9 +9,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tilewright.core import dtypes
+from tilewright.core import dtypes, safetensors
 from tilewright.core.errors import UnsupportedError, UserError
-from tilewright.core import safetensors
 from tilewright.runtime import interop
 
 ALL = [dtypes.to_numpy(name) for name in dtypes.NAMES]

@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tilewright.ir import decisions
 from tilewright.devices.target_info import options_of
+from tilewright.ir import decisions
 from tilewright.ir.structure import Kind, LinalgOp, Weights, blocks, linalg_ops
 from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register

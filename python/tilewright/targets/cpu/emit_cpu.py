@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tilewright.compiler.split import Unit, split, symbol_of
 from tilewright.core.errors import UserError
 from tilewright.devices.llvm_target import llvm_target
 from tilewright.devices.target_info import device_of, options_of
+from tilewright.ir.units import Unit, split, symbol_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
 from tilewright.targets.emission import write_codes
@@ -25,7 +25,7 @@ _ENDINGS = {"assembly": "s", "object": "o"}
 class EmitCpu(Pass):
     """Make assembly or object code of a module of the llvm dialect, function by function.
 
-    Kernels that differ by name alone share one, as in what `tilewright.compile` links: these are its bytes. Without
+    Kernels that differ by name alone share one, as in what compiling a model links: these are its bytes. Without
     `output` the assembly takes the place of the functions, as `llvm.module_asm`.
 
     Before:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tilewright.compiler.split import split_kernels
 from tilewright.core.errors import UserError
 from tilewright.devices.llvm_target import llvm_target
 from tilewright.devices.target_info import device_of, options_of
+from tilewright.ir.units import split_kernels
 from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
 from tilewright.targets.emission import write_codes
@@ -22,7 +22,7 @@ from tilewright.targets.emission import write_codes
 class EmitPtx(Pass):
     """Make PTX of the kernels of a `gpu.module`: each becomes a `gpu.binary` that holds its PTX.
 
-    Kernels that differ by name alone share one, as in what `tilewright.compile` writes: these are its bytes.
+    Kernels that differ by name alone share one, as in what compiling a model writes: these are its bytes.
 
     Before:
     ```mlir

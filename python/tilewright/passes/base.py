@@ -149,7 +149,8 @@ def make_callable(cls: type[Pass]) -> Callable[[ir.Operation, dict[str, Any]], F
 
 def _completed(cls: type[Pass], op: ir.Operation, values: dict[str, Any]) -> dict[str, Any]:
     """The options with what the module's device says in the place of those that the text leaves out."""
-    facts = {f.name: f.metadata["fact"] for f in dataclasses.fields(cls) if "fact" in f.metadata}  # type: ignore[arg-type]
+    fields = dataclasses.fields(cls)  # type: ignore[arg-type]
+    facts = {field.name: field.metadata["fact"] for field in fields if "fact" in field.metadata}
     unset = {name: fact for name, fact in facts.items() if not values.get(name)}
     if not unset:
         return values

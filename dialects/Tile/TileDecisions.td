@@ -111,17 +111,20 @@ class Tile_Information<string decision, Tile_DecisionKind valueKind,
 //===----------------------------------------------------------------------===//
 
 def : Tile_Decision<"device", Tile_Machine, Tile_OnModule,
-    ["the driver"], ["passes of the plan"], ["cpu", "cuda"],
+    ["the driver", "tile-set-target"], ["most passes"], ["cpu", "cuda"],
     "the machine that code is made for">;
 def : Tile_Decision<"options", Tile_Dictionary, Tile_OnModule,
-    ["the driver"], ["passes of the plan"], ["cpu", "cuda"],
-    "what the user chose: precision, accuracy, opt_level, choices">;
+    ["the driver", "tile-set-target"],
+    ["passes of the plan", "tile-math-to-intrinsics", "tile-emit-cpu",
+     "tile-emit-ptx"], ["cpu", "cuda"],
+    "what the user chose: precision, accuracy, opt_level, choices, ranges">;
+def : Tile_Decision<"weights", Tile_Text, Tile_OnModule,
+    ["dumps of the driver"], ["passes of the plan that look at masks"],
+    ["cpu", "cuda"],
+    "the file with the elements of external globals, beside the IR">;
 def : Tile_Information<"op_count", Tile_Dictionary, Tile_Carriers<["*"]>,
     ["tile-count-ops"], ["people"],
     "how often each operation occurs inside">;
-def : Tile_Decision<"vector_bits", Tile_Integer, Tile_OnModule,
-    ["tests of narrower vectors"], ["convert-tile-to-vector"], ["cpu"],
-    "bits of a vector, instead of the pass's option">;
 def : Tile_Decision<"arena_bytes", Tile_Integer,
     Tile_On<["builtin.module", "func.func", "llvm.func"]>,
     ["tile-plan-arena", "convert-tile-launch-to-runtime"],

@@ -48,9 +48,6 @@ void registerPythonOptions() {
   static cl::opt<std::string> passDoc(
       "pass-doc", cl::value_desc("name"),
       cl::desc("Print the documentation of a Python pass or phase, and exit"));
-  static cl::opt<std::string> target(
-      "target", cl::value_desc("cpu:name"),
-      cl::desc("Machine that phases such as --tile-cpu-plan are for"));
 }
 
 LogicalResult optMain(int argc, char **argv, DialectRegistry &registry) {

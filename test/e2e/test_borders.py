@@ -14,9 +14,8 @@ import pytest
 
 import models
 import tilewright as tw
-from tilewright import devices
 from tilewright.core.options import PHASES
-from tilewright.pipelines.cpu import pipeline
+from tilewright.pipelines.cpu import PIPELINE
 
 BORDERS = PHASES[: PHASES.index("lower") + 1]
 NAMES = ["bert_tiny", "lstm_tiny", pytest.param("minilm", marks=pytest.mark.slow)]
@@ -78,7 +77,7 @@ def test_phases_by_name_lead_from_border_to_border(borders: dict[str, Path]) -> 
 
 def test_the_whole_pipeline_gives_the_same_code(borders: dict[str, Path]) -> None:
     expected = borders["lower"].read_text().strip()
-    whole = str(pipeline(devices.get("cpu")))
+    whole = str(PIPELINE)
     assert same(tile_opt(borders["import"], f"--pass-pipeline={whole}"), expected)
     assert same(tile_opt(borders["import"], "--tile-cpu"), expected)
 
@@ -97,5 +96,5 @@ def test_weights_are_not_text(borders: dict[str, Path]) -> None:
 
 
 def _rest(border: str) -> str:
-    whole = pipeline(devices.get("cpu"))
+    whole = PIPELINE
     return str(whole if border == "import" else whole.after(border))

@@ -15,7 +15,7 @@ import pytest
 
 import models
 import tilewright as tw
-from tilewright.runtime import safetensors
+from tilewright.core import safetensors
 
 #: A described machine, so that the plan is the same wherever the test runs; any CPU with AVX2 runs its code.
 TARGET = "cpu:x86-64-v3"

@@ -54,7 +54,14 @@ def test_simplification_reaches_an_end(file: Path) -> None:
 )
 def test_what_a_cpu_cannot_do_is_said(name: str, words: str) -> None:
     file = Path(__file__).parents[1] / f"fixtures/{name}.mlir"
-    command = [sys.executable, "-m", "tilewright.tools.tile_opt", str(file), "--tile-cpu-lower"]
+    command = [
+        sys.executable,
+        "-m",
+        "tilewright.tools.tile_opt",
+        str(file),
+        "--tile-set-target=target=cpu",
+        "--tile-cpu-lower",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode != 0
     assert words in done.stderr

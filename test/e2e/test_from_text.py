@@ -17,8 +17,8 @@ import pytest
 
 import models
 import tilewright as tw
+from tilewright.core import safetensors
 from tilewright.mlir import ir
-from tilewright.runtime import safetensors
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = [

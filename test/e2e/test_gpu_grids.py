@@ -18,7 +18,8 @@ import tilewright as tw
 from models._graph import Graph
 from tilewright.devices.nvidia import for_arch
 from tilewright.passes.pipeline import Pipeline
-from tilewright.pipelines.cuda import pipeline
+from tilewright.pipelines import with_target
+from tilewright.pipelines.cuda import PIPELINE
 from tilewright.plan.gpu import predict
 from tilewright.plan.gpu.shapes import Problem, Shape
 from tilewright.plan.model.gpu import Gpu
@@ -46,7 +47,9 @@ def only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Choose:
 def few(units: int) -> Pipeline:
     """The phases for a Hopper of a few multiprocessors: more tiles than CTAs."""
     device = for_arch("sm_90a")
-    return pipeline(replace(device, name=f"{device.name}-of-{units}", units=replace(device.units, count=units)))
+    return with_target(
+        PIPELINE, replace(device, name=f"{device.name}-of-{units}", units=replace(device.units, count=units))
+    )
 
 
 def kernels(model: tw.CompiledModel, folder: Path) -> tuple[list[dict], str]:

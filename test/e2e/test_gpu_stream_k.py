@@ -18,7 +18,8 @@ import tilewright as tw
 from models._graph import Graph
 from tilewright.devices.nvidia import for_arch
 from tilewright.passes.pipeline import Pipeline
-from tilewright.pipelines.cuda import pipeline
+from tilewright.pipelines import with_target
+from tilewright.pipelines.cuda import PIPELINE
 from tilewright.plan.gpu import predict, split_k
 from tilewright.plan.gpu.shapes import Problem, Shape
 from tilewright.plan.model.gpu import Gpu
@@ -50,7 +51,7 @@ def few(arch: str) -> Pipeline:
     """The phases for a GPU of a few multiprocessors."""
     device = for_arch(arch)
     units = replace(device.units, count=UNITS)
-    return pipeline(replace(device, name=f"{device.name}-of-{UNITS}", units=units))
+    return with_target(PIPELINE, replace(device, name=f"{device.name}-of-{UNITS}", units=units))
 
 
 def product(m: int, n: int, k: int, tail: Iterable[str] = (), batch: int = 0) -> onnx.ModelProto:

@@ -1,4 +1,4 @@
-// RUN: tile-opt %s --tile-cpu-plan --tile-cpu-tile --tile-cpu-schedule | FileCheck-22 %s
+// RUN: tile-opt %s --tile-set-target=target=cpu:x86-64-v3 --tile-cpu-plan --tile-cpu-tile --tile-cpu-schedule | FileCheck-22 %s
 
 // A kernel that reads a slice in another shape: its argument has the slice's offset.
 // CHECK: tile.launch @map_exp_2x8 ins(%{{.*}} : memref<2x8xf32, strided<[8, 1], offset: 16>>)

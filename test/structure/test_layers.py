@@ -13,7 +13,7 @@ from imports import cycles, import_graph, siblings, sources
 LAYERS = (
     "core",  # errors, dtypes, environment, cache, worker processes
     "dialects",  # upstream's bindings and ours under one name
-    "devices",  # descriptions of machines
+    "devices",  # descriptions of machines, and what a module says of its own
     "ir",  # reading and building IR: what every pass needs
     "passes",  # what a Python pass is; running pipelines of textual passes
     "reference",  # the meaning of every op, in NumPy

@@ -28,7 +28,8 @@ from tilewright.core import config
 from tilewright.core.dtypes import to_numpy
 from tilewright.devices.nvidia import for_arch
 from tilewright.passes.pipeline import Pipeline
-from tilewright.pipelines.cuda import pipeline
+from tilewright.pipelines import with_target
+from tilewright.pipelines.cuda import PIPELINE
 from tilewright.plan.gpu import predict
 from tilewright.plan.gpu.shapes import Problem, Shape
 from tilewright.plan.model.gpu import Gpu
@@ -85,7 +86,7 @@ class Case:
             return None
         device = for_arch(arch)
         units = replace(device.units, count=self.units)
-        return pipeline(replace(device, name=f"{device.name}-of-{self.units}", units=units))
+        return with_target(PIPELINE, replace(device, name=f"{device.name}-of-{self.units}", units=units))
 
     @property
     def gpu(self) -> dict[str, Any]:

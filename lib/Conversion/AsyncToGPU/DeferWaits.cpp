@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/TileDecisions.h"
+#include "lib/Analysis/Device.h"
 #include "lib/Conversion/AsyncToGPU/Passes.h"
 
 #include "dialects/Tile/Tile.h"
@@ -71,6 +72,8 @@ void deferWaits(Block &block) {
 
 struct DeferWaits : public tilewright::impl::DeferWaitsBase<DeferWaits> {
   void runOnOperation() override {
+    if (Device(getOperation()).lacksHopper())
+      return;
     getOperation()->walk([](tile::MmaOp product) {
       // Each block once, from its first product.
       Block *block = product->getBlock();

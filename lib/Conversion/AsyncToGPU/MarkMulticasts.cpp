@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/TileDecisions.h"
+#include "lib/Analysis/Device.h"
 #include "lib/Conversion/AsyncToGPU/Passes.h"
 #include "lib/Conversion/AsyncToGPU/Rings.h"
 
@@ -121,6 +122,8 @@ bool isOfLoop(tile::CopyOp copy) {
 struct MarkMulticasts
     : public tilewright::impl::MarkMulticastsBase<MarkMulticasts> {
   void runOnOperation() override {
+    if (Device(getOperation()).lacksHopper())
+      return;
     for (auto kernel : getOperation().getOps<tile::KernelOp>())
       if (isClustered(kernel))
         mark(kernel);

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/TileDecisions.h"
+#include "lib/Analysis/Device.h"
 #include "lib/Conversion/AsyncToGPU/Passes.h"
 #include "lib/Conversion/AsyncToGPU/WgmmaOperands.h"
 
@@ -57,6 +58,8 @@ std::string checkProduct(tile::MmaOp mma, int64_t warps) {
 
 struct SelectWgmma : public tilewright::impl::SelectWgmmaBase<SelectWgmma> {
   void runOnOperation() override {
+    if (Device(getOperation()).lacksHopper())
+      return;
     getOperation()->walk([](tile::KernelOp kernel) {
       int64_t warps = warpsOf(kernel);
       kernel.walk([&](tile::MmaOp mma) {

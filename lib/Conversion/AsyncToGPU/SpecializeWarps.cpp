@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/TileDecisions.h"
+#include "lib/Analysis/Device.h"
 #include "lib/Conversion/AsyncToGPU/BranchResults.h"
 #include "lib/Conversion/AsyncToGPU/Passes.h"
 #include "lib/Conversion/AsyncToGPU/WarpRoles.h"
@@ -437,6 +438,8 @@ private:
 struct SpecializeWarps
     : public tilewright::impl::SpecializeWarpsBase<SpecializeWarps> {
   void runOnOperation() override {
+    if (Device(getOperation()).lacksHopper())
+      return;
     WalkResult result = getOperation()->walk([&](gpu::GPUFuncOp kernel) {
       return failed(specialize(kernel)) ? WalkResult::interrupt()
                                         : WalkResult::skip();

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/TileDecisions.h"
+#include "lib/Analysis/Device.h"
 #include "lib/Analysis/SharedArguments.h"
 #include "lib/Conversion/AsyncToGPU/Passes.h"
 #include "lib/Conversion/AsyncToGPU/StagedBox.h"
@@ -146,6 +147,8 @@ private:
 
 struct StageStores : public tilewright::impl::StageStoresBase<StageStores> {
   void runOnOperation() override {
+    if (Device(getOperation()).lacksHopper())
+      return;
     WalkResult result = getOperation()->walk([&](gpu::GPUFuncOp kernel) {
       return failed(stage(kernel)) ? WalkResult::interrupt()
                                    : WalkResult::skip();

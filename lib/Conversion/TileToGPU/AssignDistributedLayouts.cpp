@@ -212,14 +212,15 @@ struct AssignDistributedLayouts
   using AssignDistributedLayoutsBase::AssignDistributedLayoutsBase;
 
   void runOnOperation() override {
+    int64_t unit = getCapability(arch, getOperation());
     WalkResult result = getOperation()->walk([&](gpu::GPUFuncOp function) {
       if (!function->hasAttr(tile::decisions::kThreads))
         return WalkResult::advance();
       copyCheapOps(function);
       DistributedClasses classes(function);
       bool fails =
-          failed(DistributedLayoutChooser(function, arch, classes).run()) ||
-          failed(DistributedRewriter(function, arch, classes).run());
+          failed(DistributedLayoutChooser(function, unit, classes).run()) ||
+          failed(DistributedRewriter(function, unit, classes).run());
       return fails ? WalkResult::interrupt() : WalkResult::advance();
     });
     if (result.wasInterrupted())

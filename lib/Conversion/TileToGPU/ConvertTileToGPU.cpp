@@ -88,7 +88,8 @@ private:
     storeScalarsOnce(function);
     lowerTaskWaits(function);
     noteVectors(function);
-    DistributedConverter converter(arch);
+    int64_t unit = getCapability(arch, function);
+    DistributedConverter converter(unit);
     ConversionTarget target(getContext());
     target.markUnknownOpDynamicallyLegal(
         [](Operation *op) { return !usesTiles(op); });
@@ -102,7 +103,7 @@ private:
     populateDistributedShapePatterns(converter, patterns);
     populateRelayoutPatterns(converter, patterns);
     populateFmaPatterns(converter, patterns);
-    if (isAmd(arch))
+    if (isAmd(unit))
       populateMfmaPatterns(converter, patterns);
     else
       populateMmaSyncPatterns(converter, patterns);

@@ -8,12 +8,17 @@
 
 #include "lib/Conversion/TileToGPU/Fragments.h"
 #include "dialects/Tile/TileDecisions.h"
+#include "lib/Analysis/Device.h"
 
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace tilewright;
+
+int64_t tilewright::getCapability(int64_t option, Operation *op) {
+  return option >= 0 ? option : Device(op).getCapability().value_or(80);
+}
 
 static Type elementOf(Value tile) {
   return cast<tile::TileType>(tile.getType()).getElementType();

@@ -46,6 +46,10 @@ struct MfmaShape {
   static std::optional<MfmaShape> of(tile::MmaOp op);
 };
 
+/// The architecture that a pass is to use around an operation: what its option
+/// says, or (-1) that of the module's device, 80 where there is none.
+int64_t getCapability(int64_t option, mlir::Operation *op);
+
 /// Whether an architecture's number is an AMD GPU's (942 for gfx942).
 inline bool isAmd(int64_t arch) { return arch >= 900; }
 

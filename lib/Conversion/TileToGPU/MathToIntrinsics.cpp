@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Analysis/Device.h"
 #include "lib/Conversion/TileToGPU/Passes.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -226,6 +227,7 @@ struct MathToIntrinsics
   using MathToIntrinsicsBase::MathToIntrinsicsBase;
 
   void runOnOperation() override {
+    bool rough = fast || Device(getOperation()).getOption("accuracy") == "fast";
     SmallVector<Operation *> ops;
     getOperation()->walk([&](gpu::GPUFuncOp function) {
       function.walk([&](Operation *op) {
@@ -235,7 +237,7 @@ struct MathToIntrinsics
       });
     });
     for (Operation *op : ops)
-      MathRewriter(op, fast).run();
+      MathRewriter(op, rough).run();
   }
 };
 

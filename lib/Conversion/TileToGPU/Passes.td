@@ -111,8 +111,9 @@ def AssignDistributedLayouts : Pass<"tile-assign-distributed-layouts", "::mlir::
     ```
   }];
   let options = [
-    Option<"arch", "arch", "int64_t", /*default=*/"80",
-           "80, 90: compute capability; 0: no mma.sync; 942: AMD gfx942">
+    Option<"arch", "arch", "int64_t", /*default=*/"-1",
+           "80, 90: compute capability; 0: no mma.sync; 942: AMD gfx942; -1: "
+           "that of the module's device, or 80">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::tilewright::tile::TileDialect"
@@ -219,8 +220,9 @@ def ConvertTileToGPU : Pass<"convert-tile-to-gpu", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"arch", "arch", "int64_t", /*default=*/"80",
-           "80, 90: compute capability; 0: no mma.sync; 942: AMD gfx942">
+    Option<"arch", "arch", "int64_t", /*default=*/"-1",
+           "80, 90: compute capability; 0: no mma.sync; 942: AMD gfx942; -1: "
+           "that of the module's device, or 80">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
@@ -333,7 +335,8 @@ def MathToIntrinsics : Pass<"tile-math-to-intrinsics", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"fast", "fast", "bool", /*default=*/"false",
-           "approximations of the special function unit as they are">
+           "approximations of the special function unit as they are; set "
+           "where the module's options have accuracy fast">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect"

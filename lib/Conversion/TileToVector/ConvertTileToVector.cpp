@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/TileDecisions.h"
+#include "lib/Analysis/Device.h"
 #include "lib/Conversion/TileToVector/Passes.h"
 #include "lib/Conversion/TileToVector/TileParts.h"
 
@@ -36,18 +37,20 @@ struct ConvertTileToVector
   using ConvertTileToVectorBase::ConvertTileToVectorBase;
 
   void runOnOperation() override {
-    auto bits = tile::decisions::kVectorBits.get(getOperation());
+    Device device(getOperation());
     int64_t width = vectorBits;
     if (width == 0)
-      width = bits ? bits.getInt() : 512;
+      width = device.getVectorBits().value_or(512);
     if (width < 128 || !llvm::isPowerOf2_64(width)) {
       getOperation().emitError("vectors of ")
           << width
-          << " bits were asked for (vector-bits or tile.vector_bits), but that "
-             "must be a power of two of at least 128";
+          << " bits were asked for (vector-bits or tile.device), but that must"
+             " be a power of two of at least 128";
       return signalPassFailure();
     }
     DotUnits units;
+    if (dots.empty())
+      units = {device.addsProductsOf("bf16"), device.addsProductsOf("i8")};
     for (const std::string &name : dots) {
       if (name != "bf16" && name != "i8") {
         getOperation().emitError("dots names ")

@@ -17,7 +17,7 @@ def ConvertTileToVector : Pass<"convert-tile-to-vector", "::mlir::ModuleOp"> {
     Every `!tile.tile` value becomes one list of native 1-D vectors, row by
     row: a last dimension of 1 gives one scalar per row, any other width is cut
     into vectors of `vector-bits / 32` lanes, whatever the element type (option,
-    else the module's attribute `tile.vector_bits`, else 512). The rest of a row is one vector
+    else those of the module's device, else 512). The rest of a row is one vector
     of the next power of two; its lanes beyond the tile are never read from or
     written to memory and never reach a reduction. Tiles that are held in blocks
     are in the registers of AMX, one for each block. Stores with `tile.streamed`
@@ -46,10 +46,11 @@ def ConvertTileToVector : Pass<"convert-tile-to-vector", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"0",
-           "bits of a native vector; 0: the module's tile.vector_bits, or 512">,
+           "bits of a native vector; 0: those of the module's device, or 512">,
     ListOption<"dots", "dots", "std::string",
                "element types whose products in groups the processor adds in "
-               "one instruction: bf16, i8; others are widened first">
+               "one instruction: bf16, i8; others are widened first (default: "
+               "those of the module's device)">
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",

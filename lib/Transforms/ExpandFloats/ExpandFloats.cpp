@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Analysis/Device.h"
 #include "lib/Transforms/ExpandFloats/Passes.h"
 #include "lib/Transforms/ExpandFloats/SmallFloats.h"
 
@@ -55,17 +56,17 @@ struct ExpandFloats : public tilewright::impl::ExpandFloatsBase<ExpandFloats> {
   bool isNative(Type wide, Type narrow) const {
     if (!isSmall(narrow))
       return true;
-    return isa<Float16Type>(narrow) && wide.isF32() && !expandF16;
+    return isa<Float16Type>(narrow) && wide.isF32() && !half;
   }
 
   Value extend(OpBuilder &b, arith::ExtFOp op) const {
     Type target = getElementTypeOrSelf(op.getType());
-    Value wide = toF32(b, op.getLoc(), op.getIn(), expandF16);
+    Value wide = toF32(b, op.getLoc(), op.getIn(), half);
     if (target.isF32())
       return wide;
     if (target.isF64())
       return arith::ExtFOp::create(b, op.getLoc(), op.getType(), wide);
-    return fromF32(b, op.getLoc(), wide, target, expandF16);
+    return fromF32(b, op.getLoc(), wide, target, half);
   }
 
   Value truncate(OpBuilder &b, arith::TruncFOp op) const {
@@ -74,9 +75,8 @@ struct ExpandFloats : public tilewright::impl::ExpandFloatsBase<ExpandFloats> {
     if (source.isF64())
       x = FloatBits(b, op.getLoc(), x.getType()).roundToOdd(x);
     else if (!source.isF32())
-      x = toF32(b, op.getLoc(), x, expandF16);
-    return fromF32(b, op.getLoc(), x, getElementTypeOrSelf(op.getType()),
-                   expandF16);
+      x = toF32(b, op.getLoc(), x, half);
+    return fromF32(b, op.getLoc(), x, getElementTypeOrSelf(op.getType()), half);
   }
 
   LogicalResult expand(Operation *op) const {
@@ -101,6 +101,7 @@ struct ExpandFloats : public tilewright::impl::ExpandFloatsBase<ExpandFloats> {
   }
 
   void runOnOperation() override {
+    half = expandF16 || Device(getOperation()).lacksHalf();
     SmallVector<Operation *> ops;
     getOperation()->walk([&](Operation *op) {
       if (isa<arith::ExtFOp, arith::TruncFOp>(op))
@@ -110,6 +111,10 @@ struct ExpandFloats : public tilewright::impl::ExpandFloatsBase<ExpandFloats> {
       if (failed(expand(op)))
         return signalPassFailure();
   }
+
+private:
+  /// Whether f16 is converted by arithmetic, too.
+  bool half = false;
 };
 
 } // namespace

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Analysis/Device.h"
 #include "lib/Transforms/ExpandFloats/Passes.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -29,8 +30,9 @@ struct FloatsToBits : tilewright::impl::FloatsToBitsBase<FloatsToBits> {
 
   void runOnOperation() override {
     auto word = IntegerType::get(&getContext(), 16);
-    auto moves = [this](Type type) {
-      return type.isBF16() || (moveF16 && type.isF16());
+    bool half = moveF16 || Device(getOperation()).lacksHalf();
+    auto moves = [half](Type type) {
+      return type.isBF16() || (half && type.isF16());
     };
     // Instructions that compute with small floats take them as such.
     SmallVector<std::pair<OpOperand *, Type>> computing;

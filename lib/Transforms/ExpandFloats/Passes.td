@@ -55,7 +55,8 @@ def ExpandFloats : Pass<"tile-expand-floats"> {
   }];
   let options = [
     Option<"expandF16", "f16", "bool", /*default=*/"false",
-           "also conversions of f16, for processors without them">
+           "also conversions of f16, for processors without them; set where "
+           "the module's device is such a CPU">
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
@@ -86,7 +87,8 @@ def FloatsToBits : Pass<"tile-floats-to-bits"> {
   }];
   let options = [
     Option<"moveF16", "f16", "bool", /*default=*/"false",
-           "also f16, for processors without conversions of it">
+           "also f16, for processors without conversions of it; set where "
+           "the module's device is such a CPU">
   ];
 }
 

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Analysis/Device.h"
 #include "lib/Transforms/ExpandMath/Doubles.h"
 #include "lib/Transforms/ExpandMath/Passes.h"
 
@@ -164,15 +165,17 @@ struct ExpandMath : public tilewright::impl::ExpandMathBase<ExpandMath> {
   using ExpandMathBase::ExpandMathBase;
 
   void runOnOperation() override {
+    bool wide =
+        avx512 || Device(getOperation()).getVectorBits().value_or(0) >= 512;
     SmallVector<Operation *> ops;
     getOperation()->walk([&](Operation *op) {
       if (isa_and_nonnull<math::MathDialect>(op->getDialect()) &&
           !isNative(op) && !isForLibrary(op))
         ops.push_back(op);
     });
-    expandDivisions(getOperation(), avx512);
+    expandDivisions(getOperation(), wide);
     for (Operation *op : ops)
-      if (failed(expand(op, avx512)))
+      if (failed(expand(op, wide)))
         return signalPassFailure();
     expandRemainders(getOperation());
   }

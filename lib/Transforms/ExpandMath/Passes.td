@@ -44,7 +44,8 @@ def ExpandMath : Pass<"tile-expand-math"> {
     ```
   }];
   let options = [Option<"avx512", "avx512", "bool", /*default=*/"false",
-                        "the processor has AVX-512F">];
+                        "the processor has AVX-512F; set where the "
+                        "module's device is a CPU with vectors of 512 bits">];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
     "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/TileDecisions.h"
+#include "lib/Analysis/Device.h"
 #include "lib/Transforms/GroupToKernel/Passes.h"
 #include "lib/Transforms/GroupToKernel/TaskEmitter.h"
 
@@ -28,6 +29,9 @@ struct GroupsToKernels : public impl::GroupsToKernelsBase<GroupsToKernels> {
   using GroupsToKernelsBase::GroupsToKernelsBase;
 
   void runOnOperation() override {
+    room = bufferBytes;
+    if (room < 0)
+      room = roomOn(Device(getOperation()));
     SymbolTable symbols(getOperation());
     SmallVector<tile::GroupOp> groups;
     getOperation().walk<WalkOrder::PreOrder>([&](tile::GroupOp group) {
@@ -39,8 +43,16 @@ struct GroupsToKernels : public impl::GroupsToKernelsBase<GroupsToKernels> {
         return signalPassFailure();
   }
 
+  /// What `room` is on a machine: tiles that are loaded ahead of time take
+  /// the other half of a GPU's shared memory.
+  static int64_t roomOn(const Device &device) {
+    std::optional<int64_t> shared =
+        device.isGPU() ? device.getLevelBytes("shared") : std::nullopt;
+    return shared ? *shared / 2 : INT64_MAX;
+  }
+
   LogicalResult outline(tile::GroupOp group, SymbolTable &symbols) {
-    TaskEmitter task(group, bufferBytes);
+    TaskEmitter task(group, room);
     if (failed(task.analyze()))
       return failure();
     auto host = group->getParentOfType<FunctionOpInterface>();
@@ -121,6 +133,9 @@ struct GroupsToKernels : public impl::GroupsToKernelsBase<GroupsToKernels> {
         op->getResults().take_front(group->getNumResults()));
     group->erase();
   }
+
+  /// Bytes for the buffers of a task.
+  int64_t room = INT64_MAX;
 };
 
 } // namespace

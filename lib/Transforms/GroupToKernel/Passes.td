@@ -94,8 +94,10 @@ def GroupsToKernels : Pass<"tile-groups-to-kernels", "mlir::ModuleOp"> {
     }
     ```
   }];
-  let options = [Option<"bufferBytes", "buffer-bytes", "int64_t", "INT64_MAX",
-                        "bytes of buffers of a task; others are the host's">];
+  let options = [Option<"bufferBytes", "buffer-bytes", "int64_t", "-1",
+                        "bytes of buffers of a task; others are the host's; "
+                        "-1: half of the shared memory of a GPU (the module's "
+                        "device), and else no limit">];
   let dependentDialects = [
     "mlir::affine::AffineDialect", "mlir::arith::ArithDialect",
     "mlir::memref::MemRefDialect", "mlir::scf::SCFDialect",

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/TileDecisions.h"
+#include "lib/Analysis/Device.h"
 #include "lib/Transforms/Pipelining/Passes.h"
 #include "lib/Transforms/Pipelining/RingLoads.h"
 
@@ -40,6 +41,8 @@ bool isMatrix(tile::LoadOp load) {
 struct FetchMatrices
     : public tilewright::impl::FetchMatricesBase<FetchMatrices> {
   void runOnOperation() override {
+    if (Device(getOperation()).lacksHopper())
+      return;
     getOperation()->walk([](tile::KernelOp kernel) {
       if (kernel->hasAttr(tile::decisions::kFetched) &&
           kernel->hasAttr(tile::decisions::kSpecialized))

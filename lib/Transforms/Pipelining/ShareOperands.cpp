@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/TileDecisions.h"
+#include "lib/Analysis/Device.h"
 #include "lib/Transforms/Pipelining/Passes.h"
 #include "lib/Transforms/Pipelining/RingLoads.h"
 
@@ -53,6 +54,8 @@ void copyToBuffer(const RingLoad &slot) {
 struct ShareOperands
     : public tilewright::impl::ShareOperandsBase<ShareOperands> {
   void runOnOperation() override {
+    if (Device(getOperation()).lacksHopper())
+      return;
     getOperation()->walk([](tile::KernelOp kernel) {
       if (kernel->hasAttr(tile::decisions::kSpecialized))
         share(kernel);

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/TileDecisions.h"
+#include "lib/Analysis/Device.h"
 #include "lib/Transforms/Pipelining/Passes.h"
 #include "lib/Transforms/Pipelining/RingLoads.h"
 
@@ -220,6 +221,8 @@ private:
 struct StaggerProducts
     : public tilewright::impl::StaggerProductsBase<StaggerProducts> {
   void runOnOperation() override {
+    if (Device(getOperation()).lacksHopper())
+      return;
     getOperation()->walk([](tile::KernelOp kernel) {
       if (!kernel->removeAttr(tile::decisions::kStagger))
         return;

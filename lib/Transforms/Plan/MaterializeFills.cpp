@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/Elements.h"
+#include "lib/Analysis/Device.h"
 #include "lib/Transforms/Plan/Borders.h"
 #include "lib/Transforms/Plan/Passes.h"
 
@@ -54,8 +55,11 @@ struct MaterializeFills : public impl::MaterializeFillsBase<MaterializeFills> {
     });
     if (fills.empty())
       return markAllAnalysesPreserved();
+    int64_t whole = wholeBelow;
+    if (whole < 0)
+      whole = Device(getOperation()).getBytesPerLaunch().value_or(0);
     for (linalg::FillOp fill : fills) {
-      if (bytesOf(fill.getResult(0).getType()) >= wholeBelow)
+      if (bytesOf(fill.getResult(0).getType()) >= whole)
         fillBordersOnly(fill);
       if (!onlyInitializes(fill))
         materialize(fill);

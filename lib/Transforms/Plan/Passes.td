@@ -92,9 +92,11 @@ def MaterializeFills : Pass<"tile-materialize-fills"> {
     } -> tensor<64xf32>
     ```
   }];
-  let options = [Option<"wholeBelow", "whole-below", "int64_t", "0",
+  let options = [Option<"wholeBelow", "whole-below", "int64_t", "-1",
                         "bytes below which a tensor is filled whole: launches "
-                        "cost more than the inner part">];
+                        "cost more than the inner part; -1: what a GPU (the "
+                        "module's device) reads in the time of a launch, and "
+                        "else 0">];
   let dependentDialects = ["mlir::linalg::LinalgDialect"];
 }
 

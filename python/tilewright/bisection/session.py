@@ -23,6 +23,7 @@ from tilewright.bisection.stages import Run, Step, run_steps, start, steps_of
 from tilewright.compiler.source import open_source
 from tilewright.core.dtypes import stored
 from tilewright.core.errors import UserError
+from tilewright.devices.target_info import annotate
 from tilewright.passes.pipeline import Pipeline
 from tilewright.passes.registry import load_builtin_passes, load_file, registered_passes, source_file
 from tilewright.reference import AssertionFailedError
@@ -160,6 +161,8 @@ def bisect(
     machine = parse_target(target)
     imported = open_source(model, weights).load(shapes, many_threads=machine.many_threads)
     steps = _inserted(steps_of(machine.states() if pipeline is None else pipeline), insert)
+    if machine.device is not None:
+        annotate(imported.module, machine.device)
     arrays = _arrays(imported, inputs, seed)
     begin = start(imported.module, imported.weights)
     tell(f"imported in {time.monotonic() - began:.1f} s")

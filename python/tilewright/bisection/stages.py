@@ -115,7 +115,7 @@ def run_steps(begin: Stage, steps: Sequence[Step], tell: Callable[[str], Any] = 
     weights = begin.weights
     for position, step in enumerate(steps, begin.position + 1):
         try:
-            run_pipeline(work, f"builtin.module({step.text})", replay=False)
+            run_pipeline(work, f"builtin.module({step.text})", replay=False, weights=weights)
         except TilewrightError as error:
             error.message = f"pass {step} failed: {error.message}"
             run.error = error

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import io
 import time
 from collections.abc import Iterator
@@ -121,7 +122,7 @@ def lower(work: Compilation) -> str | None:
             return str(work.module)
         if name == "normalize":
             _share(work)
-            precision.observe(work)
+            _observe(work)
         work.target.after_phase(work, name)
     return None
 
@@ -151,6 +152,8 @@ def _import(work: Compilation) -> None:
         work.weights = dict(work.imported.weights)
         for node, message in work.imported.remarks.items():
             work.remarks.append({"phase": "import", "severity": "remark", "message": message, "location": node})
+        _annotate(work)
+        _dump_weights(work)
     if _has_kernels(work.module):
         kernel_statistics.observe(work.insight, "tile", work.module, work.target.device)
     _record(work, entry)
@@ -163,6 +166,37 @@ def _begin_at(work: Compilation, start: Start) -> None:
     work.phases += [dict(entry) for entry in start.phases]
     work.remarks += start.remarks
     precision.observe(work)
+    _annotate(work)
+
+
+def _annotate(work: Compilation) -> None:
+    """Write on the module what it is compiled for and how: passes read it there, in another process, too."""
+    device, options = work.target.device, work.options
+    if device is None:
+        return
+    from tilewright.devices.target_info import ModuleOptions, annotate
+
+    names = [entry.name for entry in dataclasses.fields(ModuleOptions)]
+    annotate(work.module, device, {name: getattr(options, name) for name in names})
+
+
+def _observe(work: Compilation) -> None:
+    """Let the module say what was observed, too: the IR after `normalize` then continues in another process."""
+    precision.observe(work)
+    if work.options.ranges:
+        _annotate(work)
+        _record(work, work.phases[-1])
+
+
+def _dump_weights(work: Compilation) -> None:
+    """Put the weights beside the IR that is written: passes that look at them find them there in another process."""
+    if work.options.dump_ir is None or not work.weights:
+        return
+    from tilewright.mlir import ir
+    from tilewright.passes.weights import FILE, write_weights
+
+    name = write_weights(work.options.dump_ir, work.weights)
+    work.module.operation.attributes[FILE] = ir.StringAttr.get(name, work.module.context)
 
 
 def _share(work: Compilation) -> None:
@@ -211,11 +245,9 @@ def _run_phase(work: Compilation, phase: Phase) -> None:
 
 def _run_passes(work: Compilation, phase: Phase, entry: dict[str, Any]) -> None:
     from tilewright.passes import run_pipeline
-    from tilewright.plan.attention.masks import known_weights
 
     if phase.passes:
-        with known_weights(work.weights):
-            done = run_pipeline(work.module.operation, str(phase))
+        done = run_pipeline(work.module.operation, str(phase), weights=work.weights)
         entry["passes"] += [[name, seconds] for name, seconds in done.timings]
         for diagnostic in done.diagnostics:
             work.remarks.append({"phase": phase.name, **_remark(diagnostic)})

@@ -10,7 +10,7 @@
 from tilewright.devices.device import Device, Level, Units
 from tilewright.devices.files import file_names, load
 from tilewright.devices.host import available_cpus, detect_host
-from tilewright.devices.lookup import get, remember, resolve
+from tilewright.devices.lookup import get
 from tilewright.devices.nvidia import for_arch
 
 __all__ = [
@@ -23,6 +23,4 @@ __all__ = [
     "for_arch",
     "get",
     "load",
-    "remember",
-    "resolve",
 ]

@@ -20,7 +20,7 @@ def to_attribute(device: Device, context: ir.Context | None = None) -> ir.Attrib
     """Return a device as an attribute of the tile dialect, in the given or the current context."""
     from tilewright.mlir import ir
 
-    fields = ", ".join(f"{name} = {_text(value)}" for name, value in device.to_dict().items())
+    fields = ", ".join(f"{name} = {text_of(value)}" for name, value in device.to_dict().items())
     return ir.Attribute.parse(f"#tile.device<{fields}>", context)
 
 
@@ -36,10 +36,11 @@ def from_attribute(attribute: ir.Attribute) -> Device:
     if not text.startswith("#tile.device<"):
         raise UserError(f"expected a #tile.device attribute, not {text[:60]}")
     body = "{" + text.removeprefix("#tile.device<").removesuffix(">") + "}"
-    return Device.from_dict(_value(ir.Attribute.parse(body, attribute.context)), "#tile.device")
+    return Device.from_dict(value_of(ir.Attribute.parse(body, attribute.context)), "#tile.device")
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
+    """Return plain values as the text of an attribute: integers are i64, numbers f64."""
     if isinstance(value, str):
         return json.dumps(value)
     if isinstance(value, float):
@@ -47,17 +48,22 @@ def _text(value: Any) -> str:
     if isinstance(value, int):
         return f"{value} : i64"
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{name} = {_text(inner)}" for name, inner in value.items()) + "}"
-    return "[" + ", ".join(_text(inner) for inner in value) + "]"
+        return "{" + ", ".join(f"{name} = {text_of(inner)}" for name, inner in value.items()) + "}"
+    return "[" + ", ".join(text_of(inner) for inner in value) + "]"
 
 
-def _value(attribute: ir.Attribute) -> Any:
+def value_of(attribute: ir.Attribute) -> Any:
+    """Return an attribute of text, numbers, lists and dictionaries as plain values.
+
+    Raises:
+        UserError: it holds something else.
+    """
     from tilewright.mlir import ir
 
     if isinstance(attribute, ir.DictAttr):
-        return {named.name: _value(named.attr) for named in attribute}
+        return {named.name: value_of(named.attr) for named in attribute}
     if isinstance(attribute, ir.ArrayAttr):
-        return [_value(element) for element in attribute]
+        return [value_of(element) for element in attribute]
     if isinstance(attribute, ir.StringAttr | ir.IntegerAttr | ir.FloatAttr):
         return attribute.value
     raise UserError(f"#tile.device holds {attribute}: only text, numbers, lists and dictionaries are allowed")

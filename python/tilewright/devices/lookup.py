@@ -50,29 +50,6 @@ def get(target: str | Device) -> Device:
     return named_cpu(name)
 
 
-def resolve(name: str) -> Device:
-    """Return the device whose description is called `name`: ``host``, a file's, or LLVM's name of an x86 CPU.
-
-    Raises:
-        UserError: there is no such device.
-    """
-    if name == "host":
-        return detect_host()
-    if name in _SEEN:
-        return _SEEN[name]
-    return get(name if name in file_names() else f"cpu:{name}")
-
-
-_SEEN: dict[str, Device] = {}
-
-
-def remember(device: Device) -> str:
-    """Make a device known to `resolve` in this process; returns its name."""
-    if device.name != "host":
-        _SEEN[device.name] = device
-    return device.name
-
-
 @functools.cache
 def named_cpu(name: str) -> Device:
     """Return a generic machine around an x86 CPU that LLVM knows by name, e.g. ``znver5`` or ``x86-64-v3``.

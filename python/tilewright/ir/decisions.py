@@ -92,7 +92,7 @@ ONE_THREAD = Flag("tile.one_thread")
 ONLINE = Integers("tile.online")
 #: how often each operation occurs inside (on *)
 OP_COUNT = Dictionary("tile.op_count")
-#: what the user chose: precision, accuracy, opt_level, choices (on builtin.module)
+#: what the user chose: precision, accuracy, opt_level, choices, ranges (on builtin.module)
 OPTIONS = Dictionary("tile.options")
 #: order of the result's dimensions in memory (on linalg., tensor.)
 ORDER = Integers("tile.order")
@@ -202,12 +202,12 @@ UNITS = Integer("tile.units")
 VARIANT_OF = Text("tile.variant_of")
 #: elements of one access, noted before the IR around it changes (on tile.load, tile.store)
 VECTOR = Integer("tile.vector")
-#: bits of a vector, instead of the pass's option (on builtin.module)
-VECTOR_BITS = Integer("tile.vector_bits")
 #: tasks wait for one another: all blocks run at a time (on tile.kernel, gpu.func, func.func, llvm.func)
 WAITS = Flag("tile.waits")
 #: warps that hold the tiles (on linalg., tensor., tile.kernel, gpu.func, func.func, llvm.func)
 WARPS = Integer("tile.warps")
+#: the file with the elements of external globals, beside the IR (on builtin.module)
+WEIGHTS = Text("tile.weights")
 #: why small numbers bring a product no speed (on linalg., tensor.)
 WIDENED = Text("tile.widened")
 
@@ -298,8 +298,8 @@ ALL: dict[str, Decision] = {
     "tile.units": UNITS,
     "tile.variant_of": VARIANT_OF,
     "tile.vector": VECTOR,
-    "tile.vector_bits": VECTOR_BITS,
     "tile.waits": WAITS,
     "tile.warps": WARPS,
+    "tile.weights": WEIGHTS,
     "tile.widened": WIDENED,
 }

@@ -9,13 +9,17 @@ After it, every computation is a `linalg.generic` whose result map permutes its 
 
 from tilewright.passes.pipeline import PassSpec
 
-PASSES = (
+_SCALED = (PassSpec("tile-scale-results", "a softmax before a product divides the fewest numbers"),)
+
+_BEFORE = (
     PassSpec("tile-generalize", "named structured ops become linalg.generic; fills stay"),
     PassSpec("tile-widen-floats", "reductions of f16 and bf16 keep f32 in registers"),
     PassSpec("canonicalize", "folds chains of reshapes and slices, drops dead code"),
     PassSpec("tile-fold-transposes", "a transposed copy is a change of someone's indexing map"),
     PassSpec("tile-split-by-slices", "gates and halves of gated units are made apart, to meet as tiles of one task"),
-    PassSpec("tile-scale-results", "a softmax before a product divides the fewest numbers"),
+)
+
+_AFTER = (
     PassSpec("tile-join-rows", "rows of batches and sequences, known at run time only, fill the same tiles"),
     PassSpec("cse", "equal subexpressions once: exporters repeat masks and reshapes"),
     PassSpec("tile-assert-early", "sizes that are checked may be relied on by all that follows"),
@@ -23,6 +27,18 @@ PASSES = (
     PassSpec("tile-materialize-copies", "canonicalize drops copies into slices and states; they are work for kernels"),
     PassSpec("tile-verify-normalized", "border: states what planning relies on"),
 )
-"""The passes, in order, with the reason of each."""
 
-__all__ = ["PASSES"]
+
+def passes(scaled: tuple[PassSpec, ...] = _SCALED) -> tuple[PassSpec, ...]:
+    """Return the passes, in order, with the reason of each.
+
+    Args:
+        scaled: what is done to factors that are scaled before they are multiplied.
+    """
+    return (*_BEFORE, *scaled, *_AFTER)
+
+
+PASSES = passes()
+"""The passes for a CPU."""
+
+__all__ = ["PASSES", "passes"]

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from tilewright.devices import facts
+from tilewright.devices.target_info import find_device
 from tilewright.ir.generics import (
     body,
     constant_of,
@@ -98,7 +100,10 @@ class Float8Products(Pass):
     dialects: ClassVar[tuple[str, ...]] = ("arith", "linalg", "tensor")
 
     def run(self, op: ir.Operation) -> None:
-        """Visit each product of f32 sums."""
+        """Visit each product of f32 sums, where the device multiplies float8."""
+        device = find_device(op)
+        if device is not None and not facts.multiplies_float8(device):
+            return
         for product in walk(op, "linalg.generic"):
             if not is_product(product):
                 continue

@@ -20,7 +20,7 @@ other pass. Nothing here imports the MLIR bindings before a pass runs, so that `
 """
 
 from tilewright.ir.diagnostics import located, remark
-from tilewright.passes.base import Pass, option
+from tilewright.passes.base import Pass, device_option, option
 from tilewright.passes.patterns import apply_patterns, rewrite_pattern
 from tilewright.passes.registry import load_builtin_passes, load_file, register, registered_passes
 from tilewright.passes.run import Diagnostic, PipelineRun, run_pipeline
@@ -30,6 +30,7 @@ __all__ = [
     "Pass",
     "PipelineRun",
     "apply_patterns",
+    "device_option",
     "load_builtin_passes",
     "load_file",
     "located",

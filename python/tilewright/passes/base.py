@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, get_type_hints
 from tilewright.core.errors import TilewrightError
 
 if TYPE_CHECKING:
+    from tilewright.devices import Device
     from tilewright.mlir import ir
 
 _KINDS = {bool: "bool", int: "int", float: "float", str: "str", tuple[int, ...]: "ints", tuple[str, ...]: "strs"}
@@ -60,6 +61,40 @@ class OptionSpec(NamedTuple):
 def option(default: Any, help: str) -> Any:
     """Declare an option of a pass with its default value and one line of help."""
     return dataclasses.field(default=default, metadata={"help": help})
+
+
+Fact = Callable[["Device"], Any]
+"""What a device says of itself: a value for an option, or None where its description does not tell."""
+
+_UNSET: dict[type, Any] = {bool: False, int: 0, float: 0.0, str: "", tuple: ()}
+
+
+def device_option(otherwise: Any, fact: Fact, help: str) -> Any:
+    """Declare an option that the module's device answers where the text leaves it out (or has 0, an empty list, ...).
+
+    Args:
+        otherwise: the value without a device (`tile.device`), or where its description does not tell.
+        fact: asks the device, see ``devices/facts.py``.
+        help: one line.
+    """
+    return dataclasses.field(
+        default=_UNSET[type(otherwise)],
+        metadata={
+            "help": f"{help} (default: the device's; without one {_shown(otherwise)})",
+            "fact": (fact, otherwise),
+        },
+    )
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ",".join(map(str, value)) or "none"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def reads_device(cls: type[Pass]) -> bool:
+    """Return whether options of a pass are answered by the module's device."""
+    return any("fact" in field.metadata for field in dataclasses.fields(cls))  # type: ignore[arg-type]
 
 
 def summary(cls: type[Pass]) -> str:
@@ -102,7 +137,7 @@ def make_callable(cls: type[Pass]) -> Callable[[ir.Operation, dict[str, Any]], F
 
     def call(op: ir.Operation, options: dict[str, Any]) -> Failure | None:
         try:
-            instance = cls(**{name.replace("-", "_"): value for name, value in options.items()})
+            instance = cls(**_completed(cls, op, {name.replace("-", "_"): v for name, v in options.items()}))
             with op.location:  # the default for ops that the pass makes
                 instance.run(op)
         except BaseException as error:  # nothing may unwind through the pass manager
@@ -110,6 +145,22 @@ def make_callable(cls: type[Pass]) -> Callable[[ir.Operation, dict[str, Any]], F
         return None
 
     return call
+
+
+def _completed(cls: type[Pass], op: ir.Operation, values: dict[str, Any]) -> dict[str, Any]:
+    """The options with what the module's device says in the place of those that the text leaves out."""
+    fields = dataclasses.fields(cls)  # type: ignore[arg-type]
+    facts = {field.name: field.metadata["fact"] for field in fields if "fact" in field.metadata}
+    unset = {name: fact for name, fact in facts.items() if not values.get(name)}
+    if not unset:
+        return values
+    from tilewright.devices.target_info import find_device
+
+    device = find_device(op)
+    for name, (fact, otherwise) in unset.items():
+        told = None if device is None else fact(device)
+        values[name] = otherwise if told is None else told
+    return values
 
 
 def describe_failure(name: str, error: BaseException) -> Failure:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -37,6 +38,7 @@ def failure_of(
     failures: list[tuple[str, BaseException]],
     verify: bool,
     dump_dir: str | Path | None,
+    weights: Mapping[str, Any] | None = None,
 ) -> BaseException:
     """Return the exception to raise for a failed run.
 
@@ -47,12 +49,13 @@ def failure_of(
         failures: (message, exception) of each Python pass that raised.
         verify: whether passes were verified.
         dump_dir: where to save the IR; a new temporary folder if None.
+        weights: what passes may look at.
     """
     first = next((entry for entry in diagnostics if entry.severity == "error"), None)
     cause = _cause(first, failures)
     if cause is not None and not isinstance(cause, Exception):
         return cause  # KeyboardInterrupt, SystemExit
-    culprit = _find_culprit(before, pipeline, verify) if before is not None else None
+    culprit = _find_culprit(before, pipeline, verify, weights) if before is not None else None
     error = _make_error(first, cause, culprit)
     if culprit is not None:
         error.command = _save(culprit, dump_dir)
@@ -68,14 +71,17 @@ def _cause(first: Diagnostic | None, failures: list[tuple[str, BaseException]]) 
     return failures[0][1] if failures else None
 
 
-def _find_culprit(before: ir.Operation, pipeline: str, verify: bool) -> Culprit:
+def _find_culprit(before: ir.Operation, pipeline: str, verify: bool, weights: Mapping[str, Any] | None) -> Culprit:
     """Run the passes one by one on a copy, until one fails."""
     from tilewright.mlir._mlir_libs import _tilewright
+    from tilewright.passes.weights import bound
 
     state = before.operation.clone(ip=False)
     for step in single_passes(pipeline):
         snapshot = state.operation.clone(ip=False)
-        if not _tilewright.run(state.operation, step, verify=verify)["ok"]:
+        with bound(state.operation, weights):
+            done = _tilewright.run(state.operation, step, verify=verify)["ok"]
+        if not done:
             return Culprit(snapshot.operation, step)
     return Culprit(before.operation, pipeline)  # it depends on threads: keep the whole
 

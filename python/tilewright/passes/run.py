@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,6 +55,7 @@ def run_pipeline(
     timing: bool = False,
     dump_dir: str | Path | None = None,
     replay: bool = True,
+    weights: Mapping[str, Any] | None = None,
 ) -> PipelineRun:
     """Run a textual pipeline on an op, in place, without holding the GIL.
 
@@ -67,6 +69,7 @@ def run_pipeline(
         timing: print a timing report to stderr.
         dump_dir: folder that receives ``NNN_pass.mlir`` after each pass of the top level, and the IR of a failure.
         replay: on failure, run the passes once more on a copy to find the IR before the one that failed.
+        weights: what the external globals around the op hold, by name: passes of this run may look at them.
 
     Returns:
         Warnings, remarks and times.
@@ -77,6 +80,7 @@ def run_pipeline(
         InternalError: any other failure. The exception of a Python pass is the ``__cause__``.
     """
     from tilewright.mlir._mlir_libs import _tilewright
+    from tilewright.passes.weights import bound
 
     load_builtin_passes()
     operation = op.operation
@@ -84,12 +88,13 @@ def run_pipeline(
     if dump_dir is not None:
         Path(dump_dir).mkdir(parents=True, exist_ok=True)
     before = operation.clone(ip=False) if replay else None
-    report = _tilewright.run(
-        operation, text, verify=verify, print_ir=print_ir, print_timing=timing, dump_dir=str(dump_dir or "")
-    )
+    with bound(operation, weights):
+        report = _tilewright.run(
+            operation, text, verify=verify, print_ir=print_ir, print_timing=timing, dump_dir=str(dump_dir or "")
+        )
     diagnostics = tuple(_diagnostic(*entry) for entry in report["diagnostics"])
     if not report["ok"]:
-        raise failure_of(before, text, diagnostics, report["failures"], verify, dump_dir)
+        raise failure_of(before, text, diagnostics, report["failures"], verify, dump_dir, weights)
     if report["dump_error"]:
         raise InternalError(f"cannot write the IR after a pass: {report['dump_error']}")
     return PipelineRun(diagnostics, tuple(report["passes"]))

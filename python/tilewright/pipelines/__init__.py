@@ -2,3 +2,32 @@
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Pipelines: which passes run, in which order, and why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from tilewright.devices.device import Device
+from tilewright.passes.pipeline import PassSpec, Pipeline
+
+
+def with_target(pipeline: Pipeline, device: Device, **options: Any) -> Pipeline:
+    """Return a pipeline that begins with `tile-set-target`: for another machine or other options than the module names.
+
+    Args:
+        pipeline: with one phase or more.
+        device: the machine.
+        options: fields of :class:`tilewright.devices.target_info.ModuleOptions`.
+    """
+    from tilewright.mlir import ir
+
+    with ir.Context() as context:
+        from tilewright.mlir._mlir_libs import _tilewright  # loads the dialects
+
+        assert _tilewright
+        text = str(device.to_attribute(context))
+    first, *rest = pipeline.phases
+    values = {"target": text, **{name.replace("_", "-"): value for name, value in options.items()}}
+    chosen = PassSpec("tile-set-target", f"planned for device {device.name}", values)
+    return replace(pipeline, phases=(replace(first, passes=(chosen, *first.passes)), *rest))

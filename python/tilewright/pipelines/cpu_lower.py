@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from tilewright.passes.pipeline import PassSpec
 
 _BUFFERIZE = {
@@ -17,7 +15,7 @@ _BUFFERIZE = {
     "allow-return-allocs-from-loops": True,
 }
 
-SCHEDULE: tuple[PassSpec, ...] = (
+BUFFERS: tuple[PassSpec, ...] = (
     PassSpec(
         "tile-globals-to-arguments", "weights are data: bufferization must see who reads them, and that none writes"
     ),
@@ -33,55 +31,58 @@ SCHEDULE: tuple[PassSpec, ...] = (
     PassSpec("tile-results-to-arguments", "results are written into the caller's buffers"),
     PassSpec("tile-plan-arena", "temporaries share one allocation by lifetime"),
     PassSpec("tile-share-buffers", "those of run-time sizes too, where the sizes are equal"),
+)
+"""From tensors to buffers with places, on every machine."""
+
+COPIES: tuple[PassSpec, ...] = (
+    PassSpec("tile-copies-to-kernels", "what bufferization had to copy is copied on all threads, with a remark"),
+    PassSpec("tile-kernel-layouts", "slices have strides now: kernels see which neighbours lie side by side"),
+)
+"""What buffers mean for kernels, on every machine."""
+
+FOLD_CLONES = PassSpec("convert-bufferization-to-memref", "clones of results as copies")
+OVERLAP = PassSpec("tile-overlap-tasks", "a row is stored while the next one is computed; who fetches what is known")
+
+_FREE: tuple[PassSpec, ...] = (
     PassSpec("tile-free-buffers", "what has no place in the arena is freed: loops may allocate", on="func.func"),
     PassSpec("canonicalize", "ownership that is known folds"),
     PassSpec("buffer-deallocation-simplification", "most owners are known", on="func.func"),
     PassSpec("sccp", "ownership that loops hand round unchanged is known"),
     PassSpec("canonicalize", "and folds, with what is carried"),
     PassSpec("bufferization-lower-deallocations", "the others are compared at run time"),
-    PassSpec("convert-bufferization-to-memref", "clones of results as copies"),
-    PassSpec("tile-copies-to-kernels", "what bufferization had to copy is copied on all threads, with a remark"),
-    PassSpec("tile-kernel-layouts", "slices have strides now: kernels see which neighbours lie side by side"),
-    PassSpec("tile-prefetch-epilogues", "what follows a product is fetched while it runs, line by line"),
-    PassSpec("tile-prefetch-rows", "rows from far, fetched by the nest before"),
-    PassSpec("tile-overlap-tasks", "a row is stored while the next one is computed; who fetches what is known"),
 )
 
+_FETCH: tuple[PassSpec, ...] = (
+    PassSpec("tile-prefetch-epilogues", "what follows a product is fetched while it runs, line by line"),
+    PassSpec("tile-prefetch-rows", "rows from far, fetched by the nest before"),
+)
 
-def programs(units: int) -> tuple[PassSpec, ...]:
-    """The last passes of phase `schedule`, for a machine of that many cores."""
-    return (
-        PassSpec("tile-plan-programs", "steps too short for a launch each are one program", {"units": units}),
-        PassSpec("tile-form-programs", "tasks on units with waits, instead of launches"),
-    )
+SCHEDULE: tuple[PassSpec, ...] = (*BUFFERS, *_FREE, FOLD_CLONES, *COPIES, *_FETCH, OVERLAP)
+"""Phase `schedule` of a CPU, but for programs."""
+
+PROGRAMS: tuple[PassSpec, ...] = (
+    PassSpec("tile-plan-programs", "steps too short for a launch each are one program"),
+    PassSpec("tile-form-programs", "tasks on units with waits, instead of launches"),
+)
+"""The last passes of phase `schedule`."""
 
 
-#: Processors with vectors of that many bits convert f16.
-_F16_BITS = 256
 _SMALL_FLOATS = tuple("bf16 f16 f8E4M3FN f8E4M3FNUZ f8E5M2 f8E5M2FNUZ f8E8M0FNU f6E2M3FN f6E3M2FN f4E2M1FN".split())
 
 
-def _numbers(vector_bits: int) -> tuple[PassSpec, ...]:
-    """Arithmetic that processors lack, as arithmetic that they have."""
-    return (
-        PassSpec("convert-math-to-funcs", "powers of integers as loops of multiplications"),
-        PassSpec("convert-complex-to-standard", "complex functions as functions of their parts"),
-        PassSpec(
-            "math-extend-to-supported-types", "functions of small floats as functions of f32", {"target-type": "f32"}
-        ),
-        PassSpec(
-            "arith-emulate-unsupported-floats",
-            "arithmetic of small floats as arithmetic of f32",
-            {"source-types": _SMALL_FLOATS, "target-type": "f32"},
-        ),
-        PassSpec(
-            "tile-expand-floats",
-            "conversions of small floats as arithmetic on bits; no library is called",
-            {"f16": vector_bits < _F16_BITS},
-        ),
-        PassSpec("arith-expand", "rounding divisions of integers on the host", on="func.func"),
-    )
-
+_NUMBERS: tuple[PassSpec, ...] = (
+    PassSpec("convert-math-to-funcs", "powers of integers as loops of multiplications"),
+    PassSpec("convert-complex-to-standard", "complex functions as functions of their parts"),
+    PassSpec("math-extend-to-supported-types", "functions of small floats as functions of f32", {"target-type": "f32"}),
+    PassSpec(
+        "arith-emulate-unsupported-floats",
+        "arithmetic of small floats as arithmetic of f32",
+        {"source-types": _SMALL_FLOATS, "target-type": "f32"},
+    ),
+    PassSpec("tile-expand-floats", "conversions of small floats as arithmetic on bits; no library is called"),
+    PassSpec("arith-expand", "rounding divisions of integers on the host", on="func.func"),
+)
+"""Arithmetic that processors lack, as arithmetic that they have."""
 
 _VECTORS: tuple[PassSpec, ...] = (
     PassSpec("canonicalize", "constant indices and masks fold"),
@@ -115,40 +116,25 @@ _FROM_VECTORS: tuple[PassSpec, ...] = (
 )
 
 
-def _cleanup(vector_bits: int) -> tuple[PassSpec, ...]:
-    return (
-        PassSpec(
-            "tile-floats-to-bits",
-            "small floats only move by now; LLVM would call a library to move some",
-            {"f16": vector_bits < _F16_BITS},
-        ),
-        PassSpec("canonicalize", "folds what the conversions left"),
-        PassSpec("cse", "equal address computations"),
-    )
+_CLEANUP: tuple[PassSpec, ...] = (
+    PassSpec("tile-floats-to-bits", "small floats only move by now; LLVM would call a library to move some"),
+    PassSpec("canonicalize", "folds what the conversions left"),
+    PassSpec("cse", "equal address computations"),
+)
 
 
-def lower(vector_bits: int, instructions: Mapping[str, tuple[str, ...]] | None = None) -> tuple[PassSpec, ...]:
-    """Return the passes of phase `lower` for a CPU with native vectors of that many bits.
-
-    Args:
-        vector_bits: bits of a native vector.
-        instructions: options of `convert-tile-to-vector` that name the instructions to use.
-    """
-    cut = PassSpec(
-        "convert-tile-to-vector",
-        "tiles become native vectors, a list for each",
-        {"vector-bits": vector_bits, **(instructions or {})},
-    )
-    sink = PassSpec(
+LOWER: tuple[PassSpec, ...] = (
+    PassSpec("convert-linalg-to-loops", "what the plan left on the host becomes scalar loops"),
+    PassSpec("convert-tile-to-vector", "tiles become native vectors, a list for each"),
+    PassSpec(
         "tile-sink-to-uses",
         "sums of a matrix unit are more vectors than registers: one after the other",
         on="tile.kernel",
-    )
-    loops = PassSpec("convert-linalg-to-loops", "what the plan left on the host becomes scalar loops")
-    functions = PassSpec(
-        "tile-expand-math", "no call of a math library: polynomials on whole vectors", {"avx512": vector_bits >= 512}
-    )
-    return (loops, cut, sink, *_numbers(vector_bits), *_VECTORS, functions, *_FROM_VECTORS, *_cleanup(vector_bits))
-
-
-LOWER: tuple[PassSpec, ...] = lower(512)
+    ),
+    *_NUMBERS,
+    *_VECTORS,
+    PassSpec("tile-expand-math", "no call of a math library: polynomials on whole vectors"),
+    *_FROM_VECTORS,
+    *_CLEANUP,
+)
+"""Phase `lower`: vectors and instructions are those of the module's device."""

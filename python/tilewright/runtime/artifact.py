@@ -30,9 +30,8 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.core import config
+from tilewright.core import config, safetensors
 from tilewright.core.errors import UserError
-from tilewright.runtime import safetensors
 from tilewright.runtime.manifest import Manifest
 
 MANIFEST = "manifest.json"

@@ -42,10 +42,10 @@ def delay_numpy() -> None:
         late.__spec__ = spec
 
 
-def builtin_pipelines(target: str = "cpu") -> list[Pipeline]:
-    """Return the pipelines of a target, whose passes get known with it."""
-    machine = registry.named(target)
-    return [machine.pipeline(CompileOptions())] if machine.compiles and not machine.refusal else []
+def builtin_pipelines() -> list[Pipeline]:
+    """Return the pipeline of each kind of target."""
+    machines = [cls(cls.kind) for cls in registry.known() if cls.compiles]
+    return [machine.pipeline(CompileOptions()) for machine in machines if not machine.refusal]
 
 
 def take_values(argv: list[str], flag: str) -> list[str]:
@@ -68,11 +68,11 @@ def take_values(argv: list[str], flag: str) -> list[str]:
     return values
 
 
-def load_passes(files: list[str], target: str = "cpu") -> None:
-    """Register built-in passes, the phases for a target, and the passes of the user's files."""
+def load_passes(files: list[str]) -> None:
+    """Register built-in passes, the phases of all kinds of machines, and the passes of the user's files."""
     try:
         load_builtin_passes()
-        for pipeline in builtin_pipelines(target):
+        for pipeline in builtin_pipelines():
             pipeline.register()
     except Exception as error:  # a broken module must not take the tool away that helps to mend it
         reason = f"{type(error).__name__}: {error}"
@@ -81,7 +81,7 @@ def load_passes(files: list[str], target: str = "cpu") -> None:
         load_file(file)
 
 
-def documentation(name: str, target: str = "cpu") -> str:
+def documentation(name: str) -> str:
     """Return the full documentation of a Python pass, or the passes of a phase or pipeline with their reasons.
 
     Raises:
@@ -91,7 +91,7 @@ def documentation(name: str, target: str = "cpu") -> str:
     if cls is not None:
         options = [f"  {spec.name}={spec.default}: {spec.help}" for spec in option_specs(cls)]
         return "\n".join([f"{name}: {inspect.getdoc(cls)}", *(["", "Options:", *options] if options else [])])
-    for pipeline in builtin_pipelines(target):
+    for pipeline in builtin_pipelines():
         if name == f"tile-{pipeline.name}":
             return pipeline.describe()
         for phase in pipeline.phases:

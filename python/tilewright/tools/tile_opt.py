@@ -15,17 +15,16 @@ def main(argv: list[str] | None = None) -> None:
     """Run ``tile-opt`` and leave the process.
 
     ``--load-python FILE`` imports passes before the options are parsed; ``--pass-doc NAME`` prints the documentation
-    of a Python pass or a phase; ``--target cpu:NAME`` says for which machine the phases (``--tile-cpu-plan``) are; this
-    one by default. All other options are those of mlir-opt.
+    of a Python pass or a phase. All other options are those of mlir-opt: ``--tile-set-target=target=cpu:NAME`` before
+    a phase (``--tile-cpu-plan``) says for which machine it is, where the module does not say so itself.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     common.delay_numpy()
     try:
-        target = common.take_values(arguments, "target")[-1:] or ["cpu"]
-        common.load_passes(common.take_values(arguments, "load-python"), *target)
+        common.load_passes(common.take_values(arguments, "load-python"))
         names = common.take_values(arguments, "pass-doc")
         for name in names:
-            print(common.documentation(name, *target))
+            print(common.documentation(name))
     except TilewrightError as error:
         common.fail("tile-opt", error)
     if names:

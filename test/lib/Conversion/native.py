@@ -14,17 +14,18 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from tilewright import devices
 from tilewright.core.workers import Job, shared_pool
-from tilewright.devices import get
+from tilewright.devices.target_info import annotate
 from tilewright.mlir import ir
 from tilewright.passes import run_pipeline
 from tilewright.passes.pipeline import Phase
-from tilewright.pipelines.cpu_lower import SCHEDULE
-from tilewright.pipelines.cpu_lower import lower as lower_phase
+from tilewright.pipelines.cpu_lower import LOWER, SCHEDULE
 from tilewright.targets.registry import parse_target
 
 # A launch with no threads: all tasks in one call.
@@ -39,6 +40,17 @@ void twrt_launch(void (*fn)(void **, int64_t, int64_t, char *), void **argv, int
 """
 
 
+#: Features that have the instructions for products in groups.
+_DOTS = {"bf16": ("avx512bf16", "avx512vl", "clzero"), "i8": ("avxvnni",)}
+
+
+def _device(dots: tuple[str, ...]) -> devices.Device:
+    """This CPU with those products in groups, and no others."""
+    host = devices.get("cpu")
+    others = {name for name in host.features if name.endswith(("vnni", "bf16"))}
+    return replace(host, features=(*sorted({*host.features} - others), *(n for kind in dots for n in _DOTS[kind])))
+
+
 def lower(text: str, schedule: bool = False, dots: tuple[str, ...] = ()) -> str:
     """The llvm dialect of a module of kernels (or, with `schedule`, of kernels and @main on tensors).
 
@@ -49,8 +61,8 @@ def lower(text: str, schedule: bool = False, dots: tuple[str, ...] = ()) -> str:
 
         load_builtin_passes()
         module = ir.Module.parse(f"module {{\n{text}\n}}", context)
-        low = lower_phase(get("cpu").units.vector_bits, {"dots": dots})
-        passes = [*SCHEDULE, *low] if schedule else low
+        annotate(module, _device(dots))
+        passes = [*SCHEDULE, *LOWER] if schedule else LOWER
         run_pipeline(module.operation, str(Phase("lower", passes)))
         return str(module)
 

@@ -9,7 +9,6 @@ import lowered_model
 import pytest
 
 import tilewright as tw
-from tilewright import devices
 from tilewright.core import config
 from tilewright.core.errors import UserError
 from tilewright.core.options import CompileOptions
@@ -104,7 +103,7 @@ def no_assembler():
 def _with_pipeline(options: dict) -> dict:
     """`CPU` stands for the pipeline of this machine."""
     own = options.get("pipeline") == "CPU"
-    return {**options, "pipeline": cpu.pipeline(devices.get("cpu"))} if own else options
+    return {**options, "pipeline": cpu.PIPELINE} if own else options
 
 
 def _asked(options: dict) -> tuple[registry.Target, CompileOptions]:

@@ -19,6 +19,18 @@ from tilewright.passes.registry import load_builtin_passes, registered_passes
 ROOT = Path(__file__).resolve().parents[3]
 CPP = re.compile(r'^def \w+ : Pass<"([\w-]+)".*?let description = \[\{(.*?)\}\];', re.S | re.M)
 EXAMPLE = re.compile(r"Before:\s*```mlir\n(.*?)```\s*After(?::| \([^)]*\):)\s*(?:```mlir\n(.*?)```|unchanged)", re.S)
+#: What passes that need a device are run for, where the example names none.
+DEVICES = dict.fromkeys(
+    (
+        "tile-fuse-dequantization",
+        "tile-im2col-rows",
+        "tile-plan-gpu-tiles",
+        "tile-split-k",
+        "tile-split-kv",
+        "tile-transpose-operands",
+    ),
+    "nvidia-sm80",
+)
 VALUE = re.compile(r"%\w+")
 
 
@@ -71,9 +83,10 @@ def test_example(name: str) -> None:
     example = EXAMPLE.search(DESCRIPTIONS[name])
     assert example, f"{name} has no example in the form 'Before: ... After: ...'"
     before, after = example.groups()
-    output = opt(before, f"--{name}")
+    first = [f"--tile-set-target=target={DEVICES[name]}"] if name in DEVICES else []
+    output = opt(before, *first, f"--{name}")
     if after is None:
-        assert output == opt(before)
+        assert output == opt(before, *first)
     else:
         assert pattern(after).search(output), output
 

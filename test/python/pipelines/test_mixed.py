@@ -10,10 +10,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tilewright import devices
 from tilewright.mlir import ir
 from tilewright.passes import load_builtin_passes, load_file, registered_passes, run_pipeline
-from tilewright.pipelines.cpu import pipeline
+from tilewright.pipelines.cpu import PIPELINE
 
 USER_PASSES = Path(__file__).parents[2] / "tools/tile-opt/Inputs/user_passes.py"
 MIXED = (
@@ -67,5 +66,5 @@ def test_the_pipeline_of_the_cpu_is_mixed() -> None:
     load_builtin_passes()
     python = set(registered_passes())
     for name in ("normalize", "plan"):
-        names = {spec.name for spec in pipeline(devices.get("cpu")).phase(name).passes}
+        names = {spec.name for spec in PIPELINE.phase(name).passes}
         assert names & python and names - python, f"phase {name} has passes of one language only"

@@ -13,10 +13,11 @@ import pytest
 import models
 from models.compare import assert_close, onnxruntime_outputs
 from tilewright import devices, reference
+from tilewright.devices.target_info import annotate
 from tilewright.frontend import import_onnx
 from tilewright.mlir import ir
 from tilewright.passes import run_pipeline
-from tilewright.pipelines.cpu import pipeline
+from tilewright.pipelines.cpu import PIPELINE
 from tilewright.reference import types
 
 NAMES = ["mlp_tiny", "bert_tiny", "resnet_tiny", "mobilenet_tiny", "vit_tiny", "lstm_tiny", "lstm_tiny_state"]
@@ -69,7 +70,8 @@ def test_every_border_means_the_model(name):
     feeds = models.random_inputs(models.build(name))
     inputs = [feeds[spec.name] for spec in imported.inputs]
     expected = onnxruntime_outputs(file, feeds)
-    phases, module, weights = pipeline(devices.get("cpu")), imported.module, imported.weights
+    phases, module, weights = PIPELINE, imported.module, imported.weights
+    annotate(module, devices.get("cpu"))
     with module.context, ir.Location.unknown():
         assert_close(reference.run(module, "main", inputs, weights), expected)
         for border in BORDERS:

@@ -13,10 +13,9 @@ import fake_model
 import numpy as np
 import pytest
 
-from tilewright.core import config
+from tilewright.core import config, safetensors
 from tilewright.core.cpuinfo import parse_cpuinfo
 from tilewright.core.errors import UnsupportedError, UserError
-from tilewright.runtime import safetensors
 from tilewright.runtime.artifact import Artifact, write_artifact
 from tilewright.runtime.cpu import cpu_features
 from tilewright.runtime.manifest import Manifest

@@ -9,9 +9,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tilewright.core import dtypes
+from tilewright.core import dtypes, safetensors
 from tilewright.core.errors import UnsupportedError, UserError
-from tilewright.runtime import interop, safetensors
+from tilewright.runtime import interop
 
 ALL = [dtypes.to_numpy(name) for name in dtypes.NAMES]
 INT4, UINT4, BF16 = (np.dtype(t) for t in (ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.bfloat16))

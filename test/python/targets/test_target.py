@@ -8,7 +8,7 @@ import pytest
 
 from tilewright import devices
 from tilewright.core.errors import UserError
-from tilewright.targets.cpu.target import feature_string
+from tilewright.devices.llvm_target import feature_string
 from tilewright.targets.registry import checked, parse_target
 
 

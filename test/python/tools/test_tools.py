@@ -92,29 +92,30 @@ def test_reduce(tmp_path: Path) -> None:
     assert "arith.addf" not in result.stdout
 
 
+PRODUCT = (
+    "func.func @main(%a: tensor<4x8xf32>, %b: tensor<8x64xf32>, %c: tensor<4x64xf32>) -> tensor<4x64xf32> {\n"
+    "%0 = linalg.matmul ins(%a, %b : tensor<4x8xf32>, tensor<8x64xf32>) outs(%c : tensor<4x64xf32>)"
+    " -> tensor<4x64xf32>\nreturn %0 : tensor<4x64xf32>\n}\n"
+)
+
+
 def test_phases_by_name() -> None:
     """Every phase of the CPU pipeline is a pass of tile-opt, and its documentation tells the reasons."""
-    from tilewright import devices
-    from tilewright.pipelines.cpu import pipeline
+    from tilewright.pipelines.cpu import PIPELINE
 
     listed = run_tool("tile_opt", "--help").stdout
-    for phase in pipeline(devices.get("cpu")).phases:
+    for phase in PIPELINE.phases:
         assert f"--tile-cpu-{phase.name} " in listed
         document = run_tool("tile_opt", "--pass-doc", f"tile-cpu-{phase.name}").stdout
         assert all(spec.reason in document for spec in phase.passes)
 
 
 def test_text_of_a_phase_does_the_same_as_its_name(tmp_path: Path) -> None:
-    from tilewright import devices
-    from tilewright.pipelines.cpu import pipeline
+    from tilewright.pipelines.cpu import PIPELINE
 
     source = tmp_path / "in.mlir"
-    source.write_text(
-        "func.func @main(%a: tensor<4x8xf32>, %b: tensor<8x2xf32>, %c: tensor<4x2xf32>) -> tensor<4x2xf32> {\n"
-        "%0 = linalg.matmul ins(%a, %b : tensor<4x8xf32>, tensor<8x2xf32>) outs(%c : tensor<4x2xf32>)"
-        " -> tensor<4x2xf32>\nreturn %0 : tensor<4x2xf32>\n}\n"
-    )
-    text = str(pipeline(devices.get("cpu")).phase("normalize"))
+    source.write_text(PRODUCT)
+    text = str(PIPELINE.phase("normalize"))
     by_text = run_tool("tile_opt", str(source), f"--pass-pipeline={text}")
     by_name = run_tool("tile_opt", str(source), "--pass-pipeline=builtin.module(tile-cpu-normalize)")
     by_flag = run_tool("tile_opt", str(source), "--tile-cpu-normalize")
@@ -123,8 +124,20 @@ def test_text_of_a_phase_does_the_same_as_its_name(tmp_path: Path) -> None:
     assert by_text.stdout == by_name.stdout == by_flag.stdout
 
 
-def test_target_chooses_the_machine_of_a_phase() -> None:
-    wide = run_tool("tile_opt", "--pass-doc", "tile-cpu-plan", "--target=cpu:x86-64-v4").stdout
-    narrow = run_tool("tile_opt", "--pass-doc", "tile-cpu-plan", "--target=cpu:x86-64-v3").stdout
-    assert "lanes=16" in wide
-    assert "lanes=8" in narrow
+def test_phases_mean_the_same_for_every_machine(tmp_path: Path) -> None:
+    """The device stands on the module: a phase by name plans for it, and says where it does not know it."""
+    source = tmp_path / "in.mlir"
+    source.write_text(PRODUCT)
+
+    def planned(*target: str) -> subprocess.CompletedProcess:
+        return run_tool("tile_opt", str(source), *target, "--tile-cpu-normalize", "--tile-cpu-plan")
+
+    wide, narrow = (planned(f"--tile-set-target=target=cpu:x86-64-v{n}").stdout for n in (4, 3))
+    assert "units = {" in wide and "vector_bits = 512" in wide and "vector_bits = 256" in narrow
+    assert wide.split("func.func")[1] != narrow.split("func.func")[1]
+    nothing = planned()
+    assert nothing.returncode == 1
+    assert "`tile.device`" in nothing.stderr and "tile-set-target" in nothing.stderr
+    gpu = planned("--tile-set-target=target=cuda:sm_80")
+    assert gpu.returncode == 1
+    assert "makes code for a CPU, and the module's device 'nvidia-sm80' is a GPU" in gpu.stderr

@@ -34,8 +34,8 @@ import models
 import tilewright
 from bench.gpu.cases import CASES, Case
 from bench.gpu.portable import Portable, portable
+from tilewright.core import safetensors
 from tilewright.core.errors import TilewrightError
-from tilewright.runtime import safetensors
 
 ROOT = Path(__file__).resolve().parents[3]
 #: What a pack may weigh.

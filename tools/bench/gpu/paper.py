@@ -22,10 +22,10 @@ from onnx import TensorProto, helper, numpy_helper
 from tilewright import devices
 from tilewright.compiler.source import open_source
 from tilewright.devices import Device
+from tilewright.devices.target_info import annotate
 from tilewright.mlir import ir
 from tilewright.passes import run_pipeline
 from tilewright.pipelines import cuda_plan
-from tilewright.plan.attention.masks import known_weights
 from tilewright.plan.cost.decide import prediction_of
 
 _DEVICES = ("nvidia-a100", "nvidia-h100", "nvidia-h200")
@@ -126,9 +126,9 @@ class Line:
 def plan(model: onnx.ModelProto, device: Device) -> ir.Module:
     """The module after phase `tile`."""
     imported = open_source(model).load(None, True)
-    with known_weights(imported.weights):
-        for phase in cuda_plan.phases(device):
-            run_pipeline(imported.module, phase)
+    annotate(imported.module, device)
+    for phase in cuda_plan.PHASES:
+        run_pipeline(imported.module, phase, weights=imported.weights)
     return imported.module
 
 

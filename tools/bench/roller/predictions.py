@@ -93,7 +93,7 @@ def compile_candidates(names: list[str], count: int) -> None:
     """Make a model per candidate below `build/roller`."""
     import tilewright as tw
     from tilewright import devices
-    from tilewright.pipelines import cpu
+    from tilewright.pipelines import cpu, with_target
 
     for operator in judged():
         if names and operator.name not in names:
@@ -106,7 +106,7 @@ def compile_candidates(names: list[str], count: int) -> None:
             old.unlink()
         chosen = _spread(ranked, count)
         for number in chosen:
-            pipeline = cpu.pipeline(devices.get("cpu"), (f"{kernel}:{number}",))
+            pipeline = with_target(cpu.PIPELINE, devices.get("cpu"), choices=(f"{kernel}:{number}",))
             tw.compile(model, pipeline=pipeline, threads=1).save(folder / f"{number}.tw")
         entries = {str(number): {**ranked[number], "number": number} for number in chosen}
         (folder / "candidates.json").write_text(json.dumps({"kernel": kernel, "candidates": entries}, indent=1))

@@ -12,37 +12,20 @@ multiply by these zeros is not read: an infinite or undefined value there does n
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
 
 import numpy as np
 
 from tilewright.ir.generics import constant_of
 from tilewright.ir.structure import Access, LinalgOp
 from tilewright.mlir import ir
+from tilewright.passes.weights import weight_at
 from tilewright.plan.attention.online_reduction import Chain, is_maximum
 
 #: Numbers below all scores.
 _LOW = -1e38
 #: Elements of a mask that are looked at.
 _MOST = 1 << 27
-
-_known: dict[str, np.ndarray] = {}
-_lock = threading.Lock()
-
-
-@contextmanager
-def known_weights(weights: Mapping[str, np.ndarray]) -> Iterator[None]:
-    """While passes run, what the module's external globals hold. Their names tell their contents."""
-    with _lock:
-        _known.update(weights)
-    try:
-        yield
-    finally:
-        with _lock:
-            for name in weights:
-                _known.pop(name, None)
 
 
 def known_array(value: ir.Value) -> np.ndarray | None:
@@ -52,7 +35,7 @@ def known_array(value: ir.Value) -> np.ndarray | None:
     op = value.owner
     shape = tuple(ir.RankedTensorType(value.type).shape)
     if op.name == "ml_program.global_load_const":
-        found = _known.get(ir.FlatSymbolRefAttr(op.attributes["global"]).value)
+        found = weight_at(op, ir.FlatSymbolRefAttr(op.attributes["global"]).value)
         return None if found is None or found.shape != shape else found
     if op.name in ("tensor.collapse_shape", "tensor.expand_shape"):
         inner = known_array(op.operands[0])

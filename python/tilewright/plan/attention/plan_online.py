@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
+from tilewright.devices import facts
 from tilewright.ir import decisions
 from tilewright.ir.attributes import members_of_nest
 from tilewright.ir.structure import LinalgOp, Weights, blocks, linalg_ops, set_attribute
 from tilewright.mlir import ir
-from tilewright.passes import Pass, option, register
+from tilewright.passes import Pass, device_option, register
 from tilewright.plan.attention.masks import live_blocks, masks_of, stretches
 from tilewright.plan.attention.online_reduction import Chain, find_chains
 from tilewright.plan.model.traffic import element_bytes
@@ -192,7 +193,7 @@ class PlanOnline(Pass):
     name: ClassVar[str] = "tile-plan-online"
     dialects: ClassVar[tuple[str, ...]] = ("tile",)
 
-    l2_bytes: int = option(1048576, "bytes of the L2 cache of a core")
+    l2_bytes: int = device_option(1048576, facts.task_bytes, "bytes of the L2 cache of a core")
 
     def run(self, op: ir.Operation) -> None:
         """Decide task by task."""

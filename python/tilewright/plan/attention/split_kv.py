@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from math import ceil, prod
 from typing import ClassVar
 
-from tilewright.devices import resolve
+from tilewright.devices.target_info import device_of
 from tilewright.ir import decisions
 from tilewright.ir.generics import maker
 from tilewright.ir.structure import Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute
 from tilewright.mlir import ir
-from tilewright.passes import Pass, option, register
+from tilewright.passes import Pass, register
 from tilewright.plan.attention.kv_parts import Parts, around, can_cut, can_mask
 from tilewright.plan.attention.online_reduction import Chain, find_chains, is_maximum
 from tilewright.plan.model.gpu import Gpu
@@ -134,11 +134,9 @@ class SplitOnline(Pass):
     name: ClassVar[str] = "tile-split-kv"
     dialects: ClassVar[tuple[str, ...]] = ("arith", "linalg", "math", "tensor", "tile")
 
-    device: str = option("nvidia-sm80", "name of the device description")
-
     def run(self, op: ir.Operation) -> None:
         """Visit the chains of each block."""
-        gpu, weights, number = Gpu.of(resolve(self.device)), Weights(), 0
+        gpu, weights, number = Gpu.of(device_of(op, self.name)), Weights(), 0
         for block in blocks(op):
             done: set[int] = set()
             while (found := _next(linalg_ops(block, weights), done, gpu)) is not None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import ClassVar
 
-from tilewright.devices import resolve
+from tilewright.devices.target_info import device_of
 from tilewright.ir.generics import (
     body,
     create,
@@ -34,7 +34,7 @@ from tilewright.ir.generics import (
 from tilewright.ir.structure import Kind, LinalgOp, Weights, blocks, describe, index_constant, index_terms, linalg_ops
 from tilewright.ir.views import consecutive, create_joined, create_split
 from tilewright.mlir import ir
-from tilewright.passes import Pass, option, register
+from tilewright.passes import Pass, register
 from tilewright.plan.gpu.predict import choose
 from tilewright.plan.gpu.products import find_roles, problem_of
 from tilewright.plan.lowbit.fuse_dequantization import drop
@@ -121,11 +121,9 @@ class GatherTaps(Pass):
     name: ClassVar[str] = "tile-im2col-rows"
     dialects: ClassVar[tuple[str, ...]] = ("arith", "linalg", "tensor", "tile")
 
-    device: str = option("nvidia-sm80", "name of the device description")
-
     def run(self, op: ir.Operation) -> None:
         """Visit the products with weights."""
-        gpu, weights = Gpu.of(resolve(self.device)), Weights()
+        gpu, weights = Gpu.of(device_of(op, self.name)), Weights()
         for block in blocks(op):
             for member in linalg_ops(block, weights):
                 if member.kind is Kind.CONTRACTION and not member.dynamic and len(member.inputs) == 2:

@@ -17,10 +17,11 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import ClassVar
 
+from tilewright.devices import facts
 from tilewright.ir.generics import body, create, create_copy, is_copy, kinds, loops_of, maker, maps, uses
 from tilewright.ir.structure import Weights
 from tilewright.mlir import ir
-from tilewright.passes import Pass, option, register
+from tilewright.passes import Pass, device_option, register
 from tilewright.plan.model.traffic import tensor_bytes
 
 #: Part of the largest cache that a tensor of the whole batch must exceed, for the rest serves other tensors and cores.
@@ -364,7 +365,7 @@ class SplitBatch(Pass):
     name: ClassVar[str] = "tile-split-micro-batches"
     dialects: ClassVar[tuple[str, ...]] = ("arith", "linalg", "scf", "tensor")
 
-    l3_bytes: int = option(33554432, "bytes of the largest cache")
+    l3_bytes: int = device_option(33554432, facts.last_bytes, "bytes of the largest cache")
 
     def run(self, op: ir.Operation) -> None:
         """Visit the function that runs with the model."""

@@ -13,16 +13,18 @@ result differs from the direct one by a few roundings, which is why a user must 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, prod
 from typing import ClassVar
 
 from tilewright.core.errors import UserError
+from tilewright.devices import facts
+from tilewright.devices.target_info import device_of, options_of
 from tilewright.ir.generics import body, create, create_fill, create_generic, create_number, maker
 from tilewright.ir.split_dims import spread, widened
 from tilewright.ir.structure import Access, Kind, LinalgOp, Weights, blocks, describe, index_terms, linalg_ops
 from tilewright.mlir import ir
-from tilewright.passes import Pass, located, option, register
+from tilewright.passes import Pass, device_option, located, option, register
 
 Matrix = Sequence[Sequence[float]]
 Grid = list[list[ir.Value]]
@@ -340,6 +342,10 @@ def _result(window: Window, product: ir.Value, counts: dict[int, int], form: For
     return made
 
 
+#: Points of the result per tile and dimension that the choices of accuracy allow.
+TILES = {"winograd": (2,), "winograd4": (2, 4)}
+
+
 @register
 @dataclass(frozen=True)
 class Winograd(Pass):
@@ -391,14 +397,23 @@ class Winograd(Pass):
     dialects: ClassVar[tuple[str, ...]] = ("linalg", "tensor", "arith")
 
     tiles: tuple[int, ...] = option((2,), "points of the result per tile and dimension: 2, 4, or both to choose from")
-    peak: float = option(92.0, "f32 multiply-adds of a core per nanosecond")
-    l2_bytes: int = option(1048576, "bytes of the L2 cache of a core")
-    l2_rate: float = option(246.0, "bytes per nanosecond that a core moves to and from L2")
-    l3_rate: float = option(120.0, "the same for the largest cache")
-    memory_rate: float = option(41.0, "the same for memory, where filters come from that do not stay in L2")
+    asked: bool = option(False, "only where tile.options ask for it: accuracy winograd or winograd4, which says tiles")
+    peak: float = device_option(92.0, facts.f32_peak, "f32 multiply-adds of a core per nanosecond")
+    l2_bytes: int = device_option(1048576, facts.task_bytes, "bytes of the L2 cache of a core")
+    l2_rate: float = device_option(246.0, facts.task_rate, "bytes per nanosecond that a core moves to and from L2")
+    l3_rate: float = device_option(120.0, facts.last_rate, "the same for the largest cache")
+    memory_rate: float = device_option(
+        41.0, facts.memory_rate, "the same for memory, where filters come from that do not stay in L2"
+    )
 
     def run(self, op: ir.Operation) -> None:
         """Rewrite each convolution for which it pays."""
+        if self.asked:
+            tiles = TILES.get(options_of(op).accuracy, ())
+            if not tiles:
+                return
+            device_of(op, self.name).units.peak_of("f32")  # times are not predicted without it
+            return replace(self, asked=False, tiles=tiles).run(op)
         unknown = [m for m in self.tiles if m not in FORMS]
         if unknown:
             raise located(UserError(f"tile-winograd has no tiles of {unknown[0]}: choose from {sorted(FORMS)}"), op)

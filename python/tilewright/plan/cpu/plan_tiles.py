@@ -15,13 +15,14 @@ from math import prod
 from typing import ClassVar
 
 from tilewright.core.errors import UserError
-from tilewright.devices import resolve
+from tilewright.devices import facts
+from tilewright.devices.target_info import find_device, options_of
 from tilewright.ir import decisions
 from tilewright.ir.attributes import members_of_nest
 from tilewright.ir.bounds import Bounds
 from tilewright.ir.structure import Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute
 from tilewright.mlir import ir
-from tilewright.passes import Pass, located, option, register
+from tilewright.passes import Pass, device_option, located, option, register
 from tilewright.plan.cost.cost import Schedule
 from tilewright.plan.cost.decide import Decider
 from tilewright.plan.cpu.overlap import mark_overlap
@@ -179,19 +180,24 @@ class PlanTiles(Pass):
     name: ClassVar[str] = "tile-plan-tiles"
     dialects: ClassVar[tuple[str, ...]] = ("tile",)
 
-    lanes: int = option(16, "f32 lanes of a vector register")
-    registers: int = option(32, "vector registers")
-    l1_bytes: int = option(49152, "bytes of the L1 data cache of a core")
-    l1_ways: int = option(12, "lines that may lie in each set of the L1 data cache")
-    l2_bytes: int = option(1048576, "bytes of the L2 cache of a core")
-    l3_bytes: int = option(33554432, "bytes of the largest cache")
-    l3_rate: float = option(120.0, "bytes per nanosecond that a core moves to and from it")
-    memory_rate: float = option(41.0, "the same for memory")
-    device: str = option("", "name of the description that times are predicted for; empty: no prediction")
-    choices: tuple[str, ...] = option((), "KERNEL:NUMBER, the candidate that a kernel takes instead of the first")
-    cores: int = option(2, "cores that share the work")
-    dots: tuple[str, ...] = option((), "element types (bf16, i8) whose products in groups an instruction adds")
-    matrix: tuple[str, ...] = option((), "element types (bf16, i8) that a matrix unit (AMX) multiplies")
+    lanes: int = device_option(16, facts.f32_lanes, "f32 lanes of a vector register")
+    registers: int = device_option(32, facts.registers, "vector registers")
+    l1_bytes: int = device_option(49152, facts.l1_bytes, "bytes of the L1 data cache of a core")
+    l1_ways: int = device_option(12, facts.l1_ways, "lines that may lie in each set of the L1 data cache")
+    l2_bytes: int = device_option(1048576, facts.task_bytes, "bytes of the L2 cache of a core")
+    l3_bytes: int = device_option(33554432, facts.last_bytes, "bytes of the largest cache")
+    l3_rate: float = device_option(120.0, facts.last_rate, "bytes per nanosecond that a core moves to and from it")
+    memory_rate: float = device_option(41.0, facts.memory_rate, "the same for memory")
+    choices: tuple[str, ...] = option(
+        (), "KERNEL:NUMBER, the candidate that a kernel takes instead of the first (default: those of tile.options)"
+    )
+    cores: int = device_option(2, facts.unit_count, "cores that share the work")
+    dots: tuple[str, ...] = device_option(
+        (), facts.dots, "element types (bf16, i8) whose products in groups an instruction adds"
+    )
+    matrix: tuple[str, ...] = device_option(
+        (), facts.matrix, "element types (bf16, i8) that a matrix unit (AMX) multiplies"
+    )
 
     def run(self, op: ir.Operation) -> None:
         """Give tiles to the nests of each task that `tile-plan-fusion` made."""
@@ -206,7 +212,7 @@ class PlanTiles(Pass):
             frozenset(self.matrix),
         )
         weights = Weights()
-        decider, bounds = self._decider(), Bounds(op)
+        decider, bounds = self._decider(op), Bounds(op)
         for block in blocks(op):
             tasks: dict[int, list[LinalgOp]] = {}
             for member in linalg_ops(block, weights):
@@ -215,11 +221,13 @@ class PlanTiles(Pass):
             for members in tasks.values():
                 self._tile_task(members, machine, weights, decider, bounds)
 
-    def _decider(self) -> Decider | None:
-        if not self.device:
+    def _decider(self, op: ir.Operation) -> Decider | None:
+        """What predicts times; None without a device."""
+        device = find_device(op)
+        if device is None:
             return None
-        choices = (text.rpartition(":") for text in self.choices)
-        return Decider(resolve(self.device), {name: int(number) for name, _, number in choices})
+        choices = (text.rpartition(":") for text in self.choices or options_of(op).choices)
+        return Decider(device, {name: int(number) for name, _, number in choices})
 
     def _tile_task(
         self, members: list[LinalgOp], machine: Machine, weights: Weights, decider: Decider | None, bounds: Bounds

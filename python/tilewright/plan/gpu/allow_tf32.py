@@ -12,10 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from tilewright.devices.target_info import options_of
 from tilewright.ir import decisions
 from tilewright.ir.structure import Kind, LinalgOp, Weights, blocks, linalg_ops
 from tilewright.mlir import ir
-from tilewright.passes import Pass, register
+from tilewright.passes import Pass, option, register
 
 #: On a product: its operands may be rounded to tf32.
 ATTRIBUTE = decisions.TF32
@@ -65,7 +66,11 @@ class AllowTf32(Pass):
 
     name: ClassVar[str] = "tile-allow-tf32"
 
+    asked: bool = option(False, "only where tile.options ask for it: precision tf32")
+
     def run(self, op: ir.Operation) -> None:
         """Mark the products."""
+        if self.asked and options_of(op).precision != "tf32":
+            return
         for product in wide_products(op):
             product.op.attributes[ATTRIBUTE] = ir.UnitAttr.get(op.context)

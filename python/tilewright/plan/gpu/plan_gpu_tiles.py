@@ -11,7 +11,7 @@ from math import prod
 from typing import ClassVar
 
 from tilewright.core.errors import UserError
-from tilewright.devices import resolve
+from tilewright.devices.target_info import device_of, options_of
 from tilewright.ir import decisions
 from tilewright.ir.attributes import members_of_nest
 from tilewright.ir.structure import Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute
@@ -168,13 +168,15 @@ class PlanGpuTiles(Pass):
     name: ClassVar[str] = "tile-plan-gpu-tiles"
     dialects: ClassVar[tuple[str, ...]] = ("tile",)
 
-    device: str = option("nvidia-sm80", "name of the device description")
-    choices: tuple[str, ...] = option((), "KERNEL:NUMBER, the candidate that a kernel takes instead of the first")
+    choices: tuple[str, ...] = option(
+        (), "KERNEL:NUMBER, the candidate that a kernel takes instead of the first (default: those of tile.options)"
+    )
 
     def run(self, op: ir.Operation) -> None:
         """Give tiles to the nests of each task that `tile-plan-fusion` made."""
-        gpu, weights = Gpu.of(resolve(self.device)), Weights()
-        chosen = {name: int(number) for name, _, number in (text.rpartition(":") for text in self.choices)}
+        gpu, weights = Gpu.of(device_of(op, self.name)), Weights()
+        choices = self.choices or options_of(op).choices
+        chosen = {name: int(number) for name, _, number in (text.rpartition(":") for text in choices)}
         for block in blocks(op):
             tasks: dict[int, list[LinalgOp]] = {}
             planned = [member for member in linalg_ops(block, weights) if decisions.TASK.on(member.op)]

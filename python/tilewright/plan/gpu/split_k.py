@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import ClassVar
 
-from tilewright.devices import resolve
+from tilewright.devices.target_info import device_of
 from tilewright.ir import decisions
 from tilewright.ir.generics import body, constant_of, create, iterator_types, kinds, maker, set_maps
 from tilewright.ir.structure import Access, Kind, LinalgOp, Weights, blocks, describe, linalg_ops
 from tilewright.ir.views import create_split, expansion
 from tilewright.mlir import ir
-from tilewright.passes import Pass, option, register, remark
+from tilewright.passes import Pass, register, remark
 from tilewright.plan.gpu.gemv import find_stream, stream_seconds
 from tilewright.plan.gpu.predict import choose
 from tilewright.plan.gpu.products import Roles, find_roles, problem_of
@@ -100,11 +100,9 @@ class SplitSums(Pass):
     name: ClassVar[str] = "tile-split-k"
     dialects: ClassVar[tuple[str, ...]] = ("linalg", "tensor", "tile")
 
-    device: str = option("nvidia-sm80", "name of the device description")
-
     def run(self, op: ir.Operation) -> None:
         """Visit the reductions of each block."""
-        gpu, weights = Gpu.of(resolve(self.device)), Weights()
+        gpu, weights = Gpu.of(device_of(op, self.name)), Weights()
         for block in blocks(op):
             for member in linalg_ops(block, weights):
                 if member.reductions and not member.dynamic:

@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import ClassVar
 
-from tilewright.devices import resolve
+from tilewright.devices.target_info import device_of
 from tilewright.ir.structure import Access, Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute
 from tilewright.mlir import ir
-from tilewright.passes import Pass, option, register
+from tilewright.passes import Pass, register
 from tilewright.plan.gpu.allow_tf32 import ATTRIBUTE
 from tilewright.plan.gpu.gemv import find_stream, stream_seconds
 from tilewright.plan.gpu.predict import choose
@@ -86,11 +86,9 @@ class TurnFactors(Pass):
     name: ClassVar[str] = "tile-transpose-operands"
     dialects: ClassVar[tuple[str, ...]] = ("linalg", "tensor", "tile")
 
-    device: str = option("nvidia-sm80", "name of the device description")
-
     def run(self, op: ir.Operation) -> None:
         """Visit the products of each block; those that share an operand share its transposed form."""
-        gpu, weights = Gpu.of(resolve(self.device)), Weights()
+        gpu, weights = Gpu.of(device_of(op, self.name)), Weights()
         for block in blocks(op):
             turner = _Turner(gpu, weights)
             for member in linalg_ops(block, weights):

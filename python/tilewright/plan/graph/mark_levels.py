@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
+from tilewright.devices import facts
 from tilewright.ir import decisions
 from tilewright.mlir import ir
-from tilewright.passes import Pass, option, register
+from tilewright.passes import Pass, device_option, register
 from tilewright.plan.model.traffic import element_bytes
 
 #: More bytes than any cache has: what is held of a size known at run time only.
@@ -124,7 +125,7 @@ class MarkLevels(Pass):
     name: ClassVar[str] = "tile-mark-levels"
     dialects: ClassVar[tuple[str, ...]] = ("tile",)
 
-    l1_bytes: int = option(32768, "bytes of the inner cache")
+    l1_bytes: int = device_option(32768, facts.innermost_cache_bytes, "bytes of the inner cache")
 
     def run(self, op: ir.Operation) -> None:
         """Mark the operations of all tasks."""

@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
+from tilewright.devices import facts
 from tilewright.ir import decisions
 from tilewright.ir.structure import Access, Kind, LinalgOp, Weights, blocks, captured, linalg_ops
 from tilewright.mlir import ir
-from tilewright.passes import Pass, option, register
+from tilewright.passes import Pass, device_option, option, register
 from tilewright.plan.attention.online_reduction import is_maximum
 from tilewright.plan.graph.connect import task_block
 from tilewright.plan.graph.merging import merge_maps, merge_products
@@ -367,25 +368,33 @@ class PlanFusion(Pass):
     name: ClassVar[str] = "tile-plan-fusion"
     dialects: ClassVar[tuple[str, ...]] = ("tile",)
 
-    l2_bytes: int = option(1048576, "bytes of the L2 cache of a core")
-    l3_bytes: int = option(33554432, "bytes of the largest cache")
-    l2_rate: float = option(246.0, "bytes per nanosecond that a core moves to and from L2")
-    l3_rate: float = option(120.0, "the same for the largest cache")
-    memory_rate: float = option(41.0, "the same for memory")
+    task_bytes: int = device_option(1048576, facts.task_bytes, "bytes of a task's tiles: L2, a GPU's shared memory")
+    last_bytes: int = device_option(33554432, facts.last_bytes, "bytes of the largest cache")
+    task_rate: float = device_option(246.0, facts.task_rate, "bytes per nanosecond of a unit, where a task's tiles are")
+    last_rate: float = device_option(120.0, facts.last_rate, "the same for the largest cache")
+    memory_rate: float = device_option(41.0, facts.memory_rate, "the same for memory")
     blocks: tuple[int, ...] = option((64, 32, 16), "rows that a task with products may take, the best first")
-    steps: int = option(256, "steps of a block, where reductions of a task run in one loop")
-    chains: bool = option(False, "a softmax that can run in one loop with products does, whatever tasks read again")
-    large: int = option(0, "multiply-adds from which on products stay tasks of their own; 0: no number is too large")
-    tasks: int = option(8, "tasks that share the machine evenly: products are not fused into fewer")
+    steps: int = device_option(256, facts.block_steps, "steps of a block, where reductions of a task run in one loop")
+    chains: bool = device_option(
+        False, facts.is_gpu, "a softmax that can run in one loop with products does, whatever tasks read again"
+    )
+    large: int = device_option(
+        0,
+        facts.large_product,
+        "multiply-adds from which on products stay tasks of their own; 0: no number is too large",
+    )
+    tasks: int = device_option(
+        8, facts.even_tasks, "tasks that share the machine evenly: products are not fused into fewer"
+    )
 
     def run(self, op: ir.Operation) -> None:
         """Group the operations of each block."""
         weights = Weights()
         levels = Levels(
-            self.l2_bytes,
-            self.l3_bytes,
-            self.l2_rate,
-            self.l3_rate,
+            self.task_bytes,
+            self.last_bytes,
+            self.task_rate,
+            self.last_rate,
             self.memory_rate,
             tuple(self.blocks),
             self.steps,

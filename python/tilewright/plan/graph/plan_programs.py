@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
+from tilewright.devices import facts
 from tilewright.ir import decisions
 from tilewright.ir.constants import integer_constant, trip_count
 from tilewright.ir.structure import EXPECTED
 from tilewright.mlir import ir
-from tilewright.passes import Pass, option, register
+from tilewright.passes import Pass, device_option, register
 from tilewright.plan.graph.rammer import Variant, plan_programs
 
 #: Microseconds of a launch on several threads, and from a signal to the end of a wait (measured; lib/Runtime).
@@ -64,7 +65,7 @@ class PlanPrograms(Pass):
     name: ClassVar[str] = "tile-plan-programs"
     dialects: ClassVar[tuple[str, ...]] = ("tile",)
 
-    units: int = option(2, "execution units: cores of the machine")
+    units: int = device_option(2, facts.unit_count, "execution units: cores of the machine")
 
     def run(self, op: ir.Operation) -> None:
         """Decide about each innermost loop of the host."""

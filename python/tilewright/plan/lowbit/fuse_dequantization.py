@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tilewright.devices import resolve
+from tilewright.devices.target_info import device_of
 from tilewright.ir.generics import (
     body,
     create_generic,
@@ -32,7 +32,7 @@ from tilewright.ir.generics import (
 from tilewright.ir.structure import SMALL_WEIGHTS, Kind, LinalgOp, Weights, blocks, describe, linalg_ops
 from tilewright.ir.views import groups_of
 from tilewright.mlir import ir
-from tilewright.passes import Pass, option, register
+from tilewright.passes import Pass, register
 from tilewright.plan.gpu.gemv import find_stream, stream_seconds
 from tilewright.plan.gpu.products import find_roles, problem_of
 from tilewright.plan.gpu.shapes import has_unit
@@ -111,11 +111,9 @@ class ReadPacked(Pass):
     name: ClassVar[str] = "tile-fuse-dequantization"
     dialects: ClassVar[tuple[str, ...]] = ("arith", "linalg", "tensor", "tile")
 
-    device: str = option("nvidia-sm80", "name of the device description")
-
     def run(self, op: ir.Operation) -> None:
         """Visit the products."""
-        gpu, weights = Gpu.of(resolve(self.device)), Weights()
+        gpu, weights = Gpu.of(device_of(op, self.name)), Weights()
         unread: list[ir.Operation] = []
         for block in blocks(op):
             for member in linalg_ops(block, weights):

@@ -10,10 +10,12 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import ClassVar
 
+from tilewright.devices import facts
+from tilewright.devices.target_info import find_device
 from tilewright.ir.generics import body, constant_of, is_zeros, kinds, maker, maps
 from tilewright.ir.structure import Kind, LinalgOp, Weights, blocks, describe, linalg_ops
 from tilewright.mlir import ir
-from tilewright.passes import Pass, option, register
+from tilewright.passes import Pass, device_option, register
 from tilewright.plan.cpu.dot_product import factors, fits_matrix
 from tilewright.plan.cpu.products import contraction_roles
 from tilewright.plan.lowbit import int8_products
@@ -219,11 +221,16 @@ class ByteProducts(Pass):
     name: ClassVar[str] = "tile-int8-matmul"
     dialects: ClassVar[tuple[str, ...]] = ("arith", "linalg", "tensor")
 
-    matrix: tuple[str, ...] = option((), "element types that a matrix unit multiplies, whatever their signs")
-    any_signs: bool = option(False, "whether all instructions multiply bytes of any signs")
+    matrix: tuple[str, ...] = device_option(
+        (), facts.matrix, "element types that a matrix unit multiplies, whatever their signs"
+    )
+    any_signs: bool = device_option(False, facts.is_gpu, "whether all instructions multiply bytes of any signs")
 
     def run(self, op: ir.Operation) -> None:
-        """Visit each sum of products that something of the run goes into."""
+        """Visit each sum of products that something of the run goes into, where the device multiplies bytes."""
+        device = find_device(op)
+        if device is not None and not facts.multiplies_bytes(device):
+            return
         weights = Weights()
         for block in blocks(op):
             for member in linalg_ops(block, weights):

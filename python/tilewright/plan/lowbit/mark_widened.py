@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
+from tilewright.devices import facts
 from tilewright.ir.generics import body, kinds, maker
 from tilewright.ir.structure import Kind, LinalgOp, Weights, blocks, linalg_ops
 from tilewright.mlir import ir
-from tilewright.passes import Pass, option, register
+from tilewright.passes import Pass, device_option, register
 from tilewright.plan.cpu.dot_product import NAMES, NO_SIZE, Dot, find_dot, small_element
 from tilewright.plan.cpu.products import contraction_roles
 from tilewright.plan.lowbit import int8_products
@@ -108,9 +109,13 @@ class MarkWidened(Pass):
     name: ClassVar[str] = "tile-mark-widened"
     dialects: ClassVar[tuple[str, ...]] = ("tile",)
 
-    lanes: int = option(16, "f32 lanes of a vector register")
-    dots: tuple[str, ...] = option((), "element types (bf16, i8) whose products in groups an instruction adds")
-    matrix: tuple[str, ...] = option((), "element types (bf16, i8) that a matrix unit (AMX) multiplies")
+    lanes: int = device_option(16, facts.f32_lanes, "f32 lanes of a vector register")
+    dots: tuple[str, ...] = device_option(
+        (), facts.dots, "element types (bf16, i8) whose products in groups an instruction adds"
+    )
+    matrix: tuple[str, ...] = device_option(
+        (), facts.matrix, "element types (bf16, i8) that a matrix unit (AMX) multiplies"
+    )
 
     def run(self, op: ir.Operation) -> None:
         """Visit each sum of products that something of the run goes into."""

@@ -9,10 +9,12 @@ Bytes: activations are affine (unsigned, with a zero point), weights symmetric w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from tilewright.core.errors import UserError
+from tilewright.devices import facts
+from tilewright.devices.target_info import device_of, options_of
 from tilewright.ir.generics import create, create_fill, create_generic
 from tilewright.ir.structure import Access, Kind, LinalgOp, Weights, blocks, describe, linalg_ops
 from tilewright.mlir import ir
@@ -236,12 +238,23 @@ class NarrowProducts(Pass):
     name: ClassVar[str] = "tile-narrow-products"
     dialects: ClassVar[tuple[str, ...]] = ("arith", "linalg", "math", "tensor")
 
+    asked: bool = option(False, "only where tile.options ask for it: precision bf16 or int8, with its ranges")
     ranges: tuple[str, ...] = option((), "LOW:HIGH of the activation of each product, which is then one of bytes")
     windows: bool = option(False, "whether products that read activations through windows are narrowed, too")
     pairs: bool = option(False, "whether products of two activations are in bf16, too")
 
     def run(self, op: ir.Operation) -> None:
         """Visit the products in order."""
+        if not self.asked:
+            return self._narrow(op)
+        asked, gpu = options_of(op), facts.is_gpu(device_of(op, self.name))
+        if asked.precision in ("bf16", "int8"):
+            ranges = asked.ranges if asked.precision == "int8" else ()
+            pairs = gpu and asked.precision == "bf16"  # bytes of keys would need ranges that no weight tells
+            return replace(self, asked=False, ranges=ranges, windows=gpu, pairs=pairs)._narrow(op)
+        return None
+
+    def _narrow(self, op: ir.Operation) -> None:
         found = products(op, self.windows, self.pairs)
         _mark_others(op, {product.op for product, _ in found}, self.windows)
         if self.ranges and len(self.ranges) != len(found):

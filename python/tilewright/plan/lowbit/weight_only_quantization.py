@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from math import ceil, prod
 from typing import TYPE_CHECKING, ClassVar
 
+from tilewright.devices import facts
 from tilewright.ir.generics import body, kinds, maker, maps, uses
 from tilewright.ir.structure import (
     SMALL_WEIGHTS,
@@ -28,7 +29,7 @@ from tilewright.ir.structure import (
     set_attribute,
 )
 from tilewright.mlir import ir
-from tilewright.passes import Pass, option, register
+from tilewright.passes import Pass, device_option, register
 from tilewright.plan.attention.masks import known_array
 from tilewright.plan.lowbit.small_bits import (
     SIGNED,
@@ -141,9 +142,11 @@ class KeepSmallWeights(Pass):
     name: ClassVar[str] = "tile-weight-only-quantization"
     dialects: ClassVar[tuple[str, ...]] = ("arith", "linalg", "tensor", "tile")
 
-    lanes: int = option(16, "f32 lanes of a vector register")
-    rate: float = option(3.7, "multiply-adds of vectors per nanosecond of a core")
-    memory_rate: float = option(41.0, "bytes per nanosecond that a core moves to and from memory")
+    lanes: int = device_option(16, facts.f32_lanes, "f32 lanes of a vector register")
+    rate: float = device_option(3.7, facts.f32_rate, "multiply-adds of vectors per nanosecond of a core")
+    memory_rate: float = device_option(
+        41.0, facts.memory_rate, "bytes per nanosecond that a core moves to and from memory"
+    )
 
     def run(self, op: ir.Operation) -> None:
         """Visit the products of which one operand is made of small weights."""

@@ -14,10 +14,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from tilewright.devices import facts
 from tilewright.ir.generics import body, create, create_copy, maker, uses
 from tilewright.ir.structure import LinalgOp, Weights, blocks, linalg_ops
 from tilewright.mlir import ir
-from tilewright.passes import Pass, option, register
+from tilewright.passes import Pass, device_option, register
 from tilewright.plan.cpu.dot_product import factors
 from tilewright.plan.lowbit.quantized import empty_as
 from tilewright.plan.model.widened import ATTRIBUTE
@@ -71,7 +72,9 @@ class WidenFactors(Pass):
     name: ClassVar[str] = "tile-widen-operands"
     dialects: ClassVar[tuple[str, ...]] = ("arith", "linalg", "tensor")
 
-    keep: tuple[str, ...] = option((), "element types that the machine has instructions to multiply")
+    keep: tuple[str, ...] = device_option(
+        (), facts.multiplied, "element types that the machine has instructions to multiply"
+    )
 
     def run(self, op: ir.Operation) -> None:
         """Visit the products in order; those that share an operand share its wide form."""

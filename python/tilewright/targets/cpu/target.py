@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import platform
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,7 +95,9 @@ class CpuTarget(Target):
     @functools.cached_property
     def features(self) -> str:
         """LLVM's feature string."""
-        return feature_string(self._features, self._implied)
+        from tilewright.devices.llvm_target import llvm_target
+
+        return llvm_target(self.device)[1]
 
     @functools.cached_property
     def needed(self) -> tuple[str, ...]:
@@ -108,16 +110,11 @@ class CpuTarget(Target):
             needed &= host_features()
         return tuple(sorted(needed))
 
-    @functools.cached_property
-    def _implied(self) -> tuple[str, ...]:
-        """What LLVM knows of a CPU of that name."""
-        from tilewright.mlir._mlir_libs import _tilewright
-
-        return tuple(_tilewright.x86_cpu_features(self.cpu)) if self.cpu in _tilewright.x86_cpus() else ()
-
     @property
     def _features(self) -> tuple[str, ...]:
-        return self.device.features or self._implied  # a description may leave them to its CPU's name
+        from tilewright.devices.llvm_target import cpu_features
+
+        return cpu_features(self.device)[0]
 
     @property
     def multiplies_bytes(self) -> bool:
@@ -151,9 +148,9 @@ class CpuTarget(Target):
 
     def pipeline(self, options: CompileOptions) -> Pipeline:
         """Return layer 1 to the llvm dialect."""
-        from tilewright.targets.cpu.pipeline import pipeline
+        from tilewright.pipelines.cpu import PIPELINE
 
-        return pipeline(self.device, options)
+        return PIPELINE
 
     def executes(self, module: Any) -> bool:
         """Whether there is an entry of the llvm dialect."""
@@ -175,13 +172,3 @@ class CpuTarget(Target):
         from tilewright.runtime.cpu.model import Model
 
         return Model(artifact, threads=threads)
-
-
-def feature_string(features: Iterable[str], implied: Iterable[str]) -> str:
-    """Return LLVM's feature string: `features` on, what the CPU's name implies beyond them off (a hypervisor hides it).
-
-    >>> feature_string(["avx2", "fma"], ["avx2", "amx-tile"])
-    '+avx2,+fma,-amx-tile'
-    """
-    on = set(features)
-    return ",".join([*(f"+{name}" for name in sorted(on)), *(f"-{name}" for name in sorted(set(implied) - on))])

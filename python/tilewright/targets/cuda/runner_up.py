@@ -4,9 +4,9 @@
 """What happens when ptxas refuses a kernel: the plan takes its runner-up, a few times, and a remark says so.
 
 Shapes are chosen by predicted time, and no prediction knows how many registers ptxas will need. The choice stays the
-plan's: `tile-plan-gpu-tiles` gets ``choices`` with the number of the candidate, and the IR tells number and shape in
-`tile.prediction`. All phases run again, so that nothing else in the IR is of another plan; other kernels are what they
-were, and come from the cache of compiled code.
+plan's: `tile-plan-gpu-tiles` reads the number of the candidate in the module's options, and the IR tells number and
+shape in `tile.prediction`. All phases run again, so that nothing else in the IR is of another plan; other kernels are
+what they were, and come from the cache of compiled code.
 """
 
 from __future__ import annotations

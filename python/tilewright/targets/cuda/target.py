@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tilewright.core.architectures import CUDA
 from tilewright.core.errors import UserError
 from tilewright.targets.base import Finding, Target
 from tilewright.targets.rules import Rule
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
     from tilewright.core.options import CompileOptions
     from tilewright.devices import Device
     from tilewright.passes.pipeline import Pipeline
-
-#: Architectures of NVIDIA's GPUs, each with the least version of PTX that has all instructions which kernels use: the
-#: older the version, the older the drivers that take it.
-CUDA = {"sm_80": "+ptx80", "sm_90a": "+ptx86"}
 
 
 class CudaTarget(Target):
@@ -122,9 +119,9 @@ class CudaTarget(Target):
 
     def pipeline(self, options: CompileOptions) -> Pipeline:
         """Return layer 1 to the llvm and nvvm dialects."""
-        from tilewright.targets.cuda.pipeline import pipeline
+        from tilewright.pipelines.cuda import PIPELINE
 
-        return pipeline(self.device, options)
+        return PIPELINE
 
     def states(self) -> Pipeline:
         """All but phase `lower`: what that makes is for the emulator, which runs models as they ship."""

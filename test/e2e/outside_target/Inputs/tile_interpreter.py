@@ -56,7 +56,7 @@ class TilesTarget(Target):
         from tilewright.passes.pipeline import Phase, Pipeline
         from tilewright.pipelines import cpu
 
-        phases = cpu.pipeline(self.device).upto("tile").phases
+        phases = cpu.PIPELINE.upto("tile").phases
         return Pipeline("tiles", [*phases, Phase("lower", [SPEC], summary="what a machine of tiles needs beyond them")])
 
     def emit(self, work, folder) -> None:

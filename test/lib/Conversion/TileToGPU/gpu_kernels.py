@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 
 from lib.Conversion.native import emit
+from tilewright import devices
+from tilewright.devices.target_info import annotate
 from tilewright.mlir import ir
 from tilewright.passes import run_pipeline
 from tilewright.passes.pipeline import Phase
 from tilewright.passes.registry import load_builtin_passes
-from tilewright.pipelines.cuda_lower import lower
+from tilewright.pipelines.cuda_lower import LOWER
 from tilewright.sim import ptx as emulate
 from tilewright.targets.cuda.emit import plain
 
@@ -35,7 +37,8 @@ def compile_kernels(text: str, arch: str, fast: bool = False) -> tuple[bytes, di
     with ir.Context() as context:
         load_builtin_passes()
         module = ir.Module.parse(f"module {{\n{text}\n}}", context)
-        run_pipeline(module.operation, str(Phase("lower", lower(arch, rings=True, fast=fast))))
+        annotate(module, devices.get(f"cuda:{arch}"), {"accuracy": "fast" if fast else "exact"})
+        run_pipeline(module.operation, str(Phase("lower", LOWER)))
         device = next(op for op in module.body.operations if op.operation.name == "gpu.module")
         abi = {}
         for op in device.regions[0].blocks[0].operations:

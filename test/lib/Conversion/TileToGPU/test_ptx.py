@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from lib.Conversion.native import emit
+from tilewright import devices
+from tilewright.devices.target_info import annotate
 from tilewright.mlir import ir
 from tilewright.passes import run_pipeline
 from tilewright.passes.pipeline import Phase
@@ -26,6 +28,7 @@ def ptx(text: str) -> str:
     with ir.Context() as context:
         load_builtin_passes()
         module = ir.Module.parse(f"module {{\n{text}\n}}", context)
+        annotate(module, devices.get("cuda:sm_80"))
         run_pipeline(module.operation, str(Phase("lower", LOWER)))
         return emit("ptx", str(module), "sm_90a", "+ptx80").decode()
 

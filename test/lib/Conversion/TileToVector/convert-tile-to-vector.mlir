@@ -50,7 +50,7 @@ tile.kernel @ragged(%x: memref<21xf32>) {
 // Vectors of 256 bits have 8 lanes.
 // CHECK-LABEL: tile.kernel @narrow
 // CHECK-COUNT-2: vector.load {{.*}} vector<8xf32>
-module attributes {tile.vector_bits = 256 : i64} {
+module attributes {tile.device = #tile.device<name = "d", kind = "cpu", units = {vector_bits = 256 : i64}>} {
   tile.kernel @narrow(%x: memref<16xf32>, %y: memref<16xf32>) {
     %c0 = arith.constant 0 : index
     %t = tile.load %x[%c0] : memref<16xf32>, !tile.tile<16xf32>
@@ -125,7 +125,7 @@ tile.kernel @sparse(%x: memref<4x4xf32>, %m: memref<4x4xi8>, %y: memref<8x4xf32>
 // -----
 
 // expected-error @below {{vectors of 384 bits were asked for}}
-module attributes {tile.vector_bits = 384 : i64} {
+module attributes {tile.device = #tile.device<name = "d", kind = "cpu", units = {vector_bits = 384 : i64}>} {
 }
 
 // -----

@@ -11,6 +11,10 @@ import pytest
 
 from lib.Conversion.native import Kernel, assembly
 from tilewright.devices import get
+from tilewright.devices.target_info import annotate
+from tilewright.devices.x86 import dot_products
+from tilewright.mlir import ir
+from tilewright.passes import load_builtin_passes, run_pipeline
 
 RNG = np.random.default_rng(5)
 FEATURES = set(get("cpu").features)
@@ -92,3 +96,20 @@ def test_one_instruction_for_each_group(kind: str) -> None:
     needs(kind)
     text = assembly(kernel(8, 32, KINDS[kind][2], kind, "a_unsigned" if kind == "i8" else ""), (kind,))
     assert text.count(KINDS[kind][1]) == 16
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_instructions_of_each_cpu(kind: str) -> None:
+    """The lowering finds the instructions of the module's device as the plan does (`devices/x86.py`)."""
+    text = kernel(8, 32, 4, kind, "a_unsigned" if kind == "i8" else "")
+    found = set()
+    with ir.Context():
+        load_builtin_passes()
+        for name in ("x86-64-v3", "x86-64-v4", "icelake-server", "sapphirerapids", "alderlake", "znver4", "znver5"):
+            module = ir.Module.parse(f"module {{\n{text}\n}}")
+            annotate(module, get(f"cpu:{name}"))
+            run_pipeline(module.operation, "builtin.module(convert-tile-to-vector)")
+            taken = KINDS[kind][1].lstrip("v") in str(module)
+            assert taken == (kind in dot_products(get(f"cpu:{name}").features)), name
+            found.add(taken)
+    assert found == {True, False}

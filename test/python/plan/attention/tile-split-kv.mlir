@@ -1,4 +1,4 @@
-// RUN: tile-opt %s --tile-split-kv="device=nvidia-h100" --split-input-file | FileCheck-22 %s
+// RUN: tile-opt %s --tile-set-target=target=nvidia-h100 --tile-split-kv --split-input-file | FileCheck-22 %s
 
 // Eight rows with 16384 steps each: parts of the steps are tasks of their own, which make maxima, sums and weighted
 // sums. A maximum of parts starts from the lowest number: a part in which all is masked leaves zeros behind. The largest

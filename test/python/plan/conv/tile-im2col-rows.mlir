@@ -1,4 +1,4 @@
-// RUN: tile-opt %s --tile-im2col-rows=device=nvidia-h200 --split-input-file | FileCheck-22 %s
+// RUN: tile-opt %s --tile-set-target=target=nvidia-h200 --tile-im2col-rows --split-input-file | FileCheck-22 %s
 
 // The 7x7 convolution of a picture whose channels come first: the copy that turns them writes the taps of each place
 // side by side, eight for seven, with zeros for the eighth; the border above and below stays no memory.

@@ -1,5 +1,5 @@
-// RUN: tile-opt %s --tile-plan-tiles="device=amd-zen5" | FileCheck-22 %s
-// RUN: tile-opt %s --tile-plan-tiles="device=amd-zen5 choices=reduce_4096x3:5" | FileCheck-22 %s --check-prefix=CHOSEN
+// RUN: tile-opt %s --tile-set-target=target=amd-zen5 --tile-plan-tiles | FileCheck-22 %s
+// RUN: tile-opt %s --tile-set-target=target=amd-zen5 --tile-plan-tiles=choices=reduce_4096x3:5 | FileCheck-22 %s --check-prefix=CHOSEN
 
 // With a device each root tells the predicted time and the runner-up. Short rows are summed side by side.
 

@@ -1,5 +1,5 @@
-// RUN: tile-opt %s --tile-plan-gpu-tiles --split-input-file | FileCheck-22 %s
-// RUN: tile-opt %s --tile-plan-gpu-tiles="device=nvidia-h200" --split-input-file | FileCheck-22 %s --check-prefix=H200
+// RUN: tile-opt %s --tile-set-target=target=nvidia-sm80 --tile-plan-gpu-tiles --split-input-file | FileCheck-22 %s
+// RUN: tile-opt %s --tile-set-target=target=nvidia-h200 --tile-plan-gpu-tiles --split-input-file | FileCheck-22 %s --check-prefix=H200
 
 // A large product: on an H200, two warpgroups of 64 rows with a third one that loads, 128 bytes of depth per step; a
 // cluster of two tiles loads its lanes once.

@@ -1,5 +1,5 @@
-// RUN: tile-opt %s --tile-split-k="device=nvidia-h100" --split-input-file 2>/dev/null | FileCheck-22 %s
-// RUN: tile-opt %s --tile-split-k="device=nvidia-h100" --split-input-file 2>&1 >/dev/null | FileCheck-22 %s --check-prefix=REMARK
+// RUN: tile-opt %s --tile-set-target=target=nvidia-h100 --tile-split-k --split-input-file 2>/dev/null | FileCheck-22 %s
+// RUN: tile-opt %s --tile-set-target=target=nvidia-h100 --tile-split-k --split-input-file 2>&1 >/dev/null | FileCheck-22 %s --check-prefix=REMARK
 
 // Few tiles and a deep sum: parts of the depth are tasks of their own, and a second kernel adds them.
 

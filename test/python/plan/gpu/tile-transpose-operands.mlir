@@ -1,4 +1,4 @@
-// RUN: tile-opt %s --tile-transpose-operands=device=nvidia-h200 --split-input-file | FileCheck-22 %s
+// RUN: tile-opt %s --tile-set-target=target=nvidia-h200 --tile-transpose-operands --split-input-file | FileCheck-22 %s
 
 // Weights of bytes get the loop of the sum as their last dimension.
 

@@ -1,4 +1,4 @@
-// RUN: tile-opt %s --tile-fuse-dequantization=device=nvidia-h200 --split-input-file | FileCheck-22 %s
+// RUN: tile-opt %s --tile-set-target=target=nvidia-h200 --tile-fuse-dequantization --split-input-file | FileCheck-22 %s
 
 // Bytes with a zero point and a scale of each column are dequantized in the product with a vector.
 

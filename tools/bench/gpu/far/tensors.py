@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from bench.torch_graph import Graph, Node, module
-from tilewright.runtime import safetensors
+from tilewright.core import safetensors
 
 TYPES = {
     "f64": torch.float64,

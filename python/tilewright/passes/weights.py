@@ -1,0 +1,121 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the weights of a module hold, for passes that look: external globals have names in the IR, not their elements.
+
+A run of passes is given them as a value (``run_pipeline(op, text, weights=...)``): they belong to the op that it runs
+on while it runs, so that other runs see nothing of them, whatever their weights are called. IR in a file names a file
+with them in ``tile.weights``, a path from where it lies itself (safetensors, by names of globals).
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tilewright.core.errors import UserError
+from tilewright.mlir import ir
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Weights = Mapping[str, np.ndarray]
+
+FILE = "tile.weights"
+
+_runs: list[tuple[ir.Operation, Weights]] = []
+"""Of each run, the latest last, the outermost op: passes on any thread know which op they run in. No dictionary: the
+hash of an op follows from what it holds, and changes."""
+_lock = threading.Lock()
+
+
+@contextmanager
+def bound(op: ir.Operation, weights: Weights | None) -> Iterator[None]:
+    """While passes run on `op`, let them see what the external globals around it hold; None: nothing new.
+
+    Runs may be nested; they may be on other ops at the same time.
+    """
+    if weights is None:
+        yield
+        return
+    run = (_root(op), weights)
+    with _lock:
+        _runs.append(run)
+    try:
+        yield
+    finally:
+        with _lock:
+            del _runs[next(i for i, other in enumerate(_runs) if other is run)]
+
+
+def weight_at(op: ir.Operation | ir.OpView, name: str) -> np.ndarray | None:
+    """Return what an external global of the module around `op` holds; None where that is not known.
+
+    Raises:
+        UserError: the module names a file of weights that is not there, or is damaged.
+    """
+    root = _root(op)
+    with _lock:
+        given = next((weights for other, weights in reversed(_runs) if other == root), None)
+    if given is not None:
+        return given.get(name)
+    if FILE not in root.attributes:
+        return None
+    return _read(_file_of(root)).get(name)
+
+
+def write_weights(folder: Path, weights: Weights) -> str:
+    """Write weights into a folder, in a file named by what they hold; returns its name, for ``tile.weights``."""
+    from tilewright.core import safetensors
+
+    digest = hashlib.sha256()
+    for name, array in sorted(weights.items()):
+        digest.update(f"{name} {array.dtype} {array.shape}\n".encode())
+        digest.update(memoryview(_bytes(array)))
+    path = folder / f"weights-{digest.hexdigest()[:16]}.safetensors"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_suffix(".new")
+        with open(temporary, "wb") as file:
+            safetensors.write(file, dict(weights))
+        temporary.replace(path)
+    return path.name
+
+
+def _bytes(array: np.ndarray) -> Any:
+    import numpy as np
+
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def _root(op: ir.Operation | ir.OpView) -> ir.Operation:
+    at: Any = op.operation
+    while at.parent is not None:
+        at = at.parent.operation
+    return at
+
+
+def _file_of(root: ir.Operation) -> Path:
+    """The file that a module names: as it stands there, else from the folder of the file that it was read from."""
+    named = Path(ir.StringAttr(root.attributes[FILE]).value)
+    source = getattr(root.location, "filename", None)
+    choices = [named] if source is None else [Path(str(source).strip('"')).parent / named, named]
+    for path in choices:
+        if path.is_file():
+            return path
+    raise UserError(
+        f"the module's weights are to be in '{named}' ({FILE}), and there is no such file beside it: put it there, or "
+        f"take {FILE} away (passes then know nothing of weights, and may decide otherwise)"
+    )
+
+
+@functools.lru_cache(maxsize=4)
+def _read(path: Path) -> Weights:
+    from tilewright.core import safetensors
+
+    return safetensors.read(path)

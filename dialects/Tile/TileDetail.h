@@ -51,10 +51,10 @@ bool readsBeforeItWrites(LaunchOp launch,
 
 /// A spread whose verifier reports at `loc`; null where it fails.
 mlir::Attribute getCheckedDistributed(mlir::AsmParser &parser, mlir::SMLoc loc,
-                                 int64_t rank,
-                                 llvm::ArrayRef<int64_t> registers,
-                                 llvm::ArrayRef<int64_t> lanes,
-                                 llvm::ArrayRef<int64_t> warps);
+                                      int64_t rank,
+                                      llvm::ArrayRef<int64_t> registers,
+                                      llvm::ArrayRef<int64_t> lanes,
+                                      llvm::ArrayRef<int64_t> warps);
 
 /// Prints and parses `(%a: type {attrs}, ...)` with the entry block's
 /// arguments.

@@ -1,4 +1,5 @@
-//===- TileDistributed.cpp - tiles in the registers of many threads ------------===//
+//===- TileDistributed.cpp - tiles in the registers of many threads
+//------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -24,10 +25,10 @@ SmallVector<int64_t> DistributedAttr::getSizes() const {
   return sizes;
 }
 
-LogicalResult DistributedAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                 int64_t rank, ArrayRef<int64_t> registers,
-                                 ArrayRef<int64_t> lanes,
-                                 ArrayRef<int64_t> warps) {
+LogicalResult
+DistributedAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                        int64_t rank, ArrayRef<int64_t> registers,
+                        ArrayRef<int64_t> lanes, ArrayRef<int64_t> warps) {
   // spread_c5
   if (lanes.size() != 5 || warps.size() > 5)
     return emitError() << "a spread has 5 vectors for the lane and at most 5 "
@@ -107,7 +108,7 @@ Attribute DistributedAttr::parse(AsmParser &parser, Type) {
       parser.parseGreater())
     return {};
   return shared::getCheckedDistributed(parser, loc, rank.value_or(0), codes[0],
-                                  codes[1], codes[2]);
+                                       codes[1], codes[2]);
 }
 
 void DistributedAttr::print(AsmPrinter &printer) const {

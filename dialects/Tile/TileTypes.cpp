@@ -70,7 +70,7 @@ verifyTileLayout(function_ref<InFlightDiagnostic()> emitError,
 /// tile_type_c4
 static LogicalResult
 verifyTileDistributed(function_ref<InFlightDiagnostic()> emitError,
-                 ArrayRef<int64_t> shape, DistributedAttr spread) {
+                      ArrayRef<int64_t> shape, DistributedAttr spread) {
   auto rank = static_cast<int64_t>(shape.size());
   if (spread.getRank() != rank)
     return emitError() << "spread has vectors of " << spread.getRank()

@@ -179,7 +179,7 @@ def Tile_DeviceAttr : Tile_Attr<"Device", "device"> {
 
     ```mlir
     module attributes {
-      device = #tile.device<name = "host",
+      tile.device = #tile.device<name = "host",
         levels = [{name = "register", bytes = 2048}, {name = "l1", bytes = 49152} ],
         units = {cores = 2}>
     } {}

@@ -132,7 +132,7 @@ def : Tile_Decision<"arena_bytes", Tile_Integer,
     "bytes of the arena; on the entry, for the manifest">;
 def : Tile_Decision<"name", Tile_Text, Tile_On<["argument", "result"]>,
     ["importers"], ["convert-tile-launch-to-runtime", "the manifest"],
-    ["cpu", "cuda"], "what the model calls an input or output">;
+    ["cpu"], "what the model calls an input or output">;
 def : Tile_Decision<"global", Tile_Text, Tile_On<["argument", "result"]>,
     ["tile-hoist-init", "tile-globals-to-arguments"],
     ["convert-tile-launch-to-runtime", "the driver", "the host program"],

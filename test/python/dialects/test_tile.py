@@ -180,14 +180,14 @@ def test_group() -> None:
             with tile.group("l2", [x], [x.type]) as outer:
                 with tile.group("register", outer.arguments, [x.type]) as inner:
                     result = math.exp(inner.arguments[0])
-                    result.owner.attributes["tile.rtile"] = tile.RTileAttr.get({"register": [8, 16]})
+                    result.owner.attributes["test.rtile"] = tile.RTileAttr.get({"register": [8, 16]})
                     tile.yield_([result])
                 tile.yield_(inner.results)
             return outer.results
 
     text = checked(made)
     assert 'tile.group "l2" (%arg1 = %arg0 : tensor<8x64xf32>) -> (tensor<8x64xf32>) {' in text
-    assert "tile.rtile = #tile.rtile<register = [8, 16]>" in text
+    assert "test.rtile = #tile.rtile<register = [8, 16]>" in text
 
 
 def test_program() -> None:

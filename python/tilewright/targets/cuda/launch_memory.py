@@ -38,7 +38,7 @@ class Place:
 
 
 def shared_operands(launch: ir.Operation) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield ("tile.same_memory" or "tile.may_overlap", (i, j)) of the kernel's arguments i < j, one of them written.
+    """Yield (`tile.same_memory` or `tile.may_overlap`, (i, j)) of the kernel's arguments i < j, one of them written.
 
     Raises:
         InternalError: two temporaries overlap in the arena and begin at different places.

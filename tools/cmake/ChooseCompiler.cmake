@@ -1,7 +1,8 @@
 # Chooses clang before project() looks for a compiler.
 #
-# MLIR names its traits by what the compiler prints for a local class (TypeID::get of a trait template): `Empty` with clang, a
-# longer name with g++. Debian's libMLIR is built with clang; with g++ every trait query between it and us would be false.
+# MLIR names its traits by what the compiler prints for a local class (TypeID::get of a trait template): `Empty` with
+# clang, a longer name with g++. Debian's libMLIR is built with clang; with g++ every trait query between it and us
+# would be false.
 
 # CXX in the environment counts only where it is a clang: pip sets it to the compiler that Python was built with.
 if(NOT CMAKE_CXX_COMPILER AND NOT "$ENV{CXX}" MATCHES "clang")

@@ -34,7 +34,8 @@ include(HandleLLVMOptions)
 include_directories(SYSTEM ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
 separate_arguments(definitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")
 add_definitions(${definitions})
-add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-unused-parameter> $<$<COMPILE_LANGUAGE:CXX>:-Wno-missing-field-initializers>)
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-unused-parameter>
+                    $<$<COMPILE_LANGUAGE:CXX>:-Wno-missing-field-initializers>)
 
 # g++ knows -fuse-ld=lld and looks for `ld.lld`, which Debian keeps in LLVM's own folder.
 if(EXISTS "${LLVM_TOOLS_BINARY_DIR}/ld.lld")

@@ -48,7 +48,8 @@ get_property(sources TARGET MLIRPythonSources PROPERTY mlir_python_DEPENDS)
 list(REMOVE_ITEM sources MLIRPythonSources.ExecutionEngine)
 set_property(TARGET MLIRPythonSources PROPERTY mlir_python_DEPENDS ${sources})
 
-# The project's own: Python files beside upstream's, generated op classes, and one extension module of lib/Bindings/*.cpp.
+# The project's own: Python files beside upstream's, generated op classes, and one extension module of
+# lib/Bindings/*.cpp.
 declare_mlir_python_sources(TilewrightPythonSources)
 declare_mlir_python_sources(TilewrightPythonSources.Package
   ADD_TO_PARENT TilewrightPythonSources

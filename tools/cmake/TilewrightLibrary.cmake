@@ -1,6 +1,7 @@
 # How this project's C++ is put together: every folder makes object libraries, all of them end in one shared library.
 
-# A compiler spends its time in LLVM, not here: -O1 builds twice as fast. No time stamp, so that ccache knows a header again.
+# A compiler spends its time in LLVM, not here: -O1 builds twice as fast. No time stamp, so that ccache knows a header
+# again.
 set(TILEWRIGHT_COMPILE_OPTIONS -O1 "SHELL:-Xclang -fno-pch-timestamp")
 
 # tilewright_precompile(NAME HEADER [ON base] [LIKE target] [DEPENDS target...])
@@ -39,9 +40,10 @@ tilewright_precompile(TilewrightUpstreamHeaders "${PROJECT_SOURCE_DIR}/lib/Preco
 
 # tilewright_add_library(NAME file... [DEPENDS target...] [LINK_LIBS library...])
 #
-# Object library NAME. DEPENDS: targets to be built first (generated headers). LINK_LIBS: libraries of this project whose
-# generated headers it includes, or outside libraries that it needs. A dialect's library (one with precompiled headers of
-# its own, NAMEHeaders) and all that link it read the dialect's headers precompiled, all others upstream's only.
+# Object library NAME. DEPENDS: targets to be built first (generated headers). LINK_LIBS: libraries of this project
+# whose generated headers it includes, or outside libraries that it needs. A dialect's library (one with precompiled
+# headers of its own, NAMEHeaders) and all that link it read the dialect's headers precompiled, all others upstream's
+# only.
 function(tilewright_add_library name)
   cmake_parse_arguments(ARG "" "" "DEPENDS;LINK_LIBS" ${ARGN})
   add_library(${name} OBJECT ${ARG_UNPARSED_ARGUMENTS})

@@ -9,6 +9,7 @@
 #include "lib/Analysis/Device.h"
 
 #include "dialects/Tile/Tile.h"
+#include "dialects/Tile/TileDecisions.h"
 #include "mlir/IR/Operation.h"
 
 using namespace mlir;
@@ -45,10 +46,10 @@ static DictionaryAttr levelOf(DictionaryAttr entries, StringRef name) {
 
 Device::Device(Operation *op) {
   for (; op && !entries; op = op->getParentOp()) {
-    if (auto device = op->getAttrOfType<tile::DeviceAttr>("tile.device"))
+    if (auto device = tile::decisions::kDevice.get(op))
       entries = device.getEntries();
     if (!options)
-      options = op->getAttrOfType<DictionaryAttr>("tile.options");
+      options = tile::decisions::kOptions.get(op);
   }
 }
 

@@ -10,9 +10,9 @@ import re
 from pathlib import Path
 
 from tilewright.core.options import CompileOptions
+from tilewright.core.workers import Job, shared_pool
 from tilewright.ir.units import symbol_of
 from tilewright.mlir import ir
-from tilewright.mlir._mlir_libs import _tilewright
 from tilewright.passes import run_pipeline
 from tilewright.passes.pipeline import PassSpec
 from tilewright.targets.cuda import host_program
@@ -132,6 +132,11 @@ def _first(target: str, name: str) -> int:
     return next(i for i, spec in enumerate(passes_of(target)) if spec.name == name)
 
 
+def _made(kind: str, module: ir.Module, cpu: str, features: str) -> str:
+    """What LLVM makes of a module, in a worker; a low level keeps what the IR says visible, and is fast."""
+    return shared_pool().compile([Job("test", str(module).encode(), cpu, features, 1, kind)])[0].decode()
+
+
 @functools.cache
 def code(text: str, target: str, reader: str) -> str:
     """What the pass and all behind it make of the IR: LLVM IR and the entry, or PTX, launches and host program."""
@@ -149,9 +154,9 @@ def code(text: str, target: str, reader: str) -> str:
         run_pipeline(module.operation, _text(specs[first:]), replay=False)
         launched = "\n".join(_called(module))
         if gpu:
-            return host + launched + _tilewright.emit_ptx(str(module), target.partition(":")[2], "+ptx88")
+            return host + launched + _made("ptx", module, target.partition(":")[2], "+ptx88")
         found = parse_target(target)
-        return launched + _tilewright.to_llvm_ir(str(module), found.cpu, found.features, 1)
+        return launched + _made("llvm-ir", module, found.cpu, found.features)
 
 
 def after(text: str, pipeline: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from tilewright import devices
 from tilewright.bisection.stages import Stage, run_steps, start, steps_of
 from tilewright.compiler.source import open_source
-from tilewright.devices.target_info import annotate
+from tilewright.ir.target_info import annotate
 from tilewright.passes.pipeline import Pipeline
 from tilewright.pipelines import cuda_plan
 

@@ -23,7 +23,7 @@ from tilewright.bisection.stages import Run, Step, run_steps, start, steps_of
 from tilewright.compiler.source import open_source
 from tilewright.core.dtypes import stored
 from tilewright.core.errors import UserError
-from tilewright.devices.target_info import annotate
+from tilewright.ir.target_info import annotate
 from tilewright.passes.pipeline import Pipeline
 from tilewright.passes.registry import load_builtin_passes, load_file, registered_passes, source_file
 from tilewright.reference import AssertionFailedError

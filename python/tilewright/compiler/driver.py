@@ -20,7 +20,6 @@ from tilewright.compiler import precision
 from tilewright.compiler.source import Imported, Source
 from tilewright.core.options import PHASES, CompileOptions
 from tilewright.core.workers import shared_pool
-from tilewright.ir import decisions
 from tilewright.ir.units import symbol_of
 from tilewright.targets.base import Target
 
@@ -174,7 +173,7 @@ def _annotate(work: Compilation) -> None:
     device, options = work.target.device, work.options
     if device is None:
         return
-    from tilewright.devices.target_info import ModuleOptions, annotate
+    from tilewright.ir.target_info import ModuleOptions, annotate
 
     names = [entry.name for entry in dataclasses.fields(ModuleOptions)]
     annotate(work.module, device, {name: getattr(options, name) for name in names})
@@ -266,6 +265,7 @@ def _remark(diagnostic: Any) -> dict[str, str]:
 def _compute_weights(work: Compilation, entry: dict[str, Any]) -> None:
     """Run @init, which packs and folds weights, and keep its results under their globals' names."""
     from tilewright import reference
+    from tilewright.ir import decisions
     from tilewright.mlir import ir
 
     function = next((op for op in work.module.body.operations if symbol_of(op) == "init"), None)

@@ -22,7 +22,6 @@ from tilewright.compiler.external_data import external_files
 from tilewright.core.cache import digest
 from tilewright.core.dtypes import from_numpy
 from tilewright.core.errors import UserError
-from tilewright.ir import decisions
 from tilewright.ir.text import parse
 from tilewright.runtime.manifest import TensorSpec
 
@@ -252,6 +251,7 @@ def _is_main(op: Any) -> bool:
 
 
 def _tensor_specs(types: Any, function: Any, attributes: str, what: str) -> tuple[TensorSpec, ...]:
+    from tilewright.ir import decisions
     from tilewright.mlir import ir
 
     given = function.attributes[attributes] if attributes in function.attributes else [None] * len(types)

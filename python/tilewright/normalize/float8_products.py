@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tilewright.devices import facts
-from tilewright.devices.target_info import find_device
 from tilewright.ir.generics import (
     body,
     constant_of,
@@ -26,6 +25,7 @@ from tilewright.ir.generics import (
     read_through,
     walk,
 )
+from tilewright.ir.target_info import find_device
 from tilewright.mlir import ir
 from tilewright.normalize.sink_scales import is_product
 from tilewright.passes import Pass, register

@@ -154,7 +154,7 @@ def _completed(cls: type[Pass], op: ir.Operation, values: dict[str, Any]) -> dic
     unset = {name: fact for name, fact in facts.items() if not values.get(name)}
     if not unset:
         return values
-    from tilewright.devices.target_info import find_device
+    from tilewright.ir.target_info import find_device
 
     device = find_device(op)
     for name, (fact, otherwise) in unset.items():

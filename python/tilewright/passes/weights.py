@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.core.errors import UserError
+from tilewright.ir import decisions
 from tilewright.mlir import ir
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     Weights = Mapping[str, np.ndarray]
 
-FILE = "tile.weights"
+FILE = decisions.WEIGHTS
 
 _runs: list[tuple[ir.Operation, Weights]] = []
 """Of each run, the latest last, the outermost op: passes on any thread know which op they run in. No dictionary: the

@@ -18,7 +18,7 @@ def with_target(pipeline: Pipeline, device: Device, **options: Any) -> Pipeline:
     Args:
         pipeline: with one phase or more.
         device: the machine.
-        options: fields of :class:`tilewright.devices.target_info.ModuleOptions`.
+        options: fields of :class:`tilewright.ir.target_info.ModuleOptions`.
     """
     from tilewright.mlir import ir
 

@@ -4,7 +4,7 @@
 """From layer 1 to machine code for a CPU: the phases, each a list of passes with the reason why it stands there.
 
 They are the same for every CPU and all options: passes read the device and the options on the module
-(`devices/target_info.py`), and do nothing where these ask for nothing.
+(`ir/target_info.py`), and do nothing where these ask for nothing.
 """
 
 from __future__ import annotations

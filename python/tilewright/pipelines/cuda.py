@@ -4,7 +4,7 @@
 """From layer 1 to the llvm and nvvm dialects for an NVIDIA GPU: the phases, each a list of passes with its reason.
 
 They are the same for every architecture and all options: passes read the device and the options on the module
-(`devices/target_info.py`); those for Hopper (TMA, wgmma, clusters) do nothing on another device.
+(`ir/target_info.py`); those for Hopper (TMA, wgmma, clusters) do nothing on another device.
 """
 
 from __future__ import annotations

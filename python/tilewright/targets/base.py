@@ -170,7 +170,7 @@ class Target:
     def pipeline(self, options: CompileOptions) -> Pipeline:
         """Return the phases from `normalize` to `lower`.
 
-        Passes read the device and most options on the module (`devices/target_info.py`), and do nothing where these ask
+        Passes read the device and most options on the module (`ir/target_info.py`), and do nothing where these ask
         for nothing: a pipeline that leaves it at that is the same for all machines of a kind. It is also registered
         with `tile-opt`, and must not look at this machine.
 

@@ -1,14 +1,32 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Code as files: what passes that emit code write."""
+"""What passes that emit code share: workers make it, since LLVM may abort; files hold it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tilewright.core.errors import UserError
+from tilewright.core.workers import Job, shared_pool
+from tilewright.ir.units import Unit
+
+
+def make_codes(units: Sequence[Unit], machine: tuple[str, str], level: int, code: str) -> dict[str, bytes]:
+    """Return the code of each unit by its symbol, made by compile workers.
+
+    Args:
+        units: modules of the llvm dialect.
+        machine: LLVM's name of the processor, and its features.
+        level: LLVM's optimization level.
+        code: ``object``, ``assembly`` or ``ptx``.
+
+    Raises:
+        InternalError: LLVM refuses one of them, or dies of it.
+    """
+    jobs = [Job(unit.symbol, unit.module, *machine, level, code) for unit in units]
+    return dict(zip((unit.symbol for unit in units), shared_pool().compile(jobs), strict=True))
 
 
 def write_codes(folder: str | Path, codes: Mapping[str, bytes], ending: str) -> None:

@@ -11,7 +11,7 @@ from typing import ClassVar
 from tilewright import devices
 from tilewright.core.errors import UserError
 from tilewright.devices.device import Device
-from tilewright.devices.target_info import annotate
+from tilewright.ir.target_info import annotate
 from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
 
@@ -30,7 +30,7 @@ class SetTarget(Pass):
     ```
     After:
     ```mlir
-    module attributes {tile.device = #tile.device<name = "x86-64-v3", cpu = "x86-64-v3", features = ["avx"
+    module attributes {tile.device = #tile.device<name = "x86-64-v3", cpu = "x86-64-v3", features = [
     ...
     tile.options = {accuracy = "exact", opt_level = 3 : i64, precision = "f32"}
     ```

@@ -21,7 +21,7 @@ import numpy as np
 
 from tilewright import devices
 from tilewright.core.workers import Job, shared_pool
-from tilewright.devices.target_info import annotate
+from tilewright.ir.target_info import annotate
 from tilewright.mlir import ir
 from tilewright.passes import run_pipeline
 from tilewright.passes.pipeline import Phase

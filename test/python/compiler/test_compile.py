@@ -155,12 +155,9 @@ def test_the_reference_has_one_phase(compiled):
 def test_dump_ir(compiled, tmp_path):
     compiled()
     compiled(dump_ir=tmp_path / "ir")
-    assert sorted(p.name for p in (tmp_path / "ir").iterdir()) == [
-        "0-import.mlir",
-        "1-normalize.mlir",
-        "5-lower.mlir",
-        "6-emit",
-    ]
+    *dumps, weights = sorted(p.name for p in (tmp_path / "ir").iterdir())
+    assert dumps == ["0-import.mlir", "1-normalize.mlir", "5-lower.mlir", "6-emit"]
+    assert re.fullmatch(r"weights-[0-9a-f]{16}\.safetensors", weights)
     assert sorted(p.name for p in (tmp_path / "ir" / "6-emit").iterdir()) == ["add.mlir", "tw_main.mlir"]
     assert "llvm.func @tw_main" in (tmp_path / "ir" / "5-lower.mlir").read_text()
 

@@ -11,7 +11,7 @@ import pytest
 
 from tilewright import devices
 from tilewright.core.errors import UserError
-from tilewright.devices.target_info import ModuleOptions, annotate, device_of, find_device, options_of
+from tilewright.ir.target_info import ModuleOptions, annotate, device_of, find_device, options_of
 from tilewright.mlir import ir
 from tilewright.passes import load_builtin_passes, run_pipeline
 

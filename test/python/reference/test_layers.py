@@ -13,8 +13,8 @@ import pytest
 import models
 from models.compare import assert_close, onnxruntime_outputs
 from tilewright import devices, reference
-from tilewright.devices.target_info import annotate
 from tilewright.frontend import import_onnx
+from tilewright.ir.target_info import annotate
 from tilewright.mlir import ir
 from tilewright.passes import run_pipeline
 from tilewright.pipelines.cpu import PIPELINE

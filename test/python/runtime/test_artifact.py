@@ -206,6 +206,7 @@ def test_runs_without_the_compiler(model, tmp_path):
         import sys
         TARGETS = ("", ".base", ".rules", ".registry", ".loading", ".cpu", ".cpu.target")
         CORE = ("", ".errors", ".config", ".dtypes", ".options", ".hidden_features", ".version", ".cpuinfo", ".plugins")
+        CORE += (".safetensors",)
         ALLOWED = {{"tilewright.targets" + part for part in TARGETS}} | {{"tilewright.core" + part for part in CORE}}
         class Block:
             def find_spec(self, name, path=None, target=None):

@@ -152,6 +152,7 @@ def test_only_workers_make_code():
             found.add(name)
     assert found == {
         "python/tilewright/core/worker.py",  # the worker
+        "python/tilewright/compiler/all_passes.py",  # names the pass that asks the workers
         "python/tilewright/pipelines/rocm_lower.py",  # text: targets/rocm/assembly.py runs it in a process of its own
         "test/lib/Target/test_emission.py",  # what is refused before there is any code
     }

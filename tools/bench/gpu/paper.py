@@ -22,7 +22,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tilewright import devices
 from tilewright.compiler.source import open_source
 from tilewright.devices import Device
-from tilewright.devices.target_info import annotate
+from tilewright.ir.target_info import annotate
 from tilewright.mlir import ir
 from tilewright.passes import run_pipeline
 from tilewright.pipelines import cuda_plan

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from math import ceil, prod
 from typing import ClassVar
 
-from tilewright.devices.target_info import device_of
 from tilewright.ir import decisions
 from tilewright.ir.generics import maker
 from tilewright.ir.structure import Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute
+from tilewright.ir.target_info import device_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 from tilewright.plan.attention.kv_parts import Parts, around, can_cut, can_mask

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import ClassVar
 
-from tilewright.devices.target_info import device_of
 from tilewright.ir.generics import (
     body,
     create,
@@ -32,6 +31,7 @@ from tilewright.ir.generics import (
     uses,
 )
 from tilewright.ir.structure import Kind, LinalgOp, Weights, blocks, describe, index_constant, index_terms, linalg_ops
+from tilewright.ir.target_info import device_of
 from tilewright.ir.views import consecutive, create_joined, create_split
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register

@@ -19,10 +19,10 @@ from typing import ClassVar
 
 from tilewright.core.errors import UserError
 from tilewright.devices import facts
-from tilewright.devices.target_info import device_of, options_of
 from tilewright.ir.generics import body, create, create_fill, create_generic, create_number, maker
 from tilewright.ir.split_dims import spread, widened
 from tilewright.ir.structure import Access, Kind, LinalgOp, Weights, blocks, describe, index_terms, linalg_ops
+from tilewright.ir.target_info import device_of, options_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, device_option, located, option, register
 

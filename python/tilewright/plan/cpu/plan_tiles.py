@@ -16,11 +16,11 @@ from typing import ClassVar
 
 from tilewright.core.errors import UserError
 from tilewright.devices import facts
-from tilewright.devices.target_info import find_device, options_of
 from tilewright.ir import decisions
 from tilewright.ir.attributes import members_of_nest
 from tilewright.ir.bounds import Bounds
 from tilewright.ir.structure import Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute
+from tilewright.ir.target_info import find_device, options_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, device_option, located, option, register
 from tilewright.plan.cost.cost import Schedule

@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tilewright.devices.target_info import options_of
 from tilewright.ir import decisions
 from tilewright.ir.structure import Kind, LinalgOp, Weights, blocks, linalg_ops
+from tilewright.ir.target_info import options_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
 

@@ -11,10 +11,10 @@ from math import prod
 from typing import ClassVar
 
 from tilewright.core.errors import UserError
-from tilewright.devices.target_info import device_of, options_of
 from tilewright.ir import decisions
 from tilewright.ir.attributes import members_of_nest
 from tilewright.ir.structure import Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute
+from tilewright.ir.target_info import device_of, options_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, located, option, register
 from tilewright.plan.gpu.gemv import choose_stream

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import ClassVar
 
-from tilewright.devices.target_info import device_of
 from tilewright.ir import decisions
 from tilewright.ir.generics import body, constant_of, create, iterator_types, kinds, maker, set_maps
 from tilewright.ir.structure import Access, Kind, LinalgOp, Weights, blocks, describe, linalg_ops
+from tilewright.ir.target_info import device_of
 from tilewright.ir.views import create_split, expansion
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register, remark

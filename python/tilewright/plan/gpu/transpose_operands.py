@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import ClassVar
 
-from tilewright.devices.target_info import device_of
 from tilewright.ir.structure import Access, Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute
+from tilewright.ir.target_info import device_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 from tilewright.plan.gpu.allow_tf32 import ATTRIBUTE

@@ -17,7 +17,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tilewright.devices.target_info import device_of
 from tilewright.ir.generics import (
     body,
     create_generic,
@@ -30,6 +29,7 @@ from tilewright.ir.generics import (
     uses,
 )
 from tilewright.ir.structure import SMALL_WEIGHTS, Kind, LinalgOp, Weights, blocks, describe, linalg_ops
+from tilewright.ir.target_info import device_of
 from tilewright.ir.views import groups_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register

@@ -11,9 +11,9 @@ from math import prod
 from typing import ClassVar
 
 from tilewright.devices import facts
-from tilewright.devices.target_info import find_device
 from tilewright.ir.generics import body, constant_of, is_zeros, kinds, maker, maps
 from tilewright.ir.structure import Kind, LinalgOp, Weights, blocks, describe, linalg_ops
+from tilewright.ir.target_info import find_device
 from tilewright.mlir import ir
 from tilewright.passes import Pass, device_option, register
 from tilewright.plan.cpu.dot_product import factors, fits_matrix

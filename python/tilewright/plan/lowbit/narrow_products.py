@@ -14,9 +14,9 @@ from typing import ClassVar
 
 from tilewright.core.errors import UserError
 from tilewright.devices import facts
-from tilewright.devices.target_info import device_of, options_of
 from tilewright.ir.generics import create, create_fill, create_generic
 from tilewright.ir.structure import Access, Kind, LinalgOp, Weights, blocks, describe, linalg_ops
+from tilewright.ir.target_info import device_of, options_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
 from tilewright.plan.cpu.dot_product import factors

@@ -10,11 +10,11 @@ from typing import ClassVar
 
 from tilewright.core.errors import UserError
 from tilewright.devices.llvm_target import llvm_target
-from tilewright.devices.target_info import device_of, options_of
-from tilewright.ir.units import Unit, split, symbol_of
+from tilewright.ir.target_info import device_of, options_of
+from tilewright.ir.units import split, symbol_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
-from tilewright.targets.emission import write_codes
+from tilewright.targets.emission import make_codes, write_codes
 
 _ENTRY = "tw_main"
 _ENDINGS = {"assembly": "s", "object": "o"}
@@ -64,19 +64,10 @@ class EmitCpu(Pass):
         if not any(one.name == "llvm.func" and symbol_of(one) == _ENTRY for one in inner):
             raise UserError(f"{self.name} makes code of @{_ENTRY} in the llvm dialect: run --tile-cpu-lower first")
         units, _ = split(op, _ENTRY)
-        codes = {unit.symbol: self._code(unit, op) for unit in units}
+        codes = make_codes(units, llvm_target(device_of(op, self.name)), options_of(op).opt_level, self.format)
         if self.output:
             return write_codes(self.output, codes, _ENDINGS[self.format])
         for one in inner:
             one.erase()
         texts = [ir.StringAttr.get(code.decode()) for code in codes.values()]
         op.attributes["llvm.module_asm"] = ir.ArrayAttr.get(texts)
-
-    def _code(self, unit: Unit, op: ir.Operation) -> bytes:
-        from tilewright.mlir._mlir_libs import _tilewright
-
-        cpu, features = llvm_target(device_of(op, self.name))
-        level = options_of(op).opt_level
-        if self.format == "object":
-            return _tilewright.emit_object(unit.module, cpu, features, level)
-        return _tilewright.emit_assembly(unit.module, cpu, features, level).encode()

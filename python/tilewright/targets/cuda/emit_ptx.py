@@ -10,11 +10,11 @@ from typing import ClassVar
 
 from tilewright.core.errors import UserError
 from tilewright.devices.llvm_target import llvm_target
-from tilewright.devices.target_info import device_of, options_of
+from tilewright.ir.target_info import device_of, options_of
 from tilewright.ir.units import split_kernels
 from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
-from tilewright.targets.emission import write_codes
+from tilewright.targets.emission import make_codes, write_codes
 
 
 @register
@@ -54,8 +54,6 @@ class EmitPtx(Pass):
 
     def run(self, op: ir.Operation) -> None:
         """Compile the kernels of each `gpu.module`."""
-        from tilewright.mlir._mlir_libs import _tilewright
-
         chip, features = llvm_target(device_of(op, self.name))
         level = options_of(op).opt_level
         inner = [one.operation for one in op.regions[0].blocks[0].operations]
@@ -64,7 +62,7 @@ class EmitPtx(Pass):
             raise UserError(f"{self.name} makes PTX of a gpu.module, and there is none: run --tile-cuda-lower first")
         for module in modules:
             units, _ = split_kernels(module)
-            codes = {u.symbol: _tilewright.emit_ptx(u.module, chip, features, level).encode() for u in units}
+            codes = make_codes(units, (chip, features), level, "ptx")
             if self.output:
                 write_codes(self.output, codes, "ptx")
                 continue

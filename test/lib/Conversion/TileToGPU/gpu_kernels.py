@@ -17,7 +17,7 @@ import numpy as np
 
 from lib.Conversion.native import emit
 from tilewright import devices
-from tilewright.devices.target_info import annotate
+from tilewright.ir.target_info import annotate
 from tilewright.mlir import ir
 from tilewright.passes import run_pipeline
 from tilewright.passes.pipeline import Phase

@@ -11,8 +11,8 @@ import pytest
 
 from lib.Conversion.native import Kernel, assembly
 from tilewright.devices import get
-from tilewright.devices.target_info import annotate
 from tilewright.devices.x86 import dot_products
+from tilewright.ir.target_info import annotate
 from tilewright.mlir import ir
 from tilewright.passes import load_builtin_passes, run_pipeline
 

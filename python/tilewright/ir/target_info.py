@@ -24,10 +24,11 @@ from typing import Any
 from tilewright.core.errors import UserError
 from tilewright.devices.attribute import from_attribute, text_of, to_attribute, value_of
 from tilewright.devices.device import Device
+from tilewright.ir import decisions
 from tilewright.mlir import ir
 
-DEVICE = "tile.device"
-OPTIONS = "tile.options"
+DEVICE = decisions.DEVICE
+OPTIONS = decisions.OPTIONS
 _MOST_KEPT = 64
 
 

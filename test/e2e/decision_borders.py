@@ -11,6 +11,8 @@ from pathlib import Path
 
 from tilewright.core.options import CompileOptions
 from tilewright.core.workers import Job, shared_pool
+from tilewright.ir import decisions
+from tilewright.ir.target_info import annotate
 from tilewright.ir.units import symbol_of
 from tilewright.mlir import ir
 from tilewright.passes import run_pipeline
@@ -117,7 +119,7 @@ def before(program: str, target: str, reader: str) -> str:
     if program in PROGRAMS:
         start, text = PROGRAMS[program]
         with ir.Context(), ir.Location.unknown():
-            module = ir.Module.parse(text)
+            module = _parsed(text, target)
             specs = passes_of(target)[_first(target, start) : _first(target, reader)]
             if specs:
                 run_pipeline(module.operation, _text(specs), replay=False)
@@ -125,6 +127,16 @@ def before(program: str, target: str, reader: str) -> str:
     file, _, number = program.partition("#")
     part = (ROOT / file).read_text().split("// -----")[int(number)]
     return "\n".join(line for line in part.splitlines() if not line.lstrip().startswith("//"))
+
+
+def _parsed(text: str, target: str) -> ir.Module:
+    """A module that says what it is compiled for."""
+    module = ir.Module.parse(text)
+    if not decisions.DEVICE.on(module.operation):
+        device = parse_target(target).device
+        assert device is not None
+        annotate(module, device)
+    return module
 
 
 def _first(target: str, name: str) -> int:
@@ -144,7 +156,7 @@ def code(text: str, target: str, reader: str) -> str:
     first = _first(target, reader)
     gpu = target.startswith("cuda")
     with ir.Context(), ir.Location.unknown():
-        module = ir.Module.parse(text)
+        module = _parsed(text, target)
         host = ""
         if gpu and first < _host_end(target):
             run_pipeline(module.operation, _text(specs[first : _host_end(target)]), replay=False)

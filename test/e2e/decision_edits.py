@@ -267,10 +267,10 @@ EDITS = (
 UNEDITED = {
     CPU: (
         "block device gathers globals inputs live options outputs overlap packed program_events program_units "
-        "rows steps tasks_inside tell units vector_bits "
+        "rows steps tasks_inside tell units weights "
     ),
     GPU: (
         "arena block bounds device equal_sizes gathers live may_overlap multicast one_thread options packed "
-        "partial ring roles rounded rows same_memory scratch_free swizzle waits "
+        "partial ring roles rounded rows same_memory scratch_free swizzle waits weights "
     ),
 }

@@ -96,7 +96,7 @@ def _bytes(array: np.ndarray) -> Any:
 
 def _root(op: ir.Operation | ir.OpView) -> ir.Operation:
     at: Any = op.operation
-    while at.parent is not None:
+    while at.attached and at.parent is not None:
         at = at.parent.operation
     return at
 

@@ -92,7 +92,7 @@ def test_choices_that_it_does_not_have(model: Path) -> None:
 def test_tile_opt(tmp_path: Path) -> None:
     """Its pass and its phases are registered with the target."""
     (tmp_path / "kernels.mlir").write_text("tile.kernel @k(%x: memref<4xf32>) grid(%i) { tile.return }")
-    command = (sys.executable, "-m", "tilewright.tools.tile_opt", "--target", "tiles")
+    command = (sys.executable, "-m", "tilewright.tools.tile_opt")
     for option in ("--outside-count-kernels", "--tile-tiles-lower"):
         assert "outside.kernels = 1" in run(*command, option, tmp_path / "kernels.mlir")
     assert re.search(r"lower: .*\n +1\. outside-count-kernels", run(*command, "--pass-doc", "tile-tiles-lower"))

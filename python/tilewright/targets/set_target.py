@@ -30,7 +30,7 @@ class SetTarget(Pass):
     ```
     After:
     ```mlir
-    module attributes {tile.device = #tile.device<name = "x86-64-v3", cpu = "x86-64-v3", features = ["avx"
+    module attributes {tile.device = #tile.device<name = "x86-64-v3", cpu = "x86-64-v3", features = [
     ...
     tile.options = {accuracy = "exact", opt_level = 3 : i64, precision = "f32"}
     ```

@@ -19,7 +19,7 @@ _NOUNS = {"cpu": "a CPU", "gpu": "a GPU"}
 @register
 @dataclass(frozen=True)
 class VerifyTarget(Pass):
-    """Check that a module says what it is compiled for (`tile.device`), and that it is a machine of the right kind.
+    """Check that a module names the device that it is compiled for, one of the right kind (`tile.device`).
 
     Without a device it fails with ``this phase needs to know the device, and the module names none``; for a GPU in a
     pipeline of CPUs with ``this phase makes code for a CPU, and the module's device 'nvidia-h100' is a GPU``.

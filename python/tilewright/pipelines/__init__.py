@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from tilewright.devices.attribute import to_attribute
 from tilewright.devices.device import Device
 from tilewright.passes.pipeline import PassSpec, Pipeline
 
@@ -23,10 +24,7 @@ def with_target(pipeline: Pipeline, device: Device, **options: Any) -> Pipeline:
     from tilewright.mlir import ir
 
     with ir.Context() as context:
-        from tilewright.mlir._mlir_libs import _tilewright  # loads the dialects
-
-        assert _tilewright
-        text = str(device.to_attribute(context))
+        text = str(to_attribute(device, context))
     first, *rest = pipeline.phases
     values = {"target": text, **{name.replace("_", "-"): value for name, value in options.items()}}
     chosen = PassSpec("tile-set-target", f"planned for device {device.name}", values)

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from tilewright import devices
 from tilewright.core.errors import UserError
+from tilewright.devices.attribute import from_attribute
 from tilewright.devices.device import Device
 from tilewright.ir.target_info import annotate
 from tilewright.mlir import ir
@@ -59,7 +60,7 @@ def device_named(target: str, context: ir.Context | None = None) -> Device:
         UserError: there is none, or the target has no device.
     """
     if target.startswith("#tile.device<"):
-        return Device.from_attribute(ir.Attribute.parse(target, context))
+        return from_attribute(ir.Attribute.parse(target, context))
     if target == "reference":
         raise UserError("target 'reference' interprets layer 1 and has no device: no pass decides anything for it")
     if target == "cuda":

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tilewright.core.errors import UserError
-from tilewright.ir.target_info import device_of, options_of
+from tilewright.devices.target_info import device_of, options_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
 
@@ -19,7 +19,7 @@ _NOUNS = {"cpu": "a CPU", "gpu": "a GPU"}
 @register
 @dataclass(frozen=True)
 class VerifyTarget(Pass):
-    """Check that a module names its device (`tile.device`), and that this is of the right kind.
+    """Check that a module names the device that it is compiled for, one of the right kind (`tile.device`).
 
     Without a device it fails with ``this phase needs to know the device, and the module names none``; for a GPU in a
     pipeline of CPUs with ``this phase makes code for a CPU, and the module's device 'nvidia-h100' is a GPU``.

@@ -19,6 +19,7 @@ import tilewright as tw
 from bench.compiling.__main__ import file_of, lines, measure, misses
 from bench.compiling.graphs import GRAPHS
 from bench.compiling.memory import PeakMemory, resident, tree
+from tilewright.ir import decisions
 from tilewright.mlir import ir
 from tilewright.passes import run_pipeline
 from tilewright.plan.graph.nests import MOST_OPS
@@ -58,7 +59,7 @@ def test_code_stays_small(name: str, kernels: int, operations: int) -> None:
     """What LLVM gets is counted, since seconds depend on the machine: kernels, and operations of the largest one."""
     with ir.Context():
         module = ir.Module.parse(tw.compile(models.path(name), stop_after="lower"))
-        functions = [op for op in module.body.operations if "tile.kernel" in op.operation.attributes]
+        functions = [op for op in module.body.operations if decisions.CODE.on(op.operation)]
         sizes = [str(op).count("\n") for op in functions]
     assert len(sizes) <= kernels
     assert max(sizes) <= operations

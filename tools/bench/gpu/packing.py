@@ -173,10 +173,8 @@ def _about() -> dict[str, Any]:
 def _copy_code(folder: Path, small: bool) -> None:
     source, package = ROOT / "python" / "tilewright", folder / "tilewright"
     ignore = shutil.ignore_patterns("__pycache__", "lib", "*.so")
-    for name in ("runtime", *(["emulate"] if small else [])):
+    for name in ("core", "runtime", *(["sim"] if small else [])):
         shutil.copytree(source / name, package / name, ignore=ignore)
-    for name in ("errors.py", "config.py"):
-        shutil.copy(source / name, package / name)
     (package / "__init__.py").write_text(_PACKAGE)
     tools, bench = ROOT / "tools" / "bench", folder / "bench"
     shutil.copytree(tools / "gpu" / "far", bench / "gpu" / "far", ignore=ignore)

@@ -81,7 +81,8 @@ class Source:
         """
         if self.kind != "mlir" or "tile.kernel" not in self.value:
             return False
-        top = [op.operation for op in parse(self.value, self.name).body.operations]
+        module = parse(self.value, self.name)  # its operations do not keep it alive
+        top = [op.operation for op in module.body.operations]
         names = {op.attributes["sym_name"].value for op in top if "sym_name" in op.attributes}
         return "main" not in names and any(op.name == "tile.kernel" for op in top)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tilewright.core.errors import UserError
-from tilewright.devices.target_info import device_of, options_of
+from tilewright.ir.target_info import device_of, options_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
 

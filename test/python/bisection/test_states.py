@@ -15,8 +15,8 @@ from tilewright.bisection.compare import differences
 from tilewright.bisection.entry import can_interpret, interpret
 from tilewright.bisection.stages import run_steps, start, steps_of
 from tilewright.compiler.source import open_source
-from tilewright.passes.registry import load_builtin_passes
 from tilewright.ir.target_info import annotate
+from tilewright.passes.registry import load_builtin_passes
 from tilewright.targets.registry import parse_target
 
 F, D, N = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT64

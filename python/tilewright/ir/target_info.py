@@ -17,7 +17,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -127,14 +127,18 @@ def _checked(values: Mapping[str, Any], where: str) -> ModuleOptions:
     return ModuleOptions(**{name: tuple(v) if isinstance(v, list) else v for name, v in values.items()})
 
 
+def around(op: ir.Operation | ir.OpView) -> Iterator[ir.Operation]:
+    """Yield an op, the op around it, and so on to the outermost one."""
+    at: Any = op.operation
+    yield at
+    while at.attached and at.parent is not None:  # a copy is not attached, and has no parent
+        at = at.parent.operation
+        yield at
+
+
 def _attribute(op: ir.Operation | ir.OpView, name: str) -> ir.Attribute | None:
     """The attribute on the nearest op around `op` that has it, itself included."""
-    at: Any = op.operation
-    while at is not None:
-        if name in at.attributes:
-            return at.attributes[name]
-        at = at.parent and at.parent.operation
-    return None
+    return next((at.attributes[name] for at in around(op) if name in at.attributes), None)
 
 
 _devices: OrderedDict[str, Device] = OrderedDict()

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.core.errors import UserError
 from tilewright.ir import decisions
+from tilewright.ir.target_info import around
 from tilewright.mlir import ir
 
 if TYPE_CHECKING:
@@ -95,10 +96,7 @@ def _bytes(array: np.ndarray) -> Any:
 
 
 def _root(op: ir.Operation | ir.OpView) -> ir.Operation:
-    at: Any = op.operation
-    while at.attached and at.parent is not None:
-        at = at.parent.operation
-    return at
+    return list(around(op))[-1]
 
 
 def _file_of(root: ir.Operation) -> Path:

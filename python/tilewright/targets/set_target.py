@@ -15,6 +15,7 @@ from tilewright.devices.device import Device
 from tilewright.ir.target_info import annotate
 from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
+from tilewright.targets import registry
 
 
 @register
@@ -61,10 +62,9 @@ def device_named(target: str, context: ir.Context | None = None) -> Device:
     """
     if target.startswith("#tile.device<"):
         return from_attribute(ir.Attribute.parse(target, context))
-    if target == "reference":
-        raise UserError("target 'reference' interprets layer 1 and has no device: no pass decides anything for it")
-    if target == "cuda":
-        from tilewright.targets.cuda.target import present_arch
-
-        target = f"cuda:{present_arch()}"
-    return devices.get(target)
+    if registry.find(target.partition(":")[0]) is None:
+        return devices.get(target)  # a description's name or file
+    device = registry.parse_target(target).device
+    if device is None:
+        raise UserError(f"target '{target}' has no device: no pass decides anything for it")
+    return device

@@ -15,6 +15,7 @@ from tilewright.bisection.compare import differences
 from tilewright.bisection.entry import can_interpret, interpret
 from tilewright.bisection.stages import run_steps, start, steps_of
 from tilewright.compiler.source import open_source
+from tilewright.ir.target_info import annotate
 from tilewright.passes.registry import load_builtin_passes
 from tilewright.targets.registry import parse_target
 
@@ -53,6 +54,7 @@ def test_every_state_means_the_same(name):
     rng = np.random.default_rng(1)
     spec = imported.inputs[0]
     inputs = [(rng.random(spec.shape) + 0.1).astype({"f32": np.float32, "f64": np.float64}[spec.dtype])]
+    annotate(imported.module, target.device)
     begin = start(imported.module, imported.weights)
     baseline = interpret(begin, inputs, imported.outputs)
     run = run_steps(begin, steps_of(target.states()))

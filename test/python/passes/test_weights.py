@@ -97,3 +97,11 @@ def test_a_module_names_a_file(tmp_path: Path) -> None:
     assert seen(weights=mask(1.0), attributes=f'attributes {{{FILE} = "{tmp_path / name}"}}') == {"1.0"}
     with pytest.raises(UserError, match="there is no such file"):
         seen(attributes=f'attributes {{{FILE} = "{tmp_path / "gone.safetensors"}"}}')
+
+
+def test_copies_are_runs_of_their_own() -> None:
+    with ir.Context():
+        load_builtin_passes()
+        copy = ir.Module.parse(f"module {{\n{MODULE}\n}}").operation.clone(ip=False)
+        run_pipeline(copy, "builtin.module(func.func(test-read-mask))", weights=mask(5.0))
+        assert str(copy).count('test.mask = "5.0"') == FUNCTIONS

@@ -15,7 +15,7 @@
 // FILE-NOT: sm_90a
 
 // NONE: error: LLVM knows no x86 CPU named 'vax'
-// REFERENCE: error: target 'reference' interprets layer 1 and has no device
+// REFERENCE: error: target 'reference' has no device
 
 func.func @main() {
   return

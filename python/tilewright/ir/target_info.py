@@ -117,7 +117,7 @@ def options_of(op: ir.Operation | ir.OpView) -> ModuleOptions:
     values = value_of(attribute)
     if not isinstance(values, dict):
         raise UserError(f"`{OPTIONS}` must be a dictionary, not {attribute}")
-    return _checked({name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}, f"`{OPTIONS}`")
+    return _checked(values, f"`{OPTIONS}`")
 
 
 def _checked(values: Mapping[str, Any], where: str) -> ModuleOptions:

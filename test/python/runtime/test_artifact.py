@@ -87,12 +87,22 @@ def edit_manifest(model, folder, **changes):
             {"weights": [{"name": "w_0", "dtype": "f32", "shape": [2, 16]}]},
             "do not match the manifest at w_0: 2x16xf32",
         ),
-        ({"cpu": "future", "cpu_features": ["sse2", "avx99"]}, "compiled for future and needs .*: avx99"),
     ],
 )
 def test_wrong_manifest(model, tmp_path, changes, message):
     with pytest.raises(UserError, match=message):
         load_model(edit_manifest(model, tmp_path, **changes))
+
+
+def test_code_for_another_cpu(model, tmp_path):
+    """It can be saved and looked at; a call says what this CPU lacks."""
+    needs = "compiled for future and needs .*: avx99"
+    other = load_model(edit_manifest(model, tmp_path, cpu="future", cpu_features=["sse2", "avx99"]))
+    assert other.inputs == model.inputs and (other.save(tmp_path / "copy.tw")).is_file()
+    assert "not measured: " in other.explain() and "avx99" in other.runs_on
+    for call in (other, other.profile):
+        with pytest.raises(UserError, match=needs):
+            call(X, IDS)
 
 
 def test_unknown_dtype(model, tmp_path):

@@ -15,7 +15,7 @@ from tilewright.core.errors import UserError
 from tilewright.runtime.artifact import Artifact
 from tilewright.runtime.binding import aligned
 from tilewright.runtime.compiled import CompiledModel
-from tilewright.runtime.cpu import cpu_features, library, memory
+from tilewright.runtime.cpu import library, memory
 from tilewright.runtime.cpu.context import Context
 from tilewright.runtime.cpu.direct import Direct
 from tilewright.runtime.result import Outputs
@@ -53,7 +53,6 @@ class Model(CompiledModel):
     def __init__(self, artifact: Artifact, threads: int | None = None) -> None:
         super().__init__(artifact)
         manifest = artifact.manifest
-        cpu_features.check_host(manifest.cpu_features, f"the model {artifact.path}", manifest.cpu or "another CPU")
         if manifest.runtime_abi != library.ABI_VERSION:
             raise UserError(
                 f"{artifact.path} was built for run-time ABI {manifest.runtime_abi}, this is {library.ABI_VERSION}: "

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tilewright.core.errors import UserError
 from tilewright.targets.base import Finding, Target
 from tilewright.targets.rules import NARROW, NOT_EXACT, Rule
 
@@ -168,7 +169,14 @@ class CpuTarget(Target):
 
     @classmethod
     def load(cls, artifact: Any, threads: int | None, emulate: bool | Mapping[str, Any]) -> Any:
-        """Return a :class:`tilewright.Model`."""
+        """Return a :class:`tilewright.Model`; where this CPU lacks features, one that can be saved and looked at."""
+        from tilewright.runtime.cpu import cpu_features
         from tilewright.runtime.cpu.model import Model
+        from tilewright.runtime.cpu.other_cpu import OtherCpuModel
 
+        manifest = artifact.manifest
+        try:
+            cpu_features.check_host(manifest.cpu_features, f"the model {artifact.path}", manifest.cpu or "another CPU")
+        except UserError as error:
+            return OtherCpuModel(artifact, str(error))
         return Model(artifact, threads=threads)

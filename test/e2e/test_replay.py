@@ -27,7 +27,7 @@ SAMPLE = {
     ("lstm_tiny", "cuda:sm_80"): ("import", "lower"),
     ("t5_decoder_tiny", "cuda:sm_90a"): ("normalize", "tile"),
 }
-LARGE = ("minilm", "resnet50", "lstm4", "fixed_cache")
+LARGE = ("minilm", "resnet50", "lstm4", "gpt_decode", "fixed_cache")
 
 
 def check(name: str, target: str, borders: tuple[str, ...], folder: Path) -> None:

@@ -88,6 +88,7 @@ MODELS: dict[str, Callable[..., onnx.ModelProto]] = {
     "convnext_t": convnext.convnext,
     "mlp_mixer": mixer.mlp_mixer,
     "gpt": gpt.gpt,
+    "gpt_decode": _partial(gpt.gpt, sequence=1, past=511),
     "vgg16": classic.vgg,
     "squeezenet": classic.squeezenet,
     "densenet121": classic.densenet,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from tilewright.compiler.kernel_traffic import kernel_traffic
+from tilewright.compiler.kernel_traffic import element_bytes, kernel_traffic
 from tilewright.ir import decisions
 from tilewright.ir.constants import integer_constant, trip_count
 from tilewright.ir.units import symbol_of
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 _FLOATS = ("f32", "f64", "f16", "bf16")
 _TEXT_LIMIT = 20_000
 _COUNTED = ("arith.", "math.", "tile.reduce", "tile.scan")
-_BITS = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "index": 8, "i32": 4, "i16": 2, "i8": 1, "i1": 1}
 
 
 def observe(found: dict[str, Any], phase: str, module: Any, device: Device | None = None) -> None:
@@ -343,7 +342,7 @@ def _shape(kind: str) -> tuple[list[int], str]:
 
 def _bytes(kind: str) -> int:
     sizes, element = _shape(kind)
-    count = _BITS.get(element, 4)
+    count = element_bytes(element)
     for size in sizes:
         count *= size
     return count

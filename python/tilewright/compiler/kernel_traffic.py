@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tilewright.core.dtypes import NAMES, item_bytes, name_of_mlir
 from tilewright.ir.constants import trip_count
 from tilewright.mlir import ir
 
@@ -115,13 +116,16 @@ class _Reader:
         return self._depends[value]
 
 
-_BYTES = {"f64": 8, "i64": 8, "index": 8, "f32": 4, "i32": 4, "f16": 2, "bf16": 2, "i16": 2, "i8": 1, "i1": 1}
+def element_bytes(text: str) -> int:
+    """Bytes of a scalar type by its text; what is no number counts as 4."""
+    name = name_of_mlir(text)
+    return item_bytes(name) if name in NAMES else 4
 
 
 def type_bytes(kind: Any) -> int:
     """Bytes of a value of a shaped or scalar type; a size that is not known counts as 1."""
     if not isinstance(kind, ir.ShapedType):
-        return _BYTES.get(str(kind).lstrip("us"), 4)
+        return element_bytes(str(kind))
     shaped = ir.ShapedType(kind)
     total = type_bytes(shaped.element_type)
     for i in range(shaped.rank):

@@ -1,10 +1,15 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Element types by name, as in manifests and safetensors files: their NumPy dtypes, and what holds their elements."""
+"""Element types by name, as in manifests and safetensors files: their NumPy dtypes, and what holds their elements.
+
+This is the one table of types: what MLIR, PTX and TMA descriptors call them is derived from it. A name says the kind
+(``i``, ``u``, ``f``, ``bf``, ``c``) and the bits; ``i1`` is bool.
+"""
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import Any
 
@@ -43,11 +48,27 @@ _ML = {  # of the package ml_dtypes
     "i2": "int2",
     "u2": "uint2",
 }
-_MASKS = {"i4": 15, "u4": 15, "i2": 3, "u2": 3, "f4e2m1fn": 15, "f6e2m3fn": 63, "f6e3m2fn": 63}
-_STORED = {"i4": np.dtype(np.int8), "i2": np.dtype(np.int8), "u4": np.dtype(np.uint8), "u2": np.dtype(np.uint8)}
+_MLIR = {"index": "i64", "complex<f32>": "c64", "complex<f64>": "c128"}
 _BY_DTYPE = {np.dtype(value).name: key for key, value in _NUMPY.items()} | {value: key for key, value in _ML.items()}
 
 NAMES = (*_NUMPY, *_ML)
+FLOATS = tuple(name for name in NAMES if name[0] in "fb")
+
+
+def bits_of(name: str) -> int:
+    """Return the bits that an element of a type means: 4 for ``i4``, 1 for ``i1``.
+
+    Raises:
+        UnsupportedError: no such type.
+    """
+    if name not in NAMES:
+        raise UnsupportedError(f"unknown element type {name!r}; known: {', '.join(NAMES)}")
+    return int("".join(itertools.takewhile(str.isdigit, name.lstrip("bcfiu"))))
+
+
+#: bits of the types that have fewer than a byte, bool aside
+_SMALL = {name: bits_of(name) for name in NAMES if bits_of(name) < 8 and name != "i1"}
+_STORED = {name: np.dtype(np.int8 if name[0] == "i" else np.uint8) for name in _SMALL if name[0] in "iu"}
 
 
 def to_numpy(name: str) -> np.dtype:
@@ -84,6 +105,21 @@ def from_numpy(dtype: np.dtype) -> str:
     raise UnsupportedError(f"element type {dtype} is not supported; known: {', '.join(NAMES)}")
 
 
+def name_of_mlir(text: str) -> str:
+    """Return our name of a scalar type of MLIR: ``f8e5m2`` of ``f8E5M2``, ``u8`` of ``ui8``, ``i64`` of ``index``."""
+    return _MLIR.get(text) or text.lower().replace("ui", "u").replace("si", "i")
+
+
+@functools.cache
+def of_mlir(text: str) -> np.dtype:
+    """Return the NumPy dtype of a scalar type of MLIR by its text; signless integers are signed ones.
+
+    Raises:
+        UnsupportedError: it has none.
+    """
+    return to_numpy(name_of_mlir(text))
+
+
 def named(name: str) -> str | None:
     """Return our name of the element type that NumPy, ml_dtypes and torch call `name`; None where we have none."""
     return _BY_DTYPE.get(name)
@@ -95,31 +131,31 @@ def item_bytes(name: str) -> int:
     Raises:
         UnsupportedError: no such type.
     """
-    if name not in _NUMPY and name not in _ML:
-        raise UnsupportedError(f"unknown element type {name!r}; known: {', '.join(NAMES)}")
-    digits = name.lstrip("bcfiu")
-    bits = int("".join(itertools.takewhile(str.isdigit, digits)))
-    return max(1, bits // 8)
+    return max(1, bits_of(name) // 8)
+
+
+def _mask(name: str) -> np.uint8:
+    return np.uint8((1 << _SMALL[name]) - 1)
 
 
 def stored(array: np.ndarray) -> np.ndarray:
     """Return the array as compiled code wants it: integers of fewer than 8 bits as whole, extended bytes."""
     name = _BY_DTYPE.get(array.dtype.name, "")
-    if name not in _MASKS:
+    if name not in _SMALL:
         return array
     if name in _STORED:
         return array.astype(_STORED[name])
-    return (array.view(np.uint8) & np.uint8(_MASKS[name])).view(array.dtype)
+    return (array.view(np.uint8) & _mask(name)).view(array.dtype)
 
 
 def is_small(dtype: np.dtype) -> bool:
     """Return whether elements have fewer than 8 bits, so that compiled code holds them in another form."""
-    return _BY_DTYPE.get(dtype.name, "") in _MASKS
+    return _BY_DTYPE.get(dtype.name, "") in _SMALL
 
 
 def make_canonical(array: np.ndarray) -> None:
     """Give elements of fewer than 8 bits, in place, the form of ml_dtypes: the byte's other bits are 0."""
-    array.view(np.uint8)[...] &= np.uint8(_MASKS[_BY_DTYPE[array.dtype.name]])
+    array.view(np.uint8)[...] &= _mask(_BY_DTYPE[array.dtype.name])
 
 
 def presented(array: np.ndarray, dtype: np.dtype) -> np.ndarray:

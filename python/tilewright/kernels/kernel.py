@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.core.dtypes import to_numpy
+from tilewright.core.dtypes import of_mlir
 from tilewright.core.errors import UnsupportedError, UserError
 from tilewright.kernels.launch import wrapped
 from tilewright.kernels.signature import Argument, Signature
@@ -255,7 +255,7 @@ def _described(target: Target) -> dict[str, Any]:
 
 def _value(signature: Signature, argument: Argument, value: Any) -> Any:
     """One argument as the model takes it."""
-    dtype = to_numpy("i64" if argument.element == "index" else argument.element)
+    dtype = of_mlir(argument.element)
     if value is None:
         if argument.reads or argument.shape is None or min(argument.shape, default=0) < 0:
             raise UserError(f"kernel {signature}: {argument.name} is missing")

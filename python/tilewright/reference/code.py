@@ -55,7 +55,7 @@ class Code:
             if not error.location and node is not None:
                 error.location = f"{node.name} at {where(node)}"
             raise
-        except (IndexError, ValueError, TypeError, OverflowError) as error:
+        except (IndexError, ValueError, TypeError, ArithmeticError) as error:
             node = self._failing(error)
             if node is None:
                 raise

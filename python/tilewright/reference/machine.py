@@ -116,7 +116,7 @@ def execute(frame: Frame, node: Node, operands: list[Any]) -> Any:
     except InterpreterError as error:
         error.location = error.location or f"{node.name} at {where(node)}"
         raise
-    except (IndexError, ValueError, TypeError) as error:
+    except (IndexError, ValueError, TypeError, ArithmeticError) as error:
         raise InterpreterError(f"{node.name}: {error}", location=where(node), ir=str(node.op)) from error
 
 

@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from tilewright.core.math_functions import ON_FLOAT64
 from tilewright.reference import affine, types
-from tilewright.reference.math_functions import ROUNDED
 from tilewright.reference.program import Node
 
 Kinds = Sequence[np.dtype | None]  # dtype of each scalar operand, None for a shaped one
@@ -180,6 +180,6 @@ def expression(node: Node, kinds: Kinds) -> str | None:
     if template is not None:
         return template(node, kinds)
     name = node.name.removeprefix("math.")
-    if isinstance(ROUNDED.get(name), np.ufunc) and len(kinds) == 1 and is_(kinds, "f"):
-        return f"{{T}}(numpy.{ROUNDED[name].__name__}(float64({{0}})))"
+    if isinstance(ON_FLOAT64.get(name), np.ufunc) and len(kinds) == 1 and is_(kinds, "f"):
+        return f"{{T}}(numpy.{ON_FLOAT64[name].__name__}(float64({{0}})))"
     return None

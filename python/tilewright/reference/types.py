@@ -13,39 +13,14 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
+from tilewright.core.dtypes import of_mlir
+from tilewright.core.errors import UnsupportedError
 from tilewright.mlir import ir
 from tilewright.reference.errors import InterpreterError
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
-
-_DTYPES: dict[str, Any] = {
-    "index": np.int64,
-    "i1": np.bool_,
-    "i2": ml_dtypes.int2,
-    "ui2": ml_dtypes.uint2,
-    "i4": ml_dtypes.int4,
-    "ui4": ml_dtypes.uint4,
-    "f16": np.float16,
-    "f32": np.float32,
-    "f64": np.float64,
-    "bf16": ml_dtypes.bfloat16,
-    "f8E4M3FN": ml_dtypes.float8_e4m3fn,
-    "f8E4M3FNUZ": ml_dtypes.float8_e4m3fnuz,
-    "f8E5M2": ml_dtypes.float8_e5m2,
-    "f8E5M2FNUZ": ml_dtypes.float8_e5m2fnuz,
-    "f8E8M0FNU": ml_dtypes.float8_e8m0fnu,
-    "f6E2M3FN": ml_dtypes.float6_e2m3fn,
-    "f6E3M2FN": ml_dtypes.float6_e3m2fn,
-    "f4E2M1FN": ml_dtypes.float4_e2m1fn,
-    "complex<f32>": np.complex64,
-    "complex<f64>": np.complex128,
-}
-for _bits in (8, 16, 32, 64):
-    _DTYPES[f"i{_bits}"] = _DTYPES[f"si{_bits}"] = np.dtype(f"int{_bits}")
-    _DTYPES[f"ui{_bits}"] = np.dtype(f"uint{_bits}")
 
 
 def shaped(type_: ir.Type) -> ir.ShapedType | None:
@@ -65,10 +40,10 @@ def dtype_of(type_: ir.Type) -> np.dtype:
         InterpreterError: the element type has no NumPy form.
     """
     array = shaped(type_)
-    name = str(type_ if array is None else array.element_type)
-    if name not in _DTYPES:
-        raise InterpreterError(f"the reference has no NumPy dtype for element type {name}; known: {sorted(_DTYPES)}")
-    return np.dtype(_DTYPES[name])
+    try:
+        return of_mlir(str(type_ if array is None else array.element_type))
+    except UnsupportedError as error:
+        raise InterpreterError(str(error)) from None
 
 
 def shape_of(type_: ir.Type) -> tuple[int, ...]:

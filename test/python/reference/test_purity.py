@@ -26,10 +26,13 @@ ALLOWED = (
     "re",
     "sys",
     "threading",
+    "tilewright.core.arithmetic",
+    "tilewright.core.dtypes",
     "tilewright.core.errors",
+    "tilewright.core.integers",
+    "tilewright.core.math_functions",
     "tilewright.mlir",
     "tilewright.reference",
-    "tilewright.core.dtypes",
     "typing",
 )
 

@@ -14,7 +14,7 @@ from tilewright.core.errors import InternalError, UserError
 from tilewright.runtime.gpu.gpu_device import Limits, check_launch
 from tilewright.runtime.gpu.gpu_memory import Memory, View, row_major
 from tilewright.runtime.gpu.host_program import FORMAT, VERSION, HostProgram
-from tilewright.runtime.gpu.host_scalars import apply
+from tilewright.runtime.gpu.host_scalars import function
 
 
 class FakeDevice:
@@ -252,7 +252,7 @@ def test_other_formats_are_refused() -> None:
 )
 def test_scalars(name: str, operands: list, kind: str, to: str, predicate: str, expected: Any) -> None:
     """Widths, signs and roundings."""
-    found = apply(name, operands, kind, to, predicate)
+    found = function(name, kind, to, predicate)(*operands)
     assert found == expected
     assert type(found) is type(expected)
     assert np.signbit(found) == np.signbit(expected) if isinstance(expected, float) else True
@@ -261,7 +261,7 @@ def test_scalars(name: str, operands: list, kind: str, to: str, predicate: str, 
 def test_division_by_zero_is_told() -> None:
     """MLIR leaves it undefined."""
     with pytest.raises(UserError, match="by zero"):
-        apply("arith.divsi", [1, 0], "i64", "i64", "")
+        function("arith.divsi", "i64", "i64")(1, 0)
 
 
 def test_strides_of_rows() -> None:

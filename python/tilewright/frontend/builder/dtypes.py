@@ -12,6 +12,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
+from tilewright.core.dtypes import FLOATS, NAMES, bits_of, to_numpy
 from tilewright.core.errors import UnsupportedError
 from tilewright.mlir import ir
 
@@ -19,27 +20,13 @@ BOOL = np.dtype(np.bool_)
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 I32, I64 = np.dtype(np.int32), np.dtype(np.int64)
 
-_SMALL = {np.dtype(t): (bits, signed) for t, bits, signed in (
-    (ml_dtypes.int4, 4, True), (ml_dtypes.uint4, 4, False), (ml_dtypes.int2, 2, True), (ml_dtypes.uint2, 2, False),
-)}  # fmt: skip
 _FLOATS = {
-    np.dtype(np.float64): ir.F64Type,
-    np.dtype(np.float32): ir.F32Type,
-    np.dtype(np.float16): ir.F16Type,
-    np.dtype(ml_dtypes.bfloat16): ir.BF16Type,
-    np.dtype(ml_dtypes.float8_e4m3fn): ir.Float8E4M3FNType,
-    np.dtype(ml_dtypes.float8_e4m3fnuz): ir.Float8E4M3FNUZType,
-    np.dtype(ml_dtypes.float8_e5m2): ir.Float8E5M2Type,
-    np.dtype(ml_dtypes.float8_e5m2fnuz): ir.Float8E5M2FNUZType,
-    np.dtype(ml_dtypes.float8_e8m0fnu): ir.Float8E8M0FNUType,
-    np.dtype(ml_dtypes.float6_e2m3fn): ir.Float6E2M3FNType,
-    np.dtype(ml_dtypes.float6_e3m2fn): ir.Float6E3M2FNType,
-    np.dtype(ml_dtypes.float4_e2m1fn): ir.Float4E2M1FNType,
+    to_numpy(name): getattr(ir, f"{name.upper() if bits_of(name) > 8 else 'Float' + name[1:].upper()}Type")
+    for name in FLOATS
 }
+_BITS = {to_numpy(name): bits_of(name) for name in NAMES if bits_of(name) < 8}
+_SMALL = {dtype for dtype in _BITS if dtype not in _FLOATS and dtype != BOOL}  # integers
 E8M0 = np.dtype(ml_dtypes.float8_e8m0fnu)
-_FLOAT_BITS = {np.dtype(ml_dtypes.float4_e2m1fn): 4} | {
-    np.dtype(t): 6 for t in (ml_dtypes.float6_e2m3fn, ml_dtypes.float6_e3m2fn)
-}
 
 
 def is_float(dtype: np.dtype) -> bool:
@@ -69,7 +56,7 @@ def is_int(dtype: np.dtype) -> bool:
 
 def is_unsigned(dtype: np.dtype) -> bool:
     """Whether it is an unsigned integer, or bool."""
-    return dtype.kind in "ub" or (dtype in _SMALL and not _SMALL[dtype][1])
+    return dtype.kind in "ub" or (dtype in _SMALL and dtype.name[0] == "u")
 
 
 def is_small(dtype: np.dtype) -> bool:
@@ -79,9 +66,7 @@ def is_small(dtype: np.dtype) -> bool:
 
 def bits(dtype: np.dtype) -> int:
     """The bits that an element means: 4 for int4 and float4, 1 for bool."""
-    if dtype == BOOL:
-        return 1
-    return _SMALL[dtype][0] if dtype in _SMALL else _FLOAT_BITS.get(dtype, dtype.itemsize * 8)
+    return _BITS.get(dtype, dtype.itemsize * 8)
 
 
 def int_range(dtype: np.dtype) -> tuple[int, int]:
@@ -133,7 +118,7 @@ def signless(value: int, dtype: np.dtype) -> int:
 
 def storage(dtype: np.dtype) -> np.dtype:
     """The dtype in which the IR and the run-time hold the elements: bytes for those of fewer than 8 bits."""
-    return np.dtype(np.int8 if _SMALL[dtype][1] else np.uint8) if dtype in _SMALL else dtype
+    return np.dtype(np.uint8 if is_unsigned(dtype) else np.int8) if dtype in _SMALL else dtype
 
 
 def computed(array: np.ndarray) -> np.ndarray:

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
 
+from tilewright.core.arithmetic import FUNCTIONS
+from tilewright.core.math_functions import ON_FLOAT64
 from tilewright.frontend.builder import casting
 from tilewright.frontend.builder.dtypes import is_int
 
@@ -19,32 +20,11 @@ def _same_kind(function: Callable) -> Callable:
     return lambda x: np.asarray(function(x)).astype(np.asarray(x).dtype)
 
 
-# name in bodies: (op, NumPy function)
-MATH: dict[str, tuple[str, Callable]] = {
-    "exp": ("math.exp", np.exp),
-    "expm1": ("math.expm1", np.expm1),
-    "log": ("math.log", np.log),
-    "log1p": ("math.log1p", np.log1p),
-    "sqrt": ("math.sqrt", np.sqrt),
-    "rsqrt": ("math.rsqrt", lambda x: 1 / np.sqrt(x)),
-    "sin": ("math.sin", np.sin),
-    "cos": ("math.cos", np.cos),
-    "tan": ("math.tan", np.tan),
-    "asin": ("math.asin", np.arcsin),
-    "acos": ("math.acos", np.arccos),
-    "atan": ("math.atan", np.arctan),
-    "sinh": ("math.sinh", np.sinh),
-    "cosh": ("math.cosh", np.cosh),
-    "tanh": ("math.tanh", np.tanh),
-    "asinh": ("math.asinh", np.arcsinh),
-    "acosh": ("math.acosh", np.arccosh),
-    "atanh": ("math.atanh", np.arctanh),
-    "floor": ("math.floor", np.floor),
-    "ceil": ("math.ceil", np.ceil),
-    "trunc": ("math.trunc", np.trunc),
-    "round": ("math.roundeven", np.rint),
-    "erf": ("math.erf", np.vectorize(math.erf, otypes=[np.float64])),
-}
+_NAMES = (
+    "exp expm1 log log1p sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh floor ceil trunc erf"
+)
+#: name in bodies: name in the dialect `math`
+MATH = {name: name for name in _NAMES.split()} | {"round": "roundeven"}
 
 
 class NumpyMath:
@@ -80,12 +60,12 @@ class NumpyMath:
     @staticmethod
     def shift_left(a, b):
         """a << b; 0 where b is the width or more."""
-        return _shift(np.left_shift, a, b, 0)
+        return FUNCTIONS["arith.shli"](a, np.asarray(b))
 
     @staticmethod
     def shift_right(a, b):
         """a >> b: unsigned integers fill with 0, signed ones with their sign."""
-        return _shift(np.right_shift, a, b, np.where(np.less(a, 0), -1, 0))
+        return FUNCTIONS["arith.shrsi"](a, np.asarray(b))
 
     @staticmethod
     def complex(real, imag):
@@ -109,10 +89,5 @@ class NumpyMath:
         return np.ascontiguousarray(a).view(dtype).reshape(np.shape(a))
 
 
-def _shift(function, a, b, beyond):
-    legal = (b >= 0) & (b < np.asarray(a).dtype.itemsize * 8)
-    return np.where(legal, function(a, np.where(legal, b, 0).astype(np.asarray(b).dtype)), beyond).astype(a.dtype)
-
-
-for _name, (_, _function) in MATH.items():
-    setattr(NumpyMath, _name, staticmethod(_same_kind(_function)))
+for _name, _op in MATH.items():
+    setattr(NumpyMath, _name, staticmethod(_same_kind(ON_FLOAT64[_op])))

@@ -346,7 +346,7 @@ def _unary(name: str) -> Callable:
     return lambda self, a: self._same(name, a)
 
 
-for _name, (_op, _) in MATH.items():
-    setattr(IRMath, _name, _unary(_op))
+for _name, _op in MATH.items():
+    setattr(IRMath, _name, _unary(f"math.{_op}"))
 
 __all__ = ["BOOL", "INDEX", "IRMath", "NumpyMath", "Scalar"]

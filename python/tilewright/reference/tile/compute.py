@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.core.integers import narrow, signed, unsigned
 from tilewright.mlir import ir
 from tilewright.reference import types
 from tilewright.reference.errors import InterpreterError
-from tilewright.reference.integers import narrow, signed, unsigned
 from tilewright.reference.program import Node
 from tilewright.reference.registry import handles
 from tilewright.reference.upstream.contraction import reduce_array

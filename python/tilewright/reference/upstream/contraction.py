@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.core.integers import narrow, unsigned
 from tilewright.reference.errors import InterpreterError
-from tilewright.reference.integers import narrow, unsigned
 from tilewright.reference.types import is_float
 
 _UFUNCS: dict[str, np.ufunc] = {

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.core.arithmetic import FUNCTIONS, compare_integers
 from tilewright.reference import types
-from tilewright.reference.integers import narrow, signed, unsigned
 from tilewright.reference.program import Node
 from tilewright.reference.registry import handles, pure
-from tilewright.reference.upstream.arith_ops import FUNCTIONS, compare_integers
 
 _SAME = {
     "add": "addi",
@@ -41,8 +40,6 @@ for _name, _arith in _SAME.items():
     pure(f"index.{_name}", FUNCTIONS[f"arith.{_arith}"])
 pure("index.sizeof", lambda: np.int64(64))
 
-_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
-
 
 @handles("index.constant", "index.bool.constant")
 def constant(_frame: Any, node: Node) -> Any:
@@ -56,18 +53,5 @@ def cmp(_frame: Any, node: Node, a: Any, b: Any) -> Any:
     return compare_integers(node.once("predicate", lambda: _predicate(node)), a, b)
 
 
-def _predicate(node: Node) -> int:
-    text = str(node.op.attributes["pred"]).split()[-1].rstrip(")>")
-    return _PREDICATES.index(text)
-
-
-@handles("index.casts")
-def casts(_frame: Any, node: Node, x: Any) -> Any:
-    """Sign-extend or cut off high bits."""
-    return narrow(signed(x), types.dtype_of(node.result_type()))
-
-
-@handles("index.castu")
-def castu(_frame: Any, node: Node, x: Any) -> Any:
-    """Zero-extend or cut off high bits."""
-    return narrow(unsigned(x), types.dtype_of(node.result_type()))
+def _predicate(node: Node) -> str:
+    return str(node.op.attributes["pred"]).split()[-1].rstrip(")>")

@@ -9,12 +9,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilewright.core.dtypes import item_bytes
+from tilewright.core.dtypes import item_bytes, name_of_mlir
 from tilewright.core.errors import UserError
 from tilewright.runtime.gpu.gpu_device import CheckingDevice, Device
-
-#: Names of element types in programs that are not those of :mod:`tilewright.core.dtypes`.
-_OTHERS = {"index": "i64"}
 
 
 class Memory:
@@ -47,7 +44,7 @@ class Memory:
 
 def element_bytes(dtype: str) -> int:
     """Return the bytes between neighbours of an element type."""
-    return item_bytes(_OTHERS.get(dtype, dtype.lower()))
+    return item_bytes(name_of_mlir(dtype))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.core.dtypes import to_numpy
+from tilewright.core.dtypes import of_mlir
 from tilewright.core.errors import InternalError, UserError
 from tilewright.runtime.gpu import host_scalars
 from tilewright.runtime.gpu.gpu_memory import View, row_major
@@ -119,12 +119,10 @@ def _copy(op: Op) -> Step:
 def _load(op: Op) -> Step:
     def load(frame: Frame) -> None:
         view: View = frame.registers[op["source"]]
-        dtype = to_numpy("i64" if view.dtype == "index" else view.dtype.lower())
-        element = np.zeros(1, dtype)
+        element = np.zeros(1, of_mlir(view.dtype))
         raw = memoryview(element.view(np.uint8))
         frame.program.device.download(view.address_of(frame.numbers(op["indices"])), raw)
-        value = element[0]
-        frame.registers[op["result"]] = float(value) if host_scalars.is_float(view.dtype) else value.item()
+        frame.registers[op["result"]] = host_scalars.number(element[0])
 
     return load
 
@@ -345,13 +343,11 @@ def _return(op: Op) -> Step:
 
 
 def _scalar(op: Op) -> Step:
-    name, operands, kind, to = op["name"], op["operands"], op["type"], op["to"]
-    predicate, result = op.get("predicate", ""), op["result"]
-    host_scalars.check_known(name)
+    operands, result = op["operands"], op["result"]
+    function = host_scalars.function(op["name"], op["type"], op["to"], op.get("predicate", ""))
 
     def compute(frame: Frame) -> None:
-        values = [frame.registers[r] for r in operands]
-        frame.registers[result] = host_scalars.apply(name, values, kind, to, predicate)
+        frame.registers[result] = function(*frame.numbers(operands))
 
     return compute
 

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tilewright.core.dtypes import to_numpy
+from tilewright.core.dtypes import of_mlir
 from tilewright.core.errors import InternalError
 from tilewright.runtime.gpu.gpu_device import Device
 from tilewright.runtime.gpu.gpu_memory import View, element_bytes
@@ -101,5 +101,4 @@ def _pointer(kernel: str, param: Mapping[str, Any], view: View) -> bytes:
 
 def scalar_bytes(value: Any, kind: str) -> bytes:
     """Return a number as its type lies in memory."""
-    name = "i64" if kind == "index" else kind.lower()
-    return to_numpy(name).type(value).tobytes()
+    return of_mlir(kind).type(value).tobytes()

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tilewright.core.dtypes import item_bytes
 from tilewright.core.errors import UserError
 
 #: Bytes of an element, for each type that a descriptor can describe (fp8 and truth values travel as bytes).
 ELEMENT_BYTES = {
-    **{name: 8 for name in ("f64", "i64", "u64")},
-    **{name: 4 for name in ("f32", "i32", "u32")},
-    **{name: 2 for name in ("f16", "bf16", "i16", "u16")},
-    **{name: 1 for name in ("i8", "u8", "i1", "f8e4m3fn", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz", "f8e8m0fnu")},
+    name: item_bytes(name)
+    for name in (
+        "f64 i64 u64 f32 i32 u32 f16 bf16 i16 u16 i8 u8 i1 f8e4m3fn f8e5m2 f8e4m3fnuz f8e5m2fnuz f8e8m0fnu".split()
+    )
 }
 FLOATS = frozenset({"f64", "f32", "f16", "bf16"})
 SWIZZLES = (0, 32, 64, 128)

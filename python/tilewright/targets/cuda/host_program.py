@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.core.arithmetic import PREDICATES
 from tilewright.core.errors import UnsupportedError
 from tilewright.ir import decisions
 from tilewright.ir.diagnostics import located
@@ -347,12 +348,6 @@ def _assert(exporter: Exporter, op: ir.Operation) -> list[Op]:
     return [{"op": "assert", "condition": exporter.register(op.operands[0]), "message": message}]
 
 
-_PREDICATES = {
-    "arith.cmpi": "eq ne slt sle sgt sge ult ule ugt uge".split(),
-    "arith.cmpf": "false oeq ogt oge olt ole one ord ueq ugt uge ult ule une uno true".split(),
-}
-
-
 def _scalar(exporter: Exporter, op: ir.Operation) -> Op:
     check_known(op.name)
     made: Op = {
@@ -362,8 +357,8 @@ def _scalar(exporter: Exporter, op: ir.Operation) -> Op:
         "type": _element(op.operands[-1].type, op),
         "to": _element(op.results[0].type, op),
     }
-    if op.name in _PREDICATES:
-        made["predicate"] = _PREDICATES[op.name][ir.IntegerAttr(op.attributes["predicate"]).value]
+    if op.name in PREDICATES:
+        made["predicate"] = PREDICATES[op.name][ir.IntegerAttr(op.attributes["predicate"]).value]
     made["result"] = exporter.define(op.results[0])
     return made
 

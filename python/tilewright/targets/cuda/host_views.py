@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tilewright.core.dtypes import name_of_mlir
 from tilewright.core.errors import UnsupportedError
 from tilewright.ir.diagnostics import located
 from tilewright.mlir import ir
@@ -31,9 +32,9 @@ def buffer_type(kind: ir.Type) -> Op:
 
 
 def element_name(kind: ir.Type) -> str:
-    """Return the name of an element type, as in manifests."""
+    """Return the name of an element type, as in manifests; `index` is one of its own."""
     text = str(kind)
-    return {"complex<f32>": "c64", "complex<f64>": "c128"}.get(text) or text.replace("ui", "u").lower()
+    return text if text == "index" else name_of_mlir(text)
 
 
 def _alloc(exporter: Exporter, op: ir.Operation) -> list[Op]:

@@ -104,12 +104,10 @@ def _part(view: ir.Operation) -> Place:
 
 
 def _bytes(kind: ir.MemRefType) -> int:
-    # These need NumPy, which `tile-opt` does not wait for.
-    from tilewright.core.dtypes import item_bytes
-    from tilewright.targets.cuda.host_views import element_name
+    # It needs NumPy, which `tile-opt` does not wait for.
+    from tilewright.core.dtypes import item_bytes, name_of_mlir
 
-    name = element_name(kind.element_type)
-    return item_bytes("i64" if name == "index" else name)
+    return item_bytes(name_of_mlir(str(kind.element_type)))
 
 
 def _of_result(op: ir.Operation, number: int) -> list[ir.Value]:

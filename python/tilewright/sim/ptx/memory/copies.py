@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import ml_dtypes
 import numpy as np
 
 from tilewright.sim.ptx.memory.tensor_map import TensorMap
+from tilewright.sim.ptx.syntax import types
 
 if TYPE_CHECKING:
     from tilewright.sim.ptx.machine import Machine
@@ -21,18 +21,7 @@ if TYPE_CHECKING:
 
 Combine = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
-_NUMBERS = {
-    "u32": np.uint32,
-    "s32": np.int32,
-    "u64": np.uint64,
-    "s64": np.int64,
-    "b32": np.uint32,
-    "b64": np.uint64,
-    "f16": np.float16,
-    "bf16": ml_dtypes.bfloat16,
-    "f32": np.float32,
-    "f64": np.float64,
-}
+_NUMBERS = {name: types.NUMPY[name] for name in "u32 s32 u64 s64 b32 b64 f16 bf16 f32 f64".split()}
 _OF_ELEMENT = {"i32": "s32", "i64": "s64"}
 
 
@@ -65,7 +54,7 @@ def reduction(operation: str, type_name: str) -> Combine:
     combine = _REDUCTIONS.get(operation)
     if number is None or combine is None:
         raise ValueError(f"no copy reduces by .{operation} of .{type_name}")
-    if operation in ("and", "or", "xor", "inc", "dec") and np.dtype(number).kind != "u" and operation in ("inc", "dec"):
+    if operation in ("and", "or", "xor", "inc", "dec") and number.kind != "u" and operation in ("inc", "dec"):
         raise ValueError(f".{operation} is for unsigned numbers, not .{type_name}")
 
     def run(old: np.ndarray, new: np.ndarray) -> np.ndarray:

@@ -14,8 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-import ml_dtypes
 import numpy as np
+
+from tilewright.sim.ptx.syntax import types
 
 
 @dataclass(frozen=True)
@@ -44,22 +45,8 @@ class ElementType:
 
 
 ELEMENT_TYPES = {
-    e.name: e
-    for e in (
-        ElementType("f16", 16),
-        ElementType("bf16", 16),
-        ElementType("tf32", 32),
-        ElementType("f32", 32),
-        ElementType("f64", 64),
-        ElementType("e4m3", 8),
-        ElementType("e5m2", 8),
-        ElementType("s8", 8, True),
-        ElementType("u8", 8, True),
-        ElementType("s4", 4, True),
-        ElementType("u4", 4, True),
-        ElementType("b1", 1, True),
-        ElementType("s32", 32, True),
-    )
+    **{name: ElementType(name, 8 * types.size(name)) for name in "f16 bf16 tf32 f32 f64 e4m3 e5m2".split()},
+    **{name: ElementType(name, int(name[1:]), True) for name in "s8 u8 s4 u4 b1 s32".split()},
 }
 
 _TF32_MASK = np.uint32(0xFFFFE000)
@@ -69,8 +56,7 @@ _TF32_MASK = np.uint32(0xFFFFE000)
 def _byte_table(name: str) -> np.ndarray:
     """Values of all 256 bytes of an 8-bit type, float32."""
     codes = np.arange(256, dtype=np.uint8)
-    views = {"e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2, "s8": np.int8, "u8": np.uint8}
-    return codes.view(views[name]).astype(np.float32)
+    return codes.view(types.NUMPY[name]).astype(np.float32)
 
 
 def decode(codes: np.ndarray, element: ElementType) -> np.ndarray:
@@ -86,7 +72,7 @@ def decode(codes: np.ndarray, element: ElementType) -> np.ndarray:
     if name == "tf32":
         return (codes & _TF32_MASK).view(np.float32)
     if name in ("f32", "f64"):
-        return codes.view(np.float32 if name == "f32" else np.float64)
+        return codes.view(types.NUMPY[name])
     return _byte_table(name)[codes]
 
 
@@ -113,9 +99,8 @@ def pack_sums(values: np.ndarray, name: str) -> np.ndarray:
     if name == "f16":
         with np.errstate(over="ignore"):
             return np.ascontiguousarray(values.astype(np.float16)).view(np.uint32)
-    views = {"f32": (np.float32, np.uint32), "f64": (np.float64, np.uint64), "s32": (np.int32, np.uint32)}
-    number, bits = views[name]
-    return np.ascontiguousarray(values.astype(number, copy=False)).view(bits)
+    plain = np.ascontiguousarray(values.astype(types.NUMPY[name], copy=False))
+    return plain.view(types.WORDS[types.size(name)])
 
 
 def unpack_sums(registers: np.ndarray, name: str) -> np.ndarray:
@@ -123,4 +108,4 @@ def unpack_sums(registers: np.ndarray, name: str) -> np.ndarray:
     registers = np.ascontiguousarray(registers)
     if name == "f16":
         return registers.view(np.float16).astype(np.float32)
-    return registers.view({"f32": np.float32, "f64": np.float64, "s32": np.int32}[name])
+    return registers.view(types.NUMPY[name])

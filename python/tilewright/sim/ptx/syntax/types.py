@@ -5,44 +5,36 @@
 
 from __future__ import annotations
 
-import ml_dtypes
 import numpy as np
+
+from tilewright.core.dtypes import to_numpy
+
+#: what PTX calls floats
+_FLOATS = {
+    "f16": "f16",
+    "bf16": "bf16",
+    "f32": "f32",
+    "f64": "f64",
+    "tf32": "f32",
+    "e4m3": "f8e4m3fn",
+    "e5m2": "f8e5m2",
+}
 
 #: the NumPy type of each scalar type of PTX; packed types are words
 NUMPY = {
     "pred": np.dtype(np.bool_),
-    "b8": np.dtype(np.uint8),
-    "u8": np.dtype(np.uint8),
-    "s8": np.dtype(np.int8),
-    "b16": np.dtype(np.uint16),
-    "u16": np.dtype(np.uint16),
-    "s16": np.dtype(np.int16),
-    "b32": np.dtype(np.uint32),
-    "u32": np.dtype(np.uint32),
-    "s32": np.dtype(np.int32),
-    "b64": np.dtype(np.uint64),
-    "u64": np.dtype(np.uint64),
-    "s64": np.dtype(np.int64),
-    "f16": np.dtype(np.float16),
-    "bf16": np.dtype(ml_dtypes.bfloat16),
-    "f32": np.dtype(np.float32),
-    "f64": np.dtype(np.float64),
-    "e4m3": np.dtype(ml_dtypes.float8_e4m3fn),
-    "e5m2": np.dtype(ml_dtypes.float8_e5m2),
-    "tf32": np.dtype(np.float32),
-    "f16x2": np.dtype(np.uint32),
-    "bf16x2": np.dtype(np.uint32),
-    "u16x2": np.dtype(np.uint32),
-    "s16x2": np.dtype(np.uint32),
-    "e4m3x2": np.dtype(np.uint16),
-    "e5m2x2": np.dtype(np.uint16),
+    **{f"{kind}{bits}": np.dtype(f"uint{bits}") for kind in "bu" for bits in (8, 16, 32, 64)},
+    **{f"s{bits}": np.dtype(f"int{bits}") for bits in (8, 16, 32, 64)},
+    **{ptx: to_numpy(name) for ptx, name in _FLOATS.items()},
+    **dict.fromkeys(("f16x2", "bf16x2", "u16x2", "s16x2"), np.dtype(np.uint32)),
+    **dict.fromkeys(("e4m3x2", "e5m2x2"), np.dtype(np.uint16)),
 }
 
 #: unsigned words by size in bytes
-WORDS = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: np.dtype(np.uint32), 8: np.dtype(np.uint64)}
+WORDS = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
 #: signed words by size in bytes
-SIGNED = {1: np.dtype(np.int8), 2: np.dtype(np.int16), 4: np.dtype(np.int32), 8: np.dtype(np.int64)}
+SIGNED = {size: np.dtype(f"i{size}") for size in (1, 2, 4, 8)}
 
 #: the lanes of packed types
 PACKED = {"f16x2": "f16", "bf16x2": "bf16", "u16x2": "u16", "s16x2": "s16"}
@@ -55,7 +47,7 @@ def size(name: str) -> int:
 
 def is_float(name: str) -> bool:
     """Whether a scalar type is a floating-point type."""
-    return name in ("f16", "bf16", "f32", "f64", "tf32", "e4m3", "e5m2")
+    return name in _FLOATS
 
 
 def is_signed(name: str) -> bool:

@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The functions of the `math` dialect on float64, by the name of the op."""
+"""The functions of the `math` dialect on floats of NumPy, by the name of the op without its dialect."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def round_half_away(x: Any) -> Any:
     return whole + np.where(np.abs(x - whole) >= 0.5, np.sign(x), 0)
 
 
-ROUNDED = {
+ON_FLOAT64 = {
     "absf": np.abs,
     "exp": np.exp,
     "exp2": np.exp2,

@@ -130,27 +130,32 @@ class SplitKv(Pass):
         """Visit the chains of each block."""
         gpu, weights, number = Gpu.of(device_of(op, self.name)), Weights(), 0
         for block in blocks(op):
-            done: set[int] = set()
-            while (found := _next(linalg_ops(block, weights), done, gpu)) is not None:
-                chain, choice = found
+            first = 0
+            while (found := _next(linalg_ops(block, weights), first, gpu)) is not None:
+                first, chain, choice = found
                 last = Parts(chain, choice.parts, choice.length, number).cut()[-1]
                 set_attribute(last, decisions.PARTS, choice.attribute())
                 number += 1
                 weights = Weights()
 
 
-def _next(ops: list[LinalgOp], done: set[int], gpu: Gpu) -> tuple[Chain, Choice] | None:
-    """The next chain of a block that had better be cut; `done`: maxima that were looked at, counted."""
+def _next(ops: list[LinalgOp], first: int, gpu: Gpu) -> tuple[int, Chain, Choice] | None:
+    """The next chain of a block that had better be cut, and the place of its maximum.
+
+    A maximum is known by its place among those that are no parts (a cut leaves one at the place of each): the hash of
+    an operation changes with its attributes and operands, and the address of an erased one is used again.
+
+    Args:
+        ops: the operations of the block, as they are now.
+        first: maxima that were looked at.
+        gpu: the machine.
+    """
     maxima = [op for op in ops if len(op.reductions) == 1 and is_maximum(op) and not decisions.APART.on(op.op)]
-    for maximum in maxima:
-        name = hash(maximum.op)
-        if name in done:
-            continue
-        done.add(name)
+    for at, maximum in enumerate(maxima[first:], first):
         for chain in _chains(maximum, ops):
             choice = choose_parts(chain, gpu)
             if choice is not None:
-                return chain, choice
+                return at, chain, choice
     return None
 
 

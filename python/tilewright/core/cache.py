@@ -52,7 +52,7 @@ def compiler_id() -> str:
     """Return what identifies this compiler: its Python sources, devices, libraries, the user's passes."""
     package = Path(__file__).parents[1]
     state = hashlib.sha256()
-    for path in sorted([*package.rglob("*.py"), *package.glob("devices/*.toml")]):
+    for path in sorted([*package.rglob("*.py"), *package.glob("devices/**/*.toml")]):
         relative = path.relative_to(package)
         if relative.parts[0] != "mlir":
             state.update(str(relative).encode())

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tilewright.core.errors import UserError
+from tilewright.core.errors import InternalError, UserError
+from tilewright.devices.rates import rates_of_kind
 
 if TYPE_CHECKING:
     pass
@@ -127,13 +128,26 @@ class Device:
         """Return a limit, or ``default`` where the description has none of that name."""
         return dict(self.limits).get(name, default)
 
-    def rate(self, name: str, default: float) -> float:
-        """Return a measured number, or ``default`` where the description has none of that name."""
-        return self._rates.get(name, default)
+    def rate(self, name: str, default: float | None = None) -> float:
+        """Return a rate: the description's own, or that of its kind (``kinds/KIND.toml``).
+
+        Args:
+            name: which one.
+            default: what to take where neither has it, for families of names that no file lists in full.
+
+        Raises:
+            InternalError: neither has it, and there is no default: a planner asks for what nobody declared.
+        """
+        if (found := self._rates.get(name, default)) is None:
+            raise InternalError(
+                f"device '{self.name}' has no rate '{name}': declare it in devices/kinds/{self.kind}.toml, where all"
+                " rates of a kind stand"
+            )
+        return found
 
     @functools.cached_property
     def _rates(self) -> dict[str, float]:
-        return dict(self.rates)
+        return {**rates_of_kind(self.kind), **dict(self.rates)}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the description as plain values, as in the TOML files; empty parts are left out."""

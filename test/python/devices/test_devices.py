@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import os
 from pathlib import Path
 
@@ -12,9 +14,10 @@ import pytest
 
 from tilewright import devices
 from tilewright.core import cache, config
-from tilewright.core.errors import UserError
+from tilewright.core.errors import InternalError, UserError
 from tilewright.devices import Device, Level, host
 from tilewright.devices.attribute import from_attribute, to_attribute
+from tilewright.devices.rates import rates_of_kind
 from tilewright.runtime.cpu import cpu_features
 from tilewright.targets.registry import parse_target
 
@@ -108,6 +111,25 @@ def test_missing_parts_name_what_there_is() -> None:
         device.level("l9")
     with pytest.raises(UserError, match="no peak for 'f8'"):
         device.units.peak_of("f8")
+
+
+def test_rates_of_a_kind_stand_behind_those_of_a_device() -> None:
+    """The description's own number, then the kind's; the attribute holds the own ones alone."""
+    device = devices.get("cpu:x86-64-v3")
+    assert not device.rates and device.rate("task") == rates_of_kind("cpu")["task"]
+    quick = dataclasses.replace(device, rates=(("task", 1e-9),))
+    assert quick.rate("task") == 1e-9 and quick.rate("launch") == device.rate("launch")
+    assert quick.to_dict()["rates"] == {"task": 1e-9}
+    with pytest.raises(InternalError, match="'x86-64-v3' has no rate 'tsk': declare it in devices/kinds/cpu.toml"):
+        device.rate("tsk")
+
+
+@pytest.mark.parametrize("path", sorted(Path(devices.__file__).parent.glob("kinds/*.toml")), ids=lambda path: path.stem)
+def test_each_rate_of_a_kind_says_what_it_is(path: Path) -> None:
+    """A comment in the line or above it, which names the unit."""
+    lines = path.read_text().splitlines()
+    for above, line in itertools.pairwise(lines):
+        assert " = " not in line or "#" in line or above.startswith("#"), f"{path.name}: {line}"
 
 
 def make_machine(root: Path, *, cgroup: str) -> None:

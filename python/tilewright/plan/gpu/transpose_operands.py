@@ -20,11 +20,13 @@ from tilewright.ir.structure import Access, Kind, LinalgOp, Weights, blocks, lin
 from tilewright.ir.target_info import device_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
+from tilewright.plan.cost.gemm import has_unit
+from tilewright.plan.cost.gemm_time import choose
+from tilewright.plan.cost.gemv import gemv_seconds
+from tilewright.plan.cost.roofline import copied
 from tilewright.plan.gpu.allow_tf32 import ATTRIBUTE
-from tilewright.plan.gpu.gemv import find_stream, stream_seconds
-from tilewright.plan.gpu.predict import choose
+from tilewright.plan.gpu.gemv import find_gemv
 from tilewright.plan.gpu.products import Roles, find_roles, problem_of, streams
-from tilewright.plan.gpu.shapes import has_unit
 from tilewright.plan.gpu.slow import SLOW
 from tilewright.plan.gpu.transposes import Turns
 from tilewright.plan.model.gpu import Gpu
@@ -37,13 +39,11 @@ _BYTES = ("i8", "f8E4M3FN", "f8E5M2")
 _WORTH = 0.95
 #: How much longer weights that are transposed may take: fewer instructions are not all in the prediction.
 _ALIKE = 1.01
-#: Part of its bandwidth that memory reaches.
-_STREAMED = 0.92
 
 
 @register
 @dataclass(frozen=True)
-class TurnFactors(Pass):
+class TransposeOperands(Pass):
     """Let operands of bytes and of tf32, and weights that meet a vector, lie in the better order.
 
     Weights lie along the sums wherever the other operand of several rows does, windows of images among them. Of all
@@ -127,16 +127,16 @@ class _Turner:
 
     def _visit_vector(self, nest: Nest) -> None:
         """A product with a vector reads weights along the sum, or across it, whichever is faster."""
-        op, stream = nest.root, find_stream(nest)
-        if stream is None or stream.other is None or len({stream.lane, stream.other} & stream.reductions) != 1:
+        op, gemv = nest.root, find_gemv(nest)
+        if gemv is None or gemv.other is None or len({gemv.lane, gemv.other} & gemv.reductions) != 1:
             return
-        number = next((n for n, a in enumerate(op.inputs) if a.loops == stream.large.loops), None)
+        number = next((n for n, a in enumerate(op.inputs) if a.loops == gemv.large.loops), None)
         if number is None or not self.weights.only(op.inputs[number].value) or not _has_one_use(op.inputs[number]):
             return
-        now = stream_seconds(stream, self.gpu)
-        then = stream_seconds(replace(stream, lane=stream.other, other=stream.lane), self.gpu)
+        now = gemv_seconds(gemv, self.gpu)
+        then = gemv_seconds(replace(gemv, lane=gemv.other, other=gemv.lane), self.gpu)
         if now is not None and then is not None and then < _WORTH * now:
-            self._turns.turn(op, number, stream.other)
+            self._turns.turn(op, number, gemv.other)
 
     def _visit_product(self, nest: Nest, roles: Roles) -> None:
         """Matrix units read bytes along the sum."""
@@ -155,7 +155,7 @@ class _Turner:
         now, then = choose(problem, gpu), choose(replace(problem, deep=True, streams=whole), gpu)
         if now is None or then is None:
             return
-        more = sum(_turning(access, gpu) for access in brought)
+        more = sum(copied(gpu.device, 2 * tensor_bytes(access.value)) for access in brought)
         alike = 1.0 if brought else _ALIKE
         if then.prediction.seconds + more < now.prediction.seconds * alike:
             for number in against:
@@ -189,10 +189,3 @@ def _is_packed(op: LinalgOp, access: Access) -> bool:
 
 def _has_one_use(access: Access) -> bool:
     return len(list(access.value.uses)) == 1
-
-
-def _turning(access: Access, gpu: Gpu) -> float:
-    """Seconds of a kernel that transposes a tensor."""
-    device = gpu.device
-    moved = 2 * tensor_bytes(access.value) / (device.level("memory").bandwidth * _STREAMED)
-    return moved + 2 * device.level("memory").latency + device.rate("task", 0.0) + device.rate("launch", 2.5e-6)

@@ -33,9 +33,10 @@ from tilewright.ir.target_info import device_of
 from tilewright.ir.views import groups_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
-from tilewright.plan.gpu.gemv import find_stream, stream_seconds
+from tilewright.plan.cost.gemm import has_unit
+from tilewright.plan.cost.gemv import gemv_seconds
+from tilewright.plan.gpu.gemv import find_gemv
 from tilewright.plan.gpu.products import find_roles, problem_of
-from tilewright.plan.gpu.shapes import has_unit
 from tilewright.plan.gpu.split_k import best_parts, expanded
 from tilewright.plan.gpu.transposes import Turns
 from tilewright.plan.lowbit.exact import cheaply
@@ -166,8 +167,8 @@ def _seconds(op: LinalgOp, gpu: Gpu) -> float | None:
     roles = find_roles(nest)
     if roles is not None:
         return best_parts(problem_of(nest, roles), gpu)[1] or None
-    stream = find_stream(nest)
-    return stream_seconds(stream, gpu) if stream is not None else None
+    gemv = find_gemv(nest)
+    return gemv_seconds(gemv, gpu) if gemv is not None else None
 
 
 def drop(op: ir.Operation) -> None:

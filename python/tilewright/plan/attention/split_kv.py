@@ -25,6 +25,7 @@ from tilewright.plan.attention.kv_parts import Parts, around, can_cut, can_mask
 from tilewright.plan.attention.online_reduction import Chain, find_chains, is_maximum
 from tilewright.plan.cost import attention
 from tilewright.plan.cost.attention import split_kv_seconds
+from tilewright.plan.cost.roofline import pays
 from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.model.traffic import element, element_bytes, tensor_bytes
 
@@ -34,8 +35,6 @@ _LEAST = 64
 #: Steps that are expected where a run brings them, and of parts whose last one may be shorter.
 _OPEN = 4096
 _LENGTHS = (256, 512, 1024, 2048)
-#: Part of the time that the cut must save.
-_WORTH = 0.85
 #: Rows that tasks share at most: a tile of queries for two warpgroups.
 _ROWS = 64
 #: Rows of an instruction of the matrix unit: fewer are padded.
@@ -197,7 +196,7 @@ def choose_parts(chain: Chain, gpu: Gpu) -> Choice | None:
         return None  # as many queries as keys, it may be: these are tasks enough
     whole = _seconds(chain, 1, 0, gpu)
     times = sorted((_seconds(chain, parts, length, gpu), parts, length) for parts, length in _candidates(chain))
-    if not times or times[0][0] > whole * _WORTH:
+    if not times or not pays(gpu.device, times[0][0], whole):
         return None
     best, parts, length = times[0]
     other, number, _ = times[1] if len(times) > 1 else (0.0, 0, 0)

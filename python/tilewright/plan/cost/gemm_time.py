@@ -37,8 +37,6 @@ _CLUSTER_TRIP = 3
 _CLUSTER_BARRIERS = 2
 #: Latencies of L2 between sums that are stored and who adds them: the store, the semaphore, the load.
 _MEETS = 3
-#: How much faster stream-K must be predicted to be: what the law leaves out are the ends of their parts.
-_STREAM_K_WORTH = 1.05
 #: Threads that read the same element of shared memory at once, where vector units multiply.
 _BROADCAST = 4
 
@@ -244,7 +242,8 @@ def choose(problem: Problem, gpu: Gpu, number: int = 0) -> Choice | None:
 
     Candidates differ in their rows or lanes; `number` says which one it shall be, the fastest one being the first.
     Among shapes whose times differ by less than a percent, the one that moves the least, then the smallest ring. Steps
-    are divided (stream-K) where that is faster by some percent than the best shape with whole tiles.
+    are divided (stream-K) where that is faster than the best shape with whole tiles, by more than predictions may be
+    wrong: the law leaves out the ends of parts.
     """
     ranked: Sequence[tuple[Prediction, Shape]] = sorted(
         ((predict(problem, shape, gpu), shape) for shape in shapes(problem, gpu)),
@@ -252,7 +251,7 @@ def choose(problem: Problem, gpu: Gpu, number: int = 0) -> Choice | None:
     )
     whole = next((found for found in ranked if not found[1].stream_k), None)
     if whole is not None:
-        most = whole[0].seconds / _STREAM_K_WORTH
+        most = whole[0].seconds / (1 + gpu.device.rate("prediction_error.order"))
         ranked = [found for found in ranked if not found[1].stream_k or found[0].seconds <= most]
     first: dict[tuple[int, int], tuple[Prediction, Shape]] = {}
     for pair in ranked:

@@ -25,6 +25,8 @@ from tilewright.plan.model.traffic import element_bytes as width_of
 
 #: Functions that are one instruction, and need no registers of their own.
 INSTRUCTIONS = frozenset(f"math.{name}" for name in "absf ceil copysign floor fma roundeven trunc".split())
+#: Functions that rates name one by one (``slots.math.exp``); all others are as long as each other.
+_FUNCTIONS = frozenset(f"math.{name}" for name in "exp exp2 rsqrt sqrt tanh".split()) | {"arith.divf"}
 #: Registers of a thread besides its tiles.
 _OTHERS = 48
 
@@ -128,8 +130,9 @@ class _Work:
 
     def _slots(self, name: str) -> float:
         """Instructions of a function besides the one that begins it; 0: the operation is a single one."""
-        long = name.startswith("math.") and name not in INSTRUCTIONS
-        return self._device.rate(f"slots.{name}", self._device.rate("slots.math") if long else 0.0)
+        if name in _FUNCTIONS:
+            return self._device.rate(f"slots.{name}")
+        return self._device.rate("slots.math") if name.startswith("math.") and name not in INSTRUCTIONS else 0.0
 
     def move(self, nest: Nest, tiling: GpuTiling, members: Sequence[LinalgOp]) -> None:
         """Counts the bytes that a nest of a task reads from outside of it, and writes there."""

@@ -29,6 +29,11 @@ def copied(device: Device, size: float) -> float:
     return transfer(device, "memory", size) + launched(device, 2) + device.rate("task")
 
 
+def pays(device: Device, then: float, now: float, error: str = "prediction_error") -> bool:
+    """Whether a change saves more seconds than the two predictions may be wrong by."""
+    return then < now * (1 - device.rate(error))
+
+
 def idle(tasks: int, slots: int, units: int) -> float:
     """How much longer tasks take than if they kept all units busy (wave quantization).
 

@@ -10,8 +10,9 @@ order in which CTAs finish.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import prod
+from math import inf, prod
 from typing import ClassVar
 
 from tilewright.ir import decisions
@@ -24,7 +25,7 @@ from tilewright.passes import Pass, register, remark
 from tilewright.plan.cost.gemm import Problem
 from tilewright.plan.cost.gemm_time import choose
 from tilewright.plan.cost.gemv import gemv_seconds
-from tilewright.plan.cost.roofline import launched, transfer
+from tilewright.plan.cost.roofline import launched, pays, transfer
 from tilewright.plan.gpu.gemv import find_gemv
 from tilewright.plan.gpu.products import Roles, find_roles, problem_of
 from tilewright.plan.model.borders import expand_inside, is_border
@@ -36,8 +37,6 @@ from tilewright.plan.model.traffic import tensor_bytes
 _PARTS = (2, 4, 8, 16)
 #: Points of the depth that a part of a product has, at least.
 _LEAST_DEPTH = 64
-#: Part of the time that a split must save.
-_WORTH = 0.85
 #: Points of a part of another sum, at least, and parts for each multiprocessor, at most.
 _LEAST_PART = 256
 _MOST_PARTS = 4
@@ -190,7 +189,7 @@ def _parts_of_gemv(nest: Nest, gpu: Gpu) -> Cut | None:
             if seconds is not None:
                 times.append((seconds + more + _adding(points, parts, gpu), parts, size))
         least = min(times, default=(whole, 1, extent))[0]
-        if least < whole * _WORTH:
+        if pays(gpu.device, least, whole):
             return Cut(loop, *next(found[1:] for found in times if found[0] <= least * _ALIKE))
     return None
 
@@ -248,18 +247,20 @@ def best_parts(problem: Problem, gpu: Gpu) -> tuple[int | None, float]:
     whole = choose(problem, gpu)
     if whole is None:
         return None, 0.0
-    best, least = None, whole.prediction.seconds * _WORTH
-    for parts in _PARTS:
-        part = _part_of(problem, parts)
-        if part is None:
-            continue
-        found = choose(part, gpu)
-        if found is None:
-            continue
-        seconds = found.prediction.seconds + _adding(problem.batch * problem.rows * problem.lanes, parts, gpu)
-        if seconds < least:
-            best, least = parts, seconds
-    return best, whole.prediction.seconds if best is None else least
+    pieces = [(parts, part) for parts in _PARTS if (part := _part_of(problem, parts)) is not None]
+    now, (least, parts) = whole.prediction.seconds, _fastest(problem, pieces, gpu)
+    return (parts, least) if pays(gpu.device, least, now) else (None, now)
+
+
+def _fastest(problem: Problem, pieces: Sequence[tuple[int, Problem]], gpu: Gpu) -> tuple[float, int]:
+    """The least predicted seconds of some numbers of parts, sums of the parts included, and that number."""
+    points = problem.batch * problem.rows * problem.lanes
+    times = [
+        (found.prediction.seconds + _adding(points, parts, gpu), parts)
+        for parts, part in pieces
+        if (found := choose(part, gpu)) is not None
+    ]
+    return min(times, default=(inf, 1))
 
 
 def _lost(op: LinalgOp, gpu: Gpu) -> tuple[int, float, float, int] | None:
@@ -272,15 +273,14 @@ def _lost(op: LinalgOp, gpu: Gpu) -> tuple[int, float, float, int] | None:
     whole = choose(problem, gpu)
     if whole is None:
         return None
-    best = None
-    for parts in _PARTS:
-        depth = problem.depth // parts
-        if problem.depth % parts and depth >= _LEAST_DEPTH:
-            found = choose(replace(problem, batch=problem.batch * parts, depth=depth, out_bytes=4), gpu)
-            adding = _adding(problem.batch * problem.rows * problem.lanes, parts, gpu)
-            if found is not None and (best is None or found.prediction.seconds + adding < best[2]):
-                best = (problem.depth, whole.prediction.seconds, found.prediction.seconds + adding, parts)
-    return best if best is not None and best[2] < best[1] * _WORTH else None
+    uneven = [(parts, problem.depth // parts) for parts in _PARTS if problem.depth % parts]
+    pieces = [
+        (parts, replace(problem, batch=problem.batch * parts, depth=depth, out_bytes=4))
+        for parts, depth in uneven
+        if depth >= _LEAST_DEPTH
+    ]
+    now, (least, parts) = whole.prediction.seconds, _fastest(problem, pieces, gpu)
+    return (problem.depth, now, least, parts) if pays(gpu.device, least, now) else None
 
 
 def _adding(points: int, parts: int, gpu: Gpu) -> float:

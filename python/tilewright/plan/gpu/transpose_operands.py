@@ -23,20 +23,18 @@ from tilewright.passes import Pass, register
 from tilewright.plan.cost.gemm import has_unit
 from tilewright.plan.cost.gemm_time import choose
 from tilewright.plan.cost.gemv import gemv_seconds
-from tilewright.plan.cost.roofline import copied
+from tilewright.plan.cost.roofline import copied, pays
 from tilewright.plan.gpu.allow_tf32 import ATTRIBUTE
 from tilewright.plan.gpu.gemv import find_gemv
 from tilewright.plan.gpu.products import Roles, find_roles, problem_of, streams
 from tilewright.plan.gpu.slow import SLOW
-from tilewright.plan.gpu.transposes import Turns
+from tilewright.plan.gpu.transposes import Transposes
 from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.model.nest import Nest
 from tilewright.plan.model.traffic import tensor_bytes
 
 #: Elements that matrix units multiply, and that nothing transposes on the way.
 _BYTES = ("i8", "f8E4M3FN", "f8E5M2")
-#: Part of the time that another order of a vector's operand must save.
-_WORTH = 0.95
 #: How much longer weights that are transposed may take: fewer instructions are not all in the prediction.
 _ALIKE = 1.01
 
@@ -90,18 +88,18 @@ class TransposeOperands(Pass):
         """Visit the products of each block; those that share an operand share its transposed form."""
         gpu, weights = Gpu.of(device_of(op, self.name)), Weights()
         for block in blocks(op):
-            turner = _Turner(gpu, weights)
+            visitor = _Visitor(gpu, weights)
             for member in linalg_ops(block, weights):
-                turner.visit(member)
+                visitor.visit(member)
 
 
-class _Turner:
+class _Visitor:
     """Transposes the operands of the products of a block."""
 
     def __init__(self, gpu: Gpu, weights: Weights) -> None:
         self.gpu = gpu
         self.weights = weights
-        self._turns = Turns()
+        self._transposes = Transposes()
 
     def visit(self, op: LinalgOp) -> None:
         """Transpose the operands of a product where that pays."""
@@ -121,7 +119,7 @@ class _Turner:
         for number in (0, 1):
             depth = _depth_against(op, number, self.weights)
             if depth is not None:
-                self._turns.turn(op, number, depth)
+                self._transposes.transpose(op, number, depth)
                 return True  # both lie along the sum now
         return False
 
@@ -135,8 +133,8 @@ class _Turner:
             return
         now = gemv_seconds(gemv, self.gpu)
         then = gemv_seconds(replace(gemv, lane=gemv.other, other=gemv.lane), self.gpu)
-        if now is not None and then is not None and then < _WORTH * now:
-            self._turns.turn(op, number, gemv.other)
+        if now is not None and then is not None and pays(self.gpu.device, then, now, "prediction_error.order"):
+            self._transposes.transpose(op, number, gemv.other)
 
     def _visit_product(self, nest: Nest, roles: Roles) -> None:
         """Matrix units read bytes along the sum."""
@@ -159,7 +157,7 @@ class _Turner:
         alike = 1.0 if brought else _ALIKE
         if then.prediction.seconds + more < now.prediction.seconds * alike:
             for number in against:
-                self._turns.turn(op, number, roles.depth)
+                self._transposes.transpose(op, number, roles.depth)
         elif brought:
             least = f"{(then.prediction.seconds + more) * 1e6:.0f} us with a kernel that turns it"
             self._tell(op, f"{now.prediction.seconds * 1e6:.0f} us are predicted, {least}")

@@ -38,7 +38,7 @@ from tilewright.plan.cost.gemv import gemv_seconds
 from tilewright.plan.gpu.gemv import find_gemv
 from tilewright.plan.gpu.products import find_roles, problem_of
 from tilewright.plan.gpu.split_k import best_parts, expanded
-from tilewright.plan.gpu.transposes import Turns
+from tilewright.plan.gpu.transposes import Transposes
 from tilewright.plan.lowbit.exact import cheaply
 from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.model.nest import Nest
@@ -279,7 +279,7 @@ def _as_product(op: LinalgOp, number: int, gpu: Gpu) -> LinalgOp | None:
         drop(new)
         return None
     if found.inputs[1].dims[-1] != roles.depth and has_unit(problem_of(_nest(found), roles), gpu):
-        Turns().turn(found, 1, roles.depth)
+        Transposes().transpose(found, 1, roles.depth)
         found = describe(new, op.position)
     return found
 

@@ -145,3 +145,29 @@ def test_one_tile_needs_no_cluster() -> None:
 def test_what_a_causal_mask_leaves() -> None:
     # four tasks of 64 rows, blocks of 64 steps: the first sees one block, the last four
     assert live_part([0, 64, 0, 0, 0, 64, 64], 4, 256) == pytest.approx((1 + 2 + 3 + 4) / 16)
+
+
+LARGE = Problem(8192, 8192, 8192, 1, 1, "f16", 2)
+FEW = Problem(64, 16384, 16384, 1, 1, "f16", 2)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "rate", "problem"),
+    [
+        ("nvidia-h100", "wgmma.reached", LARGE),
+        ("nvidia-a100", "mma.reached", LARGE),
+        ("nvidia-h100", "mma.reached.hopper", replace(LARGE, streams=False)),
+        ("nvidia-a100", "vector.reached", replace(LARGE, kind="f32")),
+        ("nvidia-a100", "busy_warps", Problem(16, 16, 65536, 1, 1, "f64", 4, False)),
+        ("nvidia-a100", "memory.reached", FEW),
+        ("nvidia-a100", "l2.reached", replace(LARGE, depth=64)),
+        ("nvidia-a100", "launch", Problem(16, 16, 16, 1, 1, "f16", 2)),
+    ],
+)
+def test_a_description_says_how_fast_its_machine_is(gpu: str, rate: str, problem: Problem) -> None:
+    """Rates of a kind are what a device has that says nothing; its own number changes what is predicted."""
+    device = devices.get(gpu)
+    own = replace(device, rates=(*device.rates, (rate, device.rate(rate) / 2)))
+    usual, other = choose(problem, Gpu.of(device)), choose(problem, Gpu.of(own))
+    assert usual is not None and other is not None
+    assert usual.prediction.seconds != other.prediction.seconds

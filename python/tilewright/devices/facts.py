@@ -98,7 +98,7 @@ def last_rate(device: Device) -> float | None:
 
 def memory_rate(device: Device) -> float | None:
     """Return the bytes per nanosecond that a unit moves to and from memory."""
-    memory = device.level("memory") if is_gpu(device) else device.levels[-1]
+    memory = device.level("memory") if is_gpu(device) else device.memory
     return _rate(memory, shared=is_gpu(device))
 
 
@@ -165,4 +165,4 @@ def large_product(device: Device) -> int | None:
     if not is_gpu(device):
         return None
     peak = dict(device.units.peak).get("f16", device.units.peak_of("f32"))
-    return int(peak * device.units.count * device.rate("launch", 2.5e-6) * _SHARED_TASK / 2)
+    return int(peak * device.units.count * device.rate("launch") * _SHARED_TASK / 2)

@@ -245,8 +245,8 @@ def _seconds(chain: Chain, parts: int, length: int, gpu: Gpu) -> float:
         moved / (memory.bandwidth * _STREAMED) * min(filled, _MOST_IDLE),
         work.products * filled / gpu.units / _PRODUCTS / device.units.peak_of(work.kind),
     )
-    kernel += 3 * memory.latency * ceil(tasks / (_HELD * gpu.units)) + device.rate("launch", 2.5e-6)
-    again = 3 * memory.latency + device.rate("launch", 2.5e-6)
+    kernel += 3 * memory.latency * ceil(tasks / (_HELD * gpu.units)) + device.rate("launch")
+    again = 3 * memory.latency + device.rate("launch")
     kernel += 2 * again if work.pieces * parts < FEW_TASKS else 0.0  # products and softmax are kernels of their own
     if parts == 1:
         return kernel

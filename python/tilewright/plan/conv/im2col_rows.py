@@ -193,7 +193,7 @@ def _moving(size: int, gpu: Gpu) -> float:
     """Seconds of a kernel that reads and writes so many bytes in all."""
     device = gpu.device
     moved = size / (device.level("memory").bandwidth * _STREAMED)
-    return moved + 2 * device.level("memory").latency + device.rate("task", 0.0) + device.rate("launch", 2.5e-6)
+    return moved + 2 * device.level("memory").latency + device.rate("task") + device.rate("launch")
 
 
 def _moved(op: LinalgOp, window: _Window) -> list[ir.Operation]:

@@ -220,7 +220,7 @@ def predict_stream(stream: Stream, tile: Mapping[int, int], warps: int, gpu: Gpu
         "latency": max(rounds * (steps + 1) * memory.latency, whole / busy if busy < 1.0 else 0.0),
     }
     bound = max(parts, key=lambda name: parts[name])
-    seconds = parts[bound] + 2 * memory.latency + device.rate("task", 0.0) + device.rate("launch", 2.5e-6)
+    seconds = parts[bound] + 2 * memory.latency + device.rate("task") + device.rate("launch")
     under_way = min(held, ceil(tasks / gpu.units)) * step_bytes
     return StreamPrediction(seconds, bound, parts, tasks, held, under_way, near, ragged)
 

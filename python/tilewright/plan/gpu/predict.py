@@ -153,7 +153,7 @@ def predict(problem: Problem, shape: Shape, gpu: Gpu, even: bool = False) -> Pre
     waiting = starts * latency + tail + _handing(shape, gpu, count, held)
     if waiting > parts[bound]:
         bound = "latency"
-    seconds = max(parts.values()) + waiting + device.rate("launch", 2.5e-6)
+    seconds = max(parts.values()) + waiting + device.rate("launch")
     return Prediction(seconds, bound, compute, near + out, far, held, count / resident, roofline(problem, gpu))
 
 

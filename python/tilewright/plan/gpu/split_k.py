@@ -285,7 +285,7 @@ def _adding(points: int, parts: int, gpu: Gpu) -> float:
     """Seconds of the kernel that adds the parts."""
     device = gpu.device
     moved = points * 4 * (parts + 1) / device.level("l2").bandwidth
-    return moved + 2 * device.level("memory").latency + device.rate("launch", 2.5e-6)
+    return moved + 2 * device.level("memory").latency + device.rate("launch")
 
 
 def _is_met_again(op: LinalgOp, large: Access) -> bool:
@@ -297,7 +297,7 @@ def _is_met_again(op: LinalgOp, large: Access) -> bool:
 def _storing(access: Access, gpu: Gpu) -> float:
     """Seconds of the kernel that stores what would else be computed as it is read."""
     device = gpu.device
-    return 2 * tensor_bytes(access.value) / device.level("memory").bandwidth + device.rate("launch", 2.5e-6)
+    return 2 * tensor_bytes(access.value) / device.level("memory").bandwidth + device.rate("launch")
 
 
 def _is_plain(op: LinalgOp, loop: int) -> bool:

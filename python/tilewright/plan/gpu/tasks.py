@@ -119,13 +119,13 @@ def predict_task(
     bound = max(parts, key=lambda name: parts[name])
     issue = parts["vector"] + parts["functions"] * 0.5  # both are issued by the same schedulers
     longest = max([*parts.values(), issue])
-    latency = memory.latency * (1 + sum(1 for nest in nests if nest.root.reductions)) + device.rate("task", 0.0)
+    latency = memory.latency * (1 + sum(1 for nest in nests if nest.root.reductions)) + device.rate("task")
     idle = filled if bound not in ("memory", "l2") else min(filled, 4.0)
     took = longest * idle
     alone = parts["l2"] * max(gpu.units / count, 1.0)  # one multiprocessor takes no more than its share from L2
     if alone > took:
         took, bound = alone, "l2"
-    seconds = took + latency + device.rate("launch", 2.5e-6)
+    seconds = took + latency + device.rate("launch")
     bound = "latency" if latency > took else bound
     near = round(count * work.per_task) + work.written
     operations = round(live * (work.products + work.vector))

@@ -195,4 +195,4 @@ def _turning(access: Access, gpu: Gpu) -> float:
     """Seconds of a kernel that transposes a tensor."""
     device = gpu.device
     moved = 2 * tensor_bytes(access.value) / (device.level("memory").bandwidth * _STREAMED)
-    return moved + 2 * device.level("memory").latency + device.rate("task", 0.0) + device.rate("launch", 2.5e-6)
+    return moved + 2 * device.level("memory").latency + device.rate("task") + device.rate("launch")

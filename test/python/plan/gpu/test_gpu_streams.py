@@ -66,7 +66,7 @@ def test_decoding_fills_the_machine(width: int, order: bool) -> None:
         assert best.tasks >= 0.9 * gpu.units
         assert max(best.parts.values()) <= 1.1 * best.parts["memory"], (lanes, depth, best)
         assert best.under_way * gpu.units >= 0.9 * memory.bandwidth * memory.latency
-        overhead = 2 * memory.latency + gpu.device.rate("task", 0.0) + gpu.device.rate("launch", 2.5e-6)
+        overhead = 2 * memory.latency + gpu.device.rate("task") + gpu.device.rate("launch")
         assert stream.outside / memory.bandwidth > 0.82 * (best.seconds - overhead)
 
 
@@ -110,5 +110,5 @@ def test_few_rows_stream_their_weights(rows: int, lanes: int) -> None:
     choice = choose(Problem(rows, lanes, 4096, 1, 1, "bf16", 2), gpu)
     assert choice is not None and choice.shape.stages > 1
     memory = gpu.device.level("memory")
-    fixed = memory.latency + gpu.device.rate("launch", 2.5e-6)
+    fixed = memory.latency + gpu.device.rate("launch")
     assert lanes * 4096 * 2 / memory.bandwidth > 0.7 * (choice.prediction.seconds - fixed), choice

@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 
-from tilewright.plan.gpu import predict
-from tilewright.plan.gpu.shapes import Problem, Shape
+from tilewright.plan.cost import gemm_time
+from tilewright.plan.cost.gemm import Problem
+from tilewright.plan.cost.gemm_shapes import Shape
 from tilewright.plan.model.gpu import Gpu
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,10 +42,10 @@ def child(tmp_path: Path) -> Callable[..., dict[str, Any]]:
 def warpgroups(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Shapes of warpgroups, wherever there are some: small images take the way of large ones. Nothing is cached."""
     monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "cache"))
-    every = predict.shapes
+    every = gemm_time.shapes
 
     def only(problem: Problem, gpu: Gpu) -> Sequence[Shape]:
         found = list(every(problem, gpu))
         return [shape for shape in found if shape.wgmma] or found
 
-    monkeypatch.setattr(predict, "shapes", only)
+    monkeypatch.setattr(gemm_time, "shapes", only)

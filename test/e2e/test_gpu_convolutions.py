@@ -18,8 +18,8 @@ import pytest
 import models
 import tilewright as tw
 from models._graph import Graph
-from tilewright.plan.gpu import predict
-from tilewright.plan.gpu.shapes import Shape
+from tilewright.plan.cost import gemm_time
+from tilewright.plan.cost.gemm_shapes import Shape
 
 #: Relative to the largest magnitude of the result, which both round once.
 TOLERANCE = {"float16": 2e-3, "bfloat16": 1e-2}
@@ -157,14 +157,14 @@ def test_ampere(name: str, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("warpgroups")
 def test_one_grid_for_many_tiles(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Blocks that go on from task to task, with a window and its border in one ring."""
-    every = predict.shapes
+    every = gemm_time.shapes
 
     def persistent(shapes: Iterable[Shape]) -> Sequence[Shape]:
         found = list(shapes)
         return [shape for shape in found if shape.persistent] or found
 
     case = Case(64, 16, (93, 97), (1, 3), {"pads": [0, 1, 0, 1]}, ("norm", "relu", "again"))
-    monkeypatch.setattr(predict, "shapes", lambda problem, gpu: persistent(every(problem, gpu)))
+    monkeypatch.setattr(gemm_time, "shapes", lambda problem, gpu: persistent(every(problem, gpu)))
     text = _check(case, "cuda:sm_90a", tmp_path)
     assert "wgmma.mma_async" in text and "cp.async.bulk.tensor" in text
 

@@ -20,8 +20,9 @@ from tilewright.devices.nvidia import for_arch
 from tilewright.passes.pipeline import Pipeline
 from tilewright.pipelines import with_target
 from tilewright.pipelines.cuda import PIPELINE
-from tilewright.plan.gpu import predict
-from tilewright.plan.gpu.shapes import Problem, Shape
+from tilewright.plan.cost import gemm_time
+from tilewright.plan.cost.gemm import Problem
+from tilewright.plan.cost.gemm_shapes import Shape
 from tilewright.plan.model.gpu import Gpu
 
 TARGET = "cuda:sm_90a"
@@ -32,14 +33,14 @@ Choose = Callable[[Callable[[Shape], bool]], None]
 def only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Choose:
     """Sets which shapes the plan may take, wherever there are such; nothing is cached."""
     monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "cache"))
-    every = predict.shapes
+    every = gemm_time.shapes
 
     def choose(wanted: Callable[[Shape], bool]) -> None:
         def some(problem: Problem, gpu: Gpu) -> Sequence[Shape]:
             found = list(every(problem, gpu))
             return [shape for shape in found if wanted(shape)] or found
 
-        monkeypatch.setattr(predict, "shapes", some)
+        monkeypatch.setattr(gemm_time, "shapes", some)
 
     return choose
 

@@ -11,8 +11,9 @@ import pytest
 
 from bench.gpu.schedules import cooperative, ping_pong, stream_k, whole
 from tilewright import devices
-from tilewright.plan.gpu.predict import choose, predict
-from tilewright.plan.gpu.shapes import Problem, shapes, tiles
+from tilewright.plan.cost.gemm import Problem
+from tilewright.plan.cost.gemm_shapes import shapes, tiles
+from tilewright.plan.cost.gemm_time import choose, predict
 from tilewright.plan.model.gpu import Gpu
 
 H200, A100 = (Gpu.of(devices.get(name)) for name in ("nvidia-h200", "nvidia-a100"))
@@ -20,7 +21,7 @@ H200, A100 = (Gpu.of(devices.get(name)) for name in ("nvidia-h200", "nvidia-a100
 
 def linear(rows: int, lanes: int, depth: int) -> Problem:
     """A product of f16 whose results TMA stores."""
-    return Problem(rows, lanes, depth, 1, 1, "f16", 2, stores=True, neighbours=True, deals=True)
+    return Problem(rows, lanes, depth, 1, 1, "f16", 2, stores=True, neighbours=True, may_stream_k=True)
 
 
 @pytest.mark.parametrize("gpu", [H200, A100], ids=["h200", "a100"])
@@ -37,9 +38,9 @@ def test_even_work_is_a_bound(gpu: Gpu) -> None:
 def test_stream_k_gains_where_the_last_wave_is_poor() -> None:
     """A layer of 7 B with 128 tokens; not a square whose waves are nearly full."""
     poor, full = (choose(linear(*sizes), H200) for sizes in ((128, 12288, 4096), (4096, 4096, 4096)))
-    assert poor is not None and poor.shape.dealt == H200.units * poor.prediction.occupancy
-    assert poor.whole is not None and not poor.whole.dealt and poor.whole_seconds > 1.1 * poor.prediction.seconds
-    assert full is not None and not full.shape.dealt and full.whole is None
+    assert poor is not None and poor.shape.stream_k == H200.units * poor.prediction.occupancy
+    assert poor.whole is not None and not poor.whole.stream_k and poor.whole_seconds > 1.1 * poor.prediction.seconds
+    assert full is not None and not full.shape.stream_k and full.whole is None
     assert poor.prediction.seconds == stream_k(linear(128, 12288, 4096), H200)
 
 

@@ -30,8 +30,9 @@ from tilewright.devices.nvidia import for_arch
 from tilewright.passes.pipeline import Pipeline
 from tilewright.pipelines import with_target
 from tilewright.pipelines.cuda import PIPELINE
-from tilewright.plan.gpu import predict
-from tilewright.plan.gpu.shapes import Problem, Shape
+from tilewright.plan.cost import gemm_time
+from tilewright.plan.cost.gemm import Problem
+from tilewright.plan.cost.gemm_shapes import Shape
 from tilewright.plan.model.gpu import Gpu
 from tilewright.runtime.gpu import gpu_code
 
@@ -41,13 +42,13 @@ ARCHS = ("sm_80", "sm_90a")
 @contextmanager
 def held_to(wanted: Mapping[str, object]) -> Iterator[None]:
     """Let plans take only shapes with these attributes, wherever there are some; nothing is read from the cache."""
-    every = predict.shapes
+    every = gemm_time.shapes
 
     def some(problem: Problem, gpu: Gpu) -> list[Shape]:
         found = list(every(problem, gpu))
         return [one for one in found if all(getattr(one, name) == value for name, value in wanted.items())] or found
 
-    with patch.object(predict, "shapes", some), config.cache.override(False):
+    with patch.object(gemm_time, "shapes", some), config.cache.override(False):
         yield
 
 

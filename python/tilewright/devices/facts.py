@@ -14,9 +14,6 @@ from tilewright.devices.x86 import dot_products, matrix_units
 
 #: The level that holds the tiles of a task.
 _TASK_LEVEL = {"cpu": "l2", "gpu": "shared"}
-#: Part of the peak that products reach which share a task on a GPU: they have neither rings nor warpgroups. One that
-#: takes longer than the launch that it saves is better alone.
-_SHARED_TASK = 0.25
 
 
 def f32_lanes(device: Device) -> int:
@@ -161,8 +158,8 @@ def even_tasks(device: Device) -> int | None:
 
 
 def large_product(device: Device) -> int | None:
-    """Return the multiply-adds from which on a product is worth a launch of its own."""
+    """Return the multiply-adds of a product in a task with others that takes longer than the launch that it saves."""
     if not is_gpu(device):
         return None
     peak = dict(device.units.peak).get("f16", device.units.peak_of("f32"))
-    return int(peak * device.units.count * device.rate("launch") * _SHARED_TASK / 2)
+    return int(peak * device.units.count * device.rate("launch") * device.rate("shared_task.reached") / 2)

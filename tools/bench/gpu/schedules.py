@@ -28,8 +28,9 @@ from dataclasses import dataclass, replace
 from math import ceil, prod
 
 from tilewright import devices
-from tilewright.plan.gpu.predict import predict
-from tilewright.plan.gpu.shapes import Problem, Shape, shapes, tiles
+from tilewright.plan.cost.gemm import Problem
+from tilewright.plan.cost.gemm_shapes import Shape, shapes, tiles
+from tilewright.plan.cost.gemm_time import predict
 from tilewright.plan.gpu.split_k import best_parts
 from tilewright.plan.model.gpu import Gpu
 
@@ -64,7 +65,7 @@ def problems() -> Iterator[tuple[str, Problem]]:
     """Products of f16 with their names."""
     for model, sizes in LINEAR.items():
         for m, n, k in sizes:
-            problem = Problem(m, n, k, 1, 1, "f16", 2, stores=True, neighbours=True, deals=True)
+            problem = Problem(m, n, k, 1, 1, "f16", 2, stores=True, neighbours=True, may_stream_k=True)
             yield f"{model} {m}x{n}x{k}", problem
     for batch in (1, 32):
         for size, channels, filters, window in IMAGES:
@@ -72,19 +73,19 @@ def problems() -> Iterator[tuple[str, Problem]]:
             overlap = float(window**2)
             problem = Problem(
                 prod(places), filters, channels, window**2, 1, "f16", 2,
-                stores=True, neighbours=True, places=places, overlap=overlap, deals=True,
+                stores=True, neighbours=True, places=places, overlap=overlap, may_stream_k=True,
             )  # fmt: skip
             yield f"ResNet-50 b{batch} {size}x{size} {channels}->{filters} {window}x{window}", problem
 
 
 def whole(problem: Problem) -> Problem:
     """The same product in whole tiles."""
-    return replace(problem, deals=False)
+    return replace(problem, may_stream_k=False)
 
 
 def stream_k(problem: Problem, gpu: Gpu) -> float | None:
     """Seconds of stream-K in the best tiles; None where there is nothing to deal."""
-    return min((predict(problem, shape, gpu).seconds for shape in shapes(problem, gpu) if shape.dealt), default=None)
+    return min((predict(problem, shape, gpu).seconds for shape in shapes(problem, gpu) if shape.stream_k), default=None)
 
 
 def _end(problem: Problem, shape: Shape, gpu: Gpu) -> float:

@@ -11,7 +11,7 @@ otherwise, and most of a GPU is idle. Nothing here knows of attention: `online_r
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil, prod
 from typing import ClassVar
 
@@ -23,8 +23,10 @@ from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 from tilewright.plan.attention.kv_parts import Parts, around, can_cut, can_mask
 from tilewright.plan.attention.online_reduction import Chain, find_chains, is_maximum
+from tilewright.plan.cost import attention
+from tilewright.plan.cost.attention import split_kv_seconds
+from tilewright.plan.cost.roofline import pays
 from tilewright.plan.model.gpu import Gpu
-from tilewright.plan.model.tiles import FEW_TASKS
 from tilewright.plan.model.traffic import element, element_bytes, tensor_bytes
 
 #: Parts at most, and steps of one at least.
@@ -33,26 +35,15 @@ _LEAST = 64
 #: Steps that are expected where a run brings them, and of parts whose last one may be shorter.
 _OPEN = 4096
 _LENGTHS = (256, 512, 1024, 2048)
-#: Part of the time that the cut must save.
-_WORTH = 0.85
 #: Rows that tasks share at most: a tile of queries for two warpgroups.
 _ROWS = 64
-#: Parts of the peaks that are reached.
-_PRODUCTS = 0.7
-_STREAMED = 0.92
-#: How much slower the bytes of a machine come to few multiprocessors.
-_MOST_IDLE = 4.0
-#: Tasks that a multiprocessor runs at once: each has a ring of keys and values.
-_HELD = 2
-#: Seconds that one more part takes where parts are combined.
-_PART = 2e-8
 #: Rows of an instruction of the matrix unit: fewer are padded.
 _UNIT_ROWS = 16
 
 
 @register
 @dataclass(frozen=True)
-class SplitOnline(Pass):
+class SplitKv(Pass):
     """Cut softmax chains of few tasks into parts that run at once, where the predicted time is less.
 
     The prediction stands on the last operation of the chain (`tile.parts`): parts, ns with the launches, the next best
@@ -138,27 +129,32 @@ class SplitOnline(Pass):
         """Visit the chains of each block."""
         gpu, weights, number = Gpu.of(device_of(op, self.name)), Weights(), 0
         for block in blocks(op):
-            done: set[int] = set()
-            while (found := _next(linalg_ops(block, weights), done, gpu)) is not None:
-                chain, choice = found
+            first = 0
+            while (found := _next(linalg_ops(block, weights), first, gpu)) is not None:
+                first, chain, choice = found
                 last = Parts(chain, choice.parts, choice.length, number).cut()[-1]
                 set_attribute(last, decisions.PARTS, choice.attribute())
                 number += 1
                 weights = Weights()
 
 
-def _next(ops: list[LinalgOp], done: set[int], gpu: Gpu) -> tuple[Chain, Choice] | None:
-    """The next chain of a block that had better be cut; `done`: maxima that were looked at, counted."""
+def _next(ops: list[LinalgOp], first: int, gpu: Gpu) -> tuple[int, Chain, Choice] | None:
+    """The next chain of a block that had better be cut, and the place of its maximum.
+
+    A maximum is known by its place among those that are no parts (a cut leaves one at the place of each): the hash of
+    an operation changes with its attributes and operands, and the address of an erased one is used again.
+
+    Args:
+        ops: the operations of the block, as they are now.
+        first: maxima that were looked at.
+        gpu: the machine.
+    """
     maxima = [op for op in ops if len(op.reductions) == 1 and is_maximum(op) and not decisions.APART.on(op.op)]
-    for maximum in maxima:
-        name = hash(maximum.op)
-        if name in done:
-            continue
-        done.add(name)
+    for at, maximum in enumerate(maxima[first:], first):
         for chain in _chains(maximum, ops):
             choice = choose_parts(chain, gpu)
             if choice is not None:
-                return chain, choice
+                return at, chain, choice
     return None
 
 
@@ -200,7 +196,7 @@ def choose_parts(chain: Chain, gpu: Gpu) -> Choice | None:
         return None  # as many queries as keys, it may be: these are tasks enough
     whole = _seconds(chain, 1, 0, gpu)
     times = sorted((_seconds(chain, parts, length, gpu), parts, length) for parts, length in _candidates(chain))
-    if not times or times[0][0] > whole * _WORTH:
+    if not times or not pays(gpu.device, times[0][0], whole):
         return None
     best, parts, length = times[0]
     other, number, _ = times[1] if len(times) > 1 else (0.0, 0, 0)
@@ -227,68 +223,36 @@ def _candidates(chain: Chain) -> list[tuple[int, int]]:
 
 
 def _seconds(chain: Chain, parts: int, length: int, gpu: Gpu) -> float:
-    """Predicted time of the chain in some parts: the longest of memory, L2 and arithmetic, as in `tasks.py`.
-
-    Multiprocessors without a task are idle; those that have one move at most four times their share of the bytes. Each
-    part of a fixed length reads what is left behind whole blocks, too.
-    """
-    device, work = gpu.device, _Work.of(chain)
+    """Predicted time of the chain in some parts; each of a fixed length reads what is left behind whole blocks, too."""
+    work = _work(chain)
     if chain.open:
         work = work.times(_OPEN / chain.extent)
     if length:
         work = work.times(1 + _LEAST / length)
-    tasks = work.tasks * parts
-    filled = max(gpu.units / tasks, ceil(tasks / gpu.units) * gpu.units / tasks if tasks < 4 * gpu.units else 1.0)
-    l2, memory = device.level("l2"), device.level("memory")
-    moved = work.read + work.written * parts
-    kernel = max(
-        moved / (memory.bandwidth * _STREAMED) * min(filled, _MOST_IDLE),
-        work.products * filled / gpu.units / _PRODUCTS / device.units.peak_of(work.kind),
+    return split_kv_seconds(work, parts, gpu)
+
+
+def _work(chain: Chain) -> attention.Chain:
+    """What a chain computes and moves."""
+    made = {op.result for op in chain.loops}
+    outside = {a.value for op in chain.loops for a in op.inputs if a.value not in made and _lies_in_memory(a.value)}
+    sums = [op for op in chain.accumulators if op.kind is Kind.CONTRACTION]
+    last = sums[-1] if sums else chain.accumulators[-1]
+    batch, inner = _rows(last)
+    operations, kind = 0.0, "f32"
+    for op in chain.loops:
+        if op.kind is Kind.CONTRACTION:
+            kind = element(op.inputs[0])
+            padding = max(_UNIT_ROWS / min(inner, _UNIT_ROWS), 1) if element_bytes(op.inputs[0].value) <= 2 else 1
+            operations += 2 * op.points * padding
+    return attention.Chain(
+        read=sum(tensor_bytes(value) for value in outside),
+        written=sum(tensor_bytes(op.result) for op in chain.accumulators),
+        operations=operations,
+        kind=kind,
+        tasks=batch * ceil(inner / _ROWS),
+        pieces=batch * ceil(inner / _UNIT_ROWS),
     )
-    kernel += 3 * memory.latency * ceil(tasks / (_HELD * gpu.units)) + device.rate("launch")
-    again = 3 * memory.latency + device.rate("launch")
-    kernel += 2 * again if work.pieces * parts < FEW_TASKS else 0.0  # products and softmax are kernels of their own
-    if parts == 1:
-        return kernel
-    return kernel + work.written * (parts + 1) / l2.bandwidth + parts * _PART + again
-
-
-@dataclass(frozen=True)
-class _Work:
-    """What a chain computes and moves: bytes, operations of products, tasks, and tasks of the fewest rows."""
-
-    read: int
-    written: int
-    products: float
-    kind: str
-    tasks: int
-    pieces: int
-
-    def times(self, factor: float) -> _Work:
-        """That of so many times the steps."""
-        return replace(self, read=round(self.read * factor), products=self.products * factor)
-
-    @staticmethod
-    def of(chain: Chain) -> _Work:
-        made = {op.result for op in chain.loops}
-        outside = {a.value for op in chain.loops for a in op.inputs if a.value not in made and _lies_in_memory(a.value)}
-        sums = [op for op in chain.accumulators if op.kind is Kind.CONTRACTION]
-        last = sums[-1] if sums else chain.accumulators[-1]
-        batch, inner = _rows(last)
-        operations, kind = 0.0, "f32"
-        for op in chain.loops:
-            if op.kind is Kind.CONTRACTION:
-                kind = element(op.inputs[0])
-                padding = max(_UNIT_ROWS / min(inner, _UNIT_ROWS), 1) if element_bytes(op.inputs[0].value) <= 2 else 1
-                operations += 2 * op.points * padding
-        return _Work(
-            read=sum(tensor_bytes(value) for value in outside),
-            written=sum(tensor_bytes(op.result) for op in chain.accumulators),
-            products=operations,
-            kind=kind,
-            tasks=batch * ceil(inner / _ROWS),
-            pieces=batch * ceil(inner / _UNIT_ROWS),
-        )
 
 
 def _rows(op: LinalgOp) -> tuple[int, int]:

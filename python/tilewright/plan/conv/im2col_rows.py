@@ -35,7 +35,8 @@ from tilewright.ir.target_info import device_of
 from tilewright.ir.views import consecutive, create_joined, create_split
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
-from tilewright.plan.gpu.predict import choose
+from tilewright.plan.cost import roofline
+from tilewright.plan.cost.gemm_time import choose
 from tilewright.plan.gpu.products import find_roles, problem_of
 from tilewright.plan.lowbit.fuse_dequantization import drop
 from tilewright.plan.model.borders import is_border, surround
@@ -46,8 +47,6 @@ from tilewright.plan.model.traffic import element_bytes, tensor_bytes
 #: What copies in the background move at a time, and the shortest rows that wgmma reads.
 _CHUNK = 16
 _ROW = 64
-#: Part of its bandwidth that memory reaches.
-_STREAMED = 0.92
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class _Window:
 
 @register
 @dataclass(frozen=True)
-class GatherTaps(Pass):
+class Im2colRows(Pass):
     """Let convolutions of few channels read im2col rows (of a window, side by side) where that is faster.
 
     Before:
@@ -160,13 +159,14 @@ def _visit(op: LinalgOp, window: _Window, gpu: Gpu) -> None:
     if now is None:
         return
     copied = _moved(op, window)
-    now += _moving(tensor_bytes(copied[0].results[0]) * 2, gpu) if copied else 0.0
+    now += roofline.copied(gpu.device, 2 * tensor_bytes(copied[0].results[0])) if copied else 0.0
     best: tuple[float, LinalgOp] | None = None
     for taps, channels in _paddings(op, window):
         new, gathered = _gathered(op, window, taps, channels, copied)
         image = op.inputs[window.image].value
         then = _seconds(new, gpu, streamed=True)
-        seconds = None if then is None else then + _moving(tensor_bytes(gathered) + tensor_bytes(image), gpu)
+        moved = tensor_bytes(gathered) + tensor_bytes(image)
+        seconds = None if then is None else then + roofline.copied(gpu.device, moved)
         if seconds is None or seconds >= (now if best is None else best[0]):
             drop(new.op)
             continue
@@ -187,13 +187,6 @@ def _seconds(op: LinalgOp, gpu: Gpu, streamed: bool) -> float | None:
         problem = replace(problem, out_bytes=min(problem.out_bytes, problem.bytes))
     choice = choose(problem, gpu) if problem is not None and problem.streams == streamed else None
     return None if choice is None else choice.prediction.seconds
-
-
-def _moving(size: int, gpu: Gpu) -> float:
-    """Seconds of a kernel that reads and writes so many bytes in all."""
-    device = gpu.device
-    moved = size / (device.level("memory").bandwidth * _STREAMED)
-    return moved + 2 * device.level("memory").latency + device.rate("task") + device.rate("launch")
 
 
 def _moved(op: LinalgOp, window: _Window) -> list[ir.Operation]:

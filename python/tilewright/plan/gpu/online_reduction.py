@@ -18,9 +18,10 @@ from tilewright.ir.structure import Kind, LinalgOp, set_attribute
 from tilewright.mlir import ir
 from tilewright.plan.attention.online_reduction import Chain, find_chains
 from tilewright.plan.attention.plan_online import TaskNests, mark_live
+from tilewright.plan.cost.kernel import live_part
+from tilewright.plan.cost.prediction import choice_fields
 from tilewright.plan.gpu.products import streams
 from tilewright.plan.gpu.slow import SLOW
-from tilewright.plan.gpu.tasks import live_part
 from tilewright.plan.gpu.warpgroups import rank_warpgroups, slot_bytes, tail_of
 from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.model.nest import Nest, power_of_two
@@ -88,10 +89,7 @@ class Online:
 
     def choice(self) -> Sequence[str]:
         """What `tile.prediction` says of the choice."""
-        fields = [f'shape = "{self}"', f"candidates = {self.candidates} : i64"]
-        if self.number:
-            fields.append(f"number = {self.number} : i64")
-        return [*fields, f'runner_up = "{self.runner_up}"'] if self.runner_up else fields
+        return choice_fields(str(self), self.candidates, self.number, self.runner_up)
 
     def steps(self, root: LinalgOp) -> dict[int, int]:
         """The loop of a nest's root that runs in blocks, with their size."""

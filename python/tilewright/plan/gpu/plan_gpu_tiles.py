@@ -17,12 +17,13 @@ from tilewright.ir.structure import Kind, LinalgOp, Weights, blocks, linalg_ops,
 from tilewright.ir.target_info import device_of, options_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, located, option, register
-from tilewright.plan.gpu.gemv import choose_stream
+from tilewright.plan.cost.kernel import predict_kernel
+from tilewright.plan.cost.tiling import GpuTiling
+from tilewright.plan.gpu.gemv import choose_gemv
 from tilewright.plan.gpu.online_reduction import Online, choose_online
 from tilewright.plan.gpu.products import choose_product, default_shape, find_roles, tile_product
 from tilewright.plan.gpu.slow import mark_apart
-from tilewright.plan.gpu.tasks import predict_task
-from tilewright.plan.gpu.tiles import ROW, Given, GpuTiling, tile_elementwise, tile_reduce
+from tilewright.plan.gpu.tiles import ROW, Given, tile_elementwise, tile_reduce
 from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.model.names import kernel_name
 from tilewright.plan.model.nest import Nest, lane_of, power_of_two
@@ -49,7 +50,7 @@ def tile_nest(nest: Nest, gpu: Gpu, given: Given | None = None, number: int = 0)
                 return choose_product(nest, roles, gpu, number)
             return tile_product(nest, roles, default_shape(nest.root), given)
     if nest.root.reductions:
-        stream = choose_stream(nest, gpu, number) if given is None else None
+        stream = choose_gemv(nest, gpu, number) if given is None else None
         return stream or tile_reduce(nest, given)
     return tile_elementwise(nest, given)
 
@@ -90,7 +91,7 @@ class GpuTask:
         """Products with a vector that meet in one task, in the tiles of each alone; None where these differ."""
         if self.block or any(n.root.kind is not Kind.CONTRACTION or find_roles(n) is not None for n in self.nests):
             return None
-        found = [tiling for nest in self.nests if (tiling := choose_stream(nest, gpu)) is not None]
+        found = [tiling for nest in self.nests if (tiling := choose_gemv(nest, gpu)) is not None]
         if len(found) < len(self.nests):
             return None
         sizes = [[tiling.task[d] for d in own] for tiling, own in zip(found, self.rows, strict=True)]
@@ -132,7 +133,7 @@ def _predicted(
     nests: Sequence[Nest], tilings: Sequence[GpuTiling], gpu: Gpu, live: float, online: Online | None
 ) -> str:
     shared, reached = (online.shared, online.reached) if online else (0, 0.0)
-    return predict_task(nests, tilings, gpu, live, shared, reached).attribute(online.choice() if online else ())
+    return predict_kernel(nests, tilings, gpu, live, shared, reached).attribute(online.choice() if online else ())
 
 
 @register

@@ -17,17 +17,18 @@ from tilewright.ir import decisions
 from tilewright.ir.generics import constant_of, maker
 from tilewright.ir.structure import Access, Kind, LinalgOp, index_terms, is_element, sizes_of
 from tilewright.mlir import ir
+from tilewright.plan.cost.gemm import Packed, Problem, has_unit, split_rows
+from tilewright.plan.cost.gemm_shapes import Shape
+from tilewright.plan.cost.gemm_time import choose, raster
+from tilewright.plan.cost.kernel import INSTRUCTIONS
+from tilewright.plan.cost.tiling import GpuTiling
 from tilewright.plan.gpu.allow_tf32 import ATTRIBUTE
-from tilewright.plan.gpu.predict import attribute, choose, raster
-from tilewright.plan.gpu.shapes import Packed, Problem, Shape, has_unit, split_rows
-from tilewright.plan.gpu.tiles import ROW, Given, GpuTiling, make_tiling
+from tilewright.plan.gpu.tiles import ROW, Given, make_tiling
 from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.model.nest import Nest, lane_of, power_of_two, read_only_by
 from tilewright.plan.model.traffic import element, element_bytes, tensor_bytes
 
 _PRODUCTS = ("arith.mulf", "arith.muli")
-#: Functions that are one instruction, and need no registers of their own.
-INSTRUCTIONS = frozenset(f"math.{name}" for name in "absf ceil copysign floor fma roundeven trunc".split())
 #: Fewer rows or columns than this leave a product to vectors: a tile of them would be nearly empty.
 _LEAST = 2
 #: Elements of a product among others that four warps hold.
@@ -44,13 +45,13 @@ class Roles:
         rows: parallel loops of the one operand only, the one to tile first first.
         lane: a parallel loop of the other operand only.
         depth: a reduced loop of both.
-        row_factor: which input has the rows.
+        row_operand: which input has the rows.
     """
 
     rows: tuple[int, ...]
     lane: int
     depth: int
-    row_factor: int
+    row_operand: int
 
 
 def find_roles(nest: Nest) -> Roles | None:
@@ -62,13 +63,13 @@ def find_roles(nest: Nest) -> Roles | None:
     if any(prod(op.extents[d] for d in loops) < _LEAST for loops in own):
         return None
     lane = lane_of(op, op.output)
-    lane_factor = 0 if lane in own[0] else 1
-    if lane not in own[lane_factor] or op.extents[lane] < _LEAST:
-        lane_factor = 0 if len(own[0]) == 1 else 1
-        lane = max(own[lane_factor], key=lambda d: (min(op.extents[d], 64), d))
-    rows = _rows(op, own[1 - lane_factor])
+    lane_operand = 0 if lane in own[0] else 1
+    if lane not in own[lane_operand] or op.extents[lane] < _LEAST:
+        lane_operand = 0 if len(own[0]) == 1 else 1
+        lane = max(own[lane_operand], key=lambda d: (min(op.extents[d], 64), d))
+    rows = _rows(op, own[1 - lane_operand])
     depth = _depth(nest, [rows[0], lane])
-    return None if depth is None else Roles(rows, lane, depth, 1 - lane_factor)
+    return None if depth is None else Roles(rows, lane, depth, 1 - lane_operand)
 
 
 def _own_loops(op: LinalgOp, number: int) -> list[int]:
@@ -112,7 +113,7 @@ def problem_of(nest: Nest, roles: Roles) -> Problem:
     extents = op.extents
     rows = row_loops(nest, roles)
     own = {*rows, roles.lane, roles.depth}
-    image = op.inputs[roles.row_factor]
+    image = op.inputs[roles.row_operand]
     matrices = _matrices(nest, rows, roles.lane)
     outer = prod(extents[d] for d in op.reductions if d not in own)
     read = prod(extents[d] for d in image.loops)
@@ -137,7 +138,7 @@ def problem_of(nest: Nest, roles: Roles) -> Problem:
         open_rows=tuple(d in op.dynamic for d in rows),
         open_lanes=roles.lane in op.dynamic,
         packed=_packed(op, roles) if op.unpacks else None,
-        deals=not op.dynamic and not op.unpacks and _begins_with_zeros(op),
+        may_stream_k=not op.dynamic and not op.unpacks and _begins_with_zeros(op),
     )
 
 
@@ -160,7 +161,7 @@ def _packed(op: LinalgOp, roles: Roles) -> Packed:
             conversions += _conversions(step.operation)
     own = 3 if element_bytes(op.inputs[0].value) == 2 else 2  # steps of any product: units widen, multiply and add
     return Packed(
-        lanes=roles.row_factor == 0,
+        lanes=roles.row_operand == 0,
         bytes=held / prod(sizes_of(small.value)),
         instructions=max(instructions - own, 0.0),
         conversions=conversions,
@@ -309,11 +310,11 @@ def _marks(shape: Shape, problem: Problem, occupancy: int) -> dict[str, str]:
     marks = {
         decisions.STAGES: f"{shape.stages} : i64" if shape.stages > 1 else "",
         decisions.SPECIALIZED: "unit" if shape.wgmma else "",
-        decisions.OCCUPANCY: f"{occupancy} : i64" if shape.wgmma or shape.dealt else "",
+        decisions.OCCUPANCY: f"{occupancy} : i64" if shape.wgmma or shape.stream_k else "",
         decisions.STAGED: f"{shape.boxes(problem)} : i64" if shape.boxes(problem) else "",
         decisions.FETCHED: "unit" if shape.fetched else "",
         decisions.PERSISTENT: f"{occupancy} : i64" if shape.persistent else "",
-        decisions.STREAM_K: f"{shape.dealt} : i64" if shape.dealt else "",
+        decisions.STREAM_K: f"{shape.stream_k} : i64" if shape.stream_k else "",
     }
     return {name: value for name, value in marks.items() if value}
 
@@ -325,7 +326,7 @@ def choose_product(nest: Nest, roles: Roles, gpu: Gpu, number: int = 0) -> GpuTi
     if choice is None:
         return tile_product(nest, roles, default_shape(nest.root))
     tiling = tile_product(nest, roles, choice.shape)
-    tiling.marks[decisions.PREDICTION] = attribute(choice, problem)
+    tiling.marks[decisions.PREDICTION] = choice.attribute()
     tiling.marks |= _marks(choice.shape, problem, choice.prediction.occupancy)
     if gpu.hopper and not choice.shape.wgmma and has_unit(problem, gpu):
         # wgmma could take some of these, with another number of registers

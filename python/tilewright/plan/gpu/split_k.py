@@ -10,8 +10,9 @@ order in which CTAs finish.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import prod
+from math import inf, prod
 from typing import ClassVar
 
 from tilewright.ir import decisions
@@ -21,10 +22,12 @@ from tilewright.ir.target_info import device_of
 from tilewright.ir.views import create_split, expansion
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register, remark
-from tilewright.plan.gpu.gemv import find_stream, stream_seconds
-from tilewright.plan.gpu.predict import choose
+from tilewright.plan.cost.gemm import Problem
+from tilewright.plan.cost.gemm_time import choose
+from tilewright.plan.cost.gemv import gemv_seconds
+from tilewright.plan.cost.roofline import launched, pays, transfer
+from tilewright.plan.gpu.gemv import find_gemv
 from tilewright.plan.gpu.products import Roles, find_roles, problem_of
-from tilewright.plan.gpu.shapes import Problem
 from tilewright.plan.model.borders import expand_inside, is_border
 from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.model.nest import Nest
@@ -34,8 +37,6 @@ from tilewright.plan.model.traffic import tensor_bytes
 _PARTS = (2, 4, 8, 16)
 #: Points of the depth that a part of a product has, at least.
 _LEAST_DEPTH = 64
-#: Part of the time that a split must save.
-_WORTH = 0.85
 #: Points of a part of another sum, at least, and parts for each multiprocessor, at most.
 _LEAST_PART = 256
 _MOST_PARTS = 4
@@ -65,7 +66,7 @@ class Cut:
 
 @register
 @dataclass(frozen=True)
-class SplitSums(Pass):
+class SplitK(Pass):
     """Cut sums with few tasks into parts that run at once, where the predicted time says that it pays.
 
     Before:
@@ -155,28 +156,28 @@ def _parts_of(op: LinalgOp, gpu: Gpu) -> Cut | None:
         roles = find_roles(nest)
         if roles is not None:
             return _parts_of_product(nest, roles, gpu)
-    return _parts_of_stream(nest, gpu)
+    return _parts_of_gemv(nest, gpu)
 
 
-def _parts_of_stream(nest: Nest, gpu: Gpu) -> Cut | None:
+def _parts_of_gemv(nest: Nest, gpu: Gpu) -> Cut | None:
     """The parts of a sum that reads a tensor once; None where a product makes that: attention has it in its loop.
 
     What is computed for the sum is then a tensor in memory, written and read.
     """
-    op, stream = nest.root, find_stream(nest)
-    if stream is None:
+    op, gemv = nest.root, find_gemv(nest)
+    if gemv is None:
         return None
     large = max(op.inputs, key=lambda a: prod(op.extents[d] for d in a.loops))
-    loops = [d for d in op.reductions if _is_plain(op, d) and d in stream.large.loops]
+    loops = [d for d in op.reductions if _is_plain(op, d) and d in gemv.large.loops]
     points = prod(op.extents[d] for d in op.parallel)
     if not loops or (_is_generic(large) and _follows_product(op)) or (points >= _ROWS and _is_met_again(op, large)):
         return None
     loop = max(loops, key=lambda d: op.extents[d])
-    whole = stream_seconds(stream, gpu)
+    whole = gemv_seconds(gemv, gpu)
     if whole is None:
         return None
     stored = _storing(large, gpu) if _is_generic(large) else 0.0
-    row = stream.large.width if loop == stream.lane else 0
+    row = gemv.large.width if loop == gemv.lane else 0
     extent = op.extents[loop]
     even = [(parts, extent // parts) for parts in _numbers_of_parts(extent, row, gpu)]
     # Parts of equal size, and a rest that is what the sum of these starts from: a kernel more.
@@ -184,11 +185,11 @@ def _parts_of_stream(nest: Nest, gpu: Gpu) -> Cut | None:
     for sizes, more in ((even, stored), (ragged, _adding(points, 1, gpu))):
         times = []
         for parts, size in sizes:
-            seconds = stream_seconds(stream.cut(loop, parts), gpu)
+            seconds = gemv_seconds(gemv.cut(loop, parts), gpu)
             if seconds is not None:
                 times.append((seconds + more + _adding(points, parts, gpu), parts, size))
         least = min(times, default=(whole, 1, extent))[0]
-        if least < whole * _WORTH:
+        if pays(gpu.device, least, whole):
             return Cut(loop, *next(found[1:] for found in times if found[0] <= least * _ALIKE))
     return None
 
@@ -246,18 +247,20 @@ def best_parts(problem: Problem, gpu: Gpu) -> tuple[int | None, float]:
     whole = choose(problem, gpu)
     if whole is None:
         return None, 0.0
-    best, least = None, whole.prediction.seconds * _WORTH
-    for parts in _PARTS:
-        part = _part_of(problem, parts)
-        if part is None:
-            continue
-        found = choose(part, gpu)
-        if found is None:
-            continue
-        seconds = found.prediction.seconds + _adding(problem.batch * problem.rows * problem.lanes, parts, gpu)
-        if seconds < least:
-            best, least = parts, seconds
-    return best, whole.prediction.seconds if best is None else least
+    pieces = [(parts, part) for parts in _PARTS if (part := _part_of(problem, parts)) is not None]
+    now, (least, parts) = whole.prediction.seconds, _fastest(problem, pieces, gpu)
+    return (parts, least) if pays(gpu.device, least, now) else (None, now)
+
+
+def _fastest(problem: Problem, pieces: Sequence[tuple[int, Problem]], gpu: Gpu) -> tuple[float, int]:
+    """The least predicted seconds of some numbers of parts, sums of the parts included, and that number."""
+    points = problem.batch * problem.rows * problem.lanes
+    times = [
+        (found.prediction.seconds + _adding(points, parts, gpu), parts)
+        for parts, part in pieces
+        if (found := choose(part, gpu)) is not None
+    ]
+    return min(times, default=(inf, 1))
 
 
 def _lost(op: LinalgOp, gpu: Gpu) -> tuple[int, float, float, int] | None:
@@ -270,22 +273,19 @@ def _lost(op: LinalgOp, gpu: Gpu) -> tuple[int, float, float, int] | None:
     whole = choose(problem, gpu)
     if whole is None:
         return None
-    best = None
-    for parts in _PARTS:
-        depth = problem.depth // parts
-        if problem.depth % parts and depth >= _LEAST_DEPTH:
-            found = choose(replace(problem, batch=problem.batch * parts, depth=depth, out_bytes=4), gpu)
-            adding = _adding(problem.batch * problem.rows * problem.lanes, parts, gpu)
-            if found is not None and (best is None or found.prediction.seconds + adding < best[2]):
-                best = (problem.depth, whole.prediction.seconds, found.prediction.seconds + adding, parts)
-    return best if best is not None and best[2] < best[1] * _WORTH else None
+    uneven = [(parts, problem.depth // parts) for parts in _PARTS if problem.depth % parts]
+    pieces = [
+        (parts, replace(problem, batch=problem.batch * parts, depth=depth, out_bytes=4))
+        for parts, depth in uneven
+        if depth >= _LEAST_DEPTH
+    ]
+    now, (least, parts) = whole.prediction.seconds, _fastest(problem, pieces, gpu)
+    return (problem.depth, now, least, parts) if pays(gpu.device, least, now) else None
 
 
 def _adding(points: int, parts: int, gpu: Gpu) -> float:
     """Seconds of the kernel that adds the parts."""
-    device = gpu.device
-    moved = points * 4 * (parts + 1) / device.level("l2").bandwidth
-    return moved + 2 * device.level("memory").latency + device.rate("launch")
+    return transfer(gpu.device, "l2", points * 4 * (parts + 1)) + launched(gpu.device, 2)
 
 
 def _is_met_again(op: LinalgOp, large: Access) -> bool:
@@ -296,8 +296,7 @@ def _is_met_again(op: LinalgOp, large: Access) -> bool:
 
 def _storing(access: Access, gpu: Gpu) -> float:
     """Seconds of the kernel that stores what would else be computed as it is read."""
-    device = gpu.device
-    return 2 * tensor_bytes(access.value) / device.level("memory").bandwidth + device.rate("launch")
+    return 2 * tensor_bytes(access.value) / gpu.device.level("memory").bandwidth + launched(gpu.device, 0)
 
 
 def _is_plain(op: LinalgOp, loop: int) -> bool:

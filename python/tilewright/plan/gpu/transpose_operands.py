@@ -20,30 +20,28 @@ from tilewright.ir.structure import Access, Kind, LinalgOp, Weights, blocks, lin
 from tilewright.ir.target_info import device_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
+from tilewright.plan.cost.gemm import has_unit
+from tilewright.plan.cost.gemm_time import choose
+from tilewright.plan.cost.gemv import gemv_seconds
+from tilewright.plan.cost.roofline import copied, pays
 from tilewright.plan.gpu.allow_tf32 import ATTRIBUTE
-from tilewright.plan.gpu.gemv import find_stream, stream_seconds
-from tilewright.plan.gpu.predict import choose
+from tilewright.plan.gpu.gemv import find_gemv
 from tilewright.plan.gpu.products import Roles, find_roles, problem_of, streams
-from tilewright.plan.gpu.shapes import has_unit
 from tilewright.plan.gpu.slow import SLOW
-from tilewright.plan.gpu.transposes import Turns
+from tilewright.plan.gpu.transposes import Transposes
 from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.model.nest import Nest
 from tilewright.plan.model.traffic import tensor_bytes
 
 #: Elements that matrix units multiply, and that nothing transposes on the way.
 _BYTES = ("i8", "f8E4M3FN", "f8E5M2")
-#: Part of the time that another order of a vector's operand must save.
-_WORTH = 0.95
 #: How much longer weights that are transposed may take: fewer instructions are not all in the prediction.
 _ALIKE = 1.01
-#: Part of its bandwidth that memory reaches.
-_STREAMED = 0.92
 
 
 @register
 @dataclass(frozen=True)
-class TurnFactors(Pass):
+class TransposeOperands(Pass):
     """Let operands of bytes and of tf32, and weights that meet a vector, lie in the better order.
 
     Weights lie along the sums wherever the other operand of several rows does, windows of images among them. Of all
@@ -90,18 +88,18 @@ class TurnFactors(Pass):
         """Visit the products of each block; those that share an operand share its transposed form."""
         gpu, weights = Gpu.of(device_of(op, self.name)), Weights()
         for block in blocks(op):
-            turner = _Turner(gpu, weights)
+            visitor = _Visitor(gpu, weights)
             for member in linalg_ops(block, weights):
-                turner.visit(member)
+                visitor.visit(member)
 
 
-class _Turner:
+class _Visitor:
     """Transposes the operands of the products of a block."""
 
     def __init__(self, gpu: Gpu, weights: Weights) -> None:
         self.gpu = gpu
         self.weights = weights
-        self._turns = Turns()
+        self._transposes = Transposes()
 
     def visit(self, op: LinalgOp) -> None:
         """Transpose the operands of a product where that pays."""
@@ -121,22 +119,22 @@ class _Turner:
         for number in (0, 1):
             depth = _depth_against(op, number, self.weights)
             if depth is not None:
-                self._turns.turn(op, number, depth)
+                self._transposes.transpose(op, number, depth)
                 return True  # both lie along the sum now
         return False
 
     def _visit_vector(self, nest: Nest) -> None:
         """A product with a vector reads weights along the sum, or across it, whichever is faster."""
-        op, stream = nest.root, find_stream(nest)
-        if stream is None or stream.other is None or len({stream.lane, stream.other} & stream.reductions) != 1:
+        op, gemv = nest.root, find_gemv(nest)
+        if gemv is None or gemv.other is None or len({gemv.lane, gemv.other} & gemv.reductions) != 1:
             return
-        number = next((n for n, a in enumerate(op.inputs) if a.loops == stream.large.loops), None)
+        number = next((n for n, a in enumerate(op.inputs) if a.loops == gemv.large.loops), None)
         if number is None or not self.weights.only(op.inputs[number].value) or not _has_one_use(op.inputs[number]):
             return
-        now = stream_seconds(stream, self.gpu)
-        then = stream_seconds(replace(stream, lane=stream.other, other=stream.lane), self.gpu)
-        if now is not None and then is not None and then < _WORTH * now:
-            self._turns.turn(op, number, stream.other)
+        now = gemv_seconds(gemv, self.gpu)
+        then = gemv_seconds(replace(gemv, lane=gemv.other, other=gemv.lane), self.gpu)
+        if now is not None and then is not None and pays(self.gpu.device, then, now, "prediction_error.order"):
+            self._transposes.transpose(op, number, gemv.other)
 
     def _visit_product(self, nest: Nest, roles: Roles) -> None:
         """Matrix units read bytes along the sum."""
@@ -155,11 +153,11 @@ class _Turner:
         now, then = choose(problem, gpu), choose(replace(problem, deep=True, streams=whole), gpu)
         if now is None or then is None:
             return
-        more = sum(_turning(access, gpu) for access in brought)
+        more = sum(copied(gpu.device, 2 * tensor_bytes(access.value)) for access in brought)
         alike = 1.0 if brought else _ALIKE
         if then.prediction.seconds + more < now.prediction.seconds * alike:
             for number in against:
-                self._turns.turn(op, number, roles.depth)
+                self._transposes.transpose(op, number, roles.depth)
         elif brought:
             least = f"{(then.prediction.seconds + more) * 1e6:.0f} us with a kernel that turns it"
             self._tell(op, f"{now.prediction.seconds * 1e6:.0f} us are predicted, {least}")
@@ -189,10 +187,3 @@ def _is_packed(op: LinalgOp, access: Access) -> bool:
 
 def _has_one_use(access: Access) -> bool:
     return len(list(access.value.uses)) == 1
-
-
-def _turning(access: Access, gpu: Gpu) -> float:
-    """Seconds of a kernel that transposes a tensor."""
-    device = gpu.device
-    moved = 2 * tensor_bytes(access.value) / (device.level("memory").bandwidth * _STREAMED)
-    return moved + 2 * device.level("memory").latency + device.rate("task") + device.rate("launch")

@@ -10,14 +10,14 @@ from tilewright.ir.structure import LinalgOp
 from tilewright.mlir import ir
 
 
-class Turns:
+class Transposes:
     """The transposed operands of a block: products that share one share its transposed form."""
 
     def __init__(self) -> None:
         """Begin with none."""
         self._made: dict[tuple[ir.Value, tuple[int, ...]], ir.Value] = {}
 
-    def turn(self, op: LinalgOp, number: int, last: int) -> None:
+    def transpose(self, op: LinalgOp, number: int, last: int) -> None:
         """Let a loop be the last dimension of an operand, transposed in front of the first product that reads it.
 
         Args:

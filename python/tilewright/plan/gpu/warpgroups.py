@@ -18,6 +18,7 @@ from math import prod
 from tilewright.ir import decisions
 from tilewright.ir.structure import Access, LinalgOp
 from tilewright.plan.attention.online_reduction import Chain
+from tilewright.plan.cost.attention import warpgroups_reached
 from tilewright.plan.gpu.products import streams
 from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.model.nest import Nest, power_of_two
@@ -43,14 +44,6 @@ _TAIL = 16
 _SLOTS = 3
 #: Bytes for barriers and alignment.
 _RESERVED = 2048
-#: Part of the peak that products reach where scores of the next block are computed beside them, and where only other
-#: warpgroups have something to multiply: what the published kernels do on an H100 (FlashAttention-3, table 2: 661 and
-#: 582 of 989 TFLOP/s), without what each block costs.
-_REACHED = {True: 0.70, False: 0.62}
-#: Part of that which one warpgroup reaches whose units idle while it computes functions.
-_ALONE = 0.75
-#: Clocks of each block that nothing hides: an mbarrier, the first instruction's latency.
-_BLOCK = 150
 
 
 @dataclass(frozen=True)
@@ -141,7 +134,6 @@ def _fits(chain: Chain, nest: Nest) -> bool:
 
 def _sizes(chain: Chain, products: Sequence[Nest], gpu: Gpu) -> Iterator[Warpgroups]:
     """All sizes that registers and shared memory hold."""
-    clock = gpu.device.units.frequency
     exact = [_channels(chain, nest.root) for nest in products]
     channels = [power_of_two(size) for size in exact]
     width = max(element_bytes(access.value) for nest in products for access in nest.root.inputs)
@@ -165,22 +157,21 @@ def _sizes(chain: Chain, products: Sequence[Nest], gpu: Gpu) -> Iterator[Warpgro
         stages = min(_SLOTS, (gpu.shared - _RESERVED - once) // slot)
         if stages < 2:
             continue
-        work = 2 * queries * keys * sum(channels) / gpu.device.units.peak_of("f16") * clock
-        reached = work / (work / _REACHED[stagger] + _BLOCK) * (1.0 if groups > 1 or stagger else _ALONE)
+        reached = warpgroups_reached(gpu, 2 * queries * keys * sum(channels), stagger, alone=groups == 1)
         reached *= steps / (steps // keys * keys + tail)
         yield Warpgroups(queries, keys, stages, stages * slot + once + _RESERVED, reached, stagger, tail)
 
 
 def slot_bytes(chain: Chain, products: Sequence[Nest], queries: int, keys: int) -> int:
     """Bytes that a block of the chain reads for a task: keys and values, and masks that differ by key."""
-    factors = {nest.root for nest in products}
+    operands = {nest.root for nest in products}
     total = 0
     for op, loop in chain.loops.items():
         for access in _outside(chain, op):
             if loop not in access.loops:
                 continue
             inner = [d for d in access.loops if d != loop and d in op.parallel and op.extents[d] > 1]
-            if op in factors:
+            if op in operands:
                 others = power_of_two(_channels(chain, op))
             else:
                 others = queries if any(d == max(set(op.parallel) - {loop}, default=-1) for d in inner) else 1

@@ -33,11 +33,12 @@ from tilewright.ir.target_info import device_of
 from tilewright.ir.views import groups_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
-from tilewright.plan.gpu.gemv import find_stream, stream_seconds
+from tilewright.plan.cost.gemm import has_unit
+from tilewright.plan.cost.gemv import gemv_seconds
+from tilewright.plan.gpu.gemv import find_gemv
 from tilewright.plan.gpu.products import find_roles, problem_of
-from tilewright.plan.gpu.shapes import has_unit
 from tilewright.plan.gpu.split_k import best_parts, expanded
-from tilewright.plan.gpu.transposes import Turns
+from tilewright.plan.gpu.transposes import Transposes
 from tilewright.plan.lowbit.exact import cheaply
 from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.model.nest import Nest
@@ -166,8 +167,8 @@ def _seconds(op: LinalgOp, gpu: Gpu) -> float | None:
     roles = find_roles(nest)
     if roles is not None:
         return best_parts(problem_of(nest, roles), gpu)[1] or None
-    stream = find_stream(nest)
-    return stream_seconds(stream, gpu) if stream is not None else None
+    gemv = find_gemv(nest)
+    return gemv_seconds(gemv, gpu) if gemv is not None else None
 
 
 def drop(op: ir.Operation) -> None:
@@ -278,7 +279,7 @@ def _as_product(op: LinalgOp, number: int, gpu: Gpu) -> LinalgOp | None:
         drop(new)
         return None
     if found.inputs[1].dims[-1] != roles.depth and has_unit(problem_of(_nest(found), roles), gpu):
-        Turns().turn(found, 1, roles.depth)
+        Transposes().transpose(found, 1, roles.depth)
         found = describe(new, op.position)
     return found
 

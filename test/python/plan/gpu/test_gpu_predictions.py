@@ -11,9 +11,10 @@ from dataclasses import replace
 import pytest
 
 from tilewright import devices
-from tilewright.plan.gpu.predict import choose, peak, predict, raster
-from tilewright.plan.gpu.shapes import Problem, shapes, tiles
-from tilewright.plan.gpu.tasks import live_part
+from tilewright.plan.cost.gemm import Problem
+from tilewright.plan.cost.gemm_shapes import shapes, tiles
+from tilewright.plan.cost.gemm_time import choose, peak, predict, raster
+from tilewright.plan.cost.kernel import live_part
 from tilewright.plan.model.gpu import Gpu
 
 GPUS = {name: Gpu.of(devices.get(name)) for name in ("nvidia-a100", "nvidia-h100", "nvidia-h200", "nvidia-sm80")}

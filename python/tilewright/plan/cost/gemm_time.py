@@ -19,16 +19,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
 
-from tilewright.plan.gpu.shapes import Problem, Shape, has_unit, shapes, tiles
+from tilewright.plan.cost.gemm import Problem, has_unit
+from tilewright.plan.cost.gemm_shapes import Shape, shapes, tiles
+from tilewright.plan.cost.prediction import Prediction, choice_fields
+from tilewright.plan.cost.roofline import drawn, launched, transfer
 from tilewright.plan.model.gpu import Gpu
 
-#: Warps of a multiprocessor that keep its units busy with mma.sync: two of each partition.
-_BUSY_WARPS = 8
-#: Part of the peak that units reach with everything at hand: issue slots, waits at the ends of steps.
-_REACHED = {True: 0.9, False: 0.8}
-#: The same of mma.sync where the peak is that of wgmma: 62 % on an H100 (Luo et al., "Benchmarking and Dissecting the
-#: Nvidia Hopper GPU Architecture via Microbenchmarking", 2024).
-_REACHED_SYNC = 0.62
+# Numbers of the protocols that the lowering emits, in latencies of L2 or in loads; those of machines are rates.
+
 #: Reads of shared memory for bytes that lie against the order of fragments: single ones, where ldmatrix brings 16.
 _SINGLE = 4
 #: Latencies of L2 from a slot's last use to its next one: the copy, and two waits at barriers.
@@ -39,41 +37,8 @@ _CLUSTER_TRIP = 3
 _CLUSTER_BARRIERS = 2
 #: Latencies of L2 between sums that are stored and who adds them: the store, the semaphore, the load.
 _MEETS = 3
-#: How much faster stream-K must be predicted to be: what the law leaves out are the ends of their parts.
-_DEALT_WORTH = 1.05
 #: Threads that read the same element of shared memory at once, where vector units multiply.
 _BROADCAST = 4
-#: Lanes of vector units that a conversion between integers and floats takes, by compute capability: 16 of 128 a clock,
-#: and 64 from 9.0 on (CUDA C++ Programming Guide, "Throughput of native arithmetic instructions").
-_CONVERSION = {False: 8, True: 2}
-#: Part of its bandwidth that memory reaches.
-_STREAMED = 0.92
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """The predicted time of a product.
-
-    Attributes:
-        seconds: in all, the launch included.
-        bound: what takes longest: ``compute``, ``shared``, ``l2``, ``memory``, ``latency``, or ``widen`` where one
-            is small in memory.
-        compute: seconds of arithmetic in all.
-        l2_bytes: bytes that all CTAs together read from L2, and write.
-        memory_bytes: of which come from (and go to) memory.
-        occupancy: CTAs that a multiprocessor holds.
-        waves: how often the machine is filled.
-        roofline: seconds at the peak, or at the bandwidth of memory for each tensor once.
-    """
-
-    seconds: float
-    bound: str
-    compute: float
-    l2_bytes: int
-    memory_bytes: int
-    occupancy: int
-    waves: float
-    roofline: float
 
 
 def peak(problem: Problem, gpu: Gpu) -> float:
@@ -102,6 +67,9 @@ def raster(problem: Problem, shape: Shape, resident: int) -> int:
 def predict(problem: Problem, shape: Shape, gpu: Gpu, even: bool = False) -> Prediction:
     """The time of a product in CTAs of a given shape.
 
+    Its bound is ``compute``, ``shared``, ``l2``, ``memory``, ``latency``, or ``widen`` where an operand is small in
+    memory.
+
     Args:
         problem: the product.
         shape: of its tiles.
@@ -109,7 +77,7 @@ def predict(problem: Problem, shape: Shape, gpu: Gpu, even: bool = False) -> Pre
         even: as if tiles could be cut at no cost, so that all multiprocessors had the same work: a bound.
     """
     device, count = gpu.device, tiles(problem, shape)
-    even = even or shape.dealt > 0
+    even = even or shape.stream_k > 0
     held = max(gpu.occupancy(shape.threads, shape.shared(problem), shape.registers(problem)), 1)
     resident = held * gpu.units
     waves = ceil(count / resident)
@@ -117,60 +85,63 @@ def predict(problem: Problem, shape: Shape, gpu: Gpu, even: bool = False) -> Pre
     rounds = (waves - 1) * held + ceil(last / gpu.units)  # tiles that the busiest multiprocessor computes
     rounds, fills = (count / gpu.units, count / resident) if even else (rounds, waves)
     steps = ceil(problem.depth / shape.depth) * problem.outer
-    unit = has_unit(problem, gpu)
     here = min(held, ceil(count / gpu.units))
-    busy = 1.0 if shape.wgmma else min(1.0, here * shape.warps / _BUSY_WARPS)
-    if not unit:  # loads of 16 bytes take turns with multiply-adds
-        busy *= shape.side**2 / (shape.side**2 + shape.side)
-    work = 2 * shape.rows * shape.lanes * shape.depth * steps
-    reached = _REACHED_SYNC if unit and gpu.hopper and not shape.wgmma else _REACHED[unit]
-    compute = rounds * work / (peak(problem, gpu) * reached * busy)
-    fed = rounds * steps * _shared_bytes(problem, shape, unit) / device.level("shared").bandwidth
     out = problem.batch * problem.rows * problem.lanes * (problem.out_bytes + problem.adds)
     near = count * steps * shape.loaded_bytes(problem)
-    idle = 1.0 if even else _imbalance(count, gpu, waves, held)
-    l2 = (near + out) / device.level("l2").bandwidth * idle
     far = _memory_bytes(problem, shape, resident, near, out, device.level("l2").bytes)
-    memory = far / (device.level("memory").bandwidth * _STREAMED) * idle
-    # A ring that goes on is full when the next tile begins. Dealt steps are two parts, and whole tiles.
-    starts = 1 if shape.persistent and shape.wgmma else waves + bool(shape.dealt)
-    behind = device.level("memory").latency / here if problem.adds and not shape.fetched else 0.0
-    latency = (
-        behind + device.level("memory").latency + (0 if shape.stages > 1 else steps * device.level("l2").latency / here)
-    )
-    if shape.clustered:
-        latency += _CLUSTER_BARRIERS * device.level("l2").latency
-    ends = 1 if shape.persistent else min(waves, 2)
-    tail = ends * out / max(waves, 1) / (device.level("l2").bandwidth)
+    factor = 1.0 if even else drawn(device, max(gpu.units / count, 1.0))
     # A slot is free again a round trip to L2 after it was used: what a ring does not hide, however few bytes there are.
     # What is not in L2 yet comes from memory: bytes under way, over its latency, are all that a multiprocessor moves.
     fresh = min(far / max(near + out, 1), 1.0) * device.level("memory").latency
     trip = max((_CLUSTER_TRIP if shape.clustered else _ROUND_TRIP) * device.level("l2").latency, fresh)
-    ring = fills * steps * trip / (shape.stages - 1) if shape.stages > 1 else 0.0
-    parts = {"compute": compute, "shared": fed, "l2": l2, "memory": memory, "latency": ring}
-    parts["widen"] = rounds * steps * _widening(problem, shape, gpu)
+    work = 2 * shape.rows * shape.lanes * shape.depth * steps
+    parts = {
+        "compute": rounds * work / _rate_of(problem, shape, gpu, here),
+        "shared": rounds * steps * _shared_bytes(problem, shape, gpu) / device.level("shared").bandwidth,
+        "l2": transfer(device, "l2", near + out) * factor,
+        "memory": transfer(device, "memory", far) * factor,
+        "latency": fills * steps * trip / (shape.stages - 1) if shape.stages > 1 else 0.0,
+        "widen": rounds * steps * _widening(problem, shape, gpu),
+    }
     bound = max(parts, key=lambda name: parts[name])
-    waiting = starts * latency + tail + _handing(shape, gpu, count, held)
-    if waiting > parts[bound]:
-        bound = "latency"
-    seconds = max(parts.values()) + waiting + device.rate("launch")
-    return Prediction(seconds, bound, compute, near + out, far, held, count / resident, roofline(problem, gpu))
+    # A ring that goes on is full when the next tile begins. Steps of stream-K are two parts, and whole tiles.
+    starts = 1 if shape.persistent and shape.wgmma else waves + bool(shape.stream_k)
+    ends = 1 if shape.persistent else min(waves, 2)
+    tail = transfer(device, "l2", ends * out / max(waves, 1))
+    waiting = starts * _latency(problem, shape, gpu, steps, here) + tail + _handing(shape, gpu, count, held)
+    seconds = parts[bound] + waiting + launched(device, 0)
+    bound = "latency" if waiting > parts[bound] else bound
+    return Prediction(seconds, bound, parts, near + out, far, problem.operations, held, roofline(problem, gpu))
+
+
+def _rate_of(problem: Problem, shape: Shape, gpu: Gpu, here: int) -> float:
+    """Operations per second that a multiprocessor with so many CTAs reaches with everything at hand."""
+    device = gpu.device
+    if shape.wgmma:
+        return peak(problem, gpu) * device.rate("wgmma.reached")
+    busy = min(1.0, here * shape.warps / device.rate("busy_warps"))
+    if has_unit(problem, gpu):
+        return peak(problem, gpu) * device.rate("mma.reached.hopper" if gpu.hopper else "mma.reached") * busy
+    busy *= shape.side**2 / (shape.side**2 + shape.side)  # loads of 16 bytes take turns with multiply-adds
+    return peak(problem, gpu) * device.rate("vector.reached") * busy
+
+
+def _latency(problem: Problem, shape: Shape, gpu: Gpu, steps: int, here: int) -> float:
+    """Seconds that the start of a wave waits: for its first step, for its neighbour, for matrices behind the sums."""
+    l2, memory = gpu.device.level("l2").latency, gpu.device.level("memory").latency
+    behind = memory / here if problem.adds and not shape.fetched else 0.0
+    first = behind + memory + (0 if shape.stages > 1 else steps * l2 / here)
+    return first + _CLUSTER_BARRIERS * l2 if shape.clustered else first
 
 
 def _handing(shape: Shape, gpu: Gpu, count: int, held: int) -> float:
     """Seconds in which CTAs hand on sums: each those of one tile, and who finishes a tile reads those of its others."""
-    if not shape.dealt:
+    if not shape.stream_k:
         return 0.0
     level = gpu.device.level("l2")
-    others = 1 if count > shape.dealt else ceil(shape.dealt / count)
+    others = 1 if count > shape.stream_k else ceil(shape.stream_k / count)
     sums = shape.rows * shape.lanes * 4 * held / (level.bandwidth / gpu.units)
     return (1 + others) * sums + _MEETS * level.latency
-
-
-def _imbalance(count: int, gpu: Gpu, waves: int, held: int) -> float:
-    """Fewer multiprocessors than there are move no more than their share of what L2 gives."""
-    active = min(count, gpu.units * held * waves)
-    return max(1.0, min(gpu.units / active, 4.0))
 
 
 def _widening(problem: Problem, shape: Shape, gpu: Gpu) -> float:
@@ -181,16 +152,19 @@ def _widening(problem: Problem, shape: Shape, gpu: Gpu) -> float:
     down, across = shape.grid if has_unit(problem, gpu) else (shape.warps, shape.warps)
     again = shape.warps // (across if packed.lanes else down)  # warps that have the same fragments
     elements = (shape.lanes if packed.lanes else shape.rows) * shape.depth * again
-    lanes = packed.instructions + packed.conversions * _CONVERSION[gpu.capability >= 90]
+    conversion = gpu.device.rate("conversion.hopper" if gpu.capability >= 90 else "conversion")
+    lanes = packed.instructions + packed.conversions * conversion
     return elements * lanes / (gpu.device.units.peak_of("f32") / 2)
 
 
-def _shared_bytes(problem: Problem, shape: Shape, unit: bool) -> int:
+def _shared_bytes(problem: Problem, shape: Shape, gpu: Gpu) -> int:
     """Bytes that a step reads from shared memory: fragments of both operands for each warp or warpgroup."""
     element = shape.depth * problem.bytes
     if shape.wgmma:
         return shape.rows // 64 * (64 + shape.lanes) * element
-    if not unit:  # each thread reads its rows and lanes; a quarter of a warp reads the same ones at once
+    if not has_unit(
+        problem, gpu
+    ):  # each thread reads its rows and lanes; a quarter of a warp reads the same ones at once
         return round(shape.threads * 2 * shape.side * element / _BROADCAST) + _rewritten(problem, shape)
     side = sqrt(shape.rows * shape.lanes / shape.warps)
     against = _SINGLE if problem.bytes == 1 and not problem.deep else 1
@@ -248,22 +222,37 @@ class Choice:
     whole: Shape | None = None
     whole_seconds: float = 0.0
 
+    def attribute(self) -> str:
+        """The choice as `tile.prediction`: times in ns, the launch included."""
+        runner_up = "" if self.runner_up is None else str(self.runner_up)
+        fields = choice_fields(str(self.shape), self.candidates, self.number, runner_up, self.runner_up_seconds)
+        if self.other is not None and self.other_prediction is not None:
+            fields.append('cluster = "{}x{}"'.format(*self.shape.cluster))
+            fields.append('other_cluster = "{}x{}"'.format(*self.other.cluster))
+            fields.append(f"other_cluster_ns = {self.other_prediction.seconds * 1e9:.0f} : i64")
+            fields.append(f"other_cluster_l2_bytes = {self.other_prediction.l2_bytes} : i64")
+        if self.whole is not None:
+            fields.append(f'whole = "{self.whole}"')
+            fields.append(f"whole_ns = {self.whole_seconds * 1e9:.0f} : i64")
+        return self.prediction.attribute(fields, ["compute"])
+
 
 def choose(problem: Problem, gpu: Gpu, number: int = 0) -> Choice | None:
     """The shape with the least predicted time; None where the machine has none.
 
     Candidates differ in their rows or lanes; `number` says which one it shall be, the fastest one being the first.
     Among shapes whose times differ by less than a percent, the one that moves the least, then the smallest ring. Steps
-    are divided (stream-K) where that is faster by some percent than the best shape with whole tiles.
+    are divided (stream-K) where that is faster than the best shape with whole tiles, by more than predictions may be
+    wrong: the law leaves out the ends of parts.
     """
     ranked: Sequence[tuple[Prediction, Shape]] = sorted(
         ((predict(problem, shape, gpu), shape) for shape in shapes(problem, gpu)),
         key=lambda found: (float(f"{found[0].seconds:.2e}"), found[0].l2_bytes, found[1].warps, found[1].stages),
     )
-    whole = next((found for found in ranked if not found[1].dealt), None)
+    whole = next((found for found in ranked if not found[1].stream_k), None)
     if whole is not None:
-        most = whole[0].seconds / _DEALT_WORTH
-        ranked = [found for found in ranked if not found[1].dealt or found[0].seconds <= most]
+        most = whole[0].seconds / (1 + gpu.device.rate("prediction_error.order"))
+        ranked = [found for found in ranked if not found[1].stream_k or found[0].seconds <= most]
     first: dict[tuple[int, int], tuple[Prediction, Shape]] = {}
     for pair in ranked:
         first.setdefault((pair[1].rows, pair[1].lanes), pair)
@@ -274,8 +263,8 @@ def choose(problem: Problem, gpu: Gpu, number: int = 0) -> Choice | None:
     best, shape = found[number]
     later = found[number + 1] if number + 1 < len(found) else None
     same = (r for r in ranked if (r[1].rows, r[1].lanes) == (shape.rows, shape.lanes))
-    other = next((r for r in same if r[1].clustered != shape.clustered and not r[1].dealt), None)
-    whole = whole if shape.dealt else None
+    other = next((r for r in same if r[1].clustered != shape.clustered and not r[1].stream_k), None)
+    whole = whole if shape.stream_k else None
     return Choice(
         shape,
         best,
@@ -288,39 +277,3 @@ def choose(problem: Problem, gpu: Gpu, number: int = 0) -> Choice | None:
         whole and whole[1],
         whole[0].seconds if whole else 0.0,
     )
-
-
-def attribute(choice: Choice, problem: Problem) -> str:
-    """The choice as `tile.prediction`: times in ns, the launch included."""
-    found = choice.prediction
-    fields = [
-        f"ns = {found.seconds * 1e9:.0f} : i64",
-        f'bound = "{found.bound}"',
-        f"compute_ns = {found.compute * 1e9:.0f} : i64",
-        f"roofline_ns = {found.roofline * 1e9:.0f} : i64",
-        f"l2_bytes = {found.l2_bytes} : i64",
-        f"memory_bytes = {found.memory_bytes} : i64",
-        f"operations = {problem.operations} : i64",
-        f"occupancy = {found.occupancy} : i64",
-        f'shape = "{choice.shape}"',
-        f"candidates = {choice.candidates} : i64",
-    ]
-    if choice.number:
-        fields.append(f"number = {choice.number} : i64")
-    if choice.runner_up is not None:
-        fields.append(f'runner_up = "{choice.runner_up}"')
-        fields.append(f"runner_up_ns = {choice.runner_up_seconds * 1e9:.0f} : i64")
-    if choice.other is not None and choice.other_prediction is not None:
-        fields.append(f'cluster = "{_extent(choice.shape)}"')
-        fields.append(f'other_cluster = "{_extent(choice.other)}"')
-        fields.append(f"other_cluster_ns = {choice.other_prediction.seconds * 1e9:.0f} : i64")
-        fields.append(f"other_cluster_l2_bytes = {choice.other_prediction.l2_bytes} : i64")
-    if choice.whole is not None:
-        fields.append(f'whole = "{choice.whole}"')
-        fields.append(f"whole_ns = {choice.whole_seconds * 1e9:.0f} : i64")
-    return "{" + ", ".join(fields) + "}"
-
-
-def _extent(shape: Shape) -> str:
-    """CTAs of a cluster along rows and lanes, e.g. ``2x1``."""
-    return "{}x{}".format(*shape.cluster)

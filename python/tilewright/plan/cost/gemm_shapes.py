@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
 from itertools import product
-from math import prod, sqrt
+from math import sqrt
 
+from tilewright.plan.cost.gemm import CLUSTER, Problem, has_unit
 from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.model.nest import power_of_two
 
@@ -35,146 +35,19 @@ _LOADING = 40
 _ACCUMULATORS = 128
 _WITH_FUNCTIONS = 64
 #: How many registers more accumulators and operands may take where operands come through registers, not through a ring.
-_FACTORS = 32
-#: Element types that matrix units multiply (on all architectures that there are descriptions for).
-_UNIT_TYPES = frozenset({"f16", "bf16", "i8", "tf32"})
-_HOPPER_TYPES = frozenset({"f8E4M3FN", "f8E5M2"})
+_OPERANDS = 32
 #: Bytes of shared memory for barriers, and to align the ring.
 _RESERVED = 2048
 #: Boxes of a warp that wait in shared memory until TMA has stored them, and bytes of one: 16 rows of a swizzle's span.
 #: Where a CTA ends with its tile they lie in the ring, which is free then.
 _BOXES = {True: 2, False: 4}
 _BOX = 16 * _SPAN
-#: CTAs of a cluster: the two multiprocessors of a TPC, so that none stays idle, whatever the sizes of GPCs.
-_CLUSTER = 2
 #: Lanes of a tile whose scales change along the sum, at least: rings have slots of 128 bytes and more.
 _SCALES = 64
 #: Steps that a CTA has of stream-K tiles, at least.
 _LEAST_SHARE = 4
 #: Rows of a box that a CTA loads for its cluster, at least: the rows that a swizzle exchanges.
 _SHARE = 8
-
-
-@dataclass(frozen=True)
-class Packed:
-    """How an operand lies in memory that is small there and widened in registers.
-
-    Attributes:
-        lanes: whether it is the operand with the lanes, or that with the rows.
-        bytes: of an element in memory, its part of scales and zero points included.
-        instructions: of vector units that make an element, besides conversions by instructions of their own.
-        conversions: of these.
-        blocks: whether scales change along the sum, which `outer` counts the blocks of then.
-    """
-
-    lanes: bool
-    bytes: float
-    instructions: float
-    conversions: float
-    blocks: bool = False
-
-
-@dataclass(frozen=True)
-class Problem:
-    """A product, or a convolution seen as one.
-
-    Attributes:
-        rows: points of the loops of rows.
-        lanes: points of the loops of lanes.
-        depth: points of the loop of the depth.
-        outer: points of the other reduced loops: places of a window.
-        batch: points of the loops that both operands have.
-        kind: element type of the operands in memory; ``tf32`` for those in f32 that may be rounded to it.
-        out_bytes: bytes of an element of the result.
-        streams: whether the operands lie in memory as TMA wants them: rows at multiples of 16 bytes.
-        deep: whether the depth runs along the rows of both operands in memory, as wgmma wants all but 16-bit elements.
-        functions: whether functions (exponentials, ...) of the sums are computed where they are.
-        stores: whether TMA can store the result: one tensor, rows at multiples of 16 bytes.
-        adds: bytes of an element of all matrices of the result's size that what follows reads; they pass through shared
-            memory.
-        fetches: whether TMA can load these matrices, as it can those of `streams`.
-        places: points of each loop of rows, that of neighbours in memory first; none: rows are those of one loop.
-        overlap: how often an element of the operand with the rows is read by neighbouring windows; 1: no windows.
-        neighbours: whether tiles beside each other may be a cluster.
-        strided: whether rows are every so manieth place of an image: no two CTAs load a part of its tile each.
-        open_rows: of each loop of rows, whether only a run knows its points.
-        open_lanes: whether only a run knows the lanes.
-        packed: how an operand lies in memory that is not multiplied as it lies there.
-        deals: whether stream-K may divide steps among CTAs: all sizes are known, and sums begin with zeros.
-    """
-
-    rows: int
-    lanes: int
-    depth: int
-    outer: int
-    batch: int
-    kind: str
-    out_bytes: int
-    streams: bool = True
-    deep: bool = True
-    functions: bool = False
-    stores: bool = False
-    adds: int = 0
-    fetches: bool = False
-    places: tuple[int, ...] = ()
-    overlap: float = 1.0
-    neighbours: bool = False
-    strided: bool = False
-    open_rows: tuple[bool, ...] = ()
-    open_lanes: bool = False
-    packed: Packed | None = None
-    deals: bool = False
-
-    @cached_property
-    def bytes(self) -> int:
-        """Bytes of an element of the operands, as units multiply them."""
-        sizes = {"f64": 8, "i64": 8, "f32": 4, "tf32": 4, "i32": 4, "f16": 2, "bf16": 2, "i16": 2}
-        return sizes.get(self.kind, 1)
-
-    @cached_property
-    def widths(self) -> tuple[float, float]:
-        """Bytes of an element in memory of the operand with the rows, and of that with the lanes."""
-        if self.packed is None:
-            return self.bytes, self.bytes
-        return (self.bytes, self.packed.bytes) if self.packed.lanes else (self.packed.bytes, self.bytes)
-
-    def bytes_of(self, rows: float, lanes: float) -> int:
-        """Bytes in memory of so many elements of both operands."""
-        return round(rows * self.widths[0] + lanes * self.widths[1])
-
-    @property
-    def held(self) -> int:
-        """Bytes of both operands in memory."""
-        depth = self.batch * self.depth
-        return self.bytes_of(depth * round(self.rows * self.outer / self.overlap), depth * self.lanes * self.outer)
-
-    def down(self, rows: int, cluster: int = 1) -> int:
-        """Tiles of so many rows that cover all, and fill clusters of so many."""
-        counts = self._counts(rows)
-        loop = self.paired(rows) if cluster > 1 else None
-        if loop is not None:
-            counts[loop] = -(-counts[loop] // cluster) * cluster
-        return prod(counts)
-
-    def across(self, lanes: int, cluster: int = 1) -> int:
-        """Tiles of so many lanes that cover all, and fill clusters of so many."""
-        return -(-self.lanes // (lanes * cluster)) * cluster
-
-    def paired(self, rows: int) -> int | None:
-        """The loop of rows along which tiles make whole clusters of two: by their number, or as a grid rounds it up."""
-        counts = self._counts(rows)
-        opened = self.open_rows or (False,) * len(counts)
-        return next((i for i, n in enumerate(counts) if n % _CLUSTER == 0 or opened[i]), None)
-
-    def _counts(self, rows: int) -> list[int]:
-        """Tiles of so many rows along each loop of rows."""
-        places = self.places or (self.rows,)
-        return [-(-n // size) for n, size in zip(places, split_rows(places, rows), strict=True)]
-
-    @property
-    def operations(self) -> int:
-        """Additions and multiplications."""
-        return 2 * self.batch * self.rows * self.lanes * self.depth * self.outer
 
 
 @dataclass(frozen=True)
@@ -191,7 +64,7 @@ class Shape:
         persistent: whether a CTA computes tile after tile; loads run ahead into the next one.
         fetched: whether TMA brings the matrices that what follows reads, beside the last steps of the product.
         cluster: CTAs of a cluster along rows and along lanes; what several of them read, TMA loads once for all.
-        dealt: CTAs that share the steps of the last waves (stream-K); 0: each tile is one CTA's.
+        stream_k: CTAs that share the steps of the last waves ; 0: each tile is one CTA's.
     """
 
     rows: int
@@ -203,7 +76,7 @@ class Shape:
     persistent: bool = False
     fetched: bool = False
     cluster: tuple[int, int] = (1, 1)
-    dealt: int = 0
+    stream_k: int = 0
 
     def step_bytes(self, problem: Problem) -> int:
         """Bytes of both operands that a step needs."""
@@ -230,7 +103,7 @@ class Shape:
 
     def _waiting(self, problem: Problem) -> int:
         """Bytes of shared memory of results that are being stored while the ring is filled, or turned beside it."""
-        if self.dealt and not self.wgmma:
+        if self.stream_k and not self.wgmma:
             return self.rows * self.lanes * problem.out_bytes
         return self.warps * self.boxes(problem) * _BOX if self.persistent else 0
 
@@ -269,13 +142,8 @@ class Shape:
         text = f"{self.rows}x{self.lanes}x{self.depth}, {self.warps} warps, {self.stages} stages"
         text += ", persistent" if self.persistent else ""
         text += ", fetched" if self.fetched else ""
-        text += ", stream-K" if self.dealt else ""
+        text += ", stream-K" if self.stream_k else ""
         return text + (", cluster {}x{}".format(*self.cluster) if self.clustered else "")
-
-
-def has_unit(problem: Problem, gpu: Gpu) -> bool:
-    """Whether a matrix unit multiplies the operands; f32 that must stay f32 is for the vector units."""
-    return problem.kind in _UNIT_TYPES or (problem.kind in _HOPPER_TYPES and gpu.capability >= 90)
 
 
 def _suits_wgmma(problem: Problem) -> bool:
@@ -315,7 +183,7 @@ def _steps(problem: Problem, gpu: Gpu, rows: int, lanes: int, unit: bool, wgmma:
         sums, limit = rows * lanes * width // (32 * warps), _WITH_FUNCTIONS if problem.functions else _ACCUMULATORS
         if sums > limit:
             continue
-        if not problem.streams and sums + shape.step_bytes(problem) // (4 * 32 * warps) > limit + _FACTORS:
+        if not problem.streams and sums + shape.step_bytes(problem) // (4 * 32 * warps) > limit + _OPERANDS:
             continue
         yield from _rings(problem, gpu, shape)
 
@@ -336,7 +204,7 @@ def _rings(problem: Problem, gpu: Gpu, shape: Shape) -> Iterator[Shape]:
         if problem.streams and stages >= 2:
             found = True
             yield from _clusters(problem, replace(one, stages=stages))
-    yield from _dealt(problem, gpu, shape, steps)
+    yield from _stream_k(problem, gpu, shape, steps)
     if not found and not shape.wgmma:
         yield shape
 
@@ -346,26 +214,26 @@ def _clusters(problem: Problem, shape: Shape) -> Iterator[Shape]:
     yield shape
     if not (shape.wgmma and problem.neighbours):
         return
-    if problem.paired(shape.rows) is not None and shape.lanes >= _CLUSTER * _SHARE:
-        yield replace(shape, cluster=(_CLUSTER, 1))
-    whole = problem.open_lanes or problem.across(shape.lanes) % _CLUSTER == 0
-    if whole and not problem.strided and shape.rows >= _CLUSTER * _SHARE:
-        yield replace(shape, cluster=(1, _CLUSTER))
+    if problem.paired(shape.rows) is not None and shape.lanes >= CLUSTER * _SHARE:
+        yield replace(shape, cluster=(CLUSTER, 1))
+    whole = problem.open_lanes or problem.across(shape.lanes) % CLUSTER == 0
+    if whole and not problem.strided and shape.rows >= CLUSTER * _SHARE:
+        yield replace(shape, cluster=(1, CLUSTER))
 
 
-def _dealt(problem: Problem, gpu: Gpu, shape: Shape, steps: int) -> Iterator[Shape]:
+def _stream_k(problem: Problem, gpu: Gpu, shape: Shape, steps: int) -> Iterator[Shape]:
     """The same tile in CTAs that share the steps of the last waves; what follows may not need the ring."""
     free = not problem.adds and (problem.stores or not shape.wgmma)
-    one = replace(shape, stages=0, persistent=True, dealt=1)
+    one = replace(shape, stages=0, persistent=True, stream_k=1)
     fit = (gpu.shared - one.shared(problem)) // shape.step_bytes(problem) + 1
     stages = min(_SLOTS[shape.wgmma], fit)
-    if not (problem.deals and problem.streams and free and stages >= 2):
+    if not (problem.may_stream_k and problem.streams and free and stages >= 2):
         return
     one = replace(one, stages=stages)
     ctas = gpu.occupancy(one.threads, one.shared(problem), one.registers(problem)) * gpu.units
     count = tiles(problem, one)
     if count > 1 and ctas and count % ctas and (count - whole_tiles(count, ctas)) * steps >= _LEAST_SHARE * ctas:
-        yield replace(one, dealt=ctas)
+        yield replace(one, stream_k=ctas)
 
 
 def whole_tiles(count: int, ctas: int) -> int:
@@ -383,28 +251,3 @@ def tiles(problem: Problem, shape: Shape) -> int:
     """CTAs that cover the result, and fill clusters."""
     down, across = shape.cluster
     return problem.batch * problem.down(shape.rows, down) * problem.across(shape.lanes, across)
-
-
-@lru_cache(maxsize=4096)
-def split_rows(places: tuple[int, ...], rows: int) -> tuple[int, ...]:
-    """Sizes of a tile of `rows` rows along each of the loops that rows are taken from: powers of two.
-
-    Of those with the fewest tiles, that which is longest along the first loop, then the second, ...
-
-    Args:
-        places: points of each loop.
-        rows: rows of a tile; fewer where the loops have no more.
-    """
-    if len(places) == 1:
-        return (min(rows, power_of_two(places[0])),)
-    best: tuple[int, ...] = ()
-    fewest = 0
-    size = min(rows, power_of_two(places[0]))
-    while size:
-        rest = split_rows(places[1:], rows // size)
-        if size * prod(rest) == min(rows, prod(map(power_of_two, places))):
-            count = prod(-(-n // s) for n, s in zip(places, (size, *rest), strict=True))
-            if not best or count < fewest:
-                best, fewest = (size, *rest), count
-        size //= 2
-    return best

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tilewright.core.errors import InternalError, UserError
-from tilewright.devices.rates import rates_of_kind
+from tilewright.core.errors import UserError
+from tilewright.devices.rates import first_rate, rates_of_kind
 
 if TYPE_CHECKING:
     pass
 
-LEVEL_KINDS = ("register", "cache", "addressable")
+LEVEL_KINDS = ("register", "cache", "addressable", "link", "network")
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,8 @@ class Level:
 
     Attributes:
         name: e.g. ``l2``; the name that ``tile.group`` and ``#tile.level`` use.
-        kind: ``register``; ``cache``: tiles are sized for it; ``addressable``: tiles are placed in it.
+        kind: ``register``; ``cache``: tiles are sized for it; ``addressable``: tiles are placed in it;
+            ``link``, ``network``: what neighbours of a mesh, or hosts, exchange data through: nothing lies there.
         bytes: capacity of one instance.
         bandwidth: bytes per second that one unit moves to or from it; 0: not known.
         latency: seconds; 0: not known.
@@ -120,6 +121,11 @@ class Device:
             f"device '{self.name}' has no level '{name}': it has {', '.join(level.name for level in self.levels)}"
         )
 
+    @property
+    def memory(self) -> Level:
+        """Return the farthest level that holds data: where tensors lie that no cache keeps."""
+        return next(level for level in reversed(self.levels) if level.kind not in ("link", "network"))
+
     def lanes(self, bits: int) -> int:
         """Return how many elements of ``bits`` bits a vector register holds."""
         return max(1, self.units.vector_bits // bits)
@@ -128,22 +134,21 @@ class Device:
         """Return a limit, or ``default`` where the description has none of that name."""
         return dict(self.limits).get(name, default)
 
-    def rate(self, name: str, default: float | None = None) -> float:
+    @property
+    def chains(self) -> int:
+        """Return how many multiply-adds under way, independent of each other, keep the pipes of a CPU's core busy."""
+        return self.limit("fma_latency", 4) * self.limit("fma_pipes", 2)
+
+    def rate(self, *names: str) -> float:
         """Return a rate: the description's own, or that of its kind (``kinds/KIND.toml``).
 
         Args:
-            name: which one.
-            default: what to take where neither has it, for families of names that no file lists in full.
+            names: which one, and others that stand for it where it is not known, e.g. ``l3.store``, ``level.store``.
 
         Raises:
-            InternalError: neither has it, and there is no default: a planner asks for what nobody declared.
+            InternalError: none is known: a planner asks for what nobody declared.
         """
-        if (found := self._rates.get(name, default)) is None:
-            raise InternalError(
-                f"device '{self.name}' has no rate '{name}': declare it in devices/kinds/{self.kind}.toml, where all"
-                " rates of a kind stand"
-            )
-        return found
+        return first_rate(self._rates, names, f"device '{self.name}'", self.kind)
 
     @functools.cached_property
     def _rates(self) -> dict[str, float]:

@@ -95,7 +95,7 @@ def last_rate(device: Device) -> float | None:
 
 def memory_rate(device: Device) -> float | None:
     """Return the bytes per nanosecond that a unit moves to and from memory."""
-    memory = device.level("memory") if is_gpu(device) else device.levels[-1]
+    memory = device.level("memory") if is_gpu(device) else device.memory
     return _rate(memory, shared=is_gpu(device))
 
 

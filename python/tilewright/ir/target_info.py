@@ -24,6 +24,7 @@ from typing import Any
 from tilewright.core.errors import UserError
 from tilewright.devices.attribute import from_attribute, text_of, to_attribute, value_of
 from tilewright.devices.device import Device
+from tilewright.devices.rates import usual_rate
 from tilewright.ir import decisions
 from tilewright.mlir import ir
 
@@ -103,6 +104,16 @@ def find_device(op: ir.Operation | ir.OpView) -> Device | None:
     """
     attribute = _attribute(op, DEVICE)
     return None if attribute is None else _device(attribute)
+
+
+def rate_of(op: ir.Operation | ir.OpView, name: str) -> float:
+    """Return a rate of the device that the module around `op` is compiled for; a usual CPU's where it names none.
+
+    Raises:
+        InternalError: no such rate is declared.
+    """
+    device = find_device(op)
+    return usual_rate("cpu", name) if device is None else device.rate(name)
 
 
 def options_of(op: ir.Operation | ir.OpView) -> ModuleOptions:

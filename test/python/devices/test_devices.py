@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import os
 from pathlib import Path
 
@@ -18,6 +17,8 @@ from tilewright.core.errors import InternalError, UserError
 from tilewright.devices import Device, Level, host
 from tilewright.devices.attribute import from_attribute, to_attribute
 from tilewright.devices.rates import rates_of_kind
+from tilewright.plan.cost.cost import Model, Schedule
+from tilewright.plan.cost.expression import matmul
 from tilewright.runtime.cpu import cpu_features
 from tilewright.targets.registry import parse_target
 
@@ -124,12 +125,24 @@ def test_rates_of_a_kind_stand_behind_those_of_a_device() -> None:
         device.rate("tsk")
 
 
+def test_links_and_networks_are_levels_that_hold_nothing() -> None:
+    """A description with one round-trips, and what is planned and predicted for a kernel stays the same."""
+    alone = devices.get("cpu:amd-zen5")
+    network = Level("hosts", "network", bytes=1 << 20, bandwidth=2.5e10, latency=2e-6, shared_by=2)
+    joined = dataclasses.replace(alone, levels=(*alone.levels, network))
+    assert Device.from_dict(joined.to_dict()) == joined and joined.level("hosts").latency == 2e-6
+    assert joined.memory == alone.memory == alone.level("memory")
+    product, own = matmul(512, 512, 512), Schedule((512, 512, 512), (8, 32, 1), (1, 0, 2))
+    assert Model(joined).predict(product, own) == Model(alone).predict(product, own)
+
+
 @pytest.mark.parametrize("path", sorted(Path(devices.__file__).parent.glob("kinds/*.toml")), ids=lambda path: path.stem)
 def test_each_rate_of_a_kind_says_what_it_is(path: Path) -> None:
-    """A comment in the line or above it, which names the unit."""
-    lines = path.read_text().splitlines()
-    for above, line in itertools.pairwise(lines):
-        assert " = " not in line or "#" in line or above.startswith("#"), f"{path.name}: {line}"
+    """A comment in the line, or one above that all lines to the next empty one share, names the unit."""
+    for paragraph in path.read_text().split("\n\n"):
+        lines = paragraph.splitlines()
+        shared = lines[0].startswith("#") and not any("#" in line for line in lines[1:])
+        assert shared or all("#" in line for line in lines if " = " in line), f"{path.name}: {paragraph}"
 
 
 def make_machine(root: Path, *, cgroup: str) -> None:

@@ -15,19 +15,40 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, prod
 
+from tilewright.devices.device import Device
 from tilewright.plan.cost.expression import Expression, Operand
 from tilewright.plan.cost.rtile import data_tile, runs
 
-#: Part of a cache that a working set can count on: what streams through takes the rest.
-_SHARE = 0.8
-#: Bytes between runs that hardware prefetchers read over.
-_GAP = 256
-#: Runs that a register tile walks side by side, and a page: more of them are found anew in each page.
-_SIDE_BY_SIDE, _PAGE = 8, 4096
-#: Runs that hardware prefetchers follow at a time: the lines of a window, or parts of several planes in turn.
-_STREAMS = 32
-#: How much cheaper it is to go on with a run that is followed already than to start one.
-_KNOWN = 4
+
+@dataclass(frozen=True)
+class Prefetcher:
+    """What hardware prefetchers do, as rates of the device say.
+
+    Attributes:
+        gap: bytes between runs that they read over.
+        side_by_side: runs that a register tile walks in turns; more of them are found anew in each page.
+        page: bytes of a page.
+        streams: runs that are followed at a time: the lines of a window, or parts of several planes in turn.
+        known: how much cheaper it is to go on with a run that is followed already than to start one.
+    """
+
+    gap: float
+    side_by_side: float
+    page: int
+    streams: float
+    known: float
+
+    @staticmethod
+    def of(device: Device) -> Prefetcher:
+        """Return what a device's prefetchers do."""
+        rate = device.rate
+        return Prefetcher(
+            rate("prefetch.gap"),
+            rate("prefetch.side_by_side"),
+            int(rate("page")),
+            rate("prefetch.streams"),
+            rate("prefetch.known"),
+        )
 
 
 @dataclass(frozen=True)
@@ -79,10 +100,10 @@ def fetched(
     outside.reverse()
     found = []
     for capacity in capacities:
-        if sizes[-1] <= capacity * _SHARE:
+        if sizes[-1] <= capacity:
             found.append((0,) * len(operands))
             continue
-        depth = max((i for i, size in enumerate(sizes) if size <= capacity * _SHARE), default=0)
+        depth = max((i for i, size in enumerate(sizes) if size <= capacity), default=0)
         places = [_changes(own, depth) for own in tiles]
         found.append(tuple(own[at] * outside[at] for own, at in zip(moved, places, strict=True)))
     return found
@@ -109,14 +130,14 @@ def _pitch(tile: Sequence[int], shape: Sequence[int]) -> int:
     return stride
 
 
-def _streams(tile: Sequence[int], operand: Operand) -> tuple[int, int]:
+def _streams(tile: Sequence[int], operand: Operand, gap: float) -> tuple[int, int]:
     """Number and length (elements) of a part's runs, those with small gaps between them as one."""
     span, stride, at = 1, 1, len(tile)
     while at > 0:
         at -= 1
         span += (tile[at] - 1) * stride
         stride *= operand.shape[at]
-        if (stride - span) * operand.bytes > _GAP:
+        if (stride - span) * operand.bytes > gap:
             break
     return prod(tile[:at]), span
 
@@ -126,23 +147,25 @@ def _changes(tiles: Sequence[tuple[int, ...]], depth: int) -> int:
     return next((at for at in range(depth, len(tiles)) if tiles[at] != tiles[depth]), len(tiles) - 1)
 
 
-def run_bytes(operand: Operand, extents: Sequence[int], loops: Sequence[Loop], tile: Sequence[int]) -> int:
+def run_bytes(
+    operand: Operand, extents: Sequence[int], loops: Sequence[Loop], tile: Sequence[int], prefetcher: Prefetcher
+) -> float:
     """Bytes that a nest walks on end in an operand before it jumps: what hardware prefetchers can follow.
 
     A tile may walk several runs side by side; they grow while the loops around them lengthen each.
     """
     if operand.fixed:
         return 1 << 30
-    count, length = _streams(data_tile(operand, tile), operand)
-    most = _PAGE // operand.bytes if count > _SIDE_BY_SIDE else 1 << 30
+    count, length = _streams(data_tile(operand, tile), operand, prefetcher.gap)
+    most: float = prefetcher.page // operand.bytes if count > prefetcher.side_by_side else 1 << 30
     inner = [*reversed(loops)]
     for loop, after in zip(inner, [*(loop.inside for loop in inner[1:]), extents], strict=False):
         if loop.dim not in operand.loops:
             continue
-        more, longer = _streams(data_tile(operand, after), operand)
-        if more > max(count, _STREAMS):
+        more, longer = _streams(data_tile(operand, after), operand, prefetcher.gap)
+        if more > max(count, prefetcher.streams):
             break
         if more > count:
-            most = min(most, _KNOWN * length)
+            most = min(most, prefetcher.known * length)
         count, length = more, longer
     return min(length, most) * operand.bytes

@@ -1,35 +1,39 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Construction of tiles, "scale up then scale out" (Roller, section 3.3 and its algorithm 1).
+"""Construction of tiles from the machine's alignment rules, level by level (Roller, section 3.3 and its algorithm 1).
 
-From the unit tile of ones a tile grows, along the axis with the best reuse score first, by aligned sizes, until
-computing takes longer than loading; then it is the base of the next level. A program holds one tile per level. The
-last tile is replicated over the cores; where that gives fewer tiles than cores, the axes with the least reuse shrink.
+First unit tiles: a core's register tile, a thread's tile; rules 1 and 3 leave a few dozen. From each of them a task is
+scaled up along the axis with the best reuse score, by sizes that rules 2 and 4 align. `choose.py` ranks them all.
+
+Roller scales small operators out afterwards: where tasks are fewer than cores it halves them. Here each step of the way
+up is a candidate, and the model's time on all cores takes one of the first where cores would idle.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from itertools import product
 
-from tilewright.plan.cost.expression import Expression
+from tilewright.plan.cost.cost import tile_loops
+from tilewright.plan.cost.expression import Expression, fused_axes
 from tilewright.plan.cost.rtile import RTile
 from tilewright.plan.cost.rules import (
     Machine,
+    accumulators,
     bank_free,
-    fills_units,
+    doubled,
+    fits_core,
     fits_registers,
     hides_latency,
     next_aligned,
-    padding_of,
+    step_of,
     sub_tiles,
-    whole_transactions,
 )
 
-#: Padding that rule 4 accepts is raised in these steps until there are enough programs, up to the cap.
-EPSILON_STEP, EPSILON_CAP = 0.2, 1.0
-_VISITS = 2000
+# Bounds of the search, not of a machine: rows of a register tile, and parts of a vector that `wide` adds.
+_ROWS = 16
+_PARTS = 2, 4, 8
 
 
 def reuse_score(tile: RTile, loop: int, size: int, transaction: int = 1) -> float:
@@ -39,163 +43,118 @@ def reuse_score(tile: RTile, loop: int, size: int, transaction: int = 1) -> floa
     return saved / max(larger.footprint - tile.footprint, 1)
 
 
-@dataclass(frozen=True)
-class Program:
-    """A tile per level, innermost first: unit (registers or a thread), then the core's."""
-
-    unit: RTile
-    core: RTile
-
-    @property
-    def grid(self) -> int:
-        """Tasks."""
-        return self.core.grid
+# Level one: unit tiles ------------------------------------------------------------------------------------------------
 
 
-def admissible(program: Program, machine: Machine) -> bool:
-    """Whether all alignment rules hold for both tiles (rule 4 aside, which is a matter of degree)."""
-    unit, core = program.unit, program.core
-    if any(s % u and s != e for s, u, e in zip(core.shape, unit.shape, core.expression.extents, strict=True)):
-        return False
-    if not (fits_registers(unit, machine) and hides_latency(unit, machine) and bank_free(unit, machine)):
-        return False
-    if not fills_units(core, unit, machine) or not _fits_core(core, machine):
-        return False
-    return whole_transactions(core, machine.transaction)
+def unit_tiles(
+    expression: Expression, own: Sequence[int], machine: Machine, wide: bool = False
+) -> Iterator[tuple[int, ...]]:
+    """Yield unit tiles along the rows and lanes of `own` that fit the registers, fill the pipes and keep rows in L1.
 
-
-def construct(expression: Expression, machine: Machine, keep: int = 10) -> list[Program]:
-    """Up to `keep` programs (more where the last round finds several), in the order of discovery."""
-    found: dict[tuple, Program] = {}
-    epsilon = 0.0
-    while len(found) < keep and epsilon <= EPSILON_CAP + 1e-9:
-        search = _Search(expression, machine, keep, epsilon, found)
-        search.units(RTile(expression, (1,) * expression.rank))
-        if not found and search.border:
-            search.scale_up(search.border[-1])
-        epsilon += EPSILON_STEP
-    return [scale_out(program, machine) for program in found.values()]
-
-
-def _fits_core(tile: RTile, machine: Machine) -> bool:
-    level = machine.device.level(machine.core)
-    if machine.gpu:
-        return tile.input_footprint <= level.bytes  # outputs stay in registers
-    return tile.footprint <= level.bytes // 2  # half a cache: what streams by needs room as well
-
-
-def compute_seconds(tile: RTile, machine: Machine) -> float:
-    """Time of a tile at the peak of one core."""
-    return tile.flops / machine.device.units.peak_of("f32")
-
-
-def load_seconds(tile: RTile, machine: Machine) -> float:
-    """Time to load a tile from memory when all cores load."""
-    return tile.load(machine.transaction) / machine.core_bandwidth
-
-
-@dataclass
-class _Search:
-    """Depth-first growth at one epsilon."""
-
-    expression: Expression
-    machine: Machine
-    keep: int
-    epsilon: float
-    found: dict[tuple, Program]
-    border: list[RTile] = field(default_factory=list)
-    seen: set[tuple] = field(default_factory=set)
-
-    def units(self, tile: RTile) -> None:
-        """Grow the unit tile; each that is aligned and fills the pipes is a base for the core's level."""
-        for unit in self._grow_units(tile):
-            self.scale_up(unit)
-            if len(self.found) >= self.keep:
-                return
-
-    def _grow_units(self, tile: RTile) -> Iterator[RTile]:
-        key = ("unit", tile.shape)
-        if key in self.seen or len(self.seen) > _VISITS or not fits_registers(tile, self.machine):
-            return
-        self.seen.add(key)
-        for loop, size in self._axes(tile, None):
-            yield from self._grow_units(tile.with_size(loop, size))
-        if hides_latency(tile, self.machine) and bank_free(tile, self.machine):
-            self.border.append(tile)
-            if self._unit_saturated(tile):
-                yield tile
-
-    def _unit_saturated(self, tile: RTile) -> bool:
-        """No aligned growth is left that fits: what the paper's code takes for the peak at the register level."""
-        larger = (tile.with_size(loop, size) for loop, size in self._axes(tile, None))
-        return self.machine.gpu or not any(fits_registers(t, self.machine) for t in larger)
-
-    def scale_up(self, unit: RTile) -> None:
-        """Grow the core's tile from a unit tile until computing it takes longer than loading it."""
-        shape = list(unit.shape)
-        for loop in sorted(self.expression.reductions):
-            shape[loop] = min(self._first_step(loop), self.expression.extents[loop])
-        self._grow_core(replace(unit, shape=tuple(shape)), unit)
-
-    def _first_step(self, loop: int) -> int:
-        size = next_aligned(RTile(self.expression, (1,) * self.expression.rank), loop, self.machine, None)
-        return max(size or 1, self.machine.transaction // 4)
-
-    def _grow_core(self, tile: RTile, unit: RTile) -> None:
-        key = (unit.shape, tile.shape)
-        if key in self.seen or len(self.found) >= self.keep or len(self.seen) > _VISITS:
-            return
-        self.seen.add(key)
-        tile = replace(tile, padding=padding_of(tile, unit, self.machine))
-        if not self._fits(tile, unit):
-            return
-        program = Program(unit, tile)
-        if self._saturated(tile) and admissible(program, self.machine):
-            self.found[key] = program
-            return
-        for loop, size in self._axes(tile, unit):
-            self._grow_core(tile.with_size(loop, size), unit)
-
-    def _fits(self, tile: RTile, unit: RTile) -> bool:
-        if self.machine.most and sub_tiles(tile, unit) > self.machine.most:
-            return False
-        return _fits_core(tile, self.machine)
-
-    def _saturated(self, tile: RTile) -> bool:
-        return compute_seconds(tile, self.machine) > load_seconds(tile, self.machine) or all(
-            s >= e for s, e in zip(tile.shape, self.expression.extents, strict=True)
-        )
-
-    def _axes(self, tile: RTile, base: RTile | None) -> list[tuple[int, int]]:
-        """Axes that can grow with their next aligned size, best reuse first."""
-        grown = []
-        for loop in range(self.expression.rank):
-            if base is None and loop in self.expression.reductions:
-                continue
-            size = next_aligned(tile, loop, self.machine, base, self.epsilon)
-            if size is not None:
-                grown.append((reuse_score(tile, loop, size, self.machine.transaction), -loop, size))
-        return [(-loop, size) for _, loop, size in sorted(grown, reverse=True)]
-
-
-def scale_out(program: Program, machine: Machine) -> Program:
-    """Replicate the core's tile over the cores; while there are fewer tiles than cores, shrink it (section 3.3).
-
-    The axis with the lowest reuse score is halved first, in multiples of the unit tile; reduced axes stay in a core.
+    `wide` adds some that break rules 1 and 3, parts of vectors and rows that evict each other: the model should know.
     """
-    core, unit = program.core, program.unit
-    while core.grid < machine.device.units.count:
-        smaller = [s for d in core.expression.parallel if (s := _halved(core, unit, d)) is not None]
-        if not smaller:
-            break
-        core = min(smaller, key=lambda item: (item[0], item[1]))[2]
-    return Program(unit, core)
+    rows, lane = tile_loops(expression, own)
+    if not expression.macs:
+        yield from _other_lanes(expression, machine, wide)
+    if lane is None:
+        return
+    widths = _widths(expression.extents[lane], machine.lanes, 4 if expression.macs else 8)
+    if wide and lane not in expression.reductions and not any(o.fixed for o in expression.inputs):
+        widths = [*(w for w in _PARTS if w < min(widths)), *widths]
+    for width, heights in product(widths, _heights(expression, rows)):
+        sizes = {lane: width, **dict(zip(rows, heights, strict=True))}
+        tile = RTile(expression, tuple(sizes.get(d, 1) for d in range(expression.rank)))
+        if _product_tile(tile, machine) if expression.macs else _map_tile(tile, machine):
+            yield tile.shape
 
 
-def _halved(tile: RTile, unit: RTile, loop: int) -> tuple[float, int, RTile] | None:
-    size, step = tile.shape[loop], unit.shape[loop]
-    half = -(-size // (2 * step)) * step
-    if half >= size:
-        return None
-    smaller = tile.with_size(loop, half)
-    return reuse_score(smaller, loop, size), loop, smaller
+def _heights(expression: Expression, rows: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Sizes of the rows' loops, up to 16 rows: parts of the innermost one, or several of its whole lines."""
+    if not rows:
+        yield ()
+        return
+    *outer, last = rows
+    line = expression.extents[last]
+    for height in range(1, min(line, _ROWS) + 1):
+        yield (*(1 for _ in outer), height)
+    if outer:
+        for lines in range(2, min(expression.extents[outer[-1]], _ROWS // line) + 1):
+            yield (*(1 for _ in outer[1:]), lines, line)
+
+
+def _other_lanes(expression: Expression, machine: Machine, wide: bool) -> Iterator[tuple[int, ...]]:
+    """Lanes along each loop that is contiguous in an operand: a window may be summed for many results at a time.
+
+    Rows of windows that overlap are summed side by side: what they share is loaded once.
+    """
+    for lane, extent in enumerate(expression.extents):
+        if extent == 1 or not any(abs(o.factor(lane)) == 1 for o in expression.operands):
+            continue
+        strided = all(abs(o.factor(lane)) != 1 for o in expression.inputs)  # LLVM merges parts that lie side by side
+        for width in [*(_PARTS if wide and strided else ()), *_widths(extent, machine.lanes, 8)]:
+            for row, height in [(lane, width), *_window_rows(expression, lane)]:
+                sizes = {row: height, lane: width}
+                tile = RTile(expression, tuple(sizes.get(d, 1) for d in range(expression.rank)))
+                if (wide or bank_free(tile, machine)) and fits_registers(tile, machine):
+                    yield tile.shape
+
+
+def _window_rows(expression: Expression, lane: int) -> Iterator[tuple[int, int]]:
+    """Loops of which neighbouring rows share parts of their windows, and how many rows.
+
+    A tile walks a dimension of an operand by one loop only: lanes along a window are no lanes beside its rows.
+    """
+    windows = [dict(terms) for o in expression.inputs for terms in o.index if terms is not None and len(terms) > 1]
+    for row in expression.parallel:
+        shared = [terms for terms in windows if row in terms]
+        if row != lane and expression.extents[row] > 2 and shared and all(lane not in terms for terms in shared):
+            yield row, 2
+
+
+def _product_tile(tile: RTile, machine: Machine) -> bool:
+    return fits_registers(tile, machine) and hides_latency(tile, machine) and bank_free(tile, machine)
+
+
+def _map_tile(tile: RTile, machine: Machine) -> bool:
+    """Tiles of rows are transposed in registers, so all of one lies there; tiles of a single row pass through."""
+    rows, _ = tile_loops(tile.expression, tile.shape)
+    return bank_free(tile, machine) and (not rows or accumulators(tile, machine) + 2 <= machine.registers)
+
+
+def _widths(extent: int, lanes: int, most: int) -> list[int]:
+    """Whole vectors, or the whole axis where it is no longer."""
+    return sorted({min(extent, lanes * vectors) for vectors in range(1, most + 1) if vectors in (1, 2, 3, 4, 6, 8)})
+
+
+# Level two: tasks -----------------------------------------------------------------------------------------------------
+
+
+def scale_up(unit: RTile, machine: Machine) -> Iterator[RTile]:
+    """Yield tasks, each grown from the one before along the axis with the best reuse, as far as the core holds them.
+
+    Their unit tiles are whole bundles (rule 1). A core runs over all of a reduction, a GPU's block by transactions.
+    """
+    whole = frozenset() if machine.gpu else unit.expression.reductions
+    extents = unit.expression.extents
+    shape = (e if d in whole else step_of(unit, d, machine) for d, e in enumerate(extents))
+    tile: RTile | None = RTile(unit.expression, tuple(shape))
+    while tile is not None:
+        if sub_tiles(tile, unit) % machine.bundle == 0:
+            yield tile
+        tile = _grown(tile, unit, machine)
+
+
+def _grown(tile: RTile, unit: RTile, machine: Machine) -> RTile | None:
+    """The next larger task that fits: of equal axes the innermost grows, of loops that are one axis the inner first.
+
+    Axes are compared by what doubling each of them saves.
+    """
+    best: tuple[float, int] | None = None
+    for axis in fused_axes(tile.expression):
+        loop = next((d for d in reversed(axis) if tile.shape[d] < tile.expression.extents[d]), None)
+        size = None if loop is None else doubled(tile, loop, machine, unit)
+        if loop is not None and size is not None and fits_core(tile.with_size(loop, size), unit, machine):
+            score = (reuse_score(tile, loop, size, machine.transaction), loop)
+            best = max(best, score) if best else score
+    size = None if best is None else next_aligned(tile, best[1], machine, unit)
+    return None if best is None or size is None else tile.with_size(best[1], size)

@@ -18,16 +18,12 @@ from itertools import product
 from math import ceil, prod
 
 from tilewright.devices.device import Device, Level
-from tilewright.plan.cost.cache_traffic import fetched, loops_of, run_bytes
+from tilewright.plan.cost.cache_traffic import Prefetcher, fetched, loops_of, run_bytes
 from tilewright.plan.cost.expression import Expression, Index, Operand
 from tilewright.plan.cost.rules import set_conflicts
 
-#: Lines of a run that come while one waits for its first: shorter runs cost as much per line.
-_LINES_OF_JUMP = 16
 #: Accumulators of the register tile that `start` is measured with.
 _STARTED = 16
-#: Steps of a reduction whose end the branch predictor foresees.
-_FORESEEN = 32
 
 
 @dataclass(frozen=True)
@@ -83,13 +79,11 @@ class Model:
 
     def __init__(self, device: Device) -> None:
         self.device = device
+        self.rate = device.rate
+        self.prefetcher = Prefetcher.of(device)
         self.lanes = device.lanes(32)
         self.cycle = 1.0 / device.units.frequency
         self.caches = [level for level in device.levels if level.kind == "cache"]
-
-    def rate(self, name: str, default: float) -> float:
-        """A measured number of the device, or what a usual machine has."""
-        return self.device.rate(name, default)
 
     def predict(self, expression: Expression, schedule: Schedule, cores: int = 1, *, last: bool = True) -> Prediction:
         """Time of a nest on some cores.
@@ -114,10 +108,10 @@ class Model:
             share = ceil(tasks / cores) / tasks  # of the core that gets most tasks
             compute = cycles * self.cycle * share
             data = {name: self._seconds(level, min(cores, tasks)) for name, level in served.items()}
-            launch = self.rate("launch", 2e-7) * (1 if cores == 1 else 4) * last
-            handed = self.rate("task", 3e-8) * tasks * share * last
+            launch = self.rate("launch") * (1 if cores == 1 else self.rate("launch_cores")) * last
+            handed = self.rate("task") * tasks * share * last
             parts = (compute, handed, sum(data.values()))
-            seconds = max(parts) + (1 - self.rate("overlap", 0.7)) * (sum(parts) - max(parts)) + launch
+            seconds = max(parts) + (1 - self.rate("overlap")) * (sum(parts) - max(parts)) + launch
             moved = {name: level.moved for name, level in served.items()}
             found.append(Prediction(seconds, compute, data, handed + launch, moved))
         return found
@@ -130,29 +124,34 @@ class Model:
         blocks = tuple(min(b, t) for b, t in zip(block, schedule.task, strict=True))
         loops = loops_of(expression.extents, [schedule.task, blocks, schedule.register], schedule.order)
         operands = expression.operands
-        on_end = [run_bytes(o, expression.extents, loops, schedule.register) for o in operands]
+        on_end = [run_bytes(o, expression.extents, loops, schedule.register, self.prefetcher) for o in operands]
         ahead = _fetched_ahead(expression, schedule)
         line = self.caches[0].transaction
-        misses = [*fetched(expression, loops, [c.bytes for c in self.caches], line), (0,) * len(operands)]
+        shortest = self.rate("lines_of_jump") * line
+        room = [int(c.bytes * self.rate("cache_share")) for c in self.caches]
+        misses = [*fetched(expression, loops, room, line), (0,) * len(operands)]
         found = {}
-        for at, level in enumerate([*self.caches[1:], self.device.levels[-1]]):
+        for at, level in enumerate([*self.caches[1:], self.device.memory]):
             crossings = zip(operands, misses[at], misses[at + 1], strict=True)
             served = [_part(at, *crossing) for crossing in crossings]
             read, written = sum(served[: len(expression.inputs)]), sum(served[len(expression.inputs) :])
-            hidden = self.rate("prefetch", 0.7) * served[ahead] if ahead is not None else 0.0
-            weighted = read - hidden + self.rate(f"{level.name}.store", 1.2) * written
-            jumps = sum(size / max(run, _LINES_OF_JUMP * line) for size, run in zip(served, on_end, strict=True))
+            hidden = self.rate("prefetch") * served[ahead] if ahead is not None else 0.0
+            weighted = read - hidden + self.rate(f"{level.name}.store", "level.store") * written
+            jumps = sum(size / max(run, shortest) for size, run in zip(served, on_end, strict=True))
             found[level.name] = _Served(level, read + written, weighted, jumps)
         return found
 
     def _seconds(self, served: _Served, busy: int) -> float:
         level = served.level
-        shared = busy if level.shared_by == 1 else min(busy, self.rate(f"{level.name}.cores", 1.5))
-        return served.weighted / ((level.bandwidth or 10e9) * shared) + served.jumps * self._jump(level) / busy
+        shared = busy if level.shared_by == 1 else min(busy, self.rate(f"{level.name}.cores", "level.cores"))
+        return (
+            served.weighted / ((level.bandwidth or self.rate("bandwidth")) * shared)
+            + served.jumps * self._jump(level) / busy
+        )
 
     def _jump(self, level: Level) -> float:
         """Seconds until lines flow again after a jump; from the near L2 cache other work hides them."""
-        return 0.0 if level is self.caches[1] else self.rate("jump", 2.0) * level.latency
+        return 0.0 if level is self.caches[1] else self.rate("jump") * level.latency
 
     # --- compute ---------------------------------------------------------------------------------------------------
 
@@ -186,7 +185,7 @@ class Model:
         elements = prod(min(schedule.task[d], expression.extents[d]) for d in operand.loops)
         lane = tile_loops(expression, schedule.register)[1]
         transposed = lane is not None and abs(operand.factor(lane)) != 1
-        return tasks * elements / self.lanes * (self.rate("pack", 4.0) if transposed else self.rate("copy", 3.0))
+        return tasks * elements / self.lanes * (self.rate("pack") if transposed else self.rate("copy"))
 
     def _tile_cycles(self, expression: Expression, lane: int | None, shape: Mapping[int, int], steps: int) -> float:
         vectors = ceil(shape[lane] / self.lanes) if lane is not None else 1
@@ -196,23 +195,23 @@ class Model:
         stores = sum(self._accesses(o, lane, shape, vectors) for o in expression.outputs)
         slots = units * (expression.macs + expression.work)
         # Wide vectors take two ports each; those of half the width find a third.
-        narrow = self.rate("narrow", 1.5) if lane is not None and 2 * shape[lane] <= self.lanes else 1.0
-        step = max(slots / 2, loads / self.rate("loads", 2.0)) / narrow
-        step = max(step, (loads + slots) / self.rate("issue", 5.0)) + self._evicted(expression, shape)
+        narrow = self.rate("narrow") if lane is not None and 2 * shape[lane] <= self.lanes else 1.0
+        step = max(slots / 2, loads / self.rate("loads")) / narrow
+        step = max(step, (loads + slots) / self.rate("issue")) + self._evicted(expression, shape)
         if not expression.reductions:
-            return max(step, stores * self.rate("store", 1.0) / narrow) + self.rate("loop", 1.0)
+            return max(step, stores * self.rate("store") / narrow) + self.rate("loop")
         # One accumulator waits for the last step's result, unless the next tiles' steps fit between.
-        latency = self.rate("latency", 4.0)
+        latency = self.rate("latency")
         if narrow > 1 and not expression.macs:
-            latency = self.rate("latency.narrow", 2.0)
-        chain = latency * min(1.0, steps * (loads + slots) / self.rate("window", 300.0))
-        across = self.rate("across", 6.0) * rows if lane in expression.reductions else 0.0
-        finish = stores * self.rate("store", 1.0) + units * expression.tail / 2 + across
-        drained = self.rate("start", 20.0) * units / _STARTED * min(1.0, steps / 16)
-        mispredicted = self.rate("mispredicted", 20.0) * (steps > _FORESEEN)
+            latency = self.rate("latency.narrow")
+        chain = latency * min(1.0, steps * (loads + slots) / self.rate("window"))
+        across = self.rate("across") * rows if lane in expression.reductions else 0.0
+        finish = stores * self.rate("store") + units * expression.tail / 2 + across
+        drained = self.rate("start") * units / _STARTED * min(1.0, steps / 16)
+        mispredicted = self.rate("mispredicted") * (steps > self.rate("foreseen"))
         if expression.macs:
             step = max(step, max(slots / 2, chain) / self._efficiency(rows, vectors))
-        return steps * max(step, chain) + finish + drained + mispredicted + self.rate("loop", 1.0)
+        return steps * max(step, chain) + finish + drained + mispredicted + self.rate("loop")
 
     def _evicted(self, expression: Expression, shape: Mapping[int, int]) -> float:
         """Cycles that a step waits for lines of rows that share sets of the L1 cache: they are gone when used again."""
@@ -224,12 +223,11 @@ class Model:
                     continue
                 if set_conflicts(size, stride, self.caches[0], self.device.limit("l1_ways", 8)) > 1:
                     lines += size
-        return lines * self.caches[0].transaction / (self.caches[1].bandwidth or 1e11) / self.cycle
+        return lines * self.caches[0].transaction / (self.caches[1].bandwidth or self.rate("bandwidth.l2")) / self.cycle
 
     def _efficiency(self, rows: int, vectors: int) -> float:
         """Fraction of the peak that a register tile reaches from the L1 cache; that of the next smaller one known."""
-        known = (self.device.rate(f"fma.{r}x{vectors}", 0.0) for r in range(rows, 0, -1))
-        return next((rate for rate in known if rate > 0), 0.97)
+        return self.rate(*(f"fma.{r}x{vectors}" for r in range(rows, 0, -1)), "fma")
 
     def _accesses(self, operand: Operand, lane: int | None, shape: Mapping[int, int], vectors: int) -> float:
         """Loads (stores) of one register tile: whole vectors, broadcast elements, or an element at a time."""
@@ -242,7 +240,7 @@ class Model:
         contiguous = next((d for d in rows if abs(operand.factor(d)) == 1), None)
         if contiguous is not None:  # blocks of lanes x lanes are transposed in registers, ragged ones at the same cost
             blocks = ceil(shape[contiguous] / self.lanes)
-            return count / shape[contiguous] * blocks * self.lanes * vectors * self.rate("transpose", 8.0)
+            return count / shape[contiguous] * blocks * self.lanes * vectors * self.rate("transpose")
         return count * vectors * self.lanes
 
 

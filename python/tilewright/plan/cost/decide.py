@@ -10,17 +10,12 @@ from dataclasses import dataclass, field
 
 from tilewright.devices.device import Device
 from tilewright.ir import decisions
-from tilewright.ir.structure import Kind, LinalgOp, set_attribute
+from tilewright.ir.structure import LinalgOp, set_attribute
 from tilewright.mlir import ir
 from tilewright.plan.cost.choose import Ranked, one_of_several, rank
 from tilewright.plan.cost.cost import Schedule, tile_loops
 from tilewright.plan.cost.describe import nest_expression
 from tilewright.plan.model.tiles import Tiling
-
-#: Kinds of operations whose first candidate is taken; others keep the planner's own tile.
-SWITCHED = frozenset({Kind.ELEMENTWISE, Kind.REDUCE, Kind.CONTRACTION})
-#: The first candidate must promise that part of the own tile's time: predictions err by about as much.
-_MARGIN = 0.9
 
 
 @dataclass
@@ -74,17 +69,19 @@ class Decider:
         expression = nest_expression(root, members, packed, self.device)
         keep |= lane is not None and tile_loops(expression, own.register)[1] != lane
         ranked = rank(expression, own, self.device, wide)
-        number = self._number(kernel, root, ranked, own, keep)
+        number = self._number(kernel, ranked, own, keep)
         chosen = ranked[number]
         runner_up = next((r for r in ranked if r is not chosen), None)
         set_attribute(root.op, decisions.PREDICTION, _text(chosen, runner_up, len(ranked)))
         return chosen.schedule
 
-    def _number(self, kernel: str, root: LinalgOp, ranked: Sequence[Ranked], own: Schedule, keep: bool) -> int:
+    def _number(self, kernel: str, ranked: Sequence[Ranked], own: Schedule, keep: bool) -> int:
         if kernel in self.choices:
             return min(self.choices[kernel], len(ranked) - 1)
         number = _number_of(ranked, own)
-        return 0 if not keep and root.kind in SWITCHED and ranked[0].rank < _MARGIN * ranked[number].rank else number
+        # What promises less than predictions err by is no gain.
+        sure = ranked[0].rank < (1 - self.device.rate("prediction_error")) * ranked[number].rank
+        return 0 if sure and not keep else number
 
 
 def _number_of(ranked: Sequence[Ranked], schedule: Schedule) -> int:

@@ -13,22 +13,6 @@ from tilewright.mlir import ir
 from tilewright.plan.cost.expression import Expression, Index, Operand
 from tilewright.plan.model.traffic import element_bytes
 
-#: Vector instructions that an operation of a body becomes; one unless listed.
-_SLOTS = {
-    "arith.divf": 20.0,
-    "math.sqrt": 24.0,
-    "math.rsqrt": 40.0,
-    "math.exp": 15.0,
-    "math.exp2": 12.0,
-    "math.expm1": 20.0,
-    "math.log": 22.0,
-    "math.log1p": 26.0,
-    "math.erf": 19.0,
-    "math.tanh": 30.0,
-    "math.sin": 24.0,
-    "math.cos": 24.0,
-    "math.powf": 50.0,
-}
 _FREE = frozenset({"linalg.yield", "arith.constant", "linalg.index", "arith.index_cast"})
 
 #: loops of an operation -> loops of the root
@@ -118,7 +102,7 @@ def _leaves(op: LinalgOp, members: Sequence[LinalgOp]) -> bool:
 
 def _slots(op: LinalgOp, device: Device) -> float:
     return sum(
-        device.rate(f"slots.{inner.operation.name}", _SLOTS.get(inner.operation.name, 1.0))
+        device.rate(f"slots.{inner.operation.name}", "slots")
         for inner in op.op.regions[0].blocks[0].operations
         if inner.operation.name not in _FREE
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 
 #: One dimension's index: (loop, factor) pairs that are added; None where it may be anything.
@@ -137,12 +137,9 @@ def reduce(shape: Sequence[int], axes: Sequence[int]) -> Expression:
     )
 
 
-def fuse_axes(expression: Expression) -> tuple[Expression, tuple[tuple[int, ...], ...]]:
-    """Merge loops that every operand walks as one: [17, 11, 3] becomes [561] (section 3.2, "axis fusion").
-
-    Returns:
-        The expression with fewer loops, and the old loops of each new one, outermost first.
-    """
+@lru_cache(256)
+def fused_axes(expression: Expression) -> tuple[tuple[int, ...], ...]:
+    """Loops that every operand walks as one, outermost first: 17 x 11 x 3 is one axis of 561 (section 3.2)."""
     groups: list[tuple[int, ...]] = [(d,) for d in range(expression.rank)]
     d = 0
     while d + 1 < len(groups):
@@ -150,9 +147,7 @@ def fuse_axes(expression: Expression) -> tuple[Expression, tuple[tuple[int, ...]
             groups[d : d + 2] = [groups[d] + groups[d + 1]]
         else:
             d += 1
-    if len(groups) == expression.rank:
-        return expression, tuple(groups)
-    return _renamed(expression, groups), tuple(groups)
+    return tuple(groups)
 
 
 def _merges(expression: Expression, outer: int, inner: int) -> bool:
@@ -175,29 +170,3 @@ def _adjacent(operand: Operand, outer: int, inner: int, extent: int) -> bool:
             alone = all(i is not None and outer not in dict(i) and inner not in dict(i) for i in others)
             return alone and operand.shape[at + 1] == extent
     return False
-
-
-def _renamed(expression: Expression, groups: list[tuple[int, ...]]) -> Expression:
-    number = {d: g for g, group in enumerate(groups) for d in group}
-    first = {group[0] for group in groups}
-
-    def operand(old: Operand) -> Operand:
-        shape: list[int] = []
-        index: list[Index] = []
-        for size, terms in zip(old.shape, old.index, strict=True):
-            if terms and len(terms) == 1 and terms[0][0] not in first:
-                shape[-1] *= size
-                continue
-            shape.append(size)
-            index.append(None if terms is None else tuple((number[d], c) for d, c in terms))
-        return Operand(tuple(shape), tuple(index), old.bytes, old.fixed, old.near)
-
-    return Expression(
-        tuple(prod(expression.extents[d] for d in group) for group in groups),
-        frozenset(g for g, group in enumerate(groups) if group[0] in expression.reductions),
-        tuple(map(operand, expression.inputs)),
-        tuple(map(operand, expression.outputs)),
-        expression.macs,
-        expression.work,
-        expression.tail,
-    )

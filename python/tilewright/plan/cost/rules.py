@@ -6,22 +6,22 @@
 | rule | GPU | CPU |
 |---|---|---|
 | 1 execution unit | threads: a multiple of warp x partitions | lanes fill vectors; accumulators cover FMA latency |
-| 2 transaction | inner dimensions are whole transactions | whole cache lines (memory) and pages (TLB) |
+| 2 transaction | inner dimensions are whole transactions | inner dimensions are whole cache lines |
 | 3 bank | rows start in different banks of shared memory | rows start in different sets of the L1 cache |
-| 4 tensor shape | padding wastes at most epsilon of an axis | the same for ragged tiles |
+| 4 tensor shape | axes are cut evenly: least padding | axes are cut evenly: least ragged |
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, gcd, lcm, prod
 
 from tilewright.devices.device import Device, Level
 from tilewright.plan.cost.expression import Expression, Operand
-from tilewright.plan.cost.rtile import RTile, data_tile, padding_waste
+from tilewright.plan.cost.rtile import RTile, data_tile
+from tilewright.plan.model.tiles import even
 
-_SET_SHARE = 0.75  # of a set that rows side by side may fill: what streams by needs the rest
 _ELEMENT = 4  # bytes that lanes and transactions are counted in: f32
 
 
@@ -83,22 +83,7 @@ class Machine:
     @property
     def transaction(self) -> int:
         """Bytes that memory moves at once."""
-        return self.device.levels[-1].transaction
-
-    @property
-    def banks(self) -> tuple[int, int]:
-        """Number of banks of the core's level and elements per bank: sets and lines of the L1 cache on a CPU."""
-        if self.gpu:
-            return self.device.limit("banks", 32), max(self.device.limit("bank_bytes", _ELEMENT) // _ELEMENT, 1)
-        level = self.device.level("l1")
-        sets = max(level.bytes // (level.transaction * self.device.limit("l1_ways", 8)), 1)
-        return sets, level.transaction // _ELEMENT
-
-    @property
-    def core_bandwidth(self) -> float:
-        """Bytes per second from memory for one core when all work."""
-        memory = self.device.levels[-1]
-        return (memory.bandwidth or 10e9) / (memory.shared_by if self.gpu else 1)
+        return self.device.memory.transaction
 
 
 def machine_of(device: Device) -> Machine:
@@ -106,8 +91,7 @@ def machine_of(device: Device) -> Machine:
     if device.kind == "gpu":
         bundle = device.limit("warp", 32) * device.limit("partitions", 4)
         return Machine(device, "register", "shared", 1, bundle, device.limit("max_threads", 512), 1)
-    chains = device.limit("fma_latency", 4) * device.limit("fma_pipes", 2)
-    return Machine(device, "register", "l2", device.lanes(8 * _ELEMENT), 1, 0, chains)
+    return Machine(device, "register", "l2", device.lanes(8 * _ELEMENT), 1, 0, device.chains)
 
 
 # Rule 2 ---------------------------------------------------------------------------------------------------------------
@@ -122,27 +106,12 @@ def transaction_step(expression: Expression, loop: int, transaction: int) -> int
     return min(step, expression.extents[loop])
 
 
-def whole_transactions(tile: RTile, transaction: int) -> bool:
-    """Whether the innermost dimension of each data tile is a multiple of the transaction, or complete."""
-    for operand in tile.expression.operands:
-        sizes = data_tile(operand, tile.shape)
-        if sizes and not operand.fixed and sizes[-1] < operand.shape[-1] and sizes[-1] * operand.bytes % transaction:
-            return False
-    return True
-
-
 # Rule 1 ---------------------------------------------------------------------------------------------------------------
 
 
 def sub_tiles(tile: RTile, unit: RTile) -> int:
     """Parallel sub-tiles of a tile: threads of a block where the unit tile is a thread's."""
     return prod(ceil(tile.shape[d] / unit.shape[d]) for d in tile.expression.parallel)
-
-
-def fills_units(tile: RTile, unit: RTile, machine: Machine) -> bool:
-    """Rule 1 for a task: its sub-tiles are whole bundles, and no more than can be resident."""
-    count = sub_tiles(tile, unit)
-    return count % machine.bundle == 0 and (not machine.most or count <= machine.most)
 
 
 def accumulators(tile: RTile, machine: Machine) -> int:
@@ -179,10 +148,9 @@ def hides_latency(tile: RTile, machine: Machine) -> bool:
 
 
 def padding_of(tile: RTile, unit: RTile, machine: Machine) -> tuple[int, ...]:
-    """Storage padding of each input's data tile in the core's own memory (shared memory of a GPU)."""
-    if not machine.gpu:
-        return (0,) * len(tile.expression.inputs)  # caches: `bank_free` limits the rows instead
-    banks, per_bank = machine.banks
+    """Storage padding of each input's data tile in the shared memory of a GPU."""
+    limit = machine.device.limit
+    banks, per_bank = limit("banks", 32), max(limit("bank_bytes", _ELEMENT) // _ELEMENT, 1)
     paddings = []
     for operand, sizes in zip(tile.expression.inputs, tile.input_tiles, strict=True):
         inner = operand.index[-1] if operand.index else None
@@ -191,16 +159,30 @@ def padding_of(tile: RTile, unit: RTile, machine: Machine) -> tuple[int, ...]:
     return tuple(paddings)
 
 
+def fits_core(tile: RTile, unit: RTile, machine: Machine) -> bool:
+    """Whether the core's own memory holds a task's inputs, rows padded against conflicts, and a block its threads.
+
+    Outputs stay in registers. What a cache holds of a task follows from reuse (`cache_traffic.py`), whatever its size.
+    """
+    if not machine.gpu:
+        return True
+    if machine.most and sub_tiles(tile, unit) > machine.most:
+        return False
+    padded = replace(tile, padding=padding_of(tile, unit, machine))
+    return padded.input_footprint <= machine.device.level(machine.core).bytes
+
+
 def bank_free(tile: RTile, machine: Machine) -> bool:
     """Rule 3 for a CPU: the rows that a register tile walks side by side stay resident in the L1 cache."""
     if machine.gpu:
         return True
     level, ways = machine.device.level("l1"), machine.device.limit("l1_ways", 8)
+    most = machine.device.rate("set_share")
     for operand in tile.expression.inputs:
         if operand.fixed:
             continue
         for rows, stride in _strided(operand, tile):
-            if set_conflicts(rows, stride * operand.bytes, level, ways) > _SET_SHARE:
+            if set_conflicts(rows, stride * operand.bytes, level, ways) > most:
                 return False
     return True
 
@@ -218,50 +200,25 @@ def _strided(operand: Operand, tile: RTile) -> Iterator[tuple[int, int]]:
 # Rule 4, and all of them ----------------------------------------------------------------------------------------------
 
 
-def within(extent: int, size: int, epsilon: float) -> bool:
-    """Rule 4: tiles of `size` waste at most `epsilon` of the axis."""
-    return padding_waste(extent, size) <= epsilon
+def step_of(unit: RTile, loop: int, machine: Machine) -> int:
+    """What sizes of a task along a loop are multiples of: unit tiles and transactions; the whole axis at most."""
+    step = lcm(unit.shape[loop], transaction_step(unit.expression, loop, machine.transaction))
+    return min(step, unit.expression.extents[loop])
 
 
-def step_of(tile: RTile, loop: int, machine: Machine, base: RTile | None) -> int:
-    """What sizes along a loop are multiples of: vectors and transactions at the unit, the base tile above it."""
-    expression = tile.expression
-    if base is not None:
-        step = base.shape[loop]
-        if machine.gpu:
-            step = lcm(step, transaction_step(expression, loop, machine.transaction))
-        return step
-    if machine.lanes > 1 and _is_lane(expression, loop):
-        return machine.lanes
-    return 1
+def doubled(tile: RTile, loop: int, machine: Machine, unit: RTile) -> int | None:
+    """The size along a loop that is twice the tile's, in whole unit tiles and transactions; None where it is whole."""
+    extent, size, step = tile.expression.extents[loop], tile.shape[loop], step_of(unit, loop, machine)
+    larger = min(ceil(2 * size / step) * step, extent)
+    return larger if larger > size else None
 
 
-def _is_lane(expression: Expression, loop: int) -> bool:
-    return any(o.index and o.index[-1] == ((loop, 1),) for o in expression.outputs)
+def next_aligned(tile: RTile, loop: int, machine: Machine, unit: RTile) -> int | None:
+    """The size along a loop that follows; None where it is whole.
 
-
-def next_aligned(
-    tile: RTile, loop: int, machine: Machine, base: RTile | None = None, epsilon: float = 1.0
-) -> int | None:
-    """The smallest larger size along a loop that rules 1, 2 and 4 admit; None where there is none.
-
-    The whole extent is always admitted: its remainder is a tile of its own shape.
-
-    Args:
-        tile: the tile to enlarge.
-        loop: along which loop.
-        machine: the rules' numbers.
-        base: the tile of the next inner level, which the new size is a multiple of.
-        epsilon: padding that rule 4 accepts.
+    Rule 4: of the aligned sizes that cut the axis into as many parts as the doubled one, that with the least padding.
     """
-    extent = tile.expression.extents[loop]
-    step = step_of(tile, loop, machine, base)
-    size = (tile.shape[loop] // step + 1) * step
-    while size < extent:
-        if within(extent, size, epsilon):
-            return size
-        size += step
-    if tile.shape[loop] >= extent:
+    size = doubled(tile, loop, machine, unit)
+    if size is None:
         return None
-    padded = ceil(extent / step) * step
-    return padded if machine.gpu and within(extent, padded, epsilon) else extent
+    return max(even(tile.expression.extents[loop], size, step_of(unit, loop, machine)), tile.shape[loop] + 1)

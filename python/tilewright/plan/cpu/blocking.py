@@ -21,20 +21,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-from tilewright.plan.model.tiles import TASK_MACS, even
+from tilewright.plan.model.tiles import Machine, even
 
 #: Bytes of an element: sizes are those of f32 products.
 _ELEMENT = 4
-#: Copying an element of a panel, and reading one of the rows that streams by, in multiply-adds (16 in half a cycle).
-_COPY, _READ = 30, 4
-#: Reading an element of a packed panel that is in no near cache, in the same unit.
-_FETCH = 8
 #: Panels of packed weights that meet a block of rows before the next block of the reduction.
 _BLOCKED_PANELS = 8
-#: Rows that should meet a panel of weights: with fewer, the panels are traffic (one byte per cycle at 128).
-_ROWS = 128
-#: Steps of a reduction between two visits of the same sums: loading and storing them then costs 2 %.
-_DEPTH = 256
 #: Tasks of one core that even out disturbances.
 _TASKS_PER_CORE = 8
 
@@ -49,8 +41,7 @@ class Product:
     batch: int
     row_tile: int
     lane_tile: int
-    l2_bytes: int
-    cores: int
+    machine: Machine
 
     @property
     def panels(self) -> int:
@@ -61,8 +52,8 @@ class Product:
     def tasks(self) -> int:
         """Tasks that the work is worth: enough for the cores, and none too small."""
         macs = self.rows * self.columns * self.depth
-        wanted = ceil(_TASKS_PER_CORE * self.cores / self.batch)
-        return max(min(wanted, macs // TASK_MACS), 1)
+        wanted = ceil(_TASKS_PER_CORE * self.machine.cores / self.batch)
+        return max(min(wanted, macs // self.machine.task_macs), 1)
 
 
 @dataclass(frozen=True)
@@ -77,7 +68,7 @@ class Blocks:
 
 def block_copied(product: Product) -> Blocks:
     """The lane operand is known at run time only: its panels are copied by the task that uses them."""
-    return _block_panels(product, _COPY)
+    return _block_panels(product, product.machine.rate("copy_macs"))
 
 
 def _block_panels(product: Product, copy: float) -> Blocks:
@@ -86,11 +77,14 @@ def _block_panels(product: Product, copy: float) -> Blocks:
     Of the numbers of panels that fit, and of the parts that rows may be cut into, it takes what keeps all cores busy
     without copying, or reading rows, too often.
     """
-    near = product.l2_bytes * 2 // 5  # rows stream through the rest
+    near = product.machine.l2_bytes * 2 // 5  # rows stream through the rest
     width = _ELEMENT * product.lane_tile
-    depth = even(product.depth, max(near // width, _DEPTH), 16)
+    depth = even(product.depth, max(near // width, product.machine.count("sum_steps")), 16)
     fitting = max(min(near // (depth * width), product.panels), 1)
-    rows = [even(product.rows, ceil(product.rows / parts), product.row_tile) for parts in range(1, 4 * product.cores)]
+    rows = [
+        even(product.rows, ceil(product.rows / parts), product.row_tile)
+        for parts in range(1, 4 * product.machine.cores)
+    ]
     if depth < product.depth:  # sums wait in memory between two blocks
         rows = [min(size, even(product.rows, near // width, product.row_tile)) for size in rows]
     sizes = [(min(keep * product.lane_tile, product.columns), size) for keep in range(1, fitting + 1) for size in rows]
@@ -103,25 +97,26 @@ def _cost(product: Product, columns: int, rows: int, copy: float) -> float:
     down, across = divmod(product.rows, rows), divmod(product.columns, columns)
     sizes = [(rows, columns)] * (down[0] * across[0]) + [(rows, across[1])] * (down[0] if across[1] else 0)
     sizes += [(down[1], columns)] * (across[0] if down[1] else 0) + [(down[1], across[1])] * bool(down[1] and across[1])
-    shares = [0.0] * product.cores
-    for tall, wide in sorted(sizes * min(product.batch, product.cores), reverse=True):
-        shares[shares.index(min(shares))] += tall * wide + copy * wide + _READ * tall
-    return sum(shares) / product.cores + max(shares)
+    read = product.machine.rate("read_macs")
+    shares = [0.0] * product.machine.cores
+    for tall, wide in sorted(sizes * min(product.batch, product.machine.cores), reverse=True):
+        shares[shares.index(min(shares))] += tall * wide + copy * wide + read * tall
+    return sum(shares) / product.machine.cores + max(shares)
 
 
 def block_packed(product: Product) -> Blocks:
     """The lane operand is a weight, packed in panels at compile time."""
-    near = product.l2_bytes // 2
+    near = product.machine.l2_bytes // 2
     if product.columns * product.depth * _ELEMENT <= near:
         rows = even(product.rows, ceil(product.rows / product.tasks), product.row_tile)
         return Blocks(rows, product.columns, product.depth, rows_outside=True)
-    depth = even(product.depth, max(near // (_ELEMENT * product.rows), _DEPTH), 16)
-    if depth < product.depth and product.rows > _ROWS:
-        return _block_panels(product, _FETCH)
+    depth = even(product.depth, max(near // (_ELEMENT * product.rows), product.machine.count("sum_steps")), 16)
+    if depth < product.depth and product.rows > product.machine.rate("panel_rows"):
+        return _block_panels(product, product.machine.rate("fetch_macs"))
     keep = max(product.panels // product.tasks, 1)
     if depth < product.depth:
-        few = ceil(2 * product.cores / product.batch)
+        few = ceil(2 * product.machine.cores / product.batch)
         keep = even(product.panels, max(min(_BLOCKED_PANELS, product.panels // few), 1))
     else:
-        keep = max(min(keep, TASK_MACS // (product.rows * product.depth * product.lane_tile)), 1)
+        keep = max(min(keep, product.machine.task_macs // (product.rows * product.depth * product.lane_tile)), 1)
     return Blocks(product.rows, min(keep * product.lane_tile, product.columns), depth, rows_outside=False)

@@ -10,18 +10,10 @@ from math import ceil, prod
 from tilewright.ir.structure import Access, LinalgOp, Weights
 from tilewright.plan.model.tiles import Machine, Tiling, even
 
-#: Rows of a matrix that are read side by side: as many streams as prefetchers follow.
-STREAMS = 8
 #: Vectors for which the rows of a matrix are read again rather than transposed.
 FEW_VECTORS = 4
-#: Bytes of a page: sums of as many columns stay in the L1 cache.
-_PAGE = 4096
-#: Columns of a task that still are a stream.
-_LEAST_STREAM = 512
 #: Rows whose sums are near enough while a matrix streams by.
 _NEAR_ROWS = 8
-#: Bytes of sums that stay in the L1 cache while a matrix streams through it.
-_NEAR_SUMS = 32 * 1024
 
 
 def stream_rows(
@@ -50,19 +42,20 @@ def stream_rows(
     if access is None or len(op.reductions) != 1 or weights.only(access.value):
         return
     (depth,) = op.reductions
-    if access.dims[-1] != lane or op.extents[depth] < 2 * STREAMS:
+    streams, page = machine.count("row_streams"), machine.count("page")
+    if access.dims[-1] != lane or op.extents[depth] < 2 * streams:
         return
     width = tiling.register[lane]
-    least, cores = _LEAST_STREAM, machine.cores
+    least, cores = machine.count("stream_columns"), machine.cores
     if row is not None and op.extents[row] > FEW_VECTORS // 2:
         rows = even(op.extents[row], _NEAR_ROWS)
         tiling.task[row], tiling.register[row] = rows, even(rows, tiling.register[row])
         cores //= ceil(op.extents[row] / rows)
-        least = _PAGE // 4  # in each row of sums two tasks share a line, and write it in turns
+        least = page // 4  # in each row of sums two tasks share a line, and write it in turns
     columns = even(op.extents[lane], max(op.extents[lane] // max(cores, 1), least), width)
-    tiling.task[lane] = min(columns, _PAGE)
-    tiling.together = 4 * prod(op.extents[d] for d in op.parallel) <= _NEAR_SUMS
+    tiling.task[lane] = min(columns, page)  # their sums stay in the L1 cache
+    tiling.together = 4 * prod(op.extents[d] for d in op.parallel) <= machine.rate("near_sums")
     tiling.block = [*op.extents]
-    tiling.block[depth] = STREAMS
+    tiling.block[depth] = streams
     tiling.unroll = [1] * op.rank
-    tiling.unroll[depth] = STREAMS
+    tiling.unroll[depth] = streams

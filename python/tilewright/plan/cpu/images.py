@@ -17,19 +17,15 @@ from collections.abc import Sequence
 from math import ceil, prod
 
 from tilewright.ir.structure import LinalgOp
-from tilewright.plan.model.tiles import ENOUGH_TASKS
+from tilewright.plan.model.tiles import ENOUGH_TASKS, Machine
 
-#: Multiply-adds of a task where no weight is read twice for having more tasks: about 20 microseconds.
-_TASK_MACS = 1 << 21
-#: Multiply-adds of a task of a depthwise convolution: some microseconds, were it not for memory.
-_LEAST_WINDOW_MACS = 1 << 17
-#: Steps of a window that one round of its innermost loop takes.
+#: Steps of a window that one round of its innermost loop takes: each is code of its own.
 _WINDOW = 8
-#: Cycles that reading a vector of weights costs beside the multiply-adds, one that hides behind none included.
-_WEIGHT_CYCLES = 1.0
 
 
-def stacked_lines(op: LinalgOp, rows: Sequence[int], row: int, register: list[int], limit: int, vectors: int) -> None:
+def stacked_lines(
+    op: LinalgOp, rows: Sequence[int], row: int, register: list[int], limit: int, vectors: int, machine: Machine
+) -> None:
     """Lets a register tile cover several whole lines of `row` where one line does not fill the registers.
 
     Sets the size of the loop next to `row` among `rows` in `register`, which may stay 1.
@@ -41,7 +37,8 @@ def stacked_lines(op: LinalgOp, rows: Sequence[int], row: int, register: list[in
 
     def tile(lines: int) -> float:
         count = lines * width
-        return max(count * vectors, 8) + 0.25 * count + _WEIGHT_CYCLES * vectors
+        busy = max(count * vectors, machine.chains)
+        return busy + machine.rate("operand_load") * count + machine.rate("weight_load") * vectors
 
     def cost(lines: int) -> float:
         whole, rest = divmod(op.extents[outer[-1]], lines)
@@ -57,7 +54,7 @@ def weights_stay(op: LinalgOp, lane: int, register: Sequence[int], l2_bytes: int
     return panels * 4 * prod(op.extents[d] for d in op.reductions) * register[lane] <= l2_bytes // 4
 
 
-def image_task(op: LinalgOp, rows: Sequence[int], lane: int, register: Sequence[int], l2_bytes: int) -> list[int]:
+def image_task(op: LinalgOp, rows: Sequence[int], lane: int, register: Sequence[int], machine: Machine) -> list[int]:
     """Sizes of a task: the image is cut where all weights stay in L2, else the weights first.
 
     Where a run brings the number of images, it may bring one.
@@ -70,13 +67,13 @@ def image_task(op: LinalgOp, rows: Sequence[int], lane: int, register: Sequence[
         if d != lane and d not in rows:
             task[d] = 1
     count = prod(ceil(e / t) for d, (e, t) in enumerate(zip(op.extents, task, strict=True)) if d not in op.dynamic)
-    near = weights_stay(op, lane, register, l2_bytes)
+    near = weights_stay(op, lane, register, machine.l2_bytes)
     if not near:
-        keep = max(min(l2_bytes // 4 // panel_bytes, panels * count // ENOUGH_TASKS), 1)
+        keep = max(min(machine.l2_bytes // 4 // panel_bytes, panels * count // ENOUGH_TASKS), 1)
         task[lane] = min(keep * register[lane], op.extents[lane])
         count *= ceil(panels / keep)
-    budget = _TASK_MACS if near else prod(task) * count // ENOUGH_TASKS
-    _cut_rows(task, register, rows, max(budget, _TASK_MACS))
+    least = machine.count("image_task_macs")
+    _cut_rows(task, register, rows, least if near else max(prod(task) * count // ENOUGH_TASKS, least))
     return task
 
 
@@ -92,7 +89,9 @@ def _cut_rows(task: list[int], register: Sequence[int], rows: Sequence[int], bud
             return  # as even as whole lines allow
 
 
-def window_tiling(op: LinalgOp, row: int, lane: int, register: Sequence[int]) -> tuple[list[int], list[int]]:
+def window_tiling(
+    op: LinalgOp, row: int, lane: int, register: Sequence[int], machine: Machine
+) -> tuple[list[int], list[int]]:
     """Task sizes and traversal order where both operands have the lanes: depthwise convolutions.
 
     Each input is used by a few neighbours only, so the order is that of memory: lanes innermost, then the row of the
@@ -101,22 +100,22 @@ def window_tiling(op: LinalgOp, row: int, lane: int, register: Sequence[int]) ->
     """
     others = [d for d in op.parallel if d not in (row, lane)]
     task = list(op.extents)
-    budget = max(prod(op.extents) // ENOUGH_TASKS, _LEAST_WINDOW_MACS)
+    budget = max(prod(op.extents) // ENOUGH_TASKS, machine.count("window_task_macs"))
     _cut_rows(task, register, [*others, row] if row != lane else others, budget)
     along = {d for access in op.inputs for uses in access.uses if row in uses for d in uses}
     return task, [*others, row, lane, *sorted(op.reductions, key=lambda d: (d in along, d))]
 
 
-def channel_register(op: LinalgOp, row: int, lane: int, lanes: int, registers: int) -> list[int]:
+def channel_register(op: LinalgOp, row: int, lane: int, machine: Machine) -> list[int]:
     """The register tile of a window over places whose channels lie side by side.
 
     Places along `row` share what the window reads of them: beside the sums, all but one of them stay in registers, and
     a vector of the filter. One vector of channels over many places loads the least; short lines take two.
     """
     register = [1] * op.rank
-    vectors = 1 if op.extents[row] > registers // 4 else min(2, ceil(op.extents[lane] / lanes))
-    register[lane] = min(op.extents[lane], vectors * lanes)
-    limit = max((registers - 2) // (2 * vectors), 1)
+    vectors = 1 if op.extents[row] > machine.registers // 4 else min(2, ceil(op.extents[lane] / machine.lanes))
+    register[lane] = min(op.extents[lane], vectors * machine.lanes)
+    limit = max((machine.registers - 2) // (2 * vectors), 1)
     register[row] = ceil(op.extents[row] / ceil(op.extents[row] / limit))
     return register
 
@@ -128,21 +127,21 @@ def window_unroll(op: LinalgOp, order: Sequence[int]) -> list[int] | None:
     return sizes if 1 < sizes[order[-1]] <= _WINDOW else None
 
 
-def plane_tiling(op: LinalgOp, lane: int, lanes: int, registers: int) -> tuple[list[int], list[int], list[int]]:
+def plane_tiling(op: LinalgOp, lane: int, machine: Machine) -> tuple[list[int], list[int], list[int]]:
     """Task, register tile and order where lanes run along the lines of a window: some lines at once.
 
     Lines that the window shares between results are loaded once: the loop down the window is the innermost one, and the
     lines that it needs again stay in registers beside the sums and the filter.
     """
     register = [1] * op.rank
-    vectors = min(2, ceil(op.extents[lane] / lanes))
-    register[lane] = min(op.extents[lane], vectors * lanes)
+    vectors = min(2, ceil(op.extents[lane] / machine.lanes))
+    register[lane] = min(op.extents[lane], vectors * machine.lanes)
     others = [d for d in op.output.dims if d is not None and d != lane and op.extents[d] > 1]
     if not others:
-        return window_tiling(op, lane, lane, register)[0], register, [*op.parallel, *sorted(op.reductions)]
+        return window_tiling(op, lane, lane, register, machine)[0], register, [*op.parallel, *sorted(op.reductions)]
     row = others[-1]
     taps = prod(op.extents[d] for d in op.reductions)
-    kept = taps if taps <= registers // 3 else 1
-    register[row] = min(op.extents[row], max((registers - 2 - kept + vectors) // (2 * vectors), 8 // vectors))
-    task, order = window_tiling(op, row, lane, register)
+    kept = taps if taps <= machine.registers // 3 else 1
+    register[row] = min(op.extents[row], max((machine.registers - 2 - kept + vectors) // (2 * vectors), 8 // vectors))
+    task, order = window_tiling(op, row, lane, register, machine)
     return task, register, order

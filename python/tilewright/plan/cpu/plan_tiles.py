@@ -38,7 +38,7 @@ from tilewright.plan.cpu.products import (
 )
 from tilewright.plan.cpu.register_tiles import block_sums
 from tilewright.plan.cpu.run_time_sizes import settle, tails
-from tilewright.plan.cpu.skinny_gemm import few_columns
+from tilewright.plan.cpu.unseen import unseen
 from tilewright.plan.cpu.windows import mark_image
 from tilewright.plan.model.names import kernel_name
 from tilewright.plan.model.tiles import (
@@ -53,10 +53,6 @@ from tilewright.plan.model.tiles import (
 )
 from tilewright.plan.model.traffic import Levels, is_streamed, tensor_bytes
 from tilewright.plan.model.widened import settle as forget_reason
-
-#: Elements of the rows of a task of several nests: rows, what they hand on and the rows fetched for the next task stay
-#: in the L1 cache. Four times as many took a third longer (layer norm of 4096x1024 and 1024x384).
-_ROW_ELEMENTS = 1024
 
 
 def _bytes_read(members: Sequence[LinalgOp]) -> int:
@@ -98,11 +94,7 @@ def _decided(
     kernel = _text(members, decisions.KERNEL)
     kinds = layouts(op, tiling, machine, weights)[0] if op.kind is Kind.CONTRACTION else []
     packed = frozenset(a.value for a, kind in zip(op.inputs, kinds, strict=False) if kind != "unit")
-    keep = bool(tiling.block or tiling.grid)  # candidates have no cache blocks (blocking.py)
-    # The model does not see which loads of a window its results share (images.py).
-    keep |= op.kind is Kind.CONTRACTION and contraction_roles(op).lane_operand is None and bool(tiling.unroll)
-    keep |= op.unpacks  # nor what a tile's rows share
-    keep |= few_columns(op, weights) is not None  # nor that partial sums of a column fill registers
+    keep = bool(unseen(op, tiling, weights))
     chosen = decider.decide(kernel, op, nest, own, free=free, packed=packed, task=members, keep=keep, lane=lane)
     if chosen == own:
         return tiling
@@ -210,6 +202,7 @@ class PlanTiles(Pass):
             self.l1_ways,
             frozenset(self.dots),
             frozenset(self.matrix),
+            find_device(op),
         )
         weights = Weights()
         decider, bounds = self._decider(op), Bounds(op)
@@ -240,7 +233,7 @@ class PlanTiles(Pass):
             prod(e for d, e in enumerate(r.extents) if d not in own) for r, own in zip(roots, rows, strict=True)
         )
         count = prod(roots[-1].extents[d] for d in rows[-1])
-        share = max(min(_ROW_ELEMENTS // max(inner, 1), count // ENOUGH_TASKS), 1)
+        share = max(min(machine.count("row_elements") // max(inner, 1), count // ENOUGH_TASKS), 1)
         block = self._block(roots[-1])
         if not all(rows):
             block = 0  # no row is common to all nests: one task

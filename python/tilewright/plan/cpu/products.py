@@ -11,7 +11,7 @@ from math import ceil, gcd, prod
 from tilewright.ir.structure import Access, Kind, LinalgOp, Weights, is_dynamic
 from tilewright.plan.cpu import blocking
 from tilewright.plan.cpu.dot_product import Dot, dot_of
-from tilewright.plan.cpu.gemv import FEW_VECTORS, STREAMS, stream_rows
+from tilewright.plan.cpu.gemv import FEW_VECTORS, stream_rows
 from tilewright.plan.cpu.images import (
     channel_register,
     image_task,
@@ -24,10 +24,8 @@ from tilewright.plan.cpu.images import (
 from tilewright.plan.cpu.matrix import copy_in_groups, tile_matrix
 from tilewright.plan.cpu.register_tiles import resident_rows, row_limit, row_tile, vectors_of
 from tilewright.plan.cpu.skinny_gemm import few_columns, tile_columns
-from tilewright.plan.model.tiles import ENOUGH_TASKS, TASK_MACS, Machine, Tiling, budget, cut
+from tilewright.plan.model.tiles import ENOUGH_TASKS, Machine, Tiling, cut
 
-#: Multiply-adds that are worth a dispatch: some microseconds with weights from the L2 cache, one vector of rows.
-_LEAST_MACS = 1 << 15
 #: Lanes of a reduction that fill a vector.
 _LEAST_LANES = 16
 #: Rows that fill a register tile.
@@ -88,7 +86,7 @@ def _register_tile(op: LinalgOp, roles: Roles, machine: Machine) -> tuple[list[i
         if resident is not None:
             limit = min(limit, resident)
         many = roles.row in op.dynamic
-        register[roles.row] = limit if many else row_tile(op.extents[roles.row], limit, vectors)
+        register[roles.row] = limit if many else row_tile(op.extents[roles.row], limit, vectors, machine)
     return register, limit, vectors
 
 
@@ -97,7 +95,7 @@ def _tile_along_data(op: LinalgOp, roles: Roles, machine: Machine, weights: Weig
     if (columns := few_columns(op, weights)) is not None:
         return tile_columns(op, columns, machine)
     if roles.row is None and roles.lane_operand is not None and not op.inputs[roles.lane_operand].pure:
-        task, register, order = plane_tiling(op, roles.lane, machine.lanes, machine.registers)
+        task, register, order = plane_tiling(op, roles.lane, machine)
         return Tiling(task, register, order, window_unroll(op, order))
     return _tile_row_sums(op, roles, machine) if _sums_lanes(op, weights) else None
 
@@ -114,16 +112,16 @@ def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling
     if roles.row is not None:
         rows = [d for d in _image_rows(op, roles, weights) if d not in op.dynamic]
         if len(rows) > 1 and roles.row in rows:
-            stacked_lines(op, rows, roles.row, register, limit, vectors)
-            task = image_task(op, rows, roles.lane, register, machine.l2_bytes)
+            stacked_lines(op, rows, roles.row, register, limit, vectors, machine)
+            task = image_task(op, rows, roles.lane, register, machine)
             batch = [d for d in op.parallel if d != roles.lane and d not in rows]
             order = [*batch, roles.lane, *rows, *sorted(op.reductions)]
             # Longer rounds share prefetches, but where accumulators take nearly all registers they spill a few.
             near = weights_stay(op, roles.lane, register, machine.l2_bytes)
             return Tiling(task, register, order, None if near else _unroll(op, order))
         if roles.lane_operand is None and not all(a.pure for a in op.inputs):
-            register = channel_register(op, roles.row, roles.lane, machine.lanes, machine.registers)
-            task, order = window_tiling(op, roles.row, roles.lane, register)
+            register = channel_register(op, roles.row, roles.lane, machine)
+            task, order = window_tiling(op, roles.row, roles.lane, register, machine)
             return Tiling(task, register, order, window_unroll(op, order))
     copied = is_copied(op, roles, weights)
     outer = [d for d in op.parallel if d not in (roles.lane, roles.row)]
@@ -143,7 +141,7 @@ def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling
             stream_rows(op, _lane_access(op, roles), (roles.row, roles.lane), tiling, machine, weights)
         return tiling
     task = list(op.extents)
-    cut(task, register, outer, TASK_MACS)
+    cut(task, register, outer, machine.task_macs)
     task[roles.row], task[roles.lane] = blocks.rows, blocks.columns
     order = outer + (panel[::-1] if blocks.rows_outside else panel) + reductions
     block = [*op.extents]
@@ -189,7 +187,7 @@ def _tile_row_sums(op: LinalgOp, roles: Roles, machine: Machine) -> Tiling:
     along, loops = access.dims[-1], access.loops
     register = [1] * op.rank
     register[along] = min(op.extents[along], 2 * machine.lanes)
-    register[roles.lane] = min(op.extents[roles.lane], STREAMS)
+    register[roles.lane] = min(op.extents[roles.lane], machine.count("row_streams"))
     task = _contraction_task(op, roles, register, machine, copied=False)
     batch = [d for d in op.parallel if d in loops and d != roles.lane]
     vectors = [d for d in op.parallel if d not in loops]
@@ -218,8 +216,7 @@ def _product_blocks(
         batch=prod(op.extents[d] for d in batch),
         row_tile=register[roles.row],
         lane_tile=register[roles.lane],
-        l2_bytes=machine.l2_bytes,
-        cores=machine.cores,
+        machine=machine,
     )
     if min(op.extents) == 0:
         return None
@@ -280,24 +277,35 @@ def _contraction_task(op: LinalgOp, roles: Roles, register: list[int], machine: 
     rows = [d for d in op.parallel if d not in batch and d != roles.lane]
     if roles.row is None and not rows:
         # A product of one row reads each element once: bandwidth is what more cores bring.
-        cut(task, register, [*batch, roles.lane], max(_LEAST_MACS, min(TASK_MACS, op.points // ENOUGH_TASKS)))
+        cut(
+            task,
+            register,
+            [*batch, roles.lane],
+            max(machine.count("least_task_macs"), min(machine.task_macs, op.points // ENOUGH_TASKS)),
+        )
         return task
-    cut(task, register, batch, TASK_MACS)
+    cut(task, register, batch, machine.task_macs)
     macs = prod(task)
-    if roles.lane not in batch and macs > TASK_MACS:
+    if roles.lane not in batch and macs > machine.task_macs:
         panels = max(ceil(task[roles.lane] / register[roles.lane]), 1)
         per_panel = macs // panels
-        keep = max(min(TASK_MACS // max(per_panel, 1), panels // ENOUGH_TASKS), 1)
+        keep = max(min(machine.task_macs // max(per_panel, 1), panels // ENOUGH_TASKS), 1)
         if copied:
             depth = prod(op.extents[d] for d in op.reductions)
             keep = max(min(machine.l2_bytes // 4 // (4 * depth * register[roles.lane]), panels // _FEW_TASKS), 1)
         task[roles.lane] = min(task[roles.lane], keep * register[roles.lane])
     if rows:
         count = prod(ceil(e / t) for e, t in zip(op.extents, task, strict=True))
-        work = TASK_MACS if count < ENOUGH_TASKS else max(TASK_MACS, machine.l2_bytes // 8 * register[roles.lane])
+        work = (
+            machine.task_macs
+            if count < ENOUGH_TASKS
+            else max(machine.task_macs, machine.l2_bytes // 8 * register[roles.lane])
+        )
         if copied:
             # Each task copies its panels: many rows must share the work.
-            work = macs if count >= _FEW_TASKS else max(TASK_MACS, prod(task) // prod(task[d] for d in rows) * 128)
+            work = (
+                macs if count >= _FEW_TASKS else max(machine.task_macs, prod(task) // prod(task[d] for d in rows) * 128)
+            )
         if roles.row in op.dynamic:  # there may be few rows of each kind: let the ones at hand share a panel
             sharing = _sharing(op, roles, task, register, machine)
             work = sharing * register[roles.row] * prod(task[d] for d in (roles.lane, *op.reductions))
@@ -445,7 +453,7 @@ def _copy_task_tile(op: LinalgOp, access: Access, perm: list[int], machine: Mach
     for t in (len(perm) - 1, perm.index(len(perm) - 1)):
         register[t] = min(extents[t], machine.lanes)
     task = list(extents)
-    cut(task, register, range(len(perm)), budget(prod(extents)))
+    cut(task, register, range(len(perm)), machine.budget(prod(extents)))
     return Tiling(task, register, list(range(len(perm))))
 
 
@@ -456,7 +464,9 @@ def tile_products(op: LinalgOp, rows: list[int], count: int, machine: Machine, w
     """
     tiling = tile_contraction(op, machine, weights)
     depth = prod(op.extents[d] for d in op.reductions)
-    work = max(_LEAST_MACS, min(TASK_MACS, op.points * count // ENOUGH_TASKS)) // (count * depth)
+    work = max(machine.count("least_task_macs"), min(machine.task_macs, op.points * count // ENOUGH_TASKS)) // (
+        count * depth
+    )
     roles = contraction_roles(op)
     if len(_image_rows(op, roles, weights)) > 1:
         return [tiling.task[d] for d in rows]  # more tasks would read weights again

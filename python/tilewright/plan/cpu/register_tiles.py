@@ -17,30 +17,28 @@ from tilewright.plan.model.traffic import element_bytes
 _TALL = 12
 #: Part of the predicted time of two vectors side by side that three must stay below.
 _GAIN = 0.99
-#: Multiply-adds under way that keep two pipes busy.
-_LATENCY = 8
 #: Registers that weights of a step, which are widened, go through.
 _PASSED = 8
 
 
-def _tile_cost(rows: int, vectors: int) -> float:
-    """Half cycles per step of a reduction: a tile issues rows * vectors multiply-adds; below 8 the pipes run dry.
+def _tile_cost(rows: int, vectors: int, machine: Machine) -> float:
+    """Half cycles per step of a reduction: a tile issues rows * vectors multiply-adds; with too few the pipes run dry.
 
     Loads take a share: vectors of the lane operand, and an element per row.
     """
-    return max(rows * vectors, _LATENCY) + 0.25 * (rows + vectors)
+    return max(rows * vectors, machine.chains) + machine.rate("operand_load") * (rows + vectors)
 
 
-def _rows_cost(extent: int, rows: int, vectors: int) -> float:
+def _rows_cost(extent: int, rows: int, vectors: int, machine: Machine) -> float:
     """Half cycles per step of a reduction for all rows of one panel, in tiles of `rows` and what is left."""
     whole, rest = divmod(extent, rows)
-    return whole * _tile_cost(rows, vectors) + (_tile_cost(rest, vectors) if rest else 0)
+    return whole * _tile_cost(rows, vectors, machine) + (_tile_cost(rest, vectors, machine) if rest else 0)
 
 
-def row_tile(extent: int, limit: int, vectors: int) -> int:
+def row_tile(extent: int, limit: int, vectors: int, machine: Machine) -> int:
     """Rows of the register tile: the count in 1..limit with the fewest cycles per step of the reduction."""
     fitting = range(1, min(extent, limit) + 1)
-    return min(fitting, key=lambda rows: (round(_rows_cost(extent, rows, vectors), 3), -rows))
+    return min(fitting, key=lambda rows: (round(_rows_cost(extent, rows, vectors, machine), 3), -rows))
 
 
 def row_limit(op: LinalgOp, vectors: int, machine: Machine) -> int:
@@ -96,12 +94,12 @@ def vectors_of(op: LinalgOp, row: int | None, lane: int, machine: Machine, resid
     columns, rows = ceil(op.extents[lane] / machine.lanes), op.extents[row]
 
     def height(vectors: int) -> int:
-        return row_tile(rows, min(row_limit(op, vectors, machine), most), vectors)
+        return row_tile(rows, min(row_limit(op, vectors, machine), most), vectors, machine)
 
     def cost(vectors: int) -> float:
         whole, rest = divmod(columns, vectors)
-        column = _rows_cost(rows, height(vectors), vectors)
-        total = whole * column + (_rows_cost(rows, height(vectors), rest) if rest else 0)
+        column = _rows_cost(rows, height(vectors), vectors, machine)
+        total = whole * column + (_rows_cost(rows, height(vectors), rest, machine) if rest else 0)
         return max(total, ceil(whole / machine.cores) * machine.cores * column) if few else total
 
     few = height(2) == rows  # a column of tiles is then all that a task can be, and its panel is read once

@@ -15,7 +15,7 @@ from math import prod
 
 from tilewright.ir.structure import Access, Kind, LinalgOp, Weights
 from tilewright.plan.cpu.dot_product import small_element
-from tilewright.plan.model.tiles import TASK_MACS, Machine, Tiling, cut, even
+from tilewright.plan.model.tiles import Machine, Tiling, cut, even
 
 #: Columns of which a quarter of a vector's lanes would be used.
 _MOST = 4
@@ -74,6 +74,6 @@ def tile_columns(op: LinalgOp, found: Columns, machine: Machine) -> Tiling:
     register[found.along] = min(op.extents[found.along], machine.lanes)
     row = found.rows[-1]
     register[row] = even(op.extents[row], max((machine.registers - count - 2) // count // 2, 1))
-    cut(task, register, [d for d in op.parallel if d in found.rows], TASK_MACS)
+    cut(task, register, [d for d in op.parallel if d in found.rows], machine.task_macs)
     batch = [d for d in op.parallel if d not in found.columns]
     return Tiling(task, register, [*batch, *found.columns, *sorted(op.reductions, key=lambda d: d == found.along)])

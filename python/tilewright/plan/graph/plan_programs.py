@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
@@ -13,17 +14,11 @@ from tilewright.devices import facts
 from tilewright.ir import decisions
 from tilewright.ir.constants import integer_constant, trip_count
 from tilewright.ir.structure import EXPECTED
+from tilewright.ir.target_info import rate_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, device_option, register
 from tilewright.plan.graph.rammer import Variant, plan_programs
 
-#: Microseconds of a launch on several threads, and from a signal to the end of a wait (measured; lib/Runtime).
-_LAUNCH_US = 0.8
-_WAIT_US = 0.3
-#: Bytes that a core reads from its L2 cache in a microsecond.
-_BYTES_PER_US = 60_000
-#: Microseconds of an iteration above which idle time by a disturbed core costs more than launches do.
-_LONGEST_US = 100.0
 #: Launches that one program takes: more are code without gain, fewer are not worth a program.
 _MOST_PLACED, _LEAST_STEPS = 32, 4
 _QUIET = ("memref.subview", "memref.expand_shape", "memref.collapse_shape", "memref.cast", "memref.reinterpret_cast")
@@ -87,15 +82,16 @@ class PlanPrograms(Pass):
     def _steps(self, loop: ir.Operation) -> int:
         """Iterations that a program takes; 0 where the loop stays one of launches."""
         launches, period = _launches(loop), _period(loop)
+        rate = functools.partial(rate_of, loop)
         if self.units < 2 or not launches or not period or integer_constant(loop.operands[2]) is None:
             return 0
         steps = _program_steps(trip_count(loop), period, _MOST_PLACED // len(launches))
-        variants = {number: [_estimate(launch)] for number, launch in enumerate(launches)}
+        variants = {number: [_estimate(launch, rate("program.read"))] for number, launch in enumerate(launches)}
         if steps < _LEAST_STEPS or not any(v.tasks > 1 for (v,) in variants.values()):
             return 0  # there is nothing to share, or the loop is short
         needs = {number: [number - 1] if number else [] for number in variants}
-        programs = plan_programs(needs, variants, self.units, _LAUNCH_US, _WAIT_US)
-        return steps if len(programs) == 1 and programs[0].time <= _LONGEST_US else 0
+        programs = plan_programs(needs, variants, self.units, rate("program.launch"), rate("program.wait"))
+        return steps if len(programs) == 1 and programs[0].time <= rate("program.longest") else 0
 
 
 def _program_steps(trips: int | None, period: int, limit: int) -> int:
@@ -147,11 +143,11 @@ def _grid(launch: ir.Operation) -> list[int] | None:
     return None if None in bounds else [b for b in bounds if b is not None]
 
 
-def _estimate(launch: ir.Operation) -> Variant:
-    """Tasks, and microseconds of one: all operands are read from the L2 cache."""
+def _estimate(launch: ir.Operation, rate: float) -> Variant:
+    """Tasks, and seconds of one: all operands are read from the L2 cache, at `rate` bytes per second."""
     tasks = prod(_grid(launch) or [])
     total = 0
     for value in launch.operands:
         if isinstance(value.type, ir.MemRefType) and value.type.has_static_shape:
             total += 4 * prod(value.type.shape)
-    return Variant(tasks, total / _BYTES_PER_US / max(tasks, 1))
+    return Variant(tasks, total / rate / max(tasks, 1))

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil, gcd, prod
 
+from tilewright.devices.device import Device
+from tilewright.devices.rates import usual_rate
 from tilewright.ir.structure import Kind, LinalgOp, transposed_row
 from tilewright.mlir import ir
 from tilewright.plan.model.traffic import LINE_BYTES, element_bytes
@@ -17,14 +20,10 @@ from tilewright.plan.model.traffic import LINE_BYTES, element_bytes
 _NATIVE = frozenset(f"math.{n}" for n in "absf absi ceil floor fma round roundeven trunc sqrt copysign".split())
 #: Points of loops that only choose among values: as many as there are vector registers, some in memory.
 _CHOICES = 64
-#: Elements that a task of a memory-bound nest should cover: about 64 KB of f32.
-_TASK_ELEMENTS = 16384
-#: Tasks per kernel that let a few cores share the work evenly.
+#: Tasks per kernel that let a few cores share the work evenly: the planner's aim, whatever the machine.
 ENOUGH_TASKS = 16
 #: Tasks in which a softmax still meets its products.
 FEW_TASKS = 8
-#: Multiply-adds of a task of a compute-bound nest, at least.
-TASK_MACS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -42,6 +41,26 @@ class Machine:
     dots: frozenset[str] = frozenset()
     #: element types that a matrix unit multiplies, see `matrix.py`
     matrix: frozenset[str] = frozenset()
+    #: whose rates are asked; None: a usual CPU
+    device: Device | None = None
+
+    def rate(self, name: str) -> float:
+        """Return a rate of the device, see `devices/kinds/cpu.toml`."""
+        return usual_rate("cpu", name) if self.device is None else self.device.rate(name)
+
+    def count(self, name: str) -> int:
+        """Return a rate that counts: elements, multiply-adds, bytes."""
+        return int(self.rate(name))
+
+    @cached_property
+    def task_macs(self) -> int:
+        """Multiply-adds of a task of a compute-bound nest, at least."""
+        return self.count("task_macs")
+
+    @cached_property
+    def chains(self) -> int:
+        """Multiply-adds under way that keep all pipes busy."""
+        return 8 if self.device is None else self.device.chains
 
     @property
     def wide(self) -> int:
@@ -53,6 +72,10 @@ class Machine:
         sets = max(self.l1_bytes // (LINE_BYTES * self.l1_ways), 1)
         step = gcd(stride // LINE_BYTES, sets) if stride % LINE_BYTES == 0 else 1
         return sets // step * self.l1_ways if step > 1 else None
+
+    def budget(self, points: int) -> int:
+        """Points per task of a memory-bound nest: enough tasks to share, none too small to pay for its dispatch."""
+        return max(self.count("least_task_elements"), min(self.count("task_elements"), points // ENOUGH_TASKS))
 
     def lanes_for(self, members: Iterable[LinalgOp]) -> int:
         """Lanes of a memory-bound tile: many where bodies are short, few where functions fill the registers."""
@@ -118,7 +141,7 @@ def tile_elementwise(op: LinalgOp, members: Sequence[LinalgOp], machine: Machine
             # What is read runs on from tile to tile, as the hardware prefetches: 30 % faster on images of 56x56.
             order = [*(d for d in order if d not in (lane, row)), lane, row]
     task = list(op.extents)
-    cut(task, register, op.parallel, budget(op.points))
+    cut(task, register, op.parallel, machine.budget(op.points))
     return Tiling(task, register, order)
 
 
@@ -160,11 +183,6 @@ def _row_of_writers(op: LinalgOp, members: Sequence[LinalgOp], lane: int) -> int
     return None
 
 
-def budget(points: int) -> int:
-    """Points per task of a memory-bound nest: enough tasks to share, none too small to pay for its dispatch."""
-    return max(2048, min(_TASK_ELEMENTS, points // ENOUGH_TASKS))
-
-
 def even(extent: int, size: int, multiple: int = 1) -> int:
     """The part when `extent` is cut evenly into as many parts as parts of `size` make, in multiples of `multiple`."""
     if size >= extent:
@@ -191,7 +209,7 @@ def tile_reduce(op: LinalgOp, machine: Machine, wide: int) -> Tiling:
     lane = op.rank - 1 if lane is None else lane
     register[lane] = min(op.extents[lane], wide)
     task = list(op.extents)
-    cut(task, register, op.parallel, budget(op.points))
+    cut(task, register, op.parallel, machine.budget(op.points))
     inner = [d for d in op.parallel if d != lane] + ([lane] if lane in op.parallel else [])
     return Tiling(task, register, inner + sorted(op.reductions))
 

@@ -6,17 +6,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import ceil
 
 import pytest
 
 from tilewright import devices
-from tilewright.plan.cost.cache_traffic import fetched, loops_of, run_bytes
+from tilewright.plan.cost.cache_traffic import Prefetcher, fetched, loops_of, run_bytes
 from tilewright.plan.cost.choose import rank
 from tilewright.plan.cost.cost import Model, Schedule, tile_loops
 from tilewright.plan.cost.expression import elementwise, matmul, reduce
 
 ZEN5 = devices.get("cpu:amd-zen5")
 XEON = devices.get("cpu:intel-granite-rapids")
+PREFETCHER = Prefetcher.of(XEON)
 
 
 def test_loops_of_a_tiled_nest() -> None:
@@ -29,22 +31,25 @@ def test_what_fits_is_fetched_once() -> None:
     product = matmul(256, 256, 256)  # 256 KB each
     loops = loops_of(product.extents, [(256, 256, 256), (8, 32, 1)], (1, 0, 2))
     whole, row_of_b = 256 << 10, 256 * 256 * 4
-    assert fetched(product, loops, [1 << 20], 64) == [(0, 0, 0)]
+    assert fetched(product, loops, [800 << 10], 64) == [(0, 0, 0)]
     # A cache that holds a panel of B (32 KB) and rows of A: A comes once per panel, B and C once.
-    assert fetched(product, loops, [60 << 10], 64) == [(8 * whole, row_of_b, whole)]
+    assert fetched(product, loops, [48 << 10], 64) == [(8 * whole, row_of_b, whole)]
     # With rows outside, A stays and B comes once per 8 rows.
     other = loops_of(product.extents, [(256, 256, 256), (8, 32, 1)], (0, 1, 2))
-    assert fetched(product, other, [60 << 10], 64) == [(whole, 32 * whole, whole)]
+    assert fetched(product, other, [48 << 10], 64) == [(whole, 32 * whole, whole)]
 
 
 def test_runs_end_where_the_address_jumps() -> None:
     shape = elementwise((512, 1024))
     operand = shape.inputs[0]
     assert (
-        run_bytes(operand, shape.extents, loops_of(shape.extents, [(16, 1024), (1, 64)], (0, 1)), (1, 64))
+        run_bytes(operand, shape.extents, loops_of(shape.extents, [(16, 1024), (1, 64)], (0, 1)), (1, 64), PREFETCHER)
         == 512 * 1024 * 4
     )
-    assert run_bytes(operand, shape.extents, loops_of(shape.extents, [(512, 96), (1, 48)], (0, 1)), (1, 48)) == 96 * 4
+    assert (
+        run_bytes(operand, shape.extents, loops_of(shape.extents, [(512, 96), (1, 48)], (0, 1)), (1, 48), PREFETCHER)
+        == 96 * 4
+    )
 
 
 def test_ragged_tiles_cost_their_own_shape() -> None:
@@ -79,6 +84,15 @@ def test_two_cores_share_the_work() -> None:
     product = matmul(512, 512, 512, True)
     best = rank(product, Schedule((512, 512, 512), (8, 32, 1), (1, 0, 2)), XEON)[0]
     assert best.all.seconds < 0.6 * best.one.seconds
+
+
+def test_small_operators_are_scaled_out() -> None:
+    """Roller, section 3.3: where cores are many, tasks are smaller; reductions stay in one core."""
+    product = matmul(128, 256, 2048, True)
+    many = replace(XEON, units=replace(XEON.units, count=16))
+    best = rank(product, Schedule((128, 256, 2048), (8, 32, 1), (1, 0, 2)), many)[0].schedule
+    assert best.task[2] == 2048
+    assert ceil(128 / best.task[0]) * ceil(256 / best.task[1]) >= 16
 
 
 def test_windows_get_lanes_along_the_results() -> None:
@@ -126,10 +140,10 @@ def test_lanes_lie_side_by_side_in_the_result() -> None:
 def test_small_gaps_end_no_run() -> None:
     image = elementwise((64, 60, 60))  # lines of 240 bytes
     strip = loops_of(image.extents, [(64, 60, 60), (1, 1, 16)], (0, 2, 1))
-    assert run_bytes(image.inputs[0], image.extents, strip, (1, 1, 16)) > 64 * 60 * 60
+    assert run_bytes(image.inputs[0], image.extents, strip, (1, 1, 16), PREFETCHER) > 64 * 60 * 60
     matrix = elementwise((64, 4096))
     strip = loops_of(matrix.extents, [(64, 4096), (1, 16)], (1, 0))
-    assert run_bytes(matrix.inputs[0], matrix.extents, strip, (1, 16)) == 64
+    assert run_bytes(matrix.inputs[0], matrix.extents, strip, (1, 16), PREFETCHER) == 64
 
 
 def test_copies_of_transposed_panels_cost_more() -> None:

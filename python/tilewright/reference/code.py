@@ -27,7 +27,7 @@ from tilewright.reference.liveness import Scope, captured
 from tilewright.reference.program import Block, Node, where
 from tilewright.reference.registry import HANDLERS, TERMINATORS
 from tilewright.reference.scalar_code import expression
-from tilewright.reference.sums import SumLoop, sum_loop, summed
+from tilewright.reference.sums import sum_loop
 
 _NESTING = 15  # statements that Python lets one nest: 20
 
@@ -255,28 +255,9 @@ class _Writer:
                 self._empty(number)
 
     def _for(self, node: Node) -> None:
-        plan = sum_loop(node)
-        if plan is None:
-            self._loop(node)
-        else:
-            self._sum(node, plan)
-
-    def _sum(self, node: Node, plan: SumLoop) -> None:
-        """A loop of products, in one where its step is that of its tiles; step by step by the handler else."""
-        lower, upper, step = (self._value(number) for number in node.operands[:3])
-        whole = f"{upper} > {lower} and ({upper} - {lower}) % {plan.step} == 0"
-        self._line(f"if {step} == {plan.step} and {whole}:")
-        read = sorted(captured(node).union(node.operands))
-        values = ", ".join(f"{number}: {self._value(number)}" for number in read)
-        arguments = f"frame, {self._bind(node, 'n')}, {self._bind(plan, 'p')}, {{{values}}}"
-        names = ", ".join(map(self._define, node.results))
-        self._line(f" [{names}] = {self._bind(summed, 'h')}({arguments})")
-        self._line("else:")
-        self._scopes.append(Scope(node.body, repeats=True))
-        self._region_op(node)
-        self._scopes.pop()
-
-    def _loop(self, node: Node) -> None:
+        if sum_loop(node) is not None:  # the handler does it at once
+            self._region_op(node)
+            return
         lower, upper, step, *start = node.operands
         counter, *carried = node.body.arguments
         kind = self._kind(node.operand_type(0)) or np.dtype(np.int64)

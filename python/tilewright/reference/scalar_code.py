@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Python expressions for ops on scalars: what the handlers compute, without their care for arrays.
+"""Python expressions for frequent ops on scalars: what the handlers compute, without their care for arrays.
 
 :func:`expression` returns a format string: ``{0}``, ``{1}`` are the operands, ``{T}`` the type of the result and
 ``{call}`` the call of the op's handler, which is left to do what is rare (an error, say). Where it returns None, the
@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from tilewright.core.arithmetic import PREDICATES
 from tilewright.core.math_functions import ON_FLOAT64
 from tilewright.reference import affine, types
 from tilewright.reference.program import Node
@@ -44,39 +45,20 @@ def _select(_node: Node, kinds: Kinds) -> str | None:
     return "{1} if {0} else {2}" if kinds[0] is not None else None
 
 
-_SIGNED = ("{0} == {1}", "{0} != {1}", "{0} < {1}", "{0} <= {1}", "{0} > {1}", "{0} >= {1}")
-_LESS = "(({0} < {1}) ^ ({0} < 0) ^ ({1} < 0))"
-_GREATER = "(({0} > {1}) ^ ({0} < 0) ^ ({1} < 0))"
-_UNSIGNED = (_LESS, f"~{_GREATER}", _GREATER, f"~{_LESS}")
-_UNORDERED = "(({0} != {0}) | ({1} != {1}))"
-_EITHER = "(({0} < {1}) | ({0} > {1}))"
-_FLOAT: dict[int, str] = {
-    1: "{0} == {1}",
-    2: "{0} > {1}",
-    3: "{0} >= {1}",
-    4: "{0} < {1}",
-    5: "{0} <= {1}",
-    6: _EITHER,
-    7: f"~{_UNORDERED}",
-    8: f"~{_EITHER}",
-    9: "~({0} <= {1})",
-    10: "~({0} < {1})",
-    11: "~({0} >= {1})",
-    12: "~({0} > {1})",
-    13: "{0} != {1}",
-    14: _UNORDERED,
-}
+_COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_ORDERED = {*(f"o{name}" for name in _COMPARISONS if name != "ne"), "une"}  # what Python's operators say of NaN
 
 
 def _compare_integers(node: Node, kinds: Kinds) -> str | None:
-    predicate = node.op.attributes["predicate"].value
-    if is_(kinds, "i") or (predicate < 2 and is_(kinds, "b")):
-        return (*_SIGNED, *_UNSIGNED)[predicate]
-    return None
+    predicate = PREDICATES[node.name][node.op.attributes["predicate"].value]
+    if predicate[0] == "u" or not is_(kinds, "ib" if predicate in ("eq", "ne") else "i"):
+        return None
+    return f"{{0}} {_COMPARISONS[predicate[-2:]]} {{1}}"
 
 
 def _compare_floats(node: Node, kinds: Kinds) -> str | None:
-    return _FLOAT.get(node.op.attributes["predicate"].value) if is_(kinds, "f") else None
+    predicate = PREDICATES[node.name][node.op.attributes["predicate"].value]
+    return f"{{0}} {_COMPARISONS[predicate[1:]]} {{1}}" if predicate in _ORDERED and is_(kinds, "f") else None
 
 
 def _cast(node: Node, kinds: Kinds) -> str | None:
@@ -137,17 +119,10 @@ _INTEGER = {
     "muli": "{0} * {1}",
     "maxsi": "{0} if {0} > {1} else {1}",
     "minsi": "{0} if {0} < {1} else {1}",
-    "maxui": f"{{0}} if {_GREATER} else {{1}}",
-    "minui": f"{{0}} if {_LESS} else {{1}}",
     "divsi": "{0} // {1} if {0} >= 0 and {1} > 0 else {call}",
     "remsi": "{0} % {1} if {0} >= 0 and {1} > 0 else {call}",
-    "divui": "{0} // {1} if {0} >= 0 and {1} > 0 else {call}",
-    "remui": "{0} % {1} if {0} >= 0 and {1} > 0 else {call}",
-    "floordivsi": "{0} // {1} if {1} else {call}",
-    "ceildivsi": "{0} // {1} + ({0} % {1} != 0) if {1} else {call}",
-    "ceildivui": "{0} // {1} + ({0} % {1} != 0) if {0} >= 0 and {1} > 0 else {call}",
 }
-_INDEX = {"divs": "divsi", "rems": "remsi", "divu": "divui", "remu": "remui", "maxs": "maxsi", "mins": "minsi"}
+_INDEX = {"divs": "divsi", "rems": "remsi", "maxs": "maxsi", "mins": "minsi"}
 _LOGICAL = {"andi": "{0} & {1}", "ori": "{0} | {1}", "xori": "{0} ^ {1}"}
 _ARITHMETIC = {"addf": "{0} + {1}", "subf": "{0} - {1}", "mulf": "{0} * {1}", "divf": "{0} / {1}", "negf": "-{0}"}
 
@@ -157,13 +132,12 @@ TEMPLATES: dict[str, Template] = {
     **{f"arith.{name}": _fixed(text, "f") for name, text in _ARITHMETIC.items()},
     **{f"index.{name}": _fixed(_INTEGER[f"{name}i"], "i") for name in ("add", "sub", "mul")},
     **{f"index.{name}": _fixed(_INTEGER[arith], "i") for name, arith in _INDEX.items()},
+    "arith.select": _select,
     "arith.shli": _shift("<<"),
     "arith.shrsi": _shift(">>"),
-    "arith.select": _select,
+    "arith.extui": _zero_extended,
     "arith.cmpi": _compare_integers,
     "arith.cmpf": _compare_floats,
-    "arith.extui": _zero_extended,
-    "arith.index_castui": _zero_extended,
     **dict.fromkeys(("arith.index_cast", "arith.extsi", "arith.trunci", "arith.sitofp", "index.casts"), _cast),
     **dict.fromkeys(("arith.extf", "arith.truncf"), _cast),
     **dict.fromkeys(("tensor.extract", "memref.load"), _extract),
@@ -179,7 +153,7 @@ def expression(node: Node, kinds: Kinds) -> str | None:
     template = TEMPLATES.get(node.name)
     if template is not None:
         return template(node, kinds)
-    name = node.name.removeprefix("math.")
-    if isinstance(ON_FLOAT64.get(name), np.ufunc) and len(kinds) == 1 and is_(kinds, "f"):
-        return f"{{T}}(numpy.{ON_FLOAT64[name].__name__}(float64({{0}})))"
+    function = ON_FLOAT64.get(node.name.removeprefix("math."))
+    if isinstance(function, np.ufunc) and len(kinds) == 1 and is_(kinds, "f"):
+        return f"{{T}}(numpy.{function.__name__}(float64({{0}})))"
     return None

@@ -72,6 +72,10 @@ class SumLoop:
 
 def sum_loop(loop: Node) -> SumLoop | None:
     """Return what an `scf.for` sums, or None where it does anything else."""
+    return loop.once("sum", lambda: _sum_loop(loop))
+
+
+def _sum_loop(loop: Node) -> SumLoop | None:
     *nodes, ending = loop.body.nodes
     counter, *carried = loop.body.arguments
     made = {number: node for node in nodes for number in node.results}

@@ -12,8 +12,10 @@ import numpy as np
 
 from tilewright.reference import types
 from tilewright.reference.errors import InterpreterError
+from tilewright.reference.liveness import captured
 from tilewright.reference.program import Node
 from tilewright.reference.registry import HANDLERS, handles, terminators
+from tilewright.reference.sums import sum_loop, summed
 
 terminators("scf.yield", "scf.condition", "scf.reduce", "scf.reduce.return")
 
@@ -36,9 +38,14 @@ def as_condition(value: Any) -> bool:
 
 @handles("scf.for")
 def for_(frame: Any, node: Node, lower: Any, upper: Any, step: Any, *carried: Any) -> Any:
-    """Loop from ``lower`` below ``upper``; the step must be positive."""
+    """Loop from ``lower`` below ``upper``; the step must be positive. Sums of products are done at once (sums.py)."""
     if step <= 0:
         raise InterpreterError(f"scf.for needs a positive step, got {step}")
+    plan = sum_loop(node)
+    if plan is not None and step == plan.step and upper > lower and (upper - lower) % plan.step == 0:
+        read = {number: frame.values[number] for number in captured(node)}
+        read.update(zip(node.operands, (lower, upper, step, *carried), strict=True))
+        return results(node, summed(frame, node, plan, read))
     values: list[Any] = list(carried)
     kind = type(lower)
     for i in range(int(lower), int(upper), int(step)):

@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Products of which the last waves' steps are dealt to all CTAs (stream-K): results, their bits, who may wait."""
+"""Stream-K, products whose last waves' steps are shared by all CTAs: results, their bits, who may wait."""
 
 from __future__ import annotations
 

@@ -40,12 +40,16 @@ def Tile_MmaOp : Tile_Op<"mma", [Pure, AllTypesMatch<["c", "result"]>]> {
       %d = tile.mma %a, %b, %c : !tile.tile<8x1xf32>, !tile.tile<1x32xf32>, !tile.tile<8x32xf32>
       return %d : !tile.tile<8x32xf32>
     }
-    func.func @sparse(%a: !tile.tile<16x8xf16>, %m: !tile.tile<16x8xi8>, %b: !tile.tile<16x8xf16>, %c: !tile.tile<16x8xf32>) -> !tile.tile<16x8xf32> {
-      %d = tile.mma %a, %b, %c meta %m sparsity [2, 4] : !tile.tile<16x8xf16>, !tile.tile<16x8xf16>, !tile.tile<16x8xf32>, !tile.tile<16x8xi8>
+    func.func @sparse(%a: !tile.tile<16x8xf16>, %m: !tile.tile<16x8xi8>, %b: !tile.tile<16x8xf16>,
+        %c: !tile.tile<16x8xf32>) -> !tile.tile<16x8xf32> {
+      %d = tile.mma %a, %b, %c meta %m sparsity [2, 4]
+          : !tile.tile<16x8xf16>, !tile.tile<16x8xf16>, !tile.tile<16x8xf32>, !tile.tile<16x8xi8>
       return %d : !tile.tile<16x8xf32>
     }
-    func.func @bytes(%a: !tile.tile<8x4xi8>, %b: !tile.tile<4x32xi8, #tile.layout<interleave = 4>>, %c: !tile.tile<8x32xi32>) -> !tile.tile<8x32xi32> {
-      %d = tile.mma %a, %b, %c a_unsigned : !tile.tile<8x4xi8>, !tile.tile<4x32xi8, #tile.layout<interleave = 4>>, !tile.tile<8x32xi32>
+    func.func @bytes(%a: !tile.tile<8x4xi8>, %b: !tile.tile<4x32xi8, #tile.layout<interleave = 4>>,
+        %c: !tile.tile<8x32xi32>) -> !tile.tile<8x32xi32> {
+      %d = tile.mma %a, %b, %c a_unsigned : !tile.tile<8x4xi8>, !tile.tile<4x32xi8, #tile.layout<interleave = 4>>,
+          !tile.tile<8x32xi32>
       return %d : !tile.tile<8x32xi32>
     }
     ```
@@ -83,8 +87,10 @@ def Tile_MmaWaitOp : Tile_Op<"mma_wait", [Pure, AllTypesMatch<["source", "result
     Example:
 
     ```mlir
-    func.func @f(%a: !tile.tile<64x64xf16>, %b: !tile.tile<64x64xf16>, %c: !tile.tile<64x64xf32>) -> !tile.tile<64x64xf32> {
-      %d = tile.mma %a, %b, %c {tile.pending = 1 : i64} : !tile.tile<64x64xf16>, !tile.tile<64x64xf16>, !tile.tile<64x64xf32>
+    func.func @f(%a: !tile.tile<64x64xf16>, %b: !tile.tile<64x64xf16>, %c: !tile.tile<64x64xf32>)
+        -> !tile.tile<64x64xf32> {
+      %d = tile.mma %a, %b, %c {tile.pending = 1 : i64}
+          : !tile.tile<64x64xf16>, !tile.tile<64x64xf16>, !tile.tile<64x64xf32>
       %r = tile.mma_wait %d : !tile.tile<64x64xf32>
       return %r : !tile.tile<64x64xf32>
     }

@@ -102,8 +102,10 @@ def Tile_LoadOp : Tile_Op<"load", [
       %r = tile.load %m[%i, %j] valid (%n, %n) pad %inf : memref<128x384xf32>, !tile.tile<8x32xf32>
       %o = tile.load %m[%i, %j] bounded [0] : memref<128x384xf32>, !tile.tile<8x32xf32>
       %idx = tile.iota dim 0 : !tile.tile<8xindex>
-      %g = tile.load %t[%c0, %c0] indices %idx along 0 : memref<1000x64xf16>, !tile.tile<8x64xf16> (indices !tile.tile<8xindex>)
-      %p = tile.load %w[%i, %c0, %c0] dims [0, 1] : memref<256x32x4xi8>, !tile.tile<4x32xi8, #tile.layout<interleave = 4>>
+      %g = tile.load %t[%c0, %c0] indices %idx along 0
+          : memref<1000x64xf16>, !tile.tile<8x64xf16> (indices !tile.tile<8xindex>)
+      %p = tile.load %w[%i, %c0, %c0] dims [0, 1]
+          : memref<256x32x4xi8>, !tile.tile<4x32xi8, #tile.layout<interleave = 4>>
       tile.return
     }
     ```
@@ -184,7 +186,8 @@ def Tile_StoreOp : Tile_Op<"store", [
       %idx = tile.iota dim 0 : !tile.tile<8xi32>
       tile.store %t, %m[%i, %j] : !tile.tile<8x32xf32>, memref<128x384xf32>
       tile.store %t, %m[%i, %j] valid (%n, %n) : !tile.tile<8x32xf32>, memref<128x384xf32>
-      tile.store %t, %m[%i, %j] indices %idx along 0 reduce add atomic : !tile.tile<8x32xf32>, memref<128x384xf32> (indices !tile.tile<8xi32>)
+      tile.store %t, %m[%i, %j] indices %idx along 0 reduce add atomic
+          : !tile.tile<8x32xf32>, memref<128x384xf32> (indices !tile.tile<8xi32>)
       tile.return
     }
     ```
@@ -269,7 +272,8 @@ def Tile_CopyOp : Tile_Op<"copy"> {
       %c8 = arith.constant 8 : index
       %after = arith.addi %i, %c1 : index
       %right = arith.remui %after, %c8 : index
-      tile.copy %mine to %next at (%right) : memref<1x64xf32, #tile.level<"sram">>, memref<1x64xf32, #tile.level<"sram">>
+      tile.copy %mine to %next at (%right) : memref<1x64xf32, #tile.level<"sram">>,
+          memref<1x64xf32, #tile.level<"sram">>
       tile.barrier
       tile.return
     }
@@ -343,8 +347,10 @@ def Tile_AwaitOp : Tile_Op<"await", [MemoryEffects<[MemRead, MemWrite]>]> {
     ```mlir
     tile.kernel @k(%x: memref<64xf16>) {
       %slot = tile.alloc : memref<2x64xf16, #tile.level<"shared">>
-      %s0 = memref.subview %slot[0, 0] [1, 64] [1, 1] : memref<2x64xf16, #tile.level<"shared">> to memref<64xf16, strided<[1]>, #tile.level<"shared">>
-      %s1 = memref.subview %slot[1, 0] [1, 64] [1, 1] : memref<2x64xf16, #tile.level<"shared">> to memref<64xf16, strided<[1], offset: 64>, #tile.level<"shared">>
+      %s0 = memref.subview %slot[0, 0] [1, 64] [1, 1] : memref<2x64xf16, #tile.level<"shared">>
+          to memref<64xf16, strided<[1]>, #tile.level<"shared">>
+      %s1 = memref.subview %slot[1, 0] [1, 64] [1, 1] : memref<2x64xf16, #tile.level<"shared">>
+          to memref<64xf16, strided<[1], offset: 64>, #tile.level<"shared">>
       %t0 = tile.async {
         tile.copy %x to %s0 : memref<64xf16>, memref<64xf16, strided<[1]>, #tile.level<"shared">>
       }

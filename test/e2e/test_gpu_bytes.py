@@ -39,7 +39,7 @@ def graph(nodes: list[Any], given: dict[str, np.ndarray], held: dict[str, Any], 
     return helper.make_model(made, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
 
 
-def integers(m: int, n: int, k: int, kinds: Any, points: tuple[int, int], turned: bool, fixed: bool) -> Any:
+def integers(m: int, n: int, k: int, kinds: Any, points: tuple[int, int], transposed: bool, fixed: bool) -> Any:
     """MatMulInteger with a zero point of the whole left operand and of each column of the right one.
 
     Returns:
@@ -47,9 +47,9 @@ def integers(m: int, n: int, k: int, kinds: Any, points: tuple[int, int], turned
     """
     x, w = extremes((m, k), kinds[0]), extremes((k, n), kinds[1])
     zeros = {"zx": np.asarray(points[0], kinds[0]), "zw": np.full(n, points[1], kinds[1])}
-    held = np.ascontiguousarray(w.T) if turned else w
-    nodes = [helper.make_node("Transpose", ["w"], ["v"], perm=[1, 0])] if turned else []
-    nodes.append(helper.make_node("MatMulInteger", ["x", "v" if turned else "w", "zx", "zw"], ["y"]))
+    held = np.ascontiguousarray(w.T) if transposed else w
+    nodes = [helper.make_node("Transpose", ["w"], ["v"], perm=[1, 0])] if transposed else []
+    nodes.append(helper.make_node("MatMulInteger", ["x", "v" if transposed else "w", "zx", "zw"], ["y"]))
     given = {"x": x} if fixed else {"x": x, "w": held}
     model = graph(nodes, given, {**zeros, **({"w": held} if fixed else {})}, (TensorProto.INT32, [m, n]))
     want = (x.astype(np.int64) - points[0]) @ (w.astype(np.int64) - points[1])
@@ -68,10 +68,12 @@ S8, U8 = np.int8, np.uint8
     ("kinds", "points"), [((S8, S8), (0, 0)), ((U8, S8), (120, 0)), ((S8, U8), (-5, 131)), ((U8, U8), (9, 128))]
 )
 @pytest.mark.parametrize(
-    ("m", "turned", "fixed"), [(70, False, True), (70, True, False), (5, False, True), (1, False, True)]
+    ("m", "transposed", "fixed"), [(70, False, True), (70, True, False), (5, False, True), (1, False, True)]
 )
-def test_integers_are_exact(m: int, turned: bool, fixed: bool, kinds: Any, points: tuple[int, int], arch: str) -> None:
-    proto, given, want = integers(m, N, K, kinds, points, turned, fixed)
+def test_integers_are_exact(
+    m: int, transposed: bool, fixed: bool, kinds: Any, points: tuple[int, int], arch: str
+) -> None:
+    proto, given, want = integers(m, N, K, kinds, points, transposed, fixed)
     for seed in (1, 2):
         model = tw.compile(proto, f"cuda:{arch}", emulate={"seed": seed})
         np.testing.assert_array_equal(model(*given)[0], want)
@@ -142,17 +144,17 @@ def test_dequantized_factors_are_multiplied_as_bytes(m: int, arch: str) -> None:
     assert m == 1 or ".s32.u8.s8" in ptx(model)
 
 
-def packed(k: int, n: int, floats: Any, point: int, turned: bool) -> Any:
+def packed(k: int, n: int, floats: Any, point: int, transposed: bool) -> Any:
     """One row times weights that are kept as bytes with a scale of each column: model, inputs, result."""
     x, w = RNG.standard_normal((1, k)).astype(floats), extremes((k, n), S8)
     held = {
-        "w": np.ascontiguousarray(w.T) if turned else w,
+        "w": np.ascontiguousarray(w.T) if transposed else w,
         "s": RNG.uniform(0.001, 0.01, n).astype(floats),
         "z": np.full(n, point, S8),
     }
-    nodes = [helper.make_node("DequantizeLinear", ["w", "s", "z"], ["v"], axis=0 if turned else 1)]
-    nodes += [helper.make_node("Transpose", ["v"], ["t"], perm=[1, 0])] if turned else []
-    nodes += [helper.make_node("MatMul", ["x", "t" if turned else "v"], ["y"])]
+    nodes = [helper.make_node("DequantizeLinear", ["w", "s", "z"], ["v"], axis=0 if transposed else 1)]
+    nodes += [helper.make_node("Transpose", ["v"], ["t"], perm=[1, 0])] if transposed else []
+    nodes += [helper.make_node("MatMul", ["x", "t" if transposed else "v"], ["y"])]
     model = graph(nodes, {"x": x}, held, (helper.np_dtype_to_tensor_dtype(np.dtype(floats)), [1, n]))
     wide = ((w.astype(np.float32) - point) * held["s"].astype(np.float32)).astype(floats).astype(np.float64)
     return model, [x], x.astype(np.float64) @ wide
@@ -160,10 +162,10 @@ def packed(k: int, n: int, floats: Any, point: int, turned: bool) -> Any:
 
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize(
-    ("floats", "point", "turned"), [(np.float32, 0, False), (np.float32, 7, True), (np.float16, 0, True)]
+    ("floats", "point", "transposed"), [(np.float32, 0, False), (np.float32, 7, True), (np.float16, 0, True)]
 )
-def test_a_vector_reads_weights_as_bytes(floats: Any, point: int, turned: bool, arch: str) -> None:
-    proto, given, want = packed(2048, 512, floats, point, turned)
+def test_a_vector_reads_weights_as_bytes(floats: Any, point: int, transposed: bool, arch: str) -> None:
+    proto, given, want = packed(2048, 512, floats, point, transposed)
     model = tw.compile(proto, f"cuda:{arch}", emulate=True)
     error = 1e-5 if floats is np.float32 else 2e-3
     np.testing.assert_allclose(model(*given)[0].astype(np.float64), want, rtol=0, atol=error * np.abs(want).max())
@@ -243,4 +245,4 @@ def test_full_sizes_assemble(m: int, n: int, k: int, arch: str) -> None:
     for kernel in model._manifest.kernels:
         assert kernel.details["spilled_bytes"] == 0
         if "product" in kernel.symbol:
-            assert kernel.details["residency"] >= kernel.details["plan"]["occupancy"], kernel.details
+            assert kernel.details["resident_ctas"] >= kernel.details["plan"]["occupancy"], kernel.details

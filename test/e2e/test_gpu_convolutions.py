@@ -251,4 +251,4 @@ def test_open_sizes_are_multiplied_on_tensor_cores(
 def test_a_bias_is_added_in_the_kernel_of_its_groups(target: str) -> None:
     """Channels of two dimensions, groups and filters, meet what follows in registers."""
     proto, _ = Case(128, 96, (9, 9), (3, 3), {**_SAME, "group": 2}, ("bias", "relu")).build()
-    assert len(re.findall(r"\btile\.kernel = ", tw.compile(proto, target, stop_after="plan"))) == 2  # one turns x
+    assert len(re.findall(r"\btile\.kernel = ", tw.compile(proto, target, stop_after="plan"))) == 2  # one transposes x

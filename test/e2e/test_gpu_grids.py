@@ -110,7 +110,7 @@ def test_residuals_in_a_persistent_grid(m: int, n: int, k: int, tail: list[str],
     (kernel,), ptx = kernels(model, tmp_path)
     matrices = [param for param in kernel["params"] if param["kind"] == "tensor_map"]
     assert kernel["persistent"] and "%nctaid.x" in ptx
-    assert len(matrices) == 3 + sum(step in "rs" for step in tail), "factors, result, and what the sums meet"
+    assert len(matrices) == 3 + sum(step in "rs" for step in tail), "operands, result, and what the sums meet"
     inputs, wanted = values(m, n, k, tail)
     close(model(*inputs)[0], wanted)
 

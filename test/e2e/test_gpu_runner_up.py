@@ -72,7 +72,7 @@ def test_kernels_of_one_name_are_refused_together() -> None:
     """Both take the next candidate: the name says which tiles, not which kernel."""
     plan = {"plan": {"candidates": 3, "shape": "a", "runner_up": "b"}}
     names = ("product_7x512x128", "product_7x512x128_29")
-    work = driver.Compilation(None, None, insight={"kernels": dict.fromkeys(names, plan)})  # type: ignore[arg-type]
+    work = driver.Compilation(None, None, statistics={"kernels": dict.fromkeys(names, plan)})  # type: ignore[arg-type]
     error = SimpleNamespace(kernels=dict.fromkeys(names, "its registers spill"))
     made = runner_up._with_runners_up(work, error)  # type: ignore[arg-type]
     assert made.options.choices == ("product_7x512x128:1",) and len(made.kept) == 2

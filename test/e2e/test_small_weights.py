@@ -40,9 +40,9 @@ def _tensor(array: np.ndarray, name: str) -> onnx.TensorProto:
 
 
 def _model(
-    rows: list[int | str], w: np.ndarray, axis: int, block: int, zero: bool = True, turned: bool = False
+    rows: list[int | str], w: np.ndarray, axis: int, block: int, zero: bool = True, transposed: bool = False
 ) -> onnx.ModelProto:
-    """x [*rows, k] times weights that are dequantized: [k, n], or [n, k] and turned; `block` 0: a scale per column."""
+    """x [*rows, k] times weights that are dequantized: [k, n], or transposed [n, k]; `block` 0: a scale per column."""
     shape = list(w.shape)
     if block:
         shape[axis] = -(-shape[axis] // block)
@@ -52,10 +52,10 @@ def _model(
     constants |= {"z": _weights(w.dtype.name, tuple(shape))} if zero else {}
     extra = {"block_size": block} if block else {}
     nodes = [helper.make_node("DequantizeLinear", [*constants], ["d"], axis=axis, **extra)]
-    if turned:
+    if transposed:
         nodes.append(helper.make_node("Transpose", ["d"], ["t"], perm=[1, 0]))
-    nodes.append(helper.make_node("MatMul", ["x", "t" if turned else "d"], ["y"]))
-    k, n = w.shape[::-1] if turned else w.shape
+    nodes.append(helper.make_node("MatMul", ["x", "t" if transposed else "d"], ["y"]))
+    k, n = w.shape[::-1] if transposed else w.shape
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [*rows, k])
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [*rows, n])
     graph = helper.make_graph(nodes, "g", [x], [y], [_tensor(a, name) for name, a in constants.items()])
@@ -94,7 +94,7 @@ def test_kinds(target: str, kind: str, bits: int, zero: bool) -> None:
 
 @pytest.mark.parametrize("kind", ["int4", "uint8"])
 @pytest.mark.parametrize(
-    ("shape", "axis", "block", "turned"),
+    ("shape", "axis", "block", "transposed"),
     [
         ((256, 96), 0, 16, False),
         ((96, 256), 1, 64, True),
@@ -107,9 +107,9 @@ def test_kinds(target: str, kind: str, bits: int, zero: bool) -> None:
         ((1000, 5), 0, 8, False),
     ],
 )
-def test_shapes(kind: str, shape: tuple[int, int], axis: int, block: int, turned: bool) -> None:
-    proto = _model([1], _weights(kind, shape), axis, block, turned=turned)
-    _check(proto, RNG.standard_normal((1, shape[turned]), F32))
+def test_shapes(kind: str, shape: tuple[int, int], axis: int, block: int, transposed: bool) -> None:
+    proto = _model([1], _weights(kind, shape), axis, block, transposed=transposed)
+    _check(proto, RNG.standard_normal((1, shape[transposed]), F32))
     assert _bits(proto) == [4 if kind == "int4" else 8]
 
 

@@ -292,7 +292,7 @@ def build(name: str, **sizes: object) -> onnx.ModelProto:
     """Build a model; `sizes` override the builder's parameters.
 
     `floats` gives all its floats that type; `quantized`: ONNX Runtime's tools quantize it, `static` or `dynamic`;
-    `weights`: `int4` or `int8`, factors of MatMul with a scale for each block.
+    `weights`: `int4` or `int8`, operands of MatMul with a scale for each block.
 
     Raises:
         KeyError: for an unknown name.

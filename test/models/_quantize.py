@@ -58,7 +58,7 @@ def quantized_by(model: onnx.ModelProto, way: str) -> onnx.ModelProto:
 
 
 def blocked(model: onnx.ModelProto, kind: str = "int4", block: int = 32) -> onnx.ModelProto:
-    """A copy of `model` whose constant factors of MatMul are small integers with a scale for each `block` of a column.
+    """A copy of `model` whose constant operands of MatMul are small integers with a scale for each `block` of a column.
 
     Args:
         model: of opset 21 or later.

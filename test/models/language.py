@@ -110,8 +110,8 @@ def deberta(
             return g.op("MatMul", a, g.op("Transpose", c, perm=[0, 1, 3, 2]))
 
         scores = g.op("Add", product(q, k), g.op("GatherElements", product(q, near_k), there, axis=3))
-        turned = g.op("GatherElements", product(k, near_q), back, axis=3)
-        scores = g.op("Mul", g.op("Add", scores, g.op("Transpose", turned, perm=[0, 1, 3, 2])), scale)
+        gathered = g.op("GatherElements", product(k, near_q), back, axis=3)
+        scores = g.op("Mul", g.op("Add", scores, g.op("Transpose", gathered, perm=[0, 1, 3, 2])), scale)
         y = g.op("Transpose", g.op("MatMul", g.op("Softmax", scores, axis=-1), v), perm=[0, 2, 1, 3])
         y = b.linear(g.op("Reshape", y, g.const([1, -1, hidden])), hidden, hidden)
         x = b.norm(g.op("Add", x, y), hidden)

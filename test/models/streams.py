@@ -208,22 +208,22 @@ def narrator(
         kernel, shift = g.weight(w.conv(outputs, inputs, window)), g.weight(w.normal(outputs, scale=0.1))
         return g.op("Conv", x, kernel, shift, pads=[window // 2] * 2)
 
-    def turned(x: str) -> str:
+    def transposed(x: str) -> str:
         return g.op("Transpose", x, perm=[0, 2, 1])
 
     def block(x: str) -> str:
         x = b.norm(g.op("Add", x, b.attention(x, 1, hidden, heads)), hidden)
-        y = conv(g.op("Relu", conv(turned(x), hidden, 4 * hidden, 9)), 4 * hidden, hidden, 1)
-        return b.norm(g.op("Add", x, turned(y)), hidden)
+        y = conv(g.op("Relu", conv(transposed(x), hidden, 4 * hidden, 9)), 4 * hidden, hidden, 1)
+        return b.norm(g.op("Add", x, transposed(y)), hidden)
 
     x = g.op("Gather", g.weight(w.normal(150, hidden)), g.input("sounds", np.int64, [1, sounds]))
     x = g.op("Add", x, g.weight(w.normal(1, sounds, hidden, scale=0.3)))
     for _ in range(layers):
         x = block(x)
-    y = turned(x)
+    y = transposed(x)
     for _ in range(2):
-        y = turned(b.norm(turned(g.op("Relu", conv(y, hidden, hidden, 3))), hidden))
-    long = g.op("Squeeze", g.op("Exp", b.linear(turned(y), hidden, 1, gain=0.3)), g.const([2]))
+        y = transposed(b.norm(transposed(g.op("Relu", conv(y, hidden, hidden, 3))), hidden))
+    long = g.op("Squeeze", g.op("Exp", b.linear(transposed(y), hidden, 1, gain=0.3)), g.const([2]))
     long = g.op("Max", g.op("Round", g.op("Mul", long, g.f32(frames / sounds))), g.f32(1.0))
     ends = g.op("Unsqueeze", g.op("CumSum", long, g.const(1)), g.const([1]))
     times = g.weight(np.arange(frames, dtype=np.float32)[None, :, None])

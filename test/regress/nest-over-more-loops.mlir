@@ -1,6 +1,7 @@
 // RUN: tile-opt %s --tile-groups-to-kernels --verify-diagnostics
 
-// The producer is parallel in %j too, but its result does not say where: the walk to its operands met a null expression.
+// The producer is parallel in %j too, but its result does not say where: the walk to its operands met a null
+// expression.
 
 #id = affine_map<(i, j) -> (i, j)>
 #row = affine_map<(i, j) -> (i)>

@@ -123,12 +123,6 @@ def test_passes_and_attributes_in_prose_exist(page: str) -> None:
     assert missing == []
 
 
-@pytest.mark.parametrize("page", pages())
-def test_lines_have_at_most_120_columns(page: str) -> None:
-    lines = (ROOT / page).read_text().splitlines()
-    assert [number for number, line in enumerate(lines, 1) if len(line) > 120] == []
-
-
 def test_pages_are_short() -> None:
     too_long = []
     for page in pages():

@@ -2,12 +2,13 @@
 # Messages start with a space so that CMake prints them as one line.
 
 if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-  message(FATAL_ERROR " ${CMAKE_CXX_COMPILER} is not clang, which libMLIR is built with (ChooseCompiler.cmake says why it matters): install clang-22 and set CXX=clang++-22")
+  message(FATAL_ERROR " ${CMAKE_CXX_COMPILER} is not clang, which libMLIR is built with (ChooseCompiler.cmake says why "
+    "it matters): install clang-22 and set CXX=clang++-22")
 endif()
 
 set(TILEWRIGHT_LLVM_MAJOR 22)
-set(install_hint "install it with: apt-get install libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools libzstd-dev zlib1g-dev \
-(or run tools/setup), or point MLIR_DIR at another LLVM ${TILEWRIGHT_LLVM_MAJOR}'s lib/cmake/mlir")
+set(install_hint "install it with: apt-get install libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools libzstd-dev \
+zlib1g-dev (or run tools/setup), or point MLIR_DIR at another LLVM ${TILEWRIGHT_LLVM_MAJOR}'s lib/cmake/mlir")
 
 find_package(MLIR CONFIG QUIET
   HINTS "/usr/lib/llvm-${TILEWRIGHT_LLVM_MAJOR}/lib/cmake/mlir" "/usr/local/lib/cmake/mlir")
@@ -15,7 +16,8 @@ if(NOT MLIR_FOUND)
   message(FATAL_ERROR " LLVM/MLIR ${TILEWRIGHT_LLVM_MAJOR} was not found, or not whole: ${install_hint}")
 endif()
 if(NOT LLVM_VERSION_MAJOR EQUAL TILEWRIGHT_LLVM_MAJOR)
-  message(FATAL_ERROR " LLVM/MLIR ${LLVM_VERSION} in ${MLIR_DIR} is of the wrong version, ${TILEWRIGHT_LLVM_MAJOR} is needed: ${install_hint}")
+  message(FATAL_ERROR " LLVM/MLIR ${LLVM_VERSION} in ${MLIR_DIR} is of the wrong version, "
+    "${TILEWRIGHT_LLVM_MAJOR} is needed: ${install_hint}")
 endif()
 foreach(library MLIR LLVM)
   if(NOT TARGET ${library})

@@ -39,8 +39,8 @@ include("${PROJECT_BINARY_DIR}/mlir-python/declarations.cmake")
 
 # Only the dialects that the compiler or its users can meet: each costs build time and import time.
 set(dialects "")
-foreach(name affine arith bufferization builtin cf complex func gpu index linalg llvm math memref ml_program nvvm scf tensor
-             ub vector)
+foreach(name affine arith bufferization builtin cf complex func gpu index linalg llvm math memref ml_program nvvm scf
+             tensor ub vector)
   list(APPEND dialects MLIRPythonSources.Dialects.${name})
 endforeach()
 set_property(TARGET MLIRPythonSources.Dialects PROPERTY mlir_python_DEPENDS ${dialects})

@@ -126,9 +126,9 @@ def rotation(g: Graph) -> None:
         raise Misfit
     half = x.shape[-1] // 2
     first, second = g.apply("Split", [x, g.ints([half, half])], axis=-1, outputs=2, exact=True)
-    turned = _one(g, "Concat", _one(g, "Neg", second), first, axis=-1)
+    rotated = _one(g, "Concat", _one(g, "Neg", second), first, axis=-1)
     table = _matrix(g, x.dtype, *x.shape[-2:])
-    _one(g, "Add", _one(g, "Mul", x, table), _one(g, "Mul", turned, table))
+    _one(g, "Add", _one(g, "Mul", x, table), _one(g, "Mul", rotated, table))
 
 
 def joined_slices(g: Graph) -> None:

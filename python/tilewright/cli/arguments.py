@@ -38,7 +38,7 @@ def add_model(parser: argparse.ArgumentParser, accepted: str = ANY_MODEL) -> Non
         "--precision",
         default="f32",
         choices=PRECISIONS,
-        help="type of the factors of products with weights (default f32: as the model says; tf32: cuda targets)",
+        help="type of the operands of products with weights (default f32: as the model says; tf32: cuda targets)",
     )
     parser.add_argument(
         "--calibration",
@@ -139,7 +139,7 @@ def open_model(options: argparse.Namespace, *, all_sizes: bool = False, **more: 
                 "effect on it"
             )
         return tw.load(options.model, threads=options.threads, emulate=options.emulate)
-    from tilewright.compiler.dynamic_shapes import FlexibleModel
+    from tilewright.compiler.dynamic_shapes import DynamicShapesModel
 
     shapes = parse_shapes(options.shape)
     more["accuracy"] = options.accuracy
@@ -149,7 +149,7 @@ def open_model(options: argparse.Namespace, *, all_sizes: bool = False, **more: 
     if options.calibration:
         more["calibration"] = [read_arrays(path) for path in options.calibration]
     model = tw.compile(options.model, options.target, threads=options.threads, shapes=shapes, **more)
-    if isinstance(model, FlexibleModel):
+    if isinstance(model, DynamicShapesModel):
         if all_sizes and model.general is not None:
             return model.general
         raise UserError(

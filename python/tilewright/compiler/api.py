@@ -62,7 +62,7 @@ def compile(
         precision: ``f32`` (exact as the model asks), ``bf16`` or ``int8``: products with weights get operands of that
             type (sums stay wide), all else stays as it is; on ``cuda`` targets convolutions do, too, and products of
             two activations (attention) in ``bf16``. ``tf32`` (``cuda`` targets): all products of f32 run on
-            tensor cores, which read 10 bits of each factor's mantissa. The error against f32 stands in the manifest
+            tensor cores, which read 10 bits of each operand's mantissa. The error against f32 stands in the manifest
             and the report (for a ``cuda`` target with `emulate`, by the emulator).
         calibration: for ``int8``, inputs that the ranges of activations are observed on: an array, a tuple, a dict by
             name, or a list of these.
@@ -79,7 +79,7 @@ def compile(
     Returns:
         A :class:`tilewright.Model` (for a ``cuda`` target a :class:`~tilewright.runtime.gpu.gpu_model.GpuModel`);
         with `stop_after`, the IR as text. Where dimensions of the inputs are open, a
-        :class:`~tilewright.compiler.dynamic_shapes.FlexibleModel`: one compilation serves all sizes, where that is
+        :class:`~tilewright.compiler.dynamic_shapes.DynamicShapesModel`: one compilation serves all sizes, where that is
         possible without slow code; otherwise (the log says why) it compiles for the sizes of each call.
 
     Raises:

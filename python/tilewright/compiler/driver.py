@@ -75,7 +75,7 @@ class Compilation:
     weights: dict[str, np.ndarray] = field(default_factory=dict)
     phases: list[dict[str, Any]] = field(default_factory=list)
     remarks: list[dict[str, str]] = field(default_factory=list)
-    insight: dict[str, Any] = field(default_factory=dict)
+    statistics: dict[str, Any] = field(default_factory=dict)
     start: Start | None = None
     shares: bool = False
     kept: list[dict[str, str]] = field(default_factory=list)
@@ -154,7 +154,7 @@ def _import(work: Compilation) -> None:
         _annotate(work)
         _dump_weights(work)
     if _has_kernels(work.module):
-        kernel_statistics.observe(work.insight, "tile", work.module, work.target.device)
+        kernel_statistics.observe(work.statistics, "tile", work.module, work.target.device)
     _record(work, entry)
 
 
@@ -238,7 +238,7 @@ def _run_phase(work: Compilation, phase: Phase) -> None:
     existing = next((entry for entry in work.phases if entry["name"] == phase.name), None)
     with contextlib.nullcontext(existing) if existing else work.phase(phase.name) as entry:
         _run_passes(work, phase, entry)
-    kernel_statistics.observe(work.insight, phase.name, work.module, work.target.device)
+    kernel_statistics.observe(work.statistics, phase.name, work.module, work.target.device)
     _record(work, entry)
 
 
@@ -254,7 +254,7 @@ def _run_passes(work: Compilation, phase: Phase, entry: dict[str, Any]) -> None:
         if work.options.symbolic:
             from tilewright.plan.model.mark_host_fallback import loops_of_open_sizes
 
-            work.insight["open_loops"] = loops_of_open_sizes(work.module.operation)
+            work.statistics["open_loops"] = loops_of_open_sizes(work.module.operation)
         _compute_weights(work, entry)
 
 

@@ -27,7 +27,7 @@ def general_model(build: Callable[[], Any], inputs: Sequence[tuple[str, str, Dim
 
     Args:
         build: compiles it.
-        inputs: see FlexibleModel.
+        inputs: see DynamicShapesModel.
     """
     if any(dims is None for _, _, dims in inputs) or not inputs:
         log.info("compiling for each set of sizes: the number of dimensions of an input is open")
@@ -53,7 +53,7 @@ class _Compiled:
         self.model: Any = None
 
 
-class FlexibleModel:
+class DynamicShapesModel:
     """A model with open dimensions; called like :class:`tilewright.Model`, whose other attributes it has too.
 
     Where one compilation serves all sizes (`general`), calls run that. Other sizes are compiled when a call brings
@@ -204,7 +204,7 @@ class FlexibleModel:
 
     def __repr__(self) -> str:
         """Return the signature."""
-        return f"<tilewright.FlexibleModel ({', '.join(map(str, self.inputs))}), target {self.target}>"
+        return f"<tilewright.DynamicShapesModel ({', '.join(map(str, self.inputs))}), target {self.target}>"
 
     def __getattr__(self, name: str) -> Any:
         """Attributes of the model for all sizes."""

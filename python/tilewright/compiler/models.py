@@ -57,7 +57,7 @@ class Models:
         except OpenShapesError as error:
             if self.options.precision != "f32":
                 raise UserError(f"precision={self.options.precision!r} needs fixed sizes: give shapes=") from None
-            return self._flexible(error)
+            return self._dynamic_shapes(error)
         if self.target.compiles and not self.options.is_plain:
             self._compare(model)
         return model
@@ -84,7 +84,7 @@ class Models:
             return self.target.interpreted(self.source, options)
         return self._cached(self._tuned(options) if options.tune else options)
 
-    def _flexible(self, error: OpenShapesError) -> Any:
+    def _dynamic_shapes(self, error: OpenShapesError) -> Any:
         """The model whose sizes each call brings."""
         from tilewright.compiler import dynamic_shapes
 
@@ -96,7 +96,7 @@ class Models:
 
         general = dynamic_shapes.general_model(build_general, error.inputs) if self.target.compiles else None
         given = dict(self.options.shapes)
-        return dynamic_shapes.FlexibleModel(build, error.inputs, given, self.target.name, general)
+        return dynamic_shapes.DynamicShapesModel(build, error.inputs, given, self.target.name, general)
 
     def _compare(self, model: Any) -> None:
         """Note the error against the plain model in the manifest, where the model can be run and it is not there."""

@@ -33,7 +33,7 @@ def passes(scaled: tuple[PassSpec, ...] = _SCALED) -> tuple[PassSpec, ...]:
     """Return the passes, in order, with the reason of each.
 
     Args:
-        scaled: what is done to factors that are scaled before they are multiplied.
+        scaled: what is done to operands that are scaled before they are multiplied.
     """
     return (*_BEFORE, *scaled, *_AFTER)
 

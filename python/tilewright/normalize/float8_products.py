@@ -107,13 +107,13 @@ class Float8Products(Pass):
         for product in walk(op, "linalg.generic"):
             if not is_product(product):
                 continue
-            found = [factor for number in range(2) if (factor := _factor_of(product, number)) is not None]
+            found = [operand for number in range(2) if (operand := _operand_of(product, number)) is not None]
             if len(found) == 2:
                 _replace(product, found)
 
 
 @dataclass(frozen=True)
-class _Factor:
+class _Operand:
     """What an operand is made of: elements of float8 times a scale, which is a constant, a tensor or both.
 
     Attributes:
@@ -133,7 +133,7 @@ class _Factor:
     at: ir.AffineMap | None = None
 
 
-def _factor_of(product: ir.Operation, number: int) -> _Factor | None:
+def _operand_of(product: ir.Operation, number: int) -> _Operand | None:
     """What an operand of a product stands for; None where it is no dequantized float8."""
     op, outer = maker(product.operands[number]), maps(product)[number]
     if op is None or op.name != "linalg.generic" or op.block != product.block or any(kinds(op)):
@@ -151,14 +151,14 @@ def _factor_of(product: ir.Operation, number: int) -> _Factor | None:
     scale = operands[1] if operands[0] == elements else operands[0]
     constant = constant_of(scale)
     if constant is not None:
-        return _Factor(op, value, reads, constant=float(constant))
+        return _Operand(op, value, reads, constant=float(constant))
     if not _is_argument(scale, op):
         return None
     by, at = _read(op, scale, loops, outer.n_dims)
     reduced = {d for d, reduces in enumerate(kinds(product)) if reduces}
     if any(loops_of(e) & reduced for e in at.results):
         return None
-    return _Factor(op, value, reads, scale=by, at=at)
+    return _Operand(op, value, reads, scale=by, at=at)
 
 
 def _scaling(op: ir.Operation) -> list[ir.Value] | None:
@@ -198,12 +198,12 @@ def _times(x: ir.Value, y: ir.Value) -> ir.Value:
     return create("arith.mulf", [x, y], x.type)
 
 
-def _replace(product: ir.Operation, found: Sequence[_Factor]) -> None:
+def _replace(product: ir.Operation, found: Sequence[_Operand]) -> None:
     """Put the product of the elements, scaled, in the place of `product`."""
     result, written = product.results[0], maps(product)[2]
     with product.location, ir.InsertionPoint(product):
         total = create_generic(
-            [(factor.elements, factor.reads) for factor in found],
+            [(operand.elements, operand.reads) for operand in found],
             product.operands[2],
             written,
             kinds(product),
@@ -217,6 +217,6 @@ def _replace(product: ir.Operation, found: Sequence[_Factor]) -> None:
         new = create_scaled(total, scales, constant if constant != 1.0 else None, open_sizes(product))
     result.replace_all_uses_with(new)
     product.erase()
-    for op in dict.fromkeys(factor.op for factor in found):
+    for op in dict.fromkeys(operand.op for operand in found):
         if not any(True for _ in op.results[0].uses):
             op.erase()

@@ -71,10 +71,10 @@ def is_reciprocal_of_sum(value: ir.Value, terms: ir.Value) -> bool:
     return len(total.operands) == 2 and last is not None and last.name == "arith.addf"
 
 
-def zero_unless_finite(factor: ir.Value, result: ir.Value) -> ir.Value:
-    """0 where a factor that is not negative is infinite or no number, else the result; in the body that is written."""
+def zero_unless_finite(scale: ir.Value, result: ir.Value) -> ir.Value:
+    """0 where a scale that is not negative is infinite or no number, else the result; in the body that is written."""
     kind = result.type
     numbers = [create_number(number, kind) for number in (inf, 0.0)]
     predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _NOT_BELOW)
-    bad = create("arith.cmpf", [factor, numbers[0]], ir.IntegerType.get_signless(1), {"predicate": predicate})
+    bad = create("arith.cmpf", [scale, numbers[0]], ir.IntegerType.get_signless(1), {"predicate": predicate})
     return create("arith.select", [bad, numbers[1], result], kind)

@@ -151,8 +151,8 @@ def _scale_after(product: ir.Operation, number: int, rounded: bool, always: bool
         return
     if len(list(uses(scaling.results[0]))) != readers or not _is_scaled_softmax(scaling, rounded, bool(guards)):
         return
-    factor = _factor_loops(scaling, product, number)
-    if factor is None or place_of(product) is None:
+    scale = _scale_loops(scaling, product, number)
+    if scale is None or place_of(product) is None:
         return
     if prod(_shape(product)) >= prod(_shape(scaling)) and not always:
         return
@@ -163,7 +163,7 @@ def _scale_after(product: ir.Operation, number: int, rounded: bool, always: bool
     product.operands[number] = scaling.operands[0] if rounding is None else rounding.results[0]
     for guard in guards:
         guard.erase()
-    _move(scaling, product, number, factor, bool(guards))
+    _move(scaling, product, number, scale, bool(guards))
 
 
 def _is_scaled_softmax(scaling: ir.Operation, rounded: bool, guarded: bool) -> bool:
@@ -173,14 +173,14 @@ def _is_scaled_softmax(scaling: ir.Operation, rounded: bool, guarded: bool) -> b
     return not guarded or is_reciprocal_of_sum(scaling.operands[1], scaling.operands[0])
 
 
-def _factor_loops(scaling: ir.Operation, product: ir.Operation, number: int) -> list[int] | None:
-    """The loops of the product that the factor depends on; None where its result does not have them all."""
+def _scale_loops(scaling: ir.Operation, product: ir.Operation, number: int) -> list[int] | None:
+    """The loops of the product that the scale depends on; None where its result does not have them all."""
     own, outer = maps(scaling), maps(product)
     if not all(m.is_projected_permutation for m in [*own, outer[number], outer[2]]):
         return None
     loops = _loops(own[2], outer[number])
-    factor = [loops[d] for d in positions(own[1])] if len(loops) == own[2].n_dims else None
-    return factor if factor is not None and set(factor) <= set(positions(outer[2])) else None
+    scale = [loops[d] for d in positions(own[1])] if len(loops) == own[2].n_dims else None
+    return scale if scale is not None and set(scale) <= set(positions(outer[2])) else None
 
 
 def _shape(op: ir.Operation) -> list[int]:
@@ -239,7 +239,7 @@ def _is_maximum_of(top: ir.Operation, value: ir.Value) -> bool:
     return any(kinds(top)) and _yielded(top).owner.name in ("arith.maximumf", "arith.maxnumf")
 
 
-def _move(scaling: ir.Operation, product: ir.Operation, number: int, factor: list[int], guarded: bool) -> None:
+def _move(scaling: ir.Operation, product: ir.Operation, number: int, scale: list[int], guarded: bool) -> None:
     """Let the product, which reads what was scaled by now, do so by the maps of that, and scale its result."""
     own, outer = maps(scaling), maps(product)
     by_dim = dict(zip(positions(own[2]), outer[number].results, strict=True))
@@ -250,7 +250,7 @@ def _move(scaling: ir.Operation, product: ir.Operation, number: int, factor: lis
     set_maps(product, outer)
     kind = product.results[0].type
     identity = ir.AffineMap.get_identity(rank)
-    broadcast = ir.AffineMap.get(rank, 0, [ir.AffineDimExpr.get(written.index(loop)) for loop in factor])
+    broadcast = ir.AffineMap.get(rank, 0, [ir.AffineDimExpr.get(written.index(loop)) for loop in scale])
     with product.location, ir.InsertionPoint.after(product):
         place = place_of(product)
         assert place is not None
@@ -265,12 +265,12 @@ def _move(scaling: ir.Operation, product: ir.Operation, number: int, factor: lis
 
 
 def _product_of(scaling: ir.Operation, elements: list[ir.Value], guarded: bool) -> ir.Value:
-    """The product of a result and a factor, in the type of the result; guarded: 0 where the factor is not finite."""
+    """The product of a result and a scale, in the type of the result; guarded: 0 where the scale is not finite."""
     own = next(step for step in _steps(scaling, True) if step.name == "arith.mulf")
     wide = elements[2].type
-    factors = [e if e.type == wide else create("arith.extf", [e], wide) for e in elements[:2]]
+    operands = [e if e.type == wide else create("arith.extf", [e], wide) for e in elements[:2]]
     made = own.clone()
-    for number, factor in enumerate(factors):
-        made.operands[number] = factor
+    for number, operand in enumerate(operands):
+        made.operands[number] = operand
     made.results[0].set_type(wide)
-    return zero_unless_finite(factors[1], made.results[0]) if guarded else made.results[0]
+    return zero_unless_finite(operands[1], made.results[0]) if guarded else made.results[0]

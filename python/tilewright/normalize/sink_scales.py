@@ -32,7 +32,7 @@ _VIEWS = ("tensor.expand_shape", "tensor.collapse_shape", "tensor.extract_slice"
 
 @register
 @dataclass(frozen=True)
-class MoveFactors(Pass):
+class SinkScales(Pass):
     """Scale the sums of a product instead of what it reads, where a constant scales that.
 
     sum over k of (a[m, k] * c) * b[n, k] is (sum over k of a[m, k] * b[n, k]) * c. What is read is then the tensor that

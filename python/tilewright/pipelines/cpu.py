@@ -22,14 +22,14 @@ _ASKED: tuple[PassSpec, ...] = (
 
 _NARROW: tuple[PassSpec, ...] = (
     PassSpec("tile-int8-matmul", "quantized bytes are multiplied as bytes, where there are instructions for it"),
-    PassSpec("tile-mark-widened", "a user should know where small numbers bring no speed; later, factors are wide"),
+    PassSpec("tile-mark-widened", "a user should know where small numbers bring no speed; later, operands are wide"),
     PassSpec("tile-widen-operands", "small floats that are multiplied often are widened once; their makers can do it"),
     PassSpec(
         "tile-weight-only-quantization",
         "what bytes multiply as bytes is known; other small weights are widened in registers where rows are few",
     ),
 )
-"""Which factors products read as they are, before anything is planned for them."""
+"""Which operands products read as they are, before anything is planned for them."""
 
 PLAN = Phase(
     "plan",
@@ -39,7 +39,7 @@ PLAN = Phase(
         *_NARROW,
         PassSpec(
             "tile-split-micro-batches",
-            "images that outgrow the caches together run in rounds; all that follows sees the size of one",
+            "images that outgrow the caches together run in micro-batches; all that follows sees the size of one",
         ),
         PassSpec("tile-materialize-fills", "padding is work that a kernel must do; see it before fusing"),
         PassSpec("tile-mark-host-fallback", "what kernels cannot take stays on the host, with the reason"),

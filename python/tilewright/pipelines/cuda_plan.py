@@ -14,7 +14,7 @@ from tilewright.passes.pipeline import PassSpec, Phase
 
 TARGET = PassSpec("tile-verify-target", "border: the module says for which GPU", {"kind": "gpu"})
 
-#: What a CPU's pipeline does to scaled factors, and more: of 16 bits, too, a softmax and its products can be one loop
+#: What a CPU's pipeline does to scaled operands, and more: of 16 bits, too, a softmax and its products can be one loop
 #: over blocks.
 _SCALED = (
     PassSpec("tile-float8-products", "float8 that a model dequantizes is multiplied as it is, where units can"),
@@ -49,7 +49,7 @@ PLAN = Phase(
         PassSpec("tile-im2col-rows", "rows of a window are rows of memory, where channels are few"),
         PassSpec("tile-follow-groups", "what follows a convolution in groups meets it in registers"),
         PassSpec("tile-fuse-dequantization", "a product of few rows waits for its weights: fewer bytes"),
-        PassSpec("tile-transpose-operands", "no unit turns bytes and tf32; vectors ask for an order, too"),
+        PassSpec("tile-transpose-operands", "no unit transposes bytes and tf32; vectors ask for an order, too"),
         PassSpec("tile-inline-widenings", "a launch for a few hundred numbers; readers widen them in registers"),
         PassSpec("tile-materialize-fills", "padding is work that a kernel must do; see it before fusing"),
         PassSpec("tile-mark-host-fallback", "what kernels cannot take stays on the host, with the reason"),

@@ -197,8 +197,8 @@ def summed(frame: Any, loop: Node, plan: SumLoop, values: dict[int, Any]) -> lis
         values[node.results[0]] = HANDLERS[node.name](frame, node, *(values[number] for number in node.operands))
     results = []
     for product, initial in zip(plan.products, start, strict=True):
-        factors = [_wide(panel, values, int(lower), int(upper)) for panel in (product.left, product.right)]
-        results.append(HANDLERS["tile.mma"](frame, product.node, *factors, initial))
+        operands = [_wide(panel, values, int(lower), int(upper)) for panel in (product.left, product.right)]
+        results.append(HANDLERS["tile.mma"](frame, product.node, *operands, initial))
     return results
 
 

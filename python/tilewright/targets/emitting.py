@@ -74,14 +74,14 @@ def manifest_of(
     """
     assert work.imported is not None
     specs = tuple(TensorSpec(name, from_numpy(a.dtype), a.shape) for name, a in weights.items())
-    details = work.insight.get("kernels", {})
+    details = work.statistics.get("kernels", {})
     kernels = []
     for symbol in symbols:
         merged = [details[name] for name, code in shared.items() if code == symbol and name in details]
         launches = sum(d["launches"] for d in merged) or 1
         info = merged[0] if merged else {}
         more = {key: value for key, value in info.items() if key not in ("launches", "tasks")}
-        scratch = work.insight.get("scratch", {}).get(symbol, 0)
+        scratch = work.statistics.get("scratch", {}).get(symbol, 0)
         kernels.append(KernelInfo(symbol, symbol, launches, info.get("tasks"), scratch, more))
     return Manifest(
         inputs=work.imported.inputs,
@@ -117,9 +117,9 @@ def report(work: Compilation) -> dict[str, Any]:
     return {
         "phases": work.phases,
         "remarks": work.remarks,
-        "open_loops": work.insight.get("open_loops", []),
-        "groups": work.insight.get("groups", []),
-        "kernel_text": work.insight.get("kernel_text", {}),
+        "open_loops": work.statistics.get("open_loops", []),
+        "groups": work.statistics.get("groups", []),
+        "kernel_text": work.statistics.get("kernel_text", {}),
         "device": device.to_dict() if device is not None else {},
         "target": {"name": work.target.name, "cpu": work.target.cpu, "features": work.target.features},
     }

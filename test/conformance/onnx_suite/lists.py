@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ import tomllib
 
 FOLDER = Path(__file__).resolve().parents[1]
 FILE = FOLDER / "unsupported.toml"
+#: Width of a line of the lists.
+_COLUMNS = 120
 _HEAD = """\
 # ONNX's backend tests that do not pass on target cpu, by suite, with the reason: what is missing.
 # tools/conformance fails where a test outside this list fails, and where one inside passes.
@@ -47,12 +50,20 @@ def write(reasons: Mapping[str, str], target: str = "cpu") -> None:
     suites: dict[str, list[str]] = {}
     for key in sorted(reasons):
         suite, name = key.split("/", 1)
-        text = reasons[key].replace("\\", "\\\\").replace('"', '\\"')
-        suites.setdefault(suite, []).append(f'{name} = "{text}"')
+        suites.setdefault(suite, []).append(f"{name} = {_text(reasons[key], len(name) + 3)}")
     body = "\n".join(f"\n[{suite}]\n" + "\n".join(rows) for suite, rows in suites.items())
     kind = target.partition(":")[0]
     head = _HEAD.replace("target cpu", f"target {kind}") if file != FILE else _HEAD
     file.write_text(head + body + "\n", encoding="utf-8")
+
+
+def _text(reason: str, indent: int) -> str:
+    """A reason as TOML's text, over several lines where it does not fit behind `indent` columns."""
+    text = reason.replace("\\", "\\\\").replace('"', '\\"')
+    if indent + len(text) + 2 <= _COLUMNS:
+        return f'"{text}"'
+    lines = textwrap.wrap(text, _COLUMNS - 8, break_long_words=False, break_on_hyphens=False)
+    return '"""\\\n    ' + " \\\n    ".join(lines) + '"""'
 
 
 def updated(results: Sequence[dict[str, Any]], old: Mapping[str, str]) -> dict[str, str]:

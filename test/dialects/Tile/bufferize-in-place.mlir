@@ -1,4 +1,6 @@
-// RUN: tile-opt %s --split-input-file --one-shot-bufferize="bufferize-function-boundaries=1 function-boundary-type-conversion=identity-layout-map" | FileCheck-22 %s
+// RUN: tile-opt %s --split-input-file \
+// RUN:   --one-shot-bufferize="bufferize-function-boundaries=1 function-boundary-type-conversion=identity-layout-map" \
+// RUN:   | FileCheck-22 %s
 
 // A tensor that is read and written by one launch stays in its buffer where each task reads exactly what it writes
 // later; otherwise the old contents are kept in a copy.
@@ -99,7 +101,8 @@ tile.kernel @step(%s: memref<8x16xf32>, %t: memref<8x16xf32>, %u: memref<8x16xf3
 // CHECK:       memref.alloc
 func.func @late(%s: tensor<8x16xf32>, %u: tensor<8x16xf32>) -> (tensor<8x16xf32>, tensor<8x16xf32>) {
   %c8 = arith.constant 8 : index
-  %r:2 = tile.launch @step grid(%c8) ins(%s : tensor<8x16xf32>) outs(%s, %u : tensor<8x16xf32>, tensor<8x16xf32>) -> (tensor<8x16xf32>, tensor<8x16xf32>)
+  %r:2 = tile.launch @step grid(%c8) ins(%s : tensor<8x16xf32>) outs(%s, %u : tensor<8x16xf32>, tensor<8x16xf32>)
+      -> (tensor<8x16xf32>, tensor<8x16xf32>)
   return %r#0, %r#1 : tensor<8x16xf32>, tensor<8x16xf32>
 }
 

@@ -3,14 +3,17 @@
 // CHECK-LABEL: func.func @identities
 // CHECK-SAME: (%[[T:.*]]: !tile.tile<4x8xf32>)
 // CHECK-NEXT: return %[[T]], %[[T]], %[[T]], %[[T]], %[[T]], %[[T]]
-func.func @identities(%t: !tile.tile<4x8xf32>) -> (!tile.tile<4x8xf32>, !tile.tile<4x8xf32>, !tile.tile<4x8xf32>, !tile.tile<4x8xf32>, !tile.tile<4x8xf32>, !tile.tile<4x8xf32>) {
+func.func @identities(%t: !tile.tile<4x8xf32>)
+    -> (!tile.tile<4x8xf32>, !tile.tile<4x8xf32>, !tile.tile<4x8xf32>, !tile.tile<4x8xf32>, !tile.tile<4x8xf32>,
+    !tile.tile<4x8xf32>) {
   %0 = tile.broadcast %t : !tile.tile<4x8xf32> -> !tile.tile<4x8xf32>
   %1 = tile.transpose %t [0, 1] : !tile.tile<4x8xf32> -> !tile.tile<4x8xf32>
   %2 = tile.reshape %t : !tile.tile<4x8xf32> -> !tile.tile<4x8xf32>
   %3 = tile.extract %t [0, 0] : !tile.tile<4x8xf32> -> !tile.tile<4x8xf32>
   %4 = tile.insert %t into %2 [0, 0] : !tile.tile<4x8xf32> into !tile.tile<4x8xf32>
   %5 = tile.convert %t : !tile.tile<4x8xf32> -> !tile.tile<4x8xf32>
-  return %0, %1, %2, %3, %4, %5 : !tile.tile<4x8xf32>, !tile.tile<4x8xf32>, !tile.tile<4x8xf32>, !tile.tile<4x8xf32>, !tile.tile<4x8xf32>, !tile.tile<4x8xf32>
+  return %0, %1, %2, %3, %4, %5 : !tile.tile<4x8xf32>, !tile.tile<4x8xf32>, !tile.tile<4x8xf32>, !tile.tile<4x8xf32>,
+      !tile.tile<4x8xf32>, !tile.tile<4x8xf32>
 }
 
 // CHECK-LABEL: func.func @compositions
@@ -73,7 +76,8 @@ func.func @constants() -> (!tile.tile<8x4xf16>, i32, !tile.tile<2x2xi32>, !tile.
 // CHECK-DAG: arith.constant dense<1.000000e+00> : !tile.tile<2xf32>
 // A value that the target cannot hold is left to run time.
 // CHECK: tile.convert %{{.*}} : !tile.tile<2xf32> -> !tile.tile<2xi8>
-func.func @conversions() -> (!tile.tile<2xi32>, !tile.tile<2xi32>, !tile.tile<2xi32>, !tile.tile<2xi1>, !tile.tile<2xf32>, !tile.tile<2xi8>) {
+func.func @conversions() -> (!tile.tile<2xi32>, !tile.tile<2xi32>, !tile.tile<2xi32>, !tile.tile<2xi1>,
+    !tile.tile<2xf32>, !tile.tile<2xi8>) {
   %b = arith.constant dense<-1> : !tile.tile<2xi8>
   %f = arith.constant dense<-2.9> : !tile.tile<2xf32>
   %big = arith.constant dense<1.0e9> : !tile.tile<2xf32>
@@ -84,7 +88,8 @@ func.func @conversions() -> (!tile.tile<2xi32>, !tile.tile<2xi32>, !tile.tile<2x
   %3 = tile.convert %f : !tile.tile<2xf32> -> !tile.tile<2xi1>
   %4 = tile.convert %t : !tile.tile<2xi1> -> !tile.tile<2xf32>
   %5 = tile.convert %big : !tile.tile<2xf32> -> !tile.tile<2xi8>
-  return %0, %1, %2, %3, %4, %5 : !tile.tile<2xi32>, !tile.tile<2xi32>, !tile.tile<2xi32>, !tile.tile<2xi1>, !tile.tile<2xf32>, !tile.tile<2xi8>
+  return %0, %1, %2, %3, %4, %5 : !tile.tile<2xi32>, !tile.tile<2xi32>, !tile.tile<2xi32>, !tile.tile<2xi1>,
+      !tile.tile<2xf32>, !tile.tile<2xi8>
 }
 
 // There and back through a wider float is exact; through a narrower one it is not.
@@ -104,7 +109,8 @@ func.func @convert_back(%h: !tile.tile<2xf16>, %f: !tile.tile<2xf32>) -> (!tile.
 // CHECK-LABEL: func.func @select
 // CHECK-SAME: (%[[A:.*]]: !tile.tile<4xf32>, %[[B:.*]]: !tile.tile<4xf32>, %[[C:.*]]: !tile.tile<4xi1>)
 // CHECK-NEXT: return %[[A]], %[[B]], %[[A]]
-func.func @select(%a: !tile.tile<4xf32>, %b: !tile.tile<4xf32>, %c: !tile.tile<4xi1>) -> (!tile.tile<4xf32>, !tile.tile<4xf32>, !tile.tile<4xf32>) {
+func.func @select(%a: !tile.tile<4xf32>, %b: !tile.tile<4xf32>, %c: !tile.tile<4xi1>)
+    -> (!tile.tile<4xf32>, !tile.tile<4xf32>, !tile.tile<4xf32>) {
   %true = arith.constant dense<true> : !tile.tile<4xi1>
   %false = arith.constant dense<false> : !tile.tile<4xi1>
   %0 = tile.select %true, %a, %b : !tile.tile<4xi1>, !tile.tile<4xf32>
@@ -120,21 +126,24 @@ func.func @select(%a: !tile.tile<4xf32>, %b: !tile.tile<4xf32>, %c: !tile.tile<4
 // CHECK: %[[SUM:.*]] = tile.reduce add %[[TWOS]]
 // CHECK: %[[EX:.*]] = tile.scan add %[[T]] dim 1 exclusive
 // CHECK: return %[[T]], %[[TWO]], %[[SUM]], %[[T]], %[[EX]]
-func.func @reductions(%t: !tile.tile<4x1xf32>) -> (!tile.tile<4x1xf32>, !tile.tile<1xf32>, !tile.tile<1xf32>, !tile.tile<4x1xf32>, !tile.tile<4x1xf32>) {
+func.func @reductions(%t: !tile.tile<4x1xf32>)
+    -> (!tile.tile<4x1xf32>, !tile.tile<1xf32>, !tile.tile<1xf32>, !tile.tile<4x1xf32>, !tile.tile<4x1xf32>) {
   %c = arith.constant dense<2.0> : !tile.tile<8xf32>
   %0 = tile.reduce add %t dims [1] : !tile.tile<4x1xf32> -> !tile.tile<4x1xf32>
   %1 = tile.reduce max %c dims [0] : !tile.tile<8xf32> -> !tile.tile<1xf32>
   %2 = tile.reduce add %c dims [0] : !tile.tile<8xf32> -> !tile.tile<1xf32>
   %3 = tile.scan add %t dim 1 : !tile.tile<4x1xf32>
   %4 = tile.scan add %t dim 1 exclusive : !tile.tile<4x1xf32>
-  return %0, %1, %2, %3, %4 : !tile.tile<4x1xf32>, !tile.tile<1xf32>, !tile.tile<1xf32>, !tile.tile<4x1xf32>, !tile.tile<4x1xf32>
+  return %0, %1, %2, %3, %4 : !tile.tile<4x1xf32>, !tile.tile<1xf32>, !tile.tile<1xf32>, !tile.tile<4x1xf32>,
+      !tile.tile<4x1xf32>
 }
 
 // CHECK-LABEL: tile.kernel @access
 // CHECK-SAME: (%[[M:.*]]: memref<8x16xf32>, %[[N:.*]]: index)
 // CHECK: %[[T:.*]] = tile.load %[[M]][%{{.*}}, %{{.*}}] : memref<8x16xf32>, !tile.tile<4x8xf32>
 // CHECK-NEXT: tile.store %[[T]], %[[M]][%{{.*}}, %{{.*}}] : !tile.tile<4x8xf32>, memref<8x16xf32>
-// CHECK-NEXT: tile.store %[[T]], %[[M]][%{{.*}}, %{{.*}}] dims [1, 0] valid(%[[N]], %{{.*}}) : !tile.tile<4x8xf32>, memref<8x16xf32>
+// CHECK-NEXT: tile.store %[[T]], %[[M]][%{{.*}}, %{{.*}}] dims [1, 0] valid(%[[N]], %{{.*}})
+// CHECK-SAME: {{^}} : !tile.tile<4x8xf32>, memref<8x16xf32>
 // A load whose tile is not used and a buffer that nobody uses are gone.
 // CHECK-NEXT: tile.return
 tile.kernel @access(%m: memref<8x16xf32>, %n: index) {
@@ -160,7 +169,8 @@ tile.kernel @access(%m: memref<8x16xf32>, %n: index) {
 // CHECK-NEXT: tile.yield %[[S]] : tensor<4xf32>
 // CHECK: return %[[G]], %[[Y]]
 func.func @group(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
-  %g:3 = tile.group "l1" (%a = %x : tensor<4xf32>, %b = %x : tensor<4xf32>, %c = %y : tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %g:3 = tile.group "l1" (%a = %x : tensor<4xf32>, %b = %x : tensor<4xf32>, %c = %y : tensor<4xf32>)
+      -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
     %0 = arith.addf %a, %b : tensor<4xf32>
     %1 = math.exp %a : tensor<4xf32>
     tile.yield %1, %0, %c : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>

@@ -16,9 +16,11 @@ func.func @mma_c2(%a: !tile.tile<4x8xf32>, %b: !tile.tile<4x4xf32>, %c: !tile.ti
 
 // -----
 
-func.func @mma_c2_sparse(%a: !tile.tile<4x3xf32>, %b: !tile.tile<8x4xf32>, %c: !tile.tile<4x4xf32>, %m: !tile.tile<4x3xi8>) {
+func.func @mma_c2_sparse(%a: !tile.tile<4x3xf32>, %b: !tile.tile<8x4xf32>, %c: !tile.tile<4x4xf32>,
+    %m: !tile.tile<4x3xi8>) {
   // expected-error@+1 {{shapes do not match}}
-  %d = tile.mma %a, %b, %c meta %m sparsity [2, 4] : !tile.tile<4x3xf32>, !tile.tile<8x4xf32>, !tile.tile<4x4xf32>, !tile.tile<4x3xi8>
+  %d = tile.mma %a, %b, %c meta %m sparsity [2, 4]
+      : !tile.tile<4x3xf32>, !tile.tile<8x4xf32>, !tile.tile<4x4xf32>, !tile.tile<4x3xi8>
   return
 }
 
@@ -50,23 +52,28 @@ func.func @mma_c5(%a: !tile.tile<4x4xf32>) {
 
 func.func @mma_c4(%a: !tile.tile<4x4xf32>, %m: !tile.tile<4x4xi8>) {
   // expected-error@+1 {{needs meta and sparsity together}}
-  %d = "tile.mma"(%a, %a, %a, %m) : (!tile.tile<4x4xf32>, !tile.tile<4x4xf32>, !tile.tile<4x4xf32>, !tile.tile<4x4xi8>) -> !tile.tile<4x4xf32>
+  %d = "tile.mma"(%a, %a, %a, %m) : (!tile.tile<4x4xf32>, !tile.tile<4x4xf32>, !tile.tile<4x4xf32>, !tile.tile<4x4xi8>)
+      -> !tile.tile<4x4xf32>
   return
 }
 
 // -----
 
-func.func @mma_c4_sparsity(%a: !tile.tile<4x4xf32>, %b: !tile.tile<4x4xf32>, %c: !tile.tile<4x4xf32>, %m: !tile.tile<4x4xi8>) {
+func.func @mma_c4_sparsity(%a: !tile.tile<4x4xf32>, %b: !tile.tile<4x4xf32>, %c: !tile.tile<4x4xf32>,
+    %m: !tile.tile<4x4xi8>) {
   // expected-error@+1 {{sparsity must be [n, m] with 0 < n < m}}
-  %d = tile.mma %a, %b, %c meta %m sparsity [4, 4] : !tile.tile<4x4xf32>, !tile.tile<4x4xf32>, !tile.tile<4x4xf32>, !tile.tile<4x4xi8>
+  %d = tile.mma %a, %b, %c meta %m sparsity [4, 4]
+      : !tile.tile<4x4xf32>, !tile.tile<4x4xf32>, !tile.tile<4x4xf32>, !tile.tile<4x4xi8>
   return
 }
 
 // -----
 
-func.func @mma_c4_shape(%a: !tile.tile<4x4xf32>, %b: !tile.tile<8x4xf32>, %c: !tile.tile<4x4xf32>, %m: !tile.tile<4x8xi8>) {
+func.func @mma_c4_shape(%a: !tile.tile<4x4xf32>, %b: !tile.tile<8x4xf32>, %c: !tile.tile<4x4xf32>,
+    %m: !tile.tile<4x8xi8>) {
   // expected-error@+1 {{meta must have the shape of a}}
-  %d = tile.mma %a, %b, %c meta %m sparsity [2, 4] : !tile.tile<4x4xf32>, !tile.tile<8x4xf32>, !tile.tile<4x4xf32>, !tile.tile<4x8xi8>
+  %d = tile.mma %a, %b, %c meta %m sparsity [2, 4]
+      : !tile.tile<4x4xf32>, !tile.tile<8x4xf32>, !tile.tile<4x4xf32>, !tile.tile<4x8xi8>
   return
 }
 
@@ -108,7 +115,7 @@ func.func @reduce_c2_int(%t: !tile.tile<4xi32>) {
 
 func.func @reduce_c3(%t: !tile.tile<4x8xf32>) {
   // expected-error@+2 {{failed to infer returned types}}
-  // expected-error@+1 {{inferred type(s) '!tile.tile<4x1xf32>' are incompatible with return type(s) of operation '!tile.tile<4xf32>'}}
+  // expected-error@+1 {{'!tile.tile<4x1xf32>' are incompatible with return type(s) of operation '!tile.tile<4xf32>'}}
   %r = tile.reduce add %t dims [1] : !tile.tile<4x8xf32> -> !tile.tile<4xf32>
   return
 }
@@ -292,15 +299,19 @@ func.func @insert_c3(%t: !tile.tile<4x8xf32>, %s: !tile.tile<2x8xf32>, %v: !tile
 // -----
 
 func.func @unknown_kind(%t: !tile.tile<4x8xf32>) {
-  // expected-error@+1 {{'sum' is no kind of reduction: expected add, mul, max, min, maxnum, minnum, umax, umin, and, or, xor}}
+// expected-error@+1 {{'sum' is no kind of reduction: expected add, mul, max, min, maxnum, minnum, umax, umin, and, or}}
   %r = tile.reduce sum %t dims [1] : !tile.tile<4x8xf32> -> !tile.tile<4x1xf32>
   return
 }
 
 // -----
 
-func.func @mma_c6(%a: !tile.tile<32x32xbf16, #tile.layout<inner = [0, 1], tiles = [16, 32]>>, %b: !tile.tile<32x32xbf16, #tile.layout<inner = [0, 1], tiles = [16, 16], interleave = 2>>, %c: !tile.tile<32x32xf32, #tile.layout<inner = [0, 1], tiles = [16, 16]>>) {
+func.func @mma_c6(%a: !tile.tile<32x32xbf16, #tile.layout<inner = [0, 1], tiles = [16, 32]>>,
+    %b: !tile.tile<32x32xbf16, #tile.layout<inner = [0, 1], tiles = [16, 16], interleave = 2>>,
+    %c: !tile.tile<32x32xf32, #tile.layout<inner = [0, 1], tiles = [16, 16]>>) {
   // expected-error@+1 {{blocks do not match}}
-  %d = tile.mma %a, %b, %c : !tile.tile<32x32xbf16, #tile.layout<inner = [0, 1], tiles = [16, 32]>>, !tile.tile<32x32xbf16, #tile.layout<inner = [0, 1], tiles = [16, 16], interleave = 2>>, !tile.tile<32x32xf32, #tile.layout<inner = [0, 1], tiles = [16, 16]>>
+  %d = tile.mma %a, %b, %c : !tile.tile<32x32xbf16, #tile.layout<inner = [0, 1], tiles = [16, 32]>>,
+      !tile.tile<32x32xbf16, #tile.layout<inner = [0, 1], tiles = [16, 16], interleave = 2>>,
+      !tile.tile<32x32xf32, #tile.layout<inner = [0, 1], tiles = [16, 16]>>
   return
 }

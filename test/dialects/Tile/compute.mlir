@@ -10,25 +10,33 @@ func.func @mma(%a: !tile.tile<8x1xf32>, %b: !tile.tile<1x32xf32>, %c: !tile.tile
 }
 
 // CHECK-LABEL: func.func @pending
-// CHECK: %[[D:.*]] = tile.mma %{{.*}}, %{{.*}}, %{{.*}} {tile.pending = 1 : i64} : !tile.tile<8x1xf32>, !tile.tile<1x32xf32>, !tile.tile<8x32xf32>
+// CHECK: %[[D:.*]] = tile.mma %{{.*}}, %{{.*}}, %{{.*}} {tile.pending = 1 : i64}
+// CHECK-SAME: {{^}} : !tile.tile<8x1xf32>, !tile.tile<1x32xf32>, !tile.tile<8x32xf32>
 // CHECK: tile.mma_wait %[[D]] : !tile.tile<8x32xf32>
-func.func @pending(%a: !tile.tile<8x1xf32>, %b: !tile.tile<1x32xf32>, %c: !tile.tile<8x32xf32>) -> !tile.tile<8x32xf32> {
+func.func @pending(%a: !tile.tile<8x1xf32>, %b: !tile.tile<1x32xf32>, %c: !tile.tile<8x32xf32>)
+    -> !tile.tile<8x32xf32> {
   %d = tile.mma %a, %b, %c {tile.pending = 1 : i64} : !tile.tile<8x1xf32>, !tile.tile<1x32xf32>, !tile.tile<8x32xf32>
   %r = tile.mma_wait %d : !tile.tile<8x32xf32>
   return %r : !tile.tile<8x32xf32>
 }
 
 // CHECK-LABEL: func.func @sparse_mma
-// CHECK: tile.mma %{{.*}}, %{{.*}}, %{{.*}} meta %{{.*}} sparsity [2, 4] : !tile.tile<16x8xi8>, !tile.tile<16x8xi8>, !tile.tile<16x8xi32>, !tile.tile<16x8xi2>
-func.func @sparse_mma(%a: !tile.tile<16x8xi8>, %m: !tile.tile<16x8xi2>, %b: !tile.tile<16x8xi8>, %c: !tile.tile<16x8xi32>) -> !tile.tile<16x8xi32> {
-  %d = tile.mma %a, %b, %c meta %m sparsity [2, 4] : !tile.tile<16x8xi8>, !tile.tile<16x8xi8>, !tile.tile<16x8xi32>, !tile.tile<16x8xi2>
+// CHECK: tile.mma %{{.*}}, %{{.*}}, %{{.*}} meta %{{.*}} sparsity [2, 4]
+// CHECK-SAME: {{^}} : !tile.tile<16x8xi8>, !tile.tile<16x8xi8>, !tile.tile<16x8xi32>, !tile.tile<16x8xi2>
+func.func @sparse_mma(%a: !tile.tile<16x8xi8>, %m: !tile.tile<16x8xi2>, %b: !tile.tile<16x8xi8>,
+    %c: !tile.tile<16x8xi32>) -> !tile.tile<16x8xi32> {
+  %d = tile.mma %a, %b, %c meta %m sparsity [2, 4]
+      : !tile.tile<16x8xi8>, !tile.tile<16x8xi8>, !tile.tile<16x8xi32>, !tile.tile<16x8xi2>
   return %d : !tile.tile<16x8xi32>
 }
 
 // CHECK-LABEL: func.func @bytes
-// CHECK: tile.mma %{{.*}}, %{{.*}}, %{{.*}} a_unsigned : !tile.tile<8x4xi8>, !tile.tile<4x32xi8, #tile.layout<interleave = 4>>, !tile.tile<8x32xi32>
-func.func @bytes(%a: !tile.tile<8x4xi8>, %b: !tile.tile<4x32xi8, #tile.layout<interleave = 4>>, %c: !tile.tile<8x32xi32>) -> !tile.tile<8x32xi32> {
-  %d = tile.mma %a, %b, %c a_unsigned : !tile.tile<8x4xi8>, !tile.tile<4x32xi8, #tile.layout<interleave = 4>>, !tile.tile<8x32xi32>
+// CHECK: tile.mma %{{.*}}, %{{.*}}, %{{.*}} a_unsigned
+// CHECK-SAME: {{^}} : !tile.tile<8x4xi8>, !tile.tile<4x32xi8, #tile.layout<interleave = 4>>, !tile.tile<8x32xi32>
+func.func @bytes(%a: !tile.tile<8x4xi8>, %b: !tile.tile<4x32xi8, #tile.layout<interleave = 4>>,
+    %c: !tile.tile<8x32xi32>) -> !tile.tile<8x32xi32> {
+  %d = tile.mma %a, %b, %c a_unsigned : !tile.tile<8x4xi8>, !tile.tile<4x32xi8, #tile.layout<interleave = 4>>,
+      !tile.tile<8x32xi32>
   return %d : !tile.tile<8x32xi32>
 }
 
@@ -36,7 +44,8 @@ func.func @bytes(%a: !tile.tile<8x4xi8>, %b: !tile.tile<4x32xi8, #tile.layout<in
 // CHECK: tile.reduce add %{{.*}} dims [1] : !tile.tile<8x64xf32> -> !tile.tile<8x1xf32>
 // CHECK: tile.reduce maxnum %{{.*}} dims [0, 1] : !tile.tile<8x64xf32> -> !tile.tile<1x1xf32>
 // CHECK: tile.reduce and %{{.*}} dims [0] : !tile.tile<4xi1> -> !tile.tile<1xi1>
-func.func @reduce(%t: !tile.tile<8x64xf32>, %b: !tile.tile<4xi1>) -> (!tile.tile<8x1xf32>, !tile.tile<1x1xf32>, !tile.tile<1xi1>) {
+func.func @reduce(%t: !tile.tile<8x64xf32>, %b: !tile.tile<4xi1>)
+    -> (!tile.tile<8x1xf32>, !tile.tile<1x1xf32>, !tile.tile<1xi1>) {
   %0 = tile.reduce add %t dims [1] : !tile.tile<8x64xf32> -> !tile.tile<8x1xf32>
   %1 = tile.reduce maxnum %t dims [0, 1] : !tile.tile<8x64xf32> -> !tile.tile<1x1xf32>
   %2 = tile.reduce and %b dims [0] : !tile.tile<4xi1> -> !tile.tile<1xi1>

@@ -14,12 +14,12 @@ func.func @integer(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// expected-error@+1 {{attribute tile.rtile does not belong on func.func; it stands on: linalg operations, tensor operations}}
+// expected-error@+1 {{tile.rtile does not belong on func.func; it stands on: linalg operations, tensor operations}}
 func.func private @misplaced() attributes {tile.rtile = #tile.rtile<l2 = [1]>}
 
 // -----
 
-// expected-error@+1 {{attribute tile.params must be an array of dictionaries with a string kind, got [{arg = 0 : i64}]}}
+// expected-error@+1 {{tile.params must be an array of dictionaries with a string kind, got [{arg = 0 : i64}]}}
 tile.kernel @parameters() attributes {tile.params = [{arg = 0 : i64}]} {
   tile.return
 }

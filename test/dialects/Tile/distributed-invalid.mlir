@@ -15,18 +15,21 @@ func.func private @spread_c2_power(!tile.tile<8xf32, #tile.distributed<register 
 
 // -----
 
-// expected-error @below {{the entry 1 of dimension 0 occurs in two vectors}}
-func.func private @spread_c3(!tile.tile<32xf32, #tile.distributed<register = [[1]], lane = [[1], [2], [4], [8], [16]], warp = []>>)
+func.func private @spread_c3(!tile.tile<32xf32,
+    // expected-error @below {{the entry 1 of dimension 0 occurs in two vectors}}
+    #tile.distributed<register = [[1]], lane = [[1], [2], [4], [8], [16]], warp = []>>)
 
 // -----
 
-// expected-error @below {{the vector of a register's bit must not be zero}}
-func.func private @spread_c3_zero(!tile.tile<32xf32, #tile.distributed<register = [[0]], lane = [[1], [2], [4], [8], [16]], warp = []>>)
+func.func private @spread_c3_zero(!tile.tile<32xf32,
+    // expected-error @below {{the vector of a register's bit must not be zero}}
+    #tile.distributed<register = [[0]], lane = [[1], [2], [4], [8], [16]], warp = []>>)
 
 // -----
 
-// expected-error @below {{entries of dimension 0 must be 1, 2, 4, ... without a gap}}
-func.func private @spread_c4(!tile.tile<32xf32, #tile.distributed<register = [], lane = [[1], [2], [4], [8], [32]], warp = []>>)
+func.func private @spread_c4(!tile.tile<32xf32,
+    // expected-error @below {{entries of dimension 0 must be 1, 2, 4, ... without a gap}}
+    #tile.distributed<register = [], lane = [[1], [2], [4], [8], [32]], warp = []>>)
 
 // -----
 
@@ -36,9 +39,11 @@ func.func private @spread_c5(!tile.tile<4xf32, #tile.distributed<register = [], 
 // -----
 
 // expected-error @below {{spread covers 32 positions of dimension 0, which has 64}}
-func.func private @tile_type_c4(!tile.tile<64xf32, #tile.distributed<register = [], lane = [[1], [2], [4], [8], [16]], warp = []>>)
+func.func private @tile_type_c4(!tile.tile<64xf32,
+    #tile.distributed<register = [], lane = [[1], [2], [4], [8], [16]], warp = []>>)
 
 // -----
 
 // expected-error @below {{spread has vectors of 1 entries for a tile of rank 2}}
-func.func private @tile_type_c4_rank(!tile.tile<4x8xf32, #tile.distributed<register = [], lane = [[1], [2], [4], [8], [16]], warp = []>>)
+func.func private @tile_type_c4_rank(!tile.tile<4x8xf32,
+    #tile.distributed<register = [], lane = [[1], [2], [4], [8], [16]], warp = []>>)

@@ -22,7 +22,7 @@ func.func @group_c1_type(%x: tensor<4xf32>) {
 // -----
 
 func.func @group_c2(%x: tensor<4xf32>) {
-  // expected-error@+1 {{successor operand type #0 'tensor<4xf32>' should match successor input type #0 'tensor<8xf32>'}}
+  // expected-error@+1 {{operand type #0 'tensor<4xf32>' should match successor input type #0 'tensor<8xf32>'}}
   %y = tile.group "l1" (%a = %x : tensor<4xf32>) -> (tensor<8xf32>) {
     // expected-note@+1 {{region branch point}}
     tile.yield %a : tensor<4xf32>

@@ -4,7 +4,8 @@
 
 // CHECK-LABEL: func.func @nested
 // CHECK-SAME: (%[[X:.*]]: tensor<8x16xf32>, %[[W:.*]]: tensor<16xf32>)
-// CHECK: %[[Y:.*]] = tile.group "l2" (%[[A:.*]] = %[[X]] : tensor<8x16xf32>, %[[B:.*]] = %[[W]] : tensor<16xf32>) -> (tensor<8x16xf32>) attributes {note = "outer"} {
+// CHECK: %[[Y:.*]] = tile.group "l2" (%[[A:.*]] = %[[X]] : tensor<8x16xf32>, %[[B:.*]] = %[[W]] : tensor<16xf32>)
+// CHECK-SAME: {{^}} -> (tensor<8x16xf32>) attributes {note = "outer"} {
 // CHECK:   %[[R:.*]] = tile.group "register" (%[[A1:.*]] = %[[A]] : tensor<8x16xf32>) -> (tensor<8x16xf32>) {
 // CHECK:     %[[E:.*]] = math.exp %[[A1]]
 // CHECK:     tile.yield %[[E]] : tensor<8x16xf32>
@@ -13,7 +14,8 @@
 // CHECK: }
 // CHECK: return %[[Y]]
 func.func @nested(%x: tensor<8x16xf32>, %w: tensor<16xf32>) -> tensor<8x16xf32> {
-  %y = tile.group "l2" (%a = %x : tensor<8x16xf32>, %b = %w : tensor<16xf32>) -> (tensor<8x16xf32>) attributes {note = "outer"} {
+  %y = tile.group "l2" (%a = %x : tensor<8x16xf32>, %b = %w : tensor<16xf32>) -> (tensor<8x16xf32>)
+      attributes {note = "outer"} {
     %r = tile.group "register" (%a1 = %a : tensor<8x16xf32>) -> (tensor<8x16xf32>) {
       %0 = math.exp %a1 : tensor<8x16xf32>
       tile.yield %0 : tensor<8x16xf32>

@@ -143,7 +143,8 @@ tile.kernel @store_c4(%m: memref<8x16xf32>, %x: index) grid(%i, %j) {
 
 tile.kernel @load_c5(%m: memref<8x16xf32>, %x: index) grid(%i, %j) {
   // expected-error@+1 {{needs indices and along together}}
-  %a = "tile.load"(%m, %i, %j) <{along = 0 : i64, operandSegmentSizes = array<i32: 1, 2, 0, 0, 0>}> : (memref<8x16xf32>, index, index) -> !tile.tile<2x4xf32>
+  %a = "tile.load"(%m, %i, %j) <{along = 0 : i64, operandSegmentSizes = array<i32: 1, 2, 0, 0, 0>}>
+      : (memref<8x16xf32>, index, index) -> !tile.tile<2x4xf32>
 }
 
 // -----
@@ -151,7 +152,8 @@ tile.kernel @load_c5(%m: memref<8x16xf32>, %x: index) grid(%i, %j) {
 tile.kernel @store_c5(%m: memref<8x16xf32>, %x: index) grid(%i, %j) {
   %t = arith.constant dense<0.0> : !tile.tile<2x4xf32>
   // expected-error@+1 {{needs indices and along together}}
-  "tile.store"(%t, %m, %i, %j) <{along = 0 : i64, operandSegmentSizes = array<i32: 1, 1, 2, 0, 0>}> : (!tile.tile<2x4xf32>, memref<8x16xf32>, index, index) -> ()
+  "tile.store"(%t, %m, %i, %j) <{along = 0 : i64, operandSegmentSizes = array<i32: 1, 1, 2, 0, 0>}>
+      : (!tile.tile<2x4xf32>, memref<8x16xf32>, index, index) -> ()
 }
 
 // -----

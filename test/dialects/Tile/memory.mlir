@@ -17,9 +17,11 @@ tile.kernel @alloc() {
 // CHECK: %[[PAD:.*]] = arith.constant
 // CHECK: %[[IDX:.*]] = tile.iota
 // CHECK: tile.load %[[M]][%[[I]], %[[J]]] : memref<128x384xf32>, !tile.tile<8x1xf32>
-// CHECK: tile.load %[[M]][%[[I]], %[[J]]] dims [1, 0] steps [2, -1] {nontemporal} : memref<128x384xf32>, !tile.tile<4x8xf32>
+// CHECK: tile.load %[[M]][%[[I]], %[[J]]] dims [1, 0] steps [2, -1] {nontemporal}
+// CHECK-SAME: {{^}} : memref<128x384xf32>, !tile.tile<4x8xf32>
 // CHECK: tile.load %[[M]][%[[I]], %[[J]]] dims [0] valid(%[[N]]) pad %[[PAD]] : memref<128x384xf32>, !tile.tile<8xf32>
-// CHECK: tile.load %[[M]][%[[I]], %[[J]]] indices %[[IDX]] along 1 valid(%[[N]], %[[N]]) : memref<128x384xf32>, !tile.tile<2x8xf32>(indices !tile.tile<8xindex>)
+// CHECK: tile.load %[[M]][%[[I]], %[[J]]] indices %[[IDX]] along 1 valid(%[[N]], %[[N]])
+// CHECK-SAME: {{^}} : memref<128x384xf32>, !tile.tile<2x8xf32>(indices !tile.tile<8xindex>)
 // CHECK: tile.load %[[S]][] : memref<f32>, !tile.tile<f32>
 tile.kernel @load(%m: memref<128x384xf32>, %n: index, %s: memref<f32>) grid(%i, %j) {
   %pad = arith.constant 0xFF800000 : f32
@@ -27,15 +29,18 @@ tile.kernel @load(%m: memref<128x384xf32>, %n: index, %s: memref<f32>) grid(%i, 
   %0 = tile.load %m[%i, %j] : memref<128x384xf32>, !tile.tile<8x1xf32>
   %1 = tile.load %m[%i, %j] dims [1, 0] steps [2, -1] {nontemporal} : memref<128x384xf32>, !tile.tile<4x8xf32>
   %2 = tile.load %m[%i, %j] dims [0] valid (%n) pad %pad : memref<128x384xf32>, !tile.tile<8xf32>
-  %3 = tile.load %m[%i, %j] indices %idx along 1 valid (%n, %n) : memref<128x384xf32>, !tile.tile<2x8xf32> (indices !tile.tile<8xindex>)
+  %3 = tile.load %m[%i, %j] indices %idx along 1 valid (%n, %n)
+      : memref<128x384xf32>, !tile.tile<2x8xf32> (indices !tile.tile<8xindex>)
   %4 = tile.load %s[] : memref<f32>, !tile.tile<f32>
 }
 
 // CHECK-LABEL: tile.kernel @store
 // CHECK: tile.store %[[T:.*]], %[[M:.*]][%[[I:.*]], %[[J:.*]]] : !tile.tile<8x32xf32>, memref<128x384xf32>
-// CHECK: tile.store %[[T]], %[[M]][%[[I]], %[[J]]] dims [1, 0] steps [1, 2] valid(%[[I]], %[[J]]) {note} : !tile.tile<8x32xf32>, memref<128x384xf32>
+// CHECK: tile.store %[[T]], %[[M]][%[[I]], %[[J]]] dims [1, 0] steps [1, 2] valid(%[[I]], %[[J]]) {note}
+// CHECK-SAME: {{^}} : !tile.tile<8x32xf32>, memref<128x384xf32>
 // CHECK: tile.store %[[T]], %[[M]][%[[I]], %[[J]]] reduce max : !tile.tile<8x32xf32>, memref<128x384xf32>
-// CHECK: tile.store %[[T]], %[[M]][%[[I]], %[[J]]] indices %{{.*}} along 0 reduce add atomic : !tile.tile<8x32xf32>, memref<128x384xf32>(indices !tile.tile<8xi32>)
+// CHECK: tile.store %[[T]], %[[M]][%[[I]], %[[J]]] indices %{{.*}} along 0 reduce add atomic
+// CHECK-SAME: {{^}} : !tile.tile<8x32xf32>, memref<128x384xf32>(indices !tile.tile<8xi32>)
 tile.kernel @store(%m: memref<128x384xf32>) grid(%i, %j) {
   %f = arith.constant 1.0 : f32
   %t = tile.splat %f : f32 -> !tile.tile<8x32xf32>
@@ -43,12 +48,14 @@ tile.kernel @store(%m: memref<128x384xf32>) grid(%i, %j) {
   tile.store %t, %m[%i, %j] : !tile.tile<8x32xf32>, memref<128x384xf32>
   tile.store %t, %m[%i, %j] dims [1, 0] steps [1, 2] valid (%i, %j) {note} : !tile.tile<8x32xf32>, memref<128x384xf32>
   tile.store %t, %m[%i, %j] reduce max : !tile.tile<8x32xf32>, memref<128x384xf32>
-  tile.store %t, %m[%i, %j] indices %idx along 0 reduce add atomic : !tile.tile<8x32xf32>, memref<128x384xf32> (indices !tile.tile<8xi32>)
+  tile.store %t, %m[%i, %j] indices %idx along 0 reduce add atomic
+      : !tile.tile<8x32xf32>, memref<128x384xf32> (indices !tile.tile<8xi32>)
 }
 
 // CHECK-LABEL: tile.kernel @movement
 // CHECK: tile.copy %[[X:.*]] to %[[A:.*]] : memref<64xf16>, memref<64xf16, #tile.level<"sram">>
-// CHECK: tile.copy %[[A]] to %[[B:.*]] at(%{{.*}}, %{{.*}}) : memref<64xf16, #tile.level<"sram">>, memref<64xf16, #tile.level<"sram">>
+// CHECK: tile.copy %[[A]] to %[[B:.*]] at(%{{.*}}, %{{.*}})
+// CHECK-SAME: {{^}} : memref<64xf16, #tile.level<"sram">>, memref<64xf16, #tile.level<"sram">>
 // CHECK: tile.copy %{{.*}} to %[[B]] fill : memref<?xf16, strided<[1]>>, memref<64xf16, #tile.level<"sram">>
 // CHECK: %[[T:.*]] = tile.async {
 // CHECK-NEXT:   tile.copy %[[X]] to %[[B]]

@@ -17,7 +17,7 @@ tile.kernel @k(%x: memref<8xf32>) grid(%i) {
 tile.program @program_c3(%x: memref<8xf32>) units 2 {
   %c = arith.constant 0 : index
   %v = arith.constant 0.0 : f32
-  // expected-error@+1 {{stands in a tile.program, which holds tile.place, tile.signal, tile.wait and operations without memory effects only}}
+  // expected-error@+1 {{which holds tile.place, tile.signal, tile.wait and operations without memory effects only}}
   memref.store %v, %x[%c] : memref<8xf32>
 }
 

@@ -17,7 +17,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import tilewright as tw
-from tilewright.compiler.dynamic_shapes import FlexibleModel
+from tilewright.compiler.dynamic_shapes import DynamicShapesModel
 
 
 def model(*shapes: list[int | str | None] | None) -> onnx.ModelProto:
@@ -164,12 +164,12 @@ def test_a_compilation_does_not_hold_up_other_sizes() -> None:
             assert going.wait(60)
         return lambda *_: sizes["n"]
 
-    flexible = FlexibleModel(build, [("x", "f32", ("n",))], {}, "cpu")
+    model = DynamicShapesModel(build, [("x", "f32", ("n",))], {}, "cpu")
     with ThreadPoolExecutor(1) as threads:
-        slow = threads.submit(flexible, ones(2))
+        slow = threads.submit(model, ones(2))
         assert begun.wait(60)
-        assert flexible(ones(3)) == 3
-        assert flexible.sizes == [{"n": 3}]
+        assert model(ones(3)) == 3
+        assert model.sizes == [{"n": 3}]
         going.set()
         assert slow.result() == 2
 
@@ -178,8 +178,8 @@ def test_sizes_of_tensors_on_a_gpu_are_read_where_they_lie() -> None:
     class OnGpu:
         __cuda_array_interface__ = {"shape": (5,), "typestr": "<f4", "data": (4096, False), "version": 3}
 
-    flexible = FlexibleModel(lambda sizes: lambda *_: sizes["n"], [("x", "f32", ("n",))], {}, "cuda:sm_80")
-    assert flexible(OnGpu()) == 5
+    model = DynamicShapesModel(lambda sizes: lambda *_: sizes["n"], [("x", "f32", ("n",))], {}, "cuda:sm_80")
+    assert model(OnGpu()) == 5
 
 
 def test_threads_are_checked_before_sizes_are_blamed() -> None:

@@ -143,8 +143,8 @@ def test_memory_options() -> None:
         gathered = tile.load(
             tile.TileType.get([4, 8], f32()), m, [0, j], indices=rows, along=0, valid=[n, 8], pad=pad, steps=[1, 2]
         )
-        turned = tile.transpose(gathered, [1, 0])
-        tile.store(turned, m, [i, j], dims=[1, 0], reduce="add", atomic=True)
+        transposed = tile.transpose(gathered, [1, 0])
+        tile.store(transposed, m, [i, j], dims=[1, 0], reduce="add", atomic=True)
         level = ir.MemRefType.get([64], f32(), memory_space=tile.LevelAttr.get("shared"))
         slot = tile.alloc(level, alignment=128)
         row = memref.subview(m, [0, 0], [1, 64], [1, 1])

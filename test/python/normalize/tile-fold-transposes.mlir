@@ -84,7 +84,8 @@ func.func @convolution(%x: tensor<3x8xf32>, %w: tensor<3x3x4xf32>, %y: tensor<6x
   ^bb0(%a: f32, %b: f32):
     linalg.yield %a : f32
   } -> tensor<8x3xf32>
-  %r = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction", "reduction"]}
+  %r = linalg.generic {indexing_maps = [#x, #w, #y],
+      iterator_types = ["parallel", "parallel", "reduction", "reduction"]}
       ins(%t, %w : tensor<8x3xf32>, tensor<3x3x4xf32>) outs(%y : tensor<6x4xf32>) {
   ^bb0(%a: f32, %b: f32, %acc: f32):
     %0 = arith.mulf %a, %b : f32
@@ -149,10 +150,14 @@ func.func @loop(%w: tensor<8x8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
 // CHECK-DAG: #[[$ID:.*]] = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
 // CHECK-DAG: #[[$BIAS:.*]] = affine_map<(d0, d1, d2) -> (d2)>
 // CHECK-LABEL: @blocks
-// CHECK: %[[P:.*]] = linalg.generic {indexing_maps = [#[[$FROM]], #[[$FIVE]]]{{.*}} outs(%{{.*}} : tensor<4x2x6x2x8xf32>)
-// CHECK: %[[C:.*]] = tensor.collapse_shape %[[P]] {{\[}}[0, 1], [2, 3], [4]] : tensor<4x2x6x2x8xf32> into tensor<8x12x8xf32>
-// CHECK: %[[B:.*]] = linalg.generic {indexing_maps = [#[[$ID]], #[[$BIAS]], #[[$ID]]]{{.*}} ins(%[[C]], %{{.*}} outs(%{{.*}} : tensor<8x12x8xf32>)
-// CHECK: linalg.generic {indexing_maps = [#[[$ID]], #[[$ID]]]{{.*}} ins(%[[B]] : tensor<8x12x8xf32>) outs(%{{.*}} : tensor<8x12x8xf32>)
+// CHECK: %[[P:.*]] = linalg.generic {indexing_maps = [#[[$FROM]], #[[$FIVE]]]
+// CHECK-SAME: outs(%{{.*}} : tensor<4x2x6x2x8xf32>)
+// CHECK: %[[C:.*]] = tensor.collapse_shape %[[P]] {{\[}}[0, 1], [2, 3], [4]] : tensor<4x2x6x2x8xf32>
+// CHECK-SAME: {{^}} into tensor<8x12x8xf32>
+// CHECK: %[[B:.*]] = linalg.generic {indexing_maps = [#[[$ID]], #[[$BIAS]], #[[$ID]]]
+// CHECK-SAME: ins(%[[C]], %{{.*}} outs(%{{.*}} : tensor<8x12x8xf32>)
+// CHECK: linalg.generic {indexing_maps = [#[[$ID]], #[[$ID]]]
+// CHECK-SAME: ins(%[[B]] : tensor<8x12x8xf32>) outs(%{{.*}} : tensor<8x12x8xf32>)
 func.func @blocks(%x: tensor<4x6x8x2x2xf32>, %b: tensor<8xf32>, %whole: tensor<8x12x16xf32>) -> tensor<8x12x16xf32> {
   %e = tensor.empty() : tensor<8x4x2x6x2xf32>
   %p = linalg.generic {indexing_maps = [#from, #five],

@@ -6,7 +6,8 @@
 
 // CHECK-LABEL: @matmul
 // CHECK: linalg.fill
-// CHECK: linalg.generic {indexing_maps = [#[[$A]], #[[$B]], #[[$C]]], iterator_types = ["parallel", "parallel", "reduction"]}
+// CHECK: linalg.generic {indexing_maps = [#[[$A]], #[[$B]], #[[$C]]],
+// CHECK-SAME: {{^}} iterator_types = ["parallel", "parallel", "reduction"]}
 // CHECK: arith.mulf
 // CHECK: arith.addf
 // CHECK-NOT: linalg.matmul

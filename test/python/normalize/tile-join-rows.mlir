@@ -7,15 +7,18 @@
 #s = affine_map<(b, s, n) -> (s, n)>
 #row = affine_map<(b, s, n) -> (b, s)>
 
-// The product, what is added to it and the sum of a row take all rows in one loop; what broadcasts along the batch stays.
+// The product, what is added to it and the sum of a row take all rows in one loop; what broadcasts along the batch
+// stays.
 
 // CHECK-LABEL: func.func @main
-// CHECK-SAME: %[[X:.*]]: tensor<?x?x8xf32>, %[[W:.*]]: tensor<8x4xf32>, %[[R:.*]]: tensor<?x?x4xf32>, {{.*}} %[[B:.*]]: index, %[[S:.*]]: index
+// CHECK-SAME: %[[X:.*]]: tensor<?x?x8xf32>, %[[W:.*]]: tensor<8x4xf32>, %[[R:.*]]: tensor<?x?x4xf32>,
+// CHECK-SAME: {{^}} {{.*}} %[[B:.*]]: index, %[[S:.*]]: index
 // CHECK: %[[ROWS:.*]] = tensor.collapse_shape %[[X]] {{\[}}[0, 1], [2]] : tensor<?x?x8xf32> into tensor<?x8xf32>
 // CHECK: %[[N:.*]] = arith.muli %[[B]], %[[S]]
 // CHECK: %[[E:.*]] = tensor.empty(%[[N]]) : tensor<?x4xf32>
 // CHECK: %[[F:.*]] = linalg.fill ins(%{{.*}}) outs(%[[E]] : tensor<?x4xf32>)
-// CHECK: %[[Y:.*]] = linalg.generic {{.*}}"parallel", "parallel", "reduction"]} ins(%[[ROWS]], %[[W]] : {{.*}}) outs(%[[F]]
+// CHECK: %[[Y:.*]] = linalg.generic
+// CHECK-SAME: "parallel", "parallel", "reduction"]} ins(%[[ROWS]], %[[W]] : {{.*}}) outs(%[[F]]
 // CHECK: %[[R2:.*]] = tensor.collapse_shape %[[R]]
 // CHECK: %[[A:.*]] = linalg.generic {{.*}} ins(%[[Y]], %[[R2]] : tensor<?x4xf32>, tensor<?x4xf32>)
 // CHECK: %[[A3:.*]] = tensor.expand_shape %[[A]] {{\[}}[0, 1], [2]] output_shape [%[[B]], %[[S]], 4]
@@ -23,7 +26,8 @@
 // CHECK: %[[SUM:.*]] = tensor.expand_shape %{{.*}} {{\[}}[0, 1]] output_shape [%[[B]], %[[S]]]
 // CHECK: %[[P:.*]] = linalg.generic {{.*}} ins(%[[A3]], %{{.*}} : tensor<?x?x4xf32>, tensor<?x4xf32>)
 // CHECK: return %[[P]], %[[SUM]]
-func.func @main(%x: tensor<?x?x8xf32>, %w: tensor<8x4xf32>, %r: tensor<?x?x4xf32>, %p: tensor<?x4xf32>, %b: index, %s: index)
+func.func @main(%x: tensor<?x?x8xf32>, %w: tensor<8x4xf32>, %r: tensor<?x?x4xf32>, %p: tensor<?x4xf32>, %b: index,
+    %s: index)
     -> (tensor<?x?x4xf32>, tensor<?x?xf32>) {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty(%b, %s) : tensor<?x?x4xf32>

@@ -51,7 +51,8 @@ func.func @main(%a: tensor<8x16xf16>, %b: tensor<32x16xf16>) -> tensor<8x32xf32>
 // CHECK-DAG: #[[$TA:.*]] = affine_map<(d0, d1, d2) -> (d0, d2)>
 // CHECK-DAG: #[[$TB:.*]] = affine_map<(d0, d1, d2) -> (d2, d1)>
 // CHECK-LABEL: @both
-// CHECK: linalg.generic {indexing_maps = [#[[$TA]], #[[$TB]], #{{.*}}], {{.*}} ins(%arg0, %arg1 : tensor<8x16xf32>, tensor<16x32xf32>)
+// CHECK: linalg.generic {indexing_maps = [#[[$TA]], #[[$TB]], #{{.*}}],
+// CHECK-SAME: ins(%arg0, %arg1 : tensor<8x16xf32>, tensor<16x32xf32>)
 // CHECK: arith.constant 5.000000e-01 : f32
 // CHECK: arith.mulf
 // CHECK-NOT: arith.mulf

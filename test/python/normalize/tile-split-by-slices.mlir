@@ -4,7 +4,8 @@
 // CHECK-LABEL: @gated
 // CHECK-SAME: %[[X:.*]]: tensor<4x16xf32>, %[[W:.*]]: tensor<128x16xf32>, %[[B:.*]]: tensor<128xf32>
 // CHECK: %[[W0:.*]] = tensor.extract_slice %[[W]][0, 0] [64, 16]
-// CHECK: %[[P0:.*]] = linalg.generic {{.*}} ins(%[[X]], %[[W0]] : tensor<4x16xf32>, tensor<64x16xf32>) outs({{.*}} : tensor<4x64xf32>)
+// CHECK: %[[P0:.*]] = linalg.generic
+// CHECK-SAME: ins(%[[X]], %[[W0]] : tensor<4x16xf32>, tensor<64x16xf32>) outs({{.*}} : tensor<4x64xf32>)
 // CHECK: %[[W1:.*]] = tensor.extract_slice %[[W]][64, 0] [64, 16]
 // CHECK: %[[P1:.*]] = linalg.generic {{.*}} ins(%[[X]], %[[W1]]
 // CHECK: %[[B0:.*]] = tensor.extract_slice %[[B]][0] [64]

@@ -1,7 +1,8 @@
 // A matrix product for Hopper, by tile-opt alone from linalg to PTX, over the gpu, nvvm and llvm dialects.
 // RUN: tile-opt %s --tile-set-target=target=cuda:sm_90a --tile-cuda-normalize --tile-cuda-plan --tile-cuda-tile \
 // RUN:   --tile-cuda-schedule -o %t.tile
-// RUN: tile-opt %t.tile --tile-split-host-device --tile-pipeline-loads --canonicalize --tile-mark-multicasts --tile-select-wgmma \
+// RUN: tile-opt %t.tile --tile-split-host-device --tile-pipeline-loads --canonicalize --tile-mark-multicasts \
+// RUN:   --tile-select-wgmma \
 // RUN:   --tile-kernels-to-gpu | FileCheck-22 %s --check-prefix=GPU
 // RUN: tile-opt %t.tile --tile-cuda-lower -o %t.lower
 // RUN: FileCheck-22 %s --check-prefix=NVVM < %t.lower

@@ -6,9 +6,11 @@
 // RUN: tile-opt %t.tile --tile-cpu-lower -o %t.lower
 // RUN: FileCheck-22 %s --check-prefix=LLVM < %t.lower
 // RUN: tile-opt %t.lower --tile-emit-cpu | FileCheck-22 %s --check-prefix=ASM
-// RUN: rm -rf %t.d && tile-opt %t.lower --tile-emit-cpu="format=object output=%t.d" | FileCheck-22 %s --check-prefix=LLVM
+// RUN: rm -rf %t.d && tile-opt %t.lower --tile-emit-cpu="format=object output=%t.d" \
+// RUN:   | FileCheck-22 %s --check-prefix=LLVM
 // RUN: llvm-objdump-22 -d %t.d/product_64x128x96.o | FileCheck-22 %s --check-prefix=ASM
-// RUN: not tile-opt %s --tile-set-target=target=cpu:x86-64-v3 --tile-emit-cpu 2>&1 | FileCheck-22 %s --check-prefix=NONE
+// RUN: not tile-opt %s --tile-set-target=target=cpu:x86-64-v3 --tile-emit-cpu 2>&1 \
+// RUN:   | FileCheck-22 %s --check-prefix=NONE
 
 // TILE: tile.kernel @product_64x128x96
 // TILE: tile.mma

@@ -1,6 +1,8 @@
 // RUN: tile-opt %s --tile-set-target=target=cpu:x86-64-v3 | FileCheck-22 %s
-// RUN: tile-opt %s --tile-set-target="target=cuda:sm_90a accuracy=fast opt-level=2 choices=a:1,b:2" | FileCheck-22 %s --check-prefix=GPU
-// RUN: tile-opt %s --tile-set-target=target=cuda:sm_90a --tile-set-target=target=cpu:%S/Inputs/small.toml | FileCheck-22 %s --check-prefix=FILE
+// RUN: tile-opt %s --tile-set-target="target=cuda:sm_90a accuracy=fast opt-level=2 choices=a:1,b:2" \
+// RUN:   | FileCheck-22 %s --check-prefix=GPU
+// RUN: tile-opt %s --tile-set-target=target=cuda:sm_90a --tile-set-target=target=cpu:%S/Inputs/small.toml \
+// RUN:   | FileCheck-22 %s --check-prefix=FILE
 // RUN: not tile-opt %s --tile-set-target=target=cpu:vax 2>&1 | FileCheck-22 %s --check-prefix=NONE
 // RUN: not tile-opt %s --tile-set-target=target=reference 2>&1 | FileCheck-22 %s --check-prefix=REFERENCE
 

@@ -1,8 +1,11 @@
 // RUN: not tile-opt %s --load-python %S/Inputs/user_passes.py --test-fail 2>&1 | FileCheck-22 %s --check-prefix=RAISE
-// RUN: not tile-opt %s --load-python %S/Inputs/user_passes.py --test-fail=how=unsupported 2>&1 | FileCheck-22 %s --check-prefix=LOCATED
-// RUN: not tile-opt %s --load-python %S/Inputs/user_passes.py --test-fail=how=break 2>&1 | FileCheck-22 %s --check-prefix=BREAK
+// RUN: not tile-opt %s --load-python %S/Inputs/user_passes.py --test-fail=how=unsupported 2>&1 \
+// RUN:   | FileCheck-22 %s --check-prefix=LOCATED
+// RUN: not tile-opt %s --load-python %S/Inputs/user_passes.py --test-fail=how=break 2>&1 \
+// RUN:   | FileCheck-22 %s --check-prefix=BREAK
 
-// RAISE: python-pass-fails.mlir:[[#@LINE+9]]:{{[0-9]+}}: error: python pass 'test-fail' failed: ValueError: a bad function
+// RAISE: python-pass-fails.mlir:[[#@LINE+10]]:{{[0-9]+}}: error:
+// RAISE-SAME: {{^}} python pass 'test-fail' failed: ValueError: a bad function
 // RAISE: note: Traceback (most recent call last):
 // RAISE: user_passes.py
 // LOCATED: python-pass-fails.mlir:[[#@LINE+7]]:{{[0-9]+}}: error: this function is too bad to compile

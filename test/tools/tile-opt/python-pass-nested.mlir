@@ -1,9 +1,15 @@
 // Python passes nested under threads, timed, printed, split, and run from a reproducer.
-// RUN: tile-opt %s --load-python %S/Inputs/user_passes.py --pass-pipeline="builtin.module(func.func(test-mark,cse,test-make-exp,canonicalize))" | FileCheck-22 %s
-// RUN: tile-opt %s --load-python %S/Inputs/user_passes.py --pass-pipeline="builtin.module(func.func(test-mark))" --mlir-timing -o %t 2>&1 | FileCheck-22 %s --check-prefix=TIMING
-// RUN: tile-opt %s --load-python %S/Inputs/user_passes.py --pass-pipeline="builtin.module(func.func(test-mark{max-rows=5}))" --dump-pass-pipeline -o %t 2>&1 | FileCheck-22 %s --check-prefix=PIPELINE
-// RUN: tile-opt %s --load-python %S/Inputs/user_passes.py --pass-pipeline="any(func.func(test-mark))" --mlir-print-ir-after=test-mark --mlir-disable-threading -o %t 2>&1 | FileCheck-22 %s --check-prefix=PRINT
-// RUN: tile-opt %s --load-python %S/Inputs/user_passes.py --pass-pipeline="builtin.module(func.func(test-mark{label=again}))" --mlir-generate-reproducer=%t.repro -o %t
+// RUN: tile-opt %s --load-python %S/Inputs/user_passes.py \
+// RUN:   --pass-pipeline="builtin.module(func.func(test-mark,cse,test-make-exp,canonicalize))" | FileCheck-22 %s
+// RUN: tile-opt %s --load-python %S/Inputs/user_passes.py --pass-pipeline="builtin.module(func.func(test-mark))" \
+// RUN:   --mlir-timing -o %t 2>&1 | FileCheck-22 %s --check-prefix=TIMING
+// RUN: tile-opt %s --load-python %S/Inputs/user_passes.py \
+// RUN:   --pass-pipeline="builtin.module(func.func(test-mark{max-rows=5}))" --dump-pass-pipeline -o %t 2>&1 \
+// RUN:   | FileCheck-22 %s --check-prefix=PIPELINE
+// RUN: tile-opt %s --load-python %S/Inputs/user_passes.py --pass-pipeline="any(func.func(test-mark))" \
+// RUN:   --mlir-print-ir-after=test-mark --mlir-disable-threading -o %t 2>&1 | FileCheck-22 %s --check-prefix=PRINT
+// RUN: tile-opt %s --load-python %S/Inputs/user_passes.py \
+// RUN:   --pass-pipeline="builtin.module(func.func(test-mark{label=again}))" --mlir-generate-reproducer=%t.repro -o %t
 // RUN: tile-opt %t.repro --load-python %S/Inputs/user_passes.py --run-reproducer | FileCheck-22 %s --check-prefix=REPRO
 // RUN: tile-opt %s --load-python %S/Inputs/user_passes.py --split-input-file --test-mark | FileCheck-22 %s
 

@@ -139,8 +139,8 @@ class RandomGraph:
         rows, columns = value.shape
         if self._rewritten():
             cube = self._op("Reshape", value.name, self.graph.const([rows, columns, 1]))
-            turned = self._op("Transpose", cube, perm=[1, 2, 0])
-            return Value(self._op("Reshape", turned, self.graph.const([columns, rows])), (columns, rows))
+            transposed = self._op("Transpose", cube, perm=[1, 2, 0])
+            return Value(self._op("Reshape", transposed, self.graph.const([columns, rows])), (columns, rows))
         return Value(self._op("Transpose", value.name, perm=[1, 0]), (columns, rows))
 
     def _reshape(self) -> Value:
@@ -182,8 +182,8 @@ class RandomGraph:
         rows, depth = value.shape
         data = np.random.default_rng(self.seed).standard_normal((depth, columns), np.float32)
         if self._rewritten():
-            turned = self._op("Transpose", value.name, perm=[1, 0])
-            made = self._op("MatMul", self.graph.weight(np.ascontiguousarray(data.T)), turned)
+            transposed = self._op("Transpose", value.name, perm=[1, 0])
+            made = self._op("MatMul", self.graph.weight(np.ascontiguousarray(data.T)), transposed)
             return Value(self._op("Transpose", made, perm=[1, 0]), (rows, columns))
         return Value(self._op("MatMul", value.name, self.graph.weight(data)), (rows, columns))
 

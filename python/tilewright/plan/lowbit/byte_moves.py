@@ -172,8 +172,8 @@ def _border(shape: list[int], x: Bytes) -> ir.Value:
 
     def step(e: list[ir.Value]) -> ir.Value:
         value = e[0] if str(e[0].type) == "i8" else create("arith.trunci", [e[0]], byte)
-        turn = zero.number % 256
-        return create("arith.addi", [value, number((turn + 128) % 256 - 128, "i8")], byte) if turn else value
+        shift = zero.number % 256
+        return create("arith.addi", [value, number((shift + 128) % 256 - 128, "i8")], byte) if shift else value
 
     rank = len(shape)
     scalar = ir.AffineMap.get(rank, 0, [ir.AffineConstantExpr.get(0) for _ in zero.dims])

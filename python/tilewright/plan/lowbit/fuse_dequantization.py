@@ -58,7 +58,7 @@ _MADE = frozenset(f"tensor.{name}" for name in "collapse_shape empty expand_shap
 
 @register
 @dataclass(frozen=True)
-class ReadPacked(Pass):
+class FuseDequantization(Pass):
     """Let products dequantize weights in registers, where fewer bytes then come from memory in less time.
 
     One of several rows and columns gets `tile.packed`: its first two inputs are the operands as they lie in memory.
@@ -289,9 +289,9 @@ def _multiplied(op: ir.Operation) -> str:
     operations = body(op).operations
     total = operations[len(operations) - 1].operands[0].owner
     term = next(made for value in total.operands if (made := maker(value)) and made.name.startswith("arith.mul"))
-    factor = next(value for value in term.operands if _depends(value, body(op).arguments[1]))
-    widening = maker(factor)
-    return str(widening.operands[0].type if widening and widening.name == "arith.extf" else factor.type)
+    operand = next(value for value in term.operands if _depends(value, body(op).arguments[1]))
+    widening = maker(operand)
+    return str(widening.operands[0].type if widening and widening.name == "arith.extf" else operand.type)
 
 
 def _depends(value: ir.Value, on: ir.Value) -> bool:

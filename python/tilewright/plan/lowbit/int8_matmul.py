@@ -132,11 +132,11 @@ def bytes_of(op: LinalgOp) -> list[Bytes] | None:
 
 
 def replace_product(
-    op: LinalgOp, factors: Sequence[Bytes], signs: Sequence[bool], result: str, weight: int | None
+    op: LinalgOp, operands: Sequence[Bytes], signs: Sequence[bool], result: str, weight: int | None
 ) -> None:
     """Put the product of bytes in the place of `op`."""
     with op.op.location, ir.InsertionPoint(op.op):
-        made = int8_products.emit(op, factors, signs, result, weight)
+        made = int8_products.emit(op, operands, signs, result, weight)
     before: list[ir.Operation] = []
     for access in op.inputs:
         _collect(access.value, before)
@@ -162,7 +162,7 @@ def _collect(value: ir.Value, found: list[ir.Operation]) -> None:
 
 @register
 @dataclass(frozen=True)
-class ByteProducts(Pass):
+class Int8Matmul(Pass):
     """Multiply quantized bytes as bytes.
 
     For machines that have an instruction for it.
@@ -280,9 +280,9 @@ def _sign_without_zero(x: Bytes, known: bool) -> bool:
     Weights are flipped at compile time. An image is flipped by what makes it; its padding is then of zeros, which
     needs no memory.
     """
-    turned = x.zero.moved(-128 if x.unsigned else 128)
+    flipped = x.zero.moved(-128 if x.unsigned else 128)
     bordered = any(move.op.name == "tensor.insert_slice" for move in x.moves)
-    return x.unsigned != (bool(x.zero) and not turned and (known or bordered))
+    return x.unsigned != (bool(x.zero) and not flipped and (known or bordered))
 
 
 def _is_bare(found: list[Bytes], op: LinalgOp) -> bool:

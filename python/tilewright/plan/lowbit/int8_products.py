@@ -27,21 +27,21 @@ from tilewright.plan.lowbit.quantized import Bytes, Dims, Zero, empty, empty_as,
 MOST_TERMS = (1 << 31) // (255 * 255)
 
 
-def _turned(x: Bytes, unsigned: bool) -> Bytes:
+def _with_sign(x: Bytes, unsigned: bool) -> Bytes:
     """The same numbers with bytes of the other signedness: the highest bit is flipped, which adds or subtracts 128."""
     if x.unsigned == unsigned:
         return x
     kind = ir.RankedTensorType(x.tensor.type)
     same = ir.AffineMap.get_identity(kind.rank)
-    turn = number(-128, "i8")
-    turned = create_generic(
+    highest = number(-128, "i8")
+    flipped = create_generic(
         [(x.tensor, same)],
         empty_as([(x.tensor, t) for t in range(kind.rank)], "i8"),
         same,
         [False] * kind.rank,
-        lambda e: create("arith.xori", [e[0], turn], e[0].type),
+        lambda e: create("arith.xori", [e[0], highest], e[0].type),
     )
-    return replace(x, tensor=turned, unsigned=unsigned, zero=x.zero.moved(128 if unsigned else -128))
+    return replace(x, tensor=flipped, unsigned=unsigned, zero=x.zero.moved(128 if unsigned else -128))
 
 
 def _arith(name: str, x: ir.Value, y: ir.Value) -> ir.Value:
@@ -97,17 +97,17 @@ def takes_windows(op: LinalgOp) -> bool:
     return not op.dynamic and any(plain) and all(op.reductions <= access.loops for access in op.inputs)
 
 
-def emit(op: LinalgOp, factors: Sequence[Bytes], signs: Sequence[bool], result: str, weight: int | None) -> ir.Value:
+def emit(op: LinalgOp, operands: Sequence[Bytes], signs: Sequence[bool], result: str, weight: int | None) -> ir.Value:
     """The product, at the current insertion point.
 
     Args:
         op: the contraction of the dequantized operands.
-        factors: what its two inputs stand for.
+        operands: what its two inputs stand for.
         signs: for each of them, whether it is taken as unsigned bytes.
         result: `i32`, or `f32` with the scales applied.
         weight: which of them is constant: its own loops become the lanes, since it can be laid out in groups.
     """
-    moved = [replay(_turned(x, unsigned)) for x, unsigned in zip(factors, signs, strict=True)]
+    moved = [replay(_with_sign(x, unsigned)) for x, unsigned in zip(operands, signs, strict=True)]
     order = order_of(op, weight)
     return _corrected(op, _product(op, moved, order), order, moved, result)
 

@@ -65,7 +65,7 @@ class _Narrow:
 
 @register
 @dataclass(frozen=True)
-class NarrowFactors(Pass):
+class NarrowOperands(Pass):
     """Let products in f32 read the 16-bit floats that both of their operands are.
 
     Operands may be widened, copied, reshaped and padded on the way, and be scaled along loops that are not summed
@@ -168,12 +168,12 @@ def _visit(product: LinalgOp, finders: Sequence[_Finder]) -> None:
             return
 
 
-def _may_scale(product: LinalgOp, factors: list[_Narrow]) -> bool:
-    """Whether the sums can be scaled in place of the factors: along loops of the result, from zero on."""
-    for access, factor in zip(product.inputs, factors, strict=True):
-        if factor.scale is None:
+def _may_scale(product: LinalgOp, operands: list[_Narrow]) -> bool:
+    """Whether the sums can be scaled in place of the operands: along loops of the result, from zero on."""
+    for access, operand in zip(product.inputs, operands, strict=True):
+        if operand.scale is None:
             continue
-        loops = [access.dims[d] for d in factor.scale.dims]
+        loops = [access.dims[d] for d in operand.scale.dims]
         if not all(d in product.output.dims for d in loops if d is not None) or None in loops:
             return False
         if not is_zeros(product.op.operands[2]) or place_of(product.op) is None:
@@ -181,19 +181,21 @@ def _may_scale(product: LinalgOp, factors: list[_Narrow]) -> bool:
     return True
 
 
-def _read(product: LinalgOp, factors: list[_Narrow], element: ir.Type) -> None:
+def _read(product: LinalgOp, operands: list[_Narrow], element: ir.Type) -> None:
     """Let a product read narrow operands, and scale its sums as these are."""
     op, block = product.op, body(product.op)
-    for number, factor in reversed([*enumerate(factors)]):  # what widens the first one then stands first
+    for number, operand in reversed([*enumerate(operands)]):  # what widens the first one then stands first
         argument = block.arguments[number]
         readers = list(uses(argument))
-        op.operands[number] = factor.tensor
+        op.operands[number] = operand.tensor
         argument.set_type(element)
         with op.location, ir.InsertionPoint.at_block_begin(block):
             wide = create("arith.extf", [argument], ir.F32Type.get())
         for reader, at in readers:
             reader.operands[at] = wide
-    scales = [(access, factor.scale) for access, factor in zip(product.inputs, factors, strict=True) if factor.scale]
+    scales = [
+        (access, operand.scale) for access, operand in zip(product.inputs, operands, strict=True) if operand.scale
+    ]
     if not scales:
         return
     result, written = product.result, list(product.output.dims)

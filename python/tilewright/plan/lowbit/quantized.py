@@ -17,7 +17,7 @@ Dims = tuple[int | None, ...]
 
 @dataclass(frozen=True)
 class Scale:
-    """A factor: a number, or a tensor with the dimensions of the bytes that it is indexed by."""
+    """A scale: a number, or a tensor with the dimensions of the bytes that it is indexed by."""
 
     number: float = 1.0
     tensor: ir.Value | None = None

@@ -246,7 +246,7 @@ def with_weights(op: LinalgOp, small: Small) -> ir.Operation:
     split = [ir.AffineDimExpr.get(small.loop + i) for i in range(len(small.parts))]
     access = op.inputs[small.number]
     with old.location, ir.InsertionPoint(old):
-        x = _other_factor(op, small, loops, split)
+        x = _other_operand(op, small, loops, split)
         weights = _weights(op, small, loops, split)
         others = [
             _parameter(read, small, access.dims, loops, split) for n, read in enumerate(small.reads) if n != small.data
@@ -270,7 +270,7 @@ def _split(value: ir.Value, dim: int, parts: Sequence[int]) -> ir.Value:
     return create_split(widened(value, {dim: prod(parts)}), dim, parts) if len(parts) > 1 else value
 
 
-def _other_factor(
+def _other_operand(
     op: LinalgOp, small: Small, loops: Sequence[ir.AffineExpr], split: Sequence[ir.AffineExpr]
 ) -> tuple[ir.Value, list[ir.AffineExpr]]:
     access = op.inputs[1 - small.number]
@@ -307,7 +307,7 @@ def _packed(value: ir.Value, dim: int, bits: int, unsigned: bool) -> ir.Value:
     kind = ir.RankedTensorType(value.type)
     shape = [size for d, size in enumerate(kind.shape) if d != dim]
     loops = [ir.AffineDimExpr.get(d) for d in range(len(shape))]
-    turned = 0 if unsigned else 1 << bits - 1
+    zero_code = 0 if unsigned else 1 << bits - 1
 
     def read(n: int) -> ir.AffineMap:
         return ir.AffineMap.get(len(shape), 0, [*loops[:dim], ir.AffineConstantExpr.get(n), *loops[dim:]])
@@ -316,7 +316,7 @@ def _packed(value: ir.Value, dim: int, bits: int, unsigned: bool) -> ir.Value:
         joined = None
         for n, element in enumerate(elements[:-1]):
             part = create("arith.andi", [element, number((1 << bits) - 1, "i8")], element.type)
-            part = create("arith.xori", [part, number(turned, "i8")], element.type) if turned else part
+            part = create("arith.xori", [part, number(zero_code, "i8")], element.type) if zero_code else part
             if n:
                 part = create("arith.shli", [part, number(bits * n, "i8")], element.type)
             joined = part if joined is None else create("arith.ori", [joined, part], element.type)
@@ -353,8 +353,8 @@ def _parameter(
 
 def _element(op: LinalgOp, small: Small, elements: list[ir.Value]) -> ir.Value:
     """What the product adds up: the steps of what dequantized the weights, then its own."""
-    factors, others, total = elements[:2], elements[2:-1], elements[-1]
-    own = factors[small.number]
+    operands, others, total = elements[:2], elements[2:-1], elements[-1]
+    own = operands[small.number]
     known = dict(zip(body(small.made).arguments, [*others[: small.data], own, *others[small.data :]], strict=False))
     if small.form is not None:
         weight = _centred(small, own, known)
@@ -362,8 +362,8 @@ def _element(op: LinalgOp, small: Small, elements: list[ir.Value]) -> ir.Value:
         weight = create_repeated(small.made, [*known.values(), own])
     else:
         weight = _dequantized(small, [*known.values()], _taken(own, small))
-    factors[small.number] = weight
-    return create_repeated(op.op, [*factors, total])
+    operands[small.number] = weight
+    return create_repeated(op.op, [*operands, total])
 
 
 def _taken(byte: ir.Value, small: Small) -> ir.Value:
@@ -376,7 +376,7 @@ def _taken(byte: ir.Value, small: Small) -> ir.Value:
     return create("arith.andi", [down, number((1 << small.bits) - 1, "i32")], i32)
 
 
-def _turned(small: Small) -> int:
+def _zero_code(small: Small) -> int:
     """The number that stands for zero where several elements share a byte, of weights with a sign."""
     return 0 if small.unsigned or small.bits == 8 else 1 << small.bits - 1
 
@@ -388,7 +388,7 @@ def _centred(small: Small, own: ir.Value, known: dict[ir.Value, ir.Value]) -> ir
         value = create("arith.uitofp" if small.unsigned else "arith.sitofp", [own], f32)
     else:
         value = create("arith.sitofp", [_taken(own, small)], f32)
-    least = float(_turned(small))
+    least = float(_zero_code(small))
     shift = number(least, "f32") if least else None
     if zero is not None:
         point = create("arith.sitofp", [_copied(zero, known)], f32)
@@ -413,7 +413,7 @@ def _dequantized(small: Small, arguments: list[ir.Value], wide: ir.Value) -> ir.
     block = body(small.made)
     data = block.arguments[small.data]
     known = dict(zip(block.arguments, [*arguments, arguments[0]], strict=True))
-    if least := _turned(small):
+    if least := _zero_code(small):
         wide = create("arith.subi", [wide, number(least, "i32")], wide.type)
     *steps, last = block.operations
     for step in steps:

@@ -84,7 +84,7 @@ class _Times:
 
 @register
 @dataclass(frozen=True)
-class KeepSmallWeights(Pass):
+class WeightOnlyQuantization(Pass):
     """Let products with few rows dequantize their weights in registers.
 
     Weights whose values fit into 2 or 4 bits are packed, several to a byte. Products of a number of rows that a run

@@ -32,7 +32,7 @@ _RESHAPES = ("tensor.expand_shape", "tensor.collapse_shape")
 
 @register
 @dataclass(frozen=True)
-class WidenFactors(Pass):
+class WidenOperands(Pass):
     """Widen the 16-bit operands of products once, where each is multiplied often.
 
     An element type of `keep` is widened, too, where `tile-mark-widened` found that no instruction takes the product.

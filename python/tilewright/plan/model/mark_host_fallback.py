@@ -197,7 +197,7 @@ def _is_small(op: ir.Operation) -> bool:
 
 @register
 @dataclass(frozen=True)
-class MarkHost(Pass):
+class MarkHostFallback(Pass):
     """Mark the operations that no kernel can take (`tile.host`, with the reason).
 
     They stay in the host function and become scalar loops. Operations that follow from weights alone are not marked:

@@ -70,7 +70,7 @@ def mma(_frame: Any, node: Node, a: np.ndarray, b: np.ndarray, c: np.ndarray, *m
     """a @ b + c, summed in at least float32 and rounded once; with ``meta``, ``a`` is condensed along k."""
     if meta:
         a = expand_sparse(a, meta[0], *_integers(node, "sparsity"))
-    left, right = (_factor(node, x, name) for x, name in ((a, "a_unsigned"), (b, "b_unsigned")))
+    left, right = (_operand(node, x, name) for x, name in ((a, "a_unsigned"), (b, "b_unsigned")))
     total = np.matmul(left, right) + wide(c)
     if total.dtype == c.dtype:
         return total
@@ -83,7 +83,7 @@ def mma_wait(_frame: Any, _node: Node, source: np.ndarray) -> np.ndarray:
     return source
 
 
-def _factor(node: Node, x: np.ndarray, name: str) -> np.ndarray:
+def _operand(node: Node, x: np.ndarray, name: str) -> np.ndarray:
     return unsigned(x).astype(np.int64) if _flag(node, name) else wide(x)
 
 

@@ -45,7 +45,7 @@ def _with_runners_up(work: Compilation, error: ptxas.RefusedError) -> Compilatio
     """The same compilation from its start, where each refused kernel takes the next candidate."""
     choices, remarks = dict(_chosen(work)), list(work.kept)
     for symbol, message in error.kernels.items():
-        plan = work.insight.get("kernels", {}).get(symbol, {}).get("plan", {})
+        plan = work.statistics.get("kernels", {}).get(symbol, {}).get("plan", {})
         name, number = plan_name(symbol), plan.get("number", 0) + 1
         if number >= min(plan.get("candidates", 1), TRIES) or number <= _chosen(work).get(name, 0):
             raise error

@@ -38,9 +38,12 @@ gpu.module @kernels {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c4 = arith.constant 4 : index
-    %r:2 = scf.for %i = %c0 to %c4 step %c1 iter_args(%o = %c, %x = %c) -> (!tile.tile<64x64xf32>, !tile.tile<64x64xf32>) {
-      %s = tile.mma %a, %a, %x {tile.unit = "wgmma"} : !tile.tile<64x64xf16>, !tile.tile<64x64xf16>, !tile.tile<64x64xf32>
-      %n = tile.mma %a, %a, %o {tile.unit = "wgmma"} : !tile.tile<64x64xf16>, !tile.tile<64x64xf16>, !tile.tile<64x64xf32>
+    %r:2 = scf.for %i = %c0 to %c4 step %c1 iter_args(%o = %c, %x = %c)
+        -> (!tile.tile<64x64xf32>, !tile.tile<64x64xf32>) {
+      %s = tile.mma %a, %a, %x {tile.unit = "wgmma"}
+          : !tile.tile<64x64xf16>, !tile.tile<64x64xf16>, !tile.tile<64x64xf32>
+      %n = tile.mma %a, %a, %o {tile.unit = "wgmma"}
+          : !tile.tile<64x64xf16>, !tile.tile<64x64xf16>, !tile.tile<64x64xf32>
       %e = math.exp %s : !tile.tile<64x64xf32>
       scf.yield %n, %e : !tile.tile<64x64xf32>, !tile.tile<64x64xf32>
     }
@@ -63,7 +66,8 @@ gpu.module @kernels {
     %s = tile.mma %a, %a, %c {tile.unit = "wgmma"} : !tile.tile<64x64xf16>, !tile.tile<64x64xf16>, !tile.tile<64x64xf32>
     %o = tile.mma %a, %a, %s {tile.unit = "wgmma"} : !tile.tile<64x64xf16>, !tile.tile<64x64xf16>, !tile.tile<64x64xf32>
     %m = tile.mma %a, %a, %c : !tile.tile<64x64xf16>, !tile.tile<64x64xf16>, !tile.tile<64x64xf32>
-    %n = tile.mma %a, %a, %m {tile.pending = 3 : i64, tile.unit = "wgmma"} : !tile.tile<64x64xf16>, !tile.tile<64x64xf16>, !tile.tile<64x64xf32>
+    %n = tile.mma %a, %a, %m {tile.pending = 3 : i64, tile.unit = "wgmma"}
+        : !tile.tile<64x64xf16>, !tile.tile<64x64xf16>, !tile.tile<64x64xf32>
     %t = arith.addf %o, %n : !tile.tile<64x64xf32>
     tile.store %t, %y[%c0, %c0] : !tile.tile<64x64xf32>, memref<64x64xf32>
     gpu.return

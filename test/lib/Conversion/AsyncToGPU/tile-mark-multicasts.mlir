@@ -14,12 +14,17 @@ tile.kernel @rows(%a: memref<256x512xf16>, %b: memref<256x512xf16>) grid(%i, %j)
   %c64 = arith.constant 64 : index
   %row = arith.muli %i, %c64 : index
   %column = arith.muli %j, %c64 : index
-  %r = tile.alloc {alignment = 1024 : i64, tile.layouts = [#tile.layout<swizzle = 128>]} : memref<2x64x64xf16, #tile.level<"shared">>
-  %s = tile.alloc {alignment = 1024 : i64, tile.layouts = [#tile.layout<swizzle = 128>]} : memref<2x64x64xf16, #tile.level<"shared">>
-  %a0 = memref.subview %a[%row, 0] [64, 64] [1, 1] : memref<256x512xf16> to memref<64x64xf16, strided<[512, 1], offset: ?>>
-  %r0 = memref.subview %r[0, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, #tile.level<"shared">> to memref<64x64xf16, strided<[64, 1]>, #tile.level<"shared">>
+  %r = tile.alloc {alignment = 1024 : i64, tile.layouts = [#tile.layout<swizzle = 128>]}
+      : memref<2x64x64xf16, #tile.level<"shared">>
+  %s = tile.alloc {alignment = 1024 : i64, tile.layouts = [#tile.layout<swizzle = 128>]}
+      : memref<2x64x64xf16, #tile.level<"shared">>
+  %a0 = memref.subview %a[%row, 0] [64, 64] [1, 1] : memref<256x512xf16>
+      to memref<64x64xf16, strided<[512, 1], offset: ?>>
+  %r0 = memref.subview %r[0, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, #tile.level<"shared">>
+      to memref<64x64xf16, strided<[64, 1]>, #tile.level<"shared">>
   %t0 = tile.async {
-    tile.copy %a0 to %r0 : memref<64x64xf16, strided<[512, 1], offset: ?>>, memref<64x64xf16, strided<[64, 1]>, #tile.level<"shared">>
+    tile.copy %a0 to %r0 : memref<64x64xf16, strided<[512, 1], offset: ?>>,
+        memref<64x64xf16, strided<[64, 1]>, #tile.level<"shared">>
   }
   %end = scf.for %k = %c0 to %c8 step %c1 iter_args(%w = %t0) -> (!tile.token) {
     tile.await %w
@@ -28,13 +33,19 @@ tile.kernel @rows(%a: memref<256x512xf16>, %b: memref<256x512xf16>) grid(%i, %j)
     %next = scf.if %more -> (!tile.token) {
       %at = arith.muli %ahead, %c64 : index
       %free = arith.remui %ahead, %c2 : index
-      %an = memref.subview %a[%row, %at] [64, 64] [1, 1] : memref<256x512xf16> to memref<64x64xf16, strided<[512, 1], offset: ?>>
-      %bn = memref.subview %b[%column, %at] [64, 64] [1, 1] : memref<256x512xf16> to memref<64x64xf16, strided<[512, 1], offset: ?>>
-      %rn = memref.subview %r[%free, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, #tile.level<"shared">> to memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
-      %sn = memref.subview %s[%free, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, #tile.level<"shared">> to memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
+      %an = memref.subview %a[%row, %at] [64, 64] [1, 1] : memref<256x512xf16>
+          to memref<64x64xf16, strided<[512, 1], offset: ?>>
+      %bn = memref.subview %b[%column, %at] [64, 64] [1, 1] : memref<256x512xf16>
+          to memref<64x64xf16, strided<[512, 1], offset: ?>>
+      %rn = memref.subview %r[%free, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, #tile.level<"shared">>
+          to memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
+      %sn = memref.subview %s[%free, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, #tile.level<"shared">>
+          to memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
       %t = tile.async {
-        tile.copy %an to %rn : memref<64x64xf16, strided<[512, 1], offset: ?>>, memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
-        tile.copy %bn to %sn : memref<64x64xf16, strided<[512, 1], offset: ?>>, memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
+        tile.copy %an to %rn : memref<64x64xf16, strided<[512, 1], offset: ?>>,
+            memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
+        tile.copy %bn to %sn : memref<64x64xf16, strided<[512, 1], offset: ?>>,
+            memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
       }
       scf.yield %t : !tile.token
     } else {
@@ -58,11 +69,14 @@ tile.kernel @steps(%a: memref<256x512xf16>) grid(%i) cluster [2] {
   %c2 = arith.constant 2 : index
   %c64 = arith.constant 64 : index
   %steps = arith.addi %i, %c2 : index
-  %r = tile.alloc {alignment = 1024 : i64, tile.layouts = [#tile.layout<swizzle = 128>]} : memref<2x64x64xf16, #tile.level<"shared">>
+  %r = tile.alloc {alignment = 1024 : i64, tile.layouts = [#tile.layout<swizzle = 128>]}
+      : memref<2x64x64xf16, #tile.level<"shared">>
   %a0 = memref.subview %a[0, 0] [64, 64] [1, 1] : memref<256x512xf16> to memref<64x64xf16, strided<[512, 1]>>
-  %r0 = memref.subview %r[0, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, #tile.level<"shared">> to memref<64x64xf16, strided<[64, 1]>, #tile.level<"shared">>
+  %r0 = memref.subview %r[0, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, #tile.level<"shared">>
+      to memref<64x64xf16, strided<[64, 1]>, #tile.level<"shared">>
   %t0 = tile.async {
-    tile.copy %a0 to %r0 : memref<64x64xf16, strided<[512, 1]>>, memref<64x64xf16, strided<[64, 1]>, #tile.level<"shared">>
+    tile.copy %a0 to %r0 : memref<64x64xf16, strided<[512, 1]>>,
+        memref<64x64xf16, strided<[64, 1]>, #tile.level<"shared">>
   }
   %end = scf.for %k = %c0 to %steps step %c1 iter_args(%w = %t0) -> (!tile.token) {
     tile.await %w
@@ -71,10 +85,13 @@ tile.kernel @steps(%a: memref<256x512xf16>) grid(%i) cluster [2] {
     %next = scf.if %more -> (!tile.token) {
       %at = arith.muli %ahead, %c64 : index
       %free = arith.remui %ahead, %c2 : index
-      %an = memref.subview %a[0, %at] [64, 64] [1, 1] : memref<256x512xf16> to memref<64x64xf16, strided<[512, 1], offset: ?>>
-      %rn = memref.subview %r[%free, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, #tile.level<"shared">> to memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
+      %an = memref.subview %a[0, %at] [64, 64] [1, 1] : memref<256x512xf16>
+          to memref<64x64xf16, strided<[512, 1], offset: ?>>
+      %rn = memref.subview %r[%free, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, #tile.level<"shared">>
+          to memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
       %t = tile.async {
-        tile.copy %an to %rn : memref<64x64xf16, strided<[512, 1], offset: ?>>, memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
+        tile.copy %an to %rn : memref<64x64xf16, strided<[512, 1], offset: ?>>,
+            memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
       }
       scf.yield %t : !tile.token
     } else {
@@ -99,11 +116,14 @@ tile.kernel @carried(%a: memref<256x512xf16>, %n: memref<4xindex>) grid(%i) clus
   %c8 = arith.constant 8 : index
   %c64 = arith.constant 64 : index
   %step = memref.load %n[%c0] : memref<4xindex>
-  %r = tile.alloc {alignment = 1024 : i64, tile.layouts = [#tile.layout<swizzle = 128>]} : memref<2x64x64xf16, #tile.level<"shared">>
+  %r = tile.alloc {alignment = 1024 : i64, tile.layouts = [#tile.layout<swizzle = 128>]}
+      : memref<2x64x64xf16, #tile.level<"shared">>
   %a0 = memref.subview %a[0, 0] [64, 64] [1, 1] : memref<256x512xf16> to memref<64x64xf16, strided<[512, 1]>>
-  %r0 = memref.subview %r[0, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, #tile.level<"shared">> to memref<64x64xf16, strided<[64, 1]>, #tile.level<"shared">>
+  %r0 = memref.subview %r[0, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, #tile.level<"shared">>
+      to memref<64x64xf16, strided<[64, 1]>, #tile.level<"shared">>
   %t0 = tile.async {
-    tile.copy %a0 to %r0 : memref<64x64xf16, strided<[512, 1]>>, memref<64x64xf16, strided<[64, 1]>, #tile.level<"shared">>
+    tile.copy %a0 to %r0 : memref<64x64xf16, strided<[512, 1]>>,
+        memref<64x64xf16, strided<[64, 1]>, #tile.level<"shared">>
   }
   %end:2 = scf.for %k = %c0 to %c8 step %c1 iter_args(%w = %t0, %place = %c0) -> (!tile.token, index) {
     tile.await %w
@@ -111,10 +131,13 @@ tile.kernel @carried(%a: memref<256x512xf16>, %n: memref<4xindex>) grid(%i) clus
     %more = arith.cmpi slt, %ahead, %c8 : index
     %next = scf.if %more -> (!tile.token) {
       %free = arith.remui %ahead, %c2 : index
-      %an = memref.subview %a[0, %place] [64, 64] [1, 1] : memref<256x512xf16> to memref<64x64xf16, strided<[512, 1], offset: ?>>
-      %rn = memref.subview %r[%free, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, #tile.level<"shared">> to memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
+      %an = memref.subview %a[0, %place] [64, 64] [1, 1] : memref<256x512xf16>
+          to memref<64x64xf16, strided<[512, 1], offset: ?>>
+      %rn = memref.subview %r[%free, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, #tile.level<"shared">>
+          to memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
       %t = tile.async {
-        tile.copy %an to %rn : memref<64x64xf16, strided<[512, 1], offset: ?>>, memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
+        tile.copy %an to %rn : memref<64x64xf16, strided<[512, 1], offset: ?>>,
+            memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
       }
       scf.yield %t : !tile.token
     } else {

@@ -14,7 +14,8 @@
 // CHECK-SAME: tile.threads = 128 : i64
 // CHECK: gpu.barrier
 gpu.module @kernels {
-  gpu.func @split(%p: i1) kernel attributes {known_block_size = array<i32: 384, 1, 1>, tile.specialized, tile.threads = 256 : i64} {
+  gpu.func @split(%p: i1) kernel attributes {known_block_size = array<i32: 384, 1, 1>, tile.specialized,
+      tile.threads = 256 : i64} {
     gpu.barrier
     scf.if %p {
       gpu.barrier

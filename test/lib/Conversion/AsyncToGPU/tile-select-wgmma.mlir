@@ -10,12 +10,14 @@ tile.kernel @products(%x: memref<128x64xf16>, %y: memref<128x64xf32>) attributes
   %c1 = arith.constant 1 : index
   %as = tile.alloc {tile.layouts = [#tile.layout<swizzle = 128>]} : memref<2x128x64xf16, #tile.level<"shared">>
   %bs = tile.alloc {tile.layouts = [#tile.layout<swizzle = 128>]} : memref<2x64x64xf16, #tile.level<"shared">>
-  %slot = memref.subview %bs[%c1, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, #tile.level<"shared">> to memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
+  %slot = memref.subview %bs[%c1, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, #tile.level<"shared">>
+      to memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
   %zero = arith.constant dense<0.0> : !tile.tile<128x64xf32>
   %r = tile.load %x[%c0, %c0] : memref<128x64xf16>, !tile.tile<128x64xf16>
   %a = tile.load %as[%c1, %c0, %c0] : memref<2x128x64xf16, #tile.level<"shared">>, !tile.tile<128x64xf16>
   %n = tile.load %bs[%c1, %c0, %c0] : memref<2x64x64xf16, #tile.level<"shared">>, !tile.tile<64x64xf16>
-  %t = tile.load %slot[%c0, %c0] dims [1, 0] : memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>, !tile.tile<64x64xf16>
+  %t = tile.load %slot[%c0, %c0] dims [1, 0]
+      : memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>, !tile.tile<64x64xf16>
   %d = tile.mma %a, %n, %zero : !tile.tile<128x64xf16>, !tile.tile<64x64xf16>, !tile.tile<128x64xf32>
   %e = tile.mma %r, %n, %d : !tile.tile<128x64xf16>, !tile.tile<64x64xf16>, !tile.tile<128x64xf32>
   %f = tile.mma %a, %t, %e : !tile.tile<128x64xf16>, !tile.tile<64x64xf16>, !tile.tile<128x64xf32>
@@ -45,9 +47,9 @@ tile.kernel @others(%x: memref<64x64xf16>, %w: memref<64x64xf32>, %q: memref<64x
   %u = tile.load %q[%c0, %c0] : memref<64x64xi8>, !tile.tile<64x64xi8>
   %v = tile.load %bytes[%c0, %c0, %c0] : memref<2x64x64xi8, #tile.level<"shared">>, !tile.tile<64x64xi8>
   %w32 = tile.load %w[%c0, %c0] : memref<64x64xf32>, !tile.tile<64x64xf32>
-  // expected-remark@+1 {{is not multiplied by wgmma, since it has 32 rows for 4 warps: four warps take multiples of 64}}
+  // expected-remark@+1 {{not multiplied by wgmma, since it has 32 rows for 4 warps: four warps take multiples of 64}}
   %0 = tile.mma %rows, %b, %few : !tile.tile<32x64xf16>, !tile.tile<64x64xf16>, !tile.tile<32x64xf32>
-  // expected-remark@+1 {{is not multiplied by wgmma, since it has a right factor that is not loaded from shared memory}}
+  // expected-remark@+1 {{not multiplied by wgmma, since it has a right factor that is not loaded from shared memory}}
   %1 = tile.mma %a, %a, %zero : !tile.tile<64x64xf16>, !tile.tile<64x64xf16>, !tile.tile<64x64xf32>
   // expected-remark@+1 {{has a right factor that lies in a buffer without a swizzle}}
   %2 = tile.mma %a, %p, %zero : !tile.tile<64x64xf16>, !tile.tile<64x64xf16>, !tile.tile<64x64xf32>

@@ -28,7 +28,8 @@
 // CHECK: nvvm.setmaxregister increase 232
 // CHECK: ub.poison : !tile.tile<128x64xf32>
 // CHECK-NOT: tile.async
-// CHECK: %[[R:.*]]:4 = scf.for {{.*}} iter_args(%[[ACC:.*]] = %{{.*}}, %[[S:.*]] = %{{.*}}, %[[P:.*]] = %{{.*}}, %[[BEFORE:.*]] = %{{.*}})
+// CHECK: %[[R:.*]]:4 = scf.for
+// CHECK-SAME: iter_args(%[[ACC:.*]] = %{{.*}}, %[[S:.*]] = %{{.*}}, %[[P:.*]] = %{{.*}}, %[[BEFORE:.*]] = %{{.*}})
 // CHECK: nvvm.mbarrier.try_wait.parity %{{.*}}, %[[P]]
 // CHECK: %[[N:.*]] = arith.index_cast %[[S]] : i32 to index
 // CHECK-NOT: arith.remui
@@ -50,34 +51,45 @@ gpu.module @kernels {
     %c2 = arith.constant 2 : index
     %c8 = arith.constant 8 : index
     %c64 = arith.constant 64 : index
-    %s = tile.alloc {tile.layouts = [#tile.layout<perm = [0, 2, 1], inner = [2], tiles = [64], swizzle = 128>]} : memref<2x64x128xf16, #tile.level<"shared">>
+    %s = tile.alloc {tile.layouts = [#tile.layout<perm = [0, 2, 1], inner = [2], tiles = [64], swizzle = 128>]}
+        : memref<2x64x128xf16, #tile.level<"shared">>
     %b = tile.alloc {tile.layouts = [#tile.layout<swizzle = 128>]} : memref<1x64x64xf16, #tile.level<"shared">>
     %zero = arith.constant dense<0.0> : !tile.tile<128x64xf32>
-    %y = tile.load %b[%c0, %c0, %c0] : memref<1x64x64xf16, #tile.level<"shared">>, !tile.tile<64x64xf16, #tile.level<"shared">>
+    %y = tile.load %b[%c0, %c0, %c0] : memref<1x64x64xf16, #tile.level<"shared">>,
+        !tile.tile<64x64xf16, #tile.level<"shared">>
     %x0 = memref.subview %a[0, 0] [64, 128] [1, 1] : memref<512x128xf16> to memref<64x128xf16, strided<[128, 1]>>
-    %s0 = memref.subview %s[0, 0, 0] [1, 64, 128] [1, 1, 1] : memref<2x64x128xf16, #tile.level<"shared">> to memref<64x128xf16, strided<[128, 1]>, #tile.level<"shared">>
+    %s0 = memref.subview %s[0, 0, 0] [1, 64, 128] [1, 1, 1] : memref<2x64x128xf16, #tile.level<"shared">>
+        to memref<64x128xf16, strided<[128, 1]>, #tile.level<"shared">>
     %t0 = tile.async {
-      tile.copy %x0 to %s0 : memref<64x128xf16, strided<[128, 1]>>, memref<64x128xf16, strided<[128, 1]>, #tile.level<"shared">>
+      tile.copy %x0 to %s0 : memref<64x128xf16, strided<[128, 1]>>,
+          memref<64x128xf16, strided<[128, 1]>, #tile.level<"shared">>
     }
-    %last:2 = scf.for %i = %c0 to %c8 step %c1 iter_args(%acc = %zero, %w0 = %t0) -> (!tile.tile<128x64xf32>, !tile.token) {
+    %last:2 = scf.for %i = %c0 to %c8 step %c1 iter_args(%acc = %zero, %w0 = %t0)
+        -> (!tile.tile<128x64xf32>, !tile.token) {
       tile.await %w0
       %ahead = arith.addi %i, %c1 : index
       %more = arith.cmpi slt, %ahead, %c8 : index
       %next = scf.if %more -> (!tile.token) {
         %row = arith.muli %ahead, %c64 : index
         %free = arith.remui %ahead, %c2 : index
-        %xn = memref.subview %a[%row, 0] [64, 128] [1, 1] : memref<512x128xf16> to memref<64x128xf16, strided<[128, 1], offset: ?>>
-        %sn = memref.subview %s[%free, 0, 0] [1, 64, 128] [1, 1, 1] : memref<2x64x128xf16, #tile.level<"shared">> to memref<64x128xf16, strided<[128, 1], offset: ?>, #tile.level<"shared">>
+        %xn = memref.subview %a[%row, 0] [64, 128] [1, 1] : memref<512x128xf16>
+            to memref<64x128xf16, strided<[128, 1], offset: ?>>
+        %sn = memref.subview %s[%free, 0, 0] [1, 64, 128] [1, 1, 1] : memref<2x64x128xf16, #tile.level<"shared">>
+            to memref<64x128xf16, strided<[128, 1], offset: ?>, #tile.level<"shared">>
         %t = tile.async {
-          tile.copy %xn to %sn : memref<64x128xf16, strided<[128, 1], offset: ?>>, memref<64x128xf16, strided<[128, 1], offset: ?>, #tile.level<"shared">>
+          tile.copy %xn to %sn : memref<64x128xf16, strided<[128, 1], offset: ?>>,
+              memref<64x128xf16, strided<[128, 1], offset: ?>, #tile.level<"shared">>
         }
         scf.yield %t : !tile.token
       } else {
         scf.yield %w0 : !tile.token
       }
       %slot = arith.remui %i, %c2 : index
-      %x = tile.load %s[%slot, %c0, %c0] dims [2, 1] : memref<2x64x128xf16, #tile.level<"shared">>, !tile.tile<128x64xf16, #tile.level<"shared">>
-      %d = tile.mma %x, %y, %acc {tile.unit = "wgmma"} : !tile.tile<128x64xf16, #tile.level<"shared">>, !tile.tile<64x64xf16, #tile.level<"shared">>, !tile.tile<128x64xf32>
+      %x = tile.load %s[%slot, %c0, %c0] dims [2, 1]
+          : memref<2x64x128xf16, #tile.level<"shared">>, !tile.tile<128x64xf16, #tile.level<"shared">>
+      %d = tile.mma %x, %y, %acc {tile.unit = "wgmma"}
+          : !tile.tile<128x64xf16, #tile.level<"shared">>, !tile.tile<64x64xf16, #tile.level<"shared">>,
+          !tile.tile<128x64xf32>
       scf.yield %d, %next : !tile.tile<128x64xf32>, !tile.token
     }
     tile.store %last#0, %o[%c0, %c0] : !tile.tile<128x64xf32>, memref<128x64xf32>
@@ -111,11 +123,14 @@ gpu.module @kernels {
     %s = tile.alloc {tile.layouts = [#tile.layout<swizzle = 128>]} : memref<2x64x32xf32, #tile.level<"shared">>
     %zero = arith.constant dense<0.0> : !tile.tile<64x32xf32>
     %x0 = memref.subview %x[0, 0] [64, 32] [1, 1] : memref<200x32xf32> to memref<64x32xf32, strided<[32, 1]>>
-    %s0 = memref.subview %s[0, 0, 0] [1, 64, 32] [1, 1, 1] : memref<2x64x32xf32, #tile.level<"shared">> to memref<64x32xf32, strided<[32, 1]>, #tile.level<"shared">>
+    %s0 = memref.subview %s[0, 0, 0] [1, 64, 32] [1, 1, 1] : memref<2x64x32xf32, #tile.level<"shared">>
+        to memref<64x32xf32, strided<[32, 1]>, #tile.level<"shared">>
     %t0 = tile.async {
-      tile.copy %x0 to %s0 : memref<64x32xf32, strided<[32, 1]>>, memref<64x32xf32, strided<[32, 1]>, #tile.level<"shared">>
+      tile.copy %x0 to %s0 : memref<64x32xf32, strided<[32, 1]>>,
+          memref<64x32xf32, strided<[32, 1]>, #tile.level<"shared">>
     }
-    %last:2 = scf.for %i = %c0 to %c4 step %c1 iter_args(%acc = %zero, %w0 = %t0) -> (!tile.tile<64x32xf32>, !tile.token) {
+    %last:2 = scf.for %i = %c0 to %c4 step %c1 iter_args(%acc = %zero, %w0 = %t0)
+        -> (!tile.tile<64x32xf32>, !tile.token) {
       tile.await %w0
       %ahead = arith.addi %i, %c1 : index
       %more = arith.cmpi slt, %ahead, %c4 : index
@@ -125,10 +140,13 @@ gpu.module @kernels {
         %left = arith.subi %c200, %row : index
         %some = arith.minsi %left, %c64 : index
         %rows = arith.maxsi %some, %c0 : index
-        %xn = memref.subview %x[%row, 0] [%rows, 32] [1, 1] : memref<200x32xf32> to memref<?x32xf32, strided<[32, 1], offset: ?>>
-        %sn = memref.subview %s[%free, 0, 0] [1, 64, 32] [1, 1, 1] : memref<2x64x32xf32, #tile.level<"shared">> to memref<64x32xf32, strided<[32, 1], offset: ?>, #tile.level<"shared">>
+        %xn = memref.subview %x[%row, 0] [%rows, 32] [1, 1] : memref<200x32xf32>
+            to memref<?x32xf32, strided<[32, 1], offset: ?>>
+        %sn = memref.subview %s[%free, 0, 0] [1, 64, 32] [1, 1, 1] : memref<2x64x32xf32, #tile.level<"shared">>
+            to memref<64x32xf32, strided<[32, 1], offset: ?>, #tile.level<"shared">>
         %t = tile.async {
-          tile.copy %xn to %sn fill : memref<?x32xf32, strided<[32, 1], offset: ?>>, memref<64x32xf32, strided<[32, 1], offset: ?>, #tile.level<"shared">>
+          tile.copy %xn to %sn fill : memref<?x32xf32, strided<[32, 1], offset: ?>>,
+              memref<64x32xf32, strided<[32, 1], offset: ?>, #tile.level<"shared">>
         }
         scf.yield %t : !tile.token
       } else {
@@ -146,8 +164,8 @@ gpu.module @kernels {
 
 // -----
 
-// A copy that is started once has an mbarrier for itself, and nobody gives it back; a branch around it is the producers',
-// too. Where three blocks share a processor, each thread begins with 80 registers.
+// A copy that is started once has an mbarrier for itself, and nobody gives it back; a branch around it is the
+// producers', too. Where three blocks share a processor, each thread begins with 80 registers.
 
 // CHECK-LABEL: gpu.func @once
 // CHECK: nvvm.mbarrier.init %[[BAR:.*]], %{{.*}} : !llvm.ptr<3>, i32
@@ -165,14 +183,17 @@ gpu.module @kernels {
 gpu.module @kernels {
   gpu.func @once(%x: memref<64x32xf32>, %o: memref<64x32xf32>, %p: i1) kernel
       attributes {tile.specialized, tile.occupancy = 3 : i64, tile.threads = 128 : i64,
-                  tile.params = [{kind = "pointer", arg = 0 : i64}, {kind = "pointer", arg = 1 : i64}, {kind = "scalar", arg = 2 : i64}]} {
+                  tile.params = [{kind = "pointer", arg = 0 : i64}, {kind = "pointer", arg = 1 : i64},
+                      {kind = "scalar", arg = 2 : i64}]} {
     %c0 = arith.constant 0 : index
     %s = tile.alloc {tile.layouts = [#tile.layout<swizzle = 128>]} : memref<1x64x32xf32, #tile.level<"shared">>
     scf.if %p {
       %from = memref.subview %x[0, 0] [64, 32] [1, 1] : memref<64x32xf32> to memref<64x32xf32, strided<[32, 1]>>
-      %to = memref.subview %s[0, 0, 0] [1, 64, 32] [1, 1, 1] : memref<1x64x32xf32, #tile.level<"shared">> to memref<64x32xf32, strided<[32, 1]>, #tile.level<"shared">>
+      %to = memref.subview %s[0, 0, 0] [1, 64, 32] [1, 1, 1] : memref<1x64x32xf32, #tile.level<"shared">>
+          to memref<64x32xf32, strided<[32, 1]>, #tile.level<"shared">>
       %t = tile.async {
-        tile.copy %from to %to : memref<64x32xf32, strided<[32, 1]>>, memref<64x32xf32, strided<[32, 1]>, #tile.level<"shared">>
+        tile.copy %from to %to : memref<64x32xf32, strided<[32, 1]>>,
+            memref<64x32xf32, strided<[32, 1]>, #tile.level<"shared">>
       }
       tile.await %t
       %v = tile.load %s[%c0, %c0, %c0] : memref<1x64x32xf32, #tile.level<"shared">>, !tile.tile<64x32xf32>
@@ -226,29 +247,38 @@ gpu.module @kernels {
     %s = tile.alloc {tile.layouts = [#tile.layout<swizzle = 128>]} : memref<2x64x64xf16, #tile.level<"shared">>
     %zero = arith.constant dense<0.0> : !tile.tile<64x64xf32>
     %x0 = memref.subview %a[0, 0] [64, 64] [1, 1] : memref<512x64xf16> to memref<64x64xf16, strided<[64, 1]>>
-    %s0 = memref.subview %s[0, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, #tile.level<"shared">> to memref<64x64xf16, strided<[64, 1]>, #tile.level<"shared">>
+    %s0 = memref.subview %s[0, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, #tile.level<"shared">>
+        to memref<64x64xf16, strided<[64, 1]>, #tile.level<"shared">>
     %t0 = tile.async {
-      tile.copy %x0 to %s0 {tile.multicast} : memref<64x64xf16, strided<[64, 1]>>, memref<64x64xf16, strided<[64, 1]>, #tile.level<"shared">>
+      tile.copy %x0 to %s0 {tile.multicast} : memref<64x64xf16, strided<[64, 1]>>,
+          memref<64x64xf16, strided<[64, 1]>, #tile.level<"shared">>
     }
-    %last:2 = scf.for %i = %c0 to %c8 step %c1 iter_args(%acc = %zero, %w0 = %t0) -> (!tile.tile<64x64xf32>, !tile.token) {
+    %last:2 = scf.for %i = %c0 to %c8 step %c1 iter_args(%acc = %zero, %w0 = %t0)
+        -> (!tile.tile<64x64xf32>, !tile.token) {
       tile.await %w0
       %ahead = arith.addi %i, %c1 : index
       %more = arith.cmpi slt, %ahead, %c8 : index
       %next = scf.if %more -> (!tile.token) {
         %row = arith.muli %ahead, %c64 : index
         %free = arith.remui %ahead, %c2 : index
-        %xn = memref.subview %a[%row, 0] [64, 64] [1, 1] : memref<512x64xf16> to memref<64x64xf16, strided<[64, 1], offset: ?>>
-        %sn = memref.subview %s[%free, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, #tile.level<"shared">> to memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
+        %xn = memref.subview %a[%row, 0] [64, 64] [1, 1] : memref<512x64xf16>
+            to memref<64x64xf16, strided<[64, 1], offset: ?>>
+        %sn = memref.subview %s[%free, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, #tile.level<"shared">>
+            to memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
         %t = tile.async {
-          tile.copy %xn to %sn {tile.multicast} : memref<64x64xf16, strided<[64, 1], offset: ?>>, memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
+          tile.copy %xn to %sn {tile.multicast} : memref<64x64xf16, strided<[64, 1], offset: ?>>,
+              memref<64x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
         }
         scf.yield %t : !tile.token
       } else {
         scf.yield %w0 : !tile.token
       }
       %slot = arith.remui %i, %c2 : index
-      %v = tile.load %s[%slot, %c0, %c0] : memref<2x64x64xf16, #tile.level<"shared">>, !tile.tile<64x64xf16, #tile.level<"shared">>
-      %d = tile.mma %v, %v, %acc {tile.unit = "wgmma"} : !tile.tile<64x64xf16, #tile.level<"shared">>, !tile.tile<64x64xf16, #tile.level<"shared">>, !tile.tile<64x64xf32>
+      %v = tile.load %s[%slot, %c0, %c0] : memref<2x64x64xf16, #tile.level<"shared">>,
+          !tile.tile<64x64xf16, #tile.level<"shared">>
+      %d = tile.mma %v, %v, %acc {tile.unit = "wgmma"}
+          : !tile.tile<64x64xf16, #tile.level<"shared">>, !tile.tile<64x64xf16, #tile.level<"shared">>,
+          !tile.tile<64x64xf32>
       scf.yield %d, %next : !tile.tile<64x64xf32>, !tile.token
     }
     tile.store %last#0, %o[%c0, %c0] : !tile.tile<64x64xf32>, memref<64x64xf32>
@@ -274,22 +304,28 @@ gpu.module @kernels {
     %s = tile.alloc {tile.layouts = [#tile.layout<swizzle = 128>]} : memref<2x8x64xf16, #tile.level<"shared">>
     %zero = arith.constant dense<0.0> : !tile.tile<8x64xf16>
     %x0 = memref.subview %a[0, 0] [8, 64] [1, 1] : memref<64x64xf16> to memref<8x64xf16, strided<[64, 1]>>
-    %s0 = memref.subview %s[0, 0, 0] [1, 8, 64] [1, 1, 1] : memref<2x8x64xf16, #tile.level<"shared">> to memref<8x64xf16, strided<[64, 1]>, #tile.level<"shared">>
+    %s0 = memref.subview %s[0, 0, 0] [1, 8, 64] [1, 1, 1] : memref<2x8x64xf16, #tile.level<"shared">>
+        to memref<8x64xf16, strided<[64, 1]>, #tile.level<"shared">>
     %t0 = tile.async {
-      tile.copy %x0 to %s0 : memref<8x64xf16, strided<[64, 1]>>, memref<8x64xf16, strided<[64, 1]>, #tile.level<"shared">>
+      tile.copy %x0 to %s0 : memref<8x64xf16, strided<[64, 1]>>,
+          memref<8x64xf16, strided<[64, 1]>, #tile.level<"shared">>
     }
-    %last:2 = scf.for %i = %c0 to %c8 step %c1 iter_args(%acc = %zero, %w0 = %t0) -> (!tile.tile<8x64xf16>, !tile.token) {
+    %last:2 = scf.for %i = %c0 to %c8 step %c1 iter_args(%acc = %zero, %w0 = %t0)
+        -> (!tile.tile<8x64xf16>, !tile.token) {
       tile.await %w0
       %ahead = arith.addi %i, %c1 : index
       %more = arith.cmpi slt, %ahead, %c8 : index
       %next = scf.if %more -> (!tile.token) {
         %row = arith.muli %ahead, %c8 : index
         %free = arith.remui %ahead, %c2 : index
-        %xn = memref.subview %a[%row, 0] [8, 64] [1, 1] : memref<64x64xf16> to memref<8x64xf16, strided<[64, 1], offset: ?>>
-        %sn = memref.subview %s[%free, 0, 0] [1, 8, 64] [1, 1, 1] : memref<2x8x64xf16, #tile.level<"shared">> to memref<8x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
+        %xn = memref.subview %a[%row, 0] [8, 64] [1, 1] : memref<64x64xf16>
+            to memref<8x64xf16, strided<[64, 1], offset: ?>>
+        %sn = memref.subview %s[%free, 0, 0] [1, 8, 64] [1, 1, 1] : memref<2x8x64xf16, #tile.level<"shared">>
+            to memref<8x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
         %t = tile.async {
           // expected-remark@+1 {{is done by each block of the cluster, since its box cannot be cut into 2 parts}}
-          tile.copy %xn to %sn {tile.multicast} : memref<8x64xf16, strided<[64, 1], offset: ?>>, memref<8x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
+          tile.copy %xn to %sn {tile.multicast} : memref<8x64xf16, strided<[64, 1], offset: ?>>,
+              memref<8x64xf16, strided<[64, 1], offset: ?>, #tile.level<"shared">>
         }
         scf.yield %t : !tile.token
       } else {
@@ -319,7 +355,7 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  // expected-error@+1 {{is tile.specialized, but has tile.threads = 64 : i64: warps that compute come in one to three groups of 128 threads}}
+  // expected-error@+1 {{has tile.threads = 64 : i64: warps that compute come in one to three groups of 128 threads}}
   gpu.func @threads() kernel attributes {tile.specialized, tile.threads = 64 : i64, tile.params = []} {
     gpu.return
   }
@@ -330,7 +366,8 @@ gpu.module @kernels {
 // Rows of a slot that are places of an image, of which a window takes every second one: a box with steps.
 
 // CHECK-LABEL: gpu.func @steps
-// CHECK-SAME: {arg = 0 : i64, box = [8, 16, 64], fill = "zero", kind = "tensor_map", steps = [2, 2, 1], swizzle = 128 : i64}
+// CHECK-SAME: {arg = 0 : i64, box = [8, 16, 64], fill = "zero", kind = "tensor_map",
+// CHECK-SAME: {{^}} steps = [2, 2, 1], swizzle = 128 : i64}
 // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %{{.*}}, %{{.*}}, box[%{{.*}}, %{{.*}}, %{{.*}}]
 gpu.module @kernels {
   gpu.func @steps(%x: memref<15x31x64xf16>, %o: memref<32x64xf16>) kernel
@@ -338,11 +375,17 @@ gpu.module @kernels {
                   tile.params = [{kind = "pointer", arg = 0 : i64}, {kind = "pointer", arg = 1 : i64}]} {
     %c0 = arith.constant 0 : index
     %s = tile.alloc {tile.layouts = [#tile.layout<swizzle = 128>]} : memref<1x32x64xf16, #tile.level<"shared">>
-    %from = memref.subview %x[1, 1, 0] [4, 8, 64] [2, 2, 1] : memref<15x31x64xf16> to memref<4x8x64xf16, strided<[3968, 128, 1], offset: 2048>>
-    %to = memref.subview %s[0, 0, 0] [1, 32, 64] [1, 1, 1] : memref<1x32x64xf16, #tile.level<"shared">> to memref<32x64xf16, strided<[64, 1]>, #tile.level<"shared">>
-    %places = memref.expand_shape %to [[0, 1], [2]] output_shape [4, 8, 64] : memref<32x64xf16, strided<[64, 1]>, #tile.level<"shared">> into memref<4x8x64xf16, strided<[512, 64, 1]>, #tile.level<"shared">>
+    %from = memref.subview %x[1, 1, 0] [4, 8, 64] [2, 2, 1] : memref<15x31x64xf16>
+        to memref<4x8x64xf16, strided<[3968, 128, 1], offset: 2048>>
+    %to = memref.subview %s[0, 0, 0] [1, 32, 64] [1, 1, 1] : memref<1x32x64xf16, #tile.level<"shared">>
+        to memref<32x64xf16, strided<[64, 1]>, #tile.level<"shared">>
+    %places = memref.expand_shape %to [[0, 1], [2]] output_shape [4, 8, 64]
+        : memref<32x64xf16, strided<[64, 1]>, #tile.level<"shared">>
+        into memref<4x8x64xf16, strided<[512, 64, 1]>, #tile.level<"shared">>
     %t = tile.async {
-      tile.copy %from to %places bounded [0, 1] : memref<4x8x64xf16, strided<[3968, 128, 1], offset: 2048>>, memref<4x8x64xf16, strided<[512, 64, 1]>, #tile.level<"shared">>
+      tile.copy %from to %places bounded [0, 1]
+          : memref<4x8x64xf16, strided<[3968, 128, 1], offset: 2048>>,
+          memref<4x8x64xf16, strided<[512, 64, 1]>, #tile.level<"shared">>
     }
     tile.await %t
     %v = tile.load %s[%c0, %c0, %c0] : memref<1x32x64xf16, #tile.level<"shared">>, !tile.tile<32x64xf16>

@@ -1,13 +1,16 @@
 // RUN: tile-opt %s --tile-stage-stores --split-input-file --verify-diagnostics | FileCheck-22 %s
 
-#sums = #tile.distributed<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32], [0, 64]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
-#rows = #tile.distributed<register = [[0, 1], [0, 2], [0, 4], [4, 0], [8, 0], [16, 0]], lane = [[0, 8], [0, 16], [0, 32], [0, 64], [1, 0]], warp = [[2, 0], [32, 0]]>
+#sums = #tile.distributed<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32], [0, 64]],
+    lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#rows = #tile.distributed<register = [[0, 1], [0, 2], [0, 4], [4, 0], [8, 0], [16, 0]],
+    lane = [[0, 8], [0, 16], [0, 32], [0, 64], [1, 0]], warp = [[2, 0], [32, 0]]>
 
 // A warp's boxes are its 16 rows by 128 bytes; the change of layout before the store goes. TMA's bounds are those of
 // the argument, which the store's are known to be.
 
 // CHECK-LABEL: gpu.func @staged
-// CHECK-SAME: (%[[Y:.*]]: memref<200x136xf16>, %{{.*}}: index, %[[T:.*]]: !tile.tile<64x128xf16, {{.*}}>, %{{.*}}: !llvm.ptr)
+// CHECK-SAME: (%[[Y:.*]]: memref<200x136xf16>, %{{.*}}: index, %[[T:.*]]: !tile.tile<64x128xf16, {{.*}}>,
+// CHECK-SAME: {{^}} %{{.*}}: !llvm.ptr)
 // CHECK-SAME: {arg = 0 : i64, box = [16, 64], fill = "zero", kind = "tensor_map", swizzle = 128 : i64}
 // CHECK-NOT: tile.convert
 // CHECK: tile.store %[[T]], %[[Y]]{{.*}} valid{{.*}} {tile.box = {map = 3 : i64, slots = 2 : i64}}
@@ -27,7 +30,8 @@ gpu.module @kernels {
 
 // -----
 
-#sums = #tile.distributed<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#sums = #tile.distributed<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]],
+    lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 
 // What TMA cannot store, threads do, with a remark.
 
@@ -40,9 +44,9 @@ gpu.module @kernels {
         {kind = "pointer", arg = 0 : i64}, {kind = "pointer", arg = 1 : i64}, {kind = "pointer", arg = 2 : i64},
         {kind = "scalar", arg = 3 : i64}, {kind = "scalar", arg = 4 : i64}, {kind = "scalar", arg = 5 : i64}]} {
     %c0 = arith.constant 0 : index
-    // expected-remark @below {{is done by each thread, not by TMA, since it has bounds that are not known to be the end of its memory}}
+    // expected-remark@+1 {{thread, not by TMA, since it has bounds that are not known to be the end of its memory}}
     tile.store %t, %x[%c0, %c0] valid (%n, %n) : !tile.tile<64x64xf32, #sums>, memref<64x64xf32>
-    // expected-remark @below {{is done by each thread, not by TMA, since it has a source whose rows are not known to start at multiples of 16 bytes}}
+    // expected-remark@+1 {{by TMA, since it has a source whose rows are not known to start at multiples of 16 bytes}}
     tile.store %h, %y[%c0, %c0] : !tile.tile<64x64xbf16, #sums>, memref<64x60xbf16>
     %old = tile.load %z[%c0, %c0] : memref<64x64xf32>, !tile.tile<64x64xf32, #sums>
     %new = arith.addf %old, %t : !tile.tile<64x64xf32, #sums>
@@ -56,7 +60,8 @@ gpu.module @kernels {
 
 // -----
 
-#sums = #tile.distributed<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#sums = #tile.distributed<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]],
+    lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 
 // Two arguments that may be one memory: what is read before may be stored in the background, what is touched later not.
 
@@ -66,7 +71,8 @@ gpu.module @kernels {
 // CHECK-NOT: map =
 gpu.module @kernels {
   gpu.func @in_place(%x: memref<64x64xf32>, %y: memref<64x64xf32>, %t: !tile.tile<64x64xf32, #sums>) kernel
-      attributes {tile.staged = 2 : i64, tile.threads = 128 : i64, tile.same_memory = [array<i64: 0, 1>], tile.params = [
+      attributes {tile.staged = 2 : i64, tile.threads = 128 : i64, tile.same_memory = [array<i64: 0, 1>],
+          tile.params = [
         {kind = "pointer", arg = 0 : i64}, {kind = "pointer", arg = 1 : i64}, {kind = "scalar", arg = 2 : i64}]} {
     %c0 = arith.constant 0 : index
     %old = tile.load %x[%c0, %c0] : memref<64x64xf32>, !tile.tile<64x64xf32, #sums>
@@ -74,17 +80,20 @@ gpu.module @kernels {
     tile.store %new, %y[%c0, %c0] : !tile.tile<64x64xf32, #sums>, memref<64x64xf32>
     gpu.return
   }
-  gpu.func @read_later(%x: memref<64x64xf32>, %y: memref<64x64xf32>, %z: memref<64x64xf32>, %t: !tile.tile<64x64xf32, #sums>) kernel
-      attributes {tile.staged = 2 : i64, tile.threads = 128 : i64, tile.may_overlap = [array<i64: 0, 1>, array<i64: 0, 2>], tile.params = [
-        {kind = "pointer", arg = 0 : i64}, {kind = "pointer", arg = 1 : i64}, {kind = "pointer", arg = 2 : i64}, {kind = "scalar", arg = 3 : i64}]} {
+  gpu.func @read_later(%x: memref<64x64xf32>, %y: memref<64x64xf32>, %z: memref<64x64xf32>,
+      %t: !tile.tile<64x64xf32, #sums>) kernel
+      attributes {tile.staged = 2 : i64, tile.threads = 128 : i64,
+          tile.may_overlap = [array<i64: 0, 1>, array<i64: 0, 2>], tile.params = [
+        {kind = "pointer", arg = 0 : i64}, {kind = "pointer", arg = 1 : i64}, {kind = "pointer", arg = 2 : i64},
+            {kind = "scalar", arg = 3 : i64}]} {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c4 = arith.constant 4 : index
-    // expected-remark @below {{is done by each thread, not by TMA, since it may go to memory that the kernel touches later, through another argument}}
+    // expected-remark@+1 {{by TMA, since it may go to memory that the kernel touches later, through another argument}}
     tile.store %t, %y[%c0, %c0] : !tile.tile<64x64xf32, #sums>, memref<64x64xf32>
     scf.for %i = %c0 to %c4 step %c1 {
       %old = tile.load %x[%c0, %c0] : memref<64x64xf32>, !tile.tile<64x64xf32, #sums>
-      // expected-remark @below {{is done by each thread, not by TMA, since it may go to memory that the kernel touches later, through another argument}}
+      // expected-remark@+1 {{TMA, since it may go to memory that the kernel touches later, through another argument}}
       tile.store %old, %z[%c0, %c0] : !tile.tile<64x64xf32, #sums>, memref<64x64xf32>
     }
     gpu.return
@@ -94,7 +103,7 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  // expected-error @below {{has tile.staged = 3 : i64: it counts the boxes of a warp that wait for TMA in shared memory, a power of two}}
+    // expected-error-re@+1 {{tile.staged = 3 : i64: it counts the boxes of a warp that wait {{.*}}, a power of two}}
   gpu.func @count() kernel attributes {tile.staged = 3 : i64, tile.threads = 128 : i64, tile.params = []} {
     gpu.return
   }

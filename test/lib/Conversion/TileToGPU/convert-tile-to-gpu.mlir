@@ -1,7 +1,8 @@
 // RUN: tile-opt %s -convert-tile-to-gpu -canonicalize -cse -split-input-file -verify-diagnostics | FileCheck-22 %s
 
 !global = memref<256xf32, #gpu.address_space<global>>
-!four = !tile.tile<256xf32, #tile.distributed<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = [[128]]>>
+!four = !tile.tile<256xf32, #tile.distributed<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]],
+    warp = [[128]]>>
 !one = !tile.tile<1xf32, #tile.distributed<register = [], lane = [[0], [0], [0], [0], [0]], warp = [[0]]>>
 
 // Sixteen bytes at once; a sum of registers, then lanes, then warps through scratch.
@@ -28,16 +29,20 @@ gpu.module @kernels {
 // -----
 
 // A fragment of sums as the next product's operand: the same registers.
-!sum = !tile.tile<16x16xf32, #tile.distributed<register = [[0, 1], [8, 0], [0, 8]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>>
-!a = !tile.tile<16x16xf16, #tile.distributed<register = [[0, 1], [8, 0], [0, 8]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>>
-!b = !tile.tile<16x16xf16, #tile.distributed<register = [[1, 0], [8, 0], [0, 8]], lane = [[2, 0], [4, 0], [0, 1], [0, 2], [0, 4]], warp = []>>
+!sum = !tile.tile<16x16xf32, #tile.distributed<register = [[0, 1], [8, 0], [0, 8]],
+    lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>>
+!a = !tile.tile<16x16xf16, #tile.distributed<register = [[0, 1], [8, 0], [0, 8]],
+    lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>>
+!b = !tile.tile<16x16xf16, #tile.distributed<register = [[1, 0], [8, 0], [0, 8]],
+    lane = [[2, 0], [4, 0], [0, 1], [0, 2], [0, 4]], warp = []>>
 // CHECK-LABEL: gpu.func @chain
 // CHECK-COUNT-2: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"
 // CHECK-COUNT-4: llvm.call_intrinsic "llvm.nvvm.ff2f16x2.rn"
 // CHECK-NOT: shfl
 // CHECK-COUNT-2: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"
 gpu.module @kernels {
-  gpu.func @chain(%x: memref<16x16xf16, #gpu.address_space<global>>, %y: memref<16x16xf32, #gpu.address_space<global>>) kernel attributes {tile.threads = 32 : i64} {
+  gpu.func @chain(%x: memref<16x16xf16, #gpu.address_space<global>>,
+      %y: memref<16x16xf32, #gpu.address_space<global>>) kernel attributes {tile.threads = 32 : i64} {
     %c0 = arith.constant 0 : index
     %a = tile.load %x[%c0, %c0] : memref<16x16xf16, #gpu.address_space<global>>, !a
     %b = tile.load %x[%c0, %c0] : memref<16x16xf16, #gpu.address_space<global>>, !b
@@ -63,7 +68,8 @@ gpu.module @kernels {
 
 // -----
 
-#sums = #tile.distributed<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32], [0, 64]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#sums = #tile.distributed<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32], [0, 64]],
+    lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 
 // Each warp fills a slot by stmatrix and its first lane has TMA store it; the second box waits until the slot is read.
 
@@ -96,9 +102,12 @@ gpu.module @kernels {
 
 // -----
 
-!bytes = !tile.tile<256xi8, #tile.distributed<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = [[128]]>>
-!floats = !tile.tile<256xf32, #tile.distributed<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = [[128]]>>
-!halves = !tile.tile<256xf16, #tile.distributed<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = [[128]]>>
+!bytes = !tile.tile<256xi8, #tile.distributed<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]],
+    warp = [[128]]>>
+!floats = !tile.tile<256xf32, #tile.distributed<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]],
+    warp = [[128]]>>
+!halves = !tile.tile<256xf16, #tile.distributed<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]],
+    warp = [[128]]>>
 
 // Bytes become floats by a permutation of a word's bytes and a difference: 2^23 + 128 of signed ones, 1024 of others.
 // CHECK-LABEL: gpu.func @bytes
@@ -112,7 +121,8 @@ gpu.module @kernels {
 // CHECK-COUNT-2: llvm.fsub %{{.*}}, %[[HALVES]] : vector<2xf16>
 // CHECK-NOT: tofp
 gpu.module @kernels {
-  gpu.func @bytes(%x: memref<256xi8, #gpu.address_space<global>> {tile.align = 16 : i64}, %y: memref<256xf32, #gpu.address_space<global>>,
+  gpu.func @bytes(%x: memref<256xi8, #gpu.address_space<global>> {tile.align = 16 : i64},
+      %y: memref<256xf32, #gpu.address_space<global>>,
       %z: memref<256xf16, #gpu.address_space<global>>) kernel attributes {tile.threads = 64 : i64} {
     %c0 = arith.constant 0 : index
     %t = tile.load %x[%c0] : memref<256xi8, #gpu.address_space<global>>, !bytes

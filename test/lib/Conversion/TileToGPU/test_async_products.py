@@ -176,7 +176,7 @@ class Gemm:
 CASES = {
     "as the prototype, 128x256x64": Gemm(256, 512, 256, 128, 256, 64, stages=4, out="bf16"),
     "ragged everywhere": Gemm(200, 136, 328, 128, 128, 64, stages=4),
-    "factors with rows along m and n": Gemm(128, 256, 128, 128, 128, 64, a_by_columns=True, b_by_rows=True),
+    "operands with rows along m and n": Gemm(128, 256, 128, 128, 128, 64, a_by_columns=True, b_by_rows=True),
     "four warps, swizzle of 64 bytes": Gemm(64, 64, 128, 64, 64, 32, warps=4, stages=2, element="f16", out="f16"),
     "two blocks of rows in a warpgroup": Gemm(128, 64, 128, 128, 64, 64, warps=4),
     "two panels": Gemm(128, 128, 256, 128, 128, 128, stages=2),
@@ -204,10 +204,10 @@ CASES = {
     "cluster along columns": Gemm(256, 512, 256, 128, 256, 64, stages=4, out="bf16", staged=4, cluster=(1, 2)),
     "cluster, ragged": Gemm(200, 136, 328, 128, 128, 64, out="f16", staged=2, cluster=(2, 1)),
     "cluster, one block of it outside of the bytes": Gemm(72, 264, 200, 64, 128, 64, warps=4, cluster=(2, 1)),
-    "cluster that deals panels": Gemm(
+    "cluster that shares panels": Gemm(
         256, 256, 192, 128, 128, 64, a_by_columns=True, b_by_rows=True, cluster=(1, 2), stages=2
     ),
-    "cluster that deals panels of the right": Gemm(256, 256, 192, 128, 128, 64, b_by_rows=True, cluster=(2, 1)),
+    "cluster that shares panels of the right": Gemm(256, 256, 192, 128, 128, 64, b_by_rows=True, cluster=(2, 1)),
     "cluster of four": Gemm(128, 512, 128, 64, 128, 64, warps=4, out="f16", staged=2, cluster=(1, 4)),
     "cluster of two by two": Gemm(256, 256, 192, 128, 128, 64, cluster=(2, 2)),
     "cluster, tile after tile": Gemm(
@@ -274,7 +274,7 @@ def test_parts_of_a_cluster() -> None:
     code, abi = gpu_kernels.compile_kernels(gemm.text, "sm_90a")
     ptx = code.decode()
     boxes = [param["box"] for param in abi["gemm"]["tile.params"] if param["kind"] == "tensor_map"]
-    assert boxes[:2] == [[128, 64], [128, 64]], "256 rows of the right factor are two parts"
+    assert boxes[:2] == [[128, 64], [128, 64]], "256 rows of the right operand are two parts"
     assert ".reqnctapercluster 2, 1, 1" in ptx
     copies = set(re.findall(r"cp\.async\.bulk\.tensor\.2d\.shared::cluster\S*", ptx))
     assert sorted(copy.endswith(".multicast::cluster") for copy in copies) == [False, True]

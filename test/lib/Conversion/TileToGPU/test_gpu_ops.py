@@ -60,10 +60,10 @@ def test_scan(size: int, flags: str) -> None:
     x = RNG.integers(-99, 99, (3, size)).astype(np.int32)
     y = np.zeros_like(x)
     run(text, "k", [x, y])
-    turned = x[:, ::-1] if "reverse" in flags else x
-    expected = np.cumsum(turned, axis=1)
+    flipped = x[:, ::-1] if "reverse" in flags else x
+    expected = np.cumsum(flipped, axis=1)
     if "exclusive" in flags:
-        expected -= turned
+        expected -= flipped
     np.testing.assert_array_equal(y, expected[:, ::-1] if "reverse" in flags else expected)
 
 
@@ -162,7 +162,7 @@ def test_open_sizes_and_strides() -> None:
 
 
 def test_order_of_memory() -> None:
-    """A buffer in shared memory that is written, read turned, and written again, in a loop; a scalar too."""
+    """A buffer in shared memory that is written, read transposed, and written again, in a loop; a scalar too."""
     text = kernel(
         "%x: memref<32x32xf32>, %n: memref<1xf32>",
         """%c1 = arith.constant 1 : index

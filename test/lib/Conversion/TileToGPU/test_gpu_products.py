@@ -24,12 +24,12 @@ RNG = np.random.default_rng(3)
 
 
 def gemm(
-    shape: tuple[int, int, int], tile: tuple[int, int, int], kinds: tuple[str, str], flags: str, turned: bool
+    shape: tuple[int, int, int], tile: tuple[int, int, int], kinds: tuple[str, str], flags: str, transposed: bool
 ) -> str:
-    """C = A @ B in tiles; `turned`: B is stored by columns."""
+    """C = A @ B in tiles; `transposed`: B is stored by columns."""
     (m, n, k), (tm, tn, tk), (a, c) = shape, tile, kinds
-    b = f"memref<{n}x{k}x{a}>" if turned else f"memref<{k}x{n}x{a}>"
-    place, dims = ("%col, %k", "dims [1, 0]") if turned else ("%k, %col", "")
+    b = f"memref<{n}x{k}x{a}>" if transposed else f"memref<{k}x{n}x{a}>"
+    place, dims = ("%col, %k", "dims [1, 0]") if transposed else ("%k, %col", "")
     sums = f"!tile.tile<{tm}x{tn}x{c}>"
     x, y = f"!tile.tile<{tm}x{tk}x{a}>", f"!tile.tile<{tk}x{tn}x{a}>"
     return f"""tile.kernel @gemm(%a: memref<{m}x{k}x{a}>, %b: {b}, %c: memref<{m}x{n}x{c}>) grid(%i, %j)
@@ -60,31 +60,31 @@ def numbers(kind: str, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def check(
-    shape: tuple, tile: tuple, kinds: tuple, arch: str, flags: str = "", turned: bool = False, error: float = 1e-6
+    shape: tuple, tile: tuple, kinds: tuple, arch: str, flags: str = "", transposed: bool = False, error: float = 1e-6
 ) -> None:
-    text = gemm(shape, tile, kinds, flags, turned)
+    text = gemm(shape, tile, kinds, flags, transposed)
     m, n, k = shape
-    a, b = numbers(kinds[0], (m, k)), numbers(kinds[0], (n, k) if turned else (k, n))
+    a, b = numbers(kinds[0], (m, k)), numbers(kinds[0], (n, k) if transposed else (k, n))
     c = np.zeros((m, n), DTYPES[kinds[1]])
     run(text, "gemm", [a, b, c], (m // tile[0], n // tile[1]), arch)
     wide = np.int64 if kinds[0] == "i8" else np.float64
-    x, y = a.astype(wide), (b.T if turned else b).astype(wide)
+    x, y = a.astype(wide), (b.T if transposed else b).astype(wide)
     if "a_unsigned" in flags:
         x = a.view(np.uint8).astype(wide)
     if "b_unsigned" in flags:
-        y = (b.T if turned else b).view(np.uint8).astype(wide)
+        y = (b.T if transposed else b).view(np.uint8).astype(wide)
     expected = x @ y
     assert np.max(np.abs(c - expected)) <= error * np.max(np.abs(expected)) + (0 if wide is np.int64 else 1e-12)
     assemble(text, arch)
 
 
 @pytest.mark.parametrize("arch", ARCHS)
-@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize(
     "kinds", [("f16", "f32"), ("bf16", "f32"), ("i8", "i32"), ("f32", "f32"), ("f8E4M3FN", "f32"), ("f8E5M2", "f32")]
 )
-def test_products(kinds: tuple[str, str], turned: bool, arch: str) -> None:
-    check((64, 128, 64), (64, 64, 32), kinds, arch, turned=turned)
+def test_products(kinds: tuple[str, str], transposed: bool, arch: str) -> None:
+    check((64, 128, 64), (64, 64, 32), kinds, arch, transposed=transposed)
 
 
 @pytest.mark.parametrize("kinds", [("f16", "f32"), ("i8", "i32"), ("f32", "f32"), ("f64", "f64"), ("f16", "f16")])

@@ -5,7 +5,9 @@
 // A warp reads whole lines, 16 bytes per thread; the row sums are slices of that, and broadcasts cost nothing.
 // CHECK-NOT: tile.convert
 // CHECK-LABEL: @rows
-// CHECK: tile.load {{.*}} !tile.tile<8x64xf32, #tile.distributed<register = {{\[}}[0, 1], [0, 2]], lane = {{\[}}[0, 4], [0, 8], [0, 16], [0, 32], [1, 0]], warp = {{\[}}[2, 0], [4, 0]]>>
+// CHECK: tile.load {{.*}} !tile.tile<8x64xf32,
+// CHECK-SAME: {{^}} #tile.distributed<register = {{\[}}[0, 1], [0, 2]],
+// CHECK-SAME: {{^}} lane = {{\[}}[0, 4], [0, 8], [0, 16], [0, 32], [1, 0]], warp = {{\[}}[2, 0], [4, 0]]>>
 // CHECK: tile.reduce
 gpu.module @kernels {
   gpu.func @rows(%x: !global) kernel attributes {tile.threads = 128 : i64} {
@@ -25,12 +27,19 @@ gpu.module @kernels {
 !b = memref<32x64xf16, #gpu.address_space<global>>
 !c = memref<64x64xf32, #gpu.address_space<global>>
 
-// The result is spread as the accumulators of mma.sync over 2 x 2 warps; operands are loaded by lines, then converted to fragments.
+// The result is spread as the accumulators of mma.sync over 2 x 2 warps; operands are loaded by lines, then converted
+// to fragments.
 // CHECK-LABEL: @product
 // CHECK: tile.load {{.*}} !tile.tile<64x32xf16, #tile.distributed<register = {{\[}}[0, 1], [0, 2], [0, 4], [32, 0]]
-// CHECK: tile.convert {{.*}} -> !tile.tile<64x32xf16, #tile.distributed<register = {{\[}}[0, 1], [8, 0], [0, 8], [0, 16], [16, 0]], lane = {{\[}}[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = {{\[}}[32, 0], [0, 0]]>>
-// CHECK: tile.convert {{.*}} -> !tile.tile<32x64xf16, #tile.distributed<register = {{\[}}[1, 0], [8, 0], [16, 0], [0, 8], [0, 16]], lane = {{\[}}[2, 0], [4, 0], [0, 1], [0, 2], [0, 4]], warp = {{\[}}[0, 0], [0, 32]]>>
-// CHECK: tile.mma {{.*}} !tile.tile<64x64xf32, #tile.distributed<register = {{\[}}[0, 1], [8, 0], [0, 8], [0, 16], [16, 0]], lane = {{\[}}[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = {{\[}}[32, 0], [0, 32]]>>
+// CHECK: tile.convert {{.*}} -> !tile.tile<64x32xf16,
+// CHECK-SAME: {{^}} #tile.distributed<register = {{\[}}[0, 1], [8, 0], [0, 8], [0, 16], [16, 0]],
+// CHECK-SAME: {{^}} lane = {{\[}}[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = {{\[}}[32, 0], [0, 0]]>>
+// CHECK: tile.convert {{.*}} -> !tile.tile<32x64xf16,
+// CHECK-SAME: {{^}} #tile.distributed<register = {{\[}}[1, 0], [8, 0], [16, 0], [0, 8], [0, 16]],
+// CHECK-SAME: {{^}} lane = {{\[}}[2, 0], [4, 0], [0, 1], [0, 2], [0, 4]], warp = {{\[}}[0, 0], [0, 32]]>>
+// CHECK: tile.mma {{.*}} !tile.tile<64x64xf32,
+// CHECK-SAME: {{^}} #tile.distributed<register = {{\[}}[0, 1], [8, 0], [0, 8], [0, 16], [16, 0]],
+// CHECK-SAME: {{^}} lane = {{\[}}[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = {{\[}}[32, 0], [0, 32]]>>
 gpu.module @kernels {
   gpu.func @product(%x: !a, %y: !b, %z: !c) kernel attributes {tile.threads = 128 : i64} {
     %c0 = arith.constant 0 : index
@@ -56,14 +65,16 @@ gpu.module @kernels {
 // -----
 
 // Sums that the kernel spreads by rows: the product converts them to its fragments, and back.
-!rows = !tile.tile<16x16xf32, #tile.distributed<register = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [1, 0], [2, 0], [4, 0], [8, 0]], warp = []>>
+!rows = !tile.tile<16x16xf32, #tile.distributed<register = [[0, 1], [0, 2], [0, 4]],
+    lane = [[0, 8], [1, 0], [2, 0], [4, 0], [8, 0]], warp = []>>
 // CHECK-LABEL: @given
 // CHECK: tile.convert %{{.*}} -> !tile.tile<16x16xf32, #tile.distributed<register = {{\[}}[0, 1], [8, 0], [0, 8]]
 // CHECK: tile.mma
 // CHECK: tile.convert %{{.*}} -> !tile.tile<16x16xf32, #tile.distributed<register = {{\[}}[0, 1], [0, 2], [0, 4]]
 // CHECK: tile.store
 gpu.module @kernels {
-  gpu.func @given(%x: memref<16x16xf16, #gpu.address_space<global>>, %z: memref<16x16xf32, #gpu.address_space<global>>) kernel attributes {tile.threads = 32 : i64} {
+  gpu.func @given(%x: memref<16x16xf16, #gpu.address_space<global>>,
+      %z: memref<16x16xf32, #gpu.address_space<global>>) kernel attributes {tile.threads = 32 : i64} {
     %c0 = arith.constant 0 : index
     %a = tile.load %x[%c0, %c0] : memref<16x16xf16, #gpu.address_space<global>>, !tile.tile<16x16xf16>
     %zero = arith.constant dense<0.0> : !rows
@@ -80,13 +91,18 @@ gpu.module @kernels {
 
 // Weights that are widened in front of a product come four neighbours at a time, and so do the other operand's terms.
 // CHECK-LABEL: @packed
-// CHECK: tile.load {{.*}} !tile.tile<16x32xf16, #tile.distributed<register = {{\[}}[0, 1], [8, 0], [0, 2], [0, 16]], lane = {{\[}}[0, 4], [0, 8], [1, 0], [2, 0], [4, 0]], warp = []>>
-// CHECK: tile.load {{.*}} !tile.tile<32x16xi8, #tile.distributed<register = {{\[}}[1, 0], [2, 0], [16, 0], [0, 8]], lane = {{\[}}[4, 0], [8, 0], [0, 1], [0, 2], [0, 4]], warp = []>>
+// CHECK: tile.load {{.*}} !tile.tile<16x32xf16,
+// CHECK-SAME: {{^}} #tile.distributed<register = {{\[}}[0, 1], [8, 0], [0, 2], [0, 16]],
+// CHECK-SAME: {{^}} lane = {{\[}}[0, 4], [0, 8], [1, 0], [2, 0], [4, 0]], warp = []>>
+// CHECK: tile.load {{.*}} !tile.tile<32x16xi8,
+// CHECK-SAME: {{^}} #tile.distributed<register = {{\[}}[1, 0], [2, 0], [16, 0], [0, 8]],
+// CHECK-SAME: {{^}} lane = {{\[}}[4, 0], [8, 0], [0, 1], [0, 2], [0, 4]], warp = []>>
 // CHECK-NEXT: tile.convert %{{.*}}
 // CHECK-NEXT: arith.constant
 // CHECK-NEXT: tile.mma
 gpu.module @kernels {
-  gpu.func @packed(%x: !x, %w: !w, %z: memref<16x16xf32, #gpu.address_space<global>>) kernel attributes {tile.threads = 32 : i64} {
+  gpu.func @packed(%x: !x, %w: !w, %z: memref<16x16xf32, #gpu.address_space<global>>) kernel
+      attributes {tile.threads = 32 : i64} {
     %c0 = arith.constant 0 : index
     %a = tile.load %x[%c0, %c0] : !x, !tile.tile<16x32xf16>
     %b = tile.load %w[%c0, %c0] dims [1, 0] : !w, !tile.tile<32x16xi8>

@@ -50,7 +50,8 @@ gpu.module @kernels {
   gpu.func @operands(%a: i32, %s: f32, %p: !llvm.ptr<1>) {
     %b = arith.addi %a, %a : i32
     nvvm.wgmma.fence.aligned
-    %t = llvm.inline_asm has_side_effects "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {$0}, {$2};", "=f,0,r" %s, %b : (f32, i32) -> f32
+    %t = llvm.inline_asm has_side_effects "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {$0}, {$2};",
+        "=f,0,r" %s, %b : (f32, i32) -> f32
     llvm.store %t, %p : f32, !llvm.ptr<1>
     gpu.return
   }

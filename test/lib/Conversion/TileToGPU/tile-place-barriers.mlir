@@ -6,8 +6,10 @@
 !r = !tile.tile<4xf32, #tile.distributed<register = [[1], [2]], lane = [[0], [0], [0], [0], [0]], warp = []>>
 !v = !tile.tile<128xf32, #tile.distributed<register = [], lane = [[1], [2], [4], [8], [16]], warp = [[32], [64]]>>
 !w = !tile.tile<1xf32, #tile.distributed<register = [], lane = [[0], [0], [0], [0], [0]], warp = [[0], [0]]>>
-!sums = !tile.tile<64x128xf16, #tile.distributed<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32], [0, 64]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>>
-!f = !tile.tile<16x16xf32, #tile.distributed<register = [[0, 8]], lane = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>>
+!sums = !tile.tile<64x128xf16, #tile.distributed<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32], [0, 64]],
+    lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>>
+!f = !tile.tile<16x16xf32, #tile.distributed<register = [[0, 8]], lane = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0]],
+    warp = [[4, 0], [8, 0]]>>
 !in_shared = !tile.tile<16x16xf32, #tile.level<"shared">>
 
 gpu.module @kernels {
@@ -89,7 +91,8 @@ gpu.module @kernels {
   // CHECK-LABEL: @next_block
   // CHECK-NOT: gpu.barrier
   // CHECK: gpu.return
-  gpu.func @next_block(%s: memref<512xf32, #gpu.address_space<workgroup>>, %t: !t) attributes {tile.threads = 32 : i64} {
+  gpu.func @next_block(%s: memref<512xf32, #gpu.address_space<workgroup>>, %t: !t)
+      attributes {tile.threads = 32 : i64} {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index
     %c448 = arith.constant 448 : index
@@ -144,7 +147,8 @@ gpu.module @kernels {
   // CHECK: scf.for
   // CHECK: gpu.barrier
   // CHECK-NEXT: tile.store
-  gpu.func @overlapping_rows(%s: memref<512xf32, #gpu.address_space<workgroup>>, %t: !t) attributes {tile.threads = 32 : i64} {
+  gpu.func @overlapping_rows(%s: memref<512xf32, #gpu.address_space<workgroup>>, %t: !t)
+      attributes {tile.threads = 32 : i64} {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index
     %c96 = arith.constant 96 : index
@@ -226,9 +230,11 @@ gpu.module @kernels {
   gpu.func @staged(%y: memref<200x128xf16>, %v: !v, %t: !sums, %map: !llvm.ptr) attributes {tile.threads = 128 : i64} {
     %c0 = arith.constant 0 : index
     %a = tile.reduce add %v dims [0] {tile.scratch = 0 : i64} : !v -> !w
-    tile.store %t, %y[%c0, %c0] {tile.box = {map = 3 : i64, slots = 1 : i64}, tile.scratch = 0 : i64} : !sums, memref<200x128xf16>
+    tile.store %t, %y[%c0, %c0] {tile.box = {map = 3 : i64, slots = 1 : i64}, tile.scratch = 0 : i64}
+        : !sums, memref<200x128xf16>
     %b = tile.reduce add %v dims [0] {tile.scratch = 16384 : i64} : !v -> !w
-    tile.store %t, %y[%c0, %c0] {tile.scratch = 32768 : i64, tile.box = {map = 3 : i64, slots = 1 : i64}} : !sums, memref<200x128xf16>
+    tile.store %t, %y[%c0, %c0] {tile.scratch = 32768 : i64, tile.box = {map = 3 : i64, slots = 1 : i64}}
+        : !sums, memref<200x128xf16>
     gpu.return
   }
   // Two tiles for a product: who writes the first waits for the last product, who reads them waits for both.

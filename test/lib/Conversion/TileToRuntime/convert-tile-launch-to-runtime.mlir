@@ -1,4 +1,5 @@
-// RUN: tile-opt %s -convert-tile-kernel-to-func -convert-tile-launch-to-runtime -split-input-file -verify-diagnostics | FileCheck-22 %s
+// RUN: tile-opt %s -convert-tile-kernel-to-func -convert-tile-launch-to-runtime -split-input-file -verify-diagnostics \
+// RUN:   | FileCheck-22 %s
 
 // CHECK: func.func private @twrt_launch(!llvm.ptr, !llvm.ptr, i64, i64)
 // CHECK-LABEL: func.func @tw_main(%arg0: !llvm.ptr)

@@ -1,5 +1,7 @@
-// RUN: tile-opt %s --convert-tile-kernel-to-func --split-input-file --verify-diagnostics | FileCheck-22 %s --check-prefix=FUNC
-// RUN: tile-opt %s --convert-tile-kernel-to-func --convert-tile-launch-to-runtime --split-input-file --verify-diagnostics | FileCheck-22 %s --check-prefix=HOST
+// RUN: tile-opt %s --convert-tile-kernel-to-func --split-input-file --verify-diagnostics \
+// RUN:   | FileCheck-22 %s --check-prefix=FUNC
+// RUN: tile-opt %s --convert-tile-kernel-to-func --convert-tile-launch-to-runtime --split-input-file \
+// RUN:   --verify-diagnostics | FileCheck-22 %s --check-prefix=HOST
 
 // A program is a function that runs the steps of a range of units.
 // FUNC-LABEL: func.func @two(%arg0: !llvm.ptr, %arg1: i64, %arg2: i64, %arg3: !llvm.ptr)

@@ -1,5 +1,6 @@
 // RUN: tile-opt %s -convert-tile-to-vector -split-input-file -verify-diagnostics | FileCheck-22 %s
-// RUN: tile-opt %s -convert-tile-to-vector -cse -split-input-file -verify-diagnostics | FileCheck-22 %s --check-prefix=SHARED
+// RUN: tile-opt %s -convert-tile-to-vector -cse -split-input-file -verify-diagnostics \
+// RUN:   | FileCheck-22 %s --check-prefix=SHARED
 
 // CHECK-LABEL: tile.kernel @mm
 // CHECK: %[[FLAT:.*]] = memref.reinterpret_cast {{.*}} to memref<12288xf32>
@@ -117,7 +118,8 @@ tile.kernel @sparse(%x: memref<4x4xf32>, %m: memref<4x4xi8>, %y: memref<8x4xf32>
   %b = tile.load %y[%c0, %c0] : memref<8x4xf32>, !tile.tile<8x4xf32>
   // expected-error @below {{with sparsity metadata has no CPU lowering}}
   // expected-error @below {{failed to legalize operation 'tile.mma'}}
-  %d = tile.mma %a, %b, %a meta %p sparsity [2, 4] : !tile.tile<4x4xf32>, !tile.tile<8x4xf32>, !tile.tile<4x4xf32>, !tile.tile<4x4xi8>
+  %d = tile.mma %a, %b, %a meta %p sparsity [2, 4]
+      : !tile.tile<4x4xf32>, !tile.tile<8x4xf32>, !tile.tile<4x4xf32>, !tile.tile<4x4xi8>
   tile.store %d, %x[%c0, %c0] : !tile.tile<4x4xf32>, memref<4x4xf32>
   tile.return
 }
@@ -130,8 +132,8 @@ module attributes {tile.device = #tile.device<name = "d", kind = "cpu", units = 
 
 // -----
 
-// Past the caches in whole vectors where memory is aligned to them, else in units of 16 bytes; a part with invalid lanes
-// is stored as usual.
+// Past the caches in whole vectors where memory is aligned to them, else in units of 16 bytes; a part with invalid
+// lanes is stored as usual.
 // CHECK-LABEL: tile.kernel @streamed
 // CHECK: %[[BASE:.*]] = memref.extract_aligned_pointer_as_index
 // CHECK: %[[ADDRESS:.*]] = arith.addi %[[BASE]]
@@ -157,7 +159,8 @@ tile.kernel @streamed(%x: memref<4x20xf32>, %y: memref<4x20xf32>) {
 
 // Rows that alternate in fours: a vector of 64 bytes for 16 columns. The option `dots` makes one instruction of the
 // products of a group; without it they are widened.
-// RUN: tile-opt %s --convert-tile-to-vector="dots=i8" -split-input-file -verify-diagnostics | FileCheck %s --check-prefix=DOTS
+// RUN: tile-opt %s --convert-tile-to-vector="dots=i8" -split-input-file -verify-diagnostics \
+// RUN:   | FileCheck %s --check-prefix=DOTS
 
 // CHECK-LABEL: tile.kernel @bytes
 // CHECK: vector.load {{.*}} vector<64xi8>
@@ -174,7 +177,8 @@ tile.kernel @bytes(%a: memref<1x4xi8>, %b: memref<1x16x4xi8>, %c: memref<1x16xi3
   %x = tile.load %a[%c0, %c0] : memref<1x4xi8>, !tile.tile<1x4xi8>
   %y = tile.load %b[%c0, %c0, %c0] dims [0, 1] : memref<1x16x4xi8>, !tile.tile<4x16xi8, #tile.layout<interleave = 4>>
   %s = tile.load %c[%c0, %c0] : memref<1x16xi32>, !tile.tile<1x16xi32>
-  %n = tile.mma %x, %y, %s a_unsigned : !tile.tile<1x4xi8>, !tile.tile<4x16xi8, #tile.layout<interleave = 4>>, !tile.tile<1x16xi32>
+  %n = tile.mma %x, %y, %s a_unsigned : !tile.tile<1x4xi8>, !tile.tile<4x16xi8, #tile.layout<interleave = 4>>,
+      !tile.tile<1x16xi32>
   tile.store %n, %c[%c0, %c0] : !tile.tile<1x16xi32>, memref<1x16xi32>
   tile.return
 }

@@ -46,16 +46,16 @@ def test_ragged_widths_touch_nothing_outside(width: int) -> None:
 def test_transposed(shape: tuple[int, int], direction: str) -> None:
     """Tiles whose rows run along memory, and tile.transpose."""
     m, n = shape
-    tile, turned = f"!tile.tile<{m}x{n}xf32>", f"!tile.tile<{n}x{m}xf32>"
+    tile, transposed = f"!tile.tile<{m}x{n}xf32>", f"!tile.tile<{n}x{m}xf32>"
     source, target = "memref<40x48xf32>", "memref<48x40xf32>"
     body = {
-        "load": f"""  %t = tile.load %x[%c1, %c2] dims [1, 0] : {source}, {turned}
-  tile.store %t, %y[%c3, %c4] : {turned}, {target}""",
+        "load": f"""  %t = tile.load %x[%c1, %c2] dims [1, 0] : {source}, {transposed}
+  tile.store %t, %y[%c3, %c4] : {transposed}, {target}""",
         "store": f"""  %t = tile.load %x[%c1, %c2] : {source}, {tile}
   tile.store %t, %y[%c3, %c4] dims [1, 0] : {tile}, {target}""",
         "registers": f"""  %s = tile.load %x[%c1, %c2] : {source}, {tile}
-  %t = tile.transpose %s [1, 0] : {tile} -> {turned}
-  tile.store %t, %y[%c3, %c4] : {turned}, {target}""",
+  %t = tile.transpose %s [1, 0] : {tile} -> {transposed}
+  tile.store %t, %y[%c3, %c4] : {transposed}, {target}""",
     }[direction]
     run = kernel(f"%x: {source}, %y: {target}", body)
     x, y = floats(40, 48), floats(48, 40)

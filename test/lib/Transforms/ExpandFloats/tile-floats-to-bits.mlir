@@ -31,7 +31,8 @@ llvm.func @constants(%p: !llvm.ptr) {
 // CHECK: %[[X:.*]] = llvm.bitcast %[[B]] : vector<8xi16> to vector<8xbf16>
 // CHECK: llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.128"(%[[A]], %[[X]], %{{.*}})
 llvm.func @computes(%a: vector<4xf32>, %b: vector<8xbf16>) -> vector<4xf32> {
-  %r = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.128"(%a, %b, %b) : (vector<4xf32>, vector<8xbf16>, vector<8xbf16>) -> vector<4xf32>
+  %r = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.128"(%a, %b, %b)
+      : (vector<4xf32>, vector<8xbf16>, vector<8xbf16>) -> vector<4xf32>
   llvm.return %r : vector<4xf32>
 }
 

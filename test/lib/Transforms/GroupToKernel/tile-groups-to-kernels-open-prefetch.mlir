@@ -1,8 +1,9 @@
 // RUN: tile-opt %s --tile-groups-to-kernels --canonicalize --cse | FileCheck %s
 
-// The rows' number is known at run time only. A panel of 64 * 32 floats is 128 lines; rounds of four steps, 16 of them in
-// a tile of 8 rows. Each of the first eight tiles fetches an eighth of the next panel, a line in each round. Where all
-// rows are at most four tiles, the first one fetches what lies behind a quarter of the panel, too: 6 lines in each round.
+// The rows' number is known at run time only. A panel of 64 * 32 floats is 128 lines; rounds of four steps, 16 of them
+// in a tile of 8 rows. Each of the first eight tiles fetches an eighth of the next panel, a line in each round. Where
+// all rows are at most four tiles, the first one fetches what lies behind a quarter of the panel, too: 6 lines in each
+// round.
 
 #a = affine_map<(m, n, k) -> (m, k)>
 #b = affine_map<(m, n, k) -> (n floordiv 32, k, n mod 32)>
@@ -28,15 +29,18 @@
 // CHECK-NOT: memref.prefetch
 // CHECK: tile.mma
 func.func @main(%x: tensor<?x64xf32>, %w: tensor<3x64x32xf32>, %n: index) -> tensor<?x96xf32> {
-  %y = tile.group "l2" (%x1 = %x : tensor<?x64xf32>, %w1 = %w : tensor<3x64x32xf32>, %n1 = %n : index) -> (tensor<?x96xf32>) attributes {tile.kernel = "ahead"} {
-    %r = tile.group "register" (%x2 = %x1 : tensor<?x64xf32>, %w2 = %w1 : tensor<3x64x32xf32>, %n2 = %n1 : index) -> (tensor<?x96xf32>) {
+  %y = tile.group "l2" (%x1 = %x : tensor<?x64xf32>, %w1 = %w : tensor<3x64x32xf32>, %n1 = %n : index)
+      -> (tensor<?x96xf32>) attributes {tile.kernel = "ahead"} {
+    %r = tile.group "register" (%x2 = %x1 : tensor<?x64xf32>, %w2 = %w1 : tensor<3x64x32xf32>, %n2 = %n1 : index)
+        -> (tensor<?x96xf32>) {
       %zero = arith.constant 0.0 : f32
       %e = tensor.empty(%n2) : tensor<?x96xf32>
       %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x96xf32>) -> tensor<?x96xf32>
       %p = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
           ins(%x2, %w2 : tensor<?x64xf32>, tensor<3x64x32xf32>) outs(%f : tensor<?x96xf32>)
           attrs = {tile.prefetch = array<i64: 1>,
-                   tile.rtile = #tile.rtile<l2 = [64, 32, 64], register = [8, 32, 1], unroll = [1, 1, 4], order = [1, 0, 2]>,
+                   tile.rtile = #tile.rtile<l2 = [64, 32, 64], register = [8, 32, 1], unroll = [1, 1, 4],
+                       order = [1, 0, 2]>,
                    tile.tails = [array<i64: 1>, array<i64>, array<i64>]} {
       ^bb0(%q: f32, %s: f32, %o: f32):
         %m = arith.mulf %q, %s : f32

@@ -1,7 +1,7 @@
 // RUN: tile-opt %s --tile-groups-to-kernels --canonicalize --cse -split-input-file | FileCheck %s
 
-// Rows known at run time only: tasks of up to 16 of them, as many as it takes. In each, whole tiles of 8 rows, then tiles
-// of 4 and of 1 for what is left.
+// Rows known at run time only: tasks of up to 16 of them, as many as it takes. In each, whole tiles of 8 rows, then
+// tiles of 4 and of 1 for what is left.
 
 #a = affine_map<(m, n, k) -> (m, k)>
 #b = affine_map<(m, n, k) -> (k, n)>
@@ -30,8 +30,10 @@
 // CHECK-DAG: %[[PLACE:.*]] = tensor.empty(%[[ROWS]]) : tensor<?x32xf32>
 // CHECK: tile.launch @rows grid(%[[TASKS]])
 func.func @main(%x: tensor<?x64xf32>, %w: tensor<64x32xf32>, %n: index) -> tensor<?x32xf32> {
-  %y = tile.group "l2" (%x1 = %x : tensor<?x64xf32>, %w1 = %w : tensor<64x32xf32>, %n1 = %n : index) -> (tensor<?x32xf32>) attributes {tile.kernel = "rows"} {
-    %r = tile.group "register" (%x2 = %x1 : tensor<?x64xf32>, %w2 = %w1 : tensor<64x32xf32>, %n2 = %n1 : index) -> (tensor<?x32xf32>) {
+  %y = tile.group "l2" (%x1 = %x : tensor<?x64xf32>, %w1 = %w : tensor<64x32xf32>, %n1 = %n : index)
+      -> (tensor<?x32xf32>) attributes {tile.kernel = "rows"} {
+    %r = tile.group "register" (%x2 = %x1 : tensor<?x64xf32>, %w2 = %w1 : tensor<64x32xf32>, %n2 = %n1 : index)
+        -> (tensor<?x32xf32>) {
       %zero = arith.constant 0.0 : f32
       %e = tensor.empty(%n2) : tensor<?x32xf32>
       %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x32xf32>) -> tensor<?x32xf32>
@@ -53,8 +55,8 @@ func.func @main(%x: tensor<?x64xf32>, %w: tensor<64x32xf32>, %n: index) -> tenso
 
 // -----
 
-// What a task hands from nest to nest along a row of unknown length has no place in the task: the kernel gets a buffer of
-// the host for it. The sum of the row stays in the task.
+// What a task hands from nest to nest along a row of unknown length has no place in the task: the kernel gets a buffer
+// of the host for it. The sum of the row stays in the task.
 
 #id = affine_map<(i, j) -> (i, j)>
 #row = affine_map<(i, j) -> (i)>
@@ -70,7 +72,8 @@ func.func @main(%x: tensor<?x64xf32>, %w: tensor<64x32xf32>, %n: index) -> tenso
 // CHECK: %[[OUT:.*]]:2 = tile.launch @softmax
 // CHECK: return %[[OUT]]#0
 func.func @main(%x: tensor<4x?xf32>, %n: index) -> tensor<4x?xf32> {
-  %y = tile.group "l2" (%x1 = %x : tensor<4x?xf32>, %n1 = %n : index) -> (tensor<4x?xf32>) attributes {tile.kernel = "softmax"} {
+  %y = tile.group "l2" (%x1 = %x : tensor<4x?xf32>, %n1 = %n : index) -> (tensor<4x?xf32>)
+      attributes {tile.kernel = "softmax"} {
     %e:2 = tile.group "register" (%x2 = %x1 : tensor<4x?xf32>, %n2 = %n1 : index) -> (tensor<4x?xf32>, tensor<4xf32>) {
       %zero = arith.constant 0.0 : f32
       %empty = tensor.empty(%n2) : tensor<4x?xf32>
@@ -91,7 +94,8 @@ func.func @main(%x: tensor<4x?xf32>, %n: index) -> tensor<4x?xf32> {
       } -> tensor<4xf32>
       tile.yield %a, %s : tensor<4x?xf32>, tensor<4xf32>
     }
-    %r = tile.group "register" (%a2 = %e#0 : tensor<4x?xf32>, %s2 = %e#1 : tensor<4xf32>, %n2 = %n1 : index) -> (tensor<4x?xf32>) {
+    %r = tile.group "register" (%a2 = %e#0 : tensor<4x?xf32>, %s2 = %e#1 : tensor<4xf32>, %n2 = %n1 : index)
+        -> (tensor<4x?xf32>) {
       %empty = tensor.empty(%n2) : tensor<4x?xf32>
       %d = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]}
           ins(%a2, %s2 : tensor<4x?xf32>, tensor<4xf32>) outs(%empty : tensor<4x?xf32>)

@@ -10,9 +10,11 @@
 #col = affine_map<(m, n) -> (n)>
 
 // CHECK-LABEL: tile.kernel @product
-// CHECK-SAME: (%[[A:.*]]: memref<32x64xf32>, %[[B:.*]]: memref<3x64x32xf32>, %[[BIAS:.*]]: memref<96xf32>, %[[Y:.*]]: memref<32x96xf32>) grid(%[[J:.*]], %[[I:.*]])
+// CHECK-SAME: (%[[A:.*]]: memref<32x64xf32>, %[[B:.*]]: memref<3x64x32xf32>, %[[BIAS:.*]]: memref<96xf32>,
+// CHECK-SAME: {{^}} %[[Y:.*]]: memref<32x96xf32>) grid(%[[J:.*]], %[[I:.*]])
 // CHECK: scf.for %{{.*}} = %c0 to %c16 step %c8
-// CHECK: %[[ACC:.*]] = scf.for %[[K:.*]] = %c0 to %c64 step %c1 iter_args(%[[IN:.*]] = %{{.*}}) -> (!tile.tile<8x32xf32>)
+// CHECK: %[[ACC:.*]] = scf.for %[[K:.*]] = %c0 to %c64 step %c1
+// CHECK-SAME: {{^}} iter_args(%[[IN:.*]] = %{{.*}}) -> (!tile.tile<8x32xf32>)
 // CHECK-DAG: %[[TA:.*]] = tile.load %[[A]][%{{.*}}, %[[K]]] : memref<32x64xf32>, !tile.tile<8x1xf32>
 // CHECK-DAG: %[[TB:.*]] = tile.load %[[B]][%[[J]], %[[K]], %c0] : memref<3x64x32xf32>, !tile.tile<1x32xf32>
 // CHECK: tile.mma %[[TA]], %[[TB]], %[[IN]]
@@ -25,8 +27,10 @@
 // CHECK-DAG: %[[M:.*]] = arith.constant 2 : index
 // CHECK: tile.launch @product grid(%[[N]], %[[M]])
 func.func @main(%x: tensor<32x64xf32>, %w: tensor<3x64x32xf32>, %bias: tensor<96xf32>) -> tensor<32x96xf32> {
-  %y = tile.group "l2" (%x1 = %x : tensor<32x64xf32>, %w1 = %w : tensor<3x64x32xf32>, %bias1 = %bias : tensor<96xf32>) -> (tensor<32x96xf32>) attributes {tile.kernel = "product"} {
-    %r = tile.group "register" (%x2 = %x1 : tensor<32x64xf32>, %w2 = %w1 : tensor<3x64x32xf32>, %bias2 = %bias1 : tensor<96xf32>) -> (tensor<32x96xf32>) {
+  %y = tile.group "l2" (%x1 = %x : tensor<32x64xf32>, %w1 = %w : tensor<3x64x32xf32>, %bias1 = %bias : tensor<96xf32>)
+      -> (tensor<32x96xf32>) attributes {tile.kernel = "product"} {
+    %r = tile.group "register" (%x2 = %x1 : tensor<32x64xf32>, %w2 = %w1 : tensor<3x64x32xf32>, %bias2 = %bias1
+        : tensor<96xf32>) -> (tensor<32x96xf32>) {
       %zero = arith.constant 0.0 : f32
       %e = tensor.empty() : tensor<32x96xf32>
       %f = linalg.fill ins(%zero : f32) outs(%e : tensor<32x96xf32>) -> tensor<32x96xf32>
@@ -63,19 +67,23 @@ func.func @main(%x: tensor<32x64xf32>, %w: tensor<3x64x32xf32>, %bias: tensor<96
 // CHECK-LABEL: tile.kernel @bytes
 // CHECK: scf.for %[[G:.*]] = %c0 to %c7 step %c1 {{.*}} -> (!tile.tile<8x32xi32>)
 // CHECK: tile.load %{{.*}} : memref<8x30xi8>, !tile.tile<8x4xi8>
-// CHECK: tile.load %{{.*}}[%{{.*}}, %[[G]], %{{.*}}, %c0] dims [1, 2] : memref<2x8x32x4xi8>, !tile.tile<4x32xi8, #tile.layout<interleave = 4>>
+// CHECK: tile.load %{{.*}}[%{{.*}}, %[[G]], %{{.*}}, %c0] dims [1, 2]
+// CHECK-SAME: {{^}} : memref<2x8x32x4xi8>, !tile.tile<4x32xi8, #tile.layout<interleave = 4>>
 // CHECK: tile.mma %{{.*}} a_unsigned : !tile.tile<8x4xi8>
-// CHECK: tile.mma %{{.*}} a_unsigned : !tile.tile<8x2xi8>, !tile.tile<2x32xi8, #tile.layout<interleave = 4>>, !tile.tile<8x32xi32>
+// CHECK: tile.mma %{{.*}} a_unsigned
+// CHECK-SAME: {{^}} : !tile.tile<8x2xi8>, !tile.tile<2x32xi8, #tile.layout<interleave = 4>>, !tile.tile<8x32xi32>
 // CHECK: tile.store
 func.func @main(%x: tensor<8x30xi8>, %w: tensor<2x8x32x4xi8>) -> tensor<8x64xi32> {
-  %y = tile.group "l2" (%x1 = %x : tensor<8x30xi8>, %w1 = %w : tensor<2x8x32x4xi8>) -> (tensor<8x64xi32>) attributes {tile.kernel = "bytes"} {
+  %y = tile.group "l2" (%x1 = %x : tensor<8x30xi8>, %w1 = %w : tensor<2x8x32x4xi8>) -> (tensor<8x64xi32>)
+      attributes {tile.kernel = "bytes"} {
     %r = tile.group "register" (%x2 = %x1 : tensor<8x30xi8>, %w2 = %w1 : tensor<2x8x32x4xi8>) -> (tensor<8x64xi32>) {
       %zero = arith.constant 0 : i32
       %e = tensor.empty() : tensor<8x64xi32>
       %f = linalg.fill ins(%zero : i32) outs(%e : tensor<8x64xi32>) -> tensor<8x64xi32>
       %p = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
           ins(%x2, %w2 : tensor<8x30xi8>, tensor<2x8x32x4xi8>) outs(%f : tensor<8x64xi32>)
-          attrs = {tile.rtile = #tile.rtile<l2 = [8, 64, 30], mma = [1, 16, 4], register = [8, 32, 4], order = [1, 0, 2]>} {
+          attrs = {tile.rtile = #tile.rtile<l2 = [8, 64, 30], mma = [1, 16, 4], register = [8, 32, 4],
+              order = [1, 0, 2]>} {
       ^bb0(%q: i8, %s: i8, %o: i32):
         %a = arith.extui %q : i8 to i32
         %b = arith.extsi %s : i8 to i32
@@ -149,7 +157,8 @@ func.func @main(%x: tensor<8x100xf32>) -> tensor<8x100xf32> {
 #row = affine_map<(i, j) -> (i)>
 
 // CHECK-LABEL: tile.kernel @gather
-// CHECK-SAME: (%[[IDS:.*]]: memref<5xi32>, %[[TABLE:.*]]: memref<100x32xf32>, %[[Y:.*]]: memref<5x32xf32>) grid(%[[I:.*]])
+// CHECK-SAME: (%[[IDS:.*]]: memref<5xi32>, %[[TABLE:.*]]: memref<100x32xf32>, %[[Y:.*]]: memref<5x32xf32>)
+// CHECK-SAME: {{^}} grid(%[[I:.*]])
 // CHECK: %[[LAST:.*]] = arith.cmpi eq, %[[I]], %c2
 // CHECK: scf.if %[[LAST]]
 // CHECK: tile.load %[[TABLE]][%{{.*}}, %c0] : memref<100x32xf32>, !tile.tile<1x32xf32>
@@ -157,8 +166,10 @@ func.func @main(%x: tensor<8x100xf32>) -> tensor<8x100xf32> {
 // CHECK: scf.for %{{.*}} = %c0 to %c2 step %c1
 // CHECK: tile.load %[[TABLE]][%{{.*}}, %c0] : memref<100x32xf32>, !tile.tile<1x32xf32>
 func.func @main(%ids: tensor<5xi32>, %table: tensor<100x32xf32>) -> tensor<5x32xf32> {
-  %y = tile.group "l2" (%ids1 = %ids : tensor<5xi32>, %table1 = %table : tensor<100x32xf32>) -> (tensor<5x32xf32>) attributes {tile.kernel = "gather"} {
-    %r = tile.group "register" (%ids2 = %ids1 : tensor<5xi32>, %table2 = %table1 : tensor<100x32xf32>) -> (tensor<5x32xf32>) {
+  %y = tile.group "l2" (%ids1 = %ids : tensor<5xi32>, %table1 = %table : tensor<100x32xf32>) -> (tensor<5x32xf32>)
+      attributes {tile.kernel = "gather"} {
+    %r = tile.group "register" (%ids2 = %ids1 : tensor<5xi32>, %table2 = %table1 : tensor<100x32xf32>)
+        -> (tensor<5x32xf32>) {
       %e = tensor.empty() : tensor<5x32xf32>
       %g = linalg.generic {indexing_maps = [#row, #id], iterator_types = ["parallel", "parallel"]}
           ins(%ids2 : tensor<5xi32>) outs(%e : tensor<5x32xf32>)
@@ -178,9 +189,9 @@ func.func @main(%ids: tensor<5xi32>, %table: tensor<100x32xf32>) -> tensor<5x32x
 
 // -----
 
-// Rounds of four steps, and one step after them: 17 = 4 * 4 + 1. While a task works on one panel of the packed weight, each
-// round of each of its 2 row tiles fetches lines of the next panel: 17 * 32 * 4 bytes are 34 lines, which 2 * 4 rounds
-// fetch by 5.
+// Rounds of four steps, and one step after them: 17 = 4 * 4 + 1. While a task works on one panel of the packed weight,
+// each round of each of its 2 row tiles fetches lines of the next panel: 17 * 32 * 4 bytes are 34 lines, which 2 * 4
+// rounds fetch by 5.
 
 #a = affine_map<(m, n, k) -> (m, k)>
 #b = affine_map<(m, n, k) -> (n floordiv 32, k, n mod 32)>
@@ -203,7 +214,8 @@ func.func @main(%ids: tensor<5xi32>, %table: tensor<100x32xf32>) -> tensor<5x32x
 // CHECK: tile.mma
 // CHECK-NOT: tile.mma
 func.func @main(%x: tensor<16x17xf32>, %w: tensor<3x17x32xf32>) -> tensor<16x96xf32> {
-  %y = tile.group "l2" (%x1 = %x : tensor<16x17xf32>, %w1 = %w : tensor<3x17x32xf32>) -> (tensor<16x96xf32>) attributes {tile.kernel = "ahead"} {
+  %y = tile.group "l2" (%x1 = %x : tensor<16x17xf32>, %w1 = %w : tensor<3x17x32xf32>) -> (tensor<16x96xf32>)
+      attributes {tile.kernel = "ahead"} {
     %r = tile.group "register" (%x2 = %x1 : tensor<16x17xf32>, %w2 = %w1 : tensor<3x17x32xf32>) -> (tensor<16x96xf32>) {
       %zero = arith.constant 0.0 : f32
       %e = tensor.empty() : tensor<16x96xf32>
@@ -248,14 +260,18 @@ func.func @main(%x: tensor<16x17xf32>, %w: tensor<3x17x32xf32>) -> tensor<16x96x
 // CHECK: -> (!tile.tile<6x8xf32>)
 // CHECK: tile.store {{.*}} : !tile.tile<6x8xf32>, memref<7x6x8xf32>
 func.func @main(%x: tensor<9x8x4xf32>, %k: tensor<3x3x4x8xf32>, %line: tensor<6xf32>) -> tensor<7x6x8xf32> {
-  %y = tile.group "l2" (%x1 = %x : tensor<9x8x4xf32>, %k1 = %k : tensor<3x3x4x8xf32>, %l1 = %line : tensor<6xf32>) -> (tensor<7x6x8xf32>) attributes {tile.kernel = "conv"} {
-    %r = tile.group "register" (%x2 = %x1 : tensor<9x8x4xf32>, %k2 = %k1 : tensor<3x3x4x8xf32>, %l2 = %l1 : tensor<6xf32>) -> (tensor<7x6x8xf32>) {
+  %y = tile.group "l2" (%x1 = %x : tensor<9x8x4xf32>, %k1 = %k : tensor<3x3x4x8xf32>, %l1 = %line : tensor<6xf32>)
+      -> (tensor<7x6x8xf32>) attributes {tile.kernel = "conv"} {
+    %r = tile.group "register" (%x2 = %x1 : tensor<9x8x4xf32>, %k2 = %k1 : tensor<3x3x4x8xf32>, %l2 = %l1
+        : tensor<6xf32>) -> (tensor<7x6x8xf32>) {
       %zero = arith.constant 0.0 : f32
       %e = tensor.empty() : tensor<7x6x8xf32>
       %f = linalg.fill ins(%zero : f32) outs(%e : tensor<7x6x8xf32>) -> tensor<7x6x8xf32>
-      %p = linalg.generic {indexing_maps = [#x, #f, #y], iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      %p = linalg.generic {indexing_maps = [#x, #f, #y],
+          iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
           ins(%x2, %k2 : tensor<9x8x4xf32>, tensor<3x3x4x8xf32>) outs(%f : tensor<7x6x8xf32>)
-          attrs = {tile.rtile = #tile.rtile<l2 = [7, 6, 8, 3, 3, 4], register = [2, 6, 8, 1, 1, 1], order = [2, 0, 1, 3, 4, 5]>} {
+          attrs = {tile.rtile = #tile.rtile<l2 = [7, 6, 8, 3, 3, 4], register = [2, 6, 8, 1, 1, 1],
+              order = [2, 0, 1, 3, 4, 5]>} {
       ^bb0(%q: f32, %s: f32, %o: f32):
         %m = arith.mulf %q, %s : f32
         %t = arith.addf %o, %m : f32
@@ -276,8 +292,9 @@ func.func @main(%x: tensor<9x8x4xf32>, %k: tensor<3x3x4x8xf32>, %line: tensor<6x
 
 // -----
 
-// A reduction of 20 in blocks of 8, the last of 4: the tile of sums starts from 0, and each block adds to what the result
-// holds. The copy of the right operand holds one block of its rows. Rows of tasks come before columns (tile.grid).
+// A reduction of 20 in blocks of 8, the last of 4: the tile of sums starts from 0, and each block adds to what the
+// result holds. The copy of the right operand holds one block of its rows. Rows of tasks come before columns
+// (tile.grid).
 
 #a = affine_map<(m, n, k) -> (m, k)>
 #b = affine_map<(m, n, k) -> (k, n)>
@@ -285,7 +302,8 @@ func.func @main(%x: tensor<9x8x4xf32>, %k: tensor<3x3x4x8xf32>, %line: tensor<6x
 #id = affine_map<(i, j) -> (i, j)>
 
 // CHECK-LABEL: tile.kernel @blocks
-// CHECK-SAME: (%{{.*}}: memref<16x20xf32>, %[[W:.*]]: memref<20x96xf32>, %[[Y:.*]]: memref<16x96xf32>) grid(%[[I:.*]], %[[J:.*]])
+// CHECK-SAME: (%{{.*}}: memref<16x20xf32>, %[[W:.*]]: memref<20x96xf32>, %[[Y:.*]]: memref<16x96xf32>)
+// CHECK-SAME: {{^}} grid(%[[I:.*]], %[[J:.*]])
 // CHECK: %[[COPY:.*]] = tile.alloc : memref<8x32xf32, #tile.level<"l2">>
 // CHECK: tile.store %{{.*}}, %[[Y]]
 // CHECK: scf.for %[[BLOCK:.*]] = %c0 to %c2 step %c1 {
@@ -301,7 +319,8 @@ func.func @main(%x: tensor<9x8x4xf32>, %k: tensor<3x3x4x8xf32>, %line: tensor<6x
 // CHECK-LABEL: func.func @main
 // CHECK: tile.launch @blocks grid(%c2, %c3)
 func.func @main(%x: tensor<16x20xf32>, %w: tensor<20x96xf32>) -> tensor<16x96xf32> {
-  %y = tile.group "l2" (%x1 = %x : tensor<16x20xf32>, %w1 = %w : tensor<20x96xf32>) -> (tensor<16x96xf32>) attributes {tile.kernel = "blocks"} {
+  %y = tile.group "l2" (%x1 = %x : tensor<16x20xf32>, %w1 = %w : tensor<20x96xf32>) -> (tensor<16x96xf32>)
+      attributes {tile.kernel = "blocks"} {
     %q = tile.group "register" (%w2 = %w1 : tensor<20x96xf32>) -> (tensor<20x96xf32>) {
       %e = tensor.empty() : tensor<20x96xf32>
       %g = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
@@ -378,8 +397,8 @@ func.func @main(%x: tensor<8x64xf32>, %z: tensor<8x66xf32>) -> (tensor<8x64xf32>
 
 // -----
 
-// Level mma tiles rows, too: sums are held in blocks, the registers of a matrix unit. 40 rows are 32 and the 16 that end
-// with the last one; a sum that nothing follows is stored as it is held.
+// Level mma tiles rows, too: sums are held in blocks, the registers of a matrix unit. 40 rows are 32 and the 16 that
+// end with the last one; a sum that nothing follows is stored as it is held.
 
 #a = affine_map<(m, n, k) -> (m, k)>
 #b = affine_map<(m, n, k) -> (n floordiv 32, k floordiv 4, n mod 32, k mod 4)>
@@ -387,21 +406,26 @@ func.func @main(%x: tensor<8x64xf32>, %z: tensor<8x66xf32>) -> (tensor<8x64xf32>
 
 // CHECK-LABEL: tile.kernel @matrix
 // CHECK: tile.load {{.*}} : memref<40x128xi8>, !tile.tile<32x64xi8, #tile.layout<inner = [0, 1], tiles = [16, 64]>>
-// CHECK: tile.load {{.*}} dims [1, 2] : memref<2x32x32x4xi8>, !tile.tile<64x32xi8, #tile.layout<inner = [0, 1], tiles = [64, 16], interleave = 4>>
+// CHECK: tile.load
+// CHECK-SAME: dims [1, 2] : memref<2x32x32x4xi8>,
+// CHECK-SAME: {{^}} !tile.tile<64x32xi8, #tile.layout<inner = [0, 1], tiles = [64, 16], interleave = 4>>
 // CHECK: tile.mma
 // CHECK: tile.store {{.*}} : !tile.tile<32x32xi32, #tile.layout<inner = [0, 1], tiles = [16, 16]>>, memref<40x64xi32>
 // CHECK: tile.load %{{.*}}[%c24, {{.*}} !tile.tile<16x64xi8
 // CHECK: tile.mma
 // CHECK: tile.store {{.*}} : !tile.tile<16x32xi32, #tile.layout<inner = [0, 1], tiles = [16, 16]>>, memref<40x64xi32>
 func.func @main(%x: tensor<40x128xi8>, %w: tensor<2x32x32x4xi8>) -> tensor<40x64xi32> {
-  %y = tile.group "l2" (%x1 = %x : tensor<40x128xi8>, %w1 = %w : tensor<2x32x32x4xi8>) -> (tensor<40x64xi32>) attributes {tile.kernel = "matrix"} {
-    %r = tile.group "register" (%x2 = %x1 : tensor<40x128xi8>, %w2 = %w1 : tensor<2x32x32x4xi8>) -> (tensor<40x64xi32>) {
+  %y = tile.group "l2" (%x1 = %x : tensor<40x128xi8>, %w1 = %w : tensor<2x32x32x4xi8>) -> (tensor<40x64xi32>)
+      attributes {tile.kernel = "matrix"} {
+    %r = tile.group "register" (%x2 = %x1 : tensor<40x128xi8>, %w2 = %w1 : tensor<2x32x32x4xi8>)
+        -> (tensor<40x64xi32>) {
       %zero = arith.constant 0 : i32
       %e = tensor.empty() : tensor<40x64xi32>
       %f = linalg.fill ins(%zero : i32) outs(%e : tensor<40x64xi32>) -> tensor<40x64xi32>
       %p = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
           ins(%x2, %w2 : tensor<40x128xi8>, tensor<2x32x32x4xi8>) outs(%f : tensor<40x64xi32>)
-          attrs = {tile.rtile = #tile.rtile<l2 = [40, 64, 128], mma = [16, 16, 64], register = [32, 32, 64], order = [1, 0, 2]>} {
+          attrs = {tile.rtile = #tile.rtile<l2 = [40, 64, 128], mma = [16, 16, 64], register = [32, 32, 64],
+              order = [1, 0, 2]>} {
       ^bb0(%q: i8, %s: i8, %o: i32):
         %a = arith.extui %q : i8 to i32
         %b = arith.extsi %s : i8 to i32

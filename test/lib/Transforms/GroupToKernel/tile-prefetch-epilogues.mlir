@@ -10,7 +10,8 @@
 // CHECK-COUNT-14: memref.prefetch %[[X]]
 // CHECK-NOT: memref.prefetch
 // CHECK: scf.for
-tile.kernel @residual(%a: memref<8x256xf32>, %b: memref<256x32xf32>, %x: memref<8x512xf32>, %bias: memref<512xf32>, %y: memref<8x512xf32>) grid(%i) {
+tile.kernel @residual(%a: memref<8x256xf32>, %b: memref<256x32xf32>, %x: memref<8x512xf32>, %bias: memref<512xf32>,
+    %y: memref<8x512xf32>) grid(%i) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c256 = arith.constant 256 : index

@@ -1,7 +1,8 @@
 // RUN: tile-opt %s --tile-outline-host-loops -split-input-file -verify-diagnostics | FileCheck-22 %s
 
 // What a loop gives goes through memory; constants are made anew in the kernel.
-// CHECK: tile.kernel @host_loop(%[[N:.*]]: index, %[[X:.*]]: memref<?xi64>, %[[CELL:.*]]: memref<1xi64>) attributes {tile.threads = 32 : i64}
+// CHECK: tile.kernel @host_loop(%[[N:.*]]: index, %[[X:.*]]: memref<?xi64>, %[[CELL:.*]]: memref<1xi64>)
+// CHECK-SAME: {{^}} attributes {tile.threads = 32 : i64}
 // CHECK: %[[LAST:.*]] = scf.for %{{.*}} = %{{.*}} to %[[N]]
 // CHECK: memref.store %[[LAST]], %[[CELL]][%{{.*}}]
 // CHECK-LABEL: func.func @main

@@ -27,9 +27,12 @@ func.func @main(%x: tensor<8x16xf32>) -> tensor<8xf32> {
   %c8 = arith.constant 8 : index
   %e = tensor.empty() : tensor<8x16xf32>
   %s = tensor.empty() : tensor<8xf32>
-  %a:2 = tile.launch @add grid(%c8) ins(%x : tensor<8x16xf32>) outs(%e, %s : tensor<8x16xf32>, tensor<8xf32>) -> (tensor<8x16xf32>, tensor<8xf32>)
-  %b:2 = tile.launch @add grid(%c8) ins(%a#0 : tensor<8x16xf32>) outs(%e, %s : tensor<8x16xf32>, tensor<8xf32>) -> (tensor<8x16xf32>, tensor<8xf32>)
-  %c:2 = tile.launch @add grid(%c8) ins(%b#0 : tensor<8x16xf32>) outs(%e, %s : tensor<8x16xf32>, tensor<8xf32>) -> (tensor<8x16xf32>, tensor<8xf32>)
+  %a:2 = tile.launch @add grid(%c8) ins(%x : tensor<8x16xf32>) outs(%e, %s : tensor<8x16xf32>, tensor<8xf32>)
+      -> (tensor<8x16xf32>, tensor<8xf32>)
+  %b:2 = tile.launch @add grid(%c8) ins(%a#0 : tensor<8x16xf32>) outs(%e, %s : tensor<8x16xf32>, tensor<8xf32>)
+      -> (tensor<8x16xf32>, tensor<8xf32>)
+  %c:2 = tile.launch @add grid(%c8) ins(%b#0 : tensor<8x16xf32>) outs(%e, %s : tensor<8x16xf32>, tensor<8xf32>)
+      -> (tensor<8x16xf32>, tensor<8xf32>)
   return %c#1 : tensor<8xf32>
 }
 
@@ -59,7 +62,8 @@ func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
   %2 = tensor.empty() : tensor<8xf32>
   %3 = tile.launch @double grid(%c8) ins(%1 : tensor<8xf32>) outs(%2 : tensor<8xf32>) -> (tensor<8xf32>)
   %4 = tensor.empty() : tensor<8xf32>
-  %5 = tile.launch @turn grid(%c8) ins(%1, %3 : tensor<8xf32>, tensor<8xf32>) outs(%4 : tensor<8xf32>) -> (tensor<8xf32>)
+  %5 = tile.launch @turn grid(%c8) ins(%1, %3 : tensor<8xf32>, tensor<8xf32>) outs(%4 : tensor<8xf32>)
+      -> (tensor<8xf32>)
   %6 = tile.launch @double grid(%c8) ins(%5 : tensor<8xf32>) outs(%4 : tensor<8xf32>) -> (tensor<8xf32>)
   return %6 : tensor<8xf32>
 }

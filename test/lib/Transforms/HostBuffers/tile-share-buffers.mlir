@@ -9,7 +9,8 @@ func.func @main(%n: index, %m: index, %v: f32) -> memref<?x4xf32> {
   %a = memref.alloc(%n) : memref<?x4xf32>
   memref.store %v, %a[%c0, %c0] : memref<?x4xf32>
   // CHECK: %[[FLAT:.*]] = memref.collapse_shape %[[A]] {{\[\[}}0, 1]] : memref<?x4xf32> into memref<?xf32>
-  // CHECK: %[[B:.*]] = memref.expand_shape %[[FLAT]] {{\[\[}}0, 1, 2]] output_shape [2, %[[N]], 2] : memref<?xf32> into memref<2x?x2xf32>
+  // CHECK: %[[B:.*]] = memref.expand_shape %[[FLAT]] {{\[\[}}0, 1, 2]] output_shape [2, %[[N]], 2] : memref<?xf32>
+  // CHECK-SAME: {{^}} into memref<2x?x2xf32>
   %b = memref.alloc(%n) : memref<2x?x2xf32>
   // CHECK: memref.store %{{.*}}, %[[B]]
   memref.store %v, %b[%c0, %c0, %c0] : memref<2x?x2xf32>

@@ -5,25 +5,31 @@
 
 // CHECK-LABEL: tile.kernel @gemm
 // CHECK-SAME: (%[[A:.*]]: memref<128x512xf16>, %[[B:.*]]: memref<128x512xf16>,
-// CHECK-DAG: %[[AS:.*]] = tile.alloc {alignment = 1024 : i64, tile.layouts = [#tile.layout<swizzle = 128>]} : memref<3x64x64xf16, #tile.level<"shared">>
-// CHECK-DAG: %[[BS:.*]] = tile.alloc {alignment = 1024 : i64, tile.layouts = [#tile.layout<perm = [0, 2, 1], inner = [2], tiles = [64], swizzle = 128>]} : memref<3x64x128xf16, #tile.level<"shared">>
+// CHECK: %[[BS:.*]] = tile.alloc {alignment = 1024 : i64,
+// CHECK-SAME: {{^}} tile.layouts = [#tile.layout<perm = [0, 2, 1], inner = [2], tiles = [64], swizzle = 128>]}
+// CHECK-SAME: {{^}} : memref<3x64x128xf16, #tile.level<"shared">>
+// CHECK: %[[AS:.*]] = tile.alloc {alignment = 1024 : i64, tile.layouts = [#tile.layout<swizzle = 128>]}
+// CHECK-SAME: {{^}} : memref<3x64x64xf16, #tile.level<"shared">>
 // CHECK: %[[T0:.*]] = tile.async {
 // CHECK-NEXT: tile.copy
 // CHECK-NEXT: tile.copy
 // CHECK: %[[T1:.*]] = tile.async {
-// CHECK: %[[R:.*]]:3 = scf.for %[[S:.*]] = %{{.*}} to %[[STEPS:.*]] step %{{.*}} iter_args(%[[ACC:.*]] = %{{.*}}, %[[W0:.*]] = %[[T0]], %[[W1:.*]] = %[[T1]])
+// CHECK: %[[R:.*]]:3 = scf.for %[[S:.*]] = %{{.*}} to %[[STEPS:.*]] step
+// CHECK-SAME: {{^}} %{{.*}} iter_args(%[[ACC:.*]] = %{{.*}}, %[[W0:.*]] = %[[T0]], %[[W1:.*]] = %[[T1]])
 // CHECK-NEXT: tile.await %[[W0]]
 // CHECK: %[[AHEAD:.*]] = arith.addi %[[S]], %{{.*}} : index
 // CHECK: arith.cmpi slt, %[[AHEAD]], %[[STEPS]] : index
 // CHECK: %[[NEXT:.*]] = scf.if
 // CHECK: arith.remui %[[AHEAD]]
-// CHECK: memref.subview %[[A]][%{{.*}}, %{{.*}}] [64, 64] [1, 1] : memref<128x512xf16> to memref<64x64xf16, strided<[512, 1], offset: ?>>
+// CHECK: memref.subview %[[A]][%{{.*}}, %{{.*}}] [64, 64] [1, 1] : memref<128x512xf16>
+// CHECK-SAME: {{^}} to memref<64x64xf16, strided<[512, 1], offset: ?>>
 // CHECK: tile.async
 // CHECK: } else {
 // CHECK-NEXT: scf.yield %[[W0]]
 // CHECK: %[[SLOT:.*]] = arith.remui %[[S]]
 // CHECK: tile.load %[[AS]][%[[SLOT]], {{.*}}] : memref<3x64x64xf16, #tile.level<"shared">>, !tile.tile<64x64xf16>
-// CHECK: tile.load %[[BS]][%[[SLOT]], {{.*}}] dims [2, 1] : memref<3x64x128xf16, #tile.level<"shared">>, !tile.tile<128x64xf16>
+// CHECK: tile.load %[[BS]][%[[SLOT]], {{.*}}] dims [2, 1]
+// CHECK-SAME: {{^}} : memref<3x64x128xf16, #tile.level<"shared">>, !tile.tile<128x64xf16>
 // CHECK: %[[N:.*]] = tile.mma
 // CHECK: scf.yield %[[N]], %[[W1]], %[[NEXT]]
 tile.kernel @gemm(%a: memref<128x512xf16>, %b: memref<128x512xf16>, %c: memref<512x128xf32>) grid(%i) {
@@ -53,7 +59,8 @@ tile.kernel @gemm(%a: memref<128x512xf16>, %b: memref<128x512xf16>, %c: memref<5
 // CHECK: scf.for
 // CHECK: arith.minsi
 // CHECK: arith.maxsi
-// CHECK: memref.subview %{{.*}} [%{{.*}}, 32] [1, 1] : memref<?x32xf32> to memref<?x32xf32, strided<[32, 1], offset: ?>>
+// CHECK: memref.subview %{{.*}} [%{{.*}}, 32] [1, 1] : memref<?x32xf32>
+// CHECK-SAME: {{^}} to memref<?x32xf32, strided<[32, 1], offset: ?>>
 // CHECK: tile.copy %{{.*}} fill :
 // CHECK-NOT: valid
 // CHECK: } else {
@@ -78,14 +85,15 @@ tile.kernel @ragged(%x: memref<?x32xf32>, %y: memref<64x32xf32>, %n: index) {
 
 // CHECK-LABEL: tile.kernel @stay
 // CHECK-NOT: tile.async
-tile.kernel @stay(%x: memref<256x100xf16>, %y: memref<256x64xf16>, %rows: memref<256xi32>, %o: memref<64x64xf16>) grid(%i) {
+tile.kernel @stay(%x: memref<256x100xf16>, %y: memref<256x64xf16>, %rows: memref<256xi32>, %o: memref<64x64xf16>)
+    grid(%i) {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
   %c256 = arith.constant 256 : index
   %one = arith.constant 1.0 : f16
   // expected-remark@+1 {{has tile.stages, but no load goes through a ring}}
   scf.for %r = %c0 to %c256 step %c64 {
-    // expected-remark@+1 {{goes through no ring, since it reads rows that are not known to start at multiples of 16 bytes}}
+    // expected-remark@+1 {{through no ring, since it reads rows that are not known to start at multiples of 16 bytes}}
     %a = tile.load %x[%r, %c0] : memref<256x100xf16>, !tile.tile<64x64xf16>
     // expected-remark@+1 {{goes through no ring, since it starts within rows where no multiple of 16 bytes is known}}
     %b = tile.load %y[%r, %i] : memref<256x64xf16>, !tile.tile<64x64xf16>
@@ -101,9 +109,10 @@ tile.kernel @stay(%x: memref<256x100xf16>, %y: memref<256x64xf16>, %rows: memref
     %h = tile.load %y[%r, %c0] : memref<256x64xf16>, !tile.tile<1x16xf16>
     %p = tile.load %rows[%r] {tile.no_ring} : memref<256xi32>, !tile.tile<64xi32>
     // expected-remark@+1 {{goes through no ring, since it gathers}}
-    %q = tile.load %y[%c0, %c0] indices %p along 0 : memref<256x64xf16>, !tile.tile<64x64xf16> (indices !tile.tile<64xi32>)
+    %q = tile.load %y[%c0, %c0] indices %p along 0
+        : memref<256x64xf16>, !tile.tile<64x64xf16> (indices !tile.tile<64xi32>)
     %keep = tile.load %y[%r, %c0] {tile.no_ring} : memref<256x64xf16>, !tile.tile<64x64xf16>
-    // expected-remark@+1 {{goes through no ring, since it asks for a swizzle of 128 bytes, which does not fit rows of 64}}
+    // expected-remark@+1 {{through no ring, since it asks for a swizzle of 128 bytes, which does not fit rows of 64}}
     %g = tile.load %y[%r, %c0] {tile.swizzle = 128 : i64} : memref<256x64xf16>, !tile.tile<64x32xf16>
     %s = arith.addf %a, %b : !tile.tile<64x64xf16>
     tile.store %s, %o[%c0, %c0] : !tile.tile<64x64xf16>, memref<64x64xf16>
@@ -130,10 +139,12 @@ tile.kernel @stages(%x: memref<256x64xf16>) {
 
 // CHECK-LABEL: tile.kernel @window
 // CHECK-SAME: (%[[X:.*]]: memref<14x14x64xf16>,
-// CHECK: %[[OUT:.*]] = memref.subview %[[X]][%{{.*}}, %{{.*}}, %{{.*}}] [1, 16, 32] [1, 1, 1] : memref<14x14x64xf16> to memref<16x32xf16, strided<[64, 1], offset: ?>>
+// CHECK: %[[OUT:.*]] = memref.subview %[[X]][%{{.*}}, %{{.*}}, %{{.*}}] [1, 16, 32] [1, 1, 1] : memref<14x14x64xf16>
+// CHECK-SAME: {{^}} to memref<16x32xf16, strided<[64, 1], offset: ?>>
 // CHECK: tile.async {
 // CHECK-NEXT: tile.copy %[[OUT]] to %{{.*}} bounded [0, 1] : memref<16x32xf16,
-// CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %{{.*}} iter_args(%{{.*}}, %{{.*}}, %{{.*}}) -> (!tile.tile<16x64xf32>, !tile.token, !tile.token)
+// CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step
+// CHECK-SAME: {{^}} %{{.*}} iter_args(%{{.*}}, %{{.*}}, %{{.*}}) -> (!tile.tile<16x64xf32>, !tile.token, !tile.token)
 // CHECK-NOT: scf.for
 // CHECK: tile.store
 tile.kernel @window(%x: memref<14x14x64xf16>, %w: memref<3x3x64x64xf16>, %y: memref<14x14x64xf32>) grid(%i) {
@@ -185,7 +196,8 @@ tile.kernel @rows(%x: memref<15x31x64xf16>, %w: memref<3x64x32xf16>, %y: memref<
   %zero = arith.constant dense<0.0> : !tile.tile<64x32xf32>
   %sum = scf.for %p = %c0 to %c3 step %c1 iter_args(%a0 = %zero) -> (!tile.tile<64x32xf32>) {
     %at = affine.apply affine_map<(p) -> (p - 1)>(%p)
-    %l = tile.load %x[%i, %at, %c0] dims [0, 1, 2] steps [2, 2, 1] bounded [0, 1] : memref<15x31x64xf16>, !tile.tile<4x16x64xf16>
+    %l = tile.load %x[%i, %at, %c0] dims [0, 1, 2] steps [2, 2, 1] bounded [0, 1]
+        : memref<15x31x64xf16>, !tile.tile<4x16x64xf16>
     %rows = tile.reshape %l : !tile.tile<4x16x64xf16> -> !tile.tile<64x64xf16>
     %r = tile.load %w[%p, %c0, %c0] : memref<3x64x32xf16>, !tile.tile<64x32xf16>
     %n = tile.mma %rows, %r, %a0 : !tile.tile<64x64xf16>, !tile.tile<64x32xf16>, !tile.tile<64x32xf32>

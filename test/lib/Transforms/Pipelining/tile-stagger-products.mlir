@@ -11,7 +11,8 @@
 // CHECK: %[[E0:.*]] = math.exp %[[S0]]
 // CHECK: %[[O0:.*]] = arith.mulf %{{.*}}, %[[E0]]
 // CHECK: %[[P0:.*]] = tile.convert %[[E0]]
-// CHECK: %[[R:.*]]:2 = scf.for %[[J:.*]] = %c64{{.*}} to %c256 step %c64 iter_args(%[[O:.*]] = %[[O0]], %[[P:.*]] = %[[P0]])
+// CHECK: %[[R:.*]]:2 = scf.for %[[J:.*]] = %c64{{.*}} to %c256 step %c64
+// CHECK-SAME: {{^}} iter_args(%[[O:.*]] = %[[O0]], %[[P:.*]] = %[[P0]])
 // CHECK: %[[B:.*]] = tile.load %[[K]][%[[J]],
 // CHECK: %[[S:.*]] = tile.mma %{{.*}}, %[[B]],
 // CHECK: %[[BEFORE:.*]] = arith.subi %[[J]], %c64
@@ -25,7 +26,8 @@
 // CHECK: %[[D:.*]] = tile.load %[[V]][%c192{{.*}},
 // CHECK: %[[Y:.*]] = tile.mma %[[R]]#1, %[[D]], %[[R]]#0
 // CHECK: tile.store %[[Y]]
-tile.kernel @attention(%q: memref<64x64xf16>, %k: memref<256x64xf16>, %v: memref<256x64xf16>, %y: memref<64x64xf32>) attributes {tile.stagger} {
+tile.kernel @attention(%q: memref<64x64xf16>, %k: memref<256x64xf16>, %v: memref<256x64xf16>, %y: memref<64x64xf32>)
+    attributes {tile.stagger} {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
   %c256 = arith.constant 256 : index
@@ -62,7 +64,8 @@ tile.kernel @attention(%q: memref<64x64xf16>, %k: memref<256x64xf16>, %v: memref
 // CHECK: } else {
 // CHECK-NEXT: scf.yield %{{.*}} : !tile.tile<64x64xf32>
 // CHECK: tile.store %[[R]]
-tile.kernel @some(%q: memref<64x64xf16>, %k: memref<256x64xf16>, %y: memref<64x64xf32>, %end: index) attributes {tile.stagger} {
+tile.kernel @some(%q: memref<64x64xf16>, %k: memref<256x64xf16>, %y: memref<64x64xf32>, %end: index)
+    attributes {tile.stagger} {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
   %zero = arith.constant dense<0.0> : !tile.tile<64x64xf32>
@@ -90,7 +93,7 @@ tile.kernel @apart(%k: memref<256x64xf16>, %y: memref<64x64xf32>) attributes {ti
   %c64 = arith.constant 64 : index
   %c256 = arith.constant 256 : index
   %zero = arith.constant dense<0.0> : !tile.tile<64x64xf32>
-  // expected-remark@+1 {{computes its products one after the other, since it has no two products, of which one makes a factor of the other}}
+  // expected-remark@+1 {{one after the other, since it has no two products, of which one makes a factor of the other}}
   %sum = scf.for %j = %c0 to %c256 step %c64 iter_args(%o = %zero) -> (!tile.tile<64x64xf32>) {
     %b = tile.load %k[%j, %c0] : memref<256x64xf16>, !tile.tile<64x64xf16>
     %n = tile.mma %b, %b, %o : !tile.tile<64x64xf16>, !tile.tile<64x64xf16>, !tile.tile<64x64xf32>

@@ -1,12 +1,14 @@
 // RUN: tile-opt %s --tile-stream-k --split-input-file --verify-diagnostics | FileCheck-22 %s
-// RUN: tile-opt %s --tile-stream-k --canonicalize --cse --tile-pipeline-loads --split-input-file | FileCheck-22 %s --check-prefix=RING
+// RUN: tile-opt %s --tile-stream-k --canonicalize --cse --tile-pipeline-loads --split-input-file \
+// RUN:   | FileCheck-22 %s --check-prefix=RING
 
-// Three tiles of four steps on two blocks: six steps each. Block 0 has tile 0 and half of tile 1, block 1 the other half
-// and tile 2. Each takes the parts of its share from the last one backwards, so round 0 of block 0 is what block 1 waits
-// for in its round 1.
+// Three tiles of four steps on two blocks: six steps each. Block 0 has tile 0 and half of tile 1, block 1 the other
+// half and tile 2. Each takes the parts of its share from the last one backwards, so round 0 of block 0 is what block 1
+// waits for in its round 1.
 
 // CHECK-LABEL: tile.kernel @product
-// CHECK-SAME: (%{{.*}}: memref<192x256xf16>, %{{.*}}: memref<256x64xf16>, %[[Y:[a-z0-9]+]]: memref<192x64xf32>, %[[W:[a-z0-9]+]]: memref<2x64x64xf32>) grid(%[[R:[a-z0-9]+]], %[[B:[a-z0-9]+]])
+// CHECK-SAME: (%{{.*}}: memref<192x256xf16>, %{{.*}}: memref<256x64xf16>, %[[Y:[a-z0-9]+]]: memref<192x64xf32>,
+// CHECK-SAME: {{^}} %[[W:[a-z0-9]+]]: memref<2x64x64xf32>) grid(%[[R:[a-z0-9]+]], %[[B:[a-z0-9]+]])
 // CHECK-SAME: attributes {tile.persistent = 1 : i64}
 // CHECK: %[[S:.*]] = tile.semaphores : memref<2xi32>
 // CHECK: %[[SOME:.*]] = arith.cmpi sgt, %[[COUNT:.*]], %{{.*}} : index
@@ -37,7 +39,8 @@
 // CHECK: %[[R2:.*]] = arith.constant 2 : index
 // CHECK: %[[B2:.*]] = arith.constant 2 : index
 // CHECK: tile.launch @product grid(%[[R2]], %[[B2]]) {{.*}} -> (tensor<192x64xf32>, tensor<2x64x64xf32>)
-tile.kernel @product(%x: memref<192x256xf16>, %w: memref<256x64xf16>, %y: memref<192x64xf32>) grid(%i) attributes {tile.stream_k = 2 : i64, tile.persistent = 1 : i64} {
+tile.kernel @product(%x: memref<192x256xf16>, %w: memref<256x64xf16>, %y: memref<192x64xf32>) grid(%i)
+    attributes {tile.stream_k = 2 : i64, tile.persistent = 1 : i64} {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
   %c256 = arith.constant 256 : index
@@ -56,14 +59,15 @@ tile.kernel @product(%x: memref<192x256xf16>, %w: memref<256x64xf16>, %y: memref
 func.func @main(%x: tensor<192x256xf16>, %w: tensor<256x64xf16>) -> tensor<192x64xf32> {
   %c3 = arith.constant 3 : index
   %e = tensor.empty() : tensor<192x64xf32>
-  %y = tile.launch @product grid(%c3) ins(%x, %w : tensor<192x256xf16>, tensor<256x64xf16>) outs(%e : tensor<192x64xf32>) -> (tensor<192x64xf32>)
+  %y = tile.launch @product grid(%c3) ins(%x, %w : tensor<192x256xf16>, tensor<256x64xf16>)
+      outs(%e : tensor<192x64xf32>) -> (tensor<192x64xf32>)
   return %y : tensor<192x64xf32>
 }
 
 // -----
 
-// Loops over a window are one with that over the channels, and bytes add up to whole numbers. Seven tiles on two blocks:
-// two waves of whole tiles, then three tiles are dealt.
+// Loops over a window are one with that over the channels, and bytes add up to whole numbers. Seven tiles on two
+// blocks: two waves of whole tiles, then three tiles are dealt.
 
 // CHECK-LABEL: tile.kernel @window
 // CHECK-SAME: memref<2x16x16xi32>) grid(%[[R:[a-z0-9]+]], %[[B:[a-z0-9]+]])
@@ -76,7 +80,8 @@ func.func @main(%x: tensor<192x256xf16>, %w: tensor<256x64xf16>) -> tensor<192x6
 // CHECK: {tile.stages = 2 : i64}
 // CHECK: arith.addi %{{.*}} : !tile.tile<16x16xi32>
 // CHECK: tile.launch @window grid(%c4{{.*}}, %c2{{.*}})
-tile.kernel @window(%x: memref<3x112x64xi8>, %w: memref<3x64x16xi8>, %y: memref<112x16xi32>) grid(%i) attributes {tile.stream_k = 2 : i64, tile.persistent = 1 : i64} {
+tile.kernel @window(%x: memref<3x112x64xi8>, %w: memref<3x64x16xi8>, %y: memref<112x16xi32>) grid(%i)
+    attributes {tile.stream_k = 2 : i64, tile.persistent = 1 : i64} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c3 = arith.constant 3 : index
@@ -100,7 +105,8 @@ tile.kernel @window(%x: memref<3x112x64xi8>, %w: memref<3x64x16xi8>, %y: memref<
 func.func @main(%x: tensor<3x112x64xi8>, %w: tensor<3x64x16xi8>) -> tensor<112x16xi32> {
   %c7 = arith.constant 7 : index
   %e = tensor.empty() : tensor<112x16xi32>
-  %y = tile.launch @window grid(%c7) ins(%x, %w : tensor<3x112x64xi8>, tensor<3x64x16xi8>) outs(%e : tensor<112x16xi32>) -> (tensor<112x16xi32>)
+  %y = tile.launch @window grid(%c7) ins(%x, %w : tensor<3x112x64xi8>, tensor<3x64x16xi8>) outs(%e : tensor<112x16xi32>)
+      -> (tensor<112x16xi32>)
   return %y : tensor<112x16xi32>
 }
 
@@ -109,8 +115,9 @@ func.func @main(%x: tensor<3x112x64xi8>, %w: tensor<3x64x16xi8>) -> tensor<112x1
 // CHECK-LABEL: tile.kernel @full
 // CHECK-SAME: grid(%{{[a-z0-9]+}}) attributes {tile.persistent = 1 : i64}
 // CHECK-NOT: tile.semaphores
-// expected-remark@+1 {{computes whole tiles, its steps are not dealt to all blocks: its tiles fill all waves, or are too few}}
-tile.kernel @full(%x: memref<128x64xf16>, %w: memref<64x64xf16>, %y: memref<128x64xf32>) grid(%i) attributes {tile.stream_k = 2 : i64, tile.persistent = 1 : i64} {
+// expected-remark@+1 {{whole tiles, its steps are not dealt to all blocks: its tiles fill all waves, or are too few}}
+tile.kernel @full(%x: memref<128x64xf16>, %w: memref<64x64xf16>, %y: memref<128x64xf32>) grid(%i)
+    attributes {tile.stream_k = 2 : i64, tile.persistent = 1 : i64} {
   %c0 = arith.constant 0 : index
   %c16 = arith.constant 16 : index
   %c64 = arith.constant 64 : index
@@ -128,14 +135,16 @@ tile.kernel @full(%x: memref<128x64xf16>, %w: memref<64x64xf16>, %y: memref<128x
 func.func @main(%x: tensor<128x64xf16>, %w: tensor<64x64xf16>) -> tensor<128x64xf32> {
   %c2 = arith.constant 2 : index
   %e = tensor.empty() : tensor<128x64xf32>
-  %y = tile.launch @full grid(%c2) ins(%x, %w : tensor<128x64xf16>, tensor<64x64xf16>) outs(%e : tensor<128x64xf32>) -> (tensor<128x64xf32>)
+  %y = tile.launch @full grid(%c2) ins(%x, %w : tensor<128x64xf16>, tensor<64x64xf16>) outs(%e : tensor<128x64xf32>)
+      -> (tensor<128x64xf32>)
   return %y : tensor<128x64xf32>
 }
 
 // -----
 
 // expected-remark@+1 {{its sums begin with something else than zeros}}
-tile.kernel @begun(%x: memref<192x64xf16>, %w: memref<64x64xf16>, %y: memref<192x64xf32>) grid(%i) attributes {tile.stream_k = 2 : i64, tile.persistent = 1 : i64} {
+tile.kernel @begun(%x: memref<192x64xf16>, %w: memref<64x64xf16>, %y: memref<192x64xf32>) grid(%i)
+    attributes {tile.stream_k = 2 : i64, tile.persistent = 1 : i64} {
   %c0 = arith.constant 0 : index
   %c16 = arith.constant 16 : index
   %c64 = arith.constant 64 : index
@@ -152,7 +161,8 @@ tile.kernel @begun(%x: memref<192x64xf16>, %w: memref<64x64xf16>, %y: memref<192
 }
 func.func @main(%x: tensor<192x64xf16>, %w: tensor<64x64xf16>, %y: tensor<192x64xf32>) -> tensor<192x64xf32> {
   %c3 = arith.constant 3 : index
-  %r = tile.launch @begun grid(%c3) ins(%x, %w : tensor<192x64xf16>, tensor<64x64xf16>) outs(%y : tensor<192x64xf32>) -> (tensor<192x64xf32>)
+  %r = tile.launch @begun grid(%c3) ins(%x, %w : tensor<192x64xf16>, tensor<64x64xf16>) outs(%y : tensor<192x64xf32>)
+      -> (tensor<192x64xf32>)
   return %r : tensor<192x64xf32>
 }
 

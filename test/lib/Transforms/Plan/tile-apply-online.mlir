@@ -16,7 +16,8 @@
 // CHECK:     linalg.generic
 // CHECK:       arith.subf
 // CHECK:       math.exp
-// CHECK:   %[[T:.*]] = tile.group "register" ({{.*}} = %[[N]]#1 : {{.*}}, {{.*}} = %[[S]] : {{.*}}, {{.*}} = %[[N]]#0 : {{.*}})
+// CHECK:   %[[T:.*]] = tile.group "register" ({{.*}} = %[[N]]#1 :
+// CHECK-SAME: = %[[S]] : {{.*}}, {{.*}} = %[[N]]#0 : {{.*}})
 // CHECK:     arith.mulf
 // CHECK:     math.exp
 // CHECK:     arith.addf
@@ -74,7 +75,8 @@ func.func @log_of_sums(%x: tensor<16x4096xf32>) -> tensor<16xf32> {
   return %y : tensor<16xf32>
 }
 
-// What is left behind whole blocks has register tiles of the third number along the loop; blocks have those of the plan.
+// What is left behind whole blocks has register tiles of the third number along the loop; blocks have those of the
+// plan.
 
 // CHECK-LABEL: @tail
 // CHECK: scf.for %{{.*}} = %c0 to %c1024 step %c512

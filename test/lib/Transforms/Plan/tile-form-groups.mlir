@@ -52,7 +52,8 @@ func.func @main(%x: tensor<8x64xf32>) -> tensor<8xf32> {
 // CHECK: tensor.expand_shape %[[G]]#0
 func.func @main(%x: tensor<64xf32>) -> (tensor<8x8xf32>, tensor<64xf32>) {
   %e = tensor.empty() : tensor<64xf32>
-  %a = linalg.generic {indexing_maps = [#v, #v], iterator_types = ["parallel"], tile.task = 3 : i64, tile.nest = 1 : i64,
+  %a = linalg.generic {indexing_maps = [#v, #v],
+      iterator_types = ["parallel"], tile.task = 3 : i64, tile.nest = 1 : i64,
       tile.rtile = #tile.rtile<l2 = [64], register = [64], order = [0]>}
       ins(%x : tensor<64xf32>) outs(%e : tensor<64xf32>) {
   ^bb0(%p: f32, %o: f32):
@@ -60,7 +61,8 @@ func.func @main(%x: tensor<64xf32>) -> (tensor<8x8xf32>, tensor<64xf32>) {
     linalg.yield %n : f32
   } -> tensor<64xf32>
   %view = tensor.expand_shape %a [[0, 1]] output_shape [8, 8] : tensor<64xf32> into tensor<8x8xf32>
-  %b = linalg.generic {indexing_maps = [#v, #v], iterator_types = ["parallel"], tile.task = 3 : i64, tile.nest = 2 : i64,
+  %b = linalg.generic {indexing_maps = [#v, #v],
+      iterator_types = ["parallel"], tile.task = 3 : i64, tile.nest = 2 : i64,
       tile.rtile = #tile.rtile<l2 = [64], register = [64], order = [0]>}
       ins(%a : tensor<64xf32>) outs(%e : tensor<64xf32>) {
   ^bb0(%p: f32, %o: f32):

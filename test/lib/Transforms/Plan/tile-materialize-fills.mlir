@@ -29,8 +29,8 @@ func.func @initial(%x: tensor<4xf32>) -> tensor<f32> {
   return %r : tensor<f32>
 }
 
-// Two images are copied into zeros that they share: each gets a border of its own, the first and last line at once, then
-// the first and last column of the others. The second one has no column on its left, and two on its right.
+// Two images are copied into zeros that they share: each gets a border of its own, the first and last line at once,
+// then the first and last column of the others. The second one has no column on its left, and two on its right.
 
 #id = affine_map<(i, j) -> (i, j)>
 

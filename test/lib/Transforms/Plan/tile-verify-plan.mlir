@@ -36,7 +36,8 @@ func.func @main(%x: tensor<64xf32>) -> tensor<64xf32> {
 
 // What stays on the host says why; large work there is told.
 #v = affine_map<(i) -> (i)>
-func.func @main(%x: tensor<?xf32>, %e: tensor<?xf32>, %s: tensor<64xf32>, %n: index) -> (tensor<?xf32>, tensor<64xf32>) {
+func.func @main(%x: tensor<?xf32>, %e: tensor<?xf32>, %s: tensor<64xf32>, %n: index)
+    -> (tensor<?xf32>, tensor<64xf32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c4 = arith.constant 4 : index
@@ -71,12 +72,15 @@ func.func @main(%x: tensor<?xf32>, %e: tensor<?xf32>, %s: tensor<64xf32>, %n: in
 #a = affine_map<(m, n, k) -> (m, k)>
 #b = affine_map<(m, n, k) -> (k, n)>
 #c = affine_map<(m, n, k) -> (m, n)>
-func.func @main(%x: tensor<?x64xbf16>, %w: tensor<64x64xbf16>, %e: tensor<?x64xf32>, %v: tensor<8x64xbf16>, %s: tensor<8x64xf32>)
+func.func @main(%x: tensor<?x64xbf16>, %w: tensor<64x64xbf16>, %e: tensor<?x64xf32>, %v: tensor<8x64xbf16>,
+    %s: tensor<8x64xf32>)
     -> (tensor<?x64xf32>, tensor<8x64xf32>) {
   // expected-remark @below {{multiplies bf16 in f32: its number of rows is known at run time only}}
   %y = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
       ins(%x, %w : tensor<?x64xbf16>, tensor<64x64xbf16>) outs(%e : tensor<?x64xf32>)
-      attrs = {tile.host = "a test", tile.widened = "bf16 in f32: its number of rows is known at run time only"} { // expected-remark @-2 {{runs as scalar loops on the host: a test}}
+      attrs = {tile.host = "a test",
+          tile.widened = "bf16 in f32: its number of rows is known at run time only"} {
+    // expected-remark @-4 {{runs as scalar loops on the host: a test}}
   ^bb0(%p: bf16, %q: bf16, %o: f32):
     %u = arith.extf %p : bf16 to f32
     %r = arith.extf %q : bf16 to f32
@@ -84,7 +88,8 @@ func.func @main(%x: tensor<?x64xbf16>, %w: tensor<64x64xbf16>, %e: tensor<?x64xf
     %t = arith.addf %o, %m : f32
     linalg.yield %t : f32
   } -> tensor<?x64xf32>
-  %z = tile.group "l2" (%v1 = %v : tensor<8x64xbf16>, %w1 = %w : tensor<64x64xbf16>, %s1 = %s : tensor<8x64xf32>) -> (tensor<8x64xf32>) {
+  %z = tile.group "l2" (%v1 = %v : tensor<8x64xbf16>, %w1 = %w : tensor<64x64xbf16>, %s1 = %s : tensor<8x64xf32>)
+      -> (tensor<8x64xf32>) {
     %y1 = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
         ins(%v1, %w1 : tensor<8x64xbf16>, tensor<64x64xbf16>) outs(%s1 : tensor<8x64xf32>)
         attrs = {tile.widened = "bf16 in f32: few rows"} {
@@ -106,9 +111,11 @@ func.func @main(%x: tensor<?x64xbf16>, %w: tensor<64x64xbf16>, %e: tensor<?x64xf
 #a = affine_map<(m, n, k) -> (m, k)>
 #b = affine_map<(m, n, k) -> (k, n)>
 #c = affine_map<(m, n, k) -> (m, n)>
-func.func @main(%x: tensor<128x64xf32>, %v: tensor<8x64xf32>, %w: tensor<64x64xf32>, %e: tensor<128x64xf32>, %s: tensor<8x64xf32>)
+func.func @main(%x: tensor<128x64xf32>, %v: tensor<8x64xf32>, %w: tensor<64x64xf32>, %e: tensor<128x64xf32>,
+    %s: tensor<8x64xf32>)
     -> (tensor<128x64xf32>, tensor<8x64xf32>) {
-  %y = tile.group "l2" (%x1 = %x : tensor<128x64xf32>, %w1 = %w : tensor<64x64xf32>, %e1 = %e : tensor<128x64xf32>) -> (tensor<128x64xf32>) {
+  %y = tile.group "l2" (%x1 = %x : tensor<128x64xf32>, %w1 = %w : tensor<64x64xf32>, %e1 = %e : tensor<128x64xf32>)
+      -> (tensor<128x64xf32>) {
     // expected-remark @below {{reads a softmax from memory: for a test}}
     %y1 = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
         ins(%x1, %w1 : tensor<128x64xf32>, tensor<64x64xf32>) outs(%e1 : tensor<128x64xf32>)
@@ -120,7 +127,8 @@ func.func @main(%x: tensor<128x64xf32>, %v: tensor<8x64xf32>, %w: tensor<64x64xf
     } -> tensor<128x64xf32>
     tile.yield %y1 : tensor<128x64xf32>
   }
-  %z = tile.group "l2" (%v1 = %v : tensor<8x64xf32>, %w1 = %w : tensor<64x64xf32>, %s1 = %s : tensor<8x64xf32>) -> (tensor<8x64xf32>) {
+  %z = tile.group "l2" (%v1 = %v : tensor<8x64xf32>, %w1 = %w : tensor<64x64xf32>, %s1 = %s : tensor<8x64xf32>)
+      -> (tensor<8x64xf32>) {
     %y1 = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
         ins(%v1, %w1 : tensor<8x64xf32>, tensor<64x64xf32>) outs(%s1 : tensor<8x64xf32>)
         attrs = {tile.slow = "reads a softmax from memory: for a test"} {

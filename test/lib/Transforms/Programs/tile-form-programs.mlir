@@ -47,7 +47,7 @@ func.func @main(%h: memref<8xf32>, %n: memref<8xf32>) {
   %c1 = arith.constant 1 : index
   %c8 = arith.constant 8 : index
   %c9 = arith.constant 9 : index
-  // expected-error @below {{carries something else than buffers that change places, and are back after `tile.steps` iterations}}
+  // expected-error@+1 {{something else than buffers that change places, and are back after `tile.steps` iterations}}
   %r:2 = scf.for %t = %c0 to %c9 step %c1 iter_args(%a = %h, %b = %n) -> (memref<8xf32>, memref<8xf32>) {
     tile.launch @k grid(%c8) ins(%a : memref<8xf32>) outs(%b : memref<8xf32>)
     scf.yield %b, %a : memref<8xf32>, memref<8xf32>
@@ -99,7 +99,8 @@ func.func @main(%h: memref<8xf32>, %n: index) {
 // CHECK: %[[END:.*]] = arith.addi %[[C0]], %[[WHOLE]]
 // CHECK: scf.for %[[I:.*]] = %[[C0]] to %[[END]] step %[[STRIDE]] {
 // CHECK-NEXT: tile.launch @program_k ins(%[[I]] : index) outs(%[[A]], %[[B]]
-// CHECK: %[[R:.*]]:2 = scf.for %{{.*}} = %[[END]] to %[[N]] step %{{.*}} iter_args(%[[X:.*]] = %[[A]], %[[Y:.*]] = %[[B]])
+// CHECK: %[[R:.*]]:2 = scf.for %{{.*}} = %[[END]]
+// CHECK-SAME: {{^}} to %[[N]] step %{{.*}} iter_args(%[[X:.*]] = %[[A]], %[[Y:.*]] = %[[B]])
 // CHECK-NEXT: tile.launch @k grid(%{{.*}}) ins(%[[X]] : memref<8xf32>) outs(%[[Y]]
 // CHECK-NEXT: yield %[[Y]], %[[X]]
 // CHECK-NOT: tile.units

@@ -50,7 +50,8 @@ func.func @copied(%x: tensor<14x14x32xf32>, %w: tensor<3x3x32x8xf32>) -> tensor<
 // CHECK-LABEL: @computed
 // CHECK: %[[E:.*]] = tensor.empty() : tensor<14x32xf32>
 // CHECK: %[[N:.*]] = linalg.generic {{.*}} outs(%[[E]] : tensor<14x32xf32>)
-// CHECK: %[[R:.*]] = tensor.expand_shape %[[N]] {{.*}} output_shape [14, 4, 8] : tensor<14x32xf32> into tensor<14x4x8xf32>
+// CHECK: %[[R:.*]] = tensor.expand_shape %[[N]]
+// CHECK-SAME: output_shape [14, 4, 8] : tensor<14x32xf32> into tensor<14x4x8xf32>
 // CHECK: %[[P:.*]] = tensor.pad %[[R]] low[2, 0, 0] high[1, 0, 0] {
 // CHECK: } {tile.border} : tensor<14x4x8xf32> to tensor<17x4x8xf32>
 // CHECK: linalg.generic {{.*}} ins(%[[P]],

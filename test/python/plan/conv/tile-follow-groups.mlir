@@ -15,13 +15,18 @@
 // CHECK-LABEL: @groups
 // CHECK-SAME: {{.*}}, %[[B:[a-z0-9]*]]: tensor<8xf32>, %[[R:[a-z0-9]*]]: tensor<8x16xf32>)
 // CHECK: %[[Y:.*]] = linalg.generic {{.*}}"reduction"]}
-// CHECK: %[[PARTS:.*]] = tensor.expand_shape %[[B]] {{\[}}[0, 1]] output_shape [2, 4] : tensor<8xf32> into tensor<2x4xf32>
-// CHECK: %[[Z:.*]] = linalg.generic {indexing_maps = [#[[$ID]], #[[$CHANNEL]], #[[$ID]]], {{.*}}} ins(%[[Y]], %[[PARTS]] : tensor<16x2x4xf32>, tensor<2x4xf32>) outs(%{{.*}} : tensor<16x2x4xf32>)
-// CHECK: %[[OTHER:.*]] = tensor.expand_shape %[[R]] {{\[}}[0, 1], [2]] output_shape [2, 4, 16] : tensor<8x16xf32> into tensor<2x4x16xf32>
-// CHECK: %[[S:.*]] = linalg.generic {indexing_maps = [#[[$ID]], #[[$TURNED]], #[[$ID]]], {{.*}}} ins(%[[Z]], %[[OTHER]] : tensor<16x2x4xf32>, tensor<2x4x16xf32>)
+// CHECK: %[[PARTS:.*]] = tensor.expand_shape %[[B]] {{\[}}[0, 1]] output_shape [2, 4] : tensor<8xf32>
+// CHECK-SAME: {{^}} into tensor<2x4xf32>
+// CHECK: %[[Z:.*]] = linalg.generic {indexing_maps = [#[[$ID]], #[[$CHANNEL]], #[[$ID]]], {{.*}}}
+// CHECK-SAME: {{^}} ins(%[[Y]], %[[PARTS]] : tensor<16x2x4xf32>, tensor<2x4xf32>) outs(%{{.*}} : tensor<16x2x4xf32>)
+// CHECK: %[[OTHER:.*]] = tensor.expand_shape %[[R]] {{\[}}[0, 1], [2]] output_shape [2, 4, 16] : tensor<8x16xf32>
+// CHECK-SAME: {{^}} into tensor<2x4x16xf32>
+// CHECK: %[[S:.*]] = linalg.generic {indexing_maps = [#[[$ID]], #[[$TURNED]], #[[$ID]]], {{.*}}}
+// CHECK-SAME: {{^}} ins(%[[Z]], %[[OTHER]] : tensor<16x2x4xf32>, tensor<2x4x16xf32>)
 // CHECK: %[[ALL:.*]] = tensor.collapse_shape %[[S]] {{\[}}[0], [1, 2]]
 // CHECK: return %[[ALL]]
-func.func @groups(%x: tensor<16x2x8xf32>, %w: tensor<2x8x4xf32>, %b: tensor<8xf32>, %r: tensor<8x16xf32>) -> tensor<16x8xf32> {
+func.func @groups(%x: tensor<16x2x8xf32>, %w: tensor<2x8x4xf32>, %b: tensor<8xf32>, %r: tensor<8x16xf32>)
+    -> tensor<16x8xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<16x2x4xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<16x2x4xf32>) -> tensor<16x2x4xf32>

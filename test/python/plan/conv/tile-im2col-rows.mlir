@@ -29,7 +29,8 @@ func.func @stem(%x: tensor<32x3x224x224xf16>) -> tensor<32x112x112x64xf32> {
   %zero = arith.constant 0.0 : f32
   %none = arith.constant 0.0 : f16
   %d = tensor.empty() : tensor<32x224x224x3xf16>
-  %t = linalg.generic {indexing_maps = [#first, #last], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+  %t = linalg.generic {indexing_maps = [#first, #last],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
       ins(%x : tensor<32x3x224x224xf16>) outs(%d : tensor<32x224x224x3xf16>) {
   ^bb0(%a: f16, %o: f16):
     linalg.yield %a : f16

@@ -1,13 +1,15 @@
 // RUN: tile-opt %s --tile-split-micro-batches=l3-bytes=65536 --split-input-file | FileCheck-22 %s
-// RUN: tile-opt %s --tile-split-micro-batches=l3-bytes=33554432 --split-input-file | FileCheck-22 %s --check-prefix=NEAR
+// RUN: tile-opt %s --tile-split-micro-batches=l3-bytes=33554432 --split-input-file \
+// RUN:   | FileCheck-22 %s --check-prefix=NEAR
 
-// Two windows follow each other, over images that are larger than the cache together. The border is made for each image.
-// What follows the last window goes along; what meets all images does not.
+// Two windows follow each other, over images that are larger than the cache together. The border is made for each
+// image. What follows the last window goes along; what meets all images does not.
 
 // NEAR-NOT: scf.for
 // CHECK-LABEL: @windows
 // CHECK: %[[ALL:.*]] = tensor.empty() : tensor<6x1022xf32>
-// CHECK: %[[DONE:.*]] = scf.for %[[N:.*]] = %c0{{.*}} to %c6{{.*}} step %c2{{.*}} iter_args(%[[STATE:.*]] = %[[ALL]]) -> (tensor<6x1022xf32>)
+// CHECK: %[[DONE:.*]] = scf.for %[[N:.*]] = %c0{{.*}} to %c6{{.*}} step %c2{{.*}} iter_args(%[[STATE:.*]] = %[[ALL]])
+// CHECK-SAME: {{^}} -> (tensor<6x1022xf32>)
 // CHECK: tensor.extract_slice %arg0[%[[N]], 0] [2, 1024] [1, 1]
 // CHECK: linalg.generic {{.*}}ins({{.*}}tensor<2x1024xf32>, tensor<3xf32>)
 // CHECK: tensor.insert_slice {{.*}} tensor<2x1022xf32> into tensor<2x1024xf32>

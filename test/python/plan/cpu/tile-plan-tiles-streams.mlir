@@ -1,5 +1,6 @@
 // RUN: tile-opt %s --tile-plan-tiles="l2-bytes=1048576 l3-bytes=33554432 l3-rate=60 memory-rate=20" | FileCheck-22 %s
-// RUN: tile-opt %s --tile-plan-tiles="l2-bytes=1048576 l3-bytes=268435456 l3-rate=60 memory-rate=20" | FileCheck-22 %s --check-prefix=LARGE
+// RUN: tile-opt %s --tile-plan-tiles="l2-bytes=1048576 l3-bytes=268435456 l3-rate=60 memory-rate=20" \
+// RUN:   | FileCheck-22 %s --check-prefix=LARGE
 
 // 16 MiB are written while 16 MiB are read: a cache of 32 MiB would lose some of either before they are used again, so
 // that what is written goes past it; one of 256 MiB keeps both.

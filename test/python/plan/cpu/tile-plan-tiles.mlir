@@ -1,5 +1,6 @@
 // RUN: tile-opt %s --tile-plan-tiles --split-input-file --verify-diagnostics | FileCheck-22 %s
-// RUN: tile-opt %s --tile-plan-tiles="lanes=8 registers=16 l2-bytes=524288" --split-input-file --verify-diagnostics | FileCheck-22 %s --check-prefix=AVX2
+// RUN: tile-opt %s --tile-plan-tiles="lanes=8 registers=16 l2-bytes=524288" --split-input-file --verify-diagnostics \
+// RUN:   | FileCheck-22 %s --check-prefix=AVX2
 
 // Rows and lanes of the register tile follow from the machine; the weight is packed in panels of its lanes.
 
@@ -33,8 +34,10 @@ func.func @main(%x: tensor<24x64xf32>) -> tensor<24x96xf32> {
 // -----
 
 // Products of bytes: the depth is cut into groups of 4 where the machine multiplies them at once.
-// RUN: tile-opt %s --tile-plan-tiles="dots=i8,bf16" --split-input-file --verify-diagnostics | FileCheck-22 %s --check-prefix=DOTS
-// RUN: tile-opt %s --tile-plan-tiles="dots=i8 matrix=i8,bf16" --split-input-file --verify-diagnostics | FileCheck-22 %s --check-prefix=MATRIX
+// RUN: tile-opt %s --tile-plan-tiles="dots=i8,bf16" --split-input-file --verify-diagnostics \
+// RUN:   | FileCheck-22 %s --check-prefix=DOTS
+// RUN: tile-opt %s --tile-plan-tiles="dots=i8 matrix=i8,bf16" --split-input-file --verify-diagnostics \
+// RUN:   | FileCheck-22 %s --check-prefix=MATRIX
 
 #a = affine_map<(m, n, k) -> (m, k)>
 #b = affine_map<(m, n, k) -> (k, n)>
@@ -44,10 +47,12 @@ func.func @main(%x: tensor<24x64xf32>) -> tensor<24x96xf32> {
 // CHECK: tile.rtile = #tile.rtile<l2 = [24, 96, 64], register = [8, 48, 1], unroll = [1, 1, 4], order = [0, 1, 2]>
 // MATRIX-LABEL: @bytes
 // MATRIX: linalg.generic {{.*}}tile.layouts = [unit, #tile.layout<perm = [1, 0], inner = [1, 0], tiles = [64, 4]>]
-// MATRIX-SAME: tile.rtile = #tile.rtile<l2 = [24, 64, 64], mma = [16, 16, 64], register = [16, 64, 64], order = [1, 0, 2]>
+// MATRIX-SAME: tile.rtile = #tile.rtile<l2 = [24, 64, 64], mma = [16, 16, 64], register = [16, 64, 64],
+// MATRIX-SAME: {{^}} order = [1, 0, 2]>
 // DOTS-LABEL: @bytes
 // DOTS: linalg.generic {{.*}}tile.layouts = [unit, #tile.layout<perm = [1, 0], inner = [1, 0], tiles = [48, 4]>]
-// DOTS-SAME: tile.rtile = #tile.rtile<l2 = [24, 96, 64], mma = [1, 16, 4], register = [8, 48, 4], unroll = [1, 1, 4], order = [1, 0, 2]>
+// DOTS-SAME: tile.rtile = #tile.rtile<l2 = [24, 96, 64], mma = [1, 16, 4], register = [8, 48, 4], unroll = [1, 1, 4],
+// DOTS-SAME: {{^}} order = [1, 0, 2]>
 ml_program.global private @v(#ml_program.extern<tensor<64x96xi8>>) : tensor<64x96xi8>
 func.func @bytes(%x: tensor<24x64xi8>) -> tensor<24x96xi32> {
   %w = ml_program.global_load_const @v : tensor<64x96xi8>
@@ -88,10 +93,12 @@ func.func @no_root(%e: tensor<64xf32>) -> tensor<64xf32> {
 
 // MATRIX-LABEL: @many
 // MATRIX: linalg.generic {{.*}}tile.grid = array<i64: 1, 0>
-// MATRIX-SAME: tile.rtile = #tile.rtile<l2 = [512, 256, 1024], mma = [16, 16, 32], register = [32, 32, 32], order = [0, 1, 2]>
+// MATRIX-SAME: tile.rtile = #tile.rtile<l2 = [512, 256, 1024], mma = [16, 16, 32], register = [32, 32, 32],
+// MATRIX-SAME: {{^}} order = [0, 1, 2]>
 // MATRIX-LABEL: @few
 // MATRIX: linalg.generic {{.*}}tile.grid = array<i64: 0, 1>
-// MATRIX-SAME: tile.rtile = #tile.rtile<l2 = [128, 64, 1024], mma = [16, 16, 32], register = [32, 32, 32], order = [1, 0, 2]>
+// MATRIX-SAME: tile.rtile = #tile.rtile<l2 = [128, 64, 1024], mma = [16, 16, 32], register = [32, 32, 32],
+// MATRIX-SAME: {{^}} order = [1, 0, 2]>
 ml_program.global private @v(#ml_program.extern<tensor<1024x1024xbf16>>) : tensor<1024x1024xbf16>
 func.func @many(%x: tensor<2048x1024xbf16>) -> tensor<2048x1024xf32> {
   %w = ml_program.global_load_const @v : tensor<1024x1024xbf16>

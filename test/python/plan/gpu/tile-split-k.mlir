@@ -1,5 +1,6 @@
 // RUN: tile-opt %s --tile-set-target=target=nvidia-h100 --tile-split-k --split-input-file 2>/dev/null | FileCheck-22 %s
-// RUN: tile-opt %s --tile-set-target=target=nvidia-h100 --tile-split-k --split-input-file 2>&1 >/dev/null | FileCheck-22 %s --check-prefix=REMARK
+// RUN: tile-opt %s --tile-set-target=target=nvidia-h100 --tile-split-k --split-input-file 2>&1 >/dev/null \
+// RUN:   | FileCheck-22 %s --check-prefix=REMARK
 
 // Few tiles and a deep sum: parts of the depth are tasks of their own, and a second kernel adds them.
 
@@ -11,10 +12,12 @@
 // CHECK-DAG: #[[$B:.*]] = affine_map<(d0, d1, d2, d3) -> (d1, d3, d2)>
 // CHECK-DAG: #[[$C:.*]] = affine_map<(d0, d1, d2, d3) -> (d3, d0, d1)>
 // CHECK-LABEL: @deep
-// CHECK: %[[X:.*]] = tensor.expand_shape %{{.*}} {{\[\[}}0], [1, 2]] output_shape [64, [[P:[0-9]+]], {{[0-9]+}}] : tensor<64x8192xf16>
+// CHECK: %[[X:.*]] = tensor.expand_shape %{{.*}} {{\[\[}}0], [1, 2]] output_shape [64, [[P:[0-9]+]], {{[0-9]+}}]
+// CHECK-SAME: {{^}} : tensor<64x8192xf16>
 // CHECK: %[[W:.*]] = tensor.expand_shape
 // CHECK: linalg.fill {{.*}} -> tensor<[[P]]x64x64xf32>
-// CHECK: %[[PART:.*]] = linalg.generic {indexing_maps = [#[[$A]], #[[$B]], #[[$C]]], iterator_types = ["parallel", "parallel", "reduction", "parallel"]}
+// CHECK: %[[PART:.*]] = linalg.generic {indexing_maps = [#[[$A]], #[[$B]], #[[$C]]],
+// CHECK-SAME: {{^}} iterator_types = ["parallel", "parallel", "reduction", "parallel"]}
 // CHECK-SAME: ins(%[[X]], %[[W]] {{.*}}attrs = {tile.apart}
 // CHECK: %[[SUM:.*]] = linalg.generic {{.*}}iterator_types = ["parallel", "parallel", "reduction"]} ins(%[[PART]] :
 // CHECK: arith.addf
@@ -47,7 +50,8 @@ func.func @deep(%x: tensor<64x8192xf16>, %w: tensor<64x8192xf16>) -> tensor<64x6
 
 // CHECK-LABEL: @whole
 // CHECK-NOT: expand_shape
-func.func @whole(%x: tensor<4096x1024xf16>, %w: tensor<4096x1024xf16>, %v: tensor<1048576xf32>) -> (tensor<4096x4096xf32>, tensor<f32>) {
+func.func @whole(%x: tensor<4096x1024xf16>, %w: tensor<4096x1024xf16>, %v: tensor<1048576xf32>)
+    -> (tensor<4096x4096xf32>, tensor<f32>) {
   %zero = arith.constant 0.0 : f32
   %one = arith.constant 1.0 : f32
   %e = tensor.empty() : tensor<4096x4096xf32>
@@ -80,7 +84,8 @@ func.func @whole(%x: tensor<4096x1024xf16>, %w: tensor<4096x1024xf16>, %v: tenso
 #b = affine_map<(m, n, k) -> (n, k)>
 #c = affine_map<(m, n, k) -> (m, n)>
 
-// REMARK: remark: a sum of 8191 terms runs in few tasks, as no number of parts divides it (predicted {{.*}} us; in {{[0-9]+}} equal parts it would take {{.*}} us)
+// REMARK: remark: a sum of 8191 terms runs in few tasks, as no number of parts divides it (predicted
+// REMARK-SAME: us; in {{[0-9]+}} equal parts it would take {{.*}} us)
 // CHECK-LABEL: @prime
 // CHECK-NOT: tensor.expand_shape
 // CHECK: return

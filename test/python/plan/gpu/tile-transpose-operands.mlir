@@ -9,8 +9,10 @@
 // CHECK-DAG: #[[$AGAINST:.*]] = affine_map<(d0, d1) -> (d1, d0)>
 // CHECK-DAG: #[[$ALONG:.*]] = affine_map<(d0, d1, d2) -> (d1, d2)>
 // CHECK-LABEL: @weights
-// CHECK: %[[T:.*]] = linalg.generic {indexing_maps = [#[[$AGAINST]], #{{.*}}], {{.*}}} ins(%{{.*}} : tensor<256x64xi8>) outs(%{{.*}} : tensor<64x256xi8>)
-// CHECK: linalg.generic {indexing_maps = [#{{.*}}, #[[$ALONG]], #{{.*}}], {{.*}}} ins(%{{.*}}, %[[T]] : tensor<128x256xi8>, tensor<64x256xi8>)
+// CHECK: %[[T:.*]] = linalg.generic {indexing_maps = [#[[$AGAINST]], #{{.*}}], {{.*}}} ins(%{{.*}} : tensor<256x64xi8>)
+// CHECK-SAME: {{^}} outs(%{{.*}} : tensor<64x256xi8>)
+// CHECK: linalg.generic {indexing_maps = [#{{.*}}, #[[$ALONG]], #{{.*}}], {{.*}}}
+// CHECK-SAME: {{^}} ins(%{{.*}}, %[[T]] : tensor<128x256xi8>, tensor<64x256xi8>)
 // CHECK-NOT: tile.slow
 ml_program.global private @w(#ml_program.extern<tensor<256x64xi8>>) : tensor<256x64xi8>
 func.func @weights(%x: tensor<128x256xi8>) -> tensor<128x64xi32> {
@@ -40,7 +42,8 @@ func.func @weights(%x: tensor<128x256xi8>) -> tensor<128x64xi32> {
 
 // CHECK-LABEL: @small
 // CHECK-NOT: outs(%{{.*}} : tensor<64x256xi8>)
-// CHECK: tile.slow = "reads bytes of an operand one by one, against their order in memory: {{[0-9]+}} us are predicted, {{[0-9]+}} us with a kernel that turns it"
+// CHECK: tile.slow = "reads bytes of an operand one by one, against their order in memory:
+// CHECK-SAME: {{^}} {{[0-9]+}} us are predicted, {{[0-9]+}} us with a kernel that turns it"
 func.func @small(%x: tensor<128x256xi8>, %w: tensor<256x64xi8>) -> tensor<128x64xi32> {
   %zero = arith.constant 0 : i32
   %e = tensor.empty() : tensor<128x64xi32>
@@ -66,7 +69,8 @@ func.func @small(%x: tensor<128x256xi8>, %w: tensor<256x64xi8>) -> tensor<128x64
 #c = affine_map<(m, n, k) -> (m, n)>
 
 // CHECK-LABEL: @large
-// CHECK: %[[T:.*]] = linalg.generic {{.*}} ins(%{{.*}} : tensor<4096x4096xf8E4M3FN>) outs(%{{.*}} : tensor<4096x4096xf8E4M3FN>)
+// CHECK: %[[T:.*]] = linalg.generic
+// CHECK-SAME: ins(%{{.*}} : tensor<4096x4096xf8E4M3FN>) outs(%{{.*}} : tensor<4096x4096xf8E4M3FN>)
 // CHECK: linalg.generic {{.*}} ins(%{{.*}}, %[[T]] : tensor<4096x4096xf8E4M3FN>, tensor<4096x4096xf8E4M3FN>)
 // CHECK-NOT: tile.slow
 func.func @large(%x: tensor<4096x4096xf8E4M3FN>, %w: tensor<4096x4096xf8E4M3FN>) -> tensor<4096x4096xf32> {
@@ -126,12 +130,15 @@ func.func @vector(%x: tensor<3072xf16>) -> tensor<256xf32> {
 // CHECK: #[[$FILTER:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d3, d4, d2, d5)>
 // CHECK-LABEL: @convolutions
 // CHECK: %[[W:.*]] = ml_program.global_load_const @w
-// CHECK: %[[T:.*]] = linalg.generic {indexing_maps = [#[[$TURN]], #{{.*}}], {{.*}}} ins(%[[W]] : tensor<3x3x32x8xi8>) outs(%{{.*}} : tensor<3x3x8x32xi8>)
-// CHECK: linalg.generic {indexing_maps = [#{{.*}}, #[[$FILTER]], #{{.*}}], {{.*}}} ins(%arg0, %[[T]] : tensor<16x16x32xi8>, tensor<3x3x8x32xi8>)
+// CHECK: %[[T:.*]] = linalg.generic {indexing_maps = [#[[$TURN]], #{{.*}}], {{.*}}} ins(%[[W]] : tensor<3x3x32x8xi8>)
+// CHECK-SAME: {{^}} outs(%{{.*}} : tensor<3x3x8x32xi8>)
+// CHECK: linalg.generic {indexing_maps = [#{{.*}}, #[[$FILTER]], #{{.*}}], {{.*}}}
+// CHECK-SAME: {{^}} ins(%arg0, %[[T]] : tensor<16x16x32xi8>, tensor<3x3x8x32xi8>)
 // CHECK-NOT: tensor<3x3x8x32xi8>) {
 // CHECK: linalg.generic {{.*}} ins(%arg1, %[[T]] : tensor<16x16x32xi8>, tensor<3x3x8x32xi8>)
 ml_program.global private @w(#ml_program.extern<tensor<3x3x32x8xi8>>) : tensor<3x3x32x8xi8>
-func.func @convolutions(%x: tensor<16x16x32xi8>, %v: tensor<16x16x32xi8>) -> (tensor<14x14x8xi32>, tensor<14x14x8xi32>) {
+func.func @convolutions(%x: tensor<16x16x32xi8>, %v: tensor<16x16x32xi8>)
+    -> (tensor<14x14x8xi32>, tensor<14x14x8xi32>) {
   %w = ml_program.global_load_const @w : tensor<3x3x32x8xi8>
   %zero = arith.constant 0 : i32
   %e = tensor.empty() : tensor<14x14x8xi32>
@@ -161,7 +168,8 @@ func.func @convolutions(%x: tensor<16x16x32xi8>, %v: tensor<16x16x32xi8>) -> (te
 
 // -----
 
-// What stays: operands of 16 bits, which units transpose, and f32 that must stay f32. What may be rounded to tf32 is transposed.
+// What stays: operands of 16 bits, which units transpose, and f32 that must stay f32. What may be rounded to tf32 is
+// transposed.
 
 #a = affine_map<(m, n, k) -> (m, k)>
 #b = affine_map<(m, n, k) -> (k, n)>

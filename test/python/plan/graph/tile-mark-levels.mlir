@@ -62,7 +62,8 @@ func.func @two_nests(%x: tensor<64x64xf32>, %y: tensor<64x1024xf32>) -> tensor<6
       } -> tensor<64x1024xf32>
       tile.yield %r : tensor<64x1024xf32>
     }
-    %c = tile.group "register" (%a1 = %a : tensor<64x64xf32>, %b1 = %b : tensor<64x1024xf32>) -> (tensor<64x64x1024xf32>) {
+    %c = tile.group "register" (%a1 = %a : tensor<64x64xf32>, %b1 = %b : tensor<64x1024xf32>)
+        -> (tensor<64x64x1024xf32>) {
       %e = tensor.empty() : tensor<64x64x1024xf32>
       %r = linalg.generic {indexing_maps = [#left, #right, #all], iterator_types = ["parallel", "parallel", "parallel"],
           tile.rtile = #tile.rtile<l2 = [32, 64, 1024], register = [1, 1, 64], order = [0, 1, 2]>}

@@ -86,7 +86,8 @@ func.func @experts(%x: tensor<64x512xf32>, %v: tensor<8x512x1024xf32>, %w: tenso
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<8x64x1024xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x64x1024xf32>) -> tensor<8x64x1024xf32>
-  %p = linalg.generic {indexing_maps = [#xe, #we, #ye], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+  %p = linalg.generic {indexing_maps = [#xe, #we, #ye],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
       ins(%x, %v : tensor<64x512xf32>, tensor<8x512x1024xf32>) outs(%f : tensor<8x64x1024xf32>) {
   ^bb0(%i: f32, %j: f32, %o: f32):
     %0 = arith.mulf %i, %j : f32
@@ -95,7 +96,8 @@ func.func @experts(%x: tensor<64x512xf32>, %v: tensor<8x512x1024xf32>, %w: tenso
   } -> tensor<8x64x1024xf32>
   %g = tensor.empty() : tensor<8x64x512xf32>
   %h = linalg.fill ins(%zero : f32) outs(%g : tensor<8x64x512xf32>) -> tensor<8x64x512xf32>
-  %q = linalg.generic {indexing_maps = [#he, #we, #ye], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+  %q = linalg.generic {indexing_maps = [#he, #we, #ye],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
       ins(%p, %w : tensor<8x64x1024xf32>, tensor<8x1024x512xf32>) outs(%h : tensor<8x64x512xf32>) {
   ^bb0(%i: f32, %j: f32, %o: f32):
     %0 = arith.mulf %i, %j : f32

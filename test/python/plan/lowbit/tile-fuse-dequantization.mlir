@@ -9,7 +9,8 @@
 #c = affine_map<(n, k) -> (n)>
 
 // CHECK-LABEL: @vector
-// CHECK: linalg.generic {{.*}} ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<4096xf32>, tensor<4096x4096xi8>, tensor<4096xf32>)
+// CHECK: linalg.generic
+// CHECK-SAME: ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<4096xf32>, tensor<4096x4096xi8>, tensor<4096xf32>)
 // CHECK-NEXT: ^bb0(%[[X:.*]]: f32, %[[B:.*]]: i8, %[[S:.*]]: f32, %[[O:.*]]: f32):
 // CHECK-NEXT: %[[U:.*]] = arith.sitofp %[[B]] : i8 to f32
 // CHECK-NEXT: %[[V:.*]] = arith.mulf %[[U]], %[[S]] : f32
@@ -91,7 +92,9 @@ func.func @wide(%x: tensor<512xf32>) -> tensor<512xf32> {
 
 // CHECK-LABEL: @rows
 // CHECK: %[[T:.*]] = linalg.generic {{.*}} ins(%{{.*}} : tensor<4096x4096xi8>)
-// CHECK: linalg.generic {{.*}} ins(%arg0, %[[T]], %{{.*}} : tensor<8x4096xf16>, tensor<4096x4096xi8>, tensor<4096xf16>) {{.*}} attrs = {tile.packed}
+// CHECK: linalg.generic
+// CHECK-SAME: ins(%arg0, %[[T]], %{{.*}} : tensor<8x4096xf16>, tensor<4096x4096xi8>, tensor<4096xf16>)
+// CHECK-SAME: attrs = {tile.packed}
 // CHECK-NEXT: ^bb0(%[[X:.*]]: f16, %[[B:.*]]: i8, %[[S:.*]]: f16, %[[O:.*]]: f32):
 // CHECK: %[[U:.*]] = arith.sitofp %[[B]] : i8 to f16
 // CHECK: %[[V:.*]] = arith.mulf %[[U]], %[[S]] : f16
@@ -138,7 +141,10 @@ func.func @rows(%x: tensor<8x4096xf16>) -> tensor<8x4096xf32> {
 
 // CHECK-LABEL: @blocks
 // CHECK: %[[X:.*]] = tensor.expand_shape %arg0 {{.*}} : tensor<8x4096xf32> into tensor<8x32x128xf32>
-// CHECK: linalg.generic {{.*}} iterator_types = ["parallel", "parallel", "reduction", "reduction"]} ins(%[[X]], %{{.*}}, %{{.*}}, %{{.*}} : tensor<8x32x128xf32>, tensor<32x128x4096xi8>, tensor<32x4096xf32>, tensor<32x4096xi8>) {{.*}} attrs = {tile.packed}
+// CHECK: linalg.generic
+// CHECK-SAME: iterator_types = ["parallel", "parallel", "reduction", "reduction"]}
+// CHECK-SAME: {{^}} ins(%[[X]], %{{.*}}, %{{.*}}, %{{.*}} : tensor<8x32x128xf32>, tensor<32x128x4096xi8>,
+// CHECK-SAME: {{^}} tensor<32x4096xf32>, tensor<32x4096xi8>) {{.*}} attrs = {tile.packed}
 // CHECK-NEXT: ^bb0(%{{.*}}: f32, %[[B:.*]]: i8, %[[S:.*]]: f32, %[[Z:.*]]: i8, %{{.*}}: f32):
 // CHECK-DAG: %[[U:.*]] = arith.uitofp %[[B]] : i8 to f32
 // CHECK-DAG: %[[V:.*]] = arith.uitofp %[[Z]] : i8 to f32
@@ -154,7 +160,8 @@ func.func @blocks(%x: tensor<8x4096xf32>) -> tensor<8x4096xf32> {
   %zero = arith.constant 0.0 : f32
   %d = tensor.empty() : tensor<32x128x4096xf32>
   %g = linalg.generic {indexing_maps = [#id, #s, #s, #id], iterator_types = ["parallel", "parallel", "parallel"]}
-      ins(%w, %s, %z : tensor<32x128x4096xi8>, tensor<32x4096xf32>, tensor<32x4096xi8>) outs(%d : tensor<32x128x4096xf32>) {
+      ins(%w, %s, %z : tensor<32x128x4096xi8>, tensor<32x4096xf32>, tensor<32x4096xi8>)
+          outs(%d : tensor<32x128x4096xf32>) {
   ^bb0(%p: i8, %q: f32, %r: i8, %o: f32):
     %h = arith.extui %p : i8 to i32
     %i = arith.extui %r : i8 to i32

@@ -1,6 +1,7 @@
 // RUN: tile-opt %s --tile-int8-matmul | FileCheck %s
 
-// Dequantized bytes: (x - 3) * 0.5 times w * s[n]. The product is one of bytes; the sums of the columns are weights only.
+// Dequantized bytes: (x - 3) * 0.5 times w * s[n]. The product is one of bytes; the sums of the columns are weights
+// only.
 
 #a = affine_map<(m, n, k) -> (m, k)>
 #b = affine_map<(m, n, k) -> (k, n)>
@@ -11,11 +12,15 @@
 // CHECK-LABEL: @scaled
 // CHECK-DAG: %[[W:.*]] = ml_program.global_load_const @w
 // CHECK-DAG: %[[S:.*]] = ml_program.global_load_const @s
-// CHECK: %[[P:.*]] = linalg.generic {{.*}}["parallel", "parallel", "reduction"]} ins(%arg0, %[[W]] : tensor<8x64xi8>, tensor<64x32xi8>) outs(%{{.*}} : tensor<8x32xi32>)
+// CHECK: %[[P:.*]] = linalg.generic {{.*}}["parallel", "parallel", "reduction"]}
+// CHECK-SAME: {{^}} ins(%arg0, %[[W]] : tensor<8x64xi8>, tensor<64x32xi8>) outs(%{{.*}} : tensor<8x32xi32>)
 // CHECK-DAG: arith.extui
 // CHECK-DAG: arith.extsi
-// CHECK: %[[C:.*]] = linalg.generic {{.*}}["parallel", "reduction"]} ins(%[[W]] : tensor<64x32xi8>) outs(%{{.*}} : tensor<32xi32>)
-// CHECK: %[[Y:.*]] = linalg.generic {{.*}} ins(%[[P]], %[[C]], %[[S]] : tensor<8x32xi32>, tensor<32xi32>, tensor<32xf32>) outs(%{{.*}} : tensor<8x32xf32>)
+// CHECK: %[[C:.*]] = linalg.generic {{.*}}["parallel", "reduction"]} ins(%[[W]] : tensor<64x32xi8>)
+// CHECK-SAME: {{^}} outs(%{{.*}} : tensor<32xi32>)
+// CHECK: %[[Y:.*]] = linalg.generic
+// CHECK-SAME: ins(%[[P]], %[[C]], %[[S]] : tensor<8x32xi32>, tensor<32xi32>, tensor<32xf32>)
+// CHECK-SAME: {{^}} outs(%{{.*}} : tensor<8x32xf32>)
 // CHECK: arith.subi
 // CHECK: arith.sitofp
 // CHECK: return %[[Y]]
@@ -63,7 +68,8 @@ func.func @scaled(%x: tensor<8x64xi8>) -> tensor<8x32xf32> {
 // CHECK-LABEL: @rows_of_the_run
 // CHECK: %[[ROWS:.*]] = tensor.dim %arg0, %{{.*}} : tensor<?x64xi8>
 // CHECK: tensor.empty(%[[ROWS]]) : tensor<?x32xi32>
-// CHECK: linalg.generic {{.*}}["parallel", "parallel", "reduction"]} ins(%arg0, %{{.*}} : tensor<?x64xi8>, tensor<64x32xi8>) outs(%{{.*}} : tensor<?x32xi32>)
+// CHECK: linalg.generic {{.*}}["parallel", "parallel", "reduction"]}
+// CHECK-SAME: {{^}} ins(%arg0, %{{.*}} : tensor<?x64xi8>, tensor<64x32xi8>) outs(%{{.*}} : tensor<?x32xi32>)
 // CHECK-NOT: tensor<?x64xi32>
 // CHECK: return
 func.func @rows_of_the_run(%x: tensor<?x64xi8>) -> tensor<?x32xi32> {

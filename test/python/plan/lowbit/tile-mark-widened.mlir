@@ -1,7 +1,8 @@
 // RUN: tile-opt %s --tile-mark-widened | FileCheck %s --check-prefixes=CHECK,NONE
 // RUN: tile-opt %s --tile-mark-widened="matrix=bf16,i8 dots=i8" | FileCheck %s --check-prefixes=CHECK,UNIT
 // RUN: tile-opt %s --tile-mark-widened="dots=bf16,i8" | FileCheck %s --check-prefixes=CHECK,DOTS
-// RUN: tile-opt %s --tile-mark-widened="matrix=bf16" --tile-widen-operands="keep=bf16" | FileCheck %s --check-prefix=WIDEN
+// RUN: tile-opt %s --tile-mark-widened="matrix=bf16" --tile-widen-operands="keep=bf16" \
+// RUN:   | FileCheck %s --check-prefix=WIDEN
 
 #a = affine_map<(m, n, k) -> (m, k)>
 #b = affine_map<(m, n, k) -> (k, n)>
@@ -86,7 +87,8 @@ func.func @rows_of_the_run(%x: tensor<?x64xbf16>, %f: tensor<?x32xf32>) -> tenso
 }
 
 // CHECK-LABEL: @two_of_the_run
-// UNIT: tile.widened = "bf16 in f32: both operands come with the run, and 32 rows are too few to lay one of them out anew"
+// UNIT: tile.widened = "bf16 in f32: both operands come with the run,
+// UNIT-SAME: {{^}} and 32 rows are too few to lay one of them out anew"
 // DOTS: tile.widened = "bf16 in f32: both operands come with the run
 func.func @two_of_the_run(%x: tensor<32x64xbf16>, %w: tensor<64x32xbf16>, %f: tensor<32x32xf32>) -> tensor<32x32xf32> {
   %y = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}

@@ -10,13 +10,16 @@
 
 // BF16-LABEL: @main
 // BF16: arith.truncf {{.*}} : f32 to bf16
-// BF16: linalg.generic {{.*}}"reduction"]} ins(%{{.*}}, %{{.*}} : tensor<8x64xbf16>, tensor<64x32xbf16>) outs(%{{.*}} : tensor<8x32xf32>)
+// BF16: linalg.generic {{.*}}"reduction"]}
+// BF16-SAME: {{^}} ins(%{{.*}}, %{{.*}} : tensor<8x64xbf16>, tensor<64x32xbf16>)
+// BF16-SAME: {{^}} outs(%{{.*}} : tensor<8x32xf32>)
 
 // 2.55 / 255 is the scale, 100 the zero point; each column of the weight has a scale of its own.
 // BYTES-LABEL: @main
 // BYTES: math.roundeven
 // BYTES: arith.maximumf
-// BYTES: linalg.generic {{.*}}"reduction"]} ins(%{{.*}}, %{{.*}} : tensor<8x64xi8>, tensor<64x32xi8>) outs(%{{.*}} : tensor<8x32xi32>)
+// BYTES: linalg.generic {{.*}}"reduction"]}
+// BYTES-SAME: {{^}} ins(%{{.*}}, %{{.*}} : tensor<8x64xi8>, tensor<64x32xi8>) outs(%{{.*}} : tensor<8x32xi32>)
 // BYTES: arith.sitofp {{.*}} : i32 to f32
 ml_program.global private @w(#ml_program.extern<tensor<64x32xf32>>) : tensor<64x32xf32>
 func.func @main(%x: tensor<8x64xf32>) -> tensor<8x32xf32> {

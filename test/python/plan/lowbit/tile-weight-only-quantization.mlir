@@ -15,9 +15,11 @@
 // CHECK-NOT: arith.sitofp
 // CHECK: %[[PARTS:.*]] = tensor.expand_shape %[[A]] {{.*}} output_shape [8, 32]
 // CHECK: %[[BLOCKS:.*]] = tensor.expand_shape %[[BYTES]] {{.*}} output_shape [8, 32, 64]
-// CHECK: linalg.generic {indexing_maps = [#[[$X]], #[[$W]], #[[$S]], #[[$Z]], #[[$Z]]], iterator_types = ["parallel", "reduction", "reduction"]}
+// CHECK: linalg.generic {indexing_maps = [#[[$X]], #[[$W]], #[[$S]], #[[$Z]], #[[$Z]]],
+// CHECK-SAME: {{^}} iterator_types = ["parallel", "reduction", "reduction"]}
 // CHECK-SAME: ins(%[[PARTS]], %[[BLOCKS]], %[[SCALES]], %[[ZEROS]]
-// CHECK-SAME: tile.packed = {bits = 8 : i64, block = 32 : i64, inner = 1 : i64, ns = {{[0-9]+}} : i64, wide_ns = {{[0-9]+}} : i64}
+// CHECK-SAME: tile.packed = {bits = 8 : i64, block = 32 : i64, inner = 1 : i64, ns = {{[0-9]+}} : i64,
+// CHECK-SAME: {{^}} wide_ns = {{[0-9]+}} : i64}
 // CHECK: ^bb0(%[[XK:.*]]: f32, %[[Q:.*]]: i8, %[[SK:.*]]: f32, %[[ZK:.*]]: i8, %[[ACC:.*]]: f32):
 // CHECK: %[[F:.*]] = arith.uitofp %[[Q]] : i8 to f32
 // CHECK: %[[ZI:.*]] = arith.extui %[[ZK]] : i8 to i32
@@ -75,12 +77,14 @@ func.func @row(%x: tensor<256xf32>) -> tensor<64xf32> {
 // CHECK-LABEL: @many
 // CHECK: arith.sitofp
 // CHECK: linalg.generic {{.*}}"reduction"]} ins(%{{.*}}, %{{.*}} : tensor<512x256xf32>, tensor<256x64xf32>)
-// CHECK-SAME: tile.widened = "weights of 8 bits in f32, 4 times the memory: each meets 512 rows, and widening it for these again and again would take {{1\.[0-9]}} times as long"
+// CHECK-SAME: tile.widened = "weights of 8 bits in f32, 4 times the memory: each meets 512 rows,
+// CHECK-SAME: {{^}} and widening it for these again and again would take {{1\.[0-9]}} times as long"
 
 // Rows that a run brings may be one.
 
 // CHECK-LABEL: @open
-// CHECK: linalg.generic {{.*}}"reduction"]} ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<?x256xf32>, tensor<256x64xi8>, tensor<64xf32>)
+// CHECK: linalg.generic
+// CHECK-SAME: "reduction"]} ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<?x256xf32>, tensor<256x64xi8>, tensor<64xf32>)
 // CHECK-SAME: tile.packed
 
 // Neighbouring lanes would share a scale.

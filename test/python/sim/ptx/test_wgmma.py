@@ -146,16 +146,18 @@ def test_types(sums, left, right, columns, tmp_path):
 
 
 @pytest.mark.parametrize("mode", [0, 32, 64, 128])
-@pytest.mark.parametrize("a_turned, b_turned", [(False, False), (True, False), (False, True), (True, True)])
-def test_swizzles_and_orders(mode, a_turned, b_turned):
+@pytest.mark.parametrize("a_transposed, b_transposed", [(False, False), (True, False), (False, True), (True, True)])
+def test_swizzles_and_orders(mode, a_transposed, b_transposed):
     """One step of k = 16, operands along k or along m and n."""
     rng = np.random.default_rng(mode)
     a, b = rng.standard_normal((64, 16)).astype(np.float16), rng.standard_normal((64, 16)).astype(np.float16)
     wide = [np.concatenate([x, np.zeros((64, 48), np.float16)], 1) for x in (a, b)]  # rows that fill an atom
-    operands = [x if turned else w for x, w, turned in zip((a, b), wide, (a_turned, b_turned), strict=True)]
+    operands = [
+        x if transposed else w for x, w, transposed in zip((a, b), wide, (a_transposed, b_transposed), strict=True)
+    ]
     op = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
-    tail = f", 1, 1, {int(a_turned)}, {int(b_turned)}"
-    d, _ = _run(*operands, op, "f32", tail, (mode, mode), (a_turned, b_turned), steps=1)
+    tail = f", 1, 1, {int(a_transposed)}, {int(b_transposed)}"
+    d, _ = _run(*operands, op, "f32", tail, (mode, mode), (a_transposed, b_transposed), steps=1)
     np.testing.assert_allclose(d, a.astype(np.float64) @ b.astype(np.float64).T, rtol=1e-4, atol=1e-4)
 
 

@@ -86,9 +86,9 @@ def _flags(ins: Instruction, decode: Decoder, shape: Shape, in_registers: bool) 
     if any(v not in (1, -1) for v in values[:scales]) or any(v not in (0, 1) for v in values[scales:]):
         decode.wrong("scales are 1 or -1, transpositions 0 or 1")
     scale_a, scale_b = values[:2] if scales else (1, 1)
-    turned = values[scales:]
-    turned_a = bool(turned[0]) if len(turned) == 2 else False
-    return scale_a, scale_b, not turned_a, not (bool(turned[-1]) if turned else False)
+    transposed = values[scales:]
+    transposed_a = bool(transposed[0]) if len(transposed) == 2 else False
+    return scale_a, scale_b, not transposed_a, not (bool(transposed[-1]) if transposed else False)
 
 
 def _indices(operand: Operand) -> tuple[int, ...]:

@@ -4,7 +4,7 @@
 """Running sums, and what is found by them, for machines with thousands of threads.
 
 A loop that adds one element after the other takes a step per element. Here each element reduces those before it in its
-block, and blocks are joined by the running sums of their totals (Blelloch, "Prefix sums and their applications", 1990,
+block, and blocks are joined by the prefix sums of their totals (Blelloch, "Prefix sums and their applications", 1990,
 with blocks as wide as a machine likes): some hundred times the work, none of which waits for other work of its block.
 """
 
@@ -25,7 +25,7 @@ _WHOLE = 2048
 _I32 = np.dtype(np.int32)
 
 
-def running(b: Builder, kind: str, x: Tensor, exclusive: bool = False, reverse: bool = False) -> Tensor:
+def scan(b: Builder, kind: str, x: Tensor, exclusive: bool = False, reverse: bool = False) -> Tensor:
     """The reduction of all elements up to each one along the last axis.
 
     Args:
@@ -43,7 +43,7 @@ def running(b: Builder, kind: str, x: Tensor, exclusive: bool = False, reverse: 
     x = b.reshape(x, [*outer, blocks, _BLOCK])
     inside = _of_block(b, kind, x, exclusive, reverse)
     totals = b.reduce(kind, x, [rank], keepdims=False)
-    others = running(b, kind, totals, exclusive=True, reverse=reverse).unsqueeze([rank])
+    others = scan(b, kind, totals, exclusive=True, reverse=reverse).unsqueeze([rank])
     joined = b.elementwise(lambda m, one, other: REDUCTIONS[kind][1](m, one, other), inside, others)
     flat = b.reshape(joined, [*outer, blocks * _BLOCK])
     return b.slice(flat, [0] * rank, [*outer, count], [1] * rank)
@@ -96,6 +96,6 @@ def owners(b: Builder, ends: Tensor, slots: Tensor) -> Tensor:
 
 def hits(b: Builder, flags: Tensor) -> tuple[Tensor, Tensor]:
     """The places at which a vector of bools of a known size holds, in order, then any; and how many there are."""
-    ends = running(b, "sum", b.cast(flags, I64))
+    ends = scan(b, "sum", b.cast(flags, I64))
     count = b.reduce("max", ends, [0], keepdims=False)
     return owners(b, ends, b.positions(flags.shape[0])), count

@@ -22,7 +22,7 @@ from tilewright.frontend.builder.scalars import BOOL, INDEX, Scalar
 from tilewright.frontend.builder.stacking import Element, Stack
 from tilewright.frontend.builder.tensor import Tensor
 from tilewright.frontend.onnx.ops.common.boxes import box_of, overlap
-from tilewright.frontend.onnx.ops.common.prefix import owners, running
+from tilewright.frontend.onnx.ops.common.prefix import owners, scan
 from tilewright.frontend.onnx.registry import Builder
 
 #: Rounds between two looks at whether boxes are left: each look waits for the device.
@@ -163,7 +163,7 @@ def _rows(b: Builder, kept: Tensor) -> Tensor:
     flat = b.reshape(kept.transpose([1, 2, 0]), [groups, most])
     ones = b.elementwise(lambda m, entry: m.cast(entry > 0, I64), flat, dtype=I64)
     counts = b.reduce("sum", ones, [1], keepdims=False)
-    ends = running(b, "sum", counts)
+    ends = scan(b, "sum", counts)
     begins = b.elementwise(lambda m, end, count: end - count, ends, counts)
     slots = b.positions(groups * most)
     group = owners(b, ends, slots)

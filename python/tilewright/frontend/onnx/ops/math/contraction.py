@@ -20,7 +20,7 @@ from tilewright.frontend.onnx.registry import Builder, Node, op
 def sum_of_products(
     b: Builder,
     space: Space,
-    factors: Sequence[tuple[Tensor, Sequence[Index]]],
+    operands: Sequence[tuple[Tensor, Sequence[Index]]],
     out: Sequence[int | None],
     dtype: np.typing.DTypeLike = None,
     order: Sequence[int] | None = None,
@@ -29,10 +29,10 @@ def sum_of_products(
 
     The result has type `dtype` (default: the first operand's) and is stored in the given `order` of its loops.
     """
-    own = factors[0][0].dtype
+    own = operands[0][0].dtype
     wide, dtype = promoted(own), own if dtype is None else np.dtype(dtype)
-    if len(factors) == 2 and all(x.dtype == wide for x, _ in factors):
-        return b.cast(b.contract(space, factors[0], factors[1], out, order), dtype)
+    if len(operands) == 2 and all(x.dtype == wide for x, _ in operands):
+        return b.cast(b.contract(space, operands[0], operands[1], out, order), dtype)
     if any(n == 0 for n in space.sizes):
         return Tensor.known(np.zeros([1 if d is None else space.sizes[d] for d in out], dtype))
 
@@ -42,7 +42,7 @@ def sum_of_products(
             product = product * value
         return values[-1] + product
 
-    return b.cast(b.generic(space, list(factors), out, wide, body, 0, order), dtype)
+    return b.cast(b.generic(space, list(operands), out, wide, body, 0, order), dtype)
 
 
 def matmul(b: Builder, x: Tensor, y: Tensor, dtype: np.typing.DTypeLike = None) -> Tensor:

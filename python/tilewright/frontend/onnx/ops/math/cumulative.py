@@ -11,7 +11,7 @@ from tilewright.frontend.builder.dims import Size
 from tilewright.frontend.builder.dtypes import promoted
 from tilewright.frontend.builder.scalars import INDEX, Scalar
 from tilewright.frontend.builder.tensor import Tensor
-from tilewright.frontend.onnx.ops.common.prefix import running
+from tilewright.frontend.onnx.ops.common.prefix import scan
 from tilewright.frontend.onnx.ops.math.sorting import inverse, last
 from tilewright.frontend.onnx.registry import Builder, Node, op
 
@@ -51,7 +51,7 @@ def cumulative(b: Builder, node: Node, x: Tensor, axis: Tensor) -> Tensor:
     wide = b.cast(x, promoted(x.dtype))
     if b.many_threads and x.is_static and axis.is_known:
         perm = last(x, node.axis(int(axis.numpy().reshape(-1)[0]), x.rank))
-        total = running(b, "prod" if product else "sum", wide.transpose(perm), exclusive, reverse)
+        total = scan(b, "prod" if product else "sum", wide.transpose(perm), exclusive, reverse)
         return b.cast(total.transpose(inverse(perm)), x.dtype)
     along, inner = _extents(b, node, x, axis)
     flat = b.array(b.reshape(wide, [x.size]))

@@ -75,8 +75,8 @@ def _step(b: Builder, sizes: dict, operands: Sequence[_Operand], kept: Sequence[
     number = {label: i for i, label in enumerate(loops)}
     own = {label for operand in operands for label, n in zip(operand.labels, operand.x.shape, strict=True) if n != 1}
     space = Space([sizes[d] if d in own else 1 for d in loops], frozenset(range(len(out), len(loops))))
-    factors = [(operand.x, [number[label] for label in operand.labels]) for operand in operands]
-    return _Operand(sum_of_products(b, space, factors, range(len(out))), tuple(out))
+    reads = [(operand.x, [number[label] for label in operand.labels]) for operand in operands]
+    return _Operand(sum_of_products(b, space, reads, range(len(out))), tuple(out))
 
 
 def _alone(b: Builder, sizes: dict, operand: _Operand, kept: Sequence[Label]) -> _Operand:

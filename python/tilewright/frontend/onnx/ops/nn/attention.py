@@ -85,12 +85,12 @@ def weigh(b: Builder, probabilities: Tensor, heads: Heads, dtype: np.dtype, rows
     """Sums of the values: [batch, heads, rows, value size], or [batch, rows, heads * value size]."""
     p, v = probabilities, heads.v
     space = Space([*p.shape[:4], v.shape[3], p.shape[4]], frozenset([5]))
-    factors = [(p, [0, 1, 2, 3, 5]), (v, [0, 1, 5, 4])]
+    operands = [(p, [0, 1, 2, 3, 5]), (v, [0, 1, 5, 4])]
     batch, key_heads, group, rows, _ = p.shape
     if not rows_first:
-        y = sum_of_products(b, space, factors, range(5), dtype)
+        y = sum_of_products(b, space, operands, range(5), dtype)
         return b.reshape(y, (batch, key_heads * group, rows, v.shape[3]))
-    y = sum_of_products(b, space, factors, [0, 3, 1, 2, 4], dtype, [0, 3, 1, 2, 4])
+    y = sum_of_products(b, space, operands, [0, 3, 1, 2, 4], dtype, [0, 3, 1, 2, 4])
     return b.reshape(y, (batch, rows, key_heads * group * v.shape[3]))
 
 

@@ -124,8 +124,8 @@ def _direct(b: Builder, x: Tensor, kind: Transform, dtype: np.dtype) -> Tensor:
     lead = x.rank - 2
     sizes = [*x.shape[:lead], *table.shape[2:], *x.shape[lead:]]
     space = Space(sizes, frozenset([lead + 2, lead + 3]))
-    factors = [(x, [*range(lead), lead + 2, lead + 3]), (table, [lead + 2, lead + 3, lead, lead + 1])]
-    return sum_of_products(b, space, factors, range(lead + 2), dtype)
+    operands = [(x, [*range(lead), lead + 2, lead + 3]), (table, [lead + 2, lead + 3, lead, lead + 1])]
+    return sum_of_products(b, space, operands, range(lead + 2), dtype)
 
 
 def _parts(x: Tensor) -> int:
@@ -158,11 +158,11 @@ def _twisted(b: Builder, y: Tensor, kind: Transform) -> Tensor:
     cos, sin = np.cos(angle), np.sin(angle) if kind.inverse else -np.sin(angle)
     table = np.stack([np.stack([cos, sin], -1), np.stack([-sin, cos], -1)], -2)  # [row, column, part, part]
     space = Space([*y.shape[:-1], 2, 2], frozenset([lead + 3]))
-    factors = [
+    operands = [
         (y, [*range(lead + 2), lead + 3]),
         (Tensor.known(table.astype(y.dtype)), [lead, lead + 1, lead + 3, lead + 2]),
     ]
-    return sum_of_products(b, space, factors, range(lead + 3))
+    return sum_of_products(b, space, operands, range(lead + 3))
 
 
 def _mirrored(b: Builder, x: Tensor, length: Size) -> Tensor:

@@ -142,7 +142,7 @@ def bernoulli(b: Builder, node: Node, p: Tensor) -> Tensor:
 
 @op("Multinomial", since=7)
 def multinomial(b: Builder, node: Node, x: Tensor) -> Tensor:
-    """Classes drawn by unnormalized log-probabilities: where the running sum exceeds a fraction of the total."""
+    """Classes drawn by unnormalized log-probabilities: where the prefix sum exceeds a fraction of the total."""
     if x.rank != 2:
         node.wrong(f"the input {list(x.shape)} is not [batch, classes]")
     m = b.math

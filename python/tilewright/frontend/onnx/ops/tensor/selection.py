@@ -66,7 +66,7 @@ def _can_count(x: Tensor) -> bool:
 
 
 def _found_at_once(b: Builder, x: Tensor) -> Tensor:
-    """The indices of the elements that are not 0, by running counts of them."""
+    """The indices of the elements that are not 0, by prefix sums of them."""
     flat = b.reshape(x, [x.size])
     places, count = hits(b, b.elementwise(lambda m, v: m.cast(v, BOOL), flat, dtype=BOOL))
     sizes = [int(n) for n in x.shape]

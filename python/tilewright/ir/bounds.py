@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tilewright.ir.constants import integer_constant
+from tilewright.ir.generics import maker
 from tilewright.ir.structure import LinalgOp
 from tilewright.mlir import ir
 
@@ -22,10 +23,6 @@ _ARITHMETIC: dict[str, Callable[[int, int], int]] = {
     "arith.muli": lambda a, b: a * b,
     "arith.maxsi": max,
 }
-
-
-def _maker(value: ir.Value) -> ir.Operation | None:
-    return None if isinstance(value, ir.BlockArgument) else value.owner.operation
 
 
 class Bounds:
@@ -42,7 +39,7 @@ class Bounds:
             if inner.operation.name == "linalg.generic" or len(inner.operation.regions):
                 return
             if inner.operation.name == "cf.assert":
-                self._note(_maker(inner.operation.operands[0]))
+                self._note(maker(inner.operation.operands[0]))
 
     def _note(self, condition: ir.Operation | None) -> None:
         if condition is None or condition.name != "arith.cmpi":
@@ -55,7 +52,7 @@ class Bounds:
     def most(self, size: ir.Value) -> int | None:
         """The largest value of a size, None where no bound is known."""
         found = self._most.get(size, integer_constant(size))
-        made = _maker(size)
+        made = maker(size)
         if found is not None or made is None:
             return found
         if made.name == "arith.minsi":
@@ -81,11 +78,11 @@ class Bounds:
 
 def _size(tensor: ir.Value, dim: int) -> ir.Value | None:
     """The value that a run-time size of a tensor is known as."""
-    made = _maker(tensor)
+    made = maker(tensor)
     while made is not None and made.name in ("linalg.generic", "linalg.fill"):
         number = ir.OpResult(tensor).result_number - len(made.results)
         tensor = made.operands[len(made.operands) + number]
-        made = _maker(tensor)
+        made = maker(tensor)
     if made is not None and made.name in ("tensor.empty", "tensor.expand_shape"):
         dynamic = [t for t, size in enumerate(ir.RankedTensorType(tensor.type).shape) if size < 0]
         sizes = list(made.operands)[-len(dynamic) :]

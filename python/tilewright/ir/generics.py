@@ -50,6 +50,12 @@ def body(op: ir.Operation) -> ir.Block:
     return op.regions[0].blocks[0]
 
 
+def terminator(region: ir.Region) -> ir.Operation:
+    """The last operation of a region's only block."""
+    block = region.blocks[0]
+    return block.operations[len(block.operations) - 1].operation
+
+
 def constant_of(value: ir.Value) -> float | int | None:
     """The number that a scalar constant holds."""
     op = maker(value)

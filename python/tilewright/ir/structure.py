@@ -12,7 +12,7 @@ from functools import cached_property
 from math import prod
 
 from tilewright.ir import decisions
-from tilewright.ir.generics import loops_of
+from tilewright.ir.generics import loops_of, maker, terminator
 from tilewright.mlir import ir
 
 _SOURCES = frozenset(
@@ -190,9 +190,7 @@ def _kind(op: ir.Operation, reductions: frozenset[int]) -> Kind:
         return Kind.ELEMENTWISE
     if SMALL_WEIGHTS in op.attributes:
         return Kind.CONTRACTION
-    block = op.regions[0].blocks[0]
-    total = block.operations[len(block.operations) - 1].operands[0]
-    last = None if isinstance(total, ir.BlockArgument) else total.owner
+    last = maker(terminator(op.regions[0]).operands[0])
     product = _PRODUCTS.get(last.name) if last is not None else None
     if last is not None and product and len(op.operands) == 3:
         terms = [v.owner for v in last.operands if not isinstance(v, ir.BlockArgument)]

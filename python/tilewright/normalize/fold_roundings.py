@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tilewright.ir.generics import body, constant_of, kinds, maker, maps, uses, walk
+from tilewright.ir.generics import body, constant_of, kinds, maker, maps, terminator, uses, walk
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 
@@ -96,8 +96,7 @@ def _is_exact(rounding: ir.Operation) -> bool:
     extremum = maker(rounding.operands[0])
     if extremum is None or extremum.name != "linalg.generic" or len(extremum.operands) != 2:
         return False
-    operations = body(extremum).operations
-    last = maker(operations[len(operations) - 1].operands[0])
+    last = maker(terminator(extremum.regions[0]).operands[0])
     if not any(kinds(extremum)) or last is None or last.name not in _EXTREMA:
         return False
     total, kind = body(extremum).arguments[1], ir.RankedTensorType(rounding.results[0].type).element_type

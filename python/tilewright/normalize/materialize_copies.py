@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tilewright.ir.generics import body, create, create_copy, maker, uses, walk
+from tilewright.ir.generics import body, create, create_copy, maker, terminator, uses, walk
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 
@@ -71,7 +71,7 @@ class MaterializeCopies(Pass):
                 _make_contiguous(reshape)
         for choice in walk(op, "scf.if"):
             for region in (r for r in choice.regions if len(r.blocks)):  # there may be no else
-                _whole_results(_last(region))
+                _whole_results(terminator(region))
         for choice in walk(op, "arith.select"):
             _whole_results(choice)
         for loop in walk(op, "scf.for"):
@@ -225,7 +225,7 @@ def _may_overwrite(loop: ir.Operation, number: int) -> bool:
         owned = owner is not None and owner.name in ("scf.for", "scf.while")
     else:
         owned = made.name in _DESTINATION_STYLE
-    if not owned or not _leads_to(_last(loop.regions[0]).operands[number - 3], state):
+    if not owned or not _leads_to(terminator(loop.regions[0]).operands[number - 3], state):
         return False
     return all(user == loop and at == number or _is_read_before(user, at, loop) for user, at in uses(value))
 
@@ -239,11 +239,6 @@ def _is_read_before(user: ir.Operation, number: int, loop: ir.Operation) -> bool
     while here is not None and here.block != loop.block:
         here = here.parent
     return here is not None and here.is_before_in_block(loop)
-
-
-def _last(region: ir.Region) -> ir.Operation:
-    block = region.blocks[0]
-    return block.operations[len(block.operations) - 1].operation
 
 
 def _whole_results(choice: ir.Operation) -> None:
@@ -262,7 +257,7 @@ def _is_part(value: ir.Value) -> bool:
 
 
 def _carry_in_place(loop: ir.Operation) -> None:
-    block, end = loop.regions[0].blocks[0], _last(loop.regions[0])
+    block, end = loop.regions[0].blocks[0], terminator(loop.regions[0])
     for number in range(len(end.operands)):
         value, state = end.operands[number], block.arguments[number + 1]
         if _is_static(value) and not _leads_to(value, state) and not _is_made_in(value, block):

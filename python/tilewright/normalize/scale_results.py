@@ -19,6 +19,7 @@ from tilewright.ir.generics import (
     place_of,
     positions,
     set_maps,
+    terminator,
     uses,
     walk,
 )
@@ -114,8 +115,7 @@ class ScaleResults(Pass):
 
 
 def _yielded(op: ir.Operation) -> ir.Value:
-    operations = body(op).operations
-    return operations[len(operations) - 1].operands[0]
+    return terminator(op.regions[0]).operands[0]
 
 
 def _is_product(op: ir.Operation) -> bool:

@@ -18,6 +18,7 @@ from tilewright.ir.generics import (
     maker,
     open_sizes,
     place_of,
+    terminator,
     uses,
     walk,
 )
@@ -84,7 +85,7 @@ def _widen(op: ir.Operation, kind: ir.RankedTensorType, sizes: list[ir.Value]) -
         return
     block = body(op)
     total = block.arguments[len(block.arguments) - 1]
-    end = block.operations[len(block.operations) - 1].operation
+    end = terminator(op.regions[0])
     narrowed = maker(end.operands[0])
     reads = [user for user, _ in uses(total)]
     if narrowed is None or narrowed.name != "arith.truncf" or any(user.name != "arith.extf" for user in reads):

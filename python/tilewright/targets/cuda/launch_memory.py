@@ -13,6 +13,7 @@ from tilewright.core.errors import InternalError
 from tilewright.ir import decisions
 from tilewright.ir.constants import integer_constant
 from tilewright.ir.diagnostics import located
+from tilewright.ir.generics import terminator
 from tilewright.mlir import ir
 
 #: Operations whose result is a view of their first operand.
@@ -117,11 +118,11 @@ def _of_result(op: ir.Operation, number: int) -> list[ir.Value]:
     if op.name == "arith.select":
         return [op.operands[1], op.operands[2]]
     if op.name == "scf.if":
-        return [_end(region).operands[number] for region in op.regions]
+        return [terminator(region).operands[number] for region in op.regions]
     if op.name == "scf.for":
-        return [op.operands[3 + number], _end(op.regions[0]).operands[number]]
+        return [op.operands[3 + number], terminator(op.regions[0]).operands[number]]
     if op.name == "scf.while":
-        return [_end(op.regions[0]).operands[1 + number]]
+        return [terminator(op.regions[0]).operands[1 + number]]
     return []
 
 
@@ -130,14 +131,9 @@ def _of_block(argument: ir.BlockArgument) -> list[ir.Value]:
     block, number = argument.owner, argument.arg_number
     op = block.owner.operation
     if op.name == "scf.for" and number:
-        return [op.operands[2 + number], _end(op.regions[0]).operands[number - 1]]
+        return [op.operands[2 + number], terminator(op.regions[0]).operands[number - 1]]
     if op.name == "scf.while":
         if block == op.regions[0].blocks[0]:
-            return [op.operands[number], _end(op.regions[1]).operands[number]]
-        return [_end(op.regions[0]).operands[1 + number]]
+            return [op.operands[number], terminator(op.regions[1]).operands[number]]
+        return [terminator(op.regions[0]).operands[1 + number]]
     return []
-
-
-def _end(region: ir.Region) -> ir.Operation:
-    block = region.blocks[0]
-    return block.operations[len(block.operations) - 1].operation

@@ -60,6 +60,8 @@ class FoldRoundings(Pass):
     ```
     After:
     ```mlir
+    %m = linalg.generic {indexing_maps = [#map, #map1], iterator_types = ["parallel", "reduction"]}
+    ...
     %y = linalg.generic {indexing_maps = [#map, #map1, #map], iterator_types = ["parallel", "parallel"]}
         ins(%x, %m : tensor<4x8xbf16>, tensor<4xf32>) outs(%h : tensor<4x8xf32>) {
     ^bb0(%a: bf16, %b: f32, %o: f32):

@@ -77,6 +77,8 @@ class SinkScales(Pass):
     %z = linalg.generic {indexing_maps = [#map, #map1, #map2], iterator_types = ["parallel", "parallel", "reduction"]}
         ins(%a, %b : tensor<8x16xf16>, tensor<32x16xf16>) outs(%f : tensor<8x32xf32>) {
     ...
+    %c = arith.constant 2.500000e-01 : f32
+    ...
     %y = linalg.generic {indexing_maps = [#map3, #map3], iterator_types = ["parallel", "parallel"]}
         ins(%z : tensor<8x32xf32>) outs(%h : tensor<8x32xf32>) {
     ^bb0(%p: f32, %o: f32):

@@ -1,50 +1,5 @@
 // RUN: tile-opt %s --tile-fold-roundings --split-input-file | FileCheck-22 %s
 
-// What is subtracted is the maximum itself; no one rounds it.
-
-// CHECK-LABEL: @main
-// CHECK: %[[M:.*]] = linalg.generic {{.*}}"reduction"]}
-// CHECK: arith.maximumf
-// CHECK-NOT: arith.truncf
-// CHECK: linalg.generic {{.*}}ins(%{{.*}}, %[[M]] : tensor<4x8xbf16>, tensor<4xf32>)
-// CHECK-NEXT: ^bb0(%{{.*}}: bf16, %[[B:.*]]: f32, %{{.*}}: f32):
-// CHECK-NEXT: %[[A:.*]] = arith.extf
-// CHECK-NEXT: arith.subf %[[A]], %[[B]]
-#ij = affine_map<(i, j) -> (i, j)>
-#i = affine_map<(i, j) -> (i)>
-#id = affine_map<(i) -> (i)>
-func.func @main(%x: tensor<4x8xbf16>) -> tensor<4x8xf32> {
-  %low = arith.constant 0xFF800000 : f32
-  %e = tensor.empty() : tensor<4xf32>
-  %f = linalg.fill ins(%low : f32) outs(%e : tensor<4xf32>) -> tensor<4xf32>
-  %m = linalg.generic {indexing_maps = [#ij, #i], iterator_types = ["parallel", "reduction"]}
-      ins(%x : tensor<4x8xbf16>) outs(%f : tensor<4xf32>) {
-  ^bb0(%a: bf16, %o: f32):
-    %w = arith.extf %a : bf16 to f32
-    %t = arith.maximumf %o, %w : f32
-    linalg.yield %t : f32
-  } -> tensor<4xf32>
-  %g = tensor.empty() : tensor<4xbf16>
-  %r = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
-      ins(%m : tensor<4xf32>) outs(%g : tensor<4xbf16>) {
-  ^bb0(%a: f32, %o: bf16):
-    %t = arith.truncf %a : f32 to bf16
-    linalg.yield %t : bf16
-  } -> tensor<4xbf16>
-  %h = tensor.empty() : tensor<4x8xf32>
-  %y = linalg.generic {indexing_maps = [#ij, #i, #ij], iterator_types = ["parallel", "parallel"]}
-      ins(%x, %r : tensor<4x8xbf16>, tensor<4xbf16>) outs(%h : tensor<4x8xf32>) {
-  ^bb0(%a: bf16, %b: bf16, %o: f32):
-    %v = arith.extf %a : bf16 to f32
-    %w = arith.extf %b : bf16 to f32
-    %d = arith.subf %v, %w : f32
-    linalg.yield %d : f32
-  } -> tensor<4x8xf32>
-  return %y : tensor<4x8xf32>
-}
-
-// -----
-
 // A sum is no element: its rounding stays. So does that of a maximum that starts from a number which is none of them.
 
 #ij = affine_map<(i, j) -> (i, j)>

@@ -1,46 +1,5 @@
 // RUN: tile-opt %s --tile-sink-scales --split-input-file | FileCheck-22 %s
 
-// The product reads what was scaled; its result is scaled.
-
-// CHECK-LABEL: @main
-// CHECK-SAME: (%[[A:.*]]: tensor<8x16xf16>, %[[B:.*]]: tensor<32x16xf16>)
-// CHECK: %[[Z:.*]] = linalg.generic {{.*}}ins(%[[A]], %[[B]] : tensor<8x16xf16>, tensor<32x16xf16>)
-// CHECK: %[[C:.*]] = arith.constant 2.500000e-01 : f32
-// CHECK: %[[Y:.*]] = linalg.generic {{.*}}ins(%[[Z]] : tensor<8x32xf32>)
-// CHECK: arith.mulf %{{.*}}, %[[C]] : f32
-// CHECK: return %[[Y]]
-#id = affine_map<(i, j) -> (i, j)>
-#a = affine_map<(m, n, k) -> (m, k)>
-#b = affine_map<(m, n, k) -> (n, k)>
-#y = affine_map<(m, n, k) -> (m, n)>
-func.func @main(%a: tensor<8x16xf16>, %b: tensor<32x16xf16>) -> tensor<8x32xf32> {
-  %zero = arith.constant 0.0 : f32
-  %c = arith.constant 0.25 : f32
-  %d = tensor.empty() : tensor<32x16xf16>
-  %s = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
-      ins(%b : tensor<32x16xf16>) outs(%d : tensor<32x16xf16>) {
-  ^bb0(%p: f16, %o: f16):
-    %w = arith.extf %p : f16 to f32
-    %t = arith.mulf %w, %c : f32
-    %r = arith.truncf %t : f32 to f16
-    linalg.yield %r : f16
-  } -> tensor<32x16xf16>
-  %e = tensor.empty() : tensor<8x32xf32>
-  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x32xf32>) -> tensor<8x32xf32>
-  %y = linalg.generic {indexing_maps = [#a, #b, #y], iterator_types = ["parallel", "parallel", "reduction"]}
-      ins(%a, %s : tensor<8x16xf16>, tensor<32x16xf16>) outs(%f : tensor<8x32xf32>) {
-  ^bb0(%p: f16, %q: f16, %o: f32):
-    %v = arith.extf %p : f16 to f32
-    %w = arith.extf %q : f16 to f32
-    %t = arith.mulf %v, %w : f32
-    %u = arith.addf %o, %t : f32
-    linalg.yield %u : f32
-  } -> tensor<8x32xf32>
-  return %y : tensor<8x32xf32>
-}
-
-// -----
-
 // Both operands are scaled, the one through a transposed map: one constant is left.
 
 #id = affine_map<(i, j) -> (i, j)>

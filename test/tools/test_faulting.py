@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import tilewright as tw
+from faulting import mutate
 from faulting.cases import CASES, code_of, inputs_of
 from tilewright.sim import ptx as emulate
-from tilewright.sim.ptx import mutate
 
 MARKED = [(name, arch) for name, case in CASES.items() if case.marks for arch in case.archs]
 

@@ -1,4 +1,4 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Fuzzing: random and mutated inputs for every reader of ours; see README.md."""
+"""Fault injection: mutants of the PTX of working kernels, and how many of them the emulator catches."""

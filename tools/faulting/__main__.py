@@ -4,7 +4,7 @@
 """Fault injection: mutate the PTX of working kernels and report how many faults the emulator catches.
 
 A fault counts if it changes a result under some order of warps and of asynchronous work (without any check); the catch
-rate is the part of those that a rule or a wrong result gives away when the checks are on (tilewright.sim.ptx.mutate).
+rate is the part of those that a rule or a wrong result gives away when the checks are on (faulting/mutate.py).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from faulting import mutate
 from faulting.judging import Work, one
 from faulting.subjects import generate, prototypes, subject
-from tilewright.sim.ptx import mutate
 
 
 def parse() -> argparse.Namespace:

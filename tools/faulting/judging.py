@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from faulting import mutate
 from faulting.subjects import subject
 from tilewright.sim import ptx as emulate
-from tilewright.sim.ptx import mutate
 
 #: instructions of a run without a fault are far fewer
 _LIMIT = 200_000

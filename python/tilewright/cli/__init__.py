@@ -34,11 +34,6 @@ TILEWRIGHT_DEBUG=1 shows tracebacks; `tilewright doctor` lists all settings.
 """
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """Return the parser with all commands."""
-    return _build()[0]
-
-
 def _build() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
     """The parser of the line, and those of the commands."""
     from tilewright.cli import bisect_command, check_command, emulate_command, inspect_commands, model_commands

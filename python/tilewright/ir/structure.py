@@ -146,11 +146,6 @@ def set_attribute(op: ir.Operation, name: str, text: str) -> None:
     op.attributes[name] = ir.Attribute.parse(text, op.context)
 
 
-def set_integer(op: ir.Operation, name: str, value: int) -> None:
-    """Sets a discardable attribute of type i64."""
-    op.attributes[name] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64, op.context), value)
-
-
 def index_terms(expr: ir.AffineExpr) -> dict[int, int] | None:
     """The coefficient of each loop in an index expression; None where it is not linear with constant factors."""
     if isinstance(expr, ir.AffineDimExpr):

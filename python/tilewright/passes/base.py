@@ -92,11 +92,6 @@ def _shown(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def reads_device(cls: type[Pass]) -> bool:
-    """Return whether options of a pass are answered by the module's device."""
-    return any("fact" in field.metadata for field in dataclasses.fields(cls))  # type: ignore[arg-type]
-
-
 def summary(cls: type[Pass]) -> str:
     """Return the first line of the docstring, without the full stop."""
     lines = (inspect.getdoc(cls) or "").splitlines()

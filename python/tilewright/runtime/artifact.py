@@ -19,7 +19,6 @@ import gzip
 import hashlib
 import json
 import os
-import shutil
 import struct
 import tempfile
 import zipfile
@@ -252,8 +251,3 @@ def _place(path: Path, data: bytes) -> Path:
     if path.stat().st_uid != os.getuid() or path.read_bytes() != data:
         raise OSError(f"{path} is not ours")
     return path
-
-
-def remove(folder: Path) -> None:
-    """Remove a folder; nothing happens where it is gone."""
-    shutil.rmtree(folder, ignore_errors=True)

@@ -1,20 +1,21 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What passes that emit code share: workers make it, since LLVM may abort; files hold it."""
+"""Code of units: from the cache, or made by workers, since LLVM may abort; files hold it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tilewright.core import cache
 from tilewright.core.errors import UserError
 from tilewright.core.workers import Job, shared_pool
 from tilewright.ir.units import Unit
 
 
-def make_codes(units: Sequence[Unit], machine: tuple[str, str], level: int, code: str) -> dict[str, bytes]:
-    """Return the code of each unit by its symbol, made by compile workers.
+def unit_codes(units: Sequence[Unit], machine: tuple[str, str], level: int, code: str) -> dict[str, bytes]:
+    """Return the code of each unit by its symbol, from the cache or by compile workers.
 
     Args:
         units: modules of the llvm dialect.
@@ -25,8 +26,14 @@ def make_codes(units: Sequence[Unit], machine: tuple[str, str], level: int, code
     Raises:
         InternalError: LLVM refuses one of them, or dies of it.
     """
-    jobs = [Job(unit.symbol, unit.module, *machine, level, code) for unit in units]
-    return dict(zip((unit.symbol for unit in units), shared_pool().compile(jobs), strict=True))
+    build_id = cache.libraries_id()
+    keys = {unit.symbol: cache.digest(code, unit.module, *machine, str(level), build_id) for unit in units}
+    codes = {symbol: cache.find_kernel(key) for symbol, key in keys.items()}
+    jobs = [Job(unit.symbol, unit.module, *machine, level, code) for unit in units if codes[unit.symbol] is None]
+    for job, made in zip(jobs, shared_pool().compile(jobs), strict=True):
+        codes[job.name] = made
+        cache.add_kernel(keys[job.name], made)
+    return codes
 
 
 def write_codes(folder: str | Path, codes: Mapping[str, bytes], ending: str) -> None:

@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What every target writes: the code of each kernel, from the cache or by workers; weights, manifest, report."""
+"""What every target writes: weights, manifest, report."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewright.core import cache
 from tilewright.core.dtypes import from_numpy
 from tilewright.core.errors import InternalError
 from tilewright.core.options import PHASES
 from tilewright.core.version import VERSION
-from tilewright.core.workers import Job, shared_pool
 from tilewright.ir.units import Unit, symbol_of
 from tilewright.runtime.manifest import KernelInfo, Manifest, TensorSpec
 
@@ -45,20 +43,6 @@ def weight(work: Compilation, name: str) -> np.ndarray:
     if name not in work.weights:
         raise InternalError(f"the code needs the weight {name}, which neither the model nor @init holds")
     return work.weights[name]
-
-
-def unit_codes(work: Compilation, units: Sequence[Unit], code: str = "object") -> list[bytes]:
-    """Return the code of each unit, from the cache or by the compile workers; `code` is ``object`` or ``ptx``."""
-    target, level = work.target, work.options.opt_level
-    build_id = cache.libraries_id()
-    keys = [cache.digest(code, unit.module, target.cpu, target.features, str(level), build_id) for unit in units]
-    codes = [cache.find_kernel(key) for key in keys]
-    missing = [i for i, found in enumerate(codes) if found is None]
-    jobs = [Job(units[i].symbol, units[i].module, target.cpu, target.features, level, code) for i in missing]
-    for i, made in zip(missing, shared_pool().compile(jobs), strict=True):
-        codes[i] = made
-        cache.add_kernel(keys[i], made)
-    return [found for found in codes if found is not None]
 
 
 def manifest_of(

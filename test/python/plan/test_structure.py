@@ -5,7 +5,7 @@
 
 import pytest
 
-from tilewright.ir.structure import Kind, Weights, blocks, linalg_ops, set_integer
+from tilewright.ir.structure import Kind, Weights, blocks, linalg_ops, set_attribute
 from tilewright.mlir import ir
 from tilewright.passes import run_pipeline
 
@@ -90,7 +90,7 @@ def test_readers_are_found_again_after_their_attributes_changed(softmax):
     ops = members(softmax)
     readers = ops[0].readers
     for number, op in enumerate(ops):
-        set_integer(op.op, "tile.nest", number)
+        set_attribute(op.op, "tile.nest", f"{number} : i64")
     assert readers == {ops[1].result}
     assert ops[1].readers == {ops[2].result, ops[3].result}
     assert ops[3].readers == {None}, "the function's end makes nothing"

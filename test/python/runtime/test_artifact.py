@@ -206,7 +206,6 @@ def test_safetensors_damage(tmp_path):
 def test_cpu_features():
     info = parse_cpuinfo("processor : 0\nflags : sse2 pni abm avx512_vnni xyz\n\nprocessor : 1\nflags : a\n")
     assert cpu_features.features_of(info) == {"sse2", "sse3", "lzcnt", "avx512vnni"}
-    assert cpu_features.host_features() <= cpu_features.known_features()
 
 
 def test_runs_without_the_compiler(model, tmp_path):

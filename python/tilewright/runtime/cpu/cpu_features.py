@@ -84,11 +84,6 @@ _LLVM_NAMES = {
 MATRIX_UNIT = frozenset({"amx-tile", "amx-bf16", "amx-int8"})
 
 
-def known_features() -> frozenset[str]:
-    """Return every feature name (LLVM's) that :func:`host_features` can report."""
-    return frozenset(_LLVM_NAMES.values())
-
-
 def features_of(info: dict[str, str]) -> frozenset[str]:
     """Return the features, by LLVM's names, that the field ``flags`` lists."""
     return frozenset(_LLVM_NAMES[flag] for flag in info.get("flags", "").split() if flag in _LLVM_NAMES)

@@ -82,7 +82,9 @@ class GpuCalls:
         return self._device.stream if tensor is None else gpu_interop.current_stream(tensor)
 
     def _inputs(self, values: Sequence[Any]) -> list[GpuTensor]:
-        elsewhere = [s.name for s, v in zip(self._signature.inputs, values, strict=True) if not _on_gpu(v)]
+        elsewhere = [
+            s.name for s, v in zip(self._signature.inputs, values, strict=True) if not gpu_interop.is_on_gpu(v)
+        ]
         if elsewhere:
             raise UserError(
                 f"inputs {', '.join(elsewhere)} lie on the host, others on the GPU: move all to one of them "
@@ -194,14 +196,6 @@ class CapturedCall:
         with self._device.on_stream(self._stream):
             self._device.replay(self._graph)
         return self.outputs
-
-
-def concerns(values: Sequence[Any]) -> bool:
-    """Whether one of the values lies on a GPU."""
-    return any(map(_on_gpu, values))
-
-
-_on_gpu = gpu_interop.is_on_gpu
 
 
 def _torch_of(values: Sequence[Any]) -> Any:

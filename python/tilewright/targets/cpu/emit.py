@@ -18,6 +18,7 @@ from tilewright.runtime.cpu.cpu_features import MATRIX_UNIT
 from tilewright.targets import emitting
 from tilewright.targets.cpu.linker import link
 from tilewright.targets.cpu.symbols import ENTRY
+from tilewright.targets.emission import unit_codes
 
 if TYPE_CHECKING:
     from tilewright.compiler.driver import Compilation
@@ -34,7 +35,9 @@ def emit(work: Compilation, folder: Path) -> None:
         entry = _entry_attributes(work.module)
         units, shared = split(work.module, ENTRY)
         emitting.dump_units(work.options.dump_ir, units)
-        link(emitting.unit_codes(work, units), folder / "model.so")
+        target = work.target
+        codes = unit_codes(units, (target.cpu, target.features), work.options.opt_level, "object")
+        link(list(codes.values()), folder / "model.so")
         code = (folder / "model.so").read_bytes()
         (folder / "model.so").unlink()
     weights = {name: emitting.weight(work, name) for name in entry["globals"]}

@@ -14,7 +14,7 @@ from tilewright.ir.target_info import device_of, options_of
 from tilewright.ir.units import split, symbol_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
-from tilewright.targets.emission import make_codes, write_codes
+from tilewright.targets.emission import unit_codes, write_codes
 
 _ENTRY = "tw_main"
 _ENDINGS = {"assembly": "s", "object": "o"}
@@ -64,7 +64,7 @@ class EmitCpu(Pass):
         if not any(one.name == "llvm.func" and symbol_of(one) == _ENTRY for one in inner):
             raise UserError(f"{self.name} makes code of @{_ENTRY} in the llvm dialect: run --tile-cpu-lower first")
         units, _ = split(op, _ENTRY)
-        codes = make_codes(units, llvm_target(device_of(op, self.name)), options_of(op).opt_level, self.format)
+        codes = unit_codes(units, llvm_target(device_of(op, self.name)), options_of(op).opt_level, self.format)
         if self.output:
             return write_codes(self.output, codes, _ENDINGS[self.format])
         for one in inner:

@@ -20,6 +20,7 @@ from tilewright.targets import emitting
 from tilewright.targets.cuda import ptxas
 from tilewright.targets.cuda.host_program import HostProgram, export
 from tilewright.targets.cuda.occupancy import remark_on, resident_ctas
+from tilewright.targets.emission import unit_codes
 
 if TYPE_CHECKING:
     from tilewright.compiler.driver import Compilation
@@ -59,7 +60,8 @@ def emit(work: Compilation, folder: Path) -> None:
         device = _device_module(work.module)
         units, shared = split_kernels(device) if device is not None else ([], {})
         emitting.dump_units(work.options.dump_ir, units)
-        codes = dict(zip((unit.symbol for unit in units), emitting.unit_codes(work, units, "ptx"), strict=True))
+        target = work.target
+        codes = unit_codes(units, (target.cpu, target.features), work.options.opt_level, "ptx")
         _dump_codes(work, codes)
         _check_calls(codes)
         found = ptxas.check(codes, work.target.cpu, work.options.cubin)

@@ -14,7 +14,7 @@ from tilewright.ir.target_info import device_of, options_of
 from tilewright.ir.units import split_kernels
 from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
-from tilewright.targets.emission import make_codes, write_codes
+from tilewright.targets.emission import unit_codes, write_codes
 
 
 @register
@@ -62,7 +62,7 @@ class EmitPtx(Pass):
             raise UserError(f"{self.name} makes PTX of a gpu.module, and there is none: run --tile-cuda-lower first")
         for module in modules:
             units, _ = split_kernels(module)
-            codes = make_codes(units, (chip, features), level, "ptx")
+            codes = unit_codes(units, (chip, features), level, "ptx")
             if self.output:
                 write_codes(self.output, codes, "ptx")
                 continue

@@ -12,13 +12,6 @@ from __future__ import annotations
 
 import numpy as np
 
-MODES = (0, 32, 64, 128)
-
-
-def pattern_bytes(mode: int) -> int:
-    """After how many bytes the pattern of a swizzle mode repeats (16 without a swizzle)."""
-    return 8 * mode if mode else 16
-
 
 def swizzle(addresses: np.ndarray, mode: int, phase: int = 0) -> np.ndarray:
     """Where the bytes of these shared-memory addresses really are.

@@ -8,8 +8,8 @@ import pytest
 import tensor_kernels
 from ptx_text import kernel
 
+from faulting import mutate
 from tilewright.sim import ptx as emulate
-from tilewright.sim.ptx import mutate
 
 TEXT = """
 .visible .entry k(.param .u64 p) {

@@ -5,10 +5,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import json
 import re
+import tempfile
 from pathlib import Path
 
+from decision_edit import ARTIFACT
+from decision_programs import source_of, start_of
+
+from tilewright.compiler.driver import Compilation, lower
 from tilewright.core.options import CompileOptions
 from tilewright.core.workers import Job, shared_pool
 from tilewright.ir import decisions
@@ -20,84 +27,8 @@ from tilewright.passes.pipeline import PassSpec
 from tilewright.targets.cuda import host_program
 from tilewright.targets.registry import parse_target
 
-ROOT = Path(__file__).resolve().parents[2]
-
-_MAPS = """
-#a = affine_map<(m, n, k) -> (m, k)>
-#b = affine_map<(m, n, k) -> (n, k)>
-#c = affine_map<(m, n, k) -> (m, n)>
-#i = affine_map<(m, n) -> (m, n)>
-"""
-
-
-def _product(rows: int, columns: int, depth: int, kind: str, given: bool, marks: tuple[str, str]) -> str:
-    """y = -(x w^T): the operands of type `kind`, w an argument where it is `given`, else a weight."""
-    x, w = f"tensor<{rows}x{depth}x{kind}>", f"tensor<{columns}x{depth}x{kind}>"
-    y, wide = f"tensor<{rows}x{columns}xf32>", "arith.extf {} : " + kind + " to f32"
-    widened = [f"%{v}w = {wide.format(f'%{v}')}" if kind != "f32" else "" for v in "qs"]
-    q, s = ("%qw", "%sw") if kind != "f32" else ("%q", "%s")
-    weight = f"ml_program.global private @w_0(#ml_program.extern<{w}> : {w}) : {w}\n"
-    return f"""{_MAPS}{"" if given else weight}
-func.func @main(%x: {x} {{tile.name = "x"}}{f', %w: {w} {{tile.name = "w"}}' if given else ""})
-    -> ({y} {{tile.name = "y"}}) {{
-  {"" if given else f"%w = ml_program.global_load_const @w_0 : {w}"}
-  %zero = arith.constant 0.0 : f32
-  %e = tensor.empty() : {y}
-  %f = linalg.fill ins(%zero : f32) outs(%e : {y}) -> {y}
-  %p = linalg.generic {{indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}}
-      ins(%x, %w : {x}, {w}) outs(%f : {y}) attrs = {{{marks[0]}}} {{
-  ^bb0(%q: {kind}, %s: {kind}, %o: f32):
-    {widened[0]}
-    {widened[1]}
-    %m = arith.mulf {q}, {s} : f32
-    %t = arith.addf %o, %m : f32
-    linalg.yield %t : f32
-  }} -> {y}
-  %r = linalg.generic {{indexing_maps = [#i, #i], iterator_types = ["parallel", "parallel"]}}
-      ins(%p : {y}) outs(%e : {y}) attrs = {{{marks[1]}}} {{
-  ^bb0(%q: f32, %o: f32):
-    %t = arith.negf %q : f32
-    linalg.yield %t : f32
-  }} -> {y}
-  return %r : {y}
-}}
-"""
-
-
-_PLAN = (
-    'tile.task = 0 : i64, tile.nest = 0 : i64, tile.kernel = "product", '
-    "tile.rtile = #tile.rtile<l2 = [16, 32, 48], register = [8, 32, 1], order = [1, 0, 2]>, "
-    "tile.layouts = [unit, #tile.layout<perm = [1, 0]>], "
-    "tile.pack_rtiles = [unit, #tile.rtile<l2 = [48, 32], register = [16, 16], order = [0, 1]>]",
-    "tile.task = 0 : i64, tile.nest = 0 : i64",
-)
-_APART = (
-    "tile.task = 0 : i64, tile.nest = 7 : i64, "
-    "tile.rtile = #tile.rtile<l2 = [16, 32], register = [1, 32], order = [0, 1]>"
-)
-_OPEN = (
-    _product(32, 64, 48, "f32", True, (_PLAN[0], _APART))
-    .replace("tensor<32x", "tensor<?x")
-    .replace("l2 = [16,", "l2 = [?,")
-)
-
-#: Programs: the first pass that they are for, and their IR.
-PROGRAMS = {
-    "plain": ("tile-plan-fusion", _product(32, 64, 48, "f32", True, ("test.product", "test.negation"))),
-    "planned": ("tile-apply-layouts", _product(32, 64, 48, "f32", True, _PLAN)),
-    "streamed": (
-        "tile-apply-layouts",
-        _product(32, 64, 48, "f32", True, (_PLAN[0] + ", tile.stream", _PLAN[1])),
-    ),
-    "weights": ("tile-plan-fusion", _product(32, 64, 48, "f32", False, ("test.product", "test.negation"))),
-    "large": ("tile-plan-fusion", _product(4096, 4096, 1024, "f16", True, ("test.product", "test.negation"))),
-    "open": (
-        "tile-apply-layouts",
-        _OPEN.replace("tensor.empty()", "tensor.empty(%n)").replace(
-            "  %zero =", "  %c0 = arith.constant 0 : index\n  %n = tensor.dim %x, %c0 : tensor<?x48xf32>\n  %zero ="
-        ),
-    ),
-}
+#: The pass that begins with kernels.
+_KERNELS = "tile-globals-to-arguments"
 
 
 @functools.cache
@@ -115,18 +46,18 @@ def _host_end(target: str) -> int:
 
 @functools.cache
 def before(program: str, target: str, reader: str) -> str:
-    """The IR that a pass reads: of one of the programs, or of a lit test, `test/x.mlir#2` for its third part."""
-    if program in PROGRAMS:
-        start, text = PROGRAMS[program]
-        with ir.Context(), ir.Location.unknown():
-            module = _parsed(text, target)
-            specs = passes_of(target)[_first(target, start) : _first(target, reader)]
-            if specs:
-                run_pipeline(module.operation, _text(specs), replay=False)
-            return str(module)
-    file, _, number = program.partition("#")
-    part = (ROOT / file).read_text().split("// -----")[int(number)]
-    return "\n".join(line for line in part.splitlines() if not line.lstrip().startswith("//"))
+    """The IR that a pass reads, or who writes the artifact: of one of the programs, or of a part of a lit test."""
+    if reader == ARTIFACT:
+        return str(_lowered(program, target).module)
+    start, text = start_of(program, target)
+    if not start:
+        return text
+    with ir.Context(), ir.Location.unknown():
+        module = _parsed(text, target)
+        specs = passes_of(target)[_first(target, start) : _first(target, reader)]
+        if specs:
+            run_pipeline(module.operation, _text(specs), replay=False)
+        return str(module)
 
 
 def _parsed(text: str, target: str) -> ir.Module:
@@ -166,17 +97,32 @@ def code(text: str, target: str, reader: str) -> str:
         run_pipeline(module.operation, _text(specs[first:]), replay=False)
         launched = "\n".join(_called(module))
         if gpu:
-            return host + launched + _made("ptx", module, target.partition(":")[2], "+ptx88")
+            return f"{host}\n{launched}\n" + _made("ptx", module, target.partition(":")[2], "+ptx88")
         found = parse_target(target)
-        return launched + _made("llvm-ir", module, found.cpu, found.features)
+        return f"{launched}\n" + _made("llvm-ir", module, found.cpu, found.features)
 
 
-def after(text: str, pipeline: str) -> str:
-    """What a pass makes of the IR, without attributes: for IR that is too small to become code."""
-    with ir.Context(), ir.Location.unknown():
-        module = ir.Module.parse(text)
-        run_pipeline(module.operation, pipeline, replay=False)
-        return re.sub(r"tile\.\w+( = (array<[^>]*>|\"[^\"]*\"|-?\d+ : i64|[{\[][^\]}]*[}\]]))?,? ?", "", str(module))
+@functools.cache
+def _lowered(program: str, target: str) -> Compilation:
+    """A program before it is emitted."""
+    start, text = start_of(program, target)
+    kernels = before(program, target, _KERNELS) if start == "tile-stream-k" else text
+    work = Compilation(source_of(program, kernels), parse_target(target), CompileOptions(symbolic=True, opt_level=1))
+    lower(work)
+    return work
+
+
+@functools.cache
+def artifact(text: str, program: str, target: str) -> dict[str, bytes]:
+    """The files of the artifact, but for reports, of a program whose lowered IR is this."""
+    work = _lowered(program, target)
+    with work.module.context, ir.Location.unknown(), tempfile.TemporaryDirectory() as folder:
+        imported = dataclasses.replace(work.imported, module=ir.Module.parse(text))
+        work.target.emit(dataclasses.replace(work, imported=imported, phases=[], remarks=[]), Path(folder))
+        files = {str(file.relative_to(folder)): file.read_bytes() for file in Path(folder).rglob("*") if file.is_file()}
+    manifest = json.loads(files["manifest.json"])
+    del manifest["compile"]
+    return {**files, "manifest.json": json.dumps(manifest).encode(), "report.json": b""}
 
 
 def _called(module: ir.Module) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -15,22 +16,53 @@ import pytest
 import models
 import tilewright as tw
 from tilewright.core.options import PHASES
-from tilewright.pipelines.cpu import PIPELINE
+from tilewright.passes.pipeline import Pipeline
+from tilewright.pipelines import cpu, cuda
 
 BORDERS = PHASES[: PHASES.index("lower") + 1]
-NAMES = ["bert_tiny", "lstm_tiny", pytest.param("minilm", marks=pytest.mark.slow)]
+PIPELINES = {"cpu": cpu.PIPELINE, "cuda:sm_90a": cuda.PIPELINE}
+CASES = [
+    ("bert_tiny", "cpu"),
+    ("lstm_tiny", "cpu"),
+    ("lstm_tiny", "cuda:sm_90a"),
+    *(pytest.param((name, "cuda:sm_90a"), marks=pytest.mark.slow) for name in ("bert_tiny", "minilm")),
+    pytest.param(("minilm", "cpu"), marks=pytest.mark.slow),
+]
 #: Constants of more bytes are data: they lie beside the module. Elements have four bytes or more.
 SMALL = 256
 
 
-@pytest.fixture(scope="module", params=NAMES)
-def borders(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A file per border of a model, and that tilewright.compile returns the last one."""
+@dataclass(frozen=True)
+class Borders:
+    """A file per border of a model, and what was compiled for."""
+
+    files: dict[str, Path]
+    target: str
+
+    @property
+    def kind(self) -> str:
+        """What the flags of its phases begin with."""
+        return self.target.partition(":")[0]
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """All phases."""
+        return PIPELINES[self.target]
+
+    def text(self, border: str) -> str:
+        """The IR after a phase."""
+        return self.files[border].read_text().strip()
+
+
+@pytest.fixture(scope="module", params=CASES, ids=lambda case: f"{case[0]}-{case[1].partition(':')[0]}")
+def borders(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Borders:
+    """The borders of a model; tilewright.compile returns the last one."""
+    name, target = request.param
     folder = tmp_path_factory.mktemp("borders")
-    text = tw.compile(str(models.path(request.param)), target="cpu", stop_after="lower", dump_ir=folder)
-    files = {name: folder / f"{number}-{name}.mlir" for number, name in enumerate(BORDERS)}
-    assert files["lower"].read_text().strip() == text.strip()
-    return files
+    text = tw.compile(str(models.path(name)), target=target, stop_after="lower", dump_ir=folder)
+    found = Borders({name: folder / f"{number}-{name}.mlir" for number, name in enumerate(BORDERS)}, target)
+    assert found.text("lower") == text.strip()
+    return found
 
 
 def tile_opt(file: Path, *arguments: str) -> str:
@@ -56,34 +88,34 @@ def _terms(line: str) -> list[str]:
 
 
 @pytest.mark.parametrize("border", BORDERS)
-def test_the_rest_of_the_pipeline_continues_from_the_text(border: str, borders: dict[str, Path]) -> None:
-    rest = [] if border == "lower" else [f"--pass-pipeline={_rest(border)}"]
-    assert same(tile_opt(borders[border], *rest), borders["lower"].read_text().strip())
+def test_the_rest_of_the_pipeline_continues_from_the_text(border: str, borders: Borders) -> None:
+    rest = borders.pipeline if border == "import" else borders.pipeline.after(border)
+    arguments = [] if border == "lower" else [f"--pass-pipeline={rest}"]
+    assert same(tile_opt(borders.files[border], *arguments), borders.text("lower"))
 
 
 @pytest.mark.parametrize("border", BORDERS)
-def test_the_text_parses_verifies_and_prints_as_it_was(border: str, borders: dict[str, Path]) -> None:
-    printed = tile_opt(borders[border], "--verify-each")
-    assert with_sorted_sums(printed) == with_sorted_sums(borders[border].read_text().strip())
+def test_the_text_parses_verifies_and_prints_as_it_was(border: str, borders: Borders) -> None:
+    printed = tile_opt(borders.files[border], "--verify-each")
+    assert with_sorted_sums(printed) == with_sorted_sums(borders.text(border))
 
 
-def test_phases_by_name_lead_from_border_to_border(borders: dict[str, Path]) -> None:
+def test_phases_by_name_lead_from_border_to_border(borders: Borders) -> None:
     for before, after in zip(BORDERS, BORDERS[1:], strict=False):
-        made = tile_opt(borders[before], f"--tile-cpu-{after}")
+        made = tile_opt(borders.files[before], f"--tile-{borders.kind}-{after}")
         if after == "tile":  # @init is still there: it has no reader, but only the driver can run it
             made = re.sub(r"(?ms)^  func\.func private @init\(.*?^  }\n", "", made)
-        assert same(made, borders[after].read_text().strip()), f"tile-opt makes another text of phase {after}"
+        assert same(made, borders.text(after)), f"tile-opt makes another text of phase {after}"
 
 
-def test_the_whole_pipeline_gives_the_same_code(borders: dict[str, Path]) -> None:
-    expected = borders["lower"].read_text().strip()
-    whole = str(PIPELINE)
-    assert same(tile_opt(borders["import"], f"--pass-pipeline={whole}"), expected)
-    assert same(tile_opt(borders["import"], "--tile-cpu"), expected)
+def test_the_whole_pipeline_gives_the_same_code(borders: Borders) -> None:
+    expected = borders.text("lower")
+    assert same(tile_opt(borders.files["import"], f"--pass-pipeline={borders.pipeline}"), expected)
+    assert same(tile_opt(borders.files["import"], f"--tile-{borders.kind}"), expected)
 
 
-def test_weights_are_not_text(borders: dict[str, Path]) -> None:
-    for border, file in borders.items():
+def test_weights_are_not_text(borders: Borders) -> None:
+    for border, file in borders.files.items():
         text = file.read_text()
         assert "dense_resource" not in text and "dialect_resources" not in text
         constants = re.findall(r"dense<([^<>]*)>", text)
@@ -93,8 +125,3 @@ def test_weights_are_not_text(borders: dict[str, Path]) -> None:
         # Signatures list the weights by name; nothing grows with their sizes.
         assert max(map(len, text.splitlines())) < 20_000
         assert len(text) < 2_000_000
-
-
-def _rest(border: str) -> str:
-    whole = PIPELINE
-    return str(whole if border == "import" else whole.after(border))

@@ -41,6 +41,7 @@ from tilewright.plan.cpu.run_time_sizes import settle, tails
 from tilewright.plan.cpu.unseen import unseen
 from tilewright.plan.cpu.windows import mark_image
 from tilewright.plan.model.names import kernel_name
+from tilewright.plan.model.nest import roots_of
 from tilewright.plan.model.tiles import (
     ENOUGH_TASKS,
     Machine,
@@ -225,10 +226,7 @@ class PlanTiles(Pass):
     def _tile_task(
         self, members: list[LinalgOp], machine: Machine, weights: Weights, decider: Decider | None, bounds: Bounds
     ) -> None:
-        roots = [m for m in members if decisions.ROWS.on(m.op)]
-        if not roots:
-            raise located(UserError("is in a task of which no operation has `tile.rows`"), members[0].op)
-        rows = [decisions.ROWS.read_loops(root.op, len(root.extents)) for root in roots]
+        roots, rows = roots_of(members)
         inner = max(
             prod(e for d, e in enumerate(r.extents) if d not in own) for r, own in zip(roots, rows, strict=True)
         )
@@ -320,13 +318,12 @@ class PlanTiles(Pass):
     @staticmethod
     def _keep_gathers(op: LinalgOp, tiling: Tiling) -> bool:
         """Each element that has an index of its own is a tile of its own: nothing lies side by side."""
-        gathers = set(op.gathers)
-        if decisions.GATHERS.on(op.op):
-            gathers |= set(decisions.GATHERS.read_loops(op.op, len(op.extents)))
-            decisions.GATHERS.drop(op.op)
-        for d in gathers:
+        if not decisions.GATHERS.on(op.op):
+            return False
+        for d in decisions.GATHERS.read_loops(op.op, len(op.extents)):
             tiling.register[d] = 1
-        return bool(gathers)
+        decisions.GATHERS.drop(op.op)
+        return True
 
     def _lay_out(self, op: LinalgOp, tiling: Tiling, machine: Machine, weights: Weights) -> None:
         ahead = prefetched(op, tiling, machine)

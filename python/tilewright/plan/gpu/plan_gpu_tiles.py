@@ -10,13 +10,12 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import ClassVar
 
-from tilewright.core.errors import UserError
 from tilewright.ir import decisions
 from tilewright.ir.attributes import members_of_nest
 from tilewright.ir.structure import Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute
 from tilewright.ir.target_info import device_of, options_of
 from tilewright.mlir import ir
-from tilewright.passes import Pass, located, option, register
+from tilewright.passes import Pass, option, register
 from tilewright.plan.cost.kernel import predict_kernel
 from tilewright.plan.cost.tiling import GpuTiling
 from tilewright.plan.gpu.gemv import choose_gemv
@@ -26,7 +25,7 @@ from tilewright.plan.gpu.slow import mark_apart
 from tilewright.plan.gpu.tiles import ROW, Given, tile_elementwise, tile_reduce
 from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.model.names import kernel_name
-from tilewright.plan.model.nest import Nest, lane_of, power_of_two
+from tilewright.plan.model.nest import Nest, lane_of, power_of_two, roots_of
 
 #: Rows of a task of several nests where neighbours in memory are rows.
 _SIDE_BY_SIDE = 64
@@ -189,19 +188,15 @@ class PlanGpuTiles(Pass):
 
     @staticmethod
     def _tile_task(members: list[LinalgOp], gpu: Gpu, chosen: Mapping[str, int]) -> None:
-        roots = [m for m in members if decisions.ROWS.on(m.op)]
-        if not roots:
-            raise located(UserError("is in a task of which no operation has `tile.rows`"), members[0].op)
+        roots, rows = roots_of(members)
         name = kernel_name(members, roots)
         set_attribute(roots[-1].op, decisions.KERNEL, f'"{name}"')
         nests = []
         for root in roots:
             own = members_of_nest(root, members)
-            gathers = {d for d in root.gathers}
-            if decisions.GATHERS.on(root.op):
-                gathers |= set(decisions.GATHERS.read_loops(root.op, len(root.extents)))
+            given = decisions.GATHERS.on(root.op)
+            gathers = decisions.GATHERS.read_loops(root.op, len(root.extents)) if given else ()
             nests.append(Nest(root, own, frozenset(gathers)))
-        rows = [decisions.ROWS.read_loops(root.op, len(root.extents)) for root in roots]
         block = decisions.BLOCK.read(roots[-1].op) if decisions.BLOCK.on(roots[-1].op) else 0
         if block and not all(rows):
             block = 0  # no row is common to all nests: one task

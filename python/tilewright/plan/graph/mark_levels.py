@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
+from tilewright.core.errors import UserError
 from tilewright.devices import facts
 from tilewright.ir import decisions
+from tilewright.ir.diagnostics import located
 from tilewright.mlir import ir
 from tilewright.passes import Pass, device_option, register
 from tilewright.plan.model.traffic import element_bytes
@@ -63,10 +65,16 @@ def _maker(value: ir.Value) -> ir.OpResult | None:
 
 
 def _task_bytes(result: ir.OpResult) -> int:
-    """Bytes of what a task holds of a register group's result, by the tile of its root."""
+    """Bytes of what a task holds of a register group's result, by the tile of its root.
+
+    Raises:
+        UserError: the group has no root.
+    """
     group = result.owner.operation
     shape = list(ir.RankedTensorType(result.type).shape)
-    root = next(o.operation for o in group.regions[0].blocks[0].operations if decisions.RTILE.on(o.operation))
+    root = next((o.operation for o in group.regions[0].blocks[0].operations if decisions.RTILE.on(o.operation)), None)
+    if root is None:
+        raise located(UserError("is a register group without a root, the operation that carries `tile.rtile`"), group)
     sizes = decisions.RTILE.read(root).sizes.get("l2")
     dims = root.attributes["indexing_maps"][len(root.operands) - 1].value.results
     if sizes is not None and len(dims) == len(shape):

@@ -9,6 +9,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from tilewright.core.errors import UserError
+from tilewright.ir import decisions
+from tilewright.ir.diagnostics import located
 from tilewright.ir.structure import Access, LinalgOp
 
 
@@ -106,3 +109,24 @@ def lane_of(op: LinalgOp, access: Access) -> int:
             if op.extents[loop] > 1:
                 return loop
     return op.rank - 1
+
+
+def roots_of(members: Sequence[LinalgOp]) -> tuple[list[LinalgOp], list[list[int]]]:
+    """The roots of a task's nests, which have `tile.rows`, and of each the loops that all nests share, in one order.
+
+    Raises:
+        UserError: a nest has no root, or roots do not share as many loops as the last one.
+    """
+    roots = [m for m in members if decisions.ROWS.on(m.op)]
+    if not roots:
+        raise located(UserError("is in a task of which no operation has `tile.rows`"), members[0].op)
+    nests = {decisions.NEST.read(root.op) for root in roots}
+    for member in members:
+        if decisions.NEST.read(member.op) not in nests:
+            raise located(UserError("is in a nest of which no operation has `tile.rows`"), member.op)
+    rows = [decisions.ROWS.read_loops(root.op, len(root.extents)) for root in roots]
+    for root, own in zip(roots, rows, strict=True):
+        if len(own) != len(rows[-1]):
+            other = f"the last nest of its task, which shares them, {len(rows[-1])}"
+            raise located(UserError(f"has {len(own)} loops in `tile.rows`, and {other}"), root.op)
+    return roots, rows

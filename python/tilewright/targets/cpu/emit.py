@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.core.errors import InternalError
 from tilewright.ir import decisions
+from tilewright.ir.decision import Texts
 from tilewright.ir.units import Unit, split, symbol_of
 from tilewright.runtime.artifact import write_artifact
 from tilewright.runtime.cpu.cpu_features import MATRIX_UNIT
+from tilewright.runtime.manifest import TensorSpec
 from tilewright.targets import emitting
 from tilewright.targets.cpu.linker import link
 from tilewright.targets.cpu.symbols import ENTRY
@@ -42,8 +44,14 @@ def emit(work: Compilation, folder: Path) -> None:
         (folder / "model.so").unlink()
     weights = {name: emitting.weight(work, name) for name in entry["globals"]}
     manifest = emitting.manifest_of(work, [unit.symbol for unit in units if unit.symbol != ENTRY], shared, weights)
-    features = _needed(work.target.needed, units)
-    manifest = dataclasses.replace(manifest, arena_bytes=entry["arena_bytes"], entry=ENTRY, cpu_features=features)
+    manifest = dataclasses.replace(
+        manifest,
+        inputs=_ordered(decisions.INPUTS, entry["inputs"], manifest.inputs),
+        outputs=_ordered(decisions.OUTPUTS, entry["outputs"], manifest.outputs),
+        arena_bytes=entry["arena_bytes"],
+        entry=ENTRY,
+        cpu_features=_needed(work.target.needed, units),
+    )
     write_artifact(folder, manifest, code, weights, emitting.report(work))
 
 
@@ -55,6 +63,23 @@ def _entry_attributes(module: ir.Module) -> dict[str, Any]:
             names = {name.removeprefix("tile."): name.read(op) for name in read}
             return {**names, "arena_bytes": decisions.ARENA_BYTES.read(op)}
     raise InternalError(f"the lowered module has no function @{ENTRY}")
+
+
+def _ordered(decision: Texts, names: Sequence[str], specs: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
+    """The model's inputs or outputs in the order in which the entry takes them; one without a name stays in its place.
+
+    Raises:
+        InternalError: the entry takes others than the model has.
+    """
+    known = {spec.name: spec for spec in specs}
+    found = [known.get(name) if name else spec for name, spec in zip(names, specs, strict=False)]
+    taken = [spec for spec in found if spec is not None]
+    if len(names) != len(specs) or set(taken) != set(specs):
+        raise InternalError(
+            f"the code's entry takes {', '.join(names) or 'none'} ({decision} of @{ENTRY}), but the model has "
+            f"{', '.join(known) or 'none'}: the names must be the model's, each once"
+        )
+    return tuple(taken)
 
 
 def _needed(features: tuple[str, ...], units: Sequence[Unit]) -> tuple[str, ...]:

@@ -168,3 +168,24 @@ func.func @lines(%x: tensor<56x56x40xf32>) -> tensor<56x56x40xf32> {
   } -> tensor<56x56x40xf32>
   return %y : tensor<56x56x40xf32>
 }
+
+// -----
+
+#id = affine_map<(i) -> (i)>
+func.func @two_nests(%x: tensor<64xf32>, %e: tensor<64xf32>) -> tensor<64xf32> {
+  // expected-error @below {{is in a nest of which no operation has `tile.rows`}}
+  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"],
+      tile.task = 0 : i64, tile.nest = 0 : i64} ins(%x : tensor<64xf32>) outs(%e : tensor<64xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %n = arith.negf %a : f32
+    linalg.yield %n : f32
+  } -> tensor<64xf32>
+  %z = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"],
+      tile.task = 0 : i64, tile.nest = 1 : i64, tile.rows = array<i64: 0>}
+      ins(%y : tensor<64xf32>) outs(%e : tensor<64xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %n = arith.negf %a : f32
+    linalg.yield %n : f32
+  } -> tensor<64xf32>
+  return %z : tensor<64xf32>
+}

@@ -225,12 +225,12 @@ EDITS = (
         "builtin.module(tile-apply-orders)",
     ),
     Edit(
-        "border",
+        "implicit_padding",
         GPU,
         _LIT + "Transforms/Plan/tile-form-groups.mlir#2",
         "tile-form-groups",
-        r"tile\.border",
-        "test.border",
+        r"tile\.implicit_padding",
+        "test.implicit_padding",
         "builtin.module(tile-form-groups)",
     ),
     Edit(

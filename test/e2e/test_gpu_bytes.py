@@ -243,4 +243,4 @@ def test_full_sizes_assemble(m: int, n: int, k: int, arch: str) -> None:
     for kernel in model._manifest.kernels:
         assert kernel.details["spilled_bytes"] == 0
         if "product" in kernel.symbol:
-            assert kernel.details["residency"] >= kernel.details["plan"]["occupancy"], kernel.details
+            assert kernel.details["held_ctas"] >= kernel.details["plan"]["occupancy"], kernel.details

@@ -145,7 +145,7 @@ def fewer_than_planned(model: Any) -> list[str]:
     """The kernels of which a multiprocessor holds fewer CTAs, by ptxas's registers, than their plan counts on."""
     found = []
     for kernel in model.kernels:
-        planned, held = kernel.details.get("plan", {}).get("occupancy", 0), kernel.details.get("residency")
+        planned, held = kernel.details.get("plan", {}).get("occupancy", 0), kernel.details.get("held_ctas")
         if held is not None and held < planned:
             registers = kernel.details["registers"]
             found.append(f"{kernel.symbol}: {held} CTAs of {registers} registers, planned {planned}")

@@ -19,7 +19,7 @@ from tilewright.runtime.gpu import gpu_code
 from tilewright.targets import emitting
 from tilewright.targets.cuda import ptxas
 from tilewright.targets.cuda.host_program import HostProgram, export
-from tilewright.targets.cuda.occupancy import remark_on, residency
+from tilewright.targets.cuda.occupancy import held_ctas, remark_on
 
 if TYPE_CHECKING:
     from tilewright.compiler.driver import Compilation
@@ -90,8 +90,8 @@ def _with_resources(kernel: Any, launched: Any, resources: Mapping[str, Any], wo
     """A kernel with what ptxas says of it, and a remark where that is not what its plan counted on."""
     details = {**kernel.details, **resources}
     if launched is not None and work.target.device is not None:
-        held = residency(work.target.device, launched, resources)
-        details |= {} if held is None else {"residency": held}
+        held = held_ctas(work.target.device, launched, resources)
+        details |= {} if held is None else {"held_ctas": held}
         text = remark_on(kernel.symbol, details.get("plan", {}), held, launched, resources.get("registers", 0))
         if text:
             work.remarks.append({"phase": "emit", "severity": "remark", "message": text, "location": kernel.symbol})

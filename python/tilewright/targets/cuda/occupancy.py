@@ -12,7 +12,7 @@ from tilewright.devices import Device
 from tilewright.plan.model.gpu import Gpu
 
 
-def residency(device: Device, kernel: Mapping[str, Any], resources: Mapping[str, Any]) -> int | None:
+def held_ctas(device: Device, kernel: Mapping[str, Any], resources: Mapping[str, Any]) -> int | None:
     """CTAs that a multiprocessor holds at a time; None where ptxas did not see the kernel.
 
     Args:

@@ -21,7 +21,7 @@ _DYNAMIC = ir.ShapedType.get_dynamic_stride_or_offset()
 
 @register
 @dataclass(frozen=True)
-class DetachHost(Pass):
+class SplitHostDevice(Pass):
     """Erase the host function, leaving on each kernel the grid and the memory it is launched with.
 
     The host function of a model for a GPU is data (a host program) by then. `tile.grid` lists a bound for each

@@ -274,7 +274,7 @@ def test_parts_of_a_cluster() -> None:
     code, abi = gpu_kernels.compile_kernels(gemm.text, "sm_90a")
     ptx = code.decode()
     boxes = [param["box"] for param in abi["gemm"]["tile.params"] if param["kind"] == "tensor_map"]
-    assert boxes[:2] == [[128, 64], [128, 64]], "256 rows of the right factor are two parts"
+    assert boxes[:2] == [[128, 64], [128, 64]], "256 rows of the right operand are two parts"
     assert ".reqnctapercluster 2, 1, 1" in ptx
     copies = set(re.findall(r"cp\.async\.bulk\.tensor\.2d\.shared::cluster\S*", ptx))
     assert sorted(copy.endswith(".multicast::cluster") for copy in copies) == [False, True]

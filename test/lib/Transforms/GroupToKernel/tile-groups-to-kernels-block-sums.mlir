@@ -57,7 +57,7 @@ func.func @main(%x: tensor<4x32xf32>, %w: tensor<4x32x16xf32>, %s: tensor<4x32xf
       %zero = arith.constant 0.0 : f32
       %e = tensor.empty() : tensor<16xf32>
       %f = linalg.fill ins(%zero : f32) outs(%e : tensor<16xf32>) -> tensor<16xf32>
-      // expected-error @+1 {{has tile.block_sums, but no factor with a scale that stays the same along the 1 innermost reduced loops}}
+      // expected-error @+1 {{has tile.block_sums, but no operand with a scale that stays the same along the 1 innermost reduced loops}}
       %p = linalg.generic {indexing_maps = [affine_map<(n, b, k) -> (b, k)>, affine_map<(n, b, k) -> (b, k, n)>, affine_map<(n, b, k) -> (b, k)>, affine_map<(n, b, k) -> (n)>], iterator_types = ["parallel", "reduction", "reduction"]}
           ins(%x2, %w2, %s2 : tensor<4x32xf32>, tensor<4x32x16xf32>, tensor<4x32xf32>) outs(%f : tensor<16xf32>)
           attrs = {tile.block_sums = 1 : i64, tile.rtile = #tile.rtile<l2 = [16, 4, 32], register = [16, 1, 1], order = [0, 1, 2]>} {

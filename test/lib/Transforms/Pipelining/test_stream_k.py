@@ -49,7 +49,7 @@ func.func @main(%x: tensor<{rows}x{depth}xf32>, %w: tensor<{depth}x{lanes}xf32>)
 
 
 def test_any_numbers_of_tiles_steps_and_blocks() -> None:
-    choice, dealt = random.Random(1), 0
+    choice, split = random.Random(1), 0
     with ir.Context() as context, ir.Location.unknown():
         load_builtin_passes()
         for _ in range(24):
@@ -59,9 +59,9 @@ def test_any_numbers_of_tiles_steps_and_blocks() -> None:
             text = PRODUCT.format(**sizes, blocks=blocks + 1, raster=choice.randint(1, 3))
             module = ir.Module.parse(text, context)
             run_pipeline(module.operation, "builtin.module(tile-stream-k,canonicalize,cse)")
-            dealt += "tile.semaphores" in str(module)
+            split += "tile.semaphores" in str(module)
             numbers = np.random.default_rng(m + n)
             x, w = (numbers.integers(-4, 5, shape).astype(np.float32) for shape in ((rows, depth), (depth, lanes)))
             (y,) = reference.run(module, "main", [x, w])
             np.testing.assert_array_equal(y, x @ w)
-    assert dealt > 8
+    assert split > 8

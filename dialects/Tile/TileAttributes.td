@@ -135,11 +135,11 @@ def Tile_DistributedAttr : Tile_Attr<"Distributed", "distributed"> {
     bit hold the same elements. Coordinates past the tile's sizes are padding:
     registers that hold anything.
 
-    - `spread_c1`: all vectors have as many entries as the tile has dimensions.
-    - `spread_c2`: a vector is zero or has one entry, a power of two.
-    - `spread_c3`: no vector occurs twice, and those of registers are not zero.
-    - `spread_c4`: a dimension's entries are 1, 2, 4, ... without a gap.
-    - `spread_c5`: there are 5 vectors for the lane and at most 5 for the warp.
+    - `distributed_c1`: all vectors have as many entries as the tile has dimensions.
+    - `distributed_c2`: a vector is zero or has one entry, a power of two.
+    - `distributed_c3`: no vector occurs twice, and those of registers are not zero.
+    - `distributed_c4`: a dimension's entries are 1, 2, 4, ... without a gap.
+    - `distributed_c5`: there are 5 vectors for the lane and at most 5 for the warp.
 
     Example, the accumulator of one `mma.sync.m16n8k16`:
 

@@ -256,7 +256,7 @@ def : Tile_Decision<"live", Tile_Integers, Tile_OnTensors,
     ["tile-plan-online", "tile-split-kv"],
     ["tile-plan-gpu-tiles", "tile-groups-to-kernels"], ["cpu", "cuda"],
     "which blocks of a loop a mask leaves: numbers of a linear bound">;
-def : Tile_Decision<"border", Tile_Flag, Tile_On<["tensor.pad"]>,
+def : Tile_Decision<"implicit_padding", Tile_Flag, Tile_On<["tensor.pad"]>,
     ["tile-fold-padding"],
     ["tile-fold-padding", "tile-form-groups"], ["cuda"],
     "zeros that windows alone read: they are in no memory">;
@@ -342,7 +342,7 @@ def : Tile_Decision<"persistent", Tile_Integer, Tile_OnRootAndKernel,
     "blocks per multiprocessor; each computes task after task">;
 def : Tile_Decision<"stream_k", Tile_Integer, Tile_OnRootAndKernel,
     ["tile-plan-gpu-tiles"], ["tile-stream-k"], ["cuda"],
-    "blocks that the steps of the last waves are dealt to">;
+    "blocks that the steps of the last waves are split between">;
 def : Tile_Decision<"occupancy", Tile_Integer, Tile_OnRootAndKernel,
     ["tile-plan-gpu-tiles"],
     ["tile-specialize-warps", "tile-mark-grid-constants"], ["cuda"],

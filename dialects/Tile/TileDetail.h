@@ -49,7 +49,7 @@ bool fitsArgument(mlir::Type from, mlir::Type to);
 bool readsBeforeItWrites(LaunchOp launch,
                          llvm::ArrayRef<mlir::OpOperand *> operands);
 
-/// A spread whose verifier reports at `loc`; null where it fails.
+/// A distributed layout whose verifier reports at `loc`; null where it fails.
 mlir::Attribute getCheckedDistributed(mlir::AsmParser &parser, mlir::SMLoc loc,
                                       int64_t rank,
                                       llvm::ArrayRef<int64_t> registers,

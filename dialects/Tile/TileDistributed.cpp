@@ -29,25 +29,26 @@ LogicalResult
 DistributedAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                         int64_t rank, ArrayRef<int64_t> registers,
                         ArrayRef<int64_t> lanes, ArrayRef<int64_t> warps) {
-  // spread_c5
+  // distributed_c5
   if (lanes.size() != 5 || warps.size() > 5)
-    return emitError() << "a spread has 5 vectors for the lane and at most 5 "
-                          "for the warp, got "
-                       << lanes.size() << " and " << warps.size();
+    return emitError()
+           << "a distributed layout has 5 vectors for the lane and at most 5 "
+              "for the warp, got "
+           << lanes.size() << " and " << warps.size();
   llvm::SmallSet<int64_t, 16> seen;
   SmallVector<int64_t> bits(rank), highest(rank, -1);
-  // spread_c3
+  // distributed_c3
   if (llvm::any_of(registers, [](int64_t code) { return code < 0; }))
     return emitError() << "the vector of a register's bit must not be zero";
   for (ArrayRef<int64_t> codes : {registers, lanes, warps})
     for (int64_t code : codes) {
       if (code < 0)
         continue;
-      // spread_c1
+      // distributed_c1
       if (code / 64 >= rank)
         return emitError() << "a vector has an entry in dimension " << code / 64
                            << ", but the rank is " << rank;
-      // spread_c3
+      // distributed_c3
       if (!seen.insert(code).second)
         return emitError() << "the entry " << (int64_t(1) << (code % 64))
                            << " of dimension " << code / 64
@@ -55,7 +56,7 @@ DistributedAttr::verify(function_ref<InFlightDiagnostic()> emitError,
       ++bits[code / 64];
       highest[code / 64] = std::max(highest[code / 64], code % 64);
     }
-  // spread_c4
+  // distributed_c4
   for (int64_t dim = 0; dim < rank; ++dim)
     if (highest[dim] + 1 != bits[dim])
       return emitError() << "entries of dimension " << dim
@@ -72,7 +73,7 @@ static ParseResult parseVector(AsmParser &parser, std::optional<int64_t> &rank,
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseEntry))
     return failure();
   auto size = static_cast<int64_t>(entries.size());
-  // spread_c1
+  // distributed_c1
   if (rank && *rank != size)
     return parser.emitError(loc)
            << "a vector has " << size << " entries where another has " << *rank;
@@ -81,7 +82,7 @@ static ParseResult parseVector(AsmParser &parser, std::optional<int64_t> &rank,
   for (auto [dim, entry] : llvm::enumerate(entries)) {
     if (entry == 0)
       continue;
-    // spread_c2
+    // distributed_c2
     if (code >= 0 || entry < 0 || !llvm::isPowerOf2_64(entry))
       return parser.emitError(loc)
              << "a vector is zero or has one entry, a power of two";

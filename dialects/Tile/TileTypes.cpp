@@ -70,16 +70,17 @@ verifyTileLayout(function_ref<InFlightDiagnostic()> emitError,
 /// tile_type_c4
 static LogicalResult
 verifyTileDistributed(function_ref<InFlightDiagnostic()> emitError,
-                      ArrayRef<int64_t> shape, DistributedAttr spread) {
+                      ArrayRef<int64_t> shape, DistributedAttr distributed) {
   auto rank = static_cast<int64_t>(shape.size());
-  if (spread.getRank() != rank)
-    return emitError() << "spread has vectors of " << spread.getRank()
+  if (distributed.getRank() != rank)
+    return emitError() << "distributed layout has vectors of "
+                       << distributed.getRank()
                        << " entries for a tile of rank " << rank;
   for (auto [dim, sizes] :
-       llvm::enumerate(llvm::zip_equal(shape, spread.getSizes()))) {
+       llvm::enumerate(llvm::zip_equal(shape, distributed.getSizes()))) {
     auto [size, covered] = sizes;
     if (covered < size)
-      return emitError() << "spread covers " << covered
+      return emitError() << "distributed layout covers " << covered
                          << " positions of dimension " << dim << ", which has "
                          << size;
   }
@@ -103,8 +104,8 @@ LogicalResult TileType::verify(function_ref<InFlightDiagnostic()> emitError,
                        << elementType;
   if (auto ours = dyn_cast_or_null<LayoutAttr>(layout))
     return verifyTileLayout(emitError, shape, ours);
-  if (auto spread = dyn_cast_or_null<DistributedAttr>(layout))
-    return verifyTileDistributed(emitError, shape, spread);
+  if (auto distributed = dyn_cast_or_null<DistributedAttr>(layout))
+    return verifyTileDistributed(emitError, shape, distributed);
   return success();
 }
 

@@ -21,11 +21,11 @@ static int64_t encode(CoordinateBit bit) {
   return bit.isNone() ? -1 : bit.dim * 64 + bit.bit;
 }
 
-LinearLayout::LinearLayout(tile::DistributedAttr spread)
-    : rank(spread.getRank()) {
-  registers = llvm::map_to_vector(spread.getRegisters(), decode);
-  threads = llvm::map_to_vector(spread.getLanes(), decode);
-  llvm::append_range(threads, llvm::map_range(spread.getWarps(), decode));
+LinearLayout::LinearLayout(tile::DistributedAttr distributed)
+    : rank(distributed.getRank()) {
+  registers = llvm::map_to_vector(distributed.getRegisters(), decode);
+  threads = llvm::map_to_vector(distributed.getLanes(), decode);
+  llvm::append_range(threads, llvm::map_range(distributed.getWarps(), decode));
 }
 
 std::optional<LinearLayout> LinearLayout::of(Type type) {

@@ -39,7 +39,7 @@ public:
   static constexpr int64_t laneBits = 5;
 
   explicit LinearLayout(int64_t rank = 0) : rank(rank) {}
-  explicit LinearLayout(tile::DistributedAttr spread);
+  explicit LinearLayout(tile::DistributedAttr distributed);
   /// The layout of a tile type, none where it has none.
   static std::optional<LinearLayout> of(mlir::Type type);
   /// Registers along `order` (fastest dimension first): `vector` elements of

@@ -31,7 +31,7 @@ public:
     size_t before;
     do {
       before = values.size();
-      kernel.getBody().walk([&](Operation *op) { spread(op); });
+      kernel.getBody().walk([&](Operation *op) { propagate(op); });
     } while (values.size() != before);
   }
 
@@ -63,23 +63,23 @@ private:
   void add(ValueRange list) { values.insert(list.begin(), list.end()); }
 
   /// What follows from a difference differs, and so may what memory holds.
-  void spread(Operation *op) {
+  void propagate(Operation *op) {
     bool reads = op->getNumRegions() == 0 && !isMemoryEffectFree(op) &&
                  !isa<tile::AllocOp>(op);
     if (!reads && !containsAny(op->getOperands()))
       return;
     add(op->getResults());
     if (auto loop = dyn_cast<scf::ForOp>(op))
-      return spreadLoop(loop);
+      return propagateLoop(loop);
     for (Region &region : op->getRegions())
       for (Block &block : region)
         add(block.getArguments());
     if (op->hasTrait<OpTrait::IsTerminator>())
-      spreadYield(op);
+      propagateYield(op);
   }
 
   /// Bounds make all differ; what is carried, only where it goes.
-  void spreadLoop(scf::ForOp loop) {
+  void propagateLoop(scf::ForOp loop) {
     if (containsAny(
             {loop.getLowerBound(), loop.getUpperBound(), loop.getStep()}))
       return add(loop.getBody()->getArguments());
@@ -89,7 +89,7 @@ private:
         values.insert(argument);
   }
 
-  void spreadYield(Operation *yield) {
+  void propagateYield(Operation *yield) {
     Operation *parent = yield->getParentOp();
     if (!isa<scf::ForOp, scf::IfOp>(parent)) {
       add(parent->getResults());

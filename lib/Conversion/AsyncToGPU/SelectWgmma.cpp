@@ -49,11 +49,11 @@ std::string checkProduct(tile::MmaOp mma, int64_t warps) {
   OpBuilder b(mma);
   std::string reason;
   if (!findWgmmaOperand(b, mma.getB(), 0, reason))
-    return "has a right factor that " + reason;
+    return "has a right operand that " + reason;
   if (element.getIntOrFloatBitWidth() == 16 ||
       findWgmmaOperand(b, mma.getA(), 1, reason))
     return "";
-  return "has a left factor that " + reason;
+  return "has a left operand that " + reason;
 }
 
 struct SelectWgmma : public tilewright::impl::SelectWgmmaBase<SelectWgmma> {

@@ -98,13 +98,13 @@ SmallVector<Value> settle(OpBuilder &b, Location loc, ValueRange values) {
 }
 
 SmallVector<Value> waitForProducts(OpBuilder &b, Location loc, ValueRange sums,
-                                   int64_t pending, ValueRange factors) {
+                                   int64_t pending, ValueRange operands) {
   std::string constraints;
-  for (size_t number = 0; number < factors.size(); ++number)
+  for (size_t number = 0; number < operands.size(); ++number)
     constraints += "r,";
   return emitTied(
       b, loc, "wgmma.wait_group.sync.aligned " + std::to_string(pending) + ";",
-      sums, factors, constraints);
+      sums, operands, constraints);
 }
 
 Value makeDescriptor(OpBuilder &b, Location loc, const WgmmaOperand &operand,

@@ -36,11 +36,11 @@ llvm::SmallVector<mlir::Value> settle(mlir::OpBuilder &b, mlir::Location loc,
                                       mlir::ValueRange values);
 
 /// Waits for all products in flight but the last `pending`; gives `sums`,
-/// complete. `factors` are registers that a product reads until then. Without
+/// complete. `operands` are registers that a product reads until then. Without
 /// the values going through the wait, the compiler would read them before it.
 llvm::SmallVector<mlir::Value>
 waitForProducts(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange sums,
-                int64_t pending = 0, mlir::ValueRange factors = {});
+                int64_t pending = 0, mlir::ValueRange operands = {});
 
 /// Descriptor of an operand, as it is for warpgroup `group` (i32, null for the
 /// right operand), where the warpgroup's part begins.

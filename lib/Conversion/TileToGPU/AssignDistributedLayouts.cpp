@@ -46,7 +46,7 @@ public:
     for (Value value : classes.getValues())
       if (auto given = LinearLayout::of(value.getType())) {
         if (given->getNumThreads() != threads)
-          return emitError(value.getLoc(), "a tile is spread over ")
+          return emitError(value.getLoc(), "a tile is distributed over ")
                  << given->getNumThreads() << " threads in a kernel of "
                  << threads;
         classes.assign(value, *given);

@@ -126,7 +126,7 @@ private:
         return op->emitOpError("has a tile without a #tile.distributed; run "
                                "tile-assign-distributed-layouts before");
       if (layout->getNumThreads() > threads)
-        return op->emitOpError("has a tile that is spread over ")
+        return op->emitOpError("has a tile that is distributed over ")
                << layout->getNumThreads() << " threads in a kernel of "
                << threads;
       return success();

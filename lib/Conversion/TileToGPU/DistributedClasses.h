@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TILEWRIGHT_CONVERSION_TILETOGPU_SPREADCLASSES_H
-#define TILEWRIGHT_CONVERSION_TILETOGPU_SPREADCLASSES_H
+#ifndef TILEWRIGHT_CONVERSION_TILETOGPU_DISTRIBUTEDCLASSES_H
+#define TILEWRIGHT_CONVERSION_TILETOGPU_DISTRIBUTEDCLASSES_H
 
 #include "lib/Analysis/LinearLayout.h"
 #include "llvm/ADT/IntEqClasses.h"
@@ -51,4 +51,4 @@ private:
 
 } // namespace tilewright
 
-#endif // TILEWRIGHT_CONVERSION_TILETOGPU_SPREADCLASSES_H
+#endif // TILEWRIGHT_CONVERSION_TILETOGPU_DISTRIBUTEDCLASSES_H

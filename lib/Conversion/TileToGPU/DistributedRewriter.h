@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TILEWRIGHT_CONVERSION_TILETOGPU_SPREADREWRITER_H
-#define TILEWRIGHT_CONVERSION_TILETOGPU_SPREADREWRITER_H
+#ifndef TILEWRIGHT_CONVERSION_TILETOGPU_DISTRIBUTEDREWRITER_H
+#define TILEWRIGHT_CONVERSION_TILETOGPU_DISTRIBUTEDREWRITER_H
 
 #include "lib/Conversion/TileToGPU/DistributedClasses.h"
 #include "lib/Conversion/TileToGPU/Fragments.h"
@@ -53,4 +53,4 @@ private:
 
 } // namespace tilewright
 
-#endif // TILEWRIGHT_CONVERSION_TILETOGPU_SPREADREWRITER_H
+#endif // TILEWRIGHT_CONVERSION_TILETOGPU_DISTRIBUTEDREWRITER_H

@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TILEWRIGHT_CONVERSION_TILETOGPU_SPREADTILES_H
-#define TILEWRIGHT_CONVERSION_TILETOGPU_SPREADTILES_H
+#ifndef TILEWRIGHT_CONVERSION_TILETOGPU_DISTRIBUTEDTILES_H
+#define TILEWRIGHT_CONVERSION_TILETOGPU_DISTRIBUTEDTILES_H
 
 #include "lib/Analysis/LinearLayout.h"
 #include "lib/Conversion/TileToGPU/Passes.h"
@@ -90,10 +90,10 @@ public:
                      mlir::MLIRContext *context,
                      mlir::PatternBenefit benefit = 1)
       : mlir::OpConversionPattern<SourceOp>(converter, context, benefit),
-        spread(converter) {}
+        distributed(converter) {}
 
 protected:
-  const DistributedConverter &spread;
+  const DistributedConverter &distributed;
 };
 
 void populateDistributedElementwisePatterns(
@@ -121,4 +121,4 @@ void populateWgmmaPatterns(const DistributedConverter &converter,
 
 } // namespace tilewright
 
-#endif // TILEWRIGHT_CONVERSION_TILETOGPU_SPREADTILES_H
+#endif // TILEWRIGHT_CONVERSION_TILETOGPU_DISTRIBUTEDTILES_H

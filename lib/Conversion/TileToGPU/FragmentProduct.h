@@ -36,7 +36,7 @@ struct FragmentProductPattern : DistributedPattern<tile::MmaOp> {
     if (!a || !rhs || !c)
       return rewriter.notifyMatchFailure(op, "an operand is in shared memory");
     std::optional<typename Unit::Shape> shape =
-        Unit::shapeOf(op, spread.getArch());
+        Unit::shapeOf(op, distributed.getArch());
     if (!shape)
       return op.emitOpError("of these elements and layouts is no ")
              << Unit::name;
@@ -46,7 +46,8 @@ struct FragmentProductPattern : DistributedPattern<tile::MmaOp> {
     if (!Unit::isResult(*c) ||
         *a != Unit::operandLayout(*c, false, sizes(op.getA()), *shape) ||
         *rhs != Unit::operandLayout(*c, true, sizes(op.getB()), *shape))
-      return op.emitOpError("has operands that are not spread as fragments of ")
+      return op.emitOpError(
+                 "has operands that are not distributed as fragments of ")
              << Unit::name
              << " that meet the result's; tile-assign-distributed-layouts "
                 "makes them";

@@ -186,7 +186,7 @@ LoadPattern::loadFragments(OpBuilder &b, tile::LoadOp op,
   bool isShared =
       gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(op.getMemRefType());
   bool isPlain = op.getValid().empty() && !op.getIndices();
-  if (spread.getArch() < 80 || !isShared || !isPlain ||
+  if (distributed.getArch() < 80 || !isShared || !isPlain ||
       access.getVectorSize() * bytesOfElement(element) != 16)
     return std::nullopt;
   LinearLayout layout = *LinearLayout::of(op.getType());

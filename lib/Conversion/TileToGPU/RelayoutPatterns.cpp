@@ -140,11 +140,12 @@ private:
 bool narrowInPairs(Operation *op, ValueRange values, Type element,
                    int64_t arch) {
   auto loop = op->getParentOfType<scf::ForOp>();
-  bool isFactor = llvm::any_of(op->getUsers(), [](Operation *user) {
+  bool isProductOperand = llvm::any_of(op->getUsers(), [](Operation *user) {
     return isa<tile::MmaOp>(user) && user->hasAttr(tile::decisions::kPacked);
   });
   return !isAmd(arch) &&
-         (!loop || loop->hasAttr(tile::decisions::kTasks) || isFactor) &&
+         (!loop || loop->hasAttr(tile::decisions::kTasks) ||
+          isProductOperand) &&
          values.size() % 2 == 0 && values.front().getType().isF32() &&
          (element.isF16() || element.isBF16());
 }
@@ -179,16 +180,16 @@ struct ConvertPattern : DistributedPattern<tile::ConvertOp> {
     if (from.getElementType() == to.getElementType())
       return relayout(op, adaptor, rewriter);
     SmallVector<Value> results;
-    auto &spread = *getTypeConverter<DistributedConverter>();
+    auto &distributed = *getTypeConverter<DistributedConverter>();
     if (narrowInPairs(op, adaptor.getSource(), to.getElementType(),
-                      spread.getArch())) {
+                      distributed.getArch())) {
       results = narrowPairs(rewriter, op.getLoc(), adaptor.getSource(),
                             to.getElementType());
       rewriter.replaceOpWithMultiple(op, {results});
       return success();
     }
     if (canWidenBytes(adaptor.getSource(), to.getElementType(),
-                      spread.getArch())) {
+                      distributed.getArch())) {
       results = widenBytes(rewriter, op.getLoc(), adaptor.getSource(),
                            to.getElementType(), op.getIsUnsigned());
       rewriter.replaceOpWithMultiple(op, {results});
@@ -249,7 +250,7 @@ private:
         source.getSizes()[plan.fastest] * bytesOfElement(element) >= 16;
     auto matrix = Ldmatrix::plan(target, plan.fastest, element);
     SmallVector<Value> results;
-    if (spread.getArch() >= 80 && hasRows && matrix) {
+    if (distributed.getArch() >= 80 && hasRows && matrix) {
       ThreadOffsets rows(rewriter, loc, matrix->getRows(), plan.map, *base);
       results = matrix->load(rewriter, loc, element, [&](int64_t number) {
         return rows.getPointer(number);

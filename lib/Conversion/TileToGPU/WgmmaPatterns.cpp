@@ -63,7 +63,7 @@ public:
   LogicalResult findOperands(ValueRange registers) {
     std::string reason;
     if (right = findWgmmaOperand(b, op.getB(), 0, reason); !right)
-      return op.emitOpError("has tile.unit = \"wgmma\", but its right factor ")
+      return op.emitOpError("has tile.unit = \"wgmma\", but its right operand ")
              << reason;
     auto level =
         dyn_cast_or_null<tile::LevelAttr>(op.getA().getType().getLayout());
@@ -72,14 +72,14 @@ public:
       return success();
     }
     if (left = findWgmmaOperand(b, op.getA(), 1, reason); !left)
-      return op.emitOpError("has tile.unit = \"wgmma\", but its left factor ")
+      return op.emitOpError("has tile.unit = \"wgmma\", but its left operand ")
              << reason;
     instruction.aKMajor = left->kMajor;
     return success();
   }
 
   /// Registers of the left operand, none where it lies in shared memory.
-  SmallVector<Value> factors() const { return leftRegisters; }
+  SmallVector<Value> operands() const { return leftRegisters; }
 
   SmallVector<Value> run(ValueRange sums) {
     SmallVector<Value> begin(sums);
@@ -186,12 +186,12 @@ private:
 
 /// Registers that products in flight read: they must stay what they are until
 /// the wait, of which LLVM's register coalescing knows nothing.
-using FactorMap = llvm::DenseMap<Operation *, SmallVector<Value>>;
+using OperandMap = llvm::DenseMap<Operation *, SmallVector<Value>>;
 
 struct ConvertWgmma : DistributedPattern<tile::MmaOp> {
   ConvertWgmma(const DistributedConverter &converter, MLIRContext *context,
-               PatternBenefit benefit, std::shared_ptr<FactorMap> factors)
-      : Base(converter, context, benefit), factors(std::move(factors)) {}
+               PatternBenefit benefit, std::shared_ptr<OperandMap> operands)
+      : Base(converter, context, benefit), operands(std::move(operands)) {}
 
   LogicalResult
   matchAndRewrite(tile::MmaOp op, Adaptor adaptor,
@@ -202,36 +202,36 @@ struct ConvertWgmma : DistributedPattern<tile::MmaOp> {
     Product product(rewriter, op);
     if (failed(product.findOperands(adaptor.getA())))
       return failure();
-    (*factors)[op] = product.factors();
+    (*operands)[op] = product.operands();
     SmallVector<Value> results = product.run(adaptor.getC());
     rewriter.replaceOpWithMultiple(op, {results});
     return success();
   }
 
 private:
-  std::shared_ptr<FactorMap> factors;
+  std::shared_ptr<OperandMap> operands;
 };
 
 struct ConvertMmaWait : DistributedPattern<tile::MmaWaitOp> {
   ConvertMmaWait(const DistributedConverter &converter, MLIRContext *context,
-                 PatternBenefit benefit, std::shared_ptr<FactorMap> factors)
-      : Base(converter, context, benefit), factors(std::move(factors)) {}
+                 PatternBenefit benefit, std::shared_ptr<OperandMap> operands)
+      : Base(converter, context, benefit), operands(std::move(operands)) {}
 
   LogicalResult
   matchAndRewrite(tile::MmaWaitOp op, Adaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     auto pending = tile::decisions::kPending.get(op);
-    auto read = factors->find(op.getSource().getDefiningOp());
+    auto read = operands->find(op.getSource().getDefiningOp());
     SmallVector<Value> results = waitForProducts(
         rewriter, op.getLoc(), adaptor.getSource(),
         pending ? pending.getInt() : 0,
-        read == factors->end() ? ValueRange() : ValueRange(read->second));
+        read == operands->end() ? ValueRange() : ValueRange(read->second));
     rewriter.replaceOpWithMultiple(op, {results});
     return success();
   }
 
 private:
-  std::shared_ptr<FactorMap> factors;
+  std::shared_ptr<OperandMap> operands;
 };
 
 /// A tile of which nobody reads anything.
@@ -243,7 +243,7 @@ struct ConvertPoison : DistributedPattern<ub::PoisonOp> {
                   ConversionPatternRewriter &rewriter) const override {
     SmallVector<Type> types;
     if (!isa<tile::TileType>(op.getType()) ||
-        failed(spread.convertType(op.getType(), types)))
+        failed(distributed.convertType(op.getType(), types)))
       return failure();
     SmallVector<Value> values;
     for (Type type : types)
@@ -257,9 +257,9 @@ struct ConvertPoison : DistributedPattern<ub::PoisonOp> {
 
 void populateWgmmaPatterns(const DistributedConverter &converter,
                            RewritePatternSet &patterns) {
-  auto factors = std::make_shared<FactorMap>();
+  auto operands = std::make_shared<OperandMap>();
   patterns.add<ConvertWgmma, ConvertMmaWait>(converter, patterns.getContext(),
-                                             /*benefit=*/10, factors);
+                                             /*benefit=*/10, operands);
   patterns.add<ConvertPoison>(converter, patterns.getContext(),
                               /*benefit=*/10);
 }

@@ -45,8 +45,8 @@ struct StoreInterleaved : AccessPattern<tile::StoreOp> {
     from.dims = {load.getTileDims()[1], load.getTileDims()[0]};
     from.steps = {load.getTileSteps()[1], load.getTileSteps()[0]};
     PartLayout layout = getLayout(type);
-    PartLayout turned = permuteLayout(layout, {1, 0});
-    VectorAddress source(rewriter, loc, from, turned);
+    PartLayout transposed = permuteLayout(layout, {1, 0});
+    VectorAddress source(rewriter, loc, from, transposed);
     VectorAddress target(rewriter, loc, to, layout);
     int64_t columns = type.getShape()[0], group = type.getShape()[1];
     if (!source.isContiguous(1) || !target.isContiguous(1) ||

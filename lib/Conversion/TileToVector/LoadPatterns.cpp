@@ -127,10 +127,10 @@ struct LoadPattern : AccessPattern<tile::LoadOp> {
     // Where another dimension runs along memory, rows are read along that one
     // and transposed in registers: shuffles cost less than a gather.
     if (auto perm = contiguousFirst(rewriter, loc, desc, layout)) {
-      AccessDesc turned = permute(desc, *perm);
-      PartLayout turnedLayout = permuteLayout(layout, *perm);
-      VectorAddress address(rewriter, loc, turned, turnedLayout);
-      TileParts rows = readTile(rewriter, loc, address, turnedLayout, pad);
+      AccessDesc transposed = permute(desc, *perm);
+      PartLayout transposedLayout = permuteLayout(layout, *perm);
+      VectorAddress address(rewriter, loc, transposed, transposedLayout);
+      TileParts rows = readTile(rewriter, loc, address, transposedLayout, pad);
       TileParts result = transposeParts(rewriter, loc, rows, layout, *perm);
       rewriter.replaceOpWithMultiple(op, {result.getParts()});
       return success();

@@ -16,13 +16,11 @@ using namespace mlir;
 
 namespace tilewright {
 
-constexpr int64_t kLineBits = 64 * 8;
-
-SmallVector<SmallVector<int64_t>> linesOf(MemRefType type,
-                                          ArrayRef<int64_t> shape,
-                                          ArrayRef<int64_t> dims,
-                                          ArrayRef<int64_t> steps) {
-  int64_t perLine = kLineBits / type.getElementTypeBitWidth();
+SmallVector<SmallVector<int64_t>>
+linesOf(MemRefType type, ArrayRef<int64_t> shape, ArrayRef<int64_t> dims,
+        ArrayRef<int64_t> steps, const Device &device) {
+  int64_t perLine =
+      device.getLimit("line_bytes", 64) * 8 / type.getElementTypeBitWidth();
   SmallVector<SmallVector<int64_t>> lines = {
       SmallVector<int64_t>(type.getRank(), 0)};
   for (auto [size, dim, step] : llvm::zip_equal(shape, dims, steps)) {

@@ -10,6 +10,8 @@
 #ifndef TILEWRIGHT_TRANSFORMS_GROUPTOKERNEL_LINES
 #define TILEWRIGHT_TRANSFORMS_GROUPTOKERNEL_LINES
 
+#include "lib/Analysis/Device.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
 
@@ -22,7 +24,8 @@ enum class Cache : unsigned { L2 = 2, L1 = 3 };
 /// per memref dimension. `dims` and `steps` are those of a tile.load.
 llvm::SmallVector<llvm::SmallVector<int64_t>>
 linesOf(mlir::MemRefType type, llvm::ArrayRef<int64_t> shape,
-        llvm::ArrayRef<int64_t> dims, llvm::ArrayRef<int64_t> steps);
+        llvm::ArrayRef<int64_t> dims, llvm::ArrayRef<int64_t> steps,
+        const Device &device);
 
 /// Fetches lines of a tile that starts at `offsets`.
 void prefetchLines(mlir::OpBuilder &b, mlir::Location loc, mlir::Value memref,

@@ -92,7 +92,7 @@ LogicalResult LoopSchedule::findProductDims() {
     bool right = dependsOn(op, product->getOperand(1), binding, dim);
     if (left == right)
       return op.emitError("has a register tile above 1 along d")
-             << dim << ", which " << (left ? "both factors" : "no factor")
+             << dim << ", which " << (left ? "both operands" : "no operand")
              << " of its product of tiles depend on";
     own[right].push_back(dim);
   }
@@ -108,10 +108,10 @@ LogicalResult LoopSchedule::findProductDims() {
     lanes = 0;
   if (own[lanes].size() > 1)
     return op.emitError("has register tiles above 1 along several loops of "
-                        "both factors: lanes are those of one loop");
+                        "both operands: lanes are those of one loop");
   point.tileDims[0] = own[1 - lanes];
   point.tileDims[1] = own[lanes];
-  point.rowFactor = 1 - lanes;
+  point.rowOperand = 1 - lanes;
   return success();
 }
 

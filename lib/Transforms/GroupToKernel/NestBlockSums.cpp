@@ -66,7 +66,7 @@ LogicalResult ReductionStrategy::findBlockSums(const Reduction &reduction) {
       return success();
     }
   }
-  return op.emitError("has tile.block_sums, but no factor with a scale that "
+  return op.emitError("has tile.block_sums, but no operand with a scale that "
                       "stays the same along the ")
          << count << " innermost reduced loops";
 }
@@ -138,7 +138,7 @@ LogicalResult ReductionStrategy::addToBlock(MutableArrayRef<Value> sums) {
   auto one = cast<tile::TileType>(other->getType()).getShape();
   if (one[1] != 1)
     return op.emitError("has tile.block_sums and a zero point, but its lanes "
-                        "are not those of the factor that has it");
+                        "are not those of the operand that has it");
   sums[1] = arith::AddFOp::create(builder, loc, sums[1],
                                   point.broadcast(*other, {shape[0], 1}));
   return success();

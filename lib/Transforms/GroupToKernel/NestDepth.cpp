@@ -63,7 +63,7 @@ FailureOr<Value> ReductionStrategy::finishBlocks(linalg::GenericOp op,
 
 /// The input behind an operand of a product, and whether it is widened without
 /// a sign.
-static std::pair<BlockArgument, bool> factorOf(Value value) {
+static std::pair<BlockArgument, bool> inputBehind(Value value) {
   Operation *op = value.getDefiningOp();
   if (isa_and_nonnull<arith::ExtFOp, arith::ExtSIOp, arith::ExtUIOp>(op))
     value = op->getOperand(0);
@@ -81,8 +81,8 @@ FailureOr<Value> ReductionStrategy::depthProduct(linalg::GenericOp op,
     return op.emitError("has tiles of level mma but sums no products");
   SmallVector<Value> tiles;
   SmallVector<bool> isUnsigned;
-  for (Value factor : product->getOperands()) {
-    auto [arg, withoutSign] = factorOf(factor);
+  for (Value multiplied : product->getOperands()) {
+    auto [arg, withoutSign] = inputBehind(multiplied);
     auto outer =
         arg && arg.getOwner() == op.getBody()
             ? dyn_cast<BlockArgument>(op.getMatchingOpOperand(arg)->get())
@@ -91,7 +91,7 @@ FailureOr<Value> ReductionStrategy::depthProduct(linalg::GenericOp op,
       return op.emitError("has tiles of level mma but multiplies something "
                           "else than elements of its task's operands");
     OpOperand *operand = op.getMatchingOpOperand(arg);
-    auto tile = loadFactor(
+    auto tile = loadOperand(
         op.getLoc(), nest.outer(outer),
         compose(op.getMatchingIndexingMap(operand), nest.bindings.lookup(op)));
     if (failed(tile))
@@ -103,7 +103,7 @@ FailureOr<Value> ReductionStrategy::depthProduct(linalg::GenericOp op,
     return cast<tile::TileType>(tile.getType()).getInterleave() != 0;
   };
   if (isLanes(tiles[0]) == isLanes(tiles[1]))
-    return op.emitError("has tiles of level mma: one factor must be laid out "
+    return op.emitError("has tiles of level mma: one operand must be laid out "
                         "in groups of its reduced dimension, the other not");
   unsigned lanes = isLanes(tiles[1]);
   return tile::MmaOp::create(builder, op.getLoc(), tiles[1 - lanes],
@@ -126,8 +126,8 @@ static int64_t groupOf(const Access &access, int depthDim) {
 
 /// An operand of a product that takes several elements of the depth: rows of
 /// them, or the lanes' operand, which is laid out in groups of them.
-FailureOr<Value> ReductionStrategy::loadFactor(Location loc, Value tensor,
-                                               const Access &access) {
+FailureOr<Value> ReductionStrategy::loadOperand(Location loc, Value tensor,
+                                                const Access &access) {
   int laneDim = point.tileDims[1].empty() ? -1 : point.tileDims[1].front();
   bool hasLanes = laneDim >= 0 && llvm::any_of(access, [&](AffineExpr expr) {
                     return expr.isFunctionOfDim(laneDim);

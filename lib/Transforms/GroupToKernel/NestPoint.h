@@ -74,7 +74,7 @@ struct NestPoint {
   /// The reduced dimension that products take several elements of at once.
   int depthDim = -1;
   /// Which operand of a tile product has the rows.
-  unsigned rowFactor = 0;
+  unsigned rowOperand = 0;
   llvm::SmallVector<unsigned> parallelOrder, reductionOrder;
   /// The current tile: its absolute position and size per nest dimension. The
   /// dims of a position are the loops' variables in `loops`, its symbols those

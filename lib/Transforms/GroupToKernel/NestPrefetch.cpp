@@ -22,6 +22,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/TileDecisions.h"
+#include "lib/Analysis/Device.h"
 #include "lib/Transforms/GroupToKernel/MemoryAccess.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -33,15 +34,9 @@ using namespace mlir;
 
 namespace tilewright {
 
-/// Bytes of a cache line.
-constexpr int64_t kLine = 64;
 /// Into the L2 cache, in the terms of memref.prefetch: the panel in use needs
 /// the L1 cache.
 constexpr unsigned kLocality = 2;
-
-/// Tiles of a loop of run-time extent that share the fetching, and how many are
-/// so few that the first one does most of it.
-constexpr int64_t kTiles = 8, kFewTiles = 4;
 
 /// Elements that `expr` walks over when the dims run over `sizes`, each from 0.
 /// A modulo is what is inside a block of a packed operand: the whole block.
@@ -135,6 +130,11 @@ void MemoryAccess::prefetch(OpOperand &operand, unsigned inner, int64_t body) {
   if (!range || !own)
     return;
 
+  // Tiles of a loop of run-time extent that share the fetching, and how many
+  // are so few that the first one does most of it.
+  Device device(root);
+  int64_t tiles = device.getLimit("prefetch_tiles", 8);
+  int64_t fewTiles = device.getLimit("prefetch_few_tiles", 4);
   // The number of this round since the operand's loop advanced last.
   MLIRContext *context = builder.getContext();
   auto task = tile::GroupOp(nest.group)->getParentOfType<tile::GroupOp>();
@@ -154,7 +154,7 @@ void MemoryAccess::prefetch(OpOperand &operand, unsigned inner, int64_t body) {
                            point.loops.size(), point.symbols.size());
     round = round * trips + at.floorDiv(point.stepOf(dim));
     if (!size && dim == inside.front()) {
-      most = std::min(trips, kTiles);
+      most = std::min(trips, tiles);
       tile = at;
       open = dim;
     } else {
@@ -163,7 +163,8 @@ void MemoryAccess::prefetch(OpOperand &operand, unsigned inner, int64_t body) {
   }
   int64_t trips = now[inner] / body;
   rounds *= trips;
-  int64_t line = kLine * 8 / type.getElementTypeBitWidth();
+  int64_t line =
+      device.getLimit("line_bytes", 64) * 8 / type.getElementTypeBitWidth();
   int64_t all = llvm::divideCeil(*range, line);
   // The innermost loop's variable is a multiple of `body`.
   AffineExpr step = point.position[inner] - point.box.offsets[inner];
@@ -221,7 +222,7 @@ void MemoryAccess::prefetch(OpOperand &operand, unsigned inner, int64_t body) {
                                       valueOf(tile), zero);
   Value size = valueOf(point.box.sizes[*open]);
   Value bound = arith::ConstantIndexOp::create(builder, loc,
-                                               kFewTiles * point.stepOf(*open));
+                                               fewTiles * point.stepOf(*open));
   Value few = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle,
                                     size, bound);
   Value here = arith::AndIOp::create(builder, loc, first, few);

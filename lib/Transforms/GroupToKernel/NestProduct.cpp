@@ -22,34 +22,35 @@ namespace tilewright {
 
 /// What an operand widens, an element or a float that the body makes of others;
 /// or the operand itself.
-static Value narrowed(Value factor) {
-  Operation *op = factor.getDefiningOp();
+static Value narrowed(Value operand) {
+  Operation *op = operand.getDefiningOp();
   bool widens =
       isa_and_nonnull<arith::ExtFOp, arith::ExtSIOp, arith::ExtUIOp>(op);
   bool isNumber = widens && (isa<BlockArgument>(op->getOperand(0)) ||
                              isa<arith::ExtFOp>(op));
-  return isNumber ? op->getOperand(0) : factor;
+  return isNumber ? op->getOperand(0) : operand;
 }
 
 /// An operand over rows and depth, or depth and lanes: the depth is `axis`.
-FailureOr<Value> ReductionStrategy::productFactor(linalg::GenericOp op,
-                                                  Value factor, unsigned axis) {
+FailureOr<Value> ReductionStrategy::productOperand(linalg::GenericOp op,
+                                                   Value operand,
+                                                   unsigned axis) {
   auto dims = point.tileDims;
   auto tiles = bodies.exchange({{}});
   point.tileDims[axis] = {point.depthDim};
   const Access binding = nest.bindings.lookup(op);
   BodyEvaluator::Scope scope;
-  FailureOr<Value> tile = bodies.evaluateBody(op, binding, factor, scope);
+  FailureOr<Value> tile = bodies.evaluateBody(op, binding, operand, scope);
   if (succeeded(tile)) {
     Value whole = point.broadcast(*tile, point.tileShape());
     // Zeros that a load reads behind the end add nothing; what is computed
     // from them may be anything.
-    auto arg = dyn_cast<BlockArgument>(factor);
+    auto arg = dyn_cast<BlockArgument>(operand);
     Value read = arg ? op.getMatchingOpOperand(arg)->get() : Value();
     if (auto pad = read ? read.getDefiningOp<tensor::PadOp>() : nullptr)
       read = pad.getSource();
     bool isLoaded = isa_and_nonnull<BlockArgument>(read) &&
-                    dependsOn(op, factor, binding, point.depthDim);
+                    dependsOn(op, operand, binding, point.depthDim);
     if (!isLoaded && point.isRagged(point.depthDim))
       whole =
           maskAxis(whole, axis, point.depthDim,
@@ -69,17 +70,17 @@ FailureOr<Value> ReductionStrategy::tileProduct(linalg::GenericOp op,
   bool adds = isa<arith::AddFOp, arith::AddIOp>(combiner);
   if (!adds || !isa_and_nonnull<arith::MulFOp, arith::MulIOp>(product))
     return op.emitError("has tiles of level mma but sums no products");
-  std::array<Value, 2> wide = {product->getOperand(point.rowFactor),
-                               product->getOperand(1 - point.rowFactor)};
-  std::array<Value, 2> factors = {narrowed(wide[0]), narrowed(wide[1])};
-  if (factors[0].getType() != factors[1].getType())
-    factors = wide;
+  std::array<Value, 2> wide = {product->getOperand(point.rowOperand),
+                               product->getOperand(1 - point.rowOperand)};
+  std::array<Value, 2> operands = {narrowed(wide[0]), narrowed(wide[1])};
+  if (operands[0].getType() != operands[1].getType())
+    operands = wide;
   std::array<bool, 2> isUnsigned;
   for (unsigned side : {0, 1})
-    isUnsigned[side] = factors[side] != wide[side] &&
+    isUnsigned[side] = operands[side] != wide[side] &&
                        isa<arith::ExtUIOp>(wide[side].getDefiningOp());
-  FailureOr<Value> a = productFactor(op, factors[0], /*axis=*/1);
-  FailureOr<Value> b = productFactor(op, factors[1], /*axis=*/0);
+  FailureOr<Value> a = productOperand(op, operands[0], /*axis=*/1);
+  FailureOr<Value> b = productOperand(op, operands[1], /*axis=*/0);
   if (failed(a) || failed(b))
     return failure();
   auto made = tile::MmaOp::create(builder, op.getLoc(), *a, *b, acc,

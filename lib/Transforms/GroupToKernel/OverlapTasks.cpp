@@ -61,10 +61,11 @@ private:
     if (nests.size() < 2)
       return "it has no nest before the last one";
     guest = nests.back();
+    Device device(kernel);
     for (const Nest &nest : ArrayRef(nests).drop_back())
       if (walkAlike(nest, guest) && sharedSteps(nest, guest) > 0 &&
-          workOf(nest) > kMuchMore * workOf(guest) &&
-          (host.empty() || workOf(nest) > workOf(host)))
+          computesMuchMore(nest, guest, device) &&
+          (host.empty() || workOf(nest, device) > workOf(host, device)))
         host = nest;
     if (host.empty())
       return "no nest before the last one computes much more over the same "

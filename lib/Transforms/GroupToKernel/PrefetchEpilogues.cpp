@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/Tile.h"
+#include "lib/Analysis/Device.h"
 #include "lib/Transforms/GroupToKernel/Lines.h"
 #include "lib/Transforms/GroupToKernel/Passes.h"
 
@@ -24,12 +25,20 @@ namespace tilewright {
 
 namespace {
 
-/// Cycles of a product's loop per line: fewer hide no wait.
-constexpr int64_t kCyclesPerLine = 16;
-/// Multiply-adds of f32 that a core starts per cycle.
-constexpr int64_t kMultipliesPerCycle = 32;
-/// Cycles from the start of a multiply-add to the next one of the same sum.
-constexpr int64_t kLatency = 4;
+/// What a core does in how many cycles.
+struct Core {
+  explicit Core(const Device &device)
+      : perLine(device.getLimit("prefetch_cycles", 16)),
+        multiplies(device.getLimit("fma_per_cycle", 32)),
+        latency(device.getLimit("fma_latency", 4)) {}
+
+  /// Cycles of a product's loop per line: fewer hide no wait.
+  int64_t perLine;
+  /// Multiply-adds of f32 that start per cycle.
+  int64_t multiplies;
+  /// Cycles from the start of a multiply-add to the next one of the same sum.
+  int64_t latency;
+};
 
 /// Whether a loop's body multiplies tiles.
 bool isProduct(scf::ForOp loop) {
@@ -38,11 +47,11 @@ bool isProduct(scf::ForOp loop) {
 
 /// Cycles that a round of a product's loop takes: those of its multiply-adds,
 /// and at least the ones that a chain of them waits for.
-int64_t cyclesOf(scf::ForOp loop) {
+int64_t cyclesOf(scf::ForOp loop, const Core &core) {
   int64_t cycles = 0;
   for (auto mma : loop.getBody()->getOps<tile::MmaOp>()) {
     int64_t sums = mma.getResult().getType().getNumElements();
-    cycles += std::max(sums / kMultipliesPerCycle, kLatency);
+    cycles += std::max(sums / core.multiplies, core.latency);
   }
   return cycles;
 }
@@ -65,7 +74,7 @@ bool hoist(Value value, scf::ForOp loop) {
 /// What follows the loop of a product.
 class Epilogue {
 public:
-  Epilogue(scf::ForOp loop) : loop(loop) {}
+  Epilogue(scf::ForOp loop, const Core &core) : loop(loop), core(core) {}
 
   /// Fetches what follows the loop, up to the next product, as far as the
   /// loop's rounds hide it.
@@ -73,7 +82,7 @@ public:
     std::optional<APInt> trips = loop.getStaticTripCount();
     if (!trips)
       return;
-    left = trips->getSExtValue() * cyclesOf(loop) / kCyclesPerLine;
+    left = trips->getSExtValue() * cyclesOf(loop, core) / core.perLine;
     for (Operation *op = loop->getNextNode(), *next; op; op = next) {
       next = op->getNextNode();
       if (auto other = dyn_cast<scf::ForOp>(op); other && isProduct(other))
@@ -97,7 +106,7 @@ private:
       return;
     SmallVector<SmallVector<int64_t>> lines =
         linesOf(load.getMemRefType(), load.getTileType().getShape(),
-                load.getTileDims(), load.getTileSteps());
+                load.getTileDims(), load.getTileSteps(), Device(load));
     if (static_cast<int64_t>(lines.size()) > left)
       return;
     for (Value offset : load.getOffsets())
@@ -110,6 +119,7 @@ private:
   }
 
   scf::ForOp loop;
+  const Core &core;
   /// Lines that the loop's rounds hide.
   int64_t left = 0;
 };
@@ -123,8 +133,9 @@ struct PrefetchEpilogues
         if (isProduct(loop))
           products.push_back(loop);
       });
+    Core core{Device(getOperation())};
     for (scf::ForOp loop : products) // what is around them moves
-      Epilogue(loop).run();
+      Epilogue(loop, core).run();
   }
 };
 

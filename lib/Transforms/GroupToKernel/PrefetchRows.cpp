@@ -8,6 +8,7 @@
 
 #include "dialects/Tile/Tile.h"
 #include "dialects/Tile/TileDecisions.h"
+#include "lib/Analysis/Device.h"
 #include "lib/Transforms/GroupToKernel/Lines.h"
 #include "lib/Transforms/GroupToKernel/Passes.h"
 #include "lib/Transforms/GroupToKernel/TaskNests.h"
@@ -25,9 +26,6 @@ namespace tilewright {
 #include "lib/Transforms/GroupToKernel/Passes.h.inc"
 
 namespace {
-
-/// What a task may fetch into the L1 cache; more goes to the L2 cache.
-constexpr int64_t kInnerBytes = 16 * 1024;
 
 /// Computes `value`, known inside of a nest, elsewhere: loop variables and the
 /// number of the task as `map` has them.
@@ -59,8 +57,7 @@ Value rebuild(OpBuilder &b, Value value, IRMapping &map, Operation *nest) {
 /// another that walks alike.
 class Fetch {
 public:
-  Fetch(Nest user, Nest host, Value task, int64_t nearBytes,
-        int64_t innerBytes = kInnerBytes)
+  Fetch(Nest user, Nest host, Value task, int64_t nearBytes, int64_t innerBytes)
       : user(user), host(host), task(task), nearBytes(nearBytes),
         innerBytes(innerBytes) {}
 
@@ -106,7 +103,8 @@ public:
     SmallVector<int64_t> shape(tile.getShape());
     shape[along - dims.begin()] = *getConstantIntValue(host.back().getStep());
     prefetchLines(b, loc, access.getMemref(), offsets,
-                  linesOf(type, shape, dims, steps), isWrite, nearest());
+                  linesOf(type, shape, dims, steps, Device(access)), isWrite,
+                  nearest());
   }
 
 private:
@@ -128,7 +126,8 @@ private:
 class Task {
 public:
   Task(tile::KernelOp kernel, int64_t nearBytes)
-      : kernel(kernel), nearBytes(nearBytes) {}
+      : kernel(kernel), device(kernel), nearBytes(nearBytes),
+        innerBytes(device.getLimit("prefetch_l1_bytes", 16 * 1024)) {}
 
   void run() {
     if (kernel.getGridIds().empty() || !collect() || nests.size() < 2)
@@ -156,14 +155,13 @@ private:
   void fetchInputs() {
     Nest host = nests.back();
     for (Nest nest : ArrayRef(nests).drop_back())
-      if (walkAlike(nest, nests.back()) &&
-          workOf(nest) > kMuchMore * workOf(host))
+      if (walkAlike(nest, nests.back()) && computesMuchMore(nest, host, device))
         host = nest;
     bool isLast = host.front() == nests.back().front();
     DenseSet<Value> seen = touched(nests.back());
     for (Nest user : ArrayRef(nests).drop_back()) {
       Fetch fetch(user, host, kernel.getGridIds().back(), nearBytes,
-                  isLast ? kInnerBytes : kInnerBytes / 2);
+                  isLast ? innerBytes : innerBytes / 2);
       for (auto load : user.back().getBody()->getOps<tile::LoadOp>())
         if (load.getValid().empty() && !load.getIndices() &&
             fetch.isFar(load.getMemref()) &&
@@ -177,7 +175,7 @@ private:
     Nest user = nests.back(), host = nests[nests.size() - 2];
     if (!walkAlike(user, host))
       return;
-    Fetch fetch(user, host, Value(), nearBytes);
+    Fetch fetch(user, host, Value(), nearBytes, innerBytes);
     for (auto store : user.back().getBody()->getOps<tile::StoreOp>())
       if (store.getValid().empty() &&
           !store->hasAttr(tile::decisions::kStreamed) &&
@@ -194,7 +192,10 @@ private:
   }
 
   tile::KernelOp kernel;
+  Device device;
   int64_t nearBytes;
+  /// What a task may fetch into the L1 cache; more goes to the L2 cache.
+  int64_t innerBytes;
   SmallVector<Nest> nests;
 };
 

@@ -88,7 +88,7 @@ private:
                                             mlir::Operation *combiner,
                                             mlir::Value term, mlir::Value acc);
   mlir::FailureOr<mlir::Value>
-  loadFactor(mlir::Location loc, mlir::Value tensor, const Access &access);
+  loadOperand(mlir::Location loc, mlir::Value tensor, const Access &access);
   mlir::FailureOr<mlir::Value> loadInterleaved(mlir::Location loc,
                                                mlir::Value tensor,
                                                const Access &access,
@@ -105,8 +105,9 @@ private:
   mlir::FailureOr<mlir::Value> tileProduct(mlir::linalg::GenericOp op,
                                            mlir::Operation *combiner,
                                            mlir::Value term, mlir::Value acc);
-  mlir::FailureOr<mlir::Value> productFactor(mlir::linalg::GenericOp op,
-                                             mlir::Value factor, unsigned axis);
+  mlir::FailureOr<mlir::Value> productOperand(mlir::linalg::GenericOp op,
+                                              mlir::Value operand,
+                                              unsigned axis);
 
   // Ragged edges of padded nests (NestEdges.cpp).
   bool endsInTile() const;

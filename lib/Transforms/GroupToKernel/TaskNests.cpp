@@ -16,13 +16,6 @@
 using namespace mlir;
 using namespace tilewright;
 
-namespace {
-
-/// What a function costs, in additions of the same tile.
-constexpr int64_t kFunctionWork = 16;
-
-} // namespace
-
 std::optional<Nest> tilewright::nestOf(scf::ForOp loop) {
   Nest nest;
   while (loop) {
@@ -59,7 +52,9 @@ bool tilewright::multiplies(Nest nest) {
   return found;
 }
 
-double tilewright::workOf(Nest nest) {
+double tilewright::workOf(Nest nest, const Device &device) {
+  // What a function costs, in additions of the same tile.
+  int64_t functionWork = device.getLimit("function_work", 16);
   int64_t step = *getConstantIntValue(nest.back().getStep()), work = step;
   for (Operation &op : *nest.back().getBody())
     if (isa<arith::ArithDialect, math::MathDialect>(op.getDialect()) &&
@@ -67,6 +62,11 @@ double tilewright::workOf(Nest nest) {
       for (Type type : op.getResultTypes())
         if (auto tile = dyn_cast<tile::TileType>(type))
           work += tile.getNumElements() *
-                  (isa<math::MathDialect>(op.getDialect()) ? kFunctionWork : 1);
+                  (isa<math::MathDialect>(op.getDialect()) ? functionWork : 1);
   return static_cast<double>(work) / step;
+}
+
+bool tilewright::computesMuchMore(Nest nest, Nest other, const Device &device) {
+  return workOf(nest, device) >
+         device.getLimit("hiding_work", 2) * workOf(other, device);
 }

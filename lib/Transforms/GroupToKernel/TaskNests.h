@@ -1,5 +1,4 @@
-//===- TaskNests.h - the nests of loops of a task ----------------*- C++
-//-*-===//
+//===- TaskNests.h - the nests of loops of a task ---------------*- C++ -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -9,6 +8,8 @@
 
 #ifndef TILEWRIGHT_TRANSFORMS_GROUPTOKERNEL_TASKNESTS
 #define TILEWRIGHT_TRANSFORMS_GROUPTOKERNEL_TASKNESTS
+
+#include "lib/Analysis/Device.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -28,11 +29,11 @@ bool walkAlike(Nest a, Nest b);
 bool multiplies(Nest nest);
 
 /// Additions that a nest does for each element of its rows; reading it is one.
-double workOf(Nest nest);
+double workOf(Nest nest, const Device &device);
 
-/// A nest that computes that many times more than another one has time to do
-/// something for it.
-constexpr int64_t kMuchMore = 2;
+/// Whether a nest computes so much more than another one (`hiding_work` times)
+/// that it has time to do something for it.
+bool computesMuchMore(Nest nest, Nest other, const Device &device);
 
 } // namespace tilewright
 

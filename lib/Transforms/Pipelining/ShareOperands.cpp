@@ -22,7 +22,7 @@ namespace tilewright {
 namespace {
 
 /// Whether only products read the tile, as operands.
-bool isFactor(tile::LoadOp load) {
+bool isProductOperand(tile::LoadOp load) {
   return !load->use_empty() &&
          llvm::all_of(load->getUses(), [](OpOperand &use) {
            return isa<tile::MmaOp>(use.getOwner()) &&
@@ -66,7 +66,7 @@ private:
   static void share(tile::KernelOp kernel) {
     SmallVector<tile::LoadOp> loads;
     kernel.walk([&](tile::LoadOp load) {
-      if (isFactor(load) && runsOnce(load))
+      if (isProductOperand(load) && runsOnce(load))
         loads.push_back(load);
     });
     for (tile::LoadOp load : loads) {

@@ -51,7 +51,7 @@ llvm::SetVector<Operation *> sliceOf(scf::ForOp loop, Value value) {
 /// The two products; else why the loop has another form, in `reason`.
 std::optional<TwoProducts> matchProducts(scf::ForOp loop, std::string &reason) {
   SmallVector<tile::MmaOp> products(loop.getBody()->getOps<tile::MmaOp>());
-  reason = "has no two products, of which one makes a factor of the other";
+  reason = "has no two products, of which one makes an operand of the other";
   if (products.size() != 2)
     return std::nullopt;
   TwoProducts found{loop, products[0], products[1], {}, 0};
@@ -62,7 +62,7 @@ std::optional<TwoProducts> matchProducts(scf::ForOp loop, std::string &reason) {
   if (!found.second->hasOneUse() || *found.second->user_begin() != yield)
     return std::nullopt;
   found.sum = found.second->use_begin()->getOperandNumber();
-  reason = "has a right factor of the sums that is no load of its own";
+  reason = "has a right operand of the sums that is no load of its own";
   found.load = found.second.getB().getDefiningOp<tile::LoadOp>();
   if (!found.load || !found.load->hasOneUse() ||
       found.load->getBlock() != loop.getBody())
@@ -71,7 +71,8 @@ std::optional<TwoProducts> matchProducts(scf::ForOp loop, std::string &reason) {
   for (Operation &op : loop.getBody()->without_terminator())
     if (!isa<tile::LoadOp>(op) && (op.getNumRegions() || !isPure(&op)))
       return std::nullopt;
-  reason = "computes the place of a factor of the sums from more than its step";
+  reason =
+      "computes the place of an operand of the sums from more than its step";
   for (Operation *op : sliceOf(loop, found.load.getResult()))
     if (op != found.load && (isa<tile::LoadOp>(op) ||
                              isa<tile::TileType>(op->getResult(0).getType())))
@@ -193,12 +194,12 @@ private:
   }
 
   /// The second product of the step whose variable is `step`.
-  Value multiply(Value step, Value factor, Value sums) {
+  Value multiply(Value step, Value operand, Value sums) {
     IRMapping map;
     map.map(loop.getInductionVar(), step);
     for (Operation *op : inOrder(sliceOf(loop, load.getResult())))
       b.clone(*op, map);
-    map.map(second.getA(), factor);
+    map.map(second.getA(), operand);
     map.map(second.getC(), sums);
     return b.clone(*second, map)->getResult(0);
   }

@@ -38,9 +38,9 @@ bool isZero(Value tile) {
 }
 
 /// Makes the tasks of one kernel parts of a share, and whole tiles.
-class Dealing {
+class Splitting {
 public:
-  Dealing(tile::KernelOp kernel, int64_t blocks)
+  Splitting(tile::KernelOp kernel, int64_t blocks)
       : kernel(kernel), blocks(blocks), b(kernel.getContext()),
         loc(kernel.getLoc()) {}
 
@@ -50,8 +50,8 @@ public:
       return reason;
     if (auto reason = findLoop())
       return reason;
-    StreamKSteps dealt(llvm::product_of(sizes), steps, blocks);
-    if (!dealt.isUseful())
+    StreamKSteps streamK(llvm::product_of(sizes), steps, blocks);
+    if (!streamK.isUseful())
       return "its tiles fill all waves, or are too few";
     workspaceShape = {blocks};
     llvm::append_range(workspaceShape, sums().getShape());
@@ -62,11 +62,11 @@ public:
         b, loc, MemRefType::get({blocks}, b.getI32Type()));
     TaskNumbers n(b, loc);
     StreamKSteps::Task task =
-        dealt.makeTask(n, n.fromIndex(round), n.fromIndex(block));
+        streamK.makeTask(n, n.fromIndex(round), n.fromIndex(block));
     placeTile(n, task.tile);
     split(n, task);
     for (tile::LaunchOp launch : launches)
-      relaunch(launch, dealt.getRounds());
+      relaunch(launch, streamK.getRounds());
     kernel->removeAttr(tile::decisions::kRaster);
     return std::nullopt;
   }
@@ -281,9 +281,9 @@ struct StreamK : public tilewright::impl::StreamKBase<StreamK> {
         return signalPassFailure();
       }
       if (std::optional<StringRef> reason =
-              Dealing(kernel, blocks.getInt()).run())
-        kernel.emitRemark("computes whole tiles, its steps are not dealt to "
-                          "all blocks: ")
+              Splitting(kernel, blocks.getInt()).run())
+        kernel.emitRemark("computes whole tiles, its steps are not split "
+                          "between all blocks: ")
             << *reason;
       kernel->removeAttr(tile::decisions::kStreamK);
     }

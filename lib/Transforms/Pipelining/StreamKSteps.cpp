@@ -15,9 +15,9 @@ namespace tilewright {
 StreamKSteps::StreamKSteps(int64_t tiles, int64_t steps, int64_t blocks)
     : steps(steps), blocks(blocks),
       waves(std::max<int64_t>(tiles / blocks - 1, 0)),
-      dealt(tiles - waves * blocks) {
-  share = dealt * steps / blocks;
-  longer = dealt * steps % blocks;
+      split(tiles - waves * blocks) {
+  share = split * steps / blocks;
+  longer = split * steps % blocks;
   int64_t begin = 0;
   for (int64_t block = 0; block < blocks; ++block) {
     int64_t end = begin + share + (block < longer);
@@ -27,7 +27,7 @@ StreamKSteps::StreamKSteps(int64_t tiles, int64_t steps, int64_t blocks)
   }
 }
 
-bool StreamKSteps::isUseful() const { return dealt % blocks != 0 && share > 0; }
+bool StreamKSteps::isUseful() const { return split % blocks != 0 && share > 0; }
 
 /// The block whose share a step is in.
 Value StreamKSteps::blockOf(TaskNumbers &n, Value step) const {

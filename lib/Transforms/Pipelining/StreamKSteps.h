@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TILEWRIGHT_TRANSFORMS_PIPELINING_DEALTSTEPS_H
-#define TILEWRIGHT_TRANSFORMS_PIPELINING_DEALTSTEPS_H
+#ifndef TILEWRIGHT_TRANSFORMS_PIPELINING_STREAMKSTEPS_H
+#define TILEWRIGHT_TRANSFORMS_PIPELINING_STREAMKSTEPS_H
 
 #include "lib/Analysis/TaskNumbers.h"
 
@@ -44,7 +44,7 @@ public:
 private:
   mlir::Value blockOf(TaskNumbers &n, mlir::Value step) const;
 
-  int64_t steps, blocks, waves, dealt;
+  int64_t steps, blocks, waves, split;
   /// Steps of a share, and how many blocks have one more.
   int64_t share = 0, longer = 0;
   /// Parts that a share has at most.
@@ -53,4 +53,4 @@ private:
 
 } // namespace tilewright
 
-#endif // TILEWRIGHT_TRANSFORMS_PIPELINING_DEALTSTEPS_H
+#endif // TILEWRIGHT_TRANSFORMS_PIPELINING_STREAMKSTEPS_H

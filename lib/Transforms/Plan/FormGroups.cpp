@@ -44,20 +44,23 @@ void forEachUse(Operation *op, function_ref<void(OpOperand &)> callback) {
   });
 }
 
-/// Padding that readers see without its being in memory (`tile.border`).
-tensor::PadOp borderOf(Value value) {
+/// Padding that readers see without its being in memory
+/// (`tile.implicit_padding`).
+tensor::PadOp implicitPaddingOf(Value value) {
   auto pad = value.getDefiningOp<tensor::PadOp>();
-  return pad && pad->hasAttr(tile::decisions::kBorder) ? pad : tensor::PadOp();
+  return pad && pad->hasAttr(tile::decisions::kImplicitPadding)
+             ? pad
+             : tensor::PadOp();
 }
 
 /// Values that each group makes for itself: fresh tensors, fills of them,
-/// borders around what it is given, and scalar or splat constants. None of them
-/// is work or traffic.
+/// implicit padding around what it is given, and scalar or splat constants.
+/// None of them is work or traffic.
 bool isRemade(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op)
     return false;
-  if (isa<tensor::EmptyOp>(op) || borderOf(value))
+  if (isa<tensor::EmptyOp>(op) || implicitPaddingOf(value))
     return true;
   if (auto fill = dyn_cast<linalg::FillOp>(op))
     return matchPattern(fill.getInputs()[0], m_Constant()) &&
@@ -74,7 +77,7 @@ Value remake(OpBuilder &builder, Value value, IRMapping &mapping) {
   if (Value known = mapping.lookupOrNull(value))
     return known;
   Operation *op = value.getDefiningOp();
-  if (auto pad = borderOf(value)) {
+  if (auto pad = implicitPaddingOf(value)) {
     Value filler = pad.getConstantPaddingValue();
     if (filler && !pad->isProperAncestor(filler.getDefiningOp()))
       remake(builder, filler, mapping);
@@ -98,7 +101,7 @@ void collectInputs(Value value, llvm::SetVector<Value> &inputs) {
   Operation *op = value.getDefiningOp();
   if (isa<tensor::EmptyOp>(op))
     inputs.insert_range(op->getOperands());
-  else if (auto pad = borderOf(value))
+  else if (auto pad = implicitPaddingOf(value))
     collectInputs(pad.getSource(), inputs);
   else if (isa<linalg::FillOp>(op))
     for (Value operand : op->getOperands())

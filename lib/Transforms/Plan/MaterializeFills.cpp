@@ -8,7 +8,7 @@
 
 #include "dialects/Tile/Elements.h"
 #include "lib/Analysis/Device.h"
-#include "lib/Transforms/Plan/Borders.h"
+#include "lib/Transforms/Plan/PaddingFills.h"
 #include "lib/Transforms/Plan/Passes.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -60,7 +60,7 @@ struct MaterializeFills : public impl::MaterializeFillsBase<MaterializeFills> {
       whole = Device(getOperation()).getBytesPerLaunch().value_or(0);
     for (linalg::FillOp fill : fills) {
       if (bytesOf(fill.getResult(0).getType()) >= whole)
-        fillBordersOnly(fill);
+        fillPaddingOnly(fill);
       if (!onlyInitializes(fill))
         materialize(fill);
       else if (fill->use_empty())

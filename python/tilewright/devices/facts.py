@@ -110,11 +110,6 @@ def l1_ways(device: Device) -> int | None:
     return None if _nearest(device) is None else device.limit("l1_ways", 8)
 
 
-def innermost_cache_bytes(device: Device) -> int | None:
-    """Return the bytes of a cache that nothing is nearer than, registers included."""
-    return device.levels[0].bytes if device.levels[0].kind == "cache" else None
-
-
 def _nearest(device: Device) -> Level | None:
     first = next(level for level in device.levels if level.kind == "cache")
     return None if first.name == _TASK_LEVEL["cpu"] else first

@@ -31,8 +31,6 @@ ARENA_BYTES = Integer("tile.arena_bytes")
 BLOCK = Integer("tile.block")
 #: so many inner loops are summed before their scale is multiplied (on linalg., tensor.)
 BLOCK_SUMS = Integer("tile.block_sums")
-#: zeros that windows alone read: they are in no memory (on tensor.pad)
-BORDER = Flag("tile.border")
 #: on a root: the most that open loops run to; -1 where nobody knows (on linalg., tensor.)
 BOUNDS = Integers("tile.bounds")
 #: parameter that describes memory in boxes, boxes that wait (on tile.store)
@@ -63,6 +61,8 @@ GRID = Integers("tile.grid")
 HOST = Text("tile.host")
 #: operand, dimension and the indices between which it is not zero (on linalg., tensor.)
 IMAGE = Integers("tile.image")
+#: zeros that windows alone read: they are in no memory (on tensor.pad)
+IMPLICIT_PADDING = Flag("tile.implicit_padding")
 #: names of the entry's inputs, in order (on func.func, llvm.func)
 INPUTS = Texts("tile.inputs")
 #: name of the kernel (on linalg., tensor., tile.group)
@@ -172,7 +172,7 @@ STARTS = Flag("tile.starts")
 STEPS = Integer("tile.steps")
 #: results go past the caches (on linalg., tensor.)
 STREAM = Flag("tile.stream")
-#: blocks that the steps of the last waves are dealt to (on linalg., tensor., tile.kernel, gpu.func, func.func,
+#: blocks that the steps of the last waves are split between (on linalg., tensor., tile.kernel, gpu.func, func.func,
 #: llvm.func)
 STREAM_K = Integer("tile.stream_k")
 #: the store goes past the caches (on tile.store)
@@ -219,7 +219,6 @@ ALL: dict[str, Decision] = {
     "tile.arena_bytes": ARENA_BYTES,
     "tile.block": BLOCK,
     "tile.block_sums": BLOCK_SUMS,
-    "tile.border": BORDER,
     "tile.bounds": BOUNDS,
     "tile.box": BOX,
     "tile.cluster": CLUSTER,
@@ -233,6 +232,7 @@ ALL: dict[str, Decision] = {
     "tile.grid": GRID,
     "tile.host": HOST,
     "tile.image": IMAGE,
+    "tile.implicit_padding": IMPLICIT_PADDING,
     "tile.inputs": INPUTS,
     "tile.kernel": KERNEL,
     "tile.layouts": LAYOUTS,

@@ -20,7 +20,7 @@ from tilewright.ir.structure import Weights, blocks, index_terms
 from tilewright.ir.views import groups_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
-from tilewright.plan.model.borders import expand_inside, surround
+from tilewright.plan.model.implicit_padding import expand_inside, surround
 from tilewright.plan.model.mark_host_fallback import reason_for_host
 
 _RESHAPE = "tensor.expand_shape"
@@ -45,8 +45,8 @@ class _Border(NamedTuple):
 
 @register
 @dataclass(frozen=True)
-class FoldBorders(Pass):
-    """Let windows read an image whose padding is not in memory (`tensor.pad` with `tile.border`).
+class FoldPadding(Pass):
+    """Let windows read an image whose padding is not in memory (`tensor.pad` with `tile.implicit_padding`).
 
     Of tensors that zeros are filled into and an image copied or computed, where windows that kernels run are the
     only readers. Their groups take the image, and make the padding for themselves.
@@ -85,7 +85,7 @@ class FoldBorders(Pass):
     %p = tensor.pad %x low[1] high[1] {
     ^bb0(%i: index):
       tensor.yield %zero : f32
-    } {tile.border} : tensor<64xf32> to tensor<66xf32>
+    } {tile.implicit_padding} : tensor<64xf32> to tensor<66xf32>
     ...
     %y = linalg.generic {indexing_maps = [#map, #map1, #map2], iterator_types = ["parallel", "reduction"]}
         ins(%p, %w : tensor<66xf32>, tensor<3xf32>) outs(%g : tensor<64xf32>) {

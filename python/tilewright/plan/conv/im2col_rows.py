@@ -39,8 +39,8 @@ from tilewright.plan.cost import roofline
 from tilewright.plan.cost.gemm_time import choose
 from tilewright.plan.gpu.products import find_roles, problem_of
 from tilewright.plan.lowbit.fuse_dequantization import drop
-from tilewright.plan.model.borders import is_border, surround
 from tilewright.plan.model.gpu import Gpu
+from tilewright.plan.model.implicit_padding import is_implicitly_padded, surround
 from tilewright.plan.model.nest import Nest, power_of_two
 from tilewright.plan.model.traffic import element_bytes, tensor_bytes
 
@@ -192,7 +192,7 @@ def _seconds(op: LinalgOp, gpu: Gpu, streamed: bool) -> float | None:
 def _moved(op: LinalgOp, window: _Window) -> list[ir.Operation]:
     """What only moves the elements of the image, for this product alone: the last one first."""
     value, found = op.inputs[window.image].value, list[ir.Operation]()
-    if is_border(value):
+    if is_implicitly_padded(value):
         if len(list(uses(value))) != 1:
             return found
         made = maker(value)
@@ -276,7 +276,7 @@ def _renumbered(expr: ir.AffineExpr, place: dict[int, ir.AffineExpr], op: Linalg
 def _border(value: ir.Value) -> tuple[list[int], list[int]]:
     """How wide the padding of an image is that is not in memory."""
     made = maker(value)
-    if made is None or not is_border(value):
+    if made is None or not is_implicitly_padded(value):
         rank = ir.RankedTensorType(value.type).rank
         return [0] * rank, [0] * rank
     low, high = (list(ir.DenseI64ArrayAttr(made.attributes[name])) for name in ("static_low", "static_high"))
@@ -293,7 +293,7 @@ def _image(op: LinalgOp, window: _Window, taps: int, channels: int, copied: list
     """The image with window elements and channels in dimensions of their own, zeros behind the last of each."""
     access = op.inputs[window.image]
     value, low = access.value, _border(access.value)[0]
-    if is_border(value):
+    if is_implicitly_padded(value):
         made = maker(value)
         assert made is not None
         value = made.operands[0]

@@ -28,8 +28,8 @@ from tilewright.plan.cost.gemv import gemv_seconds
 from tilewright.plan.cost.roofline import launched, pays, transfer
 from tilewright.plan.gpu.gemv import find_gemv
 from tilewright.plan.gpu.products import Roles, find_roles, problem_of
-from tilewright.plan.model.borders import expand_inside, is_border
 from tilewright.plan.model.gpu import Gpu
+from tilewright.plan.model.implicit_padding import expand_inside, is_implicitly_padded
 from tilewright.plan.model.nest import Nest
 from tilewright.plan.model.traffic import tensor_bytes
 
@@ -181,7 +181,7 @@ def _parts_of_gemv(nest: Nest, gpu: Gpu) -> Cut | None:
     extent = op.extents[loop]
     even = [(parts, extent // parts) for parts in _numbers_of_parts(extent, row, gpu)]
     # Parts of equal size, and a rest that is what the sum of these starts from: a kernel more.
-    ragged = [] if is_border(large.value) or stored else _ragged_parts(extent, gpu)
+    ragged = [] if is_implicitly_padded(large.value) or stored else _ragged_parts(extent, gpu)
     for sizes, more in ((even, stored), (ragged, _adding(points, 1, gpu))):
         times = []
         for parts, size in sizes:
@@ -405,7 +405,7 @@ def expanded(value: ir.Value, at: int, parts: int) -> ir.Value:
     kind = ir.RankedTensorType(value.type)
     shape = [*kind.shape[:at], parts, kind.shape[at] // parts, *kind.shape[at + 1 :]]
     groups = [[d] if d < at else [d, d + 1] if d == at else [d + 1] for d in range(kind.rank)]
-    if is_border(value):
+    if is_implicitly_padded(value):
         return expand_inside(value, ir.RankedTensorType.get(shape, kind.element_type), expansion(groups, shape))
     return create_split(value, groups, shape)
 

@@ -133,7 +133,7 @@ class MarkLevels(Pass):
     name: ClassVar[str] = "tile-mark-levels"
     dialects: ClassVar[tuple[str, ...]] = ("tile",)
 
-    l1_bytes: int = device_option(32768, facts.innermost_cache_bytes, "bytes of the inner cache")
+    l1_bytes: int = device_option(32768, facts.l1_bytes, "bytes of the inner cache")
 
     def run(self, op: ir.Operation) -> None:
         """Mark the operations of all tasks."""

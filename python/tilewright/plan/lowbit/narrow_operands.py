@@ -41,7 +41,7 @@ from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 from tilewright.plan.attention.masks import known_array
 from tilewright.plan.gpu.allow_tf32 import ATTRIBUTE
-from tilewright.plan.model.borders import bound_windows, is_border, surround
+from tilewright.plan.model.implicit_padding import bound_windows, is_implicitly_padded, surround
 
 _EXPAND = "tensor.expand_shape"
 _VIEWS = (_EXPAND, "tensor.collapse_shape", "tensor.extract_slice")
@@ -70,7 +70,7 @@ class NarrowOperands(Pass):
 
     Operands may be widened, copied, reshaped and padded on the way, and be scaled along loops that are not summed
     over; the sums are then scaled. Images of what units multiply that windows read get bounds (`tensor.pad` with
-    `tile.border`), whether they were narrow before or not.
+    `tile.implicit_padding`), whether they were narrow before or not.
 
     Before:
     ```mlir
@@ -232,7 +232,7 @@ class _Finder:
             return self._of_generic(op)
         if op.name in _VIEWS:
             return self._of_view(op)
-        if is_border(op.results[0]):
+        if is_implicitly_padded(op.results[0]):
             return self._of_border(op)
         return self._of_insertion(op) if op.name == "tensor.insert_slice" else self._of_constant(op)
 

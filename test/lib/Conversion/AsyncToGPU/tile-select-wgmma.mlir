@@ -49,11 +49,11 @@ tile.kernel @others(%x: memref<64x64xf16>, %w: memref<64x64xf32>, %q: memref<64x
   %w32 = tile.load %w[%c0, %c0] : memref<64x64xf32>, !tile.tile<64x64xf32>
   // expected-remark@+1 {{not multiplied by wgmma, since it has 32 rows for 4 warps: four warps take multiples of 64}}
   %0 = tile.mma %rows, %b, %few : !tile.tile<32x64xf16>, !tile.tile<64x64xf16>, !tile.tile<32x64xf32>
-  // expected-remark@+1 {{not multiplied by wgmma, since it has a right factor that is not loaded from shared memory}}
+  // expected-remark@+1 {{not multiplied by wgmma, since it has a right operand that is not loaded from shared memory}}
   %1 = tile.mma %a, %a, %zero : !tile.tile<64x64xf16>, !tile.tile<64x64xf16>, !tile.tile<64x64xf32>
-  // expected-remark@+1 {{has a right factor that lies in a buffer without a swizzle}}
+  // expected-remark@+1 {{has a right operand that lies in a buffer without a swizzle}}
   %2 = tile.mma %a, %p, %zero : !tile.tile<64x64xf16>, !tile.tile<64x64xf16>, !tile.tile<64x64xf32>
-  // expected-remark@+1 {{has a right factor that has rows along the other dimension than k}}
+  // expected-remark@+1 {{has a right operand that has rows along the other dimension than k}}
   %3 = tile.mma %u, %v, %none : !tile.tile<64x64xi8>, !tile.tile<64x64xi8>, !tile.tile<64x64xi32>
   %4 = tile.mma %w32, %w32, %zero : !tile.tile<64x64xf32>, !tile.tile<64x64xf32>, !tile.tile<64x64xf32>
   tile.return

@@ -66,7 +66,7 @@ func.func @main(%x: tensor<4x32xf32>, %w: tensor<4x32x16xf32>, %s: tensor<4x32xf
       %zero = arith.constant 0.0 : f32
       %e = tensor.empty() : tensor<16xf32>
       %f = linalg.fill ins(%zero : f32) outs(%e : tensor<16xf32>) -> tensor<16xf32>
-  // expected-error@+1 {{has tile.block_sums, but no factor with a scale that stays the same along the 1 innermost}}
+  // expected-error@+1 {{has tile.block_sums, but no operand with a scale that stays the same along the 1 innermost}}
       %p = linalg.generic {indexing_maps = [affine_map<(n, b, k) -> (b, k)>, affine_map<(n, b, k) -> (b, k, n)>,
           affine_map<(n, b, k) -> (b, k)>, affine_map<(n, b, k) -> (n)>],
           iterator_types = ["parallel", "reduction", "reduction"]}

@@ -67,7 +67,7 @@ func.func @main(%x: tensor<192x256xf16>, %w: tensor<256x64xf16>) -> tensor<192x6
 // -----
 
 // Loops over a window are one with that over the channels, and bytes add up to whole numbers. Seven tiles on two
-// blocks: two waves of whole tiles, then three tiles are dealt.
+// blocks: two waves of whole tiles, then the steps of three tiles are split.
 
 // CHECK-LABEL: tile.kernel @window
 // CHECK-SAME: memref<2x16x16xi32>) grid(%[[R:[a-z0-9]+]], %[[B:[a-z0-9]+]])
@@ -115,7 +115,7 @@ func.func @main(%x: tensor<3x112x64xi8>, %w: tensor<3x64x16xi8>) -> tensor<112x1
 // CHECK-LABEL: tile.kernel @full
 // CHECK-SAME: grid(%{{[a-z0-9]+}}) attributes {tile.persistent = 1 : i64}
 // CHECK-NOT: tile.semaphores
-// expected-remark@+1 {{whole tiles, its steps are not dealt to all blocks: its tiles fill all waves, or are too few}}
+// expected-remark@+1 {{whole tiles, its steps are not split between all blocks: its tiles fill all waves, or are too few}}
 tile.kernel @full(%x: memref<128x64xf16>, %w: memref<64x64xf16>, %y: memref<128x64xf32>) grid(%i)
     attributes {tile.stream_k = 2 : i64, tile.persistent = 1 : i64} {
   %c0 = arith.constant 0 : index

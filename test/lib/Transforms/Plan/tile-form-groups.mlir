@@ -91,7 +91,7 @@ func.func @border(%x: tensor<64xf32>, %w: tensor<3xf32>) -> tensor<64xf32> {
   %p = tensor.pad %x low[1] high[1] {
   ^bb0(%i: index):
     tensor.yield %zero : f32
-  } {tile.border} : tensor<64xf32> to tensor<66xf32>
+  } {tile.implicit_padding} : tensor<64xf32> to tensor<66xf32>
   %e = tensor.empty() : tensor<64xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<64xf32>) -> tensor<64xf32>
   %y = linalg.generic {indexing_maps = [#window, #tap, #place], iterator_types = ["parallel", "reduction"],

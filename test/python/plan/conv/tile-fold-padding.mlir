@@ -12,7 +12,7 @@
 // CHECK-NOT: tensor.insert_slice
 // CHECK: %[[P:.*]] = tensor.pad %[[X]] low[1, 1, 0] high[1, 1, 0] {
 // CHECK: tensor.yield %{{.*}} : f32
-// CHECK: } {tile.border} : tensor<14x14x32xf32> to tensor<16x16x32xf32>
+// CHECK: } {tile.implicit_padding} : tensor<14x14x32xf32> to tensor<16x16x32xf32>
 // CHECK: linalg.generic {{.*}} ins(%[[P]], %{{.*}} : tensor<16x16x32xf32>, tensor<3x3x32x8xf32>)
 func.func @copied(%x: tensor<14x14x32xf32>, %w: tensor<3x3x32x8xf32>) -> tensor<14x14x8xf32> {
   %zero = arith.constant 0.0 : f32
@@ -53,7 +53,7 @@ func.func @copied(%x: tensor<14x14x32xf32>, %w: tensor<3x3x32x8xf32>) -> tensor<
 // CHECK: %[[R:.*]] = tensor.expand_shape %[[N]]
 // CHECK-SAME: output_shape [14, 4, 8] : tensor<14x32xf32> into tensor<14x4x8xf32>
 // CHECK: %[[P:.*]] = tensor.pad %[[R]] low[2, 0, 0] high[1, 0, 0] {
-// CHECK: } {tile.border} : tensor<14x4x8xf32> to tensor<17x4x8xf32>
+// CHECK: } {tile.implicit_padding} : tensor<14x4x8xf32> to tensor<17x4x8xf32>
 // CHECK: linalg.generic {{.*}} ins(%[[P]],
 func.func @computed(%x: tensor<14x32xf32>, %w: tensor<3x4x8x6xf32>) -> tensor<8x4x6xf32> {
   %zero = arith.constant 0.0 : f32

@@ -38,7 +38,7 @@ func.func @stem(%x: tensor<32x3x224x224xf16>) -> tensor<32x112x112x64xf32> {
   %b = tensor.pad %t low[0, 3, 3, 0] high[0, 2, 2, 0] {
   ^bb0(%h: index, %i: index, %j: index, %k: index):
     tensor.yield %none : f16
-  } {tile.border} : tensor<32x224x224x3xf16> to tensor<32x229x229x3xf16>
+  } {tile.implicit_padding} : tensor<32x224x224x3xf16> to tensor<32x229x229x3xf16>
   %e = tensor.empty() : tensor<32x112x112x64xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<32x112x112x64xf32>) -> tensor<32x112x112x64xf32>
   %y = linalg.generic {indexing_maps = [#image, #filter, #result], iterator_types = ["parallel", "parallel",

@@ -14,7 +14,7 @@
 // CHECK-LABEL: @convolution
 // CHECK-SAME: (%[[X:.*]]: tensor<14x14x32xf16>, %[[W:.*]]: tensor<8x32x3x3xf16>, %[[S:.*]]: tensor<8xf32>)
 // CHECK: %[[P:.*]] = tensor.pad %[[X]] low[1, 1, 0] high[1, 1, 0] {
-// CHECK: } {tile.border} : tensor<14x14x32xf16> to tensor<16x16x32xf16>
+// CHECK: } {tile.implicit_padding} : tensor<14x14x32xf16> to tensor<16x16x32xf16>
 // CHECK: %[[NARROW:.*]] = linalg.generic {{.*}} ins(%[[W]] : tensor<8x32x3x3xf16>) outs(%{{.*}} : tensor<3x3x32x8xf16>)
 // CHECK-NOT: tensor<14x14x32xf32>
 // CHECK: %[[Y:.*]] = linalg.generic {{.*}} ins(%[[P]], %[[NARROW]] : tensor<16x16x32xf16>, tensor<3x3x32x8xf16>)
@@ -37,7 +37,7 @@ func.func @convolution(%x: tensor<14x14x32xf16>, %w: tensor<8x32x3x3xf16>, %s: t
   %p = tensor.pad %wide low[1, 1, 0] high[1, 1, 0] {
   ^bb0(%i: index, %j: index, %k: index):
     tensor.yield %zero : f32
-  } {tile.border} : tensor<14x14x32xf32> to tensor<16x16x32xf32>
+  } {tile.implicit_padding} : tensor<14x14x32xf32> to tensor<16x16x32xf32>
   %e1 = tensor.empty() : tensor<8x32x3x3xf32>
   %w1 = linalg.generic {indexing_maps = [#same, #same],
       iterator_types = ["parallel", "parallel", "parallel", "parallel"]}

@@ -1,4 +1,4 @@
-//===- Borders.h - the border of a tensor that is mostly overwritten ------===//
+//===- PaddingFills.h - fills of a padding alone ---------------*- C++ -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TILEWRIGHT_TRANSFORMS_PLAN_BORDERS_H
-#define TILEWRIGHT_TRANSFORMS_PLAN_BORDERS_H
+#ifndef TILEWRIGHT_TRANSFORMS_PLAN_PADDINGFILLS_H
+#define TILEWRIGHT_TRANSFORMS_PLAN_PADDINGFILLS_H
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
@@ -23,10 +23,10 @@ namespace tilewright {
 mlir::Value fillAsGeneric(mlir::OpBuilder &builder, mlir::Location loc,
                           mlir::Value out, mlir::Value scalar);
 
-/// Gives each tensor that `fill` is overwritten in a slice of a border of its
-/// own. What else uses the fill keeps it.
-void fillBordersOnly(mlir::linalg::FillOp fill);
+/// Gives each tensor that `fill` is overwritten in a slice of a padding of
+/// its own. What else uses the fill keeps it.
+void fillPaddingOnly(mlir::linalg::FillOp fill);
 
 } // namespace tilewright
 
-#endif // TILEWRIGHT_TRANSFORMS_PLAN_BORDERS_H
+#endif // TILEWRIGHT_TRANSFORMS_PLAN_PADDINGFILLS_H

@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Images with a border that is not in memory: a `tensor.pad` with `tile.border`, and how it is made."""
+"""Images with a border that is not in memory: a `tensor.pad` with `tile.implicit_padding`, and how it is made."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _RESHAPE = "tensor.expand_shape"
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 
-def is_border(value: ir.Value) -> bool:
+def is_implicitly_padded(value: ir.Value) -> bool:
     """Whether a tensor is an image with a border that is not in memory."""
     made = maker(value)
-    return made is not None and made.name == "tensor.pad" and decisions.BORDER.on(made)
+    return made is not None and made.name == "tensor.pad" and decisions.IMPLICIT_PADDING.on(made)
 
 
 def expand_inside(padded: ir.Value, kind: ir.RankedTensorType, attributes: dict) -> ir.Value:
@@ -57,7 +57,7 @@ def bound_windows(product: LinalgOp) -> None:
         kind = ir.RankedTensorType(access.value.type)
         dims = [d for d, expr in enumerate(access.map.results) if _moves(expr)]
         channels = product.reductions & {d for d in access.dims if d in product.inputs[1 - number].dims}
-        if not dims or not channels or is_border(access.value):
+        if not dims or not channels or is_implicitly_padded(access.value):
             continue
         high = [int(d in dims) for d in range(kind.rank)]
         shape = [n if n == _DYNAMIC else n + h for n, h in zip(kind.shape, high, strict=True)]
@@ -95,7 +95,7 @@ def surround(image: ir.Value, kind: ir.Type, low: list[int], high: list[int], fi
             "static_low": ir.DenseI64ArrayAttr.get(low),
             "static_high": ir.DenseI64ArrayAttr.get(high),
             "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0]),
-            decisions.BORDER: ir.UnitAttr.get(),
+            decisions.IMPLICIT_PADDING: ir.UnitAttr.get(),
         },
         regions=1,
     )

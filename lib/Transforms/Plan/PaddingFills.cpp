@@ -1,4 +1,4 @@
-//===- Borders.cpp - the border of a tensor that is mostly overwritten ----===//
+//===- PaddingFills.cpp - fills of a padding alone ------------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Transforms/Plan/Borders.h"
+#include "lib/Transforms/Plan/PaddingFills.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -118,7 +118,7 @@ Value fillAsGeneric(OpBuilder &builder, Location loc, Value out, Value scalar) {
       .getResult(0);
 }
 
-void fillBordersOnly(linalg::FillOp fill) {
+void fillPaddingOnly(linalg::FillOp fill) {
   Value filled = fill->getResult(0);
   SmallVector<tensor::InsertSliceOp> inserts;
   for (Operation *user : filled.getUsers())

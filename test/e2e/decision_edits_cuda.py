@@ -185,7 +185,7 @@ GPU_EDITS = (
     Edit("ring", GPU, "causal heads", "tile-plan-scratch", r", tile\.ring", ""),
     Edit("scratch_free", GPU, "attention", "convert-tile-to-gpu", r", tile\.scratch_free", ""),
     Edit("grid", GPU, "opened", "tile-kernels-to-gpu", r"(tile\.grid = array<i64: -\d+), 2>", r"\1, 4>"),
-    Edit("border", GPU, "windows", "tile-form-groups", r" \{tile\.border\}", ""),
+    Edit("implicit_padding", GPU, "windows", "tile-form-groups", r" \{tile\.implicit_padding\}", ""),
     Edit(
         "online",
         GPU,

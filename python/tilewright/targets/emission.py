@@ -28,8 +28,8 @@ def unit_codes(units: Sequence[Unit], machine: tuple[str, str], level: int, code
     """
     build_id = cache.libraries_id()
     keys = {unit.symbol: cache.digest(code, unit.module, *machine, str(level), build_id) for unit in units}
-    codes = {symbol: cache.find_kernel(key) for symbol, key in keys.items()}
-    jobs = [Job(unit.symbol, unit.module, *machine, level, code) for unit in units if codes[unit.symbol] is None]
+    codes = {symbol: found for symbol, key in keys.items() if (found := cache.find_kernel(key)) is not None}
+    jobs = [Job(unit.symbol, unit.module, *machine, level, code) for unit in units if unit.symbol not in codes]
     for job, made in zip(jobs, shared_pool().compile(jobs), strict=True):
         codes[job.name] = made
         cache.add_kernel(keys[job.name], made)

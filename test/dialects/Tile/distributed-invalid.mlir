@@ -1,7 +1,8 @@
 // RUN: tile-opt %s -split-input-file -verify-diagnostics
 
-// expected-error @below {{a vector has 1 entries where another has 2}}
-func.func private @distributed_c1(!tile.tile<8x8xf32, #tile.distributed<register = [[0, 1], [2]], lane = [], warp = []>>)
+func.func private @distributed_c1(!tile.tile<8x8xf32,
+    // expected-error @below {{a vector has 1 entries where another has 2}}
+    #tile.distributed<register = [[0, 1], [2]], lane = [], warp = []>>)
 
 // -----
 

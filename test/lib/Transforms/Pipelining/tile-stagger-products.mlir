@@ -93,7 +93,7 @@ tile.kernel @apart(%k: memref<256x64xf16>, %y: memref<64x64xf32>) attributes {ti
   %c64 = arith.constant 64 : index
   %c256 = arith.constant 256 : index
   %zero = arith.constant dense<0.0> : !tile.tile<64x64xf32>
-  // expected-remark@+1 {{one after the other, since it has no two products, of which one makes an operand of the other}}
+  // expected-remark@+1 {{after the other, since it has no two products, of which one makes an operand of the other}}
   %sum = scf.for %j = %c0 to %c256 step %c64 iter_args(%o = %zero) -> (!tile.tile<64x64xf32>) {
     %b = tile.load %k[%j, %c0] : memref<256x64xf16>, !tile.tile<64x64xf16>
     %n = tile.mma %b, %b, %o : !tile.tile<64x64xf16>, !tile.tile<64x64xf16>, !tile.tile<64x64xf32>

@@ -115,7 +115,7 @@ func.func @main(%x: tensor<3x112x64xi8>, %w: tensor<3x64x16xi8>) -> tensor<112x1
 // CHECK-LABEL: tile.kernel @full
 // CHECK-SAME: grid(%{{[a-z0-9]+}}) attributes {tile.persistent = 1 : i64}
 // CHECK-NOT: tile.semaphores
-// expected-remark@+1 {{whole tiles, its steps are not split between all blocks: its tiles fill all waves, or are too few}}
+// expected-remark@+1 {{tiles, its steps are not split between all blocks: its tiles fill all waves, or are too few}}
 tile.kernel @full(%x: memref<128x64xf16>, %w: memref<64x64xf16>, %y: memref<128x64xf32>) grid(%i)
     attributes {tile.stream_k = 2 : i64, tile.persistent = 1 : i64} {
   %c0 = arith.constant 0 : index

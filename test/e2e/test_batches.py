@@ -14,7 +14,7 @@ import pytest
 
 import models
 import tilewright as tw
-from tilewright.plan.conv.split_micro_batches import SplitBatch
+from tilewright.plan.conv.split_micro_batches import SplitMicroBatches
 
 MODELS = {
     "resnet_tiny": dict(batch=6),
@@ -26,13 +26,13 @@ MODELS = {
 def small_caches(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """A machine whose largest cache holds few images; counts the loops that the pass makes."""
     loops: list[int] = []
-    run = SplitBatch.run
+    run = SplitMicroBatches.run
 
-    def counted(self: SplitBatch, op) -> None:
+    def counted(self: SplitMicroBatches, op) -> None:
         run(replace(self, l3_bytes=1 << 15), op)
         loops.append(str(op).count("scf.for"))
 
-    monkeypatch.setattr(SplitBatch, "run", counted)
+    monkeypatch.setattr(SplitMicroBatches, "run", counted)
     yield loops
 
 

@@ -214,7 +214,7 @@ def create_copy(source: ir.Value, target: ir.Value, cast: str | None = None) -> 
     return op.result
 
 
-def create_turned(value: ir.Value, order: Sequence[int]) -> ir.Value:
+def create_transposed(value: ir.Value, order: Sequence[int]) -> ir.Value:
     """A tensor of known size with its dimensions in another order, at the current insertion point.
 
     Args:

@@ -29,7 +29,7 @@ _DYNAMIC = ir.ShapedType.get_dynamic_size()
 _SHAPING = ("reassociation", "static_output_shape")
 
 
-class _Border(NamedTuple):
+class _Padding(NamedTuple):
     """A tensor that is an image and zeros around it."""
 
     insert: ir.Operation
@@ -100,12 +100,12 @@ class FoldPadding(Pass):
         weights = Weights()
         planned = list(blocks(op))
         for insert in walk(op, "tensor.insert_slice"):
-            border = _border_of(insert) if insert.block in planned else None
-            if border is not None and not weights.only(insert.results[0]) and _windows_only(border):
-                _fold(border)
+            padding = _padding_of(insert) if insert.block in planned else None
+            if padding is not None and not weights.only(insert.results[0]) and _windows_only(padding):
+                _fold(padding)
 
 
-def _border_of(insert: ir.Operation) -> _Border | None:
+def _padding_of(insert: ir.Operation) -> _Padding | None:
     """The padding that an insertion leaves; None where it leaves none, or something else than zeros.
 
     Sizes of a run may be those of dimensions without padding, or differ by a number that is known.
@@ -128,7 +128,7 @@ def _border_of(insert: ir.Operation) -> _Border | None:
         if more is None or more < offset:
             return None
         high.append(more - offset)
-    return _Border(insert, fill, offsets, high) if any((*offsets, *high)) else None
+    return _Padding(insert, fill, offsets, high) if any((*offsets, *high)) else None
 
 
 def _filled(shape: Sequence[int], dynamic: list[ir.Value]) -> list[int | ir.Value]:
@@ -158,10 +158,10 @@ def _terms(size: int | ir.Value) -> tuple[ir.Value | None, int]:
     return None, total + size
 
 
-def _windows_only(border: _Border) -> bool:
+def _windows_only(padding: _Padding) -> bool:
     """Whether all readers are windows of kernels, each of which moves along all padded dimensions."""
-    readers = list(uses(border.insert.results[0]))
-    return bool(readers) and all(_is_window(op, number, border.dims) for op, number in readers)
+    readers = list(uses(padding.insert.results[0]))
+    return bool(readers) and all(_is_window(op, number, padding.dims) for op, number in readers)
 
 
 def _is_window(op: ir.Operation, number: int, dims: set[int]) -> bool:
@@ -178,12 +178,12 @@ def _is_window(op: ir.Operation, number: int, dims: set[int]) -> bool:
     return all(len(index_terms(results[d]) or {}) > 1 for d in dims)
 
 
-def _fold(border: _Border) -> None:
-    insert = border.insert
+def _fold(padding: _Padding) -> None:
+    insert = padding.insert
     kind = ir.RankedTensorType(insert.results[0].type)
     with insert.location, ir.InsertionPoint(insert):
         image, left = _image(insert)
-        padded = surround(image, kind, border.low, border.high, border.fill.operands[0])
+        padded = surround(image, kind, padding.low, padding.high, padding.fill.operands[0])
     insert.results[0].replace_all_uses_with(padded)
     insert.erase()
     _erase_unused(left)

@@ -23,7 +23,7 @@ from tilewright.ir.generics import (
     create_copy,
     create_generic,
     create_repeated,
-    create_turned,
+    create_transposed,
     kinds,
     maker,
     maps,
@@ -363,14 +363,14 @@ def _filters(op: LinalgOp, window: _Window, taps: int, channels: int) -> ir.Valu
     filters = op.inputs[1 - window.image]
     own = [window.taps] if window.channels is None else [window.taps, window.channels]
     order = [number for number, d in enumerate(filters.dims) if d not in own] + [filters.dims.index(d) for d in own]
-    turned = create_turned(filters.value, order)
+    transposed = create_transposed(filters.value, order)
     if window.channels is None:
-        shape = ir.RankedTensorType(turned.type).shape
-        turned = create_split(turned, consecutive([1] * (len(shape) - 1) + [2]), [*shape, 1])
-    kind = ir.RankedTensorType(turned.type)
+        shape = ir.RankedTensorType(transposed.type).shape
+        transposed = create_split(transposed, consecutive([1] * (len(shape) - 1) + [2]), [*shape, 1])
+    kind = ir.RankedTensorType(transposed.type)
     whole = ir.RankedTensorType.get([*kind.shape[:-2], taps, channels], kind.element_type)
     if whole != kind:
         more = [a - b for a, b in zip(whole.shape, kind.shape, strict=True)]
-        padded = surround(turned, whole, [0] * kind.rank, more, _zero(kind))
-        turned = create_copy(padded, create("tensor.empty", [], whole))
-    return _joined(turned)
+        padded = surround(transposed, whole, [0] * kind.rank, more, _zero(kind))
+        transposed = create_copy(padded, create("tensor.empty", [], whole))
+    return _joined(transposed)

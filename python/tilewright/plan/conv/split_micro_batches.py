@@ -319,7 +319,7 @@ class _Loop:
 
 @register
 @dataclass(frozen=True)
-class SplitBatch(Pass):
+class SplitMicroBatches(Pass):
     """Run a batch in micro-batches where all images outgrow the caches.
 
     From the begin of a function on, as far as operations work on each image by itself, sums over windows follow each

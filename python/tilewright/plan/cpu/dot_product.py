@@ -37,10 +37,10 @@ _WIDENS = {"arith.extf": False, "arith.extsi": False, "arith.extui": True}
 
 
 @dataclass(frozen=True)
-class Factor:
+class ProductOperand:
     """An operand of a product: its number, its element type, and whether it is widened without a sign."""
 
-    operand: int
+    number: int
     element: str
     unsigned: bool
 
@@ -57,7 +57,7 @@ class Dot:
     copied: bool = False
 
 
-def factors(op: LinalgOp) -> list[Factor]:
+def product_operands(op: LinalgOp) -> list[ProductOperand]:
     """The two operands of a sum of products, in the order of the body; none where they are more than elements."""
     if op.kind is not Kind.CONTRACTION or op.unpacks:
         return []
@@ -65,23 +65,23 @@ def factors(op: LinalgOp) -> list[Factor]:
     total = block.operations[len(block.operations) - 1].operands[0].owner
     for term in total.operands:
         if not isinstance(term, ir.BlockArgument) and term.owner.name in ("arith.mulf", "arith.muli"):
-            return [_factor(value) for value in term.owner.operands]
+            return [_operand(value) for value in term.owner.operands]
     return []
 
 
-def _factor(value: ir.Value) -> Factor:
+def _operand(value: ir.Value) -> ProductOperand:
     unsigned = False
     if not isinstance(value, ir.BlockArgument):
         unsigned = _WIDENS.get(value.owner.name, False)
         value = value.owner.operands[0]
-    return Factor(ir.BlockArgument(value).arg_number, str(value.type), unsigned)
+    return ProductOperand(ir.BlockArgument(value).arg_number, str(value.type), unsigned)
 
 
 def small_element(op: LinalgOp) -> str | None:
     """`bf16` or `i8` where both operands are of that type, with the accumulator that its instruction has."""
-    found = factors(op)
-    kinds = {factor.element for factor in found}
-    if len(found) != 2 or len(kinds) != 1 or found[0].operand == found[1].operand:
+    found = product_operands(op)
+    kinds = {operand.element for operand in found}
+    if len(found) != 2 or len(kinds) != 1 or found[0].number == found[1].number:
         return None
     kind = kinds.pop()
     total = str(ir.RankedTensorType(op.result.type).element_type)
@@ -115,8 +115,8 @@ def _by_extent(op: LinalgOp) -> list[int]:
 
 def _dot_along(op: LinalgOp, roles: Roles, depth: int, machine: Machine, weights: Weights) -> Dot | str:
     """The same for groups of neighbours along one loop of the sums."""
-    found = factors(op)
-    kind, mixed = found[0].element, len({factor.unsigned for factor in found}) == 2
+    found = product_operands(op)
+    kind, mixed = found[0].element, len({operand.unsigned for operand in found}) == 2
     group = GROUPS[kind]
     if depth in op.dynamic:
         return f"the length of its sums {NO_SIZE}"

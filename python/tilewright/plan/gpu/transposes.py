@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from tilewright.ir.generics import create_turned, maps, set_maps
+from tilewright.ir.generics import create_transposed, maps, set_maps
 from tilewright.ir.structure import LinalgOp
 from tilewright.mlir import ir
 
@@ -31,7 +31,7 @@ class Transposes:
         key = access.value, order
         if key not in self._made:
             with op.op.location, ir.InsertionPoint(op.op):
-                self._made[key] = create_turned(access.value, order)
+                self._made[key] = create_transposed(access.value, order)
         op.op.operands[number] = self._made[key]
         own[number] = ir.AffineMap.get(op.rank, 0, [own[number].results[d] for d in order])
         set_maps(op.op, own)

@@ -16,7 +16,7 @@ from tilewright.ir.structure import Kind, LinalgOp, Weights, blocks, describe, l
 from tilewright.ir.target_info import find_device
 from tilewright.mlir import ir
 from tilewright.passes import Pass, device_option, register
-from tilewright.plan.cpu.dot_product import factors, fits_matrix
+from tilewright.plan.cpu.dot_product import fits_matrix, product_operands
 from tilewright.plan.cpu.products import contraction_roles
 from tilewright.plan.lowbit import int8_products
 from tilewright.plan.lowbit.byte_moves import after, dims_of, origin_of, reads_of, splat_of
@@ -115,7 +115,7 @@ def dequantized(value: ir.Value) -> Bytes | None:
 
 def bytes_of(op: LinalgOp) -> list[Bytes] | None:
     """What the two inputs of a sum of products stand for, where both are bytes."""
-    terms = {factor.operand: factor for factor in factors(op)}
+    terms = {operand.number: operand for operand in product_operands(op)}
     known = (int8_products.takes(op) or int8_products.takes_windows(op)) and None not in op.output.dims
     if set(terms) != {0, 1} or not known or not is_zeros(op.output.value):
         return None

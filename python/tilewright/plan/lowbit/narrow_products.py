@@ -19,7 +19,7 @@ from tilewright.ir.structure import Access, Kind, LinalgOp, Weights, blocks, des
 from tilewright.ir.target_info import device_of, options_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
-from tilewright.plan.cpu.dot_product import factors
+from tilewright.plan.cpu.dot_product import product_operands
 from tilewright.plan.lowbit import int8_products
 from tilewright.plan.lowbit.byte_moves import origin_of, replay
 from tilewright.plan.lowbit.quantized import Bytes, Move, Scale, Zero, empty, number
@@ -45,7 +45,11 @@ def narrowable(op: LinalgOp, weights: Weights, windows: bool = False, pairs: boo
 
 def _is_pair(op: LinalgOp, weights: Weights) -> bool:
     """Whether matrix units multiply two activations of f32: plain matrices, each with rows of its own."""
-    if op.dynamic or op.kind is not Kind.CONTRACTION or {factor.element for factor in factors(op)} != {"f32"}:
+    if (
+        op.dynamic
+        or op.kind is not Kind.CONTRACTION
+        or {operand.element for operand in product_operands(op)} != {"f32"}
+    ):
         return False
     known = any(weights.only(access.value) for access in op.inputs)
     return not known and int8_products.takes(op) and all(_has_lanes(op, number) for number in (0, 1))
@@ -59,7 +63,7 @@ def _has_lanes(op: LinalgOp, activation: int) -> bool:
 
 def _activation_of(op: LinalgOp, weights: Weights) -> int | None:
     """Which input of a sum of f32 products is no weight, where the other one is."""
-    if op.kind is not Kind.CONTRACTION or {factor.element for factor in factors(op)} != {"f32"}:
+    if op.kind is not Kind.CONTRACTION or {operand.element for operand in product_operands(op)} != {"f32"}:
         return None
     constant = [weights.only(access.value) for access in op.inputs]
     return constant.index(False) if sum(constant) == 1 else None

@@ -19,7 +19,7 @@ from tilewright.ir.generics import body, create, create_copy, maker, uses
 from tilewright.ir.structure import LinalgOp, Weights, blocks, linalg_ops
 from tilewright.mlir import ir
 from tilewright.passes import Pass, device_option, register
-from tilewright.plan.cpu.dot_product import factors
+from tilewright.plan.cpu.dot_product import product_operands
 from tilewright.plan.lowbit.quantized import empty_as
 from tilewright.plan.model.widened import ATTRIBUTE
 
@@ -82,12 +82,12 @@ class WidenOperands(Pass):
         for block in blocks(op):
             wide: dict[ir.Value, ir.Value] = {}
             for product in linalg_ops(block, weights):
-                for factor in factors(product):
+                for operand in product_operands(product):
                     if (
-                        factor.element in self._widened(product)
-                        and product.reuse(product.inputs[factor.operand]) >= _REUSE
+                        operand.element in self._widened(product)
+                        and product.reuse(product.inputs[operand.number]) >= _REUSE
                     ):
-                        _widen(product.op, factor.operand, wide)
+                        _widen(product.op, operand.number, wide)
 
     def _widened(self, op: LinalgOp) -> frozenset[str]:
         """The element types that no instruction multiplies in `op`; none takes windows (`dot_product.py`)."""

@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 
 
 def to_attribute(device: Device, context: ir.Context | None = None) -> ir.Attribute:
-    """Return a device as an attribute of the tile dialect, in the given or the current context."""
+    """Return a device as an attribute of the tile dialect, in the given or the current context.
+
+    It also holds the limits of the device's kind: C++ passes read the attribute alone.
+    """
     from tilewright.mlir import ir
 
-    fields = ", ".join(f"{name} = {text_of(value)}" for name, value in device.to_dict().items())
+    said = {**device.to_dict(), "limits": device.all_limits}
+    fields = ", ".join(f"{name} = {text_of(value)}" for name, value in said.items())
     return ir.Attribute.parse(f"#tile.device<{fields}>", context)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tilewright.core.errors import UserError
-from tilewright.devices.rates import first_rate, rates_of_kind
+from tilewright.devices.rates import first_rate, limits_of_kind, rates_of_kind, unknown_rate
 
 if TYPE_CHECKING:
     pass
@@ -131,8 +131,13 @@ class Device:
         return max(1, self.units.vector_bits // bits)
 
     def limit(self, name: str, default: int) -> int:
-        """Return a limit, or ``default`` where the description has none of that name."""
-        return dict(self.limits).get(name, default)
+        """Return a limit, or ``default`` where neither the description nor its kind has one of that name."""
+        return self.all_limits.get(name, default)
+
+    @property
+    def all_limits(self) -> dict[str, int]:
+        """The limits of its kind and its own, which go before."""
+        return {**limits_of_kind(self.kind), **dict(self.limits)}
 
     @property
     def chains(self) -> int:
@@ -183,7 +188,7 @@ class Device:
             levels = tuple(Level(**level) for level in rest.pop("levels"))
             units = dict(rest.pop("units"))
             peak = tuple(sorted((name, float(value)) for name, value in units.pop("peak", {}).items()))
-            return Device(
+            made = Device(
                 levels=levels,
                 units=Units(peak=peak, **units),
                 features=tuple(rest.pop("features", ())),
@@ -195,3 +200,7 @@ class Device:
             raise UserError(f"{where}: {error} is missing") from None
         except (TypeError, AttributeError) as error:
             raise UserError(f"{where}: {error}") from None
+        wrong = unknown_rate(made.kind, dict(made.rates), [level.name for level in made.levels])
+        if wrong:
+            raise UserError(f"{where}: {wrong}")
+        return made

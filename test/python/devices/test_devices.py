@@ -98,6 +98,8 @@ def test_unknown(target: str, words: str) -> None:
         ({"colour": "red"}, "colour"),
         ({"units": {"count": 1}}, "vector_bits"),
         ({"levels": 3}, "my file: "),
+        ({"rates": {"lanch": 1e-7}}, "my file: no planner asks for the rate 'lanch' of a cpu: did you mean launch?"),
+        ({"rates": {"l9.store": 2.0}}, "no planner asks for the rate 'l9.store'"),
     ],
 )
 def test_bad_description(change: dict, words: str) -> None:
@@ -197,7 +199,9 @@ def test_attribute_round_trip() -> None:
         for target in ("cpu", "cpu:amd-zen5", "wse2"):
             device = devices.get(target)
             attribute = to_attribute(device)
-            assert from_attribute(attribute) == device
+            said = dataclasses.replace(device, limits=tuple(sorted(device.all_limits.items())))
+            assert from_attribute(attribute) == said and to_attribute(said) == attribute
+            assert (device.kind == "cpu") == ("line_bytes = 64" in str(attribute))
             assert ir.Attribute.parse(str(attribute)) == attribute
         with pytest.raises(UserError, match=r"expected a #tile\.device"):
             from_attribute(ir.UnitAttr.get())

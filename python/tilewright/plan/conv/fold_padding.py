@@ -46,7 +46,7 @@ class _Padding(NamedTuple):
 @register
 @dataclass(frozen=True)
 class FoldPadding(Pass):
-    """Let windows read an image whose padding is not in memory (`tensor.pad` with `tile.implicit_padding`).
+    """Let windows read images whose padding is not in memory (`tensor.pad` with `tile.implicit_padding`).
 
     Of tensors that zeros are filled into and an image copied or computed, where windows that kernels run are the
     only readers. Their groups take the image, and make the padding for themselves.

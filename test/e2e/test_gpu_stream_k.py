@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Stream-K, products whose last waves' steps are shared by all CTAs: results, their bits, who may wait."""
+"""Products of which the last waves' steps all CTAs share (stream-K): results, their bits, who may wait."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ from tilewright.devices.nvidia import for_arch
 from tilewright.passes.pipeline import Pipeline
 from tilewright.pipelines import with_target
 from tilewright.pipelines.cuda import PIPELINE
-from tilewright.plan.gpu import predict, split_k
-from tilewright.plan.gpu.shapes import Problem, Shape
+from tilewright.plan.cost import gemm_time
+from tilewright.plan.cost.gemm import Problem
+from tilewright.plan.cost.gemm_shapes import Shape
+from tilewright.plan.gpu import split_k
 from tilewright.plan.model.gpu import Gpu
 
 ARCHS = ("sm_90a", "sm_80")
@@ -34,15 +36,15 @@ def deal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[int, int]
     """Lets the plan take stream-K in tiles of some rows and lanes, whatever is predicted, and cut no sums into parts
     for two kernels; nothing is cached."""
     monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "cache"))
-    every = predict.shapes
+    every = gemm_time.shapes
     monkeypatch.setattr(split_k, "best_parts", lambda problem, gpu: (None, 0.0))
 
     def choose(rows: int, lanes: int) -> None:
         def some(problem: Problem, gpu: Gpu) -> Sequence[Shape]:
             found = list(every(problem, gpu))
-            return [s for s in found if s.dealt and (s.rows, s.lanes) == (rows, lanes)] or found
+            return [s for s in found if s.stream_k and (s.rows, s.lanes) == (rows, lanes)] or found
 
-        monkeypatch.setattr(predict, "shapes", some)
+        monkeypatch.setattr(gemm_time, "shapes", some)
 
     return choose
 

@@ -178,7 +178,7 @@ class Device:
 
     @staticmethod
     def from_dict(values: Mapping[str, Any], where: str = "device description") -> Device:
-        """Return the device of plain values.
+        """Return the device of plain values; limits that its kind has anyway are left out, so that equals are equal.
 
         Raises:
             UserError: a value is missing, unknown or of a wrong type; the message starts with ``where``.
@@ -188,11 +188,13 @@ class Device:
             levels = tuple(Level(**level) for level in rest.pop("levels"))
             units = dict(rest.pop("units"))
             peak = tuple(sorted((name, float(value)) for name, value in units.pop("peak", {}).items()))
+            usual = limits_of_kind(rest.get("kind", ""))
+            limits = {name: value for name, value in rest.pop("limits", {}).items() if usual.get(name) != value}
             made = Device(
                 levels=levels,
                 units=Units(peak=peak, **units),
                 features=tuple(rest.pop("features", ())),
-                limits=tuple(sorted(rest.pop("limits", {}).items())),
+                limits=tuple(sorted(limits.items())),
                 rates=tuple(sorted((name, float(value)) for name, value in rest.pop("rates", {}).items())),
                 **rest,
             )

@@ -199,8 +199,7 @@ def test_attribute_round_trip() -> None:
         for target in ("cpu", "cpu:amd-zen5", "wse2"):
             device = devices.get(target)
             attribute = to_attribute(device)
-            said = dataclasses.replace(device, limits=tuple(sorted(device.all_limits.items())))
-            assert from_attribute(attribute) == said and to_attribute(said) == attribute
+            assert from_attribute(attribute) == device
             assert (device.kind == "cpu") == ("line_bytes = 64" in str(attribute))
             assert ir.Attribute.parse(str(attribute)) == attribute
         with pytest.raises(UserError, match=r"expected a #tile\.device"):

@@ -34,20 +34,22 @@ def get(target: str | Device) -> Device:
         return target
     if target.endswith(".toml"):
         return load(target.removeprefix("cpu:"))
-    kind, _, name = target.partition(":")
-    if kind == "cuda":
-        return for_arch(name)
-    if kind not in ("cpu", *file_names()):
+    family, _, name = target.partition(":")
+    if family in _FAMILIES:
+        return _FAMILIES[family](name)
+    if family not in file_names():
         raise UserError(
-            f"unknown device '{target}': use cpu, cpu:NAME, a .toml file or one of {', '.join(file_names())}"
+            f"unknown device '{target}': use {', '.join(f'{one}:NAME' for one in _FAMILIES)}, cpu, a .toml file or one "
+            f"of {', '.join(file_names())}"
         )
-    if kind != "cpu":
-        return described(kind)
+    return described(family)
+
+
+def _cpu(name: str) -> Device:
+    """The device behind ``cpu:NAME``."""
     if name in ("", "native"):
         return detect_host()
-    if name in file_names():
-        return described(name)
-    return named_cpu(name)
+    return described(name) if name in file_names() else named_cpu(name)
 
 
 @functools.cache
@@ -68,3 +70,7 @@ def named_cpu(name: str) -> Device:
     generic = described(_GENERIC[vector_bits(features)])
     units = cpu_units(features, generic.units.frequency, generic.units.count)
     return dataclasses.replace(generic, name=name, cpu=name, features=features, units=units)
+
+
+#: What finds a device by the name behind the colon of a target, by the word before it.
+_FAMILIES = {"cpu": _cpu, "cuda": for_arch}

@@ -31,6 +31,7 @@ ALLOWED = (
     "tilewright.core.errors",
     "tilewright.core.integers",
     "tilewright.core.math_functions",
+    "tilewright.dialects.sparse_tile",
     "tilewright.mlir",
     "tilewright.reference",
     "typing",

@@ -18,6 +18,7 @@ ALLOWED = (
     "contextvars",
     "dataclasses",
     "importlib",
+    "functools",
     "itertools",
     "math",
     "ml_dtypes",

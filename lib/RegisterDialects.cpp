@@ -8,6 +8,7 @@
 
 #include "lib/RegisterDialects.h"
 
+#include "dialects/SparseTile/SparseTile.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -17,6 +18,6 @@ void tilewright::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   mlir::registerAllToLLVMIRTranslations(registry);
-  registry.insert<tile::TileDialect>();
+  registry.insert<sparse_tile::SparseTileDialect, tile::TileDialect>();
   tile::registerBufferizationModels(registry);
 }

@@ -41,7 +41,8 @@ def tblgen(file: Path, *options: str) -> str:
 def dialect_reference(folder: Path) -> str:
     """Reference of one dialect: its ops, attributes and types."""
     name = folder.name
-    text = tblgen(folder / f"{name}Ops.td", "-gen-dialect-doc", f"-dialect={name.lower()}")
+    mnemonic = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+    text = tblgen(folder / f"{name}Ops.td", "-gen-dialect-doc", f"-dialect={mnemonic}")
     return f"{NOTE}\n\n{text}\n"
 
 

@@ -63,6 +63,13 @@ declare_mlir_dialect_python_bindings(
   DIALECT_NAME tile
   GEN_ENUM_BINDINGS)
 
+declare_mlir_dialect_python_bindings(
+  ADD_TO_PARENT TilewrightPythonSources
+  ROOT_DIR "${PROJECT_SOURCE_DIR}/lib/Bindings/package"
+  TD_FILE dialects/SparseTileOps.td
+  SOURCES dialects/sparse_tile.py
+  DIALECT_NAME sparse_tile)
+
 # Files with an own NB_MODULE(NAME, ...) become the extension NAME; all others belong to _tilewright.
 file(GLOB extension_sources CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/lib/Bindings"
      "${PROJECT_SOURCE_DIR}/lib/Bindings/*.cpp")

@@ -15,15 +15,25 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.dialects.sparse_tile.encoded import Encoded
 from tilewright.mlir import ir
-from tilewright.reference import tile, upstream
+from tilewright.reference import sparse_tile, tile, upstream
 from tilewright.reference.errors import AssertionFailedError, InterpreterError
 from tilewright.reference.machine import Frame, Machine
 from tilewright.reference.registry import HANDLERS
 from tilewright.reference.tile.program import start
 from tilewright.reference.upstream.func_ops import checked
 
-__all__ = ["HANDLERS", "AssertionFailedError", "InterpreterError", "run", "run_kernel", "tile", "upstream"]
+__all__ = [
+    "HANDLERS",
+    "AssertionFailedError",
+    "InterpreterError",
+    "run",
+    "run_kernel",
+    "sparse_tile",
+    "tile",
+    "upstream",
+]
 
 
 def run(
@@ -50,7 +60,7 @@ def run(
     node = machine.symbol(function)
     with np.errstate(all="ignore"):
         results = Frame(machine).run(node.body, _arguments(node, function, args))
-    return [np.ascontiguousarray(result) if np.ndim(result) else np.asarray(result) for result in results]
+    return [_result(result) for result in results]
 
 
 def run_kernel(
@@ -79,6 +89,13 @@ def run_kernel(
     inputs = len(node.body.arguments) - len(grid)
     with np.errstate(all="ignore"):
         start(machine, kernel, _arguments(node, kernel, args, inputs), grid)
+
+
+def _result(value: Any) -> Any:
+    """A result as the caller gets it: an array, or an encoded tensor as it is."""
+    if isinstance(value, Encoded):
+        return value
+    return np.ascontiguousarray(value) if np.ndim(value) else np.asarray(value)
 
 
 def _arguments(node: Any, name: str, args: Sequence[Any], count: int | None = None) -> list[Any]:

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.dialects.sparse_tile.encoded import Encoded
+from tilewright.dialects.sparse_tile.tesa import Tesa
 from tilewright.mlir import ir
 from tilewright.reference import types
 from tilewright.reference.errors import InterpreterError
@@ -90,6 +92,8 @@ def checked(value: Any, type_: ir.Type, what: str) -> Any:
     Raises:
         InterpreterError: it does not fit; the message names ``what``.
     """
+    if isinstance(value, Encoded):
+        return _checked_encoding(value, type_, what)
     if types.shaped(type_) is None:
         return np.asarray(value).astype(types.dtype_of(type_))[()]
     shape, dtype = types.shape_of(type_), types.dtype_of(type_)
@@ -100,6 +104,17 @@ def checked(value: Any, type_: ir.Type, what: str) -> Any:
     if not fits:
         raise InterpreterError(f"{what} has shape {array.shape}, which does not fit {type_}")
     return array.view(dtype) if array.dtype != dtype else array
+
+
+def _checked_encoding(value: Encoded, type_: ir.Type, what: str) -> Encoded:
+    """Return an encoded argument of an encoded type; InterpreterError where it does not fit."""
+    shape = types.shape_of(type_)
+    fits = len(shape) == len(value.shape) and all(
+        s in (types.DYNAMIC, n) for s, n in zip(shape, value.shape, strict=True)
+    )
+    if not fits or Tesa.of(type_) != value.tesa or types.dtype_of(type_) != value.dtype:
+        raise InterpreterError(f"{what} is {value.tesa} of {value.dtype} {value.shape}, which does not fit {type_}")
+    return value
 
 
 def unsigned_alias(dtype: np.dtype) -> np.dtype:

@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiles the ladder into a pack::
 
-ladder.json            rungs' programs and probes, what ptxas says of each kernel, why one could not be built
-ladder/NAME/           compiled programs: PTX, cubins, host program, manifest
-ladder/NAME.ptx .cubin probes
-ladder (the command)   `climb`, as `ladder` is the folder's name
+ladder             the command
+ladder.json        programs and probes of the rungs, what ptxas says of each kernel, why one could not be built
+rungs/NAME/        compiled programs: PTX, cubins, host program, manifest
+rungs/NAME.ptx     probes
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import tilewright
 from bench.gpu.far.ladder.setup import OperandSetup, WgmmaSetup, to_json
 from bench.gpu.held import held_to, of_units
 from bench.gpu.kernels import BUILDERS
-from bench.gpu.ladder import probes
+from bench.gpu.ladder import descriptors, watched
 from bench.gpu.ladder.cases import ENTRIES, Entry
 from bench.gpu.ladder.products import Product
 from bench.gpu.portable import portable
@@ -37,12 +37,10 @@ from tilewright.kernels import read_kernel
 from tilewright.kernels.launch import wrapped
 from tilewright.targets.cuda import ptxas
 
-FOLDER = "ladder"
+FOLDER = "rungs"
 #: Where B's slot begins in a probe's shared memory.
 _RIGHT = 16384
 _SWIZZLES = {0: 0, 1: 128, 2: 64, 3: 32}
-#: Of a probe: what it dumps, and a barrier.
-_SHARED_MEMORY = probes.SHARED_BYTES + 1024
 _SHARED = re.compile(r"(\d+) bytes smem")
 
 
@@ -62,7 +60,7 @@ def build(folder: Path, arch: str, small: bool, names: Sequence[str] = ()) -> di
         if (hopper or not entry.hopper) and (not names or entry.rung in names):
             found["programs"].append(_program(folder, entry, arch, small))
     if hopper and (not names or "boxes" in names):
-        found["probes"] += [_probe(folder, name, "boxes", ptx, arch) for name, ptx in probes.entries()]
+        found["probes"] += [_probe(folder, f"box{rank}", "boxes", watched.box(rank), arch) for rank in range(1, 6)]
     for one in [one for one in found["programs"] if one["rung"].startswith("wgmma_") and one["failure"] is None]:
         found["probes"].append(_multiplication(folder, one, arch))
     (folder / "ladder.json").write_text(json.dumps(found))
@@ -93,10 +91,7 @@ def _program(folder: Path, entry: Entry, arch: str, small: bool) -> dict[str, An
             _compiled(replace(entry, accuracy="exact"), product, arch, small)
         ):
             known["absent"] = "accuracy='fast' makes the same code as 'exact': there is no fast form of it yet"
-        known["kernels"] = {
-            name: _assembled(text.encode(), arch)[0] | {"setmaxnreg": "setmaxnreg" in text}
-            for name, text in model.ptx().items()
-        }
+        known["kernels"] = {name: _assembled(text.encode(), arch) for name, text in model.ptx().items()}
     except Exception as error:
         if not isinstance(error, TilewrightError):
             traceback.print_exc()
@@ -157,43 +152,38 @@ def _multiplication(folder: Path, program: dict[str, Any], arch: str) -> dict[st
     product = entry.product(False)
     assert product is not None
     text = "".join(file.read_text() for file in (folder / program["folder"] / "code").glob("*.ptx"))
-    n, dtype, left, right = probes.matrix_operands(text)
+    n, dtype, left, right = descriptors.matrix_operands(text)
     steps = product.bk // 16
     setup = WgmmaSetup(
         n, dtype, _operand(left, 0) if left else None, _operand(right, _RIGHT), steps=steps,
-        shared_bytes=probes.SHARED_BYTES,
+        shared_bytes=watched.SHARED_BYTES,
     )  # fmt: skip
-    one = probes.Multiply(n, dtype, left is None or left.k_major, right.k_major, left is None, steps)
-    probe = _probe(folder, f"{program['name']}_probe", program["rung"], probes.multiply(one), arch)
-    return {**probe, "setup": to_json(setup), "depth": product.bk}
+    text = watched.multiply(n, dtype, left is None or left.k_major, right.k_major, left is None, steps)
+    probe = _probe(folder, f"{program['name']}_probe", program["rung"], text, arch)
+    return {**probe, "setup": to_json(setup)}
 
 
-def _operand(found: probes.Operand, address: int) -> OperandSetup:
+def _operand(found: descriptors.Operand, address: int) -> OperandSetup:
     leading, stride = ((found.bits >> shift & 0x3FFF) << 4 for shift in (16, 32))
     base, swizzle = found.bits >> 49 & 7, _SWIZZLES[found.bits >> 62]
     return OperandSetup(address, leading, stride, base, swizzle, found.k_major, found.advance)
 
 
 def _probe(folder: Path, name: str, rung: str, ptx: str, arch: str) -> dict[str, Any]:
-    place = folder / FOLDER / f"{name}.ptx"
-    place.write_text(ptx)
-    figures, cubin = _assembled(ptx.encode(), arch)
-    if cubin:
-        place.with_suffix(".cubin").write_bytes(cubin)
-    launch = {"entry": "multiply" if name.endswith("_probe") else "box", "shared_bytes": _SHARED_MEMORY}
-    files = {"ptx": f"{FOLDER}/{name}.ptx", "cubin": f"{FOLDER}/{name}.cubin" if cubin else None}
-    return {"name": name, "rung": rung, **files, **launch, "kernel": figures}
+    place = f"{FOLDER}/{name}.ptx"
+    (folder / place).write_text(ptx)
+    return {"name": name, "rung": rung, "ptx": place, "kernel": _assembled(ptx.encode(), arch)}
 
 
-def _assembled(ptx: bytes, arch: str) -> tuple[dict[str, int], bytes]:
-    """What ptxas says of a kernel, and its machine code; nothing of either where there is no ptxas.
+def _assembled(ptx: bytes, arch: str) -> dict[str, int]:
+    """What ptxas says of a kernel; nothing where there is no ptxas.
 
     Raises:
         InternalError: ptxas refuses it.
     """
     program = ptxas.find()
     if program is None:
-        return {}, b""
+        return {}
     with tempfile.TemporaryDirectory(prefix="tilewright-ladder-") as made:
         source, target = Path(made) / "kernel.ptx", Path(made) / "kernel.cubin"
         source.write_bytes(ptx)
@@ -203,4 +193,4 @@ def _assembled(ptx: bytes, arch: str) -> tuple[dict[str, int], bytes]:
             raise InternalError(f"ptxas refuses a kernel of the ladder: {done.stderr.strip()[:500]}")
         said = done.stdout + done.stderr
         shared = _SHARED.search(said)
-        return {**ptxas.resources(said), "shared_bytes": int(shared[1]) if shared else 0}, target.read_bytes()
+        return {**ptxas.resources(said), "shared_bytes": int(shared[1]) if shared else 0}

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -66,10 +66,9 @@ class Pack:
         """Entries of a rung's probes."""
         return [one for one in self.entries["probes"] if one["rung"] == rung]
 
-    def image(self, probe: dict[str, Any], device: Device) -> bytes:
-        """A probe's code: machine code where the device takes it."""
-        exact = device.limits.cubins and device.limits.arch == self.entries["arch"] and probe["cubin"]
-        return (self.root / probe["cubin" if exact else "ptx"]).read_bytes()
+    def text(self, probe: dict[str, Any]) -> str:
+        """A probe's PTX."""
+        return (self.root / probe["ptx"]).read_text()
 
 
 class Program:
@@ -130,14 +129,6 @@ def put(device: Device, array: np.ndarray, dtype: str) -> View:
     memory = Memory.allocate(device, data.nbytes)
     device.upload(memory.address, memoryview(data.reshape(-1).view(np.uint8)))
     return View.contiguous(memory, dtype, data.shape)
-
-
-def fetch(device: Device, address: int, shape: Sequence[int], dtype: Any) -> np.ndarray:
-    """Elements at an address."""
-    found = np.empty(tuple(shape), dtype)
-    device.synchronize()
-    device.download(address, memoryview(found.reshape(-1).view(np.uint8)))
-    return found
 
 
 def _nbytes(spec: Any) -> int:

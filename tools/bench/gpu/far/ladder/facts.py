@@ -11,8 +11,8 @@ from typing import Any
 from bench.gpu.far.ladder.device import Opener, Pack
 from bench.gpu.far.ladder.report import Report
 from tilewright.runtime.artifact import Artifact
-from tilewright.runtime.gpu import gpu_code
-from tilewright.runtime.gpu.gpu_device import Device
+from tilewright.runtime.gpu import cuda_launch, gpu_code
+from tilewright.runtime.gpu.gpu_device import Device, Extent
 
 _NO_KERNELS = "the emulator runs PTX: it has neither registers nor machine code"
 
@@ -48,11 +48,7 @@ def _kernels(pack: Pack, device: Device) -> Iterator[tuple[str, Any, dict[str, A
         for name, one in program["kernels"].items():
             image = modules[one["cubin"] if exact and one.get("cubin") else one["module"]]
             handle = device.function(device.load(image), one["entry"])
-            yield f"{entry['name']}.{name}", handle, one, entry["kernels"][one["entry"]]
-    for probe in pack.entries["probes"]:
-        name = probe["entry"]
-        launch = {"threads": 128, "shared_bytes": probe["shared_bytes"], "cluster": None}
-        yield probe["name"], device.function(device.load(pack.image(probe, device)), name), launch, probe["kernel"]
+            yield f"{entry['name']}.{name}", handle, one, entry["kernels"][one["module"]]
 
 
 def registers(pack: Pack, open_: Opener, report: Report) -> None:
@@ -76,6 +72,12 @@ def registers(pack: Pack, open_: Opener, report: Report) -> None:
                 check.wrong(f"{said}: it spills, and {known['stack_bytes']} bytes of stack were expected")
 
 
+def clusters_of(device: Any, handle: Any, block: Extent, cluster: Extent, shared_bytes: int) -> int:
+    """How many clusters the GPU holds at a time."""
+    device.enter()
+    return cuda_launch.resident_clusters(device.driver, handle, block, cluster, shared_bytes)
+
+
 def occupancy(pack: Pack, open_: Opener, report: Report) -> None:
     """Each kernel's CTA fits on a multiprocessor, and at least one cluster of each clustered kernel on the GPU."""
     device = open_(0)
@@ -90,9 +92,8 @@ def occupancy(pack: Pack, open_: Opener, report: Report) -> None:
             if held < 1:
                 check.wrong(f"no CTA of {launch['threads']} threads and {launch['shared_bytes']} bytes of shared fits")
             if launch["cluster"]:
-                clusters = device.resident_clusters(  # type: ignore[attr-defined]
-                    handle, launch["threads"], launch["shared_bytes"], tuple(launch["cluster"])
-                )
+                extents = (launch["threads"], 1, 1), tuple(launch["cluster"])
+                clusters = clusters_of(device, handle, *extents, launch["shared_bytes"])
                 check.tell(f"{held} CTAs a multiprocessor, {clusters} clusters of {launch['cluster']} on the GPU")
                 if clusters < 1:
                     check.wrong(f"no cluster of {launch['cluster']} fits: the GPU's groups of multiprocessors are cut")

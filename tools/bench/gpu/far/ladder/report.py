@@ -39,10 +39,14 @@ class Report:
     Args:
         path: of the file.
         rung: whose lines they are.
+
+    Attributes:
+        rung: as given.
+        failed: whether a check is wrong.
     """
 
     def __init__(self, path: Path, rung: str) -> None:
-        self._path, self._rung = path, rung
+        self._path, self.rung = path, rung
         self.failed = False
 
     @contextmanager
@@ -68,6 +72,6 @@ class Report:
 
     def _write(self, line: dict[str, Any]) -> None:
         with open(self._path, "a") as file:
-            file.write(json.dumps({"rung": self._rung, **line}) + "\n")
+            file.write(json.dumps({"rung": self.rung, **line}) + "\n")
             file.flush()
             os.fsync(file.fileno())

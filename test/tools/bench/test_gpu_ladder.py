@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from bench.gpu.far.ladder import boxes, facts, main, multiply, numbers, programs, watching
+from bench.gpu.far.ladder import boxes, facts, main, multiply, numbers, programs, sanitizer, watching
 from bench.gpu.far.ladder.device import Pack, Program, opener
 from bench.gpu.far.ladder.diagnosis import tma, wgmma
 from bench.gpu.far.ladder.report import Check, Report
@@ -32,7 +32,7 @@ NAMES = [rung.name for rung in RUNGS]
 def small(tmp_path_factory):
     """A pack with the parts of the ladder that take least."""
     folder = tmp_path_factory.mktemp("ladder") / "pack"
-    pack(folder, ARCH, True, ["add"], rungs=["launches", "wgmma_k64", "wgmma_mn_a", "fp8"])
+    pack(folder, ARCH, True, ["add"], rungs=["launches", "wgmma_k64", "wgmma_mn_a"])
     return folder
 
 
@@ -252,6 +252,27 @@ def test_what_cannot_be_built_fails_its_rung(tmp_path, monkeypatch):
     report = Report(tmp_path / "lines", "launches")
     programs.rung("launches")(Pack(tmp_path), opener(ARCH, True), report)
     assert report.failed and "could not be built" in (tmp_path / "lines").read_text()
+
+
+SANITIZER = """#!/bin/sh
+case "$2" in
+racecheck) echo "========= COMPUTE-SANITIZER"; echo "========= Error: Race reported between Write and Read"
+  echo "========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)"; exit 99;;
+esac
+shift 4
+exec "$@"
+"""
+
+
+def test_what_compute_sanitizer_says_is_told(small, tmp_path):
+    program = tmp_path / "compute-sanitizer"
+    program.write_text(SANITIZER)
+    program.chmod(0o755)
+    text = sanitizer.said(str(program), "racecheck", small, "launches", ["--emulate"])
+    assert text.startswith("racecheck: 1 hazard: ") and "between Write and Read" in text
+    assert sanitizer.said(str(program), "synccheck", small, "launches", ["--emulate"]) == ""
+    absent = sanitizer.said(str(program), "synccheck", small, "nothing", ["--emulate"])
+    assert absent.startswith("synccheck: exit code 1"), "a rung that cannot run is no rung without errors"
 
 
 def test_without_a_gpu_it_does_not_begin(small, monkeypatch, capsys):

@@ -28,7 +28,7 @@ import tilewright
 from bench.gpu.far.ladder.setup import OperandSetup, WgmmaSetup, to_json
 from bench.gpu.held import held_to, of_units
 from bench.gpu.kernels import BUILDERS
-from bench.gpu.ladder import descriptors, watched
+from bench.gpu.ladder import descriptors, graphs, watched
 from bench.gpu.ladder.cases import ENTRIES, Entry
 from bench.gpu.ladder.products import Product
 from bench.gpu.portable import portable
@@ -79,7 +79,8 @@ def _program(folder: Path, entry: Entry, arch: str, small: bool) -> dict[str, An
         "error": entry.error,
         "inputs": entry.inputs,
         "units": entry.units if small else 0,
-        "arguments": _arguments(product, entry, small),
+        "arguments": _arguments(product, entry),
+        "constants": _constants(entry, small),
     }
     try:
         model = _compiled(entry, product, arch, small)
@@ -120,19 +121,28 @@ def _source(entry: Entry, product: Product | None, small: bool) -> Any:
     """What `tilewright.compile` takes: a module's text, or a graph whose weights are inputs."""
     if product is not None:
         return wrapped(read_kernel(product.text), product.shapes, product.grid)
-    sizes = {**entry.sizes, **(entry.small if small and not isinstance(entry.small, Product) else {})}
-    name = str(entry.source)
+    sizes, name = entry.built(small), str(entry.source)
+    if name in graphs.BUILDERS:
+        return graphs.BUILDERS[name](**sizes)  # type: ignore[arg-type]
     model = BUILDERS[name](**sizes) if name in BUILDERS else models.build(name, **sizes)  # type: ignore[arg-type]
     return portable(model, {}, False).model
 
 
-def _arguments(product: Product | None, entry: Entry, small: bool) -> dict[str, Any]:
+def _constants(entry: Entry, small: bool) -> list[tuple[str, list[Any]]]:
+    """Type and shape of the model's constants that the reference takes behind the inputs."""
+    sizes = entry.built(small)
+    return [("f8e4m3fn", [sizes["k"], sizes["n"]])] if entry.source == "float8_product" else []
+
+
+def _arguments(product: Product | None, entry: Entry) -> dict[str, Any]:
     """Of the reference on the other side."""
     if product is not None:
         return {"a_by_columns": product.a_by_columns, "b_by_rows": product.b_by_rows}
     if entry.reference == "attention":
         return {"causal": bool(entry.sizes.get("causal", False))}
-    return {"a_by_columns": False, "b_by_rows": True} if entry.reference == "matmul" else {}
+    if entry.reference != "matmul":
+        return {}
+    return {"a_by_columns": False, "b_by_rows": True, "scale": 0.25 if entry.source == "float8_product" else 1.0}
 
 
 def _check(entry: Entry, code: str) -> None:

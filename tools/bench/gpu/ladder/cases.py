@@ -25,7 +25,7 @@ class Entry:
     Attributes:
         name: unique.
         rung: that runs it.
-        source: a tile kernel by hand, or the name of a builder of `kernels.BUILDERS`.
+        source: a tile kernel by hand, or the name of a builder: of `graphs`, of the suite's kernels, of test models.
         sizes: what the builder takes.
         small: sizes that differ for the emulator; of a kernel by hand another one.
         reference: function of far/ladder/references.py.
@@ -53,6 +53,10 @@ class Entry:
     lacks: tuple[str, ...] = ()
     hopper: bool = True
     inputs: str = "normal"
+
+    def built(self, small: bool) -> dict[str, object]:
+        """What the builder takes; nothing of a kernel by hand."""
+        return {**self.sizes, **(self.small if small and not isinstance(self.small, Product) else {})}
 
     def product(self, small: bool) -> Product | None:
         """The kernel by hand; None where a builder makes the model."""
@@ -105,8 +109,14 @@ def _attention(
 
 
 def _fp8(k: int) -> Entry:
-    product = Product(64, 64, k, bk=128, stages=3, specialized=True, element="f8E4M3FN")
-    return Entry(f"fp8_k{k}", "fp8", product, marks=("e4m3",), error=0.0, inputs="positive")
+    """Planned, not by hand: how many terms the matrix unit adds itself is the plan's decision."""
+    sizes, marks = {"m": 128, "n": 128, "k": k}, ("e4m3.e4m3", "wgmma.mma_async")
+    small = {"m": 64, "n": 64}
+    shape = {"wgmma": True, "stream_k": 0}
+    return Entry(
+        f"fp8_k{k}", "fp8", "float8_product", sizes, small, error=0.0, units=1, shape=shape, marks=marks,
+        inputs="positive",
+    )  # fmt: skip
 
 
 ENTRIES: tuple[Entry, ...] = (

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.gpu.far.ladder.numbers import STORED, drawn, widened
+from bench.gpu.far.ladder.numbers import STORED, constants, drawn, widened
 from bench.gpu.far.ladder.references import REFERENCES
 from tilewright.core.dtypes import name_of_mlir
 from tilewright.runtime.artifact import Artifact
@@ -119,7 +119,9 @@ class Program:
 
     def wanted(self) -> np.ndarray:
         """What the program should compute, in f64."""
-        values = [widened(kind, array) for kind, array in zip(self._kinds, self._arrays, strict=True)]
+        held = [(kind, constants(kind, shape)) for kind, shape in self.entry["constants"]]
+        given = [*zip(self._kinds, self._arrays, strict=True), *held]
+        values = [widened(kind, array) for kind, array in given]
         return REFERENCES[self.entry["reference"]](*values, **self.entry["arguments"])
 
 

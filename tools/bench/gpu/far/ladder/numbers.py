@@ -54,6 +54,11 @@ def drawn(kind: str, shape: Sequence[int], how: str, random: np.random.Generator
     return rounded(kind, values.astype(np.float16) if how == "short" else values)
 
 
+def constants(kind: str, shape: Sequence[int]) -> np.ndarray:
+    """Positive constants of a model, the same wherever they are drawn."""
+    return drawn(kind, shape, "positive", np.random.default_rng(21))
+
+
 def rounded(kind: str, values: np.ndarray) -> np.ndarray:
     """Numbers as a type of at least 16 bits stores them, to nearest even."""
     if kind == "bf16":

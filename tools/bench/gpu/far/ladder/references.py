@@ -10,9 +10,9 @@ from collections.abc import Callable
 import numpy as np
 
 
-def matmul(a: np.ndarray, b: np.ndarray, *, a_by_columns: bool, b_by_rows: bool) -> np.ndarray:
-    """`a` [m, k] (or [k, m]) times `b` [k, n] (or [n, k], not `b_by_rows`)."""
-    return (a.T if a_by_columns else a) @ (b if b_by_rows else b.T)
+def matmul(a: np.ndarray, b: np.ndarray, *, a_by_columns: bool, b_by_rows: bool, scale: float = 1.0) -> np.ndarray:
+    """`scale` times `a` [m, k] (or [k, m]) times `b` [k, n] (or [n, k], not `b_by_rows`)."""
+    return scale * ((a.T if a_by_columns else a) @ (b if b_by_rows else b.T))
 
 
 def add(x: np.ndarray, y: np.ndarray) -> np.ndarray:

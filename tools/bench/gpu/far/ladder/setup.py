@@ -33,6 +33,8 @@ class TmaSetup:
         smem_offset: where the box goes, bytes from the start of the dumped shared memory (a multiple of 128).
         expected_bytes: what ``mbarrier.arrive.expect_tx`` announces.
         offset: bytes from the start of the buffer to element 0 (``globalAddress``).
+        arrivals: count of the mbarrier; one thread arrives.
+        parity: of the wait; 0 for the first phase.
         interleave, l2_promotion: what they are set to; no dump can show the second.
     """
 
@@ -47,6 +49,8 @@ class TmaSetup:
     smem_offset: int
     expected_bytes: int
     offset: int = 0
+    arrivals: int = 1
+    parity: int = 0
     interleave: int = 0
     l2_promotion: int = 0
 

@@ -1,0 +1,103 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs the probes whose waits end (ladder/watched.py): set-up in, observation out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bench.gpu.far.ladder.diagnosis.tma import SHARED_BYTES, TmaObserved
+from bench.gpu.far.ladder.setup import TmaSetup
+from tilewright.runtime.gpu.gpu_device import Device, Extent
+
+#: bytes behind the dumped shared memory, for mbarriers
+BARRIERS = 1024
+_NONE = 2**31 - 1
+
+
+class Memory:
+    """Buffers of one launch on a device; freed at the end.
+
+    Args:
+        device: a GPU or the emulator.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self._held: list[int] = []
+
+    def put(self, data: np.ndarray) -> int:
+        """The address of a copy of an array."""
+        address = self.device.alloc(data.nbytes)
+        self._held.append(address)
+        self.device.upload(address, memoryview(np.ascontiguousarray(data).view(np.uint8).ravel()))
+        return address
+
+    def get(self, address: int, like: np.ndarray) -> np.ndarray:
+        """What is at an address, of the shape and type of an array."""
+        found = np.empty_like(like)
+        self.device.download(address, memoryview(found.view(np.uint8).ravel()))
+        return found
+
+    def __enter__(self) -> Memory:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for address in self._held:
+            self.device.free(address)
+
+
+def start(
+    device: Device,
+    ptx: str,
+    name: str,
+    values: Sequence[bytes],
+    grid: Extent = (1, 1, 1),
+    block: Extent = (128, 1, 1),
+    cluster: Extent = (1, 1, 1),
+    shared_bytes: int = SHARED_BYTES + BARRIERS,
+) -> None:
+    """Launch a kernel of a text and wait for it."""
+    module = device.load(ptx.encode() + b"\0")
+    device.launch(device.function(module, name), grid, block, cluster, shared_bytes, values)
+    device.synchronize()
+
+
+def u64(*values: int) -> list[bytes]:
+    """Parameters of 64 bits."""
+    return [(value % 2**64).to_bytes(8, "little") for value in values]
+
+
+def u32(*values: int) -> list[bytes]:
+    """Parameters of 32 bits."""
+    return [(value % 2**32).to_bytes(4, "little") for value in values]
+
+
+def box(
+    device: Device, ptx: str, setup: TmaSetup, memory: np.ndarray, image: np.ndarray, limit: int = 1 << 22
+) -> TmaObserved:
+    """Run the probe of one box.
+
+    Args:
+        device: where.
+        ptx: `watched.box(rank)`.
+        setup: what it is given.
+        memory: bytes of the tensor's buffer.
+        image: bytes of shared memory before.
+        limit: polls after which a phase is taken for one that never ends.
+
+    Raises:
+        UserError: the driver refuses the descriptor or the launch.
+    """
+    with Memory(device) as held:
+        tensor, before, dump, verdict = map(held.put, (memory, image, np.zeros_like(image), np.zeros(3, np.int32)))
+        sizes = (setup.dims, setup.strides, setup.box, setup.swizzle, setup.fill, setup.steps)
+        descriptor = device.tensor_map(setup.element, tensor + setup.offset, *sizes)
+        numbers = (setup.expected_bytes, setup.smem_offset, setup.arrivals, setup.parity, limit)
+        coordinates = (*setup.coordinates, 0, 0, 0, 0)[:5]
+        start(device, ptx, "box", [descriptor, *u64(before, dump, verdict), *u32(*numbers, *coordinates)])
+        over, excess, missing = held.get(verdict, np.zeros(3, np.int32)).tolist()
+        return TmaObserved(held.get(dump, image), bool(over), None if excess == _NONE else excess, missing)

@@ -1,0 +1,144 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""PTX of probes whose waits end: what a hang leaves behind is dumped, and the mbarrier is asked what it waits for.
+
+A phase that has not ended after `limit` polls is taken for one that never will. Transactions, then arrivals, are added
+one after the other until it ends: their number tells the count that is wrong.
+"""
+
+from __future__ import annotations
+
+#: bytes of shared memory that are filled and dumped; the mbarriers lie behind
+SHARED_BYTES = 32768
+#: as far/ladder/diagnosis/tma.py
+STEP, STEPS, ARRIVALS = 16, 2048, 1024
+_HEADER = ".version 8.0\n.target sm_90a\n.address_size 64\n.extern .shared .align 1024 .b8 smem[];\n"
+
+
+def copies(label: str, pointer: str, to_shared: bool, threads: int = 128) -> str:
+    """All threads copy `SHARED_BYTES` between memory at `pointer` and shared memory at %base, 16 bytes at a time."""
+    move = ["ld.global.v4.b32 {%q0, %q1, %q2, %q3}, [%qd1];", "st.shared.v4.b32 [%qa], {%q0, %q1, %q2, %q3};"]
+    if not to_shared:
+        move = ["ld.shared.v4.b32 {%q0, %q1, %q2, %q3}, [%qa];", "st.global.v4.b32 [%qd1], {%q0, %q1, %q2, %q3};"]
+    return f"""  shl.b32 %qi, %tix, 4;
+{label}:
+  cvt.u64.u32 %qd0, %qi;
+  add.s64 %qd1, {pointer}, %qd0;
+  add.s32 %qa, %base, %qi;
+  {move[0]}
+  {move[1]}
+  add.s32 %qi, %qi, {16 * threads};
+  setp.lt.u32 %qp, %qi, {SHARED_BYTES};
+  @%qp bra {label};
+"""
+
+
+def poll(label: str, bar: str, parity: str, over: str) -> str:
+    """Ask for a phase until it has ended or %limit polls are over; `over`: the predicate that says which."""
+    return f"""  mov.u32 %pi, 0;
+{label}:
+  mbarrier.test_wait.parity.shared::cta.b64 {over}, [{bar}], {parity};
+  add.u32 %pi, %pi, 1;
+  setp.lt.u32 %pp, %pi, %limit;
+  @{over} bra {label}_END;
+  @%pp bra {label};
+{label}_END:
+"""
+
+
+def postmortem(label: str, bar: str, parity: str) -> str:
+    """Find what ends a phase: %excess in units of `STEP` bytes (2^31 - 1: none does), then %missing arrivals."""
+
+    def scan(name: str, op: str, change: str, found: str, first: int, by: int, most: int) -> str:
+        return f"""  mov.u32 %mi, 0;
+  mov.s32 %mv, {first};
+{label}_{name}:
+  {op} {change};
+  add.s32 %mv, %mv, {by};
+  mbarrier.test_wait.parity.shared::cta.b64 %mp, [{bar}], {parity};
+  @!%mp bra {label}_{name}_ON;
+  mov.s32 {found}, %mv;
+  bra {label}_DONE;
+{label}_{name}_ON:
+  add.u32 %mi, %mi, 1;
+  setp.lt.u32 %mp, %mi, {most};
+  @%mp bra {label}_{name};
+"""
+
+    back = STEP * STEPS
+    return (
+        "  mov.s32 %excess, 2147483647;\n  mov.s32 %missing, 0;\n"
+        + scan("MORE", "mbarrier.complete_tx.relaxed.cta.shared::cta.b64", f"[{bar}], {STEP}", "%excess", 0, 1, STEPS)
+        + f"  mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [{bar}], {back};\n"
+        + scan("LESS", "mbarrier.expect_tx.relaxed.cta.shared::cta.b64", f"[{bar}], {STEP}", "%excess", 0, -1, STEPS)
+        + f"  mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [{bar}], {back};\n"
+        + scan("CAME", "mbarrier.arrive.shared::cta.b64", f"%mq, [{bar}]", "%missing", 0, 1, ARRIVALS)
+        + f"{label}_DONE:\n"
+    )
+
+
+REGISTERS = """  .reg .pred %p<8>, %qp, %pp, %mp; .reg .b32 %r<32>, %q<4>, %qi, %qa, %pi, %mi, %mv, %tix, %base, %limit;
+  .reg .b32 %excess, %missing; .reg .b64 %rd<16>, %qd<2>, %mq;
+"""
+
+
+def box(rank: int) -> str:
+    """Kernel ``box``: shared memory filled, one box loaded by TMA, all of it dumped, the mbarrier asked.
+
+    Parameters: the descriptor; addresses of the image, the dump and the verdict (u64); bytes to expect, place in shared
+    memory, arrivals of the mbarrier, parity of the wait, limit of polls, five coordinates, innermost first (u32).
+    128 threads, `SHARED_BYTES` + 1024 bytes of shared memory. The verdict: whether phase 0 ended, excess, missing (s32).
+    """
+    at = ", ".join(f"%r{10 + dim}" for dim in range(rank))
+    coordinates = "".join(f"  ld.param.u32 %r{10 + dim}, [c{dim}];\n" for dim in range(rank))
+    numbers = ("bytes", "place", "arrivals", "parity", "limit", *(f"c{dim}" for dim in range(5)))
+    parameters = ", ".join(f".param .u32 {name}" for name in numbers)
+    return f"""{_HEADER}.visible .entry box(.param .align 64 .b8 map[128], .param .u64 image, .param .u64 dump,
+    .param .u64 verdict, {parameters})
+.maxntid 128, 1, 1
+{{
+{REGISTERS}  ld.param.u64 %rd1, [image];
+  cvta.to.global.u64 %rd1, %rd1;
+  ld.param.u64 %rd2, [dump];
+  cvta.to.global.u64 %rd2, %rd2;
+  ld.param.u64 %rd3, [verdict];
+  cvta.to.global.u64 %rd3, %rd3;
+  ld.param.u32 %limit, [limit];
+  ld.param.u32 %r2, [parity];
+  mov.u32 %base, smem;
+  mov.u32 %tix, %tid.x;
+{copies("IN", "%rd1", True)}  add.s32 %r8, %base, {SHARED_BYTES};
+  setp.ne.u32 %p2, %tix, 0;
+  @%p2 bra READY;
+  ld.param.u32 %r3, [arrivals];
+  mbarrier.init.shared::cta.b64 [%r8], %r3;
+  fence.mbarrier_init.release.cluster;
+READY:
+  fence.proxy.async.shared::cta;
+  bar.sync 0;
+  @%p2 bra WAITED;
+{coordinates}  ld.param.u32 %r16, [bytes];
+  ld.param.u32 %r17, [place];
+  add.s32 %r17, %r17, %base;
+  mov.b64 %rd5, map;
+  cvta.param.u64 %rd5, %rd5;
+  mbarrier.arrive.expect_tx.shared::cta.b64 %rd6, [%r8], %r16;
+  cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes
+      [%r17], [%rd5, {{{at}}}], [%r8];
+{poll("WAIT", "%r8", "%r2", "%p3")}WAITED:
+  bar.sync 0;
+{copies("OUT", "%rd2", False)}  bar.sync 0;
+  @%p2 bra END;
+{poll("SETTLE", "%r8", "0", "%p4")}  selp.s32 %r9, 1, 0, %p4;
+  st.global.b32 [%rd3], %r9;
+  mov.s32 %excess, 0;
+  mov.s32 %missing, 0;
+  @%p4 bra SAY;
+{postmortem("ASK", "%r8", "0")}SAY:
+  st.global.b32 [%rd3+4], %excess;
+  st.global.b32 [%rd3+8], %missing;
+END:
+  ret;
+}}
+"""

@@ -7,7 +7,7 @@ import numpy as np
 
 from bench.gpu.far.ladder.diagnosis.cause import put
 from bench.gpu.far.ladder.diagnosis.tma import ELEMENT_BYTES, moved_bytes
-from bench.gpu.far.ladder.setup import TmaSetup
+from bench.gpu.far.ladder.setup import OperandSetup, TmaSetup, WgmmaSetup
 
 MEMORY_BYTES = 1 << 16
 
@@ -43,3 +43,28 @@ def _tma(rng):
         return None
     setup = put(setup, "smem_offset", 1024 * int(rng.integers(0, 16)))
     return put(setup, "expected_bytes", moved)
+
+
+def operand(rng: np.random.Generator, at: int, mn_major: bool, outer: int, swizzle: int | None = None) -> OperandSetup:
+    """A descriptor of 16-bit elements with random strides, all inside 12 KB from `at`."""
+    mode = int(rng.choice([0, 32, 64, 128])) if swizzle is None else swizzle
+    row = 16 * int(rng.integers(0, 8)) if mode == 0 else 0
+    leading, stride = (128 * int(rng.integers(1, 9)) for _ in range(2))
+    if mode and mn_major:
+        stride = 8 * mode
+        leading = 1024 * int(rng.integers(1, 3))
+    if mode and not mn_major:
+        stride = 8 * mode
+    return OperandSetup(at + row, leading, stride, 0, mode, not mn_major, 32)
+
+
+def wgmma(rng: np.random.Generator) -> WgmmaSetup:
+    """Two operands of 16-bit elements, or the left one in registers."""
+    n = int(rng.choice([8, 16, 64, 128]))
+    majors = rng.random(2) < 0.4
+    left = None if rng.random() < 0.2 else operand(rng, 0, bool(majors[0]), 64)
+    dtype = str(rng.choice(["f16", "bf16"]))
+    steps = int(rng.integers(1, 4))
+    return WgmmaSetup(
+        n, dtype, left, operand(rng, 12288, bool(majors[1]), n), bool(rng.random() < 0.5), steps=steps, initial=1000.0
+    )

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from ladder_setups import MEMORY_BYTES, tma
 
-from bench.gpu.far.ladder import probing
+from bench.gpu.far.ladder import watching
 from bench.gpu.far.ladder.diagnosis.tma import Loaded, poisoned, source, verdict
 from bench.gpu.far.ladder.diagnosis.tma_cause import diagnose
 from bench.gpu.ladder import watched
@@ -23,7 +23,7 @@ def device():
 def test_model_and_emulator_agree(seed):
     setup = tma(np.random.default_rng(seed))
     memory, image = source(MEMORY_BYTES, seed % 2), poisoned()
-    seen = probing.box(device(), watched.box(len(setup.box)), setup, memory, image, limit=1000)
+    seen = watching.box(device(), watched.box(len(setup.box)), setup, memory, image, limit=1000)
     assert (seen.over, seen.excess, seen.missing) == verdict(setup) == (True, 0, 0)
     np.testing.assert_array_equal(seen.dump, Loaded(memory, image).dump(setup))
     assert diagnose(setup, seen, memory, image) is None

@@ -88,8 +88,7 @@ def _sound(family: Family, case: int, completion: str) -> bool:
 def _judge(fault: Fault, family: Family, cause: Cause | None) -> Outcome:
     if cause is None:
         return Outcome(fault, family.rung, UNKNOWN, "")
-    named = cause.field == fault.field and fault.rung == family.rung
-    named = named and (fault.edit is not None or fault.found in cause.found)
+    named = fault.rung == family.rung and cause.field in (fault.field, *fault.same)
     return Outcome(fault, family.rung, RIGHT if named else WRONG, cause.text)
 
 

@@ -12,7 +12,9 @@ from __future__ import annotations
 #: bytes of shared memory that are filled and dumped; the mbarriers lie behind
 SHARED_BYTES = 32768
 #: as far/ladder/diagnosis/tma.py
-STEP, STEPS, ARRIVALS = 16, 2048, 1024
+STEP, STEPS, SINGLE, ARRIVALS = 16, 2048, 512, 1024
+#: no number of bytes
+NONE = 2**31 - 1
 _HEADER = ".version 8.0\n.target sm_90a\n.address_size 64\n.extern .shared .align 1024 .b8 smem[];\n"
 
 
@@ -48,11 +50,14 @@ def poll(label: str, bar: str, parity: str, over: str) -> str:
 
 
 def postmortem(label: str, bar: str, parity: str) -> str:
-    """Find what ends a phase: %excess in units of `STEP` bytes (2^31 - 1: none does), then %missing arrivals."""
+    """Find what ends a phase: %excess in bytes (2^31 - 1: none does), then %missing arrivals.
 
-    def scan(name: str, op: str, change: str, found: str, first: int, by: int, most: int) -> str:
+    Multiples of `STEP` bytes are tried first, then single ones, up to `SINGLE`.
+    """
+
+    def scan(name: str, op: str, change: str, found: str, by: int, most: int) -> str:
         return f"""  mov.u32 %mi, 0;
-  mov.s32 %mv, {first};
+  mov.s32 %mv, 0;
 {label}_{name}:
   {op} {change};
   add.s32 %mv, %mv, {by};
@@ -66,14 +71,20 @@ def postmortem(label: str, bar: str, parity: str) -> str:
   @%mp bra {label}_{name};
 """
 
-    back = STEP * STEPS
+    def both(name: str, by: int, most: int) -> str:
+        less, more = (f"mbarrier.{op}_tx.relaxed.cta.shared::cta.b64" for op in ("complete", "expect"))
+        return (
+            scan(f"MORE{name}", less, f"[{bar}], {by}", "%excess", by, most)
+            + f"  {more} [{bar}], {by * most};\n"
+            + scan(f"LESS{name}", more, f"[{bar}], {by}", "%excess", -by, most)
+            + f"  {less} [{bar}], {by * most};\n"
+        )
+
     return (
-        "  mov.s32 %excess, 2147483647;\n  mov.s32 %missing, 0;\n"
-        + scan("MORE", "mbarrier.complete_tx.relaxed.cta.shared::cta.b64", f"[{bar}], {STEP}", "%excess", 0, 1, STEPS)
-        + f"  mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [{bar}], {back};\n"
-        + scan("LESS", "mbarrier.expect_tx.relaxed.cta.shared::cta.b64", f"[{bar}], {STEP}", "%excess", 0, -1, STEPS)
-        + f"  mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [{bar}], {back};\n"
-        + scan("CAME", "mbarrier.arrive.shared::cta.b64", f"%mq, [{bar}]", "%missing", 0, 1, ARRIVALS)
+        f"  mov.s32 %excess, {NONE};\n  mov.s32 %missing, 0;\n"
+        + both("", STEP, STEPS)
+        + both("1", 1, SINGLE)
+        + scan("CAME", "mbarrier.arrive.shared::cta.b64", f"%mq, [{bar}]", "%missing", 1, ARRIVALS)
         + f"{label}_DONE:\n"
     )
 
@@ -88,7 +99,7 @@ def box(rank: int) -> str:
 
     Parameters: the descriptor; addresses of the image, the dump and the verdict (u64); bytes to expect, place in shared
     memory, arrivals of the mbarrier, parity of the wait, limit of polls, five coordinates, innermost first (u32).
-    128 threads, `SHARED_BYTES` + 1024 bytes of shared memory. The verdict: whether phase 0 ended, excess, missing (s32).
+    128 threads, `SHARED_BYTES` + 1024 bytes of shared memory. The verdict, s32: whether phase 0 ended; excess; missing.
     """
     at = ", ".join(f"%r{10 + dim}" for dim in range(rank))
     coordinates = "".join(f"  ld.param.u32 %r{10 + dim}, [c{dim}];\n" for dim in range(rank))
@@ -140,5 +151,76 @@ READY:
   st.global.b32 [%rd3+8], %missing;
 END:
   ret;
+}}
+"""
+
+
+def multiply(
+    n: int, dtype: str = "f16", a_k_major: bool = True, b_k_major: bool = True, registers: bool = False, steps: int = 1
+) -> str:
+    """Kernel ``multiply``: shared memory filled, `steps` products on accumulators that hold a number, those dumped.
+
+    Args:
+        n: columns.
+        dtype: "f16", "bf16" or "tf32".
+        a_k_major, b_k_major: of 16-bit elements, whether ``imm-trans-a`` and ``imm-trans-b`` are 0.
+        registers: A comes from registers.
+        steps: instructions along k.
+
+    Parameters: addresses of the image, the dump and of A in registers (u64: 16 bytes of each thread, step after step),
+    descriptors of A and B with addresses from the start of shared memory, what an instruction adds to them in units of
+    16 bytes (u64), whether the first product adds (u32), the accumulators' number (f32). 128 threads.
+    """
+    sums = n // 2
+    names = ", ".join(f"%f{i}" for i in range(sums))
+    loads = "".join(
+        f"  ld.global.v4.b32 {{{', '.join(f'%a{4 * step + i}' for i in range(4))}}}, [%rd9+{2048 * step}];\n"
+        for step in range(steps if registers else 0)
+    )
+    body = ""
+    turned = [] if registers else [int(not a_k_major)]
+    tail = ", ".join(map(str, [1, 1, *([*turned, int(not b_k_major)] if dtype != "tf32" else [])]))
+    for step in range(steps):
+        left = "{" + ", ".join(f"%a{4 * step + i}" for i in range(4)) + "}" if registers else "%rd5"
+        body += f"  wgmma.mma_async.sync.aligned.m64n{n}k{8 if dtype == 'tf32' else 16}.f32.{dtype}.{dtype}\n"
+        body += f"      {{{names}}}, {left}, %rd6, %p{1 if step == 0 else 2}, {tail};\n"
+        body += "  add.s64 %rd5, %rd5, %rd7;\n  add.s64 %rd6, %rd6, %rd8;\n" if step + 1 < steps else ""
+    zeros = "".join(f"  mov.f32 %f{i}, %initial;\n" for i in range(sums))
+    stores = "".join(f"  st.global.f32 [%rd4+{4 * i}], %f{i};\n" for i in range(sums))
+    return f"""{_HEADER}.visible .entry multiply(.param .u64 image, .param .u64 dump, .param .u64 left,
+    .param .u64 a, .param .u64 b, .param .u64 step_a, .param .u64 step_b, .param .u32 add, .param .f32 initial)
+.maxntid 128, 1, 1
+{{
+{REGISTERS}  .reg .f32 %f<{sums}>, %initial; .reg .b32 %a<{4 * steps}>;
+  ld.param.u64 %rd1, [image];
+  cvta.to.global.u64 %rd1, %rd1;
+  mov.u32 %base, smem;
+  mov.u32 %tix, %tid.x;
+{copies("IN", "%rd1", True)}  fence.proxy.async.shared::cta;
+  bar.sync 0;
+  ld.param.u64 %rd5, [a];
+  ld.param.u64 %rd6, [b];
+  ld.param.u64 %rd7, [step_a];
+  ld.param.u64 %rd8, [step_b];
+  cvt.u64.u32 %rd10, %base;
+  shr.u64 %rd10, %rd10, 4;
+  add.s64 %rd5, %rd5, %rd10;
+  add.s64 %rd6, %rd6, %rd10;
+  ld.param.u32 %r8, [add];
+  ld.param.f32 %initial, [initial];
+  setp.ne.u32 %p1, %r8, 0;
+  setp.eq.u32 %p2, %base, %base;
+  ld.param.u64 %rd9, [left];
+  cvta.to.global.u64 %rd9, %rd9;
+  mul.wide.u32 %rd11, %tix, 16;
+  add.s64 %rd9, %rd9, %rd11;
+{loads}{zeros}  wgmma.fence.sync.aligned;
+{body}  wgmma.commit_group.sync.aligned;
+  wgmma.wait_group.sync.aligned 0;
+  ld.param.u64 %rd4, [dump];
+  cvta.to.global.u64 %rd4, %rd4;
+  mul.wide.u32 %rd11, %tix, {4 * sums};
+  add.s64 %rd4, %rd4, %rd11;
+{stores}  ret;
 }}
 """

@@ -25,6 +25,7 @@ class Fault:
         field: of the set-up, or of the kernel's text.
         expected, found: values before and after.
         setup: what the probe is really run with.
+        same: other names of the field: entries of a list two of which are exchanged.
         edit: what is done to the text of the kernel.
     """
 
@@ -34,6 +35,7 @@ class Fault:
     expected: Any
     found: Any
     setup: Any = None
+    same: tuple[str, ...] = ()
     edit: Callable[[str], str] | None = field(default=None, repr=False)
 
 

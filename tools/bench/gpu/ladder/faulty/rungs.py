@@ -7,5 +7,6 @@ from __future__ import annotations
 
 from bench.gpu.ladder.faulty.boxes import Boxes
 from bench.gpu.ladder.faulty.family import Family
+from bench.gpu.ladder.faulty.products import Products
 
-FAMILIES: tuple[Family, ...] = (Boxes(),)
+FAMILIES: tuple[Family, ...] = (Boxes(), Products())

@@ -59,7 +59,7 @@ def get(setup: Any, field: str) -> Any:
 
 
 def put(setup: Any, field: str, value: Any) -> Any:
-    """A set-up with a field replaced."""
+    """A set-up with a field, "operand.field", "field[i]" or "field", replaced."""
     head, _, rest = field.partition(".")
     name, _, index = head.partition("[")
     old = getattr(setup, name)

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bench.gpu.far.ladder.diagnosis.tma import SHARED_BYTES, TmaObserved
-from bench.gpu.far.ladder.setup import TmaSetup
+from bench.gpu.far.ladder.diagnosis import wgmma
+from bench.gpu.far.ladder.diagnosis.tma import SHARED_BYTES, STEP, TmaObserved
+from bench.gpu.far.ladder.setup import OperandSetup, TmaSetup, WgmmaSetup
 from tilewright.runtime.gpu.gpu_device import Device, Extent
 
 #: bytes behind the dumped shared memory, for mbarriers
@@ -100,4 +101,50 @@ def box(
         coordinates = (*setup.coordinates, 0, 0, 0, 0)[:5]
         start(device, ptx, "box", [descriptor, *u64(before, dump, verdict), *u32(*numbers, *coordinates)])
         over, excess, missing = held.get(verdict, np.zeros(3, np.int32)).tolist()
-        return TmaObserved(held.get(dump, image), bool(over), None if excess == _NONE else excess, missing)
+        return TmaObserved(held.get(dump, image), bool(over), None if excess == _NONE else excess / STEP, missing)
+
+
+_SWIZZLE_CODES = {0: 0, 128: 1, 64: 2, 32: 3}
+
+
+def descriptor(operand: OperandSetup) -> int:
+    """The 64 bits of a matrix descriptor, its address from the start of shared memory."""
+    fields = (operand.address >> 4 & 0x3FFF) | (operand.leading >> 4 & 0x3FFF) << 16
+    fields |= (operand.stride >> 4 & 0x3FFF) << 32 | (operand.base_offset & 7) << 49
+    return fields | _SWIZZLE_CODES[operand.swizzle] << 62
+
+
+def fragments_of_a(a: np.ndarray, dtype: str) -> np.ndarray:
+    """A (64, steps * k), whole numbers, as the words (steps, 128, 4) of the threads' registers."""
+    words = wgmma.encode(a, dtype)
+    per = 4 // words.itemsize
+    lanes = np.arange(128)[:, None, None]
+    i = np.arange(4)[None, :, None]
+    rows = 16 * (lanes // 32) + lanes % 32 // 4 + 8 * (i % 2)
+    columns = 4 * per * (i // 2) + lanes % 4 * per + np.arange(per)[None, None, :]
+    depth = 8 * per
+    steps = [words[rows, step * depth + columns] for step in range(a.shape[1] // depth)]
+    return np.stack(steps).view(np.uint32)[..., 0]
+
+
+def multiply(
+    device: Device, ptx: str, setup: WgmmaSetup, image: np.ndarray, registers: np.ndarray | None = None
+) -> np.ndarray:
+    """Run the probe of wgmma: d (64, n), float32.
+
+    Args:
+        device: where.
+        ptx: `watched.multiply` for this set-up.
+        setup: what it is given.
+        image: bytes of shared memory.
+        registers: A where it comes from registers, as `fragments_of_a` makes it.
+    """
+    sums = np.zeros((128, setup.n // 2), np.float32)
+    left = np.zeros(4, np.uint32) if registers is None else registers
+    a = setup.a or setup.b
+    with Memory(device) as held:
+        before, dump, place = map(held.put, (image, sums, left))
+        matrices = (descriptor(a), descriptor(setup.b), a.advance >> 4, setup.b.advance >> 4)
+        values = [*u64(before, dump, place, *matrices), *u32(int(setup.scale_d))]
+        start(device, ptx, "multiply", [*values, np.float32(setup.initial).tobytes()])
+        return wgmma.matrix_of_d(held.get(dump, sums))

@@ -10,6 +10,8 @@ an H100 bit by bit: its truncated fused dot product and addition with 13 fractio
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 #: Fraction bits of Hopper's accumulators for float8: of the terms of a sum when they are aligned, and of the sum.
@@ -19,6 +21,8 @@ HOPPER_FLOAT8 = 13
 _LEAST = {"e4m3": -6, "e5m2": -14}
 #: Zeros have the least exponent of f32 (half of it for a factor): they never align the others.
 _ZERO = -126
+#: Sums that are computed at a time.
+_CACHED = 16384
 
 
 def short_sums(
@@ -40,24 +44,51 @@ def short_sums(
     Returns:
         (..., m, n), f32. Where a term is infinite or no number the result is what f32 gives.
     """
+    b = np.ascontiguousarray(b)
     ea, eb = _exponents(a, _LEAST[kinds[0]]), _exponents(b, _LEAST[kinds[1]])
     plain = a @ b if c is None else a @ b + c
-    top = np.full(plain.shape, _ZERO, np.int32) if c is None else _exponents(c, _ZERO)
-    depth = range(a.shape[-1])
-    for k in depth:
-        np.maximum(top, ea[..., :, k, None] + eb[..., k, None, :], out=top)
-    sums = np.zeros(plain.shape, np.float32) if c is None else np.trunc(np.ldexp(c, bits - top))
-    # Where all products are zero the scale may be any: 2^127 is the largest that f32 has.
-    scale = np.ldexp(np.float32(1), np.minimum(bits - top, 127))
-    for k in depth:
-        sums += np.trunc(a[..., :, k, None] * b[..., k, None, :] * scale)
+    top = np.full(plain.shape, _ZERO, np.int16) if c is None else _exponents(c, _ZERO)
+    sums = np.zeros(plain.shape, np.float32)
+    for one_a, one_b, one_ea, one_eb, highest, one in _in_cache(a, b, ea, eb, top, sums):
+        _align(one_ea, one_eb, highest)
+        _add(one_a, one_b, bits - highest, one)
+    if c is not None:
+        sums += np.trunc(np.ldexp(c, bits - top))
     sums = np.ldexp(sums, top - bits)
     if rounds:
         sums = (sums.view(np.uint32) & np.uint32(2**32 - 2 ** (23 - bits))).view(np.float32)
     return np.where(np.isfinite(plain), sums, plain)
 
 
+def _in_cache(*arrays: np.ndarray) -> Iterator[list[np.ndarray]]:
+    """Views of some matrices of each array at a time, so few that the last one's stay in the cache."""
+    flat = [array.reshape(-1, *array.shape[-2:]) for array in arrays]
+    count = max(_CACHED // flat[-1][0].size, 1)
+    for first in range(0, len(flat[0]), count):
+        yield [array[first : first + count] for array in flat]
+
+
+def _align(ea: np.ndarray, eb: np.ndarray, top: np.ndarray) -> None:
+    """Raise the exponents `top` to those of all products."""
+    one = np.empty_like(top)
+    for k in range(ea.shape[-1]):
+        np.add(ea[..., k, None], eb[..., k, None, :], out=one)
+        np.maximum(top, one, out=top)
+
+
+def _add(a: np.ndarray, b: np.ndarray, shift: np.ndarray, sums: np.ndarray) -> None:
+    """Add all products times 2^shift, cut to whole numbers, to the sums."""
+    # Where all products are zero the scale may be any: 2^127 is the largest that f32 has.
+    scale = np.ldexp(np.float32(1), np.minimum(shift, 127))
+    one = np.empty_like(sums)
+    for k in range(a.shape[-1]):
+        np.multiply(a[..., k, None], b[..., k, None, :], out=one)
+        np.multiply(one, scale, out=one)
+        np.trunc(one, out=one)
+        np.add(sums, one, out=sums)
+
+
 def _exponents(values: np.ndarray, least: int) -> np.ndarray:
-    """Exponents as the hardware sees them, i32: subnormal numbers are not normalized."""
+    """Exponents as the hardware sees them, i16: subnormal numbers are not normalized."""
     found = np.maximum(np.frexp(values)[1] - 1, least)
-    return np.where(values == 0, _ZERO, found).astype(np.int32)
+    return np.where(values == 0, _ZERO, found).astype(np.int16)

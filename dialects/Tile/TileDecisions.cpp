@@ -25,6 +25,12 @@ bool isInteger(Attribute attr) {
   return number && number.getType().isSignlessInteger(64);
 }
 
+/// Terms of a sum in whole instructions of 8-bit elements.
+bool isTerms(Attribute attr) {
+  return isInteger(attr) && cast<IntegerAttr>(attr).getInt() >= 0 &&
+         cast<IntegerAttr>(attr).getInt() % 32 == 0;
+}
+
 template <typename... Kinds> bool isArrayOf(Attribute attr) {
   auto array = dyn_cast<ArrayAttr>(attr);
   return array && llvm::all_of(array, llvm::IsaPred<Kinds...>);

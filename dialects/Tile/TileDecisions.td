@@ -32,6 +32,8 @@ def Tile_Flag : Tile_DecisionKind<"::mlir::UnitAttr",
     "::llvm::isa<::mlir::UnitAttr>(attr)", "a unit", "Flag">;
 def Tile_Integer : Tile_DecisionKind<"::mlir::IntegerAttr",
     "isInteger(attr)", "an i64", "Integer">;
+def Tile_Terms : Tile_DecisionKind<"::mlir::IntegerAttr",
+    "isTerms(attr)", "an i64: 0, or a multiple of 32", "Integer">;
 def Tile_Integers : Tile_DecisionKind<"::mlir::DenseI64ArrayAttr",
     "::llvm::isa<::mlir::DenseI64ArrayAttr>(attr)", "an array<i64: ...>",
     "Integers">;
@@ -271,10 +273,16 @@ def : Tile_Decision<"tf32", Tile_Flag, Tile_On<["linalg.", "tile.mma"]>,
     ["tile-allow-tf32"],
     ["tile-plan-gpu-tiles", "tile-select-wgmma", "convert-tile-to-gpu"],
     ["cuda"], "operands of f32 may be rounded to tf32">;
+def : Tile_Decision<"promotion", Tile_Terms, Tile_On<["linalg.", "tile.mma"]>,
+    ["tile-promote-float8"], ["tile-plan-gpu-tiles", "tile-promote-sums"],
+    ["cuda"],
+    "so many terms of a sum of floats a warpgroup's unit adds itself, before "
+    "vector units add them to the others in f32; 0: all (fast accumulation)">;
 def : Tile_Decision<"unit", Tile_Text, Tile_On<["linalg.", "tile.mma"]>,
     ["tile-plan-gpu-tiles", "tile-select-wgmma"],
-    ["tile-select-wgmma", "tile-defer-waits", "tile-specialize-warps",
-     "tile-copies-to-cp-async", "convert-tile-to-gpu"], ["cuda"],
+    ["tile-select-wgmma", "tile-promote-sums", "tile-defer-waits",
+     "tile-specialize-warps", "tile-copies-to-cp-async",
+     "convert-tile-to-gpu"], ["cuda"],
     "the unit that does the product: fma, mma, wgmma, mfma">;
 def : Tile_Information<"slow", Tile_Text, Tile_OnTensors,
     ["tile-transpose-operands", "tile-plan-gpu-tiles"],
@@ -444,9 +452,10 @@ def : Tile_Decision<"pending", Tile_Integer,
     ["tile-defer-waits", "tile-specialize-warps"],
     ["tile-specialize-warps", "convert-tile-to-gpu"], ["cuda"],
     "products that may be under way behind it">;
-def : Tile_Decision<"starts", Tile_Flag, Tile_On<["tile.mma"]>,
-    ["tile-specialize-warps"], ["convert-tile-to-gpu"], ["cuda"],
-    "the loop's first product: its accumulator holds nothing yet">;
+def : Tile_Decision<"starts", Tile_FlagOrInteger, Tile_On<["tile.mma"]>,
+    ["tile-specialize-warps", "tile-promote-sums"], ["convert-tile-to-gpu"],
+    ["cuda"], "its accumulator holds nothing in the loop's first step; a "
+    "number: nor in the first one of each so many">;
 def : Tile_Decision<"scratch", Tile_Integer, Tile_On<["tile."]>,
     ["tile-plan-scratch"], ["tile-place-barriers", "convert-tile-to-gpu"],
     ["cuda"], "offset in shared memory at which threads exchange values">;

@@ -64,6 +64,8 @@ GPU_EDITS = (
     Edit("unit", GPU, "large", "tile-copies-to-cp-async", r'tile\.unit = "wgmma"', 'tile.unit = "mma"'),
     Edit("global", GPU, "weights", "tile-plan-arena", r'tile\.global = "', 'tile.global = "other_'),
     Edit("tf32", GPU, "plain", "tile-plan-fusion", r"test\.product", "tile.tf32"),
+    Edit("promotion", GPU, "float8", "tile-plan-gpu-tiles", r"tile\.promotion = \d+", "tile.promotion = 0"),
+    Edit("promotion", GPU, "float8", "tile-promote-sums", r"tile\.promotion = \d+", "tile.promotion = 256"),
     Edit("tasks", GPU, "large", "tile-specialize-warps", r" ?\{tile\.tasks\}", ""),
     Edit("pending", GPU, "large", "convert-tile-to-gpu", r"tile\.pending = \d+", "tile.pending = 3"),
     Edit("starts", GPU, "large", "convert-tile-to-gpu", r"tile\.starts, ", ""),

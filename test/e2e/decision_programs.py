@@ -91,6 +91,10 @@ PROGRAMS = {
         _product(32, 64, 48, "f32", True, (_PLAN[0] + ", tile.stream", _PLAN[1])),
     ),
     "weights": ("tile-plan-fusion", _product(32, 64, 48, "f32", False, ("test.product", "test.negation"))),
+    "float8": (
+        "tile-plan-fusion",
+        _product(1024, 1024, 512, "f8E4M3FN", True, ("tile.promotion = 128 : i64", "test.negation")),
+    ),
     "large": ("tile-plan-fusion", _product(4096, 4096, 1024, "f16", True, ("test.product", "test.negation"))),
     "open": (
         "tile-apply-layouts",

@@ -202,8 +202,12 @@ private:
     made.getBody()->getOperations().splice(made.getBody()->end(),
                                            loop.getBody()->getOperations());
     useSlot(made, number);
-    b.setInsertionPointToEnd(made.getBody());
+    if (tile::MmaOp product = onlyProduct(made))
+      b.setInsertionPointAfter(product); // what follows reads registers alone
+    else
+      b.setInsertionPointToEnd(made.getBody());
     giveBack(made, own);
+    b.setInsertionPointToEnd(made.getBody());
     auto [after, afterPhase] =
         nextSlot(b, loc, slot, phase, ring.ring.getStages());
     results.append({after, afterPhase});
@@ -215,6 +219,19 @@ private:
           argument && argument.getOwner() == loop.getBody())
         result = made.getRegionIterArgs()[ownPlace(argument)];
     scf::YieldOp::create(b, loc, results);
+  }
+
+  /// The product that alone reads slots, and is waited for where it stands:
+  /// null where there are others.
+  tile::MmaOp onlyProduct(scf::ForOp made) {
+    if (ring.pending || !ring.byWarpgroup)
+      return nullptr;
+    SmallVector<tile::MmaOp> products;
+    made.walk([&](tile::MmaOp mma) { products.push_back(mma); });
+    bool alone = products.size() == 1 &&
+                 products.front()->getBlock() == made.getBody() &&
+                 !products.front()->hasAttr(tile::decisions::kPending);
+    return alone ? products.front() : nullptr;
   }
 
   /// Where an argument of the old loop stands among those of the new one.

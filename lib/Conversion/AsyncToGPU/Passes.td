@@ -42,6 +42,42 @@ def SelectWgmma : Pass<"tile-select-wgmma", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def PromoteSums : Pass<"tile-promote-sums", "::mlir::ModuleOp"> {
+  let summary = "Sums leave the short accumulators of matrix units in time";
+  let description = [{
+    Hopper's warpgroup matrix units add products of float8 with 13 bits of fraction.
+    So a product with `tile.promotion = n` (and `tile.unit = "wgmma"`) adds up n
+    terms at most in the unit, begins anew (with zeros, which the unit need not
+    read), and vector units add what it has to the sum in f32. Where n terms are
+    those of several steps of the loop around, this carries what the unit has, adds
+    it in every so manieth step, and begins anew behind that (`tile.starts`); one
+    product with more terms than n is promoted by itself, with a remark. `tile.promotion = 0`, and sums that are one
+    product, stay as they are. The attribute goes.
+
+    Before:
+    ```mlir
+    gpu.module @kernels {
+      gpu.func @k(%a: !tile.tile<64x128xf8E4M3FN>, %b: !tile.tile<128x64xf8E4M3FN>, %c: !tile.tile<64x64xf32>,
+          %y: memref<64x64xf32>) kernel {
+        %c0 = arith.constant 0 : index
+        %d = tile.mma %a, %b, %c {tile.promotion = 128 : i64, tile.unit = "wgmma"} :
+            !tile.tile<64x128xf8E4M3FN>, !tile.tile<128x64xf8E4M3FN>, !tile.tile<64x64xf32>
+        tile.store %d, %y[%c0, %c0] : !tile.tile<64x64xf32>, memref<64x64xf32>
+        gpu.return
+      }
+    }
+    ```
+    After:
+    ```mlir
+    %zeros = arith.constant dense<0.000000e+00> : !tile.tile<64x64xf32>
+    %p = tile.mma %a, %b, %zeros {tile.unit = "wgmma"} : ...
+    %d = arith.addf %c, %p : !tile.tile<64x64xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::ub::UBDialect"];
+}
+
 def SpecializeWarps : Pass<"tile-specialize-warps", "::mlir::ModuleOp"> {
   let summary = "Give kernels warps that only move data, by TMA and mbarriers";
   let description = [{

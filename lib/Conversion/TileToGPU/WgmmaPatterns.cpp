@@ -146,12 +146,22 @@ private:
                                 NVVM::ShflKind::idx, UnitAttr());
   }
 
-  /// Whether the loop around is past its first step, i32.
+  /// Whether the loop around is past its first step, of all or of each so many,
+  /// i32.
   Value isLaterStep() {
     auto loop = op->getParentOfType<scf::ForOp>();
-    Value later = arith::CmpIOp::create(
-        b, loc, arith::CmpIPredicate::ne,
-        b.getRemappedValue(loop.getInductionVar()), loop.getLowerBound());
+    Value step = b.getRemappedValue(loop.getInductionVar());
+    Value first = loop.getLowerBound();
+    if (auto steps = dyn_cast<IntegerAttr>(tile::decisions::kStarts.get(op))) {
+      Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+      Value count = arith::ConstantIndexOp::create(b, loc, steps.getInt());
+      step = arith::SubIOp::create(b, loc, step, first);
+      step = arith::DivUIOp::create(b, loc, step, loop.getStep());
+      step = arith::RemUIOp::create(b, loc, step, count);
+      first = zero;
+    }
+    Value later =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, step, first);
     return arith::ExtUIOp::create(b, loc, b.getI32Type(), later);
   }
 

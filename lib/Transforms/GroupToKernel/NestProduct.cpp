@@ -87,7 +87,7 @@ FailureOr<Value> ReductionStrategy::tileProduct(linalg::GenericOp op,
                                   isUnsigned[0], isUnsigned[1]);
   for (StringRef decision : std::initializer_list<StringRef>{
            tile::decisions::kPacked, tile::decisions::kTf32,
-           tile::decisions::kUnit})
+           tile::decisions::kPromotion, tile::decisions::kUnit})
     if (Attribute given = op->getAttr(decision))
       made->setAttr(decision, given);
   return made.getResult();

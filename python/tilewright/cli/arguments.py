@@ -38,7 +38,8 @@ def add_model(parser: argparse.ArgumentParser, accepted: str = ANY_MODEL) -> Non
         "--precision",
         default="f32",
         choices=PRECISIONS,
-        help="type of the operands of products with weights (default f32: as the model says; tf32: cuda targets)",
+        help="type of the operands of products with weights (default f32: as the model says; tf32: cuda targets; "
+        "fp8-fast, cuda targets: sums of float8 are not promoted)",
     )
     parser.add_argument(
         "--calibration",

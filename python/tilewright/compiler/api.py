@@ -62,8 +62,10 @@ def compile(
         precision: ``f32`` (exact as the model asks), ``bf16`` or ``int8``: products with weights get operands of that
             type (sums stay wide), all else stays as it is; on ``cuda`` targets convolutions do, too, and products of
             two activations (attention) in ``bf16``. ``tf32`` (``cuda`` targets): all products of f32 run on
-            tensor cores, which read 10 bits of each operand's mantissa. The error against f32 stands in the manifest
-            and the report (for a ``cuda`` target with `emulate`, by the emulator).
+            tensor cores, which read 10 bits of each operand's mantissa. ``fp8-fast`` (``cuda`` targets): sums of
+            float8 stay in tensor cores, which add them with 13 bits of fraction, and are not promoted to f32 every 128
+            terms. The error against f32 stands in the manifest and the report (for a ``cuda`` target with `emulate`,
+            by the emulator).
         calibration: for ``int8``, inputs that the ranges of activations are observed on: an array, a tuple, a dict by
             name, or a list of these.
         accuracy: ``exact`` (sums in f32 in some order), ``winograd`` (convolutions of three by three may be done by

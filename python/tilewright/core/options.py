@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tilewright.passes.pipeline import Pipeline
 
 PHASES = ("import", "normalize", "plan", "tile", "schedule", "lower", "emit")
-PRECISIONS = ("f32", "tf32", "bf16", "int8")
+PRECISIONS = ("f32", "tf32", "bf16", "int8", "fp8-fast")
 ACCURACIES = ("exact", "winograd", "winograd4", "fast")
 #: Fields that the code does not depend on: how it is run, what is looked at on the way, how tiles were found.
 _NOT_IN_CODE = frozenset({"threads", "emulate", "stop_after", "dump_ir", "tune", "calibration"})

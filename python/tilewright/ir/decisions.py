@@ -129,6 +129,9 @@ PREFETCH = Integers("tile.prefetch")
 PROGRAM_EVENTS = Integer("tile.program_events")
 #: execution units of a program (on func.func, llvm.func)
 PROGRAM_UNITS = Integer("tile.program_units")
+#: so many terms of a sum of floats a warpgroup's unit adds itself, before vector units add them to the others in
+#: f32; 0: all (fast accumulation) (on linalg., tile.mma)
+PROMOTION = Integer("tile.promotion")
 #: tasks go in bands of so many along the last but one coordinate (on linalg., tensor., tile.kernel, gpu.func,
 #: func.func, llvm.func)
 RASTER = Integer("tile.raster")
@@ -166,8 +169,9 @@ STAGES = Integer("tile.stages")
 #: the loop's second product stands in the step behind (on linalg., tensor., tile.kernel, gpu.func, func.func,
 #: llvm.func)
 STAGGER = Flag("tile.stagger")
-#: the loop's first product: its accumulator holds nothing yet (on tile.mma)
-STARTS = Flag("tile.starts")
+#: its accumulator holds nothing in the loop's first step; a number: nor in the first one of each so many (on
+#: tile.mma)
+STARTS = Anything("tile.starts")
 #: steps of the loop that one program takes (on scf.for)
 STEPS = Integer("tile.steps")
 #: results go past the caches (on linalg., tensor.)
@@ -264,6 +268,7 @@ ALL: dict[str, Decision] = {
     "tile.prefetch": PREFETCH,
     "tile.program_events": PROGRAM_EVENTS,
     "tile.program_units": PROGRAM_UNITS,
+    "tile.promotion": PROMOTION,
     "tile.raster": RASTER,
     "tile.result": RESULT,
     "tile.ring": RING,

@@ -22,6 +22,7 @@ _AHEAD = (
     PassSpec("cse", "addresses that several copies share"),
     PassSpec("tile-mark-multicasts", "Hopper: what all blocks of a cluster load, each loads a part of"),
     PassSpec("tile-select-wgmma", "Hopper: products that four warps do from shared memory, in the background"),
+    PassSpec("tile-promote-sums", "Hopper: its units add float8 with few bits; vector units take over in time"),
 )
 
 _TO_THREADS = (

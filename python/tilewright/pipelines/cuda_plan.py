@@ -36,6 +36,7 @@ _ASKED = (
         "tile-allow-tf32", "products of f32 run on tensor cores, where precision tf32 was asked for", {"asked": True}
     ),
     PassSpec("tile-narrow-products", "products of the precision that was asked for", {"asked": True}),
+    PassSpec("tile-promote-float8", "sums of float8 in f32, though units add them with fewer bits"),
 )
 
 PLAN = Phase(

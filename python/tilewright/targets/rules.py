@@ -37,6 +37,7 @@ NOT_EXACT = "accuracy={o.accuracy!r}"
 #: Who a precision or an accuracy is for, where not every target with an own pipeline has it.
 _IS_FOR = {
     "tf32": "the tensor cores of NVIDIA GPUs: {t} has no such products; use 'bf16' or 'f32'",
+    "fp8-fast": "the float8 of NVIDIA GPUs: {t} has no such products; use 'f32'",
     "fast": "NVIDIA GPUs (approximations of their special function units) and their own pipeline",
     "winograd": "CPUs and their own pipeline",
     "winograd4": "CPUs and their own pipeline",

@@ -17,7 +17,7 @@ from tilewright.targets import registry
 from tilewright.targets.rules import RULES, Rule, check
 
 CASES = [
-    ({"precision": "int4"}, "there is no precision 'int4'; there are f32, tf32, bf16, int8"),
+    ({"precision": "int4"}, "there is no precision 'int4'; there are f32, tf32, bf16, int8, fp8-fast"),
     ({"calibration": 1}, "calibration= is for precision='int8'"),
     (
         {"precision": "bf16", "target": "reference"},

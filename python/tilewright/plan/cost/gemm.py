@@ -64,6 +64,7 @@ class Problem:
         open_rows: of each loop of rows, whether only a run knows its points.
         open_lanes: whether only a run knows the lanes.
         packed: how an operand lies in memory that is not multiplied as it lies there.
+        promotion: terms of a sum that a warpgroup's unit adds before vector units take over; 0: all.
         may_stream_k: whether stream-K may divide steps among CTAs: all sizes are known, and sums begin with zeros.
     """
 
@@ -87,6 +88,7 @@ class Problem:
     open_rows: tuple[bool, ...] = ()
     open_lanes: bool = False
     packed: Packed | None = None
+    promotion: int = 0
     may_stream_k: bool = False
 
     @cached_property

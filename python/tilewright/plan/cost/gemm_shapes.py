@@ -131,10 +131,21 @@ class Shape:
         """Threads of a CTA, a warpgroup that only loads among them."""
         return 32 * self.warps + (128 if self.wgmma else 0)
 
+    def promotions(self, problem: Problem) -> int:
+        """How often vector units add what a matrix unit has of a sum; 0: never."""
+        steps = -(-problem.depth // self.depth) * problem.outer
+        if not (self.wgmma and problem.promotion) or steps < 2:
+            return 0
+        return -(-steps // max(problem.promotion // self.depth, 1))
+
+    def sums(self, problem: Problem) -> int:
+        """32-bit registers of a thread for sums: those of the matrix unit, and those that they are added to."""
+        width = 2 if problem.bytes == 8 or self.promotions(problem) else 1
+        return self.rows * self.lanes * width // (32 * self.warps)
+
     def registers(self, problem: Problem) -> int:
         """32-bit registers of a thread, on average where a warpgroup that only loads gives up most of its own."""
-        width = 2 if problem.bytes == 8 else 1
-        own = self.rows * self.lanes * width // (32 * self.warps) + _OTHERS
+        own = self.sums(problem) + _OTHERS
         return (32 * self.warps * own + 128 * _LOADING) // self.threads if self.wgmma else own
 
     def __str__(self) -> str:
@@ -179,9 +190,9 @@ def _steps(problem: Problem, gpu: Gpu, rows: int, lanes: int, unit: bool, wgmma:
         if not unit and not 2 <= rows * lanes // (32 * warps) <= 64:
             continue
         shape = Shape(rows, lanes, depth, warps, 1, groups)
-        width = 2 if problem.bytes == 8 else 1
-        sums, limit = rows * lanes * width // (32 * warps), _WITH_FUNCTIONS if problem.functions else _ACCUMULATORS
-        if sums > limit:
+        sums, limit = shape.sums(problem), _WITH_FUNCTIONS if problem.functions else _ACCUMULATORS
+        ends = sums // 2 if shape.promotions(problem) else sums  # what is left of them for what follows
+        if ends > limit or sums > _ACCUMULATORS:
             continue
         if not problem.streams and sums + shape.step_bytes(problem) // (4 * 32 * warps) > limit + _OPERANDS:
             continue

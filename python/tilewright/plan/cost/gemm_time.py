@@ -67,8 +67,8 @@ def raster(problem: Problem, shape: Shape, resident: int) -> int:
 def predict(problem: Problem, shape: Shape, gpu: Gpu, even: bool = False) -> Prediction:
     """The time of a product in CTAs of a given shape.
 
-    Its bound is ``compute``, ``shared``, ``l2``, ``memory``, ``latency``, or ``widen`` where an operand is small in
-    memory.
+    Its bound is ``compute``, ``shared``, ``l2``, ``memory``, ``latency``, ``widen`` where an operand is small in
+    memory, or ``promote`` where vector units add what matrix units have of a sum.
 
     Args:
         problem: the product.
@@ -95,13 +95,16 @@ def predict(problem: Problem, shape: Shape, gpu: Gpu, even: bool = False) -> Pre
     fresh = min(far / max(near + out, 1), 1.0) * device.level("memory").latency
     trip = max((_CLUSTER_TRIP if shape.clustered else _ROUND_TRIP) * device.level("l2").latency, fresh)
     work = 2 * shape.rows * shape.lanes * shape.depth * steps
+    promoting = rounds * _promoting(problem, shape, gpu)
     parts = {
-        "compute": rounds * work / _rate_of(problem, shape, gpu, here),
+        # One warpgroup alone adds while its unit waits; of several, others multiply.
+        "compute": rounds * work / _rate_of(problem, shape, gpu, here) + (promoting if here * shape.warps < 8 else 0.0),
         "shared": rounds * steps * _shared_bytes(problem, shape, gpu) / device.level("shared").bandwidth,
         "l2": transfer(device, "l2", near + out) * factor,
         "memory": transfer(device, "memory", far) * factor,
         "latency": fills * steps * trip / (shape.stages - 1) if shape.stages > 1 else 0.0,
         "widen": rounds * steps * _widening(problem, shape, gpu),
+        "promote": promoting,
     }
     bound = max(parts, key=lambda name: parts[name])
     # A ring that goes on is full when the next tile begins. Steps of stream-K are two parts, and whole tiles.
@@ -155,6 +158,11 @@ def _widening(problem: Problem, shape: Shape, gpu: Gpu) -> float:
     conversion = gpu.device.rate("conversion.hopper" if gpu.capability >= 90 else "conversion")
     lanes = packed.instructions + packed.conversions * conversion
     return elements * lanes / (gpu.device.units.peak_of("f32") / 2)
+
+
+def _promoting(problem: Problem, shape: Shape, gpu: Gpu) -> float:
+    """Seconds in which the vector units of a multiprocessor add to a tile's sums what matrix units have of them."""
+    return shape.promotions(problem) * shape.rows * shape.lanes / (gpu.device.units.peak_of("f32") / 2)
 
 
 def _shared_bytes(problem: Problem, shape: Shape, gpu: Gpu) -> int:
@@ -234,7 +242,8 @@ class Choice:
         if self.whole is not None:
             fields.append(f'whole = "{self.whole}"')
             fields.append(f"whole_ns = {self.whole_seconds * 1e9:.0f} : i64")
-        return self.prediction.attribute(fields, ["compute"])
+        promoted = ["promote"] if self.prediction.parts["promote"] else []
+        return self.prediction.attribute(fields, ["compute", *promoted])
 
 
 def choose(problem: Problem, gpu: Gpu, number: int = 0) -> Choice | None:

@@ -138,6 +138,7 @@ def problem_of(nest: Nest, roles: Roles) -> Problem:
         open_rows=tuple(d in op.dynamic for d in rows),
         open_lanes=roles.lane in op.dynamic,
         packed=_packed(op, roles) if op.unpacks else None,
+        promotion=decisions.PROMOTION.get(op.op) or 0,
         may_stream_k=not op.dynamic and not op.unpacks and _begins_with_zeros(op),
     )
 

@@ -28,7 +28,7 @@ class CudaTarget(Target):
 
     kind = "cuda"
     forms = ("cuda (this GPU)", *(f"cuda:{arch}" for arch in CUDA))
-    precisions = ("f32", "tf32", "bf16", "int8")
+    precisions = ("f32", "tf32", "bf16", "int8", "fp8-fast")
     accuracies = ("exact", "fast")
     many_threads = True
     emulates = True
@@ -101,11 +101,15 @@ class CudaTarget(Target):
         return not _has_gpu()
 
     def products(self, root: Any, precision: str) -> Sequence[Any]:
-        """All products that tensor cores do: with windows, too, and in bf16 those of two activations."""
+        """All products that tensor cores do: with windows, too, in bf16 those of two activations; those of float8."""
         if precision == "tf32":
             from tilewright.plan.gpu.allow_tf32 import wide_products
 
             return wide_products(root)
+        if precision == "fp8-fast":
+            from tilewright.plan.gpu.promote_float8 import float8_products
+
+            return float8_products(root)
         from tilewright.plan.lowbit.narrow_products import products
 
         return products(root, True, precision == "bf16")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import gpu_kernels
 import ml_dtypes
@@ -84,6 +84,7 @@ class Gemm:
     persistent: int = 0
     raster: int = 0
     tf32: bool = False
+    promotion: int | None = None
     cluster: tuple[int, int] | None = None
     residual: bool = False
     fetched: bool = False
@@ -120,6 +121,20 @@ class Gemm:
         return (", tile.specialized" if self.specialized else "") + text
 
     @property
+    def mma_marks(self) -> str:
+        """What a plan would say of the product."""
+        if self.promotion is not None:
+            return f"{{tile.promotion = {self.promotion} : i64}} "
+        return "{tile.tf32} " if self.tf32 else ""
+
+    @property
+    def bound(self) -> float:
+        """The largest error, relative to the largest result."""
+        if self.element == "f8E4M3FN":  # by Hopper's short accumulators
+            return 3e-4 if self.promotion else 1e-2
+        return 4e-3 if self.out == "bf16" else 1e-3 if self.out == "f16" else 1e-6
+
+    @property
     def text(self) -> str:
         """The kernel."""
         sums = "i32" if self.element == "i8" else "f32"
@@ -131,7 +146,7 @@ class Gemm:
             marks=self.marks,
             tail=self.tail,
             more=f", %r: memref<{self.m}x{self.n}x{self.out}>" if self.residual else "",
-            mma="{tile.tf32} " if self.tf32 else "",
+            mma=self.mma_marks,
             cluster=f"cluster [{self.cluster[0]}, {self.cluster[1]}] " if self.cluster else "",
             sum=sums,
             zero="0" if sums == "i32" else "0.0",
@@ -144,8 +159,8 @@ class Gemm:
         )
         return text
 
-    def run(self, seed: int, change: Callable[[str], str] | None = None) -> None:
-        """Compare with NumPy; `change` makes another text of the PTX."""
+    def run(self, seed: int, change: Callable[[str], str] | None = None) -> float:
+        """Compare with NumPy; `change` makes another text of the PTX. Returns the error, relative to the largest."""
         rng = np.random.default_rng(seed)
         if self.element == "i8":
             a, b = (rng.integers(-100, 100, (rows, self.k)).astype(np.int8) for rows in (self.m, self.n))
@@ -167,10 +182,9 @@ class Gemm:
         wanted = wanted + residual.astype(np.float64) if self.residual else wanted
         if self.out == "i8":  # the lowest bits
             wanted = wanted.astype(np.int64).astype(np.int8)
-        bound = 4e-3 if self.out == "bf16" else 1e-3 if self.out == "f16" else 1e-6
-        np.testing.assert_allclose(
-            c.astype(np.float64), wanted, rtol=0, atol=bound * np.abs(wanted.astype(np.float64)).max()
-        )
+        largest = np.abs(wanted.astype(np.float64)).max()
+        np.testing.assert_allclose(c.astype(np.float64), wanted, rtol=0, atol=self.bound * largest)
+        return float(np.abs(c.astype(np.float64) - wanted).max() / largest)
 
 
 CASES = {
@@ -181,6 +195,34 @@ CASES = {
     "two blocks of rows in a warpgroup": Gemm(128, 64, 128, 128, 64, 64, warps=4),
     "two panels": Gemm(128, 128, 256, 128, 128, 128, stages=2),
     "fp8": Gemm(128, 128, 256, 128, 128, 128, element="f8E4M3FN"),
+    "fp8, fast": Gemm(128, 128, 256, 128, 128, 128, element="f8E4M3FN", promotion=0),
+    "fp8, promoted": Gemm(128, 128, 512, 128, 128, 128, element="f8E4M3FN", promotion=128),
+    "fp8, promoted, ragged": Gemm(200, 136, 336, 128, 128, 128, stages=4, element="f8E4M3FN", promotion=128),
+    "fp8, promoted in every other step": Gemm(64, 64, 448, 64, 64, 64, warps=4, element="f8E4M3FN", promotion=128),
+    "fp8, promoted in every third step, ragged": Gemm(
+        72, 64, 208, 64, 32, 32, warps=4, element="f8E4M3FN", promotion=96
+    ),
+    "fp8, promoted, tile after tile": Gemm(
+        384, 256, 384, 128, 128, 128, stages=4, element="f8E4M3FN", promotion=128, staged=2, persistent=1, raster=2
+    ),
+    "fp8, promoted, cluster, tile after tile": Gemm(
+        512,
+        256,
+        384,
+        128,
+        128,
+        128,
+        stages=4,
+        element="f8E4M3FN",
+        promotion=128,
+        staged=2,
+        persistent=1,
+        cluster=(2, 1),
+    ),
+    "fp8, promoted, threads copy": Gemm(
+        128, 64, 384, 128, 64, 128, element="f8E4M3FN", promotion=128, specialized=False
+    ),
+    "fp8, one step": Gemm(128, 128, 128, 128, 128, 128, element="f8E4M3FN", promotion=128),
     "one step": Gemm(128, 128, 64, 128, 128, 64),
     "warpgroups multiply what all threads copy": Gemm(200, 128, 264, 128, 128, 64, specialized=False),
     "tf32": Gemm(128, 128, 128, 128, 128, 32, element="f32", tf32=True),
@@ -346,6 +388,28 @@ def test_hot_loop() -> None:
     assert not re.search(r"\b(?:ld|st|div|rem|bar|shfl)\.", loop), loop
     assert "setmaxnreg.inc.sync.aligned.u32" in ptx
     assert "setmaxnreg.dec.sync.aligned.u32" in ptx
+
+
+@pytest.mark.parametrize("k", [512, 4096, 16384])
+def test_errors_of_float8_by_depth(k: int) -> None:
+    """Sums grow by the root of the depth, and so does what is cut off them, unless they are promoted."""
+    gemm = Gemm(64, 64, k, 64, 64, 128, warps=4, stages=4, element="f8E4M3FN", promotion=128)
+    promoted, fast = gemm.run(0), replace(gemm, promotion=0).run(0)
+    assert promoted < 2.5e-4
+    assert {512: 5e-4, 4096: 1.5e-3, 16384: 4e-3}[k] < fast and fast > 3 * promoted
+
+
+def test_hot_loop_of_promoted_sums() -> None:
+    """The unit begins anew in each step; its slot is given back before 64 sums are added."""
+    gemm = replace(CASES["fp8, promoted"], k=4096, stages=4)
+    ptx = gpu_kernels.compile_kernels(gemm.text, "sm_90a")[0].decode()
+    loop = [part for part in re.split(r"\n(?=\$L)", ptx) if "wgmma.mma_async" in part][-1]
+    assert len(re.findall(r"wgmma\.mma_async\S*k32\.f32\.e4m3\.e4m3", loop)) == 4
+    assert re.findall(r"wgmma\.wait_group\S*\s+(\d)", loop) == ["0"]
+    told = loop.index("mbarrier.arrive", loop.index("wgmma.wait_group"))
+    add = re.compile(r"add(?:\.rn)?\.f32")
+    assert not add.search(loop[:told]) and len(add.findall(ptx)) == 64
+    assert not add.search(gpu_kernels.compile_kernels(replace(gemm, promotion=0).text, "sm_90a")[0].decode())
 
 
 def test_tf32_is_multiplied_by_warpgroups() -> None:

@@ -67,6 +67,29 @@ def test_large_products_take_two_warpgroups_and_come_near_the_peak() -> None:
     assert problem.operations / choice.prediction.seconds > 0.7 * peak(problem, gpu) * gpu.units
 
 
+def test_promotion_takes_registers_and_adds() -> None:
+    """Twice the accumulators leave tiles half as large; what the vector units add is a part of the time."""
+    gpu = GPUS["nvidia-h200"]
+    fast = Problem(8192, 8192, 8192, 1, 1, "f8E4M3FN", 2, stores=True, neighbours=True)
+    exact = replace(fast, promotion=128)
+    most = {
+        p.promotion: max(s.rows * s.lanes // (32 * s.warps) for s in shapes(p, gpu) if s.wgmma) for p in (fast, exact)
+    }
+    assert most == {0: 128, 128: 64}
+    for shape in (s for s in shapes(exact, gpu) if s.wgmma):
+        assert shape.sums(exact) == 2 * shape.sums(fast) and shape.registers(exact) > shape.registers(fast)
+        parts = predict(exact, shape, gpu).parts
+        adds = 8192**3 / 128 / gpu.units / (gpu.device.units.peak_of("f32") / 2)
+        assert parts["promote"] >= adds
+        alone = predict(fast, shape, gpu).parts
+        assert (parts["compute"] > alone["compute"]) == (shape.warps == 4 and predict(exact, shape, gpu).occupancy == 1)
+    taken = choose(exact, gpu)
+    assert taken is not None and taken.prediction.seconds < 1.3 * choose(fast, gpu).prediction.seconds
+    assert (taken.shape.rows, taken.shape.lanes, taken.shape.promotions(exact)) == (128, 128, 64)
+    assert taken.shape.promotions(replace(exact, promotion=512)) == 16
+    assert taken.shape.promotions(replace(exact, depth=128)) == 0, "one step is promoted by nothing"
+
+
 def test_a_faster_memory_helps_what_memory_bounds() -> None:
     problem = Problem(64, 16384, 16384, 1, 1, "f16", 2)
     slow, fast = (choose(problem, GPUS[name]) for name in ("nvidia-h100", "nvidia-h200"))

@@ -141,7 +141,12 @@ def test_types(sums, left, right, columns, tmp_path):
     d, ptx = _run(a, b, op, sums, tail, (64, 64))
     wide = np.int64 if sums == "s32" else np.float64
     tolerance = {"s32": 0, "f32": 1e-4, "f16": 2e-2}[sums]
-    np.testing.assert_allclose(d.astype(wide), a.astype(wide) @ b.astype(wide).T, rtol=tolerance, atol=tolerance)
+    want = a.astype(wide) @ b.astype(wide).T
+    if left in ("e4m3", "e5m2"):  # Hopper's short accumulator (test_short_sums.py has its numbers)
+        errors = np.abs(d - want)
+        assert 2**-14 < errors.max() < 2**-11 * np.abs(want).max(), "each term is cut behind 13 bits of fraction"
+    else:
+        np.testing.assert_allclose(d.astype(wide), want, rtol=tolerance, atol=tolerance)
     assembles(ptx, tmp_path)
 
 

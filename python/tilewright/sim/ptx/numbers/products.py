@@ -4,8 +4,8 @@
 """Sums of products as the matrix units form them: which types go together, and how sums are rounded.
 
 Products are exact and are summed in float32 (float64 for f64, 32-bit integers for whole numbers). Hardware keeps fewer
-bits while it aligns the products of one step (and fewer still for fp8 on sm_90), so results agree within the rounding
-of the accumulator's type, not bit for bit.
+bits while it aligns the products of one step, so results agree within the rounding of the accumulator's type, not bit
+for bit. Where it keeps much fewer (float8 by wgmma) so do we: `short_sums`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.sim.ptx.numbers.element_types import ELEMENT_TYPES, ElementType
+from tilewright.sim.ptx.numbers.short_sums import short_sums
 
 _INTEGERS_8, _INTEGERS_4 = ("s8", "u8"), ("s4", "u4")
 _FP8 = ("e4m3", "e5m2")
@@ -60,12 +61,21 @@ class Product:
             raise ValueError(".b1 needs .and.popc or .xor.popc, and no other type has them")
         return Product(ELEMENT_TYPES[a], ELEMENT_TYPES[b], accumulator, saturate, bitwise)
 
-    def multiply(self, a: np.ndarray, b: np.ndarray, c: np.ndarray | None) -> np.ndarray:
+    def multiply(self, a: np.ndarray, b: np.ndarray, c: np.ndarray | None, float8_bits: int = 0) -> np.ndarray:
         """``(..., m, k) @ (..., k, n) + (..., m, n)``; operands as ``unpack`` gives them, c as ``unpack_sums``.
 
-        Returns float32, float64 or int32, still to be rounded to an f16 accumulator.
+        Args:
+            a: left operand.
+            b: right operand.
+            c: what is added; None: nothing.
+            float8_bits: fraction bits of the unit's accumulator for float8; 0: those of f32.
+
+        Returns:
+            float32, float64 or int32, still to be rounded to an f16 accumulator.
         """
         with np.errstate(all="ignore"):
+            if float8_bits and self.a.name in _FP8:
+                return short_sums(a, b, c, (self.a.name, self.b.name), float8_bits, self.accumulator == "f32")
             sums = a @ b
             if self.bitwise == "xor":
                 sums = a.sum(-1, keepdims=True) + b.sum(-2, keepdims=True) - 2 * sums

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """wgmma: products of matrices in shared memory by four warps, in the background.
 
-Source: PTX ISA 9.7.15. Sparse products (wgmma.mma_async.sp) are not known here.
+Source: PTX ISA 9.7.15. Sums of float8 have Hopper's short accumulators (`numbers/short_sums.py`): wgmma is Hopper's
+alone. Sparse products (wgmma.mma_async.sp) are not known here.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from tilewright.sim.ptx.numbers import fragments
 from tilewright.sim.ptx.numbers.element_types import ElementType, pack_sums, unpack, unpack_sums
 from tilewright.sim.ptx.numbers.element_types import decode as decode_elements
 from tilewright.sim.ptx.numbers.products import Product
+from tilewright.sim.ptx.numbers.short_sums import HOPPER_FLOAT8
 from tilewright.sim.ptx.order.races import detector
 from tilewright.sim.ptx.sync.warpgroups import Warpgroups
 from tilewright.sim.ptx.syntax.flow import reads_writes, registers
@@ -124,7 +126,7 @@ def mma_async(ins: Instruction, decode: Decoder) -> Run:
             return fragments.c_matrix(values, 16).reshape(-1, _ROWS, columns)
 
         c = state.held(groups, target, sums_in_registers) if adds else None
-        sums = product.multiply(a, b.swapaxes(-1, -2), c)
+        sums = product.multiply(a, b.swapaxes(-1, -2), c, HOPPER_FLOAT8)
         if step.machine.trace is not None:
             step.machine.trace.product(ins, 2 * a.size * columns)
         if product.accumulator == "f16":

@@ -222,7 +222,11 @@ def _is_cut_plainly(op: LinalgOp, loop: int) -> bool:
             if loop in uses and dim != loop:
                 return False
         value = access.value
-        made = not isinstance(value, ir.BlockArgument) and value.owner.name in ("linalg.fill", "arith.constant", "tensor.pad")
+        made = not isinstance(value, ir.BlockArgument) and value.owner.name in (
+            "linalg.fill",
+            "arith.constant",
+            "tensor.pad",
+        )
         if made and access is not op.output and loop in access.loops:
             return False
     return True

@@ -54,24 +54,31 @@ def device(completion: str) -> emulate.Device:
 
 
 def climb(fault: Fault, families: Sequence[Family] = FAMILIES) -> Outcome:
-    """Run the ladder with one fault in it."""
+    """Run the ladder with one fault in it, in one order of asynchronous work after the other until one shows it."""
+    died = ""
     for completion in ("late", "early"):
-        for family in families:
-            for case in range(len(family.cases)):
-                put = fault if (fault.rung, fault.case) == (family.rung, case) else None
-                if put is None and _sound(family, case, completion):
-                    continue
-                try:
-                    seen = family.observe(device(completion), case, put)
-                except UserError as error:
-                    if not isinstance(error, emulate.EmulationError):
-                        return Outcome(fault, family.rung, REFUSED, str(error))
-                    return Outcome(fault, family.rung, UNKNOWN, f"the kernel dies: {error.rule}")
-                except emulate.EmulationError as error:
-                    return Outcome(fault, family.rung, UNKNOWN, f"the kernel dies: {error.rule}")
-                if not family.passes(case, seen):
-                    return _judge(fault, family, family.diagnose(case, seen))
-    return Outcome(fault, "", QUIET, "")
+        try:
+            found = _climb(fault, families, completion)
+        except emulate.EmulationError as error:
+            died = f"the emulator stops it: {error.rule}"
+            continue
+        except UserError as error:
+            return Outcome(fault, fault.rung, REFUSED, str(error))
+        if found is not None:
+            return found
+    return Outcome(fault, fault.rung, UNKNOWN, died) if died else Outcome(fault, "", QUIET, "")
+
+
+def _climb(fault: Fault, families: Sequence[Family], completion: str) -> Outcome | None:
+    for family in families:
+        for case in range(len(family.cases)):
+            put = fault if fault.rung == family.rung and fault.case in (-1, case) else None
+            if put is None and _sound(family, case, completion):
+                continue
+            seen = family.observe(device(completion), case, put)
+            if not family.passes(case, seen):
+                return _judge(fault, family, family.diagnose(case, seen))
+    return None
 
 
 _SOUND: dict[tuple[str, int, str], bool] = {}

@@ -15,7 +15,8 @@ SHARED_BYTES = 32768
 STEP, STEPS, SINGLE, ARRIVALS = 16, 2048, 512, 1024
 #: no number of bytes
 NONE = 2**31 - 1
-_HEADER = ".version 8.0\n.target sm_90a\n.address_size 64\n.extern .shared .align 1024 .b8 smem[];\n"
+#: of every probe
+HEADER = ".version 8.0\n.target sm_90a\n.address_size 64\n.extern .shared .align 1024 .b8 smem[];\n"
 
 
 def copies(label: str, pointer: str, to_shared: bool, threads: int = 128) -> str:
@@ -49,10 +50,10 @@ def poll(label: str, bar: str, parity: str, over: str) -> str:
 """
 
 
-def postmortem(label: str, bar: str, parity: str) -> str:
+def postmortem(label: str, bar: str, parity: str, steps: int = STEPS, single: int = SINGLE) -> str:
     """Find what ends a phase: %excess in bytes (2^31 - 1: none does), then %missing arrivals.
 
-    Multiples of `STEP` bytes are tried first, then single ones, up to `SINGLE`.
+    Multiples of `STEP` bytes are tried first, `steps` of them, then single ones.
     """
 
     def scan(name: str, op: str, change: str, found: str, by: int, most: int) -> str:
@@ -82,13 +83,14 @@ def postmortem(label: str, bar: str, parity: str) -> str:
 
     return (
         f"  mov.s32 %excess, {NONE};\n  mov.s32 %missing, 0;\n"
-        + both("", STEP, STEPS)
-        + both("1", 1, SINGLE)
+        + both("", STEP, steps)
+        + both("1", 1, single)
         + scan("CAME", "mbarrier.arrive.shared::cta.b64", f"%mq, [{bar}]", "%missing", 1, ARRIVALS)
         + f"{label}_DONE:\n"
     )
 
 
+#: that the pieces of a probe use
 REGISTERS = """  .reg .pred %p<8>, %qp, %pp, %mp; .reg .b32 %r<32>, %q<4>, %qi, %qa, %pi, %mi, %mv, %tix, %base, %limit;
   .reg .b32 %excess, %missing; .reg .b64 %rd<16>, %qd<2>, %mq;
 """
@@ -105,7 +107,7 @@ def box(rank: int) -> str:
     coordinates = "".join(f"  ld.param.u32 %r{10 + dim}, [c{dim}];\n" for dim in range(rank))
     numbers = ("bytes", "place", "arrivals", "parity", "limit", *(f"c{dim}" for dim in range(5)))
     parameters = ", ".join(f".param .u32 {name}" for name in numbers)
-    return f"""{_HEADER}.visible .entry box(.param .align 64 .b8 map[128], .param .u64 image, .param .u64 dump,
+    return f"""{HEADER}.visible .entry box(.param .align 64 .b8 map[128], .param .u64 image, .param .u64 dump,
     .param .u64 verdict, {parameters})
 .maxntid 128, 1, 1
 {{
@@ -187,7 +189,7 @@ def multiply(
         body += "  add.s64 %rd5, %rd5, %rd7;\n  add.s64 %rd6, %rd6, %rd8;\n" if step + 1 < steps else ""
     zeros = "".join(f"  mov.f32 %f{i}, %initial;\n" for i in range(sums))
     stores = "".join(f"  st.global.f32 [%rd4+{4 * i}], %f{i};\n" for i in range(sums))
-    return f"""{_HEADER}.visible .entry multiply(.param .u64 image, .param .u64 dump, .param .u64 left,
+    return f"""{HEADER}.visible .entry multiply(.param .u64 image, .param .u64 dump, .param .u64 left,
     .param .u64 a, .param .u64 b, .param .u64 step_a, .param .u64 step_b, .param .u32 add, .param .f32 initial)
 .maxntid 128, 1, 1
 {{

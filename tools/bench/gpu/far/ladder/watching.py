@@ -10,8 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from bench.gpu.far.ladder.diagnosis import wgmma
-from bench.gpu.far.ladder.diagnosis.tma import SHARED_BYTES, STEP, TmaObserved
-from bench.gpu.far.ladder.setup import OperandSetup, TmaSetup, WgmmaSetup
+from bench.gpu.far.ladder.diagnosis.launches import BITS, MOST, WORDS
+from bench.gpu.far.ladder.diagnosis.phases import RingObserved
+from bench.gpu.far.ladder.diagnosis.tma import POISON, SHARED_BYTES, STEP, TmaObserved
+from bench.gpu.far.ladder.setup import LaunchSetup, MbarrierSetup, OperandSetup, TmaSetup, WgmmaSetup
 from tilewright.runtime.gpu.gpu_device import Device, Extent
 
 #: bytes behind the dumped shared memory, for mbarriers
@@ -148,3 +150,41 @@ def multiply(
         values = [*u64(before, dump, place, *matrices), *u32(int(setup.scale_d))]
         start(device, ptx, "multiply", [*values, np.float32(setup.initial).tobytes()])
         return wgmma.matrix_of_d(held.get(dump, sums))
+
+
+def ring(device: Device, ptx: str, setup: MbarrierSetup, memory: np.ndarray, limit: int = 1 << 22) -> RingObserved:
+    """Run the probe of phases.
+
+    Args:
+        device: where.
+        ptx: `ladder.ring.ring()`.
+        setup: what it is given.
+        memory: what is loaded, uint8 (rounds, `PITCH`).
+        limit: polls after which a phase is taken for one that never ends.
+    """
+    image = np.full(SHARED_BYTES, POISON, np.uint8)
+    numbers = (setup.stages, setup.rounds, setup.full_count, setup.empty_count, setup.tx_bytes, setup.box_bytes)
+    with Memory(device) as held:
+        before, source, dump = map(held.put, (image, memory, image))
+        result, verdict = held.put(np.full_like(memory, POISON)), held.put(np.zeros(6, np.int32))
+        values = u64(before, source, result, dump, verdict)
+        values += u32(*numbers, setup.full_parity, setup.empty_parity, limit)
+        start(device, ptx, "ring", values, block=(96, 1, 1))
+        produced, consumed, *left = held.get(verdict, np.zeros(6, np.int32)).tolist()
+        full, empty = (
+            (None if excess == _NONE else excess / STEP, missing) for excess, missing in (left[:2], left[2:])
+        )
+        return RingObserved(held.get(result, memory), held.get(dump, image), produced, consumed, full, empty)
+
+
+def echo(device: Device, ptx: str, setup: LaunchSetup) -> np.ndarray:
+    """Run the probe of launches: the records of all CTAs, uint32 (`MOST`, `WORDS`)."""
+    none = np.zeros((MOST, WORDS), np.uint32)
+    with Memory(device) as held:
+        records = held.put(none)
+        given = [
+            (value % 2**bits).to_bytes(bits // 8, "little") for value, bits in zip(setup.values, BITS, strict=True)
+        ]
+        values = [*u64(records), *u32(MOST), *given]
+        start(device, ptx, "echo", values, setup.grid, setup.block, setup.cluster, setup.shared_bytes)
+        return held.get(records, none)

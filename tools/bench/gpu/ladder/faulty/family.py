@@ -21,7 +21,7 @@ class Fault:
 
     Attributes:
         rung: that it is put into.
-        case: number of the rung's case.
+        case: number of the rung's case; -1: all of them.
         field: of the set-up, or of the kernel's text.
         expected, found: values before and after.
         setup: what the probe is really run with.

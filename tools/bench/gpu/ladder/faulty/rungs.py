@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from bench.gpu.ladder.faulty.boxes import Boxes
 from bench.gpu.ladder.faulty.family import Family
+from bench.gpu.ladder.faulty.launches import Launches
 from bench.gpu.ladder.faulty.products import Products
+from bench.gpu.ladder.faulty.rings import Rings
 
-FAMILIES: tuple[Family, ...] = (Boxes(), Products())
+FAMILIES: tuple[Family, ...] = (Launches(), Boxes(), Products(), Rings())

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Swizzles of shared memory: which 16-byte chunk of a row goes where.
 
-Source: CUTLASS's ``Swizzle<3,4,3>``, ``<2,4,3>``, ``<1,4,3>`` and the PTX ISA's figures of
-shared-memory layouts of asynchronous copies: a pattern of rows of 128 bytes; row r of it exchanges chunks c and c ^ s(r).
+Source: CUTLASS's ``Swizzle<3,4,3>``, ``<2,4,3>``, ``<1,4,3>`` and the PTX ISA's figures of layouts of asynchronous
+copies: a pattern of rows of 128 bytes, whose row r exchanges chunks c and c ^ s(r).
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from bench.gpu.far.ladder.diagnosis.wgmma import ROWS, addresses, product, value
 from bench.gpu.far.ladder.setup import OperandSetup, WgmmaSetup
 
 #: how far strides and what is added along k are looked for, bytes
-_STRIDE, _ADVANCE = 16384, 2048
+_STRIDE, _ADVANCE = 16384, 8192
 _CODES = {0: 0, 128: 1, 64: 2, 32: 3}
 #: rows of d that a hypothesis is tried on first
 _SIEVE = np.array([0, 9, 18, 35, 63])

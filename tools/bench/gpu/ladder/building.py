@@ -30,7 +30,9 @@ from bench.gpu.held import held_to, of_units
 from bench.gpu.kernels import BUILDERS
 from bench.gpu.ladder import descriptors, graphs, watched
 from bench.gpu.ladder.cases import ENTRIES, Entry
+from bench.gpu.ladder.echo import echo
 from bench.gpu.ladder.products import Product
+from bench.gpu.ladder.ring import ring
 from bench.gpu.portable import portable
 from tilewright.core.errors import InternalError, TilewrightError
 from tilewright.kernels import read_kernel
@@ -59,12 +61,19 @@ def build(folder: Path, arch: str, small: bool, names: Sequence[str] = ()) -> di
     for entry in ENTRIES:
         if (hopper or not entry.hopper) and (not names or entry.rung in names):
             found["programs"].append(_program(folder, entry, arch, small))
-    if hopper and (not names or "boxes" in names):
-        found["probes"] += [_probe(folder, f"box{rank}", "boxes", watched.box(rank), arch) for rank in range(1, 6)]
+    for name, rung, ptx in _probes() if hopper else ():
+        if not names or rung in names:
+            found["probes"].append(_probe(folder, name, rung, ptx, arch))
     for one in [one for one in found["programs"] if one["rung"].startswith("wgmma_") and one["failure"] is None]:
         found["probes"].append(_multiplication(folder, one, arch))
     (folder / "ladder.json").write_text(json.dumps(found))
     return found
+
+
+def _probes() -> list[tuple[str, str, str]]:
+    """Name, rung and PTX of the probes that take nothing from a compiled kernel."""
+    boxes = [(f"box{rank}", "boxes", watched.box(rank)) for rank in range(1, 6)]
+    return [("echo", "launches", echo()), *boxes, ("ring", "ring", ring())]
 
 
 def _program(folder: Path, entry: Entry, arch: str, small: bool) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from bench.gpu.far.ladder.diagnosis import tma, tma_cause
 from bench.gpu.far.ladder.explain import explain
 from bench.gpu.far.ladder.report import Report
 from bench.gpu.far.ladder.setup import TmaSetup, to_json
+from tilewright.runtime.gpu.gpu_device import Device
 
 #: Polls after which a wait is taken for one that never ends; the emulator completes copies after fewer.
 POLLS, EMULATED_POLLS = 1 << 22, 500
@@ -58,10 +59,15 @@ def setups() -> Iterator[tuple[str, TmaSetup]]:
     yield "rank5", _box("f16", (24, 5, 6, 4, 7), (16, 3, 4, 2, 3), 32, coordinates=(12, 3, -2, 3, 5))
 
 
+def polls(device: Device) -> int:
+    """Polls after which a wait is taken for one that never ends."""
+    return POLLS if device.limits.cubins else EMULATED_POLLS
+
+
 def boxes(pack: Pack, open_: Opener, report: Report) -> None:
     """Load each box, and compare all of shared memory, byte by byte."""
     device, image = open_(0), tma.poisoned()
-    limit = POLLS if device.limits.cubins else EMULATED_POLLS
+    limit = polls(device)
     for name, setup in setups():
         with report.check(name, to_json(setup)) as check:
             text = pack.text(pack.probe(f"box{len(setup.dims)}"))

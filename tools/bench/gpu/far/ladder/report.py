@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import json
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from bench.gpu.far import child
 
 
 class Check:
@@ -71,7 +71,4 @@ class Report:
         self._write({"status": "done"})
 
     def _write(self, line: dict[str, Any]) -> None:
-        with open(self._path, "a") as file:
-            file.write(json.dumps({"rung": self.rung, **line}) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        child.append(self._path, {"rung": self.rung, **line})

@@ -13,6 +13,7 @@ from bench.gpu.far.ladder.boxes import boxes
 from bench.gpu.far.ladder.facts import driver, occupancy, registers
 from bench.gpu.far.ladder.multiply import multiply
 from bench.gpu.far.ladder.sanitizer import sanitizer
+from bench.gpu.far.ladder.starting import launched, rings
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ RUNGS: tuple[Rung, ...] = (
     Rung("driver", "driver, GPU and memory answer", driver, hint="nvidia-smi; the driver itself"),
     Rung("registers", "kernels load, with the registers that ptxas gave them", registers, 60, "the driver's log"),
     Rung("occupancy", "every CTA and every cluster fits", occupancy, 60, "cuOccupancyMaxActiveClusters"),
-    Rung("launches", "parameters, grids and stores (add, softmax, layer norm)", programs.rung("launches")),
+    Rung("launches", "parameters, grids and stores (add, softmax, layer norm)", launched),
     Rung("mma_sync", "cp.async, ldmatrix and mma.sync", programs.rung("mma_sync")),
     Rung("boxes", "TMA: swizzles, edges, negative starts, steps, ranks 1 to 5", boxes, 60, "mbarrier and TMA's bytes"),
     Rung("wgmma_k128", "wgmma with K-major operands, swizzle of 128 bytes", multiply, hint=_MATRIX),
@@ -50,6 +51,7 @@ RUNGS: tuple[Rung, ...] = (
     Rung("wgmma_mn_b", "wgmma with B along n (MN-major)", multiply, hint=_MATRIX),
     Rung("wgmma_mn_a", "wgmma with A along m (MN-major)", multiply, hint=_MATRIX),
     Rung("wgmma_registers", "wgmma with A in registers", multiply, hint=_MATRIX),
+    Rung("ring", "mbarriers of a ring: phases, counts, bytes", rings, hint=_RING),
     Rung("tile", "TMA, mbarriers, setmaxnreg and wgmma together, 1 to 128 steps", programs.rung("tile"), hint=_RING),
     Rung("persistent", "tile after tile, TMA stores", programs.rung("persistent"), hint=_RING),
     Rung("clusters", "multicast and barriers between CTAs", programs.rung("clusters"), hint=_RING),

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One rung in this process: ``python -m bench.gpu.far.ladder.step PACK RUNG RESULTS [--emulate] [--seed N]``.
 
-Exits with 0 where every check is right, with 1 where one is wrong; what happened stands in RESULTS.
+Exits with 0 where every check is right, with 1 where one is wrong, with `child.LOST` where the CUDA context
+is lost; what happened stands in RESULTS.
 """
 
 from __future__ import annotations
@@ -13,9 +14,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from bench.gpu.far import child
 from bench.gpu.far.ladder.device import Pack, opener
 from bench.gpu.far.ladder.report import Report
 from bench.gpu.far.ladder.rungs import chosen
+from tilewright.core.errors import TilewrightError
+
+#: What the run-time says of errors after which no call of the process works (runtime/gpu/cuda_errors.py).
+_LOST = "lost its CUDA context"
 
 
 def main(given: Sequence[str]) -> int:
@@ -29,7 +35,11 @@ def main(given: Sequence[str]) -> int:
     arguments = parser.parse_args(given)
     pack, report = Pack(arguments.pack), Report(arguments.results, arguments.rung)
     (rung,) = chosen(None, arguments.rung)
-    rung.run(pack, opener(pack.entries["arch"], arguments.emulate, arguments.seed), report)
+    try:
+        rung.run(pack, opener(pack.entries["arch"], arguments.emulate, arguments.seed), report)
+    except TilewrightError as error:
+        print(error, file=sys.stderr)
+        return child.LOST if _LOST in error.message else 1
     report.done()
     return int(report.failed)
 

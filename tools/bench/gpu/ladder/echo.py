@@ -19,8 +19,8 @@ def echo() -> str:
     """Kernel ``echo``.
 
     Parameters: records (u64) and how many there may be (u32); then five whose values are written down: two addresses
-    (u64), a size, a stride (u32), a small number (u16). A record, u32: how many threads came; the special registers; from
-    word `VALUES` on the values, of 64 bits in two words each.
+    (u64), a size, a stride (u32), a small number (u16). A record, u32: how many threads came; the special registers;
+    from word `VALUES` on the values, of 64 bits in two words each.
     """
     names = (("x", "u64"), ("y", "u64"), ("size", "u32"), ("stride", "u32"), ("mode", "u16"))
     parameters = ", ".join(f".param .{kind} {name}" for name, kind in names)

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as _field
 from typing import Any, Protocol
 
 import numpy as np
@@ -36,7 +37,7 @@ class Fault:
     found: Any
     setup: Any = None
     same: tuple[str, ...] = ()
-    edit: Callable[[str], str] | None = field(default=None, repr=False)
+    edit: Callable[[str], str] | None = _field(default=None, repr=False)
 
 
 class Family(Protocol):

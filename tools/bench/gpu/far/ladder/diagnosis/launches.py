@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What CTAs write down of a launch, and which of its attributes or parameters explains it.
 
-A record of a CTA, by its number in the grid: threads that came, %ctaid, %nctaid, %ntid, %cluster_nctaid, its rank in the
-cluster, %dynamic_smem_size, and the parameters' values from word `VALUES` on.
+A record of a CTA, by its number in the grid: threads that came, %ctaid, %nctaid, %ntid, %cluster_nctaid, its rank in
+the cluster, %dynamic_smem_size, and the parameters' values from word `VALUES` on.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ fault counts if some order of asynchronous work shows it.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 from collections import Counter
@@ -99,6 +100,7 @@ def _judge(fault: Fault, family: Family, cause: Cause | None) -> Outcome:
     return Outcome(fault, family.rung, RIGHT if named else WRONG, cause.text)
 
 
+@functools.cache
 def draw(count: int, seed: int) -> list[Fault]:
     """Faults of all rungs in turn, the same for a seed."""
     rng = np.random.default_rng(seed)

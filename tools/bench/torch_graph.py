@@ -108,6 +108,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "Clip": lambda x, low, high, a: torch.clamp(x, low, high),
     "Concat": lambda *xs: torch.cat(xs[:-1], xs[-1]["axis"]),
     "Conv": _conv,
+    "DequantizeLinear": lambda x, s, a: x.float() * s,
     "Div": lambda x, y, a: x / y,
     "Erf": lambda x, a: torch.erf(x),
     "Expand": lambda x, shape, a: torch.broadcast_to(x, torch.broadcast_shapes(tuple(shape), x.shape)),

@@ -58,6 +58,18 @@ def batched(batch: int = 64, m: int = 512, n: int = 512, k: int = 64, dtype: str
     return g.model()
 
 
+def float8(m: int = 8192, n: int = 8192, k: int = 8192, dtype: str = "float8_e4m3fn") -> onnx.ModelProto:
+    """`x` [m, k], `w` [n, k] of float8, each with a scale -> `y` [m, n] = x w^T in f32."""
+    g, kind = Graph("float8", 21), _kind(dtype)
+    values = [
+        g.op("DequantizeLinear", g.input(name, kind, shape), g.const(np.float32(scale), np.float32))
+        for name, shape, scale in (("x", [m, k], 0.5), ("w", [n, k], 0.25))
+    ]
+    product = g.op("MatMul", values[0], g.op("Transpose", values[1], perm=[1, 0]))
+    g.output(product, "y", np.dtype(np.float32), [m, n])
+    return g.model()
+
+
 def add(rows: int = 16384, columns: int = 4096, dtype: str = "bfloat16") -> onnx.ModelProto:
     """`x`, `y` [rows, columns] -> their sum."""
     g, kind = Graph("add", 17), _kind(dtype)
@@ -114,6 +126,7 @@ BUILDERS: dict[str, Callable[..., onnx.ModelProto]] = {
     "attention": attention,
     "feed_forward": feed_forward,
     "batched": batched,
+    "float8": float8,
     "add": add,
     "softmax": rows_of("Softmax"),
     "layernorm": rows_of("LayerNormalization"),

@@ -87,6 +87,22 @@ def _sdpa(backend: str) -> Maker:
     return make
 
 
+def scaled_mm(given: Given) -> Call:
+    """cuBLAS's product of float8 with a scale of each operand, promoted as ours is (no fast accumulation)."""
+    if not hasattr(torch, "_scaled_mm"):
+        raise Skip("this PyTorch has no torch._scaled_mm")
+    x, w = given.inputs
+    scales = [torch.tensor(c["values"][0], device=x.device) for c in given.case["graph"]["constants"].values()]
+
+    def call() -> Sequence[torch.Tensor]:
+        product = torch._scaled_mm(
+            x, w.t(), scale_a=scales[0], scale_b=scales[1], out_dtype=torch.float32, use_fast_accum=False
+        )
+        return (product,)
+
+    return call
+
+
 def triton(given: Given) -> Call:
     """A kernel of `triton_kernels`."""
     try:
@@ -103,6 +119,7 @@ PEERS: dict[str, Maker] = {
     "compile_graph": _compiled("reduce-overhead"),
     "sdpa_flash": _sdpa("FLASH_ATTENTION"),
     "sdpa_cudnn": _sdpa("CUDNN_ATTENTION"),
+    "scaled_mm": scaled_mm,
     "triton": triton,
 }
 ABOUT = {
@@ -112,5 +129,6 @@ ABOUT = {
     "compile_graph": "torch.compile, reduce-overhead (CUDA graphs)",
     "sdpa_flash": "scaled_dot_product_attention, FlashAttention",
     "sdpa_cudnn": "scaled_dot_product_attention, cuDNN",
+    "scaled_mm": "torch._scaled_mm: cuBLAS on float8, use_fast_accum=False",
     "triton": "kernels of the usual form in Triton, best of a few tiles",
 }

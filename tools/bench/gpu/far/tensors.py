@@ -20,6 +20,7 @@ TYPES = {
     "f32": torch.float32,
     "f16": torch.float16,
     "bf16": torch.bfloat16,
+    "f8e4m3fn": torch.float8_e4m3fn,
     "i64": torch.int64,
     "i32": torch.int32,
     "i16": torch.int16,

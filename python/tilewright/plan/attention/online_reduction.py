@@ -213,20 +213,13 @@ class _Builder:
 
 
 def _is_cut_plainly(op: LinalgOp, loop: int) -> bool:
-    """Whether each tensor is indexed by the loop alone, or not by it; what is no slice of memory is not cut.
-
-    That is a constant made by the task, and an image with a border that is not in memory.
-    """
+    """Whether each tensor is indexed by the loop alone, or not by it; constants made by the task are not cut."""
     for access in (*op.inputs, op.output):
         for dim, uses in zip(access.dims, access.uses, strict=True):
             if loop in uses and dim != loop:
                 return False
         value = access.value
-        made = not isinstance(value, ir.BlockArgument) and value.owner.name in (
-            "linalg.fill",
-            "arith.constant",
-            "tensor.pad",
-        )
+        made = not isinstance(value, ir.BlockArgument) and value.owner.name in ("linalg.fill", "arith.constant")
         if made and access is not op.output and loop in access.loops:
             return False
     return True

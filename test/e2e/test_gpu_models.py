@@ -66,3 +66,11 @@ def test_bytes(name: str, target: str) -> None:
         (ours,), (theirs,) = compiled(*inputs), plain(*inputs)
         np.testing.assert_allclose(ours, theirs, atol=1.01 * STEPS[name])
         assert (np.abs(ours - theirs) > 1e-4).mean() <= 0.2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ("cuda:sm_80", "cuda:sm_90a"))
+@pytest.mark.parametrize("name", ("mobilenet_v2", "resnet50", "vit_base", "lstm4", "mlp_mixer", "squeezenet"))
+def test_models_of_the_suites_compile(name: str, target: str) -> None:
+    """In the sizes that are measured: what their plans hold, small models do not show."""
+    assert tw.compile(str(models.path(name)), target=target, emulate=True).target == target

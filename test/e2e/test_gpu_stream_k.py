@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +25,8 @@ from tilewright.plan.cost.gemm import Problem
 from tilewright.plan.cost.gemm_shapes import Shape
 from tilewright.plan.gpu import split_k
 from tilewright.plan.model.gpu import Gpu
+from tilewright.sim.ptx.machine import Machine, Options
+from tilewright.sim.ptx.memory.global_memory import GlobalMemory
 
 ARCHS = ("sm_90a", "sm_80")
 #: Multiprocessors of the GPU that tests plan for.
@@ -150,6 +152,39 @@ def test_a_launch_leaves_semaphores_as_it_found_them(
     for factor in (1, 2, -1):
         a = (inputs[0] * factor).astype(np.float16)
         close(np.asarray(model(a, inputs[1])[0]), a.astype(np.float64) @ inputs[1])
+
+
+def posted(memory: GlobalMemory) -> bool:
+    """Whether a semaphore is not zero, of the kernel that was loaded last."""
+    places = [a for _, found in memory.modules.values() for name, a in found.items() if "_semaphores_" in name]
+    return bool(memory.range(places[-1], 0)[0].data.any()) if places else False
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_an_aborted_launch_leaves_no_semaphores_behind(
+    arch: str, deal: Callable[[int, int], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It is interrupted between a post and its take; the next call gives the same bits."""
+    deal(64, 64)
+    proto = product(448, 64, 512)
+    path, inputs = saved(proto, arch, tmp_path), inputs_of(proto)
+    wanted = run(path, inputs)
+    model = tw.load(path, emulate={"multiprocessors": UNITS, "options": Options(lanes=1)})
+    whole = Machine.run
+
+    def interrupted(machine: Machine) -> Iterator[None]:
+        yield from whole(machine)
+        if posted(machine.memory):
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Machine, "run", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            model(*inputs)
+    memory = model.device.memory
+    assert posted(memory)
+    np.testing.assert_array_equal(np.asarray(model(*inputs)[0]), wanted)
+    assert not posted(memory), "what the aborted launch posted is still there"
 
 
 def test_batches_and_functions(deal: Callable[[int, int], None], tmp_path: Path) -> None:

@@ -93,3 +93,38 @@ def test_a_kernel_that_spills_gets_room(tmp_path: Path) -> None:
     assert found.codes == {"gemm": plain.replace(b"1, 1\n", b"1, 1\n.minnctapersm 1\n")}
     assert found.resources["gemm"]["spilled_bytes"] == 0
     assert [remark["location"] for remark in found.remarks] == ["other"]
+
+
+def _traded(less: int, more: int, threads: int = 384) -> bytes:
+    """A kernel of a producing warpgroup, and others that multiply."""
+    words = f"setmaxnreg.dec.sync.aligned.u32 {less};\nsetmaxnreg.inc.sync.aligned.u32 {more};\n"
+    return f".maxntid {threads}, 1, 1\n{words}".encode() + PRODUCT
+
+
+def test_registers_that_the_launch_brings_are_enough(tmp_path: Path) -> None:
+    """168 for each of three warpgroups: 40 and twice 232."""
+    assert not run(tmp_path, CLEAN, _traded(40, 232)).remarks
+    assert not run(tmp_path, CLEAN.replace("168", "161"), _traded(40, 232)).remarks, "they come in units of 8"
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (_traded(40, 240), r"520 registers a thread in all \(setmaxnreg: 40, 240, 240\).*launched with 168 each, 504"),
+        (_traded(48, 232), "512 registers a thread in all"),
+        (_traded(40, 232, 256 + 256), "736 registers a thread in all"),
+        (_traded(40, 228), "setmaxnreg.inc 228: a number of registers is a multiple of 8 from 24 to 256"),
+        (_traded(16, 232), "setmaxnreg.dec 16: a number of registers"),
+        (_traded(40, 264), "setmaxnreg.inc 264: a number of registers"),
+        (_traded(176, 232), "setmaxnreg.dec 176 is to give registers back, and a thread is launched with 168"),
+        (_traded(40, 160), "setmaxnreg.inc 160 is to add registers, and a thread is launched with 168"),
+        (_traded(40, 232, 320), "320 threads are no whole warpgroups of 128"),
+        (_traded(40, 168, 512), "512 threads of 168 registers are more than the 65536"),
+        (_traded(40, 232, 128), "its 1 warpgroups ask for 2 different numbers"),
+        (_traded(40, 232).replace(b".maxntid", b"//"), "neither .maxntid nor .reqntid says"),
+    ],
+)
+def test_registers_that_never_come_are_an_error(tmp_path: Path, code: bytes, message: str) -> None:
+    """Warpgroups would wait for them for ever."""
+    with pytest.raises(InternalError, match=f"kernel 'gemm': .*{message}"):
+        run(tmp_path, CLEAN, code)

@@ -21,6 +21,8 @@ from tilewright.ir.structure import Access, LinalgOp
 from tilewright.mlir import ir
 
 _EXPONENTIALS = ("math.exp", "math.exp2")
+#: What makes a tensor inside a task without being an operation of the chain: it is made whole, not in blocks.
+_UNCUT = ("linalg.fill", "arith.constant", "tensor.pad")
 _MAXIMA = ("arith.maximumf", "arith.maxnumf")
 
 
@@ -213,13 +215,13 @@ class _Builder:
 
 
 def _is_cut_plainly(op: LinalgOp, loop: int) -> bool:
-    """Whether each tensor is indexed by the loop alone, or not by it; constants made by the task are not cut."""
+    """Whether each tensor is indexed by the loop alone, or not by it; what the task fills or pads itself is not cut."""
     for access in (*op.inputs, op.output):
         for dim, uses in zip(access.dims, access.uses, strict=True):
             if loop in uses and dim != loop:
                 return False
         value = access.value
-        made = not isinstance(value, ir.BlockArgument) and value.owner.name in ("linalg.fill", "arith.constant")
+        made = not isinstance(value, ir.BlockArgument) and value.owner.name in _UNCUT
         if made and access is not op.output and loop in access.loops:
             return False
     return True

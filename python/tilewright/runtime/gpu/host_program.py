@@ -137,7 +137,9 @@ class HostProgram:
         self._steps = steps_of(program["body"])
         self._packer = Packer(device)
         exact = device.limits.cubins and device.limits.arch == program.get("arch")
-        self._kernels = {name: _load(device, name, entry, modules, exact) for name, entry in program["kernels"].items()}
+        self._modules, self._exact = modules, exact
+        self._aborted: set[str] = set()
+        self._kernels = {name: self._loaded(name) for name in program["kernels"]}
         self._weights = {name: self._upload(array, name) for name, array in weights.items()}
         self.lock = getattr(device, "lock", None) or threading.RLock()
         self._arena: Memory | None = None
@@ -227,6 +229,12 @@ class HostProgram:
 
     def launch(self, name: str, grid: tuple[int, ...], args: Sequence[Any]) -> None:
         """Launch a kernel on a grid of tasks; nothing where there are none."""
+        if name in self._aborted:
+            # Its semaphores may hold what some CTAs posted and none took: they are zero in a module loaded anew. That
+            # costs launches that succeed nothing, as clearing before each of them would. A GPU loses its context by any
+            # fault of a kernel, and graphs with it, so that recorded launches need no more than others.
+            self._kernels[name] = self._loaded(name)
+            self._aborted.discard(name)
         kernel = self._kernels[name]
         tasks = kernel.tasks(grid)
         if tasks == 0:
@@ -236,7 +244,11 @@ class HostProgram:
         params = self._packer.pack(name, kernel.params, grid, args)
         start = self.device.record() if self._profile is not None else None
         together = {"together": True} if kernel.waits else {}
-        self.device.launch(kernel.handle, *extents, kernel.cluster, kernel.shared_bytes, params, **together)
+        try:
+            self.device.launch(kernel.handle, *extents, kernel.cluster, kernel.shared_bytes, params, **together)
+        except BaseException:
+            self._aborted |= {name for name, kernel in self._kernels.items() if kernel.waits}
+            raise
         if self._profile is not None:
             self._profile.append((name, tasks, start, self.device.record()))
 
@@ -255,6 +267,9 @@ class HostProgram:
         """A temporary begins in memory that another one had: what is there is undefined from here on."""
         if self._forget is not None and view.nbytes:
             self._forget(view.address, view.nbytes)
+
+    def _loaded(self, name: str) -> Kernel:
+        return _load(self.device, name, self._program["kernels"][name], self._modules, self._exact)
 
     def _registers(self, inputs: Sequence[View], outputs: Sequence[View | None]) -> list[Any]:
         registers: list[Any] = [None] * self._program["registers"]

@@ -93,7 +93,10 @@ class Device:
         if bytes(image[:4]) == b"\x7fELF":
             raise UserError("the emulator runs PTX; a cubin holds machine code: keep the PTX in the artifact")
         text = bytes(image).decode().rstrip("\0")
-        module = _decoded(self._replace.get(text, text))
+        text = self._replace.get(text, text)
+        module = _decoded(text)
+        if self.memory.holds(module.module):
+            module = load(text)  # with variables of its own, as the driver has it
         self._fits(module.module.target)
         return module
 

@@ -111,10 +111,8 @@ class Program:
 
 def module_addresses(module, memory: GlobalMemory) -> dict[str, int]:
     """Place a module's .global and .const variables in a device's memory, once."""
-    known = getattr(memory, "modules", None)
-    if known is None:
-        known = memory.modules = {}
-    if id(module) in known:
+    known = memory.modules
+    if memory.holds(module):
         return known[id(module)][1]
     out = {}
     variables = [v for v in module.variables.values() if v.space != "shared"]

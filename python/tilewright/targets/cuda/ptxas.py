@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """NVIDIA's assembler as a check of each kernel: it must take the PTX, and hot kernels must neither spill nor serialize.
 
+Warpgroups that trade registers must find them in what ptxas says each thread is launched with (register_pool.py).
+
 ptxas is optional: without it drivers assemble the PTX when a model is loaded, and a remark says that no one did before.
 
 How many registers a kernel may take follows from its largest CTA, but ptxas may stop before that for the sake of more
@@ -27,6 +29,7 @@ from typing import Any
 
 from tilewright.core import cache, config
 from tilewright.core.errors import InternalError
+from tilewright.targets.cuda import register_pool
 
 #: Instructions of a tensor core, in kernels that must not spill.
 _HOT = (b"mma.sync", b"wgmma.mma_async")
@@ -95,7 +98,8 @@ def check(codes: Mapping[str, bytes], arch: str, cubins: bool = False) -> Checke
         cubins: keep the machine code.
 
     Raises:
-        RefusedError: ptxas refuses a kernel; a kernel with tensor core instructions spills, or is serialized.
+        RefusedError: ptxas refuses a kernel; a kernel with tensor core instructions spills, or is serialized;
+            warpgroups ask for more registers than their launch brings.
     """
     start = time.perf_counter()
     result = Checked()
@@ -140,10 +144,13 @@ def resources(text: str) -> dict[str, int]:
 
 
 def _judge(name: str, code: bytes, text: str, result: Checked) -> str:
-    """What is wrong with a kernel that was assembled, if it is hot; a remark where it is not."""
+    """What is wrong with a kernel that was assembled: what makes it hang, or slow if it is hot; else a remark."""
     serialized = _SERIALIZED.search(text)
     if serialized:
         return f"ptxas serializes its products: {serialized[0].strip()}"
+    wrong = register_pool.complaint(code, result.resources[name]["registers"])
+    if wrong:
+        return wrong
     spilled = result.resources[name]["spilled_bytes"]
     if not spilled:
         return ""

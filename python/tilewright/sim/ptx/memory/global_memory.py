@@ -5,10 +5,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from tilewright.core.errors import UserError
 from tilewright.sim.ptx.syntax.types import WORDS
+
+if TYPE_CHECKING:
+    from tilewright.sim.ptx.syntax.tree import Module
 
 #: log2 of the distance of two allocations' addresses
 SLOT = 40
@@ -88,6 +93,12 @@ class GlobalMemory:
         self._next = FIRST
         self.launches = 0  # so far
         self.released: dict[int, dict[int, int]] = {}  # address -> clocks that the running launch released there
+        #: by its id: a module (kept, so that no other gets the id), and the addresses of its variables by name
+        self.modules: dict[int, tuple[Module, dict[str, int]]] = {}
+
+    def holds(self, module: Module) -> bool:
+        """Whether the variables of a module have their places."""
+        return id(module) in self.modules
 
     def alloc(self, size: int, name: str = "", defined: bool = False) -> int:
         """Make an allocation and return its address.

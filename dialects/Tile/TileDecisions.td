@@ -271,6 +271,11 @@ def : Tile_Decision<"tf32", Tile_Flag, Tile_On<["linalg.", "tile.mma"]>,
     ["tile-allow-tf32"],
     ["tile-plan-gpu-tiles", "tile-select-wgmma", "convert-tile-to-gpu"],
     ["cuda"], "operands of f32 may be rounded to tf32">;
+def : Tile_Decision<"approximate", Tile_Flag,
+    Tile_On<["math.exp", "math.exp2"]>,
+    ["tile-approximate-exponentials", "tile-fold-exponents"],
+    ["tile-fold-exponents", "tile-math-to-intrinsics"], ["cuda"],
+    "the special function unit's own result: it feeds an operand of 16 bits">;
 def : Tile_Decision<"unit", Tile_Text, Tile_On<["linalg.", "tile.mma"]>,
     ["tile-plan-gpu-tiles", "tile-select-wgmma"],
     ["tile-select-wgmma", "tile-defer-waits", "tile-specialize-warps",

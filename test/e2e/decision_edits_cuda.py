@@ -64,6 +64,7 @@ GPU_EDITS = (
     Edit("unit", GPU, "large", "tile-copies-to-cp-async", r'tile\.unit = "wgmma"', 'tile.unit = "mma"'),
     Edit("global", GPU, "weights", "tile-plan-arena", r'tile\.global = "', 'tile.global = "other_'),
     Edit("tf32", GPU, "plain", "tile-plan-fusion", r"test\.product", "tile.tf32"),
+    Edit("approximate", GPU, "causal heads", "tile-fold-exponents", r" ?\{tile\.approximate\}", ""),
     Edit("tasks", GPU, "large", "tile-specialize-warps", r" ?\{tile\.tasks\}", ""),
     Edit("pending", GPU, "large", "convert-tile-to-gpu", r"tile\.pending = \d+", "tile.pending = 3"),
     Edit("starts", GPU, "large", "convert-tile-to-gpu", r"tile\.starts, ", ""),

@@ -26,26 +26,54 @@ def _is_narrow(kind: ir.Type) -> bool:
     return isinstance(kind, (ir.F16Type, ir.BF16Type))
 
 
-def rounded_exponential(op: ir.Operation) -> ir.Operation | None:
-    """The exponential of a difference that a body rounds to 16 bits and yields; None where it does something else."""
+def _yielded(op: ir.Operation) -> ir.Value:
     inner = op.regions[0].blocks[0].operations
-    result = inner[len(inner) - 1].operation.operands[0]
-    rounding = None if isinstance(result, ir.BlockArgument) else result.owner
-    if rounding is None or rounding.name != "arith.truncf" or not _is_narrow(result.type):
+    return inner[len(inner) - 1].operation.operands[0]
+
+
+def _maker(value: ir.Value, name: str) -> ir.Operation | None:
+    """The operation of the name that makes a scalar of a body; None for another one."""
+    owner = None if isinstance(value, ir.BlockArgument) else value.owner
+    return owner if owner is not None and owner.name == name else None
+
+
+def _exponential(value: ir.Value) -> ir.Operation | None:
+    """The f32 exponential of a difference that a scalar of a body is, with one reader."""
+    found = _maker(value, "math.exp")
+    if found is None or len(list(value.uses)) != 1 or not isinstance(value.type, ir.F32Type):
         return None
-    value = rounding.operands[0]
-    found = None if isinstance(value, ir.BlockArgument) else value.owner
-    if found is None or found.name != "math.exp" or len(list(value.uses)) != 1:
+    return found if _maker(found.operands[0], "arith.subf") is not None else None
+
+
+def _rounds(op: LinalgOp) -> bool:
+    """Whether an operation does nothing but round its one input to 16 bits."""
+    result = _yielded(op.op)
+    rounding = _maker(result, "arith.truncf")
+    return rounding is not None and _is_narrow(result.type) and isinstance(rounding.operands[0], ir.BlockArgument)
+
+
+def _adds(op: LinalgOp) -> bool:
+    return bool(op.reductions) and len(op.inputs) == 1 and _maker(_yielded(op.op), "arith.addf") is not None
+
+
+def _found(op: LinalgOp, ops: list[LinalgOp], operands: set[ir.Value]) -> ir.Operation | None:
+    """The exponential that an operation makes for a product alone, and for the sum of its row."""
+    result = _yielded(op.op)
+    if op.result in operands:
+        rounding = _maker(result, "arith.truncf")
+        return _exponential(rounding.operands[0]) if rounding is not None and _is_narrow(result.type) else None
+    readers = [reader for reader in ops if any(access.value == op.result for access in reader.inputs)]
+    rounded = [reader for reader in readers if _rounds(reader) and reader.result in operands]
+    others = [reader for reader in readers if reader not in rounded]
+    if not rounded or len(readers) != len(list(op.result.uses)) or not all(_adds(reader) for reader in others):
         return None
-    exponent = found.operands[0]
-    is_difference = not isinstance(exponent, ir.BlockArgument) and exponent.owner.name == "arith.subf"
-    return found if is_difference and isinstance(value.type, ir.F32Type) else None
+    return _exponential(result)
 
 
 def _exponentials(ops: list[LinalgOp]) -> list[ir.Operation]:
-    """Those whose results products read as they are."""
+    """Those that products read in 16 bits."""
     operands = {access.value for op in ops if op.kind is Kind.CONTRACTION for access in op.inputs}
-    found = [rounded_exponential(op.op) for op in ops if op.result in operands]
+    found = [_found(op, ops, operands) for op in ops if _maker(_yielded(op.op), "math.exp") or op.result in operands]
     return [op for op in found if op is not None]
 
 

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Pass `tile-approximate-exponentials`: exponentials that feed a 16-bit operand of a product need no 23 bits.
 
-`ex2.approx.ftz` is within 2^-22 of the power, and the multiply-add in front of it rounds once: for probabilities above
-2^-24 the relative error stays below 2^-19, 1/512 of what rounding to f16 allows itself and 1/4096 of bf16's (PTX ISA,
-ex2; FlashAttention-3, Shah et al., 2024, computes softmax the same way). `tile-fold-exponents` carries it out.
+`ex2.approx.ftz` is within 2^-22 of the power, and the multiply-add in front of it rounds once: but for a factor that
+its row shares, the relative error of a probability above 2^-24 stays below 2^-19, 1/256 of half a unit of f16 and
+1/2048 of bf16's (PTX ISA, ex2; FlashAttention-3, Shah et al., 2024, computes softmax the same way). `tile-fold-exponents` carries it out.
 """
 
 from __future__ import annotations

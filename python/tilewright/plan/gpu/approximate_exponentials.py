@@ -5,7 +5,8 @@
 
 `ex2.approx.ftz` is within 2^-22 of the power, and the multiply-add in front of it rounds once: but for a factor that
 its row shares, the relative error of a probability above 2^-24 stays below 2^-19, 1/256 of half a unit of f16 and
-1/2048 of bf16's (PTX ISA, ex2; FlashAttention-3, Shah et al., 2024, computes softmax the same way). `tile-fold-exponents` carries it out.
+1/2048 of bf16's (PTX ISA, ex2; FlashAttention-3, Shah et al., 2024, computes softmax the same way).
+`tile-fold-exponents` carries it out.
 """
 
 from __future__ import annotations

@@ -278,6 +278,11 @@ def : Tile_Decision<"promotion", Tile_Terms, Tile_On<["linalg.", "tile.mma"]>,
     ["cuda"],
     "so many terms of a sum of floats a warpgroup's unit adds itself, before "
     "vector units add them to the others in f32; 0: all (fast accumulation)">;
+def : Tile_Decision<"approximate", Tile_Flag,
+    Tile_On<["math.exp", "math.exp2"]>,
+    ["tile-approximate-exponentials", "tile-fold-exponents"],
+    ["tile-fold-exponents", "tile-math-to-intrinsics"], ["cuda"],
+    "the special function unit's own result: it feeds an operand of 16 bits">;
 def : Tile_Decision<"unit", Tile_Text, Tile_On<["linalg.", "tile.mma"]>,
     ["tile-plan-gpu-tiles", "tile-select-wgmma"],
     ["tile-select-wgmma", "tile-promote-sums", "tile-defer-waits",

@@ -66,6 +66,7 @@ GPU_EDITS = (
     Edit("tf32", GPU, "plain", "tile-plan-fusion", r"test\.product", "tile.tf32"),
     Edit("promotion", GPU, "float8", "tile-plan-gpu-tiles", r"tile\.promotion = \d+", "tile.promotion = 0"),
     Edit("promotion", GPU, "float8", "tile-promote-sums", r"tile\.promotion = \d+", "tile.promotion = 256"),
+    Edit("approximate", GPU, "causal heads", "tile-fold-exponents", r" ?\{tile\.approximate\}", ""),
     Edit("tasks", GPU, "large", "tile-specialize-warps", r" ?\{tile\.tasks\}", ""),
     Edit("pending", GPU, "large", "convert-tile-to-gpu", r"tile\.pending = \d+", "tile.pending = 3"),
     Edit("starts", GPU, "large", "convert-tile-to-gpu", r"tile\.starts, ", ""),

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Analysis/Device.h"
 #include "lib/Conversion/TileToGPU/Passes.h"
 
@@ -237,7 +238,8 @@ struct MathToIntrinsics
       });
     });
     for (Operation *op : ops)
-      MathRewriter(op, rough).run();
+      MathRewriter(op, rough || op->hasAttr(tile::decisions::kApproximate))
+          .run();
   }
 };
 

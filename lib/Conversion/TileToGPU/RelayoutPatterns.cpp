@@ -135,13 +135,17 @@ private:
 
 /// Whether results of a loop are rounded two by two. ptxas rounds single ones
 /// too early for products to run in the background (C7514). In the loop itself
-/// (attention's scores) pairs take more registers than there are; weights that
-/// are widened in front of a product take few.
+/// only what a product reads is: pairs that are taken apart again take more
+/// registers than there are.
 bool narrowInPairs(Operation *op, ValueRange values, Type element,
                    int64_t arch) {
   auto loop = op->getParentOfType<scf::ForOp>();
-  bool isProductOperand = llvm::any_of(op->getUsers(), [](Operation *user) {
-    return isa<tile::MmaOp>(user) && user->hasAttr(tile::decisions::kPacked);
+  auto multiplies = [](Operation *user) {
+    return isa<tile::MmaOp, scf::YieldOp>(user);
+  };
+  bool isProductOperand = llvm::any_of(op->getUsers(), [&](Operation *user) {
+    return multiplies(user) || (isa<tile::ConvertOp>(user) &&
+                                llvm::any_of(user->getUsers(), multiplies));
   });
   return !isAmd(arch) &&
          (!loop || loop->hasAttr(tile::decisions::kTasks) ||

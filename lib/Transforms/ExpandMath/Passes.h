@@ -9,6 +9,8 @@
 #ifndef TILEWRIGHT_TRANSFORMS_EXPANDMATH_PASSES_H
 #define TILEWRIGHT_TRANSFORMS_EXPANDMATH_PASSES_H
 
+#include "dialects/Tile/Tile.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"

@@ -53,4 +53,56 @@ def ExpandMath : Pass<"tile-expand-math"> {
   ];
 }
 
+def FoldExponents : Pass<"tile-fold-exponents", "::tilewright::tile::KernelOp"> {
+  let summary = "Make approximate exponentials of one multiply-add and a power of two";
+  let description = [{
+    exp((s - m) c) is 2^(s k - m k), with k = c log2(e). Where `tile.approximate`
+    stands on an exponential of a score less a maximum, the number of operations
+    per score falls to one maximum, one multiply-add, one power and one sum:
+
+    - Scores that were rounded to 16 bits stay f32: an operand of 16 bits is all
+      that is made of them. Sums add what was not rounded either, as
+      FlashAttention does (Dao, 2023): they lose one conversion per score, and
+      errors of roundings cancel in them.
+    - A scale from 0 to 1 in front of the maximum is left to the multiply-add:
+      max(s c) = c max(s), in every bit, as rounding is monotonic. The maximum is
+      carried unscaled; what reads it elsewhere multiplies.
+    - The factors by which sums of earlier steps fall, once per row, are powers
+      of the same kind.
+
+    Scores to which something was added (a mask of numbers) are subtracted from
+    first: a maximum near the lowest number has no product with k.
+
+    Before:
+    ```mlir
+    tile.kernel @k(%x: memref<64x64xf32>, %y: memref<64x64xf16>) {
+      %c0 = arith.constant 0 : index
+      %c = arith.constant dense<0.125> : !tile.tile<64x64xf32>
+      %s = tile.load %x[%c0, %c0] : memref<64x64xf32>, !tile.tile<64x64xf32>
+      %t = arith.mulf %s, %c : !tile.tile<64x64xf32>
+      %m = tile.reduce max %t dims [1] : !tile.tile<64x64xf32> -> !tile.tile<64x1xf32>
+      %b = tile.broadcast %m : !tile.tile<64x1xf32> -> !tile.tile<64x64xf32>
+      %d = arith.subf %t, %b : !tile.tile<64x64xf32>
+      %e = math.exp %d {tile.approximate} : !tile.tile<64x64xf32>
+      %p = tile.convert %e : !tile.tile<64x64xf32> -> !tile.tile<64x64xf16>
+      tile.store %p, %y[%c0, %c0] : !tile.tile<64x64xf16>, memref<64x64xf16>
+      tile.return
+    }
+    ```
+    After:
+    ```mlir
+    %m = tile.reduce max %s dims [1] : !tile.tile<64x64xf32> -> !tile.tile<64x1xf32>
+    %f = arith.mulf %m, %k : !tile.tile<64x1xf32>
+    %n = arith.negf %f : !tile.tile<64x1xf32>
+    %b = tile.broadcast %n : !tile.tile<64x1xf32> -> !tile.tile<64x64xf32>
+    %d = math.fma %s, %q, %b : !tile.tile<64x64xf32>
+    %e = math.exp2 %d {tile.approximate} : !tile.tile<64x64xf32>
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::tilewright::tile::TileDialect"
+  ];
+}
+
 #endif // TILEWRIGHT_TRANSFORMS_EXPANDMATH_PASSES

@@ -21,7 +21,14 @@ from tilewright.passes import count_ops  # noqa: F401
 from tilewright.plan.attention import plan_online, split_kv  # noqa: F401
 from tilewright.plan.conv import fold_padding, follow_groups, im2col_rows, split_micro_batches, winograd  # noqa: F401
 from tilewright.plan.cpu import plan_tiles  # noqa: F401
-from tilewright.plan.gpu import allow_tf32, plan_gpu_tiles, promote_float8, split_k, transpose_operands  # noqa: F401
+from tilewright.plan.gpu import (  # noqa: F401
+    allow_tf32,
+    approximate_exponentials,
+    plan_gpu_tiles,
+    promote_float8,
+    split_k,
+    transpose_operands,
+)
 from tilewright.plan.graph import mark_levels, plan_fusion, plan_orders, plan_programs  # noqa: F401
 from tilewright.plan.lowbit import (  # noqa: F401
     fuse_dequantization,

@@ -23,6 +23,8 @@ from tilewright.ir.decision import (
 ALIGN = Integer("tile.align")
 #: shares no task with its readers; a number: with what has another one (on linalg., tensor.)
 APART = Anything("tile.apart")
+#: the special function unit's own result: it feeds an operand of 16 bits (on math.exp, math.exp2)
+APPROXIMATE = Flag("tile.approximate")
 #: the buffer that holds all temporaries (on argument)
 ARENA = Flag("tile.arena")
 #: bytes of the arena; on the entry, for the manifest (on builtin.module, func.func, llvm.func)
@@ -219,6 +221,7 @@ WIDENED = Text("tile.widened")
 ALL: dict[str, Decision] = {
     "tile.align": ALIGN,
     "tile.apart": APART,
+    "tile.approximate": APPROXIMATE,
     "tile.arena": ARENA,
     "tile.arena_bytes": ARENA_BYTES,
     "tile.block": BLOCK,

@@ -46,32 +46,24 @@ def gemm(size: int) -> onnx.ModelProto:
     return _model([helper.make_node("MatMul", ["a", "b"], ["y"])], {"a": shape, "b": shape})
 
 
+def _attention(shapes: dict[str, list[int]], kind: int, causal: bool = False) -> onnx.ModelProto:
+    """The operator Attention: no tensor holds a mask."""
+    inputs = [helper.make_tensor_value_info(name, kind, shape) for name, shape in shapes.items()]
+    result = helper.make_tensor_value_info("y", kind, shapes["q"])
+    node = helper.make_node("Attention", ["q", "k", "v"], ["y"], is_causal=int(causal))
+    graph = helper.make_graph([node], "paper", inputs, [result])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=11)
+
+
 def attention(batch: int, heads: int, length: int, channels: int, causal: bool) -> onnx.ModelProto:
-    """softmax(q k^T / sqrt(channels) [+ mask]) v in f16."""
-    shape = (TensorProto.FLOAT16, [batch, heads, length, channels])
-    constants = [numpy_helper.from_array(np.asarray(channels**-0.5, np.float16), "scale")]
-    nodes = [
-        helper.make_node("Transpose", ["k"], ["kt"], perm=[0, 1, 3, 2]),
-        helper.make_node("MatMul", ["q", "kt"], ["s"]),
-        helper.make_node("Mul", ["s", "scale"], ["scaled"]),
-    ]
-    if causal:
-        mask = np.where(np.tril(np.ones((length, length), bool)), 0, -np.inf).astype(np.float16)
-        constants.append(numpy_helper.from_array(mask, "mask"))
-        nodes.append(helper.make_node("Add", ["scaled", "mask"], ["masked"]))
-    nodes.append(helper.make_node("Softmax", ["masked" if causal else "scaled"], ["p"], axis=-1))
-    nodes.append(helper.make_node("MatMul", ["p", "v"], ["y"]))
-    return _model(nodes, {"q": shape, "k": shape, "v": shape}, constants)
+    """softmax(q k^T / sqrt(channels)) v in f16; a causal query sees the keys up to its own."""
+    return _attention(dict.fromkeys("qkv", [batch, heads, length, channels]), TensorProto.FLOAT16, causal)
 
 
 def decode(heads: int, groups: int, keys: int, channels: int) -> onnx.ModelProto:
     """One query for each head, groups of heads with common keys and values, in bf16: the operator Attention."""
-    kind = TensorProto.BFLOAT16
     shapes = {"q": [1, heads, 1, channels]} | dict.fromkeys("kv", [1, groups, keys, channels])
-    inputs = [helper.make_tensor_value_info(name, kind, shape) for name, shape in shapes.items()]
-    result = helper.make_tensor_value_info("y", kind, shapes["q"])
-    graph = helper.make_graph([helper.make_node("Attention", ["q", "k", "v"], ["y"])], "paper", inputs, [result])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=11)
+    return _attention(shapes, TensorProto.BFLOAT16)
 
 
 def softmax(rows: int, columns: int) -> onnx.ModelProto:

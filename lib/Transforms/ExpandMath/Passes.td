@@ -92,9 +92,11 @@ def FoldExponents : Pass<"tile-fold-exponents", "::tilewright::tile::KernelOp"> 
     After:
     ```mlir
     %m = tile.reduce max %s dims [1] : !tile.tile<64x64xf32> -> !tile.tile<64x1xf32>
+    ...
     %f = arith.mulf %m, %k : !tile.tile<64x1xf32>
     %n = arith.negf %f : !tile.tile<64x1xf32>
     %b = tile.broadcast %n : !tile.tile<64x1xf32> -> !tile.tile<64x64xf32>
+    ...
     %d = math.fma %s, %q, %b : !tile.tile<64x64xf32>
     %e = math.exp2 %d {tile.approximate} : !tile.tile<64x64xf32>
     ```

@@ -1,5 +1,4 @@
-// RUN: tile-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-fold-exponents))' --split-input-file \
-// RUN:   | FileCheck-22 %s
+// RUN: tile-opt %s --tile-fold-exponents --split-input-file | FileCheck-22 %s
 
 // The scale leaves scores and maximum; roundings of scores are gone, sums add what is not rounded; the factor of
 // earlier steps is a power, too. What reads the maximum behind the loop multiplies.

@@ -85,6 +85,9 @@ class Child:
             ended = None
         except subprocess.TimeoutExpired:
             ended = "hang"
+        except BaseException:  # Ctrl-C reaches this session alone
+            self.kill()
+            raise
         took = time.monotonic() - start
         note = self.kill()
         return self._outcome(ended, took, note)

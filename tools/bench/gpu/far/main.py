@@ -103,7 +103,7 @@ def main(root: Path, given: Sequence[str], worker: Sequence[str] = WORKER) -> in
     command = shlex.join(["run", *given])
     with Runner(root, Budget(arguments.budget), worker, arguments.seconds) as runner:
         try:
-            _Slice(runner, lines, arguments, suite["about"], timed, command).run(cases)
+            _Slice(runner, lines, arguments, suite, timed, command).run(cases)
         finally:
             lines.write_summary(suite["cases"], timed)
     rows = lines.rows(cases, timed)
@@ -121,12 +121,12 @@ class _Slice:
         runner: Runner,
         lines: Lines,
         arguments: argparse.Namespace,
-        pack: Mapping[str, Any],
+        suite: Mapping[str, Any],
         timed: bool,
         command: str,
     ) -> None:
         self._runner, self._lines, self._timed = runner, lines, timed
-        self._pack, self._command = pack, command
+        self._suite, self._command = suite, command
         many = arguments.many or (3 if arguments.emulate else None)
         peers = None if arguments.peers is None else [p for p in arguments.peers.split(",") if p]
         self._job = {"emulate": arguments.emulate, "seed": arguments.seed, "many": many, "peers": peers}
@@ -135,8 +135,10 @@ class _Slice:
     def run(self, cases: Sequence[Mapping[str, Any]]) -> None:
         """Correctness of every case first, then times of those that are right."""
         about = self._machine()
-        self._lines.add("start", pack=self._pack, date=_now(), command=self._command, **about)
+        self._lines.add("start", pack=self._suite["about"], date=_now(), command=self._command, **about)
         print(", ".join(f"{k} {v}" for k, v in {**about["machine"], **about["limits"]}.items()), flush=True)
+        if about["missing"]:
+            _say(f"the machine could not be looked at: {about['missing']}")
         for case in cases:
             self._one(case, "check", {})
         for case in cases if self._timed else ():
@@ -171,6 +173,7 @@ class _Slice:
         ended = {"outcome": done.outcome.status, "step": done.step, "signal": done.outcome.signal}
         ended |= {} if done.whole else {"stderr": done.outcome.stderr_tail}
         lines.add("case", case=name, stage=stage, seconds=round(done.outcome.seconds, 3), **ended, row=row.as_json())
+        lines.write_summary(self._suite["cases"], self._timed)
         _say(f"{row.status:10} {name} {stage} ({time.monotonic() - start:.1f} s)")
 
 

@@ -87,7 +87,9 @@ def _measure(row: Row, root: Path, task: Task) -> None:
         count = made.copies_beyond(every, machine.l2_bytes)
         copies += [[tensor.clone() for tensor in every] for _ in range(count - 1)]
     row.copies = len(copies)
-    given = [_given(case, copy) for copy in copies]
+    module = made.torch_module(case, every, widen=False)
+    given = [Given(case, module, *_split(case, every))]
+    given += [Given(case, _with(case, module, copy), *_split(case, copy)) for copy in copies[1:]]
     task.report("loading", row)
     ours = Ours(root / case["folder"], machine, copies, made.empty_outputs(case, machine.place))
     row.code, row.notes = ours.code, list(ours.remarks)
@@ -111,10 +113,15 @@ def _measure(row: Row, root: Path, task: Task) -> None:
     row.kernels = ours.kernels(timed=True)
 
 
-def _given(case: Mapping[str, Any], every: Sequence[torch.Tensor]) -> Given:
-    """What peers work with: a module with the weights of this copy inside, its inputs."""
-    weights = [t for one, t in zip(case["tensors"], every, strict=True) if one.get("weight")]
-    return Given(case, made.torch_module(case, every, widen=False), made.free_inputs(case, every), weights)
+def _split(case: Mapping[str, Any], every: Sequence[torch.Tensor]) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    """The tensors that are no weights, and the weights."""
+    weights = [tensor for one, tensor in zip(case["tensors"], every, strict=True) if one.get("weight")]
+    return made.free_inputs(case, every), weights
+
+
+def _with(case: Mapping[str, Any], module: torch.nn.Module, every: Sequence[torch.Tensor]) -> torch.nn.Module:
+    """The module of another copy of the weights; without weights the same one, which is compiled once then."""
+    return made.torch_module(case, every, widen=False) if _split(case, every)[1] else module
 
 
 def _check(

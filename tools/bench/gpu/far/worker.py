@@ -21,7 +21,7 @@ import torch  # the import takes seconds: a spare process has done it when its w
 
 from bench.gpu.far import child
 from bench.gpu.far.machine import Emulator, Gpu
-from bench.gpu.far.measure import MANY, Lost, Task, measure
+from bench.gpu.far.measure import FEW, MANY, Lost, Task, measure
 from bench.gpu.far.row import Row
 from bench.gpu.far.timing import Effort
 
@@ -51,7 +51,8 @@ def work(root: Path, results: Path, job: Mapping[str, Any]) -> None:
     def report(step: str, row: Row) -> None:
         child.append(results, {"step": step, "row": row.as_json()})
 
-    task = Task(case, machine, job.get("limits") or {}, many=job.get("many") or MANY, report=report)
+    many = FEW if job["stage"] == "time" else job.get("many") or MANY  # its check was a job before
+    task = Task(case, machine, job.get("limits") or {}, many=many, report=report)
     task.peers, task.without = job.get("peers"), job.get("without") or ()
     if job["stage"] == "time":
         task.effort = Effort(*job["effort"]) if job.get("effort") else Effort()

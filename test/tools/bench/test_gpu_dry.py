@@ -12,6 +12,9 @@ import pytest
 import recording_cuda
 
 from bench.gpu import packing
+from bench.gpu.far.sharing import may_vary
+from tilewright.runtime.artifact import Artifact
+from tilewright.runtime.gpu import gpu_code
 
 #: The other machine has no ml_dtypes.
 RUN = """
@@ -32,6 +35,8 @@ def recorded(tmp_path_factory):
     folder = tmp_path_factory.mktemp("dry")
     names = ["gemm_bf16_2048", "softmax"]
     suite = packing.pack(folder / "pack", "sm_90a", small=False, names=names, workers=2)
+    for case in suite["cases"]:
+        case["folder"] = folder / "pack" / case["folder"]
     library, record = recording_cuda.build(folder)
     environment = {**os.environ, "TILEWRIGHT_LIBCUDA": str(library)}
     command = [sys.executable, "-S", "-c", f"import site; site.main()\n{RUN}", str(folder / "pack")]
@@ -117,3 +122,29 @@ def test_a_graph(recorded):
         plain = _of(calls[:begin], "cuLaunchKernelEx")
         for key in ("grid", "block", "shared", "attributes"):
             assert inside[0][key] == plain[0][key]
+
+
+def test_what_is_compared_over_many_runs(recorded):
+    """Clusters, yes; a row per CTA, no; nor atomics in shared memory, but those in memory, semaphores, two kernels."""
+    found = {case["name"]: gpu_code.read(Artifact(case["folder"])) for case in recorded[0]["cases"]}
+    assert may_vary(*found["gemm_bf16_2048"], [["/MatMul"]])
+    program, modules = found["softmax"]
+    assert not may_vary(program, modules, [["/Softmax"]])
+    assert may_vary(program, modules, [["/Softmax"], ["/Softmax", "/Add"]])
+    assert not may_vary(program, modules, [["/Softmax"], ["/Add"]])
+    for line, shared in {
+        "atom.global.add.u32 %r1, [%rd1], 1;": True,
+        "@%p3 red.release.gpu.global.add.u32 [%rd1], 1;": True,
+        "ld.acquire.gpu.global.u32 %r1, [%rd1];": True,
+        "ld.acquire.gpu.u32 %r1, [%rd1];": True,
+        "st.release.gpu.global.u32 [%rd1], %r1;": True,
+        "atom.shared.add.u32 %r1, [%r2], 1;": False,
+        "// red.global.add": False,
+        "redux.sync.add.s32 %r1, %r2, %r3;": False,
+    }.items():
+        changed = {name: text + f"\n\t{line}\n".encode() for name, text in modules.items()}
+        assert may_vary(program, changed, []) == shared, line
+    (entry,) = program["kernels"].values()
+    for change in ({"persistent": 1}, {"waits": True}, {"cluster": [1, 2, 1]}):
+        assert may_vary({"kernels": {"k": {**entry, **change}}}, modules, [])
+    assert not may_vary({"kernels": {"k": {**entry, "cluster": [1, 1, 1]}}}, modules, [])

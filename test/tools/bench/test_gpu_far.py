@@ -16,6 +16,7 @@ from bench.gpu.far import child, main
 from bench.gpu.far.lines import Lines
 from bench.gpu.far.row import Row
 from bench.gpu.far.runner import Budget, Runner, measured
+from tilewright.runtime.gpu import cuda_errors
 
 #: A worker without PyTorch: cases do what their names say.
 WORKER = """
@@ -215,3 +216,9 @@ def test_kernels_that_misbehave_on_the_emulator(tmp_path):
     assert rows["softmax"]["message"].startswith("lost its CUDA context, in step 'check'")
     assert "7400 elements are as they were before the run" in rows["layernorm"]["message"]
     assert rows["rmsnorm"]["repeatable"] is False and rows["rmsnorm"]["message"].startswith("run 2: error")
+
+
+def test_errors_that_stay():
+    """An illegal address ends a context; a full memory, a refused launch or a broken capture do not."""
+    assert all(cuda_errors.is_lost(code) for code in (214, 700, 709, 715, 716, 719, 999))
+    assert not any(cuda_errors.is_lost(code) for code in (0, 2, 209, 701, 720, 900, 901))

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,13 +14,12 @@ import torch
 
 from bench.gpu.far import tensors as made
 from bench.gpu.far.machine import Emulator, Gpu
+from bench.gpu.far.sharing import may_vary
 from tilewright.core.errors import UserError
 from tilewright.runtime.artifact import Artifact
 from tilewright.runtime.gpu import gpu_code
 from tilewright.runtime.gpu.host_program import HostProgram
 
-#: Sums of several CTAs, semaphores: what the hardware may do in another order each time.
-_ATOMIC = re.compile(rb"^\s*(@!?%p\d+\s+)?(atom|red)\.[\w.]*global|^\s*(@!?%p\d+\s+)?ld\.acquire\.gpu", re.MULTILINE)
 #: What the manifest says of a kernel that its row repeats.
 _DETAILS = ("plan", "predicted", "moved", "flops", "element", "bytes", "registers", "spilled_bytes", "resident_ctas")
 #: What the program says of it.
@@ -41,6 +39,7 @@ class Ours:
         copies: of the inputs.
         remarks: what there is to say of how the code was loaded.
         code: cubin or ptx: what the kernels were loaded from.
+        may_vary: whether CTAs share work in an order that may differ (sharing.py).
     """
 
     def __init__(
@@ -54,7 +53,8 @@ class Ours:
         program, modules = gpu_code.read(artifact)
         self._machine, self._outputs, self._manifest = machine, outputs, artifact.manifest
         self._entries: Mapping[str, Mapping[str, Any]] = program["kernels"]
-        self._modules = modules
+        places = [kernel.details.get("locations", ()) for kernel in artifact.manifest.kernels]
+        self.may_vary = may_vary(program, modules, places)
         with _Heard() as heard:
             self._program = HostProgram(program, machine.device, modules, artifact.weights())
         self.remarks = heard.said
@@ -97,17 +97,6 @@ class Ours:
         if self._machine.graphs and self._program.is_recordable:
             return self._machine.capture(self.run_all)
         return None
-
-    @property
-    def may_vary(self) -> bool:
-        """Whether CTAs share work in an order that may differ: persistent grids, clusters, semaphores, atomics."""
-        return any(self._shares(entry) for entry in self._entries.values())
-
-    def _shares(self, entry: Mapping[str, Any]) -> bool:
-        cluster = tuple(entry.get("cluster") or (1, 1, 1))
-        if entry.get("persistent") is not None or entry.get("waits") or cluster != (1, 1, 1):
-            return True
-        return bool(_ATOMIC.search(self._modules.get(entry["module"], b"")))
 
     def kernels(self, timed: bool) -> list[dict[str, Any]]:
         """What the plan says of each kernel; the time of each launch of one run in microseconds where `timed`."""

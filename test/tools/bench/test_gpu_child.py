@@ -4,6 +4,7 @@
 """Processes with a time limit: what they wrote before their end is there, however they ended."""
 
 import os
+import signal
 import sys
 import time
 
@@ -21,19 +22,20 @@ def _run(tmp_path, code, seconds=20.0):
 
 
 @pytest.mark.parametrize(
-    ("code", "status", "signal"),
+    ("code", "status", "by"),
     [
         ("pass", "ok", None),
         ("raise ValueError", "failed", None),
         ("os.kill(os.getpid(), signal.SIGSEGV)", "crash", "SIGSEGV"),
         ("os.abort()", "crash", "SIGABRT"),
+        ("os.kill(os.getpid(), signal.SIGRTMIN + 3)", "crash", f"signal {signal.SIGRTMIN + 3}"),
         (f"sys.exit({child.LOST})", "lost", None),
         ("f.write('{\"at\": 2'); f.flush(); os._exit(3)", "failed", None),
     ],
 )
-def test_ends(tmp_path, code, status, signal):
+def test_ends(tmp_path, code, status, by):
     outcome = _run(tmp_path, code)
-    assert (outcome.status, outcome.signal, outcome.lines) == (status, signal, [{"at": 1}])
+    assert (outcome.status, outcome.signal, outcome.lines) == (status, by, [{"at": 1}])
     assert "said" in outcome.stderr_tail
 
 

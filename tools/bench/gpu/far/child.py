@@ -104,13 +104,20 @@ class Child:
 
     def _outcome(self, ended: str | None, took: float, note: str) -> Outcome:
         code = self._process.returncode
-        by = signal.Signals(-code).name if ended is None and code is not None and code < 0 else None
-        status = ended or ("crash" if by else {0: "ok", LOST: "lost"}.get(code, "failed"))
+        by = _name(-code) if ended is None and code is not None and code < 0 else None
+        status = ended or ("crash" if by else "ok" if code == 0 else "lost" if code == LOST else "failed")
         size = self._printed.seek(0, os.SEEK_END)
         self._printed.seek(max(0, size - _TAIL))
         tail = self._printed.read().decode(errors="replace") + note
         self._printed.close()
         return Outcome(status, read(self._results), took, tail, by)
+
+
+def _name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return f"signal {number}"
 
 
 def run(argv: Sequence[str], seconds: float, results: Path, *, environment: Mapping[str, str] | None = None) -> Outcome:

@@ -18,6 +18,7 @@ WRITE += "f.flush(); print('said', file=sys.stderr, flush=True); "
 
 def _run(tmp_path, code, seconds=20.0):
     results = tmp_path / "results.jsonl"
+    child.append(results, {"at": "before"})  # of another process
     return child.run([sys.executable, "-c", WRITE + code, str(results)], seconds, results)
 
 

@@ -31,7 +31,7 @@ class Outcome:
     Attributes:
         status: ok; failed (an exit code other than 0); hang (killed at its limit); crash (ended by a signal); lost (its
             CUDA context is).
-        lines: what it appended to its results.
+        lines: what it appended to its results; lines that were there before are not its own.
         seconds: from the start of its work to its end.
         stderr_tail: the last of what it printed, and what else is to say of its end.
         signal: name of the signal that ended it, where one did: ``SIGSEGV``.
@@ -55,6 +55,7 @@ class Child:
 
     def __init__(self, argv: Sequence[str], results: Path, *, environment: Mapping[str, str] | None = None) -> None:
         self._results = results
+        self._offset = results.stat().st_size if results.exists() else 0
         self._printed = tempfile.TemporaryFile()  # a file, not a pipe: nobody waits for one who does not read
         self._process = subprocess.Popen(
             list(argv),
@@ -110,7 +111,7 @@ class Child:
         self._printed.seek(max(0, size - _TAIL))
         tail = self._printed.read().decode(errors="replace") + note
         self._printed.close()
-        return Outcome(status, read(self._results), took, tail, by)
+        return Outcome(status, read(self._results, self._offset), took, tail, by)
 
 
 def _name(number: int) -> str:
@@ -148,10 +149,10 @@ def _ends_whole(file: Any) -> bool:
     return file.read(1) == b"\n"
 
 
-def read(file: Path) -> list[dict[str, Any]]:
-    """The whole lines of a file; none where there is no file. A torn one (its writer was killed) is left out."""
+def read(file: Path, offset: int = 0) -> list[dict[str, Any]]:
+    """The whole lines of a file from a byte on; none where there is no file. A torn one (of one killed) is left out."""
     lines = []
-    for text in file.read_bytes().splitlines() if file.exists() else ():
+    for text in file.read_bytes()[offset:].splitlines() if file.exists() else ():
         with suppress(ValueError):
             line = json.loads(text)
             if isinstance(line, dict):

@@ -11,45 +11,24 @@ held to.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import onnx
 
 import models
 import tilewright as tw
+from bench.gpu.held import held_to, of_units
 from bench.gpu.kernels import BUILDERS
 from faulting import graphs
-from tilewright.core import config
 from tilewright.core.dtypes import to_numpy
-from tilewright.devices.nvidia import for_arch
 from tilewright.passes.pipeline import Pipeline
-from tilewright.pipelines import with_target
-from tilewright.pipelines.cuda import PIPELINE
-from tilewright.plan.cost import gemm_time
-from tilewright.plan.cost.gemm import Problem
-from tilewright.plan.cost.gemm_shapes import Shape
-from tilewright.plan.model.gpu import Gpu
 from tilewright.runtime.gpu import gpu_code
 
 ARCHS = ("sm_80", "sm_90a")
-
-
-@contextmanager
-def held_to(wanted: Mapping[str, object]) -> Iterator[None]:
-    """Let plans take only shapes with these attributes, wherever there are some; nothing is read from the cache."""
-    every = gemm_time.shapes
-
-    def some(problem: Problem, gpu: Gpu) -> list[Shape]:
-        found = list(every(problem, gpu))
-        return [one for one in found if all(getattr(one, name) == value for name, value in wanted.items())] or found
-
-    with patch.object(gemm_time, "shapes", some), config.cache.override(False):
-        yield
 
 
 @dataclass(frozen=True)
@@ -83,11 +62,7 @@ class Case:
 
     def pipeline(self, arch: str) -> Pipeline | None:
         """The pipeline of its GPU; None: the architecture's own."""
-        if not self.units:
-            return None
-        device = for_arch(arch)
-        units = replace(device.units, count=self.units)
-        return with_target(PIPELINE, replace(device, name=f"{device.name}-of-{self.units}", units=units))
+        return of_units(arch, self.units)
 
     @property
     def gpu(self) -> dict[str, Any]:

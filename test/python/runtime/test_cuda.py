@@ -14,7 +14,7 @@ import pytest
 
 from tilewright.core import config
 from tilewright.core.errors import InternalError, UnsupportedError, UserError
-from tilewright.runtime.gpu import cuda
+from tilewright.runtime.gpu import cuda, cuda_launch
 from tilewright.runtime.gpu.cuda import CudaDevice
 from tilewright.runtime.gpu.gpu_device import CapturingDevice, Device
 
@@ -85,6 +85,14 @@ def test_ctas_that_wait_for_each_other(gpu, fake):
     fake.fail("cuLaunchKernelEx", 720)
     with pytest.raises(UserError, match="all CTAs at the same time"):
         gpu.launch(kernel, (800, 1, 1), (256, 1, 1), ONE, 60000, params, together=True)
+
+
+def test_clusters_that_fit(gpu, fake):
+    kernel = gpu.function(gpu.load(fake_cuda.PTX), "show")
+    fit = [cuda_launch.resident_clusters(gpu.driver, kernel, (384, 1, 1), (size, 1, 1), 200000) for size in (2, 8, 16)]
+    assert fit == [64, 16, 0]
+    assert fake.log("clusters")[0] == "clusters show 384 2"
+    assert fake.log("cuFuncSetAttribute") == ["cuFuncSetAttribute show 8 200000"], "allowed before it is asked"
 
 
 def test_descriptors(gpu):

@@ -192,7 +192,7 @@ def test_rows_are_timed_and_judged(tmp_path):
 
 def test_without_a_gpu_the_pack_is_told(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(launcher, "ROOT", tmp_path)
-    monkeypatch.setattr(launcher, "pack", lambda *_: None)
+    monkeypatch.setattr(launcher, "pack", lambda *_, **__: None)
     monkeypatch.setattr(launcher.cuda, "unavailable", lambda: "no driver")
     assert launcher.main([]) == 2
     assert "no GPU here: no driver" in capsys.readouterr().out

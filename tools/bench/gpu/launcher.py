@@ -24,7 +24,7 @@ def main(given: Sequence[str]) -> int:
     arch = "sm_90a" if emulate or reason else cuda.arch()
     names = [value.split("=", 1)[1] for value in given if value.startswith("--case=")]
     cases = [name for name in (names[0].split(",") if names else []) if not set(name) & set("*?")]
-    pack(folder, arch, emulate, cases, os.cpu_count() or 1)
+    pack(folder, arch, emulate, cases, os.cpu_count() or 1, rungs=())
     if reason:
         print(f"no GPU here: {reason}\nThe pack is ready: copy {folder} to a machine with one, and call its `run`.")
         return 2

@@ -10,6 +10,7 @@
     weights/*.safetensors   real weights (MiniLM)
     tilewright/ bench/ what runs them: pure Python
     run                the command
+    ladder             the bring-up ladder's; what belongs to it: ladder/building.py
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ import onnx
 import models
 import tilewright
 from bench.gpu.cases import CASES, Case
+from bench.gpu.ladder import building
 from bench.gpu.portable import Portable, portable
 from tilewright.core import safetensors
 from tilewright.core.errors import TilewrightError
@@ -56,6 +58,9 @@ from bench.gpu.far.main import main  # noqa: E402 (needs the path)
 
 sys.exit(main(HERE, sys.argv[1:]))
 '''
+_LADDER = _RUN.replace("Checks and times the kernels of this pack", "Proves this GPU step by step").replace(
+    "far.main", "far.ladder.main"
+)
 _PACKAGE = f'{_HEADER}\n"""Tilewright\'s run-time, as a pack needs it."""\n'
 _REAL_WEIGHTS = ("minilm",)
 
@@ -75,7 +80,14 @@ def _inputs(model: onnx.ModelProto) -> dict[str, Any]:
     return {n: drawn[n] if d.kind in "iu" else np.broadcast_to(d.type(0), shapes[n]) for n, d in dtypes.items()}
 
 
-def pack(folder: Path, arch: str, small: bool, names: Sequence[str] = (), workers: int = 1) -> dict[str, Any]:
+def pack(
+    folder: Path,
+    arch: str,
+    small: bool,
+    names: Sequence[str] = (),
+    workers: int = 1,
+    rungs: Sequence[str] | None = None,
+) -> dict[str, Any]:
     """Make a pack.
 
     Args:
@@ -84,6 +96,7 @@ def pack(folder: Path, arch: str, small: bool, names: Sequence[str] = (), worker
         small: the small sizes of each case, and the emulator with them.
         names: cases; all where none is given.
         workers: cases that are compiled at once.
+        rungs: of the ladder; all where there are none in it; None: the suite alone.
 
     Returns:
         What suite.json holds.
@@ -100,6 +113,9 @@ def pack(folder: Path, arch: str, small: bool, names: Sequence[str] = (), worker
     suite = {"version": 1, "arch": arch, "small": small, "about": _about(), "cases": entries}
     (folder / "suite.json").write_text(json.dumps(suite))
     _copy_code(folder, small)
+    if rungs is not None:
+        building.build(folder, arch, small, rungs)
+        _command(folder / "ladder", _LADDER)
     check_size(folder)
     return suite
 
@@ -182,8 +198,12 @@ def _copy_code(folder: Path, small: bool) -> None:
     shutil.copytree(tools / "gpu" / "far", bench / "gpu" / "far", ignore=ignore)
     for name in ("__init__.py", "torch_graph.py", "gpu/__init__.py"):
         shutil.copy(tools / name, bench / name)
-    (folder / "run").write_text(_RUN)
-    (folder / "run").chmod(0o755)
+    _command(folder / "run", _RUN)
+
+
+def _command(path: Path, text: str) -> None:
+    path.write_text(text)
+    path.chmod(0o755)
 
 
 def main(given: Sequence[str]) -> int:
@@ -194,13 +214,15 @@ def main(given: Sequence[str]) -> int:
     parser.add_argument("--small", action="store_true", help="small sizes, and the emulator with them")
     parser.add_argument("--case", default="", metavar="A,B", help="only these cases")
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="cases that are compiled at once")
+    parser.add_argument("--rung", metavar="A,B", help="only these rungs of the ladder; none of it: --rung none")
     parser.add_argument("--strict", action="store_true", help="exit with 1 where a case could not be built")
     arguments = parser.parse_args(given)
     names = [n for n in arguments.case.split(",") if n]
     unknown = set(names) - {case.name for case in CASES}
     if unknown:
         parser.error(f"no case {', '.join(sorted(unknown))}; there are {', '.join(case.name for case in CASES)}")
-    suite = pack(arguments.folder, arguments.arch, arguments.small, names, arguments.workers)
+    rungs = None if arguments.rung == "none" else [r for r in (arguments.rung or "").split(",") if r]
+    suite = pack(arguments.folder, arguments.arch, arguments.small, names, arguments.workers, rungs)
     built = [case for case in suite["cases"] if case["folder"]]
     size = check_size(arguments.folder) / 2**20
     print(f"{len(built)} of {len(suite['cases'])} cases, {size:.1f} MiB: {arguments.folder}/run")

@@ -148,6 +148,7 @@ PROTOTYPES: dict[str, tuple[Any, ...]] = {
         c_int,
     ),
     "cuOccupancyMaxActiveBlocksPerMultiprocessor": (POINTER(c_int), c_void_p, c_int, c_size_t),
+    "cuOccupancyMaxActiveClusters": (POINTER(c_int), c_void_p, POINTER(LaunchConfig)),
     "cuLaunchKernelEx": (POINTER(LaunchConfig), c_void_p, _pointer, _pointer),
     "cuStreamCreate": (_pointer, c_uint),
     "cuStreamDestroy_v2": (c_void_p,),

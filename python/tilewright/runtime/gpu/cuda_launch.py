@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from ctypes import byref, c_uint, c_uint64, c_void_p
+from ctypes import byref, c_int, c_uint, c_uint64, c_void_p
 
 from tilewright.core.errors import UserError
 from tilewright.runtime.gpu import cuda_driver as cu
@@ -58,22 +58,38 @@ def launch(
         what = f"kernel {kernel.name}: CTAs of {block} threads; its {info.registers} registers a thread"
         raise UserError(f"{what} leave room for {info.threads}")
     allow_shared(kernel, shared_bytes)
-    wanted = {cu.LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: cluster} if cluster != (1, 1, 1) else {}
-    if together:
-        wanted[cu.LAUNCH_ATTRIBUTE_COOPERATIVE] = (1,)
-    attributes = (cu.LaunchAttribute * max(len(wanted), 1))()
-    for attribute, (number, value) in zip(attributes, wanted.items(), strict=False):
-        attribute.id = number
-        attribute.value[: len(value)] = value
-    config = cu.LaunchConfig(
-        (c_uint * 3)(*grid), (c_uint * 3)(*block), shared_bytes, stream or None, attributes, len(wanted)
-    )
+    config = _config(grid, block, cluster, shared_bytes, stream, together)
     values = Parameters(params)
     code = driver.status("cuLaunchKernelEx", byref(config), kernel.handle, values.addresses, None)
     if code:
         what = f"kernel {kernel.name}, grid {grid}, block {block}, cluster {cluster}, {shared_bytes} bytes shared"
         what += ", all CTAs at the same time" if together else ""
         raise driver.error("cuLaunchKernelEx", code, f"{what}, {kernel.info}")
+
+
+def _config(
+    grid: Extent, block: Extent, cluster: Extent, shared_bytes: int, stream: int, together: bool
+) -> cu.LaunchConfig:
+    wanted: dict[int, Sequence[int]] = {}
+    if cluster != (1, 1, 1):
+        wanted[cu.LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION] = cluster
+    if together:
+        wanted[cu.LAUNCH_ATTRIBUTE_COOPERATIVE] = (1,)
+    attributes = (cu.LaunchAttribute * max(len(wanted), 1))()
+    for attribute, (number, value) in zip(attributes, wanted.items(), strict=False):
+        attribute.id = number
+        attribute.value[: len(value)] = value
+    extents = (c_uint * 3)(*grid), (c_uint * 3)(*block)
+    return cu.LaunchConfig(*extents, shared_bytes, stream or None, attributes, len(wanted))
+
+
+def resident_clusters(driver: cu.Driver, kernel: Kernel, block: Extent, cluster: Extent, shared_bytes: int) -> int:
+    """How many clusters of a kernel the GPU holds at a time: fewer than its CTAs would be, as a GPC's units are cut."""
+    allow_shared(kernel, shared_bytes)
+    count = c_int()
+    config = _config(cluster, block, cluster, shared_bytes, 0, False)
+    driver.cuOccupancyMaxActiveClusters(byref(count), kernel.handle, byref(config))
+    return count.value
 
 
 def encode_tensor_map(

@@ -1,0 +1,4 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The bring-up ladder's build side: kernels that each prove one thing more of a GPU, compiled and packed here."""

@@ -15,7 +15,6 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from tilewright.core.dtypes import rounded
@@ -64,12 +63,18 @@ FUNCTIONS: dict[str, Function] = {
     **{f"math.{name}": _by_float64(function) for name, function in ON_FLOAT64.items()},
 }
 
+def _is_normal(x: Any) -> Any:
+    import ml_dtypes  # here, as host programs run where that package is not: on a GPU with PyTorch and NumPy alone
+
+    return np.isfinite(x) & (np.abs(x) >= ml_dtypes.finfo(x.dtype).smallest_normal)
+
+
 #: Questions about floats.
 TESTS: dict[str, Function] = {
     "math.isnan": np.isnan,
     "math.isinf": np.isinf,
     "math.isfinite": np.isfinite,
-    "math.isnormal": lambda x: np.isfinite(x) & (np.abs(x) >= ml_dtypes.finfo(x.dtype).smallest_normal),
+    "math.isnormal": _is_normal,
 }
 
 #: The predicates of comparisons, in MLIR's order.

@@ -108,11 +108,22 @@ import json, sys
 from pathlib import Path
 root = Path(sys.argv[1])
 sys.path.insert(0, str(root))
-from bench.gpu.far import main, measure, ours, peers
+from bench.gpu.far import main, measure, ours, peers, table, timing
 from bench.gpu.far.machine import Emulator
 
 class Timed(Emulator):
-    timed = True
+    timed = graphs = True
+    l2_bytes = 60000  # two inputs of 37 * 200 * 2 bytes: three copies
+
+    def capture(self, call):
+        return call
+
+    def record(self, call):
+        synchronized.clear()
+        call()
+        if synchronized:
+            raise RuntimeError("operation not permitted when stream is capturing")
+        return call
 
 def broken(given):
     raise ValueError("no luck")
@@ -120,18 +131,34 @@ def broken(given):
 def wrong(given):
     return lambda: [2 * given.module(*given.inputs)[0]]
 
-peers.PEERS.update(broken=broken, wrong=wrong)
-ours.Ours.kernels = lambda self: []
+synchronized = []
+
+def loose(given):
+    def call():
+        synchronized.append(True)
+        return given.module(*given.inputs)
+    return call
+
+places = []
+run = ours.Ours.run
+def spy(self, copy=0):
+    places.append([view.address for view in self._inputs[copy]])
+    run(self, copy)
+ours.Ours.run = spy
+peers.PEERS.update(broken=broken, wrong=wrong, loose=loose)
+kernels = ours.Ours.kernels
+ours.Ours.kernels = lambda self, timed: kernels(self, False)
 suite = json.loads((root / "suite.json").read_text())
 case = suite["cases"][0]
-limits = {"copy_gb_s": 1e-9}
-effort = measure.Effort(0.001, 2)
-row = measure.measure(root, case, Timed("sm_90a"), limits, effort, ["eager", "broken", "wrong", "triton"])
-print(main.table([row], {case["name"]: case}))
+steps = []
+task = measure.Task(case, Timed("sm_90a"), {"copy_gb_s": 1e-9}, timing.Effort(0.001, 2))
+task.peers, task.report = ["eager", "broken", "wrong", "triton", "loose"], lambda step, row: steps.append(step)
+row = measure.measure(root, task)
+print(table.table([row], {case["name"]: case}))
 print(json.dumps(row.as_json()))
-limits = {"copy_gb_s": 1e9}
-slow = measure.measure(root, case, Timed("sm_90a"), limits, effort, [])
-print(json.dumps(slow.as_json()))
+task.limits, task.peers = {"copy_gb_s": 1e9}, []
+print(json.dumps(measure.measure(root, task).as_json()))
+print(json.dumps([steps, len({tuple(place) for place in places})]))
 for arguments in (["--slice", "none"], ["--case", "x*"], []):
     print(main.main(root, arguments))
 """
@@ -148,8 +175,15 @@ def test_rows_are_timed_and_judged(tmp_path):
     assert result.returncode == 0, result.stderr
     lines = result.stdout.splitlines()
     row, slow = (json.loads(line) for line in lines if line.startswith("{"))
-    assert row["status"] == "ok" and set(row["seconds"]) == {"ours", "eager"} and row["reached"] > 1
+    (steps, places) = next(json.loads(line) for line in lines if line.startswith("[["))
+    assert row["status"] == "ok" and row["reached"] > 1 and row["copies"] == 3
+    assert set(row["seconds"]) == {"ours", "ours_graph", "eager", "eager_graph", "loose"}
     assert row["notes"][0] == "broken: ValueError: no luck" and row["notes"][1].startswith("wrong: left out, error")
+    assert row["notes"][-1].startswith("loose_graph: cannot be recorded: RuntimeError: operation not permitted")
+    assert row["error_after"] <= row["allowed"] and row["kernels"][0]["predicted"]["ns"] > 0
+    assert places == 6, "three copies of the inputs, in each of two runs"
+    assert steps.index("ours_graph") < steps.index("peer eager") < steps.index("peer eager_graph")
+    assert steps.index("round 1 of the timing") < steps.index("check after timing")
     assert any(line.startswith("add") and "GB/s" in line for line in lines)
     assert slow["status"] == "slow" and slow["reached"] < 0.9
     assert lines[-3:] == ["2", "2", "2"], "no such slice, no such case, no GPU"

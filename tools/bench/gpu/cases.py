@@ -16,7 +16,7 @@ from bench.gpu.kernels import BUILDERS
 _SDPA = ("eager", "sdpa_flash", "sdpa_cudnn", "triton")
 _GEMM = ("eager", "compile", "triton")
 _ROWS = ("eager", "compile", "triton")
-_MODEL = ("eager_graph", "compile", "compile_graph")
+_MODEL = ("eager", "compile", "compile_reduce")
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Case:
         model: a builder of `kernels.BUILDERS`, or a name in test/models.
         sizes: parameters of the builder.
         small: those that differ for the emulator.
-        peers: functions of far/peers.py.
+        peers: functions of far/peers.py; each is timed as a CUDA graph, too.
         gflop: work of one run in 10^9 operations, for what is bound by it.
         gbyte: bytes that one run must move in 10^9, for what is bound by memory.
         error: the largest accepted max|ours - reference| / max|reference|, where PyTorch's own is not half as large.
@@ -96,7 +96,7 @@ def _rows(name: str, model: str, dtype: str, moves: int, peers: tuple[str, ...] 
 
 
 def _model(name: str, model: str, small: Mapping[str, object], goal: float | None = None, **sizes: object) -> Case:
-    against = ("compile", "compile_graph") if goal else ()
+    against = ("compile", "compile_reduce") if goal else ()
     return Case(name, "models", model, sizes, small, _MODEL, error=3e-2, goal=goal, against=against)
 
 

@@ -6,7 +6,7 @@
 ::
 
     suite.json         cases: graphs, descriptions of tensors, goals, why one could not be built
-    models/NAME/       compiled models: PTX, host program, manifest
+    models/NAME/       compiled models: PTX, machine code where ptxas is here, host program, manifest
     weights/*.safetensors   real weights (MiniLM)
     tilewright/ bench/ what runs them: pure Python
     run                the command
@@ -38,6 +38,7 @@ from bench.gpu.ladder import building
 from bench.gpu.portable import Portable, portable
 from tilewright.core import safetensors
 from tilewright.core.errors import TilewrightError
+from tilewright.targets.cuda import ptxas
 
 ROOT = Path(__file__).resolve().parents[3]
 #: What a pack may weigh.
@@ -140,11 +141,12 @@ def _entry(folder: Path, case: Case, arch: str, small: bool) -> dict[str, Any]:
     entry |= {"folder": place, "failure": None, "fewer_ctas": [], "graph": it.graph, "tensors": it.tensors}
     entry["weights"] = _write_weights(folder / "weights", it.weights)
     try:
-        model = tilewright.compile(it.model, target=f"cuda:{arch}", emulate=True)
+        model = tilewright.compile(it.model, target=f"cuda:{arch}", emulate=True, cubin=ptxas.find() is not None)
         model.save(folder / place)
         entry["fewer_ctas"] = fewer_than_planned(model)
         (folder / place / "report.json.gz").unlink(missing_ok=True)
-        entry["ptx_bytes"] = sum(f.stat().st_size for f in (folder / place / "code").glob("*.ptx"))
+        for kind in ("ptx", "cubin"):
+            entry[f"{kind}_bytes"] = sum(f.stat().st_size for f in (folder / place / "code").glob(f"*.{kind}"))
     except Exception as error:
         if not isinstance(error, TilewrightError):
             traceback.print_exc()

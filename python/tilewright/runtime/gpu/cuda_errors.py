@@ -82,6 +82,15 @@ ADVICE: dict[int, tuple[type[TilewrightError], str]] = {
 }
 
 
+#: Every later call of the process returns these too.
+_STICKY = frozenset(code for code, (_, advice) in ADVICE.items() if _LOST in advice) | {201, 709}
+
+
+def is_lost(code: int) -> bool:
+    """Whether a process that got this code has no usable CUDA context any more."""
+    return code in _STICKY
+
+
 def make(call: str, code: int, name: str, text: str, detail: str = "") -> TilewrightError:
     """Return the error of a driver call.
 

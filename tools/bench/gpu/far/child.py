@@ -1,11 +1,10 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A process with a time limit, whose lines of JSON survive a hang, a crash and a lost context."""
+"""A process with a time limit, whose lines of JSON outlive its hang, its crash, and the loss of its CUDA context."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -13,15 +12,16 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-#: Exit code of a process whose CUDA context is lost.
+#: Exit code by which a process tells that its CUDA context is lost.
 LOST = 75
-#: Seconds until a killed process must be gone; one that a driver holds in the kernel is left behind.
-_DYING = 5.0
-_TAIL = 2000
+#: Seconds that a killed process may take to end: one that waits inside the kernel's driver ends when that lets it.
+_GRACE = 5.0
+_TAIL = 4000
 
 
 @dataclass(frozen=True)
@@ -29,30 +29,34 @@ class Outcome:
     """What became of a process.
 
     Attributes:
-        status: ok, failed (an ordinary exception), hang, crash (a signal), lost (the CUDA context).
-        lines: what it wrote, without what it cut short.
-        seconds: from `Child.begin` (or its start) to its end.
-        stderr_tail: the end of what it printed; the signal of a crash, and a process that could not be killed, first.
+        status: ok; failed (an exit code other than 0); hang (killed at its limit); crash (ended by a signal); lost (its
+            CUDA context is).
+        lines: what it appended to its results; lines that were there before are not its own.
+        seconds: from the start of its work to its end.
+        stderr_tail: the last of what it printed, and what else is to say of its end.
+        signal: name of the signal that ended it, where one did: ``SIGSEGV``.
     """
 
     status: str
     lines: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
     stderr_tail: str = ""
+    signal: str | None = None
 
 
 class Child:
-    """A process in a group of its own. It can be started ahead (imports take seconds) and begun later.
+    """A process in a session of its own. It starts at once; its work may be given to it later, as a line of JSON.
 
     Args:
-        argv: command line.
-        results: file to which the process appends lines; those that are there before are not its own.
+        argv: the command.
+        results: the file to which the process appends lines of JSON (`append`); it may not exist.
         environment: variables beside those of this process.
     """
 
-    def __init__(self, argv: Sequence[str], results: Path, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(self, argv: Sequence[str], results: Path, *, environment: Mapping[str, str] | None = None) -> None:
         self._results = results
-        self._printed = tempfile.TemporaryFile()
+        self._offset = results.stat().st_size if results.exists() else 0
+        self._printed = tempfile.TemporaryFile()  # a file, not a pipe: nobody waits for one who does not read
         self._process = subprocess.Popen(
             list(argv),
             stdin=subprocess.PIPE,
@@ -61,80 +65,109 @@ class Child:
             env={**os.environ, **(environment or {})},
             start_new_session=True,
         )
-        self._start, self._offset = time.monotonic(), _size(results)
 
-    def begin(self, text: str = "") -> None:
-        """Hand the process its standard input; its time counts from here."""
-        self._start, self._offset = time.monotonic(), _size(self._results)
-        assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # it is dead already, which `wait` tells
-            self._process.stdin.write(text.encode())
-            self._process.stdin.close()
+    def work(self, job: Mapping[str, Any] | None, seconds: float) -> Outcome:
+        """Hand over the work (None: there is nothing to say), and wait for the end; kill all at the limit.
 
-    def wait(self, seconds: float) -> Outcome:
-        """Wait for the end, at most so long; whatever is left of the group is killed then."""
-        remark = ""
+        Args:
+            job: a line for the process's standard input, which is closed then.
+            seconds: from here on.
+        """
+        start = time.monotonic()
+        stdin = self._process.stdin
+        assert stdin is not None
+        with suppress(OSError):  # it has ended already: its exit code tells why
+            stdin.write(b"" if job is None else json.dumps(job).encode() + b"\n")
+            stdin.flush()
+        with suppress(OSError):
+            stdin.close()
         try:
-            code = self._process.wait(max(0.0, self._start + seconds - time.monotonic()))
-            status = {0: "ok", LOST: "lost"}.get(code, "crash" if code < 0 else "failed")
-            remark = f"{_signal(code)}\n" if code < 0 else ""
+            self._process.wait(max(0.0, seconds))
+            ended = None
         except subprocess.TimeoutExpired:
-            status = "hang"
-        took = time.monotonic() - self._start
-        if not self.kill():
-            remark = f"process {self._process.pid} cannot be killed: the driver holds it\n"
-        self._printed.seek(0, os.SEEK_END)
-        self._printed.seek(max(0, self._printed.tell() - _TAIL))
-        tail = remark + self._printed.read().decode(errors="replace")
-        self._printed.close()
-        return Outcome(status, read_lines(self._results, self._offset), took, tail)
+            ended = "hang"
+        except BaseException:  # Ctrl-C reaches this session alone
+            self.kill()
+            raise
+        took = time.monotonic() - start
+        note = self.kill()
+        return self._outcome(ended, took, note)
 
-    def kill(self) -> bool:
-        """Kill the whole group; whether the process is gone."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
+    def kill(self) -> str:
+        """End the process and all of its group; returns what is to say where it does not end."""
+        with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         try:
-            self._process.wait(_DYING)
+            self._process.wait(_GRACE)
         except subprocess.TimeoutExpired:
-            return False
-        return True
+            return f"\nprocess {self._process.pid} does not end after SIGKILL: it is left behind"
+        return ""
+
+    def _outcome(self, ended: str | None, took: float, note: str) -> Outcome:
+        code = self._process.returncode
+        by = _name(-code) if ended is None and code is not None and code < 0 else None
+        status = ended or ("crash" if by else "ok" if code == 0 else "lost" if code == LOST else "failed")
+        size = self._printed.seek(0, os.SEEK_END)
+        self._printed.seek(max(0, size - _TAIL))
+        tail = self._printed.read().decode(errors="replace") + note
+        self._printed.close()
+        return Outcome(status, read(self._results, self._offset), took, tail, by)
+
+
+def _name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return f"signal {number}"
 
 
 def run(argv: Sequence[str], seconds: float, results: Path, *, environment: Mapping[str, str] | None = None) -> Outcome:
-    """Run a process to its end, or for so many seconds."""
-    child = Child(argv, results, environment)
-    child.begin()
-    return child.wait(seconds)
+    """Run a process in a session of its own; kill it and its whole group after so many seconds.
+
+    Args:
+        argv: the command.
+        seconds: limit of its time.
+        results: the file to which it appends lines of JSON; it may not exist.
+        environment: variables beside those of this process.
+    """
+    return Child(argv, results, environment=environment).work(None, seconds)
 
 
-def append(results: Path, line: Mapping[str, Any]) -> None:
-    """Append a line of JSON, on the disk when this returns. A line that was cut short before it is closed."""
+def append(file: Path, line: Mapping[str, Any]) -> None:
+    """Append a line of JSON that is on the disk when this returns."""
     data = json.dumps(line).encode() + b"\n"
-    with open(results, "a+b") as file:
-        if file.tell():
-            file.seek(-1, os.SEEK_END)
-            if file.read(1) != b"\n":
-                data = b"\n" + data
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+    with open(file, "ab+") as out:
+        if out.tell() and not _ends_whole(out):
+            data = b"\n" + data  # of a writer that was killed: the rest of its line is lost, not this one
+        out.write(data)
+        out.flush()
+        os.fsync(out.fileno())
 
 
-def read_lines(results: Path, offset: int = 0) -> list[dict[str, Any]]:
-    """The whole lines of a file from a byte on; one that was cut short by the death of its writer is passed over."""
-    found = []
-    for line in results.read_bytes()[offset:].splitlines() if results.exists() else []:
-        with contextlib.suppress(ValueError):
-            value = json.loads(line)
-            found += [value] if isinstance(value, dict) else []
-    return found
+def _ends_whole(file: Any) -> bool:
+    file.seek(-1, os.SEEK_END)
+    return file.read(1) == b"\n"
 
 
-def _size(file: Path) -> int:
-    return file.stat().st_size if file.exists() else 0
+def read(file: Path, offset: int = 0) -> list[dict[str, Any]]:
+    """The whole lines of a file from a byte on; none where there is no file. A torn one (of one killed) is left out."""
+    lines = []
+    for text in file.read_bytes()[offset:].splitlines() if file.exists() else ():
+        with suppress(ValueError):
+            line = json.loads(text)
+            if isinstance(line, dict):
+                lines.append(line)
+    return lines
 
 
-def _signal(code: int) -> str:
-    with contextlib.suppress(ValueError):
-        return signal.Signals(-code).name
-    return f"signal {-code}"
+def replace(file: Path, data: Mapping[str, Any]) -> None:
+    """Write JSON so that a reader sees the old content or the new, never a part."""
+    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "w") as out:
+            json.dump(data, out, indent=1)
+            out.flush()
+            os.fsync(out.fileno())
+        os.replace(temporary, file)
+    finally:
+        temporary.unlink(missing_ok=True)

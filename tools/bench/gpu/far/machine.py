@@ -14,6 +14,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from bench.gpu.far.state import state
+from tilewright.core.errors import UnsupportedError
+from tilewright.runtime.gpu import cuda_errors
 from tilewright.runtime.gpu.gpu_device import CapturingDevice, Device
 from tilewright.runtime.gpu.gpu_memory import Memory, View, row_major
 
@@ -23,6 +26,7 @@ class Gpu:
 
     place = "cuda"
     timed = True
+    graphs = True
 
     def __init__(self) -> None:
         from tilewright.runtime.gpu.cuda import CudaDevice
@@ -39,8 +43,40 @@ class Gpu:
             for t, name in zip(tensors, names, strict=True)
         ]
 
+    @property
+    def l2_bytes(self) -> int:
+        """Size of the L2 cache."""
+        return torch.cuda.get_device_properties(torch.cuda.current_device()).L2_cache_size
+
+    @property
+    def uuid(self) -> str | None:
+        """By which NVML knows the GPU; None where PyTorch does not tell."""
+        found = getattr(torch.cuda.get_device_properties(torch.cuda.current_device()), "uuid", None)
+        return None if found is None else f"GPU-{found}"
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether no call succeeds any more."""
+        return cuda_errors.is_lost(self.device.driver.status("cuCtxSynchronize"))  # type: ignore[attr-defined]
+
+    def put(self, views: Sequence[View], tensors: Sequence[torch.Tensor]) -> None:
+        """The tensors are the memory."""
+
     def fetch(self, views: Sequence[View], tensors: Sequence[torch.Tensor]) -> None:
         """Results lie in the tensors already."""
+
+    def record(self, call: Callable[[], Any]) -> Callable[[], None]:
+        """A function that repeats PyTorch's work in `call`, as one graph: `capture` for peers."""
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(2):
+                call()
+        torch.cuda.current_stream().wait_stream(stream)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            call()
+        return graph.replay
 
     def capture(self, call: Callable[[], Any]) -> Callable[[], None]:
         """A function that repeats what `call` does on the GPU, as one graph."""
@@ -68,6 +104,10 @@ class Gpu:
                 return took / count
             count = min(4096, max(2 * count, round(1.2 * burst * count / max(took, 1e-6))))
 
+    def state(self) -> dict[str, Any]:
+        """Clocks, power, temperature (state.py)."""
+        return state(self.uuid)
+
     def limits(self) -> dict[str, float]:
         """Rates at best: copies of 1 GiB (read + write) in GB/s, products of bf16 by cuBLAS in TFLOP/s."""
         copies, products = self._copies(1 << 30), self._products(8192)
@@ -89,6 +129,7 @@ class Gpu:
         """What the figures depend on."""
         found = {**_software(), "gpu": torch.cuda.get_device_name(), "cuda": torch.version.cuda}
         found["driver"] = ".".join(map(str, self.device.driver_version))  # type: ignore[attr-defined]
+        found |= {"arch": self.device.limits.arch, "l2_bytes": self.l2_bytes, "uuid": self.uuid}
         try:
             import triton
 
@@ -103,6 +144,8 @@ class Emulator:
 
     place = "cpu"
     timed = False
+    graphs = False
+    l2_bytes = 0
 
     def __init__(self, arch: str, seed: int | None = None) -> None:
         from tilewright.sim import ptx as emulate
@@ -113,12 +156,32 @@ class Emulator:
         """Copies in the emulator's memory."""
         found = []
         for tensor, name in zip(tensors, names, strict=True):
+            nbytes = tensor.numel() * tensor.element_size()
+            found.append(View.contiguous(Memory.allocate(self.device, nbytes), name, tuple(tensor.shape)))
+        self.put(found, tensors)
+        return found
+
+    @property
+    def is_lost(self) -> bool:
+        """Never: an error of a kernel is an exception."""
+        return False
+
+    def put(self, views: Sequence[View], tensors: Sequence[torch.Tensor]) -> None:
+        """Copy tensors into the emulator's memory."""
+        for view, tensor in zip(views, tensors, strict=True):
             data = _bytes(tensor)
-            view = View.contiguous(Memory.allocate(self.device, data.nbytes), name, tuple(tensor.shape))
             if data.nbytes:
                 self.device.upload(view.address, memoryview(data))
-            found.append(view)
-        return found
+
+    def capture(self, call: Callable[[], Any]) -> Callable[[], None]:
+        """There are no graphs."""
+        raise UnsupportedError("the emulator has no graphs")
+
+    record = capture
+
+    def state(self) -> dict[str, Any]:
+        """Nothing is measured."""
+        return {"source": "not available"}
 
     def fetch(self, views: Sequence[View], tensors: Sequence[torch.Tensor]) -> None:
         """Copy results into tensors."""

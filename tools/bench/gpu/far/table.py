@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bench.gpu.far.measure import Row
+from bench.gpu.far.row import Row
 
 _HEAD = ("case", "ours us", "best peer", "its us", "speed", "rate", "goal", "reached", "error", "allowed", "")
 _LEFT = (0, 2, 10)
@@ -22,7 +22,7 @@ def table(rows: Sequence[Row], cases: Mapping[str, Mapping[str, Any]]) -> str:
     for row in rows:
         said = [*row.message.splitlines()[:1], *row.notes]
         if row.repeatable is False:
-            said.append("two runs gave different bits")
+            said.append(f"run {row.runs} of the same inputs gave other bits")
         text += [f"{row.name}: {line}" for line in said]
     return "\n".join(text)
 

@@ -28,6 +28,8 @@ TYPES = {
     "u8": torch.uint8,
     "i1": torch.bool,
 }
+#: More would make graphs of a thousand launches; small inputs then come from L2, as the row's `copies` tells.
+MOST_COPIES = 64
 
 
 def fill(described: Sequence[Mapping[str, Any]], files: Path, file: str | None, device: str) -> list[torch.Tensor]:
@@ -85,6 +87,48 @@ def free_inputs(case: Mapping[str, Any], tensors: Sequence[torch.Tensor]) -> lis
 def empty_outputs(case: Mapping[str, Any], device: str) -> list[torch.Tensor]:
     """Places for the results."""
     return [torch.empty(one["shape"], dtype=TYPES[one["dtype"]], device=device) for one in case["graph"]["outputs"]]
+
+
+#: Each byte of an integer before a run.
+PATTERN = 0x5A
+
+
+def poison(tensors: Sequence[torch.Tensor]) -> None:
+    """Fill contiguous tensors with what a kernel that writes nothing is found by: NaN, a pattern for integers."""
+    for tensor in tensors:
+        if tensor.is_floating_point():
+            tensor.fill_(float("nan"))
+        elif tensor.dtype == torch.bool:
+            tensor.fill_(True)  # another byte would be no value of the type
+        else:
+            tensor.reshape(-1).view(torch.uint8).fill_(PATTERN)
+
+
+def untouched(tensors: Sequence[torch.Tensor]) -> int:
+    """How many elements are as `poison` left them, or (floats) were computed to be NaN."""
+    total = 0
+    for tensor in tensors:
+        if tensor.is_floating_point():
+            total += int(torch.isnan(tensor).sum())
+        elif tensor.dtype != torch.bool:
+            total += int((tensor.reshape(-1, 1).view(torch.uint8) == PATTERN).all(1).sum())
+    return total
+
+
+def bits(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Copies of the bytes: NaN equals NaN there, and 0 is not -0."""
+    return [tensor.reshape(-1).view(torch.uint8).clone() for tensor in tensors]
+
+
+def equal_bits(one: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> bool:
+    """Whether tensors have the same bytes as `bits` returned of others."""
+    return all(torch.equal(a, b.reshape(-1).view(torch.uint8)) for a, b in zip(one, other, strict=True))
+
+
+def copies_beyond(tensors: Sequence[torch.Tensor], cache: int) -> int:
+    """How many copies of tensors weigh more than a cache of so many bytes; at most `MOST_COPIES`."""
+    weight = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+    return max(1, min(MOST_COPIES, cache // max(weight, 1) + 1))
 
 
 def widened(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:

@@ -63,6 +63,7 @@ FUNCTIONS: dict[str, Function] = {
     **{f"math.{name}": _by_float64(function) for name, function in ON_FLOAT64.items()},
 }
 
+
 def _is_normal(x: Any) -> Any:
     import ml_dtypes  # here, as host programs run where that package is not: on a GPU with PyTorch and NumPy alone
 

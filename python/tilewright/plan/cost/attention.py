@@ -55,7 +55,7 @@ def split_kv_seconds(chain: Chain, parts: int, gpu: Gpu) -> float:
     factor = idle(tasks, gpu.units, gpu.units) if tasks < _MANY_WAVES * gpu.units else 1.0
     kernel = max(
         transfer(device, "memory", chain.read + chain.written * parts) * drawn(device, factor),
-        chain.operations * factor / gpu.units / device.rate("mma.chain") / device.units.peak_of(chain.kind),
+        chain.operations * factor / gpu.units / chain_reached(gpu) / device.units.peak_of(chain.kind),
     )
     kernel += launched(device, _TRIPS * ceil(tasks / (_HELD * gpu.units)))
     again = launched(device, _TRIPS)
@@ -63,6 +63,11 @@ def split_kv_seconds(chain: Chain, parts: int, gpu: Gpu) -> float:
     if parts == 1:
         return kernel
     return kernel + transfer(device, "l2", chain.written * (parts + 1)) + parts * device.rate("part") + again
+
+
+def chain_reached(gpu: Gpu) -> float:
+    """Part of the peak that mma.sync reaches among other work: operands and results pass through registers."""
+    return gpu.device.rate("mma.chain.hopper" if gpu.hopper else "mma.chain")
 
 
 def warpgroups_reached(gpu: Gpu, operations: float, staggered: bool, alone: bool) -> float:

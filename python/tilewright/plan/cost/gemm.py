@@ -65,6 +65,7 @@ class Problem:
         open_lanes: whether only a run knows the lanes.
         packed: how an operand lies in memory that is not multiplied as it lies there.
         promotion: terms of a sum that a warpgroup's unit adds before vector units take over; 0: all.
+        behind: names of the operations that what follows computes from each sum.
         may_stream_k: whether stream-K may divide steps among CTAs: all sizes are known, and sums begin with zeros.
     """
 
@@ -89,6 +90,7 @@ class Problem:
     open_lanes: bool = False
     packed: Packed | None = None
     promotion: int = 0
+    behind: tuple[str, ...] = ()
     may_stream_k: bool = False
 
     @cached_property

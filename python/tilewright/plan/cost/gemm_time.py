@@ -6,7 +6,9 @@
 CTAs run in waves, as many at a time as fit. In a wave, the longest of four overlaps the others: the arithmetic, reading
 shared memory for it, moving what the wave needs from L2, and its share of what comes from memory. What no ring hides is
 added: the first step of each wave comes from memory, and its results are stored; of the first and last wave only, where
-CTAs are persistent, since a ring is filled again while results are computed and stored. Matrices that what follows
+CTAs are persistent, since a ring is filled again while results are computed and stored. What
+follows a tile's sums (functions, rounding, a store to shared memory) takes vector units' time while units that multiply
+have nothing to do, unless another CTA is there. Matrices that what follows
 reads come from memory once the product is done, or beside it where TMA fetches them. CTAs of a cluster load what they
 share once, and wait for each other. CTAs that share steps have the same work (stream-K), and hand on sums
 through L2. (Roller, section 3.3, has the first and the last of the four; its tiles are filled
@@ -21,8 +23,9 @@ from math import ceil, sqrt
 
 from tilewright.plan.cost.gemm import Problem, has_unit
 from tilewright.plan.cost.gemm_shapes import Shape, shapes, tiles
+from tilewright.plan.cost.kernel import instructions, is_function
 from tilewright.plan.cost.prediction import Prediction, choice_fields
-from tilewright.plan.cost.roofline import drawn, launched, transfer
+from tilewright.plan.cost.roofline import drawn, launched, sustained, transfer
 from tilewright.plan.model.gpu import Gpu
 
 # Numbers of the protocols that the lowering emits, in latencies of L2 or in loads; those of machines are rates.
@@ -96,9 +99,10 @@ def predict(problem: Problem, shape: Shape, gpu: Gpu, even: bool = False) -> Pre
     trip = max((_CLUSTER_TRIP if shape.clustered else _ROUND_TRIP) * device.level("l2").latency, fresh)
     work = 2 * shape.rows * shape.lanes * shape.depth * steps
     promoting = rounds * _promoting(problem, shape, gpu)
+    rate, unit = _rate_of(problem, shape, gpu, here)
     parts = {
         # One warpgroup alone adds while its unit waits; of several, others multiply.
-        "compute": rounds * work / _rate_of(problem, shape, gpu, here) + (promoting if here * shape.warps < 8 else 0.0),
+        "compute": rounds * work / rate + (promoting if here * shape.warps < 8 else 0.0),
         "shared": rounds * steps * _shared_bytes(problem, shape, gpu) / device.level("shared").bandwidth,
         "l2": transfer(device, "l2", near + out) * factor,
         "memory": transfer(device, "memory", far) * factor,
@@ -112,21 +116,50 @@ def predict(problem: Problem, shape: Shape, gpu: Gpu, even: bool = False) -> Pre
     ends = 1 if shape.persistent else min(waves, 2)
     tail = transfer(device, "l2", ends * out / max(waves, 1))
     waiting = starts * _latency(problem, shape, gpu, steps, here) + tail + _handing(shape, gpu, count, held)
-    seconds = parts[bound] + waiting + launched(device, 0)
-    bound = "latency" if waiting > parts[bound] else bound
-    return Prediction(seconds, bound, parts, near + out, far, problem.operations, held, roofline(problem, gpu))
+    waiting += (rounds if here == 1 else 1) * _epilogue(problem, shape, gpu)
+    launch = launched(device, 0)
+    return Prediction(
+        seconds=parts[bound] + waiting + launch,
+        bound="latency" if waiting > parts[bound] else bound,
+        parts=parts,
+        l2_bytes=near + out,
+        memory_bytes=far,
+        operations=problem.operations,
+        occupancy=held,
+        roofline=roofline(problem, gpu),
+        waiting=waiting,
+        launch=launch,
+        products=problem.operations,
+        unit=unit,
+    )
 
 
-def _rate_of(problem: Problem, shape: Shape, gpu: Gpu, here: int) -> float:
-    """Operations per second that a multiprocessor with so many CTAs reaches with everything at hand."""
-    device = gpu.device
+def _rate_of(problem: Problem, shape: Shape, gpu: Gpu, here: int) -> tuple[float, str]:
+    """Operations per second that a multiprocessor with so many CTAs reaches with everything at hand, and their rate."""
+    device, whole = gpu.device, peak(problem, gpu)
     if shape.wgmma:
-        return peak(problem, gpu) * device.rate("wgmma.reached")
+        return _bounded(whole * device.rate("wgmma.reached"), "wgmma.reached", problem, gpu)
     busy = min(1.0, here * shape.warps / device.rate("busy_warps"))
     if has_unit(problem, gpu):
-        return peak(problem, gpu) * device.rate("mma.reached.hopper" if gpu.hopper else "mma.reached") * busy
+        name = "mma.reached.hopper" if gpu.hopper else "mma.reached"
+        return _bounded(whole * device.rate(name) * busy, name, problem, gpu)
     busy *= shape.side**2 / (shape.side**2 + shape.side)  # loads of 16 bytes take turns with multiply-adds
-    return peak(problem, gpu) * device.rate("vector.reached") * busy
+    return whole * device.rate("vector.reached") * busy, "vector.reached"
+
+
+def _bounded(reached: float, name: str, problem: Problem, gpu: Gpu) -> tuple[float, str]:
+    """What units reach, or what their power allows for long, and the rate that it is."""
+    most = sustained(gpu.device, problem.kind)
+    return (most, f"sustained.{problem.kind}") if most < reached else (reached, name)
+
+
+def _epilogue(problem: Problem, shape: Shape, gpu: Gpu) -> float:
+    """Seconds in which a multiprocessor computes what follows a tile's sums, rounds it and stores it near."""
+    device = gpu.device
+    functions = sum(map(is_function, problem.behind))
+    slots = device.rate("slots.epilogue") + functions + sum(instructions(device, name) for name in problem.behind)
+    clocks = max(slots / device.rate("lanes"), functions / device.rate("functions"))
+    return shape.rows * shape.lanes * clocks / device.units.frequency
 
 
 def _latency(problem: Problem, shape: Shape, gpu: Gpu, steps: int, here: int) -> float:
@@ -242,8 +275,7 @@ class Choice:
         if self.whole is not None:
             fields.append(f'whole = "{self.whole}"')
             fields.append(f"whole_ns = {self.whole_seconds * 1e9:.0f} : i64")
-        promoted = ["promote"] if self.prediction.parts["promote"] else []
-        return self.prediction.attribute(fields, ["compute", *promoted])
+        return self.prediction.attribute(fields)
 
 
 def choose(problem: Problem, gpu: Gpu, number: int = 0) -> Choice | None:

@@ -94,7 +94,7 @@ class Gemv:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GemvPrediction(Prediction):
     """The predicted time in tiles of a size; its bound is ``latency`` where there are too few bytes under way.
 
@@ -145,8 +145,9 @@ def predict_gemv(gemv: Gemv, tile: Mapping[int, int], warps: int, gpu: Gpu) -> G
         "latency": max(rounds * (steps + 1) * memory.latency, whole / busy if busy < 1.0 else 0.0),
     }
     bound = max(parts, key=lambda name: parts[name])
+    launch, waiting = launched(device, 0), 2 * memory.latency + device.rate("task")
     return GemvPrediction(
-        seconds=parts[bound] + launched(device, 2) + device.rate("task"),
+        seconds=parts[bound] + waiting + launch,
         bound=bound,
         parts=parts,
         l2_bytes=near,
@@ -154,6 +155,8 @@ def predict_gemv(gemv: Gemv, tile: Mapping[int, int], warps: int, gpu: Gpu) -> G
         operations=prod(extents) * gemv.terms,
         occupancy=held,
         roofline=gemv.outside / memory.bandwidth,
+        waiting=waiting,
+        launch=launch,
         tasks=tasks,
         under_way=min(held, ceil(tasks / gpu.units)) * step_bytes,
         ragged=ragged,

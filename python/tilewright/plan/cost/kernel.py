@@ -13,8 +13,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil, prod
 
+from tilewright.devices import Device
+from tilewright.ir import decisions
 from tilewright.ir.structure import Kind, LinalgOp
 from tilewright.mlir import ir
+from tilewright.plan.cost.attention import chain_reached
 from tilewright.plan.cost.prediction import Prediction
 from tilewright.plan.cost.roofline import drawn, idle, launched, transfer
 from tilewright.plan.cost.tiling import GpuTiling
@@ -29,6 +32,21 @@ INSTRUCTIONS = frozenset(f"math.{name}" for name in "absf ceil copysign floor fm
 _FUNCTIONS = frozenset(f"math.{name}" for name in "exp exp2 rsqrt sqrt tanh".split()) | {"arith.divf"}
 #: Registers of a thread besides its tiles.
 _OTHERS = 48
+
+#: Operations of a body that are no instruction of their own.
+FREE = frozenset({"linalg.yield", "linalg.index", "arith.constant", "tensor.extract"})
+
+
+def is_function(name: str) -> bool:
+    """Whether the unit for functions takes part in an operation."""
+    return name in _FUNCTIONS or (name.startswith("math.") and name not in INSTRUCTIONS)
+
+
+def instructions(device: Device, name: str) -> int:
+    """Instructions of a lane that an operation takes; of a function, those besides the one of its unit."""
+    if name in _FUNCTIONS:
+        return round(device.rate(f"slots.{name}"))
+    return round(device.rate("slots.math")) if is_function(name) else 1
 
 
 def predict_kernel(
@@ -59,37 +77,47 @@ def predict_kernel(
         work.move(nest, tiling, [member for other in nests for member in other.members])
     clocks = device.units.frequency * gpu.units
     products = reached or chain_reached(gpu)
-    parts = {
+    factor = idle(count, gpu.units * held, gpu.units)
+    fetching = drawn(device, factor)
+    near = transfer(device, "l2", count * work.per_task * live + work.written)
+    computed = {
         "compute": live * work.product_seconds / gpu.units / products,
         "vector": live * work.vector / (device.rate("lanes") * clocks),
         "functions": live * work.functions / (device.rate("functions") * clocks),
-        "l2": transfer(device, "l2", count * work.per_task * live + work.written),
-        "memory": transfer(device, "memory", work.outside),
+        # Schedulers issue both; a function takes one turn of a warp, and its unit many.
+        "issue": live * (work.vector + work.functions) / (device.rate("lanes") * clocks),
+    }
+    parts = {name: seconds * factor for name, seconds in computed.items()} | {
+        # One multiprocessor takes no more than its share from L2.
+        "l2": near * max(fetching, gpu.units / count),
+        "memory": transfer(device, "memory", work.outside) * fetching,
     }
     bound = max(parts, key=lambda name: parts[name])
-    issue = parts["vector"] + parts["functions"] * 0.5  # both are issued by the same schedulers
-    factor = idle(count, gpu.units * held, gpu.units)
-    took = max([*parts.values(), issue]) * (drawn(device, factor) if bound in ("memory", "l2") else factor)
-    alone = parts["l2"] * max(gpu.units / count, 1.0)  # one multiprocessor takes no more than its share from L2
-    if alone > took:
-        took, bound = alone, "l2"
+    took = parts[bound]
     latency = device.level("memory").latency * (1 + sum(1 for nest in nests if nest.root.reductions))
     latency += device.rate("task")
+    launch = launched(device, 0)
     return Prediction(
-        seconds=took + latency + launched(device, 0),
+        seconds=took + latency + launch,
         bound="latency" if latency > took else bound,
         parts=parts,
         l2_bytes=round(count * work.per_task) + work.written,
         memory_bytes=work.outside,
         operations=round(live * (work.products + work.vector)),
         occupancy=held,
-        roofline=max(parts["compute"] * products, work.outside / device.level("memory").bandwidth),
+        roofline=max(computed["compute"] * products, work.outside / device.level("memory").bandwidth),
+        waiting=latency,
+        launch=launch,
+        products=round(live * work.products),
+        unit=_unit(gpu, reached) if work.products else "",
     )
 
 
-def chain_reached(gpu: Gpu) -> float:
-    """Part of the peak that mma.sync reaches among other work: operands and results pass through registers."""
-    return gpu.device.rate("mma.chain.hopper" if gpu.hopper else "mma.chain")
+def _unit(gpu: Gpu, reached: float) -> str:
+    """The rate that says what products reach among other work."""
+    if reached:
+        return "wgmma.chain"
+    return "mma.chain.hopper" if gpu.hopper else "mma.chain"
 
 
 def _tasks(op: LinalgOp, tiling: GpuTiling) -> int:
@@ -122,17 +150,12 @@ class _Work:
             return
         for inner in op.op.regions[0].blocks[0].operations:
             name = inner.operation.name
-            if name in ("linalg.yield", "linalg.index", "arith.constant", "tensor.extract"):
+            if name in FREE:
                 continue
-            slots = round(self._slots(name))
-            self.functions += op.points if slots else 0
-            self.vector += op.points * max(slots, 1)
-
-    def _slots(self, name: str) -> float:
-        """Instructions of a function besides the one that begins it; 0: the operation is a single one."""
-        if name in _FUNCTIONS:
-            return self._device.rate(f"slots.{name}")
-        return self._device.rate("slots.math") if name.startswith("math.") and name not in INSTRUCTIONS else 0.0
+            self.functions += op.points * is_function(name)
+            # The product in front of a power is the difference's: one multiply-add (tile-fold-exponents).
+            folded = decisions.APPROXIMATE in inner.operation.attributes
+            self.vector += 0 if folded else op.points * instructions(self._device, name)
 
     def move(self, nest: Nest, tiling: GpuTiling, members: Sequence[LinalgOp]) -> None:
         """Counts the bytes that a nest of a task reads from outside of it, and writes there."""

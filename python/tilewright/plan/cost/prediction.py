@@ -17,6 +17,10 @@ class Prediction:
         seconds: in all, the launch included.
         bound: what takes longest: one of `parts`, or ``latency``.
         parts: seconds of each of what overlaps.
+        waiting: seconds that nothing overlaps: latencies, what comes before the first step and behind the last one.
+        launch: seconds of the launch.
+        products: of `operations`, those of products.
+        unit: the rate that ``compute`` scales with; empty where the data sheet's peak alone decides.
         l2_bytes: bytes that all CTAs together read from L2, and write.
         memory_bytes: of which come from (and go to) memory.
         operations: of all units that compute.
@@ -32,23 +36,33 @@ class Prediction:
     operations: int
     occupancy: int
     roofline: float
+    waiting: float = 0.0
+    launch: float = 0.0
+    products: int = 0
+    unit: str = ""
 
-    def attribute(self, more: Sequence[str] = (), parts: Sequence[str] = ()) -> str:
+    def attribute(self, more: Sequence[str] = ()) -> str:
         """As `tile.prediction`: times in ns, with some more fields as text.
+
+        The time is that of the longest part, of what waits and of the launch, so that who measures a kernel knows
+        what each rate has to do with it (`tools/bench/run gpu-refit`).
 
         Args:
             more: fields of the choice.
-            parts: that are told; none: all that take time.
         """
-        told = parts or [name for name, seconds in self.parts.items() if seconds]
+        told = [name for name, seconds in self.parts.items() if seconds]
         fields = [
             f"ns = {self.seconds * 1e9:.0f} : i64",
             f'bound = "{self.bound}"',
             *(f"{name}_ns = {self.parts[name] * 1e9:.0f} : i64" for name in told),
+            f"waiting_ns = {self.waiting * 1e9:.0f} : i64",
+            f"launch_ns = {self.launch * 1e9:.0f} : i64",
+            *([f'unit = "{self.unit}"'] if self.unit else []),
             f"roofline_ns = {self.roofline * 1e9:.0f} : i64",
             f"l2_bytes = {self.l2_bytes} : i64",
             f"memory_bytes = {self.memory_bytes} : i64",
             f"operations = {self.operations} : i64",
+            *([f"products = {self.products} : i64"] if self.products else []),
             f"occupancy = {self.occupancy} : i64",
         ]
         return "{" + ", ".join([*fields, *more]) + "}"

@@ -15,8 +15,18 @@ from tilewright.devices import Device
 
 
 def transfer(device: Device, level: str, size: float) -> float:
-    """Seconds in which all units together move so many bytes to and from a shared level (``l2``, ``memory``)."""
-    return size / (device.level(level).bandwidth * device.rate(f"{level}.reached"))
+    """Seconds in which all units together move so many bytes to and from a shared level (``l2``, ``memory``).
+
+    The data sheet's bandwidth counts in the part that kernels reach, and never above what a copy was measured to
+    sustain, where the device's description says that.
+    """
+    reached = device.level(level).bandwidth * device.rate(f"{level}.reached")
+    return size / min(reached, device.rate(f"sustained.{level}", "sustained"))
+
+
+def sustained(device: Device, kind: str) -> float:
+    """Operations per second that a multiprocessor keeps up in products of a type: power bounds them, not units."""
+    return device.rate(f"sustained.{kind}", "sustained") / device.units.count
 
 
 def launched(device: Device, trips: float) -> float:

@@ -20,7 +20,7 @@ from tilewright.mlir import ir
 from tilewright.plan.cost.gemm import Packed, Problem, has_unit, split_rows
 from tilewright.plan.cost.gemm_shapes import Shape
 from tilewright.plan.cost.gemm_time import choose, raster
-from tilewright.plan.cost.kernel import INSTRUCTIONS
+from tilewright.plan.cost.kernel import FREE, INSTRUCTIONS
 from tilewright.plan.cost.tiling import GpuTiling
 from tilewright.plan.gpu.allow_tf32 import ATTRIBUTE
 from tilewright.plan.gpu.tiles import ROW, Given, make_tiling
@@ -139,8 +139,15 @@ def problem_of(nest: Nest, roles: Roles) -> Problem:
         open_lanes=roles.lane in op.dynamic,
         packed=_packed(op, roles) if op.unpacks else None,
         promotion=decisions.PROMOTION.get(op.op) or 0,
+        behind=tuple(name for member in nest.members if member != op for name in _computed(member)),
         may_stream_k=not op.dynamic and not op.unpacks and _begins_with_zeros(op),
     )
+
+
+def _computed(op: LinalgOp) -> list[str]:
+    """Names of the operations that a body computes an element with."""
+    names = [inner.operation.name for inner in op.op.regions[0].blocks[0].operations]
+    return [name for name in names if name not in FREE]
 
 
 def _begins_with_zeros(op: LinalgOp) -> bool:

@@ -106,7 +106,7 @@ def test_bands_only_where_several_waves_share_rows() -> None:
 
 
 def test_clusters_where_l2_binds() -> None:
-    gpu = GPUS["nvidia-h200"]
+    gpu = GPUS["nvidia-h100"]  # of an H200 it is known that power binds
     sides = {"rows": 4096, "lanes": 4096, "depth": 4096, "outer": 1, "batch": 1, "kind": "bf16", "out_bytes": 2}
     alone, beside = (choose(Problem(**sides, stores=True, neighbours=near), gpu) for near in (False, True))
     assert alone is not None and beside is not None

@@ -4,8 +4,10 @@
 """Predicted times of GPU kernels, from the device description alone: `tools/bench/run gpu-paper [--device NAME]`.
 
 Each program is planned as `tw.compile` plans it; the numbers are what the plan left on its kernels (`tile.prediction`).
-Nothing is measured. The roofline is the plan's, as in the report of a model: products at the peak of their type, or
-each tensor once at the bandwidth of memory, whichever takes longer; a column tells its part of the predicted time.
+Nothing is measured. Operations are those of products where a kernel has some, and all others where not. The roofline is
+the plan's, as in the report of a model: products at the peak of their type, or each tensor once at the bandwidth of
+memory, whichever takes longer; a column tells its part of the predicted time. With `--suite`: all cases of the GPU
+suite, each launch counted once, in a stream and in a CUDA graph, where only the first launch costs what it does there.
 """
 
 from __future__ import annotations
@@ -19,8 +21,12 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from bench.gpu.cases import CASES as SUITE
+from bench.gpu.cases import Case
+from bench.gpu.packing import described
 from tilewright import devices
 from tilewright.compiler.source import open_source
+from tilewright.core.errors import InternalError, UserError
 from tilewright.devices import Device
 from tilewright.ir.target_info import annotate
 from tilewright.mlir import ir
@@ -104,7 +110,7 @@ class Line:
         cells = [
             f"{self.case:33}",
             f"{seconds * 1e6:9.1f} us",
-            f"{number['operations'] / seconds / 1e12:7.1f} TFLOP/s",
+            f"{number.get('products', number['operations']) / seconds / 1e12:7.1f} TFLOP/s",
             f"{number['memory_bytes'] / 2**20:8.1f} MiB",
             f"{number['l2_bytes'] / 2**20:9.1f} MiB",
             f"{number['occupancy']:3}",
@@ -131,17 +137,88 @@ def lines(case: str, device: Device) -> Iterator[Line]:
             yield Line(case, ir.StringAttr(op.operation.attributes["sym_name"]).value, prediction_of(op))
 
 
+@dataclass(frozen=True)
+class Total:
+    """The predicted time of a case of the suite.
+
+    Attributes:
+        case: its name.
+        kernels: how many are launched.
+        seconds: one behind the other in a stream.
+        graph: the same in a CUDA graph.
+        product_seconds: of kernels that hold products.
+        products: their operations.
+    """
+
+    case: str
+    kernels: int
+    seconds: float
+    graph: float
+    product_seconds: float
+    products: int
+
+    def __str__(self) -> str:
+        """Return a row of the table."""
+        rate = f"{self.products / self.product_seconds / 1e12:7.1f} TFLOP/s" if self.products else f"{'-':>15}"
+        return f"{self.case:33}  {self.kernels:4}  {self.seconds * 1e6:9.1f} us  {self.graph * 1e6:9.1f} us  {rate}"
+
+
+def total(case: Case, device: Device) -> Total:
+    """What the plan predicts for all launches of a case. InternalError: a kernel without a prediction is launched."""
+    module = plan(described(case, False).model, device)
+    found = [prediction_of(kernel) for kernel in kernels(module)]
+    if not all("ns" in one for one in found):
+        raise InternalError(f"case {case.name} launches a kernel without tile.prediction")
+    seconds = sum(one["ns"] for one in found) * 1e-9
+    later = sum(one.get("launch_ns", 0) * 1e-9 - device.rate("launch.graph") for one in found[1:])
+    having = [one for one in found if "products" in one]
+    products = sum(one["products"] for one in having)
+    return Total(case.name, len(found), seconds, seconds - later, sum(one["ns"] for one in having) * 1e-9, products)
+
+
+def kernels(module: ir.Module) -> list[ir.Operation]:
+    """The kernel of each launch, those inside of loops once. They live as long as the module."""
+    named = {
+        ir.StringAttr(op.operation.attributes["sym_name"]).value: op.operation
+        for op in module.body.operations
+        if op.operation.name == "tile.kernel"
+    }
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "tile.launch":
+            found.append(named[ir.FlatSymbolRefAttr(op.attributes["kernel"]).value])
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return found
+
+
+def _print_suite(device: Device, part: str) -> None:
+    print(f"{'':33}  kernels  {'stream':>9}  {'graph':>12}  {'products':>15}")
+    for case in SUITE:
+        if part in case.name:
+            try:
+                print(total(case, device), flush=True)
+            except UserError as error:
+                print(f"{case.name:33}  not planned: {str(error).splitlines()[0]}", flush=True)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Print the table; returns 0."""
     assert ml_dtypes  # NumPy knows bf16 once it is loaded
     parser = argparse.ArgumentParser(prog="tools/bench/run gpu-paper", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--device", action="append", help="a device description; more than once: all of them")
     parser.add_argument("--case", default="", help="only cases whose name contains it")
+    parser.add_argument("--suite", action="store_true", help="all cases of the GPU suite instead, a line each")
     options = parser.parse_args(list(arguments))
     print("Predicted from the device description, not measured.")
     for name in options.device or _DEVICES:
         device = devices.get(name)
         print(f"\n{name}")
+        if options.suite:
+            _print_suite(device, options.case)
+            continue
         print(
             f"{'':33}  {'time':>12}  {'':15}  {'memory':>12}  {'through L2':>13}  CTAs/unit  bound  of roofline  shape"
         )

@@ -24,6 +24,7 @@ from tilewright.plan.cpu import plan_tiles  # noqa: F401
 from tilewright.plan.gpu import (  # noqa: F401
     allow_tf32,
     approximate_exponentials,
+    compute_ramps,
     plan_gpu_tiles,
     promote_float8,
     split_k,

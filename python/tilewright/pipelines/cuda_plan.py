@@ -83,6 +83,7 @@ TILE = Phase(
         PassSpec("canonicalize", "what was stored for no one goes"),
         PassSpec("cse", "what buffers kept apart", on=_KERNEL),
         PassSpec("tile-fold-exponents", "scores of attention: a multiply-add and a power each", on=_KERNEL),
+        PassSpec("tile-compute-ramps", "positions that a causal mask compares: no table of them is loaded"),
         PassSpec("canonicalize", "scales and roundings that are gone"),
         PassSpec("tile-stream-k", "the last waves of a product are work for all blocks"),
         PassSpec("tile-dedupe-kernels", "equal layers share a kernel: it is compiled once"),

@@ -116,7 +116,10 @@ def predict(problem: Problem, shape: Shape, gpu: Gpu, even: bool = False) -> Pre
     ends = 1 if shape.persistent else min(waves, 2)
     tail = transfer(device, "l2", ends * out / max(waves, 1))
     waiting = starts * _latency(problem, shape, gpu, steps, here) + tail + _handing(shape, gpu, count, held)
-    waiting += (rounds if here == 1 else 1) * _epilogue(problem, shape, gpu)
+    # The last tile's results are stored while nothing else is done: the tail has that. What is computed has it not.
+    waiting += _epilogue(problem, shape, gpu, 0.0)
+    if here == 1:
+        waiting += max(rounds - 1, 0) * _epilogue(problem, shape, gpu, device.rate("slots.epilogue"))
     launch = launched(device, 0)
     return Prediction(
         seconds=parts[bound] + waiting + launch,
@@ -153,11 +156,18 @@ def _bounded(reached: float, name: str, problem: Problem, gpu: Gpu) -> tuple[flo
     return (most, f"sustained.{problem.kind}") if most < reached else (reached, name)
 
 
-def _epilogue(problem: Problem, shape: Shape, gpu: Gpu) -> float:
-    """Seconds in which a multiprocessor computes what follows a tile's sums, rounds it and stores it near."""
+def _epilogue(problem: Problem, shape: Shape, gpu: Gpu, storing: float) -> float:
+    """Seconds in which a multiprocessor computes what follows a tile's sums, and stores it near.
+
+    Args:
+        problem: the product.
+        shape: of its tiles.
+        gpu: the machine.
+        storing: instructions of a lane that round a sum and store it.
+    """
     device = gpu.device
     functions = sum(map(is_function, problem.behind))
-    slots = device.rate("slots.epilogue") + functions + sum(instructions(device, name) for name in problem.behind)
+    slots = storing + functions + sum(instructions(device, name) for name in problem.behind)
     clocks = max(slots / device.rate("lanes"), functions / device.rate("functions"))
     return shape.rows * shape.lanes * clocks / device.units.frequency
 

@@ -145,9 +145,9 @@ def problem_of(nest: Nest, roles: Roles) -> Problem:
 
 
 def _computed(op: LinalgOp) -> list[str]:
-    """Names of the operations that a body computes an element with."""
+    """Names of the operations that a body computes an element with; what converts goes with loads and stores."""
     names = [inner.operation.name for inner in op.op.regions[0].blocks[0].operations]
-    return [name for name in names if name not in FREE]
+    return [name for name in names if name not in FREE and name not in ("arith.truncf", "arith.extf")]
 
 
 def _begins_with_zeros(op: LinalgOp) -> bool:

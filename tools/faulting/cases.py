@@ -183,6 +183,7 @@ CASES: dict[str, Case] = {
         units=2,
         archs=HOPPER,
         marks=(*_WARPS, _STORES, _TASKS),
+        shape={"wgmma": True, "persistent": True},
     ),
     "gemm_open_rows": _open_rows(130, persistent=False),
     "gemm_open_persistent": _open_rows(260, persistent=True),

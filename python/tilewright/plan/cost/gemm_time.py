@@ -17,7 +17,7 @@ to the same waves.)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil, sqrt
 
@@ -40,6 +40,8 @@ _CLUSTER_TRIP = 3
 _CLUSTER_BARRIERS = 2
 #: Latencies of L2 between sums that are stored and who adds them: the store, the semaphore, the load.
 _MEETS = 3
+#: Times that differ by less than this part are the same.
+_ALIKE = 0.01
 #: Threads that read the same element of shared memory at once, where vector units multiply.
 _BROADCAST = 4
 
@@ -288,22 +290,33 @@ class Choice:
         return self.prediction.attribute(fields)
 
 
+def _ranked(found: Iterable[tuple[Prediction, Shape]]) -> list[tuple[Prediction, Shape]]:
+    """Shapes by time, the best first; those within `_ALIKE` of the least by what they move and occupy."""
+    ranked = sorted(found, key=lambda pair: pair[0].seconds)
+    most = ranked[0][0].seconds * (1 + _ALIKE) if ranked else 0.0
+
+    def rank(pair: tuple[Prediction, Shape]) -> tuple[float, ...]:
+        prediction, shape = pair
+        moved = (prediction.l2_bytes, prediction.parts["shared"], shape.warps, shape.stages)
+        return (0.0, *moved) if prediction.seconds <= most else (prediction.seconds, *moved)
+
+    return sorted(ranked, key=rank)
+
+
 def choose(problem: Problem, gpu: Gpu, number: int = 0) -> Choice | None:
     """The shape with the least predicted time; None where the machine has none.
 
     Candidates differ in their rows or lanes; `number` says which one it shall be, the fastest one being the first.
-    Among shapes whose times differ by less than a percent, the one that moves the least, then the smallest ring. Steps
-    are divided (stream-K) where that is faster than the best shape with whole tiles, by more than predictions may be
-    wrong: the law leaves out the ends of parts.
+    Among shapes whose times are within a percent of the least, the one that moves the least from L2, then from shared
+    memory, then that with the fewest warps and the smallest ring. Steps are divided (stream-K) where that is faster
+    than the best shape with whole tiles, by more than predictions may be wrong: the law leaves out the ends of parts.
     """
-    ranked: Sequence[tuple[Prediction, Shape]] = sorted(
-        ((predict(problem, shape, gpu), shape) for shape in shapes(problem, gpu)),
-        key=lambda found: (float(f"{found[0].seconds:.2e}"), found[0].l2_bytes, found[1].warps, found[1].stages),
-    )
-    whole = next((found for found in ranked if not found[1].stream_k), None)
+    every = [(predict(problem, shape, gpu), shape) for shape in shapes(problem, gpu)]
+    ranked = _ranked(found for found in every if not found[1].stream_k)
+    whole = ranked[0] if ranked else None
     if whole is not None:
         most = whole[0].seconds / (1 + gpu.device.rate("prediction_error.order"))
-        ranked = [found for found in ranked if not found[1].stream_k or found[0].seconds <= most]
+        ranked = _ranked(found for found in every if not found[1].stream_k or found[0].seconds <= most)
     first: dict[tuple[int, int], tuple[Prediction, Shape]] = {}
     for pair in ranked:
         first.setdefault((pair[1].rows, pair[1].lanes), pair)

@@ -28,6 +28,7 @@ from tilewright.plan.gpu import (  # noqa: F401
     plan_gpu_tiles,
     promote_float8,
     split_k,
+    split_masks,
     transpose_operands,
 )
 from tilewright.plan.graph import mark_levels, plan_fusion, plan_orders, plan_programs  # noqa: F401

@@ -15,6 +15,7 @@ _DEVICE = "gpu.module"
 
 _AHEAD = (
     PassSpec("tile-stagger-products", "Hopper: scores of the next block beside the product of this one"),
+    PassSpec("tile-split-masks", "blocks that a mask does not cut compare nothing"),
     PassSpec("tile-pipeline-loads", "loops load ahead of time, into rings in shared memory"),
     PassSpec("tile-share-operands", "Hopper: what matrix units read again and again, and no ring brings"),
     PassSpec("tile-fetch-matrices", "Hopper: what the sums of products meet comes beside their last steps"),

@@ -32,8 +32,25 @@ def loops(lines: Sequence[str]) -> list[tuple[int, int]]:
     return [(places[label], number) for number, label in jumps if places.get(label, number) < number]
 
 
-def slots(ptx: str) -> float:
+def _uncut(lines: Sequence[str]) -> list[str]:
+    """The lines of a loop without those that a branch passes by where a mask cuts nothing: they select, no power."""
+    blocks: list[list[str]] = [[]]
+    for line in lines:
+        if _LABEL.match(line):
+            blocks.append([])
+        blocks[-1].append(line)
+        if _JUMP.search(line):
+            blocks.append([])
+    skipped = [any("selp.f32" in line for line in b) and not any("ex2." in line for line in b) for b in blocks]
+    return [line for block, skip in zip(blocks, skipped, strict=True) if not skip for line in block]
+
+
+def slots(ptx: str, uncut: bool = False) -> float:
     """Instructions per power of two of the longest loop that has some.
+
+    Args:
+        ptx: the kernel.
+        uncut: without what only blocks compute that a mask cuts.
 
     Raises:
         ValueError: no loop computes one.
@@ -43,7 +60,9 @@ def slots(ptx: str) -> float:
     with_powers = [body for body in bodies if any("ex2." in line for line in body)]
     if not with_powers:
         raise ValueError("no loop of the kernel has an ex2")
-    names = [found[1] for line in max(with_powers, key=len) if (found := _STATEMENT.match(line))]
+    longest = max(with_powers, key=len)
+    lines = _uncut(longest) if uncut else longest
+    names = [found[1] for line in lines if (found := _STATEMENT.match(line))]
     counts = Counter(name for name in names if not name.startswith(_LEFT_OUT))
     return counts.total() / sum(number for name, number in counts.items() if name.startswith("ex2."))
 
@@ -56,6 +75,7 @@ def main(arguments: Sequence[str]) -> int:
     for arch, depth, causal in product(options.arch or ("sm_80", "sm_90a"), (64, 128), (False, True)):
         model = tw.compile(attention(depth=depth, causal=causal), f"cuda:{arch}", emulate=True)
         kernels = [path.read_text() for path in sorted(model.path.glob("code/*.ptx"))]
-        number = max(slots(text) for text in kernels if "ex2." in text)
-        print(f"{arch:7} d{depth:<4} {'causal' if causal else 'full':7} {number:5.2f}", flush=True)
+        cut, uncut = (max(slots(text, whole) for text in kernels if "ex2." in text) for whole in (False, True))
+        more = f" (blocks that the mask cuts: {cut:5.2f})" if causal else ""
+        print(f"{arch:7} d{depth:<4} {'causal' if causal else 'full':7} {uncut:5.2f}{more}", flush=True)
     return 0

@@ -25,6 +25,10 @@ _SAMPLE = {"fast": 40, "normal": 10, "full": 1}  # every so manieth of ONNX's te
 _GPU_SAMPLE = {"fast": 160, "normal": 10, "full": 2}  # the same for each architecture of GPUs, on the emulator
 _SLOW = {"fast": "none", "normal": "sample", "full": "all"}  # which of the tests marked slow
 _SLOWEST = 10
+#: Seconds that one test may take; where it takes more, its process prints where it stands, and ends.
+_TEST_SECONDS = {"fast": 400, "normal": 600, "full": 3600}
+#: Seconds that all checks together may take, a quarter less than CI's: what hangs fails, and the rest reports.
+_ALL_SECONDS = {"fast": 4000.0, "normal": 4000.0, "full": 86400.0}
 _GPU_SUITES = "node,pytorch-operator,pytorch-converted,simple"
 LIT_SKIPPED = {"UNSUPPORTED", "SKIPPED", "EXCLUDED"}
 
@@ -62,10 +66,33 @@ class Plan:
 _TIMES: list[tuple[float, str]] = []
 
 
+@dataclass
+class Deadline:
+    """When all checks have to be done, by time.monotonic()."""
+
+    at: float = float("inf")
+
+    def left(self) -> float | None:
+        """Seconds until then, at least one; None where there is no such time."""
+        return None if self.at == float("inf") else max(self.at - time.monotonic(), 1.0)
+
+
+_DEADLINE = Deadline()
+
+
 def run(*command: str | Path) -> int:
-    """Run a command in the root with the environment's tools first in PATH; its output goes to ours."""
+    """Run a command in the root with the environment's tools first in PATH; its output goes to ours.
+
+    Returns:
+        Its exit status; 124 where the time for all checks was over, and it was killed.
+    """
     path = os.pathsep.join([str(BIN), os.environ.get("PATH", "")])
-    return subprocess.run([str(part) for part in command], cwd=ROOT, env={**os.environ, "PATH": path}).returncode
+    words, environment = [str(part) for part in command], {**os.environ, "PATH": path}
+    try:
+        return subprocess.run(words, cwd=ROOT, env=environment, timeout=_DEADLINE.left()).returncode
+    except subprocess.TimeoutExpired:
+        print(f"killed: the time for all checks is over: {' '.join(words)}", flush=True)
+        return 124
 
 
 def single(*command: str | Path) -> Count:
@@ -104,12 +131,13 @@ def lit() -> Count:
     return Count(passed, max(failed, 1 if code and not failed else 0), skipped)
 
 
-def pytest(*options: str) -> Count:
-    """The Python tests under test/."""
+def pytest(*options: str, seconds: int = _TEST_SECONDS["normal"]) -> Count:
+    """The Python tests under test/; one that takes more than some seconds fails, and its process is replaced."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "pytest.xml"
         command = [BIN / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junit-xml={report}"]
         command += ["-n", str(len(os.sched_getaffinity(0))), "--dist", "worksteal"]
+        command += ["-o", f"faulthandler_timeout={seconds}", "-o", "faulthandler_exit_on_timeout=true"]
         code = run(*command, *options, "test")
         if not report.is_file():
             return Count(failed=1)
@@ -167,7 +195,7 @@ def checks(plan: Plan) -> list[tuple[str, Callable[[], Count]]]:
         ("ONNX tests, v3", lambda: conformance(*sample, "--target", "cpu:x86-64-v3")),
         ("ONNX tests, sm_80", lambda: on_gpu("sm_80", plan, 0)),
         ("ONNX tests, sm_90a", lambda: on_gpu("sm_90a", plan, 1)),
-        ("pytest", lambda: pytest(*slow)),
+        ("pytest", lambda: pytest(*slow, seconds=_TEST_SECONDS[plan.level])),
     ]
 
 
@@ -186,11 +214,13 @@ def main() -> int:
     print(f"level {plan.level}, seed {plan.seed}; the same parts again: --seed={plan.seed} or {sampling.VARIABLE}")
     total, rows = Count(), []
     todo = checks(plan)
+    _DEADLINE.at = time.monotonic() + _ALL_SECONDS[plan.level]
     for number, (name, check) in enumerate(todo, 1):
         print(f"[check {number}/{len(todo)}] {name}", flush=True)
         started = time.monotonic()
         count = check()
         rows.append(f"{name + ':':22} {count} ({time.monotonic() - started:.0f}s)")
+        print(rows[-1], flush=True)
         total += count
     print("\n" + "\n".join(rows))
     print("\nslowest tests:", *slowest(_TIMES), f"seed {plan.seed}", sep="\n")

@@ -48,6 +48,32 @@ def test_a_check_that_cannot_report_has_failed(monkeypatch: pytest.MonkeyPatch) 
     assert run_checks.pytest() == Count(failed=1)
 
 
+def test_no_check_outlives_the_time_for_all(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(run_checks, "_DEADLINE", run_checks.Deadline(0.0))
+    assert run_checks.single(sys.executable, "-c", "import threading; threading.Event().wait()") == Count(failed=1)
+    assert "the time for all checks is over" in capsys.readouterr().out
+    monkeypatch.setattr(run_checks, "_DEADLINE", run_checks.Deadline())
+    assert run_checks.single(sys.executable, "-c", "") == Count(passed=1)
+
+
+HANGS = """
+import threading
+
+def test_waits(): threading.Event().wait()
+def test_passes(): pass
+"""
+
+
+def test_a_test_that_hangs_fails_and_the_others_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "test").mkdir()
+    (tmp_path / "test" / "test_some.py").write_text(HANGS)
+    monkeypatch.setattr(run_checks, "ROOT", tmp_path)
+    monkeypatch.setattr(run_checks, "BIN", Path(sys.executable).parent)
+    assert run_checks.pytest(seconds=2) == Count(passed=1, failed=1)
+
+
 def _commands(monkeypatch: pytest.MonkeyPatch, level: str, seed: int) -> dict[str, tuple[str, ...]]:
     """What the checks of a level would run, by the name of the check."""
     commands: list[tuple[str, ...]] = []

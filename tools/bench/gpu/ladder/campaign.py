@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import functools
 import json
+import multiprocessing
 import os
 from collections import Counter
 from collections.abc import Sequence
@@ -111,7 +112,8 @@ def run(count: int, seed: int, jobs: int) -> list[Outcome]:
     """Judge faults until `count` of them have an effect."""
     found: list[Outcome] = []
     drawn = draw(4 * count, seed)
-    with ProcessPoolExecutor(jobs) as pool:
+    # New processes, not forks: compiling made threads, whose locks a fork would inherit held.
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
         while drawn and (missing := count - sum(map(counts, found))) > 0:
             found += pool.map(climb_one, [(4 * count, seed, 4 * count - len(drawn) + i) for i in range(missing)])
             drawn = drawn[missing:]

@@ -17,7 +17,7 @@ from typing import ClassVar
 from tilewright.ir import decisions
 from tilewright.ir.structure import Kind, LinalgOp, Weights, blocks, linalg_ops
 from tilewright.mlir import ir
-from tilewright.passes import Pass, register
+from tilewright.passes import Pass, register, remark
 
 #: Largest relative error of a probability that does not vanish in the operand's type.
 ERROR = 2.0**-19
@@ -81,7 +81,7 @@ def _exponentials(ops: list[LinalgOp]) -> list[ir.Operation]:
 @register
 @dataclass(frozen=True)
 class ApproximateExponentials(Pass):
-    """Mark exponentials that a product reads in 16 bits: `tile.approximate`.
+    """Mark exponentials that a product reads in 16 bits: `tile.approximate`; a remark tells how many and their error.
 
     Results in f32, and exponentials that something else reads in f32, stay as exact as they are.
 
@@ -126,6 +126,9 @@ class ApproximateExponentials(Pass):
     def run(self, op: ir.Operation) -> None:
         """Mark the exponentials."""
         weights = Weights()
-        for block in blocks(op):
-            for found in _exponentials(list(linalg_ops(block, weights))):
-                found.attributes[decisions.APPROXIMATE] = ir.UnitAttr.get(op.context)
+        found = [each for block in blocks(op) for each in _exponentials(list(linalg_ops(block, weights)))]
+        for each in found:
+            each.attributes[decisions.APPROXIMATE] = ir.UnitAttr.get(op.context)
+        if found:
+            kinds = "exponential that a product reads" if len(found) == 1 else "exponentials that products read"
+            remark(found[0], f"{len(found)} {kinds} in 16 bits: powers by ex2.approx, relative error below {ERROR:.2g}")

@@ -1,4 +1,8 @@
 // RUN: tile-opt %s --tile-approximate-exponentials --split-input-file | FileCheck-22 %s
+// RUN: tile-opt %s --tile-approximate-exponentials --split-input-file -o /dev/null 2>&1 \
+// RUN:   | FileCheck-22 %s --check-prefix=TOLD
+
+// TOLD: remark: 1 exponential that a product reads in 16 bits: {{.*}} relative error below 1.9e-06
 
 #ij = affine_map<(i, j) -> (i, j)>
 #i = affine_map<(i, j) -> (i)>

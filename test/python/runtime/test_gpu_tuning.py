@@ -48,7 +48,8 @@ def test_the_fastest_candidate_is_taken_and_remembered(fake, tmp_path: Path, mon
     with config.cache_dir.override(tmp_path):
         model = tw.compile(product(), "cuda:sm_90a", tune=600)
         assert number_of(model) == 2
-        assert set(range(4)) <= set(seen) and max(seen) < tuning.TOP
+        # One that ptxas refuses is measured as its runner-up.
+        assert {0, 2} <= set(seen) and len(set(seen)) >= 4 and max(seen) < tuning.TOP
         assert len(list((tmp_path / "tuned").glob("*.json"))) == 1
         monkeypatch.setattr(tuning, "measure_choices", None)  # not called again
         assert number_of(tw.compile(product(), "cuda:sm_90a", tune=1)) == 2

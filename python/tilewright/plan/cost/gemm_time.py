@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import ceil, sqrt
+from math import ceil, inf, sqrt
 
 from tilewright.plan.cost.gemm import Problem, has_unit
 from tilewright.plan.cost.gemm_shapes import Shape, shapes, tiles
@@ -312,11 +312,9 @@ def choose(problem: Problem, gpu: Gpu, number: int = 0) -> Choice | None:
     than the best shape with whole tiles, by more than predictions may be wrong: the law leaves out the ends of parts.
     """
     every = [(predict(problem, shape, gpu), shape) for shape in shapes(problem, gpu)]
-    ranked = _ranked(found for found in every if not found[1].stream_k)
-    whole = ranked[0] if ranked else None
-    if whole is not None:
-        most = whole[0].seconds / (1 + gpu.device.rate("prediction_error.order"))
-        ranked = _ranked(found for found in every if not found[1].stream_k or found[0].seconds <= most)
+    whole = next(iter(_ranked(found for found in every if not found[1].stream_k)), None)
+    most = inf if whole is None else whole[0].seconds / (1 + gpu.device.rate("prediction_error.order"))
+    ranked = _ranked(found for found in every if not found[1].stream_k or found[0].seconds <= most)
     first: dict[tuple[int, int], tuple[Prediction, Shape]] = {}
     for pair in ranked:
         first.setdefault((pair[1].rows, pair[1].lanes), pair)

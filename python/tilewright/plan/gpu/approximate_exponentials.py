@@ -81,9 +81,9 @@ def _exponentials(ops: list[LinalgOp]) -> list[ir.Operation]:
 @register
 @dataclass(frozen=True)
 class ApproximateExponentials(Pass):
-    """Mark exponentials that a product reads in 16 bits: `tile.approximate`; a remark tells how many and their error.
+    """Mark exponentials that a product reads in 16 bits: `tile.approximate`.
 
-    Results in f32, and exponentials that something else reads in f32, stay as exact as they are.
+    A remark tells how many there are, and their error. Results in f32, and exponentials that something else reads in f32, stay as exact as they are.
 
     Before:
     ```mlir

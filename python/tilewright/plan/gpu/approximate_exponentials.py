@@ -83,7 +83,8 @@ def _exponentials(ops: list[LinalgOp]) -> list[ir.Operation]:
 class ApproximateExponentials(Pass):
     """Mark exponentials that a product reads in 16 bits: `tile.approximate`.
 
-    A remark tells how many there are, and their error. Results in f32, and exponentials that something else reads in f32, stay as exact as they are.
+    A remark tells how many there are, and their error. Results in f32, and exponentials that something else reads in
+    f32, stay as exact as they are.
 
     Before:
     ```mlir

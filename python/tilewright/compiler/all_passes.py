@@ -12,6 +12,7 @@ from tilewright.normalize import (  # noqa: F401
     join_rows,
     materialize_copies,
     scale_results,
+    shrink_dead,
     sink_scales,
     split_by_slices,
     verify_normalized,

@@ -71,6 +71,29 @@ def weight_at(op: ir.Operation | ir.OpView, name: str) -> np.ndarray | None:
     return _read(_file_of(root)).get(name)
 
 
+def known_array(value: ir.Value) -> np.ndarray | None:
+    """The elements of a constant tensor, a weight for one; None where they are not known."""
+    if isinstance(value, ir.BlockArgument):
+        return None
+    import numpy as np
+
+    op = value.owner
+    shape = tuple(ir.RankedTensorType(value.type).shape)
+    if op.name == "ml_program.global_load_const":
+        found = weight_at(op, ir.FlatSymbolRefAttr(op.attributes["global"]).value)
+        return None if found is None or found.shape != shape else found
+    if op.name in ("tensor.collapse_shape", "tensor.expand_shape"):
+        inner = known_array(op.operands[0])
+        return None if inner is None else inner.reshape(shape)
+    if op.name == "arith.constant" and isinstance(op.attributes["value"], ir.DenseElementsAttr):
+        elements = ir.DenseElementsAttr(op.attributes["value"])
+        if elements.is_splat:
+            number = getattr(elements.get_splat_value(), "value", None)
+            return None if number is None else np.full(shape, number)
+        return np.array(elements)
+    return None
+
+
 def write_weights(folder: Path, weights: Weights) -> str:
     """Write weights into a folder, in a file named by what they hold; returns its name, for ``tile.weights``."""
     from tilewright.core import safetensors

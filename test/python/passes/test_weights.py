@@ -17,8 +17,7 @@ import pytest
 from tilewright.core.errors import UserError
 from tilewright.mlir import ir
 from tilewright.passes import Pass, load_builtin_passes, register, run_pipeline
-from tilewright.passes.weights import FILE, write_weights
-from tilewright.plan.attention.masks import known_array
+from tilewright.passes.weights import FILE, known_array, write_weights
 
 FUNCTIONS = 8
 MODULE = "ml_program.global private @mask(#ml_program.extern<tensor<4xf32>>) : tensor<4xf32>\n" + "".join(

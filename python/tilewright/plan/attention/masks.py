@@ -19,34 +19,13 @@ import numpy as np
 from tilewright.ir.generics import constant_of
 from tilewright.ir.structure import Access, LinalgOp
 from tilewright.mlir import ir
-from tilewright.passes.weights import weight_at
+from tilewright.passes.weights import known_array
 from tilewright.plan.attention.online_reduction import Chain, is_maximum
 
 #: Numbers below all scores.
 _LOW = -1e38
 #: Elements of a mask that are looked at.
 _MOST = 1 << 27
-
-
-def known_array(value: ir.Value) -> np.ndarray | None:
-    """The elements of a constant tensor, a weight for one; None where they are not known."""
-    if isinstance(value, ir.BlockArgument):
-        return None
-    op = value.owner
-    shape = tuple(ir.RankedTensorType(value.type).shape)
-    if op.name == "ml_program.global_load_const":
-        found = weight_at(op, ir.FlatSymbolRefAttr(op.attributes["global"]).value)
-        return None if found is None or found.shape != shape else found
-    if op.name in ("tensor.collapse_shape", "tensor.expand_shape"):
-        inner = known_array(op.operands[0])
-        return None if inner is None else inner.reshape(shape)
-    if op.name == "arith.constant" and isinstance(op.attributes["value"], ir.DenseElementsAttr):
-        elements = ir.DenseElementsAttr(op.attributes["value"])
-        if elements.is_splat:
-            number = getattr(elements.get_splat_value(), "value", None)
-            return None if number is None else np.full(shape, number)
-        return np.array(elements)
-    return None
 
 
 # Names, not functions: numpy is loaded when a mask is looked at.

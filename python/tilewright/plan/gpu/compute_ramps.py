@@ -13,7 +13,7 @@ import numpy as np
 
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
-from tilewright.plan.attention.masks import known_array
+from tilewright.passes.weights import known_array
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ from tilewright.ir.structure import Kind, LinalgOp, Weights, blocks, describe, l
 from tilewright.ir.views import consecutive, create_split, groups_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
-from tilewright.plan.attention.masks import known_array
+from tilewright.passes.weights import known_array
 from tilewright.plan.gpu.allow_tf32 import ATTRIBUTE
 from tilewright.plan.model.implicit_padding import bound_windows, is_implicitly_padded, surround
 

@@ -30,7 +30,7 @@ from tilewright.ir.structure import (
 )
 from tilewright.mlir import ir
 from tilewright.passes import Pass, device_option, register
-from tilewright.plan.attention.masks import known_array
+from tilewright.passes.weights import known_array
 from tilewright.plan.lowbit.small_bits import (
     SIGNED,
     UNSIGNED,

@@ -22,6 +22,8 @@ from tilewright.passes import Pass, register, remark
 
 #: Bytes of a constant that stands in a function, at most.
 _INLINE_BYTES = 256
+#: Elements of a slice of integers that hold one number, at least, for it to be a pruned one.
+_SLICE = 2
 _CONSTANTS = ("arith.constant", "ml_program.global_load_const")
 
 
@@ -30,14 +32,18 @@ def _operations(block: ir.Block) -> list[ir.Operation]:
 
 
 def _prunes(facts: Facts, ops: list[ir.Operation]) -> bool:
-    """Whether a constant of floats has slices of zeros, or one of integers slices of one number (a zero point's)."""
-    for op in ops:
-        if op.name not in _CONSTANTS or not is_tensor(op.results[0]):
+    """Whether a constant of floats has slices of zeros, or one of small integers slices of one number (for zero)."""
+    return any(_pruned(facts, op.results[0]) for op in ops if op.name in _CONSTANTS and is_tensor(op.results[0]))
+
+
+def _pruned(facts: Facts, value: ir.Value) -> bool:
+    element, count = ir.RankedTensorType(value.type).element_type, prod(shape_of(value))
+    small = isinstance(element, ir.IntegerType) and 1 < element.width <= 8
+    for axis in facts.of(value):
+        if axis is None or axis.zero.all() or not (small or isinstance(element, ir.FloatType)):
             continue
-        numeric = isinstance(ir.RankedTensorType(op.results[0].type).element_type, ir.FloatType)
-        for axis in facts.of(op.results[0]):
-            if axis is not None and (axis.zero if numeric else axis.known).any() and not axis.zero.all():
-                return True
+        if (axis.known if small and count // len(axis.known) >= _SLICE else axis.zero).any():
+            return True
     return False
 
 

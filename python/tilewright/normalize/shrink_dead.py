@@ -5,163 +5,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
-from math import prod
 from typing import ClassVar
 
-import numpy as np
-
-from tilewright.ir.generics import kinds, walk
-from tilewright.ir.target_info import around
-from tilewright.ir.units import symbol_of
+from tilewright.ir.generics import walk
 from tilewright.mlir import ir
-from tilewright.normalize.sparsity.facts import Facts, extent, is_tensor, shape_of, window_of
-from tilewright.normalize.sparsity.kept import Kept
-from tilewright.passes import Pass, register, remark
-
-#: Bytes of a constant that stands in a function, at most.
-_INLINE_BYTES = 256
-#: Elements of a slice of integers that hold one number, at least, for it to be a pruned one.
-_SLICE = 2
-_CONSTANTS = ("arith.constant", "ml_program.global_load_const")
-
-
-def _operations(block: ir.Block) -> list[ir.Operation]:
-    return [op.operation for op in block.operations]
-
-
-def _prunes(facts: Facts, ops: list[ir.Operation]) -> bool:
-    """Whether a constant of floats has slices of zeros, or one of small integers slices of one number (for zero)."""
-    return any(_pruned(facts, op.results[0]) for op in ops if op.name in _CONSTANTS and is_tensor(op.results[0]))
-
-
-def _pruned(facts: Facts, value: ir.Value) -> bool:
-    element, count = ir.RankedTensorType(value.type).element_type, prod(shape_of(value))
-    small = isinstance(element, ir.IntegerType) and 1 < element.width <= 8
-    for axis in facts.of(value):
-        if axis is None or axis.zero.all() or not (small or isinstance(element, ir.FloatType)):
-            continue
-        if (axis.known if small and count // len(axis.known) >= _SLICE else axis.zero).any():
-            return True
-    return False
-
-
-def _work(op: ir.Operation) -> int:
-    """Points of the loops of a reduction."""
-    if op.name != "linalg.generic" or not any(kinds(op)):
-        return 0
-    return prod(extent(op, loop) or 1 for loop in range(len(kinds(op))))
-
-
-def _gather(value: ir.Value, kept: list[np.ndarray]) -> ir.Value:
-    """A constant's kept elements; behind it, to be computed at compile time."""
-    sizes = [int(one.sum()) for one in kept]
-    element = ir.RankedTensorType(value.type).element_type
-    kind = ir.RankedTensorType.get(sizes, element)
-    owner = value.owner.operation
-    attribute = owner.attributes["value"] if owner.name == "arith.constant" else None
-    with ir.InsertionPoint.after(owner), owner.location:
-        if attribute is not None and ir.DenseElementsAttr(attribute).is_splat:
-            splat = ir.DenseElementsAttr.get_splat(kind, ir.DenseElementsAttr(attribute).get_splat_value())
-            return ir.Operation.create("arith.constant", [kind], attributes={"value": splat}).results[0]
-        chosen = [d for d, one in enumerate(kept) if not one.all()]
-        tables = [_table(np.flatnonzero(kept[d])) for d in chosen]
-        empty = ir.Operation.create("tensor.empty", [kind]).results[0]
-        return _gathering(value, dict(zip(chosen, tables, strict=True)), empty)
-
-
-def _table(indices: np.ndarray) -> ir.Value:
-    """Indices as a constant; a global of the module where they are many. Both are gone once weights are computed."""
-    value = ir.DenseElementsAttr.get(indices.astype(np.int64))
-    if indices.size * 8 <= _INLINE_BYTES:
-        return ir.Operation.create("arith.constant", [value.type], attributes={"value": value}).results[0]
-    name = f"indices_{hashlib.sha256(indices.astype(np.int64).tobytes()).hexdigest()[:16]}"
-    module = list(around(ir.InsertionPoint.current.block.owner))[-1]
-    block = module.regions[0].blocks[0]
-    symbols = {symbol_of(op) for op in block.operations}
-    if name not in symbols:
-        attributes = {
-            "sym_name": ir.StringAttr.get(name),
-            "type": ir.TypeAttr.get(value.type),
-            "sym_visibility": ir.StringAttr.get("private"),
-            "value": value,
-        }
-        with ir.InsertionPoint.at_block_begin(block):
-            ir.Operation.create("ml_program.global", attributes=attributes)
-    symbol = {"global": ir.FlatSymbolRefAttr.get(name)}
-    return ir.Operation.create("ml_program.global_load_const", [value.type], attributes=symbol).results[0]
-
-
-def _gathering(value: ir.Value, tables: dict[int, ir.Value], empty: ir.Value) -> ir.Value:
-    """A generic that reads a tensor at places that tables name, and elsewhere at the loops' own."""
-    rank = len(shape_of(value))
-    result, element = empty.type, ir.RankedTensorType(value.type).element_type
-    access = [ir.AffineMap.get(rank, 0, [ir.AffineDimExpr.get(d)]) for d in tables]
-    access.append(ir.AffineMap.get_identity(rank))
-    op = ir.Operation.create(
-        "linalg.generic",
-        [result],
-        [*tables.values(), empty],
-        {
-            "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(m) for m in access]),
-            "iterator_types": ir.ArrayAttr.get([ir.Attribute.parse("#linalg.iterator_type<parallel>")] * rank),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(tables), 1]),
-        },
-        regions=1,
-    )
-    i64, index = ir.IntegerType.get_signless(64), ir.IndexType.get()
-    block = op.regions[0].blocks.append(*[i64] * len(tables), element, arg_locs=[op.location] * (len(tables) + 1))
-    with ir.InsertionPoint(block):
-        places = []
-        for d in range(rank):
-            if d in tables:
-                argument = block.arguments[list(tables).index(d)]
-                places.append(ir.Operation.create("arith.index_cast", [index], [argument]).results[0])
-            else:
-                dim = {"dim": ir.IntegerAttr.get(i64, d)}
-                places.append(ir.Operation.create("linalg.index", [index], attributes=dim).results[0])
-        element_read = ir.Operation.create("tensor.extract", [element], [value, *places]).results[0]
-        ir.Operation.create("linalg.yield", [], [element_read])
-    return op.results[0]
-
-
-def _sized(kind: ir.Type, kept: list[np.ndarray]) -> ir.Type:
-    """A type with the kept indices; sizes that are known at run time only stay."""
-    old = ir.RankedTensorType(kind)
-    sizes = [size if size < 0 else int(one.sum()) for size, one in zip(old.shape, kept, strict=True)]
-    return ir.RankedTensorType.get(sizes, old.element_type, old.encoding)
-
-
-def _rewindow(op: ir.Operation, kept: dict[ir.Value, list[np.ndarray]], window: list[slice]) -> None:
-    """Give a slice the place and the sizes that it has now."""
-    large = op.results[0] if op.name == "tensor.insert_slice" else op.operands[0]
-    small = op.operands[0] if op.name == "tensor.insert_slice" else op.results[0]
-    axes = kept.get(large)
-    offsets = [place.start for place in window]
-    if axes is not None:
-        offsets = [int(one[: place.start].sum()) for one, place in zip(axes, window, strict=True)]
-    op.attributes["static_offsets"] = ir.DenseI64ArrayAttr.get(offsets)
-    op.attributes["static_sizes"] = ir.DenseI64ArrayAttr.get(list(shape_of(small)))
-
-
-def _shrink(ops: list[ir.Operation], kept: Kept) -> None:
-    """Give all tensors the sizes of the indices that are kept."""
-    windows = {op.results[0]: window_of(op) for op in ops if op.name in ("tensor.insert_slice", "tensor.extract_slice")}
-    chosen = {value: axes for op in ops for value in op.results if is_tensor(value) and (axes := kept.axes(value))}
-    for value, axes in chosen.items():
-        if value.owner.operation.name in _CONSTANTS:
-            uses = [(use.owner.operation, use.operand_number) for use in value.uses]
-            new = _gather(value, axes)
-            for user, number in uses:
-                user.operands[number] = new
-        else:
-            value.set_type(_sized(value.type, axes))
-    for op in ops:
-        if op.name == "tensor.expand_shape" and op.results[0] in chosen:
-            op.attributes["static_output_shape"] = ir.DenseI64ArrayAttr.get(list(shape_of(op.results[0])))
-        elif (window := windows.get(op.results[0]) if op.results else None) is not None:
-            _rewindow(op, chosen, window)
+from tilewright.passes import Pass, register
 
 
 @register
@@ -215,34 +64,8 @@ class ShrinkDead(Pass):
 
     def run(self, op: ir.Operation) -> None:
         """Function by function."""
+        from tilewright.normalize.sparsity.shrink import shrink  # numpy and the tables of arithmetic: when it runs
+
         for function in walk(op, "func.func"):
             for block in function.regions[0].blocks if function.regions else ():
-                _run(block)
-
-
-def _run(block: ir.Block) -> None:
-    ops, facts = _operations(block), Facts()
-    for op in ops:
-        if op.name in _CONSTANTS:
-            facts.look_at(op)
-    if not _prunes(facts, ops):
-        return
-    for op in ops:
-        if op.name not in _CONSTANTS:
-            facts.look_at(op)
-    kept = Kept(facts)
-    for argument in block.arguments:
-        kept.whole(argument)
-    for op in ops:
-        kept.look_at(op)
-    kept.close()
-    before = sum(map(_work, ops))
-    _shrink(ops, kept)
-    left = sum(map(_work, ops))
-    if left < before:
-        part = f"{100 * left / before:.3g} %"
-        remark(_last(ops), f"pruned weights: reductions keep {part} of {before} terms, the others change nothing")
-
-
-def _last(ops: list[ir.Operation]) -> ir.Operation:
-    return next(op for op in reversed(ops) if _work(op))
+                shrink(block)

@@ -102,7 +102,7 @@ class Facts:
         """Weights and tables: slices of one number."""
         value = op.results[0]
         attribute = op.attributes["value"] if op.name == "arith.constant" else None
-        if isinstance(attribute, ir.DenseElementsAttr) and attribute.is_splat:
+        if attribute is not None and isinstance(attribute, ir.DenseElementsAttr) and attribute.is_splat:
             number = getattr(attribute.get_splat_value(), "value", None)
             return _nothing(value) if number is None else _filled(value, np.asarray(number, dtype_of(value.type)))
         array = known_array(value)

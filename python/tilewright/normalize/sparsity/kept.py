@@ -247,7 +247,7 @@ def _itself(kept: np.ndarray) -> np.ndarray:
 def _digit(sizes: Sequence[int], place: int) -> Link:
     """The indices of one axis of a group that occur in those of all of them."""
     others = tuple(d for d in range(len(sizes)) if d != place)
-    return lambda kept: kept.reshape(sizes).any(axis=others)
+    return lambda kept: np.asarray(kept.reshape(sizes).any(axis=others))
 
 
 def _part(place: slice) -> Link:

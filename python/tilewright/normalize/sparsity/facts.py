@@ -101,6 +101,8 @@ class Facts:
     def constant(self, op: ir.Operation) -> Axes:
         """Weights and tables: slices of one number."""
         value = op.results[0]
+        if not isinstance(ir.RankedTensorType(value.type).element_type, ir.FloatType | ir.IntegerType | ir.IndexType):
+            return _nothing(value)
         attribute = op.attributes["value"] if op.name == "arith.constant" else None
         if attribute is not None and isinstance(attribute, ir.DenseElementsAttr) and attribute.is_splat:
             number = getattr(attribute.get_splat_value(), "value", None)

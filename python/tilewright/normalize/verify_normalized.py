@@ -11,6 +11,7 @@ from typing import ClassVar
 from tilewright.core.errors import InternalError
 from tilewright.mlir import ir
 from tilewright.passes import Pass, located, register
+from tilewright.passes.weights import INLINE_BYTES
 
 _AROUND = frozenset({"builtin.module", "func.func", "func.return", "ml_program.global"})
 _PLAIN = frozenset(
@@ -44,7 +45,6 @@ _PLAIN = frozenset(
     }
 )
 _LEAVES = ("linalg.generic", "linalg.fill", "tile.kernel")  # their regions have rules of their own
-_INLINE_BYTES = 256
 
 
 @register
@@ -120,8 +120,8 @@ def _check_constant(op: ir.Operation) -> None:
     for n in kind.shape:
         size *= n
     width = getattr(kind.element_type, "width", 128)
-    if size * width > _INLINE_BYTES * 8 and not _is_splat(op.attributes["value"]):
+    if size * width > INLINE_BYTES * 8 and not _is_splat(op.attributes["value"]):
         _fail(
             op,
-            f"holds {size * width // 8} bytes as text; constants above {_INLINE_BYTES} bytes are ml_program globals",
+            f"holds {size * width // 8} bytes as text; constants above {INLINE_BYTES} bytes are ml_program globals",
         )

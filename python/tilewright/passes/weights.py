@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     Weights = Mapping[str, np.ndarray]
 
 FILE = decisions.WEIGHTS
+INLINE_BYTES = 256
+"""Bytes of a constant that stands as text, at most: larger ones are globals, named by their content."""
 
 _runs: list[tuple[ir.Operation, Weights]] = []
 """Of each run, the latest last, the outermost op: passes on any thread know which op they run in. No dictionary: the

@@ -17,8 +17,7 @@ from tilewright.frontend.builder.limits import check_tensor, check_word
 from tilewright.frontend.builder.scalars import IRMath, Scalar
 from tilewright.frontend.builder.tensor import Tensor
 from tilewright.mlir import ir
-
-INLINE_BYTES = 256  # larger constants are globals named by their content
+from tilewright.passes.weights import INLINE_BYTES
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tilewright.ir.generics import body, constant_of, kinds, maps, terminator
+from tilewright.ir.views import groups_of
 from tilewright.mlir import ir
 from tilewright.normalize.sparsity.known import Known, evaluate
 from tilewright.passes.weights import known_array
@@ -46,7 +47,7 @@ class Facts:
     def of(self, value: ir.Value) -> Axes:
         """What is known of a tensor whose operands have been looked at."""
         found = self._axes.get(value)
-        return (None,) * len(shape_of(value)) if found is None else found
+        return _nothing(value) if found is None else found
 
     def look_at(self, op: ir.Operation) -> None:
         """Find out what is known of an operation's results."""
@@ -59,20 +60,15 @@ class Facts:
     def terms(self, op: ir.Operation, loop: int) -> np.ndarray | None:
         """[indices], bool: at which indices of a reduction's loop the body changes nothing; None where not known."""
         size = extent(op, loop)
-        if size is None or not any(axis is not None for value in op.operands for axis in self.of_operand(value)):
+        if size is None or not self._reads_known(op):
             return None
-        arguments = self._arguments(op, loop, size)
-        count = len(op.results)
-        for number in range(1, count + 1):
-            held = arguments[-number]
-            arguments[-number] = Known(held.numbers, np.zeros(size, bool), np.ones(size, bool))
-        yielded = evaluate(body(op), arguments, _index(loop, size), size)
-        # Each result must be its own accumulator: with one there is no other.
-        return yielded[0].kept if count == 1 else None
+        *inputs, held = self._arguments(op, loop, size)
+        accumulator = Known(held.numbers, np.zeros(size, bool), np.ones(size, bool))
+        return evaluate(body(op), [*inputs, accumulator], _index(loop, size), size)[0].kept
 
-    def of_operand(self, value: ir.Value) -> Axes:
-        """What is known of an operand; () for a scalar."""
-        return self.of(value) if is_tensor(value) else ()
+    def _reads_known(self, op: ir.Operation) -> bool:
+        """Whether anything is known of an operand."""
+        return any(axis is not None for value in op.operands if is_tensor(value) for axis in self.of(value))
 
     def _arguments(self, op: ir.Operation, loop: int, size: int) -> list[Known]:
         """What is known of a body's arguments along a loop."""
@@ -119,7 +115,7 @@ class Facts:
 
     def generic(self, op: ir.Operation) -> Axes:
         """`linalg.generic`: each axis of the result, along its loop."""
-        if not any(axis is not None for value in op.operands for axis in self.of_operand(value)):
+        if not self._reads_known(op):
             return _nothing(op.results[0])
         reduces = any(kinds(op))
         return tuple(
@@ -145,7 +141,7 @@ class Facts:
     def expand(self, op: ir.Operation) -> Axes:
         """`tensor.expand_shape`: an axis becomes several."""
         shape, found = shape_of(op.results[0]), []
-        for axis, group in zip(self.of(op.operands[0]), groups_of(op), strict=True):
+        for axis, group in zip(self.of(op.operands[0]), groups_of(op.attributes["reassociation"]), strict=True):
             sizes = [shape[d] for d in group]
             if axis is None or min(sizes, default=0) < 0:
                 found += [None] * len(group)
@@ -157,7 +153,7 @@ class Facts:
     def collapse(self, op: ir.Operation) -> Axes:
         """`tensor.collapse_shape`: several axes become one."""
         shape, axes, found = shape_of(op.operands[0]), self.of(op.operands[0]), []
-        for group in groups_of(op):
+        for group in groups_of(op.attributes["reassociation"]):
             sizes = [shape[d] for d in group]
             if min(sizes, default=1) < 0 or not any(axes[d] is not None for d in group):
                 found.append(None)
@@ -211,15 +207,15 @@ def extent(op: ir.Operation, loop: int) -> int | None:
     return None
 
 
-def groups_of(op: ir.Operation) -> list[list[int]]:
-    """The axes of a reshape's wider side, by the axes of the narrower one."""
-    return [[ir.IntegerAttr(d).value for d in group] for group in op.attributes["reassociation"]]
+def small_and_large(op: ir.Operation) -> tuple[ir.Value, ir.Value]:
+    """The slice that an operation cuts out or puts in, and the tensor that it is a part of."""
+    inserts = op.name == "tensor.insert_slice"
+    return (op.operands[0], op.results[0]) if inserts else (op.results[0], op.operands[0])
 
 
 def window_of(op: ir.Operation) -> list[slice] | None:
     """The places of a slice in the larger tensor, by axis; None where they are not known, or axes fall away."""
-    large = op.results[0] if op.name == "tensor.insert_slice" else op.operands[0]
-    small = op.operands[0] if op.name == "tensor.insert_slice" else op.results[0]
+    small, large = small_and_large(op)
     offsets, sizes, strides = (
         list(ir.DenseI64ArrayAttr(op.attributes[f"static_{name}"])) for name in ("offsets", "sizes", "strides")
     )

@@ -18,8 +18,9 @@ import numpy as np
 
 from tilewright.ir.generics import body, kinds, loops_of, maps
 from tilewright.ir.structure import captured
+from tilewright.ir.views import groups_of
 from tilewright.mlir import ir
-from tilewright.normalize.sparsity.facts import Facts, extent, groups_of, is_tensor, shape_of, window_of
+from tilewright.normalize.sparsity.facts import Facts, extent, is_tensor, shape_of, small_and_large, window_of
 
 #: An axis of a tensor, or a loop of an operation, which goes by its first result.
 Place = tuple[ir.Value, int, bool]
@@ -184,7 +185,7 @@ class Kept:
         expands = op.name == "tensor.expand_shape"
         narrow, wide = (op.operands[0], op.results[0]) if expands else (op.results[0], op.operands[0])
         shape = shape_of(wide)
-        for axis, group in enumerate(groups_of(op)):
+        for axis, group in enumerate(groups_of(op.attributes["reassociation"])):
             sizes = [shape[d] for d in group]
             for place, d in enumerate(group):
                 if min(sizes) < 0:
@@ -211,16 +212,15 @@ class Kept:
 
     def slice_(self, op: ir.Operation) -> bool:
         """A part of a tensor and its place there."""
-        inserts = op.name == "tensor.insert_slice"
         window = window_of(op)
         if window is None or any(place.step != 1 for place in window):
             return False
-        small, large = (op.operands[0], op.results[0]) if inserts else (op.results[0], op.operands[0])
+        small, large = small_and_large(op)
         for d, place in enumerate(window):
             size = shape_of(large)[d]
             exact = place != slice(0, size, 1)
             self._link(axis_of(large, d), axis_of(small, d), _part(place), _within(place, size), exact)
-        return not inserts or self._alike(op.results[0], op.operands[1])
+        return op.name != "tensor.insert_slice" or self._alike(op.results[0], op.operands[1])
 
     def pad(self, op: ir.Operation) -> bool:
         """Axes that are not padded pass."""

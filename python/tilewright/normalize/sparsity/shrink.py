@@ -10,16 +10,15 @@ from math import prod
 
 import numpy as np
 
-from tilewright.ir.generics import kinds
+from tilewright.ir.generics import create, create_generic, kinds
 from tilewright.ir.target_info import around
 from tilewright.ir.units import symbol_of
 from tilewright.mlir import ir
-from tilewright.normalize.sparsity.facts import Facts, extent, is_tensor, shape_of, window_of
+from tilewright.normalize.sparsity.facts import Facts, extent, is_tensor, shape_of, small_and_large, window_of
 from tilewright.normalize.sparsity.kept import Kept
 from tilewright.passes import remark
+from tilewright.passes.weights import INLINE_BYTES
 
-#: Bytes of a constant that stands in a function, at most.
-_INLINE_BYTES = 256
 #: Elements of a slice of integers that hold one number, at least, for it to be a pruned one.
 _SLICE = 2
 _CONSTANTS = ("arith.constant", "ml_program.global_load_const")
@@ -62,23 +61,22 @@ def _gather(value: ir.Value, kept: list[np.ndarray]) -> ir.Value:
     with ir.InsertionPoint.after(owner), owner.location:
         if attribute is not None and ir.DenseElementsAttr(attribute).is_splat:
             splat = ir.DenseElementsAttr.get_splat(kind, ir.DenseElementsAttr(attribute).get_splat_value())
-            return ir.Operation.create("arith.constant", [kind], attributes={"value": splat}).results[0]
+            return create("arith.constant", [], kind, {"value": splat})
         chosen = [d for d, one in enumerate(kept) if not one.all()]
         tables = [_table(np.flatnonzero(kept[d])) for d in chosen]
-        empty = ir.Operation.create("tensor.empty", [kind]).results[0]
+        empty = create("tensor.empty", [], kind)
         return _gathering(value, dict(zip(chosen, tables, strict=True)), empty)
 
 
 def _table(indices: np.ndarray) -> ir.Value:
     """Indices as a constant; a global of the module where they are many. Both are gone once weights are computed."""
     value = ir.DenseElementsAttr.get(indices.astype(np.int64))
-    if indices.size * 8 <= _INLINE_BYTES:
-        return ir.Operation.create("arith.constant", [value.type], attributes={"value": value}).results[0]
+    if indices.size * 8 <= INLINE_BYTES:
+        return create("arith.constant", [], value.type, {"value": value})
     name = f"indices_{hashlib.sha256(indices.astype(np.int64).tobytes()).hexdigest()[:16]}"
     module = list(around(ir.InsertionPoint.current.block.owner))[-1]
     block = module.regions[0].blocks[0]
-    symbols = {symbol_of(op) for op in block.operations}
-    if name not in symbols:
+    if name not in {symbol_of(op) for op in block.operations}:
         attributes = {
             "sym_name": ir.StringAttr.get(name),
             "type": ir.TypeAttr.get(value.type),
@@ -87,41 +85,25 @@ def _table(indices: np.ndarray) -> ir.Value:
         }
         with ir.InsertionPoint.at_block_begin(block):
             ir.Operation.create("ml_program.global", attributes=attributes)
-    symbol = {"global": ir.FlatSymbolRefAttr.get(name)}
-    return ir.Operation.create("ml_program.global_load_const", [value.type], attributes=symbol).results[0]
+    return create("ml_program.global_load_const", [], value.type, {"global": ir.FlatSymbolRefAttr.get(name)})
 
 
 def _gathering(value: ir.Value, tables: dict[int, ir.Value], empty: ir.Value) -> ir.Value:
     """A generic that reads a tensor at places that tables name, and elsewhere at the loops' own."""
-    rank = len(shape_of(value))
-    result, element = empty.type, ir.RankedTensorType(value.type).element_type
-    access = [ir.AffineMap.get(rank, 0, [ir.AffineDimExpr.get(d)]) for d in tables]
-    access.append(ir.AffineMap.get_identity(rank))
-    op = ir.Operation.create(
-        "linalg.generic",
-        [result],
-        [*tables.values(), empty],
-        {
-            "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(m) for m in access]),
-            "iterator_types": ir.ArrayAttr.get([ir.Attribute.parse("#linalg.iterator_type<parallel>")] * rank),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(tables), 1]),
-        },
-        regions=1,
-    )
-    i64, index = ir.IntegerType.get_signless(64), ir.IndexType.get()
-    block = op.regions[0].blocks.append(*[i64] * len(tables), element, arg_locs=[op.location] * (len(tables) + 1))
-    with ir.InsertionPoint(block):
-        places = []
-        for d in range(rank):
-            if d in tables:
-                argument = block.arguments[list(tables).index(d)]
-                places.append(ir.Operation.create("arith.index_cast", [index], [argument]).results[0])
-            else:
-                dim = {"dim": ir.IntegerAttr.get(i64, d)}
-                places.append(ir.Operation.create("linalg.index", [index], attributes=dim).results[0])
-        element_read = ir.Operation.create("tensor.extract", [element], [value, *places]).results[0]
-        ir.Operation.create("linalg.yield", [], [element_read])
-    return op.results[0]
+    rank, index = len(shape_of(value)), ir.IndexType.get()
+
+    def place(d: int, named: dict[int, ir.Value]) -> ir.Value:
+        if d in named:
+            return create("arith.index_cast", [named[d]], index)
+        return create("linalg.index", [], index, {"dim": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), d)})
+
+    def read(elements: list[ir.Value]) -> ir.Value:
+        named = dict(zip(tables, elements, strict=False))  # the last element is the old one
+        places = [place(d, named) for d in range(rank)]
+        return create("tensor.extract", [value, *places], ir.RankedTensorType(value.type).element_type)
+
+    reads = [(table, ir.AffineMap.get(rank, 0, [ir.AffineDimExpr.get(d)])) for d, table in tables.items()]
+    return create_generic(reads, empty, ir.AffineMap.get_identity(rank), [False] * rank, read)
 
 
 def _sized(kind: ir.Type, kept: list[np.ndarray]) -> ir.Type:
@@ -133,8 +115,7 @@ def _sized(kind: ir.Type, kept: list[np.ndarray]) -> ir.Type:
 
 def _rewindow(op: ir.Operation, kept: dict[ir.Value, list[np.ndarray]], window: list[slice]) -> None:
     """Give a slice the place and the sizes that it has now."""
-    large = op.results[0] if op.name == "tensor.insert_slice" else op.operands[0]
-    small = op.operands[0] if op.name == "tensor.insert_slice" else op.results[0]
+    small, large = small_and_large(op)
     axes = kept.get(large)
     offsets = [place.start for place in window]
     if axes is not None:

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from tilewright.ir.generics import walk
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 from tilewright.passes.weights import known_array
@@ -31,18 +31,6 @@ def _ramp(array: np.ndarray | None) -> _Ramp | None:
     start, step = int(array[0]), int(array[1]) - int(array[0])
     wanted = start + step * np.arange(array.size, dtype=np.int64)
     return _Ramp(start, step) if np.array_equal(array.astype(np.int64), wanted) else None
-
-
-def _launches(module: ir.Operation) -> Iterator[ir.Operation]:
-    found: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "tile.launch":
-            found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.walk(visit)
-    return iter(found)
 
 
 def _is_plain_load(use: ir.OpOperand) -> bool:
@@ -152,7 +140,7 @@ class ComputeRamps(Pass):
     def run(self, op: ir.Operation) -> None:
         """Kernel by kernel."""
         launches: dict[str, list[ir.Operation]] = {}
-        for launch in _launches(op):
+        for launch in walk(op, "tile.launch"):
             launches.setdefault(ir.FlatSymbolRefAttr(launch.attributes["kernel"]).value, []).append(launch)
         for kernel in list(op.regions[0].blocks[0].operations):
             if kernel.operation.name != "tile.kernel":
@@ -171,4 +159,6 @@ class ComputeRamps(Pass):
             for use in uses:
                 _compute(use.owner.operation, ramp)
             _drop(kernel, launches, number)
-            launches = [x for x in _launches(module) if ir.FlatSymbolRefAttr(x.attributes["kernel"]).value == name]
+            launches = [
+                x for x in walk(module, "tile.launch") if ir.FlatSymbolRefAttr(x.attributes["kernel"]).value == name
+            ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from tilewright.ir.generics import create, maker, walk
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 
@@ -17,8 +18,8 @@ _OPPOSITE = {_LESS: _GREATER_EQUAL, _LESS_EQUAL: _GREATER, _GREATER: _LESS_EQUAL
 
 
 def _maker(value: ir.Value, *names: str) -> ir.Operation | None:
-    owner = None if isinstance(value, ir.BlockArgument) else value.owner
-    return owner if owner is not None and owner.name in names else None
+    made = maker(value)
+    return made if made is not None and made.name in names else None
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,8 @@ def _plus(value: ir.Value, add: int) -> ir.Value:
     """The scalar and a number."""
     if not add:
         return value
-    number = ir.Operation.create(
-        "arith.constant", [value.type], attributes={"value": ir.IntegerAttr.get(value.type, add)}
-    )
-    return ir.Operation.create("arith.addi", [value.type], [value, number.results[0]]).results[0]
+    number = create("arith.constant", [], value.type, {"value": ir.IntegerAttr.get(value.type, add)})
+    return create("arith.addi", [value, number], value.type)
 
 
 def _both(left: ir.Value | None, right: ir.Value | None) -> ir.Value | None:
@@ -173,13 +172,6 @@ class SplitMasks(Pass):
 
     def run(self, op: ir.Operation) -> None:
         """All selections in loops of kernels."""
-        found: list[ir.Operation] = []
-
-        def visit(inner: ir.Operation) -> ir.WalkResult:
-            if inner.name == "tile.select" and inner.parent.name == "scf.for":
-                found.append(inner)
-            return ir.WalkResult.ADVANCE
-
-        op.walk(visit)
-        for select in found:
-            _split(select)
+        for select in walk(op, "tile.select"):
+            if select.parent is not None and select.parent.name == "scf.for":
+                _split(select)

@@ -21,6 +21,9 @@ def SparseTile_MatmulOp : SparseTile_Op<"matmul", [Pure, AllTypesMatch<["c", "re
 
     - `matmul_c1`: `a` is MxK, `b` KxN, `c` MxN.
     - `matmul_c2`: `a` or `b` has an encoding, `c` has none.
+    `kernel` names the family of kernels that is to compute it
+    (`python/tilewright/plan/sparse/forms`); without it the first that can does.
+
     - `matmul_c3`: elements are floats of at most the width of `c`'s.
 
     Example:
@@ -34,7 +37,8 @@ def SparseTile_MatmulOp : SparseTile_Op<"matmul", [Pure, AllTypesMatch<["c", "re
     }
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$a, AnyRankedTensor:$b, AnyRankedTensor:$c);
+  let arguments = (ins AnyRankedTensor:$a, AnyRankedTensor:$b, AnyRankedTensor:$c,
+                       OptionalAttr<StrAttr>:$kernel);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
     $a `,` $b `,` $c attr-dict `:` type($a) `,` type($b) `,` type($c)

@@ -296,6 +296,12 @@ def : Tile_Information<"slow", Tile_Text, Tile_OnTensors,
 def : Tile_Information<"widened", Tile_Text, Tile_OnTensors,
     ["tile-mark-widened"], ["tile-verify-plan, for a remark"],
     "why small numbers bring a product no speed">;
+def : Tile_Decision<"sparsity", Tile_Dictionary,
+    Tile_On<["linalg.", "tensor.", "sparse_tile."]>,
+    ["tile-plan-sparsity"], ["tile-apply-sparsity", "reports"],
+    ["cpu", "cuda"],
+    "how a product with a pruned weight is computed: its cover, the runner-up, "
+    "their predicted times">;
 def : Tile_Information<"levels", Tile_Texts, Tile_OnTensors,
     ["tile-mark-levels"], ["people", "reports"],
     "at which level an operation meets each thing that it reads">;

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/SparseTile/SparseTile.h"
 #include "dialects/Tile/TileDecisions.h"
 #include "lib/Transforms/Plan/Passes.h"
 #include "lib/Transforms/Plan/Weights.h"
@@ -32,6 +33,13 @@ static bool isSource(Operation *op) {
          op->hasTrait<OpTrait::ConstantLike>() || isa<tensor::EmptyOp>(op);
 }
 
+/// Whether an operation of the `sparse_tile` dialect packs what a run does not
+/// change. Encoded values stay inside @init, or where they are used.
+static bool isPacking(Operation *op) {
+  return isa<sparse_tile::PackOp, sparse_tile::UnpackOp, sparse_tile::PartsOp,
+             sparse_tile::QuantizeOp, sparse_tile::DequantizeOp>(op);
+}
+
 static bool isView(Operation *op) {
   return isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op);
 }
@@ -44,9 +52,10 @@ static bool isKnown(Value value, llvm::DenseMap<Value, bool> &memo) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   bool isConstant = op && isSource(op) && op->getNumOperands() == 0;
   bool known = op && isMemoryEffectFree(op) &&
-               (isConstant || (type && type.hasStaticShape() &&
-                               (isa<linalg::LinalgOp, linalg::PackOp>(op) ||
-                                isa<tensor::TensorDialect>(op->getDialect()))));
+               (isConstant ||
+                (type && type.hasStaticShape() &&
+                 (isa<linalg::LinalgOp, linalg::PackOp>(op) || isPacking(op) ||
+                  isa<tensor::TensorDialect>(op->getDialect()))));
   if (known && !isConstant) {
     SetVector<Value> captured;
     getUsedValuesDefinedAbove(op->getRegions(), captured);
@@ -120,11 +129,14 @@ struct HoistInit : public impl::HoistInitBase<HoistInit> {
     main.walk([&](Operation *op) {
       if (op == main || isa<linalg::LinalgOp>(op->getParentOp()))
         return;
-      if (op->getNumResults() == 1 && isKnown(op->getResult(0), memo) &&
-          hasWeight(op->getResult(0), weights))
+      if (op->getNumResults() > 0 &&
+          llvm::all_of(op->getResults(), [&](Value result) {
+            return isKnown(result, memo) && hasWeight(result, weights);
+          }))
         return;
       auto visit = [&](Value value) {
-        if (isa<RankedTensorType>(value.getType()) && isKnown(value, memo) &&
+        auto type = dyn_cast<RankedTensorType>(value.getType());
+        if (type && !type.getEncoding() && isKnown(value, memo) &&
             hasWeight(value, weights) && !isFree(value))
           results.insert(value);
       };

@@ -66,6 +66,7 @@ class Compilation:
         kept: remarks of a compilation that this one replaces.
         kept_for_emit: what the target took out of the module on the way.
         narrowed: number of products that a precision makes narrow; None where none was asked for.
+        from_kernels: whether the model is a module of layer 3: kernels, and a @main that only launches them.
     """
 
     source: Source
@@ -81,6 +82,7 @@ class Compilation:
     kept: list[dict[str, str]] = field(default_factory=list)
     kept_for_emit: Any = None
     narrowed: int | None = None
+    from_kernels: bool = False
 
     @property
     def module(self) -> ir.Module:
@@ -153,7 +155,8 @@ def _import(work: Compilation) -> None:
             work.remarks.append({"phase": "import", "severity": "remark", "message": message, "location": node})
         _annotate(work)
         _dump_weights(work)
-    if _has_kernels(work.module):
+    work.from_kernels = _is_layer_3(work.module)
+    if work.from_kernels:
         kernel_statistics.observe(work.statistics, "tile", work.module, work.target.device)
     _record(work, entry)
 
@@ -219,16 +222,20 @@ def _start_key(work: Compilation) -> str:
 def _pipeline(work: Compilation) -> Pipeline:
     whole = _whole_pipeline(work)
     own = work.options.pipeline is None
-    return whole.after("tile") if own and _has_kernels(work.module) and "tile" in whole.names else whole
+    return whole.after("tile") if own and work.from_kernels and "tile" in whole.names else whole
 
 
 def _whole_pipeline(work: Compilation) -> Pipeline:
     return work.options.pipeline or work.target.pipeline(work.options)
 
 
-def _has_kernels(module: ir.Module) -> bool:
-    """Return whether the module is of layer 3: kernels, and a @main that launches them."""
-    return any(op.operation.name == "tile.kernel" for op in module.body.operations)
+def _is_layer_3(module: ir.Module) -> bool:
+    """Return whether a module has kernels, and nothing else that planning is for."""
+    from tilewright.ir.generics import walk
+
+    functions = walk(module.operation, "func.func")
+    planned = (walk(function, name) for function in functions for name in ("linalg.generic", "sparse_tile.matmul"))
+    return bool(walk(module.operation, "tile.kernel")) and not any(planned)
 
 
 def _run_phase(work: Compilation, phase: Phase) -> None:

@@ -161,6 +161,9 @@ SCRATCH_FREE = Flag("tile.scratch_free")
 SHARED_BYTES = Integer("tile.shared_bytes")
 #: why a product is slower than it could be (on linalg., tensor.)
 SLOW = Text("tile.slow")
+#: how a product with a pruned weight is computed: its cover, the runner-up, their predicted times (on linalg.,
+#: tensor., sparse_tile.)
+SPARSITY = Dictionary("tile.sparsity")
 #: a warpgroup of its own loads (on linalg., tensor., tile.kernel, gpu.func, func.func, llvm.func)
 SPECIALIZED = Flag("tile.specialized")
 #: results go through shared memory and TMA; boxes of a warp that wait (on linalg., tensor., tile.kernel, gpu.func,
@@ -285,6 +288,7 @@ ALL: dict[str, Decision] = {
     "tile.scratch_free": SCRATCH_FREE,
     "tile.shared_bytes": SHARED_BYTES,
     "tile.slow": SLOW,
+    "tile.sparsity": SPARSITY,
     "tile.specialized": SPECIALIZED,
     "tile.staged": STAGED,
     "tile.stages": STAGES,

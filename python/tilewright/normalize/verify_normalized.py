@@ -42,6 +42,7 @@ _PLAIN = frozenset(
         "tensor.reshape",
         "tensor.splat",
         "tensor.yield",
+        "tile.launch",
     }
 )
 _LEAVES = ("linalg.generic", "linalg.fill", "tile.kernel")  # their regions have rules of their own
@@ -54,7 +55,7 @@ class VerifyNormalized(Pass):
 
     Every computation on whole tensors is a linalg.generic. Beside generics there are only fills, operations that make,
     reshape, cut or pad tensors or touch one element, constants of at most 256 bytes (or splats), loads of weights,
-    structured control flow, assertions and scalar arithmetic. On ``linalg.matmul``, say, it fails with
+    structured control flow, assertions, scalar arithmetic, ops of `sparse_tile`, and launches of kernels. On ``linalg.matmul``, say, it fails with
     ``'linalg.matmul' must not be here after phase normalize``.
 
     Before:
@@ -96,7 +97,7 @@ def _fail(op: ir.Operation, rule: str) -> None:
 def _check_plain(op: ir.Operation) -> None:
     if op.name in _AROUND:
         return
-    if op.name not in _PLAIN and not _is_scalar(op):
+    if op.name not in _PLAIN and not op.name.startswith("sparse_tile.") and not _is_scalar(op):
         _fail(
             op,
             "must not be here after phase normalize: every computation on tensors is a linalg.generic; give the op a "

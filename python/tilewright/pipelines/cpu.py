@@ -31,10 +31,18 @@ _NARROW: tuple[PassSpec, ...] = (
 )
 """Which operands products read as they are, before anything is planned for them."""
 
+_SPARSE: tuple[PassSpec, ...] = (
+    PassSpec(
+        "tile-lower-sparse", "products with encoded operands are kernels of their own, which others are planned around"
+    ),
+)
+"""What is known of zeros, before products are planned as dense ones."""
+
 PLAN = Phase(
     "plan",
     [
         _TARGET,
+        *_SPARSE,
         *_ASKED,
         *_NARROW,
         PassSpec(

@@ -43,6 +43,7 @@ PLAN = Phase(
     "plan",
     [
         TARGET,
+        PassSpec("tile-lower-sparse", "products with encoded operands are kernels of their own"),
         *_ASKED,
         PassSpec("tile-int8-matmul", "quantized bytes are multiplied as bytes"),
         PassSpec("tile-fold-padding", "windows read over the border of an image: no memory holds it"),

@@ -1,0 +1,69 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What kernels of all families are made with: kernels from text, launches, contractions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilewright.ir.generics import create, create_generic
+from tilewright.ir.target_info import around
+from tilewright.ir.units import symbol_of
+from tilewright.mlir import ir
+
+
+def contraction(a: ir.Value, b: ir.Value, init: ir.Value) -> ir.Value:
+    """a [m, k] @ b [k, n] + init [m, n] as a linalg.generic, at the current insertion point."""
+    m, n, k = (ir.AffineDimExpr.get(d) for d in range(3))
+    maps = [ir.AffineMap.get(3, 0, pair) for pair in ([m, k], [k, n], [m, n])]
+    kind = ir.RankedTensorType(init.type).element_type
+
+    def add(elements: list[ir.Value]) -> ir.Value:
+        wide = [x if x.type == kind else create("arith.extf", [x], kind) for x in elements[:2]]
+        return create("arith.addf", [elements[2], create("arith.mulf", wide, kind)], kind)
+
+    return create_generic([(a, maps[0]), (b, maps[1])], init, maps[2], [False, False, True], add)
+
+
+def kernel(text: str, name: str) -> str:
+    """Put a `tile.kernel` into the module around the insertion point, under a free name; returns that name.
+
+    Args:
+        text: one `tile.kernel @NAME`, with NAME the word `KERNEL`.
+        name: what it is called where no other symbol is.
+    """
+    module = list(around(ir.InsertionPoint.current.block.owner))[-1]
+    block = module.regions[0].blocks[0]
+    taken = {symbol_of(op) for op in block.operations}
+    free, number = name, 0
+    while free in taken:
+        number += 1
+        free = f"{name}_{number}"
+    with ir.Location.unknown():
+        parsed = ir.Module.parse(text.replace("@KERNEL", f"@{free}"))
+    for op in list(parsed.body.operations):
+        clone = op.operation.clone(ip=ir.InsertionPoint.at_block_begin(block))
+        del clone
+    return free
+
+
+def launch(
+    name: str, grid: Sequence[ir.Value | int], inputs: Sequence[ir.Value], outputs: Sequence[ir.Value]
+) -> list[ir.Value]:
+    """`tile.launch` on tensors, at the current insertion point; returns the updated outputs."""
+    index = ir.IndexType.get()
+    bounds = [
+        create("arith.constant", [], index, {"value": ir.IntegerAttr.get(index, one)}) if isinstance(one, int) else one
+        for one in grid
+    ]
+    op = ir.Operation.create(
+        "tile.launch",
+        results=[value.type for value in outputs],
+        operands=[*bounds, *inputs, *outputs],
+        attributes={
+            "kernel": ir.FlatSymbolRefAttr.get(name),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(bounds), len(inputs), len(outputs)]),
+        },
+    )
+    return list(op.results)

@@ -1,0 +1,122 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Pass `tile-lower-sparse`: operations of the `sparse_tile` dialect become kernels and generics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tilewright.core.errors import UserError
+from tilewright.devices.device import Device
+from tilewright.dialects.sparse_tile.tesa import Tesa
+from tilewright.ir.generics import is_zeros, maker, walk
+from tilewright.ir.target_info import device_of
+from tilewright.mlir import ir
+from tilewright.mlir.dialects.sparse_tile import part_types
+from tilewright.passes import Pass, located, register, remark
+from tilewright.plan.sparse.forms.form import Form, Product
+from tilewright.plan.sparse.forms.registry import FORMS
+
+
+@register
+@dataclass(frozen=True)
+class LowerSparse(Pass):
+    """Make kernels of products with encoded operands.
+
+    Each `sparse_tile.matmul` becomes a kernel of the family that its `kernel` names, or of the first one that has one;
+    what packs constant weights is left to `tile-hoist-init`. Families: `plan/sparse/forms`.
+
+    Before:
+    ```mlir
+    #w = #sparse_tile.tesa<nm<2 : 4, axis = 1>>
+    func.func @main(%w: tensor<32x64xf32>, %x: tensor<64x16xf32>) -> tensor<32x16xf32> {
+      %p = sparse_tile.pack %w : tensor<32x64xf32> to tensor<32x64xf32, #w>
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty() : tensor<32x16xf32>
+      %c = linalg.fill ins(%zero : f32) outs(%e : tensor<32x16xf32>) -> tensor<32x16xf32>
+      %y = sparse_tile.matmul %p, %x, %c {kernel = "dense"}
+          : tensor<32x64xf32, #w>, tensor<64x16xf32>, tensor<32x16xf32>
+      return %y : tensor<32x16xf32>
+    }
+    ```
+    After:
+    ```mlir
+    arith.mulf
+    ```
+    """
+
+    name: ClassVar[str] = "tile-lower-sparse"
+    dialects: ClassVar[tuple[str, ...]] = ("linalg", "tensor", "arith", "tile", "scf", "memref", "math", "sparse_tile")
+
+    def run(self, op: ir.Operation) -> None:
+        """Product by product."""
+        products = walk(op, "sparse_tile.matmul")
+        device = device_of(op, "tile-lower-sparse") if products else None
+        for matmul in products:
+            assert device is not None
+            with ir.InsertionPoint(matmul), matmul.location:
+                result = _lower(matmul, device)
+            matmul.results[0].replace_all_uses_with(result)
+            matmul.erase()
+        for name in ("sparse_tile.unpack", "sparse_tile.assemble", "sparse_tile.pack"):
+            for left in walk(op, name):
+                _simplify(left)
+
+
+def product_of(op: ir.Operation) -> Product:
+    """Read a `sparse_tile.matmul`; takes its encoded operand apart at the current insertion point."""
+    a, b, c = op.operands
+    left = Tesa.of(a.type) is not None
+    if left and Tesa.of(b.type) is not None:
+        raise located(UserError("both operands are encoded: unpack one of them (sparse_tile.unpack)"), op)
+    encoded, dense = (a, b) if left else (b, a)
+    tesa = Tesa.of(encoded.type)
+    assert tesa is not None
+    (m, k), n = ir.RankedTensorType(a.type).shape, ir.RankedTensorType(b.type).shape[1]
+    return Product(op, tesa, left, m, n, k, _parts(encoded), dense, None if is_zeros(c) else c)
+
+
+def _parts(encoded: ir.Value) -> tuple[ir.Value, ...]:
+    """What holds an encoded tensor: what it was assembled of, else taken apart here."""
+    made = maker(encoded)
+    if made is not None and made.name == "sparse_tile.assemble":
+        return tuple(made.operands)
+    op = ir.Operation.create("sparse_tile.parts", results=part_types(encoded.type), operands=[encoded])
+    return tuple(op.results)
+
+
+def _lower(op: ir.Operation, device: Device) -> ir.Value:
+    product = product_of(op)
+    form = _form(product, device)
+    return form.lower(product, device)
+
+
+def _form(product: Product, device: Device) -> Form:
+    """The family that the operation names, or the first that takes it."""
+    asked = product.op.attributes["kernel"].value if "kernel" in product.op.attributes else None
+    if asked is None:
+        against = {form.name: form.reason_against(product, device) for form in FORMS}
+        form = next(form for form in FORMS if against[form.name] is None)
+        if form.name == "dense":
+            reasons = "; ".join(f"{name}: {why}" for name, why in against.items() if why) or "no family is for it"
+            remark(product.op, f"a sparse product is multiplied as a dense one ({reasons})")
+        return form
+    form = next((form for form in FORMS if form.name == asked), None)
+    if form is None:
+        names = ", ".join(form.name for form in FORMS)
+        raise located(UserError(f'kernel = "{asked}" is no family of kernels; there are {names}'), product.op)
+    why = form.reason_against(product, device)
+    if why:
+        raise located(UserError(f'kernel = "{asked}" does not take this product: {why}'), product.op)
+    return form
+
+
+def _simplify(op: ir.Operation) -> None:
+    """What is packed and unpacked again is as it was; what nobody reads goes."""
+    made = maker(op.operands[0]) if op.name == "sparse_tile.unpack" else None
+    if made is not None and made.name == "sparse_tile.pack":
+        op.results[0].replace_all_uses_with(made.operands[0])
+    if not any(True for _ in op.results[0].uses):
+        op.erase()

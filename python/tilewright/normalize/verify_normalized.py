@@ -55,8 +55,8 @@ class VerifyNormalized(Pass):
 
     Every computation on whole tensors is a linalg.generic. Beside generics there are only fills, operations that make,
     reshape, cut or pad tensors or touch one element, constants of at most 256 bytes (or splats), loads of weights,
-    structured control flow, assertions, scalar arithmetic, ops of `sparse_tile`, and launches of kernels. On ``linalg.matmul``, say, it fails with
-    ``'linalg.matmul' must not be here after phase normalize``.
+    structured control flow, assertions, scalar arithmetic, ops of `sparse_tile`, and launches of kernels. On
+    ``linalg.matmul``, say, it fails with ``'linalg.matmul' must not be here after phase normalize``.
 
     Before:
     ```mlir

@@ -20,6 +20,10 @@ from tilewright.plan.sparse.forms.form import Form, Product
 from tilewright.plan.sparse.forms.registry import FORMS
 
 
+#: What holds encoded tensors, users before makers.
+_CODECS = ("sparse_tile.parts", "sparse_tile.unpack", "sparse_tile.assemble", "sparse_tile.pack")
+
+
 @register
 @dataclass(frozen=True)
 class LowerSparse(Pass):
@@ -60,7 +64,7 @@ class LowerSparse(Pass):
                 result = _lower(matmul, device)
             matmul.results[0].replace_all_uses_with(result)
             matmul.erase()
-        for name in ("sparse_tile.unpack", "sparse_tile.assemble", "sparse_tile.pack"):
+        for name in _CODECS:
             for left in walk(op, name):
                 _simplify(left)
 
@@ -118,5 +122,5 @@ def _simplify(op: ir.Operation) -> None:
     made = maker(op.operands[0]) if op.name == "sparse_tile.unpack" else None
     if made is not None and made.name == "sparse_tile.pack":
         op.results[0].replace_all_uses_with(made.operands[0])
-    if not any(True for _ in op.results[0].uses):
+    if not any(True for result in op.results for _ in result.uses):
         op.erase()

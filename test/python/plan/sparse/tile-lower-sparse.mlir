@@ -1,6 +1,6 @@
-// RUN: tile-opt %s --tile-set-target=target=cpu:x86-64-v3 --tile-lower-sparse --split-input-file 2>/dev/null \
+// RUN: not tile-opt %s --tile-set-target=target=cpu:x86-64-v3 --tile-lower-sparse --split-input-file 2>/dev/null \
 // RUN:   | FileCheck-22 %s
-// RUN: tile-opt %s --tile-set-target=target=cuda:sm_80 --tile-lower-sparse --split-input-file 2>/dev/null \
+// RUN: not tile-opt %s --tile-set-target=target=cuda:sm_80 --tile-lower-sparse --split-input-file 2>/dev/null \
 // RUN:   | FileCheck-22 %s
 // RUN: not tile-opt %s --tile-set-target=target=cpu:x86-64-v3 --tile-lower-sparse --split-input-file 2>&1 \
 // RUN:   | FileCheck-22 %s --check-prefix=TOLD

@@ -73,8 +73,8 @@ def pit_axes(op: ir.Operation) -> list[PitAxis]:
 def sparse_axes(op: ir.Operation, operand: int) -> list[PitAxis]:
     """The PIT-axes along which slices of an input may be left out where they are zero.
 
-    None unless a zero of that input leaves the accumulators as they are: its slices add nothing then to a reduction, and
-    the results that a slice of a parallel loop makes are what the outputs held.
+    None unless a zero of that input leaves the accumulators as they are: its slices add nothing then to a reduction,
+    and the results that a slice of a parallel loop makes are what the outputs held.
 
     Args:
         op: a `linalg.generic`.

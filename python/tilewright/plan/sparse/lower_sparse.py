@@ -11,13 +11,20 @@ from typing import ClassVar
 from tilewright.core.errors import UserError
 from tilewright.devices.device import Device
 from tilewright.dialects.sparse_tile.tesa import Tesa
-from tilewright.ir.generics import is_zeros, maker, walk
+from tilewright.ir.generics import create, is_zeros, maker, walk
 from tilewright.ir.target_info import device_of
 from tilewright.mlir import ir
 from tilewright.mlir.dialects.sparse_tile import part_types
 from tilewright.passes import Pass, located, register, remark
 from tilewright.plan.sparse.forms.form import Form, Product
 from tilewright.plan.sparse.forms.registry import FORMS
+from tilewright.plan.sparse.lower_dynamic import lower_gather, lower_index, lower_scatter
+
+_MOVES = {
+    "sparse_tile.index": lower_index,
+    "sparse_tile.gather": lower_gather,
+    "sparse_tile.scatter": lower_scatter,
+}
 
 
 #: What holds encoded tensors, users before makers.
@@ -30,7 +37,8 @@ class LowerSparse(Pass):
     """Make kernels of products with encoded operands.
 
     Each `sparse_tile.matmul` becomes a kernel of the family that its `kernel` names, or of the first one that has one;
-    what packs constant weights is left to `tile-hoist-init`. Families: `plan/sparse/forms`.
+    what packs constant weights is left to `tile-hoist-init`. Families: `plan/sparse/forms`. What `sparse_tile.index`,
+    `gather` and `scatter` is left then becomes kernels of its own.
 
     Before:
     ```mlir
@@ -55,7 +63,7 @@ class LowerSparse(Pass):
     dialects: ClassVar[tuple[str, ...]] = ("linalg", "tensor", "arith", "tile", "scf", "memref", "math", "sparse_tile")
 
     def run(self, op: ir.Operation) -> None:
-        """Product by product."""
+        """Product by product, then what moves tensors."""
         products = walk(op, "sparse_tile.matmul")
         device = device_of(op, "tile-lower-sparse") if products else None
         for matmul in products:
@@ -64,6 +72,13 @@ class LowerSparse(Pass):
                 result = _lower(matmul, device)
             matmul.results[0].replace_all_uses_with(result)
             matmul.erase()
+        for name, lower in _MOVES.items():
+            for move in walk(op, name):
+                with ir.InsertionPoint(move), move.location:
+                    made = lower(move)
+                for old, new in zip(move.results, made, strict=True):
+                    old.replace_all_uses_with(_as(old.type, new))
+                move.erase()
         for name in _CODECS:
             for left in walk(op, name):
                 _simplify(left)
@@ -115,6 +130,11 @@ def _form(product: Product, device: Device) -> Form:
     if why:
         raise located(UserError(f'kernel = "{asked}" does not take this product: {why}'), product.op)
     return form
+
+
+def _as(kind: ir.Type, value: ir.Value) -> ir.Value:
+    """A tensor with the sizes that its users know."""
+    return value if value.type == kind else create("tensor.cast", [value], kind)
 
 
 def _simplify(op: ir.Operation) -> None:

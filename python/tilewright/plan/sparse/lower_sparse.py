@@ -75,7 +75,7 @@ class LowerSparse(Pass):
                 for old, new in zip(move.results, made, strict=True):
                     old.replace_all_uses_with(_as(old.type, new))
                 move.erase()
-        for name in ("sparse_tile.unpack", "sparse_tile.assemble", "sparse_tile.pack"):
+        for name in ("sparse_tile.unpack", "sparse_tile.parts", "sparse_tile.assemble", "sparse_tile.pack"):
             for left in walk(op, name):
                 _simplify(left)
 
@@ -138,5 +138,5 @@ def _simplify(op: ir.Operation) -> None:
     made = maker(op.operands[0]) if op.name == "sparse_tile.unpack" else None
     if made is not None and made.name == "sparse_tile.pack":
         op.results[0].replace_all_uses_with(made.operands[0])
-    if not any(True for _ in op.results[0].uses):
+    if not any(True for result in op.results for _ in result.uses):
         op.erase()

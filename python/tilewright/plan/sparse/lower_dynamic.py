@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from tilewright.ir.generics import create
 from tilewright.mlir import ir
-from tilewright.plan.sparse.forms.making import kernel, launch
+from tilewright.plan.sparse.forms.making import kernel, launch, number
 from tilewright.plan.sparse.micro_tiles import flags_text, group_of, list_text
 from tilewright.plan.sparse.moves import WIDTH, gather_text, is_ordered, scatter_text
 
@@ -27,12 +27,12 @@ def index_of(source: ir.Value, unit: Sequence[int], axis: int) -> tuple[ir.Value
     flags_shape = [ceil_div(size_of(source, d), step) for d, step in enumerate(unit)]
     name = kernel(flags_text(kind.shape, str(kind.element_type), unit, grid), "live_micro_tiles")
     tasks = [*flags_shape[:-1], ceil_div(flags_shape[-1], group_of(unit))]
-    (flags,) = launch(name, tasks, [source], [_empty(flags_shape, ir.IntegerType.get_signless(8))])
+    (flags,) = launch(name, tasks, [source], [empty(flags_shape, ir.IntegerType.get_signless(8))])
     lists = kernel(list_text(grid, axis), "list_micro_tiles")
     i32 = ir.IntegerType.get_signless(32)
     counts = [1 if d == axis else size for d, size in enumerate(flags_shape)]
     rows = [size for d, size in enumerate(flags_shape) if d != axis] if rank > 1 else [1]
-    live, count = launch(lists, rows, [flags], [_empty(flags_shape, i32), _empty(counts, i32)])
+    live, count = launch(lists, rows, [flags], [empty(flags_shape, i32), empty(counts, i32)])
     return live, count
 
 
@@ -44,7 +44,7 @@ def lower_gather(op: ir.Operation) -> list[ir.Value]:
     shape = [size_of(indices, 0) if d == axis else size_of(source, d) for d in range(kind.rank)]
     name = kernel(gather_text(kind.shape, count, str(kind.element_type), axis), "gather_slices")
     tasks = [*shape[:-1], ceil_div(shape[-1], WIDTH)]
-    return launch(name, tasks, [source, indices], [_empty(shape, kind.element_type)])
+    return launch(name, tasks, [source, indices], [empty(shape, kind.element_type)])
 
 
 def lower_scatter(op: ir.Operation) -> list[ir.Value]:
@@ -65,22 +65,17 @@ def size_of(value: ir.Value, dim: int) -> ir.Value | int:
     size = ir.RankedTensorType(value.type).shape[dim]
     if size >= 0:
         return int(size)
-    return create("tensor.dim", [value, _number(dim)], ir.IndexType.get())
+    return create("tensor.dim", [value, number(dim)], ir.IndexType.get())
 
 
 def ceil_div(size: ir.Value | int, step: int) -> ir.Value | int:
     """How many steps cover a size."""
     if isinstance(size, int):
         return -(-size // step)
-    return size if step == 1 else create("arith.ceildivui", [size, _number(step)], ir.IndexType.get())
+    return size if step == 1 else create("arith.ceildivui", [size, number(step)], ir.IndexType.get())
 
 
-def _number(value: int) -> ir.Value:
-    index = ir.IndexType.get()
-    return create("arith.constant", [], index, {"value": ir.IntegerAttr.get(index, value)})
-
-
-def _empty(shape: Sequence[ir.Value | int], element: ir.Type) -> ir.Value:
+def empty(shape: Sequence[ir.Value | int], element: ir.Type) -> ir.Value:
     """An empty tensor."""
     static = [size if isinstance(size, int) else ir.ShapedType.get_dynamic_size() for size in shape]
     opened = [size for size in shape if not isinstance(size, int)]

@@ -78,7 +78,7 @@ def flags_text(shape: Sequence[int], element: str, unit: Sequence[int], grid: Se
     offsets = ", ".join(f"%at{d}" if d in looped else f"%start{d}" for d in range(rank))
     valid = ", ".join(f"%left{d}" if d in looped else f"%part{d}" for d in range(rank))
     lines.append(f"%t = tile.load %x[{offsets}] valid ({valid}) : {source}, !tile.tile<{tile}x{element}>")
-    lines += _not_zero(tile, element)
+    lines += not_zero(tile, element)
     reduced = f"!tile.tile<{'x'.join('1' if d in dims else str(chunk[d]) for d in range(rank))}xi32>"
     lines.append(f"%one = tile.convert %is unsigned : !tile.tile<{tile}xi1> -> !tile.tile<{tile}xi32>")
     lines.append(f"%any = tile.reduce or %one dims {dims} : !tile.tile<{tile}xi32> -> {reduced}" if dims else "")
@@ -104,7 +104,7 @@ def flags_text(shape: Sequence[int], element: str, unit: Sequence[int], grid: Se
     return "\n".join(lines)
 
 
-def _not_zero(tile: str, element: str) -> list[str]:
+def not_zero(tile: str, element: str) -> list[str]:
     """Lines that compare %t with zero; small floats are widened first."""
     kind, value, lines = element, "%t", []
     if element.startswith(("f", "bf")) and element not in ("f32", "f64"):

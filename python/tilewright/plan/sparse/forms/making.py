@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tilewright.ir.generics import create, create_generic
 from tilewright.ir.target_info import around
@@ -52,11 +52,7 @@ def launch(
     name: str, grid: Sequence[ir.Value | int], inputs: Sequence[ir.Value], outputs: Sequence[ir.Value]
 ) -> list[ir.Value]:
     """`tile.launch` on tensors, at the current insertion point; returns the updated outputs."""
-    index = ir.IndexType.get()
-    bounds = [
-        create("arith.constant", [], index, {"value": ir.IntegerAttr.get(index, one)}) if isinstance(one, int) else one
-        for one in grid
-    ]
+    bounds = [number(one) if isinstance(one, int) else one for one in grid]
     op = ir.Operation.create(
         "tile.launch",
         results=[value.type for value in outputs],
@@ -67,3 +63,30 @@ def launch(
         },
     )
     return list(op.results)
+
+
+def number(value: int) -> ir.Value:
+    """A constant of type index, at the current insertion point."""
+    index = ir.IndexType.get()
+    return create("arith.constant", [], index, {"value": ir.IntegerAttr.get(index, value)})
+
+
+def choice(condition: ir.Value, then: Callable[[], ir.Value], otherwise: Callable[[], ir.Value]) -> ir.Value:
+    """`scf.if` whose branches make one tensor of the same type each, at the current insertion point.
+
+    Args:
+        condition: an i1.
+        then: makes the operations of the first branch, and returns its result.
+        otherwise: the same for the second branch.
+    """
+    draft = ir.Operation.create("scf.if", operands=[condition], regions=2)
+    results = []
+    for region, make in zip(draft.regions, (then, otherwise), strict=True):
+        with ir.InsertionPoint(ir.Block.create_at_start(region, [])):
+            results.append(make())
+            ir.Operation.create("scf.yield", operands=[results[-1]])
+    final = ir.Operation.create("scf.if", results=[results[0].type], operands=[condition], regions=2)
+    for source, target in zip(draft.regions, final.regions, strict=True):
+        source.blocks[0].append_to(target)
+    draft.erase()
+    return final.results[0]

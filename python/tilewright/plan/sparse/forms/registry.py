@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
+from tilewright.plan.sparse.forms.condensed import CondensedForm
 from tilewright.plan.sparse.forms.dense import DenseForm
 from tilewright.plan.sparse.forms.form import Form
 
-FORMS: tuple[Form, ...] = (DenseForm(),)
+FORMS: tuple[Form, ...] = (CondensedForm(), DenseForm())

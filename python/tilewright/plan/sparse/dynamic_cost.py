@@ -1,0 +1,49 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What dynamic sparsity costs: sizes of the kernels on a CPU, and the share of live elements up to which they pay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilewright.devices.device import Device
+from tilewright.ir import decisions
+from tilewright.mlir import ir
+from tilewright.plan.sparse.forms.condense import Geometry
+from tilewright.plan.sparse.forms.form import Product
+
+#: Registers of a CPU with AVX-512; with fewer, fewer rows are multiplied at once.
+_MANY_REGISTERS = 32
+#: What a live element costs, against one of the dense product: it is found by an index, and packed.
+_PER_LIVE = 1.2
+#: Neighbours in a row that are zero together from which on rows are condensed, not columns.
+_LONG = 16
+
+
+def geometry_of(product: Product, device: Device) -> Geometry:
+    """Rows and columns that the registers of a CPU hold, for a product."""
+    element = str(ir.RankedTensorType(product.op.operands[0].type).element_type)
+    wide = "f64" if product.element == "f64" else "f32"
+    lanes = device.lanes(64 if wide == "f64" else 32)
+    rows = 8 if device.units.registers >= _MANY_REGISTERS else 4
+    width = min((3 * lanes, 2 * lanes), key=lambda w: -(-product.n // w) * w * (1 if w == 3 * lanes else 1.04))
+    limit = int(0.9 * product.k)
+    return Geometry(product.m, product.k, product.n, rows, width, element, wide, product.element, limit)
+
+
+def slices_rows(unit: Sequence[int], g: Geometry) -> bool:
+    """Whether zeros come in pieces of rows, so that rows are condensed."""
+    return unit[0] < g.rows and unit[1] >= min(_LONG, g.k)
+
+
+def dense_above(product: Product, device: Device) -> float:
+    """The share of live elements above which the dense product is faster.
+
+    `dense_above` in the `tile.sparsity` of the operation, where that is given.
+    """
+    del device
+    given = decisions.SPARSITY.get(product.op)
+    if given and "dense_above" in given:
+        return float(given["dense_above"])
+    return 1 / _PER_LIVE

@@ -117,9 +117,10 @@ def : Tile_Decision<"device", Tile_Machine, Tile_OnModule,
     "the machine that code is made for">;
 def : Tile_Decision<"options", Tile_Dictionary, Tile_OnModule,
     ["the driver", "tile-set-target"],
-    ["passes of the plan", "tile-math-to-intrinsics", "tile-emit-cpu",
-     "tile-emit-ptx"], ["cpu", "cuda"],
-    "what the user chose: precision, accuracy, opt_level, choices, ranges">;
+    ["passes of the plan", "tile-math-to-intrinsics", "tile-plan-arena",
+     "tile-sanitize", "tile-emit-cpu", "tile-emit-ptx"], ["cpu", "cuda"],
+    "what the user chose: precision, accuracy, opt_level, choices, ranges, "
+    "sanitize">;
 def : Tile_Decision<"weights", Tile_Text, Tile_OnModule,
     ["dumps of the driver"], ["passes of the plan that look at masks"],
     ["cpu", "cuda"],

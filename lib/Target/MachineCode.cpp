@@ -27,6 +27,7 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
+#include "llvm/Transforms/Instrumentation/AddressSanitizer.h"
 
 #include <mutex>
 
@@ -220,7 +221,18 @@ private:
     llvm::ModulePassManager passes =
         options.optLevel == 0 ? builder.buildO0DefaultPipeline(level)
                               : builder.buildPerModuleDefaultPipeline(level);
+    if (isSanitized())
+      passes.addPass(llvm::AddressSanitizerPass(llvm::AddressSanitizerOptions(),
+                                                /*UseGlobalGC=*/false));
     passes.run(*llvmModule, modules);
+  }
+
+  /// Whether a function asks for checked accesses (`tile-sanitize`): the code
+  /// then calls the run-time of the sanitizer.
+  bool isSanitized() const {
+    return llvm::any_of(*llvmModule, [](const llvm::Function &function) {
+      return function.hasFnAttribute(llvm::Attribute::SanitizeAddress);
+    });
   }
 
   MachineOptions options;

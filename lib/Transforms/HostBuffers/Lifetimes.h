@@ -43,6 +43,14 @@ public:
     return std::make_pair(std::min(first, last), last);
   }
 
+  /// [first, last] position inside an operation that was there from the start.
+  std::optional<std::pair<int64_t, int64_t>> span(mlir::Operation *op) const {
+    auto found = positions.find(op);
+    if (found == positions.end())
+      return std::nullopt;
+    return found->second;
+  }
+
 private:
   static bool leavesBlock(mlir::Value alias, mlir::Block *home) {
     mlir::Block *block = alias.getParentBlock();

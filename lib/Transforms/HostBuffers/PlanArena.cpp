@@ -8,8 +8,8 @@
 
 #include "dialects/Tile/Elements.h"
 #include "dialects/Tile/TileDecisions.h"
-#include "lib/Transforms/HostBuffers/ArenaPacking.h"
-#include "lib/Transforms/HostBuffers/Lifetimes.h"
+#include "lib/Analysis/Device.h"
+#include "lib/Transforms/HostBuffers/ArenaGuards.h"
 #include "lib/Transforms/HostBuffers/Passes.h"
 
 namespace tilewright {
@@ -56,13 +56,32 @@ struct PlanArena : public tilewright::impl::PlanArenaBase<PlanArena> {
       allocs.push_back(alloc);
       buffers.push_back({bytes, lifetime->first, lifetime->second});
     });
-    int64_t bytes = packArena(buffers, kAlignment);
-    Value arena = addArgument(main, bytes);
+    Value arena = addArgument(main, isGuarded() ? packApart(buffers)
+                                                : packArena(buffers, kAlignment));
+    if (isGuarded() && !buffers.empty())
+      guardArena(main, arena, buffers, lifetimes);
     for (auto [alloc, buffer] : llvm::zip_equal(allocs, buffers))
       place(alloc, arena, buffer.offset);
   }
 
 private:
+  bool isGuarded() {
+    Device device(getOperation());
+    return !device.isGPU() && device.getOption("sanitize") == "address";
+  }
+
+  /// The same with a gap behind each place, and one before the first.
+  static int64_t packApart(std::vector<ArenaBuffer> &buffers) {
+    for (ArenaBuffer &buffer : buffers)
+      buffer.bytes += kGuardBytes;
+    int64_t bytes = packArena(buffers, kAlignment);
+    for (ArenaBuffer &buffer : buffers) {
+      buffer.bytes -= kGuardBytes;
+      buffer.offset += kGuardBytes;
+    }
+    return bytes + kGuardBytes;
+  }
+
   static Value addArgument(func::FuncOp main, int64_t bytes) {
     Builder b(main.getContext());
     main->getParentOfType<ModuleOp>()->setAttr(tile::decisions::kArenaBytes,

@@ -110,6 +110,13 @@ def _parse_patterns(text: str) -> tuple[str, ...]:
     return tuple(sorted({part.strip() for part in text.split(",")} - {""}))
 
 
+def _parse_sanitizer(text: str) -> str:
+    """Parse the name of a sanitizer of LLVM."""
+    if text not in ("", "address"):
+        raise ValueError("the only sanitizer is address")
+    return text
+
+
 def _default_cache_dir() -> Path:
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "tilewright"
@@ -139,3 +146,9 @@ hide_features = Setting(
 )
 libtwrt = Setting("TILEWRIGHT_LIBTWRT", str, "", "path of libtwrt.so, instead of the installed one")
 libcuda = Setting("TILEWRIGHT_LIBCUDA", str, "", "path of the CUDA driver library, instead of libcuda.so.1")
+sanitize = Setting(
+    "TILEWRIGHT_SANITIZE",
+    _parse_sanitizer,
+    "",
+    "address: code for CPUs checks each access to memory; processes that run it preload the run-time of clang's ASan",
+)

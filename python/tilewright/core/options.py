@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tilewright.core import config
 from tilewright.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class CompileOptions:
         pipeline: passes instead of the target's own.
         choices: KERNEL:NUMBER texts: candidates that kernels take instead of the first one.
         ranges: LOW:HIGH texts: what calibration saw of each product that becomes narrow.
+        sanitize: ``address`` where code for a CPU checks its accesses to memory (TILEWRIGHT_SANITIZE), else empty.
     """
 
     threads: int | None = None
@@ -60,6 +62,7 @@ class CompileOptions:
     pipeline: Pipeline | None = None
     choices: tuple[str, ...] = ()
     ranges: tuple[str, ...] = ()
+    sanitize: str = dataclasses.field(default_factory=config.sanitize.get)
 
     def __post_init__(self) -> None:
         """Check the name of the phase."""

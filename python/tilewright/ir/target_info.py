@@ -43,6 +43,7 @@ class ModuleOptions:
         opt_level: LLVM's optimization level, 0 to 3.
         choices: ``KERNEL:NUMBER`` texts: kernels that take another candidate of their tiles than the first.
         ranges: ``LOW:HIGH`` of the activation of each product, for precision ``int8``.
+        sanitize: ``address`` where code for a CPU checks its accesses to memory, else empty.
     """
 
     precision: str = "f32"
@@ -50,6 +51,7 @@ class ModuleOptions:
     opt_level: int = 3
     choices: tuple[str, ...] = ()
     ranges: tuple[str, ...] = ()
+    sanitize: str = ""
 
 
 _FIELDS = {field.name for field in dataclasses.fields(ModuleOptions)}
@@ -71,7 +73,7 @@ def annotate(
         UserError: there is no option of such a name.
     """
     values = options if isinstance(options, ModuleOptions) else _checked(options or {}, "annotate")
-    kept = {name: value for name, value in dataclasses.asdict(values).items() if value != ()}
+    kept = {name: value for name, value in dataclasses.asdict(values).items() if value not in ((), "")}
     root = module.operation
     root.attributes[DEVICE] = to_attribute(device, root.context)
     root.attributes[OPTIONS] = ir.Attribute.parse(text_of(kept), root.context)

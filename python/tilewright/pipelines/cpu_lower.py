@@ -120,6 +120,7 @@ _CLEANUP: tuple[PassSpec, ...] = (
     PassSpec("tile-floats-to-bits", "small floats only move by now; LLVM would call a library to move some"),
     PassSpec("canonicalize", "folds what the conversions left"),
     PassSpec("cse", "equal address computations"),
+    PassSpec("tile-sanitize", "accesses are checked where the options ask for it"),
 )
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,7 +13,7 @@ from tilewright import devices
 from tilewright.core.errors import UserError
 from tilewright.devices.attribute import from_attribute
 from tilewright.devices.device import Device
-from tilewright.ir.target_info import annotate
+from tilewright.ir.target_info import ModuleOptions, annotate
 from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
 from tilewright.targets import registry
@@ -47,11 +48,12 @@ class SetTarget(Pass):
     opt_level: int = option(3, "LLVM's optimization level, 0 to 3")
     choices: tuple[str, ...] = option((), "KERNEL:NUMBER, kernels that take another candidate of tiles than the first")
     ranges: tuple[str, ...] = option((), "LOW:HIGH of the activation of each product, for precision int8")
+    sanitize: str = option("", "address: code for a CPU checks its accesses to memory")
 
     def run(self, op: ir.Operation) -> None:
         """Annotate the op, a module."""
-        options = {name: getattr(self, name) for name in ("precision", "accuracy", "opt_level", "choices", "ranges")}
-        annotate(op, device_named(self.target, op.context), options)
+        names = [field.name for field in dataclasses.fields(ModuleOptions)]
+        annotate(op, device_named(self.target, op.context), {name: getattr(self, name) for name in names})
 
 
 def device_named(target: str, context: ir.Context | None = None) -> Device:

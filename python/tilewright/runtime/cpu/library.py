@@ -13,6 +13,8 @@ from tilewright.core import config
 from tilewright.core.errors import InternalError, UserError
 
 ABI_VERSION = 4
+#: What the functions of the address sanitizer begin with.
+SANITIZER = "__asan_"
 
 
 class Record(ctypes.Structure):
@@ -82,6 +84,11 @@ def load_code(path: Path) -> ctypes.CDLL:
     try:
         return ctypes.CDLL(str(path), mode=ctypes.RTLD_LOCAL)
     except OSError as error:
+        if SANITIZER in str(error):
+            raise UserError(
+                f"the model's code {path} checks its accesses (it was compiled with TILEWRIGHT_SANITIZE=address): run "
+                "it in a process that preloads the run-time of clang's AddressSanitizer, libclang_rt.asan-x86_64.so"
+            ) from None
         raise UserError(f"cannot load the model's code {path}: {error}; compile it again on this machine") from None
 
 

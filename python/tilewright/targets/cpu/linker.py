@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tilewright.core import config
 from tilewright.core.errors import InternalError, UserError
-from tilewright.runtime.cpu.library import libtwrt
+from tilewright.runtime.cpu.library import SANITIZER, libtwrt
 from tilewright.targets.cpu.symbols import undefined
 
 CANDIDATES = ("ld.lld-22", "/usr/lib/llvm-22/bin/ld.lld", "ld.lld", "ld", "cc", "gcc", "clang")
@@ -78,9 +78,12 @@ def link(objects: Sequence[bytes], output: str | Path) -> None:
 
 
 def _check_symbols(code: bytes) -> None:
-    """Raise InternalError where loading or calling the code would fail for a symbol that is not there."""
+    """Raise InternalError where loading or calling the code would fail for a symbol that is not there.
+
+    The run-time of a sanitizer is there in the processes that preload it.
+    """
     available = libtwrt()  # with the C library and its mathematics, which it is linked with
-    missing = [name for name in undefined(code) if not hasattr(available, name)]
+    missing = [name for name in undefined(code) if not name.startswith(SANITIZER) and not hasattr(available, name)]
     if missing:
         raise InternalError(
             f"the code calls {', '.join(missing)}, which neither the run-time nor the C library has: a pass must "

@@ -127,7 +127,7 @@ def _bandwidth(device: Device, size: int) -> float:
 
 
 def _rows_in_lanes(sizes: Sizes, region: Region, elements: int, device: Device) -> float:
-    """For each element: a load and a multiply-add for each vector of rows, its value and place once for some of them."""
+    """For each element a load and a multiply-add per vector of rows; its value and place once for some of them."""
     del region
     vectors = ceil(sizes.m / device.lanes(32))
     tiles = ceil(vectors / device.rate("sparse.row_vectors"))

@@ -5,57 +5,70 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from tilewright.core.errors import UserError
-from tilewright.dialects.sparse_tile.tesa import Tesa
+from tilewright.dialects.sparse_tile.tesa import Region, Tesa
 from tilewright.ir import decisions
 from tilewright.ir.diagnostics import located
 from tilewright.ir.generics import create, create_fill, create_zero, is_zeros
 from tilewright.ir.structure import describe
 from tilewright.mlir import ir
+from tilewright.passes.notes import listened, note
 from tilewright.plan.cost.sparse import LEFT
-from tilewright.plan.sparse.constants import array_of
+from tilewright.plan.sparse.constants import LEAST_ZEROS, array_of, zero_part
 from tilewright.plan.sparse.cover import Lattice, Piece, split
 from tilewright.plan.sparse.decision import Sparsity
 from tilewright.plan.sparse.encoding import encode
 from tilewright.plan.sparse.matrices import matrix_of, tensor_of
+from tilewright.plan.sparse.telling import told
 from tilewright.plan.sparse.weights import WeightProduct, is_product, weight_product
 
 
-@dataclass(frozen=True)
-class Applied:
-    """What was made of a product: the regions of its weight, and which elements are not zero."""
-
-    sparsity: Sparsity
-    pieces: tuple[Piece, ...]
-    live: np.ndarray
-
-
-def apply(op: ir.Operation) -> Applied | None:
-    """Rewrite a product that has a decision; None where that says dense.
+def apply(op: ir.Operation) -> None:
+    """Rewrite a product as its decision says, and leave a note of it for the report.
 
     Raises:
         UserError: the cover does not fit the weight, or the operation is no product of matrices with a constant.
     """
     sparsity = Sparsity.read(op)
     if not sparsity.cover:
-        return None
+        if listened(op):
+            _note_dense(op, sparsity)
+        return
     product, array = _product(op)
     live = product.matrix(array) != 0
     try:
-        Tesa.one(sparsity.cover[-1]).type(live.shape, ir.F32Type.get())
+        Tesa(tuple(Region(pattern) for pattern in sparsity.cover)).type(live.shape, ir.F32Type.get())
         least = [sparsity.least_of(region) for region in range(len(sparsity.cover))]
         pieces = split(Lattice(live), sparsity.cover, least)
     except UserError as error:
         raise located(UserError(f"`{decisions.SPARSITY}` asks for a cover that is none: {error}"), op) from None
+    if listened(op):
+        note(op, "sparsity", told(_name(op), product.m, live, sparsity, pieces))
     with ir.InsertionPoint(op), op.location:
         result = _multiplied(product, sparsity, pieces)
     op.results[0].replace_all_uses_with(result)
     op.erase()
-    return Applied(sparsity, tuple(pieces), live)
+
+
+def _note_dense(op: ir.Operation, sparsity: Sparsity) -> None:
+    """Tell of a weight with zeros that is multiplied as if it had none."""
+    described = describe(op, 0)
+    for number, access in enumerate(described.inputs):
+        array = array_of(access.value)
+        if array is None or not array.ndim or zero_part(array) < LEAST_ZEROS:
+            continue
+        product = weight_product(described, number) if is_product(described) else ""
+        matrix = array.reshape(-1, array.shape[-1]) if isinstance(product, str) else product.matrix(array)
+        rows = 0 if isinstance(product, str) else product.m
+        note(op, "sparsity", told(_name(op), rows, matrix != 0, sparsity, ()))
+
+
+def _name(op: ir.Operation) -> str:
+    """What the model calls an operation."""
+    text = str(op.location)
+    return text.split('"')[1] if text.count('"') >= 2 else ""
 
 
 def _product(op: ir.Operation) -> tuple[WeightProduct, np.ndarray]:
@@ -70,7 +83,7 @@ def _product(op: ir.Operation) -> tuple[WeightProduct, np.ndarray]:
                 assert isinstance(product, WeightProduct)
                 return product, array
             why = product if isinstance(product, str) else "neither of its operands is a constant that is known"
-    raise located(UserError(f"`{decisions.SPARSITY}` asks for a cover, but {why}: write cover = \"dense\""), op)
+    raise located(UserError(f'`{decisions.SPARSITY}` asks for a cover, but {why}: write cover = "dense"'), op)
 
 
 def _multiplied(product: WeightProduct, sparsity: Sparsity, pieces: list[Piece]) -> ir.Value:
@@ -99,7 +112,9 @@ def _order(product: WeightProduct, left: bool) -> tuple[list[int], int]:
     return order, ones + len(product.columns if left else product.rows)
 
 
-def _start(value: ir.Value, init: ir.Value, order: list[int], rows: int, product: WeightProduct, left: bool) -> ir.Value:
+def _start(
+    value: ir.Value, init: ir.Value, order: list[int], rows: int, product: WeightProduct, left: bool
+) -> ir.Value:
     """What the first matmul adds to, as a matrix."""
     if value != init or not is_zeros(init):
         return matrix_of(value, order, rows, init)

@@ -145,7 +145,10 @@ class Search:
 
     def _pair(self, first: tuple[int, int], second: tuple[int, int], rest: Region) -> Candidate | None:
         """Blocks of two sizes and a remainder; None where a size takes no block."""
-        patterns, least = (Block(first), Block(second), Mask()), (self._least(first, rest), self._least(second, rest), 0)
+        patterns, least = (
+            (Block(first), Block(second), Mask()),
+            (self._least(first, rest), self._least(second, rest), 0),
+        )
         pieces = split(self.lattice, patterns, least)
         regions = [self._region(piece.pattern, piece.units) for piece in pieces if piece.units]
         known = tuple(region for region in regions if region is not None)

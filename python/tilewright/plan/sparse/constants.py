@@ -111,7 +111,9 @@ def _computed(value: ir.Value) -> np.ndarray | None:
     held = {name: weight_at(ops[0], name) for name in names}
     root = list(around(ops[0]))[-1]
     defined = {symbol_of(op): op.operation for op in root.regions[0].blocks[0].operations}
-    if any(held[name] is None and not isinstance(defined[name].attributes["value"], ir.DenseElementsAttr) for name in names):
+    if any(
+        held[name] is None and not isinstance(defined[name].attributes["value"], ir.DenseElementsAttr) for name in names
+    ):
         return None
     with ir.Location.unknown():
         module = ir.Module.create()
@@ -128,7 +130,9 @@ def _computed(value: ir.Value) -> np.ndarray | None:
         with ir.InsertionPoint(block):
             known = _cloned(ops)
             ir.Operation.create("func.return", operands=[known[value]])
-        (result,) = reference.run(module, "weight", [], {name: array for name, array in held.items() if array is not None})
+        (result,) = reference.run(
+            module, "weight", [], {name: array for name, array in held.items() if array is not None}
+        )
     return result
 
 

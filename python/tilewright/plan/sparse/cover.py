@@ -233,5 +233,7 @@ def first_units(live: np.ndarray, pattern: NM) -> np.ndarray:
     along = units if pattern.axis == 0 else units.T
     missing = -len(along) % pattern.m
     windows = np.pad(along, [(0, missing), (0, 0)]).reshape(-1, pattern.m, along.shape[1])
-    first = (windows & (windows.cumsum(1, dtype=np.int8 if pattern.m < 128 else np.int32) <= pattern.n)).reshape(-1, along.shape[1])[: len(along)]
+    first = (windows & (windows.cumsum(1, dtype=np.int8 if pattern.m < 128 else np.int32) <= pattern.n)).reshape(
+        -1, along.shape[1]
+    )[: len(along)]
     return spread(first if pattern.axis == 0 else first.T, unit, live.shape)

@@ -14,6 +14,9 @@ from tilewright.passes.weights import create_table
 from tilewright.plan.sparse.cover import Piece
 from tilewright.plan.sparse.probe import held_types, transposed
 
+#: Bits of a word of a table.
+_BITS = 32
+
 
 def encode(matrix: ir.Value, piece: Piece, turned: bool) -> ir.Value:
     """A region of a constant as an encoded tensor that is assembled of its parts, at the current insertion point.
@@ -37,37 +40,40 @@ def _masked(matrix: ir.Value, piece: Piece, turned: bool) -> ir.Value:
         return matrix
     chosen = piece.chosen.T if turned else piece.chosen
     unit = piece.unit[::-1] if turned else piece.unit
-    bits = unit == (1, 1)
-    table = create_table((np.packbits(chosen, 1, "little") if bits else chosen).view(np.int8))
     kind = ir.RankedTensorType(matrix.type)
     row, column = (ir.AffineDimExpr.get(d) for d in (0, 1))
-    step = (1, 8) if bits else unit
-    places = [_floordiv(row, step[0]), _floordiv(column, step[1])]
+    places = [_floordiv(row, unit[0]), _floordiv(column, _BITS * unit[1])]
     same = ir.AffineMap.get_identity(2)
+    i32, i1 = ir.IntegerType.get_signless(_BITS), ir.IntegerType.get_signless(1)
 
     def choose(values: list[ir.Value]) -> ir.Value:
-        i8, i1 = ir.IntegerType.get_signless(8), ir.IntegerType.get_signless(1)
-        mark = _bit(values[1]) if bits else values[1]
         ne = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 1)
-        kept = create("arith.cmpi", [mark, create_zero(i8)], i1, {"predicate": ne})
+        kept = create("arith.cmpi", [_bit(values[1], unit[1]), create_zero(i32)], i1, {"predicate": ne})
         return create("arith.select", [kept, values[0], create_zero(kind.element_type)], kind.element_type)
 
-    reads = [(matrix, same), (table, ir.AffineMap.get(2, 0, places))]
+    reads = [(matrix, same), (create_table(_bits(chosen)), ir.AffineMap.get(2, 0, places))]
     return create_generic(reads, create("tensor.empty", [], kind), same, [False, False], choose)
+
+
+def _bits(chosen: np.ndarray) -> np.ndarray:
+    """Booleans [rows, columns] as bits of words, the first column in the lowest one: int32 [rows, words]."""
+    whole = np.pad(chosen, [(0, 0), (0, -chosen.shape[1] % _BITS)])
+    return np.ascontiguousarray(np.packbits(whole, 1, "little")).view("<i4")
 
 
 def _floordiv(expr: ir.AffineExpr, step: int) -> ir.AffineExpr:
     return expr if step == 1 else ir.AffineExpr.get_floor_div(expr, step)
 
 
-def _bit(byte: ir.Value) -> ir.Value:
-    """The bit of a byte for the column of the loop around."""
-    i8, index, i64 = ir.IntegerType.get_signless(8), ir.IndexType.get(), ir.IntegerType.get_signless(64)
+def _bit(word: ir.Value, step: int) -> ir.Value:
+    """The bit of a word for the column of the loop around, of which `step` share one."""
+    i32, index, i64 = word.type, ir.IndexType.get(), ir.IntegerType.get_signless(64)
 
     def number(value: int, kind: ir.Type) -> ir.Value:
         return create("arith.constant", [], kind, {"value": ir.IntegerAttr.get(kind, value)})
 
     column = create("linalg.index", [], index, {"dim": ir.IntegerAttr.get(i64, 1)})
-    place = create("arith.remui", [column, number(8, index)], index)
-    moved = create("arith.shrui", [byte, create("arith.index_cast", [place], i8)], i8)
-    return create("arith.andi", [moved, number(1, i8)], i8)
+    unit = create("arith.divui", [column, number(step, index)], index)
+    place = create("arith.remui", [unit, number(_BITS, index)], index)
+    moved = create("arith.shrui", [word, create("arith.index_cast", [place], i32)], i32)
+    return create("arith.andi", [moved, number(1, i32)], i32)

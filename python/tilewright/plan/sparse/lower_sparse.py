@@ -128,5 +128,7 @@ def _packed(value: ir.Value) -> ir.Operation | None:
     if made is not None and made.name == "sparse_tile.assemble":
         parts = maker(made.operands[0])
         whole = parts is not None and parts.name == "sparse_tile.parts" and list(parts.results) == list(made.operands)
-        made = maker(parts.operands[0]) if parts is not None and whole and parts.operands[0].type == value.type else None
+        made = (
+            maker(parts.operands[0]) if parts is not None and whole and parts.operands[0].type == value.type else None
+        )
     return made if made is not None and made.name == "sparse_tile.pack" else None

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import prod
 
 import numpy as np
 
@@ -146,17 +145,11 @@ def _ns(seconds: float) -> int:
     return round(float(f"{seconds:.3e}") * 1e9)
 
 
-def plan(root: ir.Operation, device: Device, margin: float) -> Iterator[tuple[LinalgOp, int, Sparsity]]:
-    """Write `tile.sparsity` on the products that have none yet; yields what is decided of each pruned operand."""
+def plan(root: ir.Operation, device: Device, margin: float) -> None:
+    """Write `tile.sparsity` on the products that have none yet."""
     for op, number in list(pruned_operands(root)):
         if decisions.SPARSITY.on(op.op):
             continue
         found = decide(op, number, device, margin)
         if found is not None:
             found.write(op.op)
-            yield op, number, found
-
-
-def elements(op: LinalgOp, number: int) -> int:
-    """Elements of a constant operand."""
-    return prod(ir.RankedTensorType(op.inputs[number].value.type).shape)

@@ -28,7 +28,7 @@ _MOVES = {
 
 
 #: What holds encoded tensors, users before makers.
-_CODECS = ("sparse_tile.parts", "sparse_tile.unpack", "sparse_tile.assemble", "sparse_tile.pack")
+_CODECS = ("sparse_tile.unpack", "sparse_tile.assemble", "sparse_tile.parts", "sparse_tile.pack")
 
 
 @register
@@ -139,8 +139,20 @@ def _as(kind: ir.Type, value: ir.Value) -> ir.Value:
 
 def _simplify(op: ir.Operation) -> None:
     """What is packed and unpacked again is as it was; what nobody reads goes."""
-    made = maker(op.operands[0]) if op.name == "sparse_tile.unpack" else None
-    if made is not None and made.name == "sparse_tile.pack":
+    made = _packed(op.operands[0]) if op.name == "sparse_tile.unpack" else None
+    if made is not None:
         op.results[0].replace_all_uses_with(made.operands[0])
     if not any(True for result in op.results for _ in result.uses):
         op.erase()
+
+
+def _packed(value: ir.Value) -> ir.Operation | None:
+    """What packed an encoded tensor, also where it was taken apart and assembled again."""
+    made = maker(value)
+    if made is not None and made.name == "sparse_tile.assemble":
+        parts = maker(made.operands[0])
+        whole = parts is not None and parts.name == "sparse_tile.parts" and list(parts.results) == list(made.operands)
+        made = (
+            maker(parts.operands[0]) if parts is not None and whole and parts.operands[0].type == value.type else None
+        )
+    return made if made is not None and made.name == "sparse_tile.pack" else None

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tilewright.compiler.api import compile
     from tilewright.compiler.check import check
     from tilewright.compiler.kernels import kernel
+    from tilewright.compiler.sparsify import sparsify
     from tilewright.kernels import Kernel
     from tilewright.runtime import Model, Outputs, TensorSpec
     from tilewright.targets.loading import load
@@ -43,6 +44,7 @@ _LAZY = {
     "kernel": "tilewright.compiler.kernels",
     "Kernel": "tilewright.kernels",
     "load": "tilewright.targets.loading",
+    "sparsify": "tilewright.compiler.sparsify",
 }
 
 __all__ = [
@@ -59,6 +61,7 @@ __all__ = [
     "compile",
     "kernel",
     "load",
+    "sparsify",
 ]
 
 

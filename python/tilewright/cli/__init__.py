@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command line: ``tilewright compile | run | bench | explain | check | bisect | emulate | devices | cache | ...``.
+"""The command line: ``tilewright compile | run | bench | explain | check | sparsify | bisect | emulate | ...``.
 
 Exit codes: 0 success; 1 the results differ from the peer's, bisect or doctor found something; 2 the request is wrong;
 3 not supported; 4 an internal error; 130 interrupted.
@@ -24,6 +24,7 @@ examples:
   tilewright run model.onnx --compare onnxruntime    compile, run, compare the numbers
   tilewright bench model.onnx --against onnxruntime --threads 1
   tilewright check model.onnx                        which nodes can be compiled, and why the others cannot
+  tilewright sparsify model.onnx --pattern 2:4 -o pruned.onnx    weights with zeros, for sparse kernels
   tilewright explain model.onnx -o report.html
   tilewright compile model.onnx --target cuda:sm_90a    PTX for an NVIDIA GPU; run and explain take the .tw there
   tilewright run model.tw --emulate                  run code for a GPU on the emulator
@@ -36,7 +37,14 @@ TILEWRIGHT_DEBUG=1 shows tracebacks; `tilewright doctor` lists all settings.
 
 def _build() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
     """The parser of the line, and those of the commands."""
-    from tilewright.cli import bisect_command, check_command, emulate_command, inspect_commands, model_commands
+    from tilewright.cli import (
+        bisect_command,
+        check_command,
+        emulate_command,
+        inspect_commands,
+        model_commands,
+        sparsify_command,
+    )
 
     parser = argparse.ArgumentParser(
         prog="tilewright",
@@ -49,6 +57,7 @@ def _build() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPar
     model_commands.add_to(commands)
     inspect_commands.add_to(commands)
     check_command.add_to(commands)
+    sparsify_command.add_to(commands)
     bisect_command.add_to(commands)
     emulate_command.add_to(commands)
     return parser, commands.choices

@@ -8,6 +8,7 @@ from __future__ import annotations
 from tilewright.plan.sparse.forms.condensed import CondensedForm
 from tilewright.plan.sparse.forms.dense import DenseForm
 from tilewright.plan.sparse.forms.form import Form
+from tilewright.plan.sparse.forms.gpu_mma_sp import GpuMmaSp
 from tilewright.plan.sparse.forms.rows_in_lanes import RowsInLanes
 
-FORMS: tuple[Form, ...] = (CondensedForm(), RowsInLanes(), DenseForm())
+FORMS: tuple[Form, ...] = (CondensedForm(), RowsInLanes(), GpuMmaSp(), DenseForm())

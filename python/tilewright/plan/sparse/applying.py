@@ -8,19 +8,21 @@ from __future__ import annotations
 import numpy as np
 
 from tilewright.core.errors import UserError
+from tilewright.devices.device import Device
 from tilewright.dialects.sparse_tile.tesa import Region, Tesa
 from tilewright.ir import decisions
 from tilewright.ir.diagnostics import located
 from tilewright.ir.generics import create, create_fill, create_zero, is_zeros
 from tilewright.ir.structure import describe
+from tilewright.ir.target_info import device_of
 from tilewright.mlir import ir
 from tilewright.passes.notes import listened, note
-from tilewright.plan.cost.sparse import LEFT
 from tilewright.plan.sparse.constants import LEAST_ZEROS, array_of, zero_part
 from tilewright.plan.sparse.cover import Lattice, Piece, split
 from tilewright.plan.sparse.decision import Sparsity
 from tilewright.plan.sparse.encoding import encode
 from tilewright.plan.sparse.matrices import matrix_of, tensor_of
+from tilewright.plan.sparse.probe import orientation
 from tilewright.plan.sparse.telling import told
 from tilewright.plan.sparse.weights import WeightProduct, is_product, weight_product
 
@@ -47,7 +49,7 @@ def apply(op: ir.Operation) -> None:
     if listened(op):
         note(op, "sparsity", told(_name(op), product.m, live, sparsity, pieces))
     with ir.InsertionPoint(op), op.location:
-        result = _multiplied(product, sparsity, pieces)
+        result = _multiplied(product, sparsity, pieces, device_of(op, "tile-apply-sparsity"))
     op.results[0].replace_all_uses_with(result)
     op.erase()
 
@@ -86,14 +88,15 @@ def _product(op: ir.Operation) -> tuple[WeightProduct, np.ndarray]:
     raise located(UserError(f'`{decisions.SPARSITY}` asks for a cover, but {why}: write cover = "dense"'), op)
 
 
-def _multiplied(product: WeightProduct, sparsity: Sparsity, pieces: list[Piece]) -> ir.Value:
+def _multiplied(product: WeightProduct, sparsity: Sparsity, pieces: list[Piece], device: Device) -> ir.Value:
     """The result of all regions, in the place of the product's."""
     kernels = sparsity.kernels or ("",) * len(pieces)
+    lefts = [_left(product, kernel, piece, device) for kernel, piece in zip(kernels, pieces, strict=True)]
     init = product.op.op.operands[2]
     kind = ir.RankedTensorType(product.op.result.type)
     result: ir.Value | None = None
     for left in (False, True):  # regions of one orientation one after the other: one transposition in all
-        mine = [(p, k) for p, k in zip(pieces, kernels, strict=True) if (k in LEFT) == left and p.units]
+        mine = [(p, k) for p, k, at in zip(pieces, kernels, lefts, strict=True) if at == left and p.units]
         if not mine:
             continue
         order, rows = _order(product, left)
@@ -102,6 +105,13 @@ def _multiplied(product: WeightProduct, sparsity: Sparsity, pieces: list[Piece])
             total = _matmul(product, piece, kernel, total, left)
         result = tensor_of(total, order, rows, kind, init)
     return init if result is None else result
+
+
+def _left(product: WeightProduct, kernel: str, piece: Piece, device: Device) -> bool:
+    """Whether a family wants the weight transposed, on the left; one that takes it nowhere says so when it is lowered."""
+    if not kernel:
+        return False
+    return orientation(kernel, piece.pattern, piece.units, product.sizes, product.elements, device) is True
 
 
 def _order(product: WeightProduct, left: bool) -> tuple[list[int], int]:

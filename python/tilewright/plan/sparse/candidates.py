@@ -23,8 +23,9 @@ _EDGES = (4, 8, 16, 32, 64)
 #: Sizes of blocks, the best ones alone, of which the best is combined with each other.
 _PAIRED = 4
 
-#: Whether a family of kernels takes a pattern, with so many units kept.
-Takes = Callable[[str, Pattern, int], bool]
+#: Whether a family of kernels wants the weight transposed that has a pattern, with so many units kept; or why it takes
+#: no such product.
+Takes = Callable[[str, Pattern, int], bool | str]
 
 
 @dataclass(frozen=True)
@@ -86,11 +87,8 @@ class Search:
 
     def _region(self, pattern: Pattern, units: int) -> Region | None:
         """The pattern with the kernel that is fastest for it; None where none takes it."""
-        found = [
-            Region(kernel, pattern, units)
-            for kernel in kernels_for(pattern, self.sizes, self.device)
-            if self.takes(kernel, pattern, units)
-        ]
+        asked = {k: self.takes(k, pattern, units) for k in kernels_for(pattern, self.sizes, self.device)}
+        found = [Region(kernel, pattern, units, left) for kernel, left in asked.items() if not isinstance(left, str)]
         return min(found, key=lambda region: self._seconds([region]), default=None)
 
     def _seconds(self, regions: Sequence[Region]) -> float:

@@ -20,7 +20,7 @@ from tilewright.plan.sparse.candidates import Candidate, Search, described
 from tilewright.plan.sparse.constants import LEAST_ZEROS, array_of, has_zeros, zero_part
 from tilewright.plan.sparse.cover import Lattice
 from tilewright.plan.sparse.decision import Sparsity
-from tilewright.plan.sparse.probe import reason_against
+from tilewright.plan.sparse.probe import orientation
 from tilewright.plan.sparse.weights import WeightProduct, is_product, weight_product
 
 #: Elements of a weight that are worth a kernel of their own.
@@ -123,22 +123,23 @@ class _Asked:
     """Asks families of kernels, and keeps what they say against a product."""
 
     def __init__(self, product: WeightProduct, device: Device) -> None:
-        operand = ir.RankedTensorType(product.weight.type).element_type
-        self._elements = (operand, ir.RankedTensorType(product.op.result.type).element_type)
-        self._sizes = (-1 if product.open_rows else product.m, product.n, product.k)
+        self._elements = product.elements
+        self._sizes = product.sizes
         self._device = device
-        self._known: dict[tuple[str, Pattern], bool] = {}
+        self._known: dict[tuple[str, Pattern], bool | str] = {}
         self.reasons: list[str] = []
 
-    def takes(self, kernel: str, pattern: Pattern, units: int) -> bool:
-        """Whether a family takes the product with its weight in a pattern."""
+    def takes(self, kernel: str, pattern: Pattern, units: int) -> bool | str:
+        """Whether a family wants the weight transposed, or why it does not take the product."""
         key = (kernel, pattern)
         if key not in self._known:
-            why = reason_against(kernel, pattern, units, self._sizes, self._elements, self._device)
-            self._known[key] = why is None
-            if why is not None:
-                self.reasons.append(why)
+            self._known[key] = orientation(kernel, pattern, units, self._sizes, self._elements, self._device)
         return self._known[key]
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why families do not take what they were asked for."""
+        return [why for why in self._known.values() if isinstance(why, str)]
 
 
 def _ns(seconds: float) -> int:

@@ -7,5 +7,6 @@ from __future__ import annotations
 
 from tilewright.plan.sparse.forms.dense import DenseForm
 from tilewright.plan.sparse.forms.form import Form
+from tilewright.plan.sparse.forms.rows_in_lanes import RowsInLanes
 
-FORMS: tuple[Form, ...] = (DenseForm(),)
+FORMS: tuple[Form, ...] = (RowsInLanes(), DenseForm())

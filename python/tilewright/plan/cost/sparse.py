@@ -43,8 +43,8 @@ class Sizes:
 class Region:
     """What is known of one region of a cover: its kernel, its pattern, and how many units are kept, filled-up ones too.
 
-    `units` are elements of a mask or of element-wise N:M, else vectors or blocks. Where `left`, the kernel multiplies the
-    transposed weight by transposed activations.
+    `units` are elements of a mask or of element-wise N:M, else vectors or blocks. Where `left`, the kernel multiplies
+    the transposed weight by transposed activations.
     """
 
     kernel: str

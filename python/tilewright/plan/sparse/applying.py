@@ -14,7 +14,7 @@ from tilewright.ir import decisions
 from tilewright.ir.diagnostics import located
 from tilewright.ir.generics import create, create_fill, create_zero, is_zeros
 from tilewright.ir.structure import describe
-from tilewright.ir.target_info import device_of
+from tilewright.ir.target_info import find_device
 from tilewright.mlir import ir
 from tilewright.passes.notes import listened, note
 from tilewright.plan.sparse.constants import LEAST_ZEROS, array_of, zero_part
@@ -49,7 +49,7 @@ def apply(op: ir.Operation) -> None:
     if listened(op):
         note(op, "sparsity", told(_name(op), product.m, live, sparsity, pieces))
     with ir.InsertionPoint(op), op.location:
-        result = _multiplied(product, sparsity, pieces, device_of(op, "tile-apply-sparsity"))
+        result = _multiplied(product, sparsity, pieces, find_device(op))
     op.results[0].replace_all_uses_with(result)
     op.erase()
 
@@ -88,7 +88,7 @@ def _product(op: ir.Operation) -> tuple[WeightProduct, np.ndarray]:
     raise located(UserError(f'`{decisions.SPARSITY}` asks for a cover, but {why}: write cover = "dense"'), op)
 
 
-def _multiplied(product: WeightProduct, sparsity: Sparsity, pieces: list[Piece], device: Device) -> ir.Value:
+def _multiplied(product: WeightProduct, sparsity: Sparsity, pieces: list[Piece], device: Device | None) -> ir.Value:
     """The result of all regions, in the place of the product's."""
     kernels = sparsity.kernels or ("",) * len(pieces)
     lefts = [_left(product, kernel, piece, device) for kernel, piece in zip(kernels, pieces, strict=True)]
@@ -107,9 +107,9 @@ def _multiplied(product: WeightProduct, sparsity: Sparsity, pieces: list[Piece],
     return init if result is None else result
 
 
-def _left(product: WeightProduct, kernel: str, piece: Piece, device: Device) -> bool:
-    """Whether a family wants the weight transposed, on the left; one that takes it nowhere says so when it is lowered."""
-    if not kernel:
+def _left(product: WeightProduct, kernel: str, piece: Piece, device: Device | None) -> bool:
+    """Whether a family wants the weight transposed, on the left; what no family takes is told when it is lowered."""
+    if not kernel or device is None:
         return False
     return orientation(kernel, piece.pattern, piece.units, product.sizes, product.elements, device) is True
 

@@ -171,6 +171,6 @@ def described(live: np.ndarray) -> str:
         for m in _WINDOWS if width <= live.shape[1] else ():
             pattern = NM(0, m, 0, (1, width) if width > 1 else ())
             most = int(lattice.windows(pattern).max(initial=0))
-            if 0 < most < m and count >= 0.95 * most / m * live.size:
+            if 0 < most < m and count >= 0.75 * most / m * live.size:
                 return f"{most}:{m}" + (f" of vectors of {width}" if width > 1 else "")
     return "unstructured"

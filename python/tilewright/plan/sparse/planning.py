@@ -127,7 +127,6 @@ class _Asked:
         self._sizes = product.sizes
         self._device = device
         self._known: dict[tuple[str, Pattern], bool | str] = {}
-        self.reasons: list[str] = []
 
     def takes(self, kernel: str, pattern: Pattern, units: int) -> bool | str:
         """Whether a family wants the weight transposed, or why it does not take the product."""

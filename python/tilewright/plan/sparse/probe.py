@@ -40,7 +40,7 @@ def held_types(encoded: ir.Type, units: int) -> list[ir.RankedTensorType]:
 def orientation(
     kernel: str, pattern: Pattern, units: int, sizes: Sequence[int], elements: Sequence[ir.Type], device: Device
 ) -> bool | str:
-    """Whether a family wants `x [m, k] @ w [k, n]` as `w^T @ x^T`, with `w` in a pattern; why it does not take it at all.
+    """Whether a family wants `x [m, k] @ w [k, n]` as `w^T @ x^T`, or why it does not take it at all.
 
     A family that takes both gets it as it stands: nothing is transposed around it.
 

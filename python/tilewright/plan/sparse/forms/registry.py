@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+from tilewright.plan.sparse.forms.blocks import BlocksForm
 from tilewright.plan.sparse.forms.dense import DenseForm
 from tilewright.plan.sparse.forms.form import Form
+from tilewright.plan.sparse.forms.panels import PanelsForm
 
-FORMS: tuple[Form, ...] = (DenseForm(),)
+FORMS: tuple[Form, ...] = (PanelsForm(), BlocksForm(), DenseForm())

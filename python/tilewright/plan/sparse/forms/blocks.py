@@ -9,7 +9,7 @@ from tilewright.devices.device import Device
 from tilewright.dialects.sparse_tile.patterns import Block
 from tilewright.mlir import ir
 from tilewright.plan.sparse.forms.form import Product
-from tilewright.plan.sparse.forms.panel_lists import Lists, block_lists, constant_operand
+from tilewright.plan.sparse.forms.panel_lists import Lists, block_lists, is_constant
 from tilewright.plan.sparse.forms.panel_product import multiply, reason_against_panels
 
 
@@ -25,7 +25,7 @@ class BlocksForm:
             return why
         if not isinstance(product.tesa.regions[0].pattern, Block):
             return "the pattern is not of blocks"
-        if not product.left and constant_operand(product) is None:
+        if not product.left and not is_constant(product):
             return "blocks of a right operand are sorted by columns at compile time, and these are not known then"
         return None
 

@@ -10,14 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.core.dtypes import of_mlir
-from tilewright.dialects.sparse_tile.encoded import Encoded
+from tilewright.core.errors import UserError
 from tilewright.dialects.sparse_tile.patterns import NM, Block
 from tilewright.dialects.sparse_tile.tesa import Tesa
-from tilewright.ir.generics import create, create_generic, create_split, create_transposed, maker
+from tilewright.ir.diagnostics import located
+from tilewright.ir.generics import create, create_generic, create_split, create_transposed
+from tilewright.ir.structure import Weights
 from tilewright.mlir import ir
 from tilewright.mlir.dialects.sparse_tile import part_types
-from tilewright.passes.weights import known_array
+from tilewright.plan.sparse.constants import array_of
 from tilewright.plan.sparse.forms.form import Product
 
 
@@ -100,30 +101,30 @@ def block_lists(product: Product, pattern: Block, width: int) -> Lists:
 
 def _block_rows(product: Product, pattern: Block) -> tuple[ir.Value, ir.Value, ir.Value, np.ndarray | None]:
     """Parts of the operand with the depth as columns: [entries, columns, run], slices, starts; entries of each list."""
-    known = constant_operand(product)
+    if product.left and not is_constant(product):
+        data, indices, starts = plain_parts(product)
+        return data, indices, starts, None
     encoded = plain_operand(product)
-    if product.left:
-        if known is None:
-            data, indices, starts = plain_parts(product)
-            return data, indices, starts, None
-        data, indices, starts = _parts(encoded, len(known.parts[1]))
-        return data, indices, starts, np.diff(known.parts[2])
-    assert known is not None
     kind = ir.RankedTensorType(encoded.type)
     whole = create("sparse_tile.unpack", [encoded], ir.RankedTensorType.get(kind.shape, kind.element_type))
-    turned = Block((pattern.shape[1], pattern.shape[0]))
-    across = create_transposed(whole, [1, 0])
-    encoded = create("sparse_tile.pack", [across], Tesa.one(turned).type(kind.shape[::-1], kind.element_type))
-    _, columns, first = turned.pack(known.dense().T)
-    data, indices, starts = _parts(encoded, len(columns))
-    return data, indices, starts, np.diff(first)
+    turned = pattern if product.left else Block((pattern.shape[1], pattern.shape[0]))
+    across = whole if product.left else create_transposed(whole, [1, 0])
+    shape = ir.RankedTensorType(across.type).shape
+    packed = create("sparse_tile.pack", [across], Tesa.one(turned).type(shape, kind.element_type))
+    matrix = array_of(across)
+    kept = ir.RankedTensorType(product.parts[1].type).shape[0]
+    counts = None
+    if matrix is not None:
+        _, columns, first = turned.pack(matrix)
+        kept, counts = len(columns), np.diff(first)
+    if kept < 0:
+        raise located(UserError("how many blocks the weight keeps is not known, nor its elements"), product.op)
+    data, indices, starts = _parts(packed, kept)
+    return data, indices, starts, counts
 
 
 def _parts(encoded: ir.Value, kept: int) -> tuple[ir.Value, ...]:
     """The parts of a matrix of which it is known how many blocks it keeps."""
-    made = maker(encoded)
-    if made is not None and made.name == "sparse_tile.assemble":
-        return tuple(made.operands)
     kinds = [ir.RankedTensorType(kind) for kind in part_types(encoded.type)]
     results = [ir.RankedTensorType.get([kept if s < 0 else s for s in k.shape], k.element_type) for k in kinds]
     op = ir.Operation.create("sparse_tile.parts", results=results, operands=[encoded])
@@ -154,29 +155,9 @@ def plain_parts(product: Product) -> tuple[ir.Value, ...]:
     return tuple(op.results)
 
 
-def constant_operand(product: Product) -> Encoded | None:
-    """What the encoded operand holds; None where that is not known."""
-    return _known(operand(product))
-
-
-def _known(value: ir.Value) -> Encoded | None:
-    """An encoded value that constants determine."""
-    made, tesa = maker(value), Tesa.of(value.type)
-    if made is None or made.name not in ("sparse_tile.pack", "sparse_tile.assemble", "sparse_tile.quantize"):
-        return None
-    assert tesa is not None
-    if made.name == "sparse_tile.quantize":
-        source, numbers = _known(made.operands[0]), [known_array(v) for v in list(made.operands)[1:]]
-        if source is None or any(n is None for n in numbers):
-            return None
-        return source.quantize(tesa.regions[0].format, *numbers)
-    parts = [known_array(part) for part in made.operands]
-    if any(part is None for part in parts):
-        return None
-    if made.name == "sparse_tile.pack":
-        return Encoded.pack(parts[0], tesa)
-    kind = ir.RankedTensorType(value.type)
-    return Encoded(tesa, tuple(kind.shape), of_mlir(kind.element_type), tuple(parts))
+def is_constant(product: Product) -> bool:
+    """Whether the encoded operand is made at compile time."""
+    return Weights().only(operand(product))
 
 
 def _scaled(indices: ir.Value, run: int) -> ir.Value:

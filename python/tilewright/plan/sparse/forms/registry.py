@@ -9,5 +9,6 @@ from tilewright.plan.sparse.forms.blocks import BlocksForm
 from tilewright.plan.sparse.forms.dense import DenseForm
 from tilewright.plan.sparse.forms.form import Form
 from tilewright.plan.sparse.forms.panels import PanelsForm
+from tilewright.plan.sparse.forms.rows_in_lanes import RowsInLanes
 
-FORMS: tuple[Form, ...] = (PanelsForm(), BlocksForm(), DenseForm())
+FORMS: tuple[Form, ...] = (RowsInLanes(), PanelsForm(), BlocksForm(), DenseForm())

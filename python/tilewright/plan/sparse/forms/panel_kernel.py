@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from math import gcd
 
 #: Depth that is copied to a slab at once: what transposes in registers.
 CHUNK = 16
@@ -192,8 +193,15 @@ scf.for %k = %c{end} to %c{self.reach} step %c{CHUNK} {{
         place = f"[%g, {k}, {at}, %c0] dims [1, 2]" if self.wide else f"[%g, {k}, {at}]"
         return f"tile.store {name}, %packed{place} : {_tile([CHUNK, size], self.types[3])}, {self._slab()}"
 
+    @property
+    def together(self) -> int:
+        """Panels whose sums are stored together: a cache line's, where sums are held across the result."""
+        return -(-CHUNK // self.width) if self._crosses else 1
+
     def _panels(self) -> str:
         """Panel by panel, slab by slab: sum and store."""
+        if self._crosses:
+            return self._crossing()
         return f"""
 scf.for %j = %from to %to step %c1 {{
 %column = arith.muli %j, %c{self.width} : index
@@ -236,22 +244,73 @@ scf.for %g = %c0 to %slabs step %c1 {{{self._row()}{self._start()}{self._sums()}
         for tag, valid in (("a", ""), ("b", self._valid())):
             stored = self._shape(self.types[2])
             lines = [f"%init{tag} = tile.load %init{self._place()}{valid} : {self.arguments()['init']}, {stored}"]
-            lines += self._turned(f"%init{tag}", self.types[2], self.types[3])
+            lines += self._converted(f"%init{tag}")
             loads.append("\n".join(lines))
         kind = self._sum()
         return f"{whole}\n%begin = scf.if %whole -> ({kind}) {{\n{loads[0]}\n}} else {{\n{loads[1]}\n}}"
 
-    def _turned(self, name: str, stored: str, summed: str) -> list[str]:
-        """Yield a tile as it is stored as one of sums."""
-        lines, last = [], name
-        shape = self._shape
-        if stored != summed:
-            lines.append(f"{name}w = tile.convert {name} : {shape(stored)} -> {shape(summed)}")
-            last = f"{name}w"
-        if self._crosses:
-            lines.append(f"{name}t = tile.transpose {last} [1, 0] : {shape(summed)} -> {self._sum()}")
-            last = f"{name}t"
-        return [*lines, f"scf.yield {last} : {self._sum()}"]
+    def _crossing(self) -> str:
+        """A few panels' sums go to a buffer [columns][rows of the slab], from there to the result across."""
+        columns, wide = self.together * self.width, self.types[3]
+        buffer = _memref([columns, self.height], wide)
+        return f"""
+%across = tile.alloc : {buffer}
+scf.for %jj = %from to %to step %c{self.together} {{
+%column = arith.muli %jj, %c{self.width} : index
+%columns = arith.subi %c{self.columns}, %column : index
+%most_j = arith.addi %jj, %c{self.together} : index
+%end_j = arith.minui %most_j, %to : index
+scf.for %g = %c0 to %slabs step %c1 {{{self._row()}
+scf.for %j = %jj to %end_j step %c1 {{{self._list()}{self._sums()}
+%nth = arith.subi %j, %jj : index
+%place = arith.muli %nth, %c{self.width} : index
+tile.store %sum, %across[%place, %c0] : {self._sum()}, {buffer}
+}}
+scf.for %s = %c0 to %c{self.height} step %c{gcd(self.height, CHUNK)} {{{self._flush(columns, buffer)}
+}}
+}}
+}}"""
+
+    def _flush(self, columns: int, buffer: str) -> str:
+        """Rows of the result from %s on."""
+        wide, stored, rows = self.types[3], self.types[2], gcd(self.height, CHUNK)
+        summed, kept = _tile([rows, columns], wide), _tile([rows, columns], stored)
+        y, place = self.arguments()["y"], "[%to_row, %column]"
+        valid = " valid (%left_rows, %columns)"
+        lines = [
+            "%to_row = arith.addi %row, %s : index",
+            "%left_rows0 = arith.subi %rest, %s : index",
+            "%left_rows = arith.maxsi %left_rows0, %c0 : index",
+            f"%held = tile.load %across[%c0, %s] : {buffer}, {_tile([columns, rows], wide)}",
+            f"%turned = tile.transpose %held [1, 0] : {_tile([columns, rows], wide)} -> {summed}",
+        ]
+        last = "%turned"
+        if self.init:
+            lines.append(f"%before = tile.load %init{place}{valid} : {y}, {kept}")
+            before = "%before"
+            if stored != wide:
+                lines.append(f"%before_w = tile.convert %before : {kept} -> {summed}")
+                before = "%before_w"
+            lines.append(f"%total = arith.addf {last}, {before} : {summed}")
+            last = "%total"
+        if stored != wide:
+            lines.append(f"%rounded = tile.convert {last} : {summed} -> {kept}")
+            last = "%rounded"
+        lines += [
+            f"%tall = arith.cmpi uge, %left_rows, %c{rows} : index",
+            f"%broad = arith.cmpi uge, %columns, %c{columns} : index",
+            "%whole = arith.andi %tall, %broad : i1",
+            f"scf.if %whole {{\ntile.store {last}, %y{place} : {kept}, {y}",
+            f"}} else {{\ntile.store {last}, %y{place}{valid} : {kept}, {y}\n}}",
+        ]
+        return "\n" + "\n".join(lines)
+
+    def _converted(self, name: str) -> list[str]:
+        """Yield a tile of the result's type as one of sums."""
+        stored, summed = self._shape(self.types[2]), self._sum()
+        if stored == summed:
+            return [f"scf.yield {name} : {summed}"]
+        return [f"{name}w = tile.convert {name} : {stored} -> {summed}", f"scf.yield {name}w : {summed}"]
 
     @property
     def _crosses(self) -> bool:
@@ -270,7 +329,7 @@ scf.for %g = %c0 to %slabs step %c1 {{{self._row()}{self._start()}{self._sums()}
 
     def _sums(self) -> str:
         """The loops over a list: %sum."""
-        kind, begin = self._sum(), "%begin" if self.init else "%zero"
+        kind, begin = self._sum(), "%begin" if self.init and not self._crosses else "%zero"
         first, last = ("%c0", f"%c{self.count}") if self.count is not None else ("%e0", "%e1")
         step = max(1, _UNROLL // self.run)
         if self.count is not None and self.count % step:
@@ -342,9 +401,6 @@ scf.yield {inner} : {kind}
     def _store(self) -> str:
         """The sums as elements of the result, where it has them."""
         lines, last, summed, stored = [], "%sum", self.types[3], self.types[2]
-        if self._crosses:
-            lines.append(f"%turned = tile.transpose %sum [1, 0] : {self._sum()} -> {self._shape(summed)}")
-            last = "%turned"
         if summed != stored:
             lines.append(f"%rounded = tile.convert {last} : {self._shape(summed)} -> {self._shape(stored)}")
             last = "%rounded"

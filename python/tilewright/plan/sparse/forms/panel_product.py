@@ -197,7 +197,7 @@ def _cuts(made: PanelKernel, weights: np.ndarray | None) -> ir.Value:
     ends = np.searchsorted(total, np.linspace(0, total[-1], made.ranges + 1)[1:-1])
     cuts = [0, *(int(end) for end in ends), made.lists]
     assert all(a <= b for a, b in pairwise(cuts))
-    panels = [min(cut * made.shared, made.panels) for cut in cuts]
+    panels = [cut * made.shared // made.together * made.together for cut in cuts[:-1]] + [made.panels]
     kind = ir.RankedTensorType.get([len(panels)], ir.IntegerType.get_signless(32))
     value = ir.DenseElementsAttr.get(np.array(panels, np.int32), type=kind)
     return create("arith.constant", [], kind, {"value": value})

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tilewright.plan.sparse.forms.dense import DenseForm
 from tilewright.plan.sparse.forms.form import Form
+from tilewright.plan.sparse.forms.gpu_blocks import GpuBlocks
 from tilewright.plan.sparse.forms.gpu_mma_sp import GpuMmaSp
 
-FORMS: tuple[Form, ...] = (GpuMmaSp(), DenseForm())
+FORMS: tuple[Form, ...] = (GpuMmaSp(), GpuBlocks(), DenseForm())

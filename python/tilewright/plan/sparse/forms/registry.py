@@ -9,5 +9,6 @@ from tilewright.plan.sparse.forms.dense import DenseForm
 from tilewright.plan.sparse.forms.form import Form
 from tilewright.plan.sparse.forms.gpu_blocks import GpuBlocks
 from tilewright.plan.sparse.forms.gpu_mma_sp import GpuMmaSp
+from tilewright.plan.sparse.forms.gpu_nm import GpuNM
 
-FORMS: tuple[Form, ...] = (GpuMmaSp(), GpuBlocks(), DenseForm())
+FORMS: tuple[Form, ...] = (GpuMmaSp(), GpuBlocks(), GpuNM(), DenseForm())

@@ -12,6 +12,7 @@ from tilewright.mlir import ir
 from tilewright.plan.sparse.forms.form import Product
 from tilewright.plan.sparse.forms.gpu_nm_kernel import WindowKernel, window_text
 from tilewright.plan.sparse.forms.gpu_packing import (
+    below,
     element_of,
     encoded_operand,
     is_constant,
@@ -33,6 +34,8 @@ _TYPES = ("f32", "f16", "bf16")
 _BLOCK, _MOST = 64, 512
 #: Rows that share their places, at least, for products of tiles.
 _SHARED = 16
+#: Banks of shared memory.
+_BANKS = 32
 #: Elements of a result that a task holds, and of the dense operand that a plan reckons with where a run brings them.
 _HELD, _OPEN = 4096, 256
 
@@ -114,8 +117,8 @@ def plan_windows(product: Product, device: Device) -> WindowKernel:
     else:
         side, step = 32 if product.left else 128, 0
     tile = _narrowed(min(128 if product.left else 32, _power(others)), side, across, others, device)
-    if not step and tile < 32:
-        side = min(128, max(_power(across) // 1, 1), _HELD // tile)
+    if not step and tile < _BANKS:
+        side = min(128, _power(across), _HELD // tile)
     warps = max(1, min(4, side * tile // 512))
     warps = 1 << (warps.bit_length() - 1)
     return WindowKernel(
@@ -129,8 +132,8 @@ def _power(size: int) -> int:
 
 
 def _narrowed(tile: int, side: int, across: int, others: int, device: Device) -> int:
-    """The tile, halved until every multiprocessor has a task."""
-    while tile > 16 and -(-across // side) * -(-others // tile) < device.units.count:
+    """The tile, halved until every multiprocessor has a task; rows of a window fill the banks of shared memory."""
+    while tile > _BANKS and -(-across // side) * -(-others // tile) < device.units.count:
         tile //= 2
     return tile
 
@@ -160,7 +163,8 @@ def packed_places(product: Product, plan: WindowKernel) -> ir.Value:
         inside = create("arith.index_castui", [found], index)
         window = times(over(over(place, deep), pattern.n), pattern.m)
         own = plus(times(plus(window, inside), deep), rest(place, deep))
-        return create("arith.index_castui", [own], small)
+        real = below(plus(times(block, plan.block), own), product.k)  # zeros of the last window may lie behind the end
+        return create("arith.index_castui", [create("arith.select", [real, own, number(0)], index)], small)
 
     sizes = [plan.sides, plan.blocks, plan.count]
     if plan.step:

@@ -55,6 +55,20 @@ class WindowKernel:
         return -(-self.depth // self.block)
 
     @property
+    def gathers(self) -> bool:
+        """Whether rows of x are fetched one by one, those that are needed: they lie one after the other in memory."""
+        return bool(self.left and self.step)
+
+    @property
+    def shared_row(self) -> int:
+        """Elements of a row of x in shared memory: 16 bytes more where columns are read, of banks of their own then."""
+        if self.left:
+            return self.tile
+        if not self.step:
+            return self.block
+        return self.block + 16 // (4 if self.given == "f32" else 2)
+
+    @property
     def places(self) -> str:
         """The type of places in a block."""
         return "i8" if self.block <= 256 else "i16"
@@ -68,19 +82,21 @@ class WindowKernel:
 def window_text(k: WindowKernel) -> str:
     """The kernel as text: arguments are values, places, x, what is added if it is, y.
 
-    A block of x lies in shared memory. Of each row of W in turn one element of a window after the other meets the row
-    of x that its place names: all rows are in the same window, whose entries lie in different banks (nmSPARSE 3.2).
+    A block of x lies in shared memory. Of each row of W one element of a window after the other meets the row of x that
+    its place names: all rows are in the same window, whose entries lie in different banks (nmSPARSE 3.2). Rows of W
+    that share their places are a tile, which is multiplied with the rows of x that it needs.
     """
     other = str(k.other) if k.other >= 0 else "?"
     x = f"memref<{k.depth}x{other}x{k.given}>" if k.left else f"memref<{other}x{k.depth}x{k.given}>"
     y = f"memref<{k.turn(str(k.across), other).replace(', ', 'x')}x{k.result}>"
-    held, kept = k.turn(k.side, k.tile), k.turn(k.block, k.tile)
+    held = k.turn(k.side, k.tile)
     dim = int(k.left)
     size = f"arith.constant {k.other} : index" if k.other >= 0 else f"memref.dim %x, %c{dim} : {x}"
-    shared = f'memref<{kept}x{k.given}, #tile.level<"shared">>'
+    lying = f"{k.block if k.left else k.tile}x{k.shared_row}"
+    shared = f'memref<{lying}x{k.given}, #tile.level<"shared">>'
     own = f"memref<{k.sides}x{k.blocks}x{k.count}x{k.side}x{k.given}>"
     ranks = f"memref<{k.sides}x{k.blocks}x{k.count}{'' if k.step else f'x{k.side}'}x{k.places}>"
-    body = _shared_places(k, own, ranks, shared) if k.step else _own_places(k, own, ranks, shared)
+    body = _shared_places(k, own, ranks, x if k.gathers else shared) if k.step else _own_places(k, own, ranks, shared)
     return f"""
 tile.kernel @KERNEL(%values: {own}, %places: {ranks}, %x: {x}{f", %d: {y}" if k.adds else ""}, %c: {y}) grid(%i, %j)
     attributes {{tile.warps = {k.warps} : i64}} {{
@@ -99,13 +115,11 @@ tile.kernel @KERNEL(%values: {own}, %places: {ranks}, %x: {x}{f", %d: {y}" if k.
   %live = arith.subi %other, %at : index
   %edge = arith.muli %i, %side : index
   %edge_live = arith.subi %across, %edge : index
-  %xs = tile.alloc : {shared}
+{"" if k.gathers else f"  %xs = tile.alloc : {shared}"}
   %zero = arith.constant dense<0.0> : !tile.tile<{held}xf32>
   %sum = scf.for %w = %c0 to %blocks step %c1 iter_args(%begin = %zero) -> (!tile.tile<{held}xf32>) {{
     %k = arith.muli %w, %block : index
-    %terms = arith.subi %depth, %k : index
-    %xt = tile.load %x[{k.turn("%k", "%at")}] valid ({k.turn("%terms", "%live")}) : {x}, !tile.tile<{kept}x{k.given}>
-    tile.store %xt, %xs[%c0, %c0] : !tile.tile<{kept}x{k.given}>, {shared}
+{"" if k.gathers else _window(k, x, shared)}
     %total = scf.for %p = %c0 to %count step %step iter_args(%acc = %begin) -> (!tile.tile<{held}xf32>) {{
 {body}
       scf.yield %next : !tile.tile<{held}xf32>
@@ -116,6 +130,14 @@ tile.kernel @KERNEL(%values: {own}, %places: {ranks}, %x: {x}{f", %d: {y}" if k.
   tile.return
 }}
 """
+
+
+def _window(k: WindowKernel, x: str, shared: str) -> str:
+    """A block of x to shared memory."""
+    kept = f"!tile.tile<{k.turn(k.block, k.tile)}x{k.given}>"
+    return f"""    %terms = arith.subi %depth, %k : index
+    %xt = tile.load %x[{k.turn("%k", "%at")}] valid ({k.turn("%terms", "%live")}) : {x}, {kept}
+    tile.store %xt, %xs[%c0, %c0] : {kept}, {shared}"""
 
 
 def _own_places(k: WindowKernel, own: str, ranks: str, shared: str) -> str:
@@ -142,9 +164,10 @@ def _own_places(k: WindowKernel, own: str, ranks: str, shared: str) -> str:
     return "\n".join(f"      {line}" for line in lines)
 
 
-def _shared_places(k: WindowKernel, own: str, ranks: str, shared: str) -> str:
+def _shared_places(k: WindowKernel, own: str, ranks: str, memory: str) -> str:
     """Elements of all rows, `step` of each, times as many rows of x, condensed."""
-    held, dim = k.turn(k.side, k.tile), 0 if k.left else 1
+    held = k.turn(k.side, k.tile)
+    place = "%x[%k, %at] indices %r along 0 valid (%step, %live)" if k.gathers else "%xs[%c0, %c0] indices %r along 1"
     weights, part = k.turn(k.side, k.step), k.turn(k.step, k.tile)
     dims = "[3, 2]" if k.left else "[2, 3]"
     operands, shapes = ("%v, %g", (weights, part)) if k.left else ("%g, %v", (part, weights))
@@ -153,8 +176,7 @@ def _shared_places(k: WindowKernel, own: str, ranks: str, shared: str) -> str:
         f"%v = tile.load %values[%i, %w, %p, %c0] dims {dims} : {own}, !tile.tile<{weights}x{k.given}>",
         f"%q = tile.load %places[%i, %w, %p] : {ranks}, !tile.tile<{k.step}x{k.places}>",
         f"%r = tile.convert %q unsigned : !tile.tile<{k.step}x{k.places}> -> !tile.tile<{k.step}xi32>",
-        f"%g = tile.load %xs[%c0, %c0] indices %r along {dim} : {shared}, !tile.tile<{part}x{k.given}> "
-        f"(indices !tile.tile<{k.step}xi32>)",
+        f"%g = tile.load {place} : {memory}, !tile.tile<{part}x{k.given}> (indices !tile.tile<{k.step}xi32>)",
         f"%next = tile.mma {operands}, %acc : {kinds}, !tile.tile<{held}xf32>",
     ]
     return "\n".join(f"      {line}" for line in lines)

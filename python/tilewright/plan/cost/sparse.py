@@ -21,9 +21,6 @@ from tilewright.plan.cost.choose import rank
 from tilewright.plan.cost.cost import Schedule
 from tilewright.plan.cost.expression import matmul
 
-#: Kernels whose encoded operand stands on the left: rows of it are the columns of the weight, lanes run along rows of
-#: the activations, which they read transposed.
-LEFT = frozenset({"rows_in_lanes", "gemv"})
 _INDEX_BYTES = {"mask": 4.0, "block": 4.0, "nm": 1.0}
 
 
@@ -46,12 +43,14 @@ class Sizes:
 class Region:
     """What is known of one region of a cover: its kernel, its pattern, and how many units are kept, filled-up ones too.
 
-    `units` are elements of a mask or of element-wise N:M, else vectors or blocks.
+    `units` are elements of a mask or of element-wise N:M, else vectors or blocks. Where `left`, the kernel multiplies
+    the transposed weight by transposed activations.
     """
 
     kernel: str
     pattern: Pattern
     units: int
+    left: bool = False
 
 
 def unit_of(pattern: Pattern) -> tuple[int, int]:
@@ -93,7 +92,7 @@ def sparse_seconds(sizes: Sizes, regions: Sequence[Region], device: Device) -> f
 
         return sparse_gpu.sparse_seconds(sizes, regions, device)
     again = (len(regions) - 1) * 2 * sizes.m * sizes.n * 4 / _bandwidth(device, sizes.m * sizes.n * 4)
-    transposed = any(region.kernel in LEFT for region in regions) and sizes.m > 1
+    transposed = any(region.left for region in regions) and sizes.m > 1
     vectors = (sizes.m * sizes.k + sizes.m * sizes.n) / device.lanes(32)
     turned = vectors * device.rate("sparse.transpose") / device.units.frequency if transposed else 0.0
     return sum(_region_seconds(sizes, region, device) for region in regions) + again + turned
@@ -107,16 +106,16 @@ def unit_seconds(sizes: Sizes, kernel: str, pattern: Pattern, device: Device) ->
 
 
 def _region_seconds(sizes: Sizes, region: Region, device: Device) -> float:
-    """Seconds of one kernel."""
+    """Seconds of one kernel: no multiply-add is faster than a dense product's."""
     rows, columns = unit_of(region.pattern)
     elements = region.units * rows * columns
-    cycles = _CYCLES[region.kernel](sizes, region, elements, device)
-    compute = cycles / device.units.frequency
+    compute = _CYCLES[region.kernel](sizes, region, elements, device) / device.units.frequency
     index = region.units * _INDEX_BYTES[region.pattern.kind]
     moved = elements * sizes.bytes + index + sizes.m * (sizes.k * sizes.bytes + sizes.n * 4)
     data = moved / _bandwidth(device, int(moved))
     longer, shorter = max(compute, data), min(compute, data)
-    return longer + (1 - device.rate("overlap")) * shorter + device.rate("launch")
+    least = dense_seconds(sizes, device) * elements / max(sizes.k * sizes.n, 1)
+    return max(longer + (1 - device.rate("overlap")) * shorter, least) + device.rate("launch")
 
 
 def _bandwidth(device: Device, size: int) -> float:
@@ -127,12 +126,21 @@ def _bandwidth(device: Device, size: int) -> float:
 
 
 def _rows_in_lanes(sizes: Sizes, region: Region, elements: int, device: Device) -> float:
-    """For each element a load and a multiply-add per vector of rows; its value and place once for some of them."""
+    """For each element a load and a multiply-add per vector of rows; its value and place once for some of them.
+
+    The depth is cut in blocks of which the L1 cache holds the activations; each has a list for each column.
+    """
     del region
-    vectors = ceil(sizes.m / device.lanes(32))
-    tiles = ceil(vectors / device.rate("sparse.row_vectors"))
-    per_list = sizes.n * vectors * device.rate("sparse.list")
-    return elements * (vectors * device.rate("sparse.load") + tiles * device.rate("sparse.element")) + per_list
+    lanes = device.lanes(32)
+    vectors = ceil(sizes.m / lanes)
+    near = device.level("l1").bytes * device.rate("sparse.near") / 4
+    best = float("inf")
+    for sums in (8, 6, 4):
+        block = min(max(near // (sums * lanes), 1), sizes.k)
+        kept = elements / (sizes.k * sizes.n) * block
+        shared = device.rate("sparse.element") / min(sums, vectors)
+        best = min(best, device.rate("sparse.load") + shared + device.rate("sparse.list") / max(kept, 1e-3))
+    return elements * vectors * best
 
 
 def _gemv(sizes: Sizes, region: Region, elements: int, device: Device) -> float:

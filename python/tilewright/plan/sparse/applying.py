@@ -8,19 +8,21 @@ from __future__ import annotations
 import numpy as np
 
 from tilewright.core.errors import UserError
+from tilewright.devices.device import Device
 from tilewright.dialects.sparse_tile.tesa import Region, Tesa
 from tilewright.ir import decisions
 from tilewright.ir.diagnostics import located
 from tilewright.ir.generics import create, create_fill, create_zero, is_zeros
 from tilewright.ir.structure import describe
+from tilewright.ir.target_info import find_device
 from tilewright.mlir import ir
 from tilewright.passes.notes import listened, note
-from tilewright.plan.cost.sparse import LEFT
 from tilewright.plan.sparse.constants import LEAST_ZEROS, array_of, zero_part
 from tilewright.plan.sparse.cover import Lattice, Piece, split
 from tilewright.plan.sparse.decision import Sparsity
 from tilewright.plan.sparse.encoding import encode
 from tilewright.plan.sparse.matrices import matrix_of, tensor_of
+from tilewright.plan.sparse.probe import orientation
 from tilewright.plan.sparse.telling import told
 from tilewright.plan.sparse.weights import WeightProduct, is_product, weight_product
 
@@ -37,17 +39,17 @@ def apply(op: ir.Operation) -> None:
             _note_dense(op, sparsity)
         return
     product, array = _product(op)
-    live = product.matrix(array) != 0
+    lattice = Lattice(product.matrix(array) != 0)
     try:
-        Tesa(tuple(Region(pattern) for pattern in sparsity.cover)).type(live.shape, ir.F32Type.get())
+        Tesa(tuple(Region(pattern) for pattern in sparsity.cover)).type(lattice.live.shape, ir.F32Type.get())
         least = [sparsity.least_of(region) for region in range(len(sparsity.cover))]
-        pieces = split(Lattice(live), sparsity.cover, least)
+        pieces = split(lattice, sparsity.cover, least)
     except UserError as error:
         raise located(UserError(f"`{decisions.SPARSITY}` asks for a cover that is none: {error}"), op) from None
     if listened(op):
-        note(op, "sparsity", told(_name(op), product.m, live, sparsity, pieces))
+        note(op, "sparsity", told(_name(op), product.m, lattice, sparsity, pieces))
     with ir.InsertionPoint(op), op.location:
-        result = _multiplied(product, sparsity, pieces)
+        result = _multiplied(product, sparsity, pieces, find_device(op))
     op.results[0].replace_all_uses_with(result)
     op.erase()
 
@@ -62,7 +64,7 @@ def _note_dense(op: ir.Operation, sparsity: Sparsity) -> None:
         product = weight_product(described, number) if is_product(described) else ""
         matrix = array.reshape(-1, array.shape[-1]) if isinstance(product, str) else product.matrix(array)
         rows = 0 if isinstance(product, str) else product.m
-        note(op, "sparsity", told(_name(op), rows, matrix != 0, sparsity, ()))
+        note(op, "sparsity", told(_name(op), rows, Lattice(matrix != 0), sparsity, ()))
 
 
 def _name(op: ir.Operation) -> str:
@@ -86,14 +88,15 @@ def _product(op: ir.Operation) -> tuple[WeightProduct, np.ndarray]:
     raise located(UserError(f'`{decisions.SPARSITY}` asks for a cover, but {why}: write cover = "dense"'), op)
 
 
-def _multiplied(product: WeightProduct, sparsity: Sparsity, pieces: list[Piece]) -> ir.Value:
+def _multiplied(product: WeightProduct, sparsity: Sparsity, pieces: list[Piece], device: Device | None) -> ir.Value:
     """The result of all regions, in the place of the product's."""
     kernels = sparsity.kernels or ("",) * len(pieces)
+    lefts = [_left(product, kernel, piece, device) for kernel, piece in zip(kernels, pieces, strict=True)]
     init = product.op.op.operands[2]
     kind = ir.RankedTensorType(product.op.result.type)
     result: ir.Value | None = None
     for left in (False, True):  # regions of one orientation one after the other: one transposition in all
-        mine = [(p, k) for p, k in zip(pieces, kernels, strict=True) if (k in LEFT) == left and p.units]
+        mine = [(p, k) for p, k, at in zip(pieces, kernels, lefts, strict=True) if at == left and p.units]
         if not mine:
             continue
         order, rows = _order(product, left)
@@ -102,6 +105,13 @@ def _multiplied(product: WeightProduct, sparsity: Sparsity, pieces: list[Piece])
             total = _matmul(product, piece, kernel, total, left)
         result = tensor_of(total, order, rows, kind, init)
     return init if result is None else result
+
+
+def _left(product: WeightProduct, kernel: str, piece: Piece, device: Device | None) -> bool:
+    """Whether a family wants the weight transposed, on the left; what no family takes is told when it is lowered."""
+    if not kernel or device is None:
+        return False
+    return orientation(kernel, piece.pattern, piece.units, product.sizes, product.elements, device) is True
 
 
 def _order(product: WeightProduct, left: bool) -> tuple[list[int], int]:

@@ -23,8 +23,9 @@ _EDGES = (4, 8, 16, 32, 64)
 #: Sizes of blocks, the best ones alone, of which the best is combined with each other.
 _PAIRED = 4
 
-#: Whether a family of kernels takes a pattern, with so many units kept.
-Takes = Callable[[str, Pattern, int], bool]
+#: Whether a family of kernels wants the weight transposed that has a pattern, with so many units kept; or why it takes
+#: no such product.
+Takes = Callable[[str, Pattern, int], bool | str]
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Search:
 
     def _alone(self, lattice: Lattice) -> Iterator[tuple[Pattern, int]]:
         """Patterns that hold all live elements, and the units that they keep."""
-        yield Mask(), int(np.count_nonzero(lattice.live))
+        yield Mask(), lattice.total
         for m in _WINDOWS:
             for width in (1, *_VECTORS):
                 if width == 1 or width < 2 * lattice.live.shape[1]:
@@ -86,11 +87,8 @@ class Search:
 
     def _region(self, pattern: Pattern, units: int) -> Region | None:
         """The pattern with the kernel that is fastest for it; None where none takes it."""
-        found = [
-            Region(kernel, pattern, units)
-            for kernel in kernels_for(pattern, self.sizes, self.device)
-            if self.takes(kernel, pattern, units)
-        ]
+        asked = {k: self.takes(k, pattern, units) for k in kernels_for(pattern, self.sizes, self.device)}
+        found = [Region(kernel, pattern, units, left) for kernel, left in asked.items() if not isinstance(left, str)]
         return min(found, key=lambda region: self._seconds([region]), default=None)
 
     def _seconds(self, regions: Sequence[Region]) -> float:
@@ -102,7 +100,7 @@ class Search:
 
     def _mixtures(self) -> list[Candidate]:
         """Blocks where they pay, or N:M, and a mask for the rest; the most promising ones, counted exactly."""
-        rest = self._region(Mask(), int(np.count_nonzero(self.lattice.live)))
+        rest = self._region(Mask(), self.lattice.total)
         if rest is None:
             return []
         blocks = sorted(self._of_blocks(rest), key=lambda c: c.seconds)
@@ -162,9 +160,9 @@ def _windowed(pattern: NM, counts: np.ndarray) -> Iterator[tuple[Pattern, int]]:
         yield NM(most, pattern.m, pattern.axis, pattern.unit), counts.size * most
 
 
-def described(live: np.ndarray) -> str:
+def name_of(lattice: Lattice) -> str:
     """The most regular pattern that a weight has, as people call it: `2:4`, `block 32x32`, `unstructured`."""
-    lattice, count = Lattice(live), int(np.count_nonzero(live))
+    live, count = lattice.live, lattice.total
     for edges in ((64, 64), (32, 32), (16, 16), (8, 8), (4, 4)):
         units = int(np.count_nonzero(lattice.counts(edges)))
         if units and count >= 0.9 * min(units * prod(edges), live.size) and units * prod(edges) < 0.95 * live.size:
@@ -173,6 +171,6 @@ def described(live: np.ndarray) -> str:
         for m in _WINDOWS if width <= live.shape[1] else ():
             pattern = NM(0, m, 0, (1, width) if width > 1 else ())
             most = int(lattice.windows(pattern).max(initial=0))
-            if 0 < most < m and count >= 0.95 * most / m * live.size:
+            if 0 < most < m and count >= 0.75 * most / m * live.size:
                 return f"{most}:{m}" + (f" of vectors of {width}" if width > 1 else "")
     return "unstructured"

@@ -16,6 +16,7 @@ from tilewright.ir.target_info import around
 from tilewright.ir.units import symbol_of
 from tilewright.mlir import ir
 from tilewright.passes.weights import known_array, weight_at
+from tilewright.plan.sparse.encoded import pack_of
 
 #: Runs of neighbours that a first look takes of an array, and their length: dense models are to pay nothing.
 _RUNS, _RUN = 64, 64
@@ -65,6 +66,12 @@ def array_of(value: ir.Value) -> np.ndarray | None:
         read, written = (positions(m) for m in maps(made))
         return None if inner is None else inner.transpose([read.index(loop) for loop in written])
     return _computed(value)
+
+
+def packed_array(encoded: ir.Value) -> np.ndarray | None:
+    """The elements of an encoded tensor that is packed from constants; None where they are not known."""
+    packed = pack_of(encoded)
+    return None if packed is None else array_of(packed.operands[0])
 
 
 def _stored(leaf: ir.Value) -> np.ndarray | None:

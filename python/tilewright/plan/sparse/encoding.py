@@ -12,7 +12,7 @@ from tilewright.ir.generics import create, create_generic, create_zero
 from tilewright.mlir import ir
 from tilewright.passes.weights import create_table
 from tilewright.plan.sparse.cover import Piece
-from tilewright.plan.sparse.probe import held_types, transposed
+from tilewright.plan.sparse.probe import assembled, transposed
 
 #: Bits of a word of a table.
 _BITS = 32
@@ -30,8 +30,7 @@ def encode(matrix: ir.Value, piece: Piece, turned: bool) -> ir.Value:
     kind = ir.RankedTensorType(matrix.type)
     encoded = Tesa.one(pattern).type(kind.shape, kind.element_type)
     packed = create("sparse_tile.pack", [_masked(matrix, piece, turned)], encoded)
-    parts = ir.Operation.create("sparse_tile.parts", results=held_types(encoded, piece.units), operands=[packed])
-    return create("sparse_tile.assemble", list(parts.results), encoded)
+    return assembled(packed, piece.units)
 
 
 def _masked(matrix: ir.Value, piece: Piece, turned: bool) -> ir.Value:

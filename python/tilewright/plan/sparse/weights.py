@@ -58,6 +58,16 @@ class WeightProduct:
         return bool(self.op.dynamic.intersection(self.rows))
 
     @property
+    def sizes(self) -> tuple[int, int, int]:
+        """m, n, k; below zero where a run brings them."""
+        return (-1 if self.open_rows else self.m, self.n, self.k)
+
+    @property
+    def elements(self) -> tuple[ir.Type, ir.Type]:
+        """Element types of the operands and of the result."""
+        return tuple(ir.RankedTensorType(v.type).element_type for v in (self.weight, self.op.result))
+
+    @property
     def weight(self) -> ir.Value:
         """The constant operand, as it stands."""
         return self.op.inputs[self.number].value

@@ -25,7 +25,9 @@ from tilewright.plan.sparse.forms.gpu_packing import (
     plus,
     read_or,
     rest,
+    result_of,
     table,
+    tasks_of,
     times,
     zero,
 )
@@ -139,11 +141,6 @@ def packed_positions(positions: ir.Value, plan: MmaKernel) -> ir.Value:
 
 def _launch(product: Product, plan: MmaKernel, values: ir.Value, meta: ir.Value) -> ir.Value:
     name = kernel(mma_text(plan), "sparse_mma")
-    index = ir.IndexType.get()
-    sizes, tasks = [], -(-product.n // plan.tile_columns)
-    if product.n < 0:
-        size = create("tensor.dim", [product.dense, number(1)], index)
-        sizes, tasks = [size], create("arith.ceildivui", [size, number(plan.tile_columns)], index)
-    target = create("tensor.empty", sizes, ir.RankedTensorType(product.op.results[0].type))
     added = [] if product.init is None else [product.init]
-    return launch(name, [plan.row_tiles, tasks], [values, meta, product.dense, *added], [target])[0]
+    grid = [plan.row_tiles, tasks_of(product, plan.tile_columns)]
+    return launch(name, grid, [values, meta, product.dense, *added], [result_of(product)])[0]

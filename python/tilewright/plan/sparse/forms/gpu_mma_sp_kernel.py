@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tilewright.plan.sparse.forms.making import finished
+
 #: Rows of `a` whose metadata lie together, those of a fragment; terms of a step, whose metadata fill a word of a lane.
 BLOCK, DEPTH = 16, 64
 
@@ -98,7 +100,7 @@ tile.kernel @KERNEL(%a: {a}, %meta: {meta}, %b: {b}{added}, %c: {c}) grid(%i, %j
         !tile.tile<{DEPTH}x{n}x{k.given}>, !tile.tile<{m}x{n}xf32>, !tile.tile<{m}x{DEPTH // BLOCK}xi16>
     scf.yield %next : !tile.tile<{m}x{n}xf32>
   }}{stages}
-{_finished(k, c)}
+{finished("%row, %column", "%live_rows, %live", f"{m}x{n}", c, k.result, k.adds)}
   tile.return
 }}
 """
@@ -110,23 +112,3 @@ def _unfolded(blocks: int) -> str:
     return f"""    %lanes = tile.reshape %words : !tile.tile<{blocks}x{DEPTH}xi16> -> {apart}
     %turned = tile.transpose %lanes [0, 3, 1, 2] : {apart} -> {turned}
     %mt = tile.reshape %turned : {turned} -> !tile.tile<{BLOCK * blocks}x{DEPTH // BLOCK}xi16>"""
-
-
-def _finished(k: MmaKernel, c: str) -> str:
-    """What is added, the type of the result, and its store."""
-    wide = f"!tile.tile<{k.tile_rows}x{k.tile_columns}xf32>"
-    kind = f"!tile.tile<{k.tile_rows}x{k.tile_columns}x{k.result}>"
-    lines, value = [], "%sum"
-    if k.adds:
-        lines.append(f"  %old = tile.load %d[%row, %column] valid (%live_rows, %live) : {c}, {kind}")
-        old = "%old"
-        if k.result != "f32":
-            lines.append(f"  %wide = tile.convert %old : {kind} -> {wide}")
-            old = "%wide"
-        lines.append(f"  %total = arith.addf %sum, {old} : {wide}")
-        value = "%total"
-    if k.result != "f32":
-        lines.append(f"  %narrow = tile.convert {value} : {wide} -> {kind}")
-        value = "%narrow"
-    lines.append(f"  tile.store {value}, %c[%row, %column] valid (%live_rows, %live) : {kind}, {c}")
-    return "\n".join(lines)

@@ -116,3 +116,19 @@ def read_or(source: ir.Value, places: Sequence[ir.Value], otherwise: ir.Value) -
         inside = here if inside is None else both(inside, here)
     found = create("tensor.extract", [source, *clamped], kind.element_type)
     return create("arith.select", [inside, found, otherwise], kind.element_type)
+
+
+def tasks_of(product: Product, width: int) -> ir.Value | int:
+    """How many tiles of so many elements cover the dense operand across the depth."""
+    other, dim = (product.n, 1) if product.left else (product.m, 0)
+    if other >= 0:
+        return -(-other // width)
+    size = create("tensor.dim", [product.dense, number(dim)], ir.IndexType.get())
+    return create("arith.ceildivui", [size, number(width)], size.type)
+
+
+def result_of(product: Product) -> ir.Value:
+    """A tensor for the result."""
+    other, dim = (product.n, 1) if product.left else (product.m, 0)
+    sizes = [] if other >= 0 else [create("tensor.dim", [product.dense, number(dim)], ir.IndexType.get())]
+    return create("tensor.empty", sizes, ir.RankedTensorType(product.op.results[0].type))

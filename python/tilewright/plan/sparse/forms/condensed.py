@@ -1,17 +1,17 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Products on CPUs whose left operand has zeros that a run shows: condensed to what is live, or dense, as a run decides.
+"""Products on CPUs whose left operand has zeros that a run shows: condensed to what is live, or dense.
 
-Zeros in whole pieces of rows (unit [1, 16] and wider): of each block of columns the live rows are multiplied. All others:
-of each group of rows the live columns. See :mod:`condense`.
+The run decides. Zeros in whole pieces of rows (unit [1, 16] and wider): of each block of columns the live rows are
+multiplied. All others: of each group of rows the live columns. See :mod:`condense`.
 """
 
 from __future__ import annotations
 
 from tilewright.devices.device import Device
 from tilewright.dialects.sparse_tile.patterns import Dynamic
-from tilewright.ir.generics import create, create_generic, maker
+from tilewright.ir.generics import create, create_fill, create_generic, create_zero, maker
 from tilewright.ir.structure import Weights
 from tilewright.mlir import ir
 from tilewright.plan.sparse.dynamic_cost import dense_above, geometry_of, slices_rows
@@ -64,19 +64,21 @@ def _listed_columns(product: Product, a: ir.Value, panels: ir.Value, g: Geometry
     places = [empty([groups, g.k + 1, g.rows], wide), empty([groups, g.k + 1], i32), empty([groups], i32)]
     made = launch(kernel(condense.condense_columns_text(g), "condense_columns"), [groups], [a], places)
     few = _is_below(made[2], groups, above * g.k)
+    place = _target(product)
 
     def sparse() -> ir.Value:
         text = condense.columns_product_text(g, product.init is not None)
         tasks = [g.panels, ceil_div(groups, condense.GROUPS)]
-        return launch(kernel(text, "product_of_live_columns"), tasks, [a, *made, panels], [_target(product)])[0]
+        return launch(kernel(text, "product_of_live_columns"), tasks, [a, *made, panels], [place])[0]
 
-    return choice(few, sparse, lambda: contraction(a, product.dense, product.op.operands[2]))
+    return choice(few, sparse, lambda: _dense(product, a, place))
 
 
 def _sliced_rows(product: Product, a: ir.Value, panels: ir.Value, g: Geometry, depth: int, above: float) -> ir.Value:
     rows, blocks = size_of(a, 0), -(-g.k // depth)
     live, counts = index_of(a, [1, depth], 0)
     few = _is_below(counts, rows, above * blocks)
+    target = _target(product)
 
     def sparse() -> ir.Value:
         groups = ceil_div(rows, g.rows)
@@ -85,9 +87,16 @@ def _sliced_rows(product: Product, a: ir.Value, panels: ir.Value, g: Geometry, d
         (packed,) = launch(kernel(text, "condense_rows"), [blocks, groups], [a, live, counts], [place])
         text = condense.rows_product_text(g, depth, product.init is not None)
         inputs = [live, counts, packed, panels]
-        return launch(kernel(text, "product_of_live_rows"), [g.panels], inputs, [_target(product)])[0]
+        return launch(kernel(text, "product_of_live_rows"), [g.panels], inputs, [target])[0]
 
-    return choice(few, sparse, lambda: contraction(a, product.dense, product.op.operands[2]))
+    return choice(few, sparse, lambda: _dense(product, a, target))
+
+
+def _dense(product: Product, a: ir.Value, place: ir.Value) -> ir.Value:
+    """The whole product, in the same place."""
+    if product.init is None:
+        place = create_fill(create_zero(ir.RankedTensorType(place.type).element_type), place)
+    return contraction(a, product.dense, place)
 
 
 def _target(product: Product) -> ir.Value:

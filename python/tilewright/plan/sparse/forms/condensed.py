@@ -64,7 +64,7 @@ def _listed_columns(product: Product, a: ir.Value, panels: ir.Value, g: Geometry
     places = [empty([groups, g.k + 1, g.rows], wide), empty([groups, g.k + 1], i32), empty([groups], i32)]
     made = launch(kernel(condense.condense_columns_text(g), "condense_columns"), [groups], [a], places)
     few = _is_below(made[2], groups, above * g.k)
-    place = _target(product)
+    place = _target(product, a)
 
     def sparse() -> ir.Value:
         text = condense.columns_product_text(g, product.init is not None)
@@ -78,7 +78,7 @@ def _sliced_rows(product: Product, a: ir.Value, panels: ir.Value, g: Geometry, d
     rows, blocks = size_of(a, 0), -(-g.k // depth)
     live, counts = index_of(a, [1, depth], 0)
     few = _is_below(counts, rows, above * blocks)
-    target = _target(product)
+    target = _target(product, a)
 
     def sparse() -> ir.Value:
         groups = ceil_div(rows, g.rows)
@@ -99,13 +99,13 @@ def _dense(product: Product, a: ir.Value, place: ir.Value) -> ir.Value:
     return contraction(a, product.dense, place)
 
 
-def _target(product: Product) -> ir.Value:
+def _target(product: Product, a: ir.Value) -> ir.Value:
     """Where results are written: a new place, or what is added to."""
     c = product.op.operands[2]
     if product.init is not None:
         return c
     kind = ir.RankedTensorType(c.type)
-    rows = size_of(product.op.operands[0], 0)
+    rows = size_of(a, 0)
     return empty([rows, kind.shape[1]], kind.element_type)
 
 

@@ -11,11 +11,20 @@ import pytest
 
 import tilewright as tw
 
-CPU, AVX2 = "cpu", "cpu:x86-64-v3"
+CPU, AVX2, SM80, SM90 = "cpu", "cpu:x86-64-v3", "cuda:sm_80", "cuda:sm_90a"
 DTYPES = {"f32": np.float32, "f64": np.float64, "bf16": ml_dtypes.bfloat16, "f16": np.float16}
 
 
-def program(m: int, k: int, n: int, unit: tuple[int, int], element: str, zero: bool, above: float | None) -> str:
+def program(
+    m: int,
+    k: int,
+    n: int,
+    unit: tuple[int, int],
+    element: str,
+    zero: bool,
+    above: float | None,
+    kernel: str = "condensed",
+) -> str:
     """`x @ w + c` with x encoded; a negative m is open."""
     rows, wide = "?" if m < 0 else str(m), "f64" if element == "f64" else "f32"
     x, w, y = (f"tensor<{a}x{b}x{e}>" for a, b, e in ((rows, k, element), (k, n, element), (rows, n, wide)))
@@ -29,7 +38,7 @@ def program(m: int, k: int, n: int, unit: tuple[int, int], element: str, zero: b
       %m = tensor.dim %x, %d : {x}
       {start}
       %p = sparse_tile.pack %x : {x} to {encoded}
-      %y = sparse_tile.matmul %p, %w, {"%c" if zero else "%i"} {{kernel = "condensed"{more}}} : {encoded}, {w}, {y}
+      %y = sparse_tile.matmul %p, %w, {"%c" if zero else "%i"} {{kernel = "{kernel}"{more}}} : {encoded}, {w}, {y}
       return %y : {y}
     }}"""
 
@@ -50,6 +59,10 @@ CASES = [
     (37, 200, 50, (1, 64), "f32", True, AVX2),
     (21, 40, 25, (1, 40), "f64", True, CPU),
     (1, 33, 17, (1, 1), "f32", False, CPU),
+    (37, 70, 50, (32, 1), "f32", True, SM80),
+    (37, 64, 72, (1, 64), "f16", False, SM90),
+    (33, 40, 64, (1, 40), "f32", True, SM80),
+    (40, 96, 64, (32, 64), "bf16", True, SM80),
     (-1, 40, 30, (8, 1), "f32", True, CPU),
     (-1, 40, 30, (1, 20), "f32", False, CPU),
 ]
@@ -61,7 +74,9 @@ def test_products(m: int, k: int, n: int, unit: tuple[int, int], element: str, z
     rng, dtype = np.random.default_rng(4), DTYPES[element]
     wide = np.float64 if element == "f64" else np.float32
     for above in (None, 1.0):
-        model = tw.compile(program(m, k, n, unit, element, zero, above), target=target)
+        gpu = target.startswith("cuda")
+        text = program(m, k, n, unit, element, zero, above, "gpu_condensed" if gpu else "condensed")
+        model = tw.compile(text, target=target, **({"emulate": True} if gpu else {}))
         for live in (0.0, 0.3, 1.0):
             rows = int(rng.integers(1, 40)) if m < 0 else m
             x = pruned(rng, (rows, k), unit, live)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tilewright.ir.generics import create, create_generic
+from tilewright.ir.generics import create, create_fill, create_generic, create_zero
 from tilewright.ir.target_info import around
 from tilewright.ir.units import symbol_of
 from tilewright.mlir import ir
@@ -90,3 +90,8 @@ def choice(condition: ir.Value, then: Callable[[], ir.Value], otherwise: Callabl
         source.blocks[0].append_to(target)
     draft.erase()
     return final.results[0]
+
+
+def filled(place: ir.Value) -> ir.Value:
+    """A tensor's place full of zeros."""
+    return create_fill(create_zero(ir.RankedTensorType(place.type).element_type), place)

@@ -8,5 +8,6 @@ from __future__ import annotations
 from tilewright.plan.sparse.forms.condensed import CondensedForm
 from tilewright.plan.sparse.forms.dense import DenseForm
 from tilewright.plan.sparse.forms.form import Form
+from tilewright.plan.sparse.forms.gpu_condensed import GpuCondensedForm
 
-FORMS: tuple[Form, ...] = (CondensedForm(), DenseForm())
+FORMS: tuple[Form, ...] = (CondensedForm(), GpuCondensedForm(), DenseForm())

@@ -145,6 +145,40 @@ def LoopsInPlace : Pass<"tile-loops-in-place", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
 }
 
+def BranchesInPlace : Pass<"tile-branches-in-place", "::mlir::ModuleOp"> {
+  let summary = "Make what two branches of the host yield in one buffer";
+  let description = [{
+    Where both branches of an `scf.if` of @main make a result in an empty tensor
+    of their own, they make it in one from before the branch: whoever takes the
+    result has it where it is wanted, and nothing is copied behind the branch.
+    Results of sizes known at run time only are left alone.
+
+    Before:
+    ```mlir
+    tile.kernel @k(%y: memref<4xf32>) {
+      tile.return
+    }
+    func.func @main(%c: i1) -> tensor<4xf32> {
+      %r = scf.if %c -> (tensor<4xf32>) {
+        %e = tensor.empty() : tensor<4xf32>
+        %y = tile.launch @k outs(%e : tensor<4xf32>) -> (tensor<4xf32>)
+        scf.yield %y : tensor<4xf32>
+      } else {
+        %e = tensor.empty() : tensor<4xf32>
+        %y = tile.launch @k outs(%e : tensor<4xf32>) -> (tensor<4xf32>)
+        scf.yield %y : tensor<4xf32>
+      }
+      return %r : tensor<4xf32>
+    }
+    ```
+    After:
+    ```mlir
+    %e = tensor.empty() : tensor<4xf32>
+    %r = scf.if %c -> (tensor<4xf32>) {
+    ```
+  }];
+}
+
 def ReuseOperands : Pass<"tile-reuse-operands", "::mlir::ModuleOp"> {
   let summary = "Make results in the place of an operand that nobody reads later";
   let description = [{

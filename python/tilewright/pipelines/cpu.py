@@ -34,6 +34,7 @@ _NARROW: tuple[PassSpec, ...] = (
 _SPARSE: tuple[PassSpec, ...] = (
     PassSpec("tile-plan-sparsity", "zeros of weights: which products leave them out, by which kernels"),
     PassSpec("tile-apply-sparsity", "these are products with encoded operands"),
+    PassSpec("tile-plan-dynamic", "operands that a run fills with zeros, where finding them costs little"),
     PassSpec(
         "tile-lower-sparse", "products with encoded operands are kernels of their own, which others are planned around"
     ),

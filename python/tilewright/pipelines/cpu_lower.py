@@ -22,6 +22,7 @@ BUFFERS: tuple[PassSpec, ...] = (
     PassSpec("tile-own-places", "tensors that are put together of parts have places of their own"),
     PassSpec("eliminate-empty-tensors", "a slice that is inserted somewhere is computed in its place"),
     PassSpec("tile-reuse-operands", "a sum takes the place of the residual that ends in it"),
+    PassSpec("tile-branches-in-place", "what two branches make has one place, which may be the caller's"),
     PassSpec("tile-loops-in-place", "what a loop carries has one place, which the arena can give it"),
     PassSpec("tile-open-strides", "kernels take the places, slices too, that their results are made in"),
     PassSpec("one-shot-bufferize", "launches write where their results live, in place where no one reads", _BUFFERIZE),

@@ -42,6 +42,7 @@ _ASKED = (
 _SPARSE = (
     PassSpec("tile-plan-sparsity", "zeros of weights: which products leave them out, by which kernels"),
     PassSpec("tile-apply-sparsity", "these are products with encoded operands"),
+    PassSpec("tile-plan-dynamic", "operands that a run fills with zeros, where finding them costs little"),
     PassSpec("tile-lower-sparse", "products with encoded operands are kernels of their own"),
     PassSpec("tile-fold-transposes", "what these read and write transposed, their neighbours write and read so"),
 )

@@ -15,8 +15,10 @@ from tilewright.plan.sparse.forms.form import Product
 
 #: Registers of a CPU with AVX-512; with fewer, fewer rows are multiplied at once.
 _MANY_REGISTERS = 32
-#: What a live element costs, against one of the dense product: it is found by an index, and packed.
-_PER_LIVE = 1.2
+#: What a live element costs, against one of the dense product: its neighbours in the panel are fetched by themselves.
+_PER_LIVE = 1.3
+#: What finding and packing costs, as a share of the dense product.
+_FOUND = 0.05
 #: Neighbours in a row that are zero together from which on rows are condensed, not columns.
 _LONG = 16
 
@@ -46,4 +48,15 @@ def dense_above(product: Product, device: Device) -> float:
     given = decisions.SPARSITY.get(product.op)
     if given and "dense_above" in given:
         return float(given["dense_above"])
-    return 1 / _PER_LIVE
+    return (1 - _FOUND) / _PER_LIVE
+
+
+def index_share(m: int, n: int, k: int, element: str, device: Device) -> float:
+    """What finding the live elements of `a` [m, k] costs, as a share of the dense product's time.
+
+    The index reads `a` once, from memory; the product computes, or reads its weights.
+    """
+    size = 8 if element == "f64" else 4
+    bandwidth = device.memory.bandwidth or 1e10
+    dense = max(2 * m * n * k / device.units.peak_of(element), n * k * size / bandwidth)
+    return m * k * size / bandwidth / dense

@@ -20,6 +20,7 @@ from tilewright.plan.sparse.encoded import pack_of
 from tilewright.plan.sparse.forms.form import Form, Product
 from tilewright.plan.sparse.forms.registry import FORMS
 from tilewright.plan.sparse.lower_dynamic import lower_gather, lower_index, lower_scatter
+from tilewright.plan.sparse.sink_users import sink_users
 
 _MOVES = {
     "sparse_tile.index": lower_index,
@@ -73,6 +74,9 @@ class LowerSparse(Pass):
                 result = _lower(matmul, device)
             matmul.results[0].replace_all_uses_with(result)
             matmul.erase()
+            made = maker(result)
+            if made is not None and made.name == "scf.if":
+                sink_users(made)
         for name, lower in _MOVES.items():
             for move in walk(op, name):
                 with ir.InsertionPoint(move), move.location:

@@ -4,8 +4,8 @@
 """Kernels for CPUs that multiply what is live of a matrix `a`, in a few rows at once (PIT, SOSP 2023, section 4).
 
 SRead is the packing that a product on a CPU wants anyway: the live columns of some rows, or the live rows of some
-columns, are laid side by side where they are found. The product reads them in order, and of the packed panels of `b` the
-rows that the list names. SWrite are the addresses that results are stored to.
+columns, are laid side by side where they are found. The product reads them in order, and of the packed panels of `b`
+the rows that the list names. SWrite are the addresses that results are stored to.
 """
 
 from __future__ import annotations
@@ -206,20 +206,26 @@ def rows_product_text(g: Geometry, depth: int, init: bool) -> str:
 
     Arguments: live rows, counts and packed rows as :func:`condense_rows_text` has them; `b` in panels; the result [m,
     n], which holds what is added to where `init`. Grid: panels.
+
+    Rows of several blocks are summed in a buffer of the task, where `m` is known: rows of the result lie a multiple of
+    a page apart for many sizes, and would push each other out of the caches.
     """
     blocks = -(-g.k // depth)
     packed, live = memref([blocks, g.groups, depth, g.rows], g.wide), memref([g.m, blocks], "i32")
     counts, indices = memref([1, blocks], "i32"), f"!tile.tile<{g.rows}xi32>"
     b, c = memref([g.panels, g.k, g.width], g.wide), memref([g.m, g.n], g.result)
-    sums = g.tile(g.rows, g.width)
-    place = "%c[%c0, %column] indices %list along 0 valid (%full, %right)"
+    sums, own = g.tile(g.rows, g.width), blocks > 1 and g.m > 0
+    kept, held = (memref([g.groups * g.rows, g.width], g.wide), g.wide) if own else (c, g.result)
+    place = f"{'%sums[%c0, %c0]' if own else '%c[%c0, %column]'} indices %list along 0 valid (%full, %bound)"
     return f"""tile.kernel @KERNEL(%live: {live}, %counts: {counts}, %packed: {packed}, %b: {b}, %c: {c}) grid(%j) {{
       {_constants(g)}
       %m = memref.dim %c, %c0 : {c}
       %depth = arith.constant {depth} : index
       %blocks = arith.constant {blocks} : index
       {_panel(g)}
-      {"" if init else _zeros(g, c)}
+      %bound = arith.{"addi %width, %c0" if own else "addi %right, %c0"} : index
+      {f"%sums = tile.alloc {{alignment = 64 : i64}} : {kept}" if own else ""}
+      {_copied_rows(g, c, kept, init, True) if own else "" if init else _zeros(g, c)}
       scf.for %s = %c0 to %blocks step %c1 {{
         %start = arith.muli %s, %depth : index
         %inside = arith.subi %k, %start : index
@@ -230,18 +236,41 @@ def rows_product_text(g: Geometry, depth: int, init: bool) -> str:
         %groups = arith.ceildivsi %n, %rows : index
         scf.for %i = %c0 to %groups step %c1 {{
           {_group(live, counts, indices)}
-          {_begin(g, True, c, place, indices)}
+          %before_it = tile.load {place} : {kept}, {g.tile(g.rows, g.width, held)} (indices {indices})
+          {g.converted("before_it", "begin", (g.rows, g.width), (held, g.wide))}
           %sum = scf.for %p = %c0 to %deep step %c1 iter_args(%acc = %begin) -> ({sums}) {{
             %at = arith.addi %start, %p : index
             %x = tile.load %packed[%s, %i, %p, %c0] dims [3, 2] : {packed}, {g.tile(g.rows, 1)}
             {_multiply(g, "%at", b)}
           }}
-          {g.converted("sum", "stored", (g.rows, g.width), (g.wide, g.result))}
-          tile.store %stored, {place} : {g.tile(g.rows, g.width, g.result)}, {c} (indices {indices})
+          {g.converted("sum", "stored", (g.rows, g.width), (g.wide, held))}
+          tile.store %stored, {place} : {g.tile(g.rows, g.width, held)}, {kept} (indices {indices})
         }}
       }}
+      {_copied_rows(g, c, kept, init, False) if own else ""}
       tile.return
     }}"""
+
+
+def _copied_rows(g: Geometry, c: str, kept: str, init: bool, begins: bool) -> str:
+    """The task's columns of the result, to its own buffer and back; they begin as zeros where there is no `init`."""
+    narrow, wide = g.tile(g.rows, g.width, g.result), g.tile(g.rows, g.width)
+    there = f"%c[%r, %column] valid (%over, %right) : {c}, {narrow}"
+    if not begins:
+        moved = f"""%w = tile.load %sums[%r, %c0] : {kept}, {wide}
+        {g.converted("w", "t", (g.rows, g.width), (g.wide, g.result))}
+        tile.store %t, %c[%r, %column] valid (%over, %right) : {narrow}, {c}"""
+    elif init:
+        moved = f"""%t = tile.load {there}
+        {g.converted("t", "w", (g.rows, g.width), (g.result, g.wide))}
+        tile.store %w, %sums[%r, %c0] : {wide}, {kept}"""
+    else:
+        moved = f"""%w = arith.constant dense<0.0> : {wide}
+        tile.store %w, %sums[%r, %c0] : {wide}, {kept}"""
+    return f"""scf.for %r = %c0 to %m step %rows {{
+        %over = arith.subi %m, %r : index
+        {moved}
+      }}"""
 
 
 def panels_text(g: Geometry, element: str) -> str:
@@ -292,12 +321,11 @@ def _group(live: str, counts: str, indices: str) -> str:
       %list = tile.load %live[%before, %s] dims [0] valid (%full) : {live}, {indices}"""
 
 
-def _begin(g: Geometry, init: bool, c: str, place: str, indices: str = "") -> str:
+def _begin(g: Geometry, init: bool, c: str, place: str) -> str:
     """What sums begin with, as %begin."""
     if not init:
         return f"%begin = arith.constant dense<0.0> : {g.tile(g.rows, g.width)}"
-    named = f" (indices {indices})" if indices else ""
-    return f"""%held_before = tile.load {place} : {c}, {g.tile(g.rows, g.width, g.result)}{named}
+    return f"""%held_before = tile.load {place} : {c}, {g.tile(g.rows, g.width, g.result)}
         {g.converted("held_before", "begin", (g.rows, g.width), (g.result, g.wide))}"""
 
 

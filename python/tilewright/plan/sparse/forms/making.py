@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tilewright.ir.generics import create, create_generic
+from tilewright.ir.generics import create, create_fill, create_generic, create_zero
 from tilewright.ir.target_info import around
 from tilewright.ir.units import symbol_of
 from tilewright.mlir import ir
@@ -118,3 +118,8 @@ def finished(place: str, bounds: str, held: str, memref: str, kind: str, adds: b
         value = "%narrow"
     lines.append(f"  tile.store {value}, %c[{place}] valid ({bounds}) : {narrow}, {memref}")
     return "\n".join(lines)
+
+
+def filled(place: ir.Value) -> ir.Value:
+    """A tensor's place full of zeros."""
+    return create_fill(create_zero(ir.RankedTensorType(place.type).element_type), place)

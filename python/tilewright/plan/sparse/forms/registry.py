@@ -10,6 +10,7 @@ from tilewright.plan.sparse.forms.condensed import CondensedForm
 from tilewright.plan.sparse.forms.dense import DenseForm
 from tilewright.plan.sparse.forms.form import Form
 from tilewright.plan.sparse.forms.gpu_blocks import GpuBlocks
+from tilewright.plan.sparse.forms.gpu_condensed import GpuCondensedForm
 from tilewright.plan.sparse.forms.gpu_mma_sp import GpuMmaSp
 from tilewright.plan.sparse.forms.gpu_nm import GpuNM
 from tilewright.plan.sparse.forms.panels import PanelsForm
@@ -23,5 +24,6 @@ FORMS: tuple[Form, ...] = (
     GpuMmaSp(),
     GpuBlocks(),
     GpuNM(),
+    GpuCondensedForm(),
     DenseForm(),
 )

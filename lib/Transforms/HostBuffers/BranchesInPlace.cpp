@@ -1,0 +1,74 @@
+//===- BranchesInPlace.cpp - branches make their result in one place ------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Transforms/HostBuffers/Passes.h"
+
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
+
+namespace tilewright {
+#define GEN_PASS_DEF_BRANCHESINPLACE
+#include "lib/Transforms/HostBuffers/Passes.h.inc"
+} // namespace tilewright
+
+using namespace mlir;
+using namespace tilewright;
+
+namespace {
+
+/// The operand that an operation of a branch makes a value in, followed to the
+/// empty tensor that it began as; null where it began as anything else, or a
+/// step between is used twice.
+OpOperand *findPlace(Value value, Region &branch) {
+  OpOperand *place = nullptr;
+  while (auto result = dyn_cast<OpResult>(value)) {
+    if (result.getDefiningOp<tensor::EmptyOp>())
+      return place;
+    auto made = dyn_cast<DestinationStyleOpInterface>(result.getOwner());
+    if (!made || made->getParentRegion() != &branch || !value.hasOneUse())
+      return nullptr;
+    place = made.getTiedOpOperand(result);
+    value = place->get();
+  }
+  return nullptr;
+}
+
+/// Lets both branches make a result in the same new tensor from before them.
+void placeResult(scf::IfOp branches, unsigned number) {
+  auto type = dyn_cast<RankedTensorType>(branches.getResult(number).getType());
+  if (!type || !type.hasStaticShape())
+    return;
+  SmallVector<OpOperand *> places;
+  for (Region *branch : {&branches.getThenRegion(), &branches.getElseRegion()}) {
+    Value yielded = branch->front().getTerminator()->getOperand(number);
+    places.push_back(findPlace(yielded, *branch));
+  }
+  if (llvm::is_contained(places, nullptr))
+    return;
+  OpBuilder b(branches);
+  Value place = tensor::EmptyOp::create(b, branches.getLoc(), type.getShape(),
+                                        type.getElementType());
+  for (OpOperand *operand : places)
+    operand->set(place);
+}
+
+struct BranchesInPlace
+    : public tilewright::impl::BranchesInPlaceBase<BranchesInPlace> {
+  void runOnOperation() override {
+    func::FuncOp main = findHostFunction(getOperation());
+    if (!main)
+      return signalPassFailure();
+    main.walk([](scf::IfOp branches) {
+      for (unsigned number = 0; number < branches.getNumResults(); ++number)
+        placeResult(branches, number);
+    });
+  }
+};
+
+} // namespace

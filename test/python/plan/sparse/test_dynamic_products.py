@@ -1,0 +1,99 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Products whose left operand has zeros that a run shows, compiled, against NumPy: both branches, all shapes."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tilewright as tw
+
+CPU, AVX2, SM80, SM90 = "cpu", "cpu:x86-64-v3", "cuda:sm_80", "cuda:sm_90a"
+DTYPES = {"f32": np.float32, "f64": np.float64, "bf16": ml_dtypes.bfloat16, "f16": np.float16}
+
+
+def program(
+    m: int,
+    k: int,
+    n: int,
+    unit: tuple[int, int],
+    element: str,
+    zero: bool,
+    above: float | None,
+    kernel: str = "condensed",
+) -> str:
+    """`x @ w + c` with x encoded; a negative m is open."""
+    rows, wide = "?" if m < 0 else str(m), "f64" if element == "f64" else "f32"
+    x, w, y = (f"tensor<{a}x{b}x{e}>" for a, b, e in ((rows, k, element), (k, n, element), (rows, n, wide)))
+    encoded = f"tensor<{rows}x{k}x{element}, #sparse_tile.tesa<dynamic<{list(unit)}>>>"
+    more = "" if above is None else f", tile.sparsity = {{dense_above = {above} : f64}}"
+    start = f"""%z = arith.constant 0.0 : {wide}
+      %e = tensor.empty({"%m" if m < 0 else ""}) : {y}
+      %c = linalg.fill ins(%z : {wide}) outs(%e : {y}) -> {y}"""
+    return f"""func.func @main(%x: {x}, %w: {w}, %i: {y}) -> {y} {{
+      %d = arith.constant 0 : index
+      %m = tensor.dim %x, %d : {x}
+      {start}
+      %p = sparse_tile.pack %x : {x} to {encoded}
+      %y = sparse_tile.matmul %p, %w, {"%c" if zero else "%i"} {{kernel = "{kernel}"{more}}} : {encoded}, {w}, {y}
+      return %y : {y}
+    }}"""
+
+
+def pruned(rng: np.random.Generator, shape: tuple[int, int], unit: tuple[int, int], live: float) -> np.ndarray:
+    grid = [-(-size // step) for size, step in zip(shape, unit, strict=True)]
+    mask = np.kron(rng.random(grid) < live, np.ones(unit, bool))[: shape[0], : shape[1]]
+    return rng.integers(1, 9, shape) * rng.choice([-1, 1], shape) * mask
+
+
+CASES = [
+    (37, 70, 50, (32, 1), "f32", True, CPU),
+    (37, 70, 50, (32, 1), "f32", False, AVX2),
+    (64, 200, 130, (32, 64), "bf16", True, CPU),
+    (37, 70, 50, (1, 70), "f32", True, CPU),
+    (37, 70, 50, (1, 70), "f16", False, AVX2),
+    (37, 200, 50, (1, 64), "f32", False, CPU),
+    (37, 200, 50, (1, 64), "f32", True, AVX2),
+    (21, 40, 25, (1, 40), "f64", True, CPU),
+    (1, 33, 17, (1, 1), "f32", False, CPU),
+    (37, 70, 50, (32, 1), "f32", True, SM80),
+    (37, 64, 72, (1, 64), "f16", False, SM90),
+    (33, 40, 64, (1, 40), "f32", True, SM80),
+    (40, 96, 64, (32, 64), "bf16", True, SM80),
+    (-1, 40, 30, (8, 1), "f32", True, CPU),
+    (-1, 40, 30, (1, 20), "f32", False, CPU),
+]
+
+
+@pytest.mark.parametrize(("m", "k", "n", "unit", "element", "zero", "target"), CASES)
+def test_products(m: int, k: int, n: int, unit: tuple[int, int], element: str, zero: bool, target: str) -> None:
+    """All dead, some live, all live; the threshold as the cost model has it, and none: exact for small integers."""
+    rng, dtype = np.random.default_rng(4), DTYPES[element]
+    wide = np.float64 if element == "f64" else np.float32
+    for above in (None, 1.0):
+        gpu = target.startswith("cuda")
+        text = program(m, k, n, unit, element, zero, above, "gpu_condensed" if gpu else "condensed")
+        model = tw.compile(text, target=target, **({"emulate": True} if gpu else {}))
+        for live in (0.0, 0.3, 1.0):
+            rows = int(rng.integers(1, 40)) if m < 0 else m
+            x = pruned(rng, (rows, k), unit, live)
+            w, c = rng.integers(-4, 5, (k, n)), rng.integers(-4, 5, (rows, n))
+            result = model(x.astype(dtype), w.astype(dtype), c.astype(wide))
+            (y,) = result if isinstance(result, list | tuple) else (result,)
+            np.testing.assert_array_equal(y, x @ w + (0 if zero else c))
+
+
+@pytest.mark.parametrize("unit", [(8, 1), (1, 40)])
+def test_numbers_that_are_none_are_live(unit: tuple[int, int]) -> None:
+    """NaN and infinities are found by the index: they reach the result."""
+    model = tw.compile(program(16, 40, 24, unit, "f32", True, 1.0))
+    x, w = np.zeros((16, 40), np.float32), np.ones((40, 24), np.float32)
+    x[3, 7], x[9, 39], x[15, 0] = np.nan, np.inf, -0.0
+    result = model(x, w, np.zeros((16, 24), np.float32))
+    (y,) = result if isinstance(result, list | tuple) else (result,)
+    expected = np.zeros((16, 24), np.float32)
+    expected[3], expected[9] = np.nan, np.inf
+    np.testing.assert_array_equal(y, expected)

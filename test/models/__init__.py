@@ -25,6 +25,7 @@ import tilewright.demo.encoder
 import tilewright.demo.graph
 from tilewright.core import config
 from tilewright.demo import minilm
+from tilewright.frontend.pruning import requests
 
 from . import (
     bert,
@@ -51,6 +52,7 @@ from . import (
     routing,
     sequences,
     single,
+    sparse,
     speech,
     streams,
     tables,
@@ -62,6 +64,7 @@ from . import (
 from ._inputs import random_inputs
 from ._narrow import narrowed
 from ._quantize import blocked, quantized_by
+from .pruned import pruned
 
 #: Bytes of built models that are kept, and the seconds for which a model is kept in any case.
 _LIMIT = 4 << 30
@@ -72,6 +75,7 @@ __all__ = ["MODELS", "build", "path", "random_inputs"]
 _TINY_BERT = dict(layers=2, hidden=24, heads=3, intermediate=52, vocabulary=97, positions=31, sequence=13)
 _TINY_GPT = dict(layers=2, hidden=24, heads=3, vocabulary=97, positions=31, batch=2)
 _TINY_MIXER = dict(layers=2, hidden=24, over_patches=10, over_channels=52, patch=7, classes=9, size=35)
+_TINY_MOE = dict(tokens=19, experts=5, hidden=12, wide=20)
 _TINY_STAGES = ((1, 8, 1, 1), (3, 11, 2, 2), (6, 16, 2, 2))
 _partial = functools.partial
 
@@ -81,6 +85,7 @@ MODELS: dict[str, Callable[..., onnx.ModelProto]] = {
     "bert_base": bert.bert,
     "bert_base_export": _partial(bert.bert, style="export"),
     "resnet50": resnet.resnet,
+    "mobilenet_v1": mobilenet.mobilenet_v1,
     "mobilenet_v2": mobilenet.mobilenet_v2,
     "vit_base": vit.vit,
     "lstm4": lstm.lstm,
@@ -285,6 +290,12 @@ MODELS: dict[str, Callable[..., onnx.ModelProto]] = {
     "attention": single.attention,
     "matmul_integer": single.matmul_integer,
     "qlinear_conv": single.qlinear_conv,
+    "pruned_linear": sparse.pruned_linear,
+    "moe_dense": sparse.moe_dense,
+    "moe_padded": sparse.moe_padded,
+    "pruned_linear_tiny": _partial(sparse.pruned_linear, m=5, n=37, k=41, pattern="3:8/4"),
+    "moe_dense_tiny": _partial(sparse.moe_dense, **_TINY_MOE),
+    "moe_padded_tiny": _partial(sparse.moe_padded, **_TINY_MOE),
 }
 
 
@@ -292,16 +303,17 @@ def build(name: str, **sizes: object) -> onnx.ModelProto:
     """Build a model; `sizes` override the builder's parameters.
 
     `floats` gives all its floats that type; `quantized`: ONNX Runtime's tools quantize it, `static` or `dynamic`;
-    `weights`: `int4` or `int8`, operands of MatMul with a scale for each block.
+    `weights`: `int4` or `int8`, operands of MatMul with a scale for each block; `pruned`: a pattern of `tw.sparsify`.
 
     Raises:
         KeyError: for an unknown name.
     """
     if name not in MODELS:
         raise KeyError(f"no model {name!r}; known: {', '.join(sorted(MODELS))}")
-    floats = sizes.pop("floats", None)
+    floats, pattern = sizes.pop("floats", None), sizes.pop("pruned", None)
     way, weights = sizes.pop("quantized", None), sizes.pop("weights", None)
     model = MODELS[name](**sizes)
+    model = pruned(model, str(pattern)) if pattern else model
     model = narrowed(model, str(floats)) if floats else model
     model = quantized_by(model, str(way)) if way else model
     return blocked(model, str(weights)) if weights else model
@@ -310,7 +322,7 @@ def build(name: str, **sizes: object) -> onnx.ModelProto:
 @functools.cache
 def _sources() -> bytes:
     """Everything that decides what a builder makes; part of the key of each cached file."""
-    shared = [inspect.getfile(m) for m in (tilewright.demo.encoder, tilewright.demo.graph, minilm)]
+    shared = [inspect.getfile(m) for m in (tilewright.demo.encoder, tilewright.demo.graph, minilm, requests)]
     own = [file for file in Path(__file__).parent.glob("*.py") if not file.name.startswith("test_")]
     files = sorted([*map(Path, shared), *own])
     return b"".join(f.read_bytes() for f in files)

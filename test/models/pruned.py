@@ -1,13 +1,18 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Coarse pruning of models: whole heads and channels of their weights are zero, drawn at random."""
+"""Pruned models: whole heads and channels drawn at random, or any pattern by magnitude; their dense twins."""
 
 from __future__ import annotations
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
+
+import tilewright as tw
+
+#: What stands in for zeros where a dense twin is wanted: too small to be seen in a result, and no denormal number.
+TINY = 1e-30
 
 
 def _zero(tensor: onnx.TensorProto, indices: np.ndarray) -> None:
@@ -49,3 +54,26 @@ def prune_channels(model: onnx.ModelProto, part: float, seed: int = 0) -> onnx.M
         for name in (node.input[1], norm.input[1], norm.input[2]):
             _zero(weights[name], dead)
     return model
+
+
+def pruned(model: onnx.ModelProto, pattern: str) -> onnx.ModelProto:
+    """The model with a pattern of `tw.sparsify`, by magnitude, in the layers that are pruned by default."""
+    return tw.sparsify(model, pattern, measure=False).model
+
+
+def filled(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A copy whose weights of f32 hold no zeros but `TINY` numbers: the same results, and nothing that can be left out.
+
+    Scalars and weights of other types stay as they are.
+    """
+    twin = onnx.ModelProto()
+    twin.CopyFrom(model)
+    for tensor in twin.graph.initializer:
+        if tensor.data_type == onnx.TensorProto.FLOAT and len(tensor.dims) > 0:
+            tensor.CopyFrom(numpy_helper.from_array(filled_array(numpy_helper.to_array(tensor)), tensor.name))
+    return twin
+
+
+def filled_array(array: np.ndarray) -> np.ndarray:
+    """An array of floats with `TINY` in place of zeros; any other array as it is."""
+    return np.where(array == 0, np.float32(TINY), array) if array.dtype == np.float32 else array

@@ -14,6 +14,29 @@ PEERS = ("onnxruntime", "openvino", "torch", "torch_compile", "iree")
 
 
 @dataclass(frozen=True)
+class Form:
+    """A model in another form, or with other inputs, that computes the same or is of the same size.
+
+    Attributes:
+        name: shown in the table.
+        model: a name in test/models; None: the case's own.
+        sizes: parameters of the model's builder, instead of the case's; None: those of the case.
+        inputs: arguments for the case's maker of inputs, beside its own.
+        filled: zeros of weights and inputs are replaced by numbers too small to be seen: a dense twin.
+        same: whether its results are those of the case.
+        gain: how much faster ours must be, at least; None where that is only shown.
+    """
+
+    name: str
+    model: str | None = None
+    sizes: Mapping[str, object] | None = None
+    inputs: Mapping[str, object] = field(default_factory=dict)
+    filled: bool = False
+    same: bool = True
+    gain: float | None = None
+
+
+@dataclass(frozen=True)
 class Case:
     """One line of a suite.
 
@@ -31,6 +54,9 @@ class Case:
         accuracy: what ours is asked for: exact, winograd or winograd4.
         peers: whom to compare with (modules of bench.peers).
         error: the largest accepted max|ours - peer| / max|peer|.
+        inputs: a maker of inputs (`models.sparse.INPUTS`), and its arguments beside the sizes; None: random ones.
+        rivals: forms of the model that ours is compared with, compiled by us, too.
+        peers_form: what the peers get instead of the case's model.
     """
 
     name: str
@@ -46,6 +72,9 @@ class Case:
     peers: tuple[str, ...] = PEERS
     error: float = 1e-4
     run_time: Mapping[str, int] = field(default_factory=dict)
+    inputs: tuple[str, Mapping[str, object]] | None = None
+    rivals: tuple[Form, ...] = ()
+    peers_form: Form | None = None
 
     @property
     def work(self) -> float | None:
@@ -61,6 +90,12 @@ class Suite:
     summary: str
     cases: tuple[Case, ...]
     mean_target: float | None = None  # the largest accepted geometric mean of the rows' ratios
+
+
+def peer_names() -> list[str]:
+    """All peers, from the modules of bench.peers; ours is none."""
+    package = importlib.import_module("bench.peers")
+    return sorted({m.name for m in pkgutil.iter_modules(package.__path__)} - {"tilewright"})
 
 
 def suites() -> dict[str, Suite]:

@@ -10,7 +10,16 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SEPARATE = ("openvino", "torch", "torch_compile", "iree")
+SEPARATE = (
+    "openvino",
+    "openvino_sparse",
+    "torch",
+    "torch_bsr",
+    "torch_compile",
+    "torch_csr",
+    "torch_semi",
+    "iree",
+)
 
 # Memory that a peer frees stays with its process: a library that allocates its results anew in each run does not pay
 # for page faults that its users avoid by other means.

@@ -62,10 +62,10 @@ class Limits:
         rates: per number of threads: {"fma_f32": GFLOP/s, "copy_...": GB/s}; or {"skipped": why}.
     """
 
-    def __init__(self, threads: Iterable[int], hold: Sequence[str] = ()) -> None:
+    def __init__(self, threads: Iterable[int], hold: Sequence[str] = (), march: str = "native") -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="tilewright-peak-")
         self.rates: dict[str, object] = {}
-        program = build_peak(Path(self._folder.name))
+        program = build_peak(Path(self._folder.name), march)
         if isinstance(program, str):
             self._program, self.rates["skipped"] = None, program
             return
@@ -95,13 +95,13 @@ class Limits:
         return Meter(self._program, threads, name) if self._program and self.rate(name, threads) else None
 
 
-def build_peak(folder: Path) -> Path | str:
-    """Compile peak.c there; a string says why it could not be done."""
+def build_peak(folder: Path, march: str = "native") -> Path | str:
+    """Compile peak.c there, for a CPU by its name; a string says why it could not be done."""
     compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang-22", "clang"))), None)
     if compiler is None:
         return "no C compiler found (cc, gcc, clang-22, clang)"
     program = folder / "bench-peak"  # as the workers are named while they are timed
     source = str(Path(__file__).with_name("peak.c"))
-    flags = ["-O3", "-march=native", "-ffp-contract=fast", "-pthread"]
+    flags = ["-O3", f"-march={march}", "-ffp-contract=fast", "-pthread"]
     done = subprocess.run([compiler, *flags, source, "-o", str(program)], capture_output=True, text=True)
     return program if done.returncode == 0 else f"{compiler} failed: {done.stderr.strip().splitlines()[:1]}"

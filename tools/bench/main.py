@@ -17,7 +17,7 @@ from pathlib import Path
 import models
 from bench import machine, records
 from bench.assembly import describe, model_loops
-from bench.case import PEERS, Case, Suite, suites
+from bench.case import Case, Suite, peer_names, suites
 from bench.limits import Limits
 from bench.measure import Effort, Row, measure
 from bench.peers.tilewright import compiled
@@ -57,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="COMMAND",
         help="keep other work away while bursts run: COMMAND is given a child to run, as in 'flock /tmp/bench.lock'",
     )
+    parser.add_argument("--target", default="cpu", help="what ours is compiled for, as cpu:x86-64-v3 (cpu)")
     parser.add_argument(
         "--ours",
         default="tilewright",
@@ -70,12 +71,12 @@ STATUS = ("ok", "slow", "wrong", "failed")
 QUICK = Effort(0.05, 1, 5, 12, budget=12.0)
 
 
-def show_assembly(cases: Sequence[Case], listing: bool) -> bool:
+def show_assembly(cases: Sequence[Case], listing: bool, target: str = "cpu") -> bool:
     """Print the hot loops of each case's kernels; returns whether one of them spills."""
     spilled = []
     for case in cases:
         print(f"== {case.name}")
-        model = compiled(models.path(case.model, **case.sizes), 1, case.precision, case.accuracy)
+        model = compiled(models.path(case.model, **case.sizes), 1, case.precision, case.accuracy, target=target)
         for loop in model_loops(model):
             print(describe(loop, listing), flush=True)
             spilled += [f"{case.name}: {loop.kernel}"] * any(loop.spills)
@@ -107,6 +108,8 @@ def _list(all_suites: dict[str, Suite]) -> str:
         lines.append(f"{suite.name}: {suite.summary}")
         for case in suite.cases:
             target = f"ratio <= {case.target:.2f}" if case.target else "no target"
+            gains = [f"{rival.name} >= {rival.gain:.2f}x" for rival in case.rivals if rival.gain]
+            target = ", ".join(gains) if gains and not case.target else ", ".join([target, *gains])
             lines.append(f"  {case.name:24s} {target:16s} peers: {', '.join(case.peers)}")
     return "\n".join(lines)
 
@@ -119,6 +122,7 @@ def run_cases(
     limits: Limits,
     keep: Callable[[list[Row]], None],
     runs: int = 1,
+    target: str = "cpu",
 ) -> list[Row]:
     """Measure every case with every number of threads, reporting as it goes; `keep` gets the rows after each one.
 
@@ -130,10 +134,11 @@ def run_cases(
         where = f"[{i + 1}/{len(plan)}] {case.name}, {count} thread(s)"
         tell: Callable[[str], None] = lambda text, where=where: progress.show(f"{where}: {text}")  # noqa: E731
         start = time.monotonic()
-        row = worst([measure(case, count, ours, effort, tell, limits) for _ in range(runs)])
+        row = worst([measure(case, count, ours, effort, tell, limits, target) for _ in range(runs)])
         _, _, mine, peer, theirs, ratio, *_, verdict = cells(row)
         took = f"{time.monotonic() - start:.0f} s"
-        progress.done(f"{where}: ours {mine} ms, {peer} {theirs} ms, ratio {ratio}: {verdict} ({took})")
+        gains = "".join(f", {gain:.2f}x {name}" for name, gain in row.gains.items())
+        progress.done(f"{where}: ours {mine} ms{gains}, {peer} {theirs} ms, ratio {ratio}: {verdict} ({took})")
         rows.append(row)
         keep(rows)
     return rows
@@ -164,9 +169,10 @@ def _choose(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> l
     if not cases:
         parser.error(f"no case of suite {arguments.suite} has {arguments.case!r} in its name")
     if arguments.peers:
-        unknown = set(arguments.peers) - {*PEERS, "specialized"}
+        known_peers = peer_names()
+        unknown = set(arguments.peers) - set(known_peers)
         if unknown:
-            parser.error(f"unknown peer {', '.join(sorted(unknown))}; known: {', '.join(PEERS)}")
+            parser.error(f"unknown peer {', '.join(sorted(unknown))}; known: {', '.join(known_peers)}")
         cases = [replace(case, peers=tuple(p for p in case.peers if p in arguments.peers)) for case in cases]
     return cases
 
@@ -180,14 +186,15 @@ def main(argv: Sequence[str]) -> int:
         return 0 if arguments.list else 2
     cases = _choose(parser, arguments)
     if arguments.asm:
-        return int(show_assembly(cases, not arguments.brief) and arguments.strict)
+        return int(show_assembly(cases, not arguments.brief, arguments.target) and arguments.strict)
     if arguments.json and not arguments.json.parent.is_dir():
         parser.error(f"--json {arguments.json}: there is no folder {arguments.json.parent}")
     about = machine.describe()
     print(f"{about['cpu']}, {about['cores']} cores, load {about['load'][0]:.1f}")  # type: ignore[index]
     effort = QUICK if arguments.quick else Effort()
     effort = replace(effort, hold=tuple(arguments.hold))
-    with Limits(arguments.threads, effort.hold) as limits:
+    march = arguments.target.partition(":")[2] or "native"
+    with Limits(arguments.threads, effort.hold, march) as limits:
         rows = _run(arguments, cases, effort, limits, argv, about)
     mean_target = suites()[arguments.suite].mean_target
     print(table(rows, mean_target))
@@ -217,4 +224,6 @@ def _run(
         if arguments.json:
             records.write(arguments.json, {**record, "rows": [row.as_dict() for row in rows]})
 
-    return run_cases(cases, arguments.threads, arguments.ours, effort, limits, keep, max(1, arguments.runs))
+    return run_cases(
+        cases, arguments.threads, arguments.ours, effort, limits, keep, max(1, arguments.runs), arguments.target
+    )

@@ -20,14 +20,17 @@ import onnx
 
 import models
 from bench import arrays
-from bench.case import Case
+from bench.case import Case, Form
 from bench.client import Client, PeerMissing, WorkerError
 from bench.hold import Hold
 from bench.limits import Limits, Meter
 from bench.machine import Neighbours
+from models import sparse
+from models.pruned import filled, filled_array
 
 PAUSE = 0.03  # seconds between bursts: ONNX Runtime's and libomp's idle threads stop spinning well before
 _LIMIT = "the limit"
+OWN = "own "  # how names of rivals begin: forms of the model that are ours, too
 CALM = 0.08  # rounds are added while the bursts of somebody spread by more than this
 
 
@@ -49,7 +52,7 @@ class Row:
 
     case: str
     threads: int
-    target: float | None
+    target: float | None  # of the ratio
     ours_ms: float | None = None
     peer: str | None = None
     peer_ms: float | None = None
@@ -69,6 +72,8 @@ class Row:
     load_s: dict[str, float] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
+    gains: dict[str, float] = field(default_factory=dict)  # time of a rival in units of ours
+    gain_targets: dict[str, float] = field(default_factory=dict)
     bursts_ms: dict[str, list[float]] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
@@ -99,7 +104,10 @@ def judge(row: Row, bursts: dict[str, list[float]], ours: str, limit: float) -> 
     row.bursts_ms = {name: [round(t * 1e3, 5) for t in times] for name, times in bursts.items()}
     row.all_ms = {name: median(times) * 1e3 for name, times in bursts.items()}
     row.ours_ms, row.spread = row.all_ms[ours], spread(bursts[ours])
-    others = [name for name in bursts if name != ours]
+    rivals = [name for name in bursts if name.startswith(OWN)]
+    others = [name for name in bursts if name != ours and name not in rivals]
+    for name in rivals:
+        row.gains[name] = median(b / a for a, b in zip(bursts[ours], bursts[name], strict=True))
     row.peer = min(others, key=row.all_ms.__getitem__, default=None)
     if row.peer is not None:
         row.peer_ms, row.peer_spread = row.all_ms[row.peer], spread(bursts[row.peer])
@@ -108,6 +116,8 @@ def judge(row: Row, bursts: dict[str, list[float]], ours: str, limit: float) -> 
     if row.error is not None and row.error > limit:
         row.status, row.message = "wrong", f"results differ from the peers': {row.error:.1e} > {limit:.0e}"
     elif row.target is not None and row.ratio is not None and row.ratio > row.target:
+        row.status = "slow"
+    elif any(row.gains.get(name, least) < least for name, least in row.gain_targets.items()):
         row.status = "slow"
 
 
@@ -178,6 +188,7 @@ def measure(
     effort: Effort,
     tell: Callable[[str], None],
     limits: Limits | None = None,
+    target: str = "cpu",
 ) -> Row:
     """Measure one case. Whatever goes wrong in our worker ends up in the row's status, in a peer's in its notes."""
     row = Row(case.name, threads, case.target)
@@ -187,7 +198,7 @@ def measure(
             meter = limits.meter(case.limit, threads) if limits and threads in case.share else None
             if meter:
                 stack.enter_context(meter)
-            bursts = _measure(row, case, ours, effort, tell, stack, folder, meter)
+            bursts = _measure(row, case, ours, effort, tell, stack, folder, meter, target)
         judge_rate(row, case, limits.rate(case.limit, threads) if limits else None, bursts)
     except WorkerError as error:
         row.status, row.message = "failed", str(error)
@@ -203,20 +214,26 @@ def _measure(
     stack: ExitStack,
     folder: Path,
     meter: Meter | None,
+    target: str,
 ) -> list[float]:
     """Fill in the row but for its rate; returns the bursts of the meter."""
     tell("building the model")
-    model = models.path(case.model, **case.sizes)
-    arrays.save(folder / "inputs", models.random_inputs(onnx.load(model), sizes=case.run_time))
+    own = Form("")
+    rivals = {OWN + rival.name: rival for rival in case.rivals}
+    row.gain_targets = {name: rival.gain for name, rival in rivals.items() if rival.gain}
     clients: dict[str, Client] = {}
     results: dict[str, list[np.ndarray]] = {}
-    for name in _names(ours, case.peers):
+    prepared: dict[str, dict[str, str]] = {}
+    for number, name in enumerate([*_names(ours, case.peers), *rivals]):
         tell(f"{name} loads")
         try:
-            client = stack.enter_context(Client(name.removesuffix(" (again)"), row.threads))
-            asked = dict(precision=case.precision, accuracy=case.accuracy)
-            reply = client.ask("load", model=str(model), inputs=str(folder / "inputs.npz"), **asked)
-            results[name] = _outputs(client, folder / f"{len(results)}.npz")
+            form = rivals.get(name) or (own if name == ours else case.peers_form or own)
+            if form.name not in prepared:
+                prepared[form.name] = prepare(case, form, folder / str(number))
+            client = stack.enter_context(Client(ours if name in rivals else name.removesuffix(" (again)"), row.threads))
+            asked = dict(precision=case.precision, accuracy=case.accuracy, target=target)
+            reply = client.ask("load", **prepared[form.name], **asked)
+            results[name] = _outputs(client, folder / f"{number}.npz")
         except WorkerError as error:
             if name == ours:
                 raise
@@ -225,7 +242,8 @@ def _measure(
             continue
         clients[name], row.load_s[name], row.versions[name] = client, reply["seconds"], reply["version"]
         row.settings[name] = reply["settings"]
-    good = believe(row, results, ours, case.error)
+    compared = {name: result for name, result in results.items() if name not in rivals or rivals[name].same}
+    good = believe(row, compared, ours, case.error) | (rivals.keys() - compared.keys())
     clients = {name: client for name, client in clients.items() if name == ours or name in good}
     for name, client in clients.items():  # what keeps heavy processes away can tell by their names who is measured
         client.ask("name", name=f"bench-{name}")
@@ -243,6 +261,29 @@ def _measure(
     if row.others > 0.1 and not row.message:
         row.message = f"other processes kept {row.others:.1f} cores busy meanwhile ({busiest}): times are too high"
     return limit
+
+
+def prepare(case: Case, form: Form, folder: Path) -> dict[str, str]:
+    """Files of a form of a case: its model, and the inputs in a folder that is made.
+
+    Returns:
+        `model` and `inputs`: paths.
+    """
+    sizes = case.sizes if form.sizes is None else form.sizes
+    model = models.path(form.model or case.model, **sizes)
+    if case.inputs:
+        maker, further = case.inputs
+        inputs = sparse.INPUTS[maker](**{**sizes, **further, **form.inputs})
+    else:
+        inputs = models.random_inputs(onnx.load(model), sizes=case.run_time)
+    folder.mkdir()
+    if form.filled:
+        inputs = {name: filled_array(array) for name, array in inputs.items()}
+        twin = filled(onnx.load(model))
+        model = folder / "filled.onnx"
+        onnx.save(twin, str(model))
+    arrays.save(folder / "inputs", inputs)
+    return {"model": str(model), "inputs": str(folder / "inputs.npz")}
 
 
 def _burst(client: Client, effort: Effort) -> float:

@@ -304,6 +304,8 @@ static const struct limit {
               {"copy_24KB", "GB/s", NULL, copy_loop, 24 << 10},
               {"copy_512KB", "GB/s", NULL, copy_loop, 512 << 10},
               {"copy_8MB", "GB/s", NULL, copy_loop, 8 << 20},
+              {"read_16MB", "GB/s", NULL, read_loop, 16 << 20},
+              {"read_32MB", "GB/s", NULL, read_loop, 32 << 20},
               {"copy_64MB", "GB/s", NULL, copy_loop, 64 << 20},
               {"read_64MB", "GB/s", NULL, read_loop, 64 << 20},
               {"stream_64MB", "GB/s", NULL, stream_loop, 64 << 20},

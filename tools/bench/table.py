@@ -24,6 +24,7 @@ _HEAD = (
     "target",
     "ok",
 )
+_OWN_HEAD = ("gain over", "gain", "target")  # the first of a row's rivals; further ones stand below
 _LEFT = (0, 3, 11)
 _BYTES = ("copy_", "read_", "stream_")  # limits in GB/s
 
@@ -35,7 +36,8 @@ def _number(value: float | None, form: str = ".3f") -> str:
 def _verdict(row: Row) -> str:
     if row.status != "ok":
         return row.status.upper()
-    return "ok" if row.target is not None or row.share_target is not None else "-"
+    held = row.target is not None or row.share_target is not None or row.gain_targets
+    return "ok" if held else "-"
 
 
 def cells(row: Row) -> list[str]:
@@ -56,17 +58,34 @@ def cells(row: Row) -> list[str]:
     ]
 
 
+def gain_cells(row: Row) -> list[str]:
+    """The first of a row's rivals: its name, our gain over it, and the target."""
+    name = next(iter(row.gains), None)
+    if name is None:
+        return ["-", "-", "-"]
+    return [name.removeprefix("own "), f"{row.gains[name]:.2f}", _number(row.gain_targets.get(name), ".2f")]
+
+
+def _least(row: Row, name: str) -> str:
+    return f" (target {row.gain_targets[name]:.2f})" if name in row.gain_targets else ""
+
+
 def table(rows: Sequence[Row], mean_target: float | None = None) -> str:
     """An aligned table with every peer's time, the geometric mean, and what the rows have to say."""
     peers = list(dict.fromkeys(name for row in rows for name in list(row.all_ms)[1:]))
-    head = [*_HEAD, *(f"{name} ms" for name in peers)]
-    lines = [head, *([*cells(row), *(_number(row.all_ms.get(name)) for name in peers)] for row in rows)]
+    rivals = any(row.gains for row in rows)
+    head = [*_HEAD, *(_OWN_HEAD if rivals else ()), *(f"{name} ms" for name in peers)]
+    lines = [head]
+    for row in rows:
+        gains = gain_cells(row) if rivals else []
+        lines.append([*cells(row), *gains, *(_number(row.all_ms.get(name)) for name in peers)])
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
     text = ["  ".join(_align(cell, i, widths[i]) for i, cell in enumerate(line)).rstrip() for line in lines]
     text += [means_text(rows, mean_target)] if mean_target else []
     # A compiler's error has many lines: the first one here, all of them in the JSON record.
     for row in rows:
-        said = [row.message.splitlines()[0], *row.notes] if row.message else row.notes
+        said = [row.message.splitlines()[0], *row.notes] if row.message else list(row.notes)
+        said += [f"{row.gains[name]:.2f}x {name}{_least(row, name)}" for name in list(row.gains)[1:]]
         text += [f"{row.case}, {row.threads} thread(s): {line}" for line in said]
     settings = {name: f"{row.versions[name]}: {row.settings[name]}" for row in rows for name in row.settings}
     return "\n".join([*text, *(f"{name} {about}" for name, about in settings.items())])

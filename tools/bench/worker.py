@@ -38,7 +38,7 @@ def handle(peer: Peer, command: dict[str, Any], threads: int) -> dict[str, Any]:
     if command["do"] == "load":
         inputs = arrays.load(Path(command["inputs"]))
         start = time.perf_counter()
-        peer.accuracy = command.get("accuracy", "exact")
+        peer.accuracy, peer.target = command.get("accuracy", "exact"), command.get("target", "cpu")
         peer.load(Path(command["model"]), inputs, threads, command.get("precision", "f32"))
         return {"seconds": time.perf_counter() - start, "version": peer.version(), "settings": peer.settings}
     if command["do"] == "burst":

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 # Field numbers in onnx.proto.
 _MODEL_GRAPH = 7
 _GRAPH_INITIALIZER = 5
+_GRAPH_SPARSE_INITIALIZER = 15
+_SPARSE_VALUES, _SPARSE_INDICES = 1, 2
 _TENSOR_EXTERNAL_DATA = 13
 _ENTRY_KEY, _ENTRY_VALUE = 1, 2
 
@@ -27,13 +29,21 @@ def external_files(model: bytes | memoryview) -> list[str]:
     names = set()
     try:
         for graph in _fields(memoryview(model), _MODEL_GRAPH):
-            for tensor in _fields(graph, _GRAPH_INITIALIZER):
+            for tensor in _tensors(graph):
                 for entry in _fields(tensor, _TENSOR_EXTERNAL_DATA):
                     if [bytes(key) for key in _fields(entry, _ENTRY_KEY)] == [b"location"]:
                         names |= {bytes(value).decode() for value in _fields(entry, _ENTRY_VALUE)}
     except (IndexError, ValueError):
         pass
     return sorted(names)
+
+
+def _tensors(graph: memoryview) -> Iterator[memoryview]:
+    """Yield the tensors of a graph's initializers; a sparse one has two."""
+    yield from _fields(graph, _GRAPH_INITIALIZER)
+    for sparse in _fields(graph, _GRAPH_SPARSE_INITIALIZER):
+        yield from _fields(sparse, _SPARSE_VALUES)
+        yield from _fields(sparse, _SPARSE_INDICES)
 
 
 def _fields(message: memoryview, wanted: int) -> Iterator[memoryview]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import openvino
@@ -17,6 +18,7 @@ from bench.peers import Peer
 class OpenVino(Peer):
     """INFERENCE_PRECISION_HINT is set because the plugin would choose bf16 by itself where the CPU has it."""
 
+    further: ClassVar[dict[str, object]] = {}  # settings of a variant
     settings = "PERFORMANCE_HINT=LATENCY, INFERENCE_PRECISION_HINT=f32 (bf16 in bf16 cases), preset tensors"
 
     def version(self) -> str:
@@ -31,6 +33,7 @@ class OpenVino(Peer):
             "INFERENCE_PRECISION_HINT": "bf16" if precision == "bf16" else "f32",
             "INFERENCE_NUM_THREADS": threads,
             "NUM_STREAMS": 1,
+            **self.further,
         }
         compiled = core.compile_model(core.read_model(str(model)), "CPU", settings)
         self._request = compiled.create_infer_request()

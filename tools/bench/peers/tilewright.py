@@ -25,8 +25,9 @@ def compiled(
     precision: str = "f32",
     accuracy: str = "exact",
     inputs: Mapping[str, np.ndarray] | None = None,
+    target: str = "cpu",
 ) -> Any:
-    """The model compiled for this CPU; one whose inputs all have a narrow type needs no choice of precision.
+    """The model compiled; one whose inputs all have a narrow type needs no choice of precision.
 
     Bytes are calibrated on `inputs`, without which f32 stays.
     """
@@ -37,7 +38,7 @@ def compiled(
             chosen["precision"] = precision
             if precision == "int8":
                 chosen["calibration"] = dict(inputs or {})
-    return tw.compile(str(model), target="cpu", threads=threads, **chosen)
+    return tw.compile(str(model), target=target, threads=threads, **chosen)
 
 
 class Tilewright(Peer):
@@ -49,7 +50,7 @@ class Tilewright(Peer):
 
     def load(self, model: Path, inputs: Mapping[str, np.ndarray], threads: int, precision: str = "f32") -> None:
         """Compile (or take from the cache) and allocate the outputs once."""
-        self._model = compiled(model, threads, precision, self.accuracy, inputs)
+        self._model = compiled(model, threads, precision, self.accuracy, inputs, self.target)
         self._allocate(inputs)
 
     def _allocate(self, inputs: Mapping[str, np.ndarray]) -> None:

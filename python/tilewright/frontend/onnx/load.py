@@ -13,6 +13,7 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from tilewright.core.errors import UnsupportedError, UserError
+from tilewright.dialects.sparse_tile.converters import onnx_places
 from tilewright.frontend.builder.limits import check_known
 
 ModelSource = str | os.PathLike | bytes | onnx.ModelProto
@@ -125,6 +126,8 @@ def _check_all(model: onnx.ModelProto) -> None:
 
 def _light(model: onnx.ModelProto) -> bool:
     weights = model.graph.initializer
+    if model.graph.sparse_initializer:  # `dense_array` checks them, and says more
+        return False
     return all(not t.external_data for t in weights) and sum(t.ByteSize() for t in weights) < _CHECK_BYTES
 
 
@@ -166,21 +169,18 @@ def graph_initializers(graph: onnx.GraphProto, folder: str) -> Iterator[tuple[st
 
 
 def dense_array(sparse: onnx.SparseTensorProto, folder: str = "") -> np.ndarray:
-    """All elements of a sparse tensor."""
+    """All elements of a sparse tensor.
+
+    Raises:
+        UserError: its indices are out of range, out of order or not as many as its values.
+        UnsupportedError: it has too many elements.
+    """
     values = initializer_array(sparse.values, folder)
     indices = initializer_array(sparse.indices, folder)
-    if min(sparse.dims, default=1) < 0:
-        raise UserError(f"sparse initializer {sparse.values.name}: its shape is {list(sparse.dims)}")
+    places = onnx_places(sparse.values.name, tuple(sparse.dims), values.shape, indices)
     check_known(*sparse.dims)
     result = np.zeros(tuple(sparse.dims), values.dtype)
-    try:
-        if indices.ndim == 2:
-            result[tuple(indices.T)] = values
-        else:
-            result.reshape(-1)[indices] = values
-    except (IndexError, ValueError) as error:
-        shape = list(sparse.dims)
-        raise UserError(f"sparse initializer {sparse.values.name}: its indices do not fit shape {shape}") from error
+    result.reshape(-1)[places] = values
     return result
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import onnx
 
 from tilewright.core.errors import UnsupportedError, UserError
+from tilewright.frontend.torch.pruned import dense_weights
 
 _MODES = ("Dropout", "BatchNorm", "InstanceNorm")  # layers whose result depends on training or not
 
@@ -21,20 +22,28 @@ _MODES = ("Dropout", "BatchNorm", "InstanceNorm")  # layers whose result depends
 def export(module: Any, example_inputs: Any) -> onnx.ModelProto:
     """Export a module in evaluation mode; shapes and dtypes are those of the example inputs.
 
+    Weights of a sparse layout become tensors with zeros; masks of `torch.nn.utils.prune` stay products of constants.
+
     Args:
         module: a torch.nn.Module.
         example_inputs: a tuple (or list) of positional inputs, or a dict by name.
 
     Raises:
-        UserError: no example inputs, or layers that are in training mode.
+        UserError: no example inputs, layers that are in training mode, or sparse weights that are not sound.
         UnsupportedError: torch cannot export the module, or its exporter is not installed.
     """
-    import torch
 
     args, kwargs = _split(example_inputs)
     training = sorted({n for n, m in module.named_modules() if m.training and type(m).__name__.startswith(_MODES)})
     if training:
         raise UserError(f"the module is in training mode ({', '.join(training[:5])}): call .eval() first")
+    with dense_weights(module):
+        return _export(module, args, kwargs)
+
+
+def _export(module: Any, args: tuple, kwargs: dict[str, Any]) -> onnx.ModelProto:
+    import torch
+
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), torch.no_grad():
             warnings.simplefilter("ignore")

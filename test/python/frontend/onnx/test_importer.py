@@ -11,6 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from support import check_numbers, import_onnx, interpret
 
+from tilewright.compiler.external_data import external_files
 from tilewright.core.errors import UnsupportedError, UserError
 from tilewright.frontend.onnx import declared, signature
 
@@ -282,13 +283,48 @@ def test_sparse_weights(kind, indices):
     np.testing.assert_array_equal(y, [[5, 0, 0], [0, 7, 0]])
 
 
-def test_sparse_weight_that_does_not_fit():
+@pytest.mark.parametrize("kind", ["initializer", "constant"])
+@pytest.mark.parametrize("heavy", [False, True])
+@pytest.mark.parametrize(
+    ("dims", "indices", "message"),
+    [
+        ([2, 3], [0, 40], "out of range"),
+        ([2, 3], [-1, 4], "out of range"),
+        ([2, 3], [4, 4], "occurs twice|not in sorted order"),
+        ([2, 3], [[1, 1], [0, 2]], "comes after|sorted order"),
+        ([2, 3], [[0, 1], [0, 3]], "out of range"),
+        ([2, 3], [0], "need integer indices|NNZ is 2"),
+        ([2, 3], [[0, 1, 2], [1, 1, 2]], "need integer indices|does not match rank"),
+        ([1 << 40, 1 << 40], [0, 1], "do not fit into 64 bits|out of range"),
+        ([1 << 30, 3], [0, 1], "too large"),
+    ],
+)
+def test_sparse_weights_that_are_not_sound(kind, heavy, dims, indices, message):
+    weight = sparse("w", dims, [5, 7], indices)
+    nodes = [helper.make_node("Add", ["x", "w"], ["z"]), helper.make_node("Add", ["z", "large"], ["y"])]
+    if kind == "constant":
+        nodes.insert(0, helper.make_node("Constant", [], ["w"], sparse_value=weight))
+    large = np.zeros((1 << 19 if heavy else 1, 1, 1), np.float32)
+    model = model_of(nodes, *[[value(n, TensorProto.FLOAT, None)] for n in "xy"], {"large": large})
+    if kind == "initializer":
+        model.graph.sparse_initializer.append(weight)
+    with pytest.raises((UserError, UnsupportedError), match=message):
+        import_onnx(model, {"x": (2, 3)})
+
+
+def test_a_sparse_weight_of_external_data_is_found_and_read(tmp_path):
+    weight = sparse("w", [2, 3], [5, 7], [1, 3])
     model = model_of(
         [helper.make_node("Add", ["x", "w"], ["y"])], *[[value(n, TensorProto.FLOAT, [2, 3])] for n in "xy"]
     )
-    model.graph.sparse_initializer.append(sparse("w", [2, 3], [5, 7], [0, 40]))
-    with pytest.raises(UserError, match="out of range|do not fit"):
-        import_onnx(model)
+    (tmp_path / "values.bin").write_bytes(weight.values.raw_data)
+    onnx.external_data_helper.set_external_data(weight.values, "values.bin", length=8)
+    weight.values.ClearField("raw_data")
+    model.graph.sparse_initializer.append(weight)
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    assert external_files((tmp_path / "m.onnx").read_bytes()) == ["values.bin"]
+    (y,) = interpret(import_onnx(tmp_path / "m.onnx"), {"x": np.zeros((2, 3), np.float32)})
+    np.testing.assert_array_equal(y, [[0, 5, 0], [7, 0, 0]])
 
 
 NUMBERS = [

@@ -15,7 +15,11 @@ from tilewright.dialects.sparse_tile.patterns import Block, Mask, Pattern
 from tilewright.dialects.sparse_tile.tesa import Tesa
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import onnx
+
+_MOST = 2**31 - 1
 
 
 def from_scipy(array: Any) -> Encoded:
@@ -27,11 +31,14 @@ def from_scipy(array: Any) -> Encoded:
         array: of `scipy.sparse`, of two dimensions.
 
     Raises:
-        UserError: it is none, or has another number of dimensions.
+        UserError: it is none, has another number of dimensions, is too large for 32-bit indices, or holds indices that
+            are out of range or do not fit each other.
     """
     sparse = _scipy()
     if not sparse.issparse(array) or array.ndim != 2:
         raise UserError(f"a matrix of scipy.sparse is needed, not {type(array).__name__}")
+    _check_size("a matrix of scipy.sparse", array.shape, array.nnz)
+    _check_indices(array)
     pattern: Pattern = Mask()
     if array.format == "bsr" and _ascends(array):
         pattern, compressed = Block(tuple(array.blocksize)), array
@@ -116,6 +123,12 @@ def from_onnx(tensor: onnx.SparseTensorProto) -> Encoded:
     values, indices = numpy_helper.to_array(tensor.values), numpy_helper.to_array(tensor.indices)
     if len(shape) != 2:
         raise UserError(f"sparse initializer {tensor.values.name!r} of shape {shape}: matrices alone can be held")
+    _check_size(f"sparse initializer {tensor.values.name!r}", shape, values.size)
+    if values.ndim != 1 or indices.dtype.kind not in "iu" or indices.shape[1:] not in ((), (2,)):
+        raise UserError(
+            f"sparse initializer {tensor.values.name!r}: values of shape {values.shape} and indices of shape "
+            f"{indices.shape} ({indices.dtype}); needed are [n] values and integers of shape [n] or [n, 2]"
+        )
     if indices.ndim == 2:
         if indices.size and ((indices < 0).any() or (indices >= np.array(shape)).any()):
             raise UserError(f"sparse initializer {tensor.values.name!r}: an index is outside of {shape}")
@@ -127,6 +140,29 @@ def from_onnx(tensor: onnx.SparseTensorProto) -> Encoded:
     rows, columns = indices // shape[1], indices % shape[1]
     starts = np.searchsorted(rows, np.arange(shape[0] + 1)).astype(np.int32)
     return Encoded(Tesa.one(Mask()), shape, values.dtype, (values, columns.astype(np.int32), starts))
+
+
+def _check_size(name: str, shape: Sequence[int], count: int) -> None:
+    """UserError where indices of 32 bits do not reach."""
+    if not all(0 <= size <= _MOST for size in shape) or count > _MOST:
+        raise UserError(
+            f"{name} of shape {tuple(shape)} with {count} elements: sizes and counts must be at least 0 and at most "
+            f"{_MOST}, as indices have 32 bits"
+        )
+
+
+def _check_indices(array: Any) -> None:
+    """UserError where a matrix of SciPy points outside of itself: its own conversions do not look."""
+    try:
+        if array.format in ("csr", "csc", "bsr"):
+            parts = (array.data, array.indices, array.indptr)
+            type(array)(parts, shape=array.shape).check_format(full_check=True)  # which may change the arrays' types
+        elif array.format == "coo":
+            for coordinates, size in zip((array.row, array.col), array.shape, strict=True):
+                if coordinates.shape != array.data.shape or (coordinates < 0).any() or (coordinates >= size).any():
+                    raise ValueError(f"a coordinate is missing or outside of {array.shape}")
+    except ValueError as error:
+        raise UserError(f"the {type(array).__name__} of shape {array.shape} is inconsistent: {error}") from None
 
 
 def _ascends(array: Any) -> bool:

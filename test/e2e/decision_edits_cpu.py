@@ -8,6 +8,7 @@ from __future__ import annotations
 from decision_edit import ARTIFACT, CPU, Edit
 
 _LIT = "test/lib/"
+_COVER = "test/python/plan/sparse/tile-apply-sparsity.mlir#0"
 _NEXT = "convert-tile-launch-to-runtime"
 _SECOND = r"tile\.nest = 0 : i64, tile\.task = 0 : i64(?=\})"
 _ROOT = "tile.rtile = #tile.rtile<l2 = [16, 32], register = [1, 32], order = [0, 1]>"
@@ -156,6 +157,16 @@ CPU_EDITS = (
     ),
     Edit("packed", CPU, "small", "tile-plan-tiles", r"tile\.packed = \{[^}]*\}, ", ""),
     Edit("live", CPU, "causal", "tile-apply-layouts", r"(tile\.live = array<i64: 1, 64, 0, 0, 0), 64", r"\1, 128"),
+    Edit("sparsity", CPU, _COVER, "tile-apply-sparsity", r"cover = [^\n]*, kernels = [^\]]*\]", 'cover = "dense"'),
+    Edit(
+        "sparsity",
+        CPU,
+        _COVER,
+        "tile-apply-sparsity",
+        r"tesa<block.*mask>, kernels = [^\]]*\]",
+        "tesa<nm<2 : 4, axis = 0>>",
+        refused="2:4 along axis 0 does not fit the weight",
+    ),
     # Kernels and programs
     Edit(
         "overlap",

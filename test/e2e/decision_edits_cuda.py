@@ -8,11 +8,13 @@ from __future__ import annotations
 from decision_edit import ARTIFACT, GPU, Edit
 
 _LIT = "test/lib/"
+_COVER = "test/python/plan/sparse/tile-apply-sparsity.mlir#0"
 _TILE = "#tile.rtile<register = [16, 32], shared = [16, 64], order = [0, 1]>"
 _ROOT = f"tile.padded, tile.warps = 8 : i64, tile.rtile = {_TILE}"
 
 GPU_EDITS = (
     Edit("host", GPU, "plain", "tile-plan-fusion", r"test\.negation", 'tile.host = "mine"'),
+    Edit("sparsity", GPU, _COVER, "tile-apply-sparsity", r"cover = [^\n]*, kernels = [^\]]*\]", 'cover = "dense"'),
     Edit("apart", GPU, "plain", "tile-plan-fusion", r"test\.product", "tile.apart"),
     Edit("kernel", GPU, "plain", "tile-form-groups", r'tile\.kernel = "product', 'tile.kernel = "renamed'),
     Edit("rtile", GPU, "plain", "tile-groups-to-kernels", r"shared = \[\d+", "shared = [32"),

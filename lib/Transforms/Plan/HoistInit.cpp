@@ -36,7 +36,8 @@ static bool isSource(Operation *op) {
 /// Whether an operation of the `sparse_tile` dialect packs what a run does not
 /// change. Encoded values stay inside @init, or where they are used.
 static bool isPacking(Operation *op) {
-  return isa<sparse_tile::PackOp, sparse_tile::UnpackOp, sparse_tile::PartsOp,
+  return isa<sparse_tile::AssembleOp, sparse_tile::PackOp,
+             sparse_tile::UnpackOp, sparse_tile::PartsOp,
              sparse_tile::QuantizeOp, sparse_tile::DequantizeOp>(op);
 }
 

@@ -31,6 +31,7 @@ class Check:
         problems: what is wrong with the model as a whole.
         assumed: symbolic dimensions without a size, which counted as 1.
         remarks: (node, text) for what is compiled, but not into tiles: it runs as scalar loops on one thread.
+        pruned: what is decided of each weight with zeros that a sum reads: its pattern, density, cover and times.
     """
 
     model: str
@@ -39,6 +40,7 @@ class Check:
     problems: list[str]
     assumed: list[str] = field(default_factory=list)
     remarks: list[tuple[str, str]] = field(default_factory=list)
+    pruned: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def complete(self) -> bool:
@@ -77,6 +79,12 @@ class Check:
             meaning = " (scalar loops run on one thread, element by element)" if loops else ""
             lines.append(f"{_counted(len(self.remarks), 'remark')}{meaning}:")
             lines += [f"  {where}: {text}" if where else f"  {text}" for where, text in self.remarks]
+        if self.pruned:
+            used = sum(bool(entry["cover"]) for entry in self.pruned)
+            lines.append(
+                f"{_counted(len(self.pruned), 'weight')} with zeros, {used} of them used (times are predicted):"
+            )
+            lines += [f"  {_pruned(entry)}" for entry in self.pruned]
         lines.append("it can be compiled" if self.complete else "it cannot be compiled")
         return "\n".join(lines)
 
@@ -114,7 +122,7 @@ def check(
     assumed = sorted(set(sizes or {}) - set(shapes or {}))
     verdict = Check(source.name, machine.name, coverage.rows, coverage.problems, assumed)
     if verdict.complete and machine.compiles:
-        verdict.remarks = _remarks(source, machine.here(), sizes)
+        verdict.remarks, verdict.pruned = _planned(source, machine.here(), sizes)
     return verdict
 
 
@@ -135,18 +143,33 @@ def _with_ones(value: Any, shapes: Mapping[str, Any] | None) -> dict[str, Any] |
     return dict(shapes) if shapes else None
 
 
-def _remarks(source: Any, target: Target, sizes: dict[str, Any] | None) -> list[tuple[str, str]]:
-    """What the deciding passes say of the model."""
+def _planned(
+    source: Any, target: Target, sizes: dict[str, Any] | None
+) -> tuple[list[tuple[str, str]], list[dict[str, Any]]]:
+    """What the deciding passes say of the model, and what they decide of weights with zeros."""
     from tilewright.compiler.driver import Compilation, lower
     from tilewright.core.options import CompileOptions, shape_items
 
     work = Compilation(source, target, CompileOptions(shapes=shape_items(sizes), stop_after="plan"))
     lower(work)
-    return [(remark["location"].strip('"'), remark["message"]) for remark in work.remarks]
+    remarks = [(remark["location"].strip('"'), remark["message"]) for remark in work.remarks]
+    return remarks, work.statistics.get("sparsity", [])
 
 
 def _counted(n: int, what: str) -> str:
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
+def _pruned(entry: Mapping[str, Any]) -> str:
+    """One weight with zeros: its pattern, density, what is gained, or what keeps it dense."""
+    from tilewright.report.sparsity import gain
+
+    size = "x".join(str(n) for n in entry["shape"])
+    about = f"{entry['location'] or 'unnamed'}: {size}, {entry['pattern']}, density {entry['density']:.1%}"
+    if not entry["cover"]:
+        return f"{about}: dense, {entry['reason']}"
+    faster = f", {gain(entry)} as fast as dense" if gain(entry) else ""
+    return f"{about}: {' + '.join(entry['cover'])} by {', '.join(entry['kernels']) or 'the first that can'}{faster}"
 
 
 def _operator(row: Row) -> str:

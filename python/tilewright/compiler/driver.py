@@ -257,6 +257,8 @@ def _run_passes(work: Compilation, phase: Phase, entry: dict[str, Any]) -> None:
         entry["passes"] += [[name, seconds] for name, seconds in done.timings]
         for diagnostic in done.diagnostics:
             work.remarks.append({"phase": phase.name, **_remark(diagnostic)})
+        for note in done.notes:
+            work.statistics.setdefault(note.kind, []).append(note.values)
     if phase.name == "plan":
         if work.options.symbolic:
             from tilewright.plan.model.mark_host_fallback import loops_of_open_sizes

@@ -22,6 +22,9 @@ _SOURCES = frozenset(
 
 #: What the extent of a loop counts as where it is known at run time only.
 EXPECTED = 128
+#: What compile time carries out on weights, as `tile-hoist-init` does.
+_PACKING = frozenset(f"sparse_tile.{name}" for name in "assemble pack unpack parts quantize dequantize".split())
+
 #: The attribute of a product that widens weights itself (`weight_only_quantization.py`); operands come first.
 SMALL_WEIGHTS = decisions.PACKED
 #: What a sum of products adds by, and what it multiplies by.
@@ -318,7 +321,7 @@ class Weights:
         kind = value.type
         if not isinstance(kind, ir.RankedTensorType) or not kind.has_static_shape:
             return False
-        if op.name.startswith(("linalg.", "tensor.")):
+        if op.name.startswith(("linalg.", "tensor.")) or op.name in _PACKING:
             return all(self._fixed(v) for v in op.operands) and all(self._fixed(v) for v in captured(op))
         return False
 

@@ -16,6 +16,7 @@ from tilewright.passes.registry import load_builtin_passes
 
 if TYPE_CHECKING:
     from tilewright.mlir import ir
+    from tilewright.passes.notes import Note
 
 
 @dataclass(frozen=True)
@@ -40,10 +41,12 @@ class PipelineRun:
     Attributes:
         diagnostics: warnings and remarks, in order.
         timings: (pass, seconds) per pass of the pipeline's top level; a nest such as ``func.func(a,b)`` is one.
+        notes: what passes left for the report, in order.
     """
 
     diagnostics: tuple[Diagnostic, ...]
     timings: tuple[tuple[str, float], ...]
+    notes: tuple[Note, ...] = ()
 
 
 def run_pipeline(
@@ -72,7 +75,7 @@ def run_pipeline(
         weights: what the external globals around the op hold, by name: passes of this run may look at them.
 
     Returns:
-        Warnings, remarks and times.
+        Warnings, remarks, times and notes.
 
     Raises:
         UserError: the pipeline's text is wrong (unknown pass, bad option); or a pass raised it.
@@ -80,6 +83,7 @@ def run_pipeline(
         InternalError: any other failure. The exception of a Python pass is the ``__cause__``.
     """
     from tilewright.mlir._mlir_libs import _tilewright
+    from tilewright.passes.notes import collected
     from tilewright.passes.weights import bound
 
     load_builtin_passes()
@@ -88,7 +92,7 @@ def run_pipeline(
     if dump_dir is not None:
         Path(dump_dir).mkdir(parents=True, exist_ok=True)
     before = operation.clone(ip=False) if replay else None
-    with bound(operation, weights):
+    with bound(operation, weights), collected(operation) as notes:
         report = _tilewright.run(
             operation, text, verify=verify, print_ir=print_ir, print_timing=timing, dump_dir=str(dump_dir or "")
         )
@@ -97,7 +101,7 @@ def run_pipeline(
         raise failure_of(before, text, diagnostics, report["failures"], verify, dump_dir, weights)
     if report["dump_error"]:
         raise InternalError(f"cannot write the IR after a pass: {report['dump_error']}")
-    return PipelineRun(diagnostics, tuple(report["passes"]))
+    return PipelineRun(diagnostics, tuple(report["passes"]), tuple(notes))
 
 
 def _normalize(pipeline: str) -> str:

@@ -96,6 +96,34 @@ def known_array(value: ir.Value) -> np.ndarray | None:
     return None
 
 
+def create_table(array: np.ndarray) -> ir.Value:
+    """A constant for @init to read, at the current insertion point: a global of the module where it is large.
+
+    Args:
+        array: integers; signless in the IR.
+    """
+    import numpy as np
+
+    from tilewright.ir.generics import create
+    from tilewright.ir.units import symbol_of
+
+    value = ir.DenseElementsAttr.get(np.ascontiguousarray(array))
+    if array.nbytes <= INLINE_BYTES:
+        return create("arith.constant", [], value.type, {"value": value})
+    name = f"table_{hashlib.sha256(memoryview(_bytes(array))).hexdigest()[:16]}"
+    block = _root(ir.InsertionPoint.current.block.owner).regions[0].blocks[0]
+    if name not in {symbol_of(op) for op in block.operations}:
+        attributes = {
+            "sym_name": ir.StringAttr.get(name),
+            "type": ir.TypeAttr.get(value.type),
+            "sym_visibility": ir.StringAttr.get("private"),
+            "value": value,
+        }
+        with ir.InsertionPoint.at_block_begin(block):
+            ir.Operation.create("ml_program.global", attributes=attributes)
+    return create("ml_program.global_load_const", [], value.type, {"global": ir.FlatSymbolRefAttr.get(name)})
+
+
 def write_weights(folder: Path, weights: Weights) -> str:
     """Write weights into a folder, in a file named by what they hold; returns its name, for ``tile.weights``."""
     from tilewright.core import safetensors

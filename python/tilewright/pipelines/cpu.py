@@ -32,9 +32,12 @@ _NARROW: tuple[PassSpec, ...] = (
 """Which operands products read as they are, before anything is planned for them."""
 
 _SPARSE: tuple[PassSpec, ...] = (
+    PassSpec("tile-plan-sparsity", "zeros of weights: which products leave them out, by which kernels"),
+    PassSpec("tile-apply-sparsity", "these are products with encoded operands"),
     PassSpec(
         "tile-lower-sparse", "products with encoded operands are kernels of their own, which others are planned around"
     ),
+    PassSpec("tile-fold-transposes", "what these read and write transposed, their neighbours write and read so"),
 )
 """What is known of zeros, before products are planned as dense ones."""
 

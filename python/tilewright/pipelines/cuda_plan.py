@@ -39,11 +39,18 @@ _ASKED = (
     PassSpec("tile-promote-float8", "sums of float8 in f32, though units add them with fewer bits"),
 )
 
+_SPARSE = (
+    PassSpec("tile-plan-sparsity", "zeros of weights: which products leave them out, by which kernels"),
+    PassSpec("tile-apply-sparsity", "these are products with encoded operands"),
+    PassSpec("tile-lower-sparse", "products with encoded operands are kernels of their own"),
+    PassSpec("tile-fold-transposes", "what these read and write transposed, their neighbours write and read so"),
+)
+
 PLAN = Phase(
     "plan",
     [
         TARGET,
-        PassSpec("tile-lower-sparse", "products with encoded operands are kernels of their own"),
+        *_SPARSE,
         *_ASKED,
         PassSpec("tile-int8-matmul", "quantized bytes are multiplied as bytes"),
         PassSpec("tile-fold-padding", "windows read over the border of an image: no memory holds it"),

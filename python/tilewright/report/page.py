@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The page: summary, kernels, groups, phases, remarks."""
+"""The page: summary, kernels, pruned weights, groups, phases, remarks."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tilewright.report.kernels import kernel_colors, kernel_section
 from tilewright.report.measure import Measurement
 from tilewright.report.picture import picture
 from tilewright.report.roofline import is_gpu
+from tilewright.report.sparsity import sparsity_section
 from tilewright.report.style import CSS
 
 
@@ -30,6 +31,7 @@ def page(model: Any, report: dict[str, Any], measured: Measurement | None) -> st
     parts = [
         _head(model, report, name, measured),
         kernel_section(model, report, measured),
+        sparsity_section(report),
         _groups(model, report, measured),
         _phases(report),
         _remarks(report),

@@ -103,6 +103,7 @@ def report(work: Compilation) -> dict[str, Any]:
         "remarks": work.remarks,
         "open_loops": work.statistics.get("open_loops", []),
         "groups": work.statistics.get("groups", []),
+        "sparsity": work.statistics.get("sparsity", []),
         "kernel_text": work.statistics.get("kernel_text", {}),
         "device": device.to_dict() if device is not None else {},
         "target": {"name": work.target.name, "cpu": work.target.cpu, "features": work.target.features},

@@ -30,7 +30,7 @@ DEVICES = dict.fromkeys(
         "tile-transpose-operands",
     ),
     "nvidia-sm80",
-)
+) | {"tile-plan-sparsity": "cpu:icelake-server"}
 VALUE = re.compile(r"%\w+")
 
 

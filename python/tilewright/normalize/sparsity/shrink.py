@@ -5,19 +5,16 @@
 
 from __future__ import annotations
 
-import hashlib
 from math import prod
 
 import numpy as np
 
 from tilewright.ir.generics import create, create_generic, kinds
-from tilewright.ir.target_info import around
-from tilewright.ir.units import symbol_of
 from tilewright.mlir import ir
 from tilewright.normalize.sparsity.facts import Facts, extent, is_tensor, shape_of, small_and_large, window_of
 from tilewright.normalize.sparsity.kept import Kept
 from tilewright.passes import remark
-from tilewright.passes.weights import INLINE_BYTES
+from tilewright.passes.weights import create_table
 
 #: Elements of a slice of integers that hold one number, at least, for it to be a pruned one.
 _SLICE = 2
@@ -63,29 +60,9 @@ def _gather(value: ir.Value, kept: list[np.ndarray]) -> ir.Value:
             splat = ir.DenseElementsAttr.get_splat(kind, ir.DenseElementsAttr(attribute).get_splat_value())
             return create("arith.constant", [], kind, {"value": splat})
         chosen = [d for d, one in enumerate(kept) if not one.all()]
-        tables = [_table(np.flatnonzero(kept[d])) for d in chosen]
+        tables = [create_table(np.flatnonzero(kept[d]).astype(np.int64)) for d in chosen]
         empty = create("tensor.empty", [], kind)
         return _gathering(value, dict(zip(chosen, tables, strict=True)), empty)
-
-
-def _table(indices: np.ndarray) -> ir.Value:
-    """Indices as a constant; a global of the module where they are many. Both are gone once weights are computed."""
-    value = ir.DenseElementsAttr.get(indices.astype(np.int64))
-    if indices.size * 8 <= INLINE_BYTES:
-        return create("arith.constant", [], value.type, {"value": value})
-    name = f"indices_{hashlib.sha256(indices.astype(np.int64).tobytes()).hexdigest()[:16]}"
-    module = list(around(ir.InsertionPoint.current.block.owner))[-1]
-    block = module.regions[0].blocks[0]
-    if name not in {symbol_of(op) for op in block.operations}:
-        attributes = {
-            "sym_name": ir.StringAttr.get(name),
-            "type": ir.TypeAttr.get(value.type),
-            "sym_visibility": ir.StringAttr.get("private"),
-            "value": value,
-        }
-        with ir.InsertionPoint.at_block_begin(block):
-            ir.Operation.create("ml_program.global", attributes=attributes)
-    return create("ml_program.global_load_const", [], value.type, {"global": ir.FlatSymbolRefAttr.get(name)})
 
 
 def _gathering(value: ir.Value, tables: dict[int, ir.Value], empty: ir.Value) -> ir.Value:

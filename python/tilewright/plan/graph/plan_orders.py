@@ -16,6 +16,7 @@ from math import ceil, prod
 from typing import ClassVar
 
 from tilewright.ir import decisions
+from tilewright.ir.generics import place_of
 from tilewright.ir.structure import Access, Kind, LinalgOp, Weights, blocks, linalg_ops, set_attribute, sizes_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
@@ -68,6 +69,9 @@ class Sheets:
     def _look(self, op: LinalgOp, of: dict[ir.Operation, LinalgOp]) -> None:
         """Take note of who reads a result, all later operations being known."""
         self._readers[op] = []
+        if place_of(op.op) is None:
+            self._fixed.add(op)  # adds to what is there, in its order
+            return
         for use in op.result.uses:
             reader = of.get(use.owner.operation)
             if reader is None or use.operand_number >= len(reader.inputs):

@@ -60,8 +60,8 @@ class LowerSparse(Pass):
                 result = _lower(matmul, device)
             matmul.results[0].replace_all_uses_with(result)
             matmul.erase()
-        for name in ("sparse_tile.unpack", "sparse_tile.assemble", "sparse_tile.pack"):
-            for left in walk(op, name):
+        for name in ("unpack", "assemble", "parts", "pack"):
+            for left in walk(op, f"sparse_tile.{name}"):
                 _simplify(left)
 
 
@@ -115,8 +115,20 @@ def _form(product: Product, device: Device) -> Form:
 
 def _simplify(op: ir.Operation) -> None:
     """What is packed and unpacked again is as it was; what nobody reads goes."""
-    made = maker(op.operands[0]) if op.name == "sparse_tile.unpack" else None
-    if made is not None and made.name == "sparse_tile.pack":
+    made = _packed(op.operands[0]) if op.name == "sparse_tile.unpack" else None
+    if made is not None:
         op.results[0].replace_all_uses_with(made.operands[0])
-    if not any(True for _ in op.results[0].uses):
+    if not any(True for result in op.results for _ in result.uses):
         op.erase()
+
+
+def _packed(value: ir.Value) -> ir.Operation | None:
+    """What packed an encoded tensor, also where it was taken apart and assembled again."""
+    made = maker(value)
+    if made is not None and made.name == "sparse_tile.assemble":
+        parts = maker(made.operands[0])
+        whole = parts is not None and parts.name == "sparse_tile.parts" and list(parts.results) == list(made.operands)
+        made = (
+            maker(parts.operands[0]) if parts is not None and whole and parts.operands[0].type == value.type else None
+        )
+    return made if made is not None and made.name == "sparse_tile.pack" else None

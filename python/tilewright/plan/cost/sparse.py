@@ -1,0 +1,164 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How long a product with a pruned weight takes on a CPU's core, by the families of kernels in `plan/sparse/forms`.
+
+The same model as for dense products: cycles of arithmetic and loads, seconds for the bytes that come from caches and
+memory, the shorter of both hidden in part. What is left of a dense product is a part of its multiply-adds; a family
+reaches a part of the rate that dense ones reach, and pays for each kept unit (an index, a broadcast, a row of panels).
+Numbers of machines are rates (`devices/kinds/cpu.toml`, `sparse.*`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from tilewright.devices.device import Device
+from tilewright.dialects.sparse_tile.patterns import NM, Block, Mask, Pattern
+from tilewright.plan.cost.choose import rank
+from tilewright.plan.cost.cost import Schedule
+from tilewright.plan.cost.expression import matmul
+
+_INDEX_BYTES = {"mask": 4.0, "block": 4.0, "nm": 1.0}
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """A product `x [m, k] @ w [k, n]` whose weight is pruned.
+
+    Attributes:
+        m, n, k: its sizes; of rows that a run brings, as many as are expected.
+        bytes: of an element of the operands.
+    """
+
+    m: int
+    n: int
+    k: int
+    bytes: int = 4
+
+
+@dataclass(frozen=True)
+class Region:
+    """What is known of one region of a cover: its kernel, its pattern, and how many units are kept, filled-up ones too.
+
+    `units` are elements of a mask or of element-wise N:M, else vectors or blocks. Where `left`, the kernel multiplies
+    the transposed weight by transposed activations.
+    """
+
+    kernel: str
+    pattern: Pattern
+    units: int
+    left: bool = False
+
+
+def unit_of(pattern: Pattern) -> tuple[int, int]:
+    """Rows and columns that a pattern keeps as one."""
+    if isinstance(pattern, Block):
+        return pattern.shape
+    return (pattern.unit[0], pattern.unit[1]) if isinstance(pattern, NM) and pattern.unit else (1, 1)
+
+
+def kernels_for(pattern: Pattern, sizes: Sizes, device: Device) -> tuple[str, ...]:
+    """Families of kernels that a region of such a pattern is costed for."""
+    if device.kind == "gpu":
+        from tilewright.plan.cost import sparse_gpu
+
+        return sparse_gpu.kernels_for(pattern, sizes)
+    few = sizes.m <= device.lanes(32) // 2
+    if isinstance(pattern, Mask) or unit_of(pattern) == (1, 1):
+        return ("gemv", "rows_in_lanes") if few else ("rows_in_lanes",)
+    if isinstance(pattern, NM):
+        return ("panels",)
+    return ("blocks", "gemv") if few else ("blocks",)
+
+
+def dense_seconds(sizes: Sizes, device: Device) -> float:
+    """The predicted seconds of the product with all of its weight, on one core of a CPU, or on a GPU."""
+    if device.kind == "gpu":
+        from tilewright.plan.cost import sparse_gpu
+
+        return sparse_gpu.dense_seconds(sizes, device)
+    lanes = device.lanes(32)
+    base = Schedule((sizes.m, sizes.n, sizes.k), (min(sizes.m, 8), min(sizes.n, 3 * lanes), 1), (1, 0, 2))
+    return rank(matmul(sizes.m, sizes.n, sizes.k, True), base, device)[0].one.seconds
+
+
+def sparse_seconds(sizes: Sizes, regions: Sequence[Region], device: Device) -> float:
+    """The predicted seconds of the product, region after region, on one core of a CPU, or on a GPU."""
+    if device.kind == "gpu":
+        from tilewright.plan.cost import sparse_gpu
+
+        return sparse_gpu.sparse_seconds(sizes, regions, device)
+    again = (len(regions) - 1) * 2 * sizes.m * sizes.n * 4 / _bandwidth(device, sizes.m * sizes.n * 4)
+    transposed = any(region.left for region in regions) and sizes.m > 1
+    vectors = (sizes.m * sizes.k + sizes.m * sizes.n) / device.lanes(32)
+    turned = vectors * device.rate("sparse.transpose") / device.units.frequency if transposed else 0.0
+    return sum(_region_seconds(sizes, region, device) for region in regions) + again + turned
+
+
+def unit_seconds(sizes: Sizes, kernel: str, pattern: Pattern, device: Device) -> float:
+    """What one more kept unit costs."""
+    many = max(sizes.n * sizes.k // 8, 1024)
+    one, two = (sparse_seconds(sizes, [Region(kernel, pattern, count)], device) for count in (many, 2 * many))
+    return (two - one) / many
+
+
+def _region_seconds(sizes: Sizes, region: Region, device: Device) -> float:
+    """Seconds of one kernel: no multiply-add is faster than a dense product's."""
+    rows, columns = unit_of(region.pattern)
+    elements = region.units * rows * columns
+    compute = _CYCLES[region.kernel](sizes, region, elements, device) / device.units.frequency
+    index = region.units * _INDEX_BYTES[region.pattern.kind]
+    moved = elements * sizes.bytes + index + sizes.m * (sizes.k * sizes.bytes + sizes.n * 4)
+    data = moved / _bandwidth(device, int(moved))
+    longer, shorter = max(compute, data), min(compute, data)
+    least = dense_seconds(sizes, device) * elements / max(sizes.k * sizes.n, 1)
+    return max(longer + (1 - device.rate("overlap")) * shorter, least) + device.rate("launch")
+
+
+def _bandwidth(device: Device, size: int) -> float:
+    """Bytes per second of the nearest level behind L1 that holds so many."""
+    caches = [level for level in device.levels if level.kind == "cache"][1:]
+    level = next((c for c in caches if size <= c.bytes * device.rate("cache_share")), device.memory)
+    return level.bandwidth or device.rate("bandwidth")
+
+
+def _rows_in_lanes(sizes: Sizes, region: Region, elements: int, device: Device) -> float:
+    """For each element a load and a multiply-add per vector of rows; its value and place once for some of them.
+
+    The depth is cut in blocks of which the L1 cache holds the activations; each has a list for each column.
+    """
+    del region
+    lanes = device.lanes(32)
+    vectors = ceil(sizes.m / lanes)
+    near = device.level("l1").bytes * device.rate("sparse.near") / 4
+    best = float("inf")
+    for sums in (8, 6, 4):
+        block = min(max(near // (sums * lanes), 1), sizes.k)
+        kept = elements / (sizes.k * sizes.n) * block
+        shared = device.rate("sparse.element") / min(sums, vectors)
+        best = min(best, device.rate("sparse.load") + shared + device.rate("sparse.list") / max(kept, 1e-3))
+    return elements * vectors * best
+
+
+def _gemv(sizes: Sizes, region: Region, elements: int, device: Device) -> float:
+    """For each vector of elements and each row of activations: a gather, or a load where units are blocks."""
+    plain = isinstance(region.pattern, Block)
+    gather = 1.0 if plain else device.rate("sparse.gather")
+    return sizes.m * (elements / device.lanes(32) * gather + sizes.n * device.rate("sparse.row"))
+
+
+def _panels(sizes: Sizes, region: Region, elements: int, device: Device) -> float:
+    """Dense tiles over the kept units: their rate by the columns of a unit, and an index for each tile of rows."""
+    lanes = device.lanes(32)
+    rows, columns = unit_of(region.pattern)
+    vectors = ceil(columns / lanes)
+    reached = device.rate(f"sparse.panel.{min(vectors, 4)}", "sparse.panel")
+    macs = sizes.m * region.units * rows * vectors * lanes
+    tiles = ceil(sizes.m / device.rate("sparse.panel_rows"))
+    return macs / (2 * lanes) / reached + tiles * region.units * device.rate("sparse.unit")
+
+
+_CYCLES = {"rows_in_lanes": _rows_in_lanes, "gemv": _gemv, "panels": _panels, "blocks": _panels}

@@ -1,0 +1,176 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Covers of a pruned weight that the cost model is asked about: one pattern for all, or blocks, N:M and a remainder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil, prod
+
+import numpy as np
+
+from tilewright.devices.device import Device
+from tilewright.dialects.sparse_tile.patterns import NM, Block, Mask, Pattern
+from tilewright.plan.cost.sparse import Region, Sizes, kernels_for, sparse_seconds, unit_of, unit_seconds
+from tilewright.plan.sparse.cover import Lattice, split
+
+#: Units of a window of N:M; columns that share an index; edges of blocks.
+_WINDOWS = (4, 8, 16, 32)
+_VECTORS = (16, 32, 64)
+_EDGES = (4, 8, 16, 32, 64)
+#: Sizes of blocks, the best ones alone, of which the best is combined with each other.
+_PAIRED = 4
+
+#: Whether a family of kernels wants the weight transposed that has a pattern, with so many units kept; or why it takes
+#: no such product.
+Takes = Callable[[str, Pattern, int], bool | str]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A cover with the kernel of each region, and its predicted seconds.
+
+    Attributes:
+        regions: pattern, kernel and kept units of each.
+        least: of each region of blocks, how many elements a block replaces at equal cost; 0 for the others.
+        seconds: predicted.
+    """
+
+    regions: tuple[Region, ...]
+    least: tuple[int, ...]
+    seconds: float
+
+    @property
+    def patterns(self) -> tuple[Pattern, ...]:
+        """Those of the regions."""
+        return tuple(region.pattern for region in self.regions)
+
+
+@dataclass
+class Search:
+    """The candidates for one weight.
+
+    Attributes:
+        lattice: its live elements, [k, n].
+        sizes: of the product.
+        device: the machine.
+        takes: asks the families of kernels.
+    """
+
+    lattice: Lattice
+    sizes: Sizes
+    device: Device
+    takes: Takes
+
+    def ranked(self) -> list[Candidate]:
+        """All candidates, the fastest first; those of fewer regions first among equals."""
+        alone = [found for pattern, units in self._alone(self.lattice) if (found := self._single(pattern, units))]
+        found = [*alone, *self._mixtures()]
+        return sorted(found, key=lambda c: (c.seconds, len(c.regions)))
+
+    def _alone(self, lattice: Lattice) -> Iterator[tuple[Pattern, int]]:
+        """Patterns that hold all live elements, and the units that they keep."""
+        yield Mask(), lattice.total
+        for m in _WINDOWS:
+            for width in (1, *_VECTORS):
+                if width == 1 or width < 2 * lattice.live.shape[1]:
+                    pattern = NM(0, m, 0, () if width == 1 else (1, width))
+                    yield from _windowed(pattern, lattice.windows(pattern))
+        for edges in self._blocks():
+            yield Block(edges), int(np.count_nonzero(lattice.counts(edges)))
+
+    def _blocks(self) -> list[tuple[int, int]]:
+        k, n = self.lattice.live.shape
+        return [(a, b) for a in _EDGES for b in _EDGES if a < 2 * k and b < 2 * n]
+
+    def _region(self, pattern: Pattern, units: int) -> Region | None:
+        """The pattern with the kernel that is fastest for it; None where none takes it."""
+        asked = {k: self.takes(k, pattern, units) for k in kernels_for(pattern, self.sizes, self.device)}
+        found = [Region(kernel, pattern, units, left) for kernel, left in asked.items() if not isinstance(left, str)]
+        return min(found, key=lambda region: self._seconds([region]), default=None)
+
+    def _seconds(self, regions: Sequence[Region]) -> float:
+        return sparse_seconds(self.sizes, regions, self.device)
+
+    def _single(self, pattern: Pattern, units: int) -> Candidate | None:
+        region = self._region(pattern, units)
+        return None if region is None else Candidate((region,), (0,), self._seconds([region]))
+
+    def _mixtures(self) -> list[Candidate]:
+        """Blocks where they pay, or N:M, and a mask for the rest; the most promising ones, counted exactly."""
+        rest = self._region(Mask(), self.lattice.total)
+        if rest is None:
+            return []
+        blocks = sorted(self._of_blocks(rest), key=lambda c: c.seconds)
+        sizes = [unit_of(c.regions[0].pattern) for c in blocks[:_PAIRED]]
+        pairs = [self._pair(sizes[0], other, rest) for other in sizes[1:]]
+        return [*blocks, *self._of_windows(rest), *(pair for pair in pairs if pair is not None)]
+
+    def _of_blocks(self, rest: Region) -> Iterator[Candidate]:
+        for edges in self._blocks():
+            least = self._least(edges, rest)
+            if not 0 < least <= prod(edges):
+                continue
+            counts = self.lattice.counts(edges)
+            mine = counts[counts >= least]
+            block = self._region(Block(edges), len(mine)) if len(mine) else None
+            left = rest.units - int(mine.sum(dtype=np.int64))
+            if block is not None and left:
+                regions = (block, Region(rest.kernel, rest.pattern, left))
+                yield Candidate(regions, (least, 0), self._seconds(regions))
+
+    def _least(self, edges: tuple[int, int], rest: Region) -> int:
+        """Elements that cost as much one by one as a block of them; 0 where no kernel takes blocks."""
+        block = self._region(Block(edges), 1 + self.lattice.live.size // (8 * prod(edges)))
+        if block is None:
+            return 0
+        one = unit_seconds(self.sizes, rest.kernel, rest.pattern, self.device)
+        return ceil(unit_seconds(self.sizes, block.kernel, block.pattern, self.device) / one)
+
+    def _of_windows(self, rest: Region) -> Iterator[Candidate]:
+        """The first elements of each window, and what is left of some windows (SparTA, section 5: 2:4 and a rest)."""
+        for m in _WINDOWS:
+            counts = self.lattice.counts((m, 1))
+            histogram = np.bincount(counts.reshape(-1), minlength=m + 1)
+            for n in range(1, int(counts.max(initial=0))):
+                window = self._region(NM(n, m, 0), counts.size * n)
+                left = int((histogram[n:] * np.arange(len(histogram) - n)).sum())
+                if window is not None and left:
+                    regions = (window, Region(rest.kernel, rest.pattern, left))
+                    yield Candidate(regions, (0, 0), self._seconds(regions))
+
+    def _pair(self, first: tuple[int, int], second: tuple[int, int], rest: Region) -> Candidate | None:
+        """Blocks of two sizes and a remainder; None where a size takes no block."""
+        patterns, least = (
+            (Block(first), Block(second), Mask()),
+            (self._least(first, rest), self._least(second, rest), 0),
+        )
+        pieces = split(self.lattice, patterns, least)
+        regions = [self._region(piece.pattern, piece.units) for piece in pieces if piece.units]
+        known = tuple(region for region in regions if region is not None)
+        return Candidate(known, least, self._seconds(known)) if len(known) == len(patterns) else None
+
+
+def _windowed(pattern: NM, counts: np.ndarray) -> Iterator[tuple[Pattern, int]]:
+    """The pattern with the fewest units of a window that hold all of them."""
+    most = max(int(counts.max(initial=0)), 1)
+    if most < pattern.m:
+        yield NM(most, pattern.m, pattern.axis, pattern.unit), counts.size * most
+
+
+def name_of(lattice: Lattice) -> str:
+    """The most regular pattern that a weight has, as people call it: `2:4`, `block 32x32`, `unstructured`."""
+    live, count = lattice.live, lattice.total
+    for edges in ((64, 64), (32, 32), (16, 16), (8, 8), (4, 4)):
+        units = int(np.count_nonzero(lattice.counts(edges)))
+        if units and count >= 0.9 * min(units * prod(edges), live.size) and units * prod(edges) < 0.95 * live.size:
+            return f"block {edges[0]}x{edges[1]}"
+    for width in (64, 32, 16, 1):
+        for m in _WINDOWS if width <= live.shape[1] else ():
+            pattern = NM(0, m, 0, (1, width) if width > 1 else ())
+            most = int(lattice.windows(pattern).max(initial=0))
+            if 0 < most < m and count >= 0.75 * most / m * live.size:
+                return f"{most}:{m}" + (f" of vectors of {width}" if width > 1 else "")
+    return "unstructured"

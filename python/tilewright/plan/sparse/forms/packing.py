@@ -1,0 +1,178 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Weights as kernels read them: lists of kept elements, made by operations that run where the weights are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tilewright.dialects.sparse_tile.patterns import NM
+from tilewright.dialects.sparse_tile.tesa import Region, Tesa
+from tilewright.ir.generics import create, create_generic, maker
+from tilewright.mlir import ir
+from tilewright.mlir.dialects.sparse_tile import part_types
+from tilewright.passes.weights import known_array
+from tilewright.plan.sparse.forms.form import Product
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_FREE = ("tensor.empty", "arith.constant", "ml_program.global_load_const")
+
+
+@dataclass(frozen=True)
+class Lists:
+    """Kept elements, list after list; a list is a row of the sparse matrix [rows, depth] within a block of its depth.
+
+    Lists of the first block come first, in the order of the rows.
+
+    Attributes:
+        values: [kept], widened to the type of sums.
+        positions: [kept / unroll], words of that many positions in the block, the first one in the lowest bits.
+        starts: [lists + 1] i32, where each list begins; None where all have `count` elements.
+    """
+
+    values: ir.Value
+    positions: ir.Value
+    starts: ir.Value | None
+
+
+def is_constant(value: ir.Value) -> bool:
+    """Whether a tensor follows from weights alone, so that what packs it runs at compile time."""
+    made = maker(value)
+    if made is None:
+        return False
+    if made.name in _FREE:
+        return True
+    packs = made.name.startswith(("sparse_tile.", "linalg.", "tensor."))
+    return packs and all(is_constant(operand) for operand in made.operands)
+
+
+def known_source(product: Product) -> np.ndarray | None:
+    """The elements of the encoded operand, where the pass is given weights; None where they are not known."""
+    made = maker(encoded_operand(product))
+    return known_array(made.operands[0]) if made is not None and made.name == "sparse_tile.pack" else None
+
+
+def encoded_operand(product: Product) -> ir.Value:
+    """The operand that has the encoding."""
+    return product.op.operands[0 if product.left else 1]
+
+
+def plain_parts(product: Product) -> tuple[ir.Value, ...]:
+    """What holds the encoded operand, its numbers as floats."""
+    (region,) = product.tesa.regions
+    if region.format is None:
+        return product.parts
+    value = encoded_operand(product)
+    kind = ir.RankedTensorType(value.type)
+    floats = Tesa((Region(region.pattern),)).type(kind.shape, kind.element_type)
+    plain = create("sparse_tile.dequantize", [value], floats)
+    return tuple(ir.Operation.create("sparse_tile.parts", results=part_types(floats), operands=[plain]).results)
+
+
+def nm_lists(product: Product, element: ir.Type, block: int, unroll: int, bits: int) -> Lists:
+    """Lists of an element-wise N:M operand: of each row and block `block * n / m` elements.
+
+    Windows that the last block lacks are filled with zeros at positions behind the depth.
+
+    Args:
+        product: with one region, whose units are single elements.
+        element: the type of sums.
+        block: a multiple of the window.
+        unroll: positions of a word; divides the elements of a list.
+        bits: of a position.
+    """
+    pattern = product.tesa.regions[0].pattern
+    assert isinstance(pattern, NM)
+    values, positions = plain_parts(product)
+    kind = ir.RankedTensorType(values.type)
+    axis = 1 if product.left else 0
+    rows, held = kind.shape[1 - axis], kind.shape[axis]
+    blocks, count = -(-product.k // block), block // pattern.m * pattern.n
+
+    def read(source: ir.Value, row: ir.Value, at: ir.Value) -> ir.Value:
+        """An element of the parts, the last one for places behind them."""
+        clamped = create("arith.minui", [at, _index(held - 1)], at.type)
+        places = [row, clamped] if product.left else [clamped, row]
+        return create("tensor.extract", [source, *places], ir.RankedTensorType(source.type).element_type)
+
+    def value(block_: ir.Value, row: ir.Value, place: ir.Value) -> ir.Value:
+        at = _plus(_times(block_, count), place)
+        found = _widened(read(values, row, at), element)
+        zero = create("arith.constant", [], element, {"value": ir.FloatAttr.get(element, 0.0)})
+        return create("arith.select", [_below(at, held), found, zero], element)
+
+    word = ir.IntegerType.get_signless(bits * unroll)
+
+    def position(block_: ir.Value, row: ir.Value, place: ir.Value) -> ir.Value:
+        total = None
+        for u in range(unroll):
+            inside = _plus(_times(place, unroll), _index(u))
+            at = _plus(_times(block_, count), inside)
+            window = _times(create("arith.divui", [inside, _index(pattern.n)], at.type), pattern.m)
+            own = create("arith.index_castui", [read(positions, row, at)], at.type)
+            real = create("arith.select", [_below(at, held), own, _index(0)], at.type)
+            one = create("arith.index_castui", [_plus(window, real)], word)
+            moved = create("arith.shli", [one, _number(u * bits, word)], word)
+            total = moved if total is None else create("arith.ori", [total, moved], word)
+        assert total is not None
+        return total
+
+    return Lists(
+        _flat(_table([blocks, rows, count], element, value)),
+        _flat(_table([blocks, rows, count // unroll], word, position)),
+        None,
+    )
+
+
+def _table(shape: Sequence[int], element: ir.Type, compute: Callable[..., ir.Value]) -> ir.Value:
+    """A tensor whose elements follow from their places."""
+    index = ir.IndexType.get()
+    place = create("tensor.empty", [], ir.RankedTensorType.get(list(shape), element))
+    i64 = ir.IntegerType.get_signless(64)
+
+    def inner(_elements: list[ir.Value]) -> ir.Value:
+        return compute(
+            *(create("linalg.index", [], index, {"dim": ir.IntegerAttr.get(i64, d)}) for d in range(len(shape)))
+        )
+
+    return create_generic([], place, ir.AffineMap.get_identity(len(shape)), [False] * len(shape), inner)
+
+
+def _flat(value: ir.Value) -> ir.Value:
+    kind = ir.RankedTensorType(value.type)
+    i64, size = ir.IntegerType.get_signless(64), 1
+    for one in kind.shape:
+        size *= one
+    groups = ir.ArrayAttr.get([ir.ArrayAttr.get([ir.IntegerAttr.get(i64, d) for d in range(kind.rank)])])
+    flat = ir.RankedTensorType.get([size], kind.element_type)
+    return create("tensor.collapse_shape", [value], flat, {"reassociation": groups})
+
+
+def _widened(value: ir.Value, element: ir.Type) -> ir.Value:
+    return value if value.type == element else create("arith.extf", [value], element)
+
+
+def _number(value: int, kind: ir.Type) -> ir.Value:
+    return create("arith.constant", [], kind, {"value": ir.IntegerAttr.get(kind, value)})
+
+
+def _index(value: int) -> ir.Value:
+    return _number(value, ir.IndexType.get())
+
+
+def _plus(a: ir.Value, b: ir.Value) -> ir.Value:
+    return create("arith.addi", [a, b], a.type)
+
+
+def _times(a: ir.Value, factor: int) -> ir.Value:
+    return create("arith.muli", [a, _index(factor)], a.type)
+
+
+def _below(a: ir.Value, bound: int) -> ir.Value:
+    predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 6)  # ult
+    return create("arith.cmpi", [a, _index(bound)], ir.IntegerType.get_signless(1), {"predicate": predicate})

@@ -1,0 +1,294 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The kernel of the family `rows_in_lanes`, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class RowsKernel:
+    """What the kernel is made for: y = W @ x, W [rows, depth] sparse, x [depth, columns].
+
+    Attributes:
+        rows: of W.
+        depth: terms of a sum.
+        columns: of x; below zero where a run brings them.
+        width: columns of a task, a multiple of `lanes`: one row of them is held in registers.
+        lanes: elements of a vector register.
+        block: rows of x that lie in the nearest cache together.
+        chunk: rows of W that a task takes, a multiple of `lanes` unless it is all of them.
+        count: kept elements of a row of W in a block; None: `starts` says where each list begins.
+        unroll: kept elements whose positions share a word; `count` is a multiple.
+        position: bits of a position.
+        kept: how many values there are in all; below zero where it is not known.
+        element: type of sums, and of the values of W.
+        given: element type of x.
+        result: element type of y, and of what is added.
+        across: x is held as [columns, depth], y as [columns, rows]; else as [depth, columns] and [rows, columns].
+        adds: whether something is added to the product.
+    """
+
+    rows: int
+    depth: int
+    columns: int
+    width: int
+    lanes: int
+    block: int
+    chunk: int
+    count: int | None
+    unroll: int
+    position: int
+    kept: int
+    element: str
+    given: str
+    result: str
+    across: bool
+    adds: bool
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of the depth."""
+        return -(-self.depth // self.block)
+
+    @property
+    def words(self) -> str:
+        """The type of a word of positions."""
+        return f"i{self.position * self.unroll}"
+
+
+def rows_text(k: RowsKernel) -> str:
+    """The kernel as text: arguments are values, positions, starts if there are, x, what is added if it is, y."""
+    arguments = [f"%values: {_list(k.kept, k.element)}", f"%positions: {_list(_over(k.kept, k.unroll), k.words)}"]
+    if k.count is None:
+        arguments.append(f"%starts: memref<{k.blocks * k.rows + 1}xi32>")
+    arguments.append(f"%x: {_x(k)}")
+    if k.adds:
+        arguments.append(f"%c: {_y(k)}")
+    arguments.append(f"%y: {_y(k)}")
+    one = k.blocks == 1
+    held = k.lanes if one else _up(k.chunk, k.lanes)
+    body = _fill(k) + _in_strips(k) if one else _in_blocks(k)
+    return f"""
+tile.kernel @KERNEL({", ".join(arguments)}) grid(%task, %part) {{
+{_constants(k)}
+  %xs = tile.alloc : memref<{_up(k.block, k.lanes)}x{k.width}x{k.element}, #tile.level<"l1">>
+  %ys = tile.alloc : memref<{held}x{k.width}x{k.element}, #tile.level<"{"l1" if one else "l2"}">>
+  %left = arith.muli %task, %cwidth : index
+  %columns = {f"arith.constant {k.columns} : index" if k.columns >= 0 else f"memref.dim %x, %c{0 if k.across else 1} : {_x(k)}"}
+  %first = arith.muli %part, %cchunk : index
+  %behind = arith.addi %first, %cchunk : index
+  %end = arith.minsi %behind, %crows : index
+{body}
+  tile.return
+}}
+"""
+
+
+def _constants(k: RowsKernel) -> str:
+    numbers = {
+        "c0": 0, "c1": 1, "cwidth": k.width, "cchunk": k.chunk, "crows": k.rows, "cdepth": k.depth,
+        "cblock": k.block, "cblocks": k.blocks, "clanes": k.lanes, "cunroll": k.unroll,
+        "cfilled": _up(k.block, k.lanes), "ccount": (k.count or 0) // k.unroll,
+    }  # fmt: skip
+    lines = [f"  %{name} = arith.constant {number} : index" for name, number in numbers.items()]
+    lines += [f"  %zero = arith.constant dense<0.0> : {_row(k)}"]
+    lines += [f"  %shift{u} = arith.constant {u * k.position} : {k.words}" for u in range(k.unroll)]
+    lines += [f"  %mask = arith.constant {(1 << k.position) - 1} : {k.words}"]
+    return "\n".join(lines)
+
+
+def _in_blocks(k: RowsKernel) -> str:
+    """Sums in `ys`, carried on from block to block."""
+    return f"""
+  %k_first = arith.constant 0 : index
+{_fill(k, "%k_first")}
+  scf.for %r = %first to %end step %c1 {{
+    %place = arith.subi %r, %first : index
+{_sum(k, "%zero", "%c0")}
+    tile.store %sum, %ys[%place, %c0] : {_row(k)}, {_ys(k)}
+  }}
+  scf.for %b = %c1 to %cblocks step %c1 {{
+    %k_b = arith.muli %b, %cblock : index
+{_fill(k, "%k_b")}
+    scf.for %r = %first to %end step %c1 {{
+      %place = arith.subi %r, %first : index
+      %before = tile.load %ys[%place, %c0] : {_ys(k)}, {_row(k)}
+{_sum(k, "%before", "%b")}
+      tile.store %sum, %ys[%place, %c0] : {_row(k)}, {_ys(k)}
+    }}
+  }}
+  scf.for %r = %first to %end step %clanes {{
+    %place = arith.subi %r, %first : index
+{_out(k)}
+  }}"""
+
+
+def _in_strips(k: RowsKernel) -> str:
+    """All terms at once: as many rows as are transposed together lie in `ys`."""
+    return f"""
+  scf.for %r = %first to %end step %clanes {{
+    %after = arith.addi %r, %clanes : index
+    %stop = arith.minsi %after, %end : index
+    scf.for %row = %r to %stop step %c1 {{
+      %at = arith.subi %row, %r : index
+{_sum(k, "%zero", "%c0", "%row")}
+      tile.store %sum, %ys[%at, %c0] : {_row(k)}, {_ys(k)}
+    }}
+    %place = arith.constant 0 : index
+{_out(k)}
+  }}"""
+
+
+def _sum(k: RowsKernel, before: str, block: str, row: str = "%r") -> str:
+    """%sum: a row's terms of a block, added to what came before."""
+    if k.count is None:
+        bounds = f"""
+      %list_b = arith.muli {block}, %crows : index
+      %list = arith.addi %list_b, {row} : index
+      %list_1 = arith.addi %list, %c1 : index
+      %from_i = memref.load %starts[%list] : memref<{k.blocks * k.rows + 1}xi32>
+      %to_i = memref.load %starts[%list_1] : memref<{k.blocks * k.rows + 1}xi32>
+      %from = arith.index_cast %from_i : i32 to index
+      %to = arith.index_cast %to_i : i32 to index"""
+    else:
+        bounds = f"""
+      %list_b = arith.muli {block}, %crows : index
+      %list = arith.addi %list_b, {row} : index
+      %from = arith.muli %list, %ccount : index
+      %to = arith.addi %from, %ccount : index"""
+    steps = "".join(_step(k, u) for u in range(k.unroll))
+    return f"""{bounds}
+      %sum = scf.for %p = %from to %to step %c1 iter_args(%f0 = {before}) -> ({_row(k)}) {{
+        %word = memref.load %positions[%p] : {_list(_over(k.kept, k.unroll), k.words)}
+        %v0 = arith.muli %p, %cunroll : index
+{steps}
+        scf.yield %f{k.unroll} : {_row(k)}
+      }}"""
+
+
+def _step(k: RowsKernel, u: int) -> str:
+    """One kept element: its value times the row of x that it names."""
+    word = "%word"
+    lines = []
+    if k.unroll > 1:
+        lines += [
+            f"%shifted{u} = arith.shrui %word, %shift{u} : {k.words}",
+            f"%at{u} = arith.andi %shifted{u}, %mask : {k.words}",
+        ]
+        word = f"%at{u}"
+    lines += [
+        f"%off{u} = arith.constant {u} : index",
+        f"%p{u} = arith.addi %v0, %off{u} : index",
+        f"%row{u} = arith.index_castui {word} : {k.words} to index",
+        f"%value{u} = memref.load %values[%p{u}] : {_list(k.kept, k.element)}",
+        f"%wide{u} = tile.splat %value{u} : {k.element} -> {_row(k)}",
+        f"%x{u} = tile.load %xs[%row{u}, %c0] : {_xs(k)}, {_row(k)}",
+        f"%f{u + 1} = math.fma %wide{u}, %x{u}, %f{u} : {_row(k)}",
+    ]
+    return "".join(f"        {line}\n" for line in lines)
+
+
+def _fill(k: RowsKernel, start: str = "%c0") -> str:
+    """The rows of x of a block and the columns of the task into `xs`, zeros where there are none."""
+    if k.across:
+        part = _tile(k.lanes, k.lanes, k.given)
+        load = f"""%t = tile.load %x[%column, %row] dims [1, 0] valid (%rows_left, %columns_left) : {_x(k)}, {part}"""
+        height = "%clanes"
+    else:
+        part = _tile(1, k.lanes, k.given)
+        load = f"""%t = tile.load %x[%row, %column] valid (%rows_left, %columns_left) : {_x(k)}, {part}"""
+        height = "%c1"
+    size = k.lanes if k.across else 1
+    wide = _tile(size, k.lanes, k.element)
+    return f"""
+    scf.for %j = %c0 to %cwidth step %clanes {{
+      %column = arith.addi %left, %j : index
+      %columns_left = arith.subi %columns, %column : index
+      scf.for %i = %c0 to %cfilled step {height} {{
+        %row = arith.addi {start}, %i : index
+        %rows_left = arith.subi %cdepth, %row : index
+        {load}
+        {_converted("%w", "%t", part, wide)}
+        tile.store {"%t" if part == wide else "%w"}, %xs[%i, %j] : {wide}, {_xs(k)}
+      }}
+    }}"""
+
+
+def _out(k: RowsKernel) -> str:
+    """The rows that begin at row %place of `ys`, which are those at row %r of W, into y."""
+    wide, part = _tile(k.lanes, k.lanes, k.element), _tile(k.lanes, k.lanes, k.result)
+    turn = f"%turned = tile.transpose %held [1, 0] : {wide} -> {wide}" if k.across else ""
+    at, left = (
+        ("[%column, %r]", "(%columns_left, %rows_left)")
+        if k.across
+        else ("[%r, %column]", "(%rows_left, %columns_left)")
+    )
+    sums = "%turned" if k.across else "%held"
+    add = ""
+    if k.adds:
+        narrow, same = f"%added_n = tile.load %c{at} valid {left} : {_y(k)}, {part}", part == wide
+        add = f"""
+      {narrow}
+      {_converted("%added", "%added_n", part, wide)}
+      %more = arith.addf {sums}, {"%added_n" if same else "%added"} : {wide}"""
+        sums = "%more"
+    return f"""
+    %rows_left = arith.subi %end, %r : index
+    scf.for %j = %c0 to %cwidth step %clanes {{
+      %column = arith.addi %left, %j : index
+      %columns_left = arith.subi %columns, %column : index
+      %held = tile.load %ys[%place, %j] : {_ys(k)}, {wide}
+      {turn}{add}
+      {_converted("%narrow", sums, wide, part)}
+      tile.store {sums if part == wide else "%narrow"}, %y{at} valid {left} : {part}, {_y(k)}
+    }}"""
+
+
+def _converted(name: str, value: str, before: str, after: str) -> str:
+    return "" if before == after else f"{name} = tile.convert {value} : {before} -> {after}"
+
+
+def _tile(rows: int, columns: int, element: str) -> str:
+    return f"!tile.tile<{rows}x{columns}x{element}>"
+
+
+def _row(k: RowsKernel) -> str:
+    return f"!tile.tile<{k.width}x{k.element}>"
+
+
+def _shape(sizes: Sequence[int], element: str) -> str:
+    return f"memref<{'x'.join('?' if size < 0 else str(size) for size in sizes)}x{element}>"
+
+
+def _x(k: RowsKernel) -> str:
+    return _shape([k.columns, k.depth] if k.across else [k.depth, k.columns], k.given)
+
+
+def _y(k: RowsKernel) -> str:
+    return _shape([k.columns, k.rows] if k.across else [k.rows, k.columns], k.result)
+
+
+def _xs(k: RowsKernel) -> str:
+    return f'memref<{_up(k.block, k.lanes)}x{k.width}x{k.element}, #tile.level<"l1">>'
+
+
+def _ys(k: RowsKernel) -> str:
+    one = k.blocks == 1
+    held = k.lanes if one else _up(k.chunk, k.lanes)
+    return f'memref<{held}x{k.width}x{k.element}, #tile.level<"{"l1" if one else "l2"}">>'
+
+
+def _list(size: int, element: str) -> str:
+    return _shape([size], element)
+
+
+def _over(size: int, by: int) -> int:
+    return size // by if size >= 0 else size
+
+
+def _up(size: int, step: int) -> int:
+    return -(-size // step) * step

@@ -1,0 +1,67 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Products with pruned weights give the numbers of the masked dense model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+import models
+import tilewright as tw
+from models._graph import Graph
+from models.compare import assert_close, onnxruntime_outputs
+
+F32 = np.dtype(np.float32)
+
+
+def first(outputs: Any) -> np.ndarray:
+    return outputs[0] if isinstance(outputs, list | tuple) else outputs
+
+
+def pruned(name: str, n: int, m: int) -> onnx.ModelProto:
+    """A model of which each large matrix keeps n of m rows."""
+    rng, model = np.random.default_rng(1), models.build(name)
+    for tensor in model.graph.initializer:
+        array = numpy_helper.to_array(tensor)
+        if array.dtype != F32 or array.ndim != 2 or array.size < 1000:
+            continue
+        kept = np.zeros((-(-array.shape[0] // m), m, array.shape[1]), bool)
+        kept[:, :n] = True
+        kept = rng.permuted(kept, axis=1).reshape(-1, array.shape[1])[: array.shape[0]]
+        tensor.CopyFrom(numpy_helper.from_array(array * kept, tensor.name))
+    return model
+
+
+@pytest.mark.parametrize("target", ["cpu", "cpu:x86-64-v3"])
+@pytest.mark.parametrize("name", ["bert_tiny", "bert_tiny_batch"])
+def test_models(name: str, target: str) -> None:
+    model = pruned(name, 1, 8)
+    inputs = models.random_inputs(model)
+    compiled = tw.compile(model, target)
+    assert_close(compiled(**inputs), onnxruntime_outputs(model.SerializeToString(), inputs))
+    found = compiled.report_data()["sparsity"]
+    assert found and all(0.05 < entry["density"] < 0.2 for entry in found)
+
+
+def test_open_rows() -> None:
+    """The number of rows is that of a run."""
+    g, rng = Graph("open", 17), np.random.default_rng(0)
+    w = (rng.standard_normal((96, 64)) * (rng.random((96, 64)) < 0.1)).astype(F32)
+    g.output(g.op("Relu", g.op("MatMul", g.input("x", F32, ["n", 96]), g.weight(w, "w"))), "y", F32, ["n", 64])
+    compiled = tw.compile(g.model(), "cpu")
+    for rows in (1, 7, 300):
+        x = rng.standard_normal((rows, 96)).astype(F32)
+        np.testing.assert_allclose(first(compiled(x)), np.maximum(x @ w, 0), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["bert_tiny", "mobilenet_tiny"])
+def test_dense_models_stay(name: str) -> None:
+    data = tw.compile(models.build(name), "cpu").report_data()
+    assert data["sparsity"] == []
+    assert "tile.sparsity" not in next(phase["ir"] for phase in data["phases"] if phase["name"] == "plan")

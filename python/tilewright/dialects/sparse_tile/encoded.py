@@ -48,7 +48,7 @@ class Encoded:
         """Each region, the parts of its pattern, and its scales and zero points."""
         place = 0
         for region in self.tesa.regions:
-            held = _PARTS[region.pattern.kind]
+            held = PARTS[region.pattern.kind]
             extra = (1 + bool(region.format.zero_points)) if region.format else 0
             if place + held + extra > len(self.parts):
                 raise UserError(f"the {len(self.parts)} parts are too few for the encoding's regions")
@@ -116,7 +116,7 @@ class Encoded:
         marks = np.arange(1, values.size + 1).reshape(values.shape)
         at = region.pattern.pack(np.where(self.kept(), marks, 0))[0]
         flat = np.concatenate([np.zeros(1, values.dtype), values.reshape(-1)])
-        return (flat[at], *self.parts[1 : _PARTS[region.pattern.kind]])
+        return (flat[at], *self.parts[1 : PARTS[region.pattern.kind]])
 
     def _elements(
         self, region: Region, parts: Sequence[np.ndarray], codes: np.ndarray, numbers: Sequence[np.ndarray]
@@ -128,7 +128,8 @@ class Encoded:
         return np.where(kept, elements, np.zeros((), self.dtype))
 
 
-_PARTS = {"dense": 1, "dynamic": 1, "mask": 3, "block": 3, "nm": 2}
+#: How many parts hold a tensor by each kind of pattern.
+PARTS = {"dense": 1, "dynamic": 1, "mask": 3, "block": 3, "nm": 2}
 
 
 def _only(tesa: Tesa) -> Region:

@@ -16,6 +16,8 @@
 #ifndef TILEWRIGHT_LIB_RUNTIME_HEAP_H
 #define TILEWRIGHT_LIB_RUNTIME_HEAP_H
 
+#include "Guards.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -60,6 +62,7 @@ public:
     try {
       blocks.insert({capacity, {block, call}});
       bytes += capacity;
+      guard(block, 0, capacity);
     } catch (const std::bad_alloc &) {
       std::free(block);
     }
@@ -152,6 +155,7 @@ public:
       std::free(block);
       return nullptr;
     }
+    guard(block, bytes, capacity);
     live += capacity;
     most = std::max(most, live + given);
     idle.allow(2 * most);

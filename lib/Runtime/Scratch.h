@@ -14,6 +14,8 @@
 #ifndef TILEWRIGHT_LIB_RUNTIME_SCRATCH_H
 #define TILEWRIGHT_LIB_RUNTIME_SCRATCH_H
 
+#include "Guards.h"
+
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -32,6 +34,7 @@ public:
   char *get(int64_t bytes) {
     if (bytes > capacity)
       grow(bytes);
+    guard(block, bytes, capacity);
     return block;
   }
 

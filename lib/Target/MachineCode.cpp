@@ -113,6 +113,7 @@ makeMachine(const MachineOptions &options) {
   llvm::TargetOptions targetOptions;
   targetOptions.FunctionSections = true;
   targetOptions.DataSections = true;
+  targetOptions.UseInitArray = true; // the loader runs no .ctors
   std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
       triple, options.cpu, options.features, targetOptions, llvm::Reloc::PIC_,
       std::nullopt, codeGenLevel(options.optLevel)));
@@ -187,6 +188,11 @@ private:
     llvmModule->setTargetTriple(machine->getTargetTriple());
     llvmModule->setDataLayout(machine->createDataLayout());
     bool isX86 = machine->getTargetTriple().isX86();
+    // The sanitizer guards no constant of a larger alignment.
+    if (isSanitized())
+      for (llvm::GlobalVariable &global : llvmModule->globals())
+        if (global.getAlign().valueOrOne() > llvm::Align(32))
+          global.setAlignment(llvm::Align(32));
     for (llvm::Function &function : *llvmModule) {
       if (function.isDeclaration())
         continue;

@@ -12,12 +12,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-COUNTS = {"onnx": 1500, "ir": 600, "programs": 80, "open": 25, "gpu": 12}
+COUNTS = {"onnx": 1500, "ir": 600, "programs": 80, "open": 25, "gpu": 12, "sparse": 60, "asan": 40}
+sys.path.append(str(ROOT / "tools"))
+
+from fuzzing import sanitizer  # noqa: E402
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("campaign", COUNTS)
 def test_a_slice_finds_nothing(campaign: str) -> None:
+    if campaign == "asan" and sanitizer.missing():
+        pytest.skip(str(sanitizer.missing()))
     command = [ROOT / "tools/fuzz", campaign, "--count", str(COUNTS[campaign]), "--jobs", "2"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -72,6 +72,9 @@ class _Reports:
 
 
 def _one(work: Campaign, seed: int, folder: Path | None) -> int:
+    if any(os.environ.get(name) != value for name, value in work.environment().items()):
+        command = [sys.executable, "-m", __package__, *sys.argv[1:]]
+        os.execve(sys.executable, command, {**os.environ, **work.environment()})
     work.prepare()
     if folder is not None:
         print(_write(work, seed, folder), flush=True)

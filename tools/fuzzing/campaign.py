@@ -23,13 +23,13 @@ class Campaign(ABC):
         name: as on the command line.
         suffix: of a case's file.
         seconds: the longest that one case may take.
-        memory: the most bytes of address space that a process may take.
+        memory: the most bytes of address space that a process may take; None: any.
     """
 
     name: str
     suffix: str
     seconds: float = 20
-    memory: int = 8 << 30
+    memory: int | None = 8 << 30
 
     @abstractmethod
     def prepare(self) -> None:
@@ -42,6 +42,14 @@ class Campaign(ABC):
     @abstractmethod
     def execute(self, case: bytes) -> str | None:
         """Run our code on a case: None, or what is wrong in one line. Must not raise what a user would see as a bug."""
+
+    def environment(self) -> dict[str, str]:
+        """Variables that its processes need beside those that are set."""
+        return {}
+
+    def obituary(self, errors: str) -> str:
+        """What a process that died says on its standard error, in one line."""
+        return " ".join(errors.strip().splitlines()[-1:])
 
     def is_upstream(self, case: bytes) -> bool:
         """Whether a case that killed its process also kills upstream's own tool, without our code."""

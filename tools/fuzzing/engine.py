@@ -24,6 +24,7 @@ _COMMAND = [sys.executable, "-m", f"{__package__}.worker"]
 _CHUNK = 4000  # seeds that a process takes at once, so that memory it leaks is given back
 
 
+_TAIL = 20000  # bytes of what a process that dies says: a report of a sanitizer is some thousands
 _STARTING = 120  # seconds more until the first case: imports, reading what cases are made from
 _UPSTREAM = "upstream: "  # how a campaign says that not our code is at fault
 
@@ -83,7 +84,7 @@ def _process(campaign: Campaign, start: int, count: int, progress: Path) -> tupl
     """Run one process; a finding for the case that killed it, if any, and those that it reported."""
     progress.write_bytes(b"")
     paths = [str(TOOLS), str(TOOLS.parent / "test/conformance"), os.environ.get("PYTHONPATH", "")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **campaign.environment()}
     command = [*_COMMAND, campaign.name, str(start), str(count), str(progress)]
     with tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as replies:
         child = subprocess.Popen(
@@ -96,9 +97,9 @@ def _process(campaign: Campaign, start: int, count: int, progress: Path) -> tupl
         if seed == -1 and child.returncode == 0:
             return None, found
         errors.seek(0)
-        last = errors.read()[-2000:].decode("utf-8", "replace").strip().splitlines()[-1:]
+        said = campaign.obituary(errors.read()[-_TAIL:].decode("utf-8", "replace"))
     what = f"no end after {campaign.seconds:.0f} s" if hung else f"the process died with status {child.returncode}"
-    return Finding(seed, f"{what}: {' '.join(last)[:200]}", campaign.is_upstream(campaign.make(seed))), found
+    return Finding(seed, f"{what}: {said[:200]}", campaign.is_upstream(campaign.make(seed))), found
 
 
 def _finding(seed: int, what: str) -> Finding:

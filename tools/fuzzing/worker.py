@@ -20,6 +20,8 @@ CAMPAIGNS = {
     "programs": ("programs", "Programs"),
     "gpu": ("programs", "OnGpu"),
     "open": ("programs", "OpenSizes"),
+    "asan": ("sanitized", "Sanitized"),
+    "sparse": ("sparse_products", "SparseProducts"),
 }
 
 
@@ -36,7 +38,8 @@ def main() -> None:
     os.dup2(2, 1)  # what libraries print must not get between the findings
     work = campaign(name)
     work.prepare()
-    resource.setrlimit(resource.RLIMIT_AS, (work.memory, work.memory))
+    if work.memory is not None:
+        resource.setrlimit(resource.RLIMIT_AS, (work.memory, work.memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     descriptor = os.open(progress, os.O_WRONLY | os.O_CREAT)
     for seed in range(start, start + count):

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/TileDecisions.h"
+#include "lib/Analysis/MemoryGuards.h"
 #include "lib/Conversion/TileToRuntime/LaunchAliasing.h"
 #include "lib/Conversion/TileToRuntime/ProgramLowering.h"
 #include "lib/Conversion/TileToRuntime/RawMemory.h"
@@ -85,7 +86,8 @@ public:
 
 private:
   FailureOr<int64_t> planScratch() {
-    int64_t bytes = 0;
+    const int64_t gap = checksAccesses(kernel) ? kGuardBytes : 0;
+    int64_t bytes = gap;
     WalkResult result = kernel.walk([&](tile::AllocOp alloc) {
       auto type = cast<MemRefType>(alloc.getType());
       if (!type.hasStaticShape() || !type.getLayout().isIdentity()) {
@@ -94,11 +96,13 @@ private:
             << type;
         return WalkResult::interrupt();
       }
-      offsets.push_back(bytes);
-      bytes += llvm::alignTo(getBytes(type), kAlignment);
+      places.push_back({bytes, getBytes(type)});
+      bytes += llvm::alignTo(places.back().second, kAlignment) + gap;
       return WalkResult::advance();
     });
-    return result.wasInterrupted() ? FailureOr<int64_t>(failure()) : bytes;
+    if (result.wasInterrupted())
+      return failure();
+    return places.empty() ? 0 : bytes;
   }
 
   func::FuncOp makeFunction(int64_t bytes) {
@@ -232,16 +236,18 @@ private:
   }
 
   void placeScratch(func::FuncOp function, int64_t bytes) {
-    if (offsets.empty())
+    if (places.empty())
       return;
     b.setInsertionPointToStart(&function.getBody().front());
     Value scratch = memory.makeStatic(MemRefType::get({bytes}, b.getI8Type()),
                                       function.getArgument(3));
-    const int64_t *offset = offsets.begin();
+    if (checksAccesses(function))
+      guardScratch(scratch, bytes);
+    const auto *place = places.begin();
     function.walk([&](tile::AllocOp alloc) {
       OpBuilder nested(alloc);
-      Value start =
-          arith::ConstantIndexOp::create(nested, alloc.getLoc(), *offset++);
+      Value start = arith::ConstantIndexOp::create(nested, alloc.getLoc(),
+                                                   (place++)->first);
       Value view = memref::ViewOp::create(nested, alloc.getLoc(),
                                           cast<MemRefType>(alloc.getType()),
                                           scratch, start, ValueRange());
@@ -250,11 +256,20 @@ private:
     });
   }
 
+  /// Another kernel may have had other places there.
+  void guardScratch(Value scratch, int64_t bytes) {
+    MemoryGuards guards(b, loc, scratch);
+    guards.close(b, 0, bytes);
+    for (auto [offset, size] : places)
+      guards.open(b, offset, size);
+  }
+
   tile::KernelOp kernel;
   OpBuilder b;
   Location loc;
   RawMemory memory;
-  SmallVector<int64_t> offsets; // of each tile.alloc, in walk order
+  /// Offset and bytes of each tile.alloc, in walk order.
+  SmallVector<std::pair<int64_t, int64_t>> places;
 };
 
 struct ConvertTileKernelToFunc

@@ -7,25 +7,19 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Transforms/HostBuffers/ArenaGuards.h"
-#include "lib/Transforms/HostBuffers/Passes.h"
+#include "lib/Analysis/MemoryGuards.h"
 
 using namespace mlir;
 using namespace tilewright;
 
 namespace {
 
-/// The interface of every process that runs under AddressSanitizer
-/// (sanitizer/asan_interface.h).
-constexpr StringLiteral kPoison = "__asan_poison_memory_region",
-                        kUnpoison = "__asan_unpoison_memory_region";
-
 class Guards {
 public:
   Guards(func::FuncOp main, Value arena)
-      : main(main), b(OpBuilder::atBlockBegin(&main.getBody().front())) {
-    address = memref::ExtractAlignedPointerAsIndexOp::create(b, main.getLoc(),
-                                                             arena);
-    call(kPoison, 0, cast<MemRefType>(arena.getType()).getNumElements());
+      : b(OpBuilder::atBlockBegin(&main.getBody().front())),
+        memory(b, main.getLoc(), arena) {
+    memory.close(b, 0, cast<MemRefType>(arena.getType()).getNumElements());
   }
 
   /// Opens what begins to live at `op`, and closes what ends with it.
@@ -40,20 +34,20 @@ public:
     b.setInsertionPoint(op);
     for (const ArenaBuffer &buffer : buffers)
       if (begins(buffer))
-        call(kUnpoison, buffer.offset, buffer.bytes);
+        memory.open(b, buffer.offset, buffer.bytes);
     if (op->hasTrait<OpTrait::IsTerminator>())
       return;
     b.setInsertionPointAfter(op);
     for (const ArenaBuffer &buffer : buffers)
       if (ends(buffer))
-        call(kPoison, buffer.offset, buffer.bytes);
+        memory.close(b, buffer.offset, buffer.bytes);
     // Another buffer of a loop's body may have had a place of these.
     for (const ArenaBuffer &buffer : buffers)
       if (buffer.first <= span.second && buffer.last > span.second &&
           llvm::any_of(buffers, [&](const ArenaBuffer &other) {
             return ends(other) && overlap(buffer, other);
           }))
-        call(kUnpoison, buffer.offset, buffer.bytes);
+        memory.open(b, buffer.offset, buffer.bytes);
   }
 
 private:
@@ -61,26 +55,8 @@ private:
     return x.offset < y.offset + y.bytes && y.offset < x.offset + x.bytes;
   }
 
-  void call(StringRef name, int64_t offset, int64_t bytes) {
-    auto module = main->getParentOfType<ModuleOp>();
-    auto function = module.lookupSymbol<func::FuncOp>(name);
-    Location loc = main.getLoc();
-    if (!function) {
-      OpBuilder top(module.getBodyRegion());
-      Type index = b.getIndexType();
-      function = func::FuncOp::create(top, loc, name,
-                                      b.getFunctionType({index, index}, {}));
-      function.setPrivate();
-    }
-    Value start = arith::AddIOp::create(
-        b, loc, address, arith::ConstantIndexOp::create(b, loc, offset));
-    Value size = arith::ConstantIndexOp::create(b, loc, bytes);
-    func::CallOp::create(b, loc, function, ValueRange{start, size});
-  }
-
-  func::FuncOp main;
   OpBuilder b;
-  Value address;
+  MemoryGuards memory;
 };
 
 } // namespace

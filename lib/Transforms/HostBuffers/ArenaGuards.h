@@ -14,9 +14,6 @@
 
 namespace tilewright {
 
-/// Poisoned bytes before the first place of a guarded arena, and behind each.
-inline constexpr int64_t kGuardBytes = 64;
-
 /// Lets `main` tell the run-time of AddressSanitizer which bytes of its arena
 /// may be accessed: those of a buffer while it is live. What is live in a loop
 /// is so as long as the loop: its body stays as it is.

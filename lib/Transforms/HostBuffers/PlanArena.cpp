@@ -8,7 +8,7 @@
 
 #include "dialects/Tile/Elements.h"
 #include "dialects/Tile/TileDecisions.h"
-#include "lib/Analysis/Device.h"
+#include "lib/Analysis/MemoryGuards.h"
 #include "lib/Transforms/HostBuffers/ArenaGuards.h"
 #include "lib/Transforms/HostBuffers/Passes.h"
 
@@ -56,21 +56,17 @@ struct PlanArena : public tilewright::impl::PlanArenaBase<PlanArena> {
       allocs.push_back(alloc);
       buffers.push_back({bytes, lifetime->first, lifetime->second});
     });
-    Value arena = addArgument(main, isGuarded() ? packApart(buffers)
-                                                : packArena(buffers, kAlignment));
-    if (isGuarded() && !buffers.empty())
+    bool isGuarded = checksAccesses(main);
+    Value arena = addArgument(main, isGuarded ? packApart(buffers)
+                                              : packArena(buffers, kAlignment));
+    if (isGuarded && !buffers.empty())
       guardArena(main, arena, buffers, lifetimes);
     for (auto [alloc, buffer] : llvm::zip_equal(allocs, buffers))
       place(alloc, arena, buffer.offset);
   }
 
 private:
-  bool isGuarded() {
-    Device device(getOperation());
-    return !device.isGPU() && device.getOption("sanitize") == "address";
-  }
-
-  /// The same with a gap behind each place, and one before the first.
+  /// As packArena, with a gap behind each place, and one before the first.
   static int64_t packApart(std::vector<ArenaBuffer> &buffers) {
     for (ArenaBuffer &buffer : buffers)
       buffer.bytes += kGuardBytes;

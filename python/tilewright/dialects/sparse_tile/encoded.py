@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tilewright.core.dtypes import to_numpy
 from tilewright.core.errors import UserError
 from tilewright.dialects.sparse_tile.formats import Format
 from tilewright.dialects.sparse_tile.tesa import Region, Tesa
@@ -47,11 +48,14 @@ class Encoded:
         """Each region, the parts of its pattern, and its scales and zero points."""
         place = 0
         for region in self.tesa.regions:
-            held = _PARTS[region.pattern.kind]
+            held = PARTS[region.pattern.kind]
             extra = (1 + bool(region.format.zero_points)) if region.format else 0
             if place + held + extra > len(self.parts):
                 raise UserError(f"the {len(self.parts)} parts are too few for the encoding's regions")
             parts = self.parts[place : place + held + extra]
+            stored = to_numpy(region.format.storage) if region.format else np.dtype(self.dtype)
+            if parts[0].dtype != stored:
+                raise UserError(f"the elements that the parts hold are {parts[0].dtype}, the encoding says {stored}")
             yield region, parts[:held], parts[held:]
             place += held + extra
         if place != len(self.parts):
@@ -61,11 +65,12 @@ class Encoded:
         """The tensor element by element: the sum of its regions.
 
         Raises:
-            UserError: parts do not fit the encoding: sizes, positions out of range, twice or out of order.
+            UserError: parts do not fit the encoding: types, sizes, positions out of range, twice or out of order; or
+            the tensor is too large to be written element by element.
         """
         total: np.ndarray | None = None
         for region, parts, numbers in self.regions():
-            one = region.pattern.unpack(parts, self.shape)
+            one = self._unpacked(region, parts)
             if region.format:
                 one = self._elements(region, parts, one, numbers)
             total = one if total is None else (total + one).astype(self.dtype)
@@ -76,8 +81,14 @@ class Encoded:
         """Which elements some region holds: bool, of the tensor's shape."""
         found = np.zeros(self.shape, bool)
         for region, parts, _ in self.regions():
-            found |= region.pattern.unpack((np.ones(parts[0].shape, bool), *parts[1:]), self.shape)
+            found |= self._unpacked(region, (np.ones(parts[0].shape, bool), *parts[1:]))
         return found
+
+    def _unpacked(self, region: Region, parts: Sequence[np.ndarray]) -> np.ndarray:
+        try:
+            return region.pattern.unpack(parts, self.shape)
+        except MemoryError:
+            raise UserError(f"there is no memory for all elements of a tensor of shape {self.shape}") from None
 
     def quantize(self, format: Format, scales: np.ndarray, zero_points: np.ndarray | None = None) -> Encoded:
         """The tensor's only region in another number format. Elements that the pattern leaves out stay zero."""
@@ -105,7 +116,7 @@ class Encoded:
         marks = np.arange(1, values.size + 1).reshape(values.shape)
         at = region.pattern.pack(np.where(self.kept(), marks, 0))[0]
         flat = np.concatenate([np.zeros(1, values.dtype), values.reshape(-1)])
-        return (flat[at], *self.parts[1 : _PARTS[region.pattern.kind]])
+        return (flat[at], *self.parts[1 : PARTS[region.pattern.kind]])
 
     def _elements(
         self, region: Region, parts: Sequence[np.ndarray], codes: np.ndarray, numbers: Sequence[np.ndarray]
@@ -117,7 +128,8 @@ class Encoded:
         return np.where(kept, elements, np.zeros((), self.dtype))
 
 
-_PARTS = {"dense": 1, "dynamic": 1, "mask": 3, "block": 3, "nm": 2}
+#: How many parts hold a tensor by each kind of pattern.
+PARTS = {"dense": 1, "dynamic": 1, "mask": 3, "block": 3, "nm": 2}
 
 
 def _only(tesa: Tesa) -> Region:

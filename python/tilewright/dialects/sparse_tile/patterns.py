@@ -70,6 +70,7 @@ class Mask:
     def unpack(self, parts: Sequence[np.ndarray], shape: Sequence[int]) -> np.ndarray:
         """Return the matrix [rows, columns]. UserError where indices are no positions in ascending order."""
         data, indices, indptr = parts
+        _check(data.ndim == 1, f"data must have one dimension, not shape {data.shape}")
         rows = checked_rows(data, indices, indptr, shape[0], shape[1])
         result = np.zeros(shape, data.dtype)
         result[rows, indices] = data
@@ -156,6 +157,7 @@ class NM:
     def unpack(self, parts: Sequence[np.ndarray], shape: Sequence[int]) -> np.ndarray:
         """Return the tensor of `shape`. UserError where positions are out of range or not ascending."""
         values, positions = parts
+        _check_numbers(positions, "positions", len(shape))
         step = self._step(len(shape))
         windows = -(-shape[self.axis] // (self.m * step[self.axis]))
         counts = [-(-size // u) for size, u in zip(shape, step, strict=True)]
@@ -236,12 +238,16 @@ def checked_rows(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, rows
     Raises:
         UserError: the arrays do not fit each other, a column is out of range, occurs twice or out of order.
     """
+    _check_numbers(indices, "indices", 1)
+    _check_numbers(indptr, "indptr", 1)
+    _check(data.ndim > 0, "data must have an entry for each kept element or block, not be one number")
     _check(
         indptr.shape == (rows + 1,) and indptr[0] == 0 and indptr[-1] == len(data) == len(indices),
         f"indptr must have {rows + 1} entries from 0 to the {len(data)} kept, and as many indices ({len(indices)})",
     )
-    _check(bool((np.diff(indptr) >= 0).all()), "indptr must not fall")
-    row = np.repeat(np.arange(rows), np.diff(indptr))
+    counts = np.diff(indptr.astype(np.int64))  # differences of small integers wrap around
+    _check(bool((counts >= 0).all()), "indptr must not fall")
+    row = np.repeat(np.arange(rows), counts)
     wrong = np.flatnonzero((indices < 0) | (indices >= columns))
     if len(wrong):
         raise UserError(f"row {row[wrong[0]]} has an entry in column {indices[wrong[0]]} of {columns}")
@@ -250,6 +256,13 @@ def checked_rows(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, rows
     if len(falls):
         raise UserError(f"columns of row {row[falls[0]]} do not ascend: one occurs twice, or is out of order")
     return row
+
+
+def _check_numbers(part: np.ndarray, name: str, rank: int) -> None:
+    _check(
+        part.dtype.kind in "iu" and part.ndim == rank,
+        f"{name} must be integers of {rank} dimensions, not {part.dtype} of shape {part.shape}",
+    )
 
 
 def _starts(rows: np.ndarray, count: int) -> np.ndarray:

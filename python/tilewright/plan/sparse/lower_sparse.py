@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tilewright.core.errors import UserError
+from tilewright.core.errors import UnsupportedError, UserError
 from tilewright.devices.device import Device
 from tilewright.dialects.sparse_tile.tesa import Tesa
 from tilewright.ir.generics import create, is_zeros, maker, walk
@@ -31,6 +31,9 @@ _MOVES = {
 
 #: What holds encoded tensors, users before makers.
 _CODECS = ("sparse_tile.unpack", "sparse_tile.assemble", "sparse_tile.parts", "sparse_tile.pack")
+from tilewright.plan.sparse.sound_parts import follows_from_weights, sound_parts
+
+_AT_COMPILE_TIME = ("pack", "parts", "assemble", "unpack", "quantize", "dequantize")
 
 
 @register
@@ -62,7 +65,17 @@ class LowerSparse(Pass):
     """
 
     name: ClassVar[str] = "tile-lower-sparse"
-    dialects: ClassVar[tuple[str, ...]] = ("linalg", "tensor", "arith", "tile", "scf", "memref", "math", "sparse_tile")
+    dialects: ClassVar[tuple[str, ...]] = (
+        "linalg",
+        "tensor",
+        "arith",
+        "tile",
+        "scf",
+        "memref",
+        "math",
+        "cf",
+        "sparse_tile",
+    )
 
     def run(self, op: ir.Operation) -> None:
         """Product by product, then what moves tensors."""
@@ -87,6 +100,9 @@ class LowerSparse(Pass):
         for name in _CODECS:
             for left in walk(op, name):
                 _simplify(left)
+        for name in _AT_COMPILE_TIME:
+            for left in walk(op, f"sparse_tile.{name}"):
+                _refuse(left)
 
 
 def product_of(op: ir.Operation) -> Product:
@@ -106,7 +122,7 @@ def _parts(encoded: ir.Value) -> tuple[ir.Value, ...]:
     """What holds an encoded tensor: what it was assembled of, else taken apart here."""
     made = maker(encoded)
     if made is not None and made.name == "sparse_tile.assemble":
-        return tuple(made.operands)
+        return sound_parts(made)
     op = ir.Operation.create("sparse_tile.parts", results=part_types(encoded.type), operands=[encoded])
     return tuple(op.results)
 
@@ -140,6 +156,16 @@ def _form(product: Product, device: Device) -> Form:
 def _as(kind: ir.Type, value: ir.Value) -> ir.Value:
     """A tensor with the sizes that its users know."""
     return value if value.type == kind else create("tensor.cast", [value], kind)
+
+
+def _refuse(op: ir.Operation) -> None:
+    """Say so where an encoding changes at run time: no kernel does it; `tile-hoist-init` lets @init do the others."""
+    if not follows_from_weights(op.results[0]):
+        text = (
+            f"{op.name} of values that a run brings: encodings change at compile time only. Multiply by parts of a "
+            "pattern that a family of kernels reads (sparse_tile.matmul of nm), or give the parts as weights"
+        )
+        raise located(UnsupportedError(text), op)
 
 
 def _simplify(op: ir.Operation) -> None:

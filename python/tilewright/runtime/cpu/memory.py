@@ -11,6 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tilewright.core import config
+
 _HUGE = 2 << 20
 #: A cache line. Smaller results than this many of them stay in the caches, wherever they begin.
 _LINE, _FEW_LINES = 64, 1024
@@ -37,9 +39,12 @@ def allocate(size: int) -> np.ndarray:
 
 
 def empty(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
-    """Return an array of undefined content; a large one begins at a cache line, so that stores fill whole ones."""
+    """Return an array of undefined content; a large one begins at a cache line, so that stores fill whole ones.
+
+    Where code checks its accesses, its memory ends with it: what lies behind is poisoned.
+    """
     size = math.prod(shape) * dtype.itemsize
-    if size < _FEW_LINES * _LINE:
+    if size < _FEW_LINES * _LINE or config.sanitize.get():
         return np.empty(shape, dtype)
     block = np.empty(size + _LINE, np.uint8)
     return np.ndarray(shape, dtype, buffer=block, offset=-block.__array_interface__["data"][0] % _LINE)

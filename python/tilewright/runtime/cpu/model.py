@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.core import config
 from tilewright.core.dtypes import make_canonical, to_numpy
 from tilewright.core.errors import UserError
 from tilewright.runtime.artifact import Artifact
@@ -81,7 +82,9 @@ class Model(CompiledModel):
             array = arrays.get(spec.name)
             if array is None or array.shape != spec.shape or array.dtype != to_numpy(spec.dtype):
                 raise UserError(f"{self._artifact.path}: the weights do not match the manifest at {spec}")
-        return [arrays[spec.name] for spec in self._manifest.weights]
+        weights = [arrays[spec.name] for spec in self._manifest.weights]
+        # A mapped weight ends where the next one begins; memory of its own ends with it.
+        return [array.copy() for array in weights] if config.sanitize.get() else weights
 
     @property
     def threads(self) -> int:

@@ -41,3 +41,52 @@ func.func @main(%n: index, %x: memref<4xf32>) {
   }
   return
 }
+
+// -----
+
+// Code that checks its accesses: 64 bytes before the first place and behind each (%b 256, %a and %c 4 together), all
+// poisoned until a buffer begins to live. What lives in a loop does so as long as the loop: there, %c has the place
+// of %a.
+// CHECK: tile.arena_bytes = 512 : i64
+// CHECK: func.func private @__asan_unpoison_memory_region(index, index)
+// CHECK: func.func private @__asan_poison_memory_region(index, index)
+// CHECK: func.func @main(
+// CHECK: %[[ARENA:.*]] = memref.extract_aligned_pointer_as_index
+// CHECK: %[[ALL:.*]] = arith.constant 512 : index
+// CHECK: call @__asan_poison_memory_region(%{{.*}}, %[[ALL]])
+// CHECK: arith.constant 64 : index
+// CHECK: %[[B:.*]] = arith.constant 256 : index
+// CHECK: call @__asan_unpoison_memory_region(%{{.*}}, %[[B]])
+// CHECK: memref.store
+// CHECK: arith.constant 384 : index
+// CHECK: %[[A:.*]] = arith.constant 4 : index
+// CHECK: call @__asan_unpoison_memory_region(%{{.*}}, %[[A]])
+// CHECK: call @__asan_unpoison_memory_region
+// CHECK: scf.for
+// CHECK-NOT: func.call
+// CHECK: }
+// CHECK: call @__asan_poison_memory_region
+// CHECK: call @__asan_poison_memory_region
+// CHECK: memref.load
+// CHECK: call @__asan_poison_memory_region
+// CHECK: return
+module attributes {tile.options = {sanitize = "address"}} {
+  func.func @main(%v: f32, %out: memref<1xf32>) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %b = memref.alloc() : memref<64xf32>
+    memref.store %v, %b[%c0] : memref<64xf32>
+    scf.for %i = %c0 to %c1 step %c1 {
+      %a = memref.alloc() : memref<1xf32>
+      memref.store %v, %a[%c0] : memref<1xf32>
+      %0 = memref.load %a[%c0] : memref<1xf32>
+      %c = memref.alloc() : memref<1xf32>
+      memref.store %0, %c[%c0] : memref<1xf32>
+      %1 = memref.load %c[%c0] : memref<1xf32>
+      memref.store %1, %out[%c0] : memref<1xf32>
+    }
+    %2 = memref.load %b[%c0] : memref<64xf32>
+    memref.store %2, %out[%c0] : memref<1xf32>
+    return
+  }
+}

@@ -45,8 +45,9 @@ LogicalResult FormatAttr::verify(EmitError emitError, Type storage,
   if (!isStorage(storage)) // format_c1
     return emitError() << "a format stores i2, i4, i8, f8E4M3FN or f8E5M2, not "
                        << storage;
-  if (!isa<FloatType>(scales)) // format_c2
-    return emitError() << "scales are floats, not " << scales;
+  if (scales ? !isa<FloatType>(scales) : isa<FloatType>(storage)) // format_c2
+    return emitError() << "scales are floats, and of integers alone there may "
+                       << "be none";
   if (isa<FloatType>(storage) && (isUnsigned || zeroPoints)) // format_c3
     return emitError() << "codes of type " << storage
                        << " are neither unsigned nor have zero points";
@@ -56,6 +57,13 @@ LogicalResult FormatAttr::verify(EmitError emitError, Type storage,
     if (size <= 0 && !ShapedType::isDynamic(size)) // format_c4
       return emitError() << "a group has positive sizes or `?`, not " << size;
   return success();
+}
+
+Type FormatAttr::getHeldType(Type type) {
+  auto integer = dyn_cast<IntegerType>(type);
+  return integer && integer.getWidth() < 8
+             ? IntegerType::get(type.getContext(), 8)
+             : type;
 }
 
 SmallVector<int64_t> FormatAttr::getScaleShape(ArrayRef<int64_t> shape) const {
@@ -82,27 +90,27 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
                ? success()
                : parser.parseInteger(size);
   };
-  if (parser.parseLess() || parser.parseType(storage) || parser.parseComma())
-    return {};
-  if (succeeded(parser.parseOptionalKeyword("unsigned"))) {
-    isUnsigned = true;
-    if (parser.parseComma())
-      return {};
-  }
-  if (parser.parseKeyword("scales") || parser.parseEqual() ||
-      parser.parseType(scales))
+  if (parser.parseLess() || parser.parseType(storage))
     return {};
   while (succeeded(parser.parseOptionalComma())) {
     StringRef name;
-    if (parser.parseKeyword(&name) || parser.parseEqual())
+    if (parser.parseKeyword(&name))
+      return {};
+    if (name == "unsigned") {
+      isUnsigned = true;
+      continue;
+    }
+    if (parser.parseEqual())
       return {};
     ParseResult parsed =
-        name == "zero_points" ? parser.parseType(zeroPoints)
+        name == "scales"        ? parser.parseType(scales)
+        : name == "zero_points" ? parser.parseType(zeroPoints)
         : name == "group"
             ? parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
                                              parseGroup)
             : ParseResult(parser.emitError(parser.getCurrentLocation())
-                          << "a format has zero_points and group, no " << name);
+                          << "a format has scales, zero_points and group, no "
+                          << name);
     if (parsed)
       return {};
   }
@@ -113,8 +121,9 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
 }
 
 void FormatAttr::print(AsmPrinter &printer) const {
-  printer << '<' << getStorage() << (getIsUnsigned() ? ", unsigned" : "")
-          << ", scales = " << getScales();
+  printer << '<' << getStorage() << (getIsUnsigned() ? ", unsigned" : "");
+  if (getScales())
+    printer << ", scales = " << getScales();
   if (getZeroPoints())
     printer << ", zero_points = " << getZeroPoints();
   if (!getGroup().empty()) {
@@ -166,8 +175,10 @@ LogicalResult TesaAttr::verifyEncoding(ArrayRef<int64_t> shape,
     FormatAttr format = getFormat(region);
     if (!format)
       continue;
-    if (!isa<FloatType>(elementType)) // tesa_c2
-      return emitError() << "codes stand for floats, not for " << elementType;
+    if (format.getScales() ? !isa<FloatType>(elementType)
+                           : !elementType.isSignlessInteger(32)) // tesa_c2
+      return emitError() << "codes stand for floats, or without scales for "
+                         << "i32, not for " << elementType;
     if (!format.getGroup().empty() &&
         format.getGroup().size() != shape.size()) // format_c4
       return emitError() << "a group of " << format.getGroup().size()
@@ -187,15 +198,18 @@ SmallVector<Type> TesaAttr::getParts(RankedTensorType type) {
   SmallVector<Type> parts;
   for (int64_t region = 0; region < tesa.getNumRegions(); ++region) {
     FormatAttr format = tesa.getFormat(region);
-    Type values = format ? format.getStorage() : type.getElementType();
+    Type values = format ? FormatAttr::getHeldType(format.getStorage())
+                         : type.getElementType();
     llvm::append_range(
         parts, tesa.getPattern(region).getParts(type.getShape(), values));
     if (!format)
       continue;
     SmallVector<int64_t> scales = format.getScaleShape(type.getShape());
-    parts.push_back(RankedTensorType::get(scales, format.getScales()));
+    if (format.getScales())
+      parts.push_back(RankedTensorType::get(scales, format.getScales()));
     if (format.getZeroPoints())
-      parts.push_back(RankedTensorType::get(scales, format.getZeroPoints()));
+      parts.push_back(RankedTensorType::get(
+          scales, FormatAttr::getHeldType(format.getZeroPoints())));
   }
   return parts;
 }

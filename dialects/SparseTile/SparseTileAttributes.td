@@ -17,15 +17,16 @@ def SparseTile_FormatAttr : AttrDef<SparseTile_Dialect, "Format"> {
   let mnemonic = "format";
   let summary = "the numbers that stand for elements: codes, scales, zero points";
   let description = [{
-    An element is `(code - zero point) * scale`. `storage` is the type of codes:
-    an integer of 2, 4 or 8 bits (`unsigned` or not), or a float of 8 bits, which
-    has no zero point. `group` is the block of elements that share a scale (and
-    a zero point): a number per dimension, `?` for the whole of it; without it
+    An element is `(code - zero point) * scale`; without scales, an `i32` that is
+    the difference. `storage` is the type of codes: an integer of 2, 4 or 8 bits
+    (`unsigned` or not), or a float of 8 bits, which has no zero point. Among the
+    parts a number of fewer bits has a byte: kernels pack as they read. `group`
+    is the block of elements that share a scale (and a zero point): a number per dimension, `?` for the whole of it; without it
     the tensor has one scale. `[1, ?]` is a scale per row, `[1, 32]` one per 32
     elements of a row.
 
     - `format_c1`: `storage` is `i2`, `i4`, `i8`, `f8E4M3FN` or `f8E5M2`.
-    - `format_c2`: `scales` is a float type.
+    - `format_c2`: `scales` is a float type; there are none for integers alone.
     - `format_c3`: a float has neither `unsigned` nor `zero_points`;
       `zero_points` is an integer or float type.
     - `format_c4`: `group` has a positive number or `?` for each dimension.
@@ -36,16 +37,20 @@ def SparseTile_FormatAttr : AttrDef<SparseTile_Dialect, "Format"> {
     func.func private @f(
         tensor<4x8xf32, #sparse_tile.tesa<dense : format<i8, unsigned, scales = f32, zero_points = i8>>>,
         tensor<64x96xf16, #sparse_tile.tesa<dense : format<i4, scales = f16, group = [32, 1]>>>,
-        tensor<64x96xf16, #sparse_tile.tesa<dense : format<f8E4M3FN, scales = f32>>>)
+        tensor<64x96xf16, #sparse_tile.tesa<dense : format<f8E4M3FN, scales = f32>>>,
+        tensor<4x8xi32, #sparse_tile.tesa<dense : format<i8, zero_points = i8, group = [1, ?]>>>)
     ```
   }];
   let parameters = (ins "::mlir::Type":$storage, "bool":$isUnsigned,
-      "::mlir::Type":$scales,
+      OptionalParameter<"::mlir::Type">:$scales,
       OptionalParameter<"::mlir::Type">:$zeroPoints,
       OptionalArrayRefParameter<"int64_t">:$group);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
+    /// The type that a code or zero point of `type` has among the parts: a byte
+    /// holds a shorter one.
+    static ::mlir::Type getHeldType(::mlir::Type type);
     /// Sizes of the tensor of scales of a tensor of `shape`.
     ::llvm::SmallVector<int64_t>
     getScaleShape(::llvm::ArrayRef<int64_t> shape) const;
@@ -66,7 +71,7 @@ def SparseTile_TesaAttr : AttrDef<SparseTile_Dialect, "Tesa", [
 
     - `tesa_c1`: there is a region.
     - `tesa_c2`: each pattern and format fits the shape; the element type of a
-      region with a format is a float.
+      region with a format is a float, or `i32` where the format has no scales.
 
     Example:
 

@@ -127,6 +127,8 @@ LogicalResult QuantizeOp::verify() {
       formatBetween(*this, getSource().getType(), getType()); // quantize_c2
   if (!format)
     return failure();
+  if (!format.getScales()) // quantize_c3
+    return emitOpError("needs a format with scales, not ") << format;
   if (!!getZeroPoints() != !!format.getZeroPoints()) // quantize_c3
     return emitOpError("has zero points exactly where its format has them");
   if (failed(verifyScales(*this, format, "scales", getScales().getType(),
@@ -134,7 +136,8 @@ LogicalResult QuantizeOp::verify() {
     return failure();
   return getZeroPoints()
              ? verifyScales(*this, format, "zero points",
-                            getZeroPoints().getType(), format.getZeroPoints())
+                            getZeroPoints().getType(),
+                            FormatAttr::getHeldType(format.getZeroPoints()))
              : success();
 }
 
@@ -143,4 +146,29 @@ LogicalResult DequantizeOp::verify() {
     return failure(); // dequantize_c1
   return success(!!formatBetween(*this, getType(),
                                  getSource().getType())); // dequantize_c2
+}
+
+//===----------------------------------------------------------------------===//
+// decode
+//===----------------------------------------------------------------------===//
+
+LogicalResult DecodeOp::verify() {
+  Type code = getCode().getType(), result = getType();
+  Type zero = getZeroPoint() ? getZeroPoint().getType() : Type();
+  Type scale = getScale() ? getScale().getType() : Type();
+  bool isFloat = isa<Float8E4M3FNType, Float8E5M2Type>(code);
+  bool isCode = isFloat ? !zero && !getIsUnsigned() : code.isSignlessInteger(8);
+  bool isZero = !zero || isa<FloatType>(zero) || zero.isSignlessInteger(8) ||
+                zero.isSignlessInteger(32);
+  if (!isCode || !isZero || (scale && !isa<FloatType>(scale))) // decode_c1
+    return emitOpError("a code is an i8, or a float of 8 bits without a zero "
+                       "point; zero points are i8, i32 or floats, scales "
+                       "floats");
+  bool isDifference = !isFloat && !scale && !isa_and_present<FloatType>(zero) &&
+                      result.isSignlessInteger(32);
+  if (isa<FloatType>(result) || isDifference) // decode_c2
+    return success();
+  return emitOpError("the result is a float, or an i32 of integers without a "
+                     "scale, not ")
+         << result;
 }

@@ -119,14 +119,15 @@ def SparseTile_QuantizeOp : SparseTile_Op<"quantize", [Pure]> {
   let summary = "elements rounded to the codes of a format";
   let description = [{
     `code = saturate(round(x / scale) + zero point)`, rounding half to even, as
-    QuantizeLinear of ONNX has it; NaN becomes the zero point of integers and
-    stays NaN in floats. The value of the result is `(code - zero point) * scale`.
+    QuantizeLinear of ONNX has it; the quotient is rounded to the type of the
+    scales. NaN becomes the least code of integers and stays NaN in floats. The
+    value of the result is `(code - zero point) * scale`.
 
     - `quantize_c1`: source and result have the same shape and element type.
     - `quantize_c2`: the result's encoding has one region, with a format; the
       source has the same pattern without it, or (if it is dense) no encoding.
-    - `quantize_c3`: scales, and zero points exactly where the format has them,
-      have the sizes and types that it says.
+    - `quantize_c3`: the format has scales; these, and zero points exactly where
+      the format has them, have the sizes and types that it says.
 
     Example:
 
@@ -152,8 +153,9 @@ def SparseTile_QuantizeOp : SparseTile_Op<"quantize", [Pure]> {
 def SparseTile_DequantizeOp : SparseTile_Op<"dequantize", [Pure]> {
   let summary = "elements as they are, of the codes of a format";
   let description = [{
-    `(code - zero point) * scale`, computed in the type of the scales and rounded
-    to the element type. The pattern stays.
+    `(code - zero point) * scale`, computed in f32 (the difference of integers
+    exactly) and rounded to the element type; without scales, the difference. The
+    pattern stays.
 
     - `dequantize_c1`: source and result have the same shape and element type.
     - `dequantize_c2`: the source's encoding has one region, with a format; the
@@ -174,6 +176,42 @@ def SparseTile_DequantizeOp : SparseTile_Op<"dequantize", [Pure]> {
   let arguments = (ins AnyRankedTensor:$source);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$source attr-dict `:` type($source) `to` type($result)";
+  let hasVerifier = 1;
+}
+
+def SparseTile_DecodeOp : SparseTile_Op<"decode", [Pure, AttrSizedOperandSegments]> {
+  let summary = "the number that a code stands for";
+  let description = [{
+    `dequantize` of one element, in the body of a `linalg.generic`: `(code - zero
+    point) * scale`, computed in f32 (the difference of integers exactly) and
+    rounded to the type of the result. So a body says which of its operands are
+    codes, zero points and scales, for as long as someone may multiply the codes
+    themselves; `tile-expand-decodes` makes arithmetic of it. A zero point of
+    `i8` has a sign where the code has one.
+
+    - `decode_c1`: the code is an `i8`, or a float of 8 bits, which has no zero
+      point and is not `unsigned`; the zero point is an `i8`, an `i32` or a
+      float, the scale a float.
+    - `decode_c2`: the result is a float, or an `i32` where code and zero point
+      are integers and there is no scale.
+
+    Example:
+
+    ```mlir
+    func.func @f(%code: i8, %zero: i8, %scale: f32) -> (f32, i32) {
+      %x = sparse_tile.decode unsigned %code zero_point %zero : i8 scale %scale : f32 : i8 to f32
+      %d = sparse_tile.decode %code : i8 to i32
+      return %x, %d : f32, i32
+    }
+    ```
+  }];
+  let arguments = (ins AnyType:$code, Optional<AnyType>:$zero_point,
+                       Optional<AnyType>:$scale, UnitAttr:$is_unsigned);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = [{
+    (`unsigned` $is_unsigned^)? $code (`zero_point` $zero_point^ `:` type($zero_point))?
+    (`scale` $scale^ `:` type($scale))? attr-dict `:` type($code) `to` type($result)
+  }];
   let hasVerifier = 1;
 }
 

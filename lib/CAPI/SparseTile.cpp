@@ -53,9 +53,11 @@ static DictionaryAttr formatEntries(FormatAttr format) {
   Builder b(format.getContext());
   SmallVector<NamedAttribute> entries{
       b.getNamedAttr("storage", TypeAttr::get(format.getStorage())),
-      b.getNamedAttr("scales", TypeAttr::get(format.getScales())),
       b.getNamedAttr("group", b.getDenseI64ArrayAttr(format.getGroup())),
       b.getNamedAttr("unsigned", b.getBoolAttr(format.getIsUnsigned()))};
+  if (format.getScales())
+    entries.push_back(
+        b.getNamedAttr("scales", TypeAttr::get(format.getScales())));
   if (format.getZeroPoints())
     entries.push_back(
         b.getNamedAttr("zero_points", TypeAttr::get(format.getZeroPoints())));
@@ -142,7 +144,8 @@ static Attribute patternOf(Location location, DictionaryAttr dictionary) {
 
 static Attribute formatOf(Location location, DictionaryAttr dictionary) {
   Entries entries(location, dictionary);
-  Type storage = entries.type("storage"), scales = entries.type("scales");
+  Type storage = entries.type("storage");
+  Type scales = entries.has("scales") ? entries.type("scales") : Type();
   Type zeroPoints =
       entries.has("zero_points") ? entries.type("zero_points") : Type();
   ArrayRef<int64_t> group = entries.list("group");

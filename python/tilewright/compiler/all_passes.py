@@ -10,6 +10,7 @@ from tilewright.normalize import (  # noqa: F401
     fold_transposes,
     generalize,
     join_rows,
+    lower_formats,
     materialize_copies,
     scale_results,
     shrink_dead,
@@ -34,6 +35,7 @@ from tilewright.plan.gpu import (  # noqa: F401
 )
 from tilewright.plan.graph import mark_levels, plan_fusion, plan_orders, plan_programs  # noqa: F401
 from tilewright.plan.lowbit import (  # noqa: F401
+    expand_decodes,
     fuse_dequantization,
     inline_widenings,
     int8_matmul,

@@ -12,6 +12,7 @@ from tilewright.passes.pipeline import PassSpec
 _SCALED = (PassSpec("tile-scale-results", "a softmax before a product divides the fewest numbers"),)
 
 _BEFORE = (
+    PassSpec("tile-lower-formats", "codes, scales and zero points are tensors; bodies say which is which"),
     PassSpec("tile-generalize", "named structured ops become linalg.generic; fills stay"),
     PassSpec("tile-widen-floats", "reductions of f16 and bf16 keep f32 in registers"),
     PassSpec("canonicalize", "folds chains of reshapes and slices, drops dead code"),

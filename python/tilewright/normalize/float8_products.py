@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tilewright.devices import facts
+from tilewright.ir.decodes import is_argument, yielded
 from tilewright.ir.generics import (
-    body,
     constant_of,
     create,
     create_generic,
@@ -59,16 +59,14 @@ class Float8Products(Pass):
       %p = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
           ins(%a : tensor<8x16xf8E4M3FN>) outs(%d : tensor<8x16xf32>) {
       ^bb0(%x: f8E4M3FN, %o: f32):
-        %w = arith.extf %x : f8E4M3FN to f32
-        %v = arith.mulf %w, %s : f32
+        %v = sparse_tile.decode %x scale %s : f32 : f8E4M3FN to f32
         linalg.yield %v : f32
       } -> tensor<8x16xf32>
       %e = tensor.empty() : tensor<32x16xf32>
       %q = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]}
           ins(%b, %t : tensor<32x16xf8E4M3FN>, tensor<32xf32>) outs(%e : tensor<32x16xf32>) {
       ^bb0(%x: f8E4M3FN, %u: f32, %o: f32):
-        %w = arith.extf %x : f8E4M3FN to f32
-        %v = arith.mulf %w, %u : f32
+        %v = sparse_tile.decode %x scale %u : f32 : f8E4M3FN to f32
         linalg.yield %v : f32
       } -> tensor<32x16xf32>
       %g = tensor.empty() : tensor<8x32xf32>
@@ -97,7 +95,7 @@ class Float8Products(Pass):
     """
 
     name: ClassVar[str] = "tile-float8-products"
-    dialects: ClassVar[tuple[str, ...]] = ("arith", "linalg", "tensor")
+    dialects: ClassVar[tuple[str, ...]] = ("arith", "linalg", "sparse_tile", "tensor")
 
     def run(self, op: ir.Operation) -> None:
         """Visit each product of f32 sums, where the device multiplies float8."""
@@ -140,44 +138,21 @@ def _operand_of(product: ir.Operation, number: int) -> _Operand | None:
         return None
     if len(op.results) != 1 or not maps(op)[-1].is_permutation or not outer.is_projected_permutation:
         return None
-    operands = _scaling(op)
-    if operands is None:
+    found = yielded(op)
+    if found is None or str(found.code.type) not in _KINDS:
         return None
     loops = dict(zip(positions(maps(op)[-1]), outer.results, strict=True))
-    elements = next((v for v in operands if _is_argument(v, op) and str(v.type) in _KINDS), None)
-    if elements is None:
-        return None
-    value, reads = _read(op, elements, loops, outer.n_dims)
-    scale = operands[1] if operands[0] == elements else operands[0]
-    constant = constant_of(scale)
+    value, reads = _read(op, found.code, loops, outer.n_dims)
+    constant = 1.0 if found.scale is None else constant_of(found.scale)
     if constant is not None:
         return _Operand(op, value, reads, constant=float(constant))
-    if not _is_argument(scale, op):
+    if not is_argument(found.scale, op):
         return None
-    by, at = _read(op, scale, loops, outer.n_dims)
+    by, at = _read(op, found.scale, loops, outer.n_dims)
     reduced = {d for d, reduces in enumerate(kinds(product)) if reduces}
     if any(loops_of(e) & reduced for e in at.results):
         return None
     return _Operand(op, value, reads, scale=by, at=at)
-
-
-def _scaling(op: ir.Operation) -> list[ir.Value] | None:
-    """What an elementwise body multiplies, before it is widened; None where it computes more than a product."""
-    inner = [
-        step.operation for step in body(op).operations if step.operation.name not in ("arith.extf", "arith.truncf")
-    ]
-    if [step.name for step in inner] != ["arith.mulf", "linalg.yield"]:
-        return None
-    return [_narrow(value) for value in inner[0].operands]
-
-
-def _narrow(value: ir.Value) -> ir.Value:
-    made = maker(value)
-    return made.operands[0] if made is not None and made.name == "arith.extf" else value
-
-
-def _is_argument(value: ir.Value, op: ir.Operation) -> bool:
-    return isinstance(value, ir.BlockArgument) and value.owner == body(op)
 
 
 def _read(

@@ -28,6 +28,7 @@ _NARROW: tuple[PassSpec, ...] = (
         "tile-weight-only-quantization",
         "what bytes multiply as bytes is known; other small weights are widened in registers where rows are few",
     ),
+    PassSpec("tile-expand-decodes", "who multiplies codes is decided: what decodes them is arithmetic"),
 )
 """Which operands products read as they are, before anything is planned for them."""
 

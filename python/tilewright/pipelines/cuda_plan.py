@@ -59,6 +59,7 @@ PLAN = Phase(
         PassSpec("tile-im2col-rows", "rows of a window are rows of memory, where channels are few"),
         PassSpec("tile-follow-groups", "what follows a convolution in groups meets it in registers"),
         PassSpec("tile-fuse-dequantization", "a product of few rows waits for its weights: fewer bytes"),
+        PassSpec("tile-expand-decodes", "who multiplies codes is decided: what decodes them is arithmetic"),
         PassSpec("tile-transpose-operands", "no unit transposes bytes and tf32; vectors ask for an order, too"),
         PassSpec("tile-inline-widenings", "a launch for a few hundred numbers; readers widen them in registers"),
         PassSpec("tile-materialize-fills", "padding is work that a kernel must do; see it before fusing"),

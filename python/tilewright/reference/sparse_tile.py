@@ -13,8 +13,10 @@ import numpy as np
 
 from tilewright.core.errors import UserError
 from tilewright.dialects.sparse_tile.encoded import Encoded
+from tilewright.dialects.sparse_tile.formats import Format
 from tilewright.dialects.sparse_tile.patterns import in_units
 from tilewright.dialects.sparse_tile.tesa import Tesa
+from tilewright.mlir import ir
 from tilewright.reference import types
 from tilewright.reference.errors import InterpreterError
 from tilewright.reference.program import Node
@@ -62,8 +64,8 @@ def unpack(_node: Node, source: Encoded) -> np.ndarray:
 
 @_op("parts")
 def parts(_node: Node, source: Encoded) -> Any:
-    """The arrays that hold the tensor."""
-    held = list(source.parts)
+    """The arrays that hold the tensor; bytes have no sign."""
+    held = [part.view(np.int8) if part.dtype == np.uint8 else part for part in source.parts]
     return held if len(held) > 1 else held[0]
 
 
@@ -71,6 +73,8 @@ def parts(_node: Node, source: Encoded) -> Any:
 def assemble(node: Node, *held: np.ndarray) -> Encoded:
     """The tensor that the arrays hold; they must be sound."""
     dtype, shape = types.dtype_of(node.result_type()), types.shape_of(node.result_type())
+    if types.DYNAMIC in shape and {region.pattern.kind for region in _tesa(node).regions} <= {"dense", "dynamic"}:
+        shape = held[0].shape
     if types.DYNAMIC in shape:
         raise InterpreterError("sparse_tile.assemble: a result of open sizes cannot be told from its parts")
     result = Encoded(_tesa(node), shape, dtype, tuple(held))
@@ -92,6 +96,28 @@ def dequantize(node: Node, source: Encoded) -> Any:
     """Elements of codes; an array where the result has no encoding."""
     result = source.dequantize()
     return result if _tesa(node) else result.dense()
+
+
+@_op("decode")
+def decode(node: Node, code: Any, *numbers: Any) -> Any:
+    """The number that a code stands for."""
+    format, zero, scale = node.once("format", lambda: _decoding(node))
+    at = iter(numbers)
+    zero, scale = (np.asarray(next(at)) if held else None for held in (zero, scale))
+    codes = np.asarray(code)
+    shape = np.broadcast_shapes(*(a.shape for a in (codes, zero, scale) if a is not None))
+    zero, scale = (None if a is None else np.broadcast_to(a, shape) for a in (zero, scale))
+    dtype = types.dtype_of(node.result_type())
+    return format.dequantize(np.broadcast_to(codes, shape), scale, zero, dtype)[()]
+
+
+def _decoding(node: Node) -> tuple[Format, bool, bool]:
+    """The format of a `decode`, and whether it has a zero point and a scale."""
+    op = node.op
+    _, zero, scale = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])
+    whole = "u8" if "is_unsigned" in op.attributes else "i8"
+    name = "f8e4m3fn" if isinstance(op.operands[0].type, ir.FloatType) else whole
+    return Format(name, "f32", "f32" if zero else None), bool(zero), bool(scale)
 
 
 @_op("index")

@@ -55,8 +55,13 @@ func.func private @format_c1_float(tensor<8xf32, #sparse_tile.tesa<dense : forma
 
 // -----
 
-// expected-error@+1 {{scales are floats, not 'i8'}}
+// expected-error@+1 {{scales are floats, and of integers alone there may be none}}
 func.func private @format_c2(tensor<8xf32, #sparse_tile.tesa<dense : format<i8, scales = i8>>>)
+
+// -----
+
+// expected-error@+1 {{scales are floats, and of integers alone there may be none}}
+func.func private @format_c2_float(tensor<8xf32, #sparse_tile.tesa<dense : format<f8E5M2>>>)
 
 // -----
 
@@ -96,8 +101,18 @@ func.func private @tesa_c1_pattern(tensor<8x8xf32, #sparse_tile.tesa<dense : mas
 
 // -----
 
-// expected-error@+1 {{codes stand for floats, not for 'i32'}}
+// expected-error@+1 {{codes stand for floats, or without scales for i32, not for 'i32'}}
 func.func private @tesa_c2(tensor<8xi32, #sparse_tile.tesa<dense : format<i8, scales = f32>>>)
+
+// -----
+
+// expected-error@+1 {{codes stand for floats, or without scales for i32, not for 'f32'}}
+func.func private @tesa_c2_integers(tensor<8xf32, #sparse_tile.tesa<dense : format<i8>>>)
+
+// -----
+
+// expected-error@+1 {{a format has scales, zero_points and group, no steps}}
+func.func private @format_entry(tensor<8xf32, #sparse_tile.tesa<dense : format<i8, steps = f32>>>)
 
 // -----
 

@@ -131,6 +131,39 @@ func.func @quantize_c3_zero_points(%x: tensor<9xf32>, %s: tensor<1xf32>) {
 
 // -----
 
+#integers = #sparse_tile.tesa<dense : format<i8>>
+func.func @quantize_c3_scales(%x: tensor<9xi32>, %s: tensor<1xf32>) {
+  // expected-error@+1 {{needs a format with scales}}
+  %q = sparse_tile.quantize %x scales %s : tensor<9xi32>, tensor<1xf32> to tensor<9xi32, #integers>
+  return
+}
+
+// -----
+
+func.func @decode_c1(%c: i16, %s: f32) {
+  // expected-error@+1 {{a code is an i8, or a float of 8 bits without a zero point}}
+  %x = sparse_tile.decode %c scale %s : f32 : i16 to f32
+  return
+}
+
+// -----
+
+func.func @decode_c1_float(%c: f8E4M3FN, %z: i8) {
+  // expected-error@+1 {{a code is an i8, or a float of 8 bits without a zero point}}
+  %x = sparse_tile.decode %c zero_point %z : i8 : f8E4M3FN to f32
+  return
+}
+
+// -----
+
+func.func @decode_c2(%c: i8, %s: f32) {
+  // expected-error@+1 {{the result is a float, or an i32 of integers without a scale, not 'i32'}}
+  %x = sparse_tile.decode %c scale %s : f32 : i8 to i32
+  return
+}
+
+// -----
+
 #coded = #sparse_tile.tesa<dense : format<i8, scales = f32>>
 func.func @dequantize_c1(%q: tensor<8xf32, #coded>) {
   // expected-error@+1 {{must agree in shape and element type}}

@@ -14,22 +14,42 @@
 // CHECK-LABEL: func.func @formats
 // CHECK: sparse_tile.pack %{{.*}} : tensor<64x96xf16> to tensor<64x96xf16, #[[$NM]]>
 // CHECK: sparse_tile.quantize %{{.*}} scales %{{.*}} zero_points %{{.*}} : tensor<64x96xf16, #[[$NM]]>,
-// CHECK-SAME: {{^}} tensor<2x96xf16>, tensor<2x96xi4> to tensor<64x96xf16, #[[$I4]]>
+// CHECK-SAME: {{^}} tensor<2x96xf16>, tensor<2x96xi8> to tensor<64x96xf16, #[[$I4]]>
 // CHECK: sparse_tile.parts
 // CHECK: sparse_tile.assemble
 // CHECK: sparse_tile.dequantize %{{.*}} : tensor<64x96xf16, #[[$I4]]> to tensor<64x96xf16, #[[$NM]]>
 // CHECK: sparse_tile.unpack
-func.func @formats(%x: tensor<64x96xf16>, %s: tensor<2x96xf16>, %z: tensor<2x96xi4>) -> tensor<64x96xf16> {
+func.func @formats(%x: tensor<64x96xf16>, %s: tensor<2x96xf16>, %z: tensor<2x96xi8>) -> tensor<64x96xf16> {
   %p = sparse_tile.pack %x : tensor<64x96xf16> to tensor<64x96xf16, #nm>
   %q = sparse_tile.quantize %p scales %s zero_points %z
-      : tensor<64x96xf16, #nm>, tensor<2x96xf16>, tensor<2x96xi4> to tensor<64x96xf16, #i4>
+      : tensor<64x96xf16, #nm>, tensor<2x96xf16>, tensor<2x96xi8> to tensor<64x96xf16, #i4>
   %v, %i, %s2, %z2 = sparse_tile.parts %q
-      : tensor<64x96xf16, #i4> to tensor<32x96xi4>, tensor<32x3xi8>, tensor<2x96xf16>, tensor<2x96xi4>
+      : tensor<64x96xf16, #i4> to tensor<32x96xi8>, tensor<32x3xi8>, tensor<2x96xf16>, tensor<2x96xi8>
   %a = sparse_tile.assemble %v, %i, %s2, %z2
-      : tensor<32x96xi4>, tensor<32x3xi8>, tensor<2x96xf16>, tensor<2x96xi4> to tensor<64x96xf16, #i4>
+      : tensor<32x96xi8>, tensor<32x3xi8>, tensor<2x96xf16>, tensor<2x96xi8> to tensor<64x96xf16, #i4>
   %d = sparse_tile.dequantize %a : tensor<64x96xf16, #i4> to tensor<64x96xf16, #nm>
   %u = sparse_tile.unpack %d : tensor<64x96xf16, #nm> to tensor<64x96xf16>
   return %u : tensor<64x96xf16>
+}
+
+// CHECK-LABEL: func.func @decodes
+// CHECK: sparse_tile.decode unsigned %{{.*}} zero_point %{{.*}} : i8 scale %{{.*}} : f16 : i8 to f32
+// CHECK: sparse_tile.decode %{{.*}} zero_point %{{.*}} : i8 : i8 to i32
+// CHECK: sparse_tile.decode %{{.*}} scale %{{.*}} : f16 : f8E5M2 to bf16
+func.func @decodes(%c: i8, %f: f8E5M2, %s: f16) -> (f32, i32, bf16) {
+  %x = sparse_tile.decode unsigned %c zero_point %c : i8 scale %s : f16 : i8 to f32
+  %y = sparse_tile.decode %c zero_point %c : i8 : i8 to i32
+  %z = sparse_tile.decode %f scale %s : f16 : f8E5M2 to bf16
+  return %x, %y, %z : f32, i32, bf16
+}
+
+// CHECK-LABEL: func.func @integers
+// CHECK: sparse_tile.dequantize %{{.*}} : tensor<4x8xi32, #{{.*}}> to tensor<4x8xi32>
+#integers = #sparse_tile.tesa<dense : format<i8, unsigned, zero_points = i8, group = [1, ?]>>
+func.func @integers(%c: tensor<4x8xi8>, %z: tensor<4x1xi8>) -> tensor<4x8xi32> {
+  %a = sparse_tile.assemble %c, %z : tensor<4x8xi8>, tensor<4x1xi8> to tensor<4x8xi32, #integers>
+  %d = sparse_tile.dequantize %a : tensor<4x8xi32, #integers> to tensor<4x8xi32>
+  return %d : tensor<4x8xi32>
 }
 
 // CHECK-LABEL: func.func @cover

@@ -29,16 +29,14 @@ func.func @columns(%a: tensor<8x16xf8E4M3FN>, %b: tensor<16x32xf8E4M3FN>, %t: te
   %p = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
       ins(%a : tensor<8x16xf8E4M3FN>) outs(%d : tensor<8x16xf32>) {
   ^bb0(%x: f8E4M3FN, %o: f32):
-    %w = arith.extf %x : f8E4M3FN to f32
-    %v = arith.mulf %w, %s : f32
+    %v = sparse_tile.decode %x scale %s : f32 : f8E4M3FN to f32
     linalg.yield %v : f32
   } -> tensor<8x16xf32>
   %e = tensor.empty() : tensor<32x16xf32>
   %q = linalg.generic {indexing_maps = [#turned, #row, #id], iterator_types = ["parallel", "parallel"]}
       ins(%b, %t : tensor<16x32xf8E4M3FN>, tensor<32xf32>) outs(%e : tensor<32x16xf32>) {
   ^bb0(%x: f8E4M3FN, %u: f32, %o: f32):
-    %w = arith.extf %x : f8E4M3FN to f32
-    %v = arith.mulf %w, %u : f32
+    %v = sparse_tile.decode %x scale %u : f32 : f8E4M3FN to f32
     linalg.yield %v : f32
   } -> tensor<32x16xf32>
   %g = tensor.empty() : tensor<8x32xf32>

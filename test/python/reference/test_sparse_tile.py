@@ -155,8 +155,48 @@ def test_quantize_and_dequantize(storage, group):
     value = Encoded.pack(x, Tesa.one(Dense())).quantize(format, scales, zero)
     s, z = (format.spread(a.astype(np.float32), x.shape) for a in (scales, zero))
     codes = np.clip(np.rint(np.nan_to_num(x / s)) + z, low, high)
+    codes[0, 0] = low  # what is no number
     np.testing.assert_array_equal(value.parts[0].astype(np.float32), codes)
     np.testing.assert_array_equal(value.dequantize().dense(), (codes - z) * s)
+
+
+def test_integers_without_scales():
+    """Bytes of the IR have no sign: the format says it."""
+    format, rng = Format("u8", None, "u8", (1, None)), np.random.default_rng(10)
+    codes, zero = rng.integers(0, 256, (5, 7)).astype(np.uint8), rng.integers(0, 256, (5, 1)).astype(np.uint8)
+    with ir.Context():
+        kind = Tesa.one(Dense(), format).type(codes.shape, ir.IntegerType.get_signless(32))
+        assert Tesa.of(kind) == Tesa.one(Dense(), format)
+        program = module(f"""
+          func.func @f(%c: tensor<5x7xi8>, %z: tensor<5x1xi8>) -> tensor<5x7xi32> {{
+            %q = sparse_tile.assemble %c, %z : tensor<5x7xi8>, tensor<5x1xi8> to {kind}
+            %x = sparse_tile.dequantize %q : {kind} to tensor<5x7xi32>
+            return %x : tensor<5x7xi32>
+          }}""")
+        (x,) = reference.run(program, "f", [codes.view(np.int8), zero.view(np.int8)])
+    np.testing.assert_array_equal(x, codes.astype(np.int32) - zero.astype(np.int32))
+
+
+@pytest.mark.parametrize("unsigned", ["", "unsigned "])
+@pytest.mark.parametrize(
+    ("zero", "scale", "result"), [("i8", "f32", "f32"), ("i32", "f16", "f16"), ("f32", "f32", "f32"), ("i8", "", "i32")]
+)
+def test_decode(unsigned, zero, scale, result):
+    """Of each code, with its sign or without."""
+    codes = np.arange(-128, 128, dtype=np.int8)
+    scaled = f"scale %s : {scale}" if scale else ""
+    with ir.Context():
+        program = module(f"""
+          func.func @f(%c: i8, %z: {zero}, %s: {scale or "f32"}) -> {result} {{
+            %x = sparse_tile.decode {unsigned}%c zero_point %z : {zero} {scaled} : i8 to {result}
+            return %x : {result}
+          }}""")
+        z, s = np.dtype({"i8": np.int8, "i32": np.int32, "f32": np.float32}[zero]).type(-3), np.float16(0.25)
+        s = s.astype(np.float32) if scale == "f32" else s
+        found = [reference.run(program, "f", [c, z, s])[0] for c in codes]
+    plain = codes.view(np.uint8) if unsigned else codes
+    point = 253 if unsigned and zero == "i8" else -3
+    np.testing.assert_array_equal(found, (plain.astype(np.float32) - point) * (0.25 if scale else 1))
 
 
 def test_quantized_zeros_stay_out():

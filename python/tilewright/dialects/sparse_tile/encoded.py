@@ -49,7 +49,7 @@ class Encoded:
         place = 0
         for region in self.tesa.regions:
             held = PARTS[region.pattern.kind]
-            extra = (1 + bool(region.format.zero_points)) if region.format else 0
+            extra = region.format.numbers if region.format else 0
             if place + held + extra > len(self.parts):
                 raise UserError(f"the {len(self.parts)} parts are too few for the encoding's regions")
             parts = self.parts[place : place + held + extra]
@@ -123,7 +123,9 @@ class Encoded:
     ) -> np.ndarray:
         """Elements of codes; those that the pattern leaves out are zero, whatever the zero point."""
         assert region.format
-        elements = region.format.dequantize(codes, numbers[0], numbers[1] if len(numbers) > 1 else None, self.dtype)
+        scales = numbers[0] if region.format.scales else None
+        zero_points = numbers[-1] if region.format.zero_points else None
+        elements = region.format.dequantize(codes, scales, zero_points, self.dtype)
         kept = region.pattern.unpack((np.ones(parts[0].shape, bool), *parts[1:]), self.shape)
         return np.where(kept, elements, np.zeros((), self.dtype))
 

@@ -18,20 +18,22 @@ STORAGE = ("i2", "u2", "i4", "u4", "i8", "u8", "f8e4m3fn", "f8e5m2")
 
 @dataclass(frozen=True)
 class Format:
-    """An element is ``(code - zero point) * scale``.
+    """An element is ``(code - zero point) * scale``; without scales an int32, the difference.
+
+    Arrays of codes and zero points of fewer than 8 bits have a byte for each.
 
     Attributes:
         storage: type of codes, one of `STORAGE`.
-        scales: a float type.
+        scales: a float type, None where there are none.
         zero_points: type of zero points, None where there are none.
         group: block of elements that share a scale, a number per dimension, None for the whole of it; () for one scale.
 
     Raises:
-        UserError: another storage type, or zero points beside codes that are floats.
+        UserError: another storage type, or codes that are floats with zero points or without scales.
     """
 
     storage: str
-    scales: str = "f32"
+    scales: str | None = "f32"
     zero_points: str | None = None
     group: tuple[int | None, ...] = ()
 
@@ -40,6 +42,8 @@ class Format:
             raise UserError(f"a format stores {', '.join(STORAGE)}, not {self.storage}")
         if self.is_float and self.zero_points:
             raise UserError(f"codes of type {self.storage} have no zero points")
+        if self.is_float and not self.scales:
+            raise UserError(f"codes of type {self.storage} have scales")
 
     @property
     def is_float(self) -> bool:
@@ -51,6 +55,11 @@ class Format:
         """The least and the largest code of integers."""
         bits = bits_of(self.storage)
         return (0, 2**bits - 1) if self.storage.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+    @property
+    def numbers(self) -> int:
+        """How many parts a format adds: scales and zero points."""
+        return bool(self.scales) + bool(self.zero_points)
 
     def scale_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         """Sizes of the tensor of scales of a tensor of `shape`."""
@@ -71,7 +80,9 @@ class Format:
         return np.broadcast_to(per_group, shape)
 
     def quantize(self, array: np.ndarray, scales: np.ndarray, zero_points: np.ndarray | None = None) -> np.ndarray:
-        """Codes of an array: ``saturate(round(x / scale) + zero point)``, halves to even, NaN to the zero point.
+        """Codes of an array: ``saturate(round(x / scale) + zero point)``, halves to even, NaN to the least code.
+
+        The quotient is rounded to the type of the scales, as QuantizeLinear of ONNX has it.
 
         Args:
             array: floats of any shape.
@@ -83,22 +94,41 @@ class Format:
         """
         if not (np.asarray(scales, np.float64) > 0).all():
             raise UserError("scales must be positive numbers")
-        scale = self.spread(scales, array.shape).astype(_wide(array.dtype))
-        ratio = array.astype(scale.dtype) / scale
+        wide = _wide(np.asarray(scales).dtype)
+        ratio = array.astype(wide) / self.spread(scales, array.shape).astype(wide)
+        ratio = ratio.astype(np.asarray(scales).dtype).astype(wide)
         if self.is_float:
             top = _largest(self.storage)
             return np.clip(ratio, -top, top).astype(to_numpy(self.storage))
-        shift = 0 if zero_points is None else self.spread(zero_points, array.shape).astype(np.float64)
-        codes = np.where(np.isnan(ratio), 0, np.rint(ratio)) + shift
-        return np.clip(codes, *self.limits).astype(to_numpy(self.storage))
+        low, high = self.limits
+        shift = 0 if zero_points is None else self.spread(self.plain(zero_points), array.shape).astype(wide)
+        codes = np.rint(ratio) + shift
+        return np.clip(np.where(np.isnan(codes), low, codes), low, high).astype(self.held)
+
+    @property
+    def held(self) -> np.dtype:
+        """Type of an array of codes."""
+        name = self.storage if self.is_float or bits_of(self.storage) == 8 else f"{self.storage[0]}8"
+        return np.dtype(to_numpy(name))
+
+    def plain(self, numbers: np.ndarray) -> np.ndarray:
+        """Codes or zero points with their sign: the IR's bytes have none."""
+        if self.is_float or numbers.dtype not in (np.int8, np.uint8):
+            return numbers
+        return numbers.view(self.held)
 
     def dequantize(
-        self, codes: np.ndarray, scales: np.ndarray, zero_points: np.ndarray | None, dtype: np.dtype
+        self, codes: np.ndarray, scales: np.ndarray | None, zero_points: np.ndarray | None, dtype: np.dtype
     ) -> np.ndarray:
-        """Elements of codes, computed in the type of the scales (f32 at least) and rounded to `dtype`."""
-        wide = _wide(scales.dtype)
-        shift = 0 if zero_points is None else self.spread(zero_points, codes.shape).astype(wide)
-        return ((codes.astype(wide) - shift) * self.spread(scales, codes.shape).astype(wide)).astype(dtype)
+        """Elements of codes, computed in f32 (the difference of integers exactly) and rounded to `dtype`."""
+        values = self.plain(codes)
+        if zero_points is not None:
+            zero = self.spread(self.plain(zero_points), codes.shape)
+            wide = np.int32 if zero.dtype.kind in "iu" else np.float32
+            values = values.astype(wide) - zero.astype(wide)
+        if scales is None:
+            return values.astype(dtype)
+        return (values.astype(np.float32) * self.spread(scales, codes.shape).astype(np.float32)).astype(dtype)
 
 
 def _wide(dtype: np.dtype) -> np.dtype:

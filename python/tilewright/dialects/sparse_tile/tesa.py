@@ -17,7 +17,7 @@ from tilewright.mlir import ir
 from tilewright.mlir.dialects.sparse_tile import TesaAttr
 
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
-_MLIR = {"f8e4m3fn": "f8E4M3FN", "f8e5m2": "f8E5M2"}
+_MLIR = {"f8e4m3fn": "f8E4M3FN", "f8e5m2": "f8E5M2", "f8e8m0fnu": "f8E8M0FNU"}
 
 
 @dataclass(frozen=True)
@@ -96,11 +96,12 @@ def _pattern(given: Mapping[str, Any]) -> Pattern:
 def _format(region: ir.DictAttr) -> Format:
     given = _plain(region["format"])
     storage, zero_points = name_of_mlir(given["storage"]), given.get("zero_points")
+    scales = given.get("scales")
     if given["unsigned"]:
         storage = storage.replace("i", "u")
-        zero_points = zero_points and zero_points.replace("i", "u")
+        zero_points = zero_points and (f"u{zero_points[1:]}" if zero_points in ("i2", "i4", "i8") else zero_points)
     group = tuple(None if size == _DYNAMIC else size for size in given["group"])
-    return Format(storage, name_of_mlir(given["scales"]), zero_points and name_of_mlir(zero_points), group)
+    return Format(storage, scales and name_of_mlir(scales), zero_points and name_of_mlir(zero_points), group)
 
 
 def _entries(region: Region) -> ir.DictAttr:
@@ -129,10 +130,11 @@ def _type(name: str) -> ir.TypeAttr:
 def _format_entries(given: Format) -> ir.DictAttr:
     entries: dict[str, ir.Attribute] = {
         "storage": _type(given.storage),
-        "scales": _type(given.scales),
         "unsigned": ir.BoolAttr.get(given.storage.startswith("u")),
         "group": ir.DenseI64ArrayAttr.get([_DYNAMIC if size is None else size for size in given.group]),
     }
+    if given.scales:
+        entries["scales"] = _type(given.scales)
     if given.zero_points:
         entries["zero_points"] = _type(given.zero_points)
     return ir.DictAttr.get(entries)

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.core.arithmetic import COMPARISONS, CONVERSIONS, FUNCTIONS, PREDICATES, TESTS
+from tilewright.dialects.sparse_tile.formats import Format
+from tilewright.ir import decodes
 from tilewright.mlir import ir
 from tilewright.reference.types import constant, dtype_of
 
@@ -108,12 +110,29 @@ def _apply(op: ir.Operation, operands: list[Known], indices: Mapping[int, Known]
     if op.name == "linalg.index":
         at = ir.IntegerAttr(op.attributes["dim"]).value
         return [indices.get(at) or _unknown(op.results[0].type, size)]
+    if op.name == decodes.NAME:
+        return [_decoded(decodes.Decoding.of(op), operands, size)]
     compute = _function(op)
     if compute is None or op.regions or len(op.results) != 1:
         return [_unknown(result.type, size) for result in op.results]
     if op.name == "arith.select":
         return [_select(*operands)]
     return [_simplified(op.name, operands, _computed(op, compute, operands, size))]
+
+
+def _decoded(found: decodes.Decoding, operands: list[Known], size: int) -> Known:
+    """`(code - zero point) * scale`: zero where code and zero point are the same, whatever the scale."""
+    code, *others = operands
+    zero = others[0] if found.zero is not None else Known.all(np.zeros(size, np.float32))
+    scale = others[-1] if found.scale is not None else Known.all(np.ones(size, np.float32))
+    signless = "u8" if found.unsigned else "i8"
+    format = Format("f8e4m3fn" if found.is_float else signless, "f32", None if found.is_float else "f32")
+    plain = [format.plain(one.numbers).astype(np.float64) for one in (code, zero)]
+    known = code.known & zero.known
+    same = known & (plain[0] == plain[1])
+    with np.errstate(all="ignore"):
+        numbers = np.where(same, 0, (plain[0] - plain[1]) * scale.numbers.astype(np.float64))
+    return Known(numbers.astype(dtype_of(found.result)), same | (known & scale.known), np.zeros(size, bool))
 
 
 def _function(op: ir.Operation) -> Callable[..., np.ndarray] | None:

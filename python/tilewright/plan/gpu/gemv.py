@@ -11,6 +11,7 @@ from __future__ import annotations
 from math import prod
 
 from tilewright.ir import decisions
+from tilewright.ir.decodes import steps_of
 from tilewright.ir.structure import Kind, LinalgOp
 from tilewright.mlir import ir
 from tilewright.plan.cost.gemv import Gemv, Operand, rank_gemv
@@ -77,8 +78,7 @@ def _terms(op: LinalgOp) -> int:
     """Instructions for a point: a product with a vector widens an element and adds it, multiplied."""
     if op.kind is Kind.CONTRACTION:
         return 2
-    names = [inner.operation.name for inner in op.op.regions[0].blocks[0].operations]
-    return sum(1 for name in names if name.startswith(("arith.", "math.")) and name != "arith.constant")
+    return steps_of(op.op)
 
 
 def choose_gemv(nest: Nest, gpu: Gpu, number: int = 0) -> GpuTiling | None:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from tilewright.ir.decodes import NAME, Decoding, cheap, is_arithmetic, steps_of
 from tilewright.ir.generics import (
     body,
     create_generic,
@@ -39,7 +40,6 @@ from tilewright.plan.gpu.gemv import find_gemv
 from tilewright.plan.gpu.products import find_roles, problem_of
 from tilewright.plan.gpu.split_k import best_parts, expanded
 from tilewright.plan.gpu.transposes import Transposes
-from tilewright.plan.lowbit.exact import cheaply
 from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.model.nest import Nest
 from tilewright.plan.model.traffic import tensor_bytes
@@ -81,8 +81,7 @@ class FuseDequantization(Pass):
       %g = linalg.generic {indexing_maps = [#id, #s, #id], iterator_types = ["parallel", "parallel"]}
           ins(%w, %s : tensor<4096x4096xi8>, tensor<4096xf32>) outs(%d : tensor<4096x4096xf32>) {
       ^bb0(%p: i8, %q: f32, %o: f32):
-        %u = arith.sitofp %p : i8 to f32
-        %v = arith.mulf %u, %q : f32
+        %v = sparse_tile.decode %p scale %q : f32 : i8 to f32
         linalg.yield %v : f32
       } -> tensor<4096x4096xf32>
       %e = tensor.empty() : tensor<4096xf32>
@@ -102,15 +101,14 @@ class FuseDequantization(Pass):
     %y = linalg.generic {indexing_maps = [#map, #map1, #map2, #map2], iterator_types = ["parallel", "reduction"]}
         ins(%x, %w, %s : tensor<4096xf32>, tensor<4096x4096xi8>, tensor<4096xf32>) outs(%f : tensor<4096xf32>) {
     ^bb0(%p: f32, %b: i8, %q: f32, %o: f32):
-      %u = arith.sitofp %b : i8 to f32
-      %v = arith.mulf %u, %q : f32
+      %v = sparse_tile.decode %b scale %q : f32 : i8 to f32
       %m = arith.mulf %p, %v : f32
       %t = arith.addf %o, %m : f32
     ```
     """
 
     name: ClassVar[str] = "tile-fuse-dequantization"
-    dialects: ClassVar[tuple[str, ...]] = ("arith", "linalg", "tensor", "tile")
+    dialects: ClassVar[tuple[str, ...]] = ("arith", "linalg", "sparse_tile", "tensor", "tile")
 
     def run(self, op: ir.Operation) -> None:
         """Visit the products."""
@@ -194,8 +192,8 @@ def _repeat(op: LinalgOp, number: int) -> tuple[LinalgOp, list[ir.Operation]] | 
     while (before := maker(new.inputs[at].value)) is not None:
         if before.name == "tensor.collapse_shape":
             then = _in_blocks(new, at, before)
-        elif _repeats(before) and steps + len(body(before).operations) <= _STEPS + 1:
-            then, steps = with_steps(new, at, before), steps + len(body(before).operations) - 1
+        elif _repeats(before) and steps + steps_of(before) <= _STEPS:
+            then, steps = with_steps(new, at, before), steps + steps_of(before)
         else:
             break
         if then is None:
@@ -218,9 +216,8 @@ def _repeats(op: ir.Operation) -> bool:
     """Whether an operation makes each element of one of another tensor, by arithmetic alone."""
     if op.name != "linalg.generic" or len(op.results) != 1 or any(kinds(op)) or not maps(op)[-1].is_permutation:
         return False
-    steps = [step.operation for step in body(op).operations][:-1]
     plain = all(isinstance(e, ir.AffineDimExpr | ir.AffineConstantExpr) for m in maps(op) for e in m.results)
-    return plain and bool(steps) and all(step.name.startswith("arith.") and not step.regions for step in steps)
+    return plain and is_arithmetic(op)
 
 
 def _in_blocks(op: LinalgOp, number: int, made: ir.Operation) -> ir.Operation | None:
@@ -265,11 +262,12 @@ def _as_product(op: LinalgOp, number: int, gpu: Gpu) -> LinalgOp | None:
     order = [other, small, *(n for n in range(len(op.inputs)) if n not in (other, small))]
 
     def compute(elements: list[ir.Value]) -> ir.Value:
-        return cheaply(old, [*(elements[order.index(n)] for n in range(len(order))), elements[-1]])
+        return create_repeated(old, [*(elements[order.index(n)] for n in range(len(order))), elements[-1]])
 
     with old.location, ir.InsertionPoint(old):
         reads = [(old.operands[n], own[n]) for n in order]
         new = create_generic(reads, op.output.value, own[-1], kinds(old), compute).owner
+    _expand_cheaply(new)
     _keep_attributes(old, new)
     new.attributes[SMALL_WEIGHTS] = ir.UnitAttr.get(new.context)
     old.erase()
@@ -282,6 +280,15 @@ def _as_product(op: LinalgOp, number: int, gpu: Gpu) -> LinalgOp | None:
         Transposes().transpose(found, 1, roles.depth)
         found = describe(new, op.position)
     return found
+
+
+def _expand_cheaply(op: ir.Operation) -> None:
+    """Decode by the cheapest steps: what is done again and again, for each row of a tile."""
+    for step in [step.operation for step in body(op).operations if step.operation.name == NAME]:
+        with step.location, ir.InsertionPoint(step):
+            value = cheap(Decoding.of(step))
+        step.results[0].replace_all_uses_with(value)
+        step.erase()
 
 
 def _multiplied(op: ir.Operation) -> str:

@@ -11,6 +11,7 @@ from math import prod
 from typing import ClassVar
 
 from tilewright.devices import facts
+from tilewright.ir.decodes import Decoding, is_argument, yielded
 from tilewright.ir.generics import body, constant_of, is_zeros, kinds, maker, maps
 from tilewright.ir.structure import Kind, LinalgOp, Weights, blocks, describe, linalg_ops
 from tilewright.ir.target_info import find_device
@@ -20,85 +21,66 @@ from tilewright.plan.cpu.dot_product import fits_matrix, product_operands
 from tilewright.plan.cpu.products import contraction_roles
 from tilewright.plan.lowbit import int8_products
 from tilewright.plan.lowbit.byte_moves import after, dims_of, origin_of, reads_of, splat_of
-from tilewright.plan.lowbit.quantized import Bytes, Dims, Move, Scale, Zero, indexed_by
+from tilewright.plan.lowbit.quantized import Bytes, Move, Scale, Zero, indexed_by
+
+_CASTS = ("arith.sitofp", "arith.uitofp", "arith.extsi", "arith.extui")
 
 
-class _Reader:
-    """What an elementwise operation computes from an operand of bytes."""
+def _bytes_of(op: ir.Operation) -> Bytes | None:
+    """The bytes that the result of an elementwise operation stands for; None where it computes something else."""
+    found = yielded(op)
+    if found is None:
+        return _widened(op)
+    zero, scale = _zero_of(op, found), _scale_of(op, found)
+    if found.is_float or str(found.result) not in ("f32", "i32") or zero is None or scale is None:
+        return None
+    return _read(op, found.code, found.unsigned, zero, scale)
 
-    def __init__(self, op: ir.Operation) -> None:
-        self.op = op
-        self.block = body(op)
-        self.scale = Scale()
-        self.zero = Zero()
 
-    def read(self) -> Bytes | None:
-        """The bytes that its result stands for; None where it computes something else."""
-        value = self.block.operations[len(self.block.operations) - 1].operands[0]
-        if isinstance(value.type, ir.F32Type):
-            op = maker(self._unscaled(value))
-            if op is None or op.name not in ("arith.sitofp", "arith.uitofp"):
-                return None
-            value = op.operands[0]
-            if str(value.type) == "i8":
-                return self._bytes(value, op.name == "arith.uitofp")
-        op = maker(self._centred(value))
-        if op is None or op.name not in ("arith.extui", "arith.extsi"):
-            return None
-        return self._bytes(op.operands[0], op.name == "arith.extui")
+def _read(op: ir.Operation, code: ir.Value, unsigned: bool, zero: Zero, scale: Scale) -> Bytes | None:
+    number = ir.BlockArgument(code).arg_number
+    reads = reads_of(op, number)
+    return None if reads is None else Bytes(op.operands[number], unsigned, zero, scale, (Move(op, reads),))
 
-    def _unscaled(self, value: ir.Value) -> ir.Value:
-        op = maker(value)
-        if op is None or op.name != "arith.mulf":
-            return value
-        for x, scale in (tuple(op.operands), tuple(op.operands)[::-1]):
-            known = constant_of(scale)
-            if known is not None:
-                self.scale = Scale(float(known))
-                return x
-            dims = self._dims_of(scale)
-            if dims is not None:
-                self.scale = Scale(1.0, self.op.operands[ir.BlockArgument(scale).arg_number], dims)
-                return x
-        return value
 
-    def _dims_of(self, value: ir.Value) -> Dims | None:
-        """The dimensions of the result that an operand's element is indexed by."""
-        if not isinstance(value, ir.BlockArgument) or value.owner != self.block:
-            return None
-        return dims_of(maps(self.op)[value.arg_number])
+def _zero_of(op: ir.Operation, found: Decoding) -> Zero | None:
+    if found.known_zero is not None:
+        return Zero(int(found.known_zero)) if float(found.known_zero).is_integer() else None
+    if not is_argument(found.zero, op) or str(found.zero.type) not in ("i8", "i32"):
+        return None
+    number = ir.BlockArgument(found.zero).arg_number
+    dims, tensor = dims_of(maps(op)[number]), op.operands[number]
+    if dims is None:
+        return None
+    unsigned = found.unsigned and str(found.zero.type) == "i8"
+    if (all_of_it := splat_of(tensor)) is not None:
+        return Zero(int(all_of_it) % 256 if unsigned else int(all_of_it))
+    return Zero(0, tensor, unsigned, dims)
 
-    def _centred(self, value: ir.Value) -> ir.Value:
-        op = maker(value)
-        if op is None or op.name not in ("arith.subi", "arith.addi"):
-            return value
-        known = constant_of(op.operands[1])
-        if known is not None:
-            self.zero = Zero(int(known) if op.name == "arith.subi" else -int(known))
-            return op.operands[0]
-        if op.name == "arith.addi":
-            return value
-        zero, widening = op.operands[1], maker(op.operands[1])
-        if widening is not None and widening.name in ("arith.extui", "arith.extsi"):
-            zero = widening.operands[0]
-        dims = self._dims_of(zero)
-        if dims is None or str(zero.type) not in ("i8", "i32"):
-            return value
-        unsigned = widening is not None and widening.name == "arith.extui"
-        tensor = self.op.operands[ir.BlockArgument(zero).arg_number]
-        self.zero = Zero(0, tensor, unsigned, dims)
-        if (all_of_it := splat_of(tensor)) is not None:
-            self.zero = Zero(int(all_of_it) % 256 if unsigned else int(all_of_it))
-        return op.operands[0]
 
-    def _bytes(self, source: ir.Value, unsigned: bool) -> Bytes | None:
-        if not isinstance(source, ir.BlockArgument) or source.owner != self.block or str(source.type) != "i8":
-            return None
-        reads = reads_of(self.op, source.arg_number)
-        if reads is None:
-            return None
-        tensor = self.op.operands[source.arg_number]
-        return Bytes(tensor, unsigned, self.zero, self.scale, (Move(self.op, reads),))
+def _scale_of(op: ir.Operation, found: Decoding) -> Scale | None:
+    if found.scale is None:
+        return Scale()
+    known = constant_of(found.scale)
+    if known is not None:
+        return Scale(float(known))
+    if not is_argument(found.scale, op) or str(found.scale.type) != "f32":
+        return None
+    number = ir.BlockArgument(found.scale).arg_number
+    dims = dims_of(maps(op)[number])
+    return None if dims is None else Scale(1.0, op.operands[number], dims)
+
+
+def _widened(op: ir.Operation) -> Bytes | None:
+    """Bytes that a cast widens: they stand for themselves."""
+    operations = body(op).operations
+    cast = maker(operations[len(operations) - 1].operands[0])
+    if cast is None or cast.name not in _CASTS or str(cast.results[0].type) not in ("f32", "i32"):
+        return None
+    code = cast.operands[0]
+    if not is_argument(code, op) or str(code.type) != "i8":
+        return None
+    return _read(op, code, cast.name in ("arith.uitofp", "arith.extui"), Zero(), Scale())
 
 
 def dequantized(value: ir.Value) -> Bytes | None:
@@ -107,7 +89,7 @@ def dequantized(value: ir.Value) -> Bytes | None:
     op = maker(origin)
     if op is None or op.name != "linalg.generic" or len(op.results) != 1 or any(kinds(op)):
         return None
-    x = _Reader(op).read()
+    x = _bytes_of(op)
     for move in moves:
         x = after(x, move) if x is not None else None
     return x
@@ -181,20 +163,19 @@ class Int8Matmul(Pass):
     func.func @main(%x: tensor<8x64xi8>) -> tensor<8x32xi32> {
       %w = ml_program.global_load_const @w : tensor<64x32xi8>
       %zero = arith.constant 0 : i32
-      %point = arith.constant 7 : i32
+      %point = arith.constant 7 : i8
       %ex = tensor.empty() : tensor<8x64xi32>
       %xi = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
           ins(%x : tensor<8x64xi8>) outs(%ex : tensor<8x64xi32>) {
       ^bb0(%q: i8, %o: i32):
-        %u = arith.extui %q : i8 to i32
-        %d = arith.subi %u, %point : i32
+        %d = sparse_tile.decode unsigned %q zero_point %point : i8 : i8 to i32
         linalg.yield %d : i32
       } -> tensor<8x64xi32>
       %ew = tensor.empty() : tensor<64x32xi32>
       %wi = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
           ins(%w : tensor<64x32xi8>) outs(%ew : tensor<64x32xi32>) {
       ^bb0(%q: i8, %o: i32):
-        %s = arith.extsi %q : i8 to i32
+        %s = sparse_tile.decode %q : i8 to i32
         linalg.yield %s : i32
       } -> tensor<64x32xi32>
       %e = tensor.empty() : tensor<8x32xi32>
@@ -219,7 +200,7 @@ class Int8Matmul(Pass):
     """
 
     name: ClassVar[str] = "tile-int8-matmul"
-    dialects: ClassVar[tuple[str, ...]] = ("arith", "linalg", "tensor")
+    dialects: ClassVar[tuple[str, ...]] = ("arith", "linalg", "sparse_tile", "tensor")
 
     matrix: tuple[str, ...] = device_option(
         (), facts.matrix, "element types that a matrix unit multiplies, whatever their signs"

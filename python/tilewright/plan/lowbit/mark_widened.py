@@ -14,6 +14,7 @@ from math import prod
 from typing import ClassVar
 
 from tilewright.devices import facts
+from tilewright.ir import decodes
 from tilewright.ir.generics import body, kinds, maker
 from tilewright.ir.structure import Kind, LinalgOp, Weights, blocks, linalg_ops
 from tilewright.mlir import ir
@@ -26,6 +27,7 @@ from tilewright.plan.model.widened import mark
 
 _MOVES = ("tensor.expand_shape", "tensor.collapse_shape", "tensor.extract_slice", "tensor.insert_slice")
 _MANY_MOVES = 16
+_WIDENINGS = (decodes.NAME, "arith.sitofp", "arith.uitofp", "arith.extsi", "arith.extui")
 #: What an element is widened to.
 _WIDE = {"bf16": "f32", "i8": "i32"}
 
@@ -49,10 +51,12 @@ def _copies(op: ir.Operation) -> bool:
 
 
 def _widens_a_byte(op: ir.Operation) -> bool:
-    """Whether an elementwise operation makes numbers of its first operand's bytes by few steps."""
-    last = body(op).operations[len(body(op).operations) - 1].operands[0]
-    byte = any(str(argument.type) == "i8" for argument in list(body(op).arguments)[:-1])
-    return byte and str(last.type) in ("i32", "f32") and len(body(op).operations) <= 8
+    """Whether an elementwise operation decodes or casts bytes."""
+    operations = body(op).operations
+    made = maker(operations[len(operations) - 1].operands[0])
+    if made is None or made.name not in _WIDENINGS:
+        return False
+    return str(made.operands[0].type) == "i8" and str(made.results[0].type) in ("i32", "f32")
 
 
 def why_not_bytes(op: LinalgOp) -> str:

@@ -10,9 +10,10 @@ reads is then indexed by one loop per dimension, as in every other product, and 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, prod
 
+from tilewright.ir.decodes import Decoding, as_float, computed, extended
 from tilewright.ir.generics import (
     body,
     create,
@@ -28,11 +29,6 @@ from tilewright.ir.split_dims import widened
 from tilewright.ir.structure import LinalgOp
 from tilewright.mlir import ir
 from tilewright.plan.lowbit.quantized import number
-
-#: What widens a small integer with its sign, and without.
-SIGNED = frozenset({"arith.sitofp", "arith.extsi"})
-UNSIGNED = frozenset({"arith.uitofp", "arith.extui"})
-_EXTENSIONS = ("arith.extsi", "arith.extui")
 
 
 @dataclass(frozen=True)
@@ -71,29 +67,32 @@ class Small:
 
     Attributes:
         made: the operation that dequantizes them.
+        decoding: how its body does.
         number: the operand of the product, 0 or 1.
         reads: what `made` reads.
         data: which of these the weights are; the others are scales and zero points.
         bits: of an element.
-        unsigned: whether elements are widened without a sign.
         dim: of the weights, the one along which elements share bytes and scales.
         loop: of the product, reduced, along `dim`.
         parts: what the loop is split into; one part: it is not.
         inner: along how many of the innermost parts zero points and scales are the same.
-        form: the zero point (or None) and the scale, as `made` computes them, where it makes (q - zero) * scale.
     """
 
     made: ir.Operation
+    decoding: Decoding
     number: int
     reads: tuple[Read, ...]
     data: int
     bits: int
-    unsigned: bool
     dim: int
     loop: int
     parts: tuple[int, ...]
     inner: int
-    form: tuple[ir.Value | None, ir.Value] | None
+
+    @property
+    def unsigned(self) -> bool:
+        """Whether elements are widened without a sign."""
+        return self.decoding.unsigned
 
 
 def behind(value: ir.Value) -> tuple[ir.Operation | None, list[list[int]]]:
@@ -178,45 +177,6 @@ def _origin(read: Read) -> Read:
         outer = None if at is None else read.dims[at[0]]
         dims.append(None if at is None or outer is None else (outer[0], outer[1] * at[1]))
     return _origin(Read(op.operands[0], tuple(dims)))
-
-
-def form_of(made: ir.Operation, data: int) -> tuple[ir.Value | None, ir.Value] | None:
-    """The zero point and the scale of an operation that makes (q - zero) * scale in f32; None where it does more.
-
-    The zero point is an i32 of its body, or None, the scale an f32.
-    """
-    block = body(made)
-    scaled = maker(block.operations[len(block.operations) - 1].operands[0])
-    if scaled is None or scaled.name != "arith.mulf" or str(scaled.results[0].type) != "f32":
-        return None
-    for side in (0, 1):
-        found = _zero_of(maker(scaled.operands[side]), block.arguments[data])
-        if found is not None and not _depends(scaled.operands[1 - side], block.arguments[data]):
-            return found[0], scaled.operands[1 - side]
-    return None
-
-
-def _zero_of(widened: ir.Operation | None, data: ir.Value) -> tuple[ir.Value | None] | None:
-    """What is subtracted from an element before it is a float, if anything; None where it is another computation."""
-    if widened is None or widened.name not in ("arith.sitofp", "arith.uitofp"):
-        return None
-    value = widened.operands[0]
-    if value == data:
-        return (None,)
-    op = maker(value)
-    if op is not None and op.name in _EXTENSIONS and op.operands[0] == data:
-        return (None,)
-    if op is None or op.name != "arith.subi" or widened.name != "arith.sitofp":
-        return None
-    left = maker(op.operands[0])
-    plain = left is not None and left.name in _EXTENSIONS and left.operands[0] == data
-    return (op.operands[1],) if plain and not _depends(op.operands[1], data) else None
-
-
-def _depends(value: ir.Value, on: ir.Value) -> bool:
-    """Whether a scalar of a body is computed from another one."""
-    op = maker(value)
-    return value == on or (op is not None and any(_depends(operand, on) for operand in op.operands))
 
 
 def parts_of(extent: int, block: int, bits: int) -> tuple[int, ...]:
@@ -356,12 +316,12 @@ def _element(op: LinalgOp, small: Small, elements: list[ir.Value]) -> ir.Value:
     operands, others, total = elements[:2], elements[2:-1], elements[-1]
     own = operands[small.number]
     known = dict(zip(body(small.made).arguments, [*others[: small.data], own, *others[small.data :]], strict=False))
-    if small.form is not None:
+    if is_plain(small.decoding):
         weight = _centred(small, own, known)
     elif small.bits == 8:
         weight = create_repeated(small.made, [*known.values(), own])
     else:
-        weight = _dequantized(small, [*known.values()], _taken(own, small))
+        weight = computed(_known(small, known), _number(small, own))
     operands[small.number] = weight
     return create_repeated(op.op, [*operands, total])
 
@@ -381,52 +341,36 @@ def _zero_code(small: Small) -> int:
     return 0 if small.unsigned or small.bits == 8 else 1 << small.bits - 1
 
 
+def is_plain(found: Decoding) -> bool:
+    """Whether a decoding is `(code - zero) * scale` in f32 of whole numbers: exact in floats but for the last step."""
+    whole = found.zero is None or not isinstance(found.zero.type, ir.FloatType)
+    return whole and not found.is_float and found.scale is not None and str(found.result) == "f32"
+
+
+def _known(small: Small, known: dict[ir.Value, ir.Value]) -> Decoding:
+    """The decoding with other arguments."""
+    zero, scale = ((v and known.get(v, v)) for v in (small.decoding.zero, small.decoding.scale))
+    return replace(small.decoding, zero=zero, scale=scale)
+
+
+def _number(small: Small, own: ir.Value) -> ir.Value:
+    """The element of a byte as an i32 that may be below zero."""
+    least, wide = _zero_code(small), _taken(own, small)
+    return create("arith.subi", [wide, number(least, "i32")], wide.type) if least else wide
+
+
 def _centred(small: Small, own: ir.Value, known: dict[ir.Value, ir.Value]) -> ir.Value:
     """(q - zero) * scale in floats, which is exact but for the last step, as with the integers before."""
-    f32, (zero, scale) = ir.F32Type.get(), small.form or (None, own)
+    f32, found = ir.F32Type.get(), _known(small, known)
+    assert found.scale is not None
     if small.bits == 8:
-        value = create("arith.uitofp" if small.unsigned else "arith.sitofp", [own], f32)
+        value = as_float(own, f32, small.unsigned)
     else:
-        value = create("arith.sitofp", [_taken(own, small)], f32)
+        value = as_float(_taken(own, small), f32, False)
     least = float(_zero_code(small))
     shift = number(least, "f32") if least else None
-    if zero is not None:
-        point = create("arith.sitofp", [_copied(zero, known)], f32)
+    if found.zero is not None:
+        point = as_float(extended(found.zero, found.unsigned), f32, False)
         shift = point if shift is None else create("arith.addf", [point, shift], f32)
     value = value if shift is None else create("arith.subf", [value, shift], f32)
-    return create("arith.mulf", [value, _copied(scale, known)], f32)
-
-
-def _copied(value: ir.Value, known: dict[ir.Value, ir.Value]) -> ir.Value:
-    """A scalar of a body, computed here from other arguments."""
-    op = maker(value)
-    if op is None:
-        return known[value]
-    copy = op.clone()
-    for at, operand in enumerate(op.operands):
-        copy.operands[at] = _copied(operand, known)
-    return copy.results[0]
-
-
-def _dequantized(small: Small, arguments: list[ir.Value], wide: ir.Value) -> ir.Value:
-    """The dequantized weight of an element that is an i32 already."""
-    block = body(small.made)
-    data = block.arguments[small.data]
-    known = dict(zip(block.arguments, [*arguments, arguments[0]], strict=True))
-    if least := _zero_code(small):
-        wide = create("arith.subi", [wide, number(least, "i32")], wide.type)
-    *steps, last = block.operations
-    for step in steps:
-        if data in list(step.operands):
-            made = wide if step.operation.name in _EXTENSIONS else _as_float(wide, step)
-            known[step.results[0]] = made
-            continue
-        copy = step.operation.clone()
-        for at, operand in enumerate(step.operands):
-            copy.operands[at] = known.get(operand, operand)
-        known.update(zip(step.results, copy.results, strict=True))
-    return known[last.operands[0]]
-
-
-def _as_float(wide: ir.Value, step: ir.OpView | ir.Operation) -> ir.Value:
-    return create("arith.sitofp", [wide], step.operation.results[0].type)
+    return create("arith.mulf", [value, as_float(found.scale, f32, False)], f32)

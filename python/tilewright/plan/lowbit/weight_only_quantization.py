@@ -16,7 +16,8 @@ from math import ceil, prod
 from typing import TYPE_CHECKING, ClassVar
 
 from tilewright.devices import facts
-from tilewright.ir.generics import body, kinds, maker, maps, uses
+from tilewright.ir.decodes import Decoding, yielded
+from tilewright.ir.generics import maker, maps, uses
 from tilewright.ir.structure import (
     SMALL_WEIGHTS,
     Access,
@@ -31,17 +32,7 @@ from tilewright.ir.structure import (
 from tilewright.mlir import ir
 from tilewright.passes import Pass, device_option, register
 from tilewright.passes.weights import known_array
-from tilewright.plan.lowbit.small_bits import (
-    SIGNED,
-    UNSIGNED,
-    Read,
-    Small,
-    behind,
-    form_of,
-    parts_of,
-    reads_of,
-    with_weights,
-)
+from tilewright.plan.lowbit.small_bits import Read, Small, behind, is_plain, parts_of, reads_of, with_weights
 from tilewright.plan.model.traffic import element_bytes, tensor_bytes
 from tilewright.plan.model.widened import ATTRIBUTE, mark
 
@@ -50,8 +41,6 @@ if TYPE_CHECKING:
 
 #: Elements of weights that are worth it: fewer stay in the caches, whatever their type.
 _LEAST = 1 << 12
-#: Steps of a body that dequantizes, at most.
-_STEPS = 10
 #: Steps that take an element out of a byte.
 _TAKEN = 2.5
 #: Rows of a register tile, which share what a step widens.
@@ -107,8 +96,7 @@ class WeightOnlyQuantization(Pass):
       %g = linalg.generic {indexing_maps = [#id, #s, #id], iterator_types = ["parallel", "parallel"]}
           ins(%w, %s : tensor<256x64xi8>, tensor<8x64xf32>) outs(%d : tensor<256x64xf32>) {
       ^bb0(%p: i8, %q: f32, %o: f32):
-        %u = arith.sitofp %p : i8 to f32
-        %v = arith.mulf %u, %q : f32
+        %v = sparse_tile.decode %p scale %q : f32 : i8 to f32
         linalg.yield %v : f32
       } -> tensor<256x64xf32>
       %e = tensor.empty() : tensor<64xf32>
@@ -140,7 +128,7 @@ class WeightOnlyQuantization(Pass):
     """
 
     name: ClassVar[str] = "tile-weight-only-quantization"
-    dialects: ClassVar[tuple[str, ...]] = ("arith", "linalg", "tensor", "tile")
+    dialects: ClassVar[tuple[str, ...]] = ("arith", "linalg", "sparse_tile", "tensor", "tile")
 
     lanes: int = device_option(16, facts.f32_lanes, "f32 lanes of a vector register")
     rate: float = device_option(3.7, facts.f32_rate, "multiply-adds of vectors per nanosecond of a core")
@@ -166,9 +154,10 @@ class WeightOnlyQuantization(Pass):
             return []
         for number, access in enumerate(op.inputs):
             made, groups = behind(access.value)
-            if made is None or not weights.only(access.value) or not _dequantizes(made):
+            decoding = None if made is None or not weights.only(access.value) else _decoding(made)
+            if made is None or decoding is None:
                 continue
-            small = _small(op, number, made, groups)
+            small = _small(op, number, made, decoding, groups)
             if isinstance(small, str):
                 return _refuse(op, "small weights in f32", small)
             times = self._times(op, small)
@@ -187,7 +176,7 @@ class WeightOnlyQuantization(Pass):
         access = op.inputs[small.number]
         rows, count = op.reuse(access), prod(op.extents[d] for d in access.loops)
         others = sum(tensor_bytes(read.value) for n, read in enumerate(small.reads) if n != small.data)
-        steps = len(body(small.made).operations) - 1 + (_TAKEN if small.bits < 8 else 0)
+        steps = small.decoding.steps + (_TAKEN if small.bits < 8 else 0)
         units = self.lanes * self.rate
         # An instruction that is no multiply-add is half of one: half as many units multiply as there are.
         widened = ceil(rows / _ROWS) * steps / 2
@@ -222,26 +211,22 @@ def _replace(op: LinalgOp, small: Small, times: _Times) -> None:
     op.op.erase()
 
 
-def _dequantizes(op: ir.Operation) -> bool:
-    """Whether an operation makes each element of one of a large tensor of bytes, in few steps of arithmetic."""
-    if op.name != "linalg.generic" or len(op.results) != 1 or any(kinds(op)) or not maps(op)[-1].is_permutation:
-        return False
-    if prod(ir.RankedTensorType(op.results[0].type).shape) < _LEAST:
-        return False
-    steps = [step.operation for step in body(op).operations]
-    plain = all(step.name.startswith("arith.") and not step.regions for step in steps[:-1])
-    bytes_read = any(str(ir.RankedTensorType(value.type).element_type) == "i8" for value in list(op.operands)[:-1])
-    return plain and bytes_read and 1 < len(steps) <= _STEPS + 1
+def _decoding(op: ir.Operation) -> Decoding | None:
+    """How an operation makes each element of one of a large tensor of bytes; None where it does not."""
+    found = yielded(op)
+    if found is None or found.is_float or not maps(op)[-1].is_permutation:
+        return None
+    return found if prod(ir.RankedTensorType(op.results[0].type).shape) >= _LEAST else None
 
 
-def _small(op: LinalgOp, number: int, made: ir.Operation, groups: list[list[int]]) -> Small | str:
+def _small(op: LinalgOp, number: int, made: ir.Operation, decoding: Decoding, groups: list[list[int]]) -> Small | str:
     """How a product may read the weights behind an operand; or why it cannot, in words."""
     access, other = op.inputs[number], op.inputs[1 - number]
     if not access.pure or not other.pure or None in access.dims:
         return "it is a product of windows"
     reads = reads_of(made, groups)
-    data = None if reads is None else _data_of(len(groups), reads)
-    if reads is None or data is None:
+    data = ir.BlockArgument(decoding.code).arg_number
+    if reads is None or not _once(len(groups), reads[data]):
         return "they are no elements of one tensor"
     parameters = [read for n, read in enumerate(reads) if n != data]
     dim = _shared_dim(op, access, parameters)
@@ -251,9 +236,8 @@ def _small(op: LinalgOp, number: int, made: ir.Operation, groups: list[list[int]
     assert loop is not None
     if loop in op.dynamic or other.dims.count(loop) != 1:
         return "the other operand has no such sums"
-    unsigned = _unsigned(made, data)
     block = max(read.block(dim) for read in parameters) if parameters else 0
-    bits = 8 if unsigned is None else _bits(known_array(reads[data].value), unsigned)
+    bits = _bits(known_array(reads[data].value), decoding.unsigned)
     if 1 < block and block % (8 // bits):
         bits = 8
     parts = parts_of(op.extents[loop], block, bits)
@@ -261,18 +245,14 @@ def _small(op: LinalgOp, number: int, made: ir.Operation, groups: list[list[int]
         return "their rows are no whole blocks, and a size of the other operand is known at run time only"
     shared = [read.block(dim) for read in parameters]
     inner = 0 if 1 in shared or op.reductions != {loop} else len(parts) - (1 < block < op.extents[loop])
-    form = None if unsigned is None else form_of(made, data)
-    return Small(made, number, reads, data, bits, bool(unsigned), dim, loop, parts, inner if form else 0, form)
+    inner = inner if is_plain(decoding) else 0
+    return Small(made, decoding, number, reads, data, bits, dim, loop, parts, inner)
 
 
-def _data_of(rank: int, reads: tuple[Read, ...]) -> int | None:
-    """Which operand the weights are: the bytes of which each is read once."""
-    for n, read in enumerate(reads):
-        at = sorted(where for where in read.dims if where is not None)
-        byte = str(ir.RankedTensorType(read.value.type).element_type) == "i8"
-        if byte and len(read.dims) == rank and at == [(d, 1) for d in range(rank)]:
-            return n
-    return None
+def _once(rank: int, read: Read) -> bool:
+    """Whether each element of a tensor is read once."""
+    at = sorted(where for where in read.dims if where is not None)
+    return len(read.dims) == rank and at == [(d, 1) for d in range(rank)]
 
 
 def _shared_dim(op: LinalgOp, access: Access, parameters: list[Read]) -> int | str:
@@ -285,15 +265,6 @@ def _shared_dim(op: LinalgOp, access: Access, parameters: list[Read]) -> int | s
         return "their scales and zero points are those of different blocks"
     ((dim, _),) = blocked
     return dim if dim in summed else "neighbours along a row of the result share scales, and are lanes"
-
-
-def _unsigned(made: ir.Operation, data: int) -> bool | None:
-    """Whether bytes are widened without a sign; None where more is done with them."""
-    names = {user.name for user, _ in uses(body(made).arguments[data])}
-    wide = all(str(user.results[0].type) in ("i32", "f32") for user, _ in uses(body(made).arguments[data]))
-    if not wide or not names or not (names <= SIGNED or names <= UNSIGNED):
-        return None
-    return names <= UNSIGNED
 
 
 def _bits(array: np.ndarray | None, unsigned: bool) -> int:

@@ -21,6 +21,7 @@ from tilewright.plan.sparse.forms.form import Form, Product
 from tilewright.plan.sparse.forms.registry import FORMS
 from tilewright.plan.sparse.lower_dynamic import lower_gather, lower_index, lower_scatter
 from tilewright.plan.sparse.sink_users import sink_users
+from tilewright.plan.sparse.sound_parts import follows_from_weights, sound_parts
 
 _MOVES = {
     "sparse_tile.index": lower_index,
@@ -31,7 +32,6 @@ _MOVES = {
 
 #: What holds encoded tensors, users before makers.
 _CODECS = ("sparse_tile.unpack", "sparse_tile.assemble", "sparse_tile.parts", "sparse_tile.pack")
-from tilewright.plan.sparse.sound_parts import follows_from_weights, sound_parts
 
 _AT_COMPILE_TIME = ("pack", "parts", "assemble", "unpack", "quantize", "dequantize")
 

@@ -64,10 +64,7 @@ func.func @rows(%x: tensor<8x4096xf16>) -> tensor<8x4096xf32> {
   %g = linalg.generic {indexing_maps = [#id, #s, #id], iterator_types = ["parallel", "parallel"]}
       ins(%w, %s : tensor<4096x4096xi8>, tensor<4096xf16>) outs(%d : tensor<4096x4096xf16>) {
   ^bb0(%p: i8, %q: f16, %o: f16):
-    %u = arith.sitofp %p : i8 to f32
-    %r = arith.extf %q : f16 to f32
-    %v = arith.mulf %u, %r : f32
-    %t = arith.truncf %v : f32 to f16
+    %t = sparse_tile.decode %p scale %q : f16 : i8 to f16
     linalg.yield %t : f16
   } -> tensor<4096x4096xf16>
   %e = tensor.empty() : tensor<8x4096xf32>
@@ -118,11 +115,7 @@ func.func @blocks(%x: tensor<8x4096xf32>) -> tensor<8x4096xf32> {
       ins(%w, %s, %z : tensor<32x128x4096xi8>, tensor<32x4096xf32>, tensor<32x4096xi8>)
           outs(%d : tensor<32x128x4096xf32>) {
   ^bb0(%p: i8, %q: f32, %r: i8, %o: f32):
-    %h = arith.extui %p : i8 to i32
-    %i = arith.extui %r : i8 to i32
-    %j = arith.subi %h, %i : i32
-    %u = arith.sitofp %j : i32 to f32
-    %v = arith.mulf %u, %q : f32
+    %v = sparse_tile.decode unsigned %p zero_point %r : i8 scale %q : f32 : i8 to f32
     linalg.yield %v : f32
   } -> tensor<32x128x4096xf32>
   %h = tensor.collapse_shape %g [[0, 1], [2]] : tensor<32x128x4096xf32> into tensor<4096x4096xf32>

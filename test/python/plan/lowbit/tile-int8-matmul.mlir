@@ -31,24 +31,19 @@ func.func @scaled(%x: tensor<8x64xi8>) -> tensor<8x32xf32> {
   %s = ml_program.global_load_const @s : tensor<32xf32>
   %zero = arith.constant 0.0 : f32
   %half = arith.constant 0.5 : f32
-  %point = arith.constant 3 : i32
+  %point = arith.constant 3 : i8
   %ex = tensor.empty() : tensor<8x64xf32>
   %xf = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
       ins(%x : tensor<8x64xi8>) outs(%ex : tensor<8x64xf32>) {
   ^bb0(%q: i8, %o: f32):
-    %u = arith.extui %q : i8 to i32
-    %d = arith.subi %u, %point : i32
-    %f = arith.sitofp %d : i32 to f32
-    %m = arith.mulf %f, %half : f32
+    %m = sparse_tile.decode unsigned %q zero_point %point : i8 scale %half : f32 : i8 to f32
     linalg.yield %m : f32
   } -> tensor<8x64xf32>
   %ew = tensor.empty() : tensor<64x32xf32>
   %wf = linalg.generic {indexing_maps = [#id, #col, #id], iterator_types = ["parallel", "parallel"]}
       ins(%w, %s : tensor<64x32xi8>, tensor<32xf32>) outs(%ew : tensor<64x32xf32>) {
   ^bb0(%q: i8, %v: f32, %o: f32):
-    %u = arith.extsi %q : i8 to i32
-    %f = arith.sitofp %u : i32 to f32
-    %m = arith.mulf %f, %v : f32
+    %m = sparse_tile.decode %q scale %v : f32 : i8 to f32
     linalg.yield %m : f32
   } -> tensor<64x32xf32>
   %e = tensor.empty() : tensor<8x32xf32>
@@ -76,14 +71,13 @@ func.func @rows_of_the_run(%x: tensor<?x64xi8>) -> tensor<?x32xi32> {
   %w = ml_program.global_load_const @w : tensor<64x32xi8>
   %c0 = arith.constant 0 : index
   %zero = arith.constant 0 : i32
-  %point = arith.constant 7 : i32
+  %point = arith.constant 7 : i8
   %n = tensor.dim %x, %c0 : tensor<?x64xi8>
   %ex = tensor.empty(%n) : tensor<?x64xi32>
   %xi = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
       ins(%x : tensor<?x64xi8>) outs(%ex : tensor<?x64xi32>) {
   ^bb0(%q: i8, %o: i32):
-    %u = arith.extui %q : i8 to i32
-    %d = arith.subi %u, %point : i32
+    %d = sparse_tile.decode unsigned %q zero_point %point : i8 : i8 to i32
     linalg.yield %d : i32
   } -> tensor<?x64xi32>
   %ew = tensor.empty() : tensor<64x32xi32>

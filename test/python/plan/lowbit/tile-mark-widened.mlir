@@ -117,8 +117,7 @@ func.func @dequantized(%x: tensor<32x64xi8>, %s: tensor<64xf32>, %f: tensor<32x3
   %xf = linalg.generic {indexing_maps = [#id, #along, #id], iterator_types = ["parallel", "parallel"]}
       ins(%x, %s : tensor<32x64xi8>, tensor<64xf32>) outs(%ex : tensor<32x64xf32>) {
   ^bb0(%q: i8, %z: f32, %o: f32):
-    %u = arith.uitofp %q : i8 to f32
-    %d = arith.mulf %u, %z : f32
+    %d = sparse_tile.decode unsigned %q scale %z : f32 : i8 to f32
     linalg.yield %d : f32
   } -> tensor<32x64xf32>
   %wf = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}

@@ -12,7 +12,7 @@
 // CHECK: %[[BYTES:.*]] = ml_program.global_load_const @w
 // CHECK: %[[SCALES:.*]] = ml_program.global_load_const @s
 // CHECK: %[[ZEROS:.*]] = ml_program.global_load_const @z
-// CHECK-NOT: arith.sitofp
+// CHECK-NOT: sparse_tile.decode
 // CHECK: %[[PARTS:.*]] = tensor.expand_shape %[[A]] {{.*}} output_shape [8, 32]
 // CHECK: %[[BLOCKS:.*]] = tensor.expand_shape %[[BYTES]] {{.*}} output_shape [8, 32, 64]
 // CHECK: linalg.generic {indexing_maps = [#[[$X]], #[[$W]], #[[$S]], #[[$Z]], #[[$Z]]],
@@ -51,11 +51,7 @@ func.func @row(%x: tensor<256xf32>) -> tensor<64xf32> {
   %g = linalg.generic {indexing_maps = [#id, #id, #z, #id], iterator_types = ["parallel", "parallel"]}
       ins(%w, %r, %zp : tensor<256x64xi8>, tensor<256x64xf32>, tensor<64xi8>) outs(%d : tensor<256x64xf32>) {
   ^bb0(%p: i8, %q: f32, %n: i8, %o: f32):
-    %u = arith.extui %p : i8 to i32
-    %m = arith.extui %n : i8 to i32
-    %l = arith.subi %u, %m : i32
-    %f = arith.sitofp %l : i32 to f32
-    %v = arith.mulf %f, %q : f32
+    %v = sparse_tile.decode unsigned %p zero_point %n : i8 scale %q : f32 : i8 to f32
     linalg.yield %v : f32
   } -> tensor<256x64xf32>
   %e = tensor.empty() : tensor<64xf32>
@@ -75,7 +71,7 @@ func.func @row(%x: tensor<256xf32>) -> tensor<64xf32> {
 // 512 rows meet each weight: it is widened once, and a remark will tell that.
 
 // CHECK-LABEL: @many
-// CHECK: arith.sitofp
+// CHECK: sparse_tile.decode
 // CHECK: linalg.generic {{.*}}"reduction"]} ins(%{{.*}}, %{{.*}} : tensor<512x256xf32>, tensor<256x64xf32>)
 // CHECK-SAME: tile.widened = "weights of 8 bits in f32, 4 times the memory: each meets 512 rows,
 // CHECK-SAME: {{^}} and widening it for these again and again would take {{1\.[0-9]}} times as long"
@@ -108,8 +104,7 @@ func.func @many(%x: tensor<512x256xf32>, %e: tensor<512x64xf32>) -> tensor<512x6
   %g = linalg.generic {indexing_maps = [#id, #n, #id], iterator_types = ["parallel", "parallel"]}
       ins(%w, %s : tensor<256x64xi8>, tensor<64xf32>) outs(%d : tensor<256x64xf32>) {
   ^bb0(%p: i8, %q: f32, %o: f32):
-    %u = arith.sitofp %p : i8 to f32
-    %v = arith.mulf %u, %q : f32
+    %v = sparse_tile.decode %p scale %q : f32 : i8 to f32
     linalg.yield %v : f32
   } -> tensor<256x64xf32>
   %y = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
@@ -128,8 +123,7 @@ func.func @open(%x: tensor<?x256xf32>, %e: tensor<?x64xf32>) -> tensor<?x64xf32>
   %g = linalg.generic {indexing_maps = [#id, #n, #id], iterator_types = ["parallel", "parallel"]}
       ins(%w, %s : tensor<256x64xi8>, tensor<64xf32>) outs(%d : tensor<256x64xf32>) {
   ^bb0(%p: i8, %q: f32, %o: f32):
-    %u = arith.sitofp %p : i8 to f32
-    %v = arith.mulf %u, %q : f32
+    %v = sparse_tile.decode %p scale %q : f32 : i8 to f32
     linalg.yield %v : f32
   } -> tensor<256x64xf32>
   %y = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
@@ -148,8 +142,7 @@ func.func @lanes(%x: tensor<2x256xf32>, %e: tensor<2x64xf32>) -> tensor<2x64xf32
   %g = linalg.generic {indexing_maps = [#id, #l, #id], iterator_types = ["parallel", "parallel"]}
       ins(%w, %s : tensor<256x64xi8>, tensor<256x2xf32>) outs(%d : tensor<256x64xf32>) {
   ^bb0(%p: i8, %q: f32, %o: f32):
-    %u = arith.sitofp %p : i8 to f32
-    %v = arith.mulf %u, %q : f32
+    %v = sparse_tile.decode %p scale %q : f32 : i8 to f32
     linalg.yield %v : f32
   } -> tensor<256x64xf32>
   %y = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}

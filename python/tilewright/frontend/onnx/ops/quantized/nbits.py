@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from tilewright.frontend.builder.dtypes import F32, I32, is_float
+from tilewright.frontend.builder.formats import Numbers, dequantize
 from tilewright.frontend.builder.tensor import Tensor
 from tilewright.frontend.onnx.ops.math.contraction import matmul
 from tilewright.frontend.onnx.ops.quantized.quantization import kept_weight
@@ -40,25 +41,18 @@ def matmul_nbits(
     blocks = -(-depth // block)
     steps = _known(node, packed, columns * blocks * (block * bits // 8), "bytes of weights").reshape(columns, -1)
     steps = _unpacked(steps, bits, blocks * block)
-    given = [_known(node, scales, columns * blocks, "scales").reshape(columns, blocks)]
+    scale = Tensor.known(_known(node, scales, columns * blocks, "scales").reshape(columns, blocks))
+    zero = None
     if zeros is None:
         steps = (steps.astype(np.int16) - (1 << bits - 1)).astype(np.int8)
     elif is_float(zeros.dtype):
-        given.append(_known(node, zeros, columns * blocks, "zero points").reshape(columns, blocks))
+        zero = Tensor.known(_known(node, zeros, columns * blocks, "zero points").reshape(columns, blocks))
     else:
         size = columns * -(-blocks * bits // 8)
-        given.append(_unpacked(_known(node, zeros, size, "bytes of zero points").reshape(columns, -1), bits, blocks))
-    steps, known = _beside(b, steps, given, block, depth)
-    weights = kept_weight(b, steps)
-
-    def body(m, step, scale, *zero):
-        for z in zero:
-            wide = F32 if is_float(z.dtype) else I32
-            step = m.cast(step, wide) - m.cast(z, wide)
-        return m.cast(m.cast(step, F32) * m.cast(scale, F32), x.dtype)
-
-    factor = b.elementwise(body, weights, *known, dtype=x.dtype, shape=steps.shape)
-    factor = b.reshape(factor, (columns, depth))
+        packed_zeros = _known(node, zeros, size, "bytes of zero points").reshape(columns, -1)
+        zero = Tensor.known(_unpacked(packed_zeros, bits, blocks))
+    weights = Tensor.known(np.ascontiguousarray(steps[:, :depth]))
+    factor = _dequantized(b, weights, Numbers(scale, zero, {1: block}, bits), x.dtype)
     rows = x.unsqueeze([0]) if x.rank == 1 else x
     result = matmul(b, rows, factor.transpose([1, 0]))
     result = result.squeeze([0]) if x.rank == 1 else result
@@ -82,13 +76,17 @@ def _known(node: Node, v: Tensor, size: int, what: str) -> np.ndarray:
     return v.numpy()
 
 
-def _beside(
-    b: Builder, steps: np.ndarray, given: list[np.ndarray], block: int, depth: int
-) -> tuple[Tensor, list[Tensor]]:
-    """Weights [n, whole blocks] and what has a number for each block, so that they broadcast."""
-    columns, whole = steps.shape
-    known = [Tensor.known(v) for v in given]
-    if whole == depth:
-        return Tensor.known(steps.reshape(columns, -1, block)), [v.unsqueeze([2]) for v in known]
-    steps = np.ascontiguousarray(steps[:, :depth])
-    return Tensor.known(steps), [b.repeat(v, block, 1, depth) if whole > block else v for v in known]
+def _dequantized(b: Builder, weights: Tensor, numbers: Numbers, dtype: np.dtype) -> Tensor:
+    """Weights [n, k] as floats: encoded, or computed here where they are few."""
+    if (y := dequantize(b, kept_weight(b, weights), numbers, dtype)) is not None:
+        return y
+    block, depth = (numbers.blocks or {1: 1})[1], int(weights.shape[1])
+    given = [b.repeat(v, block, 1, depth) for v in (numbers.scale, numbers.zero) if v is not None]
+
+    def body(m, step, scale, *zero):
+        for z in zero:
+            wide = F32 if is_float(z.dtype) else I32
+            step = m.cast(step, wide) - m.cast(z, wide)
+        return m.cast(m.cast(step, F32) * m.cast(scale, F32), dtype)
+
+    return b.elementwise(body, kept_weight(b, weights), *given, dtype=dtype, shape=weights.shape)

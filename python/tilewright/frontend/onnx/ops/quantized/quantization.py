@@ -16,13 +16,12 @@ from tilewright.frontend.builder.dtypes import (
     F32,
     F64,
     I32,
-    int_range,
     is_float,
     is_int,
-    is_narrow,
-    promoted,
 )
+from tilewright.frontend.builder.formats import Numbers, dequantize, quantize
 from tilewright.frontend.builder.limits import check_known
+from tilewright.frontend.builder.rounding import quantized, saturated
 from tilewright.frontend.builder.tensor import Tensor
 from tilewright.frontend.onnx.ops.math.contraction import matmul_op
 from tilewright.frontend.onnx.ops.nn.convolution import conv, per_channel
@@ -64,6 +63,15 @@ def _require_size(node: Node, size: Size, wanted: Size, what: str) -> None:
 
 def _blocked(b: Builder, node: Node, v: Tensor, x: Tensor, axis: int, block: int, what: str) -> Tensor:
     """Each element repeated `block` times along the axis."""
+    size, blocks = _sizes_of_blocks(node, v, x, axis, block, what)
+    check_known(size)
+    if _is_weight(x) and v.is_known and blocks > 1:
+        return b.repeat(v, block, axis, size)  # the last block is shorter
+    return b.gather(v, Tensor.known(np.arange(size) // block), axis)
+
+
+def _sizes_of_blocks(node: Node, v: Tensor, x: Tensor, axis: int, block: int, what: str) -> tuple[int, int]:
+    """The size of `x` along the axis, and its number of blocks, which are checked."""
     size, blocks = x.shape[axis], v.shape[axis]
     if not isinstance(size, int) or not isinstance(blocks, int):
         node.unsupported(f"quantization in blocks along dimension {axis}, whose size is known at run time only")
@@ -71,10 +79,25 @@ def _blocked(b: Builder, node: Node, v: Tensor, x: Tensor, axis: int, block: int
         node.wrong(f"{what} has the rank of the input, so block_size must be given")
     if -(-size // block) != blocks:
         node.wrong(f"{what} has {blocks} blocks of {block} for {size} elements along axis {axis}")
-    check_known(size)
-    if _is_weight(x) and v.is_known and blocks > 1:
-        return b.repeat(v, block, axis, size)  # the last block is shorter
-    return b.gather(v, Tensor.known(np.arange(size) // block), axis)
+    return size, blocks
+
+
+def _numbers(b: Builder, node: Node, x: Tensor, scale: Tensor, zero: Tensor | None) -> Numbers:
+    """Scale and zero point as a format has them: for the whole of `x`, for an axis, or for blocks along it."""
+    axis, block = node.axis(node.attr("axis", 1), x.rank) if x.rank > 1 else 0, node.attr("block_size", 0)
+    blocks: dict[int, int] = {}
+
+    def one(v: Tensor, what: str) -> Tensor:
+        if not block or v.rank != x.rank or x.rank == 0 or all(_known_one(n) for n in v.shape):
+            return _parameter(b, node, v, x, what)
+        _sizes_of_blocks(node, v, x, axis, block, what)
+        blocks[axis] = block
+        return v
+
+    scale = one(scale, "the scale")
+    if zero is None or not _may_shift(zero):
+        return Numbers(scale, None, blocks)
+    return Numbers(scale, one(zero, "the zero point"), blocks)
 
 
 def _in_blocks(b: Builder, node: Node, x: Tensor, given: list[Tensor]) -> tuple[Tensor, list[Tensor]] | None:
@@ -101,15 +124,6 @@ def _check_types(node: Node, wanted: np.dtype, zero: Tensor | None, what: str) -
 # Linear -----------------------------------------------------------------------------------------------------------
 
 
-def _saturated(m, value, dtype: np.dtype, saturate: bool = True):
-    """A number (a whole one for integers) as a small type, limited to its range; NaN is the smallest integer."""
-    if not is_int(dtype):
-        return m.cast(value, dtype, saturate)
-    low, high = (float(limit) for limit in int_range(dtype))
-    value = m.where(value > low, value, low)
-    return m.fitting_int(m.where(value < high, value, high), dtype)
-
-
 def _precision(node: Node, x: Tensor, scale: Tensor) -> np.dtype:
     """The type in which QuantizeLinear divides."""
     if node.attr("precision", 0):
@@ -129,19 +143,16 @@ def quantize_linear(b: Builder, node: Node, x: Tensor, scale: Tensor, zero: Tens
     _check_types(node, dtype, zero, "the result")
     precision = _precision(node, x, scale)
     saturate = bool(node.attr("saturate", 1))
+    if precision == scale.dtype and (saturate or is_int(dtype)):
+        codes = quantize(b, x, _numbers(b, node, x, scale, zero), dtype)
+        if codes is not None:
+            return codes
     given = [_parameter(b, node, scale, x, "the scale")]
     if zero is not None and _may_shift(zero):
         given.append(_parameter(b, node, zero, x, "the zero point"))
 
     def body(m, x, scale, *zero):
-        quotient = m.div(m.cast(x, precision), m.cast(scale, precision))
-        if is_narrow(precision):
-            quotient = m.cast(m.cast(quotient, precision), F32)
-        if is_int(dtype):
-            quotient = m.round(quotient)
-        for z in zero:
-            quotient = quotient + m.cast(z, promoted(precision))
-        return _saturated(m, quotient, dtype, saturate)
+        return quantized(m, x, scale, *zero, dtype=dtype, precision=precision, saturate=saturate)
 
     return b.elementwise(body, x, *given, dtype=dtype, shape=x.shape)
 
@@ -157,6 +168,8 @@ def dequantize_linear(b: Builder, node: Node, x: Tensor, scale: Tensor, zero: Te
     dtype = F32 if scale.dtype == E8M0 else scale.dtype
     dtype = dtype_attribute(node, "output_dtype") if node.attr("output_dtype", 0) else dtype
     _check_types(node, x.dtype, zero, "the input")
+    if (y := dequantize(b, kept_weight(b, x), _numbers(b, node, x, scale, zero), dtype)) is not None:
+        return y
     shape, numbers = x.shape, [scale] if zero is None or not _may_shift(zero) else [scale, zero]
     if (found := _in_blocks(b, node, x, numbers)) is not None:
         x, given = found
@@ -187,9 +200,11 @@ def dynamic_quantize_linear(b: Builder, node: Node, x: Tensor) -> list[Tensor]:
 
     scale = b.elementwise(range_to_scale, low, high)
     zero = b.elementwise(
-        lambda m, low, s: _saturated(m, m.round(0.0 - m.minimum(low, 0.0) / s), _U8), low, scale, dtype=_U8
+        lambda m, low, s: saturated(m, m.round(0.0 - m.minimum(low, 0.0) / s), _U8), low, scale, dtype=_U8
     )
-    y = b.elementwise(lambda m, x, s, z: _saturated(m, m.round(x / s) + m.cast(z, F32), _U8), x, scale, zero, dtype=_U8)
+    y = quantize(b, x, Numbers(scale, zero), _U8)
+    if y is None:
+        y = b.elementwise(lambda m, *given: quantized(m, *given, dtype=_U8), x, scale, zero, dtype=_U8)
     return [y, scale, zero]
 
 
@@ -210,7 +225,10 @@ def kept_weight(b: Builder, x: Tensor) -> Tensor:
 def _centred(b: Builder, x: Tensor, zero: Tensor | None) -> Tensor:
     """x - zero as int32; the zero point broadcasts."""
     x = kept_weight(b, x)
-    if zero is None or not _may_shift(zero):
+    zero = zero if zero is not None and _may_shift(zero) else None
+    if (y := dequantize(b, x, Numbers(None, zero), I32)) is not None:
+        return y
+    if zero is None:
         return b.cast(x, I32)
     return b.elementwise(lambda m, x, z: m.cast(x, I32) - m.cast(z, I32), x, zero, dtype=I32, shape=x.shape)
 
@@ -236,7 +254,7 @@ def _requantized(b: Builder, total: Tensor, scales: list[Tensor], zero: Tensor) 
 
     def body(m, total, x_scale, w_scale, y_scale, zero):
         factor = m.cast(x_scale, F32) * m.cast(w_scale, F32) / m.cast(y_scale, F32)
-        return _saturated(m, m.round(m.cast(total, F32) * factor) + m.cast(zero, F32), dtype)
+        return saturated(m, m.round(m.cast(total, F32) * factor) + m.cast(zero, F32), dtype)
 
     dtype = zero.dtype
     return b.elementwise(body, total, *scales, zero, dtype=dtype, shape=total.shape)

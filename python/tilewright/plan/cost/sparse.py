@@ -151,14 +151,15 @@ def _gemv(sizes: Sizes, region: Region, elements: int, device: Device) -> float:
 
 
 def _panels(sizes: Sizes, region: Region, elements: int, device: Device) -> float:
-    """Dense tiles over the kept units: their rate by the columns of a unit, and an index for each tile of rows."""
+    """Dense tiles over the kept units: their rate by the columns of a unit, an index for each tile of rows, results."""
     lanes = device.lanes(32)
-    rows, columns = unit_of(region.pattern)
-    vectors = ceil(columns / lanes)
-    reached = device.rate(f"sparse.panel.{min(vectors, 4)}", "sparse.panel")
-    macs = sizes.m * region.units * rows * vectors * lanes
+    vectors = ceil(unit_of(region.pattern)[1] / lanes)
+    narrow = 2 * unit_of(region.pattern)[1] <= lanes  # of several units a vector is put together
+    part = "sparse.panel.narrow" if narrow else f"sparse.panel.{vectors}"
+    macs = sizes.m * elements / (2 * lanes) / device.rate(part, "sparse.panel")
     tiles = ceil(sizes.m / device.rate("sparse.panel_rows"))
-    return macs / (2 * lanes) / reached + tiles * region.units * device.rate("sparse.unit")
+    ends = sizes.m * ceil(sizes.n / lanes) * device.rate("sparse.panel_end")
+    return macs + tiles * region.units * device.rate("sparse.unit") + ends
 
 
 _CYCLES = {"rows_in_lanes": _rows_in_lanes, "gemv": _gemv, "panels": _panels, "blocks": _panels}

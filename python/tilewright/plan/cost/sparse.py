@@ -154,12 +154,16 @@ def _panels(sizes: Sizes, region: Region, elements: int, device: Device) -> floa
     """Dense tiles over the kept units: their rate by the columns of a unit, an index for each tile of rows, results."""
     lanes = device.lanes(32)
     vectors = ceil(unit_of(region.pattern)[1] / lanes)
-    narrow = 2 * unit_of(region.pattern)[1] <= lanes  # of several units a vector is put together
-    part = "sparse.panel.narrow" if narrow else f"sparse.panel.{vectors}"
-    macs = sizes.m * elements / (2 * lanes) / device.rate(part, "sparse.panel")
+    part = f"{lanes // width}th" if (width := _power(unit_of(region.pattern)[1])) < lanes else str(vectors)
+    macs = sizes.m * elements / (2 * lanes) / device.rate(f"sparse.panel.{part}", "sparse.panel")
     tiles = ceil(sizes.m / device.rate("sparse.panel_rows"))
     ends = sizes.m * ceil(sizes.n / lanes) * device.rate("sparse.panel_end")
     return macs + tiles * region.units * device.rate("sparse.unit") + ends
+
+
+def _power(columns: int) -> int:
+    """The next power of two."""
+    return 1 << (columns - 1).bit_length()
 
 
 _CYCLES = {"rows_in_lanes": _rows_in_lanes, "gemv": _gemv, "panels": _panels, "blocks": _panels}

@@ -65,6 +65,9 @@ void MmaOp::build(OpBuilder &builder, OperationState &state, Value a, Value b,
     state.addAttribute(getBUnsignedAttrName(state.name), builder.getUnitAttr());
 }
 
+/// Positions of two bits in a packed element of `meta`.
+static constexpr int64_t kPackedPositions = 8;
+
 /// mma_c4
 static LogicalResult verifySparsity(MmaOp op) {
   std::optional<ArrayRef<int64_t>> sparsity = op.getSparsity();
@@ -76,8 +79,15 @@ static LogicalResult verifySparsity(MmaOp op) {
       (*sparsity)[0] >= (*sparsity)[1])
     return op.emitOpError("sparsity must be [n, m] with 0 < n < m");
   auto meta = cast<TileType>(op.getMeta().getType());
-  if (meta.getShape() != op.getA().getType().getShape())
-    return op.emitOpError("meta must have the shape of a, got ")
+  ArrayRef<int64_t> a = op.getA().getType().getShape();
+  int64_t each = kPackedPositions;
+  bool isPacked = meta.getElementType().isInteger(16) && (*sparsity)[1] == 4 &&
+                  a[1] % each == 0 &&
+                  meta.getShape() == ArrayRef<int64_t>{a[0], a[1] / each};
+  if (meta.getShape() != a && !isPacked)
+    return op.emitOpError("meta must have the shape of a, or be of i16 with "
+                          "an element for eight neighbours of groups of 4, "
+                          "got ")
            << meta << " and " << op.getA().getType();
   return success();
 }

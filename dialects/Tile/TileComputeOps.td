@@ -20,7 +20,10 @@ def Tile_MmaOp : Tile_Op<"mma", [Pure, AllTypesMatch<["c", "result"]>]> {
     `result = a @ b + c`, computed in the element type of `c`. With `meta` and
     `sparsity [n, m]`, `a` is condensed along its second dimension: of each `m`
     neighbours `n` are kept, and `meta` says which. Element `a[i, p]` then meets
-    row `(p div n) * m + meta[i, p]` of `b`. Integers are signed, those of `a`
+    row `(p div n) * m + meta[i, p]` of `b`. Positions in groups of 4 may be
+    packed, eight neighbours in an i16, the first in the lowest two bits, as
+    matrix units take them; these want the positions of a group to ascend, each
+    once. Integers are signed, those of `a`
     with `a_unsigned` and those of `b` with `b_unsigned` are not.
 
     - `mma_c1`: all tiles have rank 2.
@@ -28,7 +31,8 @@ def Tile_MmaOp : Tile_Op<"mma", [Pure, AllTypesMatch<["c", "result"]>]> {
     - `mma_c3`: `a` and `b` are floats of at most the width of `c`'s, or integers
       of at most its width.
     - `mma_c4`: `meta` and `sparsity` come together; `sparsity` is two numbers
-      with `0 < n < m`; `meta` is a tile of integers with the shape of `a`.
+      with `0 < n < m`; `meta` is a tile of integers with the shape of `a`, or
+      packed: of `i16` and shape Mx(K*n/m/8), for `m` = 4.
     - `mma_c5`: `a_unsigned` and `b_unsigned` go with integers.
     - `mma_c6`: where one tile is held in blocks, all are: `a` in blocks of mxk,
       `b` of kxn, `c` of mxn.

@@ -114,6 +114,9 @@ private:
     if (unit != MmaUnit::mma && unit != MmaUnit::mfma)
       return;
     LinearLayout result = *classes.getLayout(op.getResult());
+    // Metadata are loaded as words, from wherever they are.
+    if (Value meta = op.getMeta(); meta && isMmaResult(result))
+      classes.assign(meta, mmaMetaLayout(op, result));
     for (Value operand : {op.getA(), op.getB()})
       if (!classes.getLayout(operand) && isFromShared(operand))
         classes.assign(operand, getOperandLayout(op, operand, result, arch));

@@ -242,6 +242,8 @@ LogicalResult DistributedRewriter::fixProduct(tile::MmaOp op) {
     produce(op.getResult(), result);
   }
   OpOperand &a = op.getAMutable(), &b = op.getBMutable();
+  if (op.getMeta())
+    require(op.getMetaMutable()[0], mmaMetaLayout(op, result));
   if (unit == MmaUnit::fma)
     return success(succeeded(keepShared(op, a, /*mayStore=*/true)) &&
                    succeeded(keepShared(op, b, /*mayStore=*/true)));

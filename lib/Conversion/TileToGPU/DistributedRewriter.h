@@ -21,7 +21,6 @@ LinearLayout getAccessLayout(const AccessShape &access, tile::TileType type,
 /// The layout of a product's operand on `mma` or, for `a`, on `wgmma`.
 LinearLayout getOperandLayout(tile::MmaOp op, mlir::Value operand,
                               const LinearLayout &result, int64_t arch);
-
 /// Writes the chosen layouts into the types, and a `tile.convert` wherever an
 /// op needs another one.
 class DistributedRewriter {

@@ -22,7 +22,8 @@ mlir::SmallVector<mlir::Value> clearDepth(mlir::OpBuilder &b, tile::MmaOp op,
 
 /// A tile.mma whose operands are fragments in registers, as instructions of a
 /// matrix unit. `Unit` has the unit's `name`, the `Shape` of its instruction
-/// and the layouts of its fragments, and is built and run for each product.
+/// and the layouts of its fragments, and is built (with the registers of the
+/// metadata, where there is some) and run for each product.
 template <typename Unit>
 struct FragmentProductPattern : DistributedPattern<tile::MmaOp> {
   using Base::Base;
@@ -51,12 +52,18 @@ struct FragmentProductPattern : DistributedPattern<tile::MmaOp> {
              << Unit::name
              << " that meet the result's; tile-assign-distributed-layouts "
                 "makes them";
+    if (mlir::Value meta = op.getMeta();
+        meta && LinearLayout::of(meta.getType()) != mmaMetaLayout(op, *c))
+      return op.emitOpError("has metadata that is not distributed as the words "
+                            "of sparse products; "
+                            "tile-assign-distributed-layouts makes it so");
     mlir::SmallVector<mlir::Value> left =
         clearDepth(rewriter, op, op.getA(), 1, adaptor.getA());
     mlir::SmallVector<mlir::Value> right =
         clearDepth(rewriter, op, op.getB(), 0, adaptor.getB());
     rewriter.replaceOpWithMultiple(
-        op, {Unit(rewriter, op, *shape).run(left, right, adaptor.getC())});
+        op, {Unit(rewriter, op, *shape, adaptor.getMeta())
+                 .run(left, right, adaptor.getC())});
     return mlir::success();
   }
 };

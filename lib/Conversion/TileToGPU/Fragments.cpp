@@ -33,7 +33,7 @@ static int64_t bitsFor(int64_t size) { return llvm::Log2_64_Ceil(size); }
 static std::optional<MmaShape> shapeByTypes(tile::MmaOp op, int64_t arch) {
   Type a = elementOf(op.getA()), b = elementOf(op.getB());
   Type c = elementOf(op.getC());
-  if (op.getMeta() || arch < 80)
+  if (arch < 80)
     return std::nullopt;
   if (a.isF16() && b.isF16() && c.isF32())
     return MmaShape{16, 8, 16, 2, "f32.f32"};
@@ -64,11 +64,30 @@ static std::optional<MmaShape> shapeByTypes(tile::MmaOp op, int64_t arch) {
   return std::nullopt;
 }
 
+/// Products whose `a` is 2:4 sparse: of 16 bits, and bytes of whole numbers.
+static std::optional<MmaShape> withMeta(tile::MmaOp op, MmaShape shape,
+                                        int64_t arch) {
+  bool isFloat = isa<FloatType>(elementOf(op.getA()));
+  bool isByte = elementOf(op.getA()).getIntOrFloatBitWidth() == 8;
+  if (*op.getSparsity() != ArrayRef<int64_t>{2, 4} || shape.tf32 ||
+      (isFloat && isByte))
+    return std::nullopt;
+  shape.sparse = true;
+  shape.ordered = arch >= 90;
+  return shape;
+}
+
 std::optional<MmaShape> MmaShape::of(tile::MmaOp op, int64_t arch) {
   std::optional<MmaShape> shape = shapeByTypes(op, arch);
+  if (shape && op.getMeta())
+    return withMeta(op, *shape, arch);
   if (shape)
     shape->neighbours = op->hasAttr(tile::decisions::kPacked);
   return shape;
+}
+
+bool tilewright::isPackedMeta(tile::MmaOp op) {
+  return shapeOf(op.getMeta()) != shapeOf(op.getA());
 }
 
 /// Matrix units where the types have an instruction and the result a block.
@@ -92,6 +111,13 @@ FailureOr<MmaUnit> tilewright::getUnit(tile::MmaOp op, int64_t arch) {
   if (isAmd(arch))
     return getAmdUnit(op);
   std::optional<MmaShape> shape = MmaShape::of(op, arch);
+  if (op.getMeta() && !shape)
+    return op.emitOpError("has sparsity metadata, for which sm_")
+           << arch << " has no unit for elements of " << elementOf(op.getA())
+           << " and " << elementOf(op.getB()) << " with sums of "
+           << elementOf(op.getC())
+           << "; tensor cores from sm_80 on take 2:4 of f16, bf16 and bytes; "
+              "unpack the operand before";
   if (auto name = tile::decisions::kUnit.get(op)) {
     auto unit = llvm::StringSwitch<std::optional<MmaUnit>>(name.getValue())
                     .Case("fma", MmaUnit::fma)
@@ -106,11 +132,14 @@ FailureOr<MmaUnit> tilewright::getUnit(tile::MmaOp op, int64_t arch) {
              << arch << " for elements of " << elementOf(op.getA()) << " and "
              << elementOf(op.getB()) << " with sums of " << elementOf(op.getC())
              << "; leave out `tile.unit`";
+    if (*unit == MmaUnit::fma && op.getMeta())
+      return op.emitOpError("has sparsity metadata, which the unit fma does "
+                            "not take; leave out `tile.unit`");
     return *unit;
   }
   // A fragment of sixteen rows for a row or two would waste most of it, and
   // ordinary units read operands once in either case.
-  bool pays = shape && shapeOf(op.getC())[0] * shapeOf(op.getC())[1] >= 64;
+  bool pays = shape && (op.getMeta() || shapeOf(op.getC())[0] * shapeOf(op.getC())[1] >= 64);
   return pays ? MmaUnit::mma : MmaUnit::fma;
 }
 
@@ -192,7 +221,8 @@ LinearLayout tilewright::mmaOperandLayout(const LinearLayout &result, bool isB,
   // `outer` is the dimension that the operand shares with the result.
   int64_t outer = isB ? 1 : 0, k = 1 - outer;
   int64_t packed = bitsFor(mma.packed), block = bitsFor(mma.k);
-  int64_t depth = std::max(block, bitsFor(shape[k]));
+  int64_t depth =
+      std::max(bitsFor(isB ? mma.depth() : mma.k), bitsFor(shape[k]));
   LinearLayout layout(2);
   addRegisters(layout, k, 0, packed);
   if (!isB)
@@ -206,6 +236,26 @@ LinearLayout tilewright::mmaOperandLayout(const LinearLayout &result, bool isB,
   CoordinateBit lanes[] = {
       {k, lane}, {k, lane + 1}, {outer, 0}, {outer, 1}, {outer, 2}};
   addOperandThreads(layout, result, outer, lanes);
+  return layout;
+}
+
+LinearLayout tilewright::mmaMetaLayout(tile::MmaOp op,
+                                       const LinearLayout &result) {
+  // Of the bits of the number of a kept element, three are within eight that
+  // may share an element of the tile.
+  int64_t base = isPackedMeta(op) ? 0 : 3;
+  bool isByte = elementOf(op.getA()).getIntOrFloatBitWidth() == 8;
+  LinearLayout layout(2);
+  addRegisters(layout, 1, 0, base);
+  CoordinateBit lower{0, 3}, column{1, base};
+  CoordinateBit half = isByte ? column : lower, lane = isByte ? lower : column;
+  layout.addRegister(half.dim, half.bit);
+  addRegisters(layout, 1, base + 2, bitsFor(shapeOf(op.getMeta())[1]));
+  for (CoordinateBit bit : result.getRegisterBits())
+    if (bit.dim == 0 && bit.bit >= 4)
+      layout.addRegister(0, bit.bit);
+  CoordinateBit lanes[] = {lane, {1, base + 1}, {0, 0}, {0, 1}, {0, 2}};
+  addOperandThreads(layout, result, /*kept=*/0, lanes);
   return layout;
 }
 

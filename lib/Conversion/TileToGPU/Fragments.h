@@ -33,6 +33,14 @@ struct MmaShape {
   /// neighbours, in both operands: which terms they are changes no sum, and
   /// bytes that are widened in registers then come four at a time.
   bool neighbours = false;
+  /// Half of `a` is left out (2:4): `k` of it meet twice as many rows of `b`.
+  bool sparse = false;
+  /// Whether the instruction says that positions ascend in their group, as PTX
+  /// 8.5 lets it; PTX for sm_80 is of an older version.
+  bool ordered = false;
+
+  /// Rows of `b` that an instruction takes.
+  int64_t depth() const { return sparse ? 2 * k : k; }
 
   static std::optional<MmaShape> of(tile::MmaOp op, int64_t arch);
 };
@@ -66,6 +74,23 @@ bool isMmaResult(const LinearLayout &layout);
 LinearLayout mmaOperandLayout(const LinearLayout &result, bool isB,
                               mlir::ArrayRef<int64_t> shape,
                               const MmaShape &mma);
+/// The metadata of `mma.sp` and `wgmma.mma_async.sp` (PTX ISA, "Sparse matrix
+/// storage"), for products of 2:4 sparse operands `a`. Two bits for each kept
+/// element, of which a word of 32 bits in a thread has sixteen:
+///
+/// - elements of 16 bits: eight of row `lane / 4` and eight of the row eight
+///   below it. Two of the four lanes of a row are for one instruction, the
+///   others for the next: the sparsity selector, 0 or 1, says which.
+/// - elements of 8 bits: sixteen of one row; the four lanes of `lane / 4` have
+///   two rows, all of one instruction.
+///
+/// An element of the tile of metadata stands for a kept element, or for eight.
+LinearLayout mmaMetaLayout(tile::MmaOp op, const LinearLayout &result);
+/// Whether a product's metadata has eight positions in an element.
+bool isPackedMeta(tile::MmaOp op);
+/// Elements of `a` whose metadata are in a word of each lane.
+inline constexpr int64_t kMetaColumns = 32;
+
 /// The accumulator of `wgmma`: 64 rows for each four warps.
 LinearLayout wgmmaResultLayout(mlir::ArrayRef<int64_t> shape, int64_t threads);
 /// Its operand `a` in registers; 16 bits wide, or 8.

@@ -28,7 +28,8 @@ public:
     return mfmaOperandLayout(result, isB, sizes, shape);
   }
 
-  Mfma(OpBuilder &b, tile::MmaOp op, const MfmaShape &shape)
+  Mfma(OpBuilder &b, tile::MmaOp op, const MfmaShape &shape,
+       ValueRange /*meta*/)
       : b(b), loc(op.getLoc()), shape(shape),
         a(*LinearLayout::of(op.getA().getType())),
         rhs(*LinearLayout::of(op.getB().getType())),

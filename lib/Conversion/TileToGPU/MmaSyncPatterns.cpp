@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Conversion/TileToGPU/FragmentProduct.h"
+#include "lib/Conversion/TileToGPU/MmaMeta.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -41,7 +42,7 @@ SmallVector<Value> tilewright::clearDepth(OpBuilder &b, tile::MmaOp op,
 
 namespace {
 
-/// One tile.mma as many mma.sync.
+/// One tile.mma as many mma.sync, or mma.sp where its `a` is 2:4 sparse.
 class MmaSync {
 public:
   using Shape = MmaShape;
@@ -58,11 +59,14 @@ public:
     return mmaOperandLayout(result, isB, sizes, shape);
   }
 
-  MmaSync(OpBuilder &b, tile::MmaOp op, const MmaShape &shape)
+  MmaSync(OpBuilder &b, tile::MmaOp op, const MmaShape &shape, ValueRange meta)
       : b(b), op(op), loc(op.getLoc()), shape(shape),
         a(*LinearLayout::of(op.getA().getType())),
         rhs(*LinearLayout::of(op.getB().getType())),
-        c(*LinearLayout::of(op.getC().getType())) {}
+        c(*LinearLayout::of(op.getC().getType())) {
+    if (shape.sparse)
+      words.emplace(b, op, meta);
+  }
 
   SmallVector<Value> run(ValueRange aValues, ValueRange bValues,
                          ValueRange cValues) {
@@ -75,30 +79,16 @@ public:
         SmallVector<int64_t> at = c.getRegister(first);
         if (at[0] % shape.m != 0 || at[1] % shape.n != 0)
           continue;
-        multiply(fragment(a, aValues, {at[0], k}, 4),
-                 fragment(rhs, bValues, {k, at[1]}, 2), fragmentOf(at), sums);
+        SmallVector<Value> operands = fragment(a, aValues, {at[0], k}, 4);
+        int64_t row = k / shape.k * shape.depth();
+        llvm::append_range(operands, fragment(rhs, bValues, {row, at[1]},
+                                              2 * shape.depth() / shape.k));
+        multiply(operands, registersFrom(c, at, 4), {at[0], k}, sums);
       }
     return sums;
   }
 
 private:
-  /// The registers of a fragment that starts at coordinates, in their order.
-  static SmallVector<int64_t> registersFrom(const LinearLayout &layout,
-                                            ArrayRef<int64_t> at,
-                                            int64_t count) {
-    int64_t first = 0;
-    for (auto [index, bit] : llvm::enumerate(layout.getRegisterBits()))
-      first |= (at[bit.dim] >> bit.bit & 1) << index;
-    SmallVector<int64_t> numbers;
-    for (int64_t i = 0; i < count; ++i)
-      numbers.push_back(first + i);
-    return numbers;
-  }
-
-  SmallVector<int64_t> fragmentOf(ArrayRef<int64_t> at) const {
-    return registersFrom(c, at, 4);
-  }
-
   /// Words of 32 bits of an operand.
   SmallVector<Value> fragment(const LinearLayout &layout, ValueRange values,
                               ArrayRef<int64_t> at, int64_t words) {
@@ -139,24 +129,39 @@ private:
     return LLVM::BitcastOp::create(b, loc, i32, vector);
   }
 
-  void multiply(ArrayRef<Value> left, ArrayRef<Value> right,
-                ArrayRef<int64_t> targets, SmallVectorImpl<Value> &sums) {
-    SmallVector<Value> operands(left);
-    llvm::append_range(operands, right);
+  /// `operands`: fragments of `a` and `b`, the former from `at` on.
+  void multiply(SmallVector<Value> operands, ArrayRef<int64_t> targets,
+                ArrayRef<int64_t> at, SmallVectorImpl<Value> &sums) {
     for (int64_t target : targets)
       operands.push_back(sums[target]);
+    if (words) {
+      operands.push_back(words->at(at[0], at[1]));
+      operands.push_back(constantI32(b, loc, selectorOf(at[1])));
+    }
     Type element = sums.front().getType();
     auto result = LLVM::LLVMStructType::getLiteral(
         b.getContext(), SmallVector<Type>(4, element));
-    std::string name =
-        ("llvm.nvvm.mma.m16n8k" + Twine(shape.k) + ".row.col." + shape.name)
-            .str();
-    Value all = LLVM::CallIntrinsicOp::create(b, loc, result,
-                                              b.getStringAttr(name), operands)
+    Value all = LLVM::CallIntrinsicOp::create(
+                    b, loc, result, b.getStringAttr(intrinsic()), operands)
                     .getResult(0);
     for (auto [index, target] : llvm::enumerate(targets))
       sums[target] = LLVM::ExtractValueOp::create(b, loc, all,
                                                   static_cast<int64_t>(index));
+  }
+
+  /// Which lanes of four have an instruction's metadata: a word has that of
+  /// two instructions of 16 bits in turn, and that of one of bytes.
+  int64_t selectorOf(int64_t k) const {
+    return k % kMetaColumns / shape.k;
+  }
+
+  std::string intrinsic() const {
+    StringRef kind = !shape.sparse    ? ""
+                     : !shape.ordered ? "sp."
+                                      : "sp.ordered.metadata.";
+    return ("llvm.nvvm.mma." + kind + "m16n8k" + Twine(shape.depth()) +
+            ".row.col." + shape.name)
+        .str();
   }
 
   OpBuilder &b;
@@ -164,6 +169,7 @@ private:
   Location loc;
   MmaShape shape;
   LinearLayout a, rhs, c;
+  std::optional<MetaWords> words;
 };
 
 } // namespace

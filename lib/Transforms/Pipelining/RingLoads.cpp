@@ -29,14 +29,35 @@ constexpr int64_t kChunk = 16;
 /// What slots are multiples of: where copies in the background may begin.
 constexpr int64_t kSlot = 128;
 
-/// Whether `value` follows from the loop's variable and from what is known
-/// outside, without touching memory.
+/// Whether `part` holds a store or a copy to the buffer.
+bool isWritten(Operation *part, Value memref) {
+  return part
+      ->walk([&](Operation *op) {
+        auto store = dyn_cast<tile::StoreOp>(op);
+        auto copy = dyn_cast<tile::CopyOp>(op);
+        bool writes = (store && store.getMemref() == memref) ||
+                      (copy && copy.getDst() == memref);
+        return writes ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// Whether it reads a number that the loop leaves as it is: an entry of a list
+/// of blocks, say, which can be read ahead of time, too.
+bool readsList(scf::ForOp loop, Operation *op) {
+  auto load = dyn_cast<memref::LoadOp>(op);
+  return load && loop.isDefinedOutsideOfLoop(load.getMemref()) &&
+         !isWritten(loop, load.getMemref());
+}
+
+/// Whether `value` follows from the loop's variable, from what is known outside
+/// and from lists that do not change.
 bool isAddress(scf::ForOp loop, Value value) {
   if (loop.isDefinedOutsideOfLoop(value) || value == loop.getInductionVar())
     return true;
   Operation *op = value.getDefiningOp();
-  return op && op->getBlock() == loop.getBody() && isPure(op) &&
-         op->getNumRegions() == 0 &&
+  return op && op->getBlock() == loop.getBody() &&
+         (isPure(op) || readsList(loop, op)) && op->getNumRegions() == 0 &&
          llvm::all_of(op->getOperands(),
                       [&](Value operand) { return isAddress(loop, operand); });
 }
@@ -117,19 +138,6 @@ OpFoldResult boundOf(OpBuilder &b, tile::LoadOp load, int64_t dim,
   Value below = arith::MinSIOp::create(b, loc, valid, whole);
   Value zero = arith::ConstantIndexOp::create(b, loc, 0);
   return arith::MaxSIOp::create(b, loc, below, zero).getResult();
-}
-
-/// Whether `part` holds a store or a copy to the buffer.
-bool isWritten(Operation *part, Value memref) {
-  return part
-      ->walk([&](Operation *op) {
-        auto store = dyn_cast<tile::StoreOp>(op);
-        auto copy = dyn_cast<tile::CopyOp>(op);
-        bool writes = (store && store.getMemref() == memref) ||
-                      (copy && copy.getDst() == memref);
-        return writes ? WalkResult::interrupt() : WalkResult::advance();
-      })
-      .wasInterrupted();
 }
 
 StringRef checkAddress(scf::ForOp loop, tile::LoadOp load) {

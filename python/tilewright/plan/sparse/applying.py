@@ -39,15 +39,15 @@ def apply(op: ir.Operation) -> None:
             _note_dense(op, sparsity)
         return
     product, array = _product(op)
-    live = product.matrix(array) != 0
+    lattice = Lattice(product.matrix(array) != 0)
     try:
-        Tesa(tuple(Region(pattern) for pattern in sparsity.cover)).type(live.shape, ir.F32Type.get())
+        Tesa(tuple(Region(pattern) for pattern in sparsity.cover)).type(lattice.live.shape, ir.F32Type.get())
         least = [sparsity.least_of(region) for region in range(len(sparsity.cover))]
-        pieces = split(Lattice(live), sparsity.cover, least)
+        pieces = split(lattice, sparsity.cover, least)
     except UserError as error:
         raise located(UserError(f"`{decisions.SPARSITY}` asks for a cover that is none: {error}"), op) from None
     if listened(op):
-        note(op, "sparsity", told(_name(op), product.m, live, sparsity, pieces))
+        note(op, "sparsity", told(_name(op), product.m, lattice, sparsity, pieces))
     with ir.InsertionPoint(op), op.location:
         result = _multiplied(product, sparsity, pieces, find_device(op))
     op.results[0].replace_all_uses_with(result)
@@ -64,7 +64,7 @@ def _note_dense(op: ir.Operation, sparsity: Sparsity) -> None:
         product = weight_product(described, number) if is_product(described) else ""
         matrix = array.reshape(-1, array.shape[-1]) if isinstance(product, str) else product.matrix(array)
         rows = 0 if isinstance(product, str) else product.m
-        note(op, "sparsity", told(_name(op), rows, matrix != 0, sparsity, ()))
+        note(op, "sparsity", told(_name(op), rows, Lattice(matrix != 0), sparsity, ()))
 
 
 def _name(op: ir.Operation) -> str:

@@ -72,7 +72,7 @@ class Search:
 
     def _alone(self, lattice: Lattice) -> Iterator[tuple[Pattern, int]]:
         """Patterns that hold all live elements, and the units that they keep."""
-        yield Mask(), int(np.count_nonzero(lattice.live))
+        yield Mask(), lattice.total
         for m in _WINDOWS:
             for width in (1, *_VECTORS):
                 if width == 1 or width < 2 * lattice.live.shape[1]:
@@ -100,7 +100,7 @@ class Search:
 
     def _mixtures(self) -> list[Candidate]:
         """Blocks where they pay, or N:M, and a mask for the rest; the most promising ones, counted exactly."""
-        rest = self._region(Mask(), int(np.count_nonzero(self.lattice.live)))
+        rest = self._region(Mask(), self.lattice.total)
         if rest is None:
             return []
         blocks = sorted(self._of_blocks(rest), key=lambda c: c.seconds)
@@ -160,9 +160,9 @@ def _windowed(pattern: NM, counts: np.ndarray) -> Iterator[tuple[Pattern, int]]:
         yield NM(most, pattern.m, pattern.axis, pattern.unit), counts.size * most
 
 
-def described(live: np.ndarray) -> str:
+def name_of(lattice: Lattice) -> str:
     """The most regular pattern that a weight has, as people call it: `2:4`, `block 32x32`, `unstructured`."""
-    lattice, count = Lattice(live), int(np.count_nonzero(live))
+    live, count = lattice.live, lattice.total
     for edges in ((64, 64), (32, 32), (16, 16), (8, 8), (4, 4)):
         units = int(np.count_nonzero(lattice.counts(edges)))
         if units and count >= 0.9 * min(units * prod(edges), live.size) and units * prod(edges) < 0.95 * live.size:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import gcd, prod
 
 import numpy as np
@@ -35,6 +36,11 @@ class Lattice:
         self.live = live
         self._held: dict[Unit, np.ndarray] = {(1, 1): np.ascontiguousarray(live).view(np.uint8)}
         self._of_units: dict[Unit, Lattice] = {}
+
+    @cached_property
+    def total(self) -> int:
+        """How many elements are live."""
+        return int(np.count_nonzero(self.live))
 
     def counts(self, unit: Unit) -> np.ndarray:
         """Live elements of each unit: integers [ceil(rows / unit[0]), ceil(columns / unit[1])]."""

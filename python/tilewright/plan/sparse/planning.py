@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from tilewright.devices.device import Device
 from tilewright.dialects.sparse_tile.patterns import Pattern
 from tilewright.ir import decisions
-from tilewright.ir.structure import LinalgOp, Weights, blocks, linalg_ops
+from tilewright.ir.generics import kinds
+from tilewright.ir.structure import LinalgOp, Weights, blocks, describe
 from tilewright.ir.target_info import options_of
 from tilewright.mlir import ir
 from tilewright.plan.cost.sparse import Sizes, dense_seconds
-from tilewright.plan.sparse.candidates import Candidate, Search, described
+from tilewright.plan.sparse.candidates import Candidate, Search, name_of
 from tilewright.plan.sparse.constants import LEAST_ZEROS, array_of, has_zeros, zero_part
 from tilewright.plan.sparse.cover import Lattice
 from tilewright.plan.sparse.decision import Sparsity
@@ -32,12 +31,16 @@ def pruned_operands(root: ir.Operation) -> Iterator[tuple[LinalgOp, int]]:
     """The reductions that read a constant of floats with zeros, and which of their inputs that is."""
     weights = Weights()
     for block in blocks(root):
-        for op in linalg_ops(block, weights):
-            if not op.reductions:
+        for position, view in enumerate(block.operations):
+            op = view.operation
+            if op.name != "linalg.generic" or len(op.results) != 1 or decisions.HOST.on(op) or not any(kinds(op)):
                 continue
-            for number, access in enumerate(op.inputs):
-                if weights.only(access.value) and has_zeros(access.value):
-                    yield op, number
+            inputs = list(op.operands)[:-1]
+            # Dense models are to pay next to nothing: operations are described where there are zeros.
+            found = [number for number, value in enumerate(inputs) if weights.only(value) and has_zeros(value)]
+            if found and not weights.only(op.results[0]):
+                described = describe(op, position)
+                yield from ((described, number) for number in found)
 
 
 def decide(op: LinalgOp, number: int, device: Device, margin: float) -> Sparsity | None:
@@ -58,8 +61,7 @@ def decide(op: LinalgOp, number: int, device: Device, margin: float) -> Sparsity
     if against is not None:
         return Sparsity((), density=density, reason=against)
     assert isinstance(product, WeightProduct)
-    live = product.matrix(array) != 0
-    return _chosen(product, live, density, device, margin)
+    return _chosen(product, Lattice(product.matrix(array) != 0), density, device, margin)
 
 
 def _against(product: WeightProduct) -> str | None:
@@ -75,17 +77,17 @@ def _against(product: WeightProduct) -> str | None:
     return "its operands have different types" if len(set(widths)) > 1 else None
 
 
-def _chosen(product: WeightProduct, live: np.ndarray, density: float, device: Device, margin: float) -> Sparsity:
+def _chosen(product: WeightProduct, lattice: Lattice, density: float, device: Device, margin: float) -> Sparsity:
     """The fastest of all covers, or dense."""
     element = ir.RankedTensorType(product.weight.type).element_type
     sizes = Sizes(product.m, product.n, product.k, element.width // 8)
     dense = dense_seconds(sizes, device)
     asked = _Asked(product, device)
-    found = Search(Lattice(live), sizes, device, asked.takes).ranked()
+    found = Search(lattice, sizes, device, asked.takes).ranked()
     dense_ns = _ns(dense)
     if not found:
         why = "; ".join(dict.fromkeys(asked.reasons)) or "no family of kernels is for its pattern"
-        return Sparsity((), density=density, ns=dense_ns, dense_ns=dense_ns, reason=f"{described(live)}: {why}")
+        return Sparsity((), density=density, ns=dense_ns, dense_ns=dense_ns, reason=f"{name_of(lattice)}: {why}")
     best = found[0]
     if best.seconds > (1 - margin) * dense:
         return Sparsity(
@@ -95,7 +97,7 @@ def _chosen(product: WeightProduct, live: np.ndarray, density: float, device: De
             dense_ns=dense_ns,
             runner_up=best.patterns,
             runner_up_ns=_ns(best.seconds),
-            reason=f"{described(live)}: a cover saves less than {margin:.0%} of the dense time",
+            reason=f"{name_of(lattice)}: a cover saves less than {margin:.0%} of the dense time",
         )
     other = next((c for c in found if c.patterns != best.patterns), None)
     if other is not None and other.seconds > dense:
@@ -110,13 +112,13 @@ def _chosen(product: WeightProduct, live: np.ndarray, density: float, device: De
         () if other is None else other.patterns,
         dense_ns if other is None else _ns(other.seconds),
         dense_ns,
-        _told(best, live),
+        _told(best, lattice),
     )
 
 
-def _told(best: Candidate, live: np.ndarray) -> str:
+def _told(best: Candidate, lattice: Lattice) -> str:
     many = "" if len(best.regions) == 1 else f", in {len(best.regions)} regions"
-    return f"{described(live)}{many}"
+    return f"{name_of(lattice)}{many}"
 
 
 class _Asked:

@@ -12,21 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.plan.sparse.candidates import described
-from tilewright.plan.sparse.cover import Piece, joined
+from tilewright.plan.sparse.candidates import name_of
+from tilewright.plan.sparse.cover import Lattice, Piece, joined
 from tilewright.plan.sparse.decision import Sparsity, text_of
 
 #: Cells of a map along each of its sides, at most.
 _CELLS = 64
 
 
-def told(location: str, rows: int, live: np.ndarray, sparsity: Sparsity, pieces: Sequence[Piece]) -> dict[str, Any]:
+def told(location: str, rows: int, lattice: Lattice, sparsity: Sparsity, pieces: Sequence[Piece]) -> dict[str, Any]:
     """What is told of a weight.
 
     Args:
         location: of the product, as the model calls it.
         rows: of the activations that it is multiplied by; 0: not known, or no product of matrices.
-        live: which of its elements are not zero: bool [k, n].
+        lattice: which of its elements are not zero, [k, n].
         sparsity: the decision.
         pieces: regions of the cover; none where it is left dense.
 
@@ -37,9 +37,9 @@ def told(location: str, rows: int, live: np.ndarray, sparsity: Sparsity, pieces:
     return {
         "location": location,
         "rows": rows,
-        "shape": [int(size) for size in live.shape],
-        "pattern": described(live),
-        "density": float(np.count_nonzero(live) / max(live.size, 1)),
+        "shape": [int(size) for size in lattice.live.shape],
+        "pattern": name_of(lattice),
+        "density": lattice.total / max(lattice.live.size, 1),
         "cover": [text_of([pattern]) for pattern in sparsity.cover],
         "kernels": list(sparsity.kernels),
         "kept": [piece.elements for piece in pieces],
@@ -48,7 +48,7 @@ def told(location: str, rows: int, live: np.ndarray, sparsity: Sparsity, pieces:
         "runner_up": None if sparsity.runner_up is None else text_of(sparsity.runner_up),
         "runner_up_ns": sparsity.runner_up_ns,
         "reason": sparsity.reason,
-        "map": _map(live, pieces),
+        "map": _map(lattice.live, pieces),
     }
 
 

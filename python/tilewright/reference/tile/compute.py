@@ -48,7 +48,8 @@ def expand_sparse(values: np.ndarray, meta: np.ndarray, kept: int, group: int) -
 
     Args:
         values: [rows, K * kept / group] elements, condensed along the second dimension.
-        meta: same shape; position of each kept element within its group.
+        meta: same shape; position of each kept element within its group. Or, of int16 and an eighth of the columns,
+            eight positions in each, two bits a position, the first in the lowest ones.
         kept: N, elements kept of each group.
         group: M, elements of a group.
 
@@ -57,6 +58,8 @@ def expand_sparse(values: np.ndarray, meta: np.ndarray, kept: int, group: int) -
     """
     rows, condensed = values.shape
     position = meta.astype(np.int64)
+    if meta.shape != values.shape:
+        position = (position[..., None] >> 2 * np.arange(8) & 3).reshape(values.shape)
     if position.size and (position.min() < 0 or position.max() >= group):
         raise InterpreterError(f"metadata {position.min()}..{position.max()} is outside a group of {group}")
     column = np.arange(condensed) // kept * group + position

@@ -13,8 +13,7 @@ class EmulationError(TilewrightError):
 
     Attributes:
         rule: which: "misaligned", "out-of-bounds", "uninitialised", "race", "dead-lock", "convergence", "barrier",
-            "asynchronous",
-            "arithmetic", "limit", "trap".
+            "asynchronous", "metadata", "arithmetic", "limit", "trap".
         line: line of the PTX text, or None.
         source: "file:line" of the code that the PTX was made from, or None.
         cta: coordinates of the CTA, or None.

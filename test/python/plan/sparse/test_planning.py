@@ -14,7 +14,7 @@ from tilewright import devices
 from tilewright.devices.device import Device
 from tilewright.dialects.sparse_tile.patterns import NM, Block, Mask, Pattern
 from tilewright.plan.cost.sparse import Region, Sizes, dense_seconds, sparse_seconds
-from tilewright.plan.sparse.candidates import Candidate, Search, described
+from tilewright.plan.sparse.candidates import Candidate, Search, name_of
 from tilewright.plan.sparse.cover import Lattice, spread
 
 SIZE = 1024
@@ -38,6 +38,10 @@ def blocks(density: float, edge: int = 32, size: int = SIZE) -> np.ndarray:
 
 def scattered(density: float, size: int = SIZE) -> np.ndarray:
     return np.random.default_rng(2).random((size, size)) < density
+
+
+def named(live: np.ndarray) -> str:
+    return name_of(Lattice(live))
 
 
 def ranked(live: np.ndarray, rows: int = SIZE, takes=lambda *_: False) -> list[Candidate]:
@@ -64,11 +68,11 @@ def test_a_pattern_is_found(live: np.ndarray, expected: Pattern) -> None:
 
 
 def test_names_of_patterns() -> None:
-    assert described(n_of_m(2, 4)) == "2:4"
-    assert described(n_of_m(8, 32)) == "8:32"
-    assert described(n_of_m(3, 32, 32)) == "3:32 of vectors of 32"
-    assert described(blocks(0.1)) == "block 32x32"
-    assert described(scattered(0.05)) == described(scattered(0.5)) == "unstructured"
+    assert named(n_of_m(2, 4)) == "2:4"
+    assert named(n_of_m(8, 32)) == "8:32"
+    assert named(n_of_m(3, 32, 32)) == "3:32 of vectors of 32"
+    assert named(blocks(0.1)) == "block 32x32"
+    assert named(scattered(0.05)) == named(scattered(0.5)) == "unstructured"
 
 
 @pytest.mark.parametrize("zeros", [0.7, 0.8, 0.9])

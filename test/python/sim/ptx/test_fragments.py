@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tilewright.sim.ptx.numbers import fragments
+from tilewright.sim.ptx.numbers.sparse import UndefinedMetadata, expand_sparse
 from tilewright.sim.ptx.numbers.element_types import ELEMENT_TYPES, pack_sums, unpack, unpack_sums
 
 
@@ -138,5 +139,65 @@ def test_sparse_rows_expand(k, bits, selector):
     lanes = max(1, k // 16)
     words = np.full((1, 32), 0xDEADBEEF, np.uint32).reshape(8, 4)
     words[:, selector * lanes : (selector + 1) * lanes] = _metadata(dense, bits).reshape(8, 4)[:, :lanes]
-    got = fragments.expand_sparse(stored, words.reshape(1, 32), selector, bits)
+    got = expand_sparse(stored, words.reshape(1, 32), selector, bits)
     np.testing.assert_array_equal(got[0], dense)
+
+
+#: How a warpgroup's lanes and the values of their words map to elements (row + 64 k) of a sparse a: the layouts of
+#: metadata that CuTe's atoms of sparse wgmma have (mma_traits_sm90_gmma_sparse.hpp), (shape, stride) of lane and value.
+_CUTE = {
+    (16, 32): (((2, 2, 8, 4), (1024, 0, 1, 16)), ((16, 2), (64, 8))),
+    (8, 64): (((2, 2, 8, 4), (8, 2048, 1, 16)), ((32,), (64,))),
+}
+
+
+def _at(index, layout):
+    place = 0
+    for size, stride in zip(*layout, strict=True):
+        place, index = place + index % size * stride, index // size
+    return place
+
+
+@pytest.mark.parametrize(("bits", "depth"), list(_CUTE))
+@pytest.mark.parametrize("selector", [0, 1])
+def test_metadata_lie_as_in_another_library(bits, depth, selector):
+    """Four warps; both halves of the lanes where a selector chooses. A nibble has the positions of four elements."""
+    if bits == 8 and selector:
+        return
+    rng, (lanes, values) = np.random.default_rng(bits), _CUTE[bits, depth]
+    dense = np.zeros((64, depth), np.float32)
+    for row in range(64):
+        for chunk in range(depth // 4):
+            dense[row, 4 * chunk + np.sort(rng.choice(4, 2, replace=False))] = rng.integers(1, 100, 2)
+    words = np.zeros(128, np.uint32)
+    for lane in range(128):
+        if bits == 16 and lane % 4 // 2 != selector:
+            words[lane] = 0xDEADBEEF
+            continue
+        for chunk in range(8):
+            place = _at(lane, lanes) + _at(4 * chunk, values)
+            row, k = place % 64, place // 64
+            first, second = np.flatnonzero(dense[row, k : k + 4])
+            words[lane] |= np.uint32((first | second << 2) << 4 * chunk)
+    stored = dense[dense != 0].reshape(4, 16, depth // 2)
+    got = expand_sparse(stored, words.reshape(4, 32), selector, bits)
+    np.testing.assert_array_equal(got.reshape(64, depth), dense)
+
+
+@pytest.mark.parametrize("code", range(16))
+def test_undefined_metadata_are_refused(code):
+    """Sixteen chunks of one code: four have one position twice, six the larger one first."""
+    first, second = code & 3, code >> 2
+    words = np.full((1, 32), int(f"{code:x}" * 8, 16), np.uint32)
+    for ordered in (False, True):
+        if first == second or (ordered and first > second):
+            with pytest.raises(UndefinedMetadata, match=f"0b{code:04b} of row 0, chunk 0"):
+                expand_sparse(np.ones((1, 16, 16)), words, 0, 16, ordered)
+        else:
+            assert expand_sparse(np.ones((1, 16, 16)), words, 0, 16, ordered)[0, :, [first, second]].all()
+    if code in (0b0100, 0b1110):
+        half = expand_sparse(np.ones((1, 16, 4)), words, 0, 32)[0, 0]
+        assert half.tolist() == [1, 0] * 4 if code == 0b0100 else [0, 1] * 4
+    else:
+        with pytest.raises(UndefinedMetadata, match="neither the first nor the second"):
+            expand_sparse(np.ones((1, 16, 4)), words, 0, 32)

@@ -79,21 +79,29 @@ LOOP:
 """
 
 
-def _body(op, count, sums, left, right, tail, prefix="%f", steps=2):
+LOAD_META = "  mad.wide.u32 %rd24, %t, 4, %rd2;\n  ld.global.b32 %r250, [%rd24];\n"
+META = ", %r250, STEP"
+
+
+def _body(op, count, sums, left, right, tail, prefix="%f", steps=2, middle=""):
     names = ", ".join(f"{prefix}{i + 32}" for i in range(count))
     text = COPY + "  wgmma.fence.sync.aligned;\n"
     for step in range(steps):
-        text += f"  mov.b64 %rd20, {left + 2 * step};\n  mov.b64 %rd21, {right + 2 * step};\n"
+        ahead = 4 if ".sp." in op else 2
+        text += f"  mov.b64 %rd20, {left + 2 * step};\n  mov.b64 %rd21, {right + ahead * step};\n"
         text += f"  setp.ne.b32 %p1, {step}, 0;\n"
-        text += f"  {op} {{{names}}}, %rd20, %rd21, %p1{tail};\n"
+        text += f"  {op} {{{names}}}, %rd20, %rd21{middle.replace('STEP', str(step))}, %p1{tail};\n"
     text += "  wgmma.commit_group.sync.aligned;\n  wgmma.wait_group.sync.aligned 0;\n"
     text += f"  mad.wide.u32 %rd22, %t, {4 * count}, %rd1;\n"
     kind = "f32" if prefix == "%f" else "b32"
     return text + "".join(f"  st.global.{kind} [%rd22+{4 * i}], {prefix}{i + 32};\n" for i in range(count))
 
 
-def _run(a, b, op, sums, tail, modes, majors=(False, False), steps=2):
-    """Run `steps` products along k; a is (64, k), b is (n, k). Returns d (64, n) and the PTX."""
+def _run(a, b, op, sums, tail, modes, majors=(False, False), steps=2, metadata=None):
+    """Run `steps` products along k; a is (64, k), b is (n, k). Returns d (64, n) and the PTX.
+
+    With metadata, a word of each lane, a is condensed, and step s takes its selector s.
+    """
     images = [_image(matrix, mode, major) for matrix, mode, major in zip((a, b), modes, majors, strict=True)]
     memory = np.zeros(32768, np.uint8)
     starts = []
@@ -102,9 +110,13 @@ def _run(a, b, op, sums, tail, modes, majors=(False, False), steps=2):
         starts.append(_descriptor(at, leading, stride, mode))
     columns = b.shape[0]
     count = columns // (4 if sums == "f16" else 2)
-    body = _body(op, count, sums, *starts, tail, "%f" if sums == "f32" else "%r", steps)
-    ptx = kernel(body, threads=128, shared=32768)
-    out = run(ptx, [memory, np.zeros((128, count), np.uint32)])[1]
+    body = _body(op, count, sums, *starts, tail, "%f" if sums == "f32" else "%r", steps, "" if metadata is None else META)
+    inputs = [memory, np.zeros((128, count), np.uint32)]
+    if metadata is not None:
+        body = LOAD_META + body
+        inputs.append(metadata)
+    ptx = kernel(body, threads=128, shared=32768, params=len(inputs))
+    out = run(ptx, inputs)[1]
     values = np.ascontiguousarray(out).view(NUMBERS[sums])
     d = np.zeros((64, columns), NUMBERS[sums])
     for lane in range(128):
@@ -265,3 +277,49 @@ def test_the_lanes_of_a_warpgroup_agree_whether_they_add():
     with pytest.raises(emulate.EmulationError, match="scale-d differs between the lanes of a warpgroup") as excinfo:
         _two_warpgroups("  and.b32 %r9, %t, 1;\n  setp.eq.u32 %p1, %r9, 1;\n")
     assert rule(excinfo) == "convergence"
+
+
+def _halved(dense, bits):
+    """A 2:4 sparse (64, 64 bytes) operand condensed, and the words of 128 lanes for two steps of k."""
+    rows, depth = dense.shape
+    words = np.zeros(128, np.uint32)
+    stored = np.zeros((rows, depth // 2), dense.dtype)
+    for row in range(rows):
+        for chunk in range(depth // 4):
+            first, second = np.flatnonzero(dense[row, 4 * chunk : 4 * chunk + 4])
+            stored[row, 2 * chunk : 2 * chunk + 2] = dense[row, 4 * chunk + first], dense[row, 4 * chunk + second]
+            lane = 32 * (row // 16) + 4 * (row % 8)
+            if bits == 16:
+                lane, at = lane + chunk // 4, 16 * (row // 8 % 2) + 4 * (chunk % 4)
+            else:
+                lane, at = lane + row // 8 % 2 + 2 * (chunk // 8), 4 * (chunk % 8)
+            words[lane] |= np.uint32((int(first) | int(second) << 2) << at)
+    return stored, words
+
+
+@pytest.mark.parametrize(("kind", "columns"), [("f16", 16), ("bf16", 64), ("s8", 32)])
+@pytest.mark.parametrize("from_shared", [True, False])
+def test_sparse(kind, columns, from_shared, tmp_path):
+    """Selectors 0 and 1 of one word (16 bits), or one step (bytes); b 64 bytes deep a step, in order along k."""
+    rng = np.random.default_rng(columns)
+    bits = NUMBERS[kind].itemsize * 8
+    steps = 2 if bits == 16 else 1
+    depth = steps * 512 // bits
+    order = np.argsort(rng.random((64, depth // 4, 4)), -1) < 2
+    values = rng.integers(1, 5, (64, depth // 4, 4))
+    dense = np.where(order, values, 0).reshape(64, depth).astype(NUMBERS[kind])
+    stored, words = _halved(dense, bits)
+    b = rng.integers(-4, 5, (columns, depth)).astype(NUMBERS[kind])
+    sums, tail = ("s32", "") if kind == "s8" else ("f32", ", 1, 1, 0, 0")
+    op = f"wgmma.mma_async.sp.sync.aligned.m64n{columns}k{512 // bits}.{sums}.{kind}.{kind}"
+    mode = 32 * steps
+    wide = np.int64
+    if from_shared:
+        d, ptx = _run(stored, b, op, sums, tail, (mode, 64 * steps), steps=steps, metadata=words)
+        np.testing.assert_array_equal(d.astype(wide), dense.astype(wide) @ b.astype(wide).T)
+        assembles(ptx, tmp_path)
+        return
+    words[5] = 0x44444400  # two equal positions, in the first step's lanes
+    with pytest.raises(emulate.EmulationError, match="two equal positions") as excinfo:
+        _run(stored, b, op, sums, tail, (mode, 64 * steps), steps=steps, metadata=words)
+    assert rule(excinfo) == "metadata"

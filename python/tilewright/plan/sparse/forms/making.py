@@ -67,3 +67,31 @@ def launch(
         },
     )
     return list(op.results)
+
+
+def finished(place: str, bounds: str, held: str, memref: str, kind: str, adds: bool) -> str:
+    """The end of a kernel: `%sum`, f32, with what is added to it (`%d`), in the type of the result, to `%c`.
+
+    Args:
+        place: coordinates of the tile.
+        bounds: how much of the tile there is.
+        held: its shape.
+        memref: type of `%c` and `%d`.
+        kind: type of their elements.
+        adds: whether there is `%d`.
+    """
+    wide, narrow = f"!tile.tile<{held}xf32>", f"!tile.tile<{held}x{kind}>"
+    lines, value = [], "%sum"
+    if adds:
+        lines.append(f"  %old = tile.load %d[{place}] valid ({bounds}) : {memref}, {narrow}")
+        old = "%old"
+        if kind != "f32":
+            lines.append(f"  %old_wide = tile.convert %old : {narrow} -> {wide}")
+            old = "%old_wide"
+        lines.append(f"  %with = arith.addf %sum, {old} : {wide}")
+        value = "%with"
+    if kind != "f32":
+        lines.append(f"  %narrow = tile.convert {value} : {wide} -> {narrow}")
+        value = "%narrow"
+    lines.append(f"  tile.store {value}, %c[{place}] valid ({bounds}) : {narrow}, {memref}")
+    return "\n".join(lines)

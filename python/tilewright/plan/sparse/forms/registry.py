@@ -8,7 +8,18 @@ from __future__ import annotations
 from tilewright.plan.sparse.forms.blocks import BlocksForm
 from tilewright.plan.sparse.forms.dense import DenseForm
 from tilewright.plan.sparse.forms.form import Form
+from tilewright.plan.sparse.forms.gpu_blocks import GpuBlocks
+from tilewright.plan.sparse.forms.gpu_mma_sp import GpuMmaSp
+from tilewright.plan.sparse.forms.gpu_nm import GpuNM
 from tilewright.plan.sparse.forms.panels import PanelsForm
 from tilewright.plan.sparse.forms.rows_in_lanes import RowsInLanes
 
-FORMS: tuple[Form, ...] = (RowsInLanes(), PanelsForm(), BlocksForm(), DenseForm())
+FORMS: tuple[Form, ...] = (
+    RowsInLanes(),
+    PanelsForm(),
+    BlocksForm(),
+    GpuMmaSp(),
+    GpuBlocks(),
+    GpuNM(),
+    DenseForm(),
+)

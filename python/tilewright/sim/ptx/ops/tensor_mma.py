@@ -17,6 +17,7 @@ import numpy as np
 from tilewright.sim.ptx.numbers import fragments
 from tilewright.sim.ptx.numbers.element_types import pack_sums, unpack, unpack_sums
 from tilewright.sim.ptx.numbers.products import Product
+from tilewright.sim.ptx.ops.tensor_sparse import Metadata
 from tilewright.sim.ptx.syntax.registry import opcode
 
 if TYPE_CHECKING:
@@ -91,25 +92,15 @@ def mma_sparse(ins: Instruction, decode: Decoder) -> Run:
     read_a = _registers(decode, ins.args[1], rows * lane_bits // 2, word, "a")
     read_b = _registers(decode, ins.args[2], 8 * lane_bits, word, "b")
     read_c = _registers(decode, ins.args[3], rows * 8 * _sum_bits(product) // 32, sums, "c")
-    read_metadata = decode.source(ins.args[4], "b32")
-    selector = _selector(decode, decode.constant(ins.args[5]), depth * max(1, product.a.bits // 16), product.a.bits)
+    ordered = "ordered_metadata" in ins.op
+    metadata = Metadata.of(decode, (ins.args[4], ins.args[5]), depth, product.a.bits, ordered)
     write = decode.targets(ins.args[0], sums)
 
     def run(step: Step) -> None:
         stored = fragments.a_matrix(unpack(_warps(read_a(step)), product.a), rows)
-        metadata = step.full(read_metadata(step)).reshape(-1, 32)
-        a = fragments.expand_sparse(stored, metadata, selector, product.a.bits)
-        _finish(step, product, a, rows, read_b, read_c, write)
+        _finish(step, product, metadata.expand(step, stored), rows, read_b, read_c, write)
 
     return run
-
-
-def _selector(decode: Decoder, selector: int, depth: int, bits: int) -> int:
-    """The sparsity selector, checked: the lanes of a group of four are shared out to depth / 16 of them."""
-    members = depth // 16
-    if not 0 <= selector < 4 // members:
-        decode.wrong(f"the sparsity selector must be below {4 // members} for {bits}-bit elements here, not {selector}")
-    return selector
 
 
 def _words(product: Product) -> tuple[str, str]:

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """wgmma: products of matrices in shared memory by four warps, in the background.
 
-Source: PTX ISA 9.7.15. Sums of float8 have Hopper's short accumulators (`numbers/short_sums.py`): wgmma is Hopper's
-alone. Sparse products (wgmma.mma_async.sp) are not known here.
+Source: PTX ISA 9.7.15; sparse products: 9.7.15.6. Sums of float8 have Hopper's short accumulators
+(`numbers/short_sums.py`): wgmma is Hopper's alone.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from tilewright.sim.ptx.numbers.element_types import ElementType, pack_sums, unp
 from tilewright.sim.ptx.numbers.element_types import decode as decode_elements
 from tilewright.sim.ptx.numbers.products import Product
 from tilewright.sim.ptx.numbers.short_sums import HOPPER_FLOAT8
+from tilewright.sim.ptx.ops.tensor_sparse import Metadata
 from tilewright.sim.ptx.order.races import detector
 from tilewright.sim.ptx.sync.warpgroups import Warpgroups
 from tilewright.sim.ptx.syntax.flow import reads_writes, registers
@@ -52,12 +53,18 @@ def numbers(step: Step) -> list[int]:
 
 @dataclass(frozen=True)
 class Shape:
-    """An instruction's types and sizes."""
+    """An instruction's types and sizes; of a sparse one, half of a is stored."""
 
     name: str
     product: Product
     columns: int
     depth: int
+    sparse: bool = False
+
+    @property
+    def stored(self) -> int:
+        """Elements of a row of a that are there."""
+        return self.depth // 2 if self.sparse else self.depth
 
 
 def _shape(ins: Instruction, decode: Decoder) -> Shape:
@@ -73,18 +80,22 @@ def _shape(ins: Instruction, decode: Decoder) -> Shape:
         raise decode.unsupported(str(error)) from None
     columns, depth = int(shapes[0][1]), int(shapes[0][2])
     step = 16 if product.a.is_integer and columns > 32 else 8
-    if depth * product.a.bits != 256 or columns % step or not 8 <= columns <= 256 or after[1] in ("f64", "s4", "u4"):
+    sparse = ins.has("sp")
+    if depth * product.a.bits != (512 if sparse else 256) or (sparse and product.a.bits == 1):
         raise decode.unsupported(f"no shape .{shapes[0][0]} of .{after[1]}")
-    return Shape(shapes[0][0] + "." + ".".join(after), product, columns, depth)
+    if columns % step or not 8 <= columns <= 256 or after[1] in ("f64", "s4", "u4"):
+        raise decode.unsupported(f"no shape .{shapes[0][0]} of .{after[1]}")
+    return Shape(shapes[0][0] + "." + ".".join(after), product, columns, depth, sparse)
 
 
 def _flags(ins: Instruction, decode: Decoder, shape: Shape, in_registers: bool) -> tuple[int, int, bool, bool]:
     """scale-a, scale-b, whether a and b are K-major."""
-    values = [decode.constant(operand) for operand in ins.args[4:]]
+    before = 6 if shape.sparse else 4
+    values = [decode.constant(operand) for operand in ins.args[before:]]
     scales = 0 if shape.product.a.is_integer else 2
     transposes = 0 if shape.product.a.bits != 16 else 1 if in_registers else 2
     if len(values) != scales + transposes:
-        decode.wrong(f"{4 + scales + transposes} operands are needed here, not {len(ins.args)}")
+        decode.wrong(f"{before + scales + transposes} operands are needed here, not {len(ins.args)}")
     if any(v not in (1, -1) for v in values[:scales]) or any(v not in (0, 1) for v in values[scales:]):
         decode.wrong("scales are 1 or -1, transpositions 0 or 1")
     scale_a, scale_b = values[:2] if scales else (1, 1)
@@ -101,8 +112,6 @@ def _indices(operand: Operand) -> tuple[int, ...]:
 @opcode("wgmma.mma_async", sync=128)
 def mma_async(ins: Instruction, decode: Decoder) -> Run:
     """d = a * b + d (or a * b if scale-d is false) by each warpgroup, in the background."""
-    if "sp" in ins.parts:
-        raise decode.unsupported("sparse products of warpgroups are not known")
     shape = _shape(ins, decode)
     product, columns = shape.product, shape.columns
     target, fragment = _indices(ins.args[0]), _indices(ins.args[1])
@@ -112,11 +121,13 @@ def mma_async(ins: Instruction, decode: Decoder) -> Run:
     scale_a, scale_b, a_major, b_major = _flags(ins, decode, shape, bool(fragment))
     read_a = _left(ins, decode, shape, a_major)
     read_b = _Operand(decode.source(ins.args[2], "b64"), product.b, columns, shape.depth, b_major)
-    read_d, read_scale = decode.sources(ins.args[0], "b32"), decode.source(ins.args[3], "pred")
+    read_d = decode.sources(ins.args[0], "b32")
+    read_scale = decode.source(ins.args[5 if shape.sparse else 3], "pred")
+    held = (*fragment, *_metadata_register(ins))
 
     def multiply(step: Step, adds: bool) -> None:
         state, groups = warpgroups(step.machine), numbers(step)
-        _check_order(step, state, groups, target, fragment, shape.name)
+        _check_order(step, state, groups, target, held, shape.name)
         a, b = read_a(step), read_b(step)
         a = a if scale_a > 0 else -a
         b = b if scale_b > 0 else -b
@@ -134,7 +145,7 @@ def mma_async(ins: Instruction, decode: Decoder) -> Run:
                 sums = sums.astype(np.float16).astype(np.float32)
         state.hold(groups, target, sums)
         for group in groups:
-            state[group].issue(target, fragment, shape.name, ins.line)
+            state[group].issue(target, held, shape.name, ins.line)
 
     return _by_groups(read_scale, multiply)
 
@@ -165,18 +176,30 @@ def _check_order(step: Step, state: Warpgroups, groups: list[int], target, fragm
             step.fail("asynchronous", f"wgmma.mma_async: {why}: put wgmma.fence between", np.arange(step.n) // 128 == i)
 
 
+def _metadata_register(ins: Instruction) -> tuple[int, ...]:
+    """The register of metadata, which a product in flight reads as it reads those of a."""
+    sparse = ins.has("sp") and isinstance(ins.args[3], Register)
+    return (ins.args[3].index,) if sparse else ()
+
+
 def _left(ins: Instruction, decode: Decoder, shape: Shape, k_major: bool) -> Callable[[Step], np.ndarray]:
     """Reader of a: (warpgroups, 64, depth), from registers or shared memory."""
     element = shape.product.a
     if not isinstance(ins.args[1], Vector):
-        return _Operand(decode.source(ins.args[1], "b64"), element, _ROWS, shape.depth, k_major)
-    read = decode.sources(ins.args[1], "b32")
+        stored = _Operand(decode.source(ins.args[1], "b64"), element, _ROWS, shape.stored, k_major)
+    else:
+        read = decode.sources(ins.args[1], "b32")
 
-    def fragment(step: Step) -> np.ndarray:
-        values = unpack(read(step).reshape(-1, 32, 4), element)
-        return fragments.a_matrix(values, 16).reshape(-1, _ROWS, shape.depth)
+        def stored(step: Step) -> np.ndarray:
+            values = unpack(read(step).reshape(-1, 32, 4), element)
+            return fragments.a_matrix(values, 16).reshape(-1, _ROWS, shape.stored)
 
-    return fragment
+    if not shape.sparse:
+        return stored
+    metadata = Metadata.of(decode, (ins.args[3], ins.args[4]), shape.depth, element.bits, ordered=False)
+    return lambda step: metadata.expand(step, stored(step).reshape(-1, 16, shape.stored)).reshape(
+        -1, _ROWS, shape.depth
+    )
 
 
 class _Operand:
@@ -215,6 +238,8 @@ class _Operand:
             step.fail("misaligned", str(error), where)
         shared = step.machine.shared
         depth = self.depth if self.element.bits >= 8 else 32
+        if self.k_major and 0 < descriptor.swizzle < depth * self.bytes:
+            step.fail("misaligned", f"{depth * self.bytes} bytes of k do not fit a swizzle of {descriptor.swizzle}", where)
         found = descriptor.chunks(self.outer, depth, self.bytes, self.k_major)
         flat = shared.flat_local(step.slots[128 * group], found)
         base = int(step.slots[128 * group]) * shared.stride
@@ -310,7 +335,7 @@ def _write_back(step: Step, state: Warpgroups, group: int, accumulator: tuple[in
 def _watch(program: Program) -> None:
     """Wrap the instructions that touch registers of products, so that touching them too early is noticed."""
     products = [op.ins for op in program.ops if op.ins.op.startswith("wgmma.mma_async")]
-    used = set().union(*(registers(ins.args[:2]) for ins in products)) if products else set()
+    used = set().union(*({*registers(ins.args[:2]), *_metadata_register(ins)} for ins in products))
     for op in program.ops:
         if used and op.run is not None and op.ins.parts[0] != "wgmma":
             reads, writes = reads_writes(op.ins)

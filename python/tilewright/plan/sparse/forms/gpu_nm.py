@@ -1,0 +1,172 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""N:M sparse weights on NVIDIA GPUs: windows of the dense operand in shared memory, of which places name rows."""
+
+from __future__ import annotations
+
+from tilewright.devices.device import Device
+from tilewright.dialects.sparse_tile.patterns import NM
+from tilewright.ir.generics import create
+from tilewright.mlir import ir
+from tilewright.plan.sparse.forms.form import Product
+from tilewright.plan.sparse.forms.gpu_nm_kernel import WindowKernel, window_text
+from tilewright.plan.sparse.forms.gpu_packing import (
+    below,
+    element_of,
+    encoded_operand,
+    is_constant,
+    number,
+    over,
+    plus,
+    read_or,
+    rest,
+    result_of,
+    table,
+    tasks_of,
+    times,
+    zero,
+)
+from tilewright.plan.sparse.forms.making import kernel, launch
+
+_TYPES = ("f32", "f16", "bf16")
+#: Places along the depth that lie in shared memory together, where windows are no larger; and the most of a window.
+_BLOCK, _MOST = 64, 512
+#: Rows that share their places, at least, for products of tiles.
+_SHARED = 16
+#: Banks of shared memory.
+_BANKS = 32
+#: Elements of a result that a task holds, and of the dense operand that a plan reckons with where a run brings them.
+_HELD, _OPEN = 4096, 256
+
+
+class GpuNM:
+    """One operand N:M sparse along the depth, the other one dense.
+
+    Source: Lin et al., Efficient GPU Kernels for N:M-Sparse Weights in Deep Learning (MLSys 2023), 3.2.
+    """
+
+    name = "gpu_nm"
+
+    def reason_against(self, product: Product, device: Device) -> str | None:
+        """What is not taken: other machines, patterns, large windows; weights that a run brings."""
+        if device.kind != "gpu" or not device.cpu.startswith("sm_"):
+            return f"it is for NVIDIA GPUs, not for {device.name}"
+        return _reason_pattern(product) or _reason_types(product)
+
+    def lower(self, product: Product, device: Device) -> ir.Value:
+        """Values and places by tasks and blocks, and a launch."""
+        plan = plan_windows(product, device)
+        name = kernel(window_text(plan), "sparse_windows")
+        lists = [packed_values(product, plan), packed_places(product, plan)]
+        added = [] if product.init is None else [product.init]
+        grid = [plan.sides, tasks_of(product, plan.tile)]
+        return launch(name, grid, [*lists, product.dense, *added], [result_of(product)])[0]
+
+
+def _reason_pattern(product: Product) -> str | None:
+    if len(product.tesa.regions) != 1:
+        return "the encoding has several regions"
+    (region,) = product.tesa.regions
+    pattern = region.pattern
+    if not isinstance(pattern, NM):
+        return f"the pattern is {pattern.kind}"
+    if pattern.axis != (1 if product.left else 0):
+        return "the windows do not lie along the sum"
+    if pattern.m * _unit(product)[1] > _MOST:
+        return f"windows are of more than {_MOST} places"
+    if region.format is not None:
+        return "codes are not unpacked"
+    return None if is_constant(encoded_operand(product)) else "the sparse operand is no constant"
+
+
+def _reason_types(product: Product) -> str | None:
+    given = element_of(encoded_operand(product))
+    if given not in _TYPES or element_of(product.dense) != given:
+        return f"elements are {given} and {element_of(product.dense)}, not both f32, f16 or bf16"
+    if product.element not in (given, "f32"):
+        return f"the result is of {product.element}"
+    if min(product.k, product.m if product.left else product.n) < 0:
+        return "sizes of the sparse operand are not known"
+    return "there is nothing to multiply" if 0 in (product.m, product.k, product.n) else None
+
+
+def _pattern(product: Product) -> NM:
+    pattern = product.tesa.regions[0].pattern
+    assert isinstance(pattern, NM)
+    return pattern
+
+
+def _unit(product: Product) -> tuple[int, int]:
+    """Elements of a unit across the depth and along it."""
+    unit = _pattern(product).unit or (1, 1)
+    return (unit[0], unit[1]) if product.left else (unit[1], unit[0])
+
+
+def plan_windows(product: Product, device: Device) -> WindowKernel:
+    """Tiles of a task: as large as leaves every multiprocessor one; units of many rows are multiplied as tiles."""
+    pattern, (wide, deep) = _pattern(product), _unit(product)
+    across, other = (product.m, product.n) if product.left else (product.n, product.m)
+    others = other if other > 0 else _OPEN
+    window = pattern.m * deep
+    block = window * max(1, min(_BLOCK // window, -(-product.k // window)))
+    count = block // pattern.m * pattern.n
+    if wide >= _SHARED:
+        side = next((s for s in (128, 64, 32, 16) if wide % s == 0), wide)
+        step = next(s for s in (32, 16, 8, 4, 2, 1) if count % s == 0)
+    else:
+        side, step = 32 if product.left else 128, 0
+    tile = _narrowed(min(128 if product.left else 32, _power(others)), side, across, others, device)
+    if not step and tile < _BANKS:
+        side = min(128, _power(across), _HELD // tile)
+    warps = max(1, min(4, side * tile // 512))
+    warps = 1 << (warps.bit_length() - 1)
+    return WindowKernel(
+        product.left, across, product.k, other, side, tile, block, count, warps,
+        element_of(product.dense), product.element, product.init is not None, step,
+    )  # fmt: skip
+
+
+def _power(size: int) -> int:
+    return 1 << (size - 1).bit_length()
+
+
+def _narrowed(tile: int, side: int, across: int, others: int, device: Device) -> int:
+    """The tile, halved until every multiprocessor has a task; rows of a window fill the banks of shared memory."""
+    while tile > _BANKS and -(-across // side) * -(-others // tile) < device.units.count:
+        tile //= 2
+    return tile
+
+
+def packed_values(product: Product, plan: WindowKernel) -> ir.Value:
+    """Kept elements [tasks, blocks, count, side], zeros where there are none."""
+    values = product.parts[0]
+    kind = ir.RankedTensorType(values.type).element_type
+
+    def value(task: ir.Value, block: ir.Value, place: ir.Value, row: ir.Value) -> ir.Value:
+        own, at = plus(times(task, plan.side), row), plus(times(block, plan.count), place)
+        return read_or(values, [own, at] if product.left else [at, own], zero(kind))
+
+    return table([plan.sides, plan.blocks, plan.count, plan.side], kind, value)
+
+
+def packed_places(product: Product, plan: WindowKernel) -> ir.Value:
+    """Where in their block kept elements belong: [tasks, blocks, count, side], or without rows that share them."""
+    positions, pattern, (wide, deep) = product.parts[1], _pattern(product), _unit(product)
+    kind = ir.RankedTensorType(positions.type).element_type
+    small, index = ir.Type.parse(plan.places), ir.IndexType.get()
+
+    def place_of(task: ir.Value, block: ir.Value, place: ir.Value, row: ir.Value) -> ir.Value:
+        units = over(plus(times(task, plan.side), row), wide)
+        at = plus(times(block, plan.count // deep), over(place, deep))
+        found = read_or(positions, [units, at] if product.left else [at, units], number(0, kind))
+        inside = create("arith.index_castui", [found], index)
+        window = times(over(over(place, deep), pattern.n), pattern.m)
+        own = plus(times(plus(window, inside), deep), rest(place, deep))
+        real = below(plus(times(block, plan.block), own), product.k)  # zeros of the last window may lie behind the end
+        return create("arith.index_castui", [create("arith.select", [real, own, number(0)], index)], small)
+
+    sizes = [plan.sides, plan.blocks, plan.count]
+    if plan.step:
+        return table(sizes, small, lambda task, block, place: place_of(task, block, place, number(0)))
+    return table([*sizes, plan.side], small, place_of)

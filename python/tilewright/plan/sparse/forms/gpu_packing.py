@@ -1,0 +1,134 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Constant weights as GPU kernels read them: tensors whose elements follow from their places, made at compile time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tilewright.ir.generics import create, create_generic, maker
+from tilewright.mlir import ir
+from tilewright.mlir.dialects.sparse_tile import part_types
+from tilewright.plan.sparse.forms.form import Product
+
+_CONSTANTS = ("tensor.empty", "arith.constant", "ml_program.global_load_const")
+
+
+def is_constant(value: ir.Value) -> bool:
+    """Whether a tensor follows from weights alone, so that what packs it runs at compile time."""
+    made = maker(value)
+    if made is None:
+        return False
+    if made.name in _CONSTANTS:
+        return True
+    packs = made.name.startswith(("sparse_tile.", "linalg.", "tensor."))
+    return packs and all(is_constant(operand) for operand in made.operands)
+
+
+def encoded_operand(product: Product) -> ir.Value:
+    """The operand that has the encoding."""
+    return product.op.operands[0 if product.left else 1]
+
+
+def element_of(value: ir.Value) -> str:
+    """The type of a tensor's elements, as text."""
+    return str(ir.RankedTensorType(value.type).element_type)
+
+
+def sized_parts(encoded: ir.Value, shapes: Sequence[Sequence[int]]) -> tuple[ir.Value, ...]:
+    """The parts of an encoded constant, whose sizes are known: each as long as `shapes` says."""
+    made = maker(encoded)
+    if made is not None and made.name == "sparse_tile.assemble":
+        return tuple(made.operands)
+    kinds = [ir.RankedTensorType(kind) for kind in part_types(encoded.type)]
+    results = [
+        ir.RankedTensorType.get(list(shape), kind.element_type) for shape, kind in zip(shapes, kinds, strict=True)
+    ]
+    return tuple(ir.Operation.create("sparse_tile.parts", results=results, operands=[encoded]).results)
+
+
+def table(shape: Sequence[int], element: ir.Type, compute: Callable[..., ir.Value]) -> ir.Value:
+    """A tensor whose elements `compute` makes of their places (index values, one a dimension)."""
+    target = create("tensor.empty", [], ir.RankedTensorType.get(list(shape), element))
+
+    def inner(_elements: list[ir.Value]) -> ir.Value:
+        i64 = ir.IntegerType.get_signless(64)
+        return compute(
+            *(
+                create("linalg.index", [], ir.IndexType.get(), {"dim": ir.IntegerAttr.get(i64, d)})
+                for d in range(len(shape))
+            )
+        )
+
+    return create_generic([], target, ir.AffineMap.get_identity(len(shape)), [False] * len(shape), inner)
+
+
+def number(value: int, kind: ir.Type | None = None) -> ir.Value:
+    """A constant, an index unless another type is said."""
+    kind = kind or ir.IndexType.get()
+    return create("arith.constant", [], kind, {"value": ir.IntegerAttr.get(kind, value)})
+
+
+def zero(kind: ir.Type) -> ir.Value:
+    """Zero of a type of floats."""
+    return create("arith.constant", [], kind, {"value": ir.FloatAttr.get(kind, 0.0)})
+
+
+def plus(a: ir.Value, b: ir.Value | int) -> ir.Value:
+    """a + b."""
+    return create("arith.addi", [a, number(b) if isinstance(b, int) else b], a.type)
+
+
+def times(a: ir.Value, factor: int) -> ir.Value:
+    """a * factor."""
+    return create("arith.muli", [a, number(factor)], a.type)
+
+
+def over(a: ir.Value, divisor: int) -> ir.Value:
+    """a / divisor, rounded down."""
+    return create("arith.divui", [a, number(divisor)], a.type)
+
+
+def rest(a: ir.Value, divisor: int) -> ir.Value:
+    """a mod divisor."""
+    return create("arith.remui", [a, number(divisor)], a.type)
+
+
+def below(a: ir.Value, bound: int) -> ir.Value:
+    """a < bound."""
+    predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 6)  # ult
+    return create("arith.cmpi", [a, number(bound)], ir.IntegerType.get_signless(1), {"predicate": predicate})
+
+
+def both(a: ir.Value, b: ir.Value) -> ir.Value:
+    """a and b."""
+    return create("arith.andi", [a, b], a.type)
+
+
+def read_or(source: ir.Value, places: Sequence[ir.Value], otherwise: ir.Value) -> ir.Value:
+    """The element of a tensor at places, or another value where one of them lies behind its end."""
+    kind = ir.RankedTensorType(source.type)
+    inside, clamped = None, []
+    for place, size in zip(places, kind.shape, strict=True):
+        clamped.append(create("arith.minui", [place, number(size - 1)], place.type))
+        here = below(place, size)
+        inside = here if inside is None else both(inside, here)
+    found = create("tensor.extract", [source, *clamped], kind.element_type)
+    return create("arith.select", [inside, found, otherwise], kind.element_type)
+
+
+def tasks_of(product: Product, width: int) -> ir.Value | int:
+    """How many tiles of so many elements cover the dense operand across the depth."""
+    other, dim = (product.n, 1) if product.left else (product.m, 0)
+    if other >= 0:
+        return -(-other // width)
+    size = create("tensor.dim", [product.dense, number(dim)], ir.IndexType.get())
+    return create("arith.ceildivui", [size, number(width)], size.type)
+
+
+def result_of(product: Product) -> ir.Value:
+    """A tensor for the result."""
+    other, dim = (product.n, 1) if product.left else (product.m, 0)
+    sizes = [] if other >= 0 else [create("tensor.dim", [product.dense, number(dim)], ir.IndexType.get())]
+    return create("tensor.empty", sizes, ir.RankedTensorType(product.op.results[0].type))

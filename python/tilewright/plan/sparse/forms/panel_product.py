@@ -26,6 +26,8 @@ _MOST_VECTORS = 8
 _LATENCY = 4
 #: Bytes that come from the L2 cache in a cycle, and the part of it that a slab may take.
 _FROM_L2, _SLAB = 24, 0.2
+#: The part of it that the slabs of a task may take where values come from beyond, and how many there are at most.
+_SLABS, _MOST_SLABS = 0.4, 4
 #: What sums across the result lose: slabs and results are transposed in registers.
 _CROSSING = 0.95
 _WIDTHS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
@@ -198,11 +200,11 @@ def _kernel(product: Product, device: Device, tile: PanelTile, lists: Lists, sha
 def _tasks(device: Device, slab: int, stored: int, slabs: int, lists: int) -> tuple[int, int]:
     """Slabs of a task and ranges of panels.
 
-    Values that fit the L2 cache stay there, and two slabs suffice; else a group of slabs shares each read of them. All
-    units have work, twice if there is enough: then the last tasks keep no one waiting for long.
+    A few slabs share each read of a panel's values, and fit the L2 cache beside them. All units have work, twice if
+    there is enough: then the last tasks keep no one waiting for long.
     """
     l2, units = device.level("l2").bytes, device.units.count
-    group = 2 if stored <= l2 // 2 else int(np.clip(l2 * 0.4 / slab, 1, 8))
+    group = int(np.clip(l2 * (_SLABS if stored > l2 // 2 else _SLAB) / slab, 1, _MOST_SLABS))
     if slabs < 0:
         return group, min(units, lists)
     group = max(1, min(group, slabs // (2 * units)))

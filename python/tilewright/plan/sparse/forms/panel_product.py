@@ -14,6 +14,7 @@ import numpy as np
 from tilewright.devices.device import Device
 from tilewright.ir.generics import create
 from tilewright.mlir import ir
+from tilewright.passes import remark
 from tilewright.plan.sparse.forms.form import Product
 from tilewright.plan.sparse.forms.making import kernel, launch
 from tilewright.plan.sparse.forms.panel_kernel import CHUNK, PanelKernel
@@ -166,6 +167,7 @@ def multiply(
         depth: of the sparse operand with what it holds behind the end of the dense one's.
         lists_of: makes the lists for panels of a width.
     """
+    _tell_of_slow_types(product, device)
     tile = tile_of(product, device, columns)
     lists = lists_of(product, tile.width)
     made = _kernel(product, device, tile, lists, columns // tile.width, -(-max(depth, product.k) // CHUNK) * CHUNK)
@@ -178,6 +180,14 @@ def multiply(
     grid = _groups(rows, made.height * made.group)
     (result,) = launch(name, [grid, made.ranges], inputs, [target])
     return result
+
+
+def _tell_of_slow_types(product: Product, device: Device) -> None:
+    """A remark where a dense product would have instructions that these kernels do not use."""
+    element = str(ir.RankedTensorType(product.dense.type).element_type)
+    peaks = dict(device.units.peak)
+    if element == "bf16" and peaks.get("bf16", 0.0) > peaks.get("f32", 0.0):
+        remark(product.op, "bf16 is widened and multiplied as f32; dense products of it have faster instructions here")
 
 
 def _kernel(product: Product, device: Device, tile: PanelTile, lists: Lists, shared: int, reach: int) -> PanelKernel:

@@ -22,6 +22,8 @@ from tilewright.plan.sparse.encoded import pack_of
 _RUNS, _RUN = 64, 64
 #: The part of an array that is zero, at least, for its pattern to be looked at.
 LEAST_ZEROS = 0.05
+#: What compile time carries out.
+_PURE = ("arith.", "linalg.", "tensor.", "sparse_tile.", "ml_program.")
 _LOAD = "ml_program.global_load_const"
 
 
@@ -94,13 +96,16 @@ def _looks_pruned(array: np.ndarray) -> bool:
 
 
 def _slice(value: ir.Value) -> list[ir.Operation]:
-    """The operations that a value is computed by, in order."""
+    """The operations that a value is computed by, in order; none where a run has a part in it."""
     found: list[ir.Operation] = []
     seen: set[ir.Value] = set()
+    known = True
 
     def visit(one: ir.Value) -> None:
+        nonlocal known
         made = maker(one)
-        if made is None or one in seen:
+        known = known and made is not None and made.name.startswith(_PURE)
+        if not known or made is None or one in seen:
             return
         seen.update(made.results)
         for operand in (*made.operands, *captured(made)):
@@ -108,12 +113,14 @@ def _slice(value: ir.Value) -> list[ir.Operation]:
         found.append(made.operation)
 
     visit(value)
-    return found
+    return found if known else []
 
 
 def _computed(value: ir.Value) -> np.ndarray | None:
     """What the reference interpreter makes of the constants behind a value."""
     ops = _slice(value)
+    if not ops:
+        return None
     names = [ir.FlatSymbolRefAttr(op.attributes["global"]).value for op in ops if op.name == _LOAD]
     held = {name: weight_at(ops[0], name) for name in names}
     root = list(around(ops[0]))[-1]

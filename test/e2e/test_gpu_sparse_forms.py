@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
+from bench.gpu.held import held_to
 from models.sparse_programs import SparseProduct
 from tilewright.core.errors import UserError
 from tilewright.sim import ptx as emulate
@@ -62,6 +63,16 @@ def test_products(name: str, arch: str) -> None:
     for mark in marks:
         assert mark in ptx, f"no {mark}"
     assert ("ordered_metadata" in ptx) == (arch == "sm_90a" and case.form == "gpu_mma_sp")
+
+
+@pytest.mark.parametrize(("shape", "other", "types"), [((128, 256), 64, ("f16", "f32")), ((200, 200), 136, ("bf16", "bf16"))])
+def test_warpgroups(shape: tuple[int, int], other: int, types: tuple[str, str]) -> None:
+    """What large products take by themselves: TMA brings values, metadata and b, warpgroups multiply from there."""
+    with held_to({"wgmma": True}):
+        case = SparseProduct("gpu_mma_sp", NM24, shape, other, types=types, init=True)
+        result, expected, ptx = run(case, "cuda:sm_90a")
+    np.testing.assert_array_equal(result, expected)
+    assert "wgmma.mma_async.sp.sync" in ptx and "cp.async.bulk.tensor" in ptx and "setmaxnreg" in ptx
 
 
 @pytest.mark.parametrize("other", [1, 128])

@@ -10,9 +10,9 @@ from tilewright.devices.nvidia import capability
 from tilewright.dialects.sparse_tile.patterns import NM
 from tilewright.ir.generics import create
 from tilewright.mlir import ir
+from tilewright.plan.cost import gemm_time
 from tilewright.plan.cost.gemm import Problem
-from tilewright.plan.cost.gemm_shapes import shapes
-from tilewright.plan.cost.gemm_time import predict
+from tilewright.plan.cost.gemm_shapes import Shape
 from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.sparse.forms.form import Product
 from tilewright.plan.sparse.forms.gpu_mma_sp_kernel import BLOCK, DEPTH, MmaKernel, mma_text
@@ -36,6 +36,8 @@ from tilewright.plan.sparse.forms.making import kernel, launch
 _TYPES = ("f16", "bf16")
 #: Columns that a plan reckons with where a run brings them.
 _OPEN = 256
+#: Tiles where the law has none.
+_DEFAULT = Shape(64, 64, DEPTH, 4)
 #: Elements of 16 bits that a copy in the background moves at once.
 _ROW = 8
 #: Positions in an element of the metadata, each of two bits.
@@ -91,7 +93,7 @@ def _reason_types(product: Product) -> str | None:
 
 
 def plan_product(product: Product, device: Device) -> MmaKernel:
-    """Tiles by the law of dense products of half the depth: the fastest of those of `mma.sync`."""
+    """Tiles by the law of dense products of half the depth, which units take as long for."""
     gpu, lanes = Gpu.of(device), product.n if product.n > 0 else _OPEN
     given = element_of(product.dense)
     out = 4 if product.element == "f32" else 2
@@ -99,14 +101,13 @@ def plan_product(product: Product, device: Device) -> MmaKernel:
     problem = Problem(product.m, lanes, -(-product.k // 2), 1, 1, given, out, streams=streams)
     found = [
         shape
-        for shape in shapes(problem, gpu)
-        if not (shape.wgmma or shape.persistent or shape.clustered or shape.stream_k) and shape.rows >= BLOCK
+        for shape in gemm_time.shapes(problem, gpu)
+        if not (shape.persistent or shape.clustered or shape.stream_k) and shape.rows >= BLOCK
     ]
-    best = min(found, key=lambda shape: predict(problem, shape, gpu).seconds, default=None)
-    rows, columns, warps, stages = (64, 64, 4, 3) if best is None else (best.rows, best.lanes, best.warps, best.stages)
+    best = min(found, key=lambda shape: gemm_time.predict(problem, shape, gpu).seconds, default=_DEFAULT)
     return MmaKernel(
-        product.m, product.k, product.n, rows, columns, warps, max(stages, 1), given, product.element,
-        product.init is not None,
+        product.m, product.k, product.n, best.rows, best.lanes, best.warps, max(best.stages, 1), best.wgmma, given,
+        product.element, product.init is not None,
     )  # fmt: skip
 
 

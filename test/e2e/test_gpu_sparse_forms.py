@@ -16,6 +16,7 @@ from models.sparse_programs import SparseProduct
 from tilewright.core.errors import UserError
 from tilewright.sim import ptx as emulate
 
+
 def run(case: SparseProduct, target: str, **options: object) -> tuple[np.ndarray, np.ndarray, str]:
     """The result, what it should be, and the PTX."""
     inputs = case.inputs()
@@ -32,26 +33,53 @@ CASES = {
     "halves_ring": (SparseProduct("gpu_mma_sp", NM24, (256, 256), 128, init=True), ["mma.sp", "cp.async"]),
     "halves_open": (SparseProduct("gpu_mma_sp", NM24, (64, 96), 24, open=True), ["mma.sp"]),
     "blocks": (SparseProduct("gpu_blocks", "block<[32, 32]>", (128, 128), 64), ["mma.sync", "cp.async"]),
-    "blocks_ragged": (SparseProduct("gpu_blocks", "block<[32, 16]>", (100, 150), 33, types=("bf16", "bf16"), init=True), ["mma"]),
-    "blocks_right": (SparseProduct("gpu_blocks", "block<[32, 32]>", (96, 128), 80, left=False), ["mma.sync", "cp.async"]),
-    "blocks_f32": (SparseProduct("gpu_blocks", "block<[16, 64]>", (70, 90), 33, False, ("f32", "f32"), True), ["fma.rn.f32"]),
+    "blocks_ragged": (
+        SparseProduct("gpu_blocks", "block<[32, 16]>", (100, 150), 33, types=("bf16", "bf16"), init=True),
+        ["mma"],
+    ),
+    "blocks_right": (
+        SparseProduct("gpu_blocks", "block<[32, 32]>", (96, 128), 80, left=False),
+        ["mma.sync", "cp.async"],
+    ),
+    "blocks_f32": (
+        SparseProduct("gpu_blocks", "block<[16, 64]>", (70, 90), 33, False, ("f32", "f32"), True),
+        ["fma.rn.f32"],
+    ),
     "blocks_open": (SparseProduct("gpu_blocks", "block<[64, 64]>", (128, 192), 48, open=True), ["mma."]),
-    "own": (SparseProduct("gpu_nm", "nm<8 : 32, axis = 1>", (50, 100), 64, types=("f32", "f32"), init=True), ["fma.rn.f32"]),
+    "own": (
+        SparseProduct("gpu_nm", "nm<8 : 32, axis = 1>", (50, 100), 64, types=("f32", "f32"), init=True),
+        ["fma.rn.f32"],
+    ),
     "own_few": (SparseProduct("gpu_nm", "nm<3 : 32, axis = 1>", (40, 64), 33, open=True), ["fma.rn.f32"]),
-    "own_right": (SparseProduct("gpu_nm", NM24.replace("1>", "0>"), (96, 70), 40, False, ("f32", "f32")), ["fma.rn.f32"]),
-    "own_vector": (SparseProduct("gpu_nm", "nm<8 : 32, axis = 0>", (128, 130), 1, False, ("f32", "f32")), ["fma.rn.f32"]),
-    "own_unit": (SparseProduct("gpu_nm", "nm<1 : 4, axis = 1, unit = [4, 2]>", (40, 64), 24, types=("f32", "f32")), ["fma"]),
+    "own_right": (
+        SparseProduct("gpu_nm", NM24.replace("1>", "0>"), (96, 70), 40, False, ("f32", "f32")),
+        ["fma.rn.f32"],
+    ),
+    "own_vector": (
+        SparseProduct("gpu_nm", "nm<8 : 32, axis = 0>", (128, 130), 1, False, ("f32", "f32")),
+        ["fma.rn.f32"],
+    ),
+    "own_unit": (
+        SparseProduct("gpu_nm", "nm<1 : 4, axis = 1, unit = [4, 2]>", (40, 64), 24, types=("f32", "f32")),
+        ["fma"],
+    ),
     "shared": (SparseProduct("gpu_nm", "nm<8 : 32, axis = 1, unit = [32, 1]>", (64, 112), 48, init=True), ["mma.sync"]),
     "shared_right": (
         SparseProduct("gpu_nm", "nm<3 : 32, axis = 0, unit = [1, 32]>", (128, 70), 40, False, ("f16", "f16")),
         ["mma.sync"],
     ),
-    "shared_f32": (SparseProduct("gpu_nm", "nm<8 : 32, axis = 1, unit = [32, 1]>", (64, 64), 48, types=("f32", "f32")), ["fma"]),
+    "shared_f32": (
+        SparseProduct("gpu_nm", "nm<8 : 32, axis = 1, unit = [32, 1]>", (64, 64), 48, types=("f32", "f32")),
+        ["fma"],
+    ),
 }
 
 
 #: The instruction of a sparse product is one of each architecture's own; the other kernels are the same text.
-RUNS = [(name, "sm_90a" if name in ("halves_ragged", "halves_ring", "blocks", "blocks_right") else "sm_80") for name in CASES]
+RUNS = [
+    (name, "sm_90a" if name in ("halves_ragged", "halves_ring", "blocks", "blocks_right") else "sm_80")
+    for name in CASES
+]
 RUNS.append(("halves", "sm_90a"))
 
 
@@ -65,7 +93,9 @@ def test_products(name: str, arch: str) -> None:
     assert ("ordered_metadata" in ptx) == (arch == "sm_90a" and case.form == "gpu_mma_sp")
 
 
-@pytest.mark.parametrize(("shape", "other", "types"), [((128, 256), 64, ("f16", "f32")), ((200, 200), 136, ("bf16", "bf16"))])
+@pytest.mark.parametrize(
+    ("shape", "other", "types"), [((128, 256), 64, ("f16", "f32")), ((200, 200), 136, ("bf16", "bf16"))]
+)
 def test_warpgroups(shape: tuple[int, int], other: int, types: tuple[str, str]) -> None:
     """What large products take by themselves: TMA brings values, metadata and b, warpgroups multiply from there."""
     with held_to({"wgmma": True}):

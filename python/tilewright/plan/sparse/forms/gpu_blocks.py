@@ -16,7 +16,6 @@ from tilewright.plan.sparse.forms.gpu_blocks_kernel import BlockKernel, blocks_t
 from tilewright.plan.sparse.forms.gpu_packing import (
     element_of,
     encoded_operand,
-    number,
     result_of,
     sized_parts,
     tasks_of,
@@ -82,14 +81,14 @@ def _reason_types(product: Product) -> str | None:
     return "there is nothing to multiply" if 0 in (product.m, product.k, product.n) else None
 
 
-def _known(product: Product):  # noqa: ANN202 - NumPy is loaded when it runs
+def _known(product: Product):
     """The elements of the encoded operand, packed from a constant; None where they are not known."""
     made = maker(encoded_operand(product))
     return known_array(made.operands[0]) if made is not None and made.name == "sparse_tile.pack" else None
 
 
 def _rows_of_blocks(product: Product) -> tuple[ir.Value, ir.Value, ir.Value]:
-    """Blocks [blocks, side, run] or, of a right operand, [blocks, run, side]; places along the depth; starts of rows."""
+    """Blocks [blocks, side, run], of a right operand [blocks, run, side]; places along the depth; starts of rows."""
     encoded, known = encoded_operand(product), _known(product)
     pattern = product.tesa.regions[0].pattern
     assert isinstance(pattern, Block)
@@ -104,7 +103,7 @@ def _rows_of_blocks(product: Product) -> tuple[ir.Value, ir.Value, ir.Value]:
     return create_transposed(data, [0, 2, 1]), places, starts
 
 
-def _parts(encoded: ir.Value, pattern: Block, known) -> tuple[ir.Value, ir.Value, ir.Value]:  # noqa: ANN001
+def _parts(encoded: ir.Value, pattern: Block, known) -> tuple[ir.Value, ir.Value, ir.Value]:
     """The parts of a matrix that is known, whose sizes are then, too."""
     kept = len(pattern.pack(known)[1])
     rows = -(-known.shape[0] // pattern.shape[0])

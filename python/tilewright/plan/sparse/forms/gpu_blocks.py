@@ -11,6 +11,10 @@ from tilewright.dialects.sparse_tile.tesa import Tesa
 from tilewright.ir.generics import create, create_transposed, maker
 from tilewright.mlir import ir
 from tilewright.passes.weights import known_array
+from tilewright.plan.cost import gemm_time
+from tilewright.plan.cost.gemm import Problem
+from tilewright.plan.cost.gemm_shapes import Shape
+from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.sparse.forms.form import Product
 from tilewright.plan.sparse.forms.gpu_blocks_kernel import BlockKernel, blocks_text
 from tilewright.plan.sparse.forms.gpu_packing import (
@@ -20,6 +24,7 @@ from tilewright.plan.sparse.forms.gpu_packing import (
     sized_parts,
     tasks_of,
 )
+from tilewright.plan.sparse.forms.gpu_times import attribute
 from tilewright.plan.sparse.forms.making import kernel, launch
 
 _TYPES = ("f16", "bf16", "f32")
@@ -124,7 +129,14 @@ def plan_blocks(product: Product, device: Device, blocks: int) -> BlockKernel:
     tile = min(tile, max(16, 1 << (others - 1).bit_length()))
     warps = max(1, min(8, side * tile // _HELD))
     warps = 1 << (warps.bit_length() - 1)
+    gpu, given = Gpu.of(device), element_of(product.dense)
+    # Rows of blocks have as many of them, on average.
+    depth, out = max(blocks * run // rows, 1), 4 if product.element == "f32" else 2
+    sides = (across, others, side, tile) if product.left else (others, across, tile, side)
+    shape = Shape(*sides[2:], run, warps, _STAGES)
+    problem = Problem(*sides[:2], depth, 1, 1, given, out)
+    predicted = attribute(gemm_time.predict(problem, shape, gpu), shape)
     return BlockKernel(
         product.left, side, run, across, product.k, other, blocks, tile, warps, _STAGES,
-        element_of(product.dense), product.element, product.init is not None,
+        given, product.element, product.init is not None, predicted,
     )  # fmt: skip

@@ -31,6 +31,7 @@ from tilewright.plan.sparse.forms.gpu_packing import (
     times,
     zero,
 )
+from tilewright.plan.sparse.forms.gpu_times import attribute, halves
 from tilewright.plan.sparse.forms.making import kernel, launch
 
 _TYPES = ("f16", "bf16")
@@ -104,10 +105,11 @@ def plan_product(product: Product, device: Device) -> MmaKernel:
         for shape in gemm_time.shapes(problem, gpu)
         if not (shape.persistent or shape.clustered or shape.stream_k) and shape.rows >= BLOCK
     ]
-    best = min(found, key=lambda shape: gemm_time.predict(problem, shape, gpu).seconds, default=_DEFAULT)
+    best = min(found, key=lambda shape: halves(problem, shape, gpu).seconds, default=_DEFAULT)
+    predicted = attribute(halves(problem, best, gpu), best, len(found))
     return MmaKernel(
         product.m, product.k, product.n, best.rows, best.lanes, best.warps, max(best.stages, 1), best.wgmma, given,
-        product.element, product.init is not None,
+        product.element, product.init is not None, predicted,
     )  # fmt: skip
 
 

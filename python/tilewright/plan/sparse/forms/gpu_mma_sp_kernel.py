@@ -29,6 +29,7 @@ class MmaKernel:
         given: element type of `a` and `b`.
         result: element type of `c`, and of what is added.
         adds: whether something is added to the product.
+        predicted: the predicted time, as an attribute of the kernel.
     """
 
     rows: int
@@ -42,6 +43,7 @@ class MmaKernel:
     given: str
     result: str
     adds: bool
+    predicted: str
 
     @property
     def row_tiles(self) -> int:
@@ -73,7 +75,7 @@ def mma_text(k: MmaKernel) -> str:
     tile_b = f"%b[%k, %column] valid (%terms, %live) : {b}, !tile.tile<{DEPTH}x{n}x{k.given}>"
     return f"""
 tile.kernel @KERNEL(%a: {a}, %meta: {meta}, %b: {b}{added}, %c: {c}) grid(%i, %j)
-    attributes {{tile.warps = {k.warps} : i64{", tile.specialized" if k.wgmma else ""}}} {{
+    attributes {{tile.warps = {k.warps} : i64{", tile.specialized" if k.wgmma else ""}, {k.predicted}}} {{
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %steps = arith.constant {k.padded_depth // DEPTH} : index

@@ -9,6 +9,10 @@ from tilewright.devices.device import Device
 from tilewright.dialects.sparse_tile.patterns import NM
 from tilewright.ir.generics import create
 from tilewright.mlir import ir
+from tilewright.plan.cost import gemm_time
+from tilewright.plan.cost.gemm import Problem
+from tilewright.plan.cost.gemm_shapes import Shape
+from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.sparse.forms.form import Product
 from tilewright.plan.sparse.forms.gpu_nm_kernel import WindowKernel, window_text
 from tilewright.plan.sparse.forms.gpu_packing import (
@@ -27,6 +31,7 @@ from tilewright.plan.sparse.forms.gpu_packing import (
     times,
     zero,
 )
+from tilewright.plan.sparse.forms.gpu_times import attribute, windows
 from tilewright.plan.sparse.forms.making import kernel, launch
 
 _TYPES = ("f32", "f16", "bf16")
@@ -121,9 +126,14 @@ def plan_windows(product: Product, device: Device) -> WindowKernel:
         side = min(128, _power(across), _HELD // tile)
     warps = max(1, min(4, side * tile // 512))
     warps = 1 << (warps.bit_length() - 1)
+    gpu, given = Gpu.of(device), element_of(product.dense)
+    terms, out = max(product.k * pattern.n // pattern.m, 1), 4 if product.element == "f32" else 2
+    sides = (across, others, side, tile) if product.left else (others, across, tile, side)
+    problem, shape = Problem(*sides[:2], terms, 1, 1, given, out), Shape(*sides[2:], step or 1, warps)
+    prediction = gemm_time.predict(problem, shape, gpu) if step else windows(problem, shape, block, count, gpu)
     return WindowKernel(
         product.left, across, product.k, other, side, tile, block, count, warps,
-        element_of(product.dense), product.element, product.init is not None, step,
+        given, product.element, product.init is not None, attribute(prediction, shape), step,
     )  # fmt: skip
 
 

@@ -81,9 +81,12 @@ RUNS = [
     for name in CASES
 ]
 RUNS.append(("halves", "sm_90a"))
+#: What others are like, in the long run of tests.
+SLOW = ("halves_ring", "halves_open", "blocks_ragged", "own_few", "own_unit", "shared_f32")
+PARAMS = [pytest.param(*one, marks=[pytest.mark.slow] if one[0] in SLOW else []) for one in RUNS]
 
 
-@pytest.mark.parametrize(("name", "arch"), RUNS)
+@pytest.mark.parametrize(("name", "arch"), PARAMS)
 def test_products(name: str, arch: str) -> None:
     case, marks = CASES[name]
     result, expected, ptx = run(case, f"cuda:{arch}")
@@ -94,22 +97,34 @@ def test_products(name: str, arch: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "other", "types"), [((128, 256), 64, ("f16", "f32")), ((200, 200), 136, ("bf16", "bf16"))]
-)
-def test_warpgroups(shape: tuple[int, int], other: int, types: tuple[str, str]) -> None:
+    ("shape", "other", "types", "cluster"),
+    [((128, 256), 64, ("f16", "f32"), (1, 1)), ((200, 200), 136, ("bf16", "bf16"), (1, 1)),
+     ((256, 136), 72, ("f16", "f16"), (2, 1))],
+)  # fmt: skip
+def test_warpgroups(shape: tuple[int, int], other: int, types: tuple[str, str], cluster: tuple[int, int]) -> None:
     """What large products take by themselves: TMA brings values, metadata and b, warpgroups multiply from there."""
-    with held_to({"wgmma": True}):
+    with held_to({"wgmma": True, "cluster": cluster, "persistent": False, "rows": 64}):
         case = SparseProduct("gpu_mma_sp", NM24, shape, other, types=types, init=True)
         result, expected, ptx = run(case, "cuda:sm_90a")
     np.testing.assert_array_equal(result, expected)
     assert "wgmma.mma_async.sp.sync" in ptx and "cp.async.bulk.tensor" in ptx and "setmaxnreg" in ptx
+    assert ("multicast::cluster" in ptx) == (cluster != (1, 1))
 
 
-@pytest.mark.parametrize("other", [1, 128])
+def test_what_is_slower_than_a_dense_product_is_left_to_it() -> None:
+    """Tensor cores multiply everything before ordinary units have a quarter; who asks for a family gets it."""
+    case = SparseProduct("gpu_nm", "nm<8 : 32, axis = 1>", (1024, 1024), 1024, types=("f16", "f32"))
+    text = case.text().replace(' {kernel = "gpu_nm"}', "")
+    model = tw.compile(text, target="cuda:sm_80", emulate=True, weights={"w": case.weight()})
+    ptx = "".join(model.ptx().values())
+    assert "mma.sync" in ptx and "sparse_windows" not in ptx
+
+
+@pytest.mark.parametrize("other", [1, 64])
 @pytest.mark.parametrize("left", [True, False])
 def test_windows_have_no_bank_conflicts(other: int, left: bool) -> None:
     """A place names an entry of a window of 32, which are in different banks (nmSPARSE 3.2); rows fill all banks."""
-    shape = (128, 64) if left else (64, 128)
+    shape = (64, 64) if left else (64, 128)
     trace = emulate.Trace()
     pattern = f"nm<8 : 32, axis = {int(left)}>"
     case = SparseProduct("gpu_nm", pattern, shape, other, left, ("f32", "f32"))

@@ -28,6 +28,7 @@ class SparseProduct:
         types: of the operands and of the result.
         init: whether something is added.
         open: whether a run brings `other`.
+        density: the part of blocks that is kept.
     """
 
     form: str
@@ -38,13 +39,14 @@ class SparseProduct:
     types: tuple[str, str] = ("f16", "f32")
     init: bool = False
     open: bool = False
+    density: float = 0.4
 
     def weight(self) -> np.ndarray:
         """Whole numbers in the pattern, a row of blocks without any among them."""
         rng = np.random.default_rng(sum(self.shape))
         numbers = [int(n) for n in re.findall(r"\d+", self.pattern)]
         if self.pattern.startswith("block"):
-            keep = rng.random([-(-s // b) for s, b in zip(self.shape, numbers, strict=True)]) < 0.4
+            keep = rng.random([-(-s // b) for s, b in zip(self.shape, numbers, strict=True)]) < self.density
             keep[0, 0], keep[-1 if self.left else 0, :] = True, keep[-1 if self.left else 0, :] & False
             keep[0, 0] = True
             unit = numbers

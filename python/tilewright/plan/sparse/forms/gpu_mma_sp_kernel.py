@@ -26,6 +26,7 @@ class MmaKernel:
         warps: of a task.
         stages: slots of the ring through which operands come; 1: plain loads.
         wgmma: whether warpgroups multiply what a warp of its own brings to shared memory, on Hopper.
+        cluster: tasks along rows and columns that load for each other, on Hopper.
         given: element type of `a` and `b`.
         result: element type of `c`, and of what is added.
         adds: whether something is added to the product.
@@ -40,6 +41,7 @@ class MmaKernel:
     warps: int
     stages: int
     wgmma: bool
+    cluster: tuple[int, int]
     given: str
     result: str
     adds: bool
@@ -47,8 +49,8 @@ class MmaKernel:
 
     @property
     def row_tiles(self) -> int:
-        """Tasks along the rows."""
-        return -(-self.rows // self.tile_rows)
+        """Tasks along the rows, whole clusters of them."""
+        return -(-self.rows // (self.tile_rows * self.cluster[0])) * self.cluster[0]
 
     @property
     def padded_rows(self) -> int:
@@ -69,12 +71,13 @@ def mma_text(k: MmaKernel) -> str:
     b, c = f"memref<{k.depth}x{columns}x{k.given}>", f"memref<{k.rows}x{columns}x{k.result}>"
     m, n, blocks = k.tile_rows, k.tile_columns, k.tile_rows // BLOCK
     added = f", %d: {c}" if k.adds else ""
+    clustered = "" if k.cluster == (1, 1) else f" cluster [{k.cluster[0]}, {k.cluster[1]}]"
     unit = "" if k.wgmma else ' {tile.unit = "mma"}'
     stages = f" {{tile.stages = {k.stages} : i64}}" if k.stages > 1 else ""
     width = f"arith.constant {k.columns} : index" if k.columns >= 0 else f"memref.dim %b, %c1 : {b}"
     tile_b = f"%b[%k, %column] valid (%terms, %live) : {b}, !tile.tile<{DEPTH}x{n}x{k.given}>"
     return f"""
-tile.kernel @KERNEL(%a: {a}, %meta: {meta}, %b: {b}{added}, %c: {c}) grid(%i, %j)
+tile.kernel @KERNEL(%a: {a}, %meta: {meta}, %b: {b}{added}, %c: {c}) grid(%i, %j){clustered}
     attributes {{tile.warps = {k.warps} : i64{", tile.specialized" if k.wgmma else ""}, {k.predicted}}} {{
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

@@ -15,7 +15,11 @@ from tilewright.plan.cost.gemm import Problem
 from tilewright.plan.cost.gemm_shapes import Shape
 from tilewright.plan.cost.prediction import Prediction, choice_fields
 from tilewright.plan.model.gpu import Gpu
+from tilewright.plan.sparse.forms.form import Product
+from tilewright.plan.sparse.forms.gpu_packing import element_of
 
+#: Elements of the dense operand across the depth that a plan reckons with where a run brings them.
+OPEN = 256
 #: Bytes of metadata for each byte of kept elements of 16 bits.
 _META = 1 / 8
 
@@ -31,7 +35,7 @@ def halves(problem: Problem, shape: Shape, gpu: Gpu) -> Prediction:
     dense = gemm_time.predict(problem, shape, gpu)
     down, across = -(-problem.rows // shape.rows), -(-problem.lanes // shape.lanes)
     values = problem.depth * problem.bytes
-    near = values * (down * problem.lanes + _META * across * problem.rows)
+    near = values * (down // shape.cluster[0] * problem.lanes + _META * across * problem.rows)
     far = values * (problem.lanes + _META * problem.rows)
     return _moving(dense, round(near), round(far))
 
@@ -72,6 +76,20 @@ def windows(problem: Problem, shape: Shape, block: int, count: int, gpu: Gpu) ->
     slower = replace(dense, parts=parts, seconds=dense.seconds + max(parts.values()) - before)
     more = problem.lanes * problem.depth * (block / count - 1) * problem.bytes
     return _moving(slower, round(more * -(-problem.rows // shape.rows)), round(more))
+
+
+def slower(product: Product, sparse: Prediction, gpu: Gpu) -> str | None:
+    """Why a product is left to another family, where that is not asked for: the dense one is predicted to be faster."""
+    if "kernel" in product.op.attributes:
+        return None
+    columns = product.n if product.n > 0 else OPEN
+    rows = product.m if product.m > 0 else OPEN
+    out = 4 if product.element == "f32" else 2
+    choice = gemm_time.choose(Problem(rows, columns, product.k, 1, 1, element_of(product.dense), out), gpu)
+    if choice is None or sparse.seconds <= choice.prediction.seconds:
+        return None
+    ours, dense = sparse.seconds * 1e6, choice.prediction.seconds * 1e6
+    return f"it would take {ours:.0f} us, the dense product {dense:.0f} us, as predicted"
 
 
 def attribute(prediction: Prediction, shape: Shape, candidates: int = 1) -> str:

@@ -28,6 +28,7 @@ class SparseProduct:
         types: of the operands and of the result.
         init: whether something is added.
         open: whether a run brings `other`.
+        density: the part of blocks that is kept.
     """
 
     form: str
@@ -38,13 +39,14 @@ class SparseProduct:
     types: tuple[str, str] = ("f16", "f32")
     init: bool = False
     open: bool = False
+    density: float = 0.4
 
     def weight(self) -> np.ndarray:
         """Whole numbers in the pattern, a row of blocks without any among them."""
         rng = np.random.default_rng(sum(self.shape))
         numbers = [int(n) for n in re.findall(r"\d+", self.pattern)]
         if self.pattern.startswith("block"):
-            keep = rng.random([-(-s // b) for s, b in zip(self.shape, numbers, strict=True)]) < 0.4
+            keep = rng.random([-(-s // b) for s, b in zip(self.shape, numbers, strict=True)]) < self.density
             keep[0, 0], keep[-1 if self.left else 0, :] = True, keep[-1 if self.left else 0, :] & False
             keep[0, 0] = True
             unit = numbers
@@ -66,9 +68,9 @@ class SparseProduct:
         w = f"tensor<{self.shape[0]}x{self.shape[1]}x{given}"
         x = f"tensor<{depth}x{size}x{given}>" if self.left else f"tensor<{size}x{depth}x{given}>"
         y = f"tensor<{across}x{size}x{result}>" if self.left else f"tensor<{size}x{across}x{result}>"
-        operands = f"%p, %x, %c {{kernel = \"{self.form}\"}} : {w}, #w>, {x}, {y}"
+        operands = f'%p, %x, %c {{kernel = "{self.form}"}} : {w}, #w>, {x}, {y}'
         if not self.left:
-            operands = f"%x, %p, %c {{kernel = \"{self.form}\"}} : {x}, {w}, #w>, {y}"
+            operands = f'%x, %p, %c {{kernel = "{self.form}"}} : {x}, {w}, #w>, {y}'
         argument, filled = (f", %c: {y}", "") if self.init else ("", self._zeros(x, y, result))
         return f"""
 #w = #sparse_tile.tesa<{self.pattern}>
@@ -93,7 +95,9 @@ func.func @main(%x: {x}{argument}) -> {y} {{
         """The dense operand, and what is added."""
         rng = np.random.default_rng(7)
         depth, across = self.shape[::-1] if self.left else self.shape
-        shapes = [(depth, self.other), (across, self.other)] if self.left else [(self.other, depth), (self.other, across)]
+        shapes = (
+            [(depth, self.other), (across, self.other)] if self.left else [(self.other, depth), (self.other, across)]
+        )
         found = [rng.integers(-4, 5, shape).astype(DTYPES[t]) for shape, t in zip(shapes, self.types, strict=True)]
         return found if self.init else found[:1]
 

@@ -222,9 +222,19 @@ CASES: dict[str, Case] = {
     ),
     "conv_bytes": Case(graphs.byte_convolution, {"inputs": 64, "outputs": 32, "size": 8}, marks=("u8.s8",)),
     "conv_bytes_warpgroups": _bytes(graphs.byte_convolution, {"inputs": 64, "outputs": 64, "size": 9}),
-    "sparse_halves": Case(SparseProduct("gpu_mma_sp", _HALVES, (128, 256), 64, init=True), marks=("mma.sp", "cp.async")),
+    "sparse_halves": Case(
+        SparseProduct("gpu_mma_sp", _HALVES, (128, 256), 64, init=True), marks=("mma.sp", "cp.async")
+    ),
     "sparse_halves_ragged": Case(SparseProduct("gpu_mma_sp", _HALVES, (70, 130), 33), marks=("mma.sp",)),
-    "sparse_blocks": Case(SparseProduct("gpu_blocks", "block<[32, 32]>", (96, 256), 64), marks=("mma.sync", "cp.async")),
+    "sparse_halves_warpgroups": Case(
+        SparseProduct("gpu_mma_sp", _HALVES, (128, 256), 64),
+        archs=HOPPER,
+        marks=("wgmma.mma_async.sp", "d.shared::cluster.global.tile.mbarrier", "setmaxnreg.dec"),
+        shape={"wgmma": True},
+    ),
+    "sparse_blocks": Case(
+        SparseProduct("gpu_blocks", "block<[32, 32]>", (96, 256), 64), marks=("mma.sync", "cp.async")
+    ),
     "sparse_windows": Case(
         SparseProduct("gpu_nm", "nm<8 : 32, axis = 1>", (64, 128), 64, types=("f32", "f32")), marks=("fma.rn.f32",)
     ),

@@ -130,7 +130,6 @@ def _rows_in_lanes(sizes: Sizes, region: Region, elements: int, device: Device) 
 
     The depth is cut in blocks of which the L1 cache holds the activations; each has a list for each column.
     """
-    del region
     lanes = device.lanes(32)
     vectors = ceil(sizes.m / lanes)
     near = device.level("l1").bytes * device.rate("sparse.near") / 4
@@ -140,7 +139,8 @@ def _rows_in_lanes(sizes: Sizes, region: Region, elements: int, device: Device) 
         kept = elements / (sizes.k * sizes.n) * block
         shared = device.rate("sparse.element") / min(sums, vectors)
         best = min(best, device.rate("sparse.load") + shared + device.rate("sparse.list") / max(kept, 1e-3))
-    return elements * vectors * best
+    turned = 0 if region.left else sizes.m * (sizes.k + sizes.n)  # in registers, on the way to the L1 cache and back
+    return elements * vectors * best + turned * device.rate("sparse.turned")
 
 
 def _gemv(sizes: Sizes, region: Region, elements: int, device: Device) -> float:
@@ -158,7 +158,8 @@ def _panels(sizes: Sizes, region: Region, elements: int, device: Device) -> floa
     macs = sizes.m * elements / (2 * lanes) / device.rate(f"sparse.panel.{part}", "sparse.panel")
     tiles = ceil(sizes.m / device.rate("sparse.panel_rows"))
     ends = sizes.m * ceil(sizes.n / lanes) * device.rate("sparse.panel_end")
-    return macs + tiles * region.units * device.rate("sparse.unit") + ends
+    copied = sizes.m * sizes.k * device.rate("sparse.copied")
+    return macs + tiles * region.units * device.rate("sparse.unit") + ends + copied
 
 
 def _power(columns: int) -> int:

@@ -22,6 +22,8 @@ _VECTORS = (16, 32, 64)
 _EDGES = (4, 8, 16, 32, 64)
 #: Sizes of blocks, the best ones alone, of which the best is combined with each other.
 _PAIRED = 4
+#: Times that differ by less than this are the same.
+_ALIKE = 1.01
 
 #: Whether a family of kernels wants the weight transposed that has a pattern, with so many units kept; or why it takes
 #: no such product.
@@ -65,10 +67,16 @@ class Search:
     takes: Takes
 
     def ranked(self) -> list[Candidate]:
-        """All candidates, the fastest first; those of fewer regions first among equals."""
+        """All candidates, the fastest first; among equals those of fewer regions, without a mask, of larger units."""
         alone = [found for pattern, units in self._alone(self.lattice) if (found := self._single(pattern, units))]
         found = [*alone, *self._mixtures()]
-        return sorted(found, key=lambda c: (c.seconds, len(c.regions)))
+        least = min((c.seconds for c in found), default=0.0) * _ALIKE
+
+        def key(one: Candidate) -> tuple[float, ...]:
+            units = sum(region.units for region in one.regions)
+            return (max(one.seconds, least), len(one.regions), isinstance(one.patterns[-1], Mask), units)
+
+        return sorted(found, key=key)
 
     def _alone(self, lattice: Lattice) -> Iterator[tuple[Pattern, int]]:
         """Patterns that hold all live elements, and the units that they keep."""

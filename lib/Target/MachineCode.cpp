@@ -9,6 +9,7 @@
 #include "lib/Target/MachineCode.h"
 
 #include "lib/RegisterDialects.h"
+#include "lib/Target/GatheredAddresses.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -221,6 +222,8 @@ private:
         options.optLevel == 0 ? builder.buildO0DefaultPipeline(level)
                               : builder.buildPerModuleDefaultPipeline(level);
     passes.run(*llvmModule, modules);
+    if (!getenv("NOHOLD") && options.optLevel > 0 && machine->getTargetTriple().isX86())
+      holdGatheredAddresses(*llvmModule);
   }
 
   MachineOptions options;

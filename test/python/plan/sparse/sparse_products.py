@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import ml_dtypes
@@ -40,35 +40,45 @@ class SparseProduct:
     init: bool = False
     open: bool = False
 
-    def text(self) -> str:
-        """The program: the weight is the external global `w`."""
+    def kinds(self) -> tuple[str, str, str, str]:
+        """Types of the weight, as it is and encoded, of the dense operand and of the result."""
         of_weight, of_dense, of_result = self.types
         columns, depth = self.weight.shape if self.left else self.weight.shape[::-1]
         size = "?" if self.open else str(self.other)
         dense = f"tensor<{depth}x{size}x{of_dense}>" if self.left else f"tensor<{size}x{depth}x{of_dense}>"
         result = f"tensor<{columns}x{size}x{of_result}>" if self.left else f"tensor<{size}x{columns}x{of_result}>"
-        shape = "x".join(map(str, self.weight.shape))
-        plain, encoded = f"tensor<{shape}x{of_weight}>", f"tensor<{shape}x{of_weight}, #w>"
-        operands, kinds = (f"%p, %x, %{'c' if self.init else 'f'}", f"{encoded}, {dense}, {result}")
+        shape = "x".join(map(str, self.weight.shape)) + "x" + of_weight
+        return f"tensor<{shape}>", f"tensor<{shape}, #sparse_tile.tesa<{self.encoding}>>", dense, result
+
+    def arguments(self, tag: str) -> str:
+        """Arguments of the program."""
+        _, _, dense, result = self.kinds()
+        return f"%x{tag}: {dense}" + (f", %c{tag}: {result}" if self.init else "")
+
+    def body(self, tag: str) -> str:
+        """The product, %y, of the global `w`."""
+        plain, encoded, dense, result = self.kinds()
+        element = self.types[2]
+        c = f"%c{tag}" if self.init else f"%f{tag}"
+        operands, kinds = f"%p{tag}, %x{tag}, {c}", f"{encoded}, {dense}, {result}"
         if not self.left:
-            operands, kinds = (f"%x, %p, %{'c' if self.init else 'f'}", f"{dense}, {encoded}, {result}")
-        extra = f", %c: {result}" if self.init else ""
-        at = f"%d = arith.constant {int(self.left)} : index\n%n = tensor.dim %x, %d : {dense}" if self.open else ""
+            operands, kinds = f"%x{tag}, %p{tag}, {c}", f"{dense}, {encoded}, {result}"
+        at, size = "", ""
+        if self.open:
+            at = f"%d{tag} = arith.constant {int(self.left)} : index\n  %n{tag} = tensor.dim %x{tag}, %d{tag} : {dense}"
+            size = f"%n{tag}"
         return f"""
-#w = #sparse_tile.tesa<{self.encoding}>
-#e = #ml_program.extern : {plain}
-ml_program.global private @w(#e) : {plain}
-func.func @main(%x: {dense}{extra}) -> {result} {{
-  %w = ml_program.global_load_const @w : {plain}
-  %p = sparse_tile.pack %w : {plain} to {encoded}
+  %w{tag} = ml_program.global_load_const @w{tag} : {plain}
+  %p{tag} = sparse_tile.pack %w{tag} : {plain} to {encoded}
   {at}
-  %zero = arith.constant 0.0 : {of_result}
-  %e = tensor.empty({"%n" if self.open else ""}) : {result}
-  %f = linalg.fill ins(%zero : {of_result}) outs(%e : {result}) -> {result}
-  %y = sparse_tile.matmul {operands} {{kernel = "{self.form}"}} : {kinds}
-  return %y : {result}
-}}
-"""
+  %zero{tag} = arith.constant 0.0 : {element}
+  %e{tag} = tensor.empty({size}) : {result}
+  %f{tag} = linalg.fill ins(%zero{tag} : {element}) outs(%e{tag} : {result}) -> {result}
+  %y{tag} = sparse_tile.matmul {operands} {{kernel = "{self.form}"}} : {kinds}"""
+
+    def text(self) -> str:
+        """The program: the weight is the external global `w`."""
+        return program({"": self})
 
     def inputs(self, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
         """Small integers, whose sums are exact in any order."""
@@ -85,17 +95,39 @@ func.func @main(%x: {dense}{extra}) -> {result} {{
         return product + inputs[1].astype(np.float64) if self.init else product
 
 
-def check(
-    product: SparseProduct, target: str, rng: np.random.Generator, sizes: Sequence[int] = (), threads: int = 2
-) -> None:
-    """Compile for a target, and compare exactly; with `sizes`, for each of these numbers of `other`."""
-    weights = {"w": np.ascontiguousarray(product.weight).astype(DTYPES[product.types[0]])}
-    model = tw.compile(product.text(), target, weights=weights, threads=threads)
-    for size in sizes or [product.other]:
-        one = replace(product, other=size)
-        inputs = one.inputs(rng)
-        (result,) = model(*inputs)
-        np.testing.assert_array_equal(result.astype(np.float64), one.expected(inputs))
+def program(products: Mapping[str, SparseProduct]) -> str:
+    """A program of products: one each of what `main` takes and returns, in order."""
+    globals_, bodies = "", ""
+    for tag, product in products.items():
+        plain = product.kinds()[0]
+        globals_ += f"ml_program.global private @w{tag}(#ml_program.extern : {plain}) : {plain}\n"
+        bodies += product.body(tag)
+    arguments = ", ".join(product.arguments(tag) for tag, product in products.items())
+    kinds = ", ".join(product.kinds()[3] for product in products.values())
+    values = ", ".join(f"%y{tag}" for tag in products)
+    return f"""
+{globals_}
+func.func @main({arguments}) -> ({kinds}) {{{bodies}
+  return {values} : {kinds}
+}}
+"""
+
+
+def check(products: Sequence[SparseProduct], target: str, rng: np.random.Generator, sizes: Sequence[int] = ()) -> None:
+    """Compile in one program, and compare exactly; with `sizes`, for each of these numbers of `other`."""
+    named = {str(number): product for number, product in enumerate(products)}
+    weights = {
+        f"w{tag}": np.ascontiguousarray(product.weight).astype(DTYPES[product.types[0]])
+        for tag, product in named.items()
+    }
+    model = tw.compile(program(named), target, weights=weights, threads=2)
+    for size in sizes or [0]:
+        each = [replace(product, other=size) if size else product for product in products]
+        inputs = [product.inputs(rng) for product in each]
+        results = model(*(array for given in inputs for array in given))
+        for product, given, result in zip(each, inputs, results, strict=True):
+            told = f"{product.encoding} of {product.weight.shape}, {product.other} others, left: {product.left}"
+            np.testing.assert_array_equal(result.astype(np.float64), product.expected(given), told)
 
 
 def vectors(rng: np.random.Generator, shape: tuple[int, int], n: int, m: int, unit: tuple[int, int]) -> np.ndarray:

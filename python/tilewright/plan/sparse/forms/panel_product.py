@@ -14,6 +14,7 @@ import numpy as np
 from tilewright.devices.device import Device
 from tilewright.ir.generics import create
 from tilewright.mlir import ir
+from tilewright.passes import remark
 from tilewright.plan.sparse.forms.form import Product
 from tilewright.plan.sparse.forms.making import kernel, launch
 from tilewright.plan.sparse.forms.panel_kernel import CHUNK, PanelKernel
@@ -26,6 +27,8 @@ _MOST_VECTORS = 8
 _LATENCY = 4
 #: Bytes that come from the L2 cache in a cycle, and the part of it that a slab may take.
 _FROM_L2, _SLAB = 24, 0.2
+#: The part of it that the slabs of a task may take where values come from beyond, and how many there are at most.
+_SLABS, _MOST_SLABS = 0.4, 4
 #: What sums across the result lose: slabs and results are transposed in registers.
 _CROSSING = 0.95
 _WIDTHS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
@@ -164,6 +167,7 @@ def multiply(
         depth: of the sparse operand with what it holds behind the end of the dense one's.
         lists_of: makes the lists for panels of a width.
     """
+    _tell_of_slow_types(product, device)
     tile = tile_of(product, device, columns)
     lists = lists_of(product, tile.width)
     made = _kernel(product, device, tile, lists, columns // tile.width, -(-max(depth, product.k) // CHUNK) * CHUNK)
@@ -176,6 +180,14 @@ def multiply(
     grid = _groups(rows, made.height * made.group)
     (result,) = launch(name, [grid, made.ranges], inputs, [target])
     return result
+
+
+def _tell_of_slow_types(product: Product, device: Device) -> None:
+    """A remark where a dense product would have instructions that these kernels do not use."""
+    element = str(ir.RankedTensorType(product.dense.type).element_type)
+    peaks = dict(device.units.peak)
+    if element == "bf16" and peaks.get("bf16", 0.0) > peaks.get("f32", 0.0):
+        remark(product.op, "bf16 is widened and multiplied as f32; dense products of it have faster instructions here")
 
 
 def _kernel(product: Product, device: Device, tile: PanelTile, lists: Lists, shared: int, reach: int) -> PanelKernel:
@@ -198,11 +210,11 @@ def _kernel(product: Product, device: Device, tile: PanelTile, lists: Lists, sha
 def _tasks(device: Device, slab: int, stored: int, slabs: int, lists: int) -> tuple[int, int]:
     """Slabs of a task and ranges of panels.
 
-    Values that fit the L2 cache stay there, and two slabs suffice; else a group of slabs shares each read of them. All
-    units have work, twice if there is enough: then the last tasks keep no one waiting for long.
+    A few slabs share each read of a panel's values, and fit the L2 cache beside them. All units have work, twice if
+    there is enough: then the last tasks keep no one waiting for long.
     """
     l2, units = device.level("l2").bytes, device.units.count
-    group = 2 if stored <= l2 // 2 else int(np.clip(l2 * 0.4 / slab, 1, 8))
+    group = int(np.clip(l2 * (_SLABS if stored > l2 // 2 else _SLAB) / slab, 1, _MOST_SLABS))
     if slabs < 0:
         return group, min(units, lists)
     group = max(1, min(group, slabs // (2 * units)))

@@ -39,7 +39,7 @@ tile.kernel @sparse(%a: memref<?x{half}x{kind}>, %meta: memref<?x{width}x{meta}>
 
 
 def sparse_operand(rows: int, depth: int, dtype: type, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Kept elements [rows, depth / 2], their positions in groups of four, and the matrix [rows, depth] they stand for."""
+    """Kept elements [rows, depth / 2], their positions in groups of four, and the whole matrix [rows, depth]."""
     rng = np.random.default_rng(seed)
     order = np.argsort(rng.random((rows, depth // 4, 4)), axis=-1)
     positions = np.sort(order[..., :2], axis=-1).reshape(rows, depth // 2)

@@ -24,6 +24,7 @@ import tilewright as tw
 from bench.gpu.held import held_to, of_units
 from bench.gpu.kernels import BUILDERS
 from faulting import graphs
+from models.sparse_programs import SparseProduct
 from tilewright.core.dtypes import to_numpy
 from tilewright.passes.pipeline import Pipeline
 from tilewright.runtime.gpu import gpu_code
@@ -36,7 +37,7 @@ class Case:
     """One model.
 
     Attributes:
-        model: its builder: of `graphs`, of the GPU suite's kernels, or the name of a test model.
+        model: its builder: of `graphs`, of the GPU suite's kernels, or the name of a test model; or a sparse product.
         sizes: what the builder takes.
         units: multiprocessors of the GPU that it is planned for and runs on; 0: as many as the architecture's has.
         archs: that it is made for.
@@ -45,7 +46,7 @@ class Case:
         run: sizes of a run, by the names that the model has for them.
     """
 
-    model: str | Callable[..., onnx.ModelProto]
+    model: str | Callable[..., onnx.ModelProto] | SparseProduct
     sizes: Mapping[str, object] = field(default_factory=dict)
     units: int = 0
     archs: tuple[str, ...] = ARCHS
@@ -55,6 +56,7 @@ class Case:
 
     def build(self) -> onnx.ModelProto:
         """The model."""
+        assert not isinstance(self.model, SparseProduct)
         if callable(self.model):
             return self.model(**self.sizes)
         build = BUILDERS.get(self.model)
@@ -78,6 +80,9 @@ class Case:
         """
         with held_to(self.shape) if self.shape else nullcontext():
             emulate = {**self.gpu, **options} or True
+            if isinstance(self.model, SparseProduct):
+                weights = {"w": self.model.weight()}
+                return tw.compile(self.model.text(), target=f"cuda:{arch}", emulate=emulate, weights=weights)
             model = tw.compile(self.build(), target=f"cuda:{arch}", pipeline=self.pipeline(arch), emulate=emulate)
         if not self.run:
             return model
@@ -120,6 +125,10 @@ _CLUSTERS = (".multicast::cluster", "mapa", "barrier.cluster.wait")
 _ROUNDED = '"rounded": [2, 1]'
 #: Shapes of clusters along the rows.
 _PAIRS = {"cluster": (2, 1), "rows": 64, "persistent": False}
+
+
+#: Two of four neighbours of a row.
+_HALVES = "nm<2 : 4, axis = 1>"
 
 
 def _product(m: int, n: int, k: int, dtype: str = "bfloat16") -> Case:
@@ -213,6 +222,25 @@ CASES: dict[str, Case] = {
     ),
     "conv_bytes": Case(graphs.byte_convolution, {"inputs": 64, "outputs": 32, "size": 8}, marks=("u8.s8",)),
     "conv_bytes_warpgroups": _bytes(graphs.byte_convolution, {"inputs": 64, "outputs": 64, "size": 9}),
+    "sparse_halves": Case(
+        SparseProduct("gpu_mma_sp", _HALVES, (128, 256), 64, init=True), marks=("mma.sp", "cp.async")
+    ),
+    "sparse_halves_ragged": Case(SparseProduct("gpu_mma_sp", _HALVES, (70, 130), 33), marks=("mma.sp",)),
+    "sparse_halves_warpgroups": Case(
+        SparseProduct("gpu_mma_sp", _HALVES, (128, 256), 64),
+        archs=HOPPER,
+        marks=("wgmma.mma_async.sp", "d.shared::cluster.global.tile.mbarrier", "setmaxnreg.dec"),
+        shape={"wgmma": True},
+    ),
+    "sparse_blocks": Case(
+        SparseProduct("gpu_blocks", "block<[32, 32]>", (96, 256), 64), marks=("mma.sync", "cp.async")
+    ),
+    "sparse_windows": Case(
+        SparseProduct("gpu_nm", "nm<8 : 32, axis = 1>", (64, 128), 64, types=("f32", "f32")), marks=("fma.rn.f32",)
+    ),
+    "sparse_shared": Case(
+        SparseProduct("gpu_nm", "nm<8 : 32, axis = 1, unit = [32, 1]>", (64, 128), 64), marks=("mma.sync",)
+    ),
     "lstm": Case("lstm4", {"layers": 1, "hidden": 16, "inputs": 24, "sequence": 3}),
 }
 

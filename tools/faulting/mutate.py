@@ -35,6 +35,15 @@ _SYNCHRONISATION = re.compile(
 )
 _WAITS = re.compile(r"(cp\.async\.(bulk\.)?wait_group|wgmma\.wait_group)")
 _REGISTER = re.compile(r"%(?!tid|ctaid|ntid|nctaid|laneid)\w+")
+#: products whose operands say where the kept elements of a belong
+_SPARSE = ("mma.sp", "wgmma.mma_async.sp")
+#: a word of metadata with rows exchanged, with the positions of a group exchanged, and with groups moved by one
+_WORDS = (
+    "shf.l.wrap.b32 %mutant, {0}, {0}, 16;",
+    "shl.b32 %mutant, {0}, 2; and.b32 %mutant, %mutant, 0xcccccccc; shr.u32 %other, {0}, 2; "
+    "and.b32 %other, %other, 0x33333333; or.b32 %mutant, %mutant, %other;",
+    "shf.l.wrap.b32 %mutant, {0}, {0}, 4;",
+)
 #: what moves data between memory and registers: what it loads is no part of an address of its own
 _TOUCHES = re.compile(r"(ld|st|ldmatrix|stmatrix|cp)\.")
 #: whose operands decide where a program goes, or are descriptors of memory
@@ -59,7 +68,8 @@ class Mutant:
     """One fault.
 
     Attributes:
-        kind: what was done: "drop", "repeat", "move", "count", "parity", "address", "barrier", "arrivals", "bytes".
+        kind: what was done: "drop", "repeat", "move", "count", "parity", "address", "barrier", "arrivals", "bytes",
+            "metadata".
         line: PTX line of the statement.
         before, after: the statement's text before and after.
         text: the whole mutated PTX.
@@ -173,6 +183,8 @@ def _changes(ptx: str, one: Statement) -> Iterator[tuple[str, str]]:
         yield from _arrival_changes(one, text)
     if "expect_tx" in one.op:
         yield from _byte_changes(one, text)
+    if one.op.startswith(_SPARSE):
+        yield from _metadata_changes(one, text)
     yield from _address_changes(one, text)
 
 
@@ -219,6 +231,20 @@ def _byte_changes(one: Statement, text: str) -> Iterator[tuple[str, str]]:
     for change in (16, -16):
         inner = f"{{ .reg .b32 %mutant; mov.b32 %mutant, {count}; add.s32 %mutant, %mutant, {change}; "
         yield "bytes", inner + _with_operands(text, one, ", ".join([*rest, "%mutant"])) + " }"
+
+
+def _metadata_changes(one: Statement, text: str) -> Iterator[tuple[str, str]]:
+    """The metadata of other rows or groups, in another order, or (the selector) of other lanes."""
+    operands = _split(one.operands)
+    at = 4 if one.op.startswith("mma") else 3
+    words, selector = operands[at : at + 2]
+    if "k64" not in one.op:  # bytes: all lanes count
+        other = str(1 - int(selector))
+        yield "metadata", _with_operands(text, one, ", ".join([*operands[: at + 1], other, *operands[at + 2 :]]))
+    for change in _WORDS:
+        changed = ", ".join([*operands[:at], "%mutant", *operands[at + 1 :]])
+        inner = "{ .reg .b32 %mutant, %other; " + change.format(words) + " "
+        yield "metadata", inner + _with_operands(text, one, changed) + " }"
 
 
 def _address_changes(one: Statement, text: str) -> Iterator[tuple[str, str]]:

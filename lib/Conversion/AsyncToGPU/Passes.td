@@ -17,7 +17,8 @@ def SelectWgmma : Pass<"tile-select-wgmma", "::mlir::ModuleOp"> {
     A product whose right operand is a whole slot of a swizzled buffer in shared
     memory, and whose left operand is one or lies in registers, gets `tile.unit =
     "wgmma"`, where the element types are some that `wgmma` has and the sizes fit
-    the kernel's warps (`tile.warps`). Other products of such element types stay,
+    the kernel's warps (`tile.warps`); so does one whose `a` is 2:4 sparse, of 16
+    bits or bytes. Other products of such element types stay,
     with a remark that says why.
 
     Before:

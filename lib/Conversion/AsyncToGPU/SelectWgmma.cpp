@@ -20,6 +20,8 @@ namespace tilewright {
 namespace {
 
 constexpr int64_t kWarpgroup = 4, kRows = 64, kMaxColumns = 256;
+/// Bytes along k of what an instruction reads of `a`.
+constexpr int64_t kStepBytes = 32;
 
 /// Warps of a kernel that compute.
 int64_t warpsOf(tile::KernelOp kernel) {
@@ -30,13 +32,31 @@ int64_t warpsOf(tile::KernelOp kernel) {
   return kWarpgroup;
 }
 
+/// Why metadata are none of `wgmma`'s, empty where they are or there are none.
+std::string checkSparsity(tile::MmaOp mma) {
+  if (!mma.getMeta())
+    return "";
+  Type element = mma.getA().getType().getElementType();
+  if (*mma.getSparsity() != ArrayRef<int64_t>{2, 4})
+    return "is sparse, but not 2:4";
+  if (!element.isF16() && !element.isBF16() && !element.isInteger(8))
+    return "is sparse with elements of neither 16 bits nor bytes";
+  OpBuilder b(mma);
+  std::string reason;
+  auto right = findWgmmaOperand(b, mma.getB(), 0, reason);
+  // An instruction reads 64 bytes along k.
+  if (right && right->kMajor && right->place.getSpan() < 2 * kStepBytes)
+    return "is sparse with a right operand in rows of 32 bytes";
+  return "";
+}
+
 /// Why a product cannot be one of `wgmma`, empty where it can.
 std::string checkProduct(tile::MmaOp mma, int64_t warps) {
   ArrayRef<int64_t> shape = mma.getC().getType().getShape();
   Type element = mma.getA().getType().getElementType();
   int64_t depth = mma.getA().getType().getShape()[1];
-  if (mma.getMeta())
-    return "is sparse";
+  if (std::string reason = checkSparsity(mma); !reason.empty())
+    return reason;
   if (warps % kWarpgroup != 0 || shape[0] % (kRows * warps / kWarpgroup) != 0)
     return "has " + std::to_string(shape[0]) + " rows for " +
            std::to_string(warps) + " warps: four warps take multiples of 64";

@@ -59,7 +59,8 @@ SmallVector<Value> emitTied(OpBuilder &b, Location loc, StringRef text,
 
 } // namespace
 
-std::string WgmmaInstruction::getText(unsigned sums, bool aInRegisters) const {
+std::string WgmmaInstruction::getText(unsigned sums, bool aInRegisters,
+                                      std::optional<int64_t> selector) const {
   unsigned next = 2 * sums; // behind the results and what they are tied to
   std::string left =
       aInRegisters ? operandList(next, 4) : "$" + std::to_string(next);
@@ -67,9 +68,12 @@ std::string WgmmaInstruction::getText(unsigned sums, bool aInRegisters) const {
   std::string text;
   llvm::raw_string_ostream os(text);
   os << "{ .reg .pred p; setp.ne.b32 p, $" << next + 1
-     << ", 0; wgmma.mma_async.sync.aligned.m64n" << columns << "k" << depth
-     << types << " " << operandList(0, sums) << ", " << left << ", $" << next
-     << ", p";
+     << ", 0; wgmma.mma_async." << (selector ? "sp." : "")
+     << "sync.aligned.m64n" << columns << "k" << (selector ? 2 : 1) * depth
+     << types << " " << operandList(0, sums) << ", " << left << ", $" << next;
+  if (selector)
+    os << ", $" << next + 2 << ", " << *selector;
+  os << ", p";
   bool floats = StringRef(types).starts_with(".f");
   if (floats)
     os << ", 1, 1";
@@ -84,13 +88,21 @@ std::string WgmmaInstruction::getText(unsigned sums, bool aInRegisters) const {
 
 SmallVector<Value> WgmmaInstruction::emit(OpBuilder &b, Location loc,
                                           ValueRange sums, ValueRange a,
-                                          Value descriptor, Value add) const {
+                                          Value descriptor, Value add,
+                                          SparseMeta meta) const {
   SmallVector<Value> others(a);
   others.push_back(descriptor);
   others.push_back(add);
   bool inRegisters = a.size() > 1;
-  return emitTied(b, loc, getText(sums.size(), inRegisters), sums, others,
-                  inRegisters ? "r,r,r,r,l,r," : "l,l,r,");
+  std::string constraints = inRegisters ? "r,r,r,r,l,r," : "l,l,r,";
+  std::optional<int64_t> selector;
+  if (meta.word) {
+    others.push_back(meta.word);
+    constraints += "r,";
+    selector = meta.selector;
+  }
+  return emitTied(b, loc, getText(sums.size(), inRegisters, selector), sums,
+                  others, constraints);
 }
 
 SmallVector<Value> settle(OpBuilder &b, Location loc, ValueRange values) {

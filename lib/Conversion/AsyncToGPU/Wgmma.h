@@ -13,9 +13,16 @@
 
 namespace tilewright {
 
+/// Where half of `a` is left out: a word (i32) that says which, null where
+/// nothing is, and which lanes of four it counts of.
+struct SparseMeta {
+  mlir::Value word;
+  int64_t selector = 0;
+};
+
 /// One `wgmma.mma_async`: 64 rows by `columns` of one warpgroup.
 struct WgmmaInstruction {
-  int64_t columns, depth;
+  int64_t columns, depth; // `depth`: elements of a row of `a` that are there
   /// Suffix of the element types, from `wgmmaTypes`.
   std::string types;
   bool aKMajor = true, bKMajor = true;
@@ -25,9 +32,10 @@ struct WgmmaInstruction {
   /// flight.
   llvm::SmallVector<mlir::Value> emit(mlir::OpBuilder &b, mlir::Location loc,
                                       mlir::ValueRange sums, mlir::ValueRange a,
-                                      mlir::Value descriptor,
-                                      mlir::Value add) const;
-  std::string getText(unsigned sums, bool aInRegisters) const;
+                                      mlir::Value descriptor, mlir::Value add,
+                                      SparseMeta meta = {}) const;
+  std::string getText(unsigned sums, bool aInRegisters,
+                      std::optional<int64_t> selector = {}) const;
 };
 
 /// The same values, surely in their registers before what follows: products in

@@ -111,12 +111,12 @@ private:
   /// Operands that come from shared memory are loaded as the unit wants them.
   void chooseForOperands(tile::MmaOp op) {
     MmaUnit unit = *getUnit(op, arch);
-    if (unit != MmaUnit::mma && unit != MmaUnit::mfma)
-      return;
     LinearLayout result = *classes.getLayout(op.getResult());
     // Metadata are loaded as words, from wherever they are.
     if (Value meta = op.getMeta(); meta && isMmaResult(result))
       classes.assign(meta, mmaMetaLayout(op, result));
+    if (unit != MmaUnit::mma && unit != MmaUnit::mfma)
+      return;
     for (Value operand : {op.getA(), op.getB()})
       if (!classes.getLayout(operand) && isFromShared(operand))
         classes.assign(operand, getOperandLayout(op, operand, result, arch));

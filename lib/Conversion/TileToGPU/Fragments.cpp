@@ -139,7 +139,8 @@ FailureOr<MmaUnit> tilewright::getUnit(tile::MmaOp op, int64_t arch) {
   }
   // A fragment of sixteen rows for a row or two would waste most of it, and
   // ordinary units read operands once in either case.
-  bool pays = shape && (op.getMeta() || shapeOf(op.getC())[0] * shapeOf(op.getC())[1] >= 64);
+  bool pays = shape && (op.getMeta() ||
+                        shapeOf(op.getC())[0] * shapeOf(op.getC())[1] >= 64);
   return pays ? MmaUnit::mma : MmaUnit::fma;
 }
 

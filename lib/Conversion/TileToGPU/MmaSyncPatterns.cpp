@@ -151,9 +151,7 @@ private:
 
   /// Which lanes of four have an instruction's metadata: a word has that of
   /// two instructions of 16 bits in turn, and that of one of bytes.
-  int64_t selectorOf(int64_t k) const {
-    return k % kMetaColumns / shape.k;
-  }
+  int64_t selectorOf(int64_t k) const { return k % kMetaColumns / shape.k; }
 
   std::string intrinsic() const {
     StringRef kind = !shape.sparse    ? ""

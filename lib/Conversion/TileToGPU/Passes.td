@@ -196,7 +196,7 @@ def ConvertTileToGPU : Pass<"convert-tile-to-gpu", "::mlir::ModuleOp"> {
     goes through registers, then shuffles, then shared memory, as far as its
     layout asks; a `tile.convert` between layouts is nothing, a choice of
     registers, shuffles, or a pass through swizzled shared memory; products
-    become `mma.sync` of fragments, or loops of multiply-adds over operands in
+    become `mma.sync` of fragments (`mma.sp` with metadata), or loops of multiply-adds over operands in
     shared memory.
 
     Before:

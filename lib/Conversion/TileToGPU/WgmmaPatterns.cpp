@@ -9,6 +9,8 @@
 #include "dialects/Tile/TileDecisions.h"
 #include "lib/Conversion/AsyncToGPU/Wgmma.h"
 #include "lib/Conversion/TileToGPU/DistributedTiles.h"
+#include "lib/Conversion/TileToGPU/Fragments.h"
+#include "lib/Conversion/TileToGPU/MmaMeta.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -78,8 +80,26 @@ public:
     return success();
   }
 
-  /// Registers of the left operand, none where it lies in shared memory.
-  SmallVector<Value> operands() const { return leftRegisters; }
+  /// Makes the words of metadata, where there are some, of registers of these
+  /// values.
+  void findMeta(ValueRange values) {
+    setBlocks();
+    if (!op.getMeta())
+      return;
+    MetaWords words(b, op, values);
+    for (int64_t block = 0; block < blocks; ++block)
+      for (int64_t k = 0; k < depth; k += kMetaColumns)
+        meta.push_back(words.at(block * groups * kRows, k));
+    meta = settle(b, loc, meta);
+  }
+
+  /// Registers that are read until the product is done: the left operand, where
+  /// it does not lie in shared memory, and metadata.
+  SmallVector<Value> operands() const {
+    SmallVector<Value> all(leftRegisters);
+    llvm::append_range(all, meta);
+    return all;
+  }
 
   SmallVector<Value> run(ValueRange sums) {
     SmallVector<Value> begin(sums);
@@ -92,9 +112,7 @@ public:
       add = isLaterStep();
     }
     instruction.bKMajor = right->kMajor;
-    int64_t perBlock = kRows * instruction.columns / kWarpgroup;
-    blocks = sums.size() / perBlock;
-    groups = op.getC().getType().getShape()[0] / (kRows * blocks);
+    int64_t perBlock = registersOfBlock();
     makeDescriptors();
     // Sums in flight are nobody's to touch. Others LLVM would set up behind the
     // fence, too.
@@ -119,6 +137,18 @@ public:
   }
 
 private:
+  /// Sums of a thread in 64 rows.
+  int64_t registersOfBlock() const {
+    return kRows * instruction.columns / kWarpgroup;
+  }
+
+  /// Blocks of 64 rows of a warpgroup, and warpgroups.
+  void setBlocks() {
+    LinearLayout layout = *LinearLayout::of(op.getC().getType());
+    blocks = layout.getNumRegisters() / registersOfBlock();
+    groups = op.getC().getType().getShape()[0] / (kRows * blocks);
+  }
+
   Value slotOf(const WgmmaOperand &operand) {
     if (auto value = dyn_cast<Value>(operand.slot))
       return b.getRemappedValue(value);
@@ -177,11 +207,22 @@ private:
         a.assign(
             ArrayRef(leftRegisters)
                 .slice((block * (depth / instruction.depth) + step) * 4, 4));
-      Value to = moveDescriptor(b, loc, rightDescriptor, right->offsetOf(0, k));
-      values = instruction.emit(b, loc, values, a, to,
-                                k > 0 ? makeI32(b, loc, 1) : add);
+      int64_t row = op.getMeta() ? 2 * k : k;
+      Value to =
+          moveDescriptor(b, loc, rightDescriptor, right->offsetOf(0, row));
+      values =
+          instruction.emit(b, loc, values, a, to,
+                           k > 0 ? makeI32(b, loc, 1) : add, metaOf(block, k));
     }
     return values;
+  }
+
+  SparseMeta metaOf(int64_t block, int64_t k) const {
+    if (meta.empty())
+      return {};
+    int64_t perBlock = static_cast<int64_t>(meta.size()) / blocks;
+    return {meta[block * perBlock + k / kMetaColumns],
+            k % kMetaColumns / instruction.depth};
   }
 
   ConversionPatternRewriter &b;
@@ -190,7 +231,7 @@ private:
   WgmmaInstruction instruction;
   int64_t depth, blocks = 1, groups = 1;
   std::optional<WgmmaOperand> left, right;
-  SmallVector<Value> leftRegisters;
+  SmallVector<Value> leftRegisters, meta;
   Value leftDescriptor, rightDescriptor;
 };
 
@@ -212,6 +253,7 @@ struct ConvertWgmma : DistributedPattern<tile::MmaOp> {
     Product product(rewriter, op);
     if (failed(product.findOperands(adaptor.getA())))
       return failure();
+    product.findMeta(adaptor.getMeta());
     (*operands)[op] = product.operands();
     SmallVector<Value> results = product.run(adaptor.getC());
     rewriter.replaceOpWithMultiple(op, {results});

@@ -79,6 +79,16 @@ func.func @mma_c4_shape(%a: !tile.tile<4x4xf32>, %b: !tile.tile<8x4xf32>, %c: !t
 
 // -----
 
+func.func @mma_c4_packed(%a: !tile.tile<4x16xf32>, %b: !tile.tile<32x4xf32>, %c: !tile.tile<4x4xf32>,
+    %m: !tile.tile<4x2xi32>) {
+  // expected-error@+1 {{or be of i16 with an element for eight neighbours of groups of 4}}
+  %d = tile.mma %a, %b, %c meta %m sparsity [2, 4]
+      : !tile.tile<4x16xf32>, !tile.tile<32x4xf32>, !tile.tile<4x4xf32>, !tile.tile<4x2xi32>
+  return
+}
+
+// -----
+
 func.func @reduce_c1(%t: !tile.tile<4x8xf32>) {
   // expected-error@+2 {{failed to infer returned types}}
   // expected-error@+1 {{dims must be distinct dimensions of '!tile.tile<4x8xf32>'}}

@@ -30,6 +30,17 @@ func.func @sparse_mma(%a: !tile.tile<16x8xi8>, %m: !tile.tile<16x8xi2>, %b: !til
   return %d : !tile.tile<16x8xi32>
 }
 
+// Eight positions in an i16.
+// CHECK-LABEL: func.func @packed_meta
+// CHECK: tile.mma %{{.*}} meta %{{.*}} sparsity [2, 4]
+// CHECK-SAME: {{^}} : !tile.tile<16x16xf16>, !tile.tile<32x8xf16>, !tile.tile<16x8xf32>, !tile.tile<16x2xi16>
+func.func @packed_meta(%a: !tile.tile<16x16xf16>, %m: !tile.tile<16x2xi16>, %b: !tile.tile<32x8xf16>,
+    %c: !tile.tile<16x8xf32>) -> !tile.tile<16x8xf32> {
+  %d = tile.mma %a, %b, %c meta %m sparsity [2, 4]
+      : !tile.tile<16x16xf16>, !tile.tile<32x8xf16>, !tile.tile<16x8xf32>, !tile.tile<16x2xi16>
+  return %d : !tile.tile<16x8xf32>
+}
+
 // CHECK-LABEL: func.func @bytes
 // CHECK: tile.mma %{{.*}}, %{{.*}}, %{{.*}} a_unsigned
 // CHECK-SAME: {{^}} : !tile.tile<8x4xi8>, !tile.tile<4x32xi8, #tile.layout<interleave = 4>>, !tile.tile<8x32xi32>

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import ml_dtypes
 import numpy as np
@@ -24,6 +24,7 @@ from onnx import TensorProto, helper, numpy_helper
 from bench.gpu.cases import CASES as SUITE
 from bench.gpu.cases import Case
 from bench.gpu.packing import described
+from models.sparse_programs import SparseProduct
 from tilewright import devices
 from tilewright.compiler.source import open_source
 from tilewright.core.errors import InternalError, UserError
@@ -84,8 +85,17 @@ def layer_norm(rows: int, columns: int) -> onnx.ModelProto:
     return _model([node], {"x": (TensorProto.FLOAT, [rows, columns])}, weights)
 
 
-CASES: dict[str, Callable[[], onnx.ModelProto]] = {
+def sparse(form: str, pattern: str, left: bool = True) -> SparseProduct:
+    """A square product of f16 with pruned weights of one family of kernels, beside the dense one."""
+    return SparseProduct(form, pattern, (4096, 4096), 4096, left, ("f16", "f16"))
+
+
+CASES: dict[str, Callable[[], onnx.ModelProto | SparseProduct]] = {
     "GEMM 4096^3 bf16": lambda: gemm(4096),
+    "  2:4 weights": lambda: sparse("gpu_mma_sp", "nm<2 : 4, axis = 1>"),
+    "  8:32, 64 rows share": lambda: sparse("gpu_nm", "nm<8 : 32, axis = 1, unit = [64, 1]>"),
+    "  8:32, each row its own": lambda: sparse("gpu_nm", "nm<8 : 32, axis = 1>"),
+    "  blocks 64x64, 10 % kept": lambda: replace(sparse("gpu_blocks", "block<[64, 64]>"), density=0.1),
     "GEMM 8192^3 bf16": lambda: gemm(8192),
     "attention b4 h16 s4096 d128 f16": lambda: attention(4, 16, 4096, 128, causal=False),
     "attention, causal": lambda: attention(4, 16, 4096, 128, causal=True),
@@ -121,9 +131,12 @@ class Line:
         return "  ".join(cells)
 
 
-def plan(model: onnx.ModelProto, device: Device) -> ir.Module:
+def plan(model: onnx.ModelProto | SparseProduct, device: Device) -> ir.Module:
     """The module after phase `tile`."""
-    imported = open_source(model).load(None, True)
+    if isinstance(model, SparseProduct):
+        imported = open_source(model.text(), {"w": model.weight()}).load(None)
+    else:
+        imported = open_source(model).load(None, True)
     annotate(imported.module, device)
     for phase in cuda_plan.PHASES:
         run_pipeline(imported.module, phase, weights=imported.weights)

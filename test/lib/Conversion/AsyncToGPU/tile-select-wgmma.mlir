@@ -58,3 +58,34 @@ tile.kernel @others(%x: memref<64x64xf16>, %w: memref<64x64xf32>, %q: memref<64x
   %4 = tile.mma %w32, %w32, %zero : !tile.tile<64x64xf32>, !tile.tile<64x64xf32>, !tile.tile<64x64xf32>
   tile.return
 }
+
+// -----
+
+// 2:4 sparse products, whose instruction reads 64 bytes of the right operand along k.
+
+// CHECK-LABEL: tile.kernel @sparse
+// CHECK: tile.mma {{.*}} sparsity [2, 4] {tile.unit = "wgmma"}
+// CHECK-NOT: "wgmma"
+tile.kernel @sparse(%m: memref<64x4xi16>, %h: memref<64x32xi8>) attributes {tile.warps = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %as = tile.alloc {tile.layouts = [#tile.layout<swizzle = 64>]} : memref<2x64x32xf16, #tile.level<"shared">>
+  %bs = tile.alloc {tile.layouts = [#tile.layout<swizzle = 128>]} : memref<2x64x64xf16, #tile.level<"shared">>
+  %ts = tile.alloc {tile.layouts = [#tile.layout<perm = [0, 2, 1], inner = [2], tiles = [16], swizzle = 32>]}
+      : memref<2x64x64xf16, #tile.level<"shared">>
+  %zero = arith.constant dense<0.0> : !tile.tile<64x64xf32>
+  %w = tile.load %m[%c0, %c0] : memref<64x4xi16>, !tile.tile<64x4xi16>
+  %a = tile.load %as[%c0, %c0, %c0] : memref<2x64x32xf16, #tile.level<"shared">>, !tile.tile<64x32xf16>
+  %b = tile.load %bs[%c0, %c0, %c0] : memref<2x64x64xf16, #tile.level<"shared">>, !tile.tile<64x64xf16>
+  %t = tile.load %ts[%c0, %c0, %c0] dims [2, 1]
+      : memref<2x64x64xf16, #tile.level<"shared">>, !tile.tile<64x64xf16>
+  %c = tile.mma %a, %b, %zero meta %w sparsity [2, 4]
+      : !tile.tile<64x32xf16>, !tile.tile<64x64xf16>, !tile.tile<64x64xf32>, !tile.tile<64x4xi16>
+  // expected-remark@+1 {{not multiplied by wgmma, since it is sparse with a right operand in rows of 32 bytes}}
+  %d = tile.mma %a, %t, %c meta %w sparsity [2, 4]
+      : !tile.tile<64x32xf16>, !tile.tile<64x64xf16>, !tile.tile<64x64xf32>, !tile.tile<64x4xi16>
+  %half = tile.load %h[%c0, %c0] : memref<64x32xi8>, !tile.tile<64x32xi8>
+  // expected-remark@+1 {{not multiplied by wgmma, since it is sparse, but not 2:4}}
+  %e = tile.mma %a, %b, %d meta %half sparsity [1, 2]
+      : !tile.tile<64x32xf16>, !tile.tile<64x64xf16>, !tile.tile<64x64xf32>, !tile.tile<64x32xi8>
+  tile.return
+}

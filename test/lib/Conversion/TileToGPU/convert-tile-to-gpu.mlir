@@ -133,3 +133,39 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// A 2:4 sparse product over 64 terms: two instructions, whose metadata are in one word of each lane, the halves of
+// which are two elements of the tile; the selector says which lanes count. On sm_80 positions need not ascend.
+!sum = !tile.tile<16x8xf32, #tile.distributed<register = [[0, 1], [8, 0]],
+    lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>>
+!kept = !tile.tile<16x32xf16, #tile.distributed<register = [[0, 1], [8, 0], [0, 8], [0, 16]],
+    lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>>
+!meta = !tile.tile<16x4xi16, #tile.distributed<register = [[8, 0]],
+    lane = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], warp = []>>
+!right = !tile.tile<64x8xf16, #tile.distributed<register = [[1, 0], [8, 0], [16, 0], [32, 0]],
+    lane = [[2, 0], [4, 0], [0, 1], [0, 2], [0, 4]], warp = []>>
+// CHECK-LABEL: gpu.func @sparse
+// CHECK-DAG: %[[ZERO:.*]] = arith.constant 0 : i32
+// CHECK-DAG: %[[ONE:.*]] = arith.constant 1 : i32
+// CHECK: %[[LOW:.*]] = arith.extui %{{.*}} : i16 to i32
+// CHECK: %[[NEXT:.*]] = arith.extui %{{.*}} : i16 to i32
+// CHECK: %[[HIGH:.*]] = arith.shli %[[NEXT]], %{{.*}} : i32
+// CHECK: %[[WORD:.*]] = arith.ori %[[LOW]], %[[HIGH]] : i32
+// CHECK: llvm.call_intrinsic "llvm.nvvm.mma.sp.m16n8k32.row.col.f32.f32"({{.*}}, %[[WORD]], %[[ZERO]])
+// CHECK: llvm.call_intrinsic "llvm.nvvm.mma.sp.m16n8k32.row.col.f32.f32"({{.*}}, %[[WORD]], %[[ONE]])
+gpu.module @kernels {
+  gpu.func @sparse(%x: memref<16x32xf16, #gpu.address_space<global>>, %m: memref<16x4xi16, #gpu.address_space<global>>,
+      %y: memref<64x8xf16, #gpu.address_space<global>>, %z: memref<16x8xf32, #gpu.address_space<global>>)
+      kernel attributes {tile.threads = 32 : i64} {
+    %c0 = arith.constant 0 : index
+    %a = tile.load %x[%c0, %c0] : memref<16x32xf16, #gpu.address_space<global>>, !kept
+    %w = tile.load %m[%c0, %c0] : memref<16x4xi16, #gpu.address_space<global>>, !meta
+    %b = tile.load %y[%c0, %c0] : memref<64x8xf16, #gpu.address_space<global>>, !right
+    %zero = arith.constant dense<0.0> : !sum
+    %d = tile.mma %a, %b, %zero meta %w sparsity [2, 4] : !kept, !right, !sum, !meta
+    tile.store %d, %z[%c0, %c0] : !sum, memref<16x8xf32, #gpu.address_space<global>>
+    gpu.return
+  }
+}

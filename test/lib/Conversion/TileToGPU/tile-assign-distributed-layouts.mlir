@@ -113,3 +113,50 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+!global_a = memref<32x32xf16, #gpu.address_space<global>>
+!global_m = memref<2x64xi16, #gpu.address_space<global>>
+!global_b = memref<64x16xf16, #gpu.address_space<global>>
+!global_c = memref<32x16xf32, #gpu.address_space<global>>
+
+// Metadata are loaded as the words of 32 bits that sparse products take: a lane has two neighbours in memory, which
+// are eight positions of row lane / 4 and as many of the row eight below; its place in memory is the lane's number.
+// CHECK-LABEL: @sparse
+// CHECK: tile.load {{.*}} !tile.tile<2x64xi16,
+// CHECK-SAME: {{^}} #tile.distributed<register = {{\[}}[0, 1]],
+// CHECK-SAME: {{^}} lane = {{\[}}[0, 2], [0, 4], [0, 8], [0, 16], [0, 32]], warp = {{\[}}[1, 0]]>>
+// CHECK-NOT: tile.convert {{.*}}i16
+// CHECK: tile.mma {{.*}} !tile.tile<32x4xi16,
+// CHECK-SAME: {{^}} #tile.distributed<register = {{\[}}[8, 0]],
+// CHECK-SAME: {{^}} lane = {{\[}}[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], warp = {{\[}}[16, 0]]>>
+gpu.module @kernels {
+  gpu.func @sparse(%x: !global_a, %w: !global_m, %y: !global_b, %z: !global_c) kernel attributes
+      {tile.threads = 64 : i64} {
+    %c0 = arith.constant 0 : index
+    %a = tile.load %x[%c0, %c0] : !global_a, !tile.tile<32x32xf16>
+    %words = tile.load %w[%c0, %c0] : !global_m, !tile.tile<2x64xi16>
+    %lanes = tile.reshape %words : !tile.tile<2x64xi16> -> !tile.tile<2x8x4x2xi16>
+    %turned = tile.transpose %lanes [0, 3, 1, 2] : !tile.tile<2x8x4x2xi16> -> !tile.tile<2x2x8x4xi16>
+    %m = tile.reshape %turned : !tile.tile<2x2x8x4xi16> -> !tile.tile<32x4xi16>
+    %b = tile.load %y[%c0, %c0] : !global_b, !tile.tile<64x16xf16>
+    %zero = arith.constant dense<0.0> : !tile.tile<32x16xf32>
+    %d = tile.mma %a, %b, %zero meta %m sparsity [2, 4]
+        : !tile.tile<32x32xf16>, !tile.tile<64x16xf16>, !tile.tile<32x16xf32>, !tile.tile<32x4xi16>
+    tile.store %d, %z[%c0, %c0] : !tile.tile<32x16xf32>, !global_c
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @no_unit(%a: !tile.tile<16x8xf32>, %m: !tile.tile<16x8xi8>, %b: !tile.tile<16x8xf32>,
+      %c: !tile.tile<16x8xf32>) attributes {tile.threads = 32 : i64} {
+    // expected-error @below {{has sparsity metadata, for which sm_80 has no unit for elements of 'f32'}}
+    %d = tile.mma %a, %b, %c meta %m sparsity [2, 4]
+        : !tile.tile<16x8xf32>, !tile.tile<16x8xf32>, !tile.tile<16x8xf32>, !tile.tile<16x8xi8>
+    gpu.return
+  }
+}

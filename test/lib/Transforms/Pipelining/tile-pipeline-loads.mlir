@@ -206,3 +206,35 @@ tile.kernel @rows(%x: memref<15x31x64xf16>, %w: memref<3x64x32xf16>, %y: memref<
   tile.store %sum, %y[%c0, %c0] : !tile.tile<64x32xf32>, memref<64x32xf32>
   tile.return
 }
+
+// -----
+
+// Blocks that a list names: entries are read ahead of time with the blocks, since the loop does not write the list.
+
+// CHECK-LABEL: tile.kernel @listed
+// CHECK-SAME: (%[[LIST:.*]]: memref<16xi32>, %[[X:.*]]: memref<512x64xf16>,
+// CHECK: tile.async
+// CHECK: scf.for
+// CHECK: scf.if
+// CHECK: %[[ENTRY:.*]] = memref.load %[[LIST]]
+// CHECK: %[[PLACE:.*]] = arith.index_cast %[[ENTRY]]
+// CHECK: %[[ROW:.*]] = arith.muli %[[PLACE]]
+// CHECK: memref.subview %[[X]][%[[ROW]], 0] [64, 64] [1, 1]
+// CHECK: tile.async
+tile.kernel @listed(%list: memref<16xi32>, %x: memref<512x64xf16>, %y: memref<64x64xf16>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c16 = arith.constant 16 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : !tile.tile<64x64xf16>
+  %sum = scf.for %i = %c0 to %c16 step %c1 iter_args(%acc = %zero) -> (!tile.tile<64x64xf16>) {
+    %entry = memref.load %list[%i] : memref<16xi32>
+    %place = arith.index_cast %entry : i32 to index
+    %row = arith.muli %place, %c64 : index
+    %t = tile.load %x[%row, %c0] : memref<512x64xf16>, !tile.tile<64x64xf16>
+    %next = arith.addf %acc, %t : !tile.tile<64x64xf16>
+    scf.yield %next : !tile.tile<64x64xf16>
+  } {tile.stages = 3 : i64}
+  tile.store %sum, %y[%c0, %c0] : !tile.tile<64x64xf16>, memref<64x64xf16>
+  tile.return
+}

@@ -92,6 +92,19 @@ def test_sparse_mma(compute, rng):
         np.testing.assert_array_equal(got, dense @ b + 1)
 
 
+def test_packed_metadata(compute, rng):
+    """Eight positions of two bits in an i16, the first in the lowest bits."""
+    values, b = rng.integers(1, 5, (4, 16)), rng.integers(-4, 5, (32, 5))
+    meta = np.sort(np.argsort(rng.random((4, 8, 4)), -1)[..., :2], -1).reshape(4, 16)
+    dense = np.zeros((4, 32))
+    np.put_along_axis(dense, np.arange(16) // 2 * 4 + meta, values, 1)
+    words = (meta.reshape(4, 2, 8) << 2 * np.arange(8)).sum(-1).astype(np.uint16).view(np.int16)
+    types = ", ".join(f"!tile.tile<{shape}>" for shape in ("4x16xf32", "32x5xf32", "4x5xf32", "4x2xi16"))
+    body = f"%r = tile.mma %a0, %a1, %a2 meta %a3 sparsity [2, 4] : {types}"
+    got = compute(body, [values, b, np.ones((4, 5)), words], ["f32", "f32", "f32", "i16"], (4, 5), "f32")
+    np.testing.assert_array_equal(got, dense @ b + 1)
+
+
 REDUCTIONS = {
     "add": (np.add, "f32"),
     "mul": (np.multiply, "f32"),

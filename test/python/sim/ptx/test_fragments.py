@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tilewright.sim.ptx.numbers import fragments
-from tilewright.sim.ptx.numbers.sparse import UndefinedMetadata, expand_sparse
 from tilewright.sim.ptx.numbers.element_types import ELEMENT_TYPES, pack_sums, unpack, unpack_sums
+from tilewright.sim.ptx.numbers.sparse import UndefinedMetadata, expand_sparse
 
 
 def _isa_a(lane, i, per_register, rows):

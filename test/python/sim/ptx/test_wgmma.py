@@ -110,7 +110,9 @@ def _run(a, b, op, sums, tail, modes, majors=(False, False), steps=2, metadata=N
         starts.append(_descriptor(at, leading, stride, mode))
     columns = b.shape[0]
     count = columns // (4 if sums == "f16" else 2)
-    body = _body(op, count, sums, *starts, tail, "%f" if sums == "f32" else "%r", steps, "" if metadata is None else META)
+    body = _body(
+        op, count, sums, *starts, tail, "%f" if sums == "f32" else "%r", steps, "" if metadata is None else META
+    )
     inputs = [memory, np.zeros((128, count), np.uint32)]
     if metadata is not None:
         body = LOAD_META + body

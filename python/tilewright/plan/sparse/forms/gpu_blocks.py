@@ -10,6 +10,11 @@ from tilewright.dialects.sparse_tile.patterns import Block
 from tilewright.dialects.sparse_tile.tesa import Tesa
 from tilewright.ir.generics import create, create_transposed
 from tilewright.mlir import ir
+from tilewright.plan.cost import gemm_time
+from tilewright.plan.cost.gemm import Problem
+from tilewright.plan.cost.gemm_shapes import Shape
+from tilewright.plan.cost.prediction import Prediction
+from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.sparse.encoded import pack_of
 from tilewright.plan.sparse.forms.form import Product
 from tilewright.plan.sparse.forms.gpu_blocks_kernel import BlockKernel, blocks_text
@@ -20,6 +25,7 @@ from tilewright.plan.sparse.forms.gpu_packing import (
     sized_parts,
     tasks_of,
 )
+from tilewright.plan.sparse.forms.gpu_times import OPEN, attribute, slower
 from tilewright.plan.sparse.forms.making import kernel, launch
 
 _TYPES = ("f16", "bf16", "f32")
@@ -27,8 +33,6 @@ _TYPES = ("f16", "bf16", "f32")
 _LEAST, _MOST = 16, 128
 #: Elements of a result that a warp holds.
 _HELD = 1024
-#: Elements of the dense operand that a plan reckons with where a run brings them.
-_OPEN = 256
 _STAGES = 3
 
 
@@ -44,12 +48,13 @@ class GpuBlocks:
         """What is not taken: other machines, patterns, small blocks; weights that are not known."""
         if device.kind != "gpu" or not device.cpu.startswith("sm_"):
             return f"it is for NVIDIA GPUs, not for {device.name}"
-        return _reason_pattern(product) or _reason_types(product)
+        reason = _reason_pattern(product) or _reason_types(product)
+        return reason or slower(product, plan_blocks(product, device, _kept(product))[1], Gpu.of(device))
 
     def lower(self, product: Product, device: Device) -> ir.Value:
         """Rows of blocks and a launch."""
         data, places, starts = _rows_of_blocks(product)
-        plan = plan_blocks(product, device, ir.RankedTensorType(data.type).shape[0])
+        plan, _ = plan_blocks(product, device, ir.RankedTensorType(data.type).shape[0])
         name = kernel(blocks_text(plan), "sparse_blocks")
         added = [] if product.init is None else [product.init]
         grid = [plan.rows_of_blocks, tasks_of(product, plan.tile)]
@@ -89,7 +94,7 @@ def _known(product: Product):
 
 
 def _rows_of_blocks(product: Product) -> tuple[ir.Value, ir.Value, ir.Value]:
-    """Blocks [blocks, side, run] or, of a right operand, [blocks, run, side]; places along the depth; starts of rows."""
+    """Blocks [blocks, side, run], of a right operand [blocks, run, side]; places along the depth; starts of rows."""
     encoded, known = encoded_operand(product), _known(product)
     pattern = product.tesa.regions[0].pattern
     assert isinstance(pattern, Block)
@@ -112,20 +117,33 @@ def _parts(encoded: ir.Value, pattern: Block, known) -> tuple[ir.Value, ir.Value
     return data, places, starts
 
 
-def plan_blocks(product: Product, device: Device, blocks: int) -> BlockKernel:
-    """Tiles: as wide as leaves every multiprocessor a task, at most those of a step of the ring."""
+def _kept(product: Product) -> int:
+    """How many blocks there are."""
+    return len(product.tesa.regions[0].pattern.pack(_known(product))[1])
+
+
+def plan_blocks(product: Product, device: Device, blocks: int) -> tuple[BlockKernel, Prediction]:
+    """Tiles as wide as leaves every multiprocessor a task, at most those of a step of the ring; the predicted time."""
     pattern = product.tesa.regions[0].pattern
     assert isinstance(pattern, Block)
     side, run = pattern.shape if product.left else pattern.shape[::-1]
     across, other = (product.m, product.n) if product.left else (product.n, product.m)
-    rows, others = -(-across // side), other if other > 0 else _OPEN
+    rows, others = -(-across // side), other if other > 0 else OPEN
     tile = max(16384 // max(side, 64), 32)
     while tile > 32 and rows * -(-others // tile) < 2 * device.units.count:
         tile //= 2
     tile = min(tile, max(16, 1 << (others - 1).bit_length()))
     warps = max(1, min(8, side * tile // _HELD))
     warps = 1 << (warps.bit_length() - 1)
-    return BlockKernel(
+    gpu, given = Gpu.of(device), element_of(product.dense)
+    # Rows of blocks have as many of them, on average.
+    depth, out = max(blocks * run // rows, 1), 4 if product.element == "f32" else 2
+    sides = (across, others, side, tile) if product.left else (others, across, tile, side)
+    shape = Shape(*sides[2:], run, warps, _STAGES)
+    problem = Problem(*sides[:2], depth, 1, 1, given, out)
+    prediction = gemm_time.predict(problem, shape, gpu)
+    plan = BlockKernel(
         product.left, side, run, across, product.k, other, blocks, tile, warps, _STAGES,
-        element_of(product.dense), product.element, product.init is not None,
+        given, product.element, product.init is not None, attribute(prediction, shape),
     )  # fmt: skip
+    return plan, prediction

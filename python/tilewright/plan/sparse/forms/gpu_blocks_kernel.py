@@ -30,6 +30,7 @@ class BlockKernel:
         given: element type of the operands.
         result: element type of the result, and of what is added.
         adds: whether something is added to the product.
+        predicted: the predicted time, as an attribute of the kernel.
     """
 
     left: bool
@@ -45,6 +46,7 @@ class BlockKernel:
     given: str
     result: str
     adds: bool
+    predicted: str
 
     @property
     def rows_of_blocks(self) -> int:
@@ -72,7 +74,7 @@ def blocks_text(k: BlockKernel) -> str:
     return f"""
 tile.kernel @KERNEL(%blocks: memref<{k.blocks}x{block}x{k.given}>, %places: memref<{k.blocks}xi32>,
                     %starts: memref<{k.rows_of_blocks + 1}xi32>, %x: {dense}{f", %d: {result}" if k.adds else ""},
-                    %c: {result}) grid(%i, %j) attributes {{tile.warps = {k.warps} : i64}} {{
+                    %c: {result}) grid(%i, %j) attributes {{tile.warps = {k.warps} : i64, {k.predicted}}} {{
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %side = arith.constant {k.side} : index

@@ -10,9 +10,10 @@ from tilewright.devices.nvidia import capability
 from tilewright.dialects.sparse_tile.patterns import NM
 from tilewright.ir.generics import create
 from tilewright.mlir import ir
+from tilewright.plan.cost import gemm_time
 from tilewright.plan.cost.gemm import Problem
-from tilewright.plan.cost.gemm_shapes import shapes
-from tilewright.plan.cost.gemm_time import predict
+from tilewright.plan.cost.gemm_shapes import Shape
+from tilewright.plan.cost.prediction import Prediction
 from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.sparse.forms.form import Product
 from tilewright.plan.sparse.forms.gpu_mma_sp_kernel import BLOCK, DEPTH, MmaKernel, mma_text
@@ -31,11 +32,12 @@ from tilewright.plan.sparse.forms.gpu_packing import (
     times,
     zero,
 )
+from tilewright.plan.sparse.forms.gpu_times import OPEN, attribute, halves, slower
 from tilewright.plan.sparse.forms.making import kernel, launch
 
 _TYPES = ("f16", "bf16")
-#: Columns that a plan reckons with where a run brings them.
-_OPEN = 256
+#: Tiles where the law has none.
+_DEFAULT = Shape(64, 64, DEPTH, 4)
 #: Elements of 16 bits that a copy in the background moves at once.
 _ROW = 8
 #: Positions in an element of the metadata, each of two bits.
@@ -54,11 +56,12 @@ class GpuMmaSp:
         """What is not taken: other machines, patterns, types; weights that a run brings."""
         if device.kind != "gpu" or capability(device) < 80:
             return f"it is for NVIDIA GPUs from sm_80 on, not for {device.name}"
-        return _reason_pattern(product) or _reason_types(product)
+        reason = _reason_pattern(product) or _reason_types(product)
+        return reason or slower(product, plan_product(product, device)[1], Gpu.of(device))
 
     def lower(self, product: Product, device: Device) -> ir.Value:
         """Condensed values, metadata and a launch."""
-        plan = plan_product(product, device)
+        plan, _ = plan_product(product, device)
         values, positions = product.parts
         return _launch(product, plan, packed_values(values, plan), packed_positions(positions, plan))
 
@@ -90,24 +93,25 @@ def _reason_types(product: Product) -> str | None:
     return "there is nothing to multiply" if 0 in (product.m, product.k, product.n) else None
 
 
-def plan_product(product: Product, device: Device) -> MmaKernel:
-    """Tiles by the law of dense products of half the depth: the fastest of those of `mma.sync`."""
-    gpu, lanes = Gpu.of(device), product.n if product.n > 0 else _OPEN
+def plan_product(product: Product, device: Device) -> tuple[MmaKernel, Prediction]:
+    """Tiles by the law of dense products of half the depth, which units take as long for, and the predicted time."""
+    gpu, lanes = Gpu.of(device), product.n if product.n > 0 else OPEN
     given = element_of(product.dense)
     out = 4 if product.element == "f32" else 2
     streams = product.n > 0 and product.n % _ROW == 0
-    problem = Problem(product.m, lanes, -(-product.k // 2), 1, 1, given, out, streams=streams)
+    problem = Problem(product.m, lanes, -(-product.k // 2), 1, 1, given, out, streams=streams, neighbours=product.n > 0)
     found = [
         shape
-        for shape in shapes(problem, gpu)
-        if not (shape.wgmma or shape.persistent or shape.clustered or shape.stream_k) and shape.rows >= BLOCK
+        for shape in gemm_time.shapes(problem, gpu)
+        if not (shape.persistent or shape.stream_k) and shape.rows >= BLOCK
     ]
-    best = min(found, key=lambda shape: predict(problem, shape, gpu).seconds, default=None)
-    rows, columns, warps, stages = (64, 64, 4, 3) if best is None else (best.rows, best.lanes, best.warps, best.stages)
-    return MmaKernel(
-        product.m, product.k, product.n, rows, columns, warps, max(stages, 1), given, product.element,
-        product.init is not None,
+    best = min(found, key=lambda shape: halves(problem, shape, gpu).seconds, default=_DEFAULT)
+    prediction = halves(problem, best, gpu)
+    plan = MmaKernel(
+        product.m, product.k, product.n, best.rows, best.lanes, best.warps, max(best.stages, 1), best.wgmma,
+        best.cluster, given, product.element, product.init is not None, attribute(prediction, best, len(found)),
     )  # fmt: skip
+    return plan, prediction
 
 
 def packed_values(values: ir.Value, plan: MmaKernel) -> ir.Value:
@@ -142,5 +146,8 @@ def packed_positions(positions: ir.Value, plan: MmaKernel) -> ir.Value:
 def _launch(product: Product, plan: MmaKernel, values: ir.Value, meta: ir.Value) -> ir.Value:
     name = kernel(mma_text(plan), "sparse_mma")
     added = [] if product.init is None else [product.init]
-    grid = [plan.row_tiles, tasks_of(product, plan.tile_columns)]
+    tasks = tasks_of(product, plan.tile_columns)
+    if isinstance(tasks, int):
+        tasks = -(-tasks // plan.cluster[1]) * plan.cluster[1]
+    grid = [plan.row_tiles, tasks]
     return launch(name, grid, [values, meta, product.dense, *added], [result_of(product)])[0]

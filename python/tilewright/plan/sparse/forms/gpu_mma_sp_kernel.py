@@ -25,9 +25,12 @@ class MmaKernel:
         tile_columns: columns of a task.
         warps: of a task.
         stages: slots of the ring through which operands come; 1: plain loads.
+        wgmma: whether warpgroups multiply what a warp of its own brings to shared memory, on Hopper.
+        cluster: tasks along rows and columns that load for each other, on Hopper.
         given: element type of `a` and `b`.
         result: element type of `c`, and of what is added.
         adds: whether something is added to the product.
+        predicted: the predicted time, as an attribute of the kernel.
     """
 
     rows: int
@@ -37,14 +40,17 @@ class MmaKernel:
     tile_columns: int
     warps: int
     stages: int
+    wgmma: bool
+    cluster: tuple[int, int]
     given: str
     result: str
     adds: bool
+    predicted: str
 
     @property
     def row_tiles(self) -> int:
-        """Tasks along the rows."""
-        return -(-self.rows // self.tile_rows)
+        """Tasks along the rows, whole clusters of them."""
+        return -(-self.rows // (self.tile_rows * self.cluster[0])) * self.cluster[0]
 
     @property
     def padded_rows(self) -> int:
@@ -65,12 +71,14 @@ def mma_text(k: MmaKernel) -> str:
     b, c = f"memref<{k.depth}x{columns}x{k.given}>", f"memref<{k.rows}x{columns}x{k.result}>"
     m, n, blocks = k.tile_rows, k.tile_columns, k.tile_rows // BLOCK
     added = f", %d: {c}" if k.adds else ""
+    clustered = "" if k.cluster == (1, 1) else f" cluster [{k.cluster[0]}, {k.cluster[1]}]"
+    unit = "" if k.wgmma else ' {tile.unit = "mma"}'
     stages = f" {{tile.stages = {k.stages} : i64}}" if k.stages > 1 else ""
     width = f"arith.constant {k.columns} : index" if k.columns >= 0 else f"memref.dim %b, %c1 : {b}"
     tile_b = f"%b[%k, %column] valid (%terms, %live) : {b}, !tile.tile<{DEPTH}x{n}x{k.given}>"
     return f"""
-tile.kernel @KERNEL(%a: {a}, %meta: {meta}, %b: {b}{added}, %c: {c}) grid(%i, %j)
-    attributes {{tile.warps = {k.warps} : i64}} {{
+tile.kernel @KERNEL(%a: {a}, %meta: {meta}, %b: {b}{added}, %c: {c}) grid(%i, %j){clustered}
+    attributes {{tile.warps = {k.warps} : i64{", tile.specialized" if k.wgmma else ""}, {k.predicted}}} {{
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %steps = arith.constant {k.padded_depth // DEPTH} : index
@@ -96,7 +104,7 @@ tile.kernel @KERNEL(%a: {a}, %meta: {meta}, %b: {b}{added}, %c: {c}) grid(%i, %j
     %words = tile.load %meta[%block, %k] : {meta}, !tile.tile<{blocks}x{DEPTH}xi16>
 {_unfolded(blocks)}
     %bt = tile.load {tile_b}
-    %next = tile.mma %at, %bt, %acc meta %mt sparsity [2, 4] : !tile.tile<{m}x{DEPTH // 2}x{k.given}>,
+    %next = tile.mma %at, %bt, %acc meta %mt sparsity [2, 4]{unit} : !tile.tile<{m}x{DEPTH // 2}x{k.given}>,
         !tile.tile<{DEPTH}x{n}x{k.given}>, !tile.tile<{m}x{n}xf32>, !tile.tile<{m}x{DEPTH // BLOCK}xi16>
     scf.yield %next : !tile.tile<{m}x{n}xf32>
   }}{stages}

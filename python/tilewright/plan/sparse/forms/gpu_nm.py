@@ -9,6 +9,11 @@ from tilewright.devices.device import Device
 from tilewright.dialects.sparse_tile.patterns import NM
 from tilewright.ir.generics import create
 from tilewright.mlir import ir
+from tilewright.plan.cost import gemm_time
+from tilewright.plan.cost.gemm import Problem
+from tilewright.plan.cost.gemm_shapes import Shape
+from tilewright.plan.cost.prediction import Prediction
+from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.sparse.forms.form import Product
 from tilewright.plan.sparse.forms.gpu_nm_kernel import WindowKernel, window_text
 from tilewright.plan.sparse.forms.gpu_packing import (
@@ -27,17 +32,20 @@ from tilewright.plan.sparse.forms.gpu_packing import (
     times,
     zero,
 )
+from tilewright.plan.sparse.forms.gpu_times import OPEN, attribute, slower, windows
 from tilewright.plan.sparse.forms.making import kernel, launch
 
 _TYPES = ("f32", "f16", "bf16")
 #: Places along the depth that lie in shared memory together, where windows are no larger; and the most of a window.
 _BLOCK, _MOST = 64, 512
+#: The same where nothing lies there: rows of the dense operand are fetched one by one.
+_FETCHED = 256
 #: Rows that share their places, at least, for products of tiles.
 _SHARED = 16
 #: Banks of shared memory.
 _BANKS = 32
-#: Elements of a result that a task holds, and of the dense operand that a plan reckons with where a run brings them.
-_HELD, _OPEN = 4096, 256
+#: Elements of a result that a task holds.
+_HELD = 4096
 
 
 class GpuNM:
@@ -52,11 +60,12 @@ class GpuNM:
         """What is not taken: other machines, patterns, large windows; weights that a run brings."""
         if device.kind != "gpu" or not device.cpu.startswith("sm_"):
             return f"it is for NVIDIA GPUs, not for {device.name}"
-        return _reason_pattern(product) or _reason_types(product)
+        reason = _reason_pattern(product) or _reason_types(product)
+        return reason or slower(product, plan_windows(product, device)[1], Gpu.of(device))
 
     def lower(self, product: Product, device: Device) -> ir.Value:
         """Values and places by tasks and blocks, and a launch."""
-        plan = plan_windows(product, device)
+        plan, _ = plan_windows(product, device)
         name = kernel(window_text(plan), "sparse_windows")
         lists = [packed_values(product, plan), packed_places(product, plan)]
         added = [] if product.init is None else [product.init]
@@ -103,13 +112,14 @@ def _unit(product: Product) -> tuple[int, int]:
     return (unit[0], unit[1]) if product.left else (unit[1], unit[0])
 
 
-def plan_windows(product: Product, device: Device) -> WindowKernel:
-    """Tiles of a task: as large as leaves every multiprocessor one; units of many rows are multiplied as tiles."""
+def plan_windows(product: Product, device: Device) -> tuple[WindowKernel, Prediction]:
+    """Tiles as large as leaves every multiprocessor one (units of many rows: products of tiles); the predicted time."""
     pattern, (wide, deep) = _pattern(product), _unit(product)
     across, other = (product.m, product.n) if product.left else (product.n, product.m)
-    others = other if other > 0 else _OPEN
+    others = other if other > 0 else OPEN
     window = pattern.m * deep
-    block = window * max(1, min(_BLOCK // window, -(-product.k // window)))
+    most = _FETCHED if product.left and wide >= _SHARED else _BLOCK
+    block = window * max(1, min(most // window, -(-product.k // window)))
     count = block // pattern.m * pattern.n
     if wide >= _SHARED:
         side = next((s for s in (128, 64, 32, 16) if wide % s == 0), wide)
@@ -121,10 +131,16 @@ def plan_windows(product: Product, device: Device) -> WindowKernel:
         side = min(128, _power(across), _HELD // tile)
     warps = max(1, min(4, side * tile // 512))
     warps = 1 << (warps.bit_length() - 1)
-    return WindowKernel(
+    gpu, given = Gpu.of(device), element_of(product.dense)
+    terms, out = max(product.k * pattern.n // pattern.m, 1), 4 if product.element == "f32" else 2
+    sides = (across, others, side, tile) if product.left else (others, across, tile, side)
+    problem, shape = Problem(*sides[:2], terms, 1, 1, given, out), Shape(*sides[2:], step or 1, warps)
+    prediction = gemm_time.predict(problem, shape, gpu) if step else windows(problem, shape, block, count, gpu)
+    plan = WindowKernel(
         product.left, across, product.k, other, side, tile, block, count, warps,
-        element_of(product.dense), product.element, product.init is not None, step,
+        given, product.element, product.init is not None, attribute(prediction, shape), step,
     )  # fmt: skip
+    return plan, prediction
 
 
 def _power(size: int) -> int:

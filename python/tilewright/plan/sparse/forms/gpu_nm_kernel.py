@@ -27,6 +27,7 @@ class WindowKernel:
         given: element type of W and x.
         result: element type of y, and of what is added.
         adds: whether something is added to the product.
+        predicted: the predicted time, as an attribute of the kernel.
         step: kept elements that are multiplied as a tile, of rows that share their places; 0: each row has its own.
     """
 
@@ -42,6 +43,7 @@ class WindowKernel:
     given: str
     result: str
     adds: bool
+    predicted: str
     step: int = 0
 
     @property
@@ -99,7 +101,7 @@ def window_text(k: WindowKernel) -> str:
     body = _shared_places(k, own, ranks, x if k.gathers else shared) if k.step else _own_places(k, own, ranks, shared)
     return f"""
 tile.kernel @KERNEL(%values: {own}, %places: {ranks}, %x: {x}{f", %d: {y}" if k.adds else ""}, %c: {y}) grid(%i, %j)
-    attributes {{tile.warps = {k.warps} : i64}} {{
+    attributes {{tile.warps = {k.warps} : i64, {k.predicted}}} {{
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %side = arith.constant {k.side} : index

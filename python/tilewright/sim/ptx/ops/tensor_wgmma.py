@@ -239,7 +239,9 @@ class _Operand:
         shared = step.machine.shared
         depth = self.depth if self.element.bits >= 8 else 32
         if self.k_major and 0 < descriptor.swizzle < depth * self.bytes:
-            step.fail("misaligned", f"{depth * self.bytes} bytes of k do not fit a swizzle of {descriptor.swizzle}", where)
+            step.fail(
+                "misaligned", f"{depth * self.bytes} bytes of k do not fit a swizzle of {descriptor.swizzle}", where
+            )
         found = descriptor.chunks(self.outer, depth, self.bytes, self.k_major)
         flat = shared.flat_local(step.slots[128 * group], found)
         base = int(step.slots[128 * group]) * shared.stride

@@ -9,6 +9,7 @@
 #include "lib/Target/MachineCode.h"
 
 #include "lib/RegisterDialects.h"
+#include "lib/Target/GatheredAddresses.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -231,6 +232,8 @@ private:
       passes.addPass(llvm::AddressSanitizerPass(llvm::AddressSanitizerOptions(),
                                                 /*UseGlobalGC=*/false));
     passes.run(*llvmModule, modules);
+    if (!getenv("NOHOLD") && options.optLevel > 0 && machine->getTargetTriple().isX86())
+      holdGatheredAddresses(*llvmModule);
   }
 
   /// Whether a function asks for checked accesses (`tile-sanitize`): the code

@@ -65,3 +65,36 @@ def test_dense_models_stay(name: str) -> None:
     data = tw.compile(models.build(name), "cpu").report_data()
     assert data["sparsity"] == []
     assert "tile.sparsity" not in next(phase["ir"] for phase in data["phases"] if phase["name"] == "plan")
+
+
+def patterned(name: str) -> np.ndarray:
+    """Integers that are zero but for a pattern: [256, 256]."""
+    rng, size = np.random.default_rng(3), 256
+    kept = {
+        "2:4": rng.permuted(np.broadcast_to(np.arange(4)[None, :, None] < 2, (64, 4, size)), axis=1).reshape(
+            size, size
+        ),
+        "vectors": rng.permuted(np.broadcast_to(np.arange(32)[None, :, None] < 3, (8, 32, 8)), axis=1)
+        .reshape(size, 8)
+        .repeat(32, 1),
+        "blocks": (rng.random((8, 8)) < 0.1).repeat(32, 0).repeat(32, 1),
+        "scattered": rng.random((size, size)) < 0.05,
+    }
+    kept["mixture"] = (rng.random((8, 8)) < 0.3).repeat(32, 0).repeat(32, 1) | (rng.random((size, size)) < 0.01)
+    return (rng.integers(1, 4, (size, size)) * kept[name]).astype(F32)
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [*((name, "cpu") for name in ("2:4", "vectors", "blocks", "scattered", "mixture")), ("mixture", "cuda:sm_80")],
+)
+def test_patterns(name: str, target: str) -> None:
+    """What is chosen by itself is exact, and is no dense product."""
+    w, rows = patterned(name), 32 if target.startswith("cuda") else 100
+    g = Graph("pattern", 17)
+    g.output(g.op("MatMul", g.input("x", F32, [rows, 256]), g.weight(w, "w")), "y", F32, [rows, 256])
+    compiled = tw.compile(g.model(), target, **({"emulate": True} if target.startswith("cuda") else {}))
+    x = np.random.default_rng(1).integers(-3, 4, (rows, 256)).astype(F32)
+    np.testing.assert_array_equal(first(compiled(x)), x @ w)
+    (entry,) = compiled.report_data()["sparsity"]
+    assert entry["cover"] and entry["ns"] < 0.97 * entry["dense_ns"] and "dense" not in entry["kernels"]

@@ -56,7 +56,7 @@ pre { margin:10px 0 0; padding:12px 14px; background:var(--code); border-radius:
 .sparse { display:grid; grid-template-columns:repeat(auto-fill, minmax(400px, 1fr)); gap:12px; margin:0 0 12px; }
 .sparse figure { margin:0; display:flex; gap:16px; background:var(--card); border:1px solid var(--line);
   border-radius:8px; padding:14px; min-width:0; }
-.sparse img { width:168px; height:168px; flex:none; image-rendering:pixelated; background:var(--bg);
+.sparse img { width:168px; height:168px; flex-shrink:0; image-rendering:pixelated; background:var(--bg);
   border:1px solid var(--line); border-radius:4px; }
 .sparse figcaption { min-width:0; overflow-wrap:anywhere; } .sparse ul { list-style:none; margin:8px 0; padding:0; }
 .sparse li small { padding-left:18px; }

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, sqrt
 
 from tilewright.devices.device import Device
 from tilewright.dialects.sparse_tile.patterns import NM, Block, Mask, Pattern
@@ -130,7 +130,6 @@ def _rows_in_lanes(sizes: Sizes, region: Region, elements: int, device: Device) 
 
     The depth is cut in blocks of which the L1 cache holds the activations; each has a list for each column.
     """
-    del region
     lanes = device.lanes(32)
     vectors = ceil(sizes.m / lanes)
     near = device.level("l1").bytes * device.rate("sparse.near") / 4
@@ -140,7 +139,8 @@ def _rows_in_lanes(sizes: Sizes, region: Region, elements: int, device: Device) 
         kept = elements / (sizes.k * sizes.n) * block
         shared = device.rate("sparse.element") / min(sums, vectors)
         best = min(best, device.rate("sparse.load") + shared + device.rate("sparse.list") / max(kept, 1e-3))
-    return elements * vectors * best
+    turned = 0 if region.left else sizes.m * (sizes.k + sizes.n)  # in registers, on the way to the L1 cache and back
+    return elements * vectors * best + turned * device.rate("sparse.turned")
 
 
 def _gemv(sizes: Sizes, region: Region, elements: int, device: Device) -> float:
@@ -154,16 +154,13 @@ def _panels(sizes: Sizes, region: Region, elements: int, device: Device) -> floa
     """Dense tiles over the kept units: their rate by the columns of a unit, an index for each tile of rows, results."""
     lanes = device.lanes(32)
     vectors = ceil(unit_of(region.pattern)[1] / lanes)
-    part = f"{lanes // width}th" if (width := _power(unit_of(region.pattern)[1])) < lanes else str(vectors)
-    macs = sizes.m * elements / (2 * lanes) / device.rate(f"sparse.panel.{part}", "sparse.panel")
+    reached = device.rate(f"sparse.panel.{vectors}", "sparse.panel")
+    reached *= sqrt(min(unit_of(region.pattern)[1] / lanes, 1.0))  # a vector is put together of several units
+    macs = sizes.m * elements / (2 * lanes) / reached
     tiles = ceil(sizes.m / device.rate("sparse.panel_rows"))
     ends = sizes.m * ceil(sizes.n / lanes) * device.rate("sparse.panel_end")
-    return macs + tiles * region.units * device.rate("sparse.unit") + ends
-
-
-def _power(columns: int) -> int:
-    """The next power of two."""
-    return 1 << (columns - 1).bit_length()
+    copied = sizes.m * sizes.k * device.rate("sparse.copied")
+    return macs + tiles * region.units * device.rate("sparse.unit") + ends + copied
 
 
 _CYCLES = {"rows_in_lanes": _rows_in_lanes, "gemv": _gemv, "panels": _panels, "blocks": _panels}

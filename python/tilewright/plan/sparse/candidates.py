@@ -22,6 +22,10 @@ _VECTORS = (16, 32, 64)
 _EDGES = (4, 8, 16, 32, 64)
 #: Sizes of blocks, the best ones alone, of which the best is combined with each other.
 _PAIRED = 4
+#: Sizes of blocks, the best ones alone, whose rest is tried as N:M.
+_WINDOWED = 2
+#: Times that differ by less than this are the same.
+_ALIKE = 1.01
 
 #: Whether a family of kernels wants the weight transposed that has a pattern, with so many units kept; or why it takes
 #: no such product.
@@ -65,10 +69,16 @@ class Search:
     takes: Takes
 
     def ranked(self) -> list[Candidate]:
-        """All candidates, the fastest first; those of fewer regions first among equals."""
+        """All candidates, the fastest first; among equals those of fewer regions, without a mask, of larger units."""
         alone = [found for pattern, units in self._alone(self.lattice) if (found := self._single(pattern, units))]
         found = [*alone, *self._mixtures()]
-        return sorted(found, key=lambda c: (c.seconds, len(c.regions)))
+        least = min((c.seconds for c in found), default=0.0) * _ALIKE
+
+        def key(one: Candidate) -> tuple[float, ...]:
+            units = sum(region.units for region in one.regions)
+            return (max(one.seconds, least), len(one.regions), isinstance(one.patterns[-1], Mask), units)
+
+        return sorted(found, key=key)
 
     def _alone(self, lattice: Lattice) -> Iterator[tuple[Pattern, int]]:
         """Patterns that hold all live elements, and the units that they keep."""
@@ -99,14 +109,19 @@ class Search:
         return None if region is None else Candidate((region,), (0,), self._seconds([region]))
 
     def _mixtures(self) -> list[Candidate]:
-        """Blocks where they pay, or N:M, and a mask for the rest; the most promising ones, counted exactly."""
-        rest = self._region(Mask(), self.lattice.total)
-        if rest is None:
+        """Blocks where they pay, or the first of each window, and for the rest a mask, or N:M."""
+        mask = self._region(Mask(), self.lattice.total)
+        # What an element costs by itself tells which blocks pay, also where no family takes a mask.
+        single = mask or self._region(NM(8, 32, 0), self.lattice.total)
+        if single is None:
             return []
-        blocks = sorted(self._of_blocks(rest), key=lambda c: c.seconds)
-        sizes = [unit_of(c.regions[0].pattern) for c in blocks[:_PAIRED]]
-        pairs = [self._pair(sizes[0], other, rest) for other in sizes[1:]]
-        return [*blocks, *self._of_windows(rest), *(pair for pair in pairs if pair is not None)]
+        blocks = sorted(self._of_blocks(single), key=lambda c: c.seconds)
+        best = [(unit_of(c.regions[0].pattern), c.least[0]) for c in blocks[:_PAIRED]]
+        found = [one for edges, least in best[:_WINDOWED] for one in self._and_windows(edges, least)]
+        if mask is None:
+            return found
+        pairs = [self._pair(best[0][0], other, mask) for other, _ in best[1:]]
+        return [*found, *blocks, *self._of_windows(mask), *(pair for pair in pairs if pair is not None)]
 
     def _of_blocks(self, rest: Region) -> Iterator[Candidate]:
         for edges in self._blocks():
@@ -128,6 +143,17 @@ class Search:
             return 0
         one = unit_seconds(self.sizes, rest.kernel, rest.pattern, self.device)
         return ceil(unit_seconds(self.sizes, block.kernel, block.pattern, self.device) / one)
+
+    def _and_windows(self, edges: tuple[int, int], least: int) -> Iterator[Candidate]:
+        """Blocks, and N:M that holds all elements of the rest."""
+        first, rest = split(self.lattice, (Block(edges), Mask()), (least, 0))
+        left = Lattice(rest.live(self.lattice.live))
+        for m in _WINDOWS:
+            for pattern, units in _windowed(NM(0, m, 0), left.windows(NM(0, m, 0))):
+                regions = [self._region(first.pattern, first.units), self._region(pattern, units)]
+                known = tuple(region for region in regions if region is not None)
+                if first.units and rest.elements and len(known) == len(regions):
+                    yield Candidate(known, (least, 0), self._seconds(known))
 
     def _of_windows(self, rest: Region) -> Iterator[Candidate]:
         """The first elements of each window, and what is left of some windows (SparTA, section 5: 2:4 and a rest)."""

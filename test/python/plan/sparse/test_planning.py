@@ -15,7 +15,7 @@ from tilewright.devices.device import Device
 from tilewright.dialects.sparse_tile.patterns import NM, Block, Mask, Pattern
 from tilewright.plan.cost.sparse import Region, Sizes, dense_seconds, sparse_seconds
 from tilewright.plan.sparse.candidates import Candidate, Search, name_of
-from tilewright.plan.sparse.cover import Lattice, spread
+from tilewright.plan.sparse.cover import Lattice, split, spread
 
 SIZE = 1024
 
@@ -94,6 +94,16 @@ def test_a_mixture_is_the_best_where_blocks_are_many() -> None:
     assert isinstance(found[0].patterns[0], Block) and found[0].patterns[-1] == Mask()
     dense = dense_seconds(Sizes(SIZE, SIZE, SIZE), device())
     assert found[0].seconds < 0.5 * dense
+
+
+def test_blocks_and_n_of_m() -> None:
+    """Where no family takes a mask, what blocks leave is N:M: each element is held, and no window has too many."""
+    live = blocks(0.3) | n_of_m(1, 32)
+    found = ranked(live, takes=lambda kernel, pattern, units: "no" if isinstance(pattern, Mask) else False)
+    assert found[0].patterns == (Block((32, 32)), NM(1, 32, 0))
+    pieces = split(Lattice(live), found[0].patterns, found[0].least)
+    assert [piece.units for piece in pieces] == [region.units for region in found[0].regions]
+    assert sum(piece.elements for piece in pieces) == live.sum()
 
 
 def test_n_of_m_and_a_remainder() -> None:

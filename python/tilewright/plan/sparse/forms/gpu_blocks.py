@@ -10,13 +10,12 @@ from tilewright.dialects.sparse_tile.patterns import Block
 from tilewright.dialects.sparse_tile.tesa import Tesa
 from tilewright.ir.generics import create, create_transposed
 from tilewright.mlir import ir
-from tilewright.plan.sparse.encoded import pack_of
-from tilewright.passes.weights import known_array
 from tilewright.plan.cost import gemm_time
 from tilewright.plan.cost.gemm import Problem
 from tilewright.plan.cost.gemm_shapes import Shape
 from tilewright.plan.cost.prediction import Prediction
 from tilewright.plan.model.gpu import Gpu
+from tilewright.plan.sparse.encoded import pack_of
 from tilewright.plan.sparse.forms.form import Product
 from tilewright.plan.sparse.forms.gpu_blocks_kernel import BlockKernel, blocks_text
 from tilewright.plan.sparse.forms.gpu_packing import (

@@ -18,7 +18,7 @@ from tilewright.plan.sparse.forms.making import kernel, launch
 from tilewright.plan.sparse.forms.packing import Lists, encoded_operand, is_constant, nm_lists
 from tilewright.plan.sparse.forms.rows_in_lanes_kernel import RowsKernel, rows_text
 
-_NEAR = 0.67
+_NEAR = 0.5
 """Of the nearest cache, the part that a block of the dense operand takes; lists and sums pass through the rest."""
 
 _SUMS = (8, 6, 4)
@@ -97,8 +97,9 @@ def plan_rows(product: Product, device: Device) -> RowsKernel:
     unroll = next(u for u in (4, 2, 1) if count % u == 0)
     chunk = _chunk(rows, width * _SIZES[element], tasks, lanes, device)
     kept = -(-product.k // block) * rows * count
+    panel = max(device.level("l2").bytes // 3 // (block * width * _SIZES[element]), 1)
     return RowsKernel(
-        rows, product.k, columns, width, lanes, block, chunk, count, unroll, 16, kept, element, given, product.element,
+        rows, product.k, columns, width, lanes, block, panel, chunk, count, unroll, 16, kept, element, given, product.element,
         across=not product.left, adds=product.init is not None,
     )  # fmt: skip
 

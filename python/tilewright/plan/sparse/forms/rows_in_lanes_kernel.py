@@ -9,6 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 
+_STRIP = 128
+"""Sums of so many rows are written at once: rows of y, which lie across, get whole cache lines side by side."""
+
+
 @dataclass(frozen=True)
 class RowsKernel:
     """What the kernel is made for: y = W @ x, W [rows, depth] sparse, x [depth, columns].
@@ -20,6 +24,7 @@ class RowsKernel:
         width: columns of a task, a multiple of `lanes`: one row of them is held in registers.
         lanes: elements of a vector register.
         block: rows of x that lie in the nearest cache together.
+        panel: blocks of x that are fetched at once, and lie in the second cache.
         chunk: rows of W that a task takes, a multiple of `lanes` unless it is all of them.
         count: kept elements of a row of W in a block; None: `starts` says where each list begins.
         unroll: kept elements whose positions share a word; `count` is a multiple.
@@ -38,6 +43,7 @@ class RowsKernel:
     width: int
     lanes: int
     block: int
+    panel: int
     chunk: int
     count: int | None
     unroll: int
@@ -55,6 +61,16 @@ class RowsKernel:
         return -(-self.depth // self.block)
 
     @property
+    def held(self) -> int:
+        """Rows of x of a panel, and what fetching whole squares adds."""
+        return _up(self.block * min(self.panel, self.blocks), self.lanes)
+
+    @property
+    def strip(self) -> int:
+        """Rows of sums that are kept until they are written."""
+        return _up(min(self.chunk, _STRIP) if self.blocks == 1 else self.chunk, self.lanes)
+
+    @property
     def words(self) -> str:
         """The type of a word of positions."""
         return f"i{self.position * self.unroll}"
@@ -69,16 +85,17 @@ def rows_text(k: RowsKernel) -> str:
     if k.adds:
         arguments.append(f"%c: {_y(k)}")
     arguments.append(f"%y: {_y(k)}")
-    one = k.blocks == 1
-    held = k.lanes if one else _up(k.chunk, k.lanes)
-    body = _fill(k) + _in_strips(k) if one else _in_blocks(k)
+    body = _fill(k) + _in_strips(k) if k.blocks == 1 else _in_blocks(k)
+    size = f"arith.constant {k.columns} : index"
+    if k.columns < 0:
+        size = f"memref.dim %x, %c{0 if k.across else 1} : {_x(k)}"
     return f"""
 tile.kernel @KERNEL({", ".join(arguments)}) grid(%task, %part) {{
 {_constants(k)}
-  %xs = tile.alloc : memref<{_up(k.block, k.lanes)}x{k.width}x{k.element}, #tile.level<"l1">>
-  %ys = tile.alloc : memref<{held}x{k.width}x{k.element}, #tile.level<"{"l1" if one else "l2"}">>
+  %xs = tile.alloc : {_xs(k)}
+  %ys = tile.alloc : {_ys(k)}
   %left = arith.muli %task, %cwidth : index
-  %columns = {f"arith.constant {k.columns} : index" if k.columns >= 0 else f"memref.dim %x, %c{0 if k.across else 1} : {_x(k)}"}
+  %columns = {size}
   %first = arith.muli %part, %cchunk : index
   %behind = arith.addi %first, %cchunk : index
   %end = arith.minsi %behind, %crows : index
@@ -92,7 +109,7 @@ def _constants(k: RowsKernel) -> str:
     numbers = {
         "c0": 0, "c1": 1, "cwidth": k.width, "cchunk": k.chunk, "crows": k.rows, "cdepth": k.depth,
         "cblock": k.block, "cblocks": k.blocks, "clanes": k.lanes, "cunroll": k.unroll,
-        "cfilled": _up(k.block, k.lanes), "ccount": (k.count or 0) // k.unroll,
+        "cpanel": k.panel, "cstrip": k.strip, "cheld": k.held, "ccount": (k.count or 0) // k.unroll,
     }  # fmt: skip
     lines = [f"  %{name} = arith.constant {number} : index" for name, number in numbers.items()]
     lines += [f"  %zero = arith.constant dense<0.0> : {_row(k)}"]
@@ -104,51 +121,57 @@ def _constants(k: RowsKernel) -> str:
 def _in_blocks(k: RowsKernel) -> str:
     """Sums in `ys`, carried on from block to block."""
     return f"""
-  %k_first = arith.constant 0 : index
+  scf.for %b_first = %c0 to %cblocks step %cpanel {{
+    %k_first = arith.muli %b_first, %cblock : index
 {_fill(k, "%k_first")}
-  scf.for %r = %first to %end step %c1 {{
-    %place = arith.subi %r, %first : index
+    %b_next = arith.addi %b_first, %cpanel : index
+    %b_end = arith.minsi %b_next, %cblocks : index
+    scf.for %b = %b_first to %b_end step %c1 {{
+      %in_panel = arith.subi %b, %b_first : index
+      %at_row = arith.muli %in_panel, %cblock : index
+      %xb = memref.subview %xs[%at_row, 0] [{k.block}, {k.width}] [1, 1] : {_xs(k)} to {_xb(k)}
+      %is_first = arith.cmpi eq, %b, %c0 : index
+      scf.if %is_first {{
+        scf.for %r = %first to %end step %c1 {{
+          %place = arith.subi %r, %first : index
 {_sum(k, "%zero", "%c0")}
-    tile.store %sum, %ys[%place, %c0] : {_row(k)}, {_ys(k)}
-  }}
-  scf.for %b = %c1 to %cblocks step %c1 {{
-    %k_b = arith.muli %b, %cblock : index
-{_fill(k, "%k_b")}
-    scf.for %r = %first to %end step %c1 {{
-      %place = arith.subi %r, %first : index
-      %before = tile.load %ys[%place, %c0] : {_ys(k)}, {_row(k)}
+          tile.store %sum, %ys[%place, %c0] : {_row(k)}, {_ys(k)}
+        }}
+      }} else {{
+        scf.for %r = %first to %end step %c1 {{
+          %place = arith.subi %r, %first : index
+          %before = tile.load %ys[%place, %c0] : {_ys(k)}, {_row(k)}
 {_sum(k, "%before", "%b")}
-      tile.store %sum, %ys[%place, %c0] : {_row(k)}, {_ys(k)}
+          tile.store %sum, %ys[%place, %c0] : {_row(k)}, {_ys(k)}
+        }}
+      }}
     }}
   }}
-  scf.for %r = %first to %end step %clanes {{
-    %place = arith.subi %r, %first : index
-{_out(k)}
-  }}"""
+{_out(k, "%first", "%end")}"""
 
 
 def _in_strips(k: RowsKernel) -> str:
-    """All terms at once: as many rows as are transposed together lie in `ys`."""
+    """All terms at once, for as many rows as are written together."""
     return f"""
-  scf.for %r = %first to %end step %clanes {{
-    %after = arith.addi %r, %clanes : index
+  %xb = memref.subview %xs[0, 0] [{k.block}, {k.width}] [1, 1] : {_xs(k)} to {_xb(k, "")}
+  scf.for %start = %first to %end step %cstrip {{
+    %after = arith.addi %start, %cstrip : index
     %stop = arith.minsi %after, %end : index
-    scf.for %row = %r to %stop step %c1 {{
-      %at = arith.subi %row, %r : index
-{_sum(k, "%zero", "%c0", "%row")}
+    scf.for %r = %start to %stop step %c1 {{
+      %at = arith.subi %r, %start : index
+{_sum(k, "%zero", "%c0")}
       tile.store %sum, %ys[%at, %c0] : {_row(k)}, {_ys(k)}
     }}
-    %place = arith.constant 0 : index
-{_out(k)}
+{_out(k, "%start", "%stop")}
   }}"""
 
 
-def _sum(k: RowsKernel, before: str, block: str, row: str = "%r") -> str:
+def _sum(k: RowsKernel, before: str, block: str) -> str:
     """%sum: a row's terms of a block, added to what came before."""
     if k.count is None:
         bounds = f"""
       %list_b = arith.muli {block}, %crows : index
-      %list = arith.addi %list_b, {row} : index
+      %list = arith.addi %list_b, %r : index
       %list_1 = arith.addi %list, %c1 : index
       %from_i = memref.load %starts[%list] : memref<{k.blocks * k.rows + 1}xi32>
       %to_i = memref.load %starts[%list_1] : memref<{k.blocks * k.rows + 1}xi32>
@@ -157,7 +180,7 @@ def _sum(k: RowsKernel, before: str, block: str, row: str = "%r") -> str:
     else:
         bounds = f"""
       %list_b = arith.muli {block}, %crows : index
-      %list = arith.addi %list_b, {row} : index
+      %list = arith.addi %list_b, %r : index
       %from = arith.muli %list, %ccount : index
       %to = arith.addi %from, %ccount : index"""
     steps = "".join(_step(k, u) for u in range(k.unroll))
@@ -186,40 +209,41 @@ def _step(k: RowsKernel, u: int) -> str:
         f"%row{u} = arith.index_castui {word} : {k.words} to index",
         f"%value{u} = memref.load %values[%p{u}] : {_list(k.kept, k.element)}",
         f"%wide{u} = tile.splat %value{u} : {k.element} -> {_row(k)}",
-        f"%x{u} = tile.load %xs[%row{u}, %c0] : {_xs(k)}, {_row(k)}",
+        f"%x{u} = tile.load %xb[%row{u}, %c0] : {_xb(k, '' if k.blocks == 1 else ', offset: ?')}, {_row(k)}",
         f"%f{u + 1} = math.fma %wide{u}, %x{u}, %f{u} : {_row(k)}",
     ]
     return "".join(f"        {line}\n" for line in lines)
 
 
 def _fill(k: RowsKernel, start: str = "%c0") -> str:
-    """The rows of x of a block and the columns of the task into `xs`, zeros where there are none."""
-    if k.across:
-        part = _tile(k.lanes, k.lanes, k.given)
-        load = f"""%t = tile.load %x[%column, %row] dims [1, 0] valid (%rows_left, %columns_left) : {_x(k)}, {part}"""
-        height = "%clanes"
-    else:
-        part = _tile(1, k.lanes, k.given)
-        load = f"""%t = tile.load %x[%row, %column] valid (%rows_left, %columns_left) : {_x(k)}, {part}"""
-        height = "%c1"
-    size = k.lanes if k.across else 1
-    wide = _tile(size, k.lanes, k.element)
+    """The rows of x of a panel and the columns of the task into `xs`, zeros where there are none.
+
+    Where x lies across, the rows that a square comes from are read on from square to square: streams for the prefetcher.
+    """
+    height = k.lanes if k.across else 1
+    part, wide = _tile(height, k.lanes, k.given), _tile(height, k.lanes, k.element)
+    at, dims = ("[%column, %row]", "dims [1, 0] ") if k.across else ("[%row, %column]", "")
+    loops = [
+        f"scf.for %j = %c0 to %cwidth step %clanes {{",
+        f"scf.for %i = %c0 to %cheld step %c{'lanes' if k.across else '1'} {{",
+    ]
+    outer, inner = loops if k.across else reversed(loops)
     return f"""
-    scf.for %j = %c0 to %cwidth step %clanes {{
-      %column = arith.addi %left, %j : index
-      %columns_left = arith.subi %columns, %column : index
-      scf.for %i = %c0 to %cfilled step {height} {{
+    {outer}
+      {inner}
+        %column = arith.addi %left, %j : index
+        %columns_left = arith.subi %columns, %column : index
         %row = arith.addi {start}, %i : index
         %rows_left = arith.subi %cdepth, %row : index
-        {load}
+        %t = tile.load %x{at} {dims}valid (%rows_left, %columns_left) : {_x(k)}, {part}
         {_converted("%w", "%t", part, wide)}
         tile.store {"%t" if part == wide else "%w"}, %xs[%i, %j] : {wide}, {_xs(k)}
       }}
     }}"""
 
 
-def _out(k: RowsKernel) -> str:
-    """The rows that begin at row %place of `ys`, which are those at row %r of W, into y."""
+def _out(k: RowsKernel, start: str, stop: str) -> str:
+    """The rows of `ys`, which are those of W from `start` to `stop`, into y."""
     wide, part = _tile(k.lanes, k.lanes, k.element), _tile(k.lanes, k.lanes, k.result)
     turn = f"%turned = tile.transpose %held [1, 0] : {wide} -> {wide}" if k.across else ""
     at, left = (
@@ -227,24 +251,27 @@ def _out(k: RowsKernel) -> str:
         if k.across
         else ("[%r, %column]", "(%rows_left, %columns_left)")
     )
-    sums = "%turned" if k.across else "%held"
-    add = ""
+    sums, add = ("%turned" if k.across else "%held"), ""
     if k.adds:
-        narrow, same = f"%added_n = tile.load %c{at} valid {left} : {_y(k)}, {part}", part == wide
         add = f"""
-      {narrow}
-      {_converted("%added", "%added_n", part, wide)}
-      %more = arith.addf {sums}, {"%added_n" if same else "%added"} : {wide}"""
+        %added_n = tile.load %c{at} valid {left} : {_y(k)}, {part}
+        {_converted("%added", "%added_n", part, wide)}
+        %more = arith.addf {sums}, {"%added_n" if part == wide else "%added"} : {wide}"""
         sums = "%more"
+    loops = ["scf.for %j = %c0 to %cwidth step %clanes {", f"scf.for %r = {start} to {stop} step %clanes {{"]
+    outer, inner = loops if k.across else reversed(loops)
     return f"""
-    %rows_left = arith.subi %end, %r : index
-    scf.for %j = %c0 to %cwidth step %clanes {{
-      %column = arith.addi %left, %j : index
-      %columns_left = arith.subi %columns, %column : index
-      %held = tile.load %ys[%place, %j] : {_ys(k)}, {wide}
-      {turn}{add}
-      {_converted("%narrow", sums, wide, part)}
-      tile.store {sums if part == wide else "%narrow"}, %y{at} valid {left} : {part}, {_y(k)}
+    {outer}
+      {inner}
+        %place = arith.subi %r, {start} : index
+        %rows_left = arith.subi {stop}, %r : index
+        %column = arith.addi %left, %j : index
+        %columns_left = arith.subi %columns, %column : index
+        %held = tile.load %ys[%place, %j] : {_ys(k)}, {wide}
+        {turn}{add}
+        {_converted("%narrow", sums, wide, part)}
+        tile.store {sums if part == wide else "%narrow"}, %y{at} valid {left} : {part}, {_y(k)}
+      }}
     }}"""
 
 
@@ -273,13 +300,15 @@ def _y(k: RowsKernel) -> str:
 
 
 def _xs(k: RowsKernel) -> str:
-    return f'memref<{_up(k.block, k.lanes)}x{k.width}x{k.element}, #tile.level<"l1">>'
+    return f'memref<{k.held}x{k.width}x{k.element}, #tile.level<"l2">>'
+
+
+def _xb(k: RowsKernel, offset: str = ", offset: ?") -> str:
+    return f'memref<{k.block}x{k.width}x{k.element}, strided<[{k.width}, 1]{offset}>, #tile.level<"l2">>'
 
 
 def _ys(k: RowsKernel) -> str:
-    one = k.blocks == 1
-    held = k.lanes if one else _up(k.chunk, k.lanes)
-    return f'memref<{held}x{k.width}x{k.element}, #tile.level<"{"l1" if one else "l2"}">>'
+    return f'memref<{k.strip}x{k.width}x{k.element}, #tile.level<"l2">>'
 
 
 def _list(size: int, element: str) -> str:

@@ -32,6 +32,7 @@ _NARROW: tuple[PassSpec, ...] = (
 """Which operands products read as they are, before anything is planned for them."""
 
 _SPARSE: tuple[PassSpec, ...] = (
+    PassSpec("tile-group-experts", "a mixture of experts is seen as a whole, before its products are"),
     PassSpec("tile-plan-dynamic", "operands that a run fills with zeros, where finding them costs little"),
     PassSpec(
         "tile-lower-sparse", "products with encoded operands are kernels of their own, which others are planned around"

@@ -34,6 +34,13 @@ def geometry_of(product: Product, device: Device) -> Geometry:
     return Geometry(product.m, product.k, product.n, rows, width, element, wide, product.element, limit)
 
 
+def rows_and_width(n: int, device: Device, bits: int = 32) -> tuple[int, int]:
+    """Rows and columns of a product with `n` columns that the registers of a CPU hold, its sums being of `bits` bits."""
+    lanes = device.lanes(bits)
+    rows = 8 if device.units.registers >= _MANY_REGISTERS else 4
+    return rows, min((3 * lanes, 2 * lanes), key=lambda w: -(-n // w) * w * (1 if w == 3 * lanes else 1.04))
+
+
 def slices_rows(unit: Sequence[int], g: Geometry) -> bool:
     """Whether zeros come in pieces of rows, so that rows are condensed."""
     return unit[0] < g.rows and unit[1] >= min(_LONG, g.k)

@@ -35,7 +35,7 @@ def geometry_of(product: Product, device: Device) -> Geometry:
 
 
 def rows_and_width(n: int, device: Device, bits: int = 32) -> tuple[int, int]:
-    """Rows and columns of a product with `n` columns that the registers of a CPU hold, its sums being of `bits` bits."""
+    """Rows and columns of a product with `n` columns that registers hold, sums being of `bits` bits."""
     lanes = device.lanes(bits)
     rows = 8 if device.units.registers >= _MANY_REGISTERS else 4
     return rows, min((3 * lanes, 2 * lanes), key=lambda w: -(-n // w) * w * (1 if w == 3 * lanes else 1.04))

@@ -46,9 +46,10 @@ class GroupExperts(Pass):
     #g = affine_map<(e, t, f) -> (t, e)>
     #r = affine_map<(t, f, e) -> (e, t, f)>
     #o = affine_map<(t, f, e) -> (t, f)>
+    ml_program.global private @w(#ml_program.extern<tensor<8x16x24xf32>>) : tensor<8x16x24xf32>
     func.func @main(%x: tensor<32x16xf32>, %gate: tensor<32x8xf32>) -> tensor<32x24xf32> {
       %zero = arith.constant 0.0 : f32
-      %w = arith.constant dense<2.0> : tensor<8x16x24xf32>
+      %w = ml_program.global_load_const @w : tensor<8x16x24xf32>
       %p = tensor.empty() : tensor<8x32x24xf32>
       %f = linalg.fill ins(%zero : f32) outs(%p : tensor<8x32x24xf32>) -> tensor<8x32x24xf32>
       %h = linalg.generic {indexing_maps = [#x, #w, #h], iterator_types = ["parallel", "parallel", "parallel",

@@ -43,6 +43,7 @@ PLAN = Phase(
     "plan",
     [
         TARGET,
+        PassSpec("tile-group-experts", "a mixture of experts is seen as a whole, before its products are"),
         PassSpec("tile-plan-dynamic", "operands that a run fills with zeros, where finding them costs little"),
         PassSpec("tile-lower-sparse", "products with encoded operands are kernels of their own"),
         *_ASKED,

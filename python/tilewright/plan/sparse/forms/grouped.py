@@ -20,6 +20,8 @@ from tilewright.plan.sparse.tile_body import TileBody
 
 #: Entries of a list that are copied at once, and columns that are packed or added up at once.
 _LISTED, _PACKED, ADDED = 64, 16, 64
+#: Terms of a sum that a thread block of a GPU multiplies at once.
+_DEPTH = 32
 
 
 @dataclass(frozen=True)
@@ -161,6 +163,51 @@ def product_text(g: Groups, stage: Stage, operands: Sequence[ir.Value]) -> str:
           %x = tile.load %packed[%i, %p, %c0] dims [2, 1] : {packed}, {x}
           %y = tile.load %w[%e, %j, %p, %c0] dims [2, 3] : {w}, {y}
           %next = tile.mma %x, %y, %acc : {x}, {y}, {sums}
+          scf.yield %next : {sums}
+        }}
+        {lines}
+        tile.store {result}, %c[%first, %column] valid (%full, %right) : {sums}, {c}
+      }}
+      tile.return
+    }}"""
+
+
+def gathered_product_text(g: Groups, stage: Stage, operands: Sequence[ir.Value], gathers: bool) -> str:
+    """A kernel for GPUs that multiplies the rows of each expert with its weight, and does the steps that follow.
+
+    Arguments: tokens of rows; starts; the rows, those of tokens [tokens, k] where it `gathers`, else in order [pairs,
+    k]; the weight as it is; `operands`; the result [pairs, n]. Grid: experts, groups that one may have, blocks of
+    columns; a task whose expert has fewer groups does nothing.
+    """
+    k, n = stage.sizes
+    source, c = memref([g.tokens if gathers else g.pairs, k], "f32"), memref([g.pairs, n], "f32")
+    w = memref([g.experts, n, k] if stage.transposed else [g.experts, k, n], "f32")
+    sums, indices = f"!tile.tile<{g.rows}x{g.width}xf32>", f"!tile.tile<{g.rows}xi32>"
+    kinds = [memref(ir.RankedTensorType(value.type).shape, "f32") for value in operands]
+    extra = "".join(f"%o{at}: {kind}, " for at, kind in enumerate(kinds))
+    x, y = f"!tile.tile<{g.rows}x{_DEPTH}xf32>", f"!tile.tile<{_DEPTH}x{g.width}xf32>"
+    lines, result = _steps(g, stage, operands, kinds)
+    place, named = ("%c0, %p] indices %list along 0", f" (indices {indices})") if gathers else ("%first, %p]", "")
+    weight = "%e, %column, %p] dims [2, 1]" if stage.transposed else "%e, %p, %column] dims [1, 2]"
+    return f"""tile.kernel @KERNEL(%tokens: {memref([g.pairs], "i32")}, %starts: {g.starts}, %x: {source},
+        %w: {w}, {extra}%c: {c}) grid(%e, %at, %j) {{
+      {_bounds(g)}
+      %k = arith.constant {k} : index
+      %n = arith.constant {n} : index
+      %width = arith.constant {g.width} : index
+      %depth = arith.constant {_DEPTH} : index
+      %column = arith.muli %j, %width : index
+      %right = arith.subi %n, %column : index
+      %none = arith.constant dense<0.0> : {sums}
+      %i = arith.addi %group, %at : index
+      %is = arith.cmpi ult, %i, %group_end : index
+      scf.if %is {{
+        {_group(g)}
+        %sum = scf.for %p = %c0 to %k step %depth iter_args(%acc = %none) -> ({sums}) {{
+          %left = arith.subi %k, %p : index
+          %xt = tile.load %x[{place} valid (%full, %left) : {source}, {x}{named}
+          %yt = tile.load %w[{weight} valid (%left, %right) : {w}, {y}
+          %next = tile.mma %xt, %yt, %acc : {x}, {y}, {sums}
           scf.yield %next : {sums}
         }}
         {lines}

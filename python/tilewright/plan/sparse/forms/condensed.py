@@ -39,7 +39,7 @@ class CondensedForm:
         unit = unit_of(product)
         g = geometry_of(product, device)
         panels = _panels(product, g)
-        above = dense_above(product, device)
+        above = dense_above(product)
         if slices_rows(unit, g):
             return _sliced_rows(product, plain, panels, g, min(unit[1], g.k), above)
         return _listed_columns(product, plain, panels, g, above)

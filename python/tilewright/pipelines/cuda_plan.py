@@ -40,6 +40,7 @@ _ASKED = (
 )
 
 _SPARSE = (
+    PassSpec("tile-group-experts", "a mixture of experts is seen as a whole, before its products are"),
     PassSpec("tile-plan-sparsity", "zeros of weights: which products leave them out, by which kernels"),
     PassSpec("tile-apply-sparsity", "these are products with encoded operands"),
     PassSpec("tile-plan-dynamic", "operands that a run fills with zeros, where finding them costs little"),

@@ -34,6 +34,9 @@ DEVICES = dict.fromkeys(
 VALUE = re.compile(r"%\w+")
 
 
+DEVICES |= dict.fromkeys(("tile-group-experts", "tile-lower-sparse", "tile-plan-dynamic"), "host-generic-avx512")
+
+
 def descriptions() -> dict[str, str]:
     """Name -> description of each pass, in C++ or Python."""
     load_builtin_passes()

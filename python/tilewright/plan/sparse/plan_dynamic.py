@@ -14,14 +14,13 @@ from tilewright.devices.device import Device
 from tilewright.dialects.sparse_tile import Dynamic, Tesa
 from tilewright.ir import decisions
 from tilewright.ir.generics import body, create, is_zeros, kinds, loops_of, maker, maps, positions, walk
-from tilewright.ir.structure import Weights
 from tilewright.ir.target_info import device_of, options_of
 from tilewright.ir.views import create_joined, create_split
 from tilewright.mlir import ir
 from tilewright.normalize.sparsity.known import Known, evaluate
 from tilewright.passes import Pass, register, remark
 from tilewright.passes.weights import known_array
-from tilewright.plan.sparse.dynamic_cost import index_share
+from tilewright.plan.sparse.forms.dynamic_cost import index_share
 from tilewright.plan.sparse.forms.making import filled
 from tilewright.plan.sparse.pit_axes import sparse_axes
 from tilewright.reference.types import dtype_of
@@ -82,9 +81,8 @@ class PlanDynamic(Pass):
         device = device_of(op, "tile-plan-dynamic")
         if options_of(op).precision != "f32":
             return
-        weights = Weights()
         for product in walk(op, "linalg.generic"):
-            found = _found(product, device, weights)
+            found = _found(product, device)
             if found is not None:
                 _encode(product, found)
 
@@ -98,8 +96,8 @@ class _Found:
     share: float
 
 
-def _found(op: ir.Operation, device: Device, weights: Weights) -> _Found | None:
-    if device.kind not in _ROWS or not _is_product(op) or not weights.only(op.operands[1]):
+def _found(op: ir.Operation, device: Device) -> _Found | None:
+    if device.kind not in _ROWS or not _is_product(op):
         return None
     m, n, k = _sizes(op)
     element = str(ir.RankedTensorType(op.results[0].type).element_type)

@@ -97,3 +97,15 @@ def test_numbers_that_are_none_are_live(unit: tuple[int, int]) -> None:
     expected = np.zeros((16, 24), np.float32)
     expected[3], expected[9] = np.nan, np.inf
     np.testing.assert_array_equal(y, expected)
+
+
+@pytest.mark.parametrize(("m", "unit", "below", "over"), [(64, (8, 1), 0.6, 0.9), (1, (1, 1), 0.3, 0.6)])
+def test_the_run_decides(m: int, unit: tuple[int, int], below: float, over: float) -> None:
+    """By the share of live columns; with one row the dense product is the better one earlier."""
+    model = tw.compile(program(m, 200, 48, unit, "f32", True, None))
+    w, c = np.ones((200, 48), np.float32), np.zeros((m, 48), np.float32)
+    for share, sparse in ((below, True), (over, False), (0.0, True)):
+        x = np.zeros((m, 200), np.float32)
+        x[:, : int(200 * share)] = 1
+        ran = {name for name, _, _ in model.profile(x, w, c)}
+        assert ("product_of_live_columns" in ran) == sparse

@@ -13,13 +13,13 @@ from tilewright.devices.device import Device
 from tilewright.ir.generics import create, create_generic
 from tilewright.ir.structure import Weights
 from tilewright.mlir import ir
-from tilewright.plan.sparse.dynamic_cost import dense_above, geometry_of, slices_rows
 from tilewright.plan.sparse.forms import condense
 from tilewright.plan.sparse.forms.condense import Geometry
 from tilewright.plan.sparse.forms.dynamic import is_below, plain_of, reason_against, target_of, unit_of, whole_product
+from tilewright.plan.sparse.forms.dynamic_cost import dense_above, geometry_of, slices_rows
 from tilewright.plan.sparse.forms.form import Product
+from tilewright.plan.sparse.forms.lower_dynamic import ceil_div, empty, index_of, size_of
 from tilewright.plan.sparse.forms.making import choice, kernel, launch
-from tilewright.plan.sparse.lower_dynamic import ceil_div, empty, index_of, size_of
 
 
 class CondensedForm:
@@ -39,7 +39,7 @@ class CondensedForm:
         unit = unit_of(product)
         g = geometry_of(product, device)
         panels = _panels(product, g)
-        above = dense_above(product, device)
+        above = dense_above(product)
         if slices_rows(unit, g):
             return _sliced_rows(product, plain, panels, g, min(unit[1], g.k), above)
         return _listed_columns(product, plain, panels, g, above)

@@ -9,8 +9,8 @@ from tilewright.dialects.sparse_tile.patterns import Dynamic
 from tilewright.ir.generics import create, create_generic, maker
 from tilewright.mlir import ir
 from tilewright.plan.sparse.forms.form import Product
+from tilewright.plan.sparse.forms.lower_dynamic import empty, size_of
 from tilewright.plan.sparse.forms.making import contraction, filled, number
-from tilewright.plan.sparse.lower_dynamic import empty, size_of
 
 
 def reason_against(product: Product) -> str | None:

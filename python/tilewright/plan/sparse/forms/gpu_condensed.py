@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from tilewright.devices.device import Device
 from tilewright.mlir import ir
-from tilewright.plan.sparse.dynamic_cost import dense_above
 from tilewright.plan.sparse.forms.dynamic import is_below, plain_of, reason_against, target_of, unit_of, whole_product
+from tilewright.plan.sparse.forms.dynamic_cost import dense_above
 from tilewright.plan.sparse.forms.form import Product
 from tilewright.plan.sparse.forms.gathered import Block, gathered_columns_text, gathered_rows_text
+from tilewright.plan.sparse.forms.lower_dynamic import ceil_div, index_of, size_of
 from tilewright.plan.sparse.forms.making import choice, filled, kernel, launch
-from tilewright.plan.sparse.lower_dynamic import ceil_div, index_of, size_of
 
 _ROWS, _COLUMNS, _DEPTH = 32, 64, 32
 
@@ -43,10 +43,10 @@ class GpuCondensedForm:
         whole = unit[0] < _ROWS and unit[1] >= product.k
         if whole:
             live, counts = index_of(a, [1, product.k], 0)
-            few = is_below(counts, rows, dense_above(product, device))
+            few = is_below(counts, rows, dense_above(product))
         else:
             live, counts = index_of(a, [_ROWS, 1], 1)
-            few = is_below(counts, ceil_div(rows, _ROWS), dense_above(product, device) * product.k)
+            few = is_below(counts, ceil_div(rows, _ROWS), dense_above(product) * product.k)
         place, init = target_of(product, a), product.init is not None
 
         def sparse() -> ir.Value:

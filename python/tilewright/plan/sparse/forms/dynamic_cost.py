@@ -15,8 +15,10 @@ from tilewright.plan.sparse.forms.form import Product
 
 #: Registers of a CPU with AVX-512; with fewer, fewer rows are multiplied at once.
 _MANY_REGISTERS = 32
-#: What a live element costs, against one of the dense product: its neighbours in the panel are fetched by themselves.
-_PER_LIVE = 1.3
+#: What a live element costs, against one of the dense product, by the rows up to which it does: with few, rows of a
+#: weight come from memory, where those that lie apart come slower than those that follow each other.
+_PER_LIVE = ((2, 2.3), (16, 1.6))
+_PER_LIVE_OF_MANY = 1.3
 #: What finding and packing costs, as a share of the dense product.
 _FOUND = 0.05
 #: Neighbours in a row that are zero together from which on rows are condensed, not columns.
@@ -27,11 +29,16 @@ def geometry_of(product: Product, device: Device) -> Geometry:
     """Rows and columns that the registers of a CPU hold, for a product."""
     element = str(ir.RankedTensorType(product.op.operands[0].type).element_type)
     wide = "f64" if product.element == "f64" else "f32"
-    lanes = device.lanes(64 if wide == "f64" else 32)
-    rows = 8 if device.units.registers >= _MANY_REGISTERS else 4
-    width = min((3 * lanes, 2 * lanes), key=lambda w: -(-product.n // w) * w * (1 if w == 3 * lanes else 1.04))
+    rows, width = rows_and_width(product.n, device, 64 if wide == "f64" else 32)
     limit = int(0.9 * product.k)
     return Geometry(product.m, product.k, product.n, rows, width, element, wide, product.element, limit)
+
+
+def rows_and_width(n: int, device: Device, bits: int = 32) -> tuple[int, int]:
+    """Rows and columns of a product with `n` columns that registers hold, sums being of `bits` bits."""
+    lanes = device.lanes(bits)
+    rows = 8 if device.units.registers >= _MANY_REGISTERS else 4
+    return rows, min((3 * lanes, 2 * lanes), key=lambda w: -(-n // w) * w * (1 if w == 3 * lanes else 1.04))
 
 
 def slices_rows(unit: Sequence[int], g: Geometry) -> bool:
@@ -39,16 +46,16 @@ def slices_rows(unit: Sequence[int], g: Geometry) -> bool:
     return unit[0] < g.rows and unit[1] >= min(_LONG, g.k)
 
 
-def dense_above(product: Product, device: Device) -> float:
+def dense_above(product: Product) -> float:
     """The share of live elements above which the dense product is faster.
 
     `dense_above` in the `tile.sparsity` of the operation, where that is given.
     """
-    del device
     given = decisions.SPARSITY.get(product.op)
     if given and "dense_above" in given:
         return float(given["dense_above"])
-    return (1 - _FOUND) / _PER_LIVE
+    cost = next((cost for rows, cost in _PER_LIVE if 0 <= product.m <= rows), _PER_LIVE_OF_MANY)
+    return (1 - _FOUND) / cost
 
 
 def index_share(m: int, n: int, k: int, element: str, device: Device) -> float:

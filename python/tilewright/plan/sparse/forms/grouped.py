@@ -1,0 +1,321 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Kernels for CPUs of products in groups: each expert's tokens with its weight, without padding or dropping.
+
+PIT's mixture of experts (SOSP 2023, section 5): lists of tokens per expert; a product reads the rows that its list
+names. Rows of all experts lie one after the other, expert by expert, tokens ascending.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tilewright.ir.generics import body, maker, terminator
+from tilewright.mlir import ir
+from tilewright.plan.sparse.experts import E, Follower, N, Roles, Stage, T
+from tilewright.plan.sparse.micro_tiles import memref
+from tilewright.plan.sparse.tile_body import TileBody
+
+#: Entries of a list that are copied at once, and columns that are packed or added up at once.
+_LISTED, _PACKED, ADDED = 64, 16, 64
+#: Terms of a sum that a thread block of a GPU multiplies at once.
+_DEPTH = 32
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Sizes of the kernels of a mixture of experts.
+
+    Attributes:
+        experts, tokens: how many there are; a pair of them is a row.
+        rows: that are multiplied at once.
+        width: columns of a panel of a weight.
+    """
+
+    experts: int
+    tokens: int
+    rows: int
+    width: int
+
+    @property
+    def pairs(self) -> int:
+        """Rows that there may be."""
+        return self.experts * self.tokens
+
+    @property
+    def groups(self) -> int:
+        """Groups of rows that there may be, those of each expert by themselves."""
+        return self.pairs // self.rows + self.experts
+
+    @property
+    def starts(self) -> str:
+        """The type of the numbers where each expert's rows, and groups, begin; the end behind the last one's."""
+        return memref([2, self.experts + 1], "i32")
+
+
+def route_text(g: Groups, by_expert: bool) -> str:
+    """A kernel, of one task, that puts the lists of all experts behind each other.
+
+    Arguments: live tokens of each expert and their counts, as `sparse_tile.index` lists them in a gate [tokens,
+    experts], or [experts, tokens] where `by_expert`; the tokens of the rows [pairs]; where experts start.
+    """
+    shape = [g.experts, g.tokens] if by_expert else [g.tokens, g.experts]
+    live = memref(shape, "i32")
+    counts = memref([g.experts, 1] if by_expert else [1, g.experts], "i32")
+    at, place, dim = ("%e, %p", "%e, %c0", 1) if by_expert else ("%p, %e", "%c0, %e", 0)
+    tokens, numbers = memref([g.pairs], "i32"), f"!tile.tile<{_LISTED}xi32>"
+    return f"""tile.kernel @KERNEL(%live: {live}, %counts: {counts}, %tokens: {tokens}, %starts: {g.starts}) grid(%i) {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %experts = arith.constant {g.experts} : index
+      %rows = arith.constant {g.rows} : index
+      %step = arith.constant {_LISTED} : index
+      %all, %groups = scf.for %e = %c0 to %experts step %c1 iter_args(%row = %c0, %group = %c0) -> (index, index) {{
+        {_store_starts("%e", g)}
+        %ct = tile.load %counts[{place}] : {counts}, !tile.tile<1x1xi32>
+        %cx = tile.extract %ct [0, 0] : !tile.tile<1x1xi32> -> i32
+        %count = arith.index_cast %cx : i32 to index
+        scf.for %p = %c0 to %count step %step {{
+          %left = arith.subi %count, %p : index
+          %list = tile.load %live[{at}] dims [{dim}] valid (%left) : {live}, {numbers}
+          %to = arith.addi %row, %p : index
+          tile.store %list, %tokens[%to] valid (%left) : {numbers}, {tokens}
+        }}
+        %more = arith.ceildivui %count, %rows : index
+        %next = arith.addi %row, %count : index
+        %next_group = arith.addi %group, %more : index
+        scf.yield %next, %next_group : index, index
+      }}
+      {_store_starts("%experts", g).replace("%row ", "%all ").replace("%group ", "%groups ")}
+      tile.return
+    }}"""
+
+
+def _store_starts(at: str, g: Groups) -> str:
+    return f"""%ri = arith.index_cast %row : index to i32
+        %rt = tile.splat %ri : i32 -> !tile.tile<1x1xi32>
+        tile.store %rt, %starts[%c0, {at}] : !tile.tile<1x1xi32>, {g.starts}
+        %gi = arith.index_cast %group : index to i32
+        %gt = tile.splat %gi : i32 -> !tile.tile<1x1xi32>
+        tile.store %gt, %starts[%c1, {at}] : !tile.tile<1x1xi32>, {g.starts}"""
+
+
+def pack_text(g: Groups, k: int, gathers: bool) -> str:
+    """A kernel that packs the rows of each expert in groups: [groups, k, rows].
+
+    Arguments: tokens of rows; starts; the rows, those of tokens [tokens, k] where it `gathers`, else in order [pairs,
+    k]; packed. Grid: experts.
+    """
+    source, packed = memref([g.tokens if gathers else g.pairs, k], "f32"), memref([g.groups, k, g.rows], "f32")
+    kind, indices = f"!tile.tile<{g.rows}x{_PACKED}xf32>", f"!tile.tile<{g.rows}xi32>"
+    place = "%c0, %p] indices %list along 0" if gathers else "%first, %p]"
+    named = f" (indices {indices})" if gathers else ""
+    return f"""tile.kernel @KERNEL(%tokens: {memref([g.pairs], "i32")}, %starts: {g.starts}, %x: {source},
+        %packed: {packed}) grid(%e) {{
+      {_bounds(g)}
+      %k = arith.constant {k} : index
+      %step = arith.constant {_PACKED} : index
+      scf.for %i = %group to %group_end step %c1 {{
+        {_group(g)}
+        scf.for %p = %c0 to %k step %step {{
+          %left = arith.subi %k, %p : index
+          %t = tile.load %x[{place} valid (%full, %left) : {source}, {kind}{named}
+          tile.store %t, %packed[%i, %p, %c0] dims [2, 1] valid (%rows, %left) : {kind}, {packed}
+        }}
+      }}
+      tile.return
+    }}"""
+
+
+def product_text(g: Groups, stage: Stage, operands: Sequence[ir.Value]) -> str:
+    """A kernel that multiplies the rows of each expert with its weight, and does the steps that follow.
+
+    Arguments: tokens of rows; starts; packed rows; the weight in panels [experts, panels, k, width]; `operands`; the
+    result [pairs, n]. Grid: experts, panels.
+
+    Args:
+        g: sizes.
+        stage: the product and the steps.
+        operands: what the steps read beside, each once.
+    """
+    k, n = stage.sizes
+    panels = -(-n // g.width)
+    packed, w = memref([g.groups, k, g.rows], "f32"), memref([g.experts, panels, k, g.width], "f32")
+    c, sums = memref([g.pairs, n], "f32"), f"!tile.tile<{g.rows}x{g.width}xf32>"
+    kinds = [memref(ir.RankedTensorType(value.type).shape, "f32") for value in operands]
+    extra = "".join(f"%o{at}: {kind}, " for at, kind in enumerate(kinds))
+    x, y = f"!tile.tile<{g.rows}x1xf32>", f"!tile.tile<1x{g.width}xf32>"
+    lines, result = _steps(g, stage, operands, kinds)
+    return f"""tile.kernel @KERNEL(%tokens: {memref([g.pairs], "i32")}, %starts: {g.starts}, %packed: {packed},
+        %w: {w}, {extra}%c: {c}) grid(%e, %j) {{
+      {_bounds(g)}
+      %k = arith.constant {k} : index
+      %n = arith.constant {n} : index
+      %width = arith.constant {g.width} : index
+      %column = arith.muli %j, %width : index
+      %right = arith.subi %n, %column : index
+      %none = arith.constant dense<0.0> : {sums}
+      scf.for %i = %group to %group_end step %c1 {{
+        {_group(g)}
+        %sum = scf.for %p = %c0 to %k step %c1 iter_args(%acc = %none) -> ({sums}) {{
+          %x = tile.load %packed[%i, %p, %c0] dims [2, 1] : {packed}, {x}
+          %y = tile.load %w[%e, %j, %p, %c0] dims [2, 3] : {w}, {y}
+          %next = tile.mma %x, %y, %acc : {x}, {y}, {sums}
+          scf.yield %next : {sums}
+        }}
+        {lines}
+        tile.store {result}, %c[%first, %column] valid (%full, %right) : {sums}, {c}
+      }}
+      tile.return
+    }}"""
+
+
+def gathered_product_text(g: Groups, stage: Stage, operands: Sequence[ir.Value], gathers: bool) -> str:
+    """A kernel for GPUs that multiplies the rows of each expert with its weight, and does the steps that follow.
+
+    Arguments: tokens of rows; starts; the rows, those of tokens [tokens, k] where it `gathers`, else in order [pairs,
+    k]; the weight as it is; `operands`; the result [pairs, n]. Grid: experts, groups that one may have, blocks of
+    columns; a task whose expert has fewer groups does nothing.
+    """
+    k, n = stage.sizes
+    source, c = memref([g.tokens if gathers else g.pairs, k], "f32"), memref([g.pairs, n], "f32")
+    w = memref([g.experts, n, k] if stage.transposed else [g.experts, k, n], "f32")
+    sums, indices = f"!tile.tile<{g.rows}x{g.width}xf32>", f"!tile.tile<{g.rows}xi32>"
+    kinds = [memref(ir.RankedTensorType(value.type).shape, "f32") for value in operands]
+    extra = "".join(f"%o{at}: {kind}, " for at, kind in enumerate(kinds))
+    x, y = f"!tile.tile<{g.rows}x{_DEPTH}xf32>", f"!tile.tile<{_DEPTH}x{g.width}xf32>"
+    lines, result = _steps(g, stage, operands, kinds)
+    place, named = ("%c0, %p] indices %list along 0", f" (indices {indices})") if gathers else ("%first, %p]", "")
+    weight = "%e, %column, %p] dims [2, 1]" if stage.transposed else "%e, %p, %column] dims [1, 2]"
+    return f"""tile.kernel @KERNEL(%tokens: {memref([g.pairs], "i32")}, %starts: {g.starts}, %x: {source},
+        %w: {w}, {extra}%c: {c}) grid(%e, %at, %j) {{
+      {_bounds(g)}
+      %k = arith.constant {k} : index
+      %n = arith.constant {n} : index
+      %width = arith.constant {g.width} : index
+      %depth = arith.constant {_DEPTH} : index
+      %column = arith.muli %j, %width : index
+      %right = arith.subi %n, %column : index
+      %none = arith.constant dense<0.0> : {sums}
+      %i = arith.addi %group, %at : index
+      %is = arith.cmpi ult, %i, %group_end : index
+      scf.if %is {{
+        {_group(g)}
+        %sum = scf.for %p = %c0 to %k step %depth iter_args(%acc = %none) -> ({sums}) {{
+          %left = arith.subi %k, %p : index
+          %xt = tile.load %x[{place} valid (%full, %left) : {source}, {x}{named}
+          %yt = tile.load %w[{weight} valid (%left, %right) : {w}, {y}
+          %next = tile.mma %xt, %yt, %acc : {x}, {y}, {sums}
+          scf.yield %next : {sums}
+        }}
+        {lines}
+        tile.store {result}, %c[%first, %column] valid (%full, %right) : {sums}, {c}
+      }}
+      tile.return
+    }}"""
+
+
+def combine_text(g: Groups, n: int) -> str:
+    """A kernel that adds rows to their tokens, in order: the sum does not depend on the run.
+
+    Arguments: tokens of rows; starts; rows [pairs, n]; the result [tokens, n]. Grid: blocks of columns.
+    """
+    y, c, row = memref([g.pairs, n], "f32"), memref([g.tokens, n], "f32"), f"!tile.tile<1x{ADDED}xf32>"
+    return f"""tile.kernel @KERNEL(%tokens: {memref([g.pairs], "i32")}, %starts: {g.starts}, %y: {y}, %c: {c})
+        grid(%j) {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %n = arith.constant {n} : index
+      %width = arith.constant {ADDED} : index
+      %column = arith.muli %j, %width : index
+      %right = arith.subi %n, %column : index
+      %experts = arith.constant {g.experts} : index
+      {_start("all", "%c0", "%experts", g)}
+      scf.for %r = %c0 to %all step %c1 {{
+        %tt = tile.load %tokens[%r] : {memref([g.pairs], "i32")}, !tile.tile<1xi32>
+        %tx = tile.extract %tt [0] : !tile.tile<1xi32> -> i32
+        %token = arith.index_cast %tx : i32 to index
+        %t = tile.load %y[%r, %column] valid (%c1, %right) : {y}, {row}
+        tile.store %t, %c[%token, %column] valid (%c1, %right) reduce add : {row}, {c}
+      }}
+      tile.return
+    }}"""
+
+
+def _start(name: str, which: str, at: str, g: Groups) -> str:
+    return f"""%{name}_t = tile.load %starts[{which}, {at}] : {g.starts}, !tile.tile<1x1xi32>
+      %{name}_x = tile.extract %{name}_t [0, 0] : !tile.tile<1x1xi32> -> i32
+      %{name} = arith.index_cast %{name}_x : i32 to index"""
+
+
+def _bounds(g: Groups) -> str:
+    """Where the rows and groups of expert %e begin and end."""
+    return f"""%c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %rows = arith.constant {g.rows} : index
+      %behind = arith.addi %e, %c1 : index
+      {_start("row", "%c0", "%e", g)}
+      {_start("row_end", "%c0", "%behind", g)}
+      {_start("group", "%c1", "%e", g)}
+      {_start("group_end", "%c1", "%behind", g)}"""
+
+
+def _group(g: Groups) -> str:
+    """%first row of group %i, %full rows of it, and the %list of their tokens."""
+    return f"""%number = arith.subi %i, %group : index
+        %skipped = arith.muli %number, %rows : index
+        %first = arith.addi %row, %skipped : index
+        %full = arith.subi %row_end, %first : index
+        %list = tile.load %tokens[%first] valid (%full) : {memref([g.pairs], "i32")}, !tile.tile<{g.rows}xi32>"""
+
+
+def _steps(g: Groups, stage: Stage, operands: Sequence[ir.Value], kinds: Sequence[str]) -> tuple[str, str]:
+    """Lines of the steps that follow a product, and the name of what they make of %sum."""
+    tiles, lines, value = TileBody([g.rows, g.width]), [], "%sum"
+    for number, follower in enumerate(stage.followers):
+        arguments: list[str | None] = []
+        for at, roles in enumerate(follower.roles):
+            if at == follower.chained:
+                arguments.append(value)
+                continue
+            operand = list(operands).index(follower.op.operands[at])
+            name = f"%read{number}_{at}"
+            tiles.lines.append(_read(name, f"%o{operand}", kinds[operand], roles, g, tiles.tile))
+            arguments.append(name)
+        value = tiles.add(body(follower.op), [*arguments, None], _wanted(follower))
+    lines += tiles.lines
+    return "\n".join(lines), value
+
+
+def _wanted(follower: Follower) -> ir.Value:
+    """What a step makes; of the sum over experts, the term that it adds."""
+    made: ir.Value = terminator(follower.op.regions[0]).operands[0]
+    accumulator = list(body(follower.op).arguments)[-1]
+    end = maker(made)
+    if end is not None and accumulator in list(end.operands):
+        return next(value for value in end.operands if value != accumulator)
+    return made
+
+
+def _read(name: str, source: str, kind: str, roles: Roles, g: Groups, tile: str) -> str:
+    """Lines that read an operand of a step for the rows and columns of a task."""
+    places = {E: "%e", T: "%c0", N: "%column", None: "%c0"}
+    offsets = ", ".join(places[role] for role in roles)
+    dims = [roles.index(role) for role in (T, N) if role in roles]
+    sizes = [g.rows if roles[d] == T else g.width for d in dims]
+    bounds = ", ".join("%full" if roles[d] == T else "%right" for d in dims)
+    if not dims:
+        scalar = f"!tile.tile<{'x'.join('1' for _ in roles)}xf32>"
+        zeros = ", ".join("0" for _ in roles)
+        return f"""{name}_t = tile.load {source}[{offsets}] : {kind}, {scalar}
+        {name}_x = tile.extract {name}_t [{zeros}] : {scalar} -> f32
+        {name} = tile.splat {name}_x : f32 -> {tile}"""
+    shape = f"!tile.tile<{'x'.join(map(str, sizes))}xf32>"
+    indices = f"!tile.tile<{g.rows}xi32>"
+    list_, named = (" indices %list along 0", f" (indices {indices})") if T in roles else ("", "")
+    wide = f"!tile.tile<{g.rows if T in roles else 1}x{g.width if N in roles else 1}xf32>"
+    return f"""{name}_t = tile.load {source}[{offsets}] dims {dims}{list_} valid ({bounds}) : {kind}, {shape}{named}
+        {name}_w = tile.reshape {name}_t : {shape} -> {wide}
+        {name} = tile.broadcast {name}_w : {wide} -> {tile}"""

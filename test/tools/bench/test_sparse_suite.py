@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The suite of sparse cases: its models have the zeros that they say, rivals and peers compute the same, gains count."""
+"""The suite of sparse cases: models have the zeros that they say, rivals and peers compute the same, gains count."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from onnx import numpy_helper
 
 import models
-from bench import arrays
+from bench import arrays, pruned
 from bench.case import Case, Form, suites
 from bench.main import QUICK, exit_code
 from bench.measure import OWN, Row, judge, measure, prepare
@@ -136,3 +136,20 @@ def test_cases_of_the_suite_can_be_built() -> None:
         assert all(form.model is None or form.model in models.MODELS for form in forms)
     targets = {case.name: case.rivals[0].gain for case in SUITE.cases if case.rivals}
     assert (targets["ew_2_4"], targets["vw32_3_32"], targets["unstructured_99"]) == (1.4, 6.0, 12.0)
+
+
+@pytest.mark.parametrize(
+    ("prune", "part", "zeros"), [(pruned._pointwise, 0.95, 0.95), (pruned._pattern("2:4"), 0, 0.5)]
+)
+def test_whole_models_and_their_dense_form(prune: pruned.Prune, part: float, zeros: float) -> None:
+    small, dense = pruned.Pruned("mobilenet_tiny", prune, part).forms(part)
+    held = {t.name: numpy_helper.to_array(t) for t in small.graph.initializer}
+    wide = held["features.5.conv_2"]
+    assert np.mean(wide == 0) == pytest.approx(zeros, abs=0.01) and (held["features.5.conv_1"] != 0).all()
+    a, b = (onnxruntime_outputs(m.SerializeToString(), models.random_inputs(small))[0] for m in (small, dense))
+    np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_models_of_the_zoo_can_be_pruned_by_name() -> None:
+    held = models.build("mlp_tiny", pruned="unstructured@0.5").graph.initializer
+    assert sum(np.mean(numpy_helper.to_array(t) == 0) > 0.4 for t in held) == 2

@@ -6,6 +6,11 @@
 `own dense` is the same model with numbers in place of its zeros that are too small to be seen: the same results, and
 nothing to leave out. Densities, patterns and shapes: nmSPARSE (MLSys 2023) for N:M, SparTA (OSDI 2022) figures 15 and
 17 for unstructured and mixed, PIT (SOSP 2023) figures 8 and 15 for what a run brings.
+
+Other rivals: `own padded`, a layer of experts padded to the fullest; `own full`, a batch of full sentences. Peers with
+sparse formats (`scipy_*`, `torch_csr`, `torch_bsr`, `torch_semi`) take models of one product, and get operands laid out
+as they like; `openvino_sparse` is OpenVINO with its option for sparse weights. With `--target cpu:NAME` the limits are
+those of that CPU's instructions.
 """
 
 from __future__ import annotations

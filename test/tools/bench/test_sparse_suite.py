@@ -14,7 +14,8 @@ import pytest
 from onnx import numpy_helper
 
 import models
-from bench import arrays, pruned
+import tilewright as tw
+from bench import arrays, cover, pruned
 from bench.case import Case, Form, suites
 from bench.main import QUICK, exit_code
 from bench.measure import OWN, Row, judge, measure, prepare
@@ -27,6 +28,8 @@ from models import sparse
 from models.compare import onnxruntime_outputs
 from models.pruned import filled, filled_array, prune_channels
 from tilewright.dialects.sparse_tile import NM, Encoded, Tesa
+from tilewright.mlir import ir
+from tilewright.passes import run_pipeline
 
 
 def weight(model: onnx.ModelProto) -> np.ndarray:
@@ -126,6 +129,22 @@ def test_a_row_has_own_rivals_and_a_form_for_the_peers() -> None:
     row = measure(case, 1, "tilewright", effort, lambda text: None, target="cpu:x86-64-v3")
     assert row.status == "ok", row.message
     assert set(row.all_ms) == {"tilewright", "onnxruntime", OWN + "padded"} and row.error < 1e-3
+
+
+def test_a_cover_is_decided_before_the_plan() -> None:
+    text = tw.compile(
+        models.build("pruned_linear", m=4, n=64, k=64),
+        pipeline=cover.pipeline("cpu:x86-64-v3", "blocks").upto("normalize"),
+        stop_after="normalize",
+    )
+    assert "tile.sparsity" not in text
+    phase = cover.pipeline("cpu:x86-64-v3", "blocks").phase("plan")
+    assert str(phase.passes[0]) == "bench-force-cover{cover=blocks}" and len(phase.passes) > 5
+    with ir.Context():
+        module = ir.Module.parse(text)
+        run_pipeline(module.operation, "builtin.module(bench-force-cover{cover=blocks})")
+    assert "#tesa = #sparse_tile.tesa<block<[32, 32]>>" in str(module)
+    assert str(module).count("tile.sparsity = {cover = #tesa}") == 1
 
 
 def test_cases_of_the_suite_can_be_built() -> None:

@@ -16,6 +16,7 @@ those of that CPU's instructions.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import ceil, log2
 
 from bench.case import Case, Form, Suite
@@ -44,6 +45,13 @@ def _windows(n: int, m: int, element_wise: float, vector_wise: float) -> tuple[C
         _product(f"ew_{n}_{m}", f"{n}:{m}", element_wise, peers),
         _product(f"vw32_{n}_{m}", f"{n}:{m}/32", vector_wise),
     )
+
+
+def _mixture(percent: int) -> Case:
+    """Blocks and single elements against all in blocks, all in single elements, and dense: the best single format."""
+    single = [Form(f"{cover} alone", cover=cover, gain=1.2) for cover in ("mask", "blocks")]
+    case = _product(f"mixture_{percent}", f"mixture@{percent / 100}", 1.2, _BLOCKS)
+    return replace(case, rivals=(*case.rivals, *single))
 
 
 def _gemv(n: int, m: int, limit: str) -> Case:
@@ -128,9 +136,7 @@ SUITE = Suite(
         _product("unstructured_95", "unstructured@95%", 5.0),
         _product("unstructured_99", "unstructured@99%", 12.0),
         _product("block32_90", "block:32x32@90%", 5.0, _BLOCKS),
-        _product("mixture_70", "mixture@0.7", None, _BLOCKS),
-        _product("mixture_80", "mixture@0.8", None, _BLOCKS),
-        _product("mixture_90", "mixture@0.9", None, _BLOCKS),
+        *map(_mixture, (70, 80, 90)),
         _gemv(2, 4, "read_32MB"),
         _gemv(8, 32, "read_16MB"),
         *_sweep("single", "unstructured"),

@@ -23,6 +23,7 @@ class Form:
         sizes: parameters of the model's builder, instead of the case's; None: those of the case.
         inputs: arguments for the case's maker of inputs, beside its own.
         filled: zeros of weights and inputs are replaced by numbers too small to be seen: a dense twin.
+        cover: the only format of its weights (`bench.cover`); empty: as the plan decides.
         same: whether its results are those of the case.
         gain: how much faster ours must be, at least; None where that is only shown.
     """
@@ -32,6 +33,7 @@ class Form:
     sizes: Mapping[str, object] | None = None
     inputs: Mapping[str, object] = field(default_factory=dict)
     filled: bool = False
+    cover: str = ""
     same: bool = True
     gain: float | None = None
 

@@ -213,6 +213,7 @@ def _run(
     print(limits_text(limits.rates), flush=True)
     record = {
         "suite": arguments.suite,
+        "target": arguments.target,
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "command": shlex.join(["tools/bench/run", *argv]),
         "machine": about,

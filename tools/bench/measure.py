@@ -231,7 +231,7 @@ def _measure(
             if form.name not in prepared:
                 prepared[form.name] = prepare(case, form, folder / str(number))
             client = stack.enter_context(Client(ours if name in rivals else name.removesuffix(" (again)"), row.threads))
-            asked = dict(precision=case.precision, accuracy=case.accuracy, target=target)
+            asked = dict(precision=case.precision, accuracy=case.accuracy, target=target, cover=form.cover)
             reply = client.ask("load", **prepared[form.name], **asked)
             results[name] = _outputs(client, folder / f"{number}.npz")
         except WorkerError as error:

@@ -1,9 +1,11 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Models with pruned heads and channels beside their dense form: `tools/bench/run pruned [--part 0.7]`.
+"""Pruned models beside their dense form: `tools/bench/run pruned [--case bert_base_24]`.
 
-Both are ours, run in turns; printed are medians of the ratio of neighbours, and its spread.
+Both are ours, run in turns; printed are medians of the ratio of neighbours, and its spread. The dense form is the
+pruned model with numbers in place of its zeros that are too small to be seen (`models.pruned.filled`), so that its
+results are to be the same; those of bytes are the model as it was before, whose results say nothing.
 """
 
 from __future__ import annotations
@@ -12,22 +14,73 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import onnx
 
 import models
 import tilewright as tw
-from models.pruned import prune_channels, prune_encoder
+from models.pruned import filled, prune_channels, prune_encoder, pruned
 
-_CASES: dict[str, tuple[str, Callable[[onnx.ModelProto, float], onnx.ModelProto]]] = {
-    "bert_base": ("bert_base", lambda model, part: prune_encoder(model, part, heads=12)),
-    "mobilenet_v2": ("mobilenet_v2", prune_channels),
-    "resnet50": ("resnet50", prune_channels),
+Prune = Callable[[onnx.ModelProto, float], onnx.ModelProto]
+_SPIN = 1e-3  # of the largest result: sums in another order
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """A model and how it is pruned.
+
+    Attributes:
+        model: a name in test/models.
+        prune: of the model and the part that goes.
+        part: that part.
+        gain: how much faster than dense it must be; None where that is only shown.
+        quantized: whether ONNX Runtime's tools quantize both forms to bytes.
+    """
+
+    model: str
+    prune: Prune
+    part: float
+    gain: float | None = None
+    quantized: bool = False
+
+    def forms(self, part: float) -> tuple[onnx.ModelProto, onnx.ModelProto]:
+        """The pruned model and its dense form."""
+        model = self.prune(models.build(self.model), part)
+        if not self.quantized:
+            return model, filled(model)
+        dense = models.build(self.model)
+        return models.quantized_by(model, "static"), models.quantized_by(dense, "static")
+
+
+def _pattern(text: str) -> Prune:
+    """By magnitude, with a pattern of `tw.sparsify` that the part is put into."""
+    return lambda model, part: pruned(model, text.format(part=part))
+
+
+def _pointwise(model: onnx.ModelProto, part: float) -> onnx.ModelProto:
+    """Single elements of all convolutions of one by one."""
+    small = [t.name for t in model.graph.initializer if list(t.dims[2:]) == [1, 1] and t.dims[1] > 1]
+    return tw.sparsify(model, f"unstructured@{part}", layers=small, measure=False).model
+
+
+CASES = {
+    "bert_base": Pruned("bert_base", lambda model, part: prune_encoder(model, part, heads=12), 0.7, 2.3),
+    "bert_base_24": Pruned("bert_base", _pattern("2:4"), 0.5, 1.3),
+    "bert_base_fine": Pruned("bert_base", _pattern("unstructured@{part}"), 0.95),
+    "bert_base_blocks": Pruned("bert_base", _pattern("block:32x32@{part}"), 0.9),
+    "mobilenet_v2": Pruned("mobilenet_v2", prune_channels, 0.7),
+    "mobilenet_coarse": Pruned("mobilenet_v1", prune_channels, 0.6),
+    "mobilenet_coarse_int8": Pruned("mobilenet_v1", prune_channels, 0.6, quantized=True),
+    "mobilenet_fine": Pruned("mobilenet_v1", _pointwise, 0.95),
+    "resnet50": Pruned("resnet50", prune_channels, 0.7),
 }
 
 
-def _seconds(model: Any, inputs: Mapping[str, Any], runs: int) -> float:
+def seconds(model: Any, inputs: Mapping[str, Any], runs: int) -> float:
+    """Of one run, the first of which is not counted."""
     model(**inputs)
     start = time.perf_counter()
     for _ in range(runs):
@@ -35,22 +88,41 @@ def _seconds(model: Any, inputs: Mapping[str, Any], runs: int) -> float:
     return (time.perf_counter() - start) / runs
 
 
+def difference(one: Any, other: Any, inputs: Mapping[str, Any]) -> float:
+    """The largest difference of the results, in parts of the largest of the other model."""
+    worst = 0.0
+    for a, b in zip(one(**inputs), other(**inputs), strict=True):
+        size = max(float(np.abs(b).max(initial=0.0)), 1e-30)
+        worst = max(worst, float(np.abs(a.astype(np.float64) - b).max(initial=0.0)) / size)
+    return worst
+
+
 def main(arguments: Sequence[str]) -> int:
-    """Measure and print."""
+    """Measure and print; 1 where the results of a pruned model are not those of its dense form."""
     parser = argparse.ArgumentParser(prog="tools/bench/run pruned", description=__doc__)
-    parser.add_argument("--part", type=float, default=0.7, help="of heads and channels that are zero (0.7)")
+    parser.add_argument("--part", type=float, help="of what is pruned that goes (the case's own)")
     parser.add_argument("--target", default="cpu")
-    parser.add_argument("--case", choices=_CASES, action="append", help="only these")
+    parser.add_argument("--case", choices=CASES, action="append", help="only these")
+    parser.add_argument("--threads", default="1,2", help="numbers of threads (1,2)")
     parser.add_argument("--rounds", type=int, default=9)
     options = parser.parse_args(arguments)
-    for case in options.case or _CASES:
-        name, prune = _CASES[case]
-        dense = tw.compile(models.build(name), options.target)
-        pruned = tw.compile(prune(models.build(name), options.part), options.target)
-        inputs = models.random_inputs(models.build(name))
-        for threads in (1, 2):
-            dense.threads = pruned.threads = threads
-            ratios = [_seconds(dense, inputs, 3) / _seconds(pruned, inputs, 3) for _ in range(options.rounds)]
-            spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
-            print(f"{case:14} {threads} threads  dense/pruned {statistics.median(ratios):5.2f}  ({spread})", flush=True)
-    return 0
+    wrong = False
+    for name in options.case or CASES:
+        case = CASES[name]
+        part = case.part if options.part is None else options.part
+        small, large = case.forms(part)
+        ours, dense = tw.compile(small, options.target), tw.compile(large, options.target)
+        inputs = models.random_inputs(small)
+        error = None if case.quantized else difference(ours, dense, inputs)
+        wrong |= error is not None and error > _SPIN
+        for threads in map(int, options.threads.split(",")):
+            ours.threads = dense.threads = threads
+            ratios = [seconds(dense, inputs, 3) / seconds(ours, inputs, 3) for _ in range(options.rounds)]
+            print(f"{name:22} {threads} threads  {_line(case, ratios, error)}", flush=True)
+    return int(wrong)
+
+
+def _line(case: Pruned, ratios: Sequence[float], error: float | None) -> str:
+    target = f", target {case.gain:.2f}" if case.gain else ""
+    same = "" if error is None else f"  results differ by {error:.1e}{' WRONG' if error > _SPIN else ''}"
+    return f"dense/pruned {statistics.median(ratios):5.2f}  ({min(ratios):.2f} to {max(ratios):.2f}{target}){same}"

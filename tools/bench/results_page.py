@@ -13,11 +13,29 @@ from typing import Any
 
 RESULTS = Path(__file__).resolve().parent / "results"
 PAGE = RESULTS.parent / "Results.md"
-_NAMES = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "torch": "PyTorch", "iree": "IREE"}
+_NAMES = {
+    "onnxruntime": "ONNX Runtime",
+    "openvino": "OpenVINO",
+    "openvino_sparse": "OpenVINO with its sparse option",
+    "torch": "PyTorch",
+    "torch_bsr": "PyTorch BSR",
+    "torch_csr": "PyTorch CSR",
+    "scipy_bsr": "SciPy BSR",
+    "scipy_csr": "SciPy CSR",
+    "iree": "IREE",
+}
 _HEAD = (
     "| case | threads | ours, ms | best peer, ms | ratio, run by run | middle | ours varies |",
     "|---|---|---|---|---|---|---|",
 )
+_GAIN_HEAD = (
+    "| case | threads | ours, ms | gain over | run by run | middle | target | best peer, ms | its ratio |",
+    "|---|---|---|---|---|---|---|---|---|",
+)
+_GAINS = """A gain is the time of another form of the model, compiled by us, too, over ours: `dense` has 1e-30 in place
+of zeros, `mask alone` and `blocks alone` have one format for all weights, `padded` pads experts to the fullest, `full`
+has no padding to leave out. Middles and targets are of gains: above the target is good."""
+_OWN = "own "  # how other forms of a model are named that are ours, too
 _ABOUT = """# Results
 
 Tilewright beside its peers, bursts of all of them alternating in one run ([method](README.md)). A ratio is our time
@@ -38,7 +56,9 @@ def page(folder: Path = RESULTS) -> str:
     for path in folder.glob("*.json"):
         record = json.loads(path.read_text())
         if "suite" in record:
-            key = (record["suite"], record["date"][:10], record["machine"]["cpu"])
+            target = record.get("target", "cpu")
+            suite = record["suite"] if target == "cpu" else f"{record['suite']} for {target}"
+            key = (suite, record["date"][:10], record["machine"]["cpu"])
             groups.setdefault(key, []).append((path.name, record))
     newest = sorted(groups, key=lambda key: key[0])
     newest.sort(key=lambda key: key[1], reverse=True)
@@ -64,7 +84,7 @@ def _section(key: tuple[str, str, str], files: list[tuple[str, dict[str, Any]]])
         "",
         *_means(runs),
         "",
-        *_HEAD,
+        *([_GAINS, "", *_GAIN_HEAD] if _has_gains(runs) else _HEAD),
         *_rows(runs),
     ]
     return "\n".join(lines)
@@ -78,7 +98,8 @@ def _cases(record: dict[str, Any]) -> str:
 
 def _versions(runs: Sequence[dict[str, Any]]) -> str:
     """The peers' versions, as the last run tells them; build suffixes left out."""
-    found = {n: v for run in runs for row in run["rows"] for n, v in row["versions"].items() if n != "tilewright"}
+    found = {n: v for run in runs for row in run["rows"] for n, v in row["versions"].items()}
+    found = {n: v for n, v in found.items() if n != "tilewright" and not n.startswith(_OWN)}
     return ", ".join(f"{_NAMES.get(name, name)} {version.split('-')[0]}" for name, version in sorted(found.items()))
 
 
@@ -107,7 +128,31 @@ def _rows(runs: Sequence[dict[str, Any]]) -> list[str]:
     for run in runs:
         for row in run["rows"]:
             found[row["case"], row["threads"]].append(row)
+    if _has_gains(runs):
+        return [line for (case, threads), rows in found.items() for line in _gain_lines(case, threads, rows)]
     return [_line(case, threads, rows) for (case, threads), rows in found.items()]
+
+
+def _has_gains(runs: Sequence[dict[str, Any]]) -> bool:
+    return any(row.get("gains") for run in runs for row in run["rows"])
+
+
+def _gain_lines(case: str, threads: int, rows: Sequence[dict[str, Any]]) -> list[str]:
+    """A line for each other form that ours is set against; one where there is none."""
+    good = [row for row in rows if row["ours_ms"] and row["status"] not in ("wrong", "failed")]
+    if not good:
+        return [f"| {case} | {threads} | {rows[-1]['status']} | | | | | | |"]
+    last = good[-1]
+    peer = f"{last['peer_ms']:.3g} ({_NAMES.get(last['peer'], last['peer'])})" if last["peer"] else ""
+    end = f"{peer} | {last['ratio']:.2f} |" if last["ratio"] else f"{peer} | |"
+    start = f"| {case} | {threads} | {last['ours_ms']:.3g} |"
+    lines = []
+    for name in last["gains"]:
+        gains = [row["gains"][name] for row in good if name in row["gains"]]
+        target = last["gain_targets"].get(name)
+        aim = f"{target:.2f}" if target else ""
+        lines.append(f"{start} {name.removeprefix(_OWN)} | {_list(gains)} | {median(gains):.2f} | {aim} | {end}")
+    return lines or [f"{start} | | | | {end}"]
 
 
 def _line(case: str, threads: int, rows: Sequence[dict[str, Any]]) -> str:

@@ -9,6 +9,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
+import models
 import tilewright as tw
 from tilewright.cli import main
 from tilewright.core.errors import UserError
@@ -171,3 +172,29 @@ def test_a_torch_module():
         old = module(x).numpy()
     new = tw.compile(model, threads=1)(X)[0]
     assert report.outputs[0].max == pytest.approx(np.abs(new - old).max() / np.abs(old).max(), rel=1e-3)
+
+
+def test_heads_and_channels_are_those_that_nothing_else_reads():
+    model = models.build("bert_tiny")  # three heads of eight channels
+    pruned, report = tw.sparsify(model, "heads:3@0.34", measure=False)
+    assert [layer.weight.rsplit(".", 3)[-3:] for layer in report.layers] == [["attention", "output", "dense"]] * 2
+    for layer in report.layers:
+        dead = (weight(pruned, layer.weight) == 0).all(axis=1).reshape(3, 8)
+        assert (dead.all(axis=1) == dead.any(axis=1)).all() and dead.sum() == 8
+    _, report = tw.sparsify(model, "channels@0.5", measure=False)
+    assert [layer.weight.endswith("output.dense") for layer in report.layers] == [True] * 4
+    assert "others read its inputs, too: they could not be left out" in report.left.values()
+
+
+def test_convolutions_of_a_picture():
+    model = models.build("mobilenet_tiny")
+    pruned, report = tw.sparsify(model, "2:4", measure=False)
+    reasons = set(report.left.values())
+    assert (
+        len(report.layers) == 10 and any("depthwise" in r for r in reasons) and any("first layer" in r for r in reasons)
+    )
+    for layer in report.layers:
+        channels = weight(pruned, layer.weight).swapaxes(0, 1)  # windows lie along the inputs
+        tail = [(0, -channels.shape[0] % 4), *[(0, 0)] * (channels.ndim - 1)]
+        kept = (np.pad(channels, tail) != 0).reshape(-1, 4, *channels.shape[1:]).sum(axis=1)
+        assert kept.max() == 2

@@ -201,13 +201,17 @@ def test_of_several_runs_the_worst_counts() -> None:
     assert worst(runs[:1]).notes == []
 
 
-@pytest.mark.parametrize("peer", SEPARATE)
-@pytest.mark.parametrize("name", ["mlp_tiny", "gpt_tiny_decode"])
+SPARSE = ("torch_bsr", "torch_csr")  # take models of one product alone
+NAMES = [(peer, name) for peer in SEPARATE if "torch_" not in peer for name in ("mlp_tiny", "gpt_tiny_decode")]
+NAMES += [("torch_compile", "mlp_tiny"), ("torch_compile", "gpt_tiny_decode")]
+
+
+@pytest.mark.parametrize(("peer", "name"), [*NAMES, *((peer, "pruned_linear") for peer in SPARSE)])
 @pytest.mark.slow
 def test_peers_of_the_separate_environment_agree(peer: str, name: str, tmp_path: Path) -> None:
     if interpreter(peer) is None:
         pytest.skip("the peers are not installed (tools/bench/setup-peers)")
-    file = models.path(name)
+    file = models.path(name, **(dict(m=5, n=64, k=96) if name == "pruned_linear" else {}))
     inputs = models.random_inputs(onnx.load(file))
     arrays.save(tmp_path / "in", inputs)
     with Client(peer, 1) as client:

@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The suite of sparse cases: its models have the zeros that they say, rivals and peers compute the same, gains count."""
+"""The suite of sparse cases: models have the zeros that they say, rivals and peers compute the same, gains count."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import pytest
 from onnx import numpy_helper
 
 import models
-from bench import arrays
+import tilewright as tw
+from bench import arrays, cover, pruned
 from bench.case import Case, Form, suites
 from bench.main import QUICK, exit_code
 from bench.measure import OWN, Row, judge, measure, prepare
@@ -27,6 +28,8 @@ from models import sparse
 from models.compare import onnxruntime_outputs
 from models.pruned import filled, filled_array, prune_channels
 from tilewright.dialects.sparse_tile import NM, Encoded, Tesa
+from tilewright.mlir import ir
+from tilewright.passes import run_pipeline
 
 
 def weight(model: onnx.ModelProto) -> np.ndarray:
@@ -128,6 +131,22 @@ def test_a_row_has_own_rivals_and_a_form_for_the_peers() -> None:
     assert set(row.all_ms) == {"tilewright", "onnxruntime", OWN + "padded"} and row.error < 1e-3
 
 
+def test_a_cover_is_decided_before_the_plan() -> None:
+    text = tw.compile(
+        models.build("pruned_linear", m=4, n=64, k=64),
+        pipeline=cover.pipeline("cpu:x86-64-v3", "blocks").upto("normalize"),
+        stop_after="normalize",
+    )
+    assert "tile.sparsity" not in text
+    phase = cover.pipeline("cpu:x86-64-v3", "blocks").phase("plan")
+    assert str(phase.passes[0]) == "bench-force-cover{cover=blocks}" and len(phase.passes) > 5
+    with ir.Context():
+        module = ir.Module.parse(text)
+        run_pipeline(module.operation, "builtin.module(bench-force-cover{cover=blocks})")
+    assert "#tesa = #sparse_tile.tesa<block<[32, 32]>>" in str(module)
+    assert str(module).count("tile.sparsity = {cover = #tesa}") == 1
+
+
 def test_cases_of_the_suite_can_be_built() -> None:
     assert SUITE is suites()["sparse"] or suites()["sparse"].cases == SUITE.cases
     for case in SUITE.cases:
@@ -136,3 +155,20 @@ def test_cases_of_the_suite_can_be_built() -> None:
         assert all(form.model is None or form.model in models.MODELS for form in forms)
     targets = {case.name: case.rivals[0].gain for case in SUITE.cases if case.rivals}
     assert (targets["ew_2_4"], targets["vw32_3_32"], targets["unstructured_99"]) == (1.4, 6.0, 12.0)
+
+
+@pytest.mark.parametrize(
+    ("prune", "part", "zeros"), [(pruned._pointwise, 0.95, 0.95), (pruned._pattern("2:4"), 0, 0.5)]
+)
+def test_whole_models_and_their_dense_form(prune: pruned.Prune, part: float, zeros: float) -> None:
+    small, dense = pruned.Pruned("mobilenet_tiny", prune, part).forms(part)
+    held = {t.name: numpy_helper.to_array(t) for t in small.graph.initializer}
+    wide = held["features.5.conv_2"]
+    assert np.mean(wide == 0) == pytest.approx(zeros, abs=0.01) and (held["features.5.conv_1"] != 0).all()
+    a, b = (onnxruntime_outputs(m.SerializeToString(), models.random_inputs(small))[0] for m in (small, dense))
+    np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_models_of_the_zoo_can_be_pruned_by_name() -> None:
+    held = models.build("mlp_tiny", pruned="unstructured@0.5").graph.initializer
+    assert sum(np.mean(numpy_helper.to_array(t) == 0) > 0.4 for t in held) == 2

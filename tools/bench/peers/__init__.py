@@ -17,12 +17,14 @@ class Peer(ABC):
     """Something that runs an ONNX model. An instance lives in a process of its own and sees one model.
 
     `load` may take its time; `run` is what is timed, and must reuse its input and output arrays.
-    `settings` says in a few words how the peer is configured; `accuracy` and `target` are what is asked of ours.
+    `settings` says in a few words how the peer is configured; `accuracy`, `target` and `cover` are
+    what is asked of ours.
     """
 
     settings = "defaults"
     accuracy = "exact"
     target = "cpu"
+    cover = ""
 
     @abstractmethod
     def version(self) -> str:

@@ -26,6 +26,7 @@ def compiled(
     accuracy: str = "exact",
     inputs: Mapping[str, np.ndarray] | None = None,
     target: str = "cpu",
+    cover: str = "",
 ) -> Any:
     """The model compiled; one whose inputs all have a narrow type needs no choice of precision.
 
@@ -38,6 +39,10 @@ def compiled(
             chosen["precision"] = precision
             if precision == "int8":
                 chosen["calibration"] = dict(inputs or {})
+    if cover:
+        from bench.cover import pipeline
+
+        chosen["pipeline"] = pipeline(target, cover)
     return tw.compile(str(model), target=target, threads=threads, **chosen)
 
 
@@ -50,7 +55,7 @@ class Tilewright(Peer):
 
     def load(self, model: Path, inputs: Mapping[str, np.ndarray], threads: int, precision: str = "f32") -> None:
         """Compile (or take from the cache) and allocate the outputs once."""
-        self._model = compiled(model, threads, precision, self.accuracy, inputs, self.target)
+        self._model = compiled(model, threads, precision, self.accuracy, inputs, self.target, self.cover)
         self._allocate(inputs)
 
     def _allocate(self, inputs: Mapping[str, np.ndarray]) -> None:

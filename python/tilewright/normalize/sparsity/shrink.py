@@ -9,8 +9,9 @@ from math import prod
 
 import numpy as np
 
-from tilewright.ir.generics import create, create_generic, kinds
+from tilewright.ir.generics import create, kinds
 from tilewright.mlir import ir
+from tilewright.normalize.sparsity.apart import Apart, analysed, gathering
 from tilewright.normalize.sparsity.facts import Facts, extent, is_tensor, shape_of, small_and_large, window_of
 from tilewright.normalize.sparsity.kept import Kept
 from tilewright.passes import remark
@@ -61,26 +62,7 @@ def _gather(value: ir.Value, kept: list[np.ndarray]) -> ir.Value:
             return create("arith.constant", [], kind, {"value": splat})
         chosen = [d for d, one in enumerate(kept) if not one.all()]
         tables = [create_table(np.flatnonzero(kept[d]).astype(np.int64)) for d in chosen]
-        empty = create("tensor.empty", [], kind)
-        return _gathering(value, dict(zip(chosen, tables, strict=True)), empty)
-
-
-def _gathering(value: ir.Value, tables: dict[int, ir.Value], empty: ir.Value) -> ir.Value:
-    """A generic that reads a tensor at places that tables name, and elsewhere at the loops' own."""
-    rank, index = len(shape_of(value)), ir.IndexType.get()
-
-    def place(d: int, named: dict[int, ir.Value]) -> ir.Value:
-        if d in named:
-            return create("arith.index_cast", [named[d]], index)
-        return create("linalg.index", [], index, {"dim": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), d)})
-
-    def read(elements: list[ir.Value]) -> ir.Value:
-        named = dict(zip(tables, elements, strict=False))  # the last element is the old one
-        places = [place(d, named) for d in range(rank)]
-        return create("tensor.extract", [value, *places], ir.RankedTensorType(value.type).element_type)
-
-    reads = [(table, ir.AffineMap.get(rank, 0, [ir.AffineDimExpr.get(d)])) for d, table in tables.items()]
-    return create_generic(reads, empty, ir.AffineMap.get_identity(rank), [False] * rank, read)
+        return gathering(value, dict(zip(chosen, tables, strict=True)), {d: sizes[d] for d in chosen})
 
 
 def _sized(kind: ir.Type, kept: list[np.ndarray]) -> ir.Type:
@@ -101,11 +83,12 @@ def _rewindow(op: ir.Operation, kept: dict[ir.Value, list[np.ndarray]], window: 
     op.attributes["static_sizes"] = ir.DenseI64ArrayAttr.get(list(shape_of(small)))
 
 
-def _shrink(ops: list[ir.Operation], kept: Kept) -> None:
+def _shrink(ops: list[ir.Operation], kept: Kept, apart: Apart) -> None:
     """Give all tensors the sizes of the indices that are kept."""
     windows = {op.results[0]: window_of(op) for op in ops if op.name in ("tensor.insert_slice", "tensor.extract_slice")}
     chosen = {value: axes for op in ops for value in op.results if is_tensor(value) and (axes := kept.axes(value))}
-    for value, axes in chosen.items():
+    made = {op.results[0]: loops for op in ops if (loops := apart.loops(op, kept)) is not None}
+    for value, axes in {**chosen, **made}.items():
         if value.owner.operation.name in _CONSTANTS:
             uses = [(use.owner.operation, use.operand_number) for use in value.uses]
             new = _gather(value, axes)
@@ -118,6 +101,7 @@ def _shrink(ops: list[ir.Operation], kept: Kept) -> None:
             op.attributes["static_output_shape"] = ir.DenseI64ArrayAttr.get(list(shape_of(op.results[0])))
         elif (window := windows.get(op.results[0]) if op.results else None) is not None:
             _rewindow(op, chosen, window)
+    apart.make()
 
 
 def shrink(block: ir.Block) -> None:
@@ -131,14 +115,9 @@ def shrink(block: ir.Block) -> None:
     for op in ops:
         if op.name not in _CONSTANTS:
             facts.look_at(op)
-    kept = Kept(facts)
-    for argument in block.arguments:
-        kept.whole(argument)
-    for op in ops:
-        kept.look_at(op)
-    kept.close()
+    kept = analysed(block, ops, facts)
     before = sum(map(_work, ops))
-    _shrink(ops, kept)
+    _shrink(ops, kept, Apart(kept))
     left = sum(map(_work, ops))
     if left < before:
         part = f"{100 * left / before:.3g} %"

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 import tilewright as tw
 from tilewright.cli import main
@@ -86,3 +87,36 @@ def test_the_command(graph: onnx.ModelProto, code: int, tmp_path: Path, capsys: 
 def test_what_has_no_nodes() -> None:
     with pytest.raises(tw.UserError, match="check is for ONNX models"):
         tw.check("func.func @main() {\n  return\n}")
+
+
+def test_weights_with_zeros() -> None:
+    """Their pattern, density, what is gained, and what keeps others dense."""
+    rng = np.random.default_rng(0)
+    kept = rng.permuted(np.broadcast_to(np.arange(16)[None, :, None] < 2, (32, 16, 256)), axis=1).reshape(512, 256)
+    matrix = (rng.uniform(1, 2, (512, 256)) * kept).astype("f")
+    windows = (rng.uniform(1, 2, (8, 8, 3, 3)) * (rng.random((8, 8, 3, 3)) < 0.5)).astype("f")
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["y"], "product"),
+        helper.make_node("Conv", ["image", "f"], ["z"], "windows", pads=[1] * 4),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "pruned",
+        [
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, [64, 512]),
+            helper.make_tensor_value_info("image", TensorProto.FLOAT, [1, 8, 20, 20]),
+        ],
+        [
+            helper.make_tensor_value_info("y", TensorProto.FLOAT, [64, 256]),
+            helper.make_tensor_value_info("z", TensorProto.FLOAT, [1, 8, 20, 20]),
+        ],
+        [numpy_helper.from_array(matrix, "w"), numpy_helper.from_array(windows, "f")],
+    )
+    verdict = tw.check(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]))
+    text = verdict.summary()
+    assert "2 weights with zeros, 1 of them used" in text
+    assert re.search(
+        r"product: 512x256, 2:16, density 12\.5%: nm<2 : 16, axis = 0> by rows_in_lanes, \d\.\d\d× as", text
+    )
+    assert re.search(r"windows: 72x8, .*: dense, it reads windows of an image", text)
+    assert verdict.complete

@@ -151,14 +151,19 @@ def _gemv(sizes: Sizes, region: Region, elements: int, device: Device) -> float:
 
 
 def _panels(sizes: Sizes, region: Region, elements: int, device: Device) -> float:
-    """Dense tiles over the kept units: their rate by the columns of a unit, and an index for each tile of rows."""
+    """Dense tiles over the kept units: their rate by the columns of a unit, an index for each tile of rows, results."""
     lanes = device.lanes(32)
-    rows, columns = unit_of(region.pattern)
-    vectors = ceil(columns / lanes)
-    reached = device.rate(f"sparse.panel.{min(vectors, 4)}", "sparse.panel")
-    macs = sizes.m * region.units * rows * vectors * lanes
+    vectors = ceil(unit_of(region.pattern)[1] / lanes)
+    part = f"{lanes // width}th" if (width := _power(unit_of(region.pattern)[1])) < lanes else str(vectors)
+    macs = sizes.m * elements / (2 * lanes) / device.rate(f"sparse.panel.{part}", "sparse.panel")
     tiles = ceil(sizes.m / device.rate("sparse.panel_rows"))
-    return macs / (2 * lanes) / reached + tiles * region.units * device.rate("sparse.unit")
+    ends = sizes.m * ceil(sizes.n / lanes) * device.rate("sparse.panel_end")
+    return macs + tiles * region.units * device.rate("sparse.unit") + ends
+
+
+def _power(columns: int) -> int:
+    """The next power of two."""
+    return 1 << (columns - 1).bit_length()
 
 
 _CYCLES = {"rows_in_lanes": _rows_in_lanes, "gemv": _gemv, "panels": _panels, "blocks": _panels}

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 def kernels_for(pattern: Pattern, sizes: Sizes) -> tuple[str, ...]:
     """Families of kernels that a region of such a pattern is costed for."""
     if isinstance(pattern, NM) and (pattern.n, pattern.m) == (2, 4) and sizes.bytes == 2 and not pattern.unit:
-        return ("gpu_mma_sparse", "gpu_windows")
+        return ("gpu_mma_sp", "gpu_nm")
     if isinstance(pattern, NM):
-        return ("gpu_windows",)
+        return ("gpu_nm",)
     return () if isinstance(pattern, Mask) else ("gpu_blocks",)
 
 
@@ -50,11 +50,11 @@ def _region_seconds(sizes: Sizes, region: Region, device: Device) -> float:
     elements = region.units * unit[0] * unit[1]
     moved = elements * (sizes.bytes + 1) + sizes.m * (sizes.k * sizes.bytes + 8 * sizes.n)
     units = device.units
-    if region.kernel == "gpu_windows" or sizes.bytes == 4:
+    if region.kernel == "gpu_nm" or sizes.bytes == 4:
         rate = units.peak_of("f32") * device.rate("vector.reached")
     else:
         rate = units.peak_of("f16") * device.rate("mma.reached")
-    twice = 2.0 if region.kernel == "gpu_mma_sparse" else 1.0
-    filled = elements * (2 if region.kernel == "gpu_mma_sparse" else 1)
+    twice = 2.0 if region.kernel == "gpu_mma_sp" else 1.0
+    filled = elements * (2 if region.kernel == "gpu_mma_sp" else 1)
     compute = 2 * sizes.m * filled / (rate * twice * units.count)
     return max(compute, transfer(device, "memory", moved)) + launched(device, 0)

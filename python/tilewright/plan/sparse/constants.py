@@ -16,11 +16,14 @@ from tilewright.ir.target_info import around
 from tilewright.ir.units import symbol_of
 from tilewright.mlir import ir
 from tilewright.passes.weights import known_array, weight_at
+from tilewright.plan.sparse.encoded import pack_of
 
 #: Runs of neighbours that a first look takes of an array, and their length: dense models are to pay nothing.
 _RUNS, _RUN = 64, 64
 #: The part of an array that is zero, at least, for its pattern to be looked at.
 LEAST_ZEROS = 0.05
+#: What compile time carries out.
+_PURE = ("arith.", "linalg.", "tensor.", "sparse_tile.", "ml_program.")
 _LOAD = "ml_program.global_load_const"
 
 
@@ -67,6 +70,12 @@ def array_of(value: ir.Value) -> np.ndarray | None:
     return _computed(value)
 
 
+def packed_array(encoded: ir.Value) -> np.ndarray | None:
+    """The elements of an encoded tensor that is packed from constants; None where they are not known."""
+    packed = pack_of(encoded)
+    return None if packed is None else array_of(packed.operands[0])
+
+
 def _stored(leaf: ir.Value) -> np.ndarray | None:
     made = maker(leaf)
     assert made is not None
@@ -87,13 +96,16 @@ def _looks_pruned(array: np.ndarray) -> bool:
 
 
 def _slice(value: ir.Value) -> list[ir.Operation]:
-    """The operations that a value is computed by, in order."""
+    """The operations that a value is computed by, in order; none where a run has a part in it."""
     found: list[ir.Operation] = []
     seen: set[ir.Value] = set()
+    known = True
 
     def visit(one: ir.Value) -> None:
+        nonlocal known
         made = maker(one)
-        if made is None or one in seen:
+        known = known and made is not None and made.name.startswith(_PURE)
+        if not known or made is None or one in seen:
             return
         seen.update(made.results)
         for operand in (*made.operands, *captured(made)):
@@ -101,12 +113,14 @@ def _slice(value: ir.Value) -> list[ir.Operation]:
         found.append(made.operation)
 
     visit(value)
-    return found
+    return found if known else []
 
 
 def _computed(value: ir.Value) -> np.ndarray | None:
     """What the reference interpreter makes of the constants behind a value."""
     ops = _slice(value)
+    if not ops:
+        return None
     names = [ir.FlatSymbolRefAttr(op.attributes["global"]).value for op in ops if op.name == _LOAD]
     held = {name: weight_at(ops[0], name) for name in names}
     root = list(around(ops[0]))[-1]

@@ -16,6 +16,7 @@ from tilewright.ir.target_info import device_of
 from tilewright.mlir import ir
 from tilewright.mlir.dialects.sparse_tile import part_types
 from tilewright.passes import Pass, located, register, remark
+from tilewright.plan.sparse.encoded import pack_of
 from tilewright.plan.sparse.forms.form import Form, Product
 from tilewright.plan.sparse.forms.registry import FORMS
 from tilewright.plan.sparse.sound_parts import follows_from_weights, sound_parts
@@ -141,20 +142,8 @@ def _refuse(op: ir.Operation) -> None:
 
 def _simplify(op: ir.Operation) -> None:
     """What is packed and unpacked again is as it was; what nobody reads goes."""
-    made = _packed(op.operands[0]) if op.name == "sparse_tile.unpack" else None
+    made = pack_of(op.operands[0]) if op.name == "sparse_tile.unpack" else None
     if made is not None:
         op.results[0].replace_all_uses_with(made.operands[0])
     if not any(True for result in op.results for _ in result.uses):
         op.erase()
-
-
-def _packed(value: ir.Value) -> ir.Operation | None:
-    """What packed an encoded tensor, also where it was taken apart and assembled again."""
-    made = maker(value)
-    if made is not None and made.name == "sparse_tile.assemble":
-        parts = maker(made.operands[0])
-        whole = parts is not None and parts.name == "sparse_tile.parts" and list(parts.results) == list(made.operands)
-        made = (
-            maker(parts.operands[0]) if parts is not None and whole and parts.operands[0].type == value.type else None
-        )
-    return made if made is not None and made.name == "sparse_tile.pack" else None

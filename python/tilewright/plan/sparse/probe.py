@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from tilewright.core.errors import UserError
 from tilewright.devices.device import Device
 from tilewright.dialects.sparse_tile.patterns import NM, Block, Pattern
@@ -14,6 +16,7 @@ from tilewright.dialects.sparse_tile.tesa import Tesa
 from tilewright.ir.generics import create
 from tilewright.mlir import ir
 from tilewright.mlir.dialects.sparse_tile import part_types
+from tilewright.passes.weights import bound
 from tilewright.plan.sparse.forms.form import Form
 from tilewright.plan.sparse.forms.registry import FORMS
 from tilewright.plan.sparse.lower_sparse import product_of
@@ -100,7 +103,9 @@ def _reason(
             activations, init = block.arguments
             operands = [whole, activations, init] if left else [activations, whole, init]
             matmul = ir.Operation.create("sparse_tile.matmul", results=[result], operands=operands)
-            return form.reason_against(product_of(matmul), device)
+            # Families that ask for a weight's elements are to find some: which ones is not known yet.
+            with bound(module.operation, {"w": np.broadcast_to(np.float32(1), plain.shape)}):
+                return form.reason_against(product_of(matmul), device)
 
 
 def assembled(packed: ir.Value, units: int) -> ir.Value:

@@ -5,7 +5,6 @@
 
 import numpy as np
 import pytest
-
 from sparse_products import SparseProduct, check, vectors
 
 RNG = np.random.default_rng(7)

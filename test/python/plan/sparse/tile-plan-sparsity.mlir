@@ -1,4 +1,5 @@
-// RUN: tile-opt %s --tile-set-target=target=cpu:icelake-server --tile-plan-sparsity --split-input-file | FileCheck-22 %s
+// RUN: tile-opt %s --tile-set-target=target=cpu:icelake-server --tile-plan-sparsity --split-input-file \
+// RUN:   | FileCheck-22 %s
 // RUN: tile-opt %s --tile-plan-sparsity --split-input-file | FileCheck-22 %s --check-prefix=NONE
 
 // Without a machine nothing is decided.

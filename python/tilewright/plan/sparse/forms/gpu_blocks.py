@@ -8,15 +8,14 @@ from __future__ import annotations
 from tilewright.devices.device import Device
 from tilewright.dialects.sparse_tile.patterns import Block
 from tilewright.dialects.sparse_tile.tesa import Tesa
-from tilewright.ir.generics import create, create_transposed, maker
+from tilewright.ir.generics import create, create_transposed
 from tilewright.mlir import ir
-from tilewright.passes.weights import known_array
+from tilewright.plan.sparse.encoded import pack_of
 from tilewright.plan.sparse.forms.form import Product
 from tilewright.plan.sparse.forms.gpu_blocks_kernel import BlockKernel, blocks_text
 from tilewright.plan.sparse.forms.gpu_packing import (
     element_of,
     encoded_operand,
-    number,
     result_of,
     sized_parts,
     tasks_of,
@@ -82,10 +81,11 @@ def _reason_types(product: Product) -> str | None:
     return "there is nothing to multiply" if 0 in (product.m, product.k, product.n) else None
 
 
-def _known(product: Product):  # noqa: ANN202 - NumPy is loaded when it runs
+def _known(product: Product):
     """The elements of the encoded operand, packed from a constant; None where they are not known."""
-    made = maker(encoded_operand(product))
-    return known_array(made.operands[0]) if made is not None and made.name == "sparse_tile.pack" else None
+    from tilewright.plan.sparse.constants import packed_array
+
+    return packed_array(encoded_operand(product))
 
 
 def _rows_of_blocks(product: Product) -> tuple[ir.Value, ir.Value, ir.Value]:
@@ -98,13 +98,13 @@ def _rows_of_blocks(product: Product) -> tuple[ir.Value, ir.Value, ir.Value]:
         return _parts(encoded, pattern, known)
     kind = ir.RankedTensorType(encoded.type)
     turned = Block(pattern.shape[::-1])
-    across = create_transposed(maker(encoded).operands[0], [1, 0])  # type: ignore[union-attr]
+    across = create_transposed(pack_of(encoded).operands[0], [1, 0])  # type: ignore[union-attr]
     packed = create("sparse_tile.pack", [across], Tesa.one(turned).type(kind.shape[::-1], kind.element_type))
     data, places, starts = _parts(packed, turned, known.T)
     return create_transposed(data, [0, 2, 1]), places, starts
 
 
-def _parts(encoded: ir.Value, pattern: Block, known) -> tuple[ir.Value, ir.Value, ir.Value]:  # noqa: ANN001
+def _parts(encoded: ir.Value, pattern: Block, known) -> tuple[ir.Value, ir.Value, ir.Value]:
     """The parts of a matrix that is known, whose sizes are then, too."""
     kept = len(pattern.pack(known)[1])
     rows = -(-known.shape[0] // pattern.shape[0])

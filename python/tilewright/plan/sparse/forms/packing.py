@@ -14,7 +14,6 @@ from tilewright.dialects.sparse_tile.tesa import Region, Tesa
 from tilewright.ir.generics import create, create_generic, maker
 from tilewright.mlir import ir
 from tilewright.mlir.dialects.sparse_tile import part_types
-from tilewright.passes.weights import known_array
 from tilewright.plan.sparse.forms.form import Product
 
 if TYPE_CHECKING:
@@ -53,8 +52,9 @@ def is_constant(value: ir.Value) -> bool:
 
 def known_source(product: Product) -> np.ndarray | None:
     """The elements of the encoded operand, where the pass is given weights; None where they are not known."""
-    made = maker(encoded_operand(product))
-    return known_array(made.operands[0]) if made is not None and made.name == "sparse_tile.pack" else None
+    from tilewright.plan.sparse.constants import packed_array
+
+    return packed_array(encoded_operand(product))
 
 
 def encoded_operand(product: Product) -> ir.Value:

@@ -22,6 +22,10 @@ from tilewright.plan.sparse.forms.panel_lists import Lists
 #: Of the vector registers, those that hold sums; the others hold a slice of each operand.
 _SUMS = 0.75
 _MOST_VECTORS = 8
+#: Cycles of a multiply-add, of which two start at once.
+_LATENCY = 4
+#: Bytes that come from the L2 cache in a cycle, and the part of it that a slab may take.
+_FROM_L2, _SLAB = 24, 0.2
 #: What sums across the result lose: slabs and results are transposed in registers.
 _CROSSING = 0.95
 _WIDTHS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
@@ -45,50 +49,79 @@ class PanelTile:
     efficiency: float
 
 
-def panel_tile(columns: int, rows: int, left: bool, lanes: int, registers: int) -> PanelTile:
+@dataclass(frozen=True)
+class Core:
+    """What the law of tiles needs of a core.
+
+    Attributes:
+        lanes: elements of a vector, of the type of the sums.
+        registers: vector registers.
+        slab: elements of a slab along the rows that fit their share of the L2 cache; what it says depends on the depth.
+        line: elements that come from the L2 cache in a cycle.
+    """
+
+    lanes: int
+    registers: int
+    slab: int
+    line: float
+
+    @property
+    def sums(self) -> int:
+        """Vectors of sums."""
+        return int(self.registers * _SUMS)
+
+    def efficiency(self, vectors: int, broadcasts: int, rows: int) -> float:
+        """Multiply-adds of whole vectors, of what the cycles of one slice of the depth had room for.
+
+        Args:
+            vectors: of lanes.
+            broadcasts: elements that they are multiplied by.
+            rows: of a slab.
+        """
+        busy = vectors * broadcasts / 2
+        chains = _LATENCY if vectors * broadcasts < 2 * _LATENCY else 0.0
+        return busy / max(busy, (vectors + broadcasts) / 2, chains, rows / self.line)
+
+
+def panel_tile(columns: int, rows: int, left: bool, core: Core) -> PanelTile:
     """The best register tile of panels that share a list across `columns` columns.
 
     Args:
         columns: of the unit or block.
         rows: of the dense operand; below zero where a run brings the number.
         left: whether the sparse operand is on the left: then the dense one's rows lie side by side in memory.
-        lanes: elements of a vector.
-        registers: vector registers.
+        core: what runs it.
     """
-    most = int(registers * _SUMS)
     found = []
     for width in (d for d in range(1, columns + 1) if columns % d == 0):
-        vectors = -(-width // lanes)
-        if not left and vectors <= most // 2:
-            found.append(_wide(width, vectors, rows, lanes, most))
-        if width <= most:
-            found.append(_tall(width, rows, left, lanes, most))
-    return max(found, key=lambda tile: (round(tile.efficiency, 3), tile.wide, -abs(tile.width - 2 * lanes)))
+        vectors = -(-width // core.lanes)
+        if not left and vectors <= core.sums // 2:
+            found.append(_wide(width, vectors, rows, core))
+        if width <= core.sums:
+            found.append(_tall(width, rows, left, core))
+    return max(found, key=lambda tile: (round(tile.efficiency, 2), tile.wide, -abs(tile.width - 2 * core.lanes)))
 
 
-def _wide(width: int, vectors: int, rows: int, lanes: int, most: int) -> PanelTile:
+def _wide(width: int, vectors: int, rows: int, core: Core) -> PanelTile:
     """Columns in lanes."""
-    height = most // vectors
+    height = core.sums // vectors
     if rows > 0:
         height = -(-rows // -(-rows // height))
-    return PanelTile(width, height, True, _efficiency(vectors, height) * width / (vectors * lanes))
+    return PanelTile(width, height, True, core.efficiency(vectors, height, height) * width / (vectors * core.lanes))
 
 
-def _tall(width: int, rows: int, left: bool, lanes: int, most: int) -> PanelTile:
+def _tall(width: int, rows: int, left: bool, core: Core) -> PanelTile:
     """Rows of the dense operand in lanes."""
-    vectors, filled = min(_MOST_VECTORS, max(1, most // width)), 1.0
+    least = -(-2 * _LATENCY // width)
+    vectors = max(1, min(_MOST_VECTORS, core.sums // width, max(core.slab // core.lanes, least)))
+    filled = 1.0
     if rows > 0:
-        slabs = -(-rows // (vectors * lanes))
-        vectors = -(-rows // (slabs * lanes))
-        filled = rows / (slabs * vectors * lanes)
-    efficiency = _efficiency(vectors, width) * filled * (1.0 if left else _CROSSING)
-    return PanelTile(width, vectors * lanes, False, efficiency)
-
-
-def _efficiency(vectors: int, broadcasts: int) -> float:
-    """Multiply-adds of whole vectors, of what the cycles of one slice of the depth had room for."""
-    busy = vectors * broadcasts / 2
-    return busy / max(busy, (vectors + broadcasts) / 2, 4.0 if vectors * broadcasts < 8 else 0.0)
+        slabs = -(-rows // (vectors * core.lanes))
+        vectors = -(-rows // (slabs * core.lanes))
+        filled = rows / (slabs * vectors * core.lanes)
+    height = vectors * core.lanes
+    efficiency = core.efficiency(vectors, width, height) * filled * (1.0 if left else _CROSSING)
+    return PanelTile(width, height, False, efficiency)
 
 
 def reason_against_panels(product: Product, device: Device) -> str | None:
@@ -106,11 +139,17 @@ def reason_against_panels(product: Product, device: Device) -> str | None:
     return None
 
 
+def core_of(product: Product, device: Device) -> Core:
+    """The core that a product runs on."""
+    size = 8 if product.element == "f64" else 4
+    slab = int(device.level("l2").bytes * _SLAB / (product.k * size))
+    return Core(device.lanes(8 * size), device.units.registers, slab, _FROM_L2 / size)
+
+
 def tile_of(product: Product, device: Device, columns: int) -> PanelTile:
     """The register tile of a product with lists across `columns` columns."""
-    wide = 64 if product.element == "f64" else 32
     rows = product.n if product.left else product.m
-    return panel_tile(columns, rows, product.left, device.lanes(wide), device.units.registers)
+    return panel_tile(columns, rows, product.left, core_of(product, device))
 
 
 def multiply(

@@ -22,27 +22,60 @@ from tilewright.passes.weights import create_table
 
 #: Points of a reduction that are worth an element gathered or spread.
 _WORTH = 16
+#: Loops that are tried one by one, at most.
+_SINGLY = 8
 _CONSTANTS = ("arith.constant", "ml_program.global_load_const")
 
 
 def analysed(block: ir.Block, ops: Sequence[ir.Operation], facts: Facts) -> Kept:
-    """What is kept; loops are apart where it pays."""
-    tied: set[Place] = set()
-    while True:
-        kept = Kept(facts, tied)
-        for argument in block.arguments:
-            kept.whole(argument)
-        for op in ops:
-            kept.look_at(op)
-        kept.close()
-        lost = {place for place, op in kept.free.items() if not _pays(kept, place, op)}
-        if not lost:
-            return kept
-        tied |= lost
+    """What is kept; loops are apart where it pays.
+
+    All are at first. Those that save too little by themselves are tied, together or one by one, as long as that helps:
+    what a sum over experts gathers may be what lets the experts before it go.
+    """
+    tied: frozenset[Place] = frozenset()
+    kept = _kept(block, ops, facts, tied)
+    while lost := [place for place, op in kept.free.items() if not _pays(kept, place, op)]:
+        choices = [tied | set(lost), *(tied | {place} for place in lost if 1 < len(lost) <= _SINGLY)]
+        found = [
+            (_cost(other, ops), choice, other) for choice in choices for other in [_kept(block, ops, facts, choice)]
+        ]
+        cost, choice, other = min(found, key=lambda one: one[0])
+        if cost > _cost(kept, ops):
+            break
+        tied, kept = choice, other
+    return kept
+
+
+def _kept(block: ir.Block, ops: Sequence[ir.Operation], facts: Facts, tied: frozenset[Place]) -> Kept:
+    kept = Kept(facts, tied)
+    own = {value for op in ops for value in op.results}
+    for value in (*block.arguments, *(v for op in ops for v in op.operands if v not in own)):
+        kept.whole(value)
+    for op in ops:
+        kept.look_at(op)
+    kept.close()
+    return kept
+
+
+def _cost(kept: Kept, ops: Sequence[ir.Operation]) -> int:
+    """Points of reductions, and what elements that are moved are worth of them; sizes that a run brings count as 1."""
+    total = sum(_WORTH * _moved(kept, place, op) for place, op in kept.free.items())
+    for op in ops:
+        if op.name == "linalg.generic" and any(kinds(op)):
+            total += prod(int(kept.of(loop_of(op, loop)).sum()) or 1 for loop in range(len(kinds(op))))
+    return total
 
 
 def _pays(kept: Kept, place: Place, op: ir.Operation) -> bool:
     """Whether a loop saves enough by itself; what needs no moving always does."""
+    loop, own, moved = place[1], kept.of(place), _moved(kept, place, op)
+    points = prod(extent(op, other) or 1 for other in range(len(kinds(op))) if other != loop)
+    return moved == 0 or points * int((~own).sum()) >= _WORTH * moved
+
+
+def _moved(kept: Kept, place: Place, op: ir.Operation) -> int:
+    """Elements that are gathered and spread."""
     loop, own = place[1], kept.of(place)
     moved = sum(
         prod(int(kept.of(axis_of(value, e)).sum()) or 1 for e in range(len(shape_of(value))) if e != d) * int(own.sum())
@@ -51,9 +84,10 @@ def _pays(kept: Kept, place: Place, op: ir.Operation) -> bool:
     )
     for d in _written(op, loop):
         if (kept.of(axis_of(op.results[0], d)) != own).any():
-            moved += prod(max(n, 1) for n in shape_of(op.results[0]))
-    points = prod(extent(op, other) or 1 for other in range(len(kinds(op))) if other != loop)
-    return moved == 0 or points * int((~own).sum()) >= _WORTH * moved
+            moved += prod(
+                int(kept.of(axis_of(op.results[0], e)).sum()) or 1 for e in range(len(shape_of(op.results[0])))
+            )
+    return moved
 
 
 def _indexed(op: ir.Operation, loop: int) -> list[tuple[ir.Value, int]]:

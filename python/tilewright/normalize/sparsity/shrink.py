@@ -9,7 +9,7 @@ from math import prod
 
 import numpy as np
 
-from tilewright.ir.generics import create, kinds
+from tilewright.ir.generics import create, kinds, maker
 from tilewright.mlir import ir
 from tilewright.normalize.sparsity.apart import Apart, analysed, gathering
 from tilewright.normalize.sparsity.facts import Facts, extent, is_tensor, shape_of, small_and_large, window_of
@@ -19,6 +19,7 @@ from tilewright.passes.weights import create_table
 
 #: Elements of a slice of integers that hold one number, at least, for it to be a pruned one.
 _SLICE = 2
+_CONTROL = ("scf.for", "scf.if", "scf.while")
 _CONSTANTS = ("arith.constant", "ml_program.global_load_const")
 
 
@@ -105,7 +106,40 @@ def _shrink(ops: list[ir.Operation], kept: Kept, apart: Apart) -> None:
 
 
 def shrink(block: ir.Block) -> None:
-    """Leave out what nothing in a function's block needs; a remark tells what is left."""
+    """Leave out what nothing in a block, and in those of loops and branches inside, needs; remarks tell what is left.
+
+    What a block gets from outside, and what it yields, stays as it is.
+    """
+    _shrink_block(block)
+    for op in _operations(block):
+        for region in op.regions if op.name in _CONTROL else ():
+            for inner in region.blocks:
+                _bring_constants(inner)
+                shrink(inner)
+
+
+def _bring_constants(block: ir.Block) -> None:
+    """Give a block constants of its own, where one of those that it reads is pruned."""
+    ops, facts = _operations(block), Facts()
+    own = {value for op in ops for value in op.results}
+    reads = [
+        (op, number, made)
+        for op in ops
+        for number, value in enumerate(op.operands)
+        if value not in own and is_tensor(value) and (made := maker(value)) is not None and made.name in _CONSTANTS
+    ]
+    for _, _, made in reads:
+        facts.look_at(made)
+    if not _prunes(facts, [made for _, _, made in reads]):
+        return
+    copies: dict[ir.Value, ir.Value] = {}
+    for op, number, made in reads:
+        if made.results[0] not in copies:
+            copies[made.results[0]] = made.clone(ip=ir.InsertionPoint.at_block_begin(block)).results[0]
+        op.operands[number] = copies[made.results[0]]
+
+
+def _shrink_block(block: ir.Block) -> None:
     ops, facts = _operations(block), Facts()
     for op in ops:
         if op.name in _CONSTANTS:

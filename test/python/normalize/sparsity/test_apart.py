@@ -114,3 +114,39 @@ def test_the_reduction_shrinks(name: str, target: str) -> None:
     compiled = tw.compile(made, target, **({"emulate": True} if target.startswith("cuda") else {}))
     np.testing.assert_allclose(compiled(x)[0], expected, rtol=1e-4, atol=1e-4)
     assert left(compiled) <= most
+
+
+def loop(trips: int) -> onnx.ModelProto:
+    """A state that goes trips times through a layer whose inner channels are half dead."""
+    first, second = normal(32, 64), normal(64, 32)
+    first[:, ::2] = 0
+    node, value = helper.make_node, helper.make_tensor_value_info
+    body = helper.make_graph(
+        [
+            node("MatMul", ["state", "a"], ["h"]),
+            node("Relu", ["h"], ["r"]),
+            node("MatMul", ["r", "b"], ["o"]),
+            node("Tanh", ["o"], ["next"]),
+            node("Identity", ["on"], ["still"]),
+        ],
+        "body",
+        [
+            value("i", TensorProto.INT64, []),
+            value("on", TensorProto.BOOL, []),
+            value("state", TensorProto.FLOAT, [8, 32]),
+        ],
+        [value("still", TensorProto.BOOL, []), value("next", TensorProto.FLOAT, [8, 32])],
+    )
+    made = model([node("Loop", ["trips", "", "x"], ["y"], body=body)], {"a": first, "b": second}, [8, 32])
+    made.graph.initializer.append(numpy_helper.from_array(np.array(trips, np.int64), "trips"))
+    return onnx.shape_inference.infer_shapes(made)
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda:sm_90a"])
+def test_bodies_of_loops_shrink(target: str) -> None:
+    made = loop(5)
+    x = RNG.standard_normal((8, 32)).astype(np.float32)
+    (expected,) = tw.compile(made, "reference")(x)
+    compiled = tw.compile(made, target, **({"emulate": True} if target.startswith("cuda") else {}))
+    np.testing.assert_allclose(compiled(x)[0], expected, rtol=1e-4, atol=1e-4)
+    assert left(compiled) == 0.5

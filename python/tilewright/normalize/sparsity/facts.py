@@ -66,6 +66,13 @@ class Facts:
         accumulator = Known(held.numbers, np.zeros(size, bool), np.ones(size, bool))
         return evaluate(body(op), [*inputs, accumulator], _index(loop, size), size)[0].kept
 
+    def results(self, op: ir.Operation, loop: int) -> np.ndarray | None:
+        """[indices], bool: at which indices of a parallel loop the result is zero; None where at none."""
+        for axis, expr in zip(self.of(op.results[0]), maps(op)[-1].results, strict=True):
+            if axis is not None and isinstance(expr, ir.AffineDimExpr) and expr.position == loop:
+                return axis.zero
+        return None
+
     def _reads_known(self, op: ir.Operation) -> bool:
         """Whether anything is known of an operand."""
         return any(axis is not None for value in op.operands if is_tensor(value) for axis in self.of(value))

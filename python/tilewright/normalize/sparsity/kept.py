@@ -7,12 +7,13 @@ Axes of tensors and loops of operations are linked: a loop and the axes that it 
 a slice and its place in a tensor, and the parts of a reshape keep a product. A reduction keeps the indices at which its
 body changes something (`facts.py`). What an operation that has no rule here reads or makes is kept whole. The sets
 only grow until all links hold: the least sets that are sound. Indices that nobody keeps are left out everywhere at
-once, so that no tensor is put together from parts again.
+once. Where a reduction could do with less than what it reads, or makes slices of a known number that are read, its loop
+is apart: it keeps less than the axes; what it reads is gathered, what it makes is spread (`apart.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 
 import numpy as np
 
@@ -44,9 +45,17 @@ def loop_of(op: ir.Operation, loop: int) -> Place:
 class Kept:
     """The indices of each place that are kept."""
 
-    def __init__(self, facts: Facts) -> None:
-        """Nothing is kept yet."""
+    def __init__(self, facts: Facts, tied: Set[Place] = frozenset()) -> None:
+        """Nothing is kept yet.
+
+        Args:
+            facts: what is known of tensors.
+            tied: loops that keep what the axes that they index keep, although they could do with less.
+        """
         self._facts = facts
+        self._ties = tied
+        #: Loops that may keep less than the axes they index: what they read is gathered, what they make spread.
+        self.free: dict[Place, ir.Operation] = {}
         self._sets: dict[Place, np.ndarray] = {}
         self._links: dict[Place, list[tuple[Place, Link]]] = {}
         self._exact: set[Place] = set()
@@ -54,15 +63,23 @@ class Kept:
 
     def axes(self, value: ir.Value) -> list[np.ndarray] | None:
         """[indices] of each axis, bool; None where all are kept."""
+        found = self.all_axes(value)
+        return None if all(one.all() for one in found) else found
+
+    def all_axes(self, value: ir.Value) -> list[np.ndarray]:
+        """[indices] of each axis, bool."""
         found = [self._sets.get(axis_of(value, d)) for d in range(len(shape_of(value)))]
-        if all(one is None or one.all() for one in found):
-            return None
         sizes = shape_of(value)
         return [np.ones(max(n, 0), bool) if one is None else one for n, one in zip(sizes, found, strict=True)]
 
     def loop(self, op: ir.Operation, loop: int) -> np.ndarray | None:
         """[indices] of a loop, bool; None where they are known at run time only."""
         return self._sets.get(loop_of(op, loop))
+
+    def of(self, place: Place) -> np.ndarray:
+        """[indices] of a place that has a known size, bool."""
+        self._size(place)
+        return self._sets[place]
 
     def look_at(self, op: ir.Operation) -> None:
         """Link what an operation reads and makes, or keep it whole."""
@@ -159,20 +176,55 @@ class Kept:
         """Loops index axes; reductions need what changes their sums."""
         for value in captured(op):
             self.whole(value)
+        apart = self._apart(op)
         for value, access in zip(op.operands, maps(op), strict=True):
-            self._indexed(op, value, access)
+            self._indexed(op, value, access, [loop for loop in apart if kinds(op)[loop]])
         for inner in body(op).operations:
             if inner.operation.name == "linalg.index":
                 self._all(loop_of(op, ir.IntegerAttr(inner.operation.attributes["dim"]).value))
         for loop, reduces in enumerate(kinds(op)):
             size = self._size(loop_of(op, loop))
             if reduces and size:
-                dead = self._facts.terms(op, loop)
+                dead = apart.get(loop, self._facts.terms(op, loop))
                 self._add(loop_of(op, loop), np.ones(size, bool) if dead is None else ~dead)
-        return self._alike(op.results[0], op.operands[len(op.operands) - 1])
+        return self._made(op, apart)
 
-    def _indexed(self, op: ir.Operation, value: ir.Value, access: ir.AffineMap) -> None:
+    def _apart(self, op: ir.Operation) -> dict[int, np.ndarray]:
+        """Loops of a reduction that may keep less than their axes, each with the indices that it does not need."""
+        if not any(kinds(op)):
+            return {}
+        found = {}
+        for loop, reduces in enumerate(kinds(op)):
+            place = loop_of(op, loop)
+            dead = self._facts.terms(op, loop) if reduces else self._facts.results(op, loop)
+            if place not in self._ties and dead is not None and dead.any() and _is_plain(op, loop):
+                found[loop] = dead
+                self.free[place] = op
+        return found
+
+    def _made(self, op: ir.Operation, apart: Mapping[int, np.ndarray]) -> bool:
+        """The result is as its place; where it holds known numbers, loops need not make them."""
+        result, place = op.results[0], op.operands[len(op.operands) - 1]
+        for d, expr in enumerate(maps(op)[-1].results):
+            dead = apart.get(expr.position) if isinstance(expr, ir.AffineDimExpr) else None
+            if dead is None:
+                self._same(axis_of(result, d), axis_of(place, d))
+            elif self._size(axis_of(result, d)) == len(dead):
+                self._follows(axis_of(result, d), loop_of(op, expr.position), _without(dead))
+        return True
+
+    def _follows(self, a: Place, b: Place, there: Link) -> None:
+        """One place whose indices follow from those of another, but not the other way round."""
+        self._size(b)
+        self._links.setdefault(a, []).append((b, there))
+        self._work.append(a)
+
+    def _indexed(self, op: ir.Operation, value: ir.Value, access: ir.AffineMap, apart: Sequence[int]) -> None:
         for d, expr in enumerate(access.results if is_tensor(value) else ()):
+            if isinstance(expr, ir.AffineDimExpr) and expr.position in apart:
+                self._size(axis_of(value, d))
+                self._follows(loop_of(op, expr.position), axis_of(value, d), _itself)
+                continue
             if isinstance(expr, ir.AffineDimExpr):
                 self._same(loop_of(op, expr.position), axis_of(value, d))
                 continue
@@ -238,6 +290,25 @@ class Kept:
         for d in range(len(shape_of(a))):
             self._same(axis_of(a, d), axis_of(b, d))
         return True
+
+
+def _is_plain(op: ir.Operation, loop: int) -> bool:
+    """Whether a loop only indexes axes, each of its own size, one of an operand at most."""
+    for inner in body(op).operations:
+        if inner.operation.name == "linalg.index" and ir.IntegerAttr(inner.operation.attributes["dim"]).value == loop:
+            return False
+    size = extent(op, loop)
+    for value, access in zip(op.operands, maps(op), strict=True):
+        at = [d for d, expr in enumerate(access.results) if loop in loops_of(expr)]
+        if len(at) > 1 or any(not isinstance(access.results[d], ir.AffineDimExpr) for d in at):
+            return False
+        if not is_tensor(value) or any(shape_of(value)[d] != size for d in at):
+            return False
+    return True
+
+
+def _without(dead: np.ndarray) -> Link:
+    return lambda kept: kept & ~dead
 
 
 def _itself(kept: np.ndarray) -> np.ndarray:

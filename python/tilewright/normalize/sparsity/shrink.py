@@ -9,8 +9,9 @@ from math import prod
 
 import numpy as np
 
-from tilewright.ir.generics import create, create_generic, kinds
+from tilewright.ir.generics import create, kinds, maker
 from tilewright.mlir import ir
+from tilewright.normalize.sparsity.apart import Apart, analysed, gathering
 from tilewright.normalize.sparsity.facts import Facts, extent, is_tensor, shape_of, small_and_large, window_of
 from tilewright.normalize.sparsity.kept import Kept
 from tilewright.passes import remark
@@ -18,6 +19,7 @@ from tilewright.passes.weights import create_table
 
 #: Elements of a slice of integers that hold one number, at least, for it to be a pruned one.
 _SLICE = 2
+_CONTROL = ("scf.for", "scf.if", "scf.while")
 _CONSTANTS = ("arith.constant", "ml_program.global_load_const")
 
 
@@ -61,26 +63,7 @@ def _gather(value: ir.Value, kept: list[np.ndarray]) -> ir.Value:
             return create("arith.constant", [], kind, {"value": splat})
         chosen = [d for d, one in enumerate(kept) if not one.all()]
         tables = [create_table(np.flatnonzero(kept[d]).astype(np.int64)) for d in chosen]
-        empty = create("tensor.empty", [], kind)
-        return _gathering(value, dict(zip(chosen, tables, strict=True)), empty)
-
-
-def _gathering(value: ir.Value, tables: dict[int, ir.Value], empty: ir.Value) -> ir.Value:
-    """A generic that reads a tensor at places that tables name, and elsewhere at the loops' own."""
-    rank, index = len(shape_of(value)), ir.IndexType.get()
-
-    def place(d: int, named: dict[int, ir.Value]) -> ir.Value:
-        if d in named:
-            return create("arith.index_cast", [named[d]], index)
-        return create("linalg.index", [], index, {"dim": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), d)})
-
-    def read(elements: list[ir.Value]) -> ir.Value:
-        named = dict(zip(tables, elements, strict=False))  # the last element is the old one
-        places = [place(d, named) for d in range(rank)]
-        return create("tensor.extract", [value, *places], ir.RankedTensorType(value.type).element_type)
-
-    reads = [(table, ir.AffineMap.get(rank, 0, [ir.AffineDimExpr.get(d)])) for d, table in tables.items()]
-    return create_generic(reads, empty, ir.AffineMap.get_identity(rank), [False] * rank, read)
+        return gathering(value, dict(zip(chosen, tables, strict=True)), {d: sizes[d] for d in chosen})
 
 
 def _sized(kind: ir.Type, kept: list[np.ndarray]) -> ir.Type:
@@ -101,11 +84,12 @@ def _rewindow(op: ir.Operation, kept: dict[ir.Value, list[np.ndarray]], window: 
     op.attributes["static_sizes"] = ir.DenseI64ArrayAttr.get(list(shape_of(small)))
 
 
-def _shrink(ops: list[ir.Operation], kept: Kept) -> None:
+def _shrink(ops: list[ir.Operation], kept: Kept, apart: Apart) -> None:
     """Give all tensors the sizes of the indices that are kept."""
     windows = {op.results[0]: window_of(op) for op in ops if op.name in ("tensor.insert_slice", "tensor.extract_slice")}
     chosen = {value: axes for op in ops for value in op.results if is_tensor(value) and (axes := kept.axes(value))}
-    for value, axes in chosen.items():
+    made = {op.results[0]: loops for op in ops if (loops := apart.loops(op, kept)) is not None}
+    for value, axes in {**chosen, **made}.items():
         if value.owner.operation.name in _CONSTANTS:
             uses = [(use.owner.operation, use.operand_number) for use in value.uses]
             new = _gather(value, axes)
@@ -118,10 +102,44 @@ def _shrink(ops: list[ir.Operation], kept: Kept) -> None:
             op.attributes["static_output_shape"] = ir.DenseI64ArrayAttr.get(list(shape_of(op.results[0])))
         elif (window := windows.get(op.results[0]) if op.results else None) is not None:
             _rewindow(op, chosen, window)
+    apart.make()
 
 
 def shrink(block: ir.Block) -> None:
-    """Leave out what nothing in a function's block needs; a remark tells what is left."""
+    """Leave out what nothing in a block, and in those of loops and branches inside, needs; remarks tell what is left.
+
+    What a block gets from outside, and what it yields, stays as it is.
+    """
+    _shrink_block(block)
+    for op in _operations(block):
+        for region in op.regions if op.name in _CONTROL else ():
+            for inner in region.blocks:
+                _bring_constants(inner)
+                shrink(inner)
+
+
+def _bring_constants(block: ir.Block) -> None:
+    """Give a block constants of its own, where one of those that it reads is pruned."""
+    ops, facts = _operations(block), Facts()
+    own = {value for op in ops for value in op.results}
+    reads = [
+        (op, number, made)
+        for op in ops
+        for number, value in enumerate(op.operands)
+        if value not in own and is_tensor(value) and (made := maker(value)) is not None and made.name in _CONSTANTS
+    ]
+    for _, _, made in reads:
+        facts.look_at(made)
+    if not _prunes(facts, [made for _, _, made in reads]):
+        return
+    copies: dict[ir.Value, ir.Value] = {}
+    for op, number, made in reads:
+        if made.results[0] not in copies:
+            copies[made.results[0]] = made.clone(ip=ir.InsertionPoint.at_block_begin(block)).results[0]
+        op.operands[number] = copies[made.results[0]]
+
+
+def _shrink_block(block: ir.Block) -> None:
     ops, facts = _operations(block), Facts()
     for op in ops:
         if op.name in _CONSTANTS:
@@ -131,14 +149,9 @@ def shrink(block: ir.Block) -> None:
     for op in ops:
         if op.name not in _CONSTANTS:
             facts.look_at(op)
-    kept = Kept(facts)
-    for argument in block.arguments:
-        kept.whole(argument)
-    for op in ops:
-        kept.look_at(op)
-    kept.close()
+    kept = analysed(block, ops, facts)
     before = sum(map(_work, ops))
-    _shrink(ops, kept)
+    _shrink(ops, kept, Apart(kept))
     left = sum(map(_work, ops))
     if left < before:
         part = f"{100 * left / before:.3g} %"

@@ -12,6 +12,7 @@ import pruned_programs
 from tilewright import reference
 from tilewright.ir.generics import walk
 from tilewright.mlir import ir
+from tilewright.normalize.sparsity import apart
 from tilewright.normalize.sparsity.facts import Facts, is_tensor
 from tilewright.passes import run_pipeline
 
@@ -63,8 +64,10 @@ def test_facts_hold(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(120))
-def test_results_stay(seed: int) -> None:
-    """Axes of more than 16 indices keep whole vectors."""
+def test_results_stay(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Axes of more than 16 indices keep whole vectors. Of half of the programs all loops that may are apart."""
+    if seed % 2:
+        monkeypatch.setattr(apart, "_WORTH", 0)
     text, shape = pruned_programs.random_program(seed, widest=50 if seed % 3 == 0 else 6)
     before, after = parsed(text), parsed(text)
     run_pipeline(after.operation, "builtin.module(tile-shrink-dead,canonicalize)")

@@ -21,9 +21,9 @@ def SparseTile_FormatAttr : AttrDef<SparseTile_Dialect, "Format"> {
     the difference. `storage` is the type of codes: an integer of 2, 4 or 8 bits
     (`unsigned` or not), or a float of 8 bits, which has no zero point. Among the
     parts a number of fewer bits has a byte: kernels pack as they read. `group`
-    is the block of elements that share a scale (and a zero point): a number per dimension, `?` for the whole of it; without it
-    the tensor has one scale. `[1, ?]` is a scale per row, `[1, 32]` one per 32
-    elements of a row.
+    is the block of elements that share a scale (and a zero point): a number per
+    dimension, `?` for the whole of it; without it the tensor has one scale.
+    `[1, ?]` is a scale per row, `[1, 32]` one per 32 elements of a row.
 
     - `format_c1`: `storage` is `i2`, `i4`, `i8`, `f8E4M3FN` or `f8E5M2`.
     - `format_c2`: `scales` is a float type; there are none for integers alone.

@@ -5,6 +5,7 @@
 
 from tilewright.normalize import (  # noqa: F401
     assert_early,
+    carry_formats,
     float8_products,
     fold_roundings,
     fold_transposes,

@@ -61,9 +61,9 @@ class Decoding:
     def of_bytes(self) -> bool:
         """Whether code and zero point are whole numbers of a byte."""
         known = self.known_zero
-        return not self.is_float and (
-            isinstance(known, int) and -128 <= known <= 255 if known is not None else str(self.zero.type) == "i8"
-        )
+        if known is None:
+            return self.zero is not None and not self.is_float and str(self.zero.type) == "i8"
+        return not self.is_float and isinstance(known, int) and -128 <= known <= 255
 
     @property
     def steps(self) -> int:
@@ -106,7 +106,7 @@ def yielded(op: ir.Operation) -> Decoding | None:
 
 def is_argument(value: ir.Value | None, op: ir.Operation) -> bool:
     """Whether a scalar is an element of an operand of a generic."""
-    return isinstance(value, ir.BlockArgument) and value.owner == body(op)
+    return value is not None and isinstance(value, ir.BlockArgument) and value.owner == body(op)
 
 
 def steps_of(op: ir.Operation) -> int:

@@ -68,3 +68,32 @@ def create_split(
     """
     result = ir.RankedTensorType.get(list(shape), ir.RankedTensorType(value.type).element_type)
     return create("tensor.expand_shape", [value, *sizes], result, expansion(groups, shape))
+
+
+def create_with_ones(value: ir.Value, sizes: Sequence[int]) -> ir.Value:
+    """A tensor with its dimensions of size 1 at other places, at the current insertion point.
+
+    Args:
+        value: the tensor.
+        sizes: of the result; those other than 1 are the tensor's, in its order.
+    """
+    shape = list(ir.RankedTensorType(value.type).shape)
+    if shape == list(sizes):
+        return value
+    large = [n for n in shape if n != 1]
+    if len(large) < len(shape) and (len(shape) > 1 or not sizes):
+        value, shape = create_joined(value, _around_large(shape)), large
+    if shape == list(sizes):
+        return value
+    return create_split(value, _around_large(sizes) if large else [[*range(len(sizes))]] * len(shape), sizes)
+
+
+def _around_large(sizes: Sequence[int]) -> list[list[int]]:
+    """Dimensions around each one that is larger than 1, in order; none where there is no such."""
+    groups: list[list[int]] = []
+    for place, size in enumerate(sizes):
+        if not groups or (size != 1 and any(sizes[at] != 1 for at in groups[-1])):
+            groups.append([place])
+        else:
+            groups[-1].append(place)
+    return groups if any(n != 1 for n in sizes) else []

@@ -12,6 +12,7 @@ from tilewright.passes.pipeline import PassSpec
 _SCALED = (PassSpec("tile-scale-results", "a softmax before a product divides the fewest numbers"),)
 
 _BEFORE = (
+    PassSpec("tile-carry-formats", "codes are moved, not what they stand for; what quantizes them again is nothing"),
     PassSpec("tile-lower-formats", "codes, scales and zero points are tensors; bodies say which is which"),
     PassSpec("tile-generalize", "named structured ops become linalg.generic; fills stay"),
     PassSpec("tile-widen-floats", "reductions of f16 and bf16 keep f32 in registers"),

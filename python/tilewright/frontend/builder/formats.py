@@ -21,7 +21,7 @@ from tilewright.frontend.builder.builder import Builder, foldable
 from tilewright.frontend.builder.dims import Size, has_zero, is_static, marked
 from tilewright.frontend.builder.dtypes import F32, I32, is_float
 from tilewright.frontend.builder.tensor import Tensor
-from tilewright.ir.views import expansion, reassociation
+from tilewright.ir.views import create_with_ones
 from tilewright.mlir import ir
 from tilewright.mlir.dialects.sparse_tile import part_types
 
@@ -131,7 +131,7 @@ def _beside(b: Builder, v: Tensor, x: Tensor, common: Sequence[int]) -> ir.Value
     order = [d for d in x.dims if d is not None and common[d] != 1]
     if [d for d in v.dims if d is not None and v.shape[d] != 1] != order:
         v = b.copy(v, [*(d for d in range(v.rank) if d not in order), *order])
-    return _with_ones(b, b.stored(v).data, [1 if d is None else common[d] for d in x.dims])
+    return create_with_ones(b.stored(v).data, [1 if d is None else common[d] for d in x.dims])
 
 
 def _without_ones(b: Builder, x: Tensor) -> Tensor:
@@ -140,34 +140,4 @@ def _without_ones(b: Builder, x: Tensor) -> Tensor:
     if len(dims) >= len(x.dims):
         return x
     sizes = [n for n in ir.RankedTensorType(x.data.type).shape if n != 1] or [1]
-    return Tensor(x.dtype, x.shape, _with_ones(b, x.data, sizes), dims)
-
-
-def _with_ones(b: Builder, value: ir.Value, sizes: Sequence[int]) -> ir.Value:
-    """A stored tensor with its dimensions of size 1 at other places."""
-    kind = ir.RankedTensorType(value.type)
-    if list(kind.shape) == list(sizes):
-        return value
-    large = [n for n in kind.shape if n != 1]
-    if len(large) < kind.rank and (kind.rank > 1 or not sizes):
-        kind = ir.RankedTensorType.get(large, kind.element_type)
-        value = b.op(
-            "tensor.collapse_shape", [value], kind, {"reassociation": reassociation(_groups(value.type.shape))}
-        )
-    if list(kind.shape) == list(sizes):
-        return value
-    groups = _groups(sizes) if large else [[*range(len(sizes))]] * kind.rank
-    return b.op(
-        "tensor.expand_shape", [value], ir.RankedTensorType.get(sizes, kind.element_type), expansion(groups, sizes)
-    )
-
-
-def _groups(sizes: Sequence[int]) -> list[list[int]]:
-    """Dimensions around each one that is larger than 1, in order; none where there is no such."""
-    groups: list[list[int]] = []
-    for place, size in enumerate(sizes):
-        if not groups or (size != 1 and any(sizes[at] != 1 for at in groups[-1])):
-            groups.append([place])
-        else:
-            groups[-1].append(place)
-    return groups if any(n != 1 for n in sizes) else []
+    return Tensor(x.dtype, x.shape, create_with_ones(x.data, sizes), dims)

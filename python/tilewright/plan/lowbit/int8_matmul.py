@@ -46,7 +46,7 @@ def _read(op: ir.Operation, code: ir.Value, unsigned: bool, zero: Zero, scale: S
 def _zero_of(op: ir.Operation, found: Decoding) -> Zero | None:
     if found.known_zero is not None:
         return Zero(int(found.known_zero)) if float(found.known_zero).is_integer() else None
-    if not is_argument(found.zero, op) or str(found.zero.type) not in ("i8", "i32"):
+    if found.zero is None or not is_argument(found.zero, op) or str(found.zero.type) not in ("i8", "i32"):
         return None
     number = ir.BlockArgument(found.zero).arg_number
     dims, tensor = dims_of(maps(op)[number]), op.operands[number]

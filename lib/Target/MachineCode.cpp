@@ -222,7 +222,7 @@ private:
         options.optLevel == 0 ? builder.buildO0DefaultPipeline(level)
                               : builder.buildPerModuleDefaultPipeline(level);
     passes.run(*llvmModule, modules);
-    if (!getenv("NOHOLD") && options.optLevel > 0 && machine->getTargetTriple().isX86())
+    if (options.optLevel > 0 && machine->getTargetTriple().isX86())
       holdGatheredAddresses(*llvmModule);
   }
 

@@ -30,8 +30,8 @@ bool isFromMemory(const Value *value) {
       return true;
     const auto *next = dyn_cast<Instruction>(value);
     bool isCast = next && isa<ZExtInst, SExtInst, TruncInst>(next);
-    bool isArithmetic = next && isa<BinaryOperator>(next) &&
-                        isa<Constant>(next->getOperand(1));
+    bool isArithmetic =
+        next && isa<BinaryOperator>(next) && isa<Constant>(next->getOperand(1));
     if (!isCast && !isArithmetic)
       return false;
     value = next->getOperand(0);
@@ -60,8 +60,7 @@ bool isGatheredRow(const GetElementPtrInst &address) {
 /// An assembly of no instruction: what it returns is in one register.
 void hold(GetElementPtrInst &address) {
   IRBuilder<> builder(address.getNextNode());
-  auto *type =
-      FunctionType::get(address.getType(), {address.getType()}, false);
+  auto *type = FunctionType::get(address.getType(), {address.getType()}, false);
   Value *held = builder.CreateCall(
       InlineAsm::get(type, "", "=r,0", /*hasSideEffects=*/false), {&address});
   address.replaceUsesWithIf(

@@ -232,7 +232,7 @@ private:
       passes.addPass(llvm::AddressSanitizerPass(llvm::AddressSanitizerOptions(),
                                                 /*UseGlobalGC=*/false));
     passes.run(*llvmModule, modules);
-    if (!getenv("NOHOLD") && options.optLevel > 0 && machine->getTargetTriple().isX86())
+    if (options.optLevel > 0 && machine->getTargetTriple().isX86())
       holdGatheredAddresses(*llvmModule);
   }
 

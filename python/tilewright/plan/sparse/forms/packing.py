@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tilewright.dialects.sparse_tile.patterns import NM
+from tilewright.dialects.sparse_tile.patterns import NM, Mask
 from tilewright.dialects.sparse_tile.tesa import Region, Tesa
-from tilewright.ir.generics import create, create_generic, maker
+from tilewright.ir.generics import create, create_copy, create_generic, create_transposed, maker
 from tilewright.mlir import ir
 from tilewright.mlir.dialects.sparse_tile import part_types
 from tilewright.plan.sparse.forms.form import Product
@@ -72,6 +72,29 @@ def plain_parts(product: Product) -> tuple[ir.Value, ...]:
     floats = Tesa((Region(region.pattern),)).type(kind.shape, kind.element_type)
     plain = create("sparse_tile.dequantize", [value], floats)
     return tuple(ir.Operation.create("sparse_tile.parts", results=part_types(floats), operands=[plain]).results)
+
+
+def mask_lists(product: Product, element: ir.Type) -> Lists:
+    """Lists of an unstructured operand: one for each row, over the whole depth, positions of 32 bits.
+
+    Where the rows of the operand are terms of the sum it is packed again with its dimensions exchanged, which runs
+    where the weights are known; so does all else, but for parts that a run brings, which are taken as they are.
+    """
+    source = known_source(product)
+    if source is None:
+        return Lists(*product.parts)
+    matrix = maker(encoded_operand(product)).operands[0]  # known_source looked into what packs it
+    if not product.left:
+        matrix, source = create_transposed(matrix, [1, 0]), source.T
+    encoded = Tesa((Region(Mask()),)).type(list(source.shape), ir.RankedTensorType(matrix.type).element_type)
+    packed, kept = create("sparse_tile.pack", [matrix], encoded), int((source != 0).sum())
+    kinds = [ir.RankedTensorType(kind) for kind in part_types(encoded)]
+    sized = [ir.RankedTensorType.get([kept if n < 0 else n for n in kind.shape], kind.element_type) for kind in kinds]
+    values, positions, starts = ir.Operation.create("sparse_tile.parts", results=sized, operands=[packed]).results
+    kind = ir.RankedTensorType.get([kept], element)
+    if values.type != kind:
+        values = create_copy(values, create("tensor.empty", [], kind), "arith.extf")
+    return Lists(values, positions, starts)
 
 
 def nm_lists(product: Product, element: ir.Type, block: int, unroll: int, bits: int) -> Lists:

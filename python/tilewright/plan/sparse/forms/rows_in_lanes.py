@@ -10,12 +10,19 @@ dense one, read from the nearest cache at the address that the position names; s
 from __future__ import annotations
 
 from tilewright.devices.device import Device
-from tilewright.dialects.sparse_tile.patterns import NM
-from tilewright.ir.generics import create
+from tilewright.dialects.sparse_tile.patterns import NM, Mask
+from tilewright.ir.generics import create, maker
 from tilewright.mlir import ir
 from tilewright.plan.sparse.forms.form import Product
 from tilewright.plan.sparse.forms.making import kernel, launch
-from tilewright.plan.sparse.forms.packing import Lists, encoded_operand, is_constant, nm_lists
+from tilewright.plan.sparse.forms.packing import (
+    Lists,
+    encoded_operand,
+    is_constant,
+    known_source,
+    mask_lists,
+    nm_lists,
+)
 from tilewright.plan.sparse.forms.rows_in_lanes_kernel import RowsKernel, rows_text
 
 _NEAR = 0.5
@@ -23,6 +30,9 @@ _NEAR = 0.5
 
 _SUMS = (8, 6, 4)
 """Vectors of sums in registers, from which the widths of a task are chosen: 8 hide the latency of multiply-adds."""
+
+_WHOLE = 4
+"""The same for lists over the whole depth, which are read from the second cache."""
 
 _SIZES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8}
 
@@ -44,12 +54,19 @@ class RowsInLanes:
         """Lists of kept elements and a launch."""
         plan = plan_rows(product, device)
         element = ir.Type.parse(plan.element)
-        lists = nm_lists(product, element, plan.block, plan.unroll, plan.position)
+        if plan.kept == 0:
+            return product.op.operands[2]
+        if plan.count is None:
+            lists = mask_lists(product, element)
+        else:
+            lists = nm_lists(product, element, plan.block, plan.unroll, plan.position)
         return _launch(product, plan, lists)
 
 
 def _reason_pattern(product: Product) -> str | None:
     (region,) = product.tesa.regions
+    if isinstance(region.pattern, Mask):
+        return _reason_mask(product)
     if not isinstance(region.pattern, NM):
         return f"the pattern is {region.pattern.kind}"
     if any(size != 1 for size in region.pattern.unit):
@@ -57,9 +74,35 @@ def _reason_pattern(product: Product) -> str | None:
     if region.pattern.axis != (1 if product.left else 0):
         return "the windows do not lie along the sum"
     constant = is_constant(encoded_operand(product))
-    if region.format is not None and not constant:
+    if not constant and region.format is not None:
         return "codes that a run brings are not unpacked"
-    return None
+    return None if constant or _assembled(product) else "a run packs the sparse operand"
+
+
+def _reason_mask(product: Product) -> str | None:
+    """Without the weights it is not known how many elements are kept; parts of a run are taken as they are."""
+    if product.tesa.regions[0].format is not None:
+        return "codes of unstructured elements are not unpacked"
+    if known_source(product) is not None:
+        return None
+    if not product.left or not _assembled(product):
+        return "it is not known which elements are kept"
+    given = ir.RankedTensorType(product.parts[0].type).element_type
+    return (
+        None if str(given) == _sums(product) else f"kept elements that a run brings are {given}, sums {_sums(product)}"
+    )
+
+
+def _assembled(product: Product) -> bool:
+    made = maker(encoded_operand(product))
+    return made is not None and made.name == "sparse_tile.assemble"
+
+
+def _sums(product: Product) -> str:
+    """The type that products are summed in: wide enough for both operands and the result."""
+    kinds = (product.dense.type, encoded_operand(product).type)
+    elements = [product.element, *(str(ir.RankedTensorType(kind).element_type) for kind in kinds)]
+    return "f64" if "f64" in elements else "f32"
 
 
 def _reason_sizes(product: Product) -> str | None:
@@ -75,33 +118,42 @@ def _reason_sizes(product: Product) -> str | None:
 
 def plan_rows(product: Product, device: Device) -> RowsKernel:
     """Widths, blocks and tasks for a product that :meth:`RowsInLanes.reason_against` has nothing against."""
-    pattern = product.tesa.regions[0].pattern
-    assert isinstance(pattern, NM)
-    given = str(ir.RankedTensorType(product.dense.type).element_type)
-    element = "f64" if "f64" in (given, product.element) else "f32"
-    lanes = device.units.vector_bits // (8 * _SIZES[element])
+    pattern, element = product.tesa.regions[0].pattern, _sums(product)
+    size = _SIZES[element]
+    lanes = device.units.vector_bits // (8 * size)
     rows, columns = (product.m, product.n) if product.left else (product.n, product.m)
-    near = int(device.level("l1").bytes * _NEAR) // _SIZES[element]
-    density = pattern.n / pattern.m
-    choices = [_blocked(near // (sums * lanes), pattern, product.k) for sums in _SUMS]
-    sums, block = min(
-        zip(_SUMS, choices, strict=True), key=lambda one: predicted_cycles(one[0], density * min(one[1], product.k))
-    )
-    if columns >= 0:
-        tasks = -(-columns // (sums * lanes))
-        sums = -(-columns // (tasks * lanes))
+    if isinstance(pattern, NM):
+        sums, block = _blocked(device, pattern, product.k, lanes, size)
+        count = block // pattern.m * pattern.n
+        unroll, bits = next(u for u in (4, 2, 1) if count % u == 0), 16
+        kept = _over(product.k, block) * rows * count
     else:
-        tasks = 1
+        source = known_source(product)
+        sums, block, count, unroll, bits = _whole(device, product.k, lanes, size), product.k, None, 1, 32
+        kept = -1 if source is None else int((source != 0).sum())
+    tasks = _over(max(columns, 1), sums * lanes)
+    if columns >= 0:
+        sums = _over(columns, tasks * lanes)
     width = sums * lanes
-    count = block // pattern.m * pattern.n
-    unroll = next(u for u in (4, 2, 1) if count % u == 0)
-    chunk = _chunk(rows, width * _SIZES[element], tasks, lanes, device)
-    kept = -(-product.k // block) * rows * count
-    panel = max(device.level("l2").bytes // 3 // (block * width * _SIZES[element]), 1)
     return RowsKernel(
-        rows, product.k, columns, width, lanes, block, panel, chunk, count, unroll, 16, kept, element, given, product.element,
-        across=not product.left, adds=product.init is not None,
-    )  # fmt: skip
+        rows=rows,
+        depth=product.k,
+        columns=columns,
+        width=width,
+        lanes=lanes,
+        block=block,
+        panel=max(device.level("l2").bytes // 3 // (block * width * size), 1),
+        chunk=_chunk(rows, width * size, tasks, lanes, device),
+        count=count,
+        unroll=unroll,
+        position=bits,
+        kept=kept,
+        element=element,
+        given=str(ir.RankedTensorType(product.dense.type).element_type),
+        result=product.element,
+        across=not product.left,
+        adds=product.init is not None,
+    )
 
 
 def predicted_cycles(sums: int, kept: float) -> float:
@@ -114,21 +166,42 @@ def predicted_cycles(sums: int, kept: float) -> float:
     return 0.57 * (1 + 1.75 / sums) + 1.65 / kept
 
 
-def _blocked(most: int, pattern: NM, depth: int) -> int:
+def _blocked(device: Device, pattern: NM, depth: int, lanes: int, size: int) -> tuple[int, int]:
+    """Vectors of sums and terms of a block for N:M, so that a block lies in the nearest cache."""
+    near = int(device.level("l1").bytes * _NEAR) // size
+    choices = [(sums, _block(near // (sums * lanes), pattern, depth)) for sums in _SUMS]
+    density = pattern.n / pattern.m
+    return min(choices, key=lambda one: predicted_cycles(one[0], density * min(one[1], depth)))
+
+
+def _block(most: int, pattern: NM, depth: int) -> int:
     """Terms of a block: whole windows, of equal sizes, whose lists have a multiple of four elements where they can."""
     step = pattern.m * next(s for s in (1, 2, 4) if s * pattern.n % 4 == 0)
     if step > most or step > depth:
         step = pattern.m
-    most = max(most // step * step, step)
-    blocks = -(-depth // most)
-    return -(-(-(-depth // blocks)) // step) * step
+    blocks = _over(depth, max(most // step * step, step))
+    return _up(_over(depth, blocks), step)
+
+
+def _whole(device: Device, depth: int, lanes: int, size: int) -> int:
+    """Vectors of sums where a list is over the whole depth: what is read in it lies in half of the second cache."""
+    fitting = device.level("l2").bytes // 2 // (depth * lanes * size)
+    return max(min(_WHOLE, fitting), 1)
 
 
 def _chunk(rows: int, bytes_of_row: int, tasks: int, lanes: int, device: Device) -> int:
-    """Rows of a task: sums fit in half of the second cache, and every core has two tasks where there are that many."""
-    fitting = max(device.level("l2").bytes // 2 // bytes_of_row, lanes)
-    parts = max(-(-2 * device.units.count // tasks), -(-rows // fitting))
-    return min(rows, max(-(-(-(-rows // parts)) // lanes) * lanes, 4 * lanes))
+    """Rows of a task: sums fit in a third of the second cache, and every core has two tasks where there are so many."""
+    fitting = max(device.level("l2").bytes // 3 // bytes_of_row, lanes)
+    parts = max(_over(2 * device.units.count, tasks), _over(rows, fitting))
+    return min(rows, max(_up(_over(rows, parts), lanes), 4 * lanes))
+
+
+def _over(size: int, by: int) -> int:
+    return -(-size // by)
+
+
+def _up(size: int, step: int) -> int:
+    return _over(size, step) * step
 
 
 def _launch(product: Product, plan: RowsKernel, lists: Lists) -> ir.Value:
@@ -141,13 +214,13 @@ def _launch(product: Product, plan: RowsKernel, lists: Lists) -> ir.Value:
     target = create("tensor.empty", sizes, kind)
     more = [] if lists.starts is None else [lists.starts]
     added = [] if product.init is None else [product.init]
-    grid = [tasks, -(-plan.rows // plan.chunk)]
+    grid = [tasks, _over(plan.rows, plan.chunk)]
     return launch(name, grid, [lists.values, lists.positions, *more, product.dense, *added], [target])[0]
 
 
 def _tasks(dense: ir.Value, dim: int, plan: RowsKernel) -> ir.Value | int:
     if plan.columns >= 0:
-        return -(-plan.columns // plan.width)
+        return _over(plan.columns, plan.width)
     size = create("tensor.dim", [dense, _index(dim)], ir.IndexType.get())
     return create("arith.ceildivui", [size, _index(plan.width)], ir.IndexType.get())
 

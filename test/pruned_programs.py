@@ -26,6 +26,12 @@ _MAPS = """
 #bmn = affine_map<(b, m, n, k) -> (b, m, n)>
 #bkn = affine_map<(b, m, n, k) -> (k, b, n)>
 #bmk2 = affine_map<(b, m, n, k) -> (b, m, k)>
+#xk = affine_map<(e, m, n, k) -> (m, k)>
+#ekn = affine_map<(e, m, n, k) -> (e, k, n)>
+#emn = affine_map<(e, m, n, k) -> (e, m, n)>
+#me = affine_map<(m, n, e) -> (m, e)>
+#emn3 = affine_map<(m, n, e) -> (e, m, n)>
+#mn_e = affine_map<(m, n, e) -> (m, n)>
 #mbn = affine_map<(b, m, n, k) -> (m, b, n)>
 """
 _P, _R = '"parallel"', '"reduction"'
@@ -225,8 +231,22 @@ def _heads(p: Program) -> tuple[str, int]:
     return name, heads * depth
 
 
+def _experts(p: Program) -> tuple[str, int]:
+    """A mixture: gates of experts times their products, some of which are dead."""
+    value, width = p.pick()
+    count, lanes = int(p.rng.integers(2, 5)), int(p.rng.integers(2, p.widest + 1))
+    x, body = (value, (p.rows, width)), "%t = arith.mulf %a, %b : f64\n%r = arith.addf %o, %t : f64"
+    inputs = [x, (p.constant(width, count), (width, count))]
+    gates = p.generic(["#mk", "#kn", "#mn3"], [_P, _P, _R], inputs, p.filled(p.rows, count), (p.rows, count), body)
+    shape = (count, p.rows, lanes)
+    inputs = [x, (p.constant(count, width, lanes), (count, width, lanes))]
+    made = p.generic(["#xk", "#ekn", "#emn"], [_P, _P, _P, _R], inputs, p.filled(*shape), shape, body)
+    inputs, sums = [(gates, (p.rows, count)), (made, shape)], p.filled(p.rows, lanes)
+    return p.generic(["#me", "#emn3", "#mn_e"], [_P, _P, _R], inputs, sums, (p.rows, lanes), body), lanes
+
+
 STEPS: tuple[Callable[[Program], tuple[str, int]], ...] = (
-    _product, _product, _vector, _masked, _relu, _residual, _centered, _joined, _part, _heads,
+    _product, _product, _vector, _masked, _relu, _residual, _centered, _joined, _part, _heads, _experts,
 )  # fmt: skip
 
 

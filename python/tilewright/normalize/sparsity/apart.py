@@ -149,12 +149,15 @@ class Apart:
             found[d] = kept.of(loop_of(op, maps(op)[-1].results[d].position))
         return found
 
-    def make(self) -> None:
-        """Insert all."""
-        for (op, number), places in self._gathers.items():
-            op.operands[number] = self._gathered(op.operands[number], places)
+    def spread(self) -> None:
+        """Insert what spreads results: then all tensors have the sizes of what is kept."""
         for op, axes in self._spreads.items():
             self._spread(op, axes)
+
+    def gather(self) -> None:
+        """Insert what gathers operands."""
+        for (op, number), places in self._gathers.items():
+            op.operands[number] = self._gathered(op.operands[number], places)
 
     def _gathered(self, value: ir.Value, places: dict[int, np.ndarray]) -> ir.Value:
         key = (value, tuple((d, at.tobytes()) for d, at in places.items()))

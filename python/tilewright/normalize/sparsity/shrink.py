@@ -73,10 +73,9 @@ def _sized(kind: ir.Type, kept: list[np.ndarray]) -> ir.Type:
     return ir.RankedTensorType.get(sizes, old.element_type, old.encoding)
 
 
-def _rewindow(op: ir.Operation, kept: dict[ir.Value, list[np.ndarray]], window: list[slice]) -> None:
-    """Give a slice the place and the sizes that it has now."""
-    small, large = small_and_large(op)
-    axes = kept.get(large)
+def _rewindow(op: ir.Operation, axes: list[np.ndarray] | None, window: list[slice]) -> None:
+    """Give a slice the place, in the kept indices of the larger tensor (None: all), and the sizes that it has now."""
+    small, _ = small_and_large(op)
     offsets = [place.start for place in window]
     if axes is not None:
         offsets = [int(one[: place.start].sum()) for one, place in zip(axes, window, strict=True)]
@@ -97,12 +96,16 @@ def _shrink(ops: list[ir.Operation], kept: Kept, apart: Apart) -> None:
                 user.operands[number] = new
         else:
             value.set_type(_sized(value.type, axes))
+    larger = {
+        op.results[0]: chosen.get(small_and_large(op)[1]) for op in ops if op.results and op.results[0] in windows
+    }
+    apart.spread()
     for op in ops:
         if op.name == "tensor.expand_shape" and op.results[0] in chosen:
             op.attributes["static_output_shape"] = ir.DenseI64ArrayAttr.get(list(shape_of(op.results[0])))
         elif (window := windows.get(op.results[0]) if op.results else None) is not None:
-            _rewindow(op, chosen, window)
-    apart.make()
+            _rewindow(op, larger[op.results[0]], window)
+    apart.gather()
 
 
 def shrink(block: ir.Block) -> None:

@@ -35,8 +35,6 @@ class LowerFormats(Pass):
     ```
     After:
     ```mlir
-    #map = affine_map<(d0, d1) -> (d0, d1)>
-    #map1 = affine_map<(d0, d1) -> (d0, 0)>
     %x = linalg.generic {indexing_maps = [#map, #map1, #map1, #map], iterator_types = ["parallel", "parallel"]}
         ins(%c, %s, %z : tensor<8x64xi8>, tensor<8x1xf32>, tensor<8x1xi8>) outs(%e : tensor<8x64xf32>) {
     ^bb0(%in: i8, %t: f32, %p: i8, %o: f32):

@@ -140,3 +140,32 @@ def test_a_sum_of_a_known_number_is_not_that_number() -> None:
         sums, most = (facts.of(op.results[0])[0] for op in operations[-3:-1])
     assert sums is not None and sums.known.tolist() == [False, True]
     assert most is not None and most.known.tolist() == [True, True] and most.numbers.tolist() == [2.0, 0.0]
+
+
+@pytest.mark.parametrize("unsigned", ["", "unsigned "])
+def test_decoded_zeros(unsigned: str) -> None:
+    """A code that is its zero point is zero, whatever the scale; others are known with their scale."""
+    text = f"""func.func @main(%q: tensor<1xi8>, %t: tensor<1xf32>, %x: tensor<1xf32>) -> tensor<1xf32> {{
+      %y = linalg.generic {{
+          indexing_maps = [affine_map<(d) -> (d)>, affine_map<(d) -> (d)>, affine_map<(d) -> (d)>,
+                           affine_map<(d) -> (d)>], iterator_types = ["parallel"]}}
+          ins(%q, %q, %t : tensor<1xi8>, tensor<1xi8>, tensor<1xf32>) outs(%x : tensor<1xf32>) {{
+      ^bb0(%c: i8, %z: i8, %s: f32, %o: f32):
+        %r = sparse_tile.decode {unsigned}%c zero_point %z : i8 scale %s : f32 : i8 to f32
+        linalg.yield %r : f32
+      }} -> tensor<1xf32>
+      return %y : tensor<1xf32>
+    }}"""
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+    codes, zeros = (np.array(values, np.int8) for values in ([-56, 7, -56, 7], [-56, 7, 7, -56]))
+    for known in itertools.product([False, True], repeat=3):
+        numbers = (codes, zeros, np.full(4, 0.5, np.float32), np.zeros(4, np.float32))
+        none = np.zeros(4, bool)
+        arguments = [Known(n, np.full(4, k), none) for n, k in zip(numbers, (*known, False), strict=True)]
+        found = claimed(module, arguments)
+        expected = np.full(4, all(known)) | (np.full(4, known[0] and known[1]) & (codes == zeros))
+        np.testing.assert_array_equal(found.known, expected)
+        plain = [n.view(np.uint8) if unsigned else n for n in (codes, zeros)]
+        want = (plain[0].astype(np.float32) - plain[1]) * np.float32(0.5)
+        np.testing.assert_array_equal(found.numbers[found.known], want[found.known])

@@ -221,3 +221,70 @@ def test_weights_of_few_bits_that_do_not_fit():
     model = node_model("MatMulNBits", inputs, known=(1, 2), domain="com.microsoft", opset=21, **attributes)
     with pytest.raises(UserError, match="15 scales; its sizes .* want 16"):
         import_onnx(model)
+
+
+SAYS = {
+    "per row": (
+        "DequantizeLinear",
+        [integers("int8", 16, 32), scales(16)],
+        {"axis": 0},
+        "i8, scales = f32, group = [1, ?]",
+    ),
+    "blocks": (
+        "DequantizeLinear",
+        [integers("uint4", 64, 24), scales(2, 24), integers("uint4", 2, 24)],
+        {"axis": 0, "block_size": 32},
+        "i4, unsigned, scales = f32, zero_points = i4, group = [32, 1]",
+    ),
+    "float8": (
+        "DequantizeLinear",
+        [real(24, 24).astype(dtype_of("float8_e5m2")), F32(0.5)],
+        {},
+        "f8E5M2, scales = f32",
+    ),
+    "quantize": (
+        "QuantizeLinear",
+        [real(3, 40), scales(40), integers("int8", 40)],
+        {"axis": 1},
+        "i8, scales = f32, zero_points = i8, group = [?, 1]",
+    ),
+    "half": ("QuantizeLinear", [real(3, 40).astype(np.float16), np.float16(0.5)], {}, "i8, unsigned, scales = f16"),
+    "dynamic": ("DynamicQuantizeLinear", [real(3, 40)], {}, "i8, unsigned, scales = f32, zero_points = i8"),
+    "integers": (
+        "MatMulInteger",
+        [integers("uint8", 4, 64), integers("int8", 64, 8), np.uint8(3)],
+        {},
+        "i8, unsigned, zero_points = i8",
+    ),
+    "convolution": (
+        "ConvInteger",
+        [integers("uint8", 1, 3, 9, 9), integers("int8", 16, 3, 3, 3), np.uint8(3), integers("int8", 16)],
+        {},
+        "i8, zero_points = i8, group = [1, ?, ?, ?]",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_types_say_the_format(name: str):
+    op, inputs, attributes, format = SAYS[name]
+    model = node_model(op, inputs, opset=25, outputs=3 if name == "dynamic" else 1, **attributes)
+    text = str(import_onnx(model).module)
+    assert f"#sparse_tile.tesa<dense : format<{format}>>" in text
+    assert ("sparse_tile.quantize" if "Quantize" in op and "De" not in op else "sparse_tile.dequantize") in text
+
+
+def test_weights_of_few_bits_say_their_format():
+    inputs = [real(3, 64), np.zeros((8, 2, 16), np.uint8), scales(16)]
+    model = node_model(
+        "MatMulNBits", inputs, known=(1, 2), domain="com.microsoft", opset=21, K=64, N=8, bits=4, block_size=32
+    )
+    assert "dense : format<i4, scales = f32, group = [1, 32]>" in str(import_onnx(model).module)
+
+
+@pytest.mark.parametrize("op", ["QuantizeLinear", "DequantizeLinear"])
+def test_what_no_format_says_is_computed(op: str):
+    """Codes of 16 bits."""
+    x = real(3, 40) if op == "QuantizeLinear" else integers("int16", 3, 40)
+    text = str(import_onnx(node_model(op, [x, F32(0.5), np.int16(3)], opset=25)).module)
+    assert "sparse_tile" not in text

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-
 _STRIP = 128
 """Sums of so many rows are written at once: rows of y, which lie across, get whole cache lines side by side."""
 
@@ -224,7 +223,7 @@ def _fill(k: RowsKernel, start: str = "%c0") -> str:
     part, wide = _tile(height, k.lanes, k.given), _tile(height, k.lanes, k.element)
     at, dims = ("[%column, %row]", "dims [1, 0] ") if k.across else ("[%row, %column]", "")
     loops = [
-        f"scf.for %j = %c0 to %cwidth step %clanes {{",
+        "scf.for %j = %c0 to %cwidth step %clanes {",
         f"scf.for %i = %c0 to %cheld step %c{'lanes' if k.across else '1'} {{",
     ]
     outer, inner = loops if k.across else reversed(loops)

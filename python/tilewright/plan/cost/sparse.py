@@ -11,8 +11,9 @@ Numbers of machines are rates (`devices/kinds/cpu.toml`, `sparse.*`).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, sqrt
 
 from tilewright.devices.device import Device
@@ -44,13 +45,27 @@ class Region:
     """What is known of one region of a cover: its kernel, its pattern, and how many units are kept, filled-up ones too.
 
     `units` are elements of a mask or of element-wise N:M, else vectors or blocks. Where `left`, the kernel multiplies
-    the transposed weight by transposed activations.
+    the transposed weight by transposed activations. `line` is what the family itself predicts, see `Taken`.
     """
 
     kernel: str
     pattern: Pattern
     units: int
     left: bool = False
+    line: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Taken:
+    """How a family of kernels takes a product.
+
+    Attributes:
+        left: whether it wants the transposed weight on the left.
+        line: seconds without a unit and for each unit that is kept, as it predicts them; None: the laws here do.
+    """
+
+    left: bool = False
+    line: tuple[float, float] | None = None
 
 
 def unit_of(pattern: Pattern) -> tuple[int, int]:
@@ -74,6 +89,7 @@ def kernels_for(pattern: Pattern, sizes: Sizes, device: Device) -> tuple[str, ..
     return ("blocks", "gemv") if few else ("blocks",)
 
 
+@functools.lru_cache(512)
 def dense_seconds(sizes: Sizes, device: Device) -> float:
     """The predicted seconds of the product with all of its weight, on one core of a CPU, or on a GPU."""
     if device.kind == "gpu":
@@ -88,9 +104,7 @@ def dense_seconds(sizes: Sizes, device: Device) -> float:
 def sparse_seconds(sizes: Sizes, regions: Sequence[Region], device: Device) -> float:
     """The predicted seconds of the product, region after region, on one core of a CPU, or on a GPU."""
     if device.kind == "gpu":
-        from tilewright.plan.cost import sparse_gpu
-
-        return sparse_gpu.sparse_seconds(sizes, regions, device)
+        return sum(_region_seconds(sizes, region, device) for region in regions)
     again = (len(regions) - 1) * 2 * sizes.m * sizes.n * 4 / _bandwidth(device, sizes.m * sizes.n * 4)
     transposed = any(region.left for region in regions) and sizes.m > 1
     vectors = (sizes.m * sizes.k + sizes.m * sizes.n) / device.lanes(32)
@@ -98,10 +112,13 @@ def sparse_seconds(sizes: Sizes, regions: Sequence[Region], device: Device) -> f
     return sum(_region_seconds(sizes, region, device) for region in regions) + again + turned
 
 
-def unit_seconds(sizes: Sizes, kernel: str, pattern: Pattern, device: Device) -> float:
-    """What one more kept unit costs."""
-    many = max(sizes.n * sizes.k // 8, 1024)
-    one, two = (sparse_seconds(sizes, [Region(kernel, pattern, count)], device) for count in (many, 2 * many))
+def unit_seconds(sizes: Sizes, region: Region, device: Device) -> float:
+    """What one more kept unit of a region costs."""
+    if region.line is not None:
+        return region.line[1]
+    rows, columns = unit_of(region.pattern)
+    many = max(sizes.n * sizes.k // (8 * rows * columns), 1)
+    one, two = (sparse_seconds(sizes, [replace(region, units=count)], device) for count in (many, 2 * many))
     return (two - one) / many
 
 
@@ -109,12 +126,14 @@ def _region_seconds(sizes: Sizes, region: Region, device: Device) -> float:
     """Seconds of one kernel: no multiply-add is faster than a dense product's."""
     rows, columns = unit_of(region.pattern)
     elements = region.units * rows * columns
+    least = dense_seconds(sizes, device) * min(elements / max(sizes.k * sizes.n, 1), 1.0)
+    if region.line is not None:
+        return max(region.line[0] + region.units * region.line[1], least)
     compute = _CYCLES[region.kernel](sizes, region, elements, device) / device.units.frequency
     index = region.units * _INDEX_BYTES[region.pattern.kind]
     moved = elements * sizes.bytes + index + sizes.m * (sizes.k * sizes.bytes + sizes.n * 4)
     data = moved / _bandwidth(device, int(moved))
     longer, shorter = max(compute, data), min(compute, data)
-    least = dense_seconds(sizes, device) * elements / max(sizes.k * sizes.n, 1)
     return max(longer + (1 - device.rate("overlap")) * shorter, least) + device.rate("launch")
 
 

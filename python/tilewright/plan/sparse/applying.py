@@ -22,7 +22,7 @@ from tilewright.plan.sparse.cover import Lattice, Piece, split
 from tilewright.plan.sparse.decision import Sparsity
 from tilewright.plan.sparse.encoding import encode
 from tilewright.plan.sparse.matrices import matrix_of, tensor_of
-from tilewright.plan.sparse.probe import orientation
+from tilewright.plan.sparse.probe import asked
 from tilewright.plan.sparse.telling import told
 from tilewright.plan.sparse.weights import WeightProduct, is_product, weight_product
 
@@ -111,7 +111,8 @@ def _left(product: WeightProduct, kernel: str, piece: Piece, device: Device | No
     """Whether a family wants the weight transposed, on the left; what no family takes is told when it is lowered."""
     if not kernel or device is None:
         return False
-    return orientation(kernel, piece.pattern, piece.units, product.sizes, product.elements, device) is True
+    taken = asked(kernel, piece.pattern, product.sizes, product.elements, device)
+    return not isinstance(taken, str) and taken.left
 
 
 def _order(product: WeightProduct, left: bool) -> tuple[list[int], int]:

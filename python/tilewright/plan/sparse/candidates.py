@@ -6,14 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, prod
 
 import numpy as np
 
 from tilewright.devices.device import Device
 from tilewright.dialects.sparse_tile.patterns import NM, Block, Mask, Pattern
-from tilewright.plan.cost.sparse import Region, Sizes, kernels_for, sparse_seconds, unit_of, unit_seconds
+from tilewright.plan.cost.sparse import Region, Sizes, Taken, kernels_for, sparse_seconds, unit_of, unit_seconds
 from tilewright.plan.sparse.cover import Lattice, split
 
 #: Units of a window of N:M; columns that share an index; edges of blocks.
@@ -27,9 +27,8 @@ _WINDOWED = 2
 #: Times that differ by less than this are the same.
 _ALIKE = 1.01
 
-#: Whether a family of kernels wants the weight transposed that has a pattern, with so many units kept; or why it takes
-#: no such product.
-Takes = Callable[[str, Pattern, int], bool | str]
+#: How a family of kernels takes a weight that has a pattern, with so many units kept; or why it does not.
+Takes = Callable[[str, Pattern, int], Taken | str]
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,11 @@ class Search:
     def _region(self, pattern: Pattern, units: int) -> Region | None:
         """The pattern with the kernel that is fastest for it; None where none takes it."""
         asked = {k: self.takes(k, pattern, units) for k in kernels_for(pattern, self.sizes, self.device)}
-        found = [Region(kernel, pattern, units, left) for kernel, left in asked.items() if not isinstance(left, str)]
+        found = [
+            Region(kernel, pattern, units, taken.left, taken.line)
+            for kernel, taken in asked.items()
+            if not isinstance(taken, str)
+        ]
         return min(found, key=lambda region: self._seconds([region]), default=None)
 
     def _seconds(self, regions: Sequence[Region]) -> float:
@@ -133,7 +136,7 @@ class Search:
             block = self._region(Block(edges), len(mine)) if len(mine) else None
             left = rest.units - int(mine.sum(dtype=np.int64))
             if block is not None and left:
-                regions = (block, Region(rest.kernel, rest.pattern, left))
+                regions = (block, replace(rest, units=left))
                 yield Candidate(regions, (least, 0), self._seconds(regions))
 
     def _least(self, edges: tuple[int, int], rest: Region) -> int:
@@ -141,8 +144,8 @@ class Search:
         block = self._region(Block(edges), 1 + self.lattice.live.size // (8 * prod(edges)))
         if block is None:
             return 0
-        one = unit_seconds(self.sizes, rest.kernel, rest.pattern, self.device)
-        return ceil(unit_seconds(self.sizes, block.kernel, block.pattern, self.device) / one)
+        one = unit_seconds(self.sizes, rest, self.device)
+        return ceil(unit_seconds(self.sizes, block, self.device) / one) if one > 0 else prod(edges) + 1
 
     def _and_windows(self, edges: tuple[int, int], least: int) -> Iterator[Candidate]:
         """Blocks, and N:M that holds all elements of the rest."""
@@ -164,7 +167,7 @@ class Search:
                 window = self._region(NM(n, m, 0), counts.size * n)
                 left = int((histogram[n:] * np.arange(len(histogram) - n)).sum())
                 if window is not None and left:
-                    regions = (window, Region(rest.kernel, rest.pattern, left))
+                    regions = (window, replace(rest, units=left))
                     yield Candidate(regions, (0, 0), self._seconds(regions))
 
     def _pair(self, first: tuple[int, int], second: tuple[int, int], rest: Region) -> Candidate | None:

@@ -14,12 +14,12 @@ from tilewright.ir.generics import kinds
 from tilewright.ir.structure import LinalgOp, Weights, blocks, describe
 from tilewright.ir.target_info import options_of
 from tilewright.mlir import ir
-from tilewright.plan.cost.sparse import Sizes, dense_seconds
+from tilewright.plan.cost.sparse import Sizes, Taken, dense_seconds
 from tilewright.plan.sparse.candidates import Candidate, Search, name_of
 from tilewright.plan.sparse.constants import LEAST_ZEROS, array_of, has_zeros, zero_part
 from tilewright.plan.sparse.cover import Lattice
 from tilewright.plan.sparse.decision import Sparsity
-from tilewright.plan.sparse.probe import orientation
+from tilewright.plan.sparse.probe import asked
 from tilewright.plan.sparse.weights import WeightProduct, is_product, weight_product
 
 #: Elements of a weight that are worth a kernel of their own.
@@ -82,11 +82,11 @@ def _chosen(product: WeightProduct, lattice: Lattice, density: float, device: De
     element = ir.RankedTensorType(product.weight.type).element_type
     sizes = Sizes(product.m, product.n, product.k, element.width // 8)
     dense = dense_seconds(sizes, device)
-    asked = _Asked(product, device)
-    found = Search(lattice, sizes, device, asked.takes).ranked()
+    families = _Asked(product, device)
+    found = Search(lattice, sizes, device, families.takes).ranked()
     dense_ns = _ns(dense)
     if not found:
-        why = "; ".join(dict.fromkeys(asked.reasons)) or "no family of kernels is for its pattern"
+        why = "; ".join(families.reasons) or "no family of kernels is for its pattern"
         return Sparsity((), density=density, ns=dense_ns, dense_ns=dense_ns, reason=f"{name_of(lattice)}: {why}")
     best = found[0]
     if best.seconds > (1 - margin) * dense:
@@ -128,19 +128,20 @@ class _Asked:
         self._elements = product.elements
         self._sizes = product.sizes
         self._device = device
-        self._known: dict[tuple[str, Pattern], bool | str] = {}
+        self._known: dict[tuple[str, Pattern], Taken | str] = {}
 
-    def takes(self, kernel: str, pattern: Pattern, units: int) -> bool | str:
-        """Whether a family wants the weight transposed, or why it does not take the product."""
+    def takes(self, kernel: str, pattern: Pattern, units: int) -> Taken | str:
+        """How a family takes the product, or why it does not."""
+        del units
         key = (kernel, pattern)
         if key not in self._known:
-            self._known[key] = orientation(kernel, pattern, units, self._sizes, self._elements, self._device)
+            self._known[key] = asked(kernel, pattern, self._sizes, self._elements, self._device)
         return self._known[key]
 
     @property
     def reasons(self) -> list[str]:
-        """Why families do not take what they were asked for."""
-        return [why for why in self._known.values() if isinstance(why, str)]
+        """Why families do not take what they were asked for, one reason of each."""
+        return list({key[0]: f"{key[0]}: {why}" for key, why in self._known.items() if isinstance(why, str)}.values())
 
 
 def _ns(seconds: float) -> int:

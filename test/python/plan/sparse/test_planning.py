@@ -13,7 +13,7 @@ import pytest
 from tilewright import devices
 from tilewright.devices.device import Device
 from tilewright.dialects.sparse_tile.patterns import NM, Block, Mask, Pattern
-from tilewright.plan.cost.sparse import Region, Sizes, dense_seconds, sparse_seconds
+from tilewright.plan.cost.sparse import Region, Sizes, Taken, dense_seconds, sparse_seconds
 from tilewright.plan.sparse.candidates import Candidate, Search, name_of
 from tilewright.plan.sparse.cover import Lattice, split, spread
 
@@ -44,7 +44,7 @@ def named(live: np.ndarray) -> str:
     return name_of(Lattice(live))
 
 
-def ranked(live: np.ndarray, rows: int = SIZE, takes=lambda *_: False) -> list[Candidate]:
+def ranked(live: np.ndarray, rows: int = SIZE, takes=lambda *_: Taken()) -> list[Candidate]:
     return Search(Lattice(live), Sizes(rows, live.shape[1], live.shape[0]), device(), takes).ranked()
 
 
@@ -99,7 +99,7 @@ def test_a_mixture_is_the_best_where_blocks_are_many() -> None:
 def test_blocks_and_n_of_m() -> None:
     """Where no family takes a mask, what blocks leave is N:M: each element is held, and no window has too many."""
     live = blocks(0.3) | n_of_m(1, 32)
-    found = ranked(live, takes=lambda kernel, pattern, units: "no" if isinstance(pattern, Mask) else False)
+    found = ranked(live, takes=lambda kernel, pattern, units: "no" if isinstance(pattern, Mask) else Taken())
     assert found[0].patterns == (Block((32, 32)), NM(1, 32, 0))
     pieces = split(Lattice(live), found[0].patterns, found[0].least)
     assert [piece.units for piece in pieces] == [region.units for region in found[0].regions]
@@ -119,7 +119,7 @@ def test_n_of_m_and_a_remainder() -> None:
 
 def test_what_families_do_not_take_is_no_candidate() -> None:
     assert ranked(scattered(0.1), takes=lambda kernel, pattern, units: "no") == []
-    found = ranked(blocks(0.1), takes=lambda kernel, pattern, units: "no" if kernel != "blocks" else False)
+    found = ranked(blocks(0.1), takes=lambda kernel, pattern, units: "no" if kernel != "blocks" else Taken())
     assert found and {region.kernel for c in found for region in c.regions} == {"blocks"}
 
 

@@ -44,7 +44,7 @@ class Product:
 
 
 class Form(Protocol):
-    """A family of kernels.
+    """A family of kernels. One whose time the laws of `plan/cost/sparse.py` do not tell has a method `seconds`, too.
 
     Attributes:
         name: what `kernel = "..."` on the operation says.

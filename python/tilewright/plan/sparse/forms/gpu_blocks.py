@@ -51,6 +51,10 @@ class GpuBlocks:
         reason = _reason_pattern(product) or _reason_types(product)
         return reason or slower(product, plan_blocks(product, device, _kept(product))[1], Gpu.of(device))
 
+    def seconds(self, product: Product, device: Device) -> float:
+        """As predicted."""
+        return plan_blocks(product, device, _kept(product))[1].seconds
+
     def lower(self, product: Product, device: Device) -> ir.Value:
         """Rows of blocks and a launch."""
         data, places, starts = _rows_of_blocks(product)

@@ -59,6 +59,10 @@ class GpuMmaSp:
         reason = _reason_pattern(product) or _reason_types(product)
         return reason or slower(product, plan_product(product, device)[1], Gpu.of(device))
 
+    def seconds(self, product: Product, device: Device) -> float:
+        """As predicted."""
+        return plan_product(product, device)[1].seconds
+
     def lower(self, product: Product, device: Device) -> ir.Value:
         """Condensed values, metadata and a launch."""
         plan, _ = plan_product(product, device)

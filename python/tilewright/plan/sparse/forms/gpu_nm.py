@@ -63,6 +63,10 @@ class GpuNM:
         reason = _reason_pattern(product) or _reason_types(product)
         return reason or slower(product, plan_windows(product, device)[1], Gpu.of(device))
 
+    def seconds(self, product: Product, device: Device) -> float:
+        """As predicted."""
+        return plan_windows(product, device)[1].seconds
+
     def lower(self, product: Product, device: Device) -> ir.Value:
         """Values and places by tasks and blocks, and a launch."""
         plan, _ = plan_windows(product, device)

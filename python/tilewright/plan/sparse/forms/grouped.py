@@ -157,19 +157,59 @@ def product_text(g: Groups, stage: Stage, operands: Sequence[ir.Value]) -> str:
       %column = arith.muli %j, %width : index
       %right = arith.subi %n, %column : index
       %none = arith.constant dense<0.0> : {sums}
+      {_following(g, panels)}
       scf.for %i = %group to %group_end step %c1 {{
         {_group(g)}
-        %sum = scf.for %p = %c0 to %k step %c1 iter_args(%acc = %none) -> ({sums}) {{
-          %x = tile.load %packed[%i, %p, %c0] dims [2, 1] : {packed}, {x}
-          %y = tile.load %w[%e, %j, %p, %c0] dims [2, 3] : {w}, {y}
-          %next = tile.mma %x, %y, %acc : {x}, {y}, {sums}
-          scf.yield %next : {sums}
-        }}
+        %done = arith.subi %i, %group : index
+        %due = arith.addi %done, %c1 : index
+        %from = arith.muli %done, %portion : index
+        %up_to = arith.muli %due, %portion : index
+        %begin = arith.minui %from, %k : index
+        %end = arith.minui %up_to, %k : index
+        {_terms("before", "%c0", "%begin", "%none", False, packed, w, (x, y, sums))}
+        {_terms("fetching", "%begin", "%end", "%before", True, packed, w, (x, y, sums))}
+        {_terms("sum", "%end", "%k", "%fetching", False, packed, w, (x, y, sums))}
         {lines}
         tile.store {result}, %c[%first, %column] valid (%full, %right) : {sums}, {c}
       }}
       tile.return
     }}"""
+
+
+def _following(g: Groups, panels: int) -> str:
+    """The panel of the weight that comes next, and the %portion of it that each group of rows fetches."""
+    return f"""%panels = arith.constant {panels} : index
+      %last = arith.constant {g.experts * panels - 1} : index
+      %before_it = arith.muli %e, %panels : index
+      %this = arith.addi %before_it, %j : index
+      %after_it = arith.addi %this, %c1 : index
+      %following = arith.minui %after_it, %last : index
+      %next_e = arith.divui %following, %panels : index
+      %next_j = arith.remui %following, %panels : index
+      %group_count = arith.subi %group_end, %group : index
+      %some_groups = arith.maxui %group_count, %c1 : index
+      %portion = arith.ceildivui %k, %some_groups : index"""
+
+
+def _terms(
+    name: str, first: str, end: str, before: str, fetches: bool, packed: str, w: str, kinds: tuple[str, str, str]
+) -> str:
+    """A stretch of a sum. The weight is streamed from memory: one of them fetches rows of the panel that comes next."""
+    x, y, sums = kinds
+    lines = [f"memref.prefetch %w[%next_e, %next_j, %p, %l{at}], read, locality<2>, data : {w}" for at in _lines(y)]
+    ends = [f"%l{at} = arith.constant {at} : index" for at in _lines(y)]
+    return f"""%{name} = scf.for %p = {first} to {end} step %c1 iter_args(%acc = {before}) -> ({sums}) {{
+          {chr(10).join([*ends, *lines]) if fetches else ""}
+          %x = tile.load %packed[%i, %p, %c0] dims [2, 1] : {packed}, {x}
+          %y = tile.load %w[%e, %j, %p, %c0] dims [2, 3] : {w}, {y}
+          %next = tile.mma %x, %y, %acc : {x}, {y}, {sums}
+          scf.yield %next : {sums}
+        }}"""
+
+
+def _lines(row: str) -> range:
+    """Where the cache lines of a panel's row begin."""
+    return range(0, int(row.split("x")[1]), 16)
 
 
 def gathered_product_text(g: Groups, stage: Stage, operands: Sequence[ir.Value], gathers: bool) -> str:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tilewright.core.dtypes import to_numpy
 from tilewright.core.errors import UserError
 from tilewright.dialects.sparse_tile.formats import Format
 from tilewright.dialects.sparse_tile.tesa import Region, Tesa
@@ -53,8 +52,8 @@ class Encoded:
             if place + held + extra > len(self.parts):
                 raise UserError(f"the {len(self.parts)} parts are too few for the encoding's regions")
             parts = self.parts[place : place + held + extra]
-            stored = to_numpy(region.format.storage) if region.format else np.dtype(self.dtype)
-            if parts[0].dtype != stored:
+            stored = region.format.held if region.format else np.dtype(self.dtype)
+            if not _same_bytes(parts[0].dtype, stored):
                 raise UserError(f"the elements that the parts hold are {parts[0].dtype}, the encoding says {stored}")
             yield region, parts[:held], parts[held:]
             place += held + extra
@@ -132,6 +131,11 @@ class Encoded:
 
 #: How many parts hold a tensor by each kind of pattern.
 PARTS = {"dense": 1, "dynamic": 1, "mask": 3, "block": 3, "nm": 2}
+
+
+def _same_bytes(given: np.dtype, stored: np.dtype) -> bool:
+    """Whether elements are of a type, but for their sign: integers of the IR have none, the format says it."""
+    return given == stored or (given.kind + stored.kind in ("iu", "ui") and given.itemsize == stored.itemsize)
 
 
 def _only(tesa: Tesa) -> Region:

@@ -71,8 +71,6 @@ def _as(value: ir.Value, kind: ir.Type) -> ir.Value:
 def _dequantize(op: ir.Operation) -> Sequence[ir.Value] | None:
     format = _format(op.operands[0])
     if format is None:
-        if any(region.format for region in (Tesa.of(op.operands[0].type) or Tesa(())).regions):
-            raise located(UserError("only dense tensors are dequantized; for other patterns unpack comes first"), op)
         return None
     codes, *numbers = _held(op)
     kind = ir.RankedTensorType(op.results[0].type)
@@ -91,11 +89,11 @@ def _dequantize(op: ir.Operation) -> Sequence[ir.Value] | None:
     return [_as(blocks.joined(create_generic(reads, place, identity, [False] * len(shape), element)), kind)]
 
 
-def _quantize(op: ir.Operation) -> Sequence[ir.Value]:
+def _quantize(op: ir.Operation) -> Sequence[ir.Value] | None:
     """Codes, and the tensor that is assembled of them."""
     format = _format(op.results[0])
     if format is None:
-        raise located(UserError("only dense tensors are quantized; other patterns are packed after it"), op)
+        return None
     source, *numbers = op.operands
     kind = ir.RankedTensorType(source.type)
     blocks = Blocks.of(kind.shape, format)

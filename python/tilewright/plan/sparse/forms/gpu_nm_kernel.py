@@ -126,7 +126,7 @@ tile.kernel @KERNEL(%values: {own}, %places: {ranks}, %x: {x}{f", %d: {y}" if k.
   %edge_live = arith.subi %across, %edge : index
 {"" if k.gathers else f"  %xs = tile.alloc : {shared}"}
   %zero = arith.constant dense<0.0> : !tile.tile<{summed}xf32>
-  %{"sum" if k.ways == 1 else "parts"} = scf.for %w = %c0 to %blocks step %c1 iter_args(%begin = %zero) -> (!tile.tile<{summed}xf32>) {{
+  {name} = scf.for %w = %c0 to %blocks step %c1 iter_args(%begin = %zero) -> (!tile.tile<{summed}xf32>) {{
     %k = arith.muli %w, %block : index
 {"" if k.gathers else _window(k, x, shared)}
     %total = scf.for %p = %c0 to %count step %step iter_args(%acc = %begin) -> (!tile.tile<{summed}xf32>) {{

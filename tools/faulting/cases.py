@@ -238,6 +238,9 @@ CASES: dict[str, Case] = {
     "sparse_windows": Case(
         SparseProduct("gpu_nm", "nm<8 : 32, axis = 1>", (64, 128), 64, types=("f32", "f32")), marks=("fma.rn.f32",)
     ),
+    "sparse_vector": Case(
+        SparseProduct("gpu_nm", "nm<8 : 32, axis = 0>", (256, 64), 1, False, ("f32", "f32")), marks=("fma.rn.f32",)
+    ),
     "sparse_shared": Case(
         SparseProduct("gpu_nm", "nm<8 : 32, axis = 1, unit = [32, 1]>", (64, 128), 64), marks=("mma.sync",)
     ),

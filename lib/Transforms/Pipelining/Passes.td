@@ -22,8 +22,9 @@ def PipelineLoads : Pass<"tile-pipeline-loads", "::mlir::ModuleOp"> {
     A load goes through the ring where its address follows from the loop's
     variable alone, or from lists that the loop leaves as they are, and where
     rows are multiples of 16 bytes that start at such multiples (what copies in
-    the background can move). The others stay, with a remark that says why; `tile.no_ring` on a load keeps it as it is. A slot
-    keeps the order of memory. `tile.swizzle` on a load gives the span of the
+    the background can move). The others stay, with a remark that says why;
+    `tile.no_ring` on a load keeps it as it is. A slot keeps the order of memory.
+    `tile.swizzle` on a load gives the span of the
     slot's swizzle in bytes; without it, it is the largest of 128, 64 and 32 that
     divides a row. Rows that are longer are cut into panels of this span.
 

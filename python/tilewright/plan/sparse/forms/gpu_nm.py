@@ -44,6 +44,8 @@ _FETCHED = 256
 _SHARED = 16
 #: Banks of shared memory.
 _BANKS = 32
+#: Rows of the dense operand for which warps share a sum, at most, and how many of them.
+_FEW, _WAYS = 4, 8
 #: Elements of a result that a task holds.
 _HELD = 4096
 
@@ -124,27 +126,37 @@ def plan_windows(product: Product, device: Device) -> tuple[WindowKernel, Predic
     window = pattern.m * deep
     most = _FETCHED if product.left and wide >= _SHARED else _BLOCK
     block = window * max(1, min(most // window, -(-product.k // window)))
-    count = block // pattern.m * pattern.n
+    count = block // window * pattern.n * deep
     if wide >= _SHARED:
         side = next((s for s in (128, 64, 32, 16) if wide % s == 0), wide)
         step = next(s for s in (32, 16, 8, 4, 2, 1) if count % s == 0)
     else:
         side, step = 32 if product.left else 128, 0
     tile = _narrowed(min(128 if product.left else 32, _power(others)), side, across, others, device)
-    if not step and tile < _BANKS:
+    ways, warps = 1, _warps(side * tile)
+    if not step and tile <= _FEW:  # few rows of x: warps have parts of the sum
+        side, ways = _BANKS, min(_WAYS, _power(max(product.k // block, 1)))
+        warps = ways
+    elif not step and tile < _BANKS:
         side = min(128, _power(across), _HELD // tile)
-    warps = max(1, min(4, side * tile // 512))
-    warps = 1 << (warps.bit_length() - 1)
+        warps = _warps(side * tile)
+    block *= ways
     gpu, given = Gpu.of(device), element_of(product.dense)
     terms, out = max(product.k * pattern.n // pattern.m, 1), 4 if product.element == "f32" else 2
     sides = (across, others, side, tile) if product.left else (others, across, tile, side)
     problem, shape = Problem(*sides[:2], terms, 1, 1, given, out), Shape(*sides[2:], step or 1, warps)
-    prediction = gemm_time.predict(problem, shape, gpu) if step else windows(problem, shape, block, count, gpu)
+    prediction = gemm_time.predict(problem, shape, gpu) if step else windows(problem, shape, pattern.m / pattern.n, gpu)
     plan = WindowKernel(
-        product.left, across, product.k, other, side, tile, block, count, warps,
+        product.left, across, product.k, other, side, tile, block, ways, count, warps,
         given, product.element, product.init is not None, attribute(prediction, shape), step,
     )  # fmt: skip
     return plan, prediction
+
+
+def _warps(elements: int) -> int:
+    """Warps for so many elements of a result."""
+    warps = max(1, min(4, elements // 512))
+    return 1 << (warps.bit_length() - 1)
 
 
 def _power(size: int) -> int:
@@ -159,34 +171,45 @@ def _narrowed(tile: int, side: int, across: int, others: int, device: Device) ->
 
 
 def packed_values(product: Product, plan: WindowKernel) -> ir.Value:
-    """Kept elements [tasks, blocks, count, side], zeros where there are none."""
+    """Kept elements [tasks, blocks, count, rows], zeros where there are none."""
     values = product.parts[0]
     kind = ir.RankedTensorType(values.type).element_type
 
     def value(task: ir.Value, block: ir.Value, place: ir.Value, row: ir.Value) -> ir.Value:
-        own, at = plus(times(task, plan.side), row), plus(times(block, plan.count), place)
+        own, at = _own(plan, task, row), plus(times(_part(plan, block, row), plan.count), place)
         return read_or(values, [own, at] if product.left else [at, own], zero(kind))
 
-    return table([plan.sides, plan.blocks, plan.count, plan.side], kind, value)
+    return table([plan.sides, plan.blocks, plan.count, plan.rows], kind, value)
+
+
+def _own(plan: WindowKernel, task: ir.Value, row: ir.Value) -> ir.Value:
+    """The row of the sparse operand that a task has as its row of that number: each way has all of them."""
+    return plus(times(task, plan.side), rest(row, plan.side))
+
+
+def _part(plan: WindowKernel, block: ir.Value, row: ir.Value) -> ir.Value:
+    """The part of the depth, counted over all blocks, that is a row's."""
+    return plus(times(block, plan.ways), over(row, plan.side))
 
 
 def packed_places(product: Product, plan: WindowKernel) -> ir.Value:
-    """Where in their block kept elements belong: [tasks, blocks, count, side], or without rows that share them."""
+    """Where in their block kept elements belong: [tasks, blocks, count, rows], or without rows that share them."""
     positions, pattern, (wide, deep) = product.parts[1], _pattern(product), _unit(product)
     kind = ir.RankedTensorType(positions.type).element_type
     small, index = ir.Type.parse(plan.places), ir.IndexType.get()
 
     def place_of(task: ir.Value, block: ir.Value, place: ir.Value, row: ir.Value) -> ir.Value:
-        units = over(plus(times(task, plan.side), row), wide)
-        at = plus(times(block, plan.count // deep), over(place, deep))
+        units = over(_own(plan, task, row), wide)
+        at = plus(times(_part(plan, block, row), plan.count // deep), over(place, deep))
         found = read_or(positions, [units, at] if product.left else [at, units], number(0, kind))
         inside = create("arith.index_castui", [found], index)
         window = times(over(over(place, deep), pattern.n), pattern.m)
-        own = plus(times(plus(window, inside), deep), rest(place, deep))
+        first = times(over(row, plan.side), plan.block // plan.ways)
+        own = plus(first, plus(times(plus(window, inside), deep), rest(place, deep)))
         real = below(plus(times(block, plan.block), own), product.k)  # zeros of the last window may lie behind the end
         return create("arith.index_castui", [create("arith.select", [real, own, number(0)], index)], small)
 
     sizes = [plan.sides, plan.blocks, plan.count]
     if plan.step:
         return table(sizes, small, lambda task, block, place: place_of(task, block, place, number(0)))
-    return table([*sizes, plan.side], small, place_of)
+    return table([*sizes, plan.rows], small, place_of)

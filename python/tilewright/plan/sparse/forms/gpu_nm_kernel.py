@@ -21,8 +21,9 @@ class WindowKernel:
         other: elements of x across the depth; below zero where a run brings them.
         side: elements of W across the depth of a task.
         tile: elements of x across the depth of a task.
-        block: places along the depth that lie in shared memory together, whole windows.
-        count: kept elements of each row of W in a block.
+        block: places along the depth that lie in shared memory together, whole windows of each way.
+        ways: parts of a block that warps add up beside each other, and then together.
+        count: kept elements of each row of W in a part of a block.
         warps: of a task.
         given: element type of W and x.
         result: element type of y, and of what is added.
@@ -38,6 +39,7 @@ class WindowKernel:
     side: int
     tile: int
     block: int
+    ways: int
     count: int
     warps: int
     given: str
@@ -55,6 +57,11 @@ class WindowKernel:
     def blocks(self) -> int:
         """Blocks of the depth."""
         return -(-self.depth // self.block)
+
+    @property
+    def rows(self) -> int:
+        """Rows of W of a task, those of each way."""
+        return self.ways * self.side
 
     @property
     def gathers(self) -> bool:
@@ -91,13 +98,13 @@ def window_text(k: WindowKernel) -> str:
     other = str(k.other) if k.other >= 0 else "?"
     x = f"memref<{k.depth}x{other}x{k.given}>" if k.left else f"memref<{other}x{k.depth}x{k.given}>"
     y = f"memref<{k.turn(str(k.across), other).replace(', ', 'x')}x{k.result}>"
-    held = k.turn(k.side, k.tile)
-    dim = int(k.left)
+    held, summed = k.turn(k.side, k.tile), k.turn(k.rows, k.tile)
+    dim, name = int(k.left), "%sum" if k.ways == 1 else "%parts"
     size = f"arith.constant {k.other} : index" if k.other >= 0 else f"memref.dim %x, %c{dim} : {x}"
     lying = f"{k.block if k.left else k.tile}x{k.shared_row}"
     shared = f'memref<{lying}x{k.given}, #tile.level<"shared">>'
-    own = f"memref<{k.sides}x{k.blocks}x{k.count}x{k.side}x{k.given}>"
-    ranks = f"memref<{k.sides}x{k.blocks}x{k.count}{'' if k.step else f'x{k.side}'}x{k.places}>"
+    own = f"memref<{k.sides}x{k.blocks}x{k.count}x{k.rows}x{k.given}>"
+    ranks = f"memref<{k.sides}x{k.blocks}x{k.count}{'' if k.step else f'x{k.rows}'}x{k.places}>"
     body = _shared_places(k, own, ranks, x if k.gathers else shared) if k.step else _own_places(k, own, ranks, shared)
     return f"""
 tile.kernel @KERNEL(%values: {own}, %places: {ranks}, %x: {x}{f", %d: {y}" if k.adds else ""}, %c: {y}) grid(%i, %j)
@@ -118,20 +125,32 @@ tile.kernel @KERNEL(%values: {own}, %places: {ranks}, %x: {x}{f", %d: {y}" if k.
   %edge = arith.muli %i, %side : index
   %edge_live = arith.subi %across, %edge : index
 {"" if k.gathers else f"  %xs = tile.alloc : {shared}"}
-  %zero = arith.constant dense<0.0> : !tile.tile<{held}xf32>
-  %sum = scf.for %w = %c0 to %blocks step %c1 iter_args(%begin = %zero) -> (!tile.tile<{held}xf32>) {{
+  %zero = arith.constant dense<0.0> : !tile.tile<{summed}xf32>
+  {name} = scf.for %w = %c0 to %blocks step %c1 iter_args(%begin = %zero) -> (!tile.tile<{summed}xf32>) {{
     %k = arith.muli %w, %block : index
 {"" if k.gathers else _window(k, x, shared)}
-    %total = scf.for %p = %c0 to %count step %step iter_args(%acc = %begin) -> (!tile.tile<{held}xf32>) {{
+    %total = scf.for %p = %c0 to %count step %step iter_args(%acc = %begin) -> (!tile.tile<{summed}xf32>) {{
 {body}
-      scf.yield %next : !tile.tile<{held}xf32>
+      scf.yield %next : !tile.tile<{summed}xf32>
     }}
-    scf.yield %total : !tile.tile<{held}xf32>
+    scf.yield %total : !tile.tile<{summed}xf32>
   }}
+{_together(k, held, summed)}
 {finished(k.turn("%edge", "%at"), k.turn("%edge_live", "%live"), held, y, k.result, k.adds)}
   tile.return
 }}
 """
+
+
+def _together(k: WindowKernel, held: str, summed: str) -> str:
+    """The sum of what the ways have."""
+    if k.ways == 1:
+        return ""
+    apart, dim = (f"{k.ways}x{k.side}x{k.tile}", 0) if k.left else (f"{k.tile}x{k.ways}x{k.side}", 1)
+    one = f"1x{k.side}x{k.tile}" if k.left else f"{k.tile}x1x{k.side}"
+    return f"""  %apart = tile.reshape %parts : !tile.tile<{summed}xf32> -> !tile.tile<{apart}xf32>
+  %one = tile.reduce add %apart dims [{dim}] : !tile.tile<{apart}xf32> -> !tile.tile<{one}xf32>
+  %sum = tile.reshape %one : !tile.tile<{one}xf32> -> !tile.tile<{held}xf32>"""
 
 
 def _window(k: WindowKernel, x: str, shared: str) -> str:
@@ -144,15 +163,15 @@ def _window(k: WindowKernel, x: str, shared: str) -> str:
 
 def _own_places(k: WindowKernel, own: str, ranks: str, shared: str) -> str:
     """One element of each row times the row of x that it names."""
-    held, dim = k.turn(k.side, k.tile), 0 if k.left else 1
-    column = k.turn(k.side, 1)
+    held, dim = k.turn(k.rows, k.tile), 0 if k.left else 1
+    column = k.turn(k.rows, 1)
     lines = [
-        f"%v = tile.load %values[%i, %w, %p, %c0] : {own}, !tile.tile<{k.side}x{k.given}>",
-        f"%q = tile.load %places[%i, %w, %p, %c0] : {ranks}, !tile.tile<{k.side}x{k.places}>",
-        f"%r = tile.convert %q unsigned : !tile.tile<{k.side}x{k.places}> -> !tile.tile<{k.side}xi32>",
+        f"%v = tile.load %values[%i, %w, %p, %c0] : {own}, !tile.tile<{k.rows}x{k.given}>",
+        f"%q = tile.load %places[%i, %w, %p, %c0] : {ranks}, !tile.tile<{k.rows}x{k.places}>",
+        f"%r = tile.convert %q unsigned : !tile.tile<{k.rows}x{k.places}> -> !tile.tile<{k.rows}xi32>",
         f"%g = tile.load %xs[%c0, %c0] indices %r along {dim} : {shared}, !tile.tile<{held}x{k.given}> "
-        f"(indices !tile.tile<{k.side}xi32>)",
-        f"%col = tile.reshape %v : !tile.tile<{k.side}x{k.given}> -> !tile.tile<{column}x{k.given}>",
+        f"(indices !tile.tile<{k.rows}xi32>)",
+        f"%col = tile.reshape %v : !tile.tile<{k.rows}x{k.given}> -> !tile.tile<{column}x{k.given}>",
         f"%all = tile.broadcast %col : !tile.tile<{column}x{k.given}> -> !tile.tile<{held}x{k.given}>",
     ]
     g, v = "%g", "%all"

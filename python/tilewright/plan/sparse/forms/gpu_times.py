@@ -57,14 +57,13 @@ def _moving(prediction: Prediction, near: int, far: int) -> Prediction:
     )
 
 
-def windows(problem: Problem, shape: Shape, block: int, count: int, gpu: Gpu) -> Prediction:
+def windows(problem: Problem, shape: Shape, passed: float, gpu: Gpu) -> Prediction:
     """An element of shared memory for each product of two numbers, and all of the dense operand through there.
 
     Args:
         problem: the dense product of the terms that are kept.
         shape: of its tiles.
-        block: rows of the dense operand that lie in shared memory together.
-        count: kept elements of a row in them.
+        passed: elements of the dense operand for each one that is kept.
         gpu: the machine.
     """
     dense = gemm_time.predict(replace(problem, kind="f32"), shape, gpu)
@@ -74,7 +73,7 @@ def windows(problem: Problem, shape: Shape, block: int, count: int, gpu: Gpu) ->
     before = max(dense.parts.values())
     parts = {**dense.parts, "shared": read / gpu.device.level("shared").bandwidth}
     slower = replace(dense, parts=parts, seconds=dense.seconds + max(parts.values()) - before)
-    more = problem.lanes * problem.depth * (block / count - 1) * problem.bytes
+    more = problem.lanes * problem.depth * (passed - 1) * problem.bytes
     return _moving(slower, round(more * -(-problem.rows // shape.rows)), round(more))
 
 

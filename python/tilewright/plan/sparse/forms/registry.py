@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tilewright.plan.sparse.forms.dense import DenseForm
 from tilewright.plan.sparse.forms.form import Form
+from tilewright.plan.sparse.forms.gemv import Gemv
 from tilewright.plan.sparse.forms.rows_in_lanes import RowsInLanes
 
-FORMS: tuple[Form, ...] = (RowsInLanes(), DenseForm())
+FORMS: tuple[Form, ...] = (Gemv(), RowsInLanes(), DenseForm())

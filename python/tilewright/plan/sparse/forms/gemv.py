@@ -22,6 +22,9 @@ from tilewright.plan.sparse.forms.rows_in_lanes import SIZES, reason_for_rows, t
 FEW = 4
 """Columns of the dense operand, at most: with more, `rows_in_lanes` fills its lanes with them."""
 
+_UNROLLED = 32
+"""Kept elements of a window, at most: they are one iteration of the kernel's loop."""
+
 _TASKS = 8
 """Tasks for each core: shares of memory are uneven."""
 
@@ -36,8 +39,11 @@ class Gemv:
         why = reason_for_rows(product, device)
         if why is not None:
             return why
-        if not isinstance(product.tesa.regions[0].pattern, NM):
+        pattern = product.tesa.regions[0].pattern
+        if not isinstance(pattern, NM):
             return "rows have lists of different lengths"
+        if pattern.n > _UNROLLED:
+            return f"windows keep more than {_UNROLLED} elements"
         columns = product.n if product.left else product.m
         if not 0 < columns <= FEW:
             return f"it is for 1 to {FEW} columns of the dense operand"

@@ -152,6 +152,28 @@ def nm_lists(product: Product, element: ir.Type, block: int, unroll: int, bits: 
     )
 
 
+def nm_across_lanes(product: Product, lanes: int) -> tuple[ir.Value, ir.Value]:
+    """Values and positions of an element-wise N:M operand, [rows / lanes, kept elements of a row, lanes] each.
+
+    Rows that the last lanes lack are the last row again: their sums are not written.
+    """
+    values, positions = plain_parts(product)
+    shape = ir.RankedTensorType(values.type).shape
+    axis = 1 if product.left else 0
+    rows, held = shape[1 - axis], shape[axis]
+
+    def arranged(source: ir.Value) -> ir.Value:
+        element = ir.RankedTensorType(source.type).element_type
+
+        def read(group: ir.Value, place: ir.Value, lane: ir.Value) -> ir.Value:
+            row = create("arith.minui", [_plus(_times(group, lanes), lane), _index(rows - 1)], group.type)
+            return create("tensor.extract", [source, *([row, place] if product.left else [place, row])], element)
+
+        return _table([-(-rows // lanes), held, lanes], element, read)
+
+    return arranged(values), arranged(positions)
+
+
 def _table(shape: Sequence[int], element: ir.Type, compute: Callable[..., ir.Value]) -> ir.Value:
     """A tensor whose elements follow from their places."""
     index = ir.IndexType.get()

@@ -9,6 +9,7 @@ from tilewright.plan.sparse.forms.blocks import BlocksForm
 from tilewright.plan.sparse.forms.condensed import CondensedForm
 from tilewright.plan.sparse.forms.dense import DenseForm
 from tilewright.plan.sparse.forms.form import Form
+from tilewright.plan.sparse.forms.gemv import Gemv
 from tilewright.plan.sparse.forms.gpu_blocks import GpuBlocks
 from tilewright.plan.sparse.forms.gpu_condensed import GpuCondensedForm
 from tilewright.plan.sparse.forms.gpu_mma_sp import GpuMmaSp
@@ -18,6 +19,7 @@ from tilewright.plan.sparse.forms.rows_in_lanes import RowsInLanes
 
 FORMS: tuple[Form, ...] = (
     CondensedForm(),
+    Gemv(),
     RowsInLanes(),
     PanelsForm(),
     BlocksForm(),

@@ -34,7 +34,7 @@ _SUMS = (8, 6, 4)
 _WHOLE = 4
 """The same for lists over the whole depth, which are read from the second cache."""
 
-_SIZES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8}
+SIZES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8}
 
 
 class RowsInLanes:
@@ -44,11 +44,7 @@ class RowsInLanes:
 
     def reason_against(self, product: Product, device: Device) -> str | None:
         """What is not taken: GPUs, blocks, several regions, N:M along the other axis, unknown positions."""
-        if device.kind != "cpu":
-            return f"it is for CPUs, not for {device.name}"
-        if len(product.tesa.regions) != 1:
-            return "the encoding has several regions"
-        return _reason_pattern(product) or _reason_sizes(product)
+        return reason_for_rows(product, device)
 
     def lower(self, product: Product, device: Device) -> ir.Value:
         """Lists of kept elements and a launch."""
@@ -61,6 +57,15 @@ class RowsInLanes:
         else:
             lists = nm_lists(product, element, plan.block, plan.unroll, plan.position)
         return _launch(product, plan, lists)
+
+
+def reason_for_rows(product: Product, device: Device) -> str | None:
+    """Why kept elements cannot be listed by rows of the sparse operand; None where they can."""
+    if device.kind != "cpu":
+        return f"it is for CPUs, not for {device.name}"
+    if len(product.tesa.regions) != 1:
+        return "the encoding has several regions"
+    return _reason_pattern(product) or _reason_sizes(product)
 
 
 def _reason_pattern(product: Product) -> str | None:
@@ -87,10 +92,8 @@ def _reason_mask(product: Product) -> str | None:
         return None
     if not product.left or not _assembled(product):
         return "it is not known which elements are kept"
-    given = ir.RankedTensorType(product.parts[0].type).element_type
-    return (
-        None if str(given) == _sums(product) else f"kept elements that a run brings are {given}, sums {_sums(product)}"
-    )
+    given, sums = str(ir.RankedTensorType(product.parts[0].type).element_type), type_of_sums(product)
+    return None if given == sums else f"kept elements that a run brings are {given}, sums are {sums}"
 
 
 def _assembled(product: Product) -> bool:
@@ -98,7 +101,7 @@ def _assembled(product: Product) -> bool:
     return made is not None and made.name == "sparse_tile.assemble"
 
 
-def _sums(product: Product) -> str:
+def type_of_sums(product: Product) -> str:
     """The type that products are summed in: wide enough for both operands and the result."""
     kinds = (product.dense.type, encoded_operand(product).type)
     elements = [product.element, *(str(ir.RankedTensorType(kind).element_type) for kind in kinds)]
@@ -112,14 +115,14 @@ def _reason_sizes(product: Product) -> str | None:
     if 0 in (rows, product.k, product.n if product.left else product.m):
         return "there is nothing to multiply"
     elements = {str(ir.RankedTensorType(v.type).element_type) for v in (product.dense, product.op.results[0])}
-    strange = sorted(elements - _SIZES.keys())
+    strange = sorted(elements - SIZES.keys())
     return f"elements are {strange[0]}" if strange else None
 
 
 def plan_rows(product: Product, device: Device) -> RowsKernel:
     """Widths, blocks and tasks for a product that :meth:`RowsInLanes.reason_against` has nothing against."""
-    pattern, element = product.tesa.regions[0].pattern, _sums(product)
-    size = _SIZES[element]
+    pattern, element = product.tesa.regions[0].pattern, type_of_sums(product)
+    size = SIZES[element]
     lanes = device.units.vector_bits // (8 * size)
     rows, columns = (product.m, product.n) if product.left else (product.n, product.m)
     if isinstance(pattern, NM):

@@ -1,0 +1,170 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The kernel of the family `gemv`, as text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class GemvKernel:
+    """What the kernel is made for: y = W @ x, W [rows, depth] with n of m kept, x [depth, columns], few columns.
+
+    Attributes:
+        rows: of W.
+        depth: terms of a sum.
+        columns: of x, known and few.
+        lanes: rows of W that a register holds.
+        chunk: registers of rows that a task takes.
+        n: kept elements of a window.
+        m: elements of a window.
+        position: bits of a position in its window.
+        held: type of values as they are held.
+        element: type of sums.
+        given: element type of x.
+        result: element type of y, and of what is added.
+        across: x is held as [columns, depth], y as [columns, rows]; else as [depth, columns] and [rows, columns].
+        adds: whether something is added to the product.
+    """
+
+    rows: int
+    depth: int
+    columns: int
+    lanes: int
+    chunk: int
+    n: int
+    m: int
+    position: int
+    held: str
+    element: str
+    given: str
+    result: str
+    across: bool
+    adds: bool
+
+    @property
+    def groups(self) -> int:
+        """Registers of rows."""
+        return -(-self.rows // self.lanes)
+
+    @property
+    def windows(self) -> int:
+        """Windows of a row."""
+        return -(-self.depth // self.m)
+
+    def lists(self, element: str) -> str:
+        """The type of values or positions: kept elements of as many rows as a register has lanes side by side."""
+        return f"memref<{self.groups}x{self.windows * self.n}x{self.lanes}x{element}>"
+
+
+def gemv_text(k: GemvKernel) -> str:
+    """The kernel as text: arguments are values, positions, x, what is added if it is, y."""
+    x, y = _matrix(k, k.depth, k.given), _matrix(k, k.rows, k.result)
+    added = f"%c: {y}, " if k.adds else ""
+    numbers = {"c0": 0, "c1": 1, "clanes": k.lanes, "cchunk": k.chunk, "cgroups": k.groups, "crows": k.rows,
+               "cm": k.m, "cn": k.n, "cwindows": k.windows, "cpadded": k.windows * k.m}  # fmt: skip
+    numbers |= {f"s{u}": u for u in range(k.n)} | {f"l{j}": j for j in range(k.columns)}
+    constants = "\n".join(f"  %{name} = arith.constant {number} : index" for name, number in numbers.items())
+    sums = [f"%f0_{j}" for j in range(k.columns)]
+    kinds = ", ".join([_row(k, k.element)] * k.columns)
+    last = ", ".join(f"%f{k.n}_{j}" for j in range(k.columns))
+    return f"""
+tile.kernel @KERNEL(%values: {k.lists(k.held)}, %positions: {k.lists(f"i{k.position}")}, %x: {x}, {added}%y: {y})
+    grid(%task) {{
+{constants}
+  %zero = arith.constant dense<0.0> : {_row(k, k.element)}
+  %xs = tile.alloc : {_xs(k)}
+{_copy(k, x)}
+  %first = arith.muli %task, %cchunk : index
+  %behind = arith.addi %first, %cchunk : index
+  %end = arith.minsi %behind, %cgroups : index
+  scf.for %g = %first to %end step %c1 {{
+    %row = arith.muli %g, %clanes : index
+    %left = arith.subi %crows, %row : index
+    %sums:{k.columns} = scf.for %w = %c0 to %cwindows step %c1
+        iter_args({", ".join(f"{name} = %zero" for name in sums)}) -> ({kinds}) {{
+      %start = arith.muli %w, %cm : index
+      %place = arith.muli %w, %cn : index
+{"".join(_step(k, u) for u in range(k.n))}
+      scf.yield {last} : {kinds}
+    }}
+{"".join(_out(k, j, y) for j in range(k.columns))}
+  }}
+  tile.return
+}}
+"""
+
+
+def _copy(k: GemvKernel, x: str) -> str:
+    """The columns of x one after the other in the nearest cache, of the type of sums, zeros behind the depth."""
+    part, wide = _row(k, k.given), _row(k, k.element)
+    convert = "" if part == wide else f"%wide = tile.convert %t : {part} -> {wide}"
+    return "".join(
+        f"""
+  scf.for %i = %c0 to %cpadded step %clanes {{
+    %rest_given = arith.constant {k.depth} : index
+    %inside = arith.subi %rest_given, %i : index
+    %rest = arith.subi %cpadded, %i : index
+    %t = tile.load %x{_at(k, j, "%i")} dims [{1 if k.across else 0}] valid (%inside) : {x}, {part}
+    {convert}
+    tile.store {"%wide" if convert else "%t"}, %xs[%l{j}, %i] valid (%rest) : {wide}, {_xs(k)}
+  }}"""
+        for j in range(k.columns)
+    )
+
+
+def _step(k: GemvKernel, u: int) -> str:
+    """One kept element of each row: values and positions are read once for all columns of x."""
+    held, wide, places = _row(k, k.held), _row(k, k.element), _row(k, "i32")
+    convert = "" if held == wide else f"%v{u} = tile.convert %h{u} : {held} -> {wide}"
+    value = f"%v{u}" if convert else f"%h{u}"
+    lines = [
+        f"%p{u} = arith.addi %place, %s{u} : index",
+        f"%h{u} = tile.load %values[%g, %p{u}, %c0] : {k.lists(k.held)}, {held}",
+        convert,
+        f"%b{u} = tile.load %positions[%g, %p{u}, %c0] : {k.lists(f'i{k.position}')}, {_row(k, f'i{k.position}')}",
+        f"%i{u} = tile.convert %b{u} : {_row(k, f'i{k.position}')} -> {places}",
+    ]
+    for j in range(k.columns):
+        lines += [
+            f"%x{u}_{j} = tile.load %xs[%l{j}, %start] dims [1] indices %i{u} along 0 "
+            f": {_xs(k)}, {wide} (indices {places})",
+            f"%f{u + 1}_{j} = math.fma {value}, %x{u}_{j}, %f{u}_{j} : {wide}",
+        ]
+    return "".join(f"      {line}\n" for line in lines)
+
+
+def _out(k: GemvKernel, j: int, y: str) -> str:
+    """A column's sums of the rows of a register."""
+    wide, part, at = _row(k, k.element), _row(k, k.result), _at(k, j, "%row")
+    dims = f"dims [{1 if k.across else 0}] valid (%left)"
+    value, lines = f"%sums#{j}", []
+    if k.adds:
+        lines.append(f"%a{j} = tile.load %c{at} {dims} : {y}, {part}")
+        if part != wide:
+            lines.append(f"%aw{j} = tile.convert %a{j} : {part} -> {wide}")
+        lines.append(f"%more{j} = arith.addf {value}, {f'%a{j}' if part == wide else f'%aw{j}'} : {wide}")
+        value = f"%more{j}"
+    if part != wide:
+        lines.append(f"%n{j} = tile.convert {value} : {wide} -> {part}")
+        value = f"%n{j}"
+    lines.append(f"tile.store {value}, %y{at} {dims} : {part}, {y}")
+    return "".join(f"    {line}\n" for line in lines)
+
+
+def _at(k: GemvKernel, column: int, place: str) -> str:
+    return f"[%l{column}, {place}]" if k.across else f"[{place}, %l{column}]"
+
+
+def _row(k: GemvKernel, element: str) -> str:
+    return f"!tile.tile<{k.lanes}x{element}>"
+
+
+def _matrix(k: GemvKernel, size: int, element: str) -> str:
+    return f"memref<{k.columns}x{size}x{element}>" if k.across else f"memref<{size}x{k.columns}x{element}>"
+
+
+def _xs(k: GemvKernel) -> str:
+    return f'memref<{k.columns}x{k.windows * k.m}x{k.element}, #tile.level<"l1">>'

@@ -87,7 +87,7 @@ def _chosen(product: WeightProduct, lattice: Lattice, density: float, device: De
     dense_ns = _ns(dense)
     if not found:
         why = "; ".join(families.reasons) or "no family of kernels is for its pattern"
-        return Sparsity((), density=density, ns=dense_ns, dense_ns=dense_ns, reason=f"{name_of(lattice)}: {why}")
+        return Sparsity((), density=density, ns=dense_ns, dense_ns=dense_ns, reason=why)
     best = found[0]
     if best.seconds > (1 - margin) * dense:
         return Sparsity(
@@ -97,7 +97,7 @@ def _chosen(product: WeightProduct, lattice: Lattice, density: float, device: De
             dense_ns=dense_ns,
             runner_up=best.patterns,
             runner_up_ns=_ns(best.seconds),
-            reason=f"{name_of(lattice)}: a cover saves less than {margin:.0%} of the dense time",
+            reason=f"a cover saves less than {margin:.0%} of the dense time",
         )
     other = next((c for c in found if c.patterns != best.patterns), None)
     if other is not None and other.seconds > dense:

@@ -66,8 +66,10 @@ def SinkToUses : Pass<"tile-sink-to-uses", "::tilewright::tile::KernelOp"> {
     registers. What follows them was made operation by operation, each for all
     vectors; here, whatever has no effect moves to its first use, so that each
     vector is loaded, computed on and stored before the next one. Loads from
-    buffers of the task pass stores to other places. Kernels without a matrix
-    unit stay as they are: their tiles fit the registers.
+    buffers of the task pass stores to other places. Zeros that sums begin with
+    move into the loops, to where these begin: the unit has eight registers.
+    Kernels without a matrix unit stay as they are: their tiles fit the
+    registers.
 
     Before:
     ```mlir

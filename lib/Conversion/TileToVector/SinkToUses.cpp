@@ -9,6 +9,7 @@
 #include "dialects/Tile/Tile.h"
 #include "lib/Conversion/TileToVector/Passes.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMTypes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -89,6 +90,28 @@ void sink(Block &block) {
   }
 }
 
+/// Zeros that sums begin with stand where those begin. They come from constants
+/// outside of all loops, and would hold registers of the unit through these;
+/// LLVM then fails for want of registers, it does not spill them.
+void sinkZeros(tile::KernelOp kernel) {
+  SmallVector<LLVM::CallIntrinsicOp> zeros;
+  kernel.walk([&](LLVM::CallIntrinsicOp call) {
+    if (call.getIntrin() == "llvm.x86.tilezero.internal" && !call->use_empty())
+      zeros.push_back(call);
+  });
+  for (LLVM::CallIntrinsicOp zero : zeros) {
+    for (OpOperand &use : llvm::make_early_inc_range(zero->getUses())) {
+      Operation *user = use.getOwner();
+      if (user->getBlock() == zero->getBlock())
+        continue;
+      OpBuilder b(user);
+      use.set(b.clone(*zero.getOperation())->getResult(0));
+    }
+    if (zero->use_empty())
+      zero.erase();
+  }
+}
+
 bool usesMatrixUnit(tile::KernelOp kernel) {
   return kernel
       .walk([](Operation *op) {
@@ -104,6 +127,7 @@ struct SinkToUses : public tilewright::impl::SinkToUsesBase<SinkToUses> {
   void runOnOperation() override {
     if (!usesMatrixUnit(getOperation()))
       return markAllAnalysesPreserved();
+    sinkZeros(getOperation());
     getOperation()->walk([](Block *block) { sink(*block); });
   }
 };

@@ -49,6 +49,29 @@ tile.kernel @overlap(%y: memref<64xf32>) {
   tile.return
 }
 
+// Zeros hold no register of the unit through a loop that begins new sums in each of its turns.
+
+// CHECK-LABEL: @zeros
+// CHECK-NOT: tilezero
+// CHECK: scf.for
+// CHECK-NEXT: %[[Z:.*]] = llvm.call_intrinsic "llvm.x86.tilezero.internal"
+// CHECK-NEXT: scf.for {{.*}} iter_args(%{{.*}} = %[[Z]])
+tile.kernel @zeros(%y: memref<64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c16 = arith.constant 16 : index
+  %rows = arith.constant 16 : i16
+  %zero = llvm.call_intrinsic "llvm.x86.tilezero.internal"(%rows, %rows) : (i16, i16) -> !llvm.x86_amx
+  scf.for %i = %c0 to %c16 step %c1 {
+    %sum = scf.for %k = %c0 to %c16 step %c1 iter_args(%s = %zero) -> !llvm.x86_amx {
+      %t = llvm.call_intrinsic "llvm.x86.tdpbssd.internal"(%rows, %rows, %rows, %s, %s, %s)
+        : (i16, i16, i16, !llvm.x86_amx, !llvm.x86_amx, !llvm.x86_amx) -> !llvm.x86_amx
+      scf.yield %t : !llvm.x86_amx
+    }
+  }
+  tile.return
+}
+
 // Without a matrix unit, the order stays.
 
 // CHECK-LABEL: @vectors

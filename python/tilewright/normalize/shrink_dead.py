@@ -21,7 +21,8 @@ class ShrinkDead(Pass):
     Weights whose rows, columns, filters or heads are zero say what other tensors need not hold: forward, a result that
     is zero; backward, what only multiplies zeros (SparTA's propagation, derived from maps, iterator types and bodies).
     Whole indices go, from all tensors that have them; axes of more than 16 keep whole vectors. What is not known
-    counts as finite. Constants are gathered at compile time. A remark tells what is left.
+    counts as finite. A reduction that could do with less than what others need gathers what it reads, or spreads what
+    it makes, where that pays. Constants are gathered at compile time. A remark tells what is left.
 
     Before:
     ```mlir

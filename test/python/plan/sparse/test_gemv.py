@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from python.plan.sparse.sparse_products import product, windows
+from python.plan.sparse.listed_products import product, windows
 from tilewright.core.errors import UserError
 
 DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "bf16": ml_dtypes.bfloat16}

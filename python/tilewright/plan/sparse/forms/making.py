@@ -7,23 +7,43 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tilewright.ir.generics import create, create_fill, create_generic, create_zero
+from tilewright.ir.generics import create, create_copy, create_fill, create_generic, create_zero
 from tilewright.ir.target_info import around
 from tilewright.ir.units import symbol_of
 from tilewright.mlir import ir
 
 
 def contraction(a: ir.Value, b: ir.Value, init: ir.Value) -> ir.Value:
-    """a [m, k] @ b [k, n] + init [m, n] as a linalg.generic, at the current insertion point."""
+    """a [m, k] @ b [k, n] + init [m, n] as a linalg.generic, at the current insertion point.
+
+    Floats of less than 32 bits are summed in f32 and rounded once.
+    """
     m, n, k = (ir.AffineDimExpr.get(d) for d in range(3))
     maps = [ir.AffineMap.get(3, 0, pair) for pair in ([m, k], [k, n], [m, n])]
-    kind = ir.RankedTensorType(init.type).element_type
+    narrow = ir.RankedTensorType(init.type).element_type
+    kind = narrow if isinstance(narrow, ir.F64Type) else ir.F32Type.get()
+    if narrow != kind:
+        init = create_copy(init, _empty_like(init, kind), "arith.extf")
 
     def add(elements: list[ir.Value]) -> ir.Value:
         wide = [x if x.type == kind else create("arith.extf", [x], kind) for x in elements[:2]]
         return create("arith.addf", [elements[2], create("arith.mulf", wide, kind)], kind)
 
-    return create_generic([(a, maps[0]), (b, maps[1])], init, maps[2], [False, False, True], add)
+    total = create_generic([(a, maps[0]), (b, maps[1])], init, maps[2], [False, False, True], add)
+    return total if narrow == kind else create_copy(total, _empty_like(total, narrow), "arith.truncf")
+
+
+def _empty_like(value: ir.Value, element: ir.Type) -> ir.Value:
+    """A tensor of the same sizes and another type of elements."""
+    shape, index = ir.RankedTensorType(value.type).shape, ir.IndexType.get()
+    dims = [
+        create(
+            "tensor.dim", [value, create("arith.constant", [], index, {"value": ir.IntegerAttr.get(index, d)})], index
+        )
+        for d, size in enumerate(shape)
+        if size < 0
+    ]
+    return create("tensor.empty", dims, ir.RankedTensorType.get(shape, element))
 
 
 def kernel(text: str, name: str) -> str:

@@ -27,7 +27,7 @@ def expanded(group: Group, dims: Sequence[Sequence[int]], shape: Sequence[int]) 
 
 def _split(step: int | None, sizes: Sequence[int]) -> list[int | None] | None:
     if step is None:
-        return [None] * len(sizes)
+        return [None for _ in sizes]
     large = [at for at, size in enumerate(sizes) if size != 1]
     if len(large) < 2:
         return [step if at in large else None for at in range(len(sizes))]

@@ -149,10 +149,19 @@ class NM:
                 f"{self.n}:{self.m} along axis {self.axis}: window {int(window[0])} at {window[1:].tolist()} has "
                 f"{count} units other than zero ({len(full)} windows have too many); prune them first"
             )
-        positions = np.sort(np.argsort(~live, axis=1, kind="stable")[:, : self.n], axis=1)
+        positions = self._positions(live)
         values = np.take_along_axis(units, positions.reshape(*positions.shape, *[1] * (units.ndim - live.ndim)), axis=1)
         small = np.int16 if self.m > 128 else np.int8
         return self._merged(values), self._flat(positions).astype(small)
+
+    def _positions(self, live: np.ndarray) -> np.ndarray:
+        """Of windows [windows, m, ...] with at most `n` live units, the live ones and the first others up to `n`."""
+        spare = ~live
+        wanted = self.n - live.sum(axis=1, keepdims=True)
+        kept = live | (spare & (spare.cumsum(axis=1, dtype=np.int32) <= wanted))
+        last = np.ascontiguousarray(np.moveaxis(kept, 1, -1))
+        found = np.flatnonzero(last) % self.m
+        return np.moveaxis(found.reshape(*last.shape[:-1], self.n), -1, 1)
 
     def unpack(self, parts: Sequence[np.ndarray], shape: Sequence[int]) -> np.ndarray:
         """Return the tensor of `shape`. UserError where positions are out of range or not ascending."""

@@ -14,6 +14,7 @@ from tilewright.dialects.sparse_tile.tesa import Region, Tesa
 from tilewright.ir.generics import create, create_copy, create_generic, create_transposed, maker
 from tilewright.mlir import ir
 from tilewright.mlir.dialects.sparse_tile import part_types
+from tilewright.plan.sparse.encoded import pack_of
 from tilewright.plan.sparse.forms.form import Product
 
 if TYPE_CHECKING:
@@ -80,10 +81,10 @@ def mask_lists(product: Product, element: ir.Type) -> Lists:
     Where the rows of the operand are terms of the sum it is packed again with its dimensions exchanged, which runs
     where the weights are known; so does all else, but for parts that a run brings, which are taken as they are.
     """
-    source = known_source(product)
-    if source is None:
+    source, packed_by = known_source(product), pack_of(encoded_operand(product))
+    if source is None or packed_by is None:
         return Lists(*product.parts)
-    matrix = maker(encoded_operand(product)).operands[0]  # known_source looked into what packs it
+    matrix = packed_by.operands[0]
     if not product.left:
         matrix, source = create_transposed(matrix, [1, 0]), source.T
     encoded = Tesa((Region(Mask()),)).type(list(source.shape), ir.RankedTensorType(matrix.type).element_type)

@@ -22,6 +22,8 @@ from tilewright.passes.weights import create_table
 
 #: Points of a reduction that are worth an element gathered or spread.
 _WORTH = 16
+#: The part of a loop's indices that must fall away for others to be moved: fewer leave patterns of zeros torn apart.
+_PART = 1 / 8
 #: Loops that are tried one by one, at most.
 _SINGLY = 8
 _CONSTANTS = ("arith.constant", "ml_program.global_load_const")
@@ -71,7 +73,8 @@ def _pays(kept: Kept, place: Place, op: ir.Operation) -> bool:
     """Whether a loop saves enough by itself; what needs no moving always does."""
     loop, own, moved = place[1], kept.of(place), _moved(kept, place, op)
     points = prod(extent(op, other) or 1 for other in range(len(kinds(op))) if other != loop)
-    return moved == 0 or points * int((~own).sum()) >= _WORTH * moved
+    fallen = int((~own).sum())
+    return moved == 0 or (fallen >= _PART * own.size and points * fallen >= _WORTH * moved)
 
 
 def _moved(kept: Kept, place: Place, op: ir.Operation) -> int:

@@ -62,19 +62,29 @@ def _kept(block: ir.Block, ops: Sequence[ir.Operation], facts: Facts, tied: froz
 
 def _cost(kept: Kept, ops: Sequence[ir.Operation]) -> int:
     """Points of reductions, and what elements that are moved are worth of them; sizes that a run brings count as 1."""
-    total = sum(_WORTH * _moved(kept, place, op) for place, op in kept.free.items())
+    total = sum(_price(kept, place, op) for place, op in kept.free.items())
     for op in ops:
         if op.name == "linalg.generic" and any(kinds(op)):
             total += prod(int(kept.of(loop_of(op, loop)).sum()) or 1 for loop in range(len(kinds(op))))
     return total
 
 
+def _price(kept: Kept, place: Place, op: ir.Operation) -> int:
+    """Points that the elements that are moved for a loop are worth; where too few indices fall away, all that do."""
+    own, moved = kept.of(place), _moved(kept, place, op)
+    if moved and (~own).sum() < _PART * own.size:
+        return max(_WORTH * moved, _points(op, place[1]) * own.size)
+    return _WORTH * moved
+
+
 def _pays(kept: Kept, place: Place, op: ir.Operation) -> bool:
     """Whether a loop saves enough by itself; what needs no moving always does."""
-    loop, own, moved = place[1], kept.of(place), _moved(kept, place, op)
-    points = prod(extent(op, other) or 1 for other in range(len(kinds(op))) if other != loop)
-    fallen = int((~own).sum())
-    return moved == 0 or (fallen >= _PART * own.size and points * fallen >= _WORTH * moved)
+    return _points(op, place[1]) * int((~kept.of(place)).sum()) >= _price(kept, place, op)
+
+
+def _points(op: ir.Operation, loop: int) -> int:
+    """Points for each index of a loop."""
+    return prod(extent(op, other) or 1 for other in range(len(kinds(op))) if other != loop)
 
 
 def _moved(kept: Kept, place: Place, op: ir.Operation) -> int:

@@ -47,7 +47,13 @@ from tilewright.plan.lowbit import (  # noqa: F401
     widen_operands,
 )
 from tilewright.plan.model import mark_host_fallback  # noqa: F401
-from tilewright.plan.sparse import apply_sparsity, group_experts, lower_sparse, plan_dynamic, plan_sparsity  # noqa: F401
+from tilewright.plan.sparse import (  # noqa: F401
+    apply_sparsity,
+    group_experts,
+    lower_sparse,
+    plan_dynamic,
+    plan_sparsity,
+)
 from tilewright.targets import set_target, verify_target  # noqa: F401
 from tilewright.targets.cpu import emit_cpu, sanitize  # noqa: F401
 from tilewright.targets.cuda import emit_ptx, split_host_device  # noqa: F401

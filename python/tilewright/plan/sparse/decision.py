@@ -105,7 +105,7 @@ def text_of(cover: Sequence[Pattern]) -> str:
     return str(_cover(cover)).partition("tesa<")[2].removesuffix(">")
 
 
-def _wrong(op: ir.Operation, text: str) -> UserError:
+def _wrong(op: ir.Operation, text: str) -> Exception:
     return located(UserError(f"`{decisions.SPARSITY}` {text}"), op)
 
 

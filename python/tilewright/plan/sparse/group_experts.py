@@ -17,11 +17,11 @@ from tilewright.ir.target_info import device_of, options_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register, remark
 from tilewright.plan.sparse.experts import Experts, Stage, find_experts
-from tilewright.plan.sparse.forms import grouped
-from tilewright.plan.sparse.forms.dynamic import is_below
-from tilewright.plan.sparse.forms.dynamic_cost import rows_and_width
-from tilewright.plan.sparse.forms.grouped import Groups
-from tilewright.plan.sparse.forms.lower_dynamic import empty, index_of
+from tilewright.plan.sparse.forms.dynamic import grouped
+from tilewright.plan.sparse.forms.dynamic.cost import rows_and_width
+from tilewright.plan.sparse.forms.dynamic.counted import is_below
+from tilewright.plan.sparse.forms.dynamic.grouped import Groups
+from tilewright.plan.sparse.forms.dynamic.lower_dynamic import empty, index_of
 from tilewright.plan.sparse.forms.making import choice, filled, kernel, launch
 from tilewright.plan.sparse.sink_users import sink_users
 

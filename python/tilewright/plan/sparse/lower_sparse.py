@@ -17,8 +17,8 @@ from tilewright.mlir import ir
 from tilewright.mlir.dialects.sparse_tile import part_types
 from tilewright.passes import Pass, located, register, remark
 from tilewright.plan.sparse.encoded import pack_of
+from tilewright.plan.sparse.forms.dynamic.lower_dynamic import lower_gather, lower_index, lower_scatter
 from tilewright.plan.sparse.forms.form import Form, Product
-from tilewright.plan.sparse.forms.lower_dynamic import lower_gather, lower_index, lower_scatter
 from tilewright.plan.sparse.forms.registry import FORMS
 from tilewright.plan.sparse.sink_users import sink_users
 from tilewright.plan.sparse.sound_parts import follows_from_weights, sound_parts

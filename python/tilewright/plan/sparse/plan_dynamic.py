@@ -20,7 +20,7 @@ from tilewright.mlir import ir
 from tilewright.normalize.sparsity.known import Known, evaluate
 from tilewright.passes import Pass, register, remark
 from tilewright.passes.weights import known_array
-from tilewright.plan.sparse.forms.dynamic_cost import index_share
+from tilewright.plan.sparse.forms.dynamic.cost import index_share
 from tilewright.plan.sparse.forms.making import filled
 from tilewright.plan.sparse.pit_axes import sparse_axes
 from tilewright.reference.types import dtype_of

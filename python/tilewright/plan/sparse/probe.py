@@ -87,9 +87,9 @@ def _asked(
 
 def _line(form: Form, probe: _Probe, device: Device) -> tuple[float, float] | None:
     """Seconds without a unit and for each, as a family predicts them; None where it does not."""
-    predict = getattr(form, "seconds", None)
-    if predict is None:
+    if not hasattr(form, "seconds"):
         return None
+    predict: Callable[[Product, Device], float] = getattr(form, "seconds")  # noqa: B009
     many = max(probe.units // 8, 2)
     if isinstance(probe.pattern, NM):
         return 0.0, probe.ask(many, lambda product: predict(product, device)) / max(probe.units, 1)

@@ -17,15 +17,15 @@ from tilewright.plan.cost.prediction import Prediction
 from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.sparse.encoded import pack_of
 from tilewright.plan.sparse.forms.form import Product
-from tilewright.plan.sparse.forms.gpu_blocks_kernel import BlockKernel, blocks_text
-from tilewright.plan.sparse.forms.gpu_packing import (
+from tilewright.plan.sparse.forms.gpu.blocks_kernel import BlockKernel, blocks_text
+from tilewright.plan.sparse.forms.gpu.packing import (
     element_of,
     encoded_operand,
     result_of,
     sized_parts,
     tasks_of,
 )
-from tilewright.plan.sparse.forms.gpu_times import OPEN, attribute, slower
+from tilewright.plan.sparse.forms.gpu.times import OPEN, attribute, slower
 from tilewright.plan.sparse.forms.making import kernel, launch
 
 _TYPES = ("f16", "bf16", "f32")

@@ -13,9 +13,7 @@ from tilewright.devices.device import Device
 from tilewright.dialects.sparse_tile.patterns import NM, Mask
 from tilewright.ir.generics import create, maker
 from tilewright.mlir import ir
-from tilewright.plan.sparse.forms.form import Product
-from tilewright.plan.sparse.forms.making import kernel, launch
-from tilewright.plan.sparse.forms.packing import (
+from tilewright.plan.sparse.forms.cpu.packing import (
     Lists,
     encoded_operand,
     is_constant,
@@ -23,7 +21,9 @@ from tilewright.plan.sparse.forms.packing import (
     mask_lists,
     nm_lists,
 )
-from tilewright.plan.sparse.forms.rows_in_lanes_kernel import RowsKernel, rows_text
+from tilewright.plan.sparse.forms.cpu.rows_in_lanes_kernel import RowsKernel, rows_text
+from tilewright.plan.sparse.forms.form import Product
+from tilewright.plan.sparse.forms.making import kernel, launch
 
 _NEAR = 0.5
 """Of the nearest cache, the part that a block of the dense operand takes; lists and sums pass through the rest."""

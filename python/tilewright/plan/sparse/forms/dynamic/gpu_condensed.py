@@ -11,11 +11,18 @@ from __future__ import annotations
 
 from tilewright.devices.device import Device
 from tilewright.mlir import ir
-from tilewright.plan.sparse.forms.dynamic import is_below, plain_of, reason_against, target_of, unit_of, whole_product
-from tilewright.plan.sparse.forms.dynamic_cost import dense_above
+from tilewright.plan.sparse.forms.dynamic.cost import dense_above
+from tilewright.plan.sparse.forms.dynamic.counted import (
+    is_below,
+    plain_of,
+    reason_against,
+    target_of,
+    unit_of,
+    whole_product,
+)
+from tilewright.plan.sparse.forms.dynamic.gathered import Block, gathered_columns_text, gathered_rows_text
+from tilewright.plan.sparse.forms.dynamic.lower_dynamic import ceil_div, index_of, size_of
 from tilewright.plan.sparse.forms.form import Product
-from tilewright.plan.sparse.forms.gathered import Block, gathered_columns_text, gathered_rows_text
-from tilewright.plan.sparse.forms.lower_dynamic import ceil_div, index_of, size_of
 from tilewright.plan.sparse.forms.making import choice, filled, kernel, launch
 
 _ROWS, _COLUMNS, _DEPTH = 32, 64, 32

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sparse_products import SparseProduct, check, vectors
 
-from tilewright.plan.sparse.forms.panel_product import Core, panel_tile
+from tilewright.plan.sparse.forms.cpu.panel_product import Core, panel_tile
 
 RNG = np.random.default_rng(7)
 CPUS = ["cpu", "cpu:x86-64-v3", "reference"]

@@ -13,11 +13,11 @@ from tilewright.devices.device import Device
 from tilewright.dialects.sparse_tile.patterns import NM
 from tilewright.ir.generics import create
 from tilewright.mlir import ir
+from tilewright.plan.sparse.forms.cpu.gemv_kernel import GemvKernel, gemv_text
+from tilewright.plan.sparse.forms.cpu.packing import nm_across_lanes
+from tilewright.plan.sparse.forms.cpu.rows_in_lanes import SIZES, reason_for_rows, type_of_sums
 from tilewright.plan.sparse.forms.form import Product
-from tilewright.plan.sparse.forms.gemv_kernel import GemvKernel, gemv_text
 from tilewright.plan.sparse.forms.making import kernel, launch
-from tilewright.plan.sparse.forms.packing import nm_across_lanes
-from tilewright.plan.sparse.forms.rows_in_lanes import SIZES, reason_for_rows, type_of_sums
 
 FEW = 4
 """Columns of the dense operand, at most: with more, `rows_in_lanes` fills its lanes with them."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
+from listed_products import product, windows
 
 import tilewright as tw
-from python.plan.sparse.listed_products import product, windows
 from tilewright.core.errors import UserError
 
 DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "bf16": ml_dtypes.bfloat16}

@@ -16,7 +16,7 @@ from tilewright.plan.cost.gemm_shapes import Shape
 from tilewright.plan.cost.prediction import Prediction, choice_fields
 from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.sparse.forms.form import Product
-from tilewright.plan.sparse.forms.gpu_packing import element_of
+from tilewright.plan.sparse.forms.gpu.packing import element_of
 
 #: Elements of the dense operand across the depth that a plan reckons with where a run brings them.
 OPEN = 256

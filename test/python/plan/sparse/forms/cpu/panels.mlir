@@ -24,8 +24,12 @@
 
 #right = #sparse_tile.tesa<nm<2 : 4, axis = 0, unit = [1, 32]>>
 #left = #sparse_tile.tesa<nm<1 : 4, axis = 1, unit = [16, 1]>>
-func.func @main(%x: tensor<?x64xf32>, %w: tensor<64x96xf32>, %c: tensor<?x96xf32>, %u: tensor<32x64xf32>,
-    %z: tensor<64x3136xf32>, %d: tensor<32x3136xf32>) -> (tensor<?x96xf32>, tensor<32x3136xf32>) {
+ml_program.global private @w(#ml_program.extern<tensor<64x96xf32>>) : tensor<64x96xf32>
+ml_program.global private @u(#ml_program.extern<tensor<32x64xf32>>) : tensor<32x64xf32>
+func.func @main(%x: tensor<?x64xf32>, %c: tensor<?x96xf32>, %z: tensor<64x3136xf32>, %d: tensor<32x3136xf32>)
+    -> (tensor<?x96xf32>, tensor<32x3136xf32>) {
+  %w = ml_program.global_load_const @w : tensor<64x96xf32>
+  %u = ml_program.global_load_const @u : tensor<32x64xf32>
   %p = sparse_tile.pack %w : tensor<64x96xf32> to tensor<64x96xf32, #right>
   %y = sparse_tile.matmul %x, %p, %c {kernel = "panels"}
       : tensor<?x64xf32>, tensor<64x96xf32, #right>, tensor<?x96xf32>

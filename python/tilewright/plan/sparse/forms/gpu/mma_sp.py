@@ -16,8 +16,8 @@ from tilewright.plan.cost.gemm_shapes import Shape
 from tilewright.plan.cost.prediction import Prediction
 from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.sparse.forms.form import Product
-from tilewright.plan.sparse.forms.gpu_mma_sp_kernel import BLOCK, DEPTH, MmaKernel, mma_text
-from tilewright.plan.sparse.forms.gpu_packing import (
+from tilewright.plan.sparse.forms.gpu.mma_sp_kernel import BLOCK, DEPTH, MmaKernel, mma_text
+from tilewright.plan.sparse.forms.gpu.packing import (
     element_of,
     encoded_operand,
     is_constant,
@@ -32,7 +32,7 @@ from tilewright.plan.sparse.forms.gpu_packing import (
     times,
     zero,
 )
-from tilewright.plan.sparse.forms.gpu_times import OPEN, attribute, halves, slower
+from tilewright.plan.sparse.forms.gpu.times import OPEN, attribute, halves, slower
 from tilewright.plan.sparse.forms.making import kernel, launch
 
 _TYPES = ("f16", "bf16")

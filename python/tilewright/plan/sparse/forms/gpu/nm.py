@@ -15,8 +15,8 @@ from tilewright.plan.cost.gemm_shapes import Shape
 from tilewright.plan.cost.prediction import Prediction
 from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.sparse.forms.form import Product
-from tilewright.plan.sparse.forms.gpu_nm_kernel import WindowKernel, window_text
-from tilewright.plan.sparse.forms.gpu_packing import (
+from tilewright.plan.sparse.forms.gpu.nm_kernel import WindowKernel, window_text
+from tilewright.plan.sparse.forms.gpu.packing import (
     below,
     element_of,
     encoded_operand,
@@ -32,7 +32,7 @@ from tilewright.plan.sparse.forms.gpu_packing import (
     times,
     zero,
 )
-from tilewright.plan.sparse.forms.gpu_times import OPEN, attribute, slower, windows
+from tilewright.plan.sparse.forms.gpu.times import OPEN, attribute, slower, windows
 from tilewright.plan.sparse.forms.making import kernel, launch
 
 _TYPES = ("f32", "f16", "bf16")

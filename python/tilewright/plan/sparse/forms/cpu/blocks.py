@@ -8,9 +8,9 @@ from __future__ import annotations
 from tilewright.devices.device import Device
 from tilewright.dialects.sparse_tile.patterns import Block
 from tilewright.mlir import ir
+from tilewright.plan.sparse.forms.cpu.panel_lists import Lists, block_lists, is_constant
+from tilewright.plan.sparse.forms.cpu.panel_product import multiply, reason_against_panels
 from tilewright.plan.sparse.forms.form import Product
-from tilewright.plan.sparse.forms.panel_lists import Lists, block_lists, is_constant
-from tilewright.plan.sparse.forms.panel_product import multiply, reason_against_panels
 
 
 class BlocksForm:

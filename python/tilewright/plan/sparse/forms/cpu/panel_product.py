@@ -15,10 +15,10 @@ from tilewright.devices.device import Device
 from tilewright.ir.generics import create
 from tilewright.mlir import ir
 from tilewright.passes import remark
+from tilewright.plan.sparse.forms.cpu.panel_kernel import CHUNK, PanelKernel
+from tilewright.plan.sparse.forms.cpu.panel_lists import Lists
 from tilewright.plan.sparse.forms.form import Product
 from tilewright.plan.sparse.forms.making import kernel, launch
-from tilewright.plan.sparse.forms.panel_kernel import CHUNK, PanelKernel
-from tilewright.plan.sparse.forms.panel_lists import Lists
 
 #: Of the vector registers, those that hold sums; the others hold a slice of each operand.
 _SUMS = 0.75

@@ -105,8 +105,7 @@ class Encoded:
         if region.format is None:
             raise UserError("the tensor has no number format")
         dense = self._elements(region, parts, region.pattern.unpack(parts, self.shape), numbers)
-        held = replace(self, tesa=Tesa.one(region.pattern), parts=parts)
-        return replace(held, parts=held._like(Region(region.pattern), dense))
+        return replace(self, tesa=Tesa.one(region.pattern), parts=self._like(region, dense))
 
     def _like(self, region: Region, values: np.ndarray) -> tuple[np.ndarray, ...]:
         """Parts that keep other values at the places that this tensor keeps."""

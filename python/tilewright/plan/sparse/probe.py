@@ -23,8 +23,8 @@ from tilewright.passes.weights import bound
 from tilewright.plan.cost.sparse import Taken, unit_of
 from tilewright.plan.sparse.cover import spread
 from tilewright.plan.sparse.forms.form import Form, Product
-from tilewright.plan.sparse.forms.registry import FORMS
-from tilewright.plan.sparse.lower_sparse import product_of
+from tilewright.plan.sparse.lowering import product_of
+from tilewright.plan.sparse.registry import FORMS
 
 T = TypeVar("T")
 _DYNAMIC = ir.ShapedType.get_dynamic_size()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.plan.sparse.forms.dynamic.micro_tiles import memref
+from tilewright.plan.sparse.dynamic.micro_tiles import memref
 
 #: Elements along the last dimension that a task moves at once.
 WIDTH = 256

@@ -19,8 +19,8 @@ from tilewright.ir.generics import body, is_zeros, kinds, maker, maps, terminato
 from tilewright.ir.structure import Weights
 from tilewright.mlir import ir
 from tilewright.normalize.sparsity.known import Known, evaluate
-from tilewright.plan.sparse.pit_axes import annihilates, pit_axes
-from tilewright.plan.sparse.tile_body import is_plain
+from tilewright.plan.sparse.dynamic.pit_axes import annihilates, pit_axes
+from tilewright.plan.sparse.dynamic.tile_body import is_plain
 
 #: Roles of dimensions: the expert, the token, the column, what a product sums over; None: of size one.
 E, T, N, K = "e", "t", "n", "k"

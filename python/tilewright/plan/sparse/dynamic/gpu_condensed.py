@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from tilewright.devices.device import Device
 from tilewright.mlir import ir
-from tilewright.plan.sparse.forms.dynamic.cost import dense_above
-from tilewright.plan.sparse.forms.dynamic.counted import (
+from tilewright.plan.sparse.dynamic.cost import dense_above
+from tilewright.plan.sparse.dynamic.counted import (
     is_below,
     plain_of,
     reason_against,
@@ -20,8 +20,8 @@ from tilewright.plan.sparse.forms.dynamic.counted import (
     unit_of,
     whole_product,
 )
-from tilewright.plan.sparse.forms.dynamic.gathered import Block, gathered_columns_text, gathered_rows_text
-from tilewright.plan.sparse.forms.dynamic.lower_dynamic import ceil_div, index_of, size_of
+from tilewright.plan.sparse.dynamic.gathered import Block, gathered_columns_text, gathered_rows_text
+from tilewright.plan.sparse.dynamic.lower_dynamic import ceil_div, index_of, size_of
 from tilewright.plan.sparse.forms.form import Product
 from tilewright.plan.sparse.forms.making import choice, filled, kernel, launch
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from tilewright.devices.device import Device
 from tilewright.ir import decisions
 from tilewright.mlir import ir
-from tilewright.plan.sparse.forms.dynamic.condense import Geometry
+from tilewright.plan.sparse.dynamic.condense import Geometry
 from tilewright.plan.sparse.forms.form import Product
 
 #: Registers of a CPU with AVX-512; with fewer, fewer rows are multiplied at once.

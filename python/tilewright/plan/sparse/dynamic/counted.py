@@ -8,7 +8,7 @@ from __future__ import annotations
 from tilewright.dialects.sparse_tile.patterns import Dynamic
 from tilewright.ir.generics import create, create_generic, maker
 from tilewright.mlir import ir
-from tilewright.plan.sparse.forms.dynamic.lower_dynamic import empty, size_of
+from tilewright.plan.sparse.dynamic.lower_dynamic import empty, size_of
 from tilewright.plan.sparse.forms.form import Product
 from tilewright.plan.sparse.forms.making import contraction, filled, number
 

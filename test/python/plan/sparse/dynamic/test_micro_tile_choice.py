@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tilewright.plan.sparse.micro_tile_choice import Choice, Database, zeros_of, zeros_of_blocks
+from tilewright.plan.sparse.dynamic.micro_tile_choice import Choice, Database, zeros_of, zeros_of_blocks
 
 #: 8.04 and 4.288 are in the published choices; the shares that they were recorded at follow from these.
 PUBLISHED = Database(

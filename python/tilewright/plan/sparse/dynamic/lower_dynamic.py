@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from tilewright.ir.generics import create
 from tilewright.mlir import ir
-from tilewright.plan.sparse.forms.dynamic.micro_tiles import flags_text, group_of, list_text
-from tilewright.plan.sparse.forms.dynamic.moves import WIDTH, gather_text, is_ordered, scatter_text
+from tilewright.plan.sparse.dynamic.micro_tiles import flags_text, group_of, list_text
+from tilewright.plan.sparse.dynamic.moves import WIDTH, gather_text, is_ordered, scatter_text
 from tilewright.plan.sparse.forms.making import kernel, launch, number
 
 

@@ -13,10 +13,10 @@ from tilewright.devices.device import Device
 from tilewright.ir.generics import create, create_generic
 from tilewright.ir.structure import Weights
 from tilewright.mlir import ir
-from tilewright.plan.sparse.forms.dynamic import condense
-from tilewright.plan.sparse.forms.dynamic.condense import Geometry
-from tilewright.plan.sparse.forms.dynamic.cost import dense_above, geometry_of, slices_rows
-from tilewright.plan.sparse.forms.dynamic.counted import (
+from tilewright.plan.sparse.dynamic import condense
+from tilewright.plan.sparse.dynamic.condense import Geometry
+from tilewright.plan.sparse.dynamic.cost import dense_above, geometry_of, slices_rows
+from tilewright.plan.sparse.dynamic.counted import (
     is_below,
     plain_of,
     reason_against,
@@ -24,7 +24,7 @@ from tilewright.plan.sparse.forms.dynamic.counted import (
     unit_of,
     whole_product,
 )
-from tilewright.plan.sparse.forms.dynamic.lower_dynamic import ceil_div, empty, index_of, size_of
+from tilewright.plan.sparse.dynamic.lower_dynamic import ceil_div, empty, index_of, size_of
 from tilewright.plan.sparse.forms.form import Product
 from tilewright.plan.sparse.forms.making import choice, kernel, launch
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilewright.plan.sparse.forms.dynamic.micro_tiles import memref
+from tilewright.plan.sparse.dynamic.micro_tiles import memref
 
 
 @dataclass(frozen=True)

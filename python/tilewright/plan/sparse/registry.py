@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
+from tilewright.plan.sparse.dynamic.condensed import CondensedForm
+from tilewright.plan.sparse.dynamic.gpu_condensed import GpuCondensedForm
 from tilewright.plan.sparse.forms.cpu.blocks import BlocksForm
 from tilewright.plan.sparse.forms.cpu.gemv import Gemv
 from tilewright.plan.sparse.forms.cpu.panels import PanelsForm
 from tilewright.plan.sparse.forms.cpu.rows_in_lanes import RowsInLanes
 from tilewright.plan.sparse.forms.dense import DenseForm
-from tilewright.plan.sparse.forms.dynamic.condensed import CondensedForm
-from tilewright.plan.sparse.forms.dynamic.gpu_condensed import GpuCondensedForm
 from tilewright.plan.sparse.forms.form import Form
 from tilewright.plan.sparse.forms.gpu.blocks import GpuBlocks
 from tilewright.plan.sparse.forms.gpu.mma_sp import GpuMmaSp

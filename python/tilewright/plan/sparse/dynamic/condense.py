@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilewright.plan.sparse.forms.dynamic.micro_tiles import memref, not_zero
+from tilewright.plan.sparse.dynamic.micro_tiles import memref, not_zero
 
 #: Columns that are looked at at once.
 _LOOKED = 64

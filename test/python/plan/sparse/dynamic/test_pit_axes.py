@@ -14,7 +14,7 @@ import pytest
 from tilewright import reference
 from tilewright.ir.generics import body, maps, walk
 from tilewright.mlir import ir
-from tilewright.plan.sparse.pit_axes import annihilates, pit_axes, sparse_axes
+from tilewright.plan.sparse.dynamic.pit_axes import annihilates, pit_axes, sparse_axes
 
 KINDS = {"p": "parallel", "r": "reduction"}
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 from tilewright.ir.generics import body, maker, terminator
 from tilewright.mlir import ir
-from tilewright.plan.sparse.experts import E, Follower, N, Roles, Stage, T
-from tilewright.plan.sparse.forms.dynamic.micro_tiles import memref
-from tilewright.plan.sparse.tile_body import TileBody
+from tilewright.plan.sparse.dynamic.experts import E, Follower, N, Roles, Stage, T
+from tilewright.plan.sparse.dynamic.micro_tiles import memref
+from tilewright.plan.sparse.dynamic.tile_body import TileBody
 
 #: Entries of a list that are copied at once, and columns that are packed or added up at once.
 _LISTED, _PACKED, ADDED = 64, 16, 64

@@ -14,9 +14,9 @@ include "mlir/Pass/PassBase.td"
 def GlobalsToArguments : Pass<"tile-globals-to-arguments", "::mlir::ModuleOp"> {
   let summary = "Turn weights into trailing arguments of @main";
   let description = [{
-    Weights are data beside the code: @main gets one argument per global that it
-    uses, in the order of the globals, and the globals go. `@init`, which makes
-    packed weights, has run at compile time by now and goes too.
+    Weights are data beside the code: @main gets one argument per global that it uses, in the order of the
+    globals, and the globals go. `@init`, which makes packed weights, has run at compile time by now and goes
+    too.
 
     Before:
     ```mlir
@@ -41,15 +41,12 @@ def GlobalsToArguments : Pass<"tile-globals-to-arguments", "::mlir::ModuleOp"> {
 def OwnPlaces : Pass<"tile-own-places", "::mlir::ModuleOp"> {
   let summary = "Give each tensor that is put together of parts an undefined tensor of its own";
   let description = [{
-    Equal `tensor.empty` ops have become one, since they have no effect. Where parts
-    of several tensors are put into the same one, bufferization sees one buffer,
-    and copies it to keep the tensors apart.
+    Equal `tensor.empty` ops have become one, since they have no effect. Where parts of several tensors are put
+    into the same one, bufferization sees one buffer, and copies it to keep the tensors apart.
 
     Before:
     ```mlir
-    tile.kernel @k(%x: memref<4xf32>, %y: memref<4xf32, strided<[?], offset: ?>>) {
-      tile.return
-    }
+    tile.kernel @k(%x: memref<4xf32>, %y: memref<4xf32, strided<[?], offset: ?>>) { tile.return }
     func.func @main(%x: tensor<4xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
       %e = tensor.empty() : tensor<8xf32>
       %s = tensor.extract_slice %e[0] [4] [1] : tensor<8xf32> to tensor<4xf32>
@@ -78,17 +75,14 @@ def OwnPlaces : Pass<"tile-own-places", "::mlir::ModuleOp"> {
 def OpenStrides : Pass<"tile-open-strides", "::mlir::ModuleOp"> {
   let summary = "Open the strides of kernel arguments that are launched on slices";
   let description = [{
-    A kernel that makes a whole tensor has arguments whose elements lie side by
-    side. Where its result is then made in the place that it would be copied to
-    (`eliminate-empty-tensors`), or where bufferization will find a slice behind
-    any other operand, the argument must take what strides come.
-    `tile-kernel-layouts` says them again once they are known.
+    A kernel that makes a whole tensor has arguments whose elements lie side by side. Where its result is then
+    made in the place that it would be copied to (`eliminate-empty-tensors`), or where bufferization will find a
+    slice behind any other operand, the argument must take what strides come. `tile-kernel-layouts` says them
+    again once they are known.
 
     Before:
     ```mlir
-    tile.kernel @k(%x: memref<?xf32>) {
-      tile.return
-    }
+    tile.kernel @k(%x: memref<?xf32>) { tile.return }
     func.func @main(%t: tensor<2x?xf32>, %n: index) -> tensor<2x?xf32> {
       %s = tensor.extract_slice %t[1, 0] [1, %n] [1, 1] : tensor<2x?xf32> to tensor<?xf32>
       %a = tile.launch @k outs(%s : tensor<?xf32>) -> (tensor<?xf32>)
@@ -107,20 +101,16 @@ def OpenStrides : Pass<"tile-open-strides", "::mlir::ModuleOp"> {
 def LoopsInPlace : Pass<"tile-loops-in-place", "::mlir::ModuleOp"> {
   let summary = "Keep what a loop of the host carries in one buffer";
   let description = [{
-    A loop of @main hands the next iteration the buffer that it got, so that the
-    arena can hold it: what it yields is placed there. Bufferization turns that
-    into nothing where the value was computed in place, into a copy otherwise.
-    Tensors of sizes known at run time only are left alone, and those that the
-    loop overwrites step by step (elements, slices, in loops and branches inside
-    of it): these stay in their buffer anyway, and would be copied before an
-    inner loop. A tensor made before the loop for what the loop hands on is made
-    in each iteration instead, where its contents do not matter.
+    A loop of @main hands the next iteration the buffer that it got, so that the arena can hold it: what it
+    yields is placed there. Bufferization turns that into nothing where the value was computed in place, into a
+    copy otherwise. Tensors of sizes known at run time only are left alone, and those that the loop overwrites
+    step by step (elements, slices, in loops and branches inside of it): these stay in their buffer anyway, and
+    would be copied before an inner loop. A tensor made before the loop for what the loop hands on is made in
+    each iteration instead, where its contents do not matter.
 
     Before:
     ```mlir
-    tile.kernel @k(%x: memref<4xf32>, %y: memref<4xf32>) {
-      tile.return
-    }
+    tile.kernel @k(%x: memref<4xf32>, %y: memref<4xf32>) { tile.return }
     func.func @main(%h0: tensor<4xf32>, %n: index) -> tensor<4xf32> {
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
@@ -148,16 +138,13 @@ def LoopsInPlace : Pass<"tile-loops-in-place", "::mlir::ModuleOp"> {
 def BranchesInPlace : Pass<"tile-branches-in-place", "::mlir::ModuleOp"> {
   let summary = "Make what two branches of the host yield in one buffer";
   let description = [{
-    Where both branches of an `scf.if` of @main make a result in an empty tensor
-    of their own, they make it in one from before the branch: whoever takes the
-    result has it where it is wanted, and nothing is copied behind the branch.
-    Results of sizes known at run time only are left alone.
+    Where both branches of an `scf.if` of @main make a result in an empty tensor of their own, they make it in
+    one from before the branch: whoever takes the result has it where it is wanted, and nothing is copied behind
+    the branch. Results of sizes known at run time only are left alone.
 
     Before:
     ```mlir
-    tile.kernel @k(%y: memref<4xf32>) {
-      tile.return
-    }
+    tile.kernel @k(%y: memref<4xf32>) { tile.return }
     func.func @main(%c: i1) -> tensor<4xf32> {
       %r = scf.if %c -> (tensor<4xf32>) {
         %e = tensor.empty() : tensor<4xf32>
@@ -182,11 +169,10 @@ def BranchesInPlace : Pass<"tile-branches-in-place", "::mlir::ModuleOp"> {
 def ReuseOperands : Pass<"tile-reuse-operands", "::mlir::ModuleOp"> {
   let summary = "Make results in the place of an operand that nobody reads later";
   let description = [{
-    A kernel that adds a residual reads each element of it right before it
-    writes the same element of its result. Where the residual ends there, the
-    result takes its place: one tensor passes through the caches instead of two,
-    and what is written has just been read. Both are tensors of launches with
-    places of their own; results of @main keep theirs.
+    A kernel that adds a residual reads each element of it right before it writes the same element of its
+    result. Where the residual ends there, the result takes its place: one tensor passes through the caches
+    instead of two, and what is written has just been read. Both are tensors of launches with places of their
+    own; results of @main keep theirs.
 
     Before:
     ```mlir
@@ -218,17 +204,14 @@ def ReuseOperands : Pass<"tile-reuse-operands", "::mlir::ModuleOp"> {
 def PingPongBuffers : Pass<"tile-ping-pong-buffers", "::mlir::ModuleOp"> {
   let summary = "Let loops of the host exchange two buffers instead of copying one";
   let description = [{
-    Where a loop of @main makes the next value of a state in a buffer of its own
-    and copies it over the old one at the end of each iteration, the two buffers
-    change places instead: the loop carries both. The next value cannot be made in
-    place where all of the old one is read for each part of it, as a recurrent
-    network's product does.
+    Where a loop of @main makes the next value of a state in a buffer of its own and copies it over the old one
+    at the end of each iteration, the two buffers change places instead: the loop carries both. The next value
+    cannot be made in place where all of the old one is read for each part of it, as a recurrent network's
+    product does.
 
     Before:
     ```mlir
-    tile.kernel @k(%x: memref<4xf32>, %y: memref<4xf32>) {
-      tile.return
-    }
+    tile.kernel @k(%x: memref<4xf32>, %y: memref<4xf32>) { tile.return }
     func.func @main(%n: index, %y: memref<4xf32>) {
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
@@ -261,16 +244,13 @@ def PingPongBuffers : Pass<"tile-ping-pong-buffers", "::mlir::ModuleOp"> {
 def ResultsToArguments : Pass<"tile-results-to-arguments", "::mlir::ModuleOp"> {
   let summary = "Let @main write its results into the caller's buffers";
   let description = [{
-    A result that lives in an own buffer of @main, seen through reshapes or not,
-    replaces that buffer by a new argument; anything else (an input that is
-    returned, one buffer returned twice) is copied into it. A result whose sizes
-    are known at run time only stays a result; a slice with gaps is copied.
+    A result that lives in an own buffer of @main, seen through reshapes or not, replaces that buffer by a new
+    argument; anything else (an input that is returned, one buffer returned twice) is copied into it. A result
+    whose sizes are known at run time only stays a result; a slice with gaps is copied.
 
     Before:
     ```mlir
-    tile.kernel @k(%x: memref<4xf32>, %y: memref<4xf32>) {
-      tile.return
-    }
+    tile.kernel @k(%x: memref<4xf32>, %y: memref<4xf32>) { tile.return }
     func.func @main(%x: memref<4xf32>) -> (memref<4xf32> {tile.name = "y"}) {
       %y = memref.alloc() : memref<4xf32>
       tile.launch @k ins(%x : memref<4xf32>) outs(%y : memref<4xf32>)
@@ -291,12 +271,10 @@ def ResultsToArguments : Pass<"tile-results-to-arguments", "::mlir::ModuleOp"> {
 def CopiesToKernels : Pass<"tile-copies-to-kernels", "::mlir::ModuleOp"> {
   let summary = "Turn copies of buffers on the host into launches";
   let description = [{
-    Each `memref.copy` in @main becomes the launch of a generated kernel with a
-    task per row of the outer dimensions, so that copies run on all threads and
-    show in the report. A remark names each, since the plan left it there. Copies
-    of a few elements, of elements without tiles, or of sizes known at run time
-    only stay on the host: as they are where memory is contiguous, as linalg
-    operations otherwise.
+    Each `memref.copy` in @main becomes the launch of a generated kernel with a task per row of the outer
+    dimensions, so that copies run on all threads and show in the report. A remark names each, since the plan
+    left it there. Copies of a few elements, of elements without tiles, or of sizes known at run time only stay
+    on the host: as they are where memory is contiguous, as linalg operations otherwise.
 
     Before:
     ```mlir
@@ -331,14 +309,13 @@ def CopiesToKernels : Pass<"tile-copies-to-kernels", "::mlir::ModuleOp"> {
 def PlanArena : Pass<"tile-plan-arena", "::mlir::ModuleOp"> {
   let summary = "Give the temporary buffers of @main places in one arena";
   let description = [{
-    Buffers whose lifetimes do not meet share memory: largest first, each at the
-    lowest place that fits best. Places are multiples of 64 bytes. A buffer that
-    is used in a loop and made outside lives as long as the loop. Buffers of sizes
-    known at run time only, and those that leave their block (what one iteration
-    hands to the next), stay allocations.
+    Buffers whose lifetimes do not meet share memory: largest first, each at the lowest place that fits best.
+    Places are multiples of 64 bytes. A buffer that is used in a loop and made outside lives as long as the
+    loop. Buffers of sizes known at run time only, and those that leave their block (what one iteration hands to
+    the next), stay allocations.
 
-    Where code checks its accesses (`sanitize = "address"` in `tile.options`), places
-    are 64 bytes apart, and all of the arena is poisoned but the buffers that live.
+    Where code checks its accesses (`sanitize = "address"` in `tile.options`), places are 64 bytes apart, and
+    all of the arena is poisoned but the buffers that live.
 
     Before:
     ```mlir
@@ -368,10 +345,9 @@ def PlanArena : Pass<"tile-plan-arena", "::mlir::ModuleOp"> {
 def ShareBuffers : Pass<"tile-share-buffers", "::mlir::ModuleOp"> {
   let summary = "Let buffers of equal run-time sizes share memory";
   let description = [{
-    What `tile-plan-arena` has no place for, since its size is known at run time
-    only, is put into an earlier buffer of @main that is no longer in use and has
-    the same size: the same element type, and equal sizes in any order. What
-    remains is freed at the end.
+    What `tile-plan-arena` has no place for, since its size is known at run time only, is put into an earlier
+    buffer of @main that is no longer in use and has the same size: the same element type, and equal sizes in
+    any order. What remains is freed at the end.
 
     Before:
     ```mlir
@@ -399,9 +375,8 @@ def ShareBuffers : Pass<"tile-share-buffers", "::mlir::ModuleOp"> {
 def FreeBuffers : Pass<"tile-free-buffers", "::mlir::func::FuncOp"> {
   let summary = "Free what a function allocates, where it allocates anything";
   let description = [{
-    Runs `ownership-based-buffer-deallocation`, but leaves functions alone that
-    allocate nothing: upstream's pass would track who owns the buffers that their
-    loops carry (`tile-ping-pong-buffers`).
+    Runs `ownership-based-buffer-deallocation`, but leaves functions alone that allocate nothing: upstream's
+    pass would track who owns the buffers that their loops carry (`tile-ping-pong-buffers`).
 
     Before:
     ```mlir
@@ -428,16 +403,13 @@ def FreeBuffers : Pass<"tile-free-buffers", "::mlir::func::FuncOp"> {
 def KernelLayouts : Pass<"tile-kernel-layouts"> {
   let summary = "Give kernels the strides of the buffers that they are launched with";
   let description = [{
-    A kernel that writes into a slice was made before the slice had a buffer: the
-    strides of its argument are open, and neighbours might lie anywhere. Now they
-    are known. Launches with other strides get a kernel of their own, whose
-    `tile.variant_of` names the first.
+    A kernel that writes into a slice was made before the slice had a buffer: the strides of its argument are
+    open, and neighbours might lie anywhere. Now they are known. Launches with other strides get a kernel of
+    their own, whose `tile.variant_of` names the first.
 
     Before:
     ```mlir
-    tile.kernel @k(%x: memref<4x8xf32, strided<[?, ?], offset: ?>>) {
-      tile.return
-    }
+    tile.kernel @k(%x: memref<4x8xf32, strided<[?, ?], offset: ?>>) { tile.return }
     func.func @main(%t: memref<6x10xf32>) {
       %s = memref.subview %t[1, 1] [4, 8] [1, 1] : memref<6x10xf32> to memref<4x8xf32, strided<[10, 1], offset: 11>>
       tile.launch @k outs(%s : memref<4x8xf32, strided<[10, 1], offset: 11>>)
@@ -454,11 +426,10 @@ def KernelLayouts : Pass<"tile-kernel-layouts"> {
 def ReshapesToCasts : Pass<"tile-reshapes-to-casts"> {
   let summary = "Split dimensions by sizes that are operands";
   let description = [{
-    `memref.expand_shape` of one dimension into several of which two or more
-    have sizes known at run time only becomes a cast with the strides that follow.
-    Upstream's lowering finds one unknown size by division; these are operands.
-    So does a `memref.subview` that drops another dimension of size 1 than the
-    strides tell upstream.
+    `memref.expand_shape` of one dimension into several of which two or more have sizes known at run time only
+    becomes a cast with the strides that follow. Upstream's lowering finds one unknown size by division; these
+    are operands. So does a `memref.subview` that drops another dimension of size 1 than the strides tell
+    upstream.
 
     Before:
     ```mlir
@@ -483,11 +454,10 @@ def ReshapesToCasts : Pass<"tile-reshapes-to-casts"> {
 def OutlineHostLoops : Pass<"tile-outline-host-loops", "::mlir::ModuleOp"> {
   let summary = "Make kernels of the host function's loops over elements";
   let description = [{
-    The host function of a model for a GPU only launches kernels: it cannot read
-    memory at the speed of a loop. Loops that the plan left on the host become
-    kernels that compute with scalars, in one thread; the iterations of a parallel
-    loop are tasks. Scalars that a loop gives go through memory. Loops that
-    allocate, assert or launch stay, with the loops inside them looked at in turn.
+    The host function of a model for a GPU only launches kernels: it cannot read memory at the speed of a loop.
+    Loops that the plan left on the host become kernels that compute with scalars, in one thread; the iterations
+    of a parallel loop are tasks. Scalars that a loop gives go through memory. Loops that allocate, assert or
+    launch stay, with the loops inside them looked at in turn.
 
     Before:
     ```mlir

@@ -31,7 +31,6 @@ def GlobalsToArguments : Pass<"tile-globals-to-arguments", "::mlir::ModuleOp"> {
     func.func @main(%x: tensor<4xf32> {bufferization.writable = false},
                     %w: tensor<4xf32> {bufferization.writable = false, tile.global = "w_1f"}) -> tensor<4xf32> {
       return %w : tensor<4xf32>
-    }
     ```
     Arguments of @main become read-only to bufferization.
   }];
@@ -129,7 +128,6 @@ def LoopsInPlace : Pass<"tile-loops-in-place", "::mlir::ModuleOp"> {
       %y = tile.launch @k ins(%h : tensor<4xf32>) outs(%e : tensor<4xf32>) -> (tensor<4xf32>)
       %p = bufferization.materialize_in_destination %y in %h : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
       scf.yield %p : tensor<4xf32>
-    }
     ```
   }];
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
@@ -262,7 +260,6 @@ def ResultsToArguments : Pass<"tile-results-to-arguments", "::mlir::ModuleOp"> {
     func.func @main(%x: memref<4xf32>, %y: memref<4xf32> {tile.name = "y", tile.result = 0 : i64}) {
       tile.launch @k ins(%x : memref<4xf32>) outs(%y : memref<4xf32>)
       return
-    }
     ```
   }];
   let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect"];
@@ -297,7 +294,6 @@ def CopiesToKernels : Pass<"tile-copies-to-kernels", "::mlir::ModuleOp"> {
       %c4 = arith.constant 4 : index
       tile.launch @copy grid(%c4) ins(%a : memref<4x64xf32>) outs(%b : memref<4x64xf32>)
       return
-    }
     ```
   }];
   let dependentDialects = [
@@ -336,7 +332,6 @@ def PlanArena : Pass<"tile-plan-arena", "::mlir::ModuleOp"> {
         memref.store %v, %t[%c0] : memref<16xf32>
         return
       }
-    }
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];

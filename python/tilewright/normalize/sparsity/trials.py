@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.core.errors import InternalError
+from tilewright.ir.generics import constant_of
 from tilewright.ir.structure import captured
 from tilewright.ir.target_info import around
 from tilewright.mlir import ir
@@ -43,6 +44,8 @@ _NEAR = {8: _SAME, 4: _SAME, 2: 0.02, 1: 0.25}
 _LOW, _HIGH, _HIGHEST_INTEGER = 0.1, 8.0, 8
 _CONSTANTS = ("arith.constant", "ml_program.global_load_const")
 _DIALECTS = ("linalg", "tensor", "arith", "math", "index", "sparse_tile")
+#: Of these the bodies are run too; `scf.while` may never end.
+_LOOPS = ("scf.for", "scf.if")
 
 
 @dataclass
@@ -152,7 +155,7 @@ class _Block:
         self.ops, self._sound = ops, sound
         #: By tensor that is made, its axes.
         self.seen: dict[ir.Value, tuple[Extremes, ...]] = {}
-        #: Tensors behind a NaN: rules take all numbers for finite, so these say nothing of rules.
+        #: Tensors behind one that is not finite: rules take all numbers for finite, so these say nothing of rules.
         self.spoiled: set[ir.Value] = set()
         self.skipped: dict[int, ir.Operation] = {}
         self._reader, self._machine = Reader(), Machine(list(around(ops[0]))[-1], {})
@@ -177,7 +180,7 @@ class _Block:
                 continue
             for value, result in zip(op.results, self._results(frame, at, op), strict=True):
                 frame.values[self._reader.number(value)] = result
-                clean = clean and not _has_nan(result)
+                clean = clean and (op.name in (*_CONSTANTS, "linalg.fill") or _is_finite(result))
                 self._note(at, value, result, clean)
             for number in self._dead[at]:
                 frame.values.pop(number, None)
@@ -270,8 +273,10 @@ def _plain(array: np.ndarray) -> np.ndarray:
     return array.astype(np.float32) if is_float(array.dtype) and array.dtype.itemsize < 4 else array
 
 
-def _has_nan(result: Any) -> bool:
-    return isinstance(result, np.ndarray) and is_float(result.dtype) and bool(np.isnan(_plain(result)).any())
+def _is_finite(result: Any) -> bool:
+    if not isinstance(result, np.ndarray) or not is_float(result.dtype):
+        return True
+    return bool(np.isfinite(_plain(result)).all())
 
 
 def _wider(before: tuple[Extremes, ...] | None, array: np.ndarray) -> tuple[Extremes, ...]:
@@ -291,16 +296,32 @@ def _wider(before: tuple[Extremes, ...] | None, array: np.ndarray) -> tuple[Extr
 
 
 def _is_runnable(op: ir.Operation) -> bool:
-    """Whether the interpreter is through with an operation in a short time: loops of unknown trips are not run."""
-    if op.name.split(".")[0] not in _DIALECTS or (op.regions and not op.name.startswith(("linalg.", "tensor."))):
-        return False
-    inner = [one.operation for region in op.regions for block in region.blocks for one in block.operations]
-    steps = op.name == "tensor.generate" or any(one.regions for one in inner)
-    return _points(op) <= (_MOST_STEPS if steps else _MOST)
+    """Whether the interpreter is through with an operation in a short time."""
+    points, steps = _points(op), _goes_point_by_point(op)
+    return points is not None and points <= (_MOST_STEPS if steps else _MOST)
 
 
-def _points(op: ir.Operation) -> int:
-    """Points of an operation's loops, or elements of its largest tensor."""
+def _inner(op: ir.Operation) -> list[ir.Operation]:
+    return [one.operation for region in op.regions for block in region.blocks for one in block.operations]
+
+
+def _goes_point_by_point(op: ir.Operation) -> bool:
+    return op.name in ("tensor.generate", *_LOOPS) or any(one.regions for one in _inner(op))
+
+
+def _points(op: ir.Operation) -> int | None:
+    """Points of an operation's loops, those inside too; None where it is not for trials to run."""
+    if op.name.split(".")[0] not in _DIALECTS and op.name not in (*_LOOPS, "scf.yield"):
+        return None
+    own = (_trips(op) if op.name == "scf.for" else 1) if op.name in _LOOPS else _structured_points(op)
+    inside = [_points(one) for one in _inner(op) if op.name in _LOOPS or one.regions]
+    if own is None or None in inside:
+        return None
+    return own * max(1, sum(one or 0 for one in inside))
+
+
+def _structured_points(op: ir.Operation) -> int:
+    """Points of the loops that maps index, or elements of the largest tensor."""
     points = max((prod(shape_of(value)) for value in (*op.operands, *op.results) if is_tensor(value)), default=1)
     maps = linalg.get_indexing_maps(op) if op.name.startswith("linalg.") else None
     sizes: dict[int, int] = {}
@@ -309,3 +330,11 @@ def _points(op: ir.Operation) -> int:
             if isinstance(expr, ir.AffineDimExpr):
                 sizes[expr.position] = shape_of(value)[d]
     return max(points, prod(sizes.values()))
+
+
+def _trips(op: ir.Operation) -> int | None:
+    """How often a loop turns; None where that is known at run time only."""
+    low, high, step = (constant_of(value) for value in list(op.operands)[:3])
+    if low is None or high is None or not step:
+        return None
+    return len(range(int(low), int(high), int(step)))

@@ -213,6 +213,42 @@ def test_operations_that_are_not_run_keep_what_rules_say() -> None:
     assert columns.numbers[1] == 46.0
 
 
+LOOP = """
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %to = arith.constant TRIPS : index
+  %g = arith.constant 0.0 : f32
+  %y = scf.for %i = %c0 to %to step %c1 iter_args(%s = %x) -> tensor<8x4xf32> {
+    %r = tensor.insert %g into %s[%i, %c1] : tensor<8x4xf32>
+    BODY
+    scf.yield %r : tensor<8x4xf32>
+  }"""
+ENDLESS = """
+    %q = scf.while (%a = %i) : (index) -> index {
+      %more = arith.cmpi sge, %a, %c0 : index
+      scf.condition(%more) %a : index
+    } do {
+    ^bb0(%a: index):
+      scf.yield %a : index
+    }"""
+
+
+@pytest.mark.parametrize(("trips", "body", "runs"), [(8, "", True), (10**9, "", False), (8, ENDLESS, False)])
+def test_loops_run_if_they_are_short(trips: int, body: str, runs: bool) -> None:
+    """One that writes zeros into a column; one with too many trips, and one that may never end, are drawn."""
+    text = LOOP.replace("TRIPS", str(trips)).replace("BODY", body)
+    module = function(text, "%x: tensor<8x4xf32>", "tensor<8x4xf32>")
+    with module.context:
+        ops = operations(module)
+        found = trials.tried(ops, looked_at(ops), 4)
+        assert [op.name for op in found.skipped] == ([] if runs else ["scf.for"])
+        columns = [found.axes[op.results[0]][1] for op in ops if op.name == "scf.for" and op.results[0] in found.axes]
+    if runs:
+        assert columns[0] is not None and columns[0].known.tolist() == [False, True, False, False]
+    else:
+        assert columns == []
+
+
 def test_bodies_of_loops_are_tried() -> None:
     head = """
   %c0 = arith.constant 0 : index

@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from tilewright.core.errors import UserError
 from tilewright.ir.generics import walk
 from tilewright.mlir import ir
-from tilewright.passes import Pass, register
+from tilewright.passes import Pass, located, option, register
 
 
 @register
@@ -23,6 +24,10 @@ class ShrinkDead(Pass):
     Whole indices go, from all tensors that have them; axes of more than 16 keep whole vectors. What is not known
     counts as finite. A reduction that could do with less than what others need gathers what it reads, or spreads what
     it makes, where that pays. Constants are gathered at compile time. A remark tells what is left.
+
+    With `trials`, operations also run on that many random inputs, and slices that hold the same number each time count
+    as known (SparTA's "tensor scrambling"). That finds what no rule says, and may be wrong: a remark says how many
+    slices it is about.
 
     Before:
     ```mlir
@@ -63,10 +68,20 @@ class ShrinkDead(Pass):
     name: ClassVar[str] = "tile-shrink-dead"
     dialects: ClassVar[tuple[str, ...]] = ("linalg", "tensor", "arith", "ml_program")
 
+    trials: int = option(0, "random trials that look for further constant slices, which is no proof; 0: none, or 2 on")
+
     def run(self, op: ir.Operation) -> None:
-        """Function by function."""
+        """Function by function.
+
+        Raises:
+            UserError: a number of trials that can show nothing.
+            InternalError: a trial shows that a rule is wrong.
+        """
+        if self.trials < 0 or self.trials == 1:
+            text = f"tile-shrink-dead{{trials={self.trials}}}: give 0 (no trials), or 2 or more, which can be compared"
+            raise located(UserError(text), op)
         from tilewright.normalize.sparsity.shrink import shrink  # numpy and the tables of arithmetic: when it runs
 
         for function in walk(op, "func.func"):
             for block in function.regions[0].blocks if function.regions else ():
-                shrink(block)
+                shrink(block, self.trials)

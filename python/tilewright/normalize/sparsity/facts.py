@@ -9,7 +9,7 @@ is SparTA's attribute of pruned elements (TeSA) kept per axis: what shrinks a te
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -40,8 +40,13 @@ def is_tensor(value: ir.Value) -> bool:
 class Facts:
     """What is known of the tensors of a function, each looked at once."""
 
-    def __init__(self) -> None:
-        """Know nothing yet."""
+    def __init__(self, given: Mapping[ir.Value, Axes] | None = None) -> None:
+        """Know nothing yet.
+
+        Args:
+            given: facts from elsewhere, beside those of rules (`trials.py`).
+        """
+        self._given = given or {}
         self._axes: dict[ir.Value, Axes] = {}
 
     def of(self, value: ir.Value) -> Axes:
@@ -51,11 +56,13 @@ class Facts:
 
     def look_at(self, op: ir.Operation) -> None:
         """Find out what is known of an operation's results."""
-        rule = _RULES.get(op.name)
-        if rule is not None and len(op.results) == 1 and is_tensor(op.results[0]):
-            axes = rule(self, op)
+        rule = _RULES.get(op.name) if len(op.results) == 1 else None
+        for result in filter(is_tensor, op.results):
+            axes = _nothing(result) if rule is None else rule(self, op)
+            if (given := self._given.get(result)) is not None:
+                axes = tuple(_joined(axis, more) for axis, more in zip(axes, given, strict=True))
             if any(axis is not None and axis.any for axis in axes):
-                self._axes[op.results[0]] = axes
+                self._axes[result] = axes
 
     def terms(self, op: ir.Operation, loop: int) -> np.ndarray | None:
         """[indices], bool: at which indices of a reduction's loop the body changes nothing; None where not known."""
@@ -270,6 +277,10 @@ def _is_uniform(axis: Known) -> bool:
 
 def _either(a: Known, b: Known) -> Known:
     return Known(np.where(a.known, a.numbers, b.numbers), a.known | b.known, np.zeros(len(a.known), bool))
+
+
+def _joined(a: Known | None, b: Known | None) -> Known | None:
+    return _either(a, b) if a is not None and b is not None else a or b
 
 
 def _uniform_along(numbers: np.ndarray, known: np.ndarray, axis: int) -> Known | None:

@@ -109,13 +109,20 @@ class Kept:
             self._grow()
 
     def _tied(self) -> set[Place]:
-        """Places whose indices follow from others by more than being the same."""
+        """Places whose indices follow from others by more than being the same, and those whose own reach such ones.
+
+        A loop that is apart would bring the indices that fill its vectors to the axis that it reads, and that to heads.
+        """
+        near: dict[Place, set[Place]] = {}
+        for place, links in self._links.items():
+            for other, _ in links:
+                near.setdefault(place, set()).add(other)
+                near.setdefault(other, set()).add(place)
         tied, work = set(self._exact), list(self._exact)
         while work:
-            for other, _ in self._links.get(work.pop(), []):
-                if other not in tied:
-                    tied.add(other)
-                    work.append(other)
+            new = near.get(work.pop(), set()) - tied
+            tied |= new
+            work += new
         return tied
 
     def _grow(self) -> None:

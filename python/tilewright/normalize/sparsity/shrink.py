@@ -14,6 +14,7 @@ from tilewright.mlir import ir
 from tilewright.normalize.sparsity.apart import Apart, analysed, gathering
 from tilewright.normalize.sparsity.facts import Facts, extent, is_tensor, shape_of, small_and_large, window_of
 from tilewright.normalize.sparsity.kept import Kept
+from tilewright.normalize.sparsity.trials import Found, has_open_sizes, tried
 from tilewright.passes import remark
 from tilewright.passes.weights import create_table
 
@@ -108,17 +109,25 @@ def _shrink(ops: list[ir.Operation], kept: Kept, apart: Apart) -> None:
     apart.gather()
 
 
-def shrink(block: ir.Block) -> None:
+def shrink(block: ir.Block, trials: int = 0) -> None:
     """Leave out what nothing in a block, and in those of loops and branches inside, needs; remarks tell what is left.
 
     What a block gets from outside, and what it yields, stays as it is.
+
+    Args:
+        block: of a function, a loop or a branch.
+        trials: number of random trials that look for further slices of one number; 0: none. What they find is likely,
+            but not proven.
+
+    Raises:
+        InternalError: a trial shows that a rule is wrong.
     """
-    _shrink_block(block)
+    _shrink_block(block, trials)
     for op in _operations(block):
         for region in op.regions if op.name in _CONTROL else ():
             for inner in region.blocks:
                 _bring_constants(inner)
-                shrink(inner)
+                shrink(inner, trials)
 
 
 def _bring_constants(block: ir.Block) -> None:
@@ -142,15 +151,23 @@ def _bring_constants(block: ir.Block) -> None:
         op.operands[number] = copies[made.results[0]]
 
 
-def _shrink_block(block: ir.Block) -> None:
+def _shrink_block(block: ir.Block, trials: int) -> None:
     ops, facts = _operations(block), Facts()
     for op in ops:
         if op.name in _CONSTANTS:
             facts.look_at(op)
-    if not _prunes(facts, ops):
+    prunes = _prunes(facts, ops)
+    if not prunes and not trials:
         return
     for op in ops:
         if op.name not in _CONSTANTS:
+            facts.look_at(op)
+    found = _tried(ops, facts, trials)
+    if not prunes and not found.alone:
+        return
+    if found.alone:
+        facts = Facts(found.axes)
+        for op in ops:
             facts.look_at(op)
     kept = analysed(block, ops, facts)
     before = sum(map(_work, ops))
@@ -159,6 +176,25 @@ def _shrink_block(block: ir.Block) -> None:
     if left < before:
         part = f"{100 * left / before:.3g} %"
         remark(_last(ops), f"pruned weights: reductions keep {part} of {before} terms, the others change nothing")
+
+
+def _tried(ops: list[ir.Operation], facts: Facts, trials: int) -> Found:
+    """What random trials find; remarks tell of it, and of what they did not run."""
+    if not trials or not any(map(is_tensor, (value for op in ops for value in op.results))):
+        return Found()
+    if has_open_sizes(ops):
+        remark(ops[-1], "random trials: none here, since sizes are known at run time only")
+        return Found()
+    found = tried(ops, facts, trials)
+    if found.alone:
+        slices = "1 slice holds" if found.alone == 1 else f"{found.alone} slices hold"
+        text = f"{slices} one number in all of {trials}, which no rule says: likely, but not proven"
+        remark(ops[-1], f"random trials: {text}")
+    if found.skipped:
+        names = ", ".join(sorted({op.name for op in found.skipped}))
+        text = f"{len(found.skipped)} of {len(ops)} operations not run ({names}): too large, or not to be interpreted"
+        remark(found.skipped[0], f"random trials: {text}")
+    return found
 
 
 def _last(ops: list[ir.Operation]) -> ir.Operation:

@@ -16,10 +16,10 @@ from tilewright.passes import Pass, register
 @register
 @dataclass(frozen=True)
 class CarryFormats(Pass):
-    """Carry number formats through what moves elements, to products and to where elements are quantized again.
+    """Carry number formats through what moves elements, to products and later quantizations.
 
-    Reshapes, slices, transposing copies and concatenations of elements that codes stand for become ones of the codes,
-    where all that reads the result takes codes: products, and `sparse_tile.quantize`. The latter is nothing where its
+    Reshapes, slices and transposing copies of elements that codes stand for become ones of the codes, where all that
+    reads the result takes codes: products, and `sparse_tile.quantize`. The latter is nothing where its
     format, scales and zero points are those that the codes have. Scales go along: those of a row become those of a
     column or of blocks of a longer row. Who else reads the elements has its own `sparse_tile.dequantize`.
 

@@ -138,5 +138,5 @@ def test_costs_grow_with_what_is_kept() -> None:
 
 def test_a_large_weight_costs_no_more_steps_than_a_small_one() -> None:
     """Blocks are priced by arrays: what grows with a weight are their sizes."""
-    small, large = (calls_of(lambda live=scattered(0.1, size): ranked(live)) for size in (1024, 4096))
+    small, large = (calls_of(partial(ranked, scattered(0.1, size))) for size in (1024, 4096))
     assert large < 1.5 * small

@@ -45,7 +45,8 @@ void placeResult(scf::IfOp branches, unsigned number) {
   if (!type || !type.hasStaticShape())
     return;
   SmallVector<OpOperand *> places;
-  for (Region *branch : {&branches.getThenRegion(), &branches.getElseRegion()}) {
+  for (Region *branch :
+       {&branches.getThenRegion(), &branches.getElseRegion()}) {
     Value yielded = branch->front().getTerminator()->getOperand(number);
     places.push_back(findPlace(yielded, *branch));
   }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -108,6 +109,7 @@ def decode(node: Node, code: Any, *numbers: Any) -> Any:
     shape = np.broadcast_shapes(*(a.shape for a in (codes, zero, scale) if a is not None))
     zero, scale = (None if a is None else np.broadcast_to(a, shape) for a in (zero, scale))
     dtype = types.dtype_of(node.result_type())
+    format = replace(format, group=(1,) * len(shape))  # a number of its own for each code
     return format.dequantize(np.broadcast_to(codes, shape), scale, zero, dtype)[()]
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tilewright.ir.generics import is_copy, maker, maps
 from tilewright.ir.structure import Access, Kind, LinalgOp, Weights
 from tilewright.mlir import ir
 
@@ -138,6 +139,13 @@ def _dot_along(op: LinalgOp, roles: Roles, depth: int, machine: Machine, weights
     return blocks or "the instruction multiplies bytes with a sign by bytes without one, and both are of one kind"
 
 
+def _is_transposed(op: LinalgOp) -> bool:
+    """Whether all that becomes of a result is a copy with its dimensions in another order."""
+    made = [None if value is None else maker(value) for value in op.readers]
+    copies = [one for one in made if one is not None and is_copy(one)]
+    return bool(copies) and len(copies) == len(made) and all(maps(one)[0] != maps(one)[1] for one in copies)
+
+
 def _find_blocks(op: LinalgOp, roles: Roles, depth: int, group: int) -> tuple[int, int, int] | str:
     """Rows, lanes and depth of a matrix unit's registers, 16 rows of 64 bytes; or the rule that a product breaks.
 
@@ -147,6 +155,8 @@ def _find_blocks(op: LinalgOp, roles: Roles, depth: int, group: int) -> tuple[in
     rows, row, size = op.inputs[1 - (roles.lane_operand or 0)], roles.row, _BLOCK * group
     if row is None:
         return "it has one row, and a matrix unit takes several"
+    if _is_transposed(op):
+        return "what it makes is stored with rows apart, and blocks are stored row by row"
     if row in op.dynamic:
         return f"its number of rows {NO_SIZE}"
     if op.extents[roles.lane] % _BLOCK:

@@ -89,7 +89,7 @@ def patterned(name: str) -> np.ndarray:
     [*((name, "cpu") for name in ("2:4", "vectors", "blocks", "scattered", "mixture")), ("blocks", "cuda:sm_80")],
 )
 def test_patterns(name: str, target: str) -> None:
-    """What is chosen by itself is exact; on CPUs it is no dense product (a GPU takes so small a one whole)."""
+    """What is chosen by itself is exact; it is no dense product where the size is enough for the pattern to pay."""
     w, rows = patterned(name), 32 if target.startswith("cuda") else 100
     g = Graph("pattern", 17)
     g.output(g.op("MatMul", g.input("x", F32, [rows, 256]), g.weight(w, "w")), "y", F32, [rows, 256])
@@ -97,6 +97,6 @@ def test_patterns(name: str, target: str) -> None:
     x = np.random.default_rng(1).integers(-3, 4, (rows, 256)).astype(F32)
     np.testing.assert_array_equal(first(compiled(x)), x @ w)
     (entry,) = compiled.report_data()["sparsity"]
-    if target.startswith("cuda"):
+    if target.startswith("cuda") or name == "2:4":
         return
-    assert entry["cover"] and entry["ns"] < 0.97 * entry["dense_ns"] and "dense" not in entry["kernels"]
+    assert entry["cover"] and entry["ns"] < 0.92 * entry["dense_ns"] and "dense" not in entry["kernels"]

@@ -54,7 +54,7 @@ class PlanSparsity(Pass):
     name: ClassVar[str] = "tile-plan-sparsity"
     dialects: ClassVar[tuple[str, ...]] = ("linalg", "tensor", "arith", "tile", "sparse_tile", "func", "ml_program")
 
-    margin: float = option(0.03, "part of the dense product's time that a cover has to save")
+    margin: float = option(0.08, "part of the dense product's time that a cover has to save")
 
     def run(self, op: ir.Operation) -> None:
         """Product by product."""

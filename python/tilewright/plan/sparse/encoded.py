@@ -1,12 +1,25 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Encoded operands of products: what packed them."""
+"""Encoded operands of products: what packed them, and whether that runs at compile time."""
 
 from __future__ import annotations
 
 from tilewright.ir.generics import maker
 from tilewright.mlir import ir
+
+_CONSTANTS = ("tensor.empty", "arith.constant", "ml_program.global_load_const")
+
+
+def is_constant(value: ir.Value) -> bool:
+    """Whether a tensor follows from weights alone, so that what packs it runs at compile time."""
+    made = maker(value)
+    if made is None:
+        return False
+    if made.name in _CONSTANTS:
+        return True
+    packs = made.name.startswith(("sparse_tile.", "linalg.", "tensor."))
+    return packs and all(is_constant(operand) for operand in made.operands)
 
 
 def pack_of(encoded: ir.Value) -> ir.Operation | None:

@@ -12,6 +12,7 @@ from tilewright.ir.generics import create, create_generic, create_zero
 from tilewright.mlir import ir
 from tilewright.passes.weights import create_table
 from tilewright.plan.sparse.cover import Piece
+from tilewright.plan.sparse.forms.indices import number
 from tilewright.plan.sparse.probe import assembled, transposed
 
 #: Bits of a word of a table.
@@ -68,11 +69,8 @@ def _bit(word: ir.Value, step: int) -> ir.Value:
     """The bit of a word for the column of the loop around, of which `step` share one."""
     i32, index, i64 = word.type, ir.IndexType.get(), ir.IntegerType.get_signless(64)
 
-    def number(value: int, kind: ir.Type) -> ir.Value:
-        return create("arith.constant", [], kind, {"value": ir.IntegerAttr.get(kind, value)})
-
     column = create("linalg.index", [], index, {"dim": ir.IntegerAttr.get(i64, 1)})
-    unit = create("arith.divui", [column, number(step, index)], index)
-    place = create("arith.remui", [unit, number(_BITS, index)], index)
+    unit = create("arith.divui", [column, number(step)], index)
+    place = create("arith.remui", [unit, number(_BITS)], index)
     moved = create("arith.shrui", [word, create("arith.index_cast", [place], i32)], i32)
     return create("arith.andi", [moved, number(1, i32)], i32)

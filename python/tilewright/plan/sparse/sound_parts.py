@@ -21,6 +21,7 @@ from tilewright.ir.structure import captured
 from tilewright.mlir import ir
 from tilewright.mlir.dialects.sparse_tile import part_types
 from tilewright.passes import located
+from tilewright.plan.sparse.forms.indices import number
 
 _CONSTANTS = ("ml_program.global_load_const", "arith.constant", "tensor.empty")
 #: Predicates of arith.cmpi: equal, signed greater, unsigned below.
@@ -95,7 +96,7 @@ def _check_rows(parts: Sequence[ir.Value], columns: int) -> None:
     count = create("arith.index_cast", [_size(data)], i32)
     given = create("arith.index_cast", [_size(indices)], i32)
     rows = ir.RankedTensorType(starts.type).shape[0] - 1
-    first, last = (create("tensor.extract", [starts, _index(at)], i32) for at in (0, rows))
+    first, last = (create("tensor.extract", [starts, number(at)], i32) for at in (0, rows))
     ends = [(first, create_zero(i32)), (last, count), (given, count)]
     for one, other in ends:
         _require(_compare(_EQUAL, one, other), "the starts of rows do not go from 0 to the number of elements")
@@ -115,7 +116,7 @@ def _below(part: ir.Value, bound: int) -> ir.Value:
 
     most = _reduced([(part, ir.AffineMap.get_identity(rank))], rank, larger)
     none = 0 in ir.RankedTensorType(part.type).shape
-    return _compare(_BELOW, most, _number(max(bound, int(none))))
+    return _compare(_BELOW, most, number(max(bound, int(none)), ir.IntegerType.get_signless(32)))
 
 
 def _falls(starts: ir.Value, rows: int) -> ir.Value:
@@ -155,17 +156,7 @@ def _reduced(
 
 def _size(value: ir.Value) -> ir.Value:
     size = ir.RankedTensorType(value.type).shape[0]
-    return _index(size) if size >= 0 else create("tensor.dim", [value, _index(0)], ir.IndexType.get())
-
-
-def _index(value: int) -> ir.Value:
-    index = ir.IndexType.get()
-    return create("arith.constant", [], index, {"value": ir.IntegerAttr.get(index, value)})
-
-
-def _number(value: int) -> ir.Value:
-    i32 = ir.IntegerType.get_signless(32)
-    return create("arith.constant", [], i32, {"value": ir.IntegerAttr.get(i32, value)})
+    return number(size) if size >= 0 else create("tensor.dim", [value, number(0)], ir.IndexType.get())
 
 
 def _compare(predicate: int, a: ir.Value, b: ir.Value) -> ir.Value:

@@ -10,7 +10,8 @@ from tilewright.ir.generics import create, create_generic, maker
 from tilewright.mlir import ir
 from tilewright.plan.sparse.dynamic.lower_dynamic import empty, size_of
 from tilewright.plan.sparse.forms.form import Product
-from tilewright.plan.sparse.forms.making import contraction, filled, number
+from tilewright.plan.sparse.forms.indices import number
+from tilewright.plan.sparse.forms.making import contraction, filled
 
 
 def reason_against(product: Product) -> str | None:

@@ -11,7 +11,8 @@ from tilewright.ir.generics import create
 from tilewright.mlir import ir
 from tilewright.plan.sparse.dynamic.micro_tiles import flags_text, group_of, list_text
 from tilewright.plan.sparse.dynamic.moves import WIDTH, gather_text, is_ordered, scatter_text
-from tilewright.plan.sparse.forms.making import kernel, launch, number
+from tilewright.plan.sparse.forms.indices import number
+from tilewright.plan.sparse.forms.making import kernel, launch
 
 
 def lower_index(op: ir.Operation) -> list[ir.Value]:

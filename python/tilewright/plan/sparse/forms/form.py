@@ -38,6 +38,11 @@ class Product:
     init: ir.Value | None
 
     @property
+    def encoded(self) -> ir.Value:
+        """The operand that has the encoding."""
+        return self.op.operands[0 if self.left else 1]
+
+    @property
     def element(self) -> str:
         """The type of the result's elements, as text."""
         return str(ir.RankedTensorType(self.op.results[0].type).element_type)

@@ -11,6 +11,7 @@ from tilewright.ir.generics import create, create_copy, create_fill, create_gene
 from tilewright.ir.target_info import around
 from tilewright.ir.units import symbol_of
 from tilewright.mlir import ir
+from tilewright.plan.sparse.forms.indices import number
 
 
 def contraction(a: ir.Value, b: ir.Value, init: ir.Value) -> ir.Value:
@@ -83,12 +84,6 @@ def launch(
         },
     )
     return list(op.results)
-
-
-def number(value: int) -> ir.Value:
-    """A constant of type index, at the current insertion point."""
-    index = ir.IndexType.get()
-    return create("arith.constant", [], index, {"value": ir.IntegerAttr.get(index, value)})
 
 
 def choice(condition: ir.Value, then: Callable[[], ir.Value], otherwise: Callable[[], ir.Value]) -> ir.Value:

@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING
 
 from tilewright.dialects.sparse_tile.patterns import NM, Mask
 from tilewright.dialects.sparse_tile.tesa import Region, Tesa
-from tilewright.ir.generics import create, create_copy, create_generic, create_transposed, maker
+from tilewright.ir.generics import create, create_copy, create_generic, create_transposed
 from tilewright.mlir import ir
 from tilewright.mlir.dialects.sparse_tile import part_types
 from tilewright.plan.sparse.encoded import pack_of
 from tilewright.plan.sparse.forms.form import Product
+from tilewright.plan.sparse.forms.indices import below, number, plus, times
 
 if TYPE_CHECKING:
     import numpy as np
-
-_FREE = ("tensor.empty", "arith.constant", "ml_program.global_load_const")
 
 
 @dataclass(frozen=True)
@@ -40,27 +39,11 @@ class Lists:
     starts: ir.Value | None
 
 
-def is_constant(value: ir.Value) -> bool:
-    """Whether a tensor follows from weights alone, so that what packs it runs at compile time."""
-    made = maker(value)
-    if made is None:
-        return False
-    if made.name in _FREE:
-        return True
-    packs = made.name.startswith(("sparse_tile.", "linalg.", "tensor."))
-    return packs and all(is_constant(operand) for operand in made.operands)
-
-
 def known_source(product: Product) -> np.ndarray | None:
     """The elements of the encoded operand, where the pass is given weights; None where they are not known."""
     from tilewright.plan.sparse.constants import packed_array
 
-    return packed_array(encoded_operand(product))
-
-
-def encoded_operand(product: Product) -> ir.Value:
-    """The operand that has the encoding."""
-    return product.op.operands[0 if product.left else 1]
+    return packed_array(product.encoded)
 
 
 def plain_parts(product: Product) -> tuple[ir.Value, ...]:
@@ -68,7 +51,7 @@ def plain_parts(product: Product) -> tuple[ir.Value, ...]:
     (region,) = product.tesa.regions
     if region.format is None:
         return product.parts
-    value = encoded_operand(product)
+    value = product.encoded
     kind = ir.RankedTensorType(value.type)
     floats = Tesa((Region(region.pattern),)).type(kind.shape, kind.element_type)
     plain = create("sparse_tile.dequantize", [value], floats)
@@ -81,7 +64,7 @@ def mask_lists(product: Product, element: ir.Type) -> Lists:
     Where the rows of the operand are terms of the sum it is packed again with its dimensions exchanged, which runs
     where the weights are known; so does all else, but for parts that a run brings, which are taken as they are.
     """
-    source, packed_by = known_source(product), pack_of(encoded_operand(product))
+    source, packed_by = known_source(product), pack_of(product.encoded)
     if source is None or packed_by is None:
         return Lists(*product.parts)
     matrix = packed_by.operands[0]
@@ -120,28 +103,28 @@ def nm_lists(product: Product, element: ir.Type, block: int, unroll: int, bits: 
 
     def read(source: ir.Value, row: ir.Value, at: ir.Value) -> ir.Value:
         """An element of the parts, the last one for places behind them."""
-        clamped = create("arith.minui", [at, _index(held - 1)], at.type)
+        clamped = create("arith.minui", [at, number(held - 1)], at.type)
         places = [row, clamped] if product.left else [clamped, row]
         return create("tensor.extract", [source, *places], ir.RankedTensorType(source.type).element_type)
 
     def value(block_: ir.Value, row: ir.Value, place: ir.Value) -> ir.Value:
-        at = _plus(_times(block_, count), place)
+        at = plus(times(block_, count), place)
         found = _widened(read(values, row, at), element)
         zero = create("arith.constant", [], element, {"value": ir.FloatAttr.get(element, 0.0)})
-        return create("arith.select", [_below(at, held), found, zero], element)
+        return create("arith.select", [below(at, held), found, zero], element)
 
     word = ir.IntegerType.get_signless(bits * unroll)
 
     def position(block_: ir.Value, row: ir.Value, place: ir.Value) -> ir.Value:
         total = None
         for u in range(unroll):
-            inside = _plus(_times(place, unroll), _index(u))
-            at = _plus(_times(block_, count), inside)
-            window = _times(create("arith.divui", [inside, _index(pattern.n)], at.type), pattern.m)
+            inside = plus(times(place, unroll), number(u))
+            at = plus(times(block_, count), inside)
+            window = times(create("arith.divui", [inside, number(pattern.n)], at.type), pattern.m)
             own = create("arith.index_castui", [read(positions, row, at)], at.type)
-            real = create("arith.select", [_below(at, held), own, _index(0)], at.type)
-            one = create("arith.index_castui", [_plus(window, real)], word)
-            moved = create("arith.shli", [one, _number(u * bits, word)], word)
+            real = create("arith.select", [below(at, held), own, number(0)], at.type)
+            one = create("arith.index_castui", [plus(window, real)], word)
+            moved = create("arith.shli", [one, number(u * bits, word)], word)
             total = moved if total is None else create("arith.ori", [total, moved], word)
         assert total is not None
         return total
@@ -167,7 +150,7 @@ def nm_across_lanes(product: Product, lanes: int) -> tuple[ir.Value, ir.Value]:
         element = ir.RankedTensorType(source.type).element_type
 
         def read(group: ir.Value, place: ir.Value, lane: ir.Value) -> ir.Value:
-            row = create("arith.minui", [_plus(_times(group, lanes), lane), _index(rows - 1)], group.type)
+            row = create("arith.minui", [plus(times(group, lanes), lane), number(rows - 1)], group.type)
             return create("tensor.extract", [source, *([row, place] if product.left else [place, row])], element)
 
         return _table([-(-rows // lanes), held, lanes], element, read)
@@ -201,24 +184,3 @@ def _flat(value: ir.Value) -> ir.Value:
 
 def _widened(value: ir.Value, element: ir.Type) -> ir.Value:
     return value if value.type == element else create("arith.extf", [value], element)
-
-
-def _number(value: int, kind: ir.Type) -> ir.Value:
-    return create("arith.constant", [], kind, {"value": ir.IntegerAttr.get(kind, value)})
-
-
-def _index(value: int) -> ir.Value:
-    return _number(value, ir.IndexType.get())
-
-
-def _plus(a: ir.Value, b: ir.Value) -> ir.Value:
-    return create("arith.addi", [a, b], a.type)
-
-
-def _times(a: ir.Value, factor: int) -> ir.Value:
-    return create("arith.muli", [a, _index(factor)], a.type)
-
-
-def _below(a: ir.Value, bound: int) -> ir.Value:
-    predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 6)  # ult
-    return create("arith.cmpi", [a, _index(bound)], ir.IntegerType.get_signless(1), {"predicate": predicate})

@@ -20,6 +20,7 @@ from tilewright.mlir import ir
 from tilewright.mlir.dialects.sparse_tile import part_types
 from tilewright.plan.sparse.constants import array_of
 from tilewright.plan.sparse.forms.form import Product
+from tilewright.plan.sparse.forms.indices import number
 
 
 @dataclass(frozen=True)
@@ -70,9 +71,6 @@ def _absolute(positions: ir.Value, left: bool, pattern: NM, run: int, shape: lis
     i32, index = ir.IntegerType.get_signless(32), ir.IndexType.get()
     dims = [ir.AffineDimExpr.get(d) for d in range(2)]
     reads = ir.AffineMap.get(2, 0, dims if left else dims[::-1])
-
-    def number(value: int) -> ir.Value:
-        return create("arith.constant", [], index, {"value": ir.IntegerAttr.get(index, value)})
 
     n, m, deep = number(pattern.n), number(pattern.m), number(run)
 
@@ -131,14 +129,9 @@ def _parts(encoded: ir.Value, kept: int) -> tuple[ir.Value, ...]:
     return tuple(op.results)
 
 
-def operand(product: Product) -> ir.Value:
-    """The encoded operand."""
-    return product.op.operands[0 if product.left else 1]
-
-
 def plain_operand(product: Product) -> ir.Value:
     """The encoded operand with elements as they are: codes are made numbers."""
-    value = operand(product)
+    value = product.encoded
     if product.tesa.regions[0].format is None:
         return value
     kind = ir.RankedTensorType(value.type)
@@ -157,7 +150,7 @@ def plain_parts(product: Product) -> tuple[ir.Value, ...]:
 
 def is_constant(product: Product) -> bool:
     """Whether the encoded operand is made at compile time."""
-    return Weights().only(operand(product))
+    return Weights().only(product.encoded)
 
 
 def _scaled(indices: ir.Value, run: int) -> ir.Value:

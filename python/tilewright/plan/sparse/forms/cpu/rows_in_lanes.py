@@ -13,16 +13,11 @@ from tilewright.devices.device import Device
 from tilewright.dialects.sparse_tile.patterns import NM, Mask
 from tilewright.ir.generics import create, maker
 from tilewright.mlir import ir
-from tilewright.plan.sparse.forms.cpu.packing import (
-    Lists,
-    encoded_operand,
-    is_constant,
-    known_source,
-    mask_lists,
-    nm_lists,
-)
+from tilewright.plan.sparse.encoded import is_constant
+from tilewright.plan.sparse.forms.cpu.packing import Lists, known_source, mask_lists, nm_lists
 from tilewright.plan.sparse.forms.cpu.rows_in_lanes_kernel import RowsKernel, rows_text
 from tilewright.plan.sparse.forms.form import Product
+from tilewright.plan.sparse.forms.indices import number
 from tilewright.plan.sparse.forms.making import kernel, launch
 
 _NEAR = 0.5
@@ -78,7 +73,7 @@ def _reason_pattern(product: Product) -> str | None:
         return "units are blocks"
     if region.pattern.axis != (1 if product.left else 0):
         return "the windows do not lie along the sum"
-    constant = is_constant(encoded_operand(product))
+    constant = is_constant(product.encoded)
     if not constant and region.format is not None:
         return "codes that a run brings are not unpacked"
     return None if constant or _assembled(product) else "a run packs the sparse operand"
@@ -97,13 +92,13 @@ def _reason_mask(product: Product) -> str | None:
 
 
 def _assembled(product: Product) -> bool:
-    made = maker(encoded_operand(product))
+    made = maker(product.encoded)
     return made is not None and made.name == "sparse_tile.assemble"
 
 
 def type_of_sums(product: Product) -> str:
     """The type that products are summed in: wide enough for both operands and the result."""
-    kinds = (product.dense.type, encoded_operand(product).type)
+    kinds = (product.dense.type, product.encoded.type)
     elements = [product.element, *(str(ir.RankedTensorType(kind).element_type) for kind in kinds)]
     return "f64" if "f64" in elements else "f32"
 
@@ -213,7 +208,7 @@ def _launch(product: Product, plan: RowsKernel, lists: Lists) -> ir.Value:
     sizes, tasks = [], _tasks(product.dense, dim, plan)
     kind = ir.RankedTensorType(product.op.results[0].type)
     if plan.columns < 0:
-        sizes = [create("tensor.dim", [product.dense, _index(dim)], ir.IndexType.get())]
+        sizes = [create("tensor.dim", [product.dense, number(dim)], ir.IndexType.get())]
     target = create("tensor.empty", sizes, kind)
     more = [] if lists.starts is None else [lists.starts]
     added = [] if product.init is None else [product.init]
@@ -224,10 +219,5 @@ def _launch(product: Product, plan: RowsKernel, lists: Lists) -> ir.Value:
 def _tasks(dense: ir.Value, dim: int, plan: RowsKernel) -> ir.Value | int:
     if plan.columns >= 0:
         return _over(plan.columns, plan.width)
-    size = create("tensor.dim", [dense, _index(dim)], ir.IndexType.get())
-    return create("arith.ceildivui", [size, _index(plan.width)], ir.IndexType.get())
-
-
-def _index(value: int) -> ir.Value:
-    index = ir.IndexType.get()
-    return create("arith.constant", [], index, {"value": ir.IntegerAttr.get(index, value)})
+    size = create("tensor.dim", [dense, number(dim)], ir.IndexType.get())
+    return create("arith.ceildivui", [size, number(plan.width)], ir.IndexType.get())

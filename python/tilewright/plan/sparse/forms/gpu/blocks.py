@@ -18,13 +18,7 @@ from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.sparse.encoded import pack_of
 from tilewright.plan.sparse.forms.form import Product
 from tilewright.plan.sparse.forms.gpu.blocks_kernel import BlockKernel, blocks_text
-from tilewright.plan.sparse.forms.gpu.packing import (
-    element_of,
-    encoded_operand,
-    result_of,
-    sized_parts,
-    tasks_of,
-)
+from tilewright.plan.sparse.forms.gpu.packing import element_of, result_of, sized_parts, tasks_of
 from tilewright.plan.sparse.forms.gpu.times import OPEN, attribute, slower
 from tilewright.plan.sparse.forms.making import kernel, launch
 
@@ -82,7 +76,7 @@ def _reason_pattern(product: Product) -> str | None:
 
 
 def _reason_types(product: Product) -> str | None:
-    given = element_of(encoded_operand(product))
+    given = element_of(product.encoded)
     if given not in _TYPES or element_of(product.dense) != given:
         return f"elements are {given} and {element_of(product.dense)}, not both f16, bf16 or f32"
     if product.element not in (given, "f32"):
@@ -94,12 +88,12 @@ def _known(product: Product):
     """The elements of the encoded operand, packed from a constant; None where they are not known."""
     from tilewright.plan.sparse.constants import packed_array
 
-    return packed_array(encoded_operand(product))
+    return packed_array(product.encoded)
 
 
 def _rows_of_blocks(product: Product) -> tuple[ir.Value, ir.Value, ir.Value]:
     """Blocks [blocks, side, run], of a right operand [blocks, run, side]; places along the depth; starts of rows."""
-    encoded, known = encoded_operand(product), _known(product)
+    encoded, known = product.encoded, _known(product)
     pattern = product.tesa.regions[0].pattern
     assert isinstance(pattern, Block)
     assert known is not None

@@ -8,31 +8,19 @@ from __future__ import annotations
 from tilewright.devices.device import Device
 from tilewright.devices.nvidia import capability
 from tilewright.dialects.sparse_tile.patterns import NM
-from tilewright.ir.generics import create
+from tilewright.ir.generics import create, create_zero
 from tilewright.mlir import ir
 from tilewright.plan.cost import gemm_time
 from tilewright.plan.cost.gemm import Problem
 from tilewright.plan.cost.gemm_shapes import Shape
 from tilewright.plan.cost.prediction import Prediction
 from tilewright.plan.model.gpu import Gpu
+from tilewright.plan.sparse.encoded import is_constant
 from tilewright.plan.sparse.forms.form import Product
 from tilewright.plan.sparse.forms.gpu.mma_sp_kernel import BLOCK, DEPTH, MmaKernel, mma_text
-from tilewright.plan.sparse.forms.gpu.packing import (
-    element_of,
-    encoded_operand,
-    is_constant,
-    number,
-    over,
-    plus,
-    read_or,
-    rest,
-    result_of,
-    table,
-    tasks_of,
-    times,
-    zero,
-)
+from tilewright.plan.sparse.forms.gpu.packing import element_of, read_or, result_of, table, tasks_of
 from tilewright.plan.sparse.forms.gpu.times import OPEN, attribute, halves, slower
+from tilewright.plan.sparse.forms.indices import number, over, plus, rest, times
 from tilewright.plan.sparse.forms.making import kernel, launch
 
 _TYPES = ("f16", "bf16")
@@ -83,11 +71,11 @@ def _reason_pattern(product: Product) -> str | None:
         return "the sparse operand is not the left one with windows along the sum"
     if region.format is not None:
         return "codes are not unpacked"
-    return None if is_constant(encoded_operand(product)) else "the sparse operand is no constant"
+    return None if is_constant(product.encoded) else "the sparse operand is no constant"
 
 
 def _reason_types(product: Product) -> str | None:
-    given = element_of(encoded_operand(product))
+    given = element_of(product.encoded)
     if given not in _TYPES or element_of(product.dense) != given:
         return f"elements are {given} and {element_of(product.dense)}, not both f16 or bf16"
     if product.element not in (given, "f32"):
@@ -121,7 +109,9 @@ def plan_product(product: Product, device: Device) -> tuple[MmaKernel, Predictio
 def packed_values(values: ir.Value, plan: MmaKernel) -> ir.Value:
     """Kept elements [rows, depth / 2] of whole tiles, zeros behind the matrix."""
     kind = ir.RankedTensorType(values.type).element_type
-    return table([plan.padded_rows, plan.padded_depth // 2], kind, lambda r, p: read_or(values, [r, p], zero(kind)))
+    return table(
+        [plan.padded_rows, plan.padded_depth // 2], kind, lambda r, p: read_or(values, [r, p], create_zero(kind))
+    )
 
 
 def packed_positions(positions: ir.Value, plan: MmaKernel) -> ir.Value:

@@ -7,32 +7,19 @@ from __future__ import annotations
 
 from tilewright.devices.device import Device
 from tilewright.dialects.sparse_tile.patterns import NM
-from tilewright.ir.generics import create
+from tilewright.ir.generics import create, create_zero
 from tilewright.mlir import ir
 from tilewright.plan.cost import gemm_time
 from tilewright.plan.cost.gemm import Problem
 from tilewright.plan.cost.gemm_shapes import Shape
 from tilewright.plan.cost.prediction import Prediction
 from tilewright.plan.model.gpu import Gpu
+from tilewright.plan.sparse.encoded import is_constant
 from tilewright.plan.sparse.forms.form import Product
 from tilewright.plan.sparse.forms.gpu.nm_kernel import WindowKernel, window_text
-from tilewright.plan.sparse.forms.gpu.packing import (
-    below,
-    element_of,
-    encoded_operand,
-    is_constant,
-    number,
-    over,
-    plus,
-    read_or,
-    rest,
-    result_of,
-    table,
-    tasks_of,
-    times,
-    zero,
-)
+from tilewright.plan.sparse.forms.gpu.packing import element_of, read_or, result_of, table, tasks_of
 from tilewright.plan.sparse.forms.gpu.times import OPEN, attribute, slower, windows
+from tilewright.plan.sparse.forms.indices import below, number, over, plus, rest, times
 from tilewright.plan.sparse.forms.making import kernel, launch
 
 _TYPES = ("f32", "f16", "bf16")
@@ -92,11 +79,11 @@ def _reason_pattern(product: Product) -> str | None:
         return f"windows are of more than {_MOST} places"
     if region.format is not None:
         return "codes are not unpacked"
-    return None if is_constant(encoded_operand(product)) else "the sparse operand is no constant"
+    return None if is_constant(product.encoded) else "the sparse operand is no constant"
 
 
 def _reason_types(product: Product) -> str | None:
-    given = element_of(encoded_operand(product))
+    given = element_of(product.encoded)
     if given not in _TYPES or element_of(product.dense) != given:
         return f"elements are {given} and {element_of(product.dense)}, not both f32, f16 or bf16"
     if product.element not in (given, "f32"):
@@ -177,7 +164,7 @@ def packed_values(product: Product, plan: WindowKernel) -> ir.Value:
 
     def value(task: ir.Value, block: ir.Value, place: ir.Value, row: ir.Value) -> ir.Value:
         own, at = _own(plan, task, row), plus(times(_part(plan, block, row), plan.count), place)
-        return read_or(values, [own, at] if product.left else [at, own], zero(kind))
+        return read_or(values, [own, at] if product.left else [at, own], create_zero(kind))
 
     return table([plan.sides, plan.blocks, plan.count, plan.rows], kind, value)
 

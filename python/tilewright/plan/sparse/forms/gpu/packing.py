@@ -11,24 +11,7 @@ from tilewright.ir.generics import create, create_generic, maker
 from tilewright.mlir import ir
 from tilewright.mlir.dialects.sparse_tile import part_types
 from tilewright.plan.sparse.forms.form import Product
-
-_CONSTANTS = ("tensor.empty", "arith.constant", "ml_program.global_load_const")
-
-
-def is_constant(value: ir.Value) -> bool:
-    """Whether a tensor follows from weights alone, so that what packs it runs at compile time."""
-    made = maker(value)
-    if made is None:
-        return False
-    if made.name in _CONSTANTS:
-        return True
-    packs = made.name.startswith(("sparse_tile.", "linalg.", "tensor."))
-    return packs and all(is_constant(operand) for operand in made.operands)
-
-
-def encoded_operand(product: Product) -> ir.Value:
-    """The operand that has the encoding."""
-    return product.op.operands[0 if product.left else 1]
+from tilewright.plan.sparse.forms.indices import below, number
 
 
 def element_of(value: ir.Value) -> str:
@@ -62,43 +45,6 @@ def table(shape: Sequence[int], element: ir.Type, compute: Callable[..., ir.Valu
         )
 
     return create_generic([], target, ir.AffineMap.get_identity(len(shape)), [False] * len(shape), inner)
-
-
-def number(value: int, kind: ir.Type | None = None) -> ir.Value:
-    """A constant, an index unless another type is said."""
-    kind = kind or ir.IndexType.get()
-    return create("arith.constant", [], kind, {"value": ir.IntegerAttr.get(kind, value)})
-
-
-def zero(kind: ir.Type) -> ir.Value:
-    """Zero of a type of floats."""
-    return create("arith.constant", [], kind, {"value": ir.FloatAttr.get(kind, 0.0)})
-
-
-def plus(a: ir.Value, b: ir.Value | int) -> ir.Value:
-    """a + b."""
-    return create("arith.addi", [a, number(b) if isinstance(b, int) else b], a.type)
-
-
-def times(a: ir.Value, factor: int) -> ir.Value:
-    """a * factor."""
-    return create("arith.muli", [a, number(factor)], a.type)
-
-
-def over(a: ir.Value, divisor: int) -> ir.Value:
-    """a / divisor, rounded down."""
-    return create("arith.divui", [a, number(divisor)], a.type)
-
-
-def rest(a: ir.Value, divisor: int) -> ir.Value:
-    """a mod divisor."""
-    return create("arith.remui", [a, number(divisor)], a.type)
-
-
-def below(a: ir.Value, bound: int) -> ir.Value:
-    """a < bound."""
-    predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 6)  # ult
-    return create("arith.cmpi", [a, number(bound)], ir.IntegerType.get_signless(1), {"predicate": predicate})
 
 
 def both(a: ir.Value, b: ir.Value) -> ir.Value:

@@ -143,7 +143,7 @@ class PanelKernel:
         last = f"\n%kk = arith.addi %c{whole}, %c0 : index{tail}" if tail else ""
         return f"""
 scf.for %g = %c0 to %slabs step %c1 {{{self._row()}
-%full = arith.cmpi uge, %rest, %c{self.height} : index
+%full = arith.cmpi sge, %rest, %c{self.height} : index
 scf.if %full {{
 scf.for %k = %c0 to %c{whole} step %c{CHUNK} {{{self._chunk("%k", None, None)}
 }}
@@ -232,11 +232,11 @@ scf.for %g = %c0 to %slabs step %c1 {{{self._row()}{self._start()}{self._sums()}
 
     def _start(self) -> str:
         """What the sums start from: %begin."""
-        whole = f"\n%whole = arith.cmpi uge, %rest, %c{self.height} : index"
+        whole = f"\n%whole = arith.cmpi sge, %rest, %c{self.height} : index"
         if self.columns % self.width:
             whole = f"""
-%tall = arith.cmpi uge, %rest, %c{self.height} : index
-%broad = arith.cmpi uge, %columns, %c{self.width} : index
+%tall = arith.cmpi sge, %rest, %c{self.height} : index
+%broad = arith.cmpi sge, %columns, %c{self.width} : index
 %whole = arith.andi %tall, %broad : i1"""
         if not self.init:
             return whole
@@ -297,8 +297,8 @@ scf.for %s = %c0 to %c{self.height} step %c{gcd(self.height, CHUNK)} {{{self._fl
             lines.append(f"%rounded = tile.convert {last} : {summed} -> {kept}")
             last = "%rounded"
         lines += [
-            f"%tall = arith.cmpi uge, %left_rows, %c{rows} : index",
-            f"%broad = arith.cmpi uge, %columns, %c{columns} : index",
+            f"%tall = arith.cmpi sge, %left_rows, %c{rows} : index",
+            f"%broad = arith.cmpi sge, %columns, %c{columns} : index",
             "%whole = arith.andi %tall, %broad : i1",
             f"scf.if %whole {{\ntile.store {last}, %y{place} : {kept}, {y}",
             f"}} else {{\ntile.store {last}, %y{place}{valid} : {kept}, {y}\n}}",

@@ -6,20 +6,27 @@
 from __future__ import annotations
 
 from tilewright.ir.generics import maker
+from tilewright.ir.structure import captured
 from tilewright.mlir import ir
 
 _CONSTANTS = ("tensor.empty", "arith.constant", "ml_program.global_load_const")
+_COMPUTED = ("linalg.", "sparse_tile.", "tensor.")
 
 
 def is_constant(value: ir.Value) -> bool:
-    """Whether a tensor follows from weights alone, so that what packs it runs at compile time."""
-    made = maker(value)
-    if made is None:
-        return False
-    if made.name in _CONSTANTS:
-        return True
-    packs = made.name.startswith(("sparse_tile.", "linalg.", "tensor."))
-    return packs and all(is_constant(operand) for operand in made.operands)
+    """Whether weights and constants alone determine a value, by operations that `tile-hoist-init` moves to @init."""
+    seen: set[ir.Value] = set()
+
+    def follows(one: ir.Value) -> bool:
+        made = maker(one)
+        if made is None or one in seen:
+            return made is not None
+        seen.add(one)
+        if made.name in _CONSTANTS and not made.operands:
+            return True
+        return made.name.startswith(_COMPUTED) and all(map(follows, [*made.operands, *captured(made)]))
+
+    return follows(value)
 
 
 def pack_of(encoded: ir.Value) -> ir.Operation | None:

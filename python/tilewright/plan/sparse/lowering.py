@@ -14,11 +14,11 @@ from tilewright.mlir import ir
 from tilewright.mlir.dialects.sparse_tile import part_types
 from tilewright.passes import located, remark
 from tilewright.plan.sparse.dynamic.lower_dynamic import lower_gather, lower_index, lower_scatter
-from tilewright.plan.sparse.encoded import pack_of
+from tilewright.plan.sparse.encoded import is_constant, pack_of
 from tilewright.plan.sparse.forms.form import Form, Product
 from tilewright.plan.sparse.registry import FORMS
 from tilewright.plan.sparse.sink_users import sink_users
-from tilewright.plan.sparse.sound_parts import follows_from_weights, sound_parts
+from tilewright.plan.sparse.sound_parts import sound_parts
 
 _MOVES = {
     "sparse_tile.index": lower_index,
@@ -116,7 +116,7 @@ def _as(kind: ir.Type, value: ir.Value) -> ir.Value:
 
 def _refuse(op: ir.Operation) -> None:
     """Say so where an encoding changes at run time: no kernel does it; `tile-hoist-init` lets @init do the others."""
-    if not follows_from_weights(op.results[0]):
+    if not is_constant(op.results[0]):
         text = (
             f"{op.name} of values that a run brings: encodings change at compile time only. Multiply by parts of a "
             "pattern that a family of kernels reads (sparse_tile.matmul of nm), or give the parts as weights"

@@ -17,13 +17,12 @@ from tilewright.dialects.sparse_tile.encoded import PARTS
 from tilewright.dialects.sparse_tile.patterns import NM, Block, Mask
 from tilewright.dialects.sparse_tile.tesa import Tesa
 from tilewright.ir.generics import create, create_fill, create_generic, create_zero, maker
-from tilewright.ir.structure import captured
 from tilewright.mlir import ir
 from tilewright.mlir.dialects.sparse_tile import part_types
 from tilewright.passes import located
+from tilewright.plan.sparse.encoded import is_constant
 from tilewright.plan.sparse.forms.indices import number
 
-_CONSTANTS = ("ml_program.global_load_const", "arith.constant", "tensor.empty")
 #: Predicates of arith.cmpi: equal, signed greater, unsigned below.
 _EQUAL, _GREATER, _BELOW = 0, 4, 6
 
@@ -35,28 +34,13 @@ def sound_parts(assembled: ir.Operation) -> tuple[ir.Value, ...]:
         UserError: the tensor's sizes are those of a run.
     """
     result = assembled.results[0]
-    if follows_from_weights(result):
+    if is_constant(result):
         return tuple(
             ir.Operation.create("sparse_tile.parts", results=part_types(result.type), operands=[result]).results
         )
     if not _taken_apart(assembled):
         _check(assembled)
     return tuple(assembled.operands)
-
-
-def follows_from_weights(value: ir.Value) -> bool:
-    """Whether constants alone determine a value: @init then computes it."""
-    seen: set[ir.Value] = set()
-
-    def follows(one: ir.Value) -> bool:
-        made = maker(one)
-        if made is None or one in seen:
-            return made is not None
-        seen.add(one)
-        inputs = [*made.operands, *captured(made)]
-        return bool(inputs or made.name in _CONSTANTS) and all(map(follows, inputs))
-
-    return follows(value)
 
 
 def _taken_apart(assembled: ir.Operation) -> bool:

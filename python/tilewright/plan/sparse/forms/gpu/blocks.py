@@ -18,7 +18,7 @@ from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.sparse.encoded import pack_of
 from tilewright.plan.sparse.forms.form import Product
 from tilewright.plan.sparse.forms.gpu.blocks_kernel import BlockKernel, blocks_text
-from tilewright.plan.sparse.forms.gpu.packing import element_of, result_of, sized_parts, tasks_of
+from tilewright.plan.sparse.forms.gpu.packing import element_of, reason_types, result_of, sized_parts, tasks_of
 from tilewright.plan.sparse.forms.gpu.times import OPEN, attribute, slower
 from tilewright.plan.sparse.forms.making import kernel, launch
 
@@ -42,7 +42,7 @@ class GpuBlocks:
         """What is not taken: other machines, patterns, small blocks; weights that are not known."""
         if device.kind != "gpu" or not device.cpu.startswith("sm_"):
             return f"it is for NVIDIA GPUs, not for {device.name}"
-        reason = _reason_pattern(product) or _reason_types(product)
+        reason = _reason_pattern(product) or reason_types(product, _TYPES)
         return reason or slower(product, plan_blocks(product, device, _kept(product))[1], Gpu.of(device))
 
     def seconds(self, product: Product, device: Device) -> float:
@@ -73,15 +73,6 @@ def _reason_pattern(product: Product) -> str | None:
     if known is None:
         return "the weights are not known"
     return None if known.any() else "no block is kept"
-
-
-def _reason_types(product: Product) -> str | None:
-    given = element_of(product.encoded)
-    if given not in _TYPES or element_of(product.dense) != given:
-        return f"elements are {given} and {element_of(product.dense)}, not both f16, bf16 or f32"
-    if product.element not in (given, "f32"):
-        return f"the result is of {product.element}"
-    return "there is nothing to multiply" if 0 in (product.m, product.k, product.n) else None
 
 
 def _known(product: Product):

@@ -17,7 +17,7 @@ from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.sparse.encoded import is_constant
 from tilewright.plan.sparse.forms.form import Product
 from tilewright.plan.sparse.forms.gpu.nm_kernel import WindowKernel, window_text
-from tilewright.plan.sparse.forms.gpu.packing import element_of, read_or, result_of, table, tasks_of
+from tilewright.plan.sparse.forms.gpu.packing import element_of, read_or, reason_types, result_of, table, tasks_of
 from tilewright.plan.sparse.forms.gpu.times import OPEN, attribute, slower, windows
 from tilewright.plan.sparse.forms.indices import below, number, over, plus, rest, times
 from tilewright.plan.sparse.forms.making import kernel, launch
@@ -49,7 +49,7 @@ class GpuNM:
         """What is not taken: other machines, patterns, large windows; weights that a run brings."""
         if device.kind != "gpu" or not device.cpu.startswith("sm_"):
             return f"it is for NVIDIA GPUs, not for {device.name}"
-        reason = _reason_pattern(product) or _reason_types(product)
+        reason = _reason_pattern(product) or reason_types(product, _TYPES)
         return reason or slower(product, plan_windows(product, device)[1], Gpu.of(device))
 
     def seconds(self, product: Product, device: Device) -> float:
@@ -80,17 +80,6 @@ def _reason_pattern(product: Product) -> str | None:
     if region.format is not None:
         return "codes are not unpacked"
     return None if is_constant(product.encoded) else "the sparse operand is no constant"
-
-
-def _reason_types(product: Product) -> str | None:
-    given = element_of(product.encoded)
-    if given not in _TYPES or element_of(product.dense) != given:
-        return f"elements are {given} and {element_of(product.dense)}, not both f32, f16 or bf16"
-    if product.element not in (given, "f32"):
-        return f"the result is of {product.element}"
-    if min(product.k, product.m if product.left else product.n) < 0:
-        return "sizes of the sparse operand are not known"
-    return "there is nothing to multiply" if 0 in (product.m, product.k, product.n) else None
 
 
 def _pattern(product: Product) -> NM:

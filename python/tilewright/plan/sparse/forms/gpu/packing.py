@@ -19,6 +19,18 @@ def element_of(value: ir.Value) -> str:
     return str(ir.RankedTensorType(value.type).element_type)
 
 
+def reason_types(product: Product, types: Sequence[str]) -> str | None:
+    """Why a family of kernels for operands of these types does not take a product; None where it does."""
+    given, dense = element_of(product.encoded), element_of(product.dense)
+    if given not in types or dense != given:
+        return f"elements are {given} and {dense}, not both {', '.join(types[:-1])} or {types[-1]}"
+    if product.element not in (given, "f32"):
+        return f"the result is of {product.element}"
+    if min(product.k, product.m if product.left else product.n) < 0:
+        return "sizes of the sparse operand are not known"
+    return "there is nothing to multiply" if 0 in (product.m, product.k, product.n) else None
+
+
 def sized_parts(encoded: ir.Value, shapes: Sequence[Sequence[int]]) -> tuple[ir.Value, ...]:
     """The parts of an encoded constant, whose sizes are known: each as long as `shapes` says."""
     made = maker(encoded)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.core.errors import UserError
 from tilewright.ir import decisions
-from tilewright.ir.target_info import around
 from tilewright.mlir import ir
+from tilewright.passes.per_run import PerRun, root_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,10 +31,7 @@ FILE = decisions.WEIGHTS
 INLINE_BYTES = 256
 """Bytes of a constant that stands as text, at most: larger ones are globals, named by their content."""
 
-_runs: list[tuple[ir.Operation, Weights]] = []
-"""Of each run, the latest last, the outermost op: passes on any thread know which op they run in. No dictionary: the
-hash of an op follows from what it holds, and changes."""
-_lock = threading.Lock()
+_runs: PerRun[Weights] = PerRun()
 
 
 @contextmanager
@@ -47,14 +43,8 @@ def bound(op: ir.Operation, weights: Weights | None) -> Iterator[None]:
     if weights is None:
         yield
         return
-    run = (_root(op), weights)
-    with _lock:
-        _runs.append(run)
-    try:
+    with _runs.bound(op, weights):
         yield
-    finally:
-        with _lock:
-            del _runs[next(i for i, other in enumerate(_runs) if other is run)]
 
 
 def weight_at(op: ir.Operation | ir.OpView, name: str) -> np.ndarray | None:
@@ -63,9 +53,7 @@ def weight_at(op: ir.Operation | ir.OpView, name: str) -> np.ndarray | None:
     Raises:
         UserError: the module names a file of weights that is not there, or is damaged.
     """
-    root = _root(op)
-    with _lock:
-        given = next((weights for other, weights in reversed(_runs) if other == root), None)
+    given, root = _runs.find(op), root_of(op)
     if given is not None:
         return given.get(name)
     if FILE not in root.attributes:
@@ -111,7 +99,7 @@ def create_table(array: np.ndarray) -> ir.Value:
     if array.nbytes <= INLINE_BYTES:
         return create("arith.constant", [], value.type, {"value": value})
     name = f"table_{hashlib.sha256(memoryview(_bytes(array))).hexdigest()[:16]}"
-    block = _root(ir.InsertionPoint.current.block.owner).regions[0].blocks[0]
+    block = root_of(ir.InsertionPoint.current.block.owner).regions[0].blocks[0]
     if name not in {symbol_of(op) for op in block.operations}:
         attributes = {
             "sym_name": ir.StringAttr.get(name),
@@ -146,10 +134,6 @@ def _bytes(array: np.ndarray) -> Any:
     import numpy as np
 
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-
-
-def _root(op: ir.Operation | ir.OpView) -> ir.Operation:
-    return list(around(op))[-1]
 
 
 def _file_of(root: ir.Operation) -> Path:

@@ -259,6 +259,10 @@ def : Tile_Decision<"live", Tile_Integers, Tile_OnTensors,
     ["tile-plan-online", "tile-split-kv"],
     ["tile-plan-gpu-tiles", "tile-groups-to-kernels"], ["cpu", "cuda"],
     "which blocks of a loop a mask leaves: numbers of a linear bound">;
+def : Tile_Decision<"skip", Tile_Integer, Tile_OnTensors,
+    ["tile-skip-masked-blocks"],
+    ["tile-plan-online", "tile-groups-to-kernels"], ["cpu"],
+    "number of an input, not used by the body, that is zero where a mask of this run leaves nothing of the result">;
 def : Tile_Decision<"implicit_padding", Tile_Flag, Tile_On<["tensor.pad"]>,
     ["tile-fold-padding"],
     ["tile-fold-padding", "tile-form-groups"], ["cuda"],

@@ -158,6 +158,11 @@ Access NestAnalysis::resultAccess(OpResult value) const {
   return compose(map, bindings.lookup(op));
 }
 
+OpOperand *skipFlags(linalg::GenericOp op) {
+  auto number = tile::decisions::kSkip.get(op);
+  return number ? op.getDpsInputOperand(number.getInt()) : nullptr;
+}
+
 /// The root is the operation that carries the nest's tile. Reductions over
 /// the same space share its loops.
 LogicalResult NestAnalysis::findRoots() {
@@ -244,6 +249,10 @@ void NestAnalysis::visitOperands(linalg::GenericOp op, const Access &binding) {
     if (op.payloadUsesValueFromOperand(&operand))
       visitReads(operand.get(),
                  compose(op.getMatchingIndexingMap(&operand), binding));
+  // No body uses it: the loop over blocks around the nest reads it.
+  if (OpOperand *flags = skipFlags(op))
+    visitReads(flags->get(),
+               compose(op.getMatchingIndexingMap(flags), binding));
   // A gather reads its table anywhere: only a whole table can be local.
   op.getBody()->walk([&](tensor::ExtractOp extract) {
     if (auto arg = dyn_cast<BlockArgument>(extract.getTensor()))

@@ -123,6 +123,10 @@ std::pair<mlir::AffineDimExpr, mlir::AffineExpr> loopAt(mlir::AffineExpr made,
 mlir::FailureOr<Access> bindingFor(mlir::linalg::GenericOp op, unsigned result,
                                    llvm::ArrayRef<mlir::AffineExpr> access);
 
+/// The operand that says where a mask of this run leaves something of what `op`
+/// makes (`tile.skip`), if there is one.
+mlir::OpOperand *skipFlags(mlir::linalg::GenericOp op);
+
 /// Whether a scalar of a body depends on a loop of the nest.
 bool dependsOn(mlir::linalg::GenericOp op, mlir::Value value,
                const Access &binding, int dim);

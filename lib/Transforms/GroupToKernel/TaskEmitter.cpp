@@ -475,6 +475,14 @@ LogicalResult TaskEmitter::emitLoop(OpBuilder &builder,
   SmallVector<Value> ids(symbols);
   ids.push_back(copy.getInductionVar());
   storage[op.getInductionVar()] = {copy.getInductionVar(), {}};
+  FailureOr<Value> live = emitLiveTest(builder, loop, boxes, ids);
+  if (failed(live))
+    return failure();
+  if (*live) {
+    auto branch = scf::IfOp::create(builder, op.getLoc(), *live,
+                                    /*withElseRegion=*/false);
+    builder.setInsertionPointToStart(branch.thenBlock());
+  }
   for (unsigned number = loop.begin; number < loop.end; ++number) {
     NestEmitter emitter(builder, nests[number], boxes[number], storage, ids);
     if (failed(emitter.emit()))

@@ -97,6 +97,10 @@ private:
   mlir::LogicalResult emitLoop(mlir::OpBuilder &builder,
                                const TaskLoops::Loop &loop,
                                llvm::ArrayRef<Box> boxes);
+  mlir::FailureOr<mlir::Value> emitLiveTest(mlir::OpBuilder &builder,
+                                            const TaskLoops::Loop &loop,
+                                            llvm::ArrayRef<Box> boxes,
+                                            mlir::ValueRange ids) const;
   mlir::FailureOr<llvm::SmallVector<Box>>
   propagate(llvm::ArrayRef<mlir::AffineExpr> tileSizes, const SumBlock &block);
   std::pair<mlir::AffineExpr, mlir::AffineExpr> regionOf(mlir::AffineExpr expr,

@@ -137,15 +137,29 @@ LogicalResult TaskLoops::verify(ArrayRef<NestAnalysis> nests) const {
   return success();
 }
 
+AffineExpr countedBy(Value number, AffineExpr counter) {
+  if (auto argument = dyn_cast<BlockArgument>(number)) {
+    auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+    return loop && loop.getInductionVar() == argument ? counter : AffineExpr();
+  }
+  auto apply = number.getDefiningOp<affine::AffineApplyOp>();
+  if (!apply || apply->getNumOperands() != 1 ||
+      countedBy(apply->getOperand(0), counter) != counter)
+    return {};
+  AffineMap map = apply.getAffineMap();
+  return map.getResult(0).replaceDimsAndSymbols(
+      SmallVector<AffineExpr>(map.getNumDims(), counter),
+      SmallVector<AffineExpr>(map.getNumSymbols(), counter));
+}
+
 void TaskLoops::place(DenseMap<Value, Storage> &storage, AffineExpr counter,
                       function_ref<AffineExpr(Value)> symbolOf) const {
   auto offsetOf = [&](OpFoldResult offset) -> AffineExpr {
     if (std::optional<int64_t> constant = getConstantIntValue(offset))
       return getAffineConstantExpr(*constant, counter.getContext());
     auto value = cast<Value>(offset);
-    bool counts = llvm::any_of(
-        loops, [&](Loop loop) { return loop.op.getInductionVar() == value; });
-    return counts ? counter : symbolOf(value);
+    AffineExpr counted = countedBy(value, counter);
+    return counted ? counted : symbolOf(value);
   };
   for (const Loop &loop : loops) {
     scf::ForOp op = loop.op;

@@ -67,6 +67,10 @@ mlir::Value wholeOf(mlir::Value value);
 /// Whether a slice takes a part only along a dimension of what it is of.
 bool isCut(mlir::tensor::ExtractSliceOp slice, unsigned dim);
 
+/// A number that is the variable of a loop, or follows from it alone, in terms
+/// of `counter`, which stands for that; null for others.
+mlir::AffineExpr countedBy(mlir::Value number, mlir::AffineExpr counter);
+
 /// The bounds of a loop of a task: those that it has (`valueOf` tells what the
 /// kernel has for numbers of the task) or, where `tile.live` of one of its
 /// operations says that other blocks change nothing, tighter ones.

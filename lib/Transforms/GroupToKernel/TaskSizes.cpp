@@ -30,9 +30,11 @@ void TaskSizes::unite(Value tensor, Value other) {
     classes.unionSets(place(tensor, dim), place(other, dim));
 }
 
-/// A number that is no constant and no loop's variable has a symbol.
+/// A number that is no constant and does not follow from a loop's variable has
+/// a symbol.
 void TaskSizes::addNumber(Value number) {
-  if (!number || !number.getDefiningOp() || getConstantIntValue(number))
+  if (!number || !number.getDefiningOp() || getConstantIntValue(number) ||
+      countedBy(number, getAffineSymbolExpr(0, number.getContext())))
     return;
   tensors.emplace_back(number, kNumber);
   leaders.insert(classes.getOrInsertLeaderValue(place(number, kNumber)));

@@ -96,6 +96,20 @@ Value OnlineTask::makeStart(OpBuilder &builder, const Accumulator &acc) {
   return nest->getResult(0);
 }
 
+/// The steps of a loop that share an element: 1 where an expression is the loop
+/// itself, more where it counts units of it.
+static std::optional<int64_t> unitOf(AffineExpr expr) {
+  if (isa<AffineDimExpr>(expr))
+    return 1;
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  auto unit = binary ? dyn_cast<AffineConstantExpr>(binary.getRHS())
+                     : AffineConstantExpr();
+  if (!unit || binary.getKind() != AffineExprKind::FloorDiv ||
+      !isa<AffineDimExpr>(binary.getLHS()))
+    return std::nullopt;
+  return unit.getValue();
+}
+
 /// `type`, an operand's that `op` accesses by `map`, for a block of the loop.
 FailureOr<RankedTensorType> OnlineTask::cutType(linalg::GenericOp op, Type type,
                                                 AffineMap map, int64_t size) {
@@ -105,10 +119,12 @@ FailureOr<RankedTensorType> OnlineTask::cutType(linalg::GenericOp op, Type type,
   for (auto [extent, expr] : llvm::zip_equal(shape, map.getResults())) {
     if (!expr.isFunctionOfDim(loop))
       continue;
-    if (!isa<AffineDimExpr>(expr))
+    std::optional<int64_t> unit = unitOf(expr);
+    if (!unit || chain.block % *unit)
       return op.emitError("accesses a tensor by another function of the loop "
-                          "that runs in blocks than the loop itself");
-    extent = size;
+                          "that runs in blocks than the loop itself, or units "
+                          "of it that divide a block");
+    extent = (size + *unit - 1) / *unit;
   }
   return whole.clone(shape);
 }
@@ -118,6 +134,7 @@ FailureOr<Value> OnlineTask::slice(OpBuilder &builder, BlockArgument argument,
                                    Value whole, const Part &part) {
   RankedTensorType cut;
   std::optional<unsigned> along;
+  int64_t unit = 1;
   for (OpOperand &use : argument.getUses()) {
     auto op = dyn_cast<linalg::GenericOp>(use.getOwner());
     if (!op)
@@ -127,8 +144,11 @@ FailureOr<Value> OnlineTask::slice(OpBuilder &builder, BlockArgument argument,
     if (failed(type))
       return failure();
     cut = *type;
-    along = map.getResultPosition(
-        builder.getAffineDimExpr(OnlineChain::loopOf(op)));
+    for (auto [number, expr] : llvm::enumerate(map.getResults()))
+      if (expr.isFunctionOfDim(OnlineChain::loopOf(op))) {
+        along = number;
+        unit = *unitOf(expr);
+      }
   }
   if (!along || (!part.length && cut == whole.getType()))
     return whole;
@@ -136,8 +156,10 @@ FailureOr<Value> OnlineTask::slice(OpBuilder &builder, BlockArgument argument,
   SmallVector<OpFoldResult> offsets(cut.getRank(), builder.getIndexAttr(0)),
       strides(cut.getRank(), builder.getIndexAttr(1)),
       sizes = tensor::getMixedSizes(builder, loc, whole);
-  offsets[*along] = part.offset;
-  sizes[*along] = builder.getIndexAttr(part.size);
+  AffineExpr offset = builder.getAffineSymbolExpr(0).floorDiv(unit);
+  offsets[*along] =
+      affine::makeComposedFoldedAffineApply(builder, loc, offset, part.offset);
+  sizes[*along] = builder.getIndexAttr(cut.getDimSize(*along));
   if (part.length)
     sizes[*along] = part.length;
   return tensor::ExtractSliceOp::create(builder, loc, cut, whole, offsets,

@@ -21,7 +21,7 @@ from tilewright.normalize import (  # noqa: F401
     widen_floats,
 )
 from tilewright.passes import count_ops  # noqa: F401
-from tilewright.plan.attention import plan_online, split_kv  # noqa: F401
+from tilewright.plan.attention import plan_online, skip_masked_blocks, split_kv  # noqa: F401
 from tilewright.plan.conv import fold_padding, follow_groups, im2col_rows, split_micro_batches, winograd  # noqa: F401
 from tilewright.plan.cpu import plan_tiles  # noqa: F401
 from tilewright.plan.gpu import (  # noqa: F401

@@ -159,6 +159,9 @@ SCRATCH_BYTES = Integer("tile.scratch_bytes")
 SCRATCH_FREE = Flag("tile.scratch_free")
 #: shared memory of a block (on tile.kernel, gpu.func, func.func, llvm.func)
 SHARED_BYTES = Integer("tile.shared_bytes")
+#: number of an input, not used by the body, that is zero where a mask of this run leaves nothing of the result (on
+#: linalg., tensor.)
+SKIP = Integer("tile.skip")
 #: why a product is slower than it could be (on linalg., tensor.)
 SLOW = Text("tile.slow")
 #: how a product with a pruned weight is computed: its cover, the runner-up, their predicted times (on linalg.,
@@ -287,6 +290,7 @@ ALL: dict[str, Decision] = {
     "tile.scratch_bytes": SCRATCH_BYTES,
     "tile.scratch_free": SCRATCH_FREE,
     "tile.shared_bytes": SHARED_BYTES,
+    "tile.skip": SKIP,
     "tile.slow": SLOW,
     "tile.sparsity": SPARSITY,
     "tile.specialized": SPECIALIZED,

@@ -151,8 +151,9 @@ def create(name: str, operands: Sequence[ir.Value], result: ir.Type, attributes:
 
 
 def create_number(value: float, kind: ir.Type) -> ir.Value:
-    """A constant of a floating-point type, at the current insertion point."""
-    return create("arith.constant", [], kind, {"value": ir.FloatAttr.get(kind, value)})
+    """A constant of a floating-point or integer type, at the current insertion point."""
+    made = ir.FloatAttr.get(kind, value) if isinstance(kind, ir.FloatType) else ir.IntegerAttr.get(kind, int(value))
+    return create("arith.constant", [], kind, {"value": made})
 
 
 def create_scaled(

@@ -59,6 +59,11 @@ PLAN = Phase(
         PassSpec("tile-mark-host-fallback", "what kernels cannot take stays on the host, with the reason"),
         PassSpec("tile-plan-orders", "lanes of intermediate tensors where the least is read against its order"),
         PassSpec("tile-apply-orders", "fusion and tiles follow from the maps in that order"),
+        PassSpec(
+            "tile-skip-masked-blocks",
+            "what says where a mask of the run leaves something is a kernel of its own; products are still products",
+        ),
+        PassSpec("cse", "layers share their mask"),
         PassSpec("tile-plan-fusion", "which operations meet in registers and in a task"),
         PassSpec("tile-plan-tiles", "tiles follow from the nests; layouts from the tiles"),
         PassSpec(

@@ -34,7 +34,9 @@ DEVICES = dict.fromkeys(
 VALUE = re.compile(r"%\w+")
 
 
-DEVICES |= dict.fromkeys(("tile-group-experts", "tile-lower-sparse", "tile-plan-dynamic"), "host-generic-avx512")
+DEVICES |= dict.fromkeys(
+    ("tile-group-experts", "tile-lower-sparse", "tile-plan-dynamic", "tile-skip-masked-blocks"), "host-generic-avx512"
+)
 
 
 def descriptions() -> dict[str, str]:

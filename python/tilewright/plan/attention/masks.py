@@ -23,14 +23,14 @@ from tilewright.passes.weights import known_array
 from tilewright.plan.attention.online_reduction import Chain, is_maximum
 
 #: Numbers below all scores.
-_LOW = -1e38
+LOW = -1e38
 #: Elements of a mask that are looked at.
 _MOST = 1 << 27
 
 
 # Names, not functions: numpy is loaded when a mask is looked at.
 _COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
-_CONVERSIONS = ("arith.extf", "arith.truncf")
+CONVERSIONS = ("arith.extf", "arith.truncf")
 _FUNCTIONS = {
     "arith.andi": "bitwise_and",
     "arith.ori": "bitwise_or",
@@ -43,7 +43,7 @@ _FUNCTIONS = {
 
 def _lowest(array: np.ndarray) -> float:
     """What is below all scores in an array: of 16 bits, infinity alone."""
-    return -np.inf if array.dtype.kind == "f" and array.dtype.itemsize < 4 else _LOW
+    return -np.inf if array.dtype.kind == "f" and array.dtype.itemsize < 4 else LOW
 
 
 class Mask:
@@ -59,7 +59,7 @@ class Mask:
 
     def _row(self) -> int | None:
         """The other loop that constants depend on, if there is one and only one."""
-        constants = [a for a in self.op.inputs if _is_constant(a.value)]
+        constants = [a for a in self.op.inputs if is_constant(a.value)]
         loops = {d for a in constants for d in a.loops if self.op.extents[d] > 1}
         loops.discard(self.step)
         return loops.pop() if len(loops) == 1 else None
@@ -78,7 +78,7 @@ class Mask:
     def _dead(self, value: ir.Value) -> np.ndarray:
         number = constant_of(value)
         if number is not None:
-            return np.array([[number <= _LOW]])
+            return np.array([[number <= LOW]])
         if isinstance(value, ir.BlockArgument):
             array = self._argument(value)
             return np.array([[False]]) if array is None else array <= _lowest(array)
@@ -89,7 +89,7 @@ class Mask:
             return self._chosen(op, yes & no) if condition is None else np.where(condition.astype(bool), yes, no)
         if op.name == "arith.addf":
             return self._dead(op.operands[0]) | self._dead(op.operands[1])
-        if op.name in _CONVERSIONS:
+        if op.name in CONVERSIONS:
             return self._dead(op.operands[0])
         return np.array([[False]])
 
@@ -137,7 +137,7 @@ class Mask:
         if value.arg_number >= len(self.op.inputs):
             return None
         access = self.op.inputs[value.arg_number]
-        array = known_array(access.value) if _is_constant(access.value) else None
+        array = known_array(access.value) if is_constant(access.value) else None
         if array is None or array.dtype.kind not in "biuf":
             return None
         return self._by_row(access, array)
@@ -160,7 +160,8 @@ class Mask:
         return array[None, :] if kept == [self.step] else array.reshape([1, 1]) if not kept else array
 
 
-def _is_constant(value: ir.Value) -> bool:
+def is_constant(value: ir.Value) -> bool:
+    """Whether a tensor is a constant or a weight, in another shape or not."""
     while not isinstance(value, ir.BlockArgument) and value.owner.name in (
         "tensor.collapse_shape",
         "tensor.expand_shape",
@@ -204,7 +205,7 @@ def _is_score(op: LinalgOp, chain: Chain) -> bool:
 def _converts(op: LinalgOp) -> bool:
     """Whether an operation only rounds or widens each element."""
     operations = op.op.regions[0].blocks[0].operations
-    return not op.reductions and len(operations) == 2 and operations[0].operation.name in _CONVERSIONS
+    return not op.reductions and len(operations) == 2 and operations[0].operation.name in CONVERSIONS
 
 
 def _wide_uses(value: ir.Value) -> Iterator[ir.OpOperand]:

@@ -216,7 +216,8 @@ class _Builder:
 
 def _is_cut_plainly(op: LinalgOp, loop: int) -> bool:
     """Whether each tensor is indexed by the loop alone, or not by it; what the task fills or pads itself is not cut."""
-    for access in (*op.inputs, op.output):
+    flags = decisions.SKIP.get(op.op)
+    for access in (*(a for n, a in enumerate(op.inputs) if n != flags), op.output):
         for dim, uses in zip(access.dims, access.uses, strict=True):
             if loop in uses and dim != loop:
                 return False

@@ -17,6 +17,7 @@ from tilewright.mlir import ir
 from tilewright.passes import Pass, device_option, register
 from tilewright.plan.attention.masks import live_blocks, masks_of, stretches
 from tilewright.plan.attention.online_reduction import Chain, find_chains
+from tilewright.plan.attention.run_time_mask import drop_flags
 from tilewright.plan.model.traffic import element_bytes
 
 #: A block's tensors may take this part of the L2 cache: they are read again at once.
@@ -25,6 +26,8 @@ _NEAR = 64
 _WHOLE = 4
 #: Steps of a block are a multiple of it.
 _MULTIPLE = 64
+#: Steps of a block that a mask of the run may leave out, at most: masks come in blocks of about that size.
+_SKIPPED = 128
 #: A mask that leaves more of the work than this is not worth bounds of its own.
 _WORTH = 0.9
 
@@ -122,6 +125,8 @@ def mark_live(chain: Chain, nests: TaskNests, block: int) -> bool:
         return True  # parts of the loop are tasks of their own
     if chain.open:
         return False  # no constant has the size of the loop
+    if any(decisions.SKIP.on(op.op) for op in chain.loops):
+        return True
     for op, mask in masks_of(chain):
         live = mask.live()
         if live is None or mask.row is None:
@@ -144,7 +149,8 @@ class PlanOnline(Pass):
     It pays where what is made for whole rows of a task leaves its share of the L2 cache, and where constants mask
     blocks for all rows of a task: `tile.live` then says from which step to which one a task's loop runs (the loop of
     the rows, rows of a task, and per stretch of tasks its first one, start, growth of the start, end, growth of the
-    end). What needs a whole reduction becomes a nest of its own.
+    end). Where a mask of the run may leave blocks out (`tile.skip`), these are short. What needs a whole reduction
+    becomes a nest of its own.
 
     Before:
     ```mlir
@@ -205,6 +211,9 @@ class PlanOnline(Pass):
                     tasks.setdefault(decisions.TASK.read(member.op), []).append(member)
             for members in tasks.values():
                 self._decide(members)
+            idle = [m for members in tasks.values() for m in members if decisions.SKIP.on(m.op)]
+            for member in [m for m in idle if not decisions.ONLINE.on(m.op)]:
+                drop_flags(member)
 
     def _decide(self, members: list[LinalgOp]) -> None:
         nests = TaskNests(members)
@@ -225,4 +234,6 @@ class PlanOnline(Pass):
         if step == 0:
             return 0
         block = max(self.l2_bytes // _NEAR // step // _MULTIPLE, 1) * _MULTIPLE
+        if any(decisions.SKIP.on(op.op) for op in chain.loops):
+            block = min(block, _SKIPPED)
         return block if 2 * block <= chain.extent else 0

@@ -96,20 +96,6 @@ Value OnlineTask::makeStart(OpBuilder &builder, const Accumulator &acc) {
   return nest->getResult(0);
 }
 
-/// The steps of a loop that share an element: 1 where an expression is the loop
-/// itself, more where it counts units of it.
-static std::optional<int64_t> unitOf(AffineExpr expr) {
-  if (isa<AffineDimExpr>(expr))
-    return 1;
-  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
-  auto unit = binary ? dyn_cast<AffineConstantExpr>(binary.getRHS())
-                     : AffineConstantExpr();
-  if (!unit || binary.getKind() != AffineExprKind::FloorDiv ||
-      !isa<AffineDimExpr>(binary.getLHS()))
-    return std::nullopt;
-  return unit.getValue();
-}
-
 /// `type`, an operand's that `op` accesses by `map`, for a block of the loop.
 FailureOr<RankedTensorType> OnlineTask::cutType(linalg::GenericOp op, Type type,
                                                 AffineMap map, int64_t size) {

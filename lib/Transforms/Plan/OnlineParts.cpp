@@ -142,4 +142,16 @@ std::pair<Value, OnlinePart> cutOpen(OpBuilder &builder, Value extent,
   return {whole, {OpFoldResult(whole), ShapedType::kDynamic, left}};
 }
 
+std::optional<int64_t> unitOf(AffineExpr expr) {
+  if (isa<AffineDimExpr>(expr))
+    return 1;
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  auto unit = binary ? dyn_cast<AffineConstantExpr>(binary.getRHS())
+                     : AffineConstantExpr();
+  if (!unit || binary.getKind() != AffineExprKind::FloorDiv ||
+      !isa<AffineDimExpr>(binary.getLHS()))
+    return std::nullopt;
+  return unit.getValue();
+}
+
 } // namespace tilewright

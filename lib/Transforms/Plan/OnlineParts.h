@@ -62,6 +62,10 @@ mlir::Value sizeOfLoop(mlir::OpBuilder &builder, const OnlineChain &chain);
 std::pair<mlir::Value, OnlinePart> cutOpen(mlir::OpBuilder &builder,
                                            mlir::Value extent, int64_t block);
 
+/// The steps of a loop that share an element: 1 where an expression is the loop
+/// itself, more where it counts units of it; none for other expressions.
+std::optional<int64_t> unitOf(mlir::AffineExpr expr);
+
 } // namespace tilewright
 
 #endif // TILEWRIGHT_TRANSFORMS_PLAN_ONLINEPARTS_H

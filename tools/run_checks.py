@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -30,6 +32,9 @@ _TEST_SECONDS = {"fast": 400, "normal": 600, "full": 3600}
 #: Seconds that all checks together may take, a quarter less than CI's: what hangs fails, and the rest reports.
 _ALL_SECONDS = {"fast": 4000.0, "normal": 4000.0, "full": 86400.0}
 _GPU_SUITES = "node,pytorch-operator,pytorch-converted,simple"
+#: What pytest-xdist says of a test whose process died, and lines of what that process said.
+_DIED = re.compile("crashed while running '(.*)'")
+_LINES = 200
 LIT_SKIPPED = {"UNSUPPORTED", "SKIPPED", "EXCLUDED"}
 
 
@@ -80,8 +85,12 @@ class Deadline:
 _DEADLINE = Deadline()
 
 
-def run(*command: str | Path) -> int:
+def run(*command: str | Path, errors: Path | None = None) -> int:
     """Run a command in the root with the environment's tools first in PATH; its output goes to ours.
+
+    Args:
+        command: the words.
+        errors: a file that takes what it says on the standard error stream.
 
     Returns:
         Its exit status; 124 where the time for all checks was over, and it was killed.
@@ -89,7 +98,8 @@ def run(*command: str | Path) -> int:
     path = os.pathsep.join([str(BIN), os.environ.get("PATH", "")])
     words, environment = [str(part) for part in command], {**os.environ, "PATH": path}
     try:
-        return subprocess.run(words, cwd=ROOT, env=environment, timeout=_DEADLINE.left()).returncode
+        with contextlib.nullcontext() if errors is None else errors.open("w") as stream:
+            return subprocess.run(words, cwd=ROOT, env=environment, stderr=stream, timeout=_DEADLINE.left()).returncode
     except subprocess.TimeoutExpired:
         print(f"killed: the time for all checks is over: {' '.join(words)}", flush=True)
         return 124
@@ -132,22 +142,41 @@ def lit() -> Count:
 
 
 def pytest(*options: str, seconds: int = _TEST_SECONDS["normal"]) -> Count:
-    """The Python tests under test/; one that takes more than some seconds fails, and its process is replaced."""
+    """The Python tests under test/; one that takes more than some seconds fails, and its process is replaced.
+
+    Tests whose process died run once more, each by itself: what died of the load of a machine passes then, and is told.
+    """
+    workers = ("-n", str(len(os.sched_getaffinity(0))), "--dist", "worksteal")
+    count, died = _pytest(seconds, *workers, *options, "test")
+    for test in died:
+        alone, again = _pytest(seconds, "-n", "1", test)
+        if alone == Count(passed=1) and not again:
+            print(f"the process of this test died; by itself it passed: {test}", flush=True)
+            count += Count(passed=1, failed=-1)
+    return count
+
+
+def _pytest(seconds: int, *options: str) -> tuple[Count, list[str]]:
+    """What pytest counts, and the tests whose process died, of which it prints what was said."""
     with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "pytest.xml"
+        report, errors = Path(folder) / "pytest.xml", Path(folder) / "errors"
         command = [BIN / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junit-xml={report}"]
-        command += ["-n", str(len(os.sched_getaffinity(0))), "--dist", "worksteal"]
         command += ["-o", f"faulthandler_timeout={seconds}", "-o", "faulthandler_exit_on_timeout=true"]
-        code = run(*command, *options, "test")
+        code = run(*command, *options, errors=errors)
+        said = errors.read_text(errors="replace").splitlines() if errors.is_file() else []
         if not report.is_file():
-            return Count(failed=1)
+            print(*said[-_LINES:], sep="\n")
+            return Count(failed=1), []
         root = ElementTree.parse(report).getroot()
     suites = list(root.iter("testsuite"))
     _TIMES.extend(_time_of(case) for case in root.iter("testcase"))
     total = sum(int(suite.get("tests", "0")) for suite in suites)
     failed = sum(int(suite.get("failures", "0")) + int(suite.get("errors", "0")) for suite in suites)
     skipped = sum(int(suite.get("skipped", "0")) for suite in suites)
-    return Count(total - failed - skipped, max(failed, 1 if code not in (0, 5) else 0), skipped)
+    died = [found[1] for entry in root.iter() if (found := _DIED.search(entry.text or ""))]
+    if died:
+        print("what processes said that died:", *said[-_LINES:], sep="\n", flush=True)
+    return Count(total - failed - skipped, max(failed, 1 if code not in (0, 5) else 0), skipped), died
 
 
 def _time_of(case: ElementTree.Element) -> tuple[float, str]:

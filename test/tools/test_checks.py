@@ -42,7 +42,7 @@ def test_the_last_line_counts_everything(
 
 
 def test_a_check_that_cannot_report_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_checks, "run", lambda *command: 1)
+    monkeypatch.setattr(run_checks, "run", lambda *command, **_: 1)
     assert run_checks.single("anything") == Count(failed=1)
     assert run_checks.lit() == Count(failed=1)
     assert run_checks.pytest() == Count(failed=1)
@@ -74,10 +74,37 @@ def test_a_test_that_hangs_fails_and_the_others_run(tmp_path: Path, monkeypatch:
     assert run_checks.pytest(seconds=2) == Count(passed=1, failed=1)
 
 
+DIES = """
+import os, pathlib
+
+def test_once():
+    seen = pathlib.Path(__file__).with_name("seen")
+    if not seen.exists():
+        seen.touch()
+        os.abort()
+
+def test_always(): os.abort()
+def test_passes(): pass
+"""
+
+
+def test_what_died_once_passes_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "test").mkdir()
+    (tmp_path / "test" / "test_some.py").write_text(DIES)
+    monkeypatch.setattr(run_checks, "ROOT", tmp_path)
+    monkeypatch.setattr(run_checks, "BIN", Path(sys.executable).parent)
+    assert run_checks.pytest(seconds=60) == Count(passed=2, failed=1)
+    out = capsys.readouterr().out
+    assert "Fatal Python error: Aborted" in out and "in test_once" in out
+    assert "by itself it passed: test/test_some.py::test_once\n" in out
+
+
 def _commands(monkeypatch: pytest.MonkeyPatch, level: str, seed: int) -> dict[str, tuple[str, ...]]:
     """What the checks of a level would run, by the name of the check."""
     commands: list[tuple[str, ...]] = []
-    monkeypatch.setattr(run_checks, "run", lambda *command: commands.append(tuple(map(str, command))) or 1)
+    monkeypatch.setattr(run_checks, "run", lambda *command, **_: commands.append(tuple(map(str, command))) or 1)
     found = {}
     for name, check in run_checks.checks(run_checks.Plan(level, seed)):
         if name == "pytest" or name.startswith("ONNX"):

@@ -97,7 +97,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.file is None:
         serve({code: load_emit(code) for code in CODES})
-        return 0
+        sys.stderr.flush()
+        os._exit(0)  # all is answered; who asks next waits for this process to be gone, not for what libraries tidy up
     emit = load_emit(options.code)
     with open(options.file, "rb") as source:
         code = emit(source.read(), options.cpu, options.features, options.opt_level)

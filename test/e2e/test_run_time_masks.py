@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import functools
+import re
 
 import numpy as np
 import onnx
@@ -144,6 +145,12 @@ def test_a_mask_for_each_head() -> None:
     model = compiled("where", 512, 512, HEADS)
     result = model(**inputs, mask=live)[0]
     np.testing.assert_allclose(result, expected(inputs, live, -np.inf), rtol=2e-5, atol=2e-5)
+
+
+def test_it_is_told() -> None:
+    (remark,) = compiled("where", 512, 512).report_data()["remarks"]
+    assert re.fullmatch("blocks of (64|128) steps .* mask of a run leaves nothing are left out", remark["message"])
+    assert remark["location"] == "/Where"
 
 
 def test_threads_change_no_bit() -> None:

@@ -14,7 +14,7 @@ from tilewright.ir import decisions
 from tilewright.ir.attributes import members_of_nest
 from tilewright.ir.structure import LinalgOp, Weights, blocks, linalg_ops, set_attribute
 from tilewright.mlir import ir
-from tilewright.passes import Pass, device_option, register
+from tilewright.passes import Pass, device_option, register, remark
 from tilewright.plan.attention.masks import live_blocks, masks_of, stretches
 from tilewright.plan.attention.online_reduction import Chain, find_chains
 from tilewright.plan.attention.run_time_mask import drop_flags
@@ -226,6 +226,8 @@ class PlanOnline(Pass):
                 continue
             for op, loop in chain.loops.items():
                 decisions.ONLINE.set(op.op, [loop, block])
+                if decisions.SKIP.on(op.op):
+                    remark(op.op, f"blocks of {block} steps of which the mask of a run leaves nothing are left out")
             nests.move_out(chain)
             return
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from tilewright.devices.device import Device
 from tilewright.ir.structure import Kind, LinalgOp, Weights, blocks, linalg_ops
-from tilewright.ir.target_info import device_of, options_of
+from tilewright.ir.target_info import device_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 from tilewright.plan.attention.kv_parts import around
@@ -114,8 +114,6 @@ class SkipMaskedBlocks(Pass):
     def run(self, op: ir.Operation) -> None:
         """Visit the chains of each block."""
         device = device_of(op, self.name)
-        if options_of(op).precision != "f32":
-            return
         for block in blocks(op):
             seen: list[ir.Value] = []
             while (mask := _next(block, seen, device)) is not None:

@@ -22,7 +22,11 @@ from tilewright.plan.cost.choose import rank
 from tilewright.plan.cost.cost import Schedule
 from tilewright.plan.cost.expression import matmul
 
+CHOSEN = 4
+"""Elements of an N:M window, at most, that positions of two bits choose from in registers; of more, `gemv` gathers."""
+
 _INDEX_BYTES = {"mask": 4.0, "block": 4.0, "nm": 1.0}
+_BYTES_OF_CHOICE = 0.25
 
 
 @dataclass(frozen=True)
@@ -130,11 +134,16 @@ def _region_seconds(sizes: Sizes, region: Region, device: Device) -> float:
     if region.line is not None:
         return max(region.line[0] + region.units * region.line[1], least)
     compute = _CYCLES[region.kernel](sizes, region, elements, device) / device.units.frequency
-    index = region.units * _INDEX_BYTES[region.pattern.kind]
+    index = region.units * (_BYTES_OF_CHOICE if _chooses(region) else _INDEX_BYTES[region.pattern.kind])
     moved = elements * sizes.bytes + index + sizes.m * (sizes.k * sizes.bytes + sizes.n * 4)
     data = moved / _bandwidth(device, int(moved))
     longer, shorter = max(compute, data), min(compute, data)
     return max(longer + (1 - device.rate("overlap")) * shorter, least) + device.rate("launch")
+
+
+def _chooses(region: Region) -> bool:
+    """Whether positions of two bits choose between registers (forms/cpu/gemv_kernel.py)."""
+    return region.kernel == "gemv" and isinstance(region.pattern, NM) and region.pattern.m <= CHOSEN
 
 
 def _bandwidth(device: Device, size: int) -> float:
@@ -163,9 +172,9 @@ def _rows_in_lanes(sizes: Sizes, region: Region, elements: int, device: Device) 
 
 
 def _gemv(sizes: Sizes, region: Region, elements: int, device: Device) -> float:
-    """For each vector of elements and each row of activations: a gather, or a load where units are blocks."""
+    """For each vector of elements and each row of activations: a gather or a choice, or a load of blocks."""
     plain = isinstance(region.pattern, Block)
-    gather = 1.0 if plain else device.rate("sparse.gather")
+    gather = 1.0 if plain else device.rate("sparse.chosen" if _chooses(region) else "sparse.gather")
     return sizes.m * (elements / device.lanes(32) * gather + sizes.n * device.rate("sparse.row"))
 
 

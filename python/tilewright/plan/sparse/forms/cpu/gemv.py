@@ -4,7 +4,8 @@
 """Products of N:M weights with few rows of activations on a CPU: weights pass once, from memory.
 
 Rows of the sparse matrix lie across lanes; the few columns of the dense one lie in the nearest cache, from which the
-positions gather. Values and positions, a byte each up to windows of 128, are all that comes from memory.
+positions gather. Values and positions, a byte each up to windows of 128, are all that comes from memory. Of windows of
+four, positions are two bits, and choose between four registers: a gather of 16 elements takes longer than memory does.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from tilewright.devices.device import Device
 from tilewright.dialects.sparse_tile.patterns import NM
 from tilewright.ir.generics import create
 from tilewright.mlir import ir
-from tilewright.plan.sparse.forms.cpu.gemv_kernel import GemvKernel, gemv_text
+from tilewright.plan.cost.sparse import CHOSEN
+from tilewright.plan.sparse.forms.cpu.gemv_kernel import POSITIONS, GemvKernel, gemv_text
 from tilewright.plan.sparse.forms.cpu.packing import nm_across_lanes
 from tilewright.plan.sparse.forms.cpu.rows_in_lanes import SIZES, reason_for_rows, type_of_sums
 from tilewright.plan.sparse.forms.form import Product
@@ -53,7 +55,7 @@ class Gemv:
     def lower(self, product: Product, device: Device) -> ir.Value:
         """Values and positions side by side for the lanes, and a launch."""
         plan = plan_gemv(product, device)
-        values, positions = nm_across_lanes(product, plan.lanes)
+        values, positions = nm_across_lanes(product, plan.lanes, plan.windows * plan.n, plan.kept if plan.chosen else 0)
         name = kernel(gemv_text(plan), "sparse_gemv")
         target = create("tensor.empty", [], ir.RankedTensorType(product.op.results[0].type))
         added = [] if product.init is None else [product.init]
@@ -67,6 +69,7 @@ def plan_gemv(product: Product, device: Device) -> GemvKernel:
     rows, columns = (product.m, product.n) if product.left else (product.n, product.m)
     lanes = device.units.vector_bits // (8 * SIZES[element])
     groups = -(-rows // lanes)
+    chosen = pattern.m <= CHOSEN
     return GemvKernel(
         rows=rows,
         depth=product.k,
@@ -75,7 +78,8 @@ def plan_gemv(product: Product, device: Device) -> GemvKernel:
         chunk=-(-groups // (_TASKS * device.units.count)),
         n=pattern.n,
         m=pattern.m,
-        position=16 if pattern.m > 128 else 8,
+        round=POSITIONS // pattern.n if chosen else 1,
+        position=2 if chosen else 16 if pattern.m > 128 else 8,
         held=str(ir.RankedTensorType(product.op.operands[0 if product.left else 1].type).element_type),
         element=element,
         given=str(ir.RankedTensorType(product.dense.type).element_type),

@@ -5,7 +5,13 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
+
+from tilewright.plan.cost.sparse import CHOSEN
+
+POSITIONS = 16
+"""Positions of two bits in a word."""
 
 
 @dataclass(frozen=True)
@@ -20,6 +26,7 @@ class GemvKernel:
         chunk: registers of rows that a task takes.
         n: kept elements of a window.
         m: elements of a window.
+        round: windows of an iteration: those whose positions share a word, or one.
         position: bits of a position in its window.
         held: type of values as they are held.
         element: type of sums.
@@ -36,6 +43,7 @@ class GemvKernel:
     chunk: int
     n: int
     m: int
+    round: int
     position: int
     held: str
     element: str
@@ -51,12 +59,30 @@ class GemvKernel:
 
     @property
     def windows(self) -> int:
-        """Windows of a row."""
-        return -(-self.depth // self.m)
+        """Windows of a row, whole iterations."""
+        return -(-self.depth // (self.m * self.round)) * self.round
 
-    def lists(self, element: str) -> str:
-        """The type of values or positions: kept elements of as many rows as a register has lanes side by side."""
-        return f"memref<{self.groups}x{self.windows * self.n}x{self.lanes}x{element}>"
+    @property
+    def kept(self) -> int:
+        """Kept elements of an iteration."""
+        return self.n * self.round
+
+    @property
+    def chosen(self) -> bool:
+        """Whether positions choose between registers."""
+        return self.m <= CHOSEN
+
+    @property
+    def values(self) -> str:
+        """The type of values: kept elements of as many rows as a register has lanes side by side."""
+        return f"memref<{self.groups}x{self.windows * self.n}x{self.lanes}x{self.held}>"
+
+    @property
+    def positions(self) -> str:
+        """The type of positions, one for each value or a word for each iteration."""
+        if self.chosen:
+            return f"memref<{self.groups}x{self.windows // self.round}x{self.lanes}xi32>"
+        return f"memref<{self.groups}x{self.windows * self.n}x{self.lanes}xi{self.position}>"
 
 
 def gemv_text(k: GemvKernel) -> str:
@@ -64,15 +90,17 @@ def gemv_text(k: GemvKernel) -> str:
     x, y = _matrix(k, k.depth, k.given), _matrix(k, k.rows, k.result)
     added = f"%c: {y}, " if k.adds else ""
     numbers = {"c0": 0, "c1": 1, "clanes": k.lanes, "cchunk": k.chunk, "cgroups": k.groups, "crows": k.rows,
-               "cm": k.m, "cn": k.n, "cwindows": k.windows, "cpadded": k.windows * k.m}  # fmt: skip
-    numbers |= {f"s{u}": u for u in range(k.n)} | {f"l{j}": j for j in range(k.columns)}
+               "cm": k.m * k.round, "cn": k.kept, "crounds": k.windows // k.round,
+               "cpadded": k.windows * k.m}  # fmt: skip
+    numbers |= {f"s{u}": u for u in range(max(k.kept, k.m * k.round if k.chosen else 0))}
+    numbers |= {f"l{j}": j for j in range(k.columns)}
     constants = "\n".join(f"  %{name} = arith.constant {number} : index" for name, number in numbers.items())
+    steps = _chosen(k) if k.chosen else "".join(_gathered(k, u) for u in range(k.kept))
     sums = [f"%f0_{j}" for j in range(k.columns)]
     kinds = ", ".join([_row(k, k.element)] * k.columns)
-    last = ", ".join(f"%f{k.n}_{j}" for j in range(k.columns))
+    last = ", ".join(f"%f{k.kept}_{j}" for j in range(k.columns))
     return f"""
-tile.kernel @KERNEL(%values: {k.lists(k.held)}, %positions: {k.lists(f"i{k.position}")}, %x: {x}, {added}%y: {y})
-    grid(%task) {{
+tile.kernel @KERNEL(%values: {k.values}, %positions: {k.positions}, %x: {x}, {added}%y: {y}) grid(%task) {{
 {constants}
   %zero = arith.constant dense<0.0> : {_row(k, k.element)}
   %xs = tile.alloc : {_xs(k)}
@@ -83,11 +111,11 @@ tile.kernel @KERNEL(%values: {k.lists(k.held)}, %positions: {k.lists(f"i{k.posit
   scf.for %g = %first to %end step %c1 {{
     %row = arith.muli %g, %clanes : index
     %left = arith.subi %crows, %row : index
-    %sums:{k.columns} = scf.for %w = %c0 to %cwindows step %c1
+    %sums:{k.columns} = scf.for %w = %c0 to %crounds step %c1
         iter_args({", ".join(f"{name} = %zero" for name in sums)}) -> ({kinds}) {{
       %start = arith.muli %w, %cm : index
       %place = arith.muli %w, %cn : index
-{"".join(_step(k, u) for u in range(k.n))}
+{steps}
       scf.yield {last} : {kinds}
     }}
 {"".join(_out(k, j, y) for j in range(k.columns))}
@@ -115,17 +143,25 @@ def _copy(k: GemvKernel, x: str) -> str:
     )
 
 
-def _step(k: GemvKernel, u: int) -> str:
-    """One kept element of each row: values and positions are read once for all columns of x."""
-    held, wide, places = _row(k, k.held), _row(k, k.element), _row(k, "i32")
-    convert = "" if held == wide else f"%v{u} = tile.convert %h{u} : {held} -> {wide}"
-    value = f"%v{u}" if convert else f"%h{u}"
+def _value(k: GemvKernel, u: int) -> tuple[str, list[str]]:
+    """The value of one kept element of each row, of the type of sums, and what loads it."""
+    held, wide = _row(k, k.held), _row(k, k.element)
     lines = [
         f"%p{u} = arith.addi %place, %s{u} : index",
-        f"%h{u} = tile.load %values[%g, %p{u}, %c0] : {k.lists(k.held)}, {held}",
-        convert,
-        f"%b{u} = tile.load %positions[%g, %p{u}, %c0] : {k.lists(f'i{k.position}')}, {_row(k, f'i{k.position}')}",
-        f"%i{u} = tile.convert %b{u} : {_row(k, f'i{k.position}')} -> {places}",
+        f"%h{u} = tile.load %values[%g, %p{u}, %c0] : {k.values}, {held}",
+    ]
+    if held == wide:
+        return f"%h{u}", lines
+    return f"%v{u}", [*lines, f"%v{u} = tile.convert %h{u} : {held} -> {wide}"]
+
+
+def _gathered(k: GemvKernel, u: int) -> str:
+    """One kept element of each row: values and positions are read once for all columns of x."""
+    wide, places, bits = _row(k, k.element), _row(k, "i32"), _row(k, f"i{k.position}")
+    value, lines = _value(k, u)
+    lines += [
+        f"%b{u} = tile.load %positions[%g, %p{u}, %c0] : {k.positions}, {bits}",
+        f"%i{u} = tile.convert %b{u} : {bits} -> {places}",
     ]
     for j in range(k.columns):
         lines += [
@@ -133,6 +169,61 @@ def _step(k: GemvKernel, u: int) -> str:
             f": {_xs(k)}, {wide} (indices {places})",
             f"%f{u + 1}_{j} = math.fma {value}, %x{u}_{j}, %f{u}_{j} : {wide}",
         ]
+    return _lines(lines)
+
+
+def _chosen(k: GemvKernel) -> str:
+    """The kept elements whose positions share a word: each bit of it is a condition for all rows."""
+    words, wide = _row(k, "i32"), _row(k, k.element)
+    lines = [
+        f"%word = tile.load %positions[%g, %w, %c0] : {k.positions}, {words}",
+        f"%no = arith.constant dense<0> : {words}",
+    ]
+    for window in range(k.round):
+        for i, j in itertools.product(range(k.m), range(k.columns)):
+            at = window * k.m + i
+            lines += [
+                f"%a{at}_{j} = arith.addi %start, %s{at} : index",
+                f"%e{at}_{j} = memref.load %xs[%l{j}, %a{at}_{j}] : {_xs(k)}",
+                f"%r{at}_{j} = tile.splat %e{at}_{j} : {k.element} -> {wide}",
+            ]
+        for u in range(window * k.n, (window + 1) * k.n):
+            value, loads = _value(k, u)
+            lines += [*loads, *_condition(k, u, 0), *(_condition(k, u, 1) if k.m > 2 else [])]
+            for j in range(k.columns):
+                lines += _choice(k, u, [f"%r{window * k.m + i}_{j}" for i in range(k.m)], j)
+                lines.append(f"%f{u + 1}_{j} = math.fma {value}, %x{u}_{j}, %f{u}_{j} : {wide}")
+    return _lines(lines)
+
+
+def _condition(k: GemvKernel, u: int, bit: int) -> list[str]:
+    """Whether a bit of a position is set, for each row."""
+    words, at = _row(k, "i32"), 2 * u + bit
+    number = (1 << at) - (1 << 32 if at == 31 else 0)
+    return [
+        f"%bit{at} = arith.constant dense<{number}> : {words}",
+        f"%t{at} = arith.andi %word, %bit{at} : {words}",
+        f"%c{at}_set = arith.cmpi ne, %t{at}, %no : {words}",
+    ]
+
+
+def _choice(k: GemvKernel, u: int, elements: list[str], column: int) -> list[str]:
+    """`%x`: of up to four elements of a window the one that a position names, for each row."""
+    kinds = f"{_row(k, 'i1')}, {_row(k, k.element)}"
+    low, high = f"%c{2 * u}_set", f"%c{2 * u + 1}_set"
+    name = f"{u}_{column}"
+    if len(elements) < 2:
+        return [f"%x{name} = tile.select {low}, {elements[0]}, {elements[0]} : {kinds}"]
+    if len(elements) == 2:
+        return [f"%x{name} = tile.select {low}, {elements[1]}, {elements[0]} : {kinds}"]
+    return [
+        f"%first{name} = tile.select {low}, {elements[1]}, {elements[0]} : {kinds}",
+        f"%second{name} = tile.select {low}, {elements[-1]}, {elements[2]} : {kinds}",
+        f"%x{name} = tile.select {high}, %second{name}, %first{name} : {kinds}",
+    ]
+
+
+def _lines(lines: list[str]) -> str:
     return "".join(f"      {line}\n" for line in lines)
 
 

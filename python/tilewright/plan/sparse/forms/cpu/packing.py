@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tilewright.dialects.sparse_tile.patterns import NM, Mask
 from tilewright.dialects.sparse_tile.tesa import Region, Tesa
-from tilewright.ir.generics import create, create_copy, create_generic, create_transposed
+from tilewright.ir.generics import create, create_copy, create_generic, create_number, create_transposed
 from tilewright.mlir import ir
 from tilewright.mlir.dialects.sparse_tile import part_types
 from tilewright.plan.sparse.encoded import pack_of
@@ -136,26 +137,51 @@ def nm_lists(product: Product, element: ir.Type, block: int, unroll: int, bits: 
     )
 
 
-def nm_across_lanes(product: Product, lanes: int) -> tuple[ir.Value, ir.Value]:
-    """Values and positions of an element-wise N:M operand, [rows / lanes, kept elements of a row, lanes] each.
+def nm_across_lanes(product: Product, lanes: int, kept: int, words: int) -> tuple[ir.Value, ir.Value]:
+    """Values [rows / lanes, kept, lanes] and positions of an element-wise N:M operand, which is known.
 
     Rows that the last lanes lack are the last row again: their sums are not written.
+
+    Args:
+        product: with one region, whose units are single elements.
+        lanes: rows side by side.
+        kept: elements of a row, zeros at position 0 behind those that there are.
+        words: positions of a word of 32 bits [rows / lanes, kept / words, lanes], the first one in the lowest two
+            bits; 0: each as it is held [rows / lanes, kept, lanes].
     """
     values, positions = plain_parts(product)
     shape = ir.RankedTensorType(values.type).shape
     axis = 1 if product.left else 0
     rows, held = shape[1 - axis], shape[axis]
+    groups = -(-rows // lanes)
+
+    def read(source: ir.Value, group: ir.Value, place: ir.Value, lane: ir.Value) -> ir.Value:
+        """An element of the parts, zero behind them."""
+        element = ir.RankedTensorType(source.type).element_type
+        row = create("arith.minui", [plus(times(group, lanes), lane), number(rows - 1)], group.type)
+        at = place if held == kept else create("arith.minui", [place, number(held - 1)], place.type)
+        found = create("tensor.extract", [source, *([row, at] if product.left else [at, row])], element)
+        if held == kept:
+            return found
+        return create("arith.select", [below(place, held), found, create_number(0, element)], element)
 
     def arranged(source: ir.Value) -> ir.Value:
         element = ir.RankedTensorType(source.type).element_type
+        return _table([groups, kept, lanes], element, functools.partial(read, source))
 
-        def read(group: ir.Value, place: ir.Value, lane: ir.Value) -> ir.Value:
-            row = create("arith.minui", [plus(times(group, lanes), lane), number(rows - 1)], group.type)
-            return create("tensor.extract", [source, *([row, place] if product.left else [place, row])], element)
+    if not words:
+        return arranged(values), arranged(positions)
+    word = ir.IntegerType.get_signless(32)
 
-        return _table([-(-rows // lanes), held, lanes], element, read)
+    def packed(group: ir.Value, place: ir.Value, lane: ir.Value) -> ir.Value:
+        total = create_number(0, word)
+        for u in range(words):
+            one = read(positions, group, plus(times(place, words), number(u)), lane)
+            moved = create("arith.shli", [create("arith.extui", [one], word), create_number(2 * u, word)], word)
+            total = create("arith.ori", [total, moved], word)
+        return total
 
-    return arranged(values), arranged(positions)
+    return arranged(values), _table([groups, kept // words, lanes], word, packed)
 
 
 def _table(shape: Sequence[int], element: ir.Type, compute: Callable[..., ir.Value]) -> ir.Value:

@@ -46,6 +46,21 @@ def test_windows(shape: tuple[int, int, int], n: int, m: int, target: str) -> No
     check(shape, n, m, target)
 
 
+@pytest.mark.parametrize("target", ["cpu", "cpu:x86-64-v3"])
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 2), (2, 3), (1, 4), (3, 4), (4, 4)])
+def test_positions_of_two_bits(n: int, m: int, target: str) -> None:
+    """Windows of up to four, as many positions in a word as it holds, the last word not full."""
+    check((37, 61, 3), n, m, target)
+
+
+@pytest.mark.parametrize(("pattern", "held"), [("2 : 4", "4x2x16xi32"), ("2 : 8", "4x16x16xi8")])
+def test_words_of_positions(pattern: str, held: str) -> None:
+    """Sixteen positions of 2:4 share a word; those in longer windows have a byte each."""
+    text = product((64, 64), 1, f"nm<{pattern}, axis = 1>", kernel="gemv")
+    planned = tw.compile(text, target="cpu:znver5", weights={"w": np.zeros((64, 64), np.float32)}, stop_after="plan")
+    assert f"memref<{held}>" in planned
+
+
 def test_interpreted() -> None:
     """The reference interpreter runs the kernel as it stands."""
     check((9, 22, 2), 2, 4, "reference")

@@ -157,6 +157,7 @@ CPU_EDITS = (
     ),
     Edit("packed", CPU, "small", "tile-plan-tiles", r"tile\.packed = \{[^}]*\}, ", ""),
     Edit("live", CPU, "causal", "tile-apply-layouts", r"(tile\.live = array<i64: 1, 64, 0, 0, 0), 64", r"\1, 128"),
+    Edit("skip", CPU, "masked", "tile-plan-online", r",? ?tile\.skip = 2 : i64", ""),
     Edit("sparsity", CPU, _COVER, "tile-apply-sparsity", r"cover = [^\n]*, kernels = [^\]]*\]", 'cover = "dense"'),
     Edit(
         "sparsity",

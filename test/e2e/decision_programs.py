@@ -143,6 +143,17 @@ def _attention(
     return g.model()
 
 
+def _masked() -> onnx.ModelProto:
+    """Attention whose mask a run brings."""
+    g, kind = Graph("masked", 17), np.dtype(np.float32)
+    q, k, v = (g.input(name, kind, [1, 8, 512, 64]) for name in "qkv")
+    scores = g.op("MatMul", q, g.op("Transpose", k, perm=[0, 1, 3, 2]))
+    low = g.const(np.array(-np.inf, kind), kind)
+    scores = g.op("Where", g.input("mask", np.dtype(np.bool_), [1, 1, 512, 512]), scores, low)
+    g.output(g.op("MatMul", g.op("Softmax", scores, axis=-1), v), "y", kind, [1, 8, 512, 64])
+    return g.model()
+
+
 def _windows() -> onnx.ModelProto:
     """A convolution with zeros around its image."""
     g, kind = Graph("windows", 17), np.dtype(np.float32)
@@ -208,6 +219,7 @@ def _small(floats: int, kind: int, rows: int = 1, size: int = 64) -> onnx.ModelP
 
 MODELS = {
     "attention": functools.partial(_attention, 2, 96, 96, "float32"),
+    "masked": _masked,
     "causal": functools.partial(_attention, 2, 256, 256, "float32", causal=True),
     "causal heads": functools.partial(_attention, 64, 512, 512, "float16", causal=True),
     "open heads": functools.partial(_attention, 64, "m", "n", "float16", depth=16),

@@ -63,7 +63,6 @@ PLAN = Phase(
             "tile-skip-masked-blocks",
             "what says where a mask of the run leaves something is a kernel of its own; products are still products",
         ),
-        PassSpec("cse", "layers share their mask"),
         PassSpec("tile-plan-fusion", "which operations meet in registers and in a task"),
         PassSpec("tile-plan-tiles", "tiles follow from the nests; layouts from the tiles"),
         PassSpec(

@@ -9,7 +9,7 @@ sums that are relative to its row's maximum, and rows of which every element is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 
 from tilewright.ir import decisions
@@ -36,10 +36,14 @@ _Emit = Callable[[Mapping[int, ir.Value]], ir.Value]
 
 @dataclass(frozen=True)
 class _Term:
-    """A scalar that can be computed before the scores are: of which inputs of the body, and how."""
+    """A scalar that can be computed before the scores are: of which inputs of the body, and how.
+
+    Terms with equal keys compute the same of equal inputs.
+    """
 
     inputs: frozenset[int]
     emit: _Emit
+    key: Hashable
 
 
 @dataclass(frozen=True)
@@ -67,14 +71,24 @@ class RunTimeMask:
         step = self.chain.loops[self.op]
         return [*sorted({d for access in self.inputs for d in access.loops} - {step}), step]
 
-    def give_flags(self) -> None:
+    @property
+    def _key(self) -> Hashable:
+        """Masks with equal keys have equal flags."""
+        numbers = sorted(self.dead.inputs)
+        reads = [(n, self.op.inputs[n].value, str(self._by_unit(self.op.inputs[n]))) for n in numbers]
+        return self.dead.key, tuple(reads), tuple(self.op.extents[d] for d in self.loops)
+
+    def give_flags(self, known: dict[Hashable, ir.Value]) -> None:
         """Compute the flags in front of the operation, which becomes one that has them as its last input.
 
-        What computes them shares no task with the chain (`tile.apart`).
+        What computes them shares no task with the chain (`tile.apart`). Layers share their mask: `known` are the flags
+        of a block so far, by mask.
         """
         op = self.op.op
         with ir.InsertionPoint(op), op.location:
-            flags = self._create_flags()
+            flags = known.get(self._key)
+            if flags is None or not flags.owner.is_before_in_block(op):
+                flags = known[self._key] = self._create_flags()
             reads = [(access.value, access.map) for access in self.op.inputs]
             kinds = [d in self.op.reductions for d in range(self.op.rank)]
             new = create_generic(
@@ -237,7 +251,7 @@ class _Reader:
         """Whether a value is a number below all others; None: it is not, as far as can be told."""
         number = constant_of(value)
         if number is not None:
-            return _Term(frozenset(), lambda _: create_number(1, _bit())) if number <= LOW else None
+            return _Term(frozenset(), lambda _: create_number(1, _bit()), True) if number <= LOW else None
         if isinstance(value, ir.BlockArgument):
             known = self._known(value)
             return None if known is None else _below(known, value.type)
@@ -259,7 +273,7 @@ class _Reader:
             sides = [create_number(0, _bit()) if term is None else term.emit(known) for term in (yes, no)]
             return create("arith.select", [condition.emit(known), *sides], _bit())
 
-        return _Term(inputs, emit)
+        return _Term(inputs, emit, (condition.key, *(None if term is None else term.key for term in (yes, no))))
 
     def _known(self, value: ir.Value) -> _Term | None:
         """A scalar of the body that does not depend on scores."""
@@ -267,10 +281,10 @@ class _Reader:
             number = value.arg_number
             if value.owner != self.block or number >= len(self.op.inputs) or not self._may_read(number):
                 return None
-            return _Term(frozenset([number]), lambda known: known[number])
+            return _Term(frozenset([number]), lambda known: known[number], number)
         op = value.owner
         if constant_of(value) is not None and op.block != self.block:
-            return _Term(frozenset(), lambda _: value)
+            return _Term(frozenset(), lambda _: value, value)
         if op.name.partition(".")[0] not in ("arith", "math") or len(op.regions) or len(op.results) != 1:
             return None
         terms = [self._known(v) for v in op.operands]
@@ -284,7 +298,9 @@ class _Reader:
                 copy.operands[at] = part.emit(known)
             return copy.results[0]
 
-        return _Term(frozenset().union(*(part.inputs for part in parts)), emit)
+        attributes = tuple(sorted((name, str(op.attributes[name])) for name in op.attributes))
+        key = (op.name, attributes, *(part.key for part in parts))
+        return _Term(frozenset().union(*(part.inputs for part in parts)), emit, key)
 
     def _may_read(self, number: int) -> bool:
         access = self.op.inputs[number]
@@ -306,6 +322,7 @@ def _either(terms: list[_Term | None]) -> _Term | None:
     return _Term(
         first.inputs | second.inputs,
         lambda known: create("arith.ori", [first.emit(known), second.emit(known)], _bit()),
+        ("or", first.key, second.key),
     )
 
 
@@ -320,6 +337,7 @@ def _below(term: _Term, kind: ir.Type) -> _Term | None:
         lambda known: create(
             "arith.cmpf", [term.emit(known), create_number(lowest, kind)], _bit(), {"predicate": predicate}
         ),
+        ("below", term.key),
     )
 
 

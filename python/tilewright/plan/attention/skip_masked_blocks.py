@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -29,7 +29,7 @@ _LEAST = 512
 @register
 @dataclass(frozen=True)
 class SkipMaskedBlocks(Pass):
-    """Let softmax chains of products skip blocks of steps that a mask of this run masks for all rows of a task.
+    """Let softmax chains skip blocks of steps that a mask of this run masks for all rows of a task.
 
     The mask may choose between scores and a number below all others, or be added to them. A byte per row and 64 steps
     says whether something is left there, or whether all of the row is masked (which then sees all elements, as it did);
@@ -115,29 +115,34 @@ class SkipMaskedBlocks(Pass):
         """Visit the chains of each block."""
         device = device_of(op, self.name)
         for block in blocks(op):
-            seen: list[ir.Value] = []
-            while (mask := _next(block, seen, device)) is not None:
-                mask.give_flags()
+            flags: dict[Hashable, ir.Value] = {}
+            done = 0
+            while (found := _next(block, done, device)) is not None:
+                mask, done = found
+                mask.give_flags(flags)
 
 
-def _next(block: ir.Block, seen: list[ir.Value], device: Device) -> RunTimeMask | None:
-    """The next mask of a block that is worth bytes; `seen` are the maxima that were looked at."""
+def _next(block: ir.Block, done: int, device: Device) -> tuple[RunTimeMask, int] | None:
+    """The next mask of a block that is worth flags, and how many long maxima were looked at then, `done` before."""
     ops = linalg_ops(block, Weights())
-    for maximum in ops:
-        if len(maximum.reductions) != 1 or not is_maximum(maximum) or maximum.result in seen:
+    for number, maximum in enumerate(op for op in ops if _is_long(op)):
+        if number < done:
             continue
-        seen.append(maximum.result)
         for mask in _masks(maximum, ops):
             if _share(mask, device) <= _MOST_INDEX:
-                return mask
+                return mask, number + 1
     return None
+
+
+def _is_long(op: LinalgOp) -> bool:
+    return len(op.reductions) == 1 and op.extents[next(iter(op.reductions))] >= _LEAST and is_maximum(op)
 
 
 def _masks(maximum: LinalgOp, ops: list[LinalgOp]) -> Iterator[RunTimeMask]:
     """The masks of the chain that a maximum begins, if it has products."""
     for chain in find_chains(around(maximum, ops)):
         products = [op for op in chain.loops if op.kind is Kind.CONTRACTION]
-        if maximum in chain.accumulators and len(products) > 1 and chain.extent >= _LEAST:
+        if maximum in chain.accumulators and len(products) > 1:
             yield from _masks_of(chain)
 
 

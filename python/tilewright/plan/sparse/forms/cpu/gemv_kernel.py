@@ -14,6 +14,10 @@ POSITIONS = 16
 """Positions of two bits in a word."""
 
 
+_AHEAD = 128
+"""Vectors of values that are asked for ahead: two pages, where the hardware stops looking ahead at the end of each."""
+
+
 @dataclass(frozen=True)
 class GemvKernel:
     """What the kernel is made for: y = W @ x, W [rows, depth] with n of m kept, x [depth, columns], few columns.
@@ -91,7 +95,7 @@ def gemv_text(k: GemvKernel) -> str:
     added = f"%c: {y}, " if k.adds else ""
     numbers = {"c0": 0, "c1": 1, "clanes": k.lanes, "cchunk": k.chunk, "cgroups": k.groups, "crows": k.rows,
                "cm": k.m * k.round, "cn": k.kept, "crounds": k.windows // k.round,
-               "cpadded": k.windows * k.m}  # fmt: skip
+               "cpadded": k.windows * k.m, "cahead": _AHEAD}  # fmt: skip
     numbers |= {f"s{u}": u for u in range(max(k.kept, k.m * k.round if k.chosen else 0))}
     numbers |= {f"l{j}": j for j in range(k.columns)}
     constants = "\n".join(f"  %{name} = arith.constant {number} : index" for name, number in numbers.items())
@@ -149,6 +153,8 @@ def _value(k: GemvKernel, u: int) -> tuple[str, list[str]]:
     lines = [
         f"%p{u} = arith.addi %place, %s{u} : index",
         f"%h{u} = tile.load %values[%g, %p{u}, %c0] : {k.values}, {held}",
+        f"%q{u} = arith.addi %p{u}, %cahead : index",
+        f"memref.prefetch %values[%g, %q{u}, %c0], read, locality<3>, data : {k.values}",
     ]
     if held == wide:
         return f"%h{u}", lines

@@ -158,6 +158,17 @@ Access NestAnalysis::resultAccess(OpResult value) const {
   return compose(map, bindings.lookup(op));
 }
 
+std::pair<linalg::GenericOp, unsigned> findWith(ArrayRef<NestAnalysis> nests,
+                                                StringRef attribute) {
+  for (auto [number, nest] : llvm::enumerate(nests)) {
+    tile::GroupOp group = nest.group;
+    for (auto op : group.getBody().front().getOps<linalg::GenericOp>())
+      if (op->hasAttr(attribute))
+        return {op, number};
+  }
+  return {};
+}
+
 OpOperand *skipFlags(linalg::GenericOp op) {
   auto number = tile::decisions::kSkip.get(op);
   return number ? op.getDpsInputOperand(number.getInt()) : nullptr;
@@ -260,11 +271,25 @@ void NestAnalysis::visitOperands(linalg::GenericOp op, const Access &binding) {
   });
 }
 
+/// An edited number may name no input.
+static LogicalResult checkSkip(linalg::GenericOp op) {
+  auto number = tile::decisions::kSkip.get(op);
+  if (!number ||
+      (number.getInt() >= 0 && number.getInt() < op.getNumDpsInputs()))
+    return success();
+  return op.emitError("has tile.skip = ")
+         << number.getInt() << ", but its inputs are numbered from 0 to "
+         << op.getNumDpsInputs() - 1;
+}
+
 FailureOr<NestAnalysis> NestAnalysis::get(tile::GroupOp group) {
   NestAnalysis nest;
   nest.group = group;
   if (failed(nest.findRoots()))
     return failure();
+  for (auto op : group.getBody().front().getOps<linalg::GenericOp>())
+    if (failed(checkSkip(op)))
+      return failure();
   Access identity;
   for (unsigned dim = 0; dim < nest.extents.size(); ++dim)
     identity.push_back(getAffineDimExpr(dim, group.getContext()));

@@ -123,6 +123,11 @@ std::pair<mlir::AffineDimExpr, mlir::AffineExpr> loopAt(mlir::AffineExpr made,
 mlir::FailureOr<Access> bindingFor(mlir::linalg::GenericOp op, unsigned result,
                                    llvm::ArrayRef<mlir::AffineExpr> access);
 
+/// The first operation of the nests that has an attribute, and the number of
+/// its nest; null where there is none.
+std::pair<mlir::linalg::GenericOp, unsigned>
+findWith(llvm::ArrayRef<NestAnalysis> nests, llvm::StringRef attribute);
+
 /// The operand that says where a mask of this run leaves something of what `op`
 /// makes (`tile.skip`), if there is one.
 mlir::OpOperand *skipFlags(mlir::linalg::GenericOp op);

@@ -189,14 +189,12 @@ void TaskLoops::place(DenseMap<Value, Storage> &storage, AffineExpr counter,
 /// at which the task starts.
 static std::pair<DenseI64ArrayAttr, AffineExpr>
 findLive(ArrayRef<NestAnalysis> nests, ArrayRef<Box> boxes) {
-  for (auto [nest, box] : llvm::zip_equal(nests, boxes)) {
-    tile::GroupOp group = nest.group;
-    for (auto op : group.getBody().front().getOps<linalg::GenericOp>())
-      if (auto live = tile::decisions::kLive.get(op))
-        return {live,
-                nest.bindings.lookup(op)[live[0]].replaceDims(box.offsets)};
-  }
-  return {};
+  auto [op, number] = findWith(nests, tile::decisions::kLive);
+  DenseI64ArrayAttr live = op ? tile::decisions::kLive.get(op) : nullptr;
+  if (!live)
+    return {};
+  AffineExpr row = nests[number].bindings.lookup(op)[live[0]];
+  return {live, row.replaceDims(boxes[number].offsets)};
 }
 
 FailureOr<std::pair<Value, Value>>

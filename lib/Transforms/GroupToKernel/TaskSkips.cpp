@@ -89,41 +89,36 @@ FailureOr<Value> TaskEmitter::emitLiveTest(OpBuilder &builder,
                                            const TaskLoops::Loop &loop,
                                            ArrayRef<Box> boxes,
                                            ValueRange ids) const {
-  for (unsigned number = loop.begin; number < loop.end; ++number) {
-    const NestAnalysis &nest = nests[number];
-    tile::GroupOp group = nest.group;
-    for (auto op : group.getBody().front().getOps<linalg::GenericOp>()) {
-      OpOperand *flags = skipFlags(op);
-      if (!flags)
-        continue;
-      auto argument = dyn_cast<BlockArgument>(flags->get());
-      auto place =
-          argument ? storage.find(nest.outer(argument)) : storage.end();
-      Access access =
-          compose(op.getMatchingIndexingMap(flags), nest.bindings.lookup(op));
-      if (place == storage.end() || access.empty())
-        return op.emitError("has a tile.skip that names no tensor from outside "
-                            "of its task");
-      BlockFlags block(builder, op.getLoc(), place->second.memref);
-      for (auto [dim, expr] : llvm::enumerate(access)) {
-        auto [offset, size] = regionOf(expr, boxes[number]);
-        std::optional<int64_t> known = offset ? staticSize(size) : std::nullopt;
-        if (!known)
-          return op.emitError("has a tile.skip that names a tensor of which a "
-                              "block reads a part of no fixed size");
-        if (const Access &origin = place->second.origin; !origin.empty())
-          offset = offset - origin[dim];
-        SmallVector<OpFoldResult> symbols(ids.begin(), ids.end());
-        AffineMap map = AffineMap::get(0, symbols.size(), offset);
-        block.addDim(
-            affine::makeComposedAffineApply(builder, op.getLoc(), map, symbols)
-                .getResult(),
-            *known);
-      }
-      return block.any();
-    }
+  ArrayRef<NestAnalysis> inside =
+      ArrayRef(nests).slice(loop.begin, loop.end - loop.begin);
+  auto [op, number] = findWith(inside, tile::decisions::kSkip);
+  OpOperand *flags = op ? skipFlags(op) : nullptr;
+  if (!flags)
+    return Value();
+  const NestAnalysis &nest = inside[number];
+  auto argument = dyn_cast<BlockArgument>(flags->get());
+  auto place = argument ? storage.find(nest.outer(argument)) : storage.end();
+  Access access =
+      compose(op.getMatchingIndexingMap(flags), nest.bindings.lookup(op));
+  if (place == storage.end() || access.empty())
+    return op.emitError("has a tile.skip that names no tensor from outside of "
+                        "its task");
+  BlockFlags block(builder, op.getLoc(), place->second.memref);
+  SmallVector<OpFoldResult> symbols(ids.begin(), ids.end());
+  for (auto [dim, expr] : llvm::enumerate(access)) {
+    auto [offset, size] = regionOf(expr, boxes[loop.begin + number]);
+    std::optional<int64_t> known = offset ? staticSize(size) : std::nullopt;
+    if (!known)
+      return op.emitError("has a tile.skip that names a tensor of which a "
+                          "block reads a part of no fixed size");
+    if (const Access &origin = place->second.origin; !origin.empty())
+      offset = offset - origin[dim];
+    AffineMap map = AffineMap::get(0, symbols.size(), offset);
+    auto at =
+        affine::makeComposedAffineApply(builder, op.getLoc(), map, symbols);
+    block.addDim(at.getResult(), *known);
   }
-  return Value();
+  return block.any();
 }
 
 } // namespace tilewright

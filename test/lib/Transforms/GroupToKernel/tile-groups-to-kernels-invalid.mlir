@@ -178,3 +178,39 @@ func.func @main(%x: tensor<9x8xf32>, %w: tensor<3x8xf32>) -> tensor<7xf32> {
   }
   return %y : tensor<7xf32>
 }
+
+// -----
+
+// An edited number names no input.
+
+#ij = affine_map<(i, j) -> (i, j)>
+#i = affine_map<(i, j) -> (i)>
+#u = affine_map<(i, j) -> (i, j floordiv 64)>
+func.func @no_such_input(%x: tensor<16x512xf32>, %flags: tensor<16x8xi8>) -> tensor<16xf32> {
+  %y = tile.group "l2" (%x0 = %x : tensor<16x512xf32>, %g0 = %flags : tensor<16x8xi8>) -> (tensor<16xf32>) {
+    %m = tile.group "register" (%x1 = %x0 : tensor<16x512xf32>, %g1 = %g0 : tensor<16x8xi8>) -> (tensor<16xf32>) {
+      %low = arith.constant 0xFF800000 : f32
+      %h = tensor.empty() : tensor<16x512xf32>
+      // expected-error @below {{has tile.skip = 2, but its inputs are numbered from 0 to 1}}
+      %n = linalg.generic {indexing_maps = [#ij, #u, #ij], iterator_types = ["parallel", "parallel"],
+          tile.skip = 2 : i64}
+          ins(%x1, %g1 : tensor<16x512xf32>, tensor<16x8xi8>) outs(%h : tensor<16x512xf32>) {
+      ^bb0(%a: f32, %b: i8, %o: f32):
+        %t = arith.negf %a : f32
+        linalg.yield %t : f32
+      } -> tensor<16x512xf32>
+      %e = tensor.empty() : tensor<16xf32>
+      %f = linalg.fill ins(%low : f32) outs(%e : tensor<16xf32>) -> tensor<16xf32>
+      %r = linalg.generic {indexing_maps = [#ij, #i], iterator_types = ["parallel", "reduction"],
+          tile.rtile = #tile.rtile<l2 = [16, 512], register = [1, 64]>}
+          ins(%n : tensor<16x512xf32>) outs(%f : tensor<16xf32>) {
+      ^bb0(%a: f32, %o: f32):
+        %t = arith.maximumf %o, %a : f32
+        linalg.yield %t : f32
+      } -> tensor<16xf32>
+      tile.yield %r : tensor<16xf32>
+    }
+    tile.yield %m : tensor<16xf32>
+  }
+  return %y : tensor<16xf32>
+}

@@ -231,9 +231,7 @@ def create_transposed(value: ir.Value, order: Sequence[int]) -> ir.Value:
 
 def create_zero(kind: ir.Type) -> ir.Value:
     """The zero of a float or integer type, at the current insertion point."""
-    integer = isinstance(kind, ir.IntegerType)
-    attribute = ir.IntegerAttr.get(kind, 0) if integer else ir.FloatAttr.get(kind, 0.0)
-    return create("arith.constant", [], kind, {"value": attribute})
+    return create_number(0, kind)
 
 
 def create_split(value: ir.Value, dim: int, parts: Sequence[int]) -> ir.Value:

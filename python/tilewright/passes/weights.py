@@ -53,9 +53,10 @@ def weight_at(op: ir.Operation | ir.OpView, name: str) -> np.ndarray | None:
     Raises:
         UserError: the module names a file of weights that is not there, or is damaged.
     """
-    given, root = _runs.find(op), root_of(op)
+    given = _runs.find(op)
     if given is not None:
         return given.get(name)
+    root = root_of(op)
     if FILE not in root.attributes:
         return None
     return _read(_file_of(root)).get(name)

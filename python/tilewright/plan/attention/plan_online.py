@@ -125,7 +125,7 @@ def mark_live(chain: Chain, nests: TaskNests, block: int) -> bool:
         return True  # parts of the loop are tasks of their own
     if chain.open:
         return False  # no constant has the size of the loop
-    if any(decisions.SKIP.on(op.op) for op in chain.loops):
+    if _skips(chain):
         return True
     for op, mask in masks_of(chain):
         live = mask.live()
@@ -139,6 +139,11 @@ def mark_live(chain: Chain, nests: TaskNests, block: int) -> bool:
         decisions.LIVE.set(op.op, numbers)
         return True
     return False
+
+
+def _skips(chain: Chain) -> bool:
+    """Whether a mask of the run may leave blocks out."""
+    return any(decisions.SKIP.on(op.op) for op in chain.loops)
 
 
 @register
@@ -236,6 +241,6 @@ class PlanOnline(Pass):
         if step == 0:
             return 0
         block = max(self.l2_bytes // _NEAR // step // _MULTIPLE, 1) * _MULTIPLE
-        if any(decisions.SKIP.on(op.op) for op in chain.loops):
+        if _skips(chain):
             block = min(block, _SKIPPED)
         return block if 2 * block <= chain.extent else 0

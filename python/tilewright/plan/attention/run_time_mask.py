@@ -84,23 +84,14 @@ class RunTimeMask:
         What computes them shares no task with the chain (`tile.apart`). Layers share their mask: `known` are the flags
         of a block so far, by mask.
         """
-        op = self.op.op
+        op, key = self.op.op, self._key
         with ir.InsertionPoint(op), op.location:
-            flags = known.get(self._key)
+            flags = known.get(key)
             if flags is None or not flags.owner.is_before_in_block(op):
-                flags = known[self._key] = self._create_flags()
-            reads = [(access.value, access.map) for access in self.op.inputs]
-            kinds = [d in self.op.reductions for d in range(self.op.rank)]
-            new = create_generic(
-                [*reads, (flags, self._map_of_flags())],
-                self.op.output.value,
-                self.op.output.map,
-                kinds,
-                lambda elements: create_repeated(op, [*elements[: len(reads)], elements[-1]]),
-            )
+                flags = known[key] = self._create_flags()
+        reads = [(access.value, access.map) for access in self.op.inputs]
+        new = _reading(self.op, [*reads, (flags, self._map_of_flags())], lambda v: [*v[: len(reads)], v[-1]])
         decisions.SKIP.set(new.owner, len(reads))
-        op.results[0].replace_all_uses_with(new)
-        op.erase()
 
     def _map_of_flags(self) -> ir.AffineMap:
         *rows, step = (ir.AffineDimExpr.get(d) for d in self.loops)
@@ -173,8 +164,8 @@ def _last_known(table: ir.Value, rank: int) -> ir.Value:
     """In a body, the element of a table at the point of the loops, or the last one along its last dimension."""
     index, i64 = ir.IndexType.get(), ir.IntegerType.get_signless(64)
     places = [create("linalg.index", [], index, {"dim": ir.IntegerAttr.get(i64, d)}) for d in range(rank)]
-    last = ir.IntegerAttr.get(index, ir.RankedTensorType(table.type).shape[-1] - 1)
-    places[-1] = create("arith.minui", [places[-1], create("arith.constant", [], index, {"value": last})], index)
+    last = create_number(ir.RankedTensorType(table.type).shape[-1] - 1, index)
+    places[-1] = create("arith.minui", [places[-1], last], index)
     return create("tensor.extract", [table, *places], _byte())
 
 
@@ -191,24 +182,37 @@ def drop_flags(op: LinalgOp) -> None:
     """Take an operation's flags away (`tile.skip`), and what computes them, where it runs in no loop over blocks."""
     number = decisions.SKIP.read(op.op)
     flags = op.inputs[number].value
-    kept = [access for n, access in enumerate(op.inputs) if n != number]
-    with ir.InsertionPoint(op.op), op.op.location:
-        new = create_generic(
-            [(access.value, access.map) for access in kept],
-            op.output.value,
-            op.output.map,
-            [d in op.reductions for d in range(op.rank)],
-            lambda elements: create_repeated(
-                op.op,
-                [*elements[:number], elements[0], *elements[number:]],  # in the place of the flags, unused
-            ),
-        )
-    for attribute in op.op.attributes:
-        if attribute.startswith("tile.") and attribute != decisions.SKIP:
-            new.owner.attributes[attribute] = op.op.attributes[attribute]
-    op.op.results[0].replace_all_uses_with(new)
-    op.op.erase()
+    kept = [(access.value, access.map) for n, access in enumerate(op.inputs) if n != number]
+    # What stands in the place of the flags is not used.
+    new = _reading(op, kept, lambda elements: [*elements[:number], elements[0], *elements[number:]])
+    decisions.SKIP.drop(new.owner)
     _erase_unused(flags)
+
+
+def _reading(
+    op: LinalgOp,
+    reads: list[tuple[ir.Value, ir.AffineMap]],
+    arguments: Callable[[list[ir.Value]], list[ir.Value]],
+) -> ir.Value:
+    """The result of an operation that reads something else, in the place of `op`, with its decisions.
+
+    Args:
+        op: which is erased.
+        reads: the inputs, each with its map.
+        arguments: of the body of `op`, from the elements of the inputs and the old one.
+    """
+    old = op.op
+    with ir.InsertionPoint(old), old.location:
+        kinds = [d in op.reductions for d in range(op.rank)]
+        new = create_generic(
+            reads, op.output.value, op.output.map, kinds, lambda elements: create_repeated(old, arguments(elements))
+        )
+    for name in old.attributes:
+        if name.startswith("tile."):
+            new.owner.attributes[name] = old.attributes[name]
+    old.results[0].replace_all_uses_with(new)
+    old.erase()
+    return new
 
 
 def _erase_unused(value: ir.Value) -> None:

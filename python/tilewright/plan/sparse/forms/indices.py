@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-from tilewright.ir.generics import create
+from tilewright.ir.generics import create, create_number
 from tilewright.mlir import ir
 
 
 def number(value: int, kind: ir.Type | None = None) -> ir.Value:
     """A constant, an index unless another type is said."""
-    kind = kind or ir.IndexType.get()
-    return create("arith.constant", [], kind, {"value": ir.IntegerAttr.get(kind, value)})
+    return create_number(value, kind or ir.IndexType.get())
 
 
 def plus(a: ir.Value, b: ir.Value | int) -> ir.Value:

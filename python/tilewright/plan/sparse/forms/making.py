@@ -11,6 +11,7 @@ from tilewright.ir.generics import create, create_copy, create_fill, create_gene
 from tilewright.ir.target_info import around
 from tilewright.ir.units import symbol_of
 from tilewright.mlir import ir
+from tilewright.plan.sparse.forms.form import Product
 from tilewright.plan.sparse.forms.indices import number
 
 
@@ -138,3 +139,19 @@ def finished(place: str, bounds: str, held: str, memref: str, kind: str, adds: b
 def filled(place: ir.Value) -> ir.Value:
     """A tensor's place full of zeros."""
     return create_fill(create_zero(ir.RankedTensorType(place.type).element_type), place)
+
+
+def tasks_of(product: Product, width: int) -> ir.Value | int:
+    """How many tiles of so many elements cover the dense operand across the depth."""
+    other, dim = (product.n, 1) if product.left else (product.m, 0)
+    if other >= 0:
+        return -(-other // width)
+    size = create("tensor.dim", [product.dense, number(dim)], ir.IndexType.get())
+    return create("arith.ceildivui", [size, number(width)], size.type)
+
+
+def result_of(product: Product) -> ir.Value:
+    """A tensor for the result."""
+    other, dim = (product.n, 1) if product.left else (product.m, 0)
+    sizes = [] if other >= 0 else [create("tensor.dim", [product.dense, number(dim)], ir.IndexType.get())]
+    return create("tensor.empty", sizes, ir.RankedTensorType(product.op.results[0].type))

@@ -14,8 +14,7 @@ from tilewright.devices.device import Device
 from tilewright.dialects.sparse_tile.patterns import NM
 from tilewright.ir.generics import create
 from tilewright.mlir import ir
-from tilewright.plan.cost.sparse import CHOSEN
-from tilewright.plan.sparse.forms.cpu.gemv_kernel import POSITIONS, GemvKernel, gemv_text
+from tilewright.plan.sparse.forms.cpu.gemv_kernel import GemvKernel, gemv_text
 from tilewright.plan.sparse.forms.cpu.packing import nm_across_lanes
 from tilewright.plan.sparse.forms.cpu.rows_in_lanes import SIZES, reason_for_rows, type_of_sums
 from tilewright.plan.sparse.forms.form import Product
@@ -69,7 +68,6 @@ def plan_gemv(product: Product, device: Device) -> GemvKernel:
     rows, columns = (product.m, product.n) if product.left else (product.n, product.m)
     lanes = device.units.vector_bits // (8 * SIZES[element])
     groups = -(-rows // lanes)
-    chosen = pattern.m <= CHOSEN
     return GemvKernel(
         rows=rows,
         depth=product.k,
@@ -78,8 +76,6 @@ def plan_gemv(product: Product, device: Device) -> GemvKernel:
         chunk=-(-groups // (_TASKS * device.units.count)),
         n=pattern.n,
         m=pattern.m,
-        round=POSITIONS // pattern.n if chosen else 1,
-        position=2 if chosen else 16 if pattern.m > 128 else 8,
         held=str(ir.RankedTensorType(product.op.operands[0 if product.left else 1].type).element_type),
         element=element,
         given=str(ir.RankedTensorType(product.dense.type).element_type),

@@ -13,7 +13,6 @@ from tilewright.plan.cost.sparse import CHOSEN
 POSITIONS = 16
 """Positions of two bits in a word."""
 
-
 _AHEAD = 128
 """Vectors of values that are asked for ahead: two pages, where the hardware stops looking ahead at the end of each."""
 
@@ -30,8 +29,6 @@ class GemvKernel:
         chunk: registers of rows that a task takes.
         n: kept elements of a window.
         m: elements of a window.
-        round: windows of an iteration: those whose positions share a word, or one.
-        position: bits of a position in its window.
         held: type of values as they are held.
         element: type of sums.
         given: element type of x.
@@ -47,8 +44,6 @@ class GemvKernel:
     chunk: int
     n: int
     m: int
-    round: int
-    position: int
     held: str
     element: str
     given: str
@@ -60,6 +55,16 @@ class GemvKernel:
     def groups(self) -> int:
         """Registers of rows."""
         return -(-self.rows // self.lanes)
+
+    @property
+    def round(self) -> int:
+        """Windows of an iteration: those whose positions share a word, or one."""
+        return POSITIONS // self.n if self.chosen else 1
+
+    @property
+    def position(self) -> int:
+        """Bits of a position that gathers."""
+        return 16 if self.m > 128 else 8
 
     @property
     def windows(self) -> int:
@@ -195,10 +200,12 @@ def _chosen(k: GemvKernel) -> str:
             ]
         for u in range(window * k.n, (window + 1) * k.n):
             value, loads = _value(k, u)
-            lines += [*loads, *_condition(k, u, 0), *(_condition(k, u, 1) if k.m > 2 else [])]
+            lines += loads
+            for bit in range((k.m - 1).bit_length()):
+                lines += _condition(k, u, bit)
             for j in range(k.columns):
-                lines += _choice(k, u, [f"%r{window * k.m + i}_{j}" for i in range(k.m)], j)
-                lines.append(f"%f{u + 1}_{j} = math.fma {value}, %x{u}_{j}, %f{u}_{j} : {wide}")
+                x, steps = _choice(k, u, [f"%r{window * k.m + i}_{j}" for i in range(k.m)], j)
+                lines += [*steps, f"%f{u + 1}_{j} = math.fma {value}, {x}, %f{u}_{j} : {wide}"]
     return _lines(lines)
 
 
@@ -213,20 +220,17 @@ def _condition(k: GemvKernel, u: int, bit: int) -> list[str]:
     ]
 
 
-def _choice(k: GemvKernel, u: int, elements: list[str], column: int) -> list[str]:
-    """`%x`: of up to four elements of a window the one that a position names, for each row."""
+def _choice(k: GemvKernel, u: int, elements: list[str], column: int) -> tuple[str, list[str]]:
+    """Of up to four elements of a window the one that a position names, for each row, and what chooses it."""
     kinds = f"{_row(k, 'i1')}, {_row(k, k.element)}"
-    low, high = f"%c{2 * u}_set", f"%c{2 * u + 1}_set"
-    name = f"{u}_{column}"
-    if len(elements) < 2:
-        return [f"%x{name} = tile.select {low}, {elements[0]}, {elements[0]} : {kinds}"]
-    if len(elements) == 2:
-        return [f"%x{name} = tile.select {low}, {elements[1]}, {elements[0]} : {kinds}"]
-    return [
-        f"%first{name} = tile.select {low}, {elements[1]}, {elements[0]} : {kinds}",
-        f"%second{name} = tile.select {low}, {elements[-1]}, {elements[2]} : {kinds}",
-        f"%x{name} = tile.select {high}, %second{name}, %first{name} : {kinds}",
-    ]
+    steps: list[str] = []
+    for bit in range((len(elements) - 1).bit_length()):
+        chosen = []
+        for pair, (no, yes) in enumerate(zip(elements[::2], [*elements[1::2], elements[-1]], strict=False)):
+            chosen.append(f"%x{u}_{column}_{bit}_{pair}")
+            steps.append(f"{chosen[-1]} = tile.select %c{2 * u + bit}_set, {yes}, {no} : {kinds}")
+        elements = chosen
+    return elements[0], steps
 
 
 def _lines(lines: list[str]) -> str:

@@ -6,18 +6,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tilewright.dialects.sparse_tile.patterns import NM, Mask
 from tilewright.dialects.sparse_tile.tesa import Region, Tesa
-from tilewright.ir.generics import create, create_copy, create_generic, create_number, create_transposed
+from tilewright.ir.generics import create, create_copy, create_transposed, create_zero
 from tilewright.mlir import ir
 from tilewright.mlir.dialects.sparse_tile import part_types
 from tilewright.plan.sparse.encoded import pack_of
 from tilewright.plan.sparse.forms.form import Product
-from tilewright.plan.sparse.forms.indices import below, number, plus, times
+from tilewright.plan.sparse.forms.indices import over, plus, times
+from tilewright.plan.sparse.forms.tables import read_or, table, word_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -97,42 +97,26 @@ def nm_lists(product: Product, element: ir.Type, block: int, unroll: int, bits: 
     pattern = product.tesa.regions[0].pattern
     assert isinstance(pattern, NM)
     values, positions = plain_parts(product)
-    kind = ir.RankedTensorType(values.type)
-    axis = 1 if product.left else 0
-    rows, held = kind.shape[1 - axis], kind.shape[axis]
+    rows = ir.RankedTensorType(values.type).shape[0 if product.left else 1]
     blocks, count = -(-product.k // block), block // pattern.m * pattern.n
 
-    def read(source: ir.Value, row: ir.Value, at: ir.Value) -> ir.Value:
-        """An element of the parts, the last one for places behind them."""
-        clamped = create("arith.minui", [at, number(held - 1)], at.type)
-        places = [row, clamped] if product.left else [clamped, row]
-        return create("tensor.extract", [source, *places], ir.RankedTensorType(source.type).element_type)
-
     def value(block_: ir.Value, row: ir.Value, place: ir.Value) -> ir.Value:
-        at = plus(times(block_, count), place)
-        found = _widened(read(values, row, at), element)
-        zero = create("arith.constant", [], element, {"value": ir.FloatAttr.get(element, 0.0)})
-        return create("arith.select", [below(at, held), found, zero], element)
+        return _widened(_part(product, values, row, plus(times(block_, count), place)), element)
 
     word = ir.IntegerType.get_signless(bits * unroll)
 
     def position(block_: ir.Value, row: ir.Value, place: ir.Value) -> ir.Value:
-        total = None
+        own = []
         for u in range(unroll):
-            inside = plus(times(place, unroll), number(u))
-            at = plus(times(block_, count), inside)
-            window = times(create("arith.divui", [inside, number(pattern.n)], at.type), pattern.m)
-            own = create("arith.index_castui", [read(positions, row, at)], at.type)
-            real = create("arith.select", [below(at, held), own, number(0)], at.type)
-            one = create("arith.index_castui", [plus(window, real)], word)
-            moved = create("arith.shli", [one, number(u * bits, word)], word)
-            total = moved if total is None else create("arith.ori", [total, moved], word)
-        assert total is not None
-        return total
+            inside = plus(times(place, unroll), u)
+            in_window = _part(product, positions, row, plus(times(block_, count), inside))
+            window = times(over(inside, pattern.n), pattern.m)
+            own.append(plus(window, create("arith.index_castui", [in_window], window.type)))
+        return word_of(own, bits, word)
 
     return Lists(
-        _flat(_table([blocks, rows, count], element, value)),
-        _flat(_table([blocks, rows, count // unroll], word, position)),
+        _flat(table([blocks, rows, count], element, value)),
+        _flat(table([blocks, rows, count // unroll], word, position)),
         None,
     )
 
@@ -140,7 +124,7 @@ def nm_lists(product: Product, element: ir.Type, block: int, unroll: int, bits: 
 def nm_across_lanes(product: Product, lanes: int, kept: int, words: int) -> tuple[ir.Value, ir.Value]:
     """Values [rows / lanes, kept, lanes] and positions of an element-wise N:M operand, which is known.
 
-    Rows that the last lanes lack are the last row again: their sums are not written.
+    Rows that the last lanes lack are zeros.
 
     Args:
         product: with one region, whose units are single elements.
@@ -150,52 +134,29 @@ def nm_across_lanes(product: Product, lanes: int, kept: int, words: int) -> tupl
             bits; 0: each as it is held [rows / lanes, kept, lanes].
     """
     values, positions = plain_parts(product)
-    shape = ir.RankedTensorType(values.type).shape
-    axis = 1 if product.left else 0
-    rows, held = shape[1 - axis], shape[axis]
-    groups = -(-rows // lanes)
+    groups = -(-ir.RankedTensorType(values.type).shape[0 if product.left else 1] // lanes)
 
     def read(source: ir.Value, group: ir.Value, place: ir.Value, lane: ir.Value) -> ir.Value:
-        """An element of the parts, zero behind them."""
-        element = ir.RankedTensorType(source.type).element_type
-        row = create("arith.minui", [plus(times(group, lanes), lane), number(rows - 1)], group.type)
-        at = place if held == kept else create("arith.minui", [place, number(held - 1)], place.type)
-        found = create("tensor.extract", [source, *([row, at] if product.left else [at, row])], element)
-        if held == kept:
-            return found
-        return create("arith.select", [below(place, held), found, create_number(0, element)], element)
+        return _part(product, source, plus(times(group, lanes), lane), place)
 
     def arranged(source: ir.Value) -> ir.Value:
         element = ir.RankedTensorType(source.type).element_type
-        return _table([groups, kept, lanes], element, functools.partial(read, source))
+        return table([groups, kept, lanes], element, functools.partial(read, source))
 
     if not words:
         return arranged(values), arranged(positions)
     word = ir.IntegerType.get_signless(32)
 
     def packed(group: ir.Value, place: ir.Value, lane: ir.Value) -> ir.Value:
-        total = create_number(0, word)
-        for u in range(words):
-            one = read(positions, group, plus(times(place, words), number(u)), lane)
-            moved = create("arith.shli", [create("arith.extui", [one], word), create_number(2 * u, word)], word)
-            total = create("arith.ori", [total, moved], word)
-        return total
+        return word_of([read(positions, group, plus(times(place, words), u), lane) for u in range(words)], 2, word)
 
-    return arranged(values), _table([groups, kept // words, lanes], word, packed)
+    return arranged(values), table([groups, kept // words, lanes], word, packed)
 
 
-def _table(shape: Sequence[int], element: ir.Type, compute: Callable[..., ir.Value]) -> ir.Value:
-    """A tensor whose elements follow from their places."""
-    index = ir.IndexType.get()
-    place = create("tensor.empty", [], ir.RankedTensorType.get(list(shape), element))
-    i64 = ir.IntegerType.get_signless(64)
-
-    def inner(_elements: list[ir.Value]) -> ir.Value:
-        return compute(
-            *(create("linalg.index", [], index, {"dim": ir.IntegerAttr.get(i64, d)}) for d in range(len(shape)))
-        )
-
-    return create_generic([], place, ir.AffineMap.get_identity(len(shape)), [False] * len(shape), inner)
+def _part(product: Product, source: ir.Value, row: ir.Value, place: ir.Value) -> ir.Value:
+    """An element of values or positions by row of the sparse matrix and place in the row, zero behind their ends."""
+    places = [row, place] if product.left else [place, row]
+    return read_or(source, places, create_zero(ir.RankedTensorType(source.type).element_type))
 
 
 def _flat(value: ir.Value) -> ir.Value:

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from tilewright.devices.device import Device
 from tilewright.dialects.sparse_tile.patterns import NM, Mask
-from tilewright.ir.generics import create, maker
+from tilewright.ir.generics import maker
 from tilewright.mlir import ir
 from tilewright.plan.sparse.encoded import is_constant
 from tilewright.plan.sparse.forms.cpu.packing import Lists, known_source, mask_lists, nm_lists
 from tilewright.plan.sparse.forms.cpu.rows_in_lanes_kernel import RowsKernel, rows_text
 from tilewright.plan.sparse.forms.form import Product
-from tilewright.plan.sparse.forms.indices import number
-from tilewright.plan.sparse.forms.making import kernel, launch
+from tilewright.plan.sparse.forms.making import kernel, launch, result_of, tasks_of
 
 _NEAR = 0.5
 """Of the nearest cache, the part that a block of the dense operand takes; lists and sums pass through the rest."""
@@ -204,20 +203,8 @@ def _up(size: int, step: int) -> int:
 
 def _launch(product: Product, plan: RowsKernel, lists: Lists) -> ir.Value:
     name = kernel(rows_text(plan), "sparse_rows")
-    dim = 0 if plan.across else 1
-    sizes, tasks = [], _tasks(product.dense, dim, plan)
-    kind = ir.RankedTensorType(product.op.results[0].type)
-    if plan.columns < 0:
-        sizes = [create("tensor.dim", [product.dense, number(dim)], ir.IndexType.get())]
-    target = create("tensor.empty", sizes, kind)
     more = [] if lists.starts is None else [lists.starts]
     added = [] if product.init is None else [product.init]
-    grid = [tasks, _over(plan.rows, plan.chunk)]
-    return launch(name, grid, [lists.values, lists.positions, *more, product.dense, *added], [target])[0]
-
-
-def _tasks(dense: ir.Value, dim: int, plan: RowsKernel) -> ir.Value | int:
-    if plan.columns >= 0:
-        return _over(plan.columns, plan.width)
-    size = create("tensor.dim", [dense, number(dim)], ir.IndexType.get())
-    return create("arith.ceildivui", [size, number(plan.width)], ir.IndexType.get())
+    grid = [tasks_of(product, plan.width), _over(plan.rows, plan.chunk)]
+    operands = [lists.values, lists.positions, *more, product.dense, *added]
+    return launch(name, grid, operands, [result_of(product)])[0]

@@ -18,9 +18,9 @@ from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.sparse.encoded import pack_of
 from tilewright.plan.sparse.forms.form import Product
 from tilewright.plan.sparse.forms.gpu.blocks_kernel import BlockKernel, blocks_text
-from tilewright.plan.sparse.forms.gpu.packing import element_of, reason_types, result_of, sized_parts, tasks_of
+from tilewright.plan.sparse.forms.gpu.packing import element_of, reason_types, sized_parts
 from tilewright.plan.sparse.forms.gpu.times import OPEN, attribute, slower
-from tilewright.plan.sparse.forms.making import kernel, launch
+from tilewright.plan.sparse.forms.making import kernel, launch, result_of, tasks_of
 
 _TYPES = ("f16", "bf16", "f32")
 #: Elements of a side of a block: fragments of 16 x 16, and as many as the registers and a step of the ring hold.

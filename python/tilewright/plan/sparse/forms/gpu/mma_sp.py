@@ -8,7 +8,7 @@ from __future__ import annotations
 from tilewright.devices.device import Device
 from tilewright.devices.nvidia import capability
 from tilewright.dialects.sparse_tile.patterns import NM
-from tilewright.ir.generics import create, create_zero
+from tilewright.ir.generics import create_zero
 from tilewright.mlir import ir
 from tilewright.plan.cost import gemm_time
 from tilewright.plan.cost.gemm import Problem
@@ -18,10 +18,11 @@ from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.sparse.encoded import is_constant
 from tilewright.plan.sparse.forms.form import Product
 from tilewright.plan.sparse.forms.gpu.mma_sp_kernel import BLOCK, DEPTH, MmaKernel, mma_text
-from tilewright.plan.sparse.forms.gpu.packing import element_of, read_or, reason_types, result_of, table, tasks_of
+from tilewright.plan.sparse.forms.gpu.packing import element_of, reason_types
 from tilewright.plan.sparse.forms.gpu.times import OPEN, attribute, halves, slower
 from tilewright.plan.sparse.forms.indices import number, over, plus, rest, times
-from tilewright.plan.sparse.forms.making import kernel, launch
+from tilewright.plan.sparse.forms.making import kernel, launch, result_of, tasks_of
+from tilewright.plan.sparse.forms.tables import read_or, table, word_of
 
 _TYPES = ("f16", "bf16")
 #: Tiles where the law has none.
@@ -115,13 +116,8 @@ def packed_positions(positions: ir.Value, plan: MmaKernel) -> ir.Value:
         lane, half = over(rest(place, DEPTH), 2), rest(place, 2)
         row = plus(plus(times(block, BLOCK), over(lane, 4)), times(half, BLOCK // 2))
         first = times(plus(times(over(place, DEPTH), 4), rest(lane, 4)), _PACKED)
-        total = None
-        for at in range(_PACKED):
-            own = read_or(positions, [row, plus(first, at)], number(at % 2, i8))
-            wide = create("arith.shli", [create("arith.extui", [own], i16), number(2 * at, i16)], i16)
-            total = wide if total is None else create("arith.ori", [total, wide], i16)
-        assert total is not None
-        return total
+        own = [read_or(positions, [row, plus(first, at)], number(at % 2, i8)) for at in range(_PACKED)]
+        return word_of(own, 2, i16)
 
     return table([plan.padded_rows // BLOCK, plan.padded_depth], i16, word)
 

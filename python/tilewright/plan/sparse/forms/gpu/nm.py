@@ -17,10 +17,11 @@ from tilewright.plan.model.gpu import Gpu
 from tilewright.plan.sparse.encoded import is_constant
 from tilewright.plan.sparse.forms.form import Product
 from tilewright.plan.sparse.forms.gpu.nm_kernel import WindowKernel, window_text
-from tilewright.plan.sparse.forms.gpu.packing import element_of, read_or, reason_types, result_of, table, tasks_of
+from tilewright.plan.sparse.forms.gpu.packing import element_of, reason_types
 from tilewright.plan.sparse.forms.gpu.times import OPEN, attribute, slower, windows
 from tilewright.plan.sparse.forms.indices import below, number, over, plus, rest, times
-from tilewright.plan.sparse.forms.making import kernel, launch
+from tilewright.plan.sparse.forms.making import kernel, launch, result_of, tasks_of
+from tilewright.plan.sparse.forms.tables import read_or, table
 
 _TYPES = ("f32", "f16", "bf16")
 #: Places along the depth that lie in shared memory together, where windows are no larger; and the most of a window.

@@ -158,17 +158,30 @@ def _rows_in_lanes(sizes: Sizes, region: Region, elements: int, device: Device) 
 
     The depth is cut in blocks of which the L1 cache holds the activations; each has a list for each column.
     """
-    lanes = device.lanes(32)
-    vectors = ceil(sizes.m / lanes)
-    near = device.level("l1").bytes * device.rate("sparse.near") / 4
-    best = float("inf")
-    for sums in (8, 6, 4):
-        block = min(max(near // (sums * lanes), 1), sizes.k)
-        kept = elements / (sizes.k * sizes.n) * block
-        shared = device.rate("sparse.element") / min(sums, vectors)
-        best = min(best, device.rate("sparse.load") + shared + device.rate("sparse.list") / max(kept, 1e-3))
+    vectors = ceil(sizes.m / device.lanes(32))
+    density = elements / (sizes.k * sizes.n)
+    if isinstance(region.pattern, Mask):
+        best = _of_any_length(sizes, density, vectors, device)
+    else:
+        best = min(_in_lists(sizes, density, sums, vectors, device) for sums in (8, 6, 4))
     turned = 0 if region.left else sizes.m * (sizes.k + sizes.n)  # in registers, on the way to the L1 cache and back
     return elements * vectors * best + turned * device.rate("sparse.turned")
+
+
+def _in_lists(sizes: Sizes, density: float, sums: int, vectors: int, device: Device, end: float = 0.0) -> float:
+    """Cycles for an element and a vector of rows, where blocks lie in the L1 cache; `end`: of a list, for each sum."""
+    near = device.level("l1").bytes * device.rate("sparse.near") / 4
+    block = min(max(near // (sums * device.lanes(32)), 1), sizes.k)
+    shared = device.rate("sparse.element") / min(sums, vectors)
+    return device.rate("sparse.load") + shared + (device.rate("sparse.list") + end) / max(density * block, 1e-3)
+
+
+def _of_any_length(sizes: Sizes, density: float, vectors: int, device: Device) -> float:
+    """The same for lists whose ends are mispredicted: in blocks, or over the depth, read from the second cache."""
+    sums, surprise = 4, device.rate("sparse.surprise")
+    far = device.rate("sparse.load_far") + device.rate("sparse.element") / min(sums, vectors)
+    whole = far + (device.rate("sparse.list") + surprise) / max(density * sizes.k, 1e-3)
+    return min(whole, _in_lists(sizes, density, sums, vectors, device, surprise))
 
 
 def _gemv(sizes: Sizes, region: Region, elements: int, device: Device) -> float:

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING
 
 from tilewright.dialects.sparse_tile.patterns import NM, Mask
@@ -59,19 +61,27 @@ def plain_parts(product: Product) -> tuple[ir.Value, ...]:
     return tuple(ir.Operation.create("sparse_tile.parts", results=part_types(floats), operands=[plain]).results)
 
 
-def mask_lists(product: Product, element: ir.Type) -> Lists:
-    """Lists of an unstructured operand: one for each row, over the whole depth, positions of 32 bits.
+def mask_lists(product: Product, element: ir.Type, block: int) -> Lists:
+    """Lists of an unstructured operand: one for each row and block of the depth, positions of 32 bits.
 
-    Where the rows of the operand are terms of the sum it is packed again with its dimensions exchanged, which runs
-    where the weights are known; so does all else, but for parts that a run brings, which are taken as they are.
+    The operand is packed again, its rows cut in blocks, which runs where the weights are known; so does all else, but
+    for parts that a run brings, which are taken as they are: lists over the whole depth.
+
+    Args:
+        product: with one region, a mask.
+        element: the type of sums.
+        block: terms of a list.
     """
     source, packed_by = known_source(product), pack_of(product.encoded)
     if source is None or packed_by is None:
         return Lists(*product.parts)
     matrix = packed_by.operands[0]
     if not product.left:
-        matrix, source = create_transposed(matrix, [1, 0]), source.T
-    encoded = Tesa((Region(Mask()),)).type(list(source.shape), ir.RankedTensorType(matrix.type).element_type)
+        matrix = create_transposed(matrix, [1, 0])
+    if block < product.k:
+        matrix = _in_blocks(matrix, block)
+    kind = ir.RankedTensorType(matrix.type)
+    encoded = Tesa((Region(Mask()),)).type(list(kind.shape), kind.element_type)
     packed, kept = create("sparse_tile.pack", [matrix], encoded), int((source != 0).sum())
     kinds = [ir.RankedTensorType(kind) for kind in part_types(encoded)]
     sized = [ir.RankedTensorType.get([kept if n < 0 else n for n in kind.shape], kind.element_type) for kind in kinds]
@@ -80,6 +90,19 @@ def mask_lists(product: Product, element: ir.Type) -> Lists:
     if values.type != kind:
         values = create_copy(values, create("tensor.empty", [], kind), "arith.extf")
     return Lists(values, positions, starts)
+
+
+def _in_blocks(matrix: ir.Value, block: int) -> ir.Value:
+    """[rows, depth] as [blocks * rows, block], all rows of the first block first, zeros behind the depth."""
+    kind = ir.RankedTensorType(matrix.type)
+    rows, depth = kind.shape
+    zero = create_zero(kind.element_type)
+
+    def read(block_: ir.Value, row: ir.Value, place: ir.Value) -> ir.Value:
+        return read_or(matrix, [row, plus(times(block_, block), place)], zero)
+
+    cut = table([-(-depth // block), rows, block], kind.element_type, read)
+    return _flat(cut, [[0, 1], [2]])
 
 
 def nm_lists(product: Product, element: ir.Type, block: int, unroll: int, bits: int) -> Lists:
@@ -159,14 +182,14 @@ def _part(product: Product, source: ir.Value, row: ir.Value, place: ir.Value) ->
     return read_or(source, places, create_zero(ir.RankedTensorType(source.type).element_type))
 
 
-def _flat(value: ir.Value) -> ir.Value:
+def _flat(value: ir.Value, groups: Sequence[Sequence[int]] | None = None) -> ir.Value:
+    """The tensor with these groups of dimensions as one each; by default all of them."""
     kind = ir.RankedTensorType(value.type)
-    i64, size = ir.IntegerType.get_signless(64), 1
-    for one in kind.shape:
-        size *= one
-    groups = ir.ArrayAttr.get([ir.ArrayAttr.get([ir.IntegerAttr.get(i64, d) for d in range(kind.rank)])])
-    flat = ir.RankedTensorType.get([size], kind.element_type)
-    return create("tensor.collapse_shape", [value], flat, {"reassociation": groups})
+    groups = groups or [range(kind.rank)]
+    i64 = ir.IntegerType.get_signless(64)
+    kept = ir.ArrayAttr.get([ir.ArrayAttr.get([ir.IntegerAttr.get(i64, d) for d in group]) for group in groups])
+    flat = ir.RankedTensorType.get([prod(kind.shape[d] for d in group) for group in groups], kind.element_type)
+    return create("tensor.collapse_shape", [value], flat, {"reassociation": kept})
 
 
 def _widened(value: ir.Value, element: ir.Type) -> ir.Value:

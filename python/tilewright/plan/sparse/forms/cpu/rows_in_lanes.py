@@ -26,7 +26,13 @@ _SUMS = (8, 6, 4)
 """Vectors of sums in registers, from which the widths of a task are chosen: 8 hide the latency of multiply-adds."""
 
 _WHOLE = 4
-"""The same for lists over the whole depth, which are read from the second cache."""
+"""The same for unstructured operands, whose lists are long enough to hide the latency, or end by surprise."""
+
+_DENSE = 0.12
+"""Kept part of an unstructured operand from which its lists are cut to blocks that lie in the nearest cache.
+
+Below it the ends of lists, each mispredicted, cost more than reading from the second cache.
+"""
 
 SIZES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8}
 
@@ -47,7 +53,7 @@ class RowsInLanes:
         if plan.kept == 0:
             return product.op.operands[2]
         if plan.count is None:
-            lists = mask_lists(product, element)
+            lists = mask_lists(product, element, plan.block)
         else:
             lists = nm_lists(product, element, plan.block, plan.unroll, plan.position)
         return _launch(product, plan, lists)
@@ -126,8 +132,11 @@ def plan_rows(product: Product, device: Device) -> RowsKernel:
         kept = _over(product.k, block) * rows * count
     else:
         source = known_source(product)
-        sums, block, count, unroll, bits = _whole(device, product.k, lanes, size), product.k, None, 1, 32
         kept = -1 if source is None else int((source != 0).sum())
+        sums, block = _whole(device, product.k, lanes, size), product.k
+        if kept >= _DENSE * rows * product.k:
+            sums, block = _WHOLE, _block(_near(device, size) // (_WHOLE * lanes), (1, 1), product.k)
+        count, unroll, bits = None, 1, 32
     tasks = _over(max(columns, 1), sums * lanes)
     if columns >= 0:
         sums = _over(columns, tasks * lanes)
@@ -164,18 +173,26 @@ def predicted_cycles(sums: int, kept: float) -> float:
 
 
 def _blocked(device: Device, pattern: NM, depth: int, lanes: int, size: int) -> tuple[int, int]:
-    """Vectors of sums and terms of a block for N:M, so that a block lies in the nearest cache."""
-    near = int(device.level("l1").bytes * _NEAR) // size
-    choices = [(sums, _block(near // (sums * lanes), pattern, depth)) for sums in _SUMS]
+    """Vectors of sums and terms of a block for N:M, so that a block lies in the nearest cache.
+
+    A block has whole windows, and lists with a multiple of four elements where they can.
+    """
+    steps = (pattern.m * next(s for s in (1, 2, 4) if s * pattern.n % 4 == 0), pattern.m)
+    choices = [(sums, _block(_near(device, size) // (sums * lanes), steps, depth)) for sums in _SUMS]
     density = pattern.n / pattern.m
     return min(choices, key=lambda one: predicted_cycles(one[0], density * min(one[1], depth)))
 
 
-def _block(most: int, pattern: NM, depth: int) -> int:
-    """Terms of a block: whole windows, of equal sizes, whose lists have a multiple of four elements where they can."""
-    step = pattern.m * next(s for s in (1, 2, 4) if s * pattern.n % 4 == 0)
+def _near(device: Device, size: int) -> int:
+    """Elements of a block of the dense operand."""
+    return int(device.level("l1").bytes * _NEAR) // size
+
+
+def _block(most: int, steps: tuple[int, int], depth: int) -> int:
+    """Terms of a block: equal sizes, multiples of the first step where that is not too much, else of the second."""
+    step, least = steps
     if step > most or step > depth:
-        step = pattern.m
+        step = least
     blocks = _over(depth, max(most // step * step, step))
     return _up(_over(depth, blocks), step)
 

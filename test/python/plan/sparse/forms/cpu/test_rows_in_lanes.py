@@ -50,9 +50,12 @@ def test_windows(rows: int, depth: int, columns: int, n: int, m: int, target: st
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize(("rows", "depth", "columns", "density"), [(33, 70, 45, 0.3), (7, 9, 1, 0.5), (4, 8, 5, 0.0)])
+@pytest.mark.parametrize(
+    ("rows", "depth", "columns", "density"),
+    [(33, 70, 45, 0.3), (7, 9, 1, 0.5), (4, 8, 5, 0.0), (50, 257, 130, 0.3), (40, 300, 50, 0.05)],
+)
 def test_unstructured(rows: int, depth: int, columns: int, density: float, target: str) -> None:
-    """Any kept elements: rows without one, and none at all."""
+    """Any kept elements: rows without one, and none at all; lists of ragged blocks, and over the whole depth."""
     check(scattered(rows, depth, density, np.random.default_rng(0)), columns, "mask", target)
 
 
@@ -76,9 +79,18 @@ def test_open_columns(encoding: str) -> None:
     check(windows(17, 36, 2, 4, np.random.default_rng(1)), 40, encoding, "cpu", open_size=True)
 
 
-def test_many_blocks() -> None:
+@pytest.mark.parametrize("encoding", ["nm<2 : 4, axis = AXIS>", "mask"])
+def test_many_blocks(encoding: str) -> None:
     """Sums go through memory between blocks, and blocks through panels."""
-    check(windows(70, 4100, 2, 4, np.random.default_rng(2)), 150, "nm<2 : 4, axis = AXIS>", "cpu")
+    check(windows(70, 4100, 2, 4, np.random.default_rng(2)), 150, encoding, "cpu")
+
+
+@pytest.mark.parametrize("kinds", [("f64", "f64"), ("f16", "f32")])
+def test_blocks_of_any_length(kinds: tuple[str, str]) -> None:
+    """Unstructured lists in blocks, of other element types; a block of a row may keep nothing."""
+    w = np.clip(scattered(9, 400, 0.2, np.random.default_rng(5)), -2, 2)
+    w[3], w[4, 96:] = 0, 0
+    check(w, 19, "mask", "cpu", kinds=kinds, open_size=True)
 
 
 def test_numbers_behind_the_pattern_do_not_matter() -> None:

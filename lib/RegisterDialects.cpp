@@ -8,6 +8,7 @@
 
 #include "lib/RegisterDialects.h"
 
+#include "dialects/Fractal/Fractal.h"
 #include "dialects/SparseTile/SparseTile.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/InitAllDialects.h"
@@ -18,6 +19,7 @@ void tilewright::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   mlir::registerAllToLLVMIRTranslations(registry);
-  registry.insert<sparse_tile::SparseTileDialect, tile::TileDialect>();
+  registry.insert<fractal::FractalDialect, sparse_tile::SparseTileDialect,
+                  tile::TileDialect>();
   tile::registerBufferizationModels(registry);
 }

@@ -9,6 +9,7 @@
 #include "lib/RegisterPasses.h"
 
 #include "lib/Conversion/AsyncToGPU/Passes.h"
+#include "lib/Conversion/FractalToLinalg/Passes.h"
 #include "lib/Conversion/GPUToROCm/Passes.h"
 #include "lib/Conversion/TileToGPU/Passes.h"
 #include "lib/Conversion/TileToRuntime/Passes.h"
@@ -30,6 +31,7 @@ void tilewright::registerAllPasses() {
     mlir::registerAllPasses();
     // The project's own, one line per folder.
     registerAsyncToGPUPasses();
+    registerFractalToLinalgPasses();
     registerGPUToROCmPasses();
     registerTileToGPUPasses();
     registerTileToRuntimePasses();

@@ -13,7 +13,7 @@ from tilewright.mlir import ir
 
 SOURCES = Path(__file__).resolve().parents[2] / "dialects"
 #: Folder of a dialect -> its name in the IR.
-DIALECTS = {"Tile": "tile", "SparseTile": "sparse_tile"}
+DIALECTS = {"Tile": "tile", "SparseTile": "sparse_tile", "Fractal": "fractal"}
 DEFINITION = r"^def {}_(\w+?)(?:Op|Attr|Type)\s*:(.*?)(?=^def |^class |\Z)"
 EXAMPLE = re.compile(r"```mlir\n(.*?)```", re.S)
 
@@ -23,7 +23,7 @@ def definitions(folder: str) -> dict[str, tuple[str, str]]:
     found = {}
     for file in sorted((SOURCES / folder).glob("*.td")):
         for name, text in re.findall(DEFINITION.format(folder), file.read_text(), re.S | re.M):
-            mnemonic = re.match(rf"\s*{folder}_(?:Op|ProgramStep|SemaphoreStep)<\"(\w+)\"", text)
+            mnemonic = re.match(rf"\s*{folder}_(?:\w*Op|ProgramStep|SemaphoreStep)<\"(\w+)\"", text)
             if mnemonic or 'summary = "' in text:
                 found[f"{file.stem}.{name}"] = (mnemonic.group(1) if mnemonic else "", text)
     return found

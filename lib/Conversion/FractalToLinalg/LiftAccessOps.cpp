@@ -1,0 +1,231 @@
+//===- LiftAccessOps.cpp - elements read elsewhere ------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Conversion/FractalToLinalg/Lifter.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Affine/Utils.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace tilewright;
+using namespace tilewright::fractal;
+
+//===----------------------------------------------------------------------===//
+// What costs nothing, or a slice
+//===----------------------------------------------------------------------===//
+
+static LogicalResult liftAt(Lifter &l, AtOp op) {
+  OpFoldResult index = l.scalar(op.getIndex());
+  if (std::optional<int64_t> known = getConstantIntValue(index))
+    index = l.b.getIndexAttr(*known);
+  l.define(op.getResult(), l.elementAt(l.lookup(op.getSource()), index));
+  return success();
+}
+
+static OpFoldResult only(Lifter &l, OperandRange given,
+                         ArrayRef<int64_t> known) {
+  if (!given.empty())
+    return l.scalar(given.front());
+  return l.b.getIndexAttr(known.front());
+}
+
+static void liftSlice(Lifter &l, SliceOp op) {
+  Lifted list = l.lookup(op.getSource());
+  OpFoldResult size = only(l, op.getSizes(), op.getStaticSizes());
+  if (std::optional<int64_t> dim = list.dimOf(levelAxis(0))) {
+    SmallVector<OpFoldResult> offsets, sizes, strides;
+    takeAll(l, list.tensor,
+            cast<RankedTensorType>(list.tensor.getType()).getRank(), offsets,
+            sizes, strides);
+    offsets[*dim] = only(l, op.getOffsets(), op.getStaticOffsets());
+    sizes[*dim] = size;
+    strides[*dim] = l.b.getIndexAttr(op.getStride());
+    list.tensor = tensor::ExtractSliceOp::create(l.b, list.tensor, offsets,
+                                                 sizes, strides);
+  }
+  list.lengths.front() = size;
+  l.define(op.getResult(), list);
+}
+
+static void liftRepeat(Lifter &l, RepeatOp op) {
+  OpFoldResult count = op.getCount() ? OpFoldResult(l.scalar(op.getCount()))
+                                     : OpFoldResult(op.getTimesAttr());
+  if (std::optional<int64_t> known = getConstantIntValue(count))
+    count = l.b.getIndexAttr(*known);
+  // No axis is renamed to the new level: nothing varies with it.
+  l.define(
+      op.getResult(),
+      l.lookup(op.getSource()).listed(std::numeric_limits<Axis>::max(), count));
+}
+
+//===----------------------------------------------------------------------===//
+// Any other affine access: one generic that reads where the map says
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A copy whose leading levels are those of the result.
+struct Access {
+  AccessOpInterface op;
+  AffineMap map;
+  Lifted source;
+  SmallVector<Value> symbols;
+  SmallVector<Axis> axes; ///< of the result
+};
+} // namespace
+
+/// Lengths of the result's leading levels, from its type or the op's law.
+static FailureOr<SmallVector<OpFoldResult>> lengthsOf(Lifter &l, Access &a) {
+  auto type = dyn_cast<ArrayType>(a.op->getResult(0).getType());
+  SmallVector<OpFoldResult> lengths;
+  for (int64_t number : llvm::seq(a.map.getNumDims())) {
+    int64_t length = type.getLengths()[number];
+    if (!ArrayType::isKnown(length))
+      return a.op->emitOpError("has a result whose lengths are not known at "
+                               "compile time: ")
+             << type << "; give the lengths of the program's inputs";
+    lengths.push_back(l.b.getIndexAttr(length));
+  }
+  int64_t replaced = a.map.getNumResults();
+  llvm::append_range(lengths, ArrayRef(a.source.lengths).drop_front(replaced));
+  return lengths;
+}
+
+/// Where the source is read, at a point of the copy.
+static SmallVector<Value> indicesAt(OpBuilder &b, Location loc, Access &a,
+                                    ArrayRef<Value> point) {
+  int64_t levels = a.map.getNumDims(), shift = levels - a.map.getNumResults();
+  auto at = [&](Axis axis) {
+    return point[llvm::find(a.axes, axis) - a.axes.begin()];
+  };
+  SmallVector<Value> dims = llvm::map_to_vector(
+      llvm::seq(levels), [&](int64_t level) { return at(levelAxis(level)); });
+  llvm::append_range(dims, a.symbols);
+  SmallVector<Value> read = *affine::expandAffineMap(b, loc, a.map, dims);
+  SmallVector<Value> indices;
+  for (Axis axis : a.source.axes) {
+    if (!isLevel(axis))
+      indices.push_back(at(axis));
+    else if (levelOf(axis) < a.map.getNumResults())
+      indices.push_back(read[levelOf(axis)]);
+    else
+      indices.push_back(at(levelAxis(levelOf(axis) + shift)));
+  }
+  llvm::append_range(indices, point.drop_front(a.axes.size()));
+  return indices;
+}
+
+/// The element there, or what stands where the map leaves the source.
+static Value readAt(OpBuilder &b, Location loc, Lifter &l, Access &a,
+                    ArrayRef<Value> point) {
+  SmallVector<Value> indices = indicesAt(b, loc, a, point);
+  if (!a.op.getFill())
+    return tensor::ExtractOp::create(b, loc, a.source.tensor, indices);
+  std::optional<int64_t> dim = a.source.dimOf(levelAxis(0));
+  Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+  Value size = getValueOrCreateConstantIndexOp(b, loc, a.source.lengths[0]);
+  Value one = arith::ConstantIndexOp::create(b, loc, 1);
+  Value last = arith::SubIOp::create(b, loc, size, one);
+  Value index = indices[*dim];
+  Value low =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, index, zero);
+  Value high =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, index, last);
+  Value inside = arith::AndIOp::create(b, loc, low, high);
+  indices[*dim] = arith::MaxSIOp::create(
+      b, loc, arith::MinSIOp::create(b, loc, index, last), zero);
+  Value element = tensor::ExtractOp::create(b, loc, a.source.tensor, indices);
+  const Lifted &fill = l.lookup(a.op.getFill());
+  SmallVector<Value> places;
+  int64_t levels = a.map.getNumDims();
+  for (Axis axis : fill.axes)
+    places.push_back(
+        point[llvm::find(a.axes, isLevel(axis)
+                                     ? levelAxis(levelOf(axis) + levels)
+                                     : axis) -
+              a.axes.begin()]);
+  llvm::append_range(places, point.drop_front(a.axes.size()));
+  Value other = tensor::ExtractOp::create(b, loc, fill.tensor, places);
+  return arith::SelectOp::create(b, loc, inside, element, other);
+}
+
+/// Axes of the result: leading levels, then what the source has beside its own.
+static SmallVector<Axis> axesOf(Lifter &l, Access &a) {
+  int64_t levels = a.map.getNumDims(), replaced = a.map.getNumResults();
+  SmallVector<Axis> axes = llvm::map_to_vector(llvm::seq(levels), levelAxis);
+  for (Axis axis : a.source.axes)
+    if (!isLevel(axis))
+      axes.push_back(axis);
+    else if (levelOf(axis) >= replaced)
+      axes.push_back(levelAxis(levelOf(axis) + levels - replaced));
+  if (!a.op.getFill())
+    return axes;
+  for (Axis axis : l.lookup(a.op.getFill()).axes) {
+    Axis own = isLevel(axis) ? levelAxis(levelOf(axis) + levels) : axis;
+    if (!llvm::is_contained(axes, own))
+      axes.push_back(own);
+  }
+  return axes;
+}
+
+static LogicalResult liftByCopy(Lifter &l, AccessOpInterface op) {
+  Access a = {op, op.getAccessMap(), l.lookup(op.getSource()), {}, {}};
+  if (!a.map)
+    return op->emitOpError("has no affine access map: lengths of its lists are "
+                           "not known at compile time; give the lengths of the "
+                           "program's inputs");
+  FailureOr<SmallVector<OpFoldResult>> lengths = lengthsOf(l, a);
+  if (failed(lengths))
+    return failure();
+  std::optional<int64_t> length = getConstantIntValue(a.source.lengths[0]);
+  if (op.getFill() && (!a.source.dimOf(levelAxis(0)) || length == 0))
+    a.source.tensor = l.aligned(a.source, levelsOf(a.source)),
+    a.source.axes = levelsOf(a.source);
+  for (Value operand : op->getOperands())
+    if (operand.getType().isIndex())
+      a.symbols.push_back(l.scalar(operand));
+  if (static_cast<unsigned>(a.symbols.size()) < a.map.getNumSymbols())
+    a.symbols.push_back(l.index(a.source.lengths[0]));
+  a.axes = axesOf(l, a);
+  Lifted result = {{}, a.axes, *lengths};
+  RankedTensorType leaf = leafOf(op->getResult(0).getType());
+  Value into = l.empty(l.sizesOf(result, a.axes), leaf);
+  int64_t rank = cast<RankedTensorType>(into.getType()).getRank();
+  SmallVector<utils::IteratorType> parallel(rank,
+                                            utils::IteratorType::parallel);
+  auto copy = linalg::GenericOp::create(
+      l.b, into.getType(), ValueRange{}, into, l.b.getMultiDimIdentityMap(rank),
+      parallel, [&](OpBuilder &inner, Location loc, ValueRange) {
+        SmallVector<Value> point;
+        for (int64_t dim : llvm::seq(rank))
+          point.push_back(linalg::IndexOp::create(inner, loc, dim));
+        linalg::YieldOp::create(inner, loc, readAt(inner, loc, l, a, point));
+      });
+  result.tensor = copy.getResult(0);
+  l.define(op->getResult(0), result);
+  return success();
+}
+
+std::optional<LogicalResult> tilewright::liftAccessOp(Lifter &l,
+                                                      Operation *op) {
+  if (auto at = dyn_cast<AtOp>(op))
+    return liftAt(l, at);
+  if (auto slice = dyn_cast<SliceOp>(op);
+      slice && int64_t(slice.getStride()) > 0)
+    return liftSlice(l, slice), success();
+  if (auto repeat = dyn_cast<RepeatOp>(op))
+    return liftRepeat(l, repeat), success();
+  if (isa<ReverseOp, ShiftOp, WindowOp, SliceOp>(op))
+    return liftByCopy(l, cast<AccessOpInterface>(op));
+  return std::nullopt;
+}

@@ -1,0 +1,278 @@
+//===- LiftLeafOps.cpp - operations on leaf tensors, lifted ---------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Conversion/FractalToLinalg/Lifter.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/ReshapeOpsUtils.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace tilewright;
+
+/// The maps around an op's operands.
+static SmallVector<Axis> around(Lifter &l, ValueRange operands) {
+  SmallVector<Lifted> read;
+  for (Value operand : operands)
+    if (l.isLifted(operand))
+      read.push_back(l.lookup(operand));
+  return Lifter::loopsOf(read);
+}
+
+/// What the op and its regions read from outside is now.
+static IRMapping currentOperands(Lifter &l, Operation *op) {
+  SetVector<Value> read(op->operand_begin(), op->operand_end());
+  getUsedValuesDefinedAbove(op->getRegions(), read);
+  IRMapping now;
+  for (Value value : read)
+    now.map(value,
+            l.isLifted(value) ? l.lookup(value).tensor : l.scalar(value));
+  return now;
+}
+
+/// A copy that reads what its operands are now; for ops that no map is around.
+static void cloneOp(Lifter &l, Operation *op) {
+  IRMapping now = currentOperands(l, op);
+  Operation *copy = l.b.clone(*op, now);
+  for (auto [before, after] :
+       llvm::zip_equal(op->getResults(), copy->getResults()))
+    if (isa<RankedTensorType>(before.getType()))
+      l.defineLeaf(before, after);
+    else
+      l.defineScalar(before, after);
+}
+
+//===----------------------------------------------------------------------===//
+// Structured and elementwise operations
+//===----------------------------------------------------------------------===//
+
+/// The map of an operand: its axes, then what it was, behind the new loops.
+static AffineMap liftedMap(Lifter &l, AffineMap map, ArrayRef<Axis> axes,
+                           ArrayRef<Axis> loops) {
+  SmallVector<AffineExpr> results;
+  for (Axis axis : axes)
+    results.push_back(
+        l.b.getAffineDimExpr(llvm::find(loops, axis) - loops.begin()));
+  llvm::append_range(results, map.shiftDims(loops.size()).getResults());
+  return AffineMap::get(map.getNumDims() + loops.size(), 0, results,
+                        l.b.getContext());
+}
+
+/// Where the result of a lifted op is made: as large as it is now.
+static Value liftedInit(Lifter &l, Value init, ArrayRef<Axis> loops) {
+  const Lifted &given = l.lookup(init);
+  if (ArrayRef<Axis>(given.axes) == loops)
+    return given.tensor;
+  auto leaf = cast<RankedTensorType>(init.getType());
+  auto make = [&] { return l.empty(l.sizesOf(given, loops), leaf); };
+  if (given.tensor.getDefiningOp<tensor::EmptyOp>())
+    return make();
+  if (auto fill = given.tensor.getDefiningOp<linalg::FillOp>())
+    return linalg::FillOp::create(l.b, fill.getInputs(), ValueRange(make()))
+        .getResult(0);
+  return l.aligned(given, loops);
+}
+
+static LogicalResult liftStructured(Lifter &l, linalg::LinalgOp op) {
+  SmallVector<Axis> loops = around(l, op->getOperands());
+  if (loops.empty())
+    return cloneOp(l, op), success();
+  SmallVector<AffineMap> maps;
+  SmallVector<Value> inputs, inits;
+  for (OpOperand *input : op.getDpsInputOperands()) {
+    AffineMap map = op.getMatchingIndexingMap(input);
+    if (!l.isLifted(input->get())) { // a scalar
+      inputs.push_back(l.scalar(input->get()));
+      maps.push_back(liftedMap(l, map, {}, loops));
+      continue;
+    }
+    const Lifted &value = l.lookup(input->get());
+    inputs.push_back(value.tensor);
+    maps.push_back(liftedMap(l, map, value.axes, loops));
+  }
+  for (OpOperand &init : op.getDpsInitsMutable()) {
+    inits.push_back(liftedInit(l, init.get(), loops));
+    maps.push_back(
+        liftedMap(l, op.getMatchingIndexingMap(&init), loops, loops));
+  }
+  SmallVector<utils::IteratorType> kinds(loops.size(),
+                                         utils::IteratorType::parallel);
+  llvm::append_range(kinds, op.getIteratorTypesArray());
+  SmallVector<Type> types =
+      llvm::map_to_vector(inits, [](Value init) { return init.getType(); });
+  auto lifted =
+      linalg::GenericOp::create(l.b, types, inputs, inits, maps, kinds);
+  IRMapping now = currentOperands(l, op);
+  op->getRegion(0).cloneInto(&lifted.getRegion(), now);
+  lifted.getRegion().walk([&](linalg::IndexOp index) {
+    index.setDim(index.getDim() + loops.size());
+  });
+  for (auto [before, after] :
+       llvm::zip_equal(op->getResults(), lifted.getResults()))
+    l.define(before, {after, loops, {}});
+  return success();
+}
+
+/// `arith` and `math` on tensors: a generic with the same op on elements.
+static LogicalResult liftElementwise(Lifter &l, Operation *op) {
+  SmallVector<Axis> loops = around(l, op->getOperands());
+  auto leaf = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+  if (!leaf || op->getNumResults() != 1)
+    return op->emitOpError("is not an operation on leaves");
+  AffineMap identity = l.b.getMultiDimIdentityMap(leaf.getRank());
+  SmallVector<AffineMap> maps;
+  SmallVector<Value> inputs;
+  for (Value operand : op->getOperands()) {
+    bool isTensor = isa<RankedTensorType>(operand.getType());
+    inputs.push_back(isTensor ? l.lookup(operand).tensor : l.scalar(operand));
+    AffineMap map = isTensor
+                        ? identity
+                        : AffineMap::get(leaf.getRank(), 0, l.b.getContext());
+    ArrayRef<Axis> axes;
+    if (isTensor)
+      axes = l.lookup(operand).axes;
+    maps.push_back(liftedMap(l, map, axes, loops));
+  }
+  Lifted shape = {{}, loops, {}};
+  Value into = l.empty(l.sizesOf(shape, loops), leaf);
+  maps.push_back(l.b.getMultiDimIdentityMap(loops.size() + leaf.getRank()));
+  SmallVector<utils::IteratorType> parallel(maps.back().getNumDims(),
+                                            utils::IteratorType::parallel);
+  auto lifted = linalg::GenericOp::create(
+      l.b, into.getType(), inputs, into, maps, parallel,
+      [&](OpBuilder &inner, Location loc, ValueRange args) {
+        OperationState state(loc, op->getName(), args.drop_back(),
+                             leaf.getElementType(), op->getAttrs());
+        linalg::YieldOp::create(inner, loc, inner.create(state)->getResults());
+      });
+  l.define(op->getResult(0), {lifted.getResult(0), loops, {}});
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Operations that move elements
+//===----------------------------------------------------------------------===//
+
+static SmallVector<ReassociationIndices>
+shifted(ArrayRef<ReassociationIndices> groups, int64_t by) {
+  SmallVector<ReassociationIndices> all;
+  for (int64_t dim : llvm::seq(by))
+    all.push_back({dim});
+  for (const ReassociationIndices &group : groups)
+    all.push_back(llvm::map_to_vector<2>(
+        group, [&](int64_t dim) -> int64_t { return dim + by; }));
+  return all;
+}
+
+/// The type of a leaf behind the leading dimensions of `lifted`.
+static RankedTensorType behind(const Lifted &lifted, Type leaf) {
+  auto type = cast<RankedTensorType>(leaf);
+  auto now = cast<RankedTensorType>(lifted.tensor.getType());
+  SmallVector<int64_t> shape(now.getShape().take_front(lifted.axes.size()));
+  llvm::append_range(shape, type.getShape());
+  return RankedTensorType::get(shape, type.getElementType());
+}
+
+/// Scalars that offsets and sizes are now.
+static SmallVector<OpFoldResult> current(Lifter &l,
+                                         ArrayRef<OpFoldResult> given) {
+  return llvm::map_to_vector(given, [&](OpFoldResult size) -> OpFoldResult {
+    auto value = dyn_cast<Value>(size);
+    return value ? OpFoldResult(l.scalar(value)) : size;
+  });
+}
+
+static void liftExtract(Lifter &l, tensor::ExtractSliceOp op) {
+  Lifted value = l.lookup(op.getSource());
+  SmallVector<OpFoldResult> offsets, sizes, strides;
+  takeAll(l, value.tensor, value.axes.size(), offsets, sizes, strides);
+  llvm::append_range(offsets, current(l, op.getMixedOffsets()));
+  llvm::append_range(sizes, current(l, op.getMixedSizes()));
+  llvm::append_range(strides, current(l, op.getMixedStrides()));
+  value.tensor = tensor::ExtractSliceOp::create(
+      l.b, behind(value, op.getType()), value.tensor, offsets, sizes, strides);
+  l.define(op.getResult(), value);
+}
+
+static void liftInsert(Lifter &l, tensor::InsertSliceOp op) {
+  SmallVector<Axis> loops = around(l, {op.getSource(), op.getDest()});
+  Value source = l.aligned(l.lookup(op.getSource()), loops);
+  Value dest = liftedInit(l, op.getDest(), loops);
+  SmallVector<OpFoldResult> offsets, sizes, strides;
+  takeAll(l, dest, loops.size(), offsets, sizes, strides);
+  llvm::append_range(offsets, current(l, op.getMixedOffsets()));
+  llvm::append_range(sizes, current(l, op.getMixedSizes()));
+  llvm::append_range(strides, current(l, op.getMixedStrides()));
+  Value result =
+      tensor::InsertSliceOp::create(l.b, source, dest, offsets, sizes, strides);
+  l.define(op.getResult(), {result, loops, {}});
+}
+
+static void liftConcat(Lifter &l, tensor::ConcatOp op) {
+  SmallVector<Axis> loops = around(l, op.getInputs());
+  Lifted shape = {{}, loops, {}};
+  Value whole = l.empty(l.sizesOf(shape, loops), op.getResultType());
+  int64_t dim = loops.size() + op.getDim(), start = 0;
+  int64_t rank = loops.size() + op.getResultType().getRank();
+  for (Value input : op.getInputs()) {
+    Value part = l.aligned(l.lookup(input), loops);
+    SmallVector<OpFoldResult> offsets, sizes, strides;
+    takeAll(l, part, rank, offsets, sizes, strides);
+    offsets[dim] = l.b.getIndexAttr(start);
+    whole = tensor::InsertSliceOp::create(l.b, part, whole, offsets, sizes,
+                                          strides);
+    start += cast<RankedTensorType>(input.getType()).getDimSize(op.getDim());
+  }
+  l.define(op.getResult(), {whole, loops, {}});
+}
+
+template <typename Op> static LogicalResult liftReshape(Lifter &l, Op op) {
+  Lifted value = l.lookup(op.getSrc());
+  SmallVector<ReassociationIndices> groups =
+      shifted(op.getReassociationIndices(), value.axes.size());
+  RankedTensorType type = behind(value, op.getType());
+  value.tensor = Op::create(l.b, type, value.tensor, groups);
+  l.define(op.getResult(), value);
+  return success();
+}
+
+LogicalResult tilewright::liftLeafOp(Lifter &l, Operation *op) {
+  if (auto structured = dyn_cast<linalg::LinalgOp>(op))
+    return liftStructured(l, structured);
+  bool isPlain = around(l, op->getOperands()).empty() &&
+                 llvm::all_of(op->getOperands(), [&](Value operand) {
+                   return !isa<fractal::ArrayType>(operand.getType());
+                 });
+  if (isPlain && l.loopsOf(op).empty() && !isa<tensor::ConcatOp>(op))
+    return cloneOp(l, op), success();
+  return TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](tensor::ExtractSliceOp cut) {
+        return liftExtract(l, cut), success();
+      })
+      .Case([&](tensor::InsertSliceOp put) {
+        return liftInsert(l, put), success();
+      })
+      .Case(
+          [&](tensor::ConcatOp join) { return liftConcat(l, join), success(); })
+      .Case([&](tensor::ExpandShapeOp reshape) {
+        return liftReshape(l, reshape);
+      })
+      .Case([&](tensor::CollapseShapeOp reshape) {
+        return liftReshape(l, reshape);
+      })
+      .Default([&](Operation *other) -> LogicalResult {
+        if (OpTrait::hasElementwiseMappableTraits(other))
+          return liftElementwise(l, other);
+        return other->emitOpError(
+            "cannot be computed for all elements of a list at once: a leaf "
+            "operation is structured (linalg), elementwise, or reshapes, cuts "
+            "or joins tensors");
+      });
+}

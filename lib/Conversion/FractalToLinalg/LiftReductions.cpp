@@ -1,0 +1,138 @@
+//===- LiftReductions.cpp - associative reductions ------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Conversion/FractalToLinalg/Lifter.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+using namespace mlir;
+using namespace tilewright;
+using namespace tilewright::fractal;
+
+/// The one scalar operation by which a reduction combines elements of its
+/// operands at the same place; null where it does something else.
+static Operation *combiner(ReduceOp op) {
+  Block &body = op.getBodyBlock();
+  if (op.getArrays().size() != 1 || !llvm::hasNItems(body, 2))
+    return nullptr;
+  Operation *combine = &body.front();
+  if (combine->getNumOperands() != 2 || combine->getNumResults() != 1 ||
+      op.getYield().getValues().front() != combine->getResult(0))
+    return nullptr;
+  if (auto generic = dyn_cast<linalg::LinalgOp>(combine))
+    return nullptr; // see scalarOf
+  return OpTrait::hasElementwiseMappableTraits(combine) ? combine : nullptr;
+}
+
+/// The scalar operation of a generic that combines both sides at each place.
+static Operation *genericCombiner(ReduceOp op) {
+  Block &body = op.getBodyBlock();
+  auto generic = dyn_cast_or_null<linalg::GenericOp>(
+      op.getYield().getValues().front().getDefiningOp());
+  if (op.getArrays().size() != 1 || !generic || generic->getBlock() != &body ||
+      generic.getNumDpsInputs() != 2 || generic.getNumResults() != 1 ||
+      generic.getNumReductionLoops() != 0)
+    return nullptr;
+  for (Value side : {Value(op.getLefts()[0]), Value(op.getRights()[0])})
+    if (!llvm::is_contained(generic.getInputs(), side))
+      return nullptr;
+  if (!llvm::all_of(generic.getIndexingMapsArray(),
+                    [](AffineMap map) { return map.isIdentity(); }) ||
+      !llvm::hasNItems(*generic.getBody(), 2))
+    return nullptr;
+  Operation *scalar = &generic.getBody()->front();
+  auto of = [&](Value operand) {
+    auto argument = dyn_cast<BlockArgument>(operand);
+    return argument && argument.getOwner() == generic.getBody() &&
+           argument.getArgNumber() < 2;
+  };
+  bool plain = scalar->getNumOperands() == 2 && scalar->getNumResults() == 1 &&
+               llvm::all_of(scalar->getOperands(), of) &&
+               scalar->getOperand(0) != scalar->getOperand(1);
+  return plain ? scalar : nullptr;
+}
+
+/// Whether the left side is the scalar operation's first operand.
+static bool leftIsFirst(ReduceOp op, Operation *scalar) {
+  Value first = scalar->getOperand(0);
+  if (auto argument = dyn_cast<BlockArgument>(first);
+      argument && argument.getOwner() != &op.getBodyBlock())
+    first = cast<linalg::GenericOp>(scalar->getParentOp())
+                .getInputs()[argument.getArgNumber()];
+  return first == op.getLefts()[0];
+}
+
+/// One generic with a reduction loop over the list.
+static void reduceAtOnce(Lifter &l, ReduceOp op, Operation *scalar) {
+  const Lifted &list = l.lookup(op.getArrays().front());
+  const Lifted &init = l.lookup(op.getInits().front());
+  RankedTensorType leaf = leafOf(op.getInits().front().getType());
+  SmallVector<Axis> around = Lifter::loopsOf({list, init});
+  int64_t outer = around.size(), rank = outer + leaf.getRank() + 1;
+  SmallVector<AffineExpr> read, written;
+  for (Axis axis : list.axes)
+    read.push_back(l.b.getAffineDimExpr(
+        isLevel(axis) ? rank - 1 : llvm::find(around, axis) - around.begin()));
+  for (int64_t dim : llvm::seq(rank - 1)) {
+    written.push_back(l.b.getAffineDimExpr(dim));
+    if (dim >= outer)
+      read.push_back(written.back());
+  }
+  AffineMap maps[] = {AffineMap::get(rank, 0, read, l.b.getContext()),
+                      AffineMap::get(rank, 0, written, l.b.getContext())};
+  SmallVector<utils::IteratorType> kinds(rank, utils::IteratorType::parallel);
+  kinds.back() = utils::IteratorType::reduction;
+  Value into = l.aligned(init, around);
+  bool leftFirst = leftIsFirst(op, scalar);
+  auto generic = linalg::GenericOp::create(
+      l.b, into.getType(), list.tensor, into, maps, kinds,
+      [&](OpBuilder &inner, Location loc, ValueRange args) {
+        IRMapping sides;
+        sides.map(scalar->getOperand(leftFirst ? 0 : 1), args[1]);
+        sides.map(scalar->getOperand(leftFirst ? 1 : 0), args[0]);
+        OperationState state(loc, scalar->getName());
+        state.addOperands({sides.lookup(scalar->getOperand(0)),
+                           sides.lookup(scalar->getOperand(1))});
+        state.addTypes(getElementTypeOrSelf(scalar->getResult(0).getType()));
+        state.addAttributes(scalar->getAttrs());
+        Operation *combined = inner.create(state);
+        linalg::YieldOp::create(inner, loc, combined->getResults());
+      });
+  l.define(op.getResult(0), {generic.getResult(0), around, {}});
+}
+
+LogicalResult tilewright::liftReduce(Lifter &l, ReduceOp op) {
+  Operation *scalar = combiner(op);
+  if (!scalar)
+    scalar = genericCombiner(op);
+  bool isLeaf = isa<RankedTensorType>(op.getInits().front().getType());
+  if (scalar && isLeaf &&
+      l.lookup(op.getArrays().front()).dimOf(levelAxis(0))) {
+    reduceAtOnce(l, op, scalar);
+    return success();
+  }
+  auto step = [&](ArrayRef<Lifted> states,
+                  ArrayRef<Lifted> elements) -> FailureOr<SmallVector<Lifted>> {
+    for (auto [argument, state] : llvm::zip_equal(op.getLefts(), states))
+      l.define(argument, state);
+    for (auto [argument, element] : llvm::zip_equal(op.getRights(), elements))
+      l.define(argument, element);
+    if (failed(l.lift(op.getBodyBlock())))
+      return failure();
+    return llvm::map_to_vector(op.getYield().getValues(),
+                               [&](Value value) { return l.lookup(value); });
+  };
+  FailureOr<SmallVector<Lifted>> results =
+      liftLoop(l, op, op.getInits(), op.getArrays(), /*right=*/false,
+               /*scans=*/false, step);
+  if (failed(results))
+    return failure();
+  for (auto [result, lifted] : llvm::zip_equal(op.getResults(), *results))
+    l.define(result, lifted);
+  return success();
+}

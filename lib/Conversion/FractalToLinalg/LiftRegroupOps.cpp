@@ -1,0 +1,268 @@
+//===- LiftRegroupOps.cpp - lists cut, joined and stored ------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Conversion/FractalToLinalg/Lifter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/ReshapeOpsUtils.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace tilewright;
+using namespace tilewright::fractal;
+
+/// Reassociations that keep all dimensions but those from `dim` on, `count` of
+/// which belong together.
+static SmallVector<ReassociationIndices> together(int64_t rank, int64_t dim,
+                                                  int64_t count) {
+  SmallVector<ReassociationIndices> groups;
+  for (int64_t d = 0; d < rank; ++d) {
+    groups.push_back({d});
+    if (d == dim)
+      for (; d + 1 < dim + count; ++d)
+        groups.back().push_back(d + 1);
+  }
+  return groups;
+}
+
+/// Both outermost levels as one, where `outer` varies slowest in memory.
+static Lifted merged(Lifter &l, Lifted list, Axis outer, Axis inner) {
+  OpFoldResult product =
+      l.b.getIndexAttr(*getConstantIntValue(list.lengths[0]) *
+                       *getConstantIntValue(list.lengths[1]));
+  std::optional<int64_t> first = list.dimOf(outer), second = list.dimOf(inner);
+  if (first || second) {
+    SmallVector<Axis> order = {outer, inner};
+    if (!first || !second || *second != *first + 1) {
+      for (Axis axis : list.axes)
+        if (axis != outer && axis != inner)
+          order.push_back(axis);
+      list.tensor = l.aligned(list, order);
+      list.axes = order;
+    }
+    int64_t dim = *list.dimOf(outer);
+    int64_t rank = cast<RankedTensorType>(list.tensor.getType()).getRank();
+    list.tensor = tensor::CollapseShapeOp::create(l.b, list.tensor,
+                                                  together(rank, dim, 2));
+    list.axes.erase(list.axes.begin() + dim + 1);
+    list.axes[dim] = levelAxis(1);
+  }
+  // What was level 1 or further is one level less.
+  Lifted result = list.renamed([](Axis axis) {
+    return isLevel(axis) ? levelAxis(levelOf(axis) - 1) : axis;
+  });
+  result.lengths.erase(result.lengths.begin());
+  result.lengths.front() = product;
+  return result;
+}
+
+/// The outermost level as two, `slow` of which varies slowest in memory.
+static Lifted cut(Lifter &l, const Lifted &list, int64_t slowSize,
+                  int64_t fastSize, bool slowIsOuter) {
+  Axis slow = levelAxis(slowIsOuter ? 0 : 1),
+       fast = levelAxis(slowIsOuter ? 1 : 0);
+  Lifted result = list.renamed([](Axis axis) {
+    return isLevel(axis) ? levelAxis(levelOf(axis) + 1) : axis;
+  });
+  result.lengths.front() = l.b.getIndexAttr(slowIsOuter ? slowSize : fastSize);
+  result.lengths.insert(result.lengths.begin() + 1,
+                        l.b.getIndexAttr(slowIsOuter ? fastSize : slowSize));
+  std::optional<int64_t> dim = list.dimOf(levelAxis(0));
+  if (!dim)
+    return result;
+  auto type = cast<RankedTensorType>(list.tensor.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape[*dim] = slowSize;
+  shape.insert(shape.begin() + *dim + 1, fastSize);
+  result.tensor = tensor::ExpandShapeOp::create(
+      l.b, type.clone(shape), list.tensor, together(shape.size(), *dim, 2));
+  result.axes[*dim] = slow;
+  result.axes.insert(result.axes.begin() + *dim + 1, fast);
+  return result;
+}
+
+static bool allKnown(const Lifted &list, int64_t levels) {
+  return llvm::all_of(
+      ArrayRef(list.lengths).take_front(levels),
+      [](OpFoldResult size) { return getConstantIntValue(size).has_value(); });
+}
+
+static LogicalResult unknown(Operation *op) {
+  return op->emitOpError("needs lengths that are known at compile time; give "
+                         "the lengths of the program's inputs");
+}
+
+static LogicalResult liftCut(Lifter &l, Operation *op, int64_t parts,
+                             bool interleaved) {
+  const Lifted &list = l.lookup(op->getOperand(0));
+  if (!allKnown(list, 1))
+    return unknown(op);
+  int64_t length = *getConstantIntValue(list.lengths.front());
+  int64_t groups = std::min(parts, length);
+  if (groups == 0 || length % groups != 0)
+    return op->emitOpError("cuts a list of ")
+           << length << " in " << parts
+           << " parts of unequal lengths, which have no lowering yet; pad the "
+              "list to a multiple";
+  Lifted result =
+      interleaved ? cut(l, list, length / groups, groups, /*slowIsOuter=*/false)
+                  : cut(l, list, groups, length / groups, /*slowIsOuter=*/true);
+  l.define(op->getResult(0), result);
+  return success();
+}
+
+static LogicalResult liftMerge(Lifter &l, Operation *op, bool interleaved) {
+  const Lifted &list = l.lookup(op->getOperand(0));
+  if (!allKnown(list, 2))
+    return unknown(op);
+  Axis first = levelAxis(0), second = levelAxis(1);
+  l.define(op->getResult(0), interleaved ? merged(l, list, second, first)
+                                         : merged(l, list, first, second));
+  return success();
+}
+
+static void liftProduct(Lifter &l, ProductOp op) {
+  Lifted lhs = l.lookup(op.getLhs()), rhs = l.lookup(op.getRhs());
+  OpFoldResult rows = lhs.lengths.front(), columns = rhs.lengths.front();
+  // Level 0 of the right list is level 1 of the mesh; neither is repeated.
+  Lifted lefts = lhs.renamed([](Axis axis) {
+    return isLevel(axis) && levelOf(axis) > 0 ? levelAxis(levelOf(axis) + 1)
+                                              : axis;
+  });
+  lefts.lengths.insert(lefts.lengths.begin() + 1, columns);
+  Lifted rights = rhs.listed(std::numeric_limits<Axis>::max(), rows);
+  l.define(op.getLefts(), lefts);
+  l.define(op.getRights(), rights);
+}
+
+static LogicalResult liftJoin(Lifter &l, JoinOp op) {
+  int64_t total = 0;
+  SmallVector<Lifted> lists;
+  for (Value source : op.getSources()) {
+    lists.push_back(l.lookup(source));
+    if (!allKnown(lists.back(), 1))
+      return unknown(op);
+    total += *getConstantIntValue(lists.back().lengths.front());
+  }
+  SmallVector<Axis> axes = levelsOf(lists.front());
+  llvm::append_range(axes, Lifter::loopsOf(lists));
+  Lifted result = {{}, axes, lists.front().lengths};
+  result.lengths.front() = l.b.getIndexAttr(total);
+  result.tensor = l.empty(l.sizesOf(result, axes), leafOf(op.getType()));
+  int64_t rank = cast<RankedTensorType>(result.tensor.getType()).getRank(),
+          start = 0;
+  for (const Lifted &list : lists) {
+    Value part = l.aligned(list, axes);
+    SmallVector<OpFoldResult> offsets, sizes, strides;
+    takeAll(l, part, rank, offsets, sizes, strides);
+    offsets.front() = l.b.getIndexAttr(start);
+    result.tensor = tensor::InsertSliceOp::create(l.b, part, result.tensor,
+                                                  offsets, sizes, strides);
+    start += *getConstantIntValue(list.lengths.front());
+  }
+  l.define(op.getResult(), result);
+  return success();
+}
+
+static LogicalResult liftGather(Lifter &l, GatherOp op) {
+  const Lifted &list = l.lookup(op.getSource()),
+               &given = l.lookup(op.getIndices());
+  if (!given.loops().empty())
+    return op.emitOpError("has indices that differ between elements of a list "
+                          "around it, which has no lowering yet");
+  std::optional<int64_t> dim = list.dimOf(levelAxis(0));
+  Lifted result = list;
+  result.lengths.front() =
+      tensor::getMixedSize(l.b, op.getLoc(), given.tensor, 0);
+  if (dim) {
+    Value into = l.empty(l.sizesOf(result, result.axes), leafOf(op.getType()));
+    int64_t rank = cast<RankedTensorType>(into.getType()).getRank();
+    SmallVector<utils::IteratorType> parallel(rank,
+                                              utils::IteratorType::parallel);
+    AffineMap maps[] = {
+        AffineMap::get(rank, 0, l.b.getAffineDimExpr(*dim), l.b.getContext()),
+        l.b.getMultiDimIdentityMap(rank)};
+    auto copy = linalg::GenericOp::create(
+        l.b, into.getType(), given.tensor, into, maps, parallel,
+        [&](OpBuilder &inner, Location loc, ValueRange args) {
+          SmallVector<Value> point;
+          for (int64_t d : llvm::seq(rank))
+            point.push_back(linalg::IndexOp::create(inner, loc, d));
+          point[*dim] = arith::IndexCastOp::create(
+              inner, loc, inner.getIndexType(), args[0]);
+          Value element =
+              tensor::ExtractOp::create(inner, loc, list.tensor, point);
+          linalg::YieldOp::create(inner, loc, element);
+        });
+    result.tensor = copy.getResult(0);
+  }
+  l.define(op.getResult(), result);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Storage
+//===----------------------------------------------------------------------===//
+
+static LogicalResult liftFromTensor(Lifter &l, FromTensorOp op) {
+  const Lifted &given = l.lookup(op.getSource());
+  Lifted list = given;
+  int64_t outer = given.axes.size();
+  for (int64_t level : llvm::seq(op.getType().getDepth())) {
+    list.axes.push_back(levelAxis(level));
+    list.lengths.push_back(
+        tensor::getMixedSize(l.b, op.getLoc(), given.tensor, outer + level));
+  }
+  l.define(op.getResult(), list);
+  return success();
+}
+
+static void liftToTensor(Lifter &l, ToTensorOp op) {
+  const Lifted &list = l.lookup(op.getSource());
+  SmallVector<Axis> axes = list.loops();
+  int64_t outer = axes.size();
+  llvm::append_range(axes, levelsOf(list));
+  Lifted result = {l.aligned(list, axes), axes, {}};
+  result.axes.truncate(outer);
+  l.define(op.getResult(), result);
+}
+
+std::optional<LogicalResult> tilewright::liftRegroupOp(Lifter &l,
+                                                       Operation *op) {
+  using Done = std::optional<LogicalResult>;
+  return TypeSwitch<Operation *, Done>(op)
+      .Case(
+          [&](InterleaveOp cut) { return liftCut(l, cut, cut.getBy(), true); })
+      .Case([&](SplitOp cut) { return liftCut(l, cut, cut.getInto(), false); })
+      .Case([&](DeinterleaveOp merge) { return liftMerge(l, merge, true); })
+      .Case([&](FlattenOp merge) { return liftMerge(l, merge, false); })
+      .Case(
+          [&](ProductOp product) { return liftProduct(l, product), success(); })
+      .Case([&](JoinOp join) { return liftJoin(l, join); })
+      .Case([&](GatherOp gather) { return liftGather(l, gather); })
+      .Case([&](FromTensorOp from) { return liftFromTensor(l, from); })
+      .Case([&](ToTensorOp to) { return liftToTensor(l, to), success(); })
+      .Case([&](CastOp cast) {
+        l.define(cast.getResult(), l.lookup(cast.getSource()));
+        return success();
+      })
+      .Case([&](LengthOp length) {
+        l.defineScalar(length.getResult(),
+                       l.index(l.lookup(length.getSource()).lengths.front()));
+        return success();
+      })
+      .Case<FromRaggedOp, ToRaggedOp>([](Operation *ragged) {
+        return ragged->emitOpError("has no lowering yet: ragged lists are "
+                                   "computed by the eager mode and the "
+                                   "reference target only");
+      })
+      .Default([](Operation *) { return std::nullopt; });
+}

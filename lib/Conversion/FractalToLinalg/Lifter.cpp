@@ -1,0 +1,202 @@
+//===- Lifter.cpp - values for all elements at once -----------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Conversion/FractalToLinalg/Lifter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace tilewright;
+
+RankedTensorType tilewright::leafOf(Type element) {
+  if (auto array = dyn_cast<fractal::ArrayType>(element))
+    return array.getLeaf();
+  return cast<RankedTensorType>(element);
+}
+
+SmallVector<Axis> tilewright::levelsOf(const Lifted &value) {
+  return llvm::map_to_vector(llvm::seq<int64_t>(value.lengths.size()),
+                             levelAxis);
+}
+
+void tilewright::takeAll(Lifter &l, Value tensor, int64_t dims,
+                         SmallVector<OpFoldResult> &offsets,
+                         SmallVector<OpFoldResult> &sizes,
+                         SmallVector<OpFoldResult> &strides) {
+  for (int64_t dim : llvm::seq(dims)) {
+    offsets.push_back(l.b.getIndexAttr(0));
+    sizes.push_back(tensor::getMixedSize(l.b, l.b.getLoc(), tensor, dim));
+    strides.push_back(l.b.getIndexAttr(1));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Lifted
+//===----------------------------------------------------------------------===//
+
+std::optional<int64_t> Lifted::dimOf(Axis axis) const {
+  const auto *found = llvm::find(axes, axis);
+  if (found == axes.end())
+    return std::nullopt;
+  return found - axes.begin();
+}
+
+Lifted Lifted::renamed(function_ref<Axis(Axis)> rename) const {
+  return {tensor, llvm::map_to_vector(axes, rename), lengths};
+}
+
+Lifted Lifted::entered(Axis loop) const {
+  Lifted element = renamed([&](Axis axis) {
+    if (axis == levelAxis(0))
+      return loop;
+    return isLevel(axis) ? levelAxis(levelOf(axis) - 1) : axis;
+  });
+  element.lengths.erase(element.lengths.begin());
+  return element;
+}
+
+Lifted Lifted::listed(Axis loop, OpFoldResult length) const {
+  Lifted list = renamed([&](Axis axis) {
+    if (axis == loop)
+      return levelAxis(0);
+    return isLevel(axis) ? levelAxis(levelOf(axis) + 1) : axis;
+  });
+  list.lengths.insert(list.lengths.begin(), length);
+  return list;
+}
+
+SmallVector<Axis> Lifted::loops() const {
+  return llvm::filter_to_vector(axes, [](Axis axis) { return !isLevel(axis); });
+}
+
+//===----------------------------------------------------------------------===//
+// Lifter
+//===----------------------------------------------------------------------===//
+
+const Lifted &Lifter::lookup(Value value) const {
+  auto found = values.find(value);
+  assert(found != values.end() && "operands are lowered before their users");
+  return found->second;
+}
+
+void Lifter::define(Value value, Lifted lifted) {
+  values[value] = std::move(lifted);
+}
+
+Axis Lifter::addLoop(OpFoldResult size) {
+  loops.push_back(size);
+  return loops.size() - 1;
+}
+
+OpFoldResult Lifter::sizeOf(const Lifted &value, Axis axis) const {
+  return isLevel(axis) ? value.lengths[levelOf(axis)] : loops[axis];
+}
+
+SmallVector<OpFoldResult> Lifter::sizesOf(const Lifted &value,
+                                          ArrayRef<Axis> axes) const {
+  return llvm::map_to_vector(axes,
+                             [&](Axis axis) { return sizeOf(value, axis); });
+}
+
+SmallVector<Axis> Lifter::loopsOf(ArrayRef<Lifted> values) {
+  SmallVector<SmallVector<Axis>> all =
+      llvm::map_to_vector(values, [](const Lifted &v) { return v.loops(); });
+  llvm::stable_sort(
+      all, [](auto &one, auto &other) { return one.size() > other.size(); });
+  SetVector<Axis> found;
+  for (ArrayRef<Axis> axes : all)
+    found.insert_range(axes);
+  return found.takeVector();
+}
+
+SmallVector<Axis> Lifter::loopsOf(Operation *op) const {
+  SmallVector<Lifted> read;
+  op->walk([&](Operation *inner) {
+    for (Value operand : inner->getOperands())
+      if (isLifted(operand))
+        read.push_back(lookup(operand));
+  });
+  return loopsOf(read);
+}
+
+Value Lifter::empty(ArrayRef<OpFoldResult> sizes, RankedTensorType leaf) {
+  SmallVector<OpFoldResult> all(sizes);
+  for (int64_t size : leaf.getShape())
+    all.push_back(b.getIndexAttr(size));
+  return tensor::EmptyOp::create(b, all, leaf.getElementType());
+}
+
+Value Lifter::aligned(const Lifted &value, ArrayRef<Axis> axes) {
+  if (ArrayRef<Axis>(value.axes) == axes)
+    return value.tensor;
+  auto type = cast<RankedTensorType>(value.tensor.getType());
+  auto leaf = RankedTensorType::get(
+      type.getShape().drop_front(value.axes.size()), type.getElementType());
+  int64_t rank = axes.size() + leaf.getRank();
+  SmallVector<AffineExpr> read;
+  for (Axis axis : value.axes) {
+    const auto *place = llvm::find(axes, axis);
+    assert(place != axes.end() && "an axis that would be lost");
+    read.push_back(b.getAffineDimExpr(place - axes.begin()));
+  }
+  for (int64_t dim : llvm::seq<int64_t>(axes.size(), rank))
+    read.push_back(b.getAffineDimExpr(dim));
+  AffineMap maps[] = {AffineMap::get(rank, 0, read, b.getContext()),
+                      b.getMultiDimIdentityMap(rank)};
+  SmallVector<utils::IteratorType> parallel(rank,
+                                            utils::IteratorType::parallel);
+  Value into = empty(sizesOf(value, axes), leaf);
+  auto copy = linalg::GenericOp::create(
+      b, into.getType(), value.tensor, into, maps, parallel,
+      [](OpBuilder &inner, Location loc, ValueRange args) {
+        linalg::YieldOp::create(inner, loc, args.front());
+      });
+  return copy.getResult(0);
+}
+
+Lifted Lifter::elementAt(const Lifted &list, OpFoldResult index) {
+  std::optional<int64_t> dim = list.dimOf(levelAxis(0));
+  if (!dim)
+    return list.entered(/*loop=*/0); // no axis is renamed
+  auto type = cast<RankedTensorType>(list.tensor.getType());
+  SmallVector<OpFoldResult> offsets, sizes, strides;
+  takeAll(*this, list.tensor, type.getRank(), offsets, sizes, strides);
+  offsets[*dim] = index;
+  sizes[*dim] = b.getIndexAttr(1);
+  SmallVector<int64_t> shape(type.getShape());
+  shape.erase(shape.begin() + *dim);
+  Lifted rest = list;
+  rest.axes.erase(rest.axes.begin() + *dim);
+  rest.tensor = tensor::ExtractSliceOp::create(
+      b, RankedTensorType::get(shape, type.getElementType()), list.tensor,
+      offsets, sizes, strides);
+  return rest.entered(/*loop=*/0);
+}
+
+Value Lifter::index(OpFoldResult size) {
+  return getValueOrCreateConstantIndexOp(b, b.getLoc(), size);
+}
+
+LogicalResult Lifter::lift(Block &block) {
+  for (Operation &op : block.without_terminator()) {
+    b.setLoc(op.getLoc());
+    if (failed(liftOp(&op)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult Lifter::liftOp(Operation *op) {
+  for (auto *lower : {liftComputeOp, liftAccessOp, liftRegroupOp})
+    if (std::optional<LogicalResult> done = lower(*this, op))
+      return *done;
+  return liftLeafOp(*this, op);
+}

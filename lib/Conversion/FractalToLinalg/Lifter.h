@@ -1,0 +1,135 @@
+//===- Lifter.h - values for all elements at once ---------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CONVERSION_FRACTALTOLINALG_LIFTER_H
+#define TILEWRIGHT_CONVERSION_FRACTALTOLINALG_LIFTER_H
+
+#include "dialects/Fractal/Fractal.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace tilewright {
+
+/// What a leading dimension of a lifted tensor stands for: a map around the
+/// value, by its number, or a level of the array that the value is.
+using Axis = int64_t;
+
+inline Axis levelAxis(int64_t level) { return -1 - level; }
+inline bool isLevel(Axis axis) { return axis < 0; }
+inline int64_t levelOf(Axis axis) { return -1 - axis; }
+
+/// A value of the program, for all elements of the maps around it. Maps that it
+/// does not vary with have no axis, and levels that only repeat elements
+/// neither.
+struct Lifted {
+  /// Dimensions of the axes, then those of the leaf.
+  mlir::Value tensor;
+  llvm::SmallVector<Axis> axes;
+  /// Of each level, outermost first; none for a leaf.
+  llvm::SmallVector<mlir::OpFoldResult> lengths;
+
+  /// Which dimension an axis is; none where the value does not vary with it.
+  std::optional<int64_t> dimOf(Axis axis) const;
+  /// An element of each list, which `loop` is now a map over.
+  Lifted entered(Axis loop) const;
+  /// The list of such elements.
+  Lifted listed(Axis loop, mlir::OpFoldResult length) const;
+  /// The same with axes renamed.
+  Lifted renamed(llvm::function_ref<Axis(Axis)> rename) const;
+  /// The axes that are maps.
+  llvm::SmallVector<Axis> loops() const;
+};
+
+/// Lowers blocks op by op, at its builder's place.
+class Lifter {
+public:
+  explicit Lifter(mlir::OpBuilder &builder, mlir::Location loc)
+      : b(loc, builder) {}
+
+  /// Everything but the terminator.
+  llvm::LogicalResult lift(mlir::Block &block);
+
+  const Lifted &lookup(mlir::Value value) const;
+  void define(mlir::Value value, Lifted lifted);
+  /// A tensor that no map and no level stands in front of.
+  void defineLeaf(mlir::Value value, mlir::Value tensor) {
+    define(value, {tensor, {}, {}});
+  }
+  bool isLifted(mlir::Value value) const { return values.contains(value); }
+  /// The scalar or index that a value is now.
+  mlir::Value scalar(mlir::Value value) const {
+    return scalars.lookupOrDefault(value);
+  }
+  void defineScalar(mlir::Value value, mlir::Value now) {
+    scalars.map(value, now);
+  }
+
+  /// A new map over so many elements.
+  Axis addLoop(mlir::OpFoldResult size);
+  mlir::OpFoldResult sizeOf(const Lifted &value, Axis axis) const;
+  llvm::SmallVector<mlir::OpFoldResult>
+  sizesOf(const Lifted &value, llvm::ArrayRef<Axis> axes) const;
+  /// Maps that one of the values varies with, in the order of the value with
+  /// the most.
+  static llvm::SmallVector<Axis> loopsOf(llvm::ArrayRef<Lifted> values);
+  /// Maps that anything varies with that an op or its region reads.
+  llvm::SmallVector<Axis> loopsOf(mlir::Operation *op) const;
+
+  /// The tensor with exactly these axes in front, repeated along those that
+  /// the value lacks.
+  mlir::Value aligned(const Lifted &value, llvm::ArrayRef<Axis> axes);
+  /// A tensor of these sizes, then those of the leaf.
+  mlir::Value empty(llvm::ArrayRef<mlir::OpFoldResult> sizes,
+                    mlir::RankedTensorType leaf);
+  /// An element of each outermost list.
+  Lifted elementAt(const Lifted &list, mlir::OpFoldResult index);
+  mlir::Value index(mlir::OpFoldResult size);
+
+  mlir::ImplicitLocOpBuilder b;
+
+private:
+  llvm::LogicalResult liftOp(mlir::Operation *op);
+
+  llvm::DenseMap<mlir::Value, Lifted> values;
+  mlir::IRMapping scalars;
+  llvm::SmallVector<mlir::OpFoldResult> loops;
+};
+
+/// The leaf of an array or the tensor itself.
+mlir::RankedTensorType leafOf(mlir::Type element);
+/// Axes of all levels of an element, outermost first.
+llvm::SmallVector<Axis> levelsOf(const Lifted &value);
+/// Offsets of zero, sizes and strides of one that take all of a tensor's first
+/// dimensions.
+void takeAll(Lifter &l, mlir::Value tensor, int64_t dims,
+             llvm::SmallVector<mlir::OpFoldResult> &offsets,
+             llvm::SmallVector<mlir::OpFoldResult> &sizes,
+             llvm::SmallVector<mlir::OpFoldResult> &strides);
+
+/// For each kind of op: whether it is one, and if so whether it was lowered.
+std::optional<llvm::LogicalResult> liftComputeOp(Lifter &l,
+                                                 mlir::Operation *op);
+std::optional<llvm::LogicalResult> liftAccessOp(Lifter &l, mlir::Operation *op);
+std::optional<llvm::LogicalResult> liftRegroupOp(Lifter &l,
+                                                 mlir::Operation *op);
+llvm::LogicalResult liftLeafOp(Lifter &l, mlir::Operation *op);
+llvm::LogicalResult liftReduce(Lifter &l, fractal::ReduceOp op);
+
+/// The next states, from states and elements.
+using Step = llvm::function_ref<llvm::FailureOr<llvm::SmallVector<Lifted>>(
+    llvm::ArrayRef<Lifted> states, llvm::ArrayRef<Lifted> elements)>;
+
+/// A loop in which states go through lists; their last values, or with `scans`
+/// the lists of all of them.
+llvm::FailureOr<llvm::SmallVector<Lifted>>
+liftLoop(Lifter &l, mlir::Operation *op, mlir::ValueRange inits,
+         mlir::ValueRange arrays, bool right, bool scans, Step step);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CONVERSION_FRACTALTOLINALG_LIFTER_H

@@ -1,0 +1,109 @@
+//===- Passes.td - nested lists as tensors ----------------------*- tablegen -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CONVERSION_FRACTALTOLINALG_PASSES
+#define TILEWRIGHT_CONVERSION_FRACTALTOLINALG_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def ConvertFractalToLinalg : Pass<"convert-fractal-to-linalg", "::mlir::ModuleOp"> {
+  let summary = "Turn nested lists into tensors, maps into parallel loops";
+  let description = [{
+    A list becomes a tensor with a dimension per level in front of those of its
+    leaf. The body of a `map` is computed for all elements at once: each
+    structured operation in it gets a parallel loop per map around it (lifting,
+    also called flattening of nested parallelism; Blelloch, CACM 1996). Operands
+    that do not vary with a map, weights as a rule, are not repeated for it. A
+    recurrence becomes an `scf.for` whose body is lifted over all maps around it,
+    so that a scan of each sentence of a batch is one loop over time. A `reduce`
+    by one elementwise operation becomes a reduction loop; any other one a loop,
+    as a fold.
+
+    Access operations that permute, cut or repeat lists cost nothing, or a slice.
+    Others (windows, shifts, reversed lists, gathers) are copied by one generic.
+
+    Refused, with an error at the operation: ragged lists, `filter`, leaf
+    operations that are neither structured nor elementwise, nor reshape, cut or
+    join tensors.
+
+    Before:
+    ```mlir
+    func.func @f(%xs: !fractal.array<[4] of tensor<1x8xf32>>, %w: tensor<8x8xf32>)
+        -> !fractal.array<[4] of tensor<1x8xf32>> {
+      %r = fractal.map (%x = %xs) : (!fractal.array<[4] of tensor<1x8xf32>>)
+          -> !fractal.array<[4] of tensor<1x8xf32>> {
+        %zero = arith.constant 0.0 : f32
+        %e = tensor.empty() : tensor<1x8xf32>
+        %i = linalg.fill ins(%zero : f32) outs(%e : tensor<1x8xf32>) -> tensor<1x8xf32>
+        %y = linalg.matmul ins(%x, %w : tensor<1x8xf32>, tensor<8x8xf32>) outs(%i : tensor<1x8xf32>)
+            -> tensor<1x8xf32>
+        fractal.yield %y : tensor<1x8xf32>
+      }
+      return %r : !fractal.array<[4] of tensor<1x8xf32>>
+    }
+    ```
+    After:
+    ```mlir
+    #map = affine_map<(d0, d1, d2, d3) -> (d0, d1, d3)>
+    #map1 = affine_map<(d0, d1, d2, d3) -> (d3, d2)>
+    #map2 = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2)>
+    func.func @f(%xs: tensor<4x1x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x1x8xf32> {
+      ...
+      %y = linalg.generic {indexing_maps = [#map, #map1, #map2], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%xs, %w : tensor<4x1x8xf32>, tensor<8x8xf32>) outs(%i : tensor<4x1x8xf32>) {
+      ...
+      } -> tensor<4x1x8xf32>
+      return %y : tensor<4x1x8xf32>
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
+def FractalSplitScans : Pass<"fractal-split-scans"> {
+  let summary = "Compute what does not depend on the state before the scan";
+  let description = [{
+    Operations of a recurrence's body that need elements, but no state, become a
+    `map` in front of it, over all elements at once: loop fission. The projection
+    `x @ w` of a recurrent layer becomes one product for a whole sequence. Only
+    what holds a contraction is moved, with all that it needs: other operations
+    are cheaper beside their users.
+
+    Before:
+    ```mlir
+    func.func @f(%xs: !fractal.array<[9] of tensor<1x8xf32>>, %h0: tensor<1x8xf32>, %w: tensor<8x8xf32>, %z: tensor<1x8xf32>) -> tensor<1x8xf32> {
+      %r = fractal.fold left (%h = %h0) over (%x = %xs)
+          : (tensor<1x8xf32>, !fractal.array<[9] of tensor<1x8xf32>>) -> tensor<1x8xf32> {
+        %p = linalg.matmul ins(%x, %w : tensor<1x8xf32>, tensor<8x8xf32>) outs(%z : tensor<1x8xf32>) -> tensor<1x8xf32>
+        %n = arith.addf %p, %h : tensor<1x8xf32>
+        fractal.yield %n : tensor<1x8xf32>
+      }
+      return %r : tensor<1x8xf32>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @f(%xs: !fractal.array<[9] of tensor<1x8xf32>>, %h0: tensor<1x8xf32>, %w: tensor<8x8xf32>, %z: tensor<1x8xf32>) -> tensor<1x8xf32> {
+      %ps = fractal.map (%x = %xs) : (!fractal.array<[9] of tensor<1x8xf32>>) -> !fractal.array<[9] of tensor<1x8xf32>> {
+        %p = linalg.matmul ins(%x, %w : tensor<1x8xf32>, tensor<8x8xf32>) outs(%z : tensor<1x8xf32>) -> tensor<1x8xf32>
+        fractal.yield %p : tensor<1x8xf32>
+      }
+      %r = fractal.fold left (%h = %h0) over (%x = %xs, %p = %ps)
+          : (tensor<1x8xf32>, !fractal.array<[9] of tensor<1x8xf32>>, !fractal.array<[9] of tensor<1x8xf32>>) -> tensor<1x8xf32> {
+        %n = arith.addf %p, %h : tensor<1x8xf32>
+        fractal.yield %n : tensor<1x8xf32>
+      }
+      return %r : tensor<1x8xf32>
+    }
+    ```
+  }];
+}
+
+#endif // TILEWRIGHT_CONVERSION_FRACTALTOLINALG_PASSES

@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.dialects.fractal.values import Lists
 from tilewright.dialects.sparse_tile.encoded import Encoded
 from tilewright.mlir import ir
-from tilewright.reference import sparse_tile, tile, upstream
+from tilewright.reference import fractal, sparse_tile, tile, upstream
 from tilewright.reference.errors import AssertionFailedError, InterpreterError
 from tilewright.reference.machine import Frame, Machine
 from tilewright.reference.registry import HANDLERS
@@ -28,6 +29,7 @@ __all__ = [
     "HANDLERS",
     "AssertionFailedError",
     "InterpreterError",
+    "fractal",
     "run",
     "run_kernel",
     "sparse_tile",
@@ -43,15 +45,16 @@ def run(
     weights: dict[str, np.ndarray] | None = None,
     *,
     seed: int | None = None,
-) -> list[np.ndarray]:
+) -> list[Any]:
     """Run a function of ``module`` and return its results.
 
     Args:
         module: IR of any layer.
         function: its name, without @.
-        args: one array (tensor, memref) or scalar per argument, of exactly the argument's dtype; memrefs are written.
+        args: one array (tensor, memref), `Lists` (fractal array) or scalar per argument, of exactly the argument's
+            dtype; memrefs are written.
         weights: values of external `ml_program.global`s by name.
-        seed: see :func:`run_kernel`.
+        seed: see :func:`run_kernel`; `fractal.reduce` combines elements in a bracketing drawn with it.
 
     Raises:
         InterpreterError: unknown op (with name and location), bad argument, undefined behaviour, deadlock.
@@ -92,8 +95,8 @@ def run_kernel(
 
 
 def _result(value: Any) -> Any:
-    """A result as the caller gets it: an array, or an encoded tensor as it is."""
-    if isinstance(value, Encoded):
+    """A result as the caller gets it: an array; an encoded tensor and lists as they are."""
+    if isinstance(value, Encoded | Lists):
         return value
     return np.ascontiguousarray(value) if np.ndim(value) else np.asarray(value)
 

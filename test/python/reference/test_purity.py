@@ -32,6 +32,7 @@ ALLOWED = (
     "tilewright.core.errors",
     "tilewright.core.integers",
     "tilewright.core.math_functions",
+    "tilewright.dialects.fractal",
     "tilewright.dialects.sparse_tile",
     "tilewright.mlir",
     "tilewright.reference",

@@ -12,6 +12,7 @@ import pytest
 
 from tilewright import reference
 from tilewright.mlir import ir
+from tilewright.mlir.dialects import _fractal_ops_gen as fractal
 from tilewright.mlir.dialects import _sparse_tile_ops_gen as sparse_tile
 from tilewright.mlir.dialects import _tile_ops_gen as tile
 from tilewright.reference.registry import HANDLERS, TERMINATORS, handles
@@ -37,6 +38,12 @@ def test_every_sparse_tile_op_is_interpreted():
     ops = {cls.OPERATION_NAME for cls in vars(sparse_tile).values() if hasattr(cls, "OPERATION_NAME")}
     assert len(ops) > 8
     assert ops <= set(HANDLERS)
+
+
+def test_every_fractal_op_is_interpreted():
+    ops = {cls.OPERATION_NAME for cls in vars(fractal).values() if hasattr(cls, "OPERATION_NAME")}
+    assert len(ops) > 20
+    assert ops - set(HANDLERS) == {"fractal.yield"} <= TERMINATORS
 
 
 def test_every_handler_is_tested():

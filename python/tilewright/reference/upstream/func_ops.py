@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.dialects.fractal.values import Lists
 from tilewright.dialects.sparse_tile.encoded import Encoded
 from tilewright.dialects.sparse_tile.tesa import Tesa
 from tilewright.mlir import ir
 from tilewright.reference import types
 from tilewright.reference.errors import InterpreterError
+from tilewright.reference.lists import Kind
 from tilewright.reference.machine import Frame, Machine
 from tilewright.reference.program import Node
 from tilewright.reference.registry import handles, terminators
@@ -94,6 +96,9 @@ def checked(value: Any, type_: ir.Type, what: str) -> Any:
     """
     if isinstance(value, Encoded):
         return _checked_encoding(value, type_, what)
+    kind = Kind.of(type_)
+    if kind is not None:
+        return _checked_lists(value, kind, what)
     if types.shaped(type_) is None:
         return np.asarray(value).astype(types.dtype_of(type_))[()]
     shape, dtype = types.shape_of(type_), types.dtype_of(type_)
@@ -104,6 +109,14 @@ def checked(value: Any, type_: ir.Type, what: str) -> Any:
     if not fits:
         raise InterpreterError(f"{what} has shape {array.shape}, which does not fit {type_}")
     return array.view(dtype) if array.dtype != dtype else array
+
+
+def _checked_lists(value: Any, kind: Kind, what: str) -> Lists:
+    """Return an argument of an array type; InterpreterError where it does not fit."""
+    if isinstance(value, Lists) and value.dtype != kind.dtype and unsigned_alias(value.dtype) == kind.dtype:
+        value = Lists(value.flat.view(kind.dtype), value.offsets)
+    kind.check(value, what)
+    return value
 
 
 def _checked_encoding(value: Encoded, type_: ir.Type, what: str) -> Encoded:

@@ -23,6 +23,7 @@ from tilewright.core.errors import InternalError, TilewrightError, UnsupportedEr
 from tilewright.core.version import VERSION
 
 if TYPE_CHECKING:
+    from tilewright import fractal
     from tilewright.bisection.session import bisect
     from tilewright.compiler.api import compile
     from tilewright.compiler.check import check
@@ -47,6 +48,8 @@ _LAZY = {
     "sparsify": "tilewright.compiler.sparsify",
 }
 
+_MODULES = {"fractal": "tilewright.fractal"}
+
 __all__ = [
     "InternalError",
     "Kernel",
@@ -59,6 +62,7 @@ __all__ = [
     "bisect",
     "check",
     "compile",
+    "fractal",
     "kernel",
     "load",
     "sparsify",
@@ -75,6 +79,8 @@ plugins.LOADERS.append(_load_passes)
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used."""
+    if name in _MODULES:
+        return importlib.import_module(_MODULES[name])
     if name not in _LAZY:
         raise AttributeError(f"module 'tilewright' has no attribute {name!r}")
     value = getattr(importlib.import_module(_LAZY[name]), name)
@@ -84,4 +90,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """List the public names."""
-    return sorted([*globals(), *_LAZY])
+    return sorted([*globals(), *_LAZY, *_MODULES])

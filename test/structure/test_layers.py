@@ -21,6 +21,7 @@ LAYERS = (
     "runtime",  # loads and runs artifacts, with no compiler at hand
     "sim",  # stands in for a machine behind the run-time's interface
     "frontend",  # ONNX, torch -> IR
+    "fractal",  # programs on nested lists in Python -> IR
     "normalize",  # one form of each op
     "plan",  # decides: fusion, tiles, orders, number formats
     "pipelines",  # passes of a machine, in order, with reasons

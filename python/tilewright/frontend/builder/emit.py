@@ -142,11 +142,12 @@ class Emitter:
         found = self._kept.get(id(x.data))
         if found is None:
             squeezed = x.data[tuple(slice(None) if n != 1 else 0 for n in shape)]
-            found = (x.data, self._materialize(np.atleast_1d(squeezed)))
+            found = (x.data, self.constant(np.atleast_1d(squeezed)))
             self._kept[id(x.data)] = found  # the array is kept so that its id stays its own
         return Tensor(x.dtype, x.shape, found[1], dims)
 
-    def _materialize(self, array: np.ndarray) -> ir.Value:
+    def constant(self, array: np.ndarray) -> ir.Value:
+        """Known elements as they stand, as a constant or a global at the start of the entry block."""
         with ir.InsertionPoint.at_block_begin(self._entry()), ir.Location.unknown():
             if array.size == 0:
                 return self.empty(array.shape, array.dtype)

@@ -159,7 +159,7 @@ def bisect(
         load_file(file)
     suspects = {name for name, cls in registered_passes().items() if source_file(cls)}
     machine = parse_target(target)
-    imported = open_source(model, weights).load(shapes, many_threads=machine.many_threads)
+    imported = open_source(model, weights, shapes=shapes).load(shapes, many_threads=machine.many_threads)
     steps = _inserted(steps_of(machine.states() if pipeline is None else pipeline), insert)
     if machine.device is not None:
         annotate(imported.module, machine.device)

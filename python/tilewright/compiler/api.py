@@ -43,15 +43,17 @@ def compile(
     """Compile a model and return it, ready to be called.
 
     Args:
-        model: path of an ONNX file, its bytes, an onnx.ModelProto, a torch.nn.Module (with `example_inputs`), or an
-            MLIR module (text, or a .mlir file) of layer 1, or of layer 3: kernels and a @main that launches them. Text
-            with one `tile.kernel` and no @main gives a :class:`tilewright.Kernel`, as :func:`tilewright.kernel` does.
+        model: path of an ONNX file, its bytes, an onnx.ModelProto, a torch.nn.Module (with `example_inputs`), a program
+            of nested lists (`tilewright.fractal.function`, with the lengths of its lists as `shapes`), or an MLIR
+            module (text, or a .mlir file) of layer 1, or of layer 3: kernels and a @main that launches them. Text with
+            one `tile.kernel` and no @main gives a :class:`tilewright.Kernel`, as :func:`tilewright.kernel` does.
         target: ``cpu`` (this machine), ``cpu:NAME`` (an x86 CPU by LLVM's name), ``cuda`` (this machine's GPU),
             ``cuda:sm_80`` or ``cuda:sm_90a`` (an NVIDIA GPU by its architecture), ``reference`` (the interpreter).
         threads: threads per call of the result (it can be changed later); default: all CPUs.
         example_inputs: for a torch module: a tuple of positional inputs, or a dict of inputs by name.
         shapes: sizes of symbolic dimensions, e.g. ``{"batch": 1}``, their ranges, e.g. ``{"batch": (1, 64)}``, or whole
-            shapes by input name. For a sequence the shapes of its tensors; None for an optional that holds nothing.
+            shapes by input name. For a sequence the shapes of its tensors; None for an optional that holds nothing. For
+            a program of lists the lengths of their levels: ``{"xss": (16, 64)}``.
         weights: arrays of the external globals of an MLIR module, by name.
         pipeline: phases of passes to run instead of the target's own.
         opt_level: LLVM's optimization level, 0 to 3.
@@ -93,7 +95,7 @@ def compile(
     from tilewright.compiler.source import open_source
     from tilewright.runtime.cpu.model import checked_threads
 
-    source = open_source(model, weights, example_inputs)
+    source = open_source(model, weights, example_inputs, shapes)
     machine = registry.parse_target(target)
     folder = dump_ir or config.dump_ir.get()
     options = CompileOptions(

@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What can be compiled: an ONNX file, its bytes, a ModelProto, or a module of layer 1 as MLIR text."""
+"""What can be compiled: an ONNX file, its bytes, a ModelProto, a program of lists, or layer 1 as MLIR text."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tilewright.compiler import list_programs
 from tilewright.compiler.external_data import external_files
 from tilewright.core.cache import digest
 from tilewright.core.dtypes import from_numpy
@@ -54,12 +55,14 @@ class Source:
         kind: ``onnx`` or ``mlir``.
         name: what reports call it.
         weights: bytes of external globals of MLIR text.
+        shaped: whether sizes that the user gave are already in the text.
     """
 
     value: Any
     kind: str
     name: str
     weights: Mapping[str, np.ndarray] = field(default_factory=dict)
+    shaped: bool = False
 
     @functools.cached_property
     def content_id(self) -> str:
@@ -98,21 +101,34 @@ class Source:
             UserError: the model is malformed, or its shapes are not fixed.
             UnsupportedError: it holds operators that have no lowering.
         """
-        return _load_mlir(self, shapes) if self.kind == "mlir" else _load_onnx(self, shapes, symbolic, many_threads)
+        if self.kind == "mlir":
+            return _load_mlir(self, None if self.shaped else shapes)
+        return _load_onnx(self, shapes, symbolic, many_threads)
 
 
 def open_source(
     model: Any,
     weights: Mapping[str, np.ndarray] | None = None,
     example_inputs: Any = None,
+    shapes: Shapes | None = None,
 ) -> Source:
     """Return the source for what the user gave.
+
+    Args:
+        model: what :func:`tilewright.compile` takes.
+        weights: arrays of external globals of MLIR text, by name.
+        example_inputs: of a torch module.
+        shapes: lengths of the lists of a program of `tilewright.fractal`; other models get theirs when they are loaded.
 
     Raises:
         UserError: no such file, or nothing that can be compiled.
         UnsupportedError: a torch module that torch cannot export.
     """
-    if _is_torch_module(model):
+    if list_programs.is_program(model):
+        program = list_programs.traced(model, shapes)
+        source = Source(program.module_text, "mlir", program.name, program.weights, shaped=True)
+        weights = program.weights
+    elif _is_torch_module(model):
         source = Source(_exported(model, example_inputs), "onnx", type(model).__name__)
     elif example_inputs is not None:
         raise UserError(f"example_inputs= is for torch modules, not for a {type(model).__name__}")
@@ -161,7 +177,8 @@ def _open(model: Any) -> Source:
         return Source(model, "onnx", model.graph.name or "model")
     raise UserError(
         f"cannot compile an object of type {type(model).__name__}: give the path of an ONNX file, its bytes, "
-        "an onnx.ModelProto, a torch.nn.Module, or the text of a layer-1 MLIR module"
+        "an onnx.ModelProto, a torch.nn.Module, a function made by tilewright.fractal.function, or the text of an MLIR "
+        "module of layer 1"
     )
 
 
@@ -234,7 +251,7 @@ def _check_weights(module: ir.Module, weights: Mapping[str, np.ndarray]) -> None
         if array is None or not isinstance(kind, ir.RankedTensorType):
             continue
         given = TensorSpec(name, from_numpy(array.dtype), array.shape)
-        wanted = TensorSpec(name, _element(kind), tuple(kind.shape))
+        wanted = TensorSpec(name, _element(kind.element_type), tuple(kind.shape))
         if given != wanted:
             raise UserError(f"weights= gives {given}, but the module declares {wanted}")
 
@@ -242,8 +259,8 @@ def _check_weights(module: ir.Module, weights: Mapping[str, np.ndarray]) -> None
 _COMPLEX = {"complex<f32>": "c64", "complex<f64>": "c128"}
 
 
-def _element(kind: ir.RankedTensorType) -> str:
-    text = str(kind.element_type)
+def _element(kind: ir.Type) -> str:
+    text = str(kind)
     return _COMPLEX.get(text) or text.replace("ui", "u").lower()
 
 
@@ -258,11 +275,15 @@ def _tensor_specs(types: Any, function: Any, attributes: str, what: str) -> tupl
     given = function.attributes[attributes] if attributes in function.attributes else [None] * len(types)
     specs = []
     for i, (kind, attrs) in enumerate(zip(types, given, strict=True)):
-        if not isinstance(kind, ir.RankedTensorType):
+        listed = list_programs.shape_of(kind)
+        if listed is None and not isinstance(kind, ir.RankedTensorType):
             raise UserError(f"{what} {i} of @main is {kind}; a tensor of known rank is needed")
         name = f"{what}{i}"
         if attrs is not None and decisions.NAME in attrs:
             name = ir.StringAttr(attrs[decisions.NAME]).value
+        if listed is not None:
+            specs.append(TensorSpec(name, _element(listed[1]), listed[0]))
+            continue
         sizes = (-1 if kind.is_dynamic_dim(d) else kind.get_dim_size(d) for d in range(kind.rank))
-        specs.append(TensorSpec(name, _element(kind), tuple(sizes)))
+        specs.append(TensorSpec(name, _element(kind.element_type), tuple(sizes)))
     return tuple(specs)

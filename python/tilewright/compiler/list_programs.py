@@ -1,0 +1,62 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Programs of nested lists (`tilewright.fractal`) as models: traced for the lengths that they are compiled for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tilewright.core.errors import UnsupportedError, UserError
+
+if TYPE_CHECKING:
+    from tilewright.fractal.function import Function
+    from tilewright.fractal.tracing.program import Traced
+    from tilewright.mlir import ir
+
+
+def is_program(model: Any) -> bool:
+    """Whether it is made by `ft.function`; nothing is imported to find out."""
+    return any(
+        f"{kind.__module__}.{kind.__name__}" == "tilewright.fractal.function.Function" for kind in type(model).__mro__
+    )
+
+
+def traced(program: Function, shapes: Mapping[str, Any] | None) -> Traced:
+    """The program for lists of these lengths.
+
+    Args:
+        program: made by `ft.function`.
+        shapes: the lengths of each list's levels, by the parameter's name, outermost first.
+
+    Raises:
+        UserError: a length is missing or wrong, or the program cannot be traced.
+        UnsupportedError: lists are ragged.
+    """
+    result = program.trace(dict(shapes or {}))
+    for spec in result.inputs:
+        if "ragged" in spec.lengths:
+            raise UnsupportedError(
+                f"{spec.name} of {result.name} is ragged: such lists run in eager mode and have no lowering yet; pad "
+                "them to one length"
+            )
+        if None in spec.lengths:
+            wanted = ", ".join("..." if n is None else str(n) for n in spec.lengths)
+            raise UserError(
+                f"the lengths of {spec.name} are not known: a program of lists is compiled for given ones; say "
+                f'shapes={{"{spec.name}": ({wanted})}}'
+            )
+    return result
+
+
+def shape_of(kind: ir.Type) -> tuple[tuple[int, ...], ir.Type] | None:
+    """Sizes of the tensor that holds an array, levels first, and its element type; None for any other type."""
+    from tilewright.mlir import ir
+    from tilewright.mlir.dialects.fractal import ArrayType
+
+    if not ArrayType.isinstance(kind):
+        return None
+    array = ArrayType(kind)
+    leaf = ir.RankedTensorType(array.leaf)
+    return (*(n if n >= 0 else -1 for n in array.lengths), *leaf.shape), leaf.element_type

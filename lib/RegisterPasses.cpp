@@ -21,6 +21,7 @@
 #include "lib/Transforms/Pipelining/Passes.h"
 #include "lib/Transforms/Plan/Passes.h"
 #include "lib/Transforms/Programs/Passes.h"
+#include "lib/Transforms/Recurrences/Passes.h"
 #include "mlir/InitAllPasses.h"
 
 #include <mutex>
@@ -43,5 +44,6 @@ void tilewright::registerAllPasses() {
     registerPipeliningPasses();
     registerPlanPasses();
     registerProgramsPasses();
+    registerRecurrencesPasses();
   });
 }

@@ -224,3 +224,34 @@ LogicalResult RepeatOp::verify() {
 AffineMap RepeatOp::getAccessMap() {
   return AffineMap::get(1, getCount() ? 1 : 0, getContext());
 }
+
+//===----------------------------------------------------------------------===//
+// ReadOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult ReadOp::verify() {
+  AffineMap map = getMap();
+  ArrayType source = getSource().getType(), result = getResult().getType();
+  int64_t read = map.getNumResults(), levels = map.getNumDims();
+  // read_c1
+  if (read == 0 || levels == 0 || map.getNumSymbols() != 0 ||
+      read > source.getDepth())
+    return emitOpError("has a map that does not fit: ")
+           << getMapAttr() << " must have a dimension and a result at least, no "
+           << "symbols, and at most " << source.getDepth() << " results";
+  auto known = [](int64_t length) { return ArrayType::isKnown(length); };
+  // read_c2
+  if (levels > result.getDepth() ||
+      !llvm::all_of(source.getLengths().take_front(read),
+                    [](int64_t length) { return length > 0; }) ||
+      !llvm::all_of(result.getLengths().take_front(levels), known))
+    return emitOpError("needs known lengths of what it reads, not zero, and of "
+                       "its result: ")
+           << source << " gives " << result;
+  SmallVector<int64_t> lengths(result.getLengths().take_front(levels));
+  llvm::append_range(lengths, source.getLengths().drop_front(read));
+  return verifyFits(*this, "result", ArrayType::get(lengths, source.getLeaf()),
+                    result); // read_c3
+}
+
+AffineMap ReadOp::getAccessMap() { return getMap(); }

@@ -223,4 +223,38 @@ def Fractal_RepeatOp : Fractal_AccessOp<"repeat"> {
   }];
 }
 
+def Fractal_ReadOp : Fractal_AccessOp<"read"> {
+  let summary = "elements where an affine map says";
+  let description = [{
+    The dimensions of the map are the leading levels of the result, its results
+    the leading levels of the source; further levels of both are the same. An
+    index that leaves a list reads the list's nearest element. What other access
+    ops cannot say, skewed lists for one: `(j, d) -> (d, j - d)` reads the
+    diagonals of a matrix.
+
+    - `read_c1`: the map has a dimension and a result at least, no symbols, and no
+      more results than the source has levels.
+    - `read_c2`: the lengths of those levels of source and result are known, and
+      the source's are not zero.
+    - `read_c3`: the result is compatible with such lists of what lies below the
+      levels of the source that are read.
+
+    Example:
+
+    ```mlir
+    func.func @f(%xs: !fractal.array<[2, 4] of tensor<8xf32>>) -> !fractal.array<[5, 2] of tensor<8xf32>> {
+      %r = fractal.read %xs at affine_map<(d0, d1) -> (d1, d0 - d1)>
+          : !fractal.array<[2, 4] of tensor<8xf32>> -> !fractal.array<[5, 2] of tensor<8xf32>>
+      return %r : !fractal.array<[5, 2] of tensor<8xf32>>
+    }
+    ```
+  }];
+  let arguments = (ins Fractal_ArrayType:$source, AffineMapAttr:$map);
+  let results = (outs Fractal_ArrayType:$result);
+  let assemblyFormat = [{
+    $source `at` $map attr-dict
+    `:` qualified(type($source)) `->` qualified(type($result))
+  }];
+}
+
 #endif // TILEWRIGHT_FRACTAL_ACCESS_OPS

@@ -263,6 +263,14 @@ def : Tile_Decision<"skip", Tile_Integer, Tile_OnTensors,
     ["tile-skip-masked-blocks"],
     ["tile-plan-online", "tile-groups-to-kernels"], ["cpu"],
     "number of an input, not used by the body, that is zero where a mask of this run leaves nothing of the result">;
+def : Tile_Decision<"pair", Tile_Integers,
+    Tile_On<["fractal.fold", "fractal.scan"]>,
+    ["fractal-find-pairs"], ["fractal-plan-wavefronts"], ["cpu", "cuda"],
+    "lengths of a recurrence and of the scan that its states go through">;
+def : Tile_Decision<"wavefront", Tile_Flag,
+    Tile_On<["fractal.fold", "fractal.scan"]>,
+    ["fractal-plan-wavefronts"], ["fractal-skew-recurrences"], ["cpu", "cuda"],
+    "the recurrence and the scan in its body run along diagonals, as one">;
 def : Tile_Decision<"implicit_padding", Tile_Flag, Tile_On<["tensor.pad"]>,
     ["tile-fold-padding"],
     ["tile-fold-padding", "tile-form-groups"], ["cuda"],

@@ -53,9 +53,8 @@ static FailureOr<FunctionType> convertedType(func::FuncOp function) {
       if (Type tensor = tensorOf(type))
         now.push_back(tensor);
       else
-        return function.emitOpError("has an argument or result that is a "
-                                    "ragged list, ")
-               << type
+        return unsupported(function)
+               << "has an argument or result that is a ragged list, " << type
                << ": pass the flat list and the offsets, which "
                   "fractal.from_ragged takes";
     return success();

@@ -51,8 +51,7 @@ static void liftSlice(Lifter &l, SliceOp op) {
     offsets[*dim] = only(l, op.getOffsets(), op.getStaticOffsets());
     sizes[*dim] = size;
     strides[*dim] = l.b.getIndexAttr(op.getStride());
-    list.tensor = tensor::ExtractSliceOp::create(l.b, list.tensor, offsets,
-                                                 sizes, strides);
+    list.tensor = l.sliceOf({}, list.tensor, offsets, sizes, strides);
   }
   list.lengths.front() = size;
   l.define(op.getResult(), list);
@@ -91,14 +90,25 @@ static FailureOr<SmallVector<OpFoldResult>> lengthsOf(Lifter &l, Access &a) {
   for (int64_t number : llvm::seq(a.map.getNumDims())) {
     int64_t length = type.getLengths()[number];
     if (!ArrayType::isKnown(length))
-      return a.op->emitOpError("has a result whose lengths are not known at "
-                               "compile time: ")
+      return unsupported(a.op)
+             << "has a result whose lengths are not known at compile time: "
              << type << "; give the lengths of the program's inputs";
     lengths.push_back(l.b.getIndexAttr(length));
   }
   int64_t replaced = a.map.getNumResults();
   llvm::append_range(lengths, ArrayRef(a.source.lengths).drop_front(replaced));
   return lengths;
+}
+
+/// The nearest index of a list.
+static Value clamped(OpBuilder &b, Location loc, Value index,
+                     OpFoldResult length) {
+  Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+  Value one = arith::ConstantIndexOp::create(b, loc, 1);
+  Value size = getValueOrCreateConstantIndexOp(b, loc, length);
+  Value last = arith::SubIOp::create(b, loc, size, one);
+  Value most = arith::MinSIOp::create(b, loc, index, last);
+  return arith::MaxSIOp::create(b, loc, most, zero);
 }
 
 /// Where the source is read, at a point of the copy.
@@ -112,6 +122,9 @@ static SmallVector<Value> indicesAt(OpBuilder &b, Location loc, Access &a,
       llvm::seq(levels), [&](int64_t level) { return at(levelAxis(level)); });
   llvm::append_range(dims, a.symbols);
   SmallVector<Value> read = *affine::expandAffineMap(b, loc, a.map, dims);
+  if (isa<ReadOp>(a.op))
+    for (auto [index, length] : llvm::zip(read, a.source.lengths))
+      index = clamped(b, loc, index, length);
   SmallVector<Value> indices;
   for (Axis axis : a.source.axes) {
     if (!isLevel(axis))
@@ -132,18 +145,10 @@ static Value readAt(OpBuilder &b, Location loc, Lifter &l, Access &a,
   if (!a.op.getFill())
     return tensor::ExtractOp::create(b, loc, a.source.tensor, indices);
   std::optional<int64_t> dim = a.source.dimOf(levelAxis(0));
-  Value zero = arith::ConstantIndexOp::create(b, loc, 0);
-  Value size = getValueOrCreateConstantIndexOp(b, loc, a.source.lengths[0]);
-  Value one = arith::ConstantIndexOp::create(b, loc, 1);
-  Value last = arith::SubIOp::create(b, loc, size, one);
   Value index = indices[*dim];
-  Value low =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, index, zero);
-  Value high =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, index, last);
-  Value inside = arith::AndIOp::create(b, loc, low, high);
-  indices[*dim] = arith::MaxSIOp::create(
-      b, loc, arith::MinSIOp::create(b, loc, index, last), zero);
+  indices[*dim] = clamped(b, loc, index, a.source.lengths[0]);
+  Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, index,
+                                       indices[*dim]);
   Value element = tensor::ExtractOp::create(b, loc, a.source.tensor, indices);
   const Lifted &fill = l.lookup(a.op.getFill());
   SmallVector<Value> places;
@@ -178,17 +183,28 @@ static SmallVector<Axis> axesOf(Lifter &l, Access &a) {
   return axes;
 }
 
+/// What is read of an empty list: nothing but the fill.
+static void defineFill(Lifter &l, Access &a, ArrayRef<OpFoldResult> lengths) {
+  int64_t levels = a.map.getNumDims();
+  Lifted fill = l.lookup(a.op.getFill()).renamed([&](Axis axis) {
+    return isLevel(axis) ? levelAxis(levelOf(axis) + levels) : axis;
+  });
+  fill.lengths.assign(lengths.begin(), lengths.end());
+  l.define(a.op->getResult(0), fill);
+}
+
 static LogicalResult liftByCopy(Lifter &l, AccessOpInterface op) {
   Access a = {op, op.getAccessMap(), l.lookup(op.getSource()), {}, {}};
   if (!a.map)
-    return op->emitOpError("has no affine access map: lengths of its lists are "
-                           "not known at compile time; give the lengths of the "
-                           "program's inputs");
+    return unsupported(op)
+           << "has no affine access map: lengths of its lists are not known at "
+              "compile time; give the lengths of the program's inputs";
   FailureOr<SmallVector<OpFoldResult>> lengths = lengthsOf(l, a);
   if (failed(lengths))
     return failure();
-  std::optional<int64_t> length = getConstantIntValue(a.source.lengths[0]);
-  if (op.getFill() && (!a.source.dimOf(levelAxis(0)) || length == 0))
+  if (op.getFill() && getConstantIntValue(a.source.lengths[0]) == 0)
+    return defineFill(l, a, *lengths), success();
+  if (op.getFill() && !a.source.dimOf(levelAxis(0)))
     a.source.tensor = l.aligned(a.source, levelsOf(a.source)),
     a.source.axes = levelsOf(a.source);
   for (Value operand : op->getOperands())
@@ -225,7 +241,7 @@ std::optional<LogicalResult> tilewright::liftAccessOp(Lifter &l,
     return liftSlice(l, slice), success();
   if (auto repeat = dyn_cast<RepeatOp>(op))
     return liftRepeat(l, repeat), success();
-  if (isa<ReverseOp, ShiftOp, WindowOp, SliceOp>(op))
+  if (isa<ReverseOp, ShiftOp, WindowOp, SliceOp, ReadOp>(op))
     return liftByCopy(l, cast<AccessOpInterface>(op));
   return std::nullopt;
 }

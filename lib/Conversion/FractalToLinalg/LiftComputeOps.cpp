@@ -73,14 +73,13 @@ static Value emptyList(Lifter &l, const State &state, OpFoldResult length) {
   return l.empty(sizes, state.leaf);
 }
 
-static Value insertAt(Lifter &l, Value state, Value list, Value index) {
+static Value insertAt(Lifter &l, Value state, Value list, OpFoldResult index) {
   SmallVector<OpFoldResult> offsets, sizes, strides;
   int64_t rank = cast<RankedTensorType>(list.getType()).getRank();
   takeAll(l, list, rank, offsets, sizes, strides);
   offsets.front() = index;
   sizes.front() = l.b.getIndexAttr(1);
-  return tensor::InsertSliceOp::create(l.b, state, list, offsets, sizes,
-                                       strides);
+  return l.inserted(state, list, offsets, sizes, strides);
 }
 
 /// The types of sizes that only a run knows may differ.
@@ -88,6 +87,20 @@ static Value castTo(Lifter &l, Value value, Type type) {
   return value.getType() == type
              ? value
              : tensor::CastOp::create(l.b, type, value).getResult();
+}
+
+/// The element of a step. That of a single one is a number from the start:
+/// `canonicalize` takes the wrong dimension of size one for the one that a
+/// slice drops when its offset becomes a constant.
+static OpFoldResult stepOf(Lifter &l, scf::ForOp loop, OpFoldResult length,
+                           bool right) {
+  if (getConstantIntValue(length) == 1)
+    return l.b.getIndexAttr(0);
+  Value at = loop.getInductionVar();
+  if (!right)
+    return at;
+  Value last = arith::SubIOp::create(l.b, loop.getUpperBound(), loop.getStep());
+  return arith::SubIOp::create(l.b, last, at).getResult();
 }
 
 FailureOr<SmallVector<Lifted>>
@@ -109,11 +122,7 @@ tilewright::liftLoop(Lifter &l, Operation *op, ValueRange inits,
   {
     OpBuilder::InsertionGuard guard(l.b);
     l.b.setInsertionPointToEnd(loop.getBody());
-    Value at = loop.getInductionVar();
-    if (right) {
-      Value last = arith::SubIOp::create(l.b, count, one);
-      at = arith::SubIOp::create(l.b, last, at);
-    }
+    OpFoldResult at = stepOf(l, loop, length, right);
     SmallVector<Lifted> before, elements;
     for (auto [state, arg] : llvm::zip(states, loop.getRegionIterArgs()))
       before.push_back(state.with(arg));
@@ -178,9 +187,9 @@ std::optional<LogicalResult> tilewright::liftComputeOp(Lifter &l,
       .Case([&](FoldOp fold) { return liftRecurrence(l, fold); })
       .Case([&](ReduceOp reduce) { return liftReduce(l, reduce); })
       .Case([&](FilterOp filter) {
-        return filter.emitOpError("has no lowering yet: how many elements it "
-                                  "keeps is known at run time only; select "
-                                  "values in a map instead");
+        return unsupported(filter)
+               << "has no lowering yet: how many elements it keeps is known at "
+                  "run time only; select values in a map instead";
       })
       .Default([](Operation *) { return std::nullopt; });
 }

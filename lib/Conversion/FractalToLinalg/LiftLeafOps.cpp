@@ -196,8 +196,8 @@ static void liftExtract(Lifter &l, tensor::ExtractSliceOp op) {
   llvm::append_range(offsets, current(l, op.getMixedOffsets()));
   llvm::append_range(sizes, current(l, op.getMixedSizes()));
   llvm::append_range(strides, current(l, op.getMixedStrides()));
-  value.tensor = tensor::ExtractSliceOp::create(
-      l.b, behind(value, op.getType()), value.tensor, offsets, sizes, strides);
+  value.tensor = l.sliceOf(behind(value, op.getType()), value.tensor, offsets,
+                           sizes, strides);
   l.define(op.getResult(), value);
 }
 
@@ -210,8 +210,7 @@ static void liftInsert(Lifter &l, tensor::InsertSliceOp op) {
   llvm::append_range(offsets, current(l, op.getMixedOffsets()));
   llvm::append_range(sizes, current(l, op.getMixedSizes()));
   llvm::append_range(strides, current(l, op.getMixedStrides()));
-  Value result =
-      tensor::InsertSliceOp::create(l.b, source, dest, offsets, sizes, strides);
+  Value result = l.inserted(source, dest, offsets, sizes, strides);
   l.define(op.getResult(), {result, loops, {}});
 }
 
@@ -226,8 +225,7 @@ static void liftConcat(Lifter &l, tensor::ConcatOp op) {
     SmallVector<OpFoldResult> offsets, sizes, strides;
     takeAll(l, part, rank, offsets, sizes, strides);
     offsets[dim] = l.b.getIndexAttr(start);
-    whole = tensor::InsertSliceOp::create(l.b, part, whole, offsets, sizes,
-                                          strides);
+    whole = l.inserted(part, whole, offsets, sizes, strides);
     start += cast<RankedTensorType>(input.getType()).getDimSize(op.getDim());
   }
   l.define(op.getResult(), {whole, loops, {}});
@@ -238,6 +236,13 @@ template <typename Op> static LogicalResult liftReshape(Lifter &l, Op op) {
   SmallVector<ReassociationIndices> groups =
       shifted(op.getReassociationIndices(), value.axes.size());
   RankedTensorType type = behind(value, op.getType());
+  // A scalar and a tensor of ones: these belong to no group of theirs.
+  if (op.getReassociationIndices().empty() && !groups.empty()) {
+    auto now = cast<RankedTensorType>(value.tensor.getType());
+    int64_t rank = std::max(type.getRank(), now.getRank());
+    for (int64_t dim : llvm::seq<int64_t>(groups.size(), rank))
+      groups.back().push_back(dim);
+  }
   value.tensor = Op::create(l.b, type, value.tensor, groups);
   l.define(op.getResult(), value);
   return success();
@@ -270,9 +275,9 @@ LogicalResult tilewright::liftLeafOp(Lifter &l, Operation *op) {
       .Default([&](Operation *other) -> LogicalResult {
         if (OpTrait::hasElementwiseMappableTraits(other))
           return liftElementwise(l, other);
-        return other->emitOpError(
-            "cannot be computed for all elements of a list at once: a leaf "
-            "operation is structured (linalg), elementwise, or reshapes, cuts "
-            "or joins tensors");
+        return unsupported(other)
+               << "cannot be computed for all elements of a list at once: a "
+                  "leaf operation is structured (linalg), elementwise, or "
+                  "reshapes, cuts or joins tensors";
       });
 }

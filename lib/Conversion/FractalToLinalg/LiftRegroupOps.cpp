@@ -96,8 +96,9 @@ static bool allKnown(const Lifted &list, int64_t levels) {
 }
 
 static LogicalResult unknown(Operation *op) {
-  return op->emitOpError("needs lengths that are known at compile time; give "
-                         "the lengths of the program's inputs");
+  return unsupported(op)
+         << "needs lengths that are known at compile time; give "
+            "the lengths of the program's inputs";
 }
 
 static LogicalResult liftCut(Lifter &l, Operation *op, int64_t parts,
@@ -106,15 +107,16 @@ static LogicalResult liftCut(Lifter &l, Operation *op, int64_t parts,
   if (!allKnown(list, 1))
     return unknown(op);
   int64_t length = *getConstantIntValue(list.lengths.front());
-  int64_t groups = std::min(parts, length);
-  if (groups == 0 || length % groups != 0)
-    return op->emitOpError("cuts a list of ")
-           << length << " in " << parts
+  int64_t groups = interleaved ? std::min(parts, length) : parts;
+  if (groups != 0 && length % groups != 0)
+    return unsupported(op)
+           << "cuts a list of " << length << " in " << parts
            << " parts of unequal lengths, which have no lowering yet; pad the "
               "list to a multiple";
-  Lifted result =
-      interleaved ? cut(l, list, length / groups, groups, /*slowIsOuter=*/false)
-                  : cut(l, list, groups, length / groups, /*slowIsOuter=*/true);
+  int64_t each = groups == 0 ? 0 : length / groups;
+  Lifted result = interleaved
+                      ? cut(l, list, each, groups, /*slowIsOuter=*/false)
+                      : cut(l, list, groups, each, /*slowIsOuter=*/true);
   l.define(op->getResult(0), result);
   return success();
 }
@@ -151,6 +153,12 @@ static LogicalResult liftJoin(Lifter &l, JoinOp op) {
     if (!allKnown(lists.back(), 1))
       return unknown(op);
     total += *getConstantIntValue(lists.back().lengths.front());
+    for (auto [own, first] : llvm::drop_begin(
+             llvm::zip_equal(lists.back().lengths, lists.front().lengths)))
+      if (!isEqualConstantIntOrValue(own, first))
+        return unsupported(op) << "joins lists of lists of different lengths, "
+                                  "which has no lowering yet; pad them to one "
+                                  "length";
   }
   SmallVector<Axis> axes = levelsOf(lists.front());
   llvm::append_range(axes, Lifter::loopsOf(lists));
@@ -164,8 +172,7 @@ static LogicalResult liftJoin(Lifter &l, JoinOp op) {
     SmallVector<OpFoldResult> offsets, sizes, strides;
     takeAll(l, part, rank, offsets, sizes, strides);
     offsets.front() = l.b.getIndexAttr(start);
-    result.tensor = tensor::InsertSliceOp::create(l.b, part, result.tensor,
-                                                  offsets, sizes, strides);
+    result.tensor = l.inserted(part, result.tensor, offsets, sizes, strides);
     start += *getConstantIntValue(list.lengths.front());
   }
   l.define(op.getResult(), result);
@@ -176,8 +183,8 @@ static LogicalResult liftGather(Lifter &l, GatherOp op) {
   const Lifted &list = l.lookup(op.getSource()),
                &given = l.lookup(op.getIndices());
   if (!given.loops().empty())
-    return op.emitOpError("has indices that differ between elements of a list "
-                          "around it, which has no lowering yet");
+    return unsupported(op) << "has indices that differ between elements of a "
+                              "list around it, which has no lowering yet";
   std::optional<int64_t> dim = list.dimOf(levelAxis(0));
   Lifted result = list;
   result.lengths.front() =
@@ -260,9 +267,9 @@ std::optional<LogicalResult> tilewright::liftRegroupOp(Lifter &l,
         return success();
       })
       .Case<FromRaggedOp, ToRaggedOp>([](Operation *ragged) {
-        return ragged->emitOpError("has no lowering yet: ragged lists are "
-                                   "computed by the eager mode and the "
-                                   "reference target only");
+        return unsupported(ragged)
+               << "has no lowering yet: ragged lists are computed by the eager "
+                  "mode and the reference target only";
       })
       .Default([](Operation *) { return std::nullopt; });
 }

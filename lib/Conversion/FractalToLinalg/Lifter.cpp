@@ -22,6 +22,14 @@ RankedTensorType tilewright::leafOf(Type element) {
   return cast<RankedTensorType>(element);
 }
 
+InFlightDiagnostic tilewright::unsupported(Operation *op) {
+  return op->emitError("unsupported: '") << op->getName() << "' ";
+}
+
+bool tilewright::isEmpty(Type tensor) {
+  return llvm::is_contained(cast<RankedTensorType>(tensor).getShape(), 0);
+}
+
 SmallVector<Axis> tilewright::levelsOf(const Lifted &value) {
   return llvm::map_to_vector(llvm::seq<int64_t>(value.lengths.size()),
                              levelAxis);
@@ -107,13 +115,14 @@ SmallVector<OpFoldResult> Lifter::sizesOf(const Lifted &value,
 }
 
 SmallVector<Axis> Lifter::loopsOf(ArrayRef<Lifted> values) {
-  SmallVector<SmallVector<Axis>> all =
-      llvm::map_to_vector(values, [](const Lifted &v) { return v.loops(); });
-  llvm::stable_sort(
-      all, [](auto &one, auto &other) { return one.size() > other.size(); });
   SetVector<Axis> found;
-  for (ArrayRef<Axis> axes : all)
-    found.insert_range(axes);
+  const auto *most = llvm::max_element(values, [](auto &one, auto &other) {
+    return one.loops().size() < other.loops().size();
+  });
+  if (most != values.end())
+    found.insert_range(most->loops());
+  for (const Lifted &value : values)
+    found.insert_range(value.loops());
   return found.takeVector();
 }
 
@@ -162,6 +171,28 @@ Value Lifter::aligned(const Lifted &value, ArrayRef<Axis> axes) {
   return copy.getResult(0);
 }
 
+Value Lifter::sliceOf(RankedTensorType type, Value tensor,
+                      ArrayRef<OpFoldResult> offsets,
+                      ArrayRef<OpFoldResult> sizes,
+                      ArrayRef<OpFoldResult> strides) {
+  if (!type)
+    type = tensor::ExtractSliceOp::inferResultType(
+        cast<RankedTensorType>(tensor.getType()), sizes);
+  if (isEmpty(type) && type.hasStaticShape())
+    return tensor::EmptyOp::create(b, type.getShape(), type.getElementType());
+  return tensor::ExtractSliceOp::create(b, type, tensor, offsets, sizes,
+                                        strides);
+}
+
+Value Lifter::inserted(Value part, Value tensor, ArrayRef<OpFoldResult> offsets,
+                       ArrayRef<OpFoldResult> sizes,
+                       ArrayRef<OpFoldResult> strides) {
+  if (isEmpty(part.getType()))
+    return tensor;
+  return tensor::InsertSliceOp::create(b, part, tensor, offsets, sizes,
+                                       strides);
+}
+
 Lifted Lifter::elementAt(const Lifted &list, OpFoldResult index) {
   std::optional<int64_t> dim = list.dimOf(levelAxis(0));
   if (!dim)
@@ -175,9 +206,8 @@ Lifted Lifter::elementAt(const Lifted &list, OpFoldResult index) {
   shape.erase(shape.begin() + *dim);
   Lifted rest = list;
   rest.axes.erase(rest.axes.begin() + *dim);
-  rest.tensor = tensor::ExtractSliceOp::create(
-      b, RankedTensorType::get(shape, type.getElementType()), list.tensor,
-      offsets, sizes, strides);
+  rest.tensor = sliceOf(RankedTensorType::get(shape, type.getElementType()),
+                        list.tensor, offsets, sizes, strides);
   return rest.entered(/*loop=*/0);
 }
 

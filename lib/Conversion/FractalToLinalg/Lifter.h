@@ -86,6 +86,17 @@ public:
   /// A tensor of these sizes, then those of the leaf.
   mlir::Value empty(llvm::ArrayRef<mlir::OpFoldResult> sizes,
                     mlir::RankedTensorType leaf);
+  /// A part of a tensor, of this type or, if null, of the sizes; a part without
+  /// elements is made anew: it has no offset that the op would allow.
+  mlir::Value sliceOf(mlir::RankedTensorType type, mlir::Value tensor,
+                      llvm::ArrayRef<mlir::OpFoldResult> offsets,
+                      llvm::ArrayRef<mlir::OpFoldResult> sizes,
+                      llvm::ArrayRef<mlir::OpFoldResult> strides);
+  /// A tensor with a part written, the tensor itself if the part is empty.
+  mlir::Value inserted(mlir::Value part, mlir::Value tensor,
+                       llvm::ArrayRef<mlir::OpFoldResult> offsets,
+                       llvm::ArrayRef<mlir::OpFoldResult> sizes,
+                       llvm::ArrayRef<mlir::OpFoldResult> strides);
   /// An element of each outermost list.
   Lifted elementAt(const Lifted &list, mlir::OpFoldResult index);
   mlir::Value index(mlir::OpFoldResult size);
@@ -102,6 +113,11 @@ private:
 
 /// The leaf of an array or the tensor itself.
 mlir::RankedTensorType leafOf(mlir::Type element);
+/// The error for what is right and has no lowering; callers tell it by its
+/// first word.
+mlir::InFlightDiagnostic unsupported(mlir::Operation *op);
+/// Whether a type says that a tensor has no elements.
+bool isEmpty(mlir::Type tensor);
 /// Axes of all levels of an element, outermost first.
 llvm::SmallVector<Axis> levelsOf(const Lifted &value);
 /// Offsets of zero, sizes and strides of one that take all of a tensor's first

@@ -67,43 +67,4 @@ def ConvertFractalToLinalg : Pass<"convert-fractal-to-linalg", "::mlir::ModuleOp
   ];
 }
 
-def FractalSplitScans : Pass<"fractal-split-scans"> {
-  let summary = "Compute what does not depend on the state before the scan";
-  let description = [{
-    Operations of a recurrence's body that need elements, but no state, become a
-    `map` in front of it, over all elements at once: loop fission. The projection
-    `x @ w` of a recurrent layer becomes one product for a whole sequence. Only
-    what holds a contraction is moved, with all that it needs: other operations
-    are cheaper beside their users.
-
-    Before:
-    ```mlir
-    func.func @f(%xs: !fractal.array<[9] of tensor<1x8xf32>>, %h0: tensor<1x8xf32>, %w: tensor<8x8xf32>, %z: tensor<1x8xf32>) -> tensor<1x8xf32> {
-      %r = fractal.fold left (%h = %h0) over (%x = %xs)
-          : (tensor<1x8xf32>, !fractal.array<[9] of tensor<1x8xf32>>) -> tensor<1x8xf32> {
-        %p = linalg.matmul ins(%x, %w : tensor<1x8xf32>, tensor<8x8xf32>) outs(%z : tensor<1x8xf32>) -> tensor<1x8xf32>
-        %n = arith.addf %p, %h : tensor<1x8xf32>
-        fractal.yield %n : tensor<1x8xf32>
-      }
-      return %r : tensor<1x8xf32>
-    }
-    ```
-    After:
-    ```mlir
-    func.func @f(%xs: !fractal.array<[9] of tensor<1x8xf32>>, %h0: tensor<1x8xf32>, %w: tensor<8x8xf32>, %z: tensor<1x8xf32>) -> tensor<1x8xf32> {
-      %ps = fractal.map (%x = %xs) : (!fractal.array<[9] of tensor<1x8xf32>>) -> !fractal.array<[9] of tensor<1x8xf32>> {
-        %p = linalg.matmul ins(%x, %w : tensor<1x8xf32>, tensor<8x8xf32>) outs(%z : tensor<1x8xf32>) -> tensor<1x8xf32>
-        fractal.yield %p : tensor<1x8xf32>
-      }
-      %r = fractal.fold left (%h = %h0) over (%x = %xs, %p = %ps)
-          : (tensor<1x8xf32>, !fractal.array<[9] of tensor<1x8xf32>>, !fractal.array<[9] of tensor<1x8xf32>>) -> tensor<1x8xf32> {
-        %n = arith.addf %p, %h : tensor<1x8xf32>
-        fractal.yield %n : tensor<1x8xf32>
-      }
-      return %r : tensor<1x8xf32>
-    }
-    ```
-  }];
-}
-
 #endif // TILEWRIGHT_CONVERSION_FRACTALTOLINALG_PASSES

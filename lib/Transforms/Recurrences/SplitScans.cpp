@@ -6,14 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Conversion/FractalToLinalg/Passes.h"
+#include "lib/Transforms/Recurrences/ListBuilder.h"
+#include "lib/Transforms/Recurrences/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace tilewright {
 #define GEN_PASS_DEF_FRACTALSPLITSCANS
-#include "lib/Conversion/FractalToLinalg/Passes.h.inc"
+#include "lib/Transforms/Recurrences/Passes.h.inc"
 } // namespace tilewright
 
 using namespace mlir;
@@ -103,24 +103,15 @@ template <typename Op>
 static MapOp makeMap(Op op, const SetVector<Operation *> &moved,
                      ArrayRef<Value> values) {
   ImplicitLocOpBuilder b(values.front().getLoc(), op);
-  SmallVector<Type> types = llvm::map_to_vector(values, [&](Value value) {
-    return Type(ArrayType::listOf(op.getLength(), value.getType()));
-  });
-  auto map = MapOp::create(b, types, op.getArrays());
-  Block *block = map.getBody().empty() ? &map.getBody().emplaceBlock()
-                                       : &map.getBody().front();
-  IRMapping now;
-  for (BlockArgument element : op.getElements())
-    now.map(element, block->addArgument(element.getType(), element.getLoc()));
-  if (!block->empty())
-    block->getTerminator()->erase();
-  b.setInsertionPointToEnd(block);
-  for (Operation *inner : moved)
-    b.clone(*inner, now);
-  YieldOp::create(b, llvm::map_to_vector(values, [&](Value value) {
-                    return now.lookup(value);
-                  }));
-  return map;
+  return buildMap(b, op.getLength(), op.getArrays(),
+                  [&](ImplicitLocOpBuilder &in, ValueRange arguments) {
+                    IRMapping now;
+                    now.map(op.getElements(), arguments);
+                    for (Operation *inner : moved)
+                      in.clone(*inner, now);
+                    return llvm::map_to_vector(
+                        values, [&](Value value) { return now.lookup(value); });
+                  });
 }
 
 /// The recurrence with these lists beside its own.

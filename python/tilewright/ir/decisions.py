@@ -112,6 +112,8 @@ PACK_RTILES = Array("tile.pack_rtiles")
 PACKED = Anything("tile.packed")
 #: tiles have the planned sizes, edges are bounds (on linalg., tensor.)
 PADDED = Flag("tile.padded")
+#: lengths of a recurrence and of the scan that its states go through (on fractal.fold, fractal.scan)
+PAIR = Integers("tile.pair")
 #: what each parameter is (on tile.kernel, gpu.func, func.func, llvm.func)
 PARAMS = Array("tile.params")
 #: part of a sum, for another block (on tile.store)
@@ -218,6 +220,8 @@ VECTOR = Integer("tile.vector")
 WAITS = Flag("tile.waits")
 #: warps that hold the tiles (on linalg., tensor., tile.kernel, gpu.func, func.func, llvm.func)
 WARPS = Integer("tile.warps")
+#: the recurrence and the scan in its body run along diagonals, as one (on fractal.fold, fractal.scan)
+WAVEFRONT = Flag("tile.wavefront")
 #: the file with the elements of external globals, beside the IR (on builtin.module)
 WEIGHTS = Text("tile.weights")
 #: why small numbers bring a product no speed (on linalg., tensor.)
@@ -268,6 +272,7 @@ ALL: dict[str, Decision] = {
     "tile.pack_rtiles": PACK_RTILES,
     "tile.packed": PACKED,
     "tile.padded": PADDED,
+    "tile.pair": PAIR,
     "tile.params": PARAMS,
     "tile.partial": PARTIAL,
     "tile.parts": PARTS,
@@ -316,6 +321,7 @@ ALL: dict[str, Decision] = {
     "tile.vector": VECTOR,
     "tile.waits": WAITS,
     "tile.warps": WARPS,
+    "tile.wavefront": WAVEFRONT,
     "tile.weights": WEIGHTS,
     "tile.widened": WIDENED,
 }

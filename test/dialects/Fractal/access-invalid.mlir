@@ -235,3 +235,30 @@ func.func @repeat_c2(%x: !fractal.array<[2] of tensor<8xf32>>) {
   %r = fractal.repeat %x times 4 : !fractal.array<[2] of tensor<8xf32>> -> !fractal.array<[5, 2] of tensor<8xf32>>
   return
 }
+
+// -----
+
+func.func @read_c1(%xs: !fractal.array<[2] of tensor<8xf32>>) {
+  // expected-error@+1 {{has a map that does not fit}}
+  %r = fractal.read %xs at affine_map<(d0, d1) -> (d1, d0)>
+      : !fractal.array<[2] of tensor<8xf32>> -> !fractal.array<[5, 2] of tensor<8xf32>>
+  return
+}
+
+// -----
+
+func.func @read_c2(%xs: !fractal.array<[?] of tensor<8xf32>>) {
+  // expected-error@+1 {{needs known lengths of what it reads, not zero, and of its result}}
+  %r = fractal.read %xs at affine_map<(d0) -> (d0)>
+      : !fractal.array<[?] of tensor<8xf32>> -> !fractal.array<[5] of tensor<8xf32>>
+  return
+}
+
+// -----
+
+func.func @read_c3(%xs: !fractal.array<[2, 4] of tensor<8xf32>>) {
+  // expected-error@+1 {{result}}
+  %r = fractal.read %xs at affine_map<(d0, d1) -> (d1, d0)>
+      : !fractal.array<[2, 4] of tensor<8xf32>> -> !fractal.array<[5, 2] of tensor<4xf32>>
+  return
+}

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.dialects.fractal import access
+from tilewright.dialects.fractal import ArrayType, access
 from tilewright.dialects.fractal.values import Lists, join
+from tilewright.mlir import ir
 from tilewright.reference import types
+from tilewright.reference.affine import evaluate, read_map
 from tilewright.reference.fractal.registry import op
 from tilewright.reference.program import Node
 
@@ -48,6 +50,23 @@ def window(_frame: Any, node: Node, xs: Lists, fill: Any = None) -> Lists:
     low, high = types.integers(node.attribute("padding"))
     size, stride, dilation = (_number(node, name) for name in ("size", "stride", "dilation"))
     return access.window(xs, size, stride, dilation, (low, high), fill, node.attribute("wrap") is not None)
+
+
+@op("read")
+def read(_frame: Any, node: Node, xs: Lists) -> Lists:
+    """Elements where an affine map says, or the nearest ones."""
+    levels, indices = node.once("read", lambda: _places(node))
+    below, array = xs.depth - len(indices), xs.array()
+    clipped = tuple(np.clip(index, 0, size - 1) for index, size in zip(indices, array.shape, strict=False))
+    return Lists.from_array(array[clipped], levels + below)
+
+
+def _places(node: Node) -> tuple[int, list[np.ndarray]]:
+    """Levels of the result that the map stands for, and for each level of the source where these read."""
+    map_ = ir.AffineMap(ir.AffineMapAttr(node.op.attributes["map"]).value)
+    lengths = ArrayType(node.op.results[0].type).lengths[: map_.n_dims]
+    at = np.indices(lengths)
+    return map_.n_dims, [np.broadcast_to(evaluate(term, at), lengths) for term in read_map(map_)]
 
 
 @op("interleave")

@@ -39,3 +39,12 @@ func.func @leaf(%xs: !fractal.array<[4] of tensor<8xf32>>) -> !fractal.array<[4]
   }
   return %r : !fractal.array<[4] of tensor<10xf32>>
 }
+
+// -----
+
+func.func @join(%xs: !fractal.array<[2, 3] of tensor<8xf32>>, %ys: !fractal.array<[2, 4] of tensor<8xf32>>) {
+  // expected-error@+1 {{unsupported: 'fractal.join' joins lists of lists of different lengths}}
+  %r = fractal.join %xs, %ys : !fractal.array<[2, 3] of tensor<8xf32>>, !fractal.array<[2, 4] of tensor<8xf32>>
+      -> !fractal.array<[4, ragged] of tensor<8xf32>>
+  return
+}

@@ -1,0 +1,161 @@
+//===- Passes.td - recurrences over lists -----------------------*- tablegen -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_TRANSFORMS_RECURRENCES_PASSES
+#define TILEWRIGHT_TRANSFORMS_RECURRENCES_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def FractalHoistInvariants : Pass<"fractal-hoist-invariants"> {
+  let summary = "Compute what does not vary with elements once";
+  let description = [{
+    Operations in the body of a map, scan, fold or reduce that depend on nothing
+    in it move in front of it. A result of a map that does not vary with its
+    elements is a `fractal.repeat`: initial states that a program makes with the
+    shape of its elements no longer depend on them.
+
+    Before:
+    ```mlir
+    func.func @f(%xs: !fractal.array<[4] of tensor<8xf32>>, %v: tensor<8xf32>) -> !fractal.array<[4] of tensor<8xf32>> {
+      %r = fractal.map (%x = %xs) : (!fractal.array<[4] of tensor<8xf32>>) -> !fractal.array<[4] of tensor<8xf32>> {
+        %0 = arith.negf %v : tensor<8xf32>
+        fractal.yield %0 : tensor<8xf32>
+      }
+      return %r : !fractal.array<[4] of tensor<8xf32>>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @f(%xs: !fractal.array<[4] of tensor<8xf32>>, %v: tensor<8xf32>) -> !fractal.array<[4] of tensor<8xf32>> {
+      %0 = arith.negf %v : tensor<8xf32>
+      %r = fractal.repeat %0 times 4 : tensor<8xf32> -> !fractal.array<[4] of tensor<8xf32>>
+      return %r : !fractal.array<[4] of tensor<8xf32>>
+    }
+    ```
+  }];
+}
+
+def FractalFindPairs : Pass<"fractal-find-pairs"> {
+  let summary = "Find recurrences that could run along diagonals";
+  let description = [{
+    A recurrence whose lists of states go element by element through a scan in
+    its body (see `fractal-skew-recurrences`) gets the lengths of both,
+    `tile.pair`. Whether diagonals pay is decided by `fractal-plan-wavefronts`.
+
+    Before:
+    ```mlir
+    func.func @f(%xs: !fractal.array<[9] of tensor<8xf32>>, %ws: !fractal.array<[3] of tensor<8xf32>>, %h0: tensor<8xf32>) -> !fractal.array<[9] of tensor<8xf32>> {
+      %r = fractal.fold left (%s = %xs) over (%w = %ws) : (!fractal.array<[9] of tensor<8xf32>>, !fractal.array<[3] of tensor<8xf32>>) -> !fractal.array<[9] of tensor<8xf32>> {
+        %hs = fractal.scan left (%h = %h0) over (%x = %s) : (tensor<8xf32>, !fractal.array<[9] of tensor<8xf32>>) -> !fractal.array<[9] of tensor<8xf32>> {
+          %0 = arith.addf %h, %x : tensor<8xf32>
+          fractal.yield %0 : tensor<8xf32>
+        }
+        fractal.yield %hs : !fractal.array<[9] of tensor<8xf32>>
+      }
+      return %r : !fractal.array<[9] of tensor<8xf32>>
+    }
+    ```
+    After:
+    ```mlir
+    %r = fractal.fold left (%s = %xs) over (%w = %ws) : (!fractal.array<[9] of tensor<8xf32>>, !fractal.array<[3] of tensor<8xf32>>) -> !fractal.array<[9] of tensor<8xf32>> attributes {tile.pair = array<i64: 3, 9>} {
+    ```
+  }];
+}
+
+def FractalSkewRecurrences : Pass<"fractal-skew-recurrences"> {
+  let summary = "Run two nested recurrences along the diagonals of their domain";
+  let description = [{
+    A recurrence whose lists of states go element by element through a scan, as
+    the layers of a stacked network do, depends on itself at the distances (1, 0)
+    and (0, 1) only. Where `tile.wavefront` is set on it, the unimodular
+    transformation (d, l) -> (d + l, d) makes one scan of both, over
+    `D + L - 1` diagonals, whose elements are computed by a map: all dimensions
+    but the first are parallel (Lamport, CACM 1974; FractalTensor, SOSP 2024).
+
+    What the scan reads at (d, l) is read along diagonals (`fractal.read`); the
+    state of the layer below is the last diagonal's, shifted by one, with the
+    outer recurrence's init at the border. Points outside of the domain keep the
+    init in front of it, and compute what nobody reads behind it.
+
+    The pair is legal where the outer states are read by the inner scan's lists
+    only, its results are the next ones, both go from left to right over known
+    lengths that are not zero, and nothing else in between depends on states.
+    Where the decision asks for another pair, it is an error that says why.
+
+    Before:
+    ```mlir
+    func.func @f(%xs: !fractal.array<[9] of tensor<8xf32>>, %ws: !fractal.array<[3] of tensor<8xf32>>, %h0: tensor<8xf32>) -> !fractal.array<[9] of tensor<8xf32>> {
+      %r = fractal.fold left (%s = %xs) over (%w = %ws) : (!fractal.array<[9] of tensor<8xf32>>, !fractal.array<[3] of tensor<8xf32>>) -> !fractal.array<[9] of tensor<8xf32>> attributes {tile.wavefront} {
+        %hs = fractal.scan left (%h = %h0) over (%x = %s) : (tensor<8xf32>, !fractal.array<[9] of tensor<8xf32>>) -> !fractal.array<[9] of tensor<8xf32>> {
+          %0 = arith.mulf %h, %w : tensor<8xf32>
+          %1 = arith.addf %0, %x : tensor<8xf32>
+          fractal.yield %1 : tensor<8xf32>
+        }
+        fractal.yield %hs : !fractal.array<[9] of tensor<8xf32>>
+      }
+      return %r : !fractal.array<[9] of tensor<8xf32>>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @f(%xs: !fractal.array<[9] of tensor<8xf32>>, %ws: !fractal.array<[3] of tensor<8xf32>>, %h0: tensor<8xf32>) -> !fractal.array<[9] of tensor<8xf32>> {
+      ...
+      %d = fractal.scan left (%h = %init) over (%x = %border, %in = %inside) : (!fractal.array<[3] of tensor<8xf32>>, !fractal.array<[11] of tensor<8xf32>>, !fractal.array<[11, 3] of tensor<i1>>) -> !fractal.array<[11, 3] of tensor<8xf32>> {
+      ...
+      }
+      %r = fractal.read %d at affine_map<(d0) -> (d0 + 2, 2)> : !fractal.array<[11, 3] of tensor<8xf32>> -> !fractal.array<[9] of tensor<8xf32>>
+      return %r : !fractal.array<[9] of tensor<8xf32>>
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+}
+
+def FractalSplitScans : Pass<"fractal-split-scans"> {
+  let summary = "Compute what does not depend on the state before the scan";
+  let description = [{
+    Operations of a recurrence's body that need elements, but no state, become a
+    `map` in front of it, over all elements at once: loop fission. The projection
+    `x @ w` of a recurrent layer becomes one product for a whole sequence. Only
+    what holds a contraction is moved, with all that it needs: other operations
+    are cheaper beside their users.
+
+    Before:
+    ```mlir
+    func.func @f(%xs: !fractal.array<[9] of tensor<1x8xf32>>, %h0: tensor<1x8xf32>, %w: tensor<8x8xf32>, %z: tensor<1x8xf32>) -> tensor<1x8xf32> {
+      %r = fractal.fold left (%h = %h0) over (%x = %xs)
+          : (tensor<1x8xf32>, !fractal.array<[9] of tensor<1x8xf32>>) -> tensor<1x8xf32> {
+        %p = linalg.matmul ins(%x, %w : tensor<1x8xf32>, tensor<8x8xf32>) outs(%z : tensor<1x8xf32>) -> tensor<1x8xf32>
+        %n = arith.addf %p, %h : tensor<1x8xf32>
+        fractal.yield %n : tensor<1x8xf32>
+      }
+      return %r : tensor<1x8xf32>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @f(%xs: !fractal.array<[9] of tensor<1x8xf32>>, %h0: tensor<1x8xf32>, %w: tensor<8x8xf32>, %z: tensor<1x8xf32>) -> tensor<1x8xf32> {
+      %ps = fractal.map (%x = %xs) : (!fractal.array<[9] of tensor<1x8xf32>>) -> !fractal.array<[9] of tensor<1x8xf32>> {
+        %p = linalg.matmul ins(%x, %w : tensor<1x8xf32>, tensor<8x8xf32>) outs(%z : tensor<1x8xf32>) -> tensor<1x8xf32>
+        fractal.yield %p : tensor<1x8xf32>
+      }
+      %r = fractal.fold left (%h = %h0) over (%x = %xs, %p = %ps)
+          : (tensor<1x8xf32>, !fractal.array<[9] of tensor<1x8xf32>>, !fractal.array<[9] of tensor<1x8xf32>>) -> tensor<1x8xf32> {
+        %n = arith.addf %p, %h : tensor<1x8xf32>
+        fractal.yield %n : tensor<1x8xf32>
+      }
+      return %r : tensor<1x8xf32>
+    }
+    ```
+  }];
+}
+
+#endif // TILEWRIGHT_TRANSFORMS_RECURRENCES_PASSES

@@ -1,0 +1,70 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How long a recurrence through a scan takes, row by row and along diagonals.
+
+A domain of rows times columns depends on itself at (1, 0) and (0, 1). Row by row there are rows * columns steps of one
+point; what needs no state is computed for a whole row before. Along diagonals there are rows + columns - 1 steps of
+`rows` points (FractalTensor, SOSP 2024, section 4: the wavefront of a stacked LSTM). A step takes the longer of its
+multiply-adds and the bytes of its weights, from the nearest memory that holds what all steps read, and its launches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.devices.device import Device
+
+_LAUNCHES = 2
+"""Kernels of a step: products, and what follows them."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a point of the domain takes, for all lists around it.
+
+    Attributes:
+        recurrent: multiply-adds that need a state.
+        projected: multiply-adds that need none.
+        weights: bytes of the operands of recurrent products that no point changes, of one row.
+        all_weights: the same of all products.
+    """
+
+    recurrent: int
+    projected: int
+    weights: int
+    all_weights: int
+
+
+def row_by_row(work: Work, rows: int, columns: int, device: Device) -> float:
+    """Seconds, with the products that need no state in front of each row."""
+    step = _step(work.recurrent, work.weights, device)
+    return rows * (columns * step + work.projected * columns / _multiply_adds(device) + _launch(device))
+
+
+def along_diagonals(work: Work, rows: int, columns: int, device: Device) -> float:
+    """Seconds; points outside of the domain are computed, too."""
+    step = _step(rows * (work.recurrent + work.projected), rows * work.all_weights, device)
+    return (rows + columns - 1) * step
+
+
+def _step(multiply_adds: int, weights: int, device: Device) -> float:
+    return max(multiply_adds / _multiply_adds(device), weights / _bandwidth(device, weights)) + _launch(device)
+
+
+def _launch(device: Device) -> float:
+    return _LAUNCHES * device.rate("launch")
+
+
+def _multiply_adds(device: Device) -> float:
+    """Per second, of one core or all of a GPU."""
+    units = device.units.count if device.kind == "gpu" else 1
+    return device.units.peak_of("f32") / 2 * units
+
+
+def _bandwidth(device: Device, size: int) -> float:
+    """Bytes per second of the nearest cache behind the first that holds so many, or of the memory."""
+    caches = [level for level in device.levels if level.kind == "cache"]
+    level = next((c for c in caches[1:] if size <= c.bytes * device.rate("cache_share")), device.memory)
+    units = device.units.count if device.kind == "gpu" and level.bandwidth else 1
+    return (level.bandwidth or device.rate("bandwidth")) * units

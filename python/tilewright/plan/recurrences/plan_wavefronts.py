@@ -1,0 +1,91 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Pass `fractal-plan-wavefronts`: which recurrences run along the diagonals of their domain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tilewright.devices.device import Device
+from tilewright.ir import decisions
+from tilewright.ir.diagnostics import remark
+from tilewright.ir.target_info import device_of
+from tilewright.mlir import ir
+from tilewright.passes import Pass, register
+from tilewright.plan.cost.recurrence import along_diagonals, row_by_row
+from tilewright.plan.recurrences.work import work_of
+
+_LEAST_GAIN = 1.1
+"""How many times as fast diagonals are predicted to be, at least: copies that read along them are not in the law."""
+
+
+@register
+@dataclass(frozen=True)
+class PlanWavefronts(Pass):
+    """Decide for each pair of recurrences (`tile.pair`) whether it runs along diagonals (`tile.wavefront`).
+
+    Row by row, a step has one point, the weights of one row stay near, and what needs no state is one product for the
+    row. Along diagonals, there are fewer steps, each with a point of every row. The law is `plan/cost/recurrence.py`;
+    a remark gives both times. Of pairs in each other, the outermost that gains is taken.
+
+    Before:
+    ```mlir
+    func.func @f(%xs: !fractal.array<[9] of tensor<8xf32>>, %ws: !fractal.array<[3] of tensor<8xf32>>,
+        %h0: tensor<8xf32>) -> !fractal.array<[9] of tensor<8xf32>> {
+      %r = fractal.fold left (%s = %xs) over (%w = %ws)
+          : (!fractal.array<[9] of tensor<8xf32>>, !fractal.array<[3] of tensor<8xf32>>)
+          -> !fractal.array<[9] of tensor<8xf32>> attributes {tile.pair = array<i64: 3, 9>} {
+        %hs = fractal.scan left (%h = %h0) over (%x = %s)
+            : (tensor<8xf32>, !fractal.array<[9] of tensor<8xf32>>) -> !fractal.array<[9] of tensor<8xf32>> {
+          %0 = arith.addf %h, %x : tensor<8xf32>
+          fractal.yield %0 : tensor<8xf32>
+        }
+        fractal.yield %hs : !fractal.array<[9] of tensor<8xf32>>
+      }
+      return %r : !fractal.array<[9] of tensor<8xf32>>
+    }
+    ```
+    After:
+    ```mlir
+    attributes {tile.wavefront} {
+    ```
+    """
+
+    name: ClassVar[str] = "fractal-plan-wavefronts"
+    dialects: ClassVar[tuple[str, ...]] = ("fractal", "tile")
+
+    def run(self, op: ir.Operation) -> None:
+        """Visit pairs, outer ones first."""
+        for pair in _pairs(op):
+            device = device_of(op, self.name)
+            _decide(pair, device)
+
+
+def _pairs(op: ir.Operation) -> Iterator[ir.Operation]:
+    """Recurrences that `tile.pair` stands on, but none within one that becomes a wavefront."""
+    for region in op.regions:
+        for block in region.blocks:
+            for view in block.operations:
+                inner = view.operation
+                if decisions.PAIR.on(inner):
+                    yield inner
+                if not decisions.WAVEFRONT.on(inner):
+                    yield from _pairs(inner)
+
+
+def _decide(pair: ir.Operation, device: Device) -> None:
+    rows, columns = decisions.PAIR.read(pair)
+    decisions.PAIR.drop(pair)
+    body = pair.regions[0].blocks[0].operations
+    scan = body[len(body) - 2].operation  # what fractal-find-pairs found stands before the yield
+    work = work_of(scan)
+    one, other = row_by_row(work, rows, columns, device), along_diagonals(work, rows, columns, device)
+    diagonals = one >= _LEAST_GAIN * other
+    if diagonals:
+        decisions.WAVEFRONT.set(pair, True)
+    order = f"run as {rows + columns - 1} diagonals" if diagonals else "stay row by row"
+    times = f"{one * 1e6:.0f} us row by row, {other * 1e6:.0f} us along diagonals"
+    remark(pair, f"{rows} x {columns} points of a recurrence {order}: predicted are {times}")

@@ -265,11 +265,11 @@ def : Tile_Decision<"skip", Tile_Integer, Tile_OnTensors,
     "number of an input, not used by the body, that is zero where a mask of this run leaves nothing of the result">;
 def : Tile_Decision<"pair", Tile_Integers,
     Tile_On<["fractal.fold", "fractal.scan"]>,
-    ["fractal-find-pairs"], ["fractal-plan-wavefronts"], ["cpu", "cuda"],
+    ["tile-find-pairs"], ["tile-plan-wavefronts"], ["cpu", "cuda"],
     "lengths of a recurrence and of the scan that its states go through">;
 def : Tile_Decision<"wavefront", Tile_Flag,
     Tile_On<["fractal.fold", "fractal.scan"]>,
-    ["fractal-plan-wavefronts"], ["fractal-skew-recurrences"], ["cpu", "cuda"],
+    ["tile-plan-wavefronts"], ["tile-skew-recurrences"], ["cpu", "cuda"],
     "the recurrence and the scan in its body run along diagonals, as one">;
 def : Tile_Decision<"implicit_padding", Tile_Flag, Tile_On<["tensor.pad"]>,
     ["tile-fold-padding"],

@@ -33,9 +33,15 @@ _KERNELS = "tile-globals-to-arguments"
 
 @functools.cache
 def passes_of(target: str) -> tuple[PassSpec, ...]:
-    """All passes behind phase `normalize`, with the last one of phase `schedule` marked by its position."""
+    """All passes, with the last ones of phases `normalize` and `schedule` marked by their positions."""
     pipeline = parse_target(target).pipeline(CompileOptions())
-    return tuple(spec for phase in pipeline.after("normalize").phases for spec in phase.passes)
+    return tuple(spec for phase in pipeline.phases for spec in phase.passes)
+
+
+@functools.cache
+def _normalized(target: str) -> int:
+    """How many of them run in phase `normalize`."""
+    return len(parse_target(target).pipeline(CompileOptions()).phase("normalize").passes)
 
 
 @functools.cache
@@ -71,8 +77,9 @@ def _parsed(text: str, target: str) -> ir.Module:
 
 
 def _first(target: str, name: str) -> int:
-    """Number of the first pass of that name."""
-    return next(i for i, spec in enumerate(passes_of(target)) if spec.name == name)
+    """Number of the first pass of that name behind phase `normalize`; where there is none, of all."""
+    found = [i for i, spec in enumerate(passes_of(target)) if spec.name == name]
+    return next((i for i in found if i >= _normalized(target)), found[0])
 
 
 def _made(kind: str, module: ir.Module, cpu: str, features: str) -> str:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from decision_edit import ARTIFACT, CPU, Edit
 
+_PAIRS = "test/python/plan/recurrences/tile-plan-wavefronts.mlir#1"
+_SKEW = "test/lib/Transforms/Recurrences/tile-skew-recurrences.mlir#0"
 _LIT = "test/lib/"
 _COVER = "test/python/plan/sparse/tile-apply-sparsity.mlir#0"
 _NEXT = "convert-tile-launch-to-runtime"
@@ -158,6 +160,8 @@ CPU_EDITS = (
     Edit("packed", CPU, "small", "tile-plan-tiles", r"tile\.packed = \{[^}]*\}, ", ""),
     Edit("live", CPU, "causal", "tile-apply-layouts", r"(tile\.live = array<i64: 1, 64, 0, 0, 0), 64", r"\1, 128"),
     Edit("skip", CPU, "masked", "tile-plan-online", r",? ?tile\.skip = 2 : i64", ""),
+    Edit("pair", CPU, _PAIRS, "tile-plan-wavefronts", r"i64: 3, 9", "i64: 1, 99"),
+    Edit("wavefront", CPU, _SKEW, "tile-skew-recurrences", r"\n +attributes {tile\.wavefront}", ""),
     Edit("sparsity", CPU, _COVER, "tile-apply-sparsity", r"cover = [^\n]*, kernels = [^\]]*\]", 'cover = "dense"'),
     Edit(
         "sparsity",

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from decision_edit import ARTIFACT, GPU, Edit
 
+_PAIRS = "test/python/plan/recurrences/tile-plan-wavefronts.mlir#1"
+_SKEW = "test/lib/Transforms/Recurrences/tile-skew-recurrences.mlir#0"
 _LIT = "test/lib/"
 _COVER = "test/python/plan/sparse/tile-apply-sparsity.mlir#0"
 _TILE = "#tile.rtile<register = [16, 32], shared = [16, 64], order = [0, 1]>"
 _ROOT = f"tile.padded, tile.warps = 8 : i64, tile.rtile = {_TILE}"
 
 GPU_EDITS = (
+    Edit("pair", GPU, _PAIRS, "tile-plan-wavefronts", r"i64: 3, 9", "i64: 1, 99"),
+    Edit("wavefront", GPU, _SKEW, "tile-skew-recurrences", r"\n +attributes {tile\.wavefront}", ""),
     Edit("host", GPU, "plain", "tile-plan-fusion", r"test\.negation", 'tile.host = "mine"'),
     Edit("sparsity", GPU, _COVER, "tile-apply-sparsity", r"cover = [^\n]*, kernels = [^\]]*\]", 'cover = "dense"'),
     Edit("apart", GPU, "plain", "tile-plan-fusion", r"test\.product", "tile.apart"),

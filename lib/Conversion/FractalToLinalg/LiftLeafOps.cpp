@@ -243,19 +243,25 @@ template <typename Op> static LogicalResult liftReshape(Lifter &l, Op op) {
     for (int64_t dim : llvm::seq<int64_t>(groups.size(), rank))
       groups.back().push_back(dim);
   }
-  value.tensor = Op::create(l.b, type, value.tensor, groups);
+  value.tensor = l.reshaped<Op>(type, value.tensor, groups);
   l.define(op.getResult(), value);
   return success();
+}
+
+/// `arith` or `math` on tensors, which no later phase knows.
+static bool isElementwise(Operation *op) {
+  return OpTrait::hasElementwiseMappableTraits(op) &&
+         llvm::any_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>);
 }
 
 LogicalResult tilewright::liftLeafOp(Lifter &l, Operation *op) {
   if (auto structured = dyn_cast<linalg::LinalgOp>(op))
     return liftStructured(l, structured);
-  bool isPlain = around(l, op->getOperands()).empty() &&
-                 llvm::all_of(op->getOperands(), [&](Value operand) {
-                   return !isa<fractal::ArrayType>(operand.getType());
-                 });
-  if (isPlain && l.loopsOf(op).empty() && !isa<tensor::ConcatOp>(op))
+  if (isElementwise(op))
+    return liftElementwise(l, op);
+  bool readsLists =
+      llvm::any_of(op->getOperandTypes(), llvm::IsaPred<fractal::ArrayType>);
+  if (!readsLists && l.loopsOf(op).empty() && !isa<tensor::ConcatOp>(op))
     return cloneOp(l, op), success();
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](tensor::ExtractSliceOp cut) {
@@ -273,8 +279,6 @@ LogicalResult tilewright::liftLeafOp(Lifter &l, Operation *op) {
         return liftReshape(l, reshape);
       })
       .Default([&](Operation *other) -> LogicalResult {
-        if (OpTrait::hasElementwiseMappableTraits(other))
-          return liftElementwise(l, other);
         return unsupported(other)
                << "cannot be computed for all elements of a list at once: a "
                   "leaf operation is structured (linalg), elementwise, or "

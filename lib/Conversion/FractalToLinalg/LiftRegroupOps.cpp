@@ -50,8 +50,12 @@ static Lifted merged(Lifter &l, Lifted list, Axis outer, Axis inner) {
     }
     int64_t dim = *list.dimOf(outer);
     int64_t rank = cast<RankedTensorType>(list.tensor.getType()).getRank();
-    list.tensor = tensor::CollapseShapeOp::create(l.b, list.tensor,
-                                                  together(rank, dim, 2));
+    auto type = cast<RankedTensorType>(list.tensor.getType());
+    SmallVector<int64_t> shape(type.getShape());
+    shape[dim] *= shape[dim + 1];
+    shape.erase(shape.begin() + dim + 1);
+    list.tensor = l.reshaped<tensor::CollapseShapeOp>(
+        type.clone(shape), list.tensor, together(rank, dim, 2));
     list.axes.erase(list.axes.begin() + dim + 1);
     list.axes[dim] = levelAxis(1);
   }
@@ -82,8 +86,8 @@ static Lifted cut(Lifter &l, const Lifted &list, int64_t slowSize,
   SmallVector<int64_t> shape(type.getShape());
   shape[*dim] = slowSize;
   shape.insert(shape.begin() + *dim + 1, fastSize);
-  result.tensor = tensor::ExpandShapeOp::create(
-      l.b, type.clone(shape), list.tensor, together(shape.size(), *dim, 2));
+  result.tensor = l.reshaped<tensor::ExpandShapeOp>(
+      type.clone(shape), list.tensor, together(shape.size(), *dim, 2));
   result.axes[*dim] = slow;
   result.axes.insert(result.axes.begin() + *dim + 1, fast);
   return result;

@@ -10,6 +10,7 @@
 #define TILEWRIGHT_CONVERSION_FRACTALTOLINALG_LIFTER_H
 
 #include "dialects/Fractal/Fractal.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
@@ -97,6 +98,11 @@ public:
                        llvm::ArrayRef<mlir::OpFoldResult> offsets,
                        llvm::ArrayRef<mlir::OpFoldResult> sizes,
                        llvm::ArrayRef<mlir::OpFoldResult> strides);
+  /// Dimensions made one, or one made several; nothing is read for a tensor
+  /// without elements.
+  template <typename Op>
+  mlir::Value reshaped(mlir::RankedTensorType type, mlir::Value tensor,
+                       llvm::ArrayRef<mlir::ReassociationIndices> groups);
   /// An element of each outermost list.
   Lifted elementAt(const Lifted &list, mlir::OpFoldResult index);
   mlir::Value index(mlir::OpFoldResult size);
@@ -126,6 +132,16 @@ void takeAll(Lifter &l, mlir::Value tensor, int64_t dims,
              llvm::SmallVector<mlir::OpFoldResult> &offsets,
              llvm::SmallVector<mlir::OpFoldResult> &sizes,
              llvm::SmallVector<mlir::OpFoldResult> &strides);
+
+template <typename Op>
+mlir::Value
+Lifter::reshaped(mlir::RankedTensorType type, mlir::Value tensor,
+                 llvm::ArrayRef<mlir::ReassociationIndices> groups) {
+  if (isEmpty(type))
+    return mlir::tensor::EmptyOp::create(b, type.getShape(),
+                                         type.getElementType());
+  return Op::create(b, type, tensor, groups);
+}
 
 /// For each kind of op: whether it is one, and if so whether it was lowered.
 std::optional<llvm::LogicalResult> liftComputeOp(Lifter &l,

@@ -33,18 +33,17 @@ def ConvertFractalToLinalg : Pass<"convert-fractal-to-linalg", "::mlir::ModuleOp
 
     Before:
     ```mlir
-    func.func @f(%xs: !fractal.array<[4] of tensor<1x8xf32>>, %w: tensor<8x8xf32>)
-        -> !fractal.array<[4] of tensor<1x8xf32>> {
-      %r = fractal.map (%x = %xs) : (!fractal.array<[4] of tensor<1x8xf32>>)
-          -> !fractal.array<[4] of tensor<1x8xf32>> {
-        %zero = arith.constant 0.0 : f32
-        %e = tensor.empty() : tensor<1x8xf32>
-        %i = linalg.fill ins(%zero : f32) outs(%e : tensor<1x8xf32>) -> tensor<1x8xf32>
-        %y = linalg.matmul ins(%x, %w : tensor<1x8xf32>, tensor<8x8xf32>) outs(%i : tensor<1x8xf32>)
-            -> tensor<1x8xf32>
-        fractal.yield %y : tensor<1x8xf32>
+    !row = tensor<1x8xf32>
+    !rows = !fractal.array<[4] of tensor<1x8xf32>>
+    func.func @f(%xs: !rows, %w: tensor<8x8xf32>) -> !rows {
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty() : !row
+      %i = linalg.fill ins(%zero : f32) outs(%e : !row) -> !row
+      %r = fractal.map (%x = %xs) : (!rows) -> !rows {
+        %y = linalg.matmul ins(%x, %w : !row, tensor<8x8xf32>) outs(%i : !row) -> !row
+        fractal.yield %y : !row
       }
-      return %r : !fractal.array<[4] of tensor<1x8xf32>>
+      return %r : !rows
     }
     ```
     After:
@@ -52,13 +51,10 @@ def ConvertFractalToLinalg : Pass<"convert-fractal-to-linalg", "::mlir::ModuleOp
     #map = affine_map<(d0, d1, d2, d3) -> (d0, d1, d3)>
     #map1 = affine_map<(d0, d1, d2, d3) -> (d3, d2)>
     #map2 = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2)>
-    func.func @f(%xs: tensor<4x1x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x1x8xf32> {
-      ...
-      %y = linalg.generic {indexing_maps = [#map, #map1, #map2], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%xs, %w : tensor<4x1x8xf32>, tensor<8x8xf32>) outs(%i : tensor<4x1x8xf32>) {
-      ...
-      } -> tensor<4x1x8xf32>
-      return %y : tensor<4x1x8xf32>
-    }
+    ...
+    %y = linalg.generic {indexing_maps = [#map, #map1, #map2],
+        iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+        ins(%xs, %w : tensor<4x1x8xf32>, tensor<8x8xf32>)
     ```
   }];
   let dependentDialects = [

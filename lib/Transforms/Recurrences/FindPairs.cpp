@@ -11,7 +11,7 @@
 #include "lib/Transforms/Recurrences/RecurrencePair.h"
 
 namespace tilewright {
-#define GEN_PASS_DEF_FRACTALFINDPAIRS
+#define GEN_PASS_DEF_FINDPAIRS
 #include "lib/Transforms/Recurrences/Passes.h.inc"
 } // namespace tilewright
 
@@ -19,7 +19,7 @@ using namespace mlir;
 using namespace tilewright;
 
 namespace {
-struct FindPairs : tilewright::impl::FractalFindPairsBase<FindPairs> {
+struct FindPairs : tilewright::impl::FindPairsBase<FindPairs> {
   void runOnOperation() override {
     getOperation()->walk([](Operation *op) {
       std::string reason;

@@ -13,7 +13,7 @@
 #include "mlir/Transforms/RegionUtils.h"
 
 namespace tilewright {
-#define GEN_PASS_DEF_FRACTALHOISTINVARIANTS
+#define GEN_PASS_DEF_HOISTINVARIANTS
 #include "lib/Transforms/Recurrences/Passes.h.inc"
 } // namespace tilewright
 
@@ -55,7 +55,7 @@ static void hoist(Operation *op) {
 
 namespace {
 struct HoistInvariants
-    : tilewright::impl::FractalHoistInvariantsBase<HoistInvariants> {
+    : tilewright::impl::HoistInvariantsBase<HoistInvariants> {
   void runOnOperation() override {
     // Inner bodies first: what leaves them may leave outer ones, too.
     getOperation()->walk([](Operation *op) {

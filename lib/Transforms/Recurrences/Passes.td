@@ -11,7 +11,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def FractalHoistInvariants : Pass<"fractal-hoist-invariants"> {
+def HoistInvariants : Pass<"tile-hoist-invariants"> {
   let summary = "Compute what does not vary with elements once";
   let description = [{
     Operations in the body of a map, scan, fold or reduce that depend on nothing
@@ -21,53 +21,58 @@ def FractalHoistInvariants : Pass<"fractal-hoist-invariants"> {
 
     Before:
     ```mlir
-    func.func @f(%xs: !fractal.array<[4] of tensor<8xf32>>, %v: tensor<8xf32>) -> !fractal.array<[4] of tensor<8xf32>> {
-      %r = fractal.map (%x = %xs) : (!fractal.array<[4] of tensor<8xf32>>) -> !fractal.array<[4] of tensor<8xf32>> {
+    !list = !fractal.array<[4] of tensor<8xf32>>
+    func.func @f(%xs: !list, %v: tensor<8xf32>) -> !list {
+      %r = fractal.map (%x = %xs) : (!list) -> !list {
         %0 = arith.negf %v : tensor<8xf32>
         fractal.yield %0 : tensor<8xf32>
       }
-      return %r : !fractal.array<[4] of tensor<8xf32>>
+      return %r : !list
     }
     ```
     After:
     ```mlir
-    func.func @f(%xs: !fractal.array<[4] of tensor<8xf32>>, %v: tensor<8xf32>) -> !fractal.array<[4] of tensor<8xf32>> {
-      %0 = arith.negf %v : tensor<8xf32>
-      %r = fractal.repeat %0 times 4 : tensor<8xf32> -> !fractal.array<[4] of tensor<8xf32>>
-      return %r : !fractal.array<[4] of tensor<8xf32>>
-    }
+    %0 = arith.negf %v : tensor<8xf32>
+    %r = fractal.repeat %0 times 4
+    ...
+    return %r
     ```
   }];
 }
 
-def FractalFindPairs : Pass<"fractal-find-pairs"> {
+def FindPairs : Pass<"tile-find-pairs"> {
   let summary = "Find recurrences that could run along diagonals";
   let description = [{
     A recurrence whose lists of states go element by element through a scan in
-    its body (see `fractal-skew-recurrences`) gets the lengths of both,
-    `tile.pair`. Whether diagonals pay is decided by `fractal-plan-wavefronts`.
+    its body (see `tile-skew-recurrences`) gets the lengths of both,
+    `tile.pair`. Whether diagonals pay is decided by `tile-plan-wavefronts`.
 
     Before:
     ```mlir
-    func.func @f(%xs: !fractal.array<[9] of tensor<8xf32>>, %ws: !fractal.array<[3] of tensor<8xf32>>, %h0: tensor<8xf32>) -> !fractal.array<[9] of tensor<8xf32>> {
-      %r = fractal.fold left (%s = %xs) over (%w = %ws) : (!fractal.array<[9] of tensor<8xf32>>, !fractal.array<[3] of tensor<8xf32>>) -> !fractal.array<[9] of tensor<8xf32>> {
-        %hs = fractal.scan left (%h = %h0) over (%x = %s) : (tensor<8xf32>, !fractal.array<[9] of tensor<8xf32>>) -> !fractal.array<[9] of tensor<8xf32>> {
-          %0 = arith.addf %h, %x : tensor<8xf32>
-          fractal.yield %0 : tensor<8xf32>
+    !row = tensor<8xf32>
+    !list = !fractal.array<[9] of tensor<8xf32>>
+    func.func @f(%xs: !list, %ws: !fractal.array<[3] of tensor<8xf32>>, %h0: !row) -> !list {
+      %r = fractal.fold left (%s = %xs) over (%w = %ws)
+          : (!list, !fractal.array<[3] of tensor<8xf32>>) -> !list {
+        %hs = fractal.scan left (%h = %h0) over (%x = %s) : (!row, !list) -> !list {
+          %0 = arith.addf %h, %x : !row
+          fractal.yield %0 : !row
         }
-        fractal.yield %hs : !fractal.array<[9] of tensor<8xf32>>
+        fractal.yield %hs : !list
       }
-      return %r : !fractal.array<[9] of tensor<8xf32>>
+      return %r : !list
     }
     ```
     After:
     ```mlir
-    %r = fractal.fold left (%s = %xs) over (%w = %ws) : (!fractal.array<[9] of tensor<8xf32>>, !fractal.array<[3] of tensor<8xf32>>) -> !fractal.array<[9] of tensor<8xf32>> attributes {tile.pair = array<i64: 3, 9>} {
+    %r = fractal.fold left (%s = %xs) over (%w = %ws)
+    ...
+    attributes {tile.pair = array<i64: 3, 9>} {
     ```
   }];
 }
 
-def FractalSkewRecurrences : Pass<"fractal-skew-recurrences"> {
+def SkewRecurrences : Pass<"tile-skew-recurrences"> {
   let summary = "Run two nested recurrences along the diagonals of their domain";
   let description = [{
     A recurrence whose lists of states go element by element through a scan, as
@@ -89,28 +94,30 @@ def FractalSkewRecurrences : Pass<"fractal-skew-recurrences"> {
 
     Before:
     ```mlir
-    func.func @f(%xs: !fractal.array<[9] of tensor<8xf32>>, %ws: !fractal.array<[3] of tensor<8xf32>>, %h0: tensor<8xf32>) -> !fractal.array<[9] of tensor<8xf32>> {
-      %r = fractal.fold left (%s = %xs) over (%w = %ws) : (!fractal.array<[9] of tensor<8xf32>>, !fractal.array<[3] of tensor<8xf32>>) -> !fractal.array<[9] of tensor<8xf32>> attributes {tile.wavefront} {
-        %hs = fractal.scan left (%h = %h0) over (%x = %s) : (tensor<8xf32>, !fractal.array<[9] of tensor<8xf32>>) -> !fractal.array<[9] of tensor<8xf32>> {
-          %0 = arith.mulf %h, %w : tensor<8xf32>
-          %1 = arith.addf %0, %x : tensor<8xf32>
-          fractal.yield %1 : tensor<8xf32>
+    !row = tensor<8xf32>
+    !list = !fractal.array<[9] of tensor<8xf32>>
+    func.func @f(%xs: !list, %ws: !fractal.array<[3] of tensor<8xf32>>, %h0: !row) -> !list {
+      %r = fractal.fold left (%s = %xs) over (%w = %ws)
+          : (!list, !fractal.array<[3] of tensor<8xf32>>) -> !list attributes {tile.wavefront} {
+        %hs = fractal.scan left (%h = %h0) over (%x = %s) : (!row, !list) -> !list {
+          %0 = arith.mulf %h, %w : !row
+          %1 = arith.addf %0, %x : !row
+          fractal.yield %1 : !row
         }
-        fractal.yield %hs : !fractal.array<[9] of tensor<8xf32>>
+        fractal.yield %hs : !list
       }
-      return %r : !fractal.array<[9] of tensor<8xf32>>
+      return %r : !list
     }
     ```
     After:
     ```mlir
-    func.func @f(%xs: !fractal.array<[9] of tensor<8xf32>>, %ws: !fractal.array<[3] of tensor<8xf32>>, %h0: tensor<8xf32>) -> !fractal.array<[9] of tensor<8xf32>> {
-      ...
-      %d = fractal.scan left (%h = %init) over (%x = %border, %in = %inside) : (!fractal.array<[3] of tensor<8xf32>>, !fractal.array<[11] of tensor<8xf32>>, !fractal.array<[11, 3] of tensor<i1>>) -> !fractal.array<[11, 3] of tensor<8xf32>> {
-      ...
-      }
-      %r = fractal.read %d at affine_map<(d0) -> (d0 + 2, 2)> : !fractal.array<[11, 3] of tensor<8xf32>> -> !fractal.array<[9] of tensor<8xf32>>
-      return %r : !fractal.array<[9] of tensor<8xf32>>
-    }
+    %d = fractal.scan left (%h = %init) over (%x = %border, %in = %inside)
+    ...
+      %below = fractal.shift %h by -1 fill %x
+    ...
+      %next = fractal.map (%a = %h, %b = %below, %c = %in, %w = %ws)
+    ...
+    fractal.read %d at #map
     ```
   }];
   let dependentDialects = [
@@ -119,7 +126,7 @@ def FractalSkewRecurrences : Pass<"fractal-skew-recurrences"> {
   ];
 }
 
-def FractalSplitScans : Pass<"fractal-split-scans"> {
+def SplitScans : Pass<"tile-split-scans"> {
   let summary = "Compute what does not depend on the state before the scan";
   let description = [{
     Operations of a recurrence's body that need elements, but no state, become a
@@ -130,30 +137,28 @@ def FractalSplitScans : Pass<"fractal-split-scans"> {
 
     Before:
     ```mlir
-    func.func @f(%xs: !fractal.array<[9] of tensor<1x8xf32>>, %h0: tensor<1x8xf32>, %w: tensor<8x8xf32>, %z: tensor<1x8xf32>) -> tensor<1x8xf32> {
-      %r = fractal.fold left (%h = %h0) over (%x = %xs)
-          : (tensor<1x8xf32>, !fractal.array<[9] of tensor<1x8xf32>>) -> tensor<1x8xf32> {
-        %p = linalg.matmul ins(%x, %w : tensor<1x8xf32>, tensor<8x8xf32>) outs(%z : tensor<1x8xf32>) -> tensor<1x8xf32>
-        %n = arith.addf %p, %h : tensor<1x8xf32>
-        fractal.yield %n : tensor<1x8xf32>
+    !row = tensor<1x8xf32>
+    !rows = !fractal.array<[9] of tensor<1x8xf32>>
+    func.func @f(%xs: !rows, %h0: !row, %w: tensor<8x8xf32>, %z: !row) -> !row {
+      %r = fractal.fold left (%h = %h0) over (%x = %xs) : (!row, !rows) -> !row {
+        %p = linalg.matmul ins(%x, %w : !row, tensor<8x8xf32>) outs(%z : !row) -> !row
+        %n = arith.addf %p, %h : !row
+        fractal.yield %n : !row
       }
-      return %r : tensor<1x8xf32>
+      return %r : !row
     }
     ```
     After:
     ```mlir
-    func.func @f(%xs: !fractal.array<[9] of tensor<1x8xf32>>, %h0: tensor<1x8xf32>, %w: tensor<8x8xf32>, %z: tensor<1x8xf32>) -> tensor<1x8xf32> {
-      %ps = fractal.map (%x = %xs) : (!fractal.array<[9] of tensor<1x8xf32>>) -> !fractal.array<[9] of tensor<1x8xf32>> {
-        %p = linalg.matmul ins(%x, %w : tensor<1x8xf32>, tensor<8x8xf32>) outs(%z : tensor<1x8xf32>) -> tensor<1x8xf32>
-        fractal.yield %p : tensor<1x8xf32>
-      }
-      %r = fractal.fold left (%h = %h0) over (%x = %xs, %p = %ps)
-          : (tensor<1x8xf32>, !fractal.array<[9] of tensor<1x8xf32>>, !fractal.array<[9] of tensor<1x8xf32>>) -> tensor<1x8xf32> {
-        %n = arith.addf %p, %h : tensor<1x8xf32>
-        fractal.yield %n : tensor<1x8xf32>
-      }
-      return %r : tensor<1x8xf32>
-    }
+    %ps = fractal.map (%x = %xs) :
+    ...
+      %p = linalg.matmul ins(%x, %w :
+    ...
+      fractal.yield %p :
+    ...
+    %r = fractal.fold left (%h = %h0) over (%y = %xs, %q = %ps) :
+    ...
+      %n = arith.addf %q, %h :
     ```
   }];
 }

@@ -15,7 +15,7 @@
 #include "mlir/Transforms/RegionUtils.h"
 
 namespace tilewright {
-#define GEN_PASS_DEF_FRACTALSKEWRECURRENCES
+#define GEN_PASS_DEF_SKEWRECURRENCES
 #include "lib/Transforms/Recurrences/Passes.h.inc"
 } // namespace tilewright
 
@@ -269,7 +269,7 @@ static LogicalResult skew(Operation *op) {
 
 namespace {
 struct SkewRecurrences
-    : tilewright::impl::FractalSkewRecurrencesBase<SkewRecurrences> {
+    : tilewright::impl::SkewRecurrencesBase<SkewRecurrences> {
   void runOnOperation() override {
     SmallVector<Operation *> asked;
     getOperation()->walk([&](Operation *op) {

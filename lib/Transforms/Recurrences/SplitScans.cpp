@@ -12,7 +12,7 @@
 #include "mlir/IR/IRMapping.h"
 
 namespace tilewright {
-#define GEN_PASS_DEF_FRACTALSPLITSCANS
+#define GEN_PASS_DEF_SPLITSCANS
 #include "lib/Transforms/Recurrences/Passes.h.inc"
 } // namespace tilewright
 
@@ -140,7 +140,7 @@ template <typename Op> static void splitRecurrence(Op op) {
 }
 
 namespace {
-struct SplitScans : tilewright::impl::FractalSplitScansBase<SplitScans> {
+struct SplitScans : tilewright::impl::SplitScansBase<SplitScans> {
   void runOnOperation() override {
     // Inner recurrences first: what they leave in front may move on.
     getOperation()->walk([](Operation *op) {

@@ -12,11 +12,11 @@ from tilewright.passes.pipeline import PassSpec
 _SCALED = (PassSpec("tile-scale-results", "a softmax before a product divides the fewest numbers"),)
 
 _LISTS = (
-    PassSpec("fractal-hoist-invariants", "initial states depend on no element; now it can be seen"),
-    PassSpec("fractal-find-pairs", "recurrences through a scan depend on their neighbours only"),
-    PassSpec("fractal-plan-wavefronts", "fewer steps, each of more points, where that is predicted to be faster"),
-    PassSpec("fractal-skew-recurrences", "these run along diagonals; lists still say what is an element"),
-    PassSpec("fractal-split-scans", "projections of a sequence are one product, of what is left row by row"),
+    PassSpec("tile-hoist-invariants", "initial states depend on no element; now it can be seen"),
+    PassSpec("tile-find-pairs", "recurrences through a scan depend on their neighbours only"),
+    PassSpec("tile-plan-wavefronts", "fewer steps, each of more points, where that is predicted to be faster"),
+    PassSpec("tile-skew-recurrences", "these run along diagonals; lists still say what is an element"),
+    PassSpec("tile-split-scans", "projections of a sequence are one product, of what is left row by row"),
     PassSpec("convert-fractal-to-linalg", "nested lists are tensors, their functions structured ops and loops"),
 )
 """Programs of nested lists; nothing for other models."""

@@ -30,7 +30,7 @@ DEVICES = dict.fromkeys(
         "tile-transpose-operands",
     ),
     "nvidia-sm80",
-) | {"tile-plan-sparsity": "cpu:icelake-server"}
+) | {"tile-plan-sparsity": "cpu:icelake-server", "tile-plan-wavefronts": "nvidia-h100"}
 VALUE = re.compile(r"%\w+")
 
 

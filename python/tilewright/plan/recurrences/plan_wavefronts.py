@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Pass `fractal-plan-wavefronts`: which recurrences run along the diagonals of their domain."""
+"""Pass `tile-plan-wavefronts`: which recurrences run along the diagonals of their domain."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LEAST_GAIN = 1.1
 @register
 @dataclass(frozen=True)
 class PlanWavefronts(Pass):
-    """Decide for each pair of recurrences (`tile.pair`) whether it runs along diagonals (`tile.wavefront`).
+    """Decide which recurrences run along the diagonals of their domain (`tile.pair`, `tile.wavefront`).
 
     Row by row, a step has one point, the weights of one row stay near, and what needs no state is one product for the
     row. Along diagonals, there are fewer steps, each with a point of every row. The law is `plan/cost/recurrence.py`;
@@ -48,13 +48,13 @@ class PlanWavefronts(Pass):
       return %r : !fractal.array<[9] of tensor<8xf32>>
     }
     ```
-    After:
+    After (launches of a GPU cost more than what one row's state takes):
     ```mlir
     attributes {tile.wavefront} {
     ```
     """
 
-    name: ClassVar[str] = "fractal-plan-wavefronts"
+    name: ClassVar[str] = "tile-plan-wavefronts"
     dialects: ClassVar[tuple[str, ...]] = ("fractal", "tile")
 
     def run(self, op: ir.Operation) -> None:
@@ -80,7 +80,7 @@ def _decide(pair: ir.Operation, device: Device) -> None:
     rows, columns = decisions.PAIR.read(pair)
     decisions.PAIR.drop(pair)
     body = pair.regions[0].blocks[0].operations
-    scan = body[len(body) - 2].operation  # what fractal-find-pairs found stands before the yield
+    scan = body[len(body) - 2].operation  # what tile-find-pairs found stands before the yield
     work = work_of(scan)
     one, other = row_by_row(work, rows, columns, device), along_diagonals(work, rows, columns, device)
     diagonals = one >= _LEAST_GAIN * other

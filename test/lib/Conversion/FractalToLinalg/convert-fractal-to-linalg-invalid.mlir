@@ -20,7 +20,8 @@ func.func @filter(%xs: !fractal.array<[8] of tensor<f32>>, %least: tensor<f32>) 
 
 func.func @unequal(%xs: !fractal.array<[7] of tensor<8xf32>>) -> !fractal.array<[7] of tensor<8xf32>> {
   // expected-error@+1 {{cuts a list of 7 in 2 parts of unequal lengths}}
-  %r = fractal.interleave %xs by 2 : !fractal.array<[7] of tensor<8xf32>> -> !fractal.array<[2, ragged] of tensor<8xf32>>
+  %r = fractal.interleave %xs by 2
+      : !fractal.array<[7] of tensor<8xf32>> -> !fractal.array<[2, ragged] of tensor<8xf32>>
   %s = fractal.deinterleave %r : !fractal.array<[2, ragged] of tensor<8xf32>> -> !fractal.array<[7] of tensor<8xf32>>
   return %s : !fractal.array<[7] of tensor<8xf32>>
 }

@@ -1,4 +1,4 @@
-// RUN: tile-opt %s --fractal-find-pairs | FileCheck-22 %s
+// RUN: tile-opt %s --tile-find-pairs | FileCheck-22 %s
 
 !leaf = tensor<8xf32>
 !list = !fractal.array<[9] of tensor<8xf32>>

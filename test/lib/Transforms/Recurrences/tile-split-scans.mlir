@@ -1,4 +1,4 @@
-// RUN: tile-opt %s --fractal-split-scans | FileCheck-22 %s
+// RUN: tile-opt %s --tile-split-scans | FileCheck-22 %s
 
 !leaf = tensor<1x8xf32>
 !list = !fractal.array<[9] of tensor<1x8xf32>>

@@ -1,4 +1,4 @@
-// RUN: tile-opt %s --fractal-hoist-invariants --split-input-file | FileCheck-22 %s
+// RUN: tile-opt %s --tile-hoist-invariants --split-input-file | FileCheck-22 %s
 
 !list = !fractal.array<[4] of tensor<8xf32>>
 

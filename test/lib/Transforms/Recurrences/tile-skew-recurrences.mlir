@@ -1,12 +1,14 @@
-// RUN: tile-opt %s --fractal-skew-recurrences --mlir-print-local-scope --split-input-file --verify-diagnostics | FileCheck-22 %s
+// RUN: tile-opt %s --tile-skew-recurrences --mlir-print-local-scope --split-input-file --verify-diagnostics \
+// RUN:   | FileCheck-22 %s
 
 !leaf = tensor<8xf32>
 !list = !fractal.array<[9] of tensor<8xf32>>
 
 // Three rows of nine columns are eleven diagonals; row 2 has its columns on diagonals 2 to 10.
-// CHECK-LABEL: @layers(
+// CHECK-LABEL: @main(
 // CHECK: %[[INIT:.*]] = fractal.repeat %arg2 times 3
-// CHECK: %[[BORDER:.*]] = fractal.read %arg0 at affine_map<(d0) -> (d0)> : {{.*}} -> !fractal.array<[11] of tensor<8xf32>>
+// CHECK: %[[BORDER:.*]] = fractal.read %arg0 at affine_map<(d0) -> (d0)> 
+// CHECK-SAME: -> !fractal.array<[11] of tensor<8xf32>>
 // CHECK: %[[ALL:.*]] = fractal.scan left (%[[H:.*]] = %[[INIT]]) over (%[[X:.*]] = %[[BORDER]], %{{.*}} = %{{.*}})
 // CHECK: %[[BELOW:.*]] = fractal.shift %[[H]] by -1 fill %[[X]]
 // CHECK: fractal.map (%[[A:.*]] = %[[H]], %[[B:.*]] = %[[BELOW]], %{{.*}} = %{{.*}}, %[[W:.*]] = %arg1)
@@ -14,7 +16,7 @@
 // CHECK: arith.addf %[[P]], %[[B]]
 // CHECK: arith.select
 // CHECK: fractal.read %[[ALL]] at affine_map<(d0) -> (d0 + 2, 2)>
-func.func @layers(%xs: !list, %ws: !fractal.array<[3] of tensor<8xf32>>, %h0: !leaf) -> !list {
+func.func @main(%xs: !list, %ws: !fractal.array<[3] of tensor<8xf32>>, %h0: !leaf) -> !list {
   %r = fractal.fold left (%s = %xs) over (%w = %ws) : (!list, !fractal.array<[3] of tensor<8xf32>>) -> !list
       attributes {tile.wavefront} {
     %hs = fractal.scan left (%h = %h0) over (%x = %s) : (!leaf, !list) -> !list {
@@ -35,13 +37,16 @@ func.func @layers(%xs: !list, %ws: !fractal.array<[3] of tensor<8xf32>>, %h0: !l
 
 // A list of each row is read along diagonals, one that all rows share, too; all results are kept.
 // CHECK-LABEL: @grid(
-// CHECK: fractal.read %arg0 at affine_map<(d0, d1) -> (d1, d0 - d1)> : {{.*}} -> !fractal.array<[12, 4] of tensor<8xf32>>
+// CHECK: fractal.read %arg0 at affine_map<(d0, d1) -> (d1, d0 - d1)>
+// CHECK-SAME: -> !fractal.array<[12, 4] of tensor<8xf32>>
 // CHECK: fractal.read %arg1 at affine_map<(d0, d1) -> (d0 - d1)>
 // CHECK: fractal.scan left
-// CHECK: fractal.read %{{.*}} at affine_map<(d0, d1) -> (d0 + d1, d0)> : {{.*}} -> !fractal.array<[4, 9] of tensor<8xf32>>
+// CHECK: fractal.read %{{.*}} at affine_map<(d0, d1) -> (d0 + d1, d0)>
+// CHECK-SAME: -> !fractal.array<[4, 9] of tensor<8xf32>>
 func.func @grid(%xss: !grid, %ys: !list, %top: !list, %left: !leaf) -> !grid {
   %r = fractal.scan left (%above = %top) over (%xs = %xss) : (!list, !grid) -> !grid attributes {tile.wavefront} {
-    %hs = fractal.scan left (%h = %left) over (%a = %above, %x = %xs, %y = %ys) : (!leaf, !list, !list, !list) -> !list {
+    %hs = fractal.scan left (%h = %left) over (%a = %above, %x = %xs, %y = %ys)
+        : (!leaf, !list, !list, !list) -> !list {
       %0 = arith.addf %h, %a : !leaf
       %1 = arith.addf %0, %x : !leaf
       %2 = arith.addf %1, %y : !leaf

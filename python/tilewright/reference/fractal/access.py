@@ -63,7 +63,7 @@ def read(_frame: Any, node: Node, xs: Lists) -> Lists:
 
 def _places(node: Node) -> tuple[int, list[np.ndarray]]:
     """Levels of the result that the map stands for, and for each level of the source where these read."""
-    map_ = ir.AffineMap(ir.AffineMapAttr(node.op.attributes["map"]).value)
+    map_ = ir.AffineMapAttr(node.op.attributes["map"]).value
     lengths = ArrayType(node.op.results[0].type).lengths[: map_.n_dims]
     at = np.indices(lengths)
     return map_.n_dims, [np.broadcast_to(evaluate(term, at), lengths) for term in read_map(map_)]

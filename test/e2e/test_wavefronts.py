@@ -1,0 +1,160 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Recurrences along diagonals give what they give row by row, wherever that is legal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+import tilewright.fractal as ft
+from tilewright import reference
+from tilewright.ir import decisions
+from tilewright.mlir import ir
+from tilewright.passes import run_pipeline
+from tilewright.plan.recurrences import plan_wavefronts
+
+LEAF = (1, 4)
+DOMAINS = [(1, 1), (1, 5), (4, 1), (2, 2), (3, 7), (7, 3)]
+ROW, ROWS = ft.Array[1, LEAF], ft.Array[2, LEAF]
+
+
+@ft.function
+def layers(xs: ROW, ws: ft.Array[1, (4, 4)], vs: ft.Array[1, LEAF]) -> ROW:
+    """A fold over layers of a scan over time: initial states differ between layers."""
+
+    def layer(xs, w, v):
+        return ft.scanl(lambda h, x: ft.tanh(h @ w + x), v * 2.0, xs)
+
+    return ft.foldl(layer, xs, ws, vs)
+
+
+@ft.function
+def every_layer(xs: ROW, ws: ft.Array[1, (4, 4)], vs: ft.Array[1, LEAF]) -> ROWS:
+    """All layers are results."""
+    return ft.scanl(lambda xs, w, v: ft.scanl(lambda h, x: ft.tanh(h @ w + x * v), v, xs), xs, ws, vs)
+
+
+@ft.function
+def two_states(xs: ROW, ws: ft.Array[1, (4, 4)], vs: ft.Array[1, LEAF]) -> tuple[ROW, ROW]:
+    """Both states of an outer recurrence go through the scan, in the other order; a third one is its own."""
+
+    def layer(lists, w, v):
+        def cell(state, x, y):
+            h, c, s = state
+            return ft.tanh(h @ w + y), c * v + x, s + x * y
+
+        hs, cs, _ = ft.scanl(cell, (v, v + 1.0, ft.zeros(*LEAF)), *lists)
+        return cs, hs
+
+    return ft.foldl(layer, (xs, ft.map(lambda x: x * 0.5, xs)), ws, vs)
+
+
+@ft.function
+def grid(xss: ROWS, ys: ROW, v: ft.Tensor[LEAF]) -> ROWS:
+    """Rows of a grid: a list of each row, and one that all rows share."""
+
+    def row(above, xs):
+        return ft.scanl(lambda left, up, x, y: ft.tanh(left + up * 0.5 + x * y), v, above, xs, ys)
+
+    return ft.scanl(row, ys, xss)
+
+
+@ft.function
+def lists_of_states(xss: ROWS, ws: ft.Array[1, (4, 4)], v: ft.Tensor[LEAF]) -> ROWS:
+    """The state of the scan is a list, which a third recurrence goes through."""
+
+    def layer(xss, w):
+        def row(above, xs):
+            return ft.scanl(lambda left, up, x: ft.tanh((left + up) @ w + x), v, above, xs)
+
+        return ft.scanl(row, ft.repeat(v, 3), xss)
+
+    return ft.foldl(layer, xss, ws)
+
+
+def arguments(program: ft.Function, rows: int, columns: int) -> list[np.ndarray]:
+    """Random arguments for a domain of so many rows and columns."""
+    rng = np.random.default_rng(rows * 10 + columns)
+
+    def normal(*shape: int) -> np.ndarray:
+        return rng.standard_normal(shape).astype(np.float32)
+
+    if program is grid:
+        return [normal(rows, columns, *LEAF), normal(columns, *LEAF), normal(*LEAF)]
+    if program is lists_of_states:
+        return [normal(columns, 3, *LEAF), normal(rows, 4, 4), normal(*LEAF)]
+    return [normal(columns, *LEAF), normal(rows, 4, 4), normal(rows, *LEAF)]
+
+
+def lengths_of(program: ft.Function, values: list[np.ndarray]) -> dict[str, tuple[int, ...]]:
+    """The lengths of the lists among the arguments."""
+    pairs = zip(program.parameters.items(), values, strict=True)
+    return {name: value.shape[: kind.depth] for (name, kind), value in pairs if isinstance(kind, ft.Array)}
+
+
+def recurrences(op: ir.Operation) -> Iterator[ir.Operation]:
+    """Outer parts of the pairs that were found, outermost first."""
+    for region in op.regions:
+        for block in region.blocks:
+            for view in block.operations:
+                if decisions.PAIR.on(view.operation):
+                    yield view.operation
+                yield from recurrences(view.operation)
+
+
+def flat(values: object) -> list[np.ndarray]:
+    """Results as arrays."""
+    return [
+        v.array() if isinstance(v, ft.Lists) else np.asarray(v)
+        for v in (values if isinstance(values, tuple) else (values,))
+    ]
+
+
+PROGRAMS = [layers, every_layer, two_states, grid, lists_of_states]
+
+
+@pytest.mark.parametrize("domain", DOMAINS, ids=str)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_orders_agree(program: ft.Function, domain: tuple[int, int]) -> None:
+    """Each pair alone, in the reference interpreter, at small domains of all shapes."""
+    values = arguments(program, *domain)
+    expected = flat(program(*values))
+    traced = program.trace(lengths_of(program, values))
+    with ir.Context():
+        found = ir.Module.parse(traced.module_text)
+        run_pipeline(found.operation, "builtin.module(tile-hoist-invariants,tile-find-pairs)")
+        count = len(list(recurrences(found.operation)))
+        assert count == (2 if program is lists_of_states else 1)
+        for number in range(count):
+            module = ir.Module.parse(str(found))
+            decisions.WAVEFRONT.set(list(recurrences(module.operation))[number], True)
+            run_pipeline(module.operation, "builtin.module(tile-skew-recurrences)")
+            kinds = program.parameters.values()
+            lists = [
+                ft.Lists.from_array(v, k.depth) if isinstance(k, ft.Array) else v
+                for v, k in zip(values, kinds, strict=True)
+            ]
+            results = reference.run(module, "main", lists)
+            for got, wanted in zip(flat(tuple(results)), expected, strict=True):
+                np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda:sm_80"])
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_compiled(program: ft.Function, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All pairs that may, as code."""
+    monkeypatch.setattr(plan_wavefronts, "_LEAST_GAIN", 0.0)
+    values = arguments(program, 3, 5)
+    emulate = {"emulate": True} if target != "cpu" else {}
+    text = tw.compile(program, target, shapes=lengths_of(program, values), stop_after="normalize")
+    model = tw.compile(program, target, shapes=lengths_of(program, values), pipeline=None, **emulate)
+    assert "scf.for" in text
+    for got, wanted in zip(model(*values), flat(program(*values)), strict=True):
+        np.testing.assert_allclose(np.asarray(got), wanted, rtol=1e-4, atol=1e-5)
+    told = [entry["message"] for entry in model.report_data()["remarks"] if "diagonals" in entry["message"]]
+    assert any("run as 7 diagonals" in message for message in told), told

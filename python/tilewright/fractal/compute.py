@@ -151,8 +151,8 @@ def reduce(function: Callable, init: Any, xs: Any) -> Any:
         xs: a list.
     """
     mode = current()
-    values = access.as_lists(xs)
-    if init is None:
+    values, first = access.as_lists(xs), init is None
+    if first:
         init, values = _first_and_rest(values, True)
     flat, shape = flatten(values)
     inits, init_shape = flatten(unzipped(init))
@@ -163,7 +163,10 @@ def reduce(function: Callable, init: Any, xs: Any) -> Any:
     def combine(left: list[Any], right: list[Any]) -> list[Any]:
         return body(rebuild(shape, left), rebuild(shape, right))
 
-    return rebuild(shape, mode.reduce(combine, [mode.as_value(value) for value in inits], flat))
+    starts = [mode.as_value(value) for value in inits]
+    if first:  # an element is not neutral, so that it may not be combined again: that is a fold
+        return rebuild(shape, mode.fold(combine, starts, flat, True))
+    return rebuild(shape, mode.reduce(combine, starts, flat))
 
 
 @public

@@ -175,7 +175,7 @@ def test_no_op_of_a_traced_program_is_left_behind():
 
 
 def test_examples_name_their_own_files():
-    from test_fractal_programs import example
+    from fractal_oracles import example
 
     text = example("b2b_gemm").program(2, 3, 4, 5).trace().module_text
     assert {Path(place.rpartition(":")[0]).name for place in locations(text, "linalg.matmul")} == {"b2b_gemm.py"}

@@ -5,19 +5,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tilewright.core.dtypes import presented, stored
 from tilewright.core.errors import UnsupportedError, UserError
+from tilewright.dialects.fractal import ArrayType, Lists
+from tilewright.mlir import ir
 from tilewright.runtime.binding import Signature
 from tilewright.runtime.manifest import TensorSpec
 from tilewright.runtime.result import Outputs
 
 if TYPE_CHECKING:
     from tilewright.compiler.source import Source
+
+
+def listed(module: ir.Module, arrays: Sequence[np.ndarray]) -> list[Any]:
+    """Arguments of @main, with lists for arrays whose first dimensions are levels of lists."""
+    main = ir.SymbolTable(module.operation)["main"]
+    types = ir.FunctionType(ir.TypeAttr(main.attributes["function_type"]).value).inputs
+    depths = [len(type_.lengths) if isinstance(type_, ArrayType) else 0 for type_ in types]
+    return [Lists.from_array(x, depth) if depth else x for x, depth in zip(arrays, depths, strict=True)]
 
 
 class Interpreted:
@@ -43,11 +53,12 @@ class Interpreted:
 
         arrays, export = self._signature.arrays(args, named)
         into = None if out is None else self._signature.check_out(out, arrays)
-        given = [stored(array) for array in arrays]
+        given = listed(self._module, [stored(array) for array in arrays])
         try:
             computed = reference.run(self._module, "main", given, self._weights)
         except reference.AssertionFailedError as error:
             raise UserError(error.message) from None
+        computed = [value.array() if isinstance(value, Lists) else value for value in computed]
         slots = self._signature.outputs
         results: list[Any] = [presented(array, slot.dtype) for array, slot in zip(computed, slots, strict=True)]
         if into is not None:

@@ -267,6 +267,10 @@ def : Tile_Decision<"pair", Tile_Integers,
     Tile_On<["fractal.fold", "fractal.scan"]>,
     ["tile-find-pairs"], ["tile-plan-wavefronts"], ["cpu", "cuda"],
     "lengths of a recurrence and of the scan that its states go through">;
+def : Tile_Decision<"unroll", Tile_Flag,
+    Tile_On<["fractal.fold", "fractal.scan"]>,
+    ["tile-plan-wavefronts"], ["tile-unroll-recurrences"], ["cpu", "cuda"],
+    "each step of the recurrence is code of its own, with its own weights">;
 def : Tile_Decision<"wavefront", Tile_Flag,
     Tile_On<["fractal.fold", "fractal.scan"]>,
     ["tile-plan-wavefronts"], ["tile-skew-recurrences"], ["cpu", "cuda"],

@@ -8,6 +8,7 @@ from __future__ import annotations
 from decision_edit import ARTIFACT, CPU, Edit
 
 _PAIRS = "test/python/plan/recurrences/tile-plan-wavefronts.mlir#1"
+_UNROLLED = "test/lib/Transforms/Recurrences/tile-unroll-recurrences.mlir#0"
 _SKEW = "test/lib/Transforms/Recurrences/tile-skew-recurrences.mlir#0"
 _LIT = "test/lib/"
 _COVER = "test/python/plan/sparse/tile-apply-sparsity.mlir#0"
@@ -161,6 +162,7 @@ CPU_EDITS = (
     Edit("live", CPU, "causal", "tile-apply-layouts", r"(tile\.live = array<i64: 1, 64, 0, 0, 0), 64", r"\1, 128"),
     Edit("skip", CPU, "masked", "tile-plan-online", r",? ?tile\.skip = 2 : i64", ""),
     Edit("pair", CPU, _PAIRS, "tile-plan-wavefronts", r"i64: 3, 9", "i64: 1, 99"),
+    Edit("unroll", CPU, _UNROLLED, "tile-unroll-recurrences", r"\n +attributes {tile\.unroll}", ""),
     Edit("wavefront", CPU, _SKEW, "tile-skew-recurrences", r"\n +attributes {tile\.wavefront}", ""),
     Edit("sparsity", CPU, _COVER, "tile-apply-sparsity", r"cover = [^\n]*, kernels = [^\]]*\]", 'cover = "dense"'),
     Edit(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from decision_edit import ARTIFACT, GPU, Edit
 
 _PAIRS = "test/python/plan/recurrences/tile-plan-wavefronts.mlir#1"
+_UNROLLED = "test/lib/Transforms/Recurrences/tile-unroll-recurrences.mlir#0"
 _SKEW = "test/lib/Transforms/Recurrences/tile-skew-recurrences.mlir#0"
 _LIT = "test/lib/"
 _COVER = "test/python/plan/sparse/tile-apply-sparsity.mlir#0"
@@ -16,6 +17,7 @@ _ROOT = f"tile.padded, tile.warps = 8 : i64, tile.rtile = {_TILE}"
 
 GPU_EDITS = (
     Edit("pair", GPU, _PAIRS, "tile-plan-wavefronts", r"i64: 3, 9", "i64: 1, 99"),
+    Edit("unroll", GPU, _UNROLLED, "tile-unroll-recurrences", r"\n +attributes {tile\.unroll}", ""),
     Edit("wavefront", GPU, _SKEW, "tile-skew-recurrences", r"\n +attributes {tile\.wavefront}", ""),
     Edit("host", GPU, "plain", "tile-plan-fusion", r"test\.negation", 'tile.host = "mine"'),
     Edit("sparsity", GPU, _COVER, "tile-apply-sparsity", r"cover = [^\n]*, kernels = [^\]]*\]", 'cover = "dense"'),

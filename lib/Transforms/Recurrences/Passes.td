@@ -133,7 +133,9 @@ def SplitScans : Pass<"tile-split-scans"> {
     `map` in front of it, over all elements at once: loop fission. The projection
     `x @ w` of a recurrent layer becomes one product for a whole sequence. Only
     what holds a contraction is moved, with all that it needs: other operations
-    are cheaper beside their users.
+    are cheaper beside their users. Maps in the body are split first, so that
+    gates, each a sum of a projection and a product with the state, are no
+    obstacle.
 
     Before:
     ```mlir
@@ -161,6 +163,39 @@ def SplitScans : Pass<"tile-split-scans"> {
       %n = arith.addf %q, %h :
     ```
   }];
+}
+
+def UnrollRecurrences : Pass<"tile-unroll-recurrences"> {
+  let summary = "Write the steps of a recurrence one after the other";
+  let description = [{
+    A scan or fold with `tile.unroll` over lists of a known length becomes as many
+    copies of its body. Weights of each step are operands of their own then,
+    which can be packed at compile time; equal kernels are compiled once.
+
+    Before:
+    ```mlir
+    !row = tensor<8xf32>
+    func.func @f(%h0: !row, %ws: !fractal.array<[2] of tensor<8xf32>>) -> !row {
+      %r = fractal.fold left (%h = %h0) over (%w = %ws)
+          : (!row, !fractal.array<[2] of tensor<8xf32>>) -> !row attributes {tile.unroll} {
+        %0 = arith.mulf %h, %w : !row
+        fractal.yield %0 : !row
+      }
+      return %r : !row
+    }
+    ```
+    After:
+    ```mlir
+    %w = fractal.at %ws[%c0]
+    ...
+    %h = arith.mulf %h0, %w
+    ...
+    %v = fractal.at %ws[%c1]
+    ...
+    %r = arith.mulf %h, %v
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
 #endif // TILEWRIGHT_TRANSFORMS_RECURRENCES_PASSES

@@ -42,14 +42,38 @@ static SetVector<Value> readBy(Operation *op) {
   return values;
 }
 
+/// Adds what follows from values of the set in a body, and in those of maps in
+/// it.
+static void addDependent(Block &body, DenseSet<Value> &states) {
+  for (Operation &op : body.without_terminator()) {
+    if (auto map = dyn_cast<MapOp>(op)) {
+      for (auto [array, element] :
+           llvm::zip_equal(map.getArrays(), map.getElements()))
+        if (states.contains(array))
+          states.insert(element);
+      addDependent(map.getBodyBlock(), states);
+      for (auto [value, result] :
+           llvm::zip_equal(map.getYield().getValues(), map.getResults()))
+        if (states.contains(value))
+          states.insert(result);
+      continue;
+    }
+    bool depends = !isMemoryEffectFree(&op);
+    for (Value value : readBy(&op))
+      depends |= states.contains(value);
+    if (depends)
+      states.insert_range(op.getResults());
+  }
+}
+
 /// Ops of the body that depend on no state, in their order.
 static SetVector<Operation *> independent(Block &body,
-                                          ArrayRef<BlockArgument> states) {
+                                          const DenseSet<Value> &states) {
   SetVector<Operation *> found;
   for (Operation &op : body.without_terminator()) {
     bool depends = !isMemoryEffectFree(&op);
     for (Value value : readBy(&op)) {
-      depends |= llvm::is_contained(states, value);
+      depends |= states.contains(value);
       Operation *maker = value.getDefiningOp();
       depends |= maker && maker->getBlock() == &body && !found.contains(maker);
     }
@@ -98,15 +122,25 @@ static SmallVector<Value> crossing(Block &body,
   return values;
 }
 
-/// A map in front of the recurrence that computes `values`.
+/// A map in front of the op that computes `values`, over those of its lists
+/// that depend on no state; null where there are none.
 template <typename Op>
 static MapOp makeMap(Op op, const SetVector<Operation *> &moved,
-                     ArrayRef<Value> values) {
+                     ArrayRef<Value> values, const DenseSet<Value> &states) {
   ImplicitLocOpBuilder b(values.front().getLoc(), op);
-  return buildMap(b, op.getLength(), op.getArrays(),
+  SmallVector<Value> arrays, elements;
+  for (auto [array, element] :
+       llvm::zip_equal(op.getArrays(), op.getElements()))
+    if (!states.contains(element)) {
+      arrays.push_back(array);
+      elements.push_back(element);
+    }
+  if (arrays.empty())
+    return {};
+  return buildMap(b, op.getLength(), arrays,
                   [&](ImplicitLocOpBuilder &in, ValueRange arguments) {
                     IRMapping now;
-                    now.map(op.getElements(), arguments);
+                    now.map(elements, arguments);
                     for (Operation *inner : moved)
                       in.clone(*inner, now);
                     return llvm::map_to_vector(
@@ -125,18 +159,43 @@ static void readLists(Op op, MapOp map, ArrayRef<Value> values) {
   }
 }
 
-template <typename Op> static void splitRecurrence(Op op) {
+/// Moves what depends on no state from the body of a recurrence, or of a map
+/// in one, to a map in front of it.
+template <typename Op> static void split(Op op, const DenseSet<Value> &states) {
   Block &body = op.getBodyBlock();
-  SetVector<Operation *> free = independent(body, op.getStates());
+  SetVector<Operation *> free = independent(body, states);
   SetVector<Operation *> moved = worthMoving(body, free);
   SmallVector<Value> values = crossing(body, moved);
   if (values.empty())
     return;
-  MapOp map = makeMap(op, moved, values);
+  MapOp map = makeMap(op, moved, values, states);
+  if (!map)
+    return;
   readLists(op, map, values);
   for (Operation *inner : llvm::reverse(moved))
     if (isOpTriviallyDead(inner))
       inner->erase();
+}
+
+/// Maps in the body that depend on states in part are split, inner ones first:
+/// what they leave in front of them is then a whole op without a state.
+static void splitMaps(Block &body, const DenseSet<Value> &states) {
+  SmallVector<MapOp> maps(body.getOps<MapOp>());
+  for (MapOp map : maps) {
+    bool depends = llvm::any_of(
+        readBy(map), [&](Value value) { return states.contains(value); });
+    if (!depends)
+      continue;
+    splitMaps(map.getBodyBlock(), states);
+    split(map, states);
+  }
+}
+
+template <typename Op> static void splitRecurrence(Op op) {
+  DenseSet<Value> states(op.getStates().begin(), op.getStates().end());
+  addDependent(op.getBodyBlock(), states);
+  splitMaps(op.getBodyBlock(), states);
+  split(op, states);
 }
 
 namespace {

@@ -212,6 +212,8 @@ THREADS = Integer("tile.threads")
 UNIT = Text("tile.unit")
 #: execution units that a program of the loop's steps uses (on scf.for)
 UNITS = Integer("tile.units")
+#: each step of the recurrence is code of its own, with its own weights (on fractal.fold, fractal.scan)
+UNROLL = Flag("tile.unroll")
 #: the kernel that this one is a copy of, for other layouts (on tile.kernel, gpu.func, func.func, llvm.func)
 VARIANT_OF = Text("tile.variant_of")
 #: elements of one access, noted before the IR around it changes (on tile.load, tile.store)
@@ -317,6 +319,7 @@ ALL: dict[str, Decision] = {
     "tile.threads": THREADS,
     "tile.unit": UNIT,
     "tile.units": UNITS,
+    "tile.unroll": UNROLL,
     "tile.variant_of": VARIANT_OF,
     "tile.vector": VECTOR,
     "tile.waits": WAITS,

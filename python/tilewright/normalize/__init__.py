@@ -16,6 +16,7 @@ _LISTS = (
     PassSpec("tile-find-pairs", "recurrences through a scan depend on their neighbours only"),
     PassSpec("tile-plan-wavefronts", "fewer steps, each of more points, where that is predicted to be faster"),
     PassSpec("tile-skew-recurrences", "these run along diagonals; lists still say what is an element"),
+    PassSpec("tile-unroll-recurrences", "of those row by row each row's weights are operands that can be packed"),
     PassSpec("tile-split-scans", "projections of a sequence are one product, of what is left row by row"),
     PassSpec("convert-fractal-to-linalg", "nested lists are tensors, their functions structured ops and loops"),
 )

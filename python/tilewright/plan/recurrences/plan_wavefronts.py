@@ -21,6 +21,9 @@ from tilewright.plan.recurrences.work import work_of
 _LEAST_GAIN = 1.1
 """How many times as fast diagonals are predicted to be, at least: copies that read along them are not in the law."""
 
+_MOST_UNROLLED = 32
+"""Rows that become code of their own, at most."""
+
 
 @register
 @dataclass(frozen=True)
@@ -29,7 +32,8 @@ class PlanWavefronts(Pass):
 
     Row by row, a step has one point, the weights of one row stay near, and what needs no state is one product for the
     row. Along diagonals, there are fewer steps, each with a point of every row. The law is `plan/cost/recurrence.py`;
-    a remark gives both times. Of pairs in each other, the outermost that gains is taken.
+    a remark gives both times. Of pairs in each other, the outermost that gains is taken. Rows with weights that stay in
+    order are unrolled (`tile.unroll`).
 
     Before:
     ```mlir
@@ -86,6 +90,8 @@ def _decide(pair: ir.Operation, device: Device) -> None:
     diagonals = one >= _LEAST_GAIN * other
     if diagonals:
         decisions.WAVEFRONT.set(pair, True)
+    elif rows <= _MOST_UNROLLED and work.all_weights:
+        decisions.UNROLL.set(pair, True)
     order = f"run as {rows + columns - 1} diagonals" if diagonals else "stay row by row"
     times = f"{one * 1e6:.0f} us row by row, {other * 1e6:.0f} us along diagonals"
     remark(pair, f"{rows} x {columns} points of a recurrence {order}: predicted are {times}")

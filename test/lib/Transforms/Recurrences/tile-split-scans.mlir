@@ -48,6 +48,38 @@ func.func @nested(%xss: !fractal.array<[5, 9] of tensor<1x8xf32>>, %h0: !leaf, %
   return %r : !leaf
 }
 
+// Gates: a map over their weights in the scan, half of which needs the state. The other half is a map of its own, and
+// then one over all elements.
+// CHECK-LABEL: @gates(
+// CHECK: %[[ALL:[^ ]*]] = fractal.map (%[[X:[^ ]*]] = %arg0)
+// CHECK: %[[ONE:.*]] = fractal.map (%[[W:[^ ]*]] = %arg2, %{{[^ ]*}} = %arg3)
+// CHECK: linalg.matmul ins(%[[X]], %[[W]]
+// CHECK: fractal.yield %[[ONE]] : !fractal.array<[4] of tensor<1x8xf32>>
+// CHECK: fractal.scan left (%[[H:[^ ]*]] = %arg1) over (%{{[^ ]*}} = %arg0, %[[PS:[^ ]*]] = %[[ALL]])
+// CHECK: fractal.map (%{{[^ ]*}} = %arg2, %[[U:[^ ]*]] = %arg3, %[[P:[^ ]*]] = %[[PS]])
+// CHECK-NOT: linalg.matmul ins(%[[X]]
+// CHECK: %[[Q:.*]] = linalg.matmul ins(%[[H]], %[[U]]
+// CHECK: arith.addf %[[P]], %[[Q]]
+func.func @gates(%xs: !list, %h0: !leaf, %ws: !fractal.array<[4] of tensor<8x8xf32>>,
+    %us: !fractal.array<[4] of tensor<8x8xf32>>, %z: !leaf) -> !list {
+  %r = fractal.scan left (%h = %h0) over (%x = %xs) : (!leaf, !list) -> !list {
+    %gates = fractal.map (%w = %ws, %u = %us)
+        : (!fractal.array<[4] of tensor<8x8xf32>>, !fractal.array<[4] of tensor<8x8xf32>>)
+        -> !fractal.array<[4] of tensor<1x8xf32>> {
+      %p = linalg.matmul ins(%x, %w : !leaf, !weight) outs(%z : !leaf) -> !leaf
+      %q = linalg.matmul ins(%h, %u : !leaf, !weight) outs(%z : !leaf) -> !leaf
+      %g = arith.addf %p, %q : !leaf
+      fractal.yield %g : !leaf
+    }
+    %sum = fractal.reduce (%a, %b = %gates) init (%z) : (!fractal.array<[4] of tensor<1x8xf32>>, !leaf) -> !leaf {
+      %s = arith.addf %a, %b : !leaf
+      fractal.yield %s : !leaf
+    }
+    fractal.yield %sum : !leaf
+  }
+  return %r : !list
+}
+
 // Nothing to move: every product needs the state.
 // CHECK-LABEL: @none(
 // CHECK-NOT: fractal.map

@@ -13,5 +13,6 @@ include "dialects/Fractal/FractalAccessOps.td"
 include "dialects/Fractal/FractalComputeOps.td"
 include "dialects/Fractal/FractalRegroupOps.td"
 include "dialects/Fractal/FractalStorageOps.td"
+include "dialects/Fractal/FractalTreeOps.td"
 
 #endif // TILEWRIGHT_FRACTAL_OPS

@@ -79,7 +79,7 @@ static void defineArgument(Lifter &l, Value before, Value now) {
   l.define(before, lifted);
 }
 
-static LogicalResult convert(func::FuncOp function) {
+static LogicalResult convert(func::FuncOp function, int64_t chunk) {
   FailureOr<FunctionType> type = convertedType(function);
   if (failed(type))
     return failure();
@@ -94,7 +94,7 @@ static LogicalResult convert(func::FuncOp function) {
   Block *now = new Block();
   function.getBody().push_back(now);
   OpBuilder builder = OpBuilder::atBlockEnd(now);
-  Lifter l(builder, function.getLoc());
+  Lifter l(builder, function.getLoc(), chunk);
   l.b.setInsertionPointToEnd(now);
   for (auto [argument, input] :
        llvm::zip_equal(before->getArguments(), type->getInputs()))
@@ -127,9 +127,14 @@ static LogicalResult convert(func::FuncOp function) {
 namespace {
 struct ConvertFractalToLinalg
     : tilewright::impl::ConvertFractalToLinalgBase<ConvertFractalToLinalg> {
+  using Base::Base;
   void runOnOperation() override {
+    if (chunk < 1) {
+      getOperation().emitError("chunk=") << chunk << " is no number of nodes";
+      return signalPassFailure();
+    }
     for (auto function : getOperation().getOps<func::FuncOp>())
-      if (usesFractal(function) && failed(convert(function)))
+      if (usesFractal(function) && failed(convert(function, chunk)))
         return signalPassFailure();
   }
 };

@@ -186,6 +186,7 @@ std::optional<LogicalResult> tilewright::liftComputeOp(Lifter &l,
       .Case([&](ScanOp scan) { return liftRecurrence(l, scan); })
       .Case([&](FoldOp fold) { return liftRecurrence(l, fold); })
       .Case([&](ReduceOp reduce) { return liftReduce(l, reduce); })
+      .Case([&](RecurseOp recurse) { return liftRecurse(l, recurse); })
       .Case([&](FilterOp filter) {
         return unsupported(filter)
                << "has no lowering yet: how many elements it keeps is known at "

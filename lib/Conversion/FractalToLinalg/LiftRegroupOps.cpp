@@ -183,39 +183,43 @@ static LogicalResult liftJoin(Lifter &l, JoinOp op) {
   return success();
 }
 
+Lifted tilewright::gathered(Lifter &l, const Lifted &list, Value indices,
+                            RankedTensorType leaf) {
+  std::optional<int64_t> dim = list.dimOf(levelAxis(0));
+  Lifted result = list;
+  result.lengths.front() = tensor::getMixedSize(l.b, l.b.getLoc(), indices, 0);
+  if (!dim)
+    return result;
+  Value into = l.empty(l.sizesOf(result, result.axes), leaf);
+  int64_t rank = cast<RankedTensorType>(into.getType()).getRank();
+  SmallVector<utils::IteratorType> parallel(rank,
+                                            utils::IteratorType::parallel);
+  AffineMap maps[] = {
+      AffineMap::get(rank, 0, l.b.getAffineDimExpr(*dim), l.b.getContext()),
+      l.b.getMultiDimIdentityMap(rank)};
+  auto copy = linalg::GenericOp::create(
+      l.b, into.getType(), indices, into, maps, parallel,
+      [&](OpBuilder &inner, Location loc, ValueRange args) {
+        SmallVector<Value> point;
+        for (int64_t d : llvm::seq(rank))
+          point.push_back(linalg::IndexOp::create(inner, loc, d));
+        point[*dim] = arith::IndexCastOp::create(inner, loc,
+                                                 inner.getIndexType(), args[0]);
+        Value element =
+            tensor::ExtractOp::create(inner, loc, list.tensor, point);
+        linalg::YieldOp::create(inner, loc, element);
+      });
+  result.tensor = copy.getResult(0);
+  return result;
+}
+
 static LogicalResult liftGather(Lifter &l, GatherOp op) {
-  const Lifted &list = l.lookup(op.getSource()),
-               &given = l.lookup(op.getIndices());
+  const Lifted &given = l.lookup(op.getIndices());
   if (!given.loops().empty())
     return unsupported(op) << "has indices that differ between elements of a "
                               "list around it, which has no lowering yet";
-  std::optional<int64_t> dim = list.dimOf(levelAxis(0));
-  Lifted result = list;
-  result.lengths.front() =
-      tensor::getMixedSize(l.b, op.getLoc(), given.tensor, 0);
-  if (dim) {
-    Value into = l.empty(l.sizesOf(result, result.axes), leafOf(op.getType()));
-    int64_t rank = cast<RankedTensorType>(into.getType()).getRank();
-    SmallVector<utils::IteratorType> parallel(rank,
-                                              utils::IteratorType::parallel);
-    AffineMap maps[] = {
-        AffineMap::get(rank, 0, l.b.getAffineDimExpr(*dim), l.b.getContext()),
-        l.b.getMultiDimIdentityMap(rank)};
-    auto copy = linalg::GenericOp::create(
-        l.b, into.getType(), given.tensor, into, maps, parallel,
-        [&](OpBuilder &inner, Location loc, ValueRange args) {
-          SmallVector<Value> point;
-          for (int64_t d : llvm::seq(rank))
-            point.push_back(linalg::IndexOp::create(inner, loc, d));
-          point[*dim] = arith::IndexCastOp::create(
-              inner, loc, inner.getIndexType(), args[0]);
-          Value element =
-              tensor::ExtractOp::create(inner, loc, list.tensor, point);
-          linalg::YieldOp::create(inner, loc, element);
-        });
-    result.tensor = copy.getResult(0);
-  }
-  l.define(op.getResult(), result);
+  l.define(op.getResult(), gathered(l, l.lookup(op.getSource()), given.tensor,
+                                    leafOf(op.getType())));
   return success();
 }
 

@@ -49,8 +49,8 @@ struct Lifted {
 /// Lowers blocks op by op, at its builder's place.
 class Lifter {
 public:
-  explicit Lifter(mlir::OpBuilder &builder, mlir::Location loc)
-      : b(loc, builder) {}
+  Lifter(mlir::OpBuilder &builder, mlir::Location loc, int64_t chunk)
+      : b(loc, builder), chunk(chunk) {}
 
   /// Everything but the terminator.
   llvm::LogicalResult lift(mlir::Block &block);
@@ -108,6 +108,8 @@ public:
   mlir::Value index(mlir::OpFoldResult size);
 
   mlir::ImplicitLocOpBuilder b;
+  /// How many nodes of a tree are computed at once.
+  const int64_t chunk;
 
 private:
   llvm::LogicalResult liftOp(mlir::Operation *op);
@@ -151,6 +153,12 @@ std::optional<llvm::LogicalResult> liftRegroupOp(Lifter &l,
                                                  mlir::Operation *op);
 llvm::LogicalResult liftLeafOp(Lifter &l, mlir::Operation *op);
 llvm::LogicalResult liftReduce(Lifter &l, fractal::ReduceOp op);
+llvm::LogicalResult liftRecurse(Lifter &l, fractal::RecurseOp op);
+
+/// The elements of each outermost list at these places, of which there is one
+/// list.
+Lifted gathered(Lifter &l, const Lifted &list, mlir::Value indices,
+                mlir::RankedTensorType leaf);
 
 /// The next states, from states and elements.
 using Step = llvm::function_ref<llvm::FailureOr<llvm::SmallVector<Lifted>>(

@@ -22,7 +22,10 @@ def ConvertFractalToLinalg : Pass<"convert-fractal-to-linalg", "::mlir::ModuleOp
     recurrence becomes an `scf.for` whose body is lifted over all maps around it,
     so that a scan of each sentence of a batch is one loop over time. A `reduce`
     by one elementwise operation becomes a reduction loop; any other one a loop,
-    as a fold.
+    as a fold. A `recurse` becomes two loops, over chunks of leaves and over
+    chunks of the other levels: the body is computed for `chunk` nodes at once,
+    whose states are then written side by side. What a chunk computes too much,
+    the next one writes again. How often the loops run, only a run knows.
 
     Access operations that permute, cut or repeat lists cost nothing, or a slice.
     Others (windows, shifts, reversed lists, gathers) are copied by one generic.
@@ -60,6 +63,10 @@ def ConvertFractalToLinalg : Pass<"convert-fractal-to-linalg", "::mlir::ModuleOp
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"
+  ];
+  let options = [
+    Option<"chunk", "chunk", "int64_t", "4",
+           "How many nodes of a tree are computed at once">,
   ];
 }
 

@@ -3,6 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The `fractal` dialect: an array is :class:`Lists`, its leaves are arrays."""
 
-from tilewright.reference.fractal import access, compute, storage
+from tilewright.reference.fractal import access, compute, storage, trees
 
-__all__ = ["access", "compute", "storage"]
+__all__ = ["access", "compute", "storage", "trees"]

@@ -69,6 +69,8 @@ from tilewright.fractal.math import (
     where,
     zeros,
 )
+from tilewright.fractal.recursion import recursive
+from tilewright.fractal.tree import Tree
 from tilewright.fractal.types import Array, Tensor
 
 __all__ = [
@@ -76,6 +78,7 @@ __all__ = [
     "Function",
     "Lists",
     "Tensor",
+    "Tree",
     "abs",
     "cast",
     "cat",
@@ -105,6 +108,7 @@ __all__ = [
     "min",
     "minimum",
     "product",
+    "recursive",
     "reduce",
     "relu",
     "repeat",

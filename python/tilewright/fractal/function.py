@@ -14,8 +14,9 @@ import numpy as np
 
 from tilewright.core.errors import UserError
 from tilewright.dialects.fractal.values import Lists
-from tilewright.fractal import eager
+from tilewright.fractal import declared_trees, eager, recursion
 from tilewright.fractal.mode import current, using
+from tilewright.fractal.tree import TreeType
 from tilewright.fractal.trees import flatten, rebuild, unzipped
 from tilewright.fractal.types import RAGGED, Array, Length, ListType, Size, Tensor, Type, alike, is_number, type_of
 from tilewright.fractal.where import user_frame, wrong
@@ -56,7 +57,8 @@ class Function:
         for name, kind in self.parameters.items():
             if name in bound.arguments:
                 bound.arguments[name] = self._taken(f"{name}", kind, bound.arguments[name])
-        result = self._function(*bound.args, **bound.kwargs)
+        function = self._traceable if current().tracing else self._function
+        result = function(*bound.args, **bound.kwargs)
         if _is_ours(self._returns):
             return self._taken("the result", self._returns, result)
         return result if current().tracing else self._given(result)
@@ -69,16 +71,23 @@ class Function:
         except UserError as error:
             raise wrong(self.name, f"returns what is no result: {error.message}") from None
 
+    @functools.cached_property
+    def _traceable(self) -> Callable[..., Any]:
+        """The function as a trace runs it."""
+        if not declared_trees.among(self.parameters.values()):
+            return self._function
+        return recursion.traceable(self._function, self)
+
     def _taken(self, what: str, kind: Any, value: Any) -> Any:
         """A value as its annotation says."""
-        if not isinstance(kind, Array | Tensor):
+        if not isinstance(kind, Array | Tensor | TreeType):
             kinds = get_args(kind)
             if not isinstance(value, tuple) or len(value) != len(kinds):
                 raise wrong(self.name, f"{what} is declared as a tuple of {len(kinds)}, found {_found(value)}")
             pairs = enumerate(zip(kinds, value, strict=True))
             return tuple(self._taken(f"{what}.{i}", inner, part) for i, (inner, part) in pairs)
         try:
-            taken = _listed(kind, value) if isinstance(kind, Array) else _tensor(kind, value)
+            taken = _TAKEN[type(kind)](kind, value)
         except UserError as error:
             raise wrong(self.name, f"{what}: {error.message}") from None
         if not _fits(kind, type_of(taken)):
@@ -90,7 +99,8 @@ class Function:
 
         Args:
             lengths: of lists, by the parameter's name: for each level, outermost first, a number, None (only a run
-                knows it) or ``"ragged"`` (each list of the level has its own). What is left out is None.
+                knows it) or ``"ragged"`` (each list of the level has its own). What is left out is None. Of a
+                tree how many nodes it has at most, or (nodes, depth).
 
         Raises:
             UserError: a parameter is not annotated; lengths do not fit; the program cannot be traced.
@@ -104,7 +114,10 @@ class Function:
                 names.append(name)
                 shapes.append(self._declared(name, self.parameters[name], given, inputs))
             elif parameter.default is inspect.Parameter.empty:
-                raise wrong(f"{self.name}.trace", f"annotate {name} with ft.Array or ft.Tensor, or give it a default")
+                raise wrong(
+                    f"{self.name}.trace",
+                    f"annotate {name} with ft.Array or ft.Tensor (or ft.Tree), or give it a default",
+                )
         if given:
             known = ", ".join(name for name, kind in inputs if isinstance(kind, ListType)) or "none"
             raise wrong(f"{self.name}.trace", f"lengths= names {', '.join(given)}; lists among the parameters: {known}")
@@ -122,6 +135,8 @@ class Function:
         if isinstance(kind, Tensor):
             inputs.append((name, kind.type))
             return None
+        if isinstance(kind, TreeType):
+            return declared_trees.add(kind, name, given.pop(name, None), inputs, self.name)
         if isinstance(kind, Array):
             inputs.append((name, ListType(self._lengths(name, kind, given.pop(name, None)), kind.leaf)))
             return None
@@ -167,7 +182,7 @@ def _is_ours(kind: Any) -> bool:
     """Whether it is an annotation of `ft`, or a tuple of such."""
     if get_origin(kind) is tuple:
         return all(_is_ours(part) for part in get_args(kind))
-    return isinstance(kind, Array | Tensor)
+    return isinstance(kind, Array | Tensor | TreeType)
 
 
 def _listed(kind: Array, value: Any) -> Any:
@@ -195,7 +210,12 @@ def _tensor(kind: Tensor, value: Any) -> Any:
     return current().as_value(value)
 
 
-def _fits(kind: Any, found: Type) -> bool:
+_TAKEN: dict[type, Callable[[Any, Any], Any]] = {Array: _listed, Tensor: _tensor, TreeType: declared_trees.taken}
+
+
+def _fits(kind: Any, found: Any) -> bool:
+    if isinstance(kind, TreeType):
+        return declared_trees.fits(kind, found)
     if isinstance(kind, Tensor):
         return found == kind.type
     return isinstance(found, ListType) and alike(found, ListType((0,) * kind.depth, kind.leaf))

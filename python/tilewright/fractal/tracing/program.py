@@ -13,6 +13,7 @@ import numpy as np
 
 from tilewright.core.errors import InternalError, UserError
 from tilewright.fractal.tracing.compute import Tracer
+from tilewright.fractal.tracing.recursion import TreeTracer
 from tilewright.fractal.tracing.values import Value
 from tilewright.fractal.trees import Shape, flatten, rebuild, unzipped
 from tilewright.fractal.types import Length, ListType, Type
@@ -84,7 +85,7 @@ def trace_program(
         UserError: the program does what cannot be traced; the message says where.
     """
     with ir.Context(), ir.Location.file(*place, 0):
-        tracer = Tracer(ir.Module.create())
+        tracer = TreeTracer(ir.Module.create())
         kinds = [kind for _, kind in inputs]
         with ir.InsertionPoint(tracer.module.body):
             main = ir.Operation.create("func.func", attributes=_signature(tracer, inputs, []), regions=1)

@@ -20,9 +20,10 @@ using namespace tilewright::fractal;
 
 namespace {
 /// Makes the loops. A state of all nodes is one tensor, whose rows are nodes. A
-/// chunk computes and writes as many rows as it has lanes; those that are too
-/// many belong to the next chunk, which writes them again, or stand behind all
-/// nodes. What such lanes read is no state yet, but zero.
+/// chunk writes as many rows as it has lanes. Where its level ends before, the
+/// other lanes compute the last node again: a body runs for nodes only, so that
+/// it may do what fails for other values. Their rows belong to the next chunk,
+/// which writes them again, or stand behind all nodes.
 class TreeLowering {
 public:
   TreeLowering(Lifter &l, RecurseOp op)
@@ -39,16 +40,20 @@ private:
   Value levelStart(Value level);
   Value countChunks(Value levels);
   Value zeros(const Lifted &shape, RankedTensorType leaf);
-  Value padded(Value rows);
-  Value inside(Value numbers);
+  /// Numbers made of other ones, by `make`, bounded.
+  Value bounded(
+      Value numbers, int64_t last,
+      function_ref<Value(OpBuilder &, Location, Value)> make =
+          [](OpBuilder &, Location, Value number) { return number; });
+  Value nodesOfLanes(Value first, Value end);
 
   FailureOr<SmallVector<Value>> loopOverLeaves();
   FailureOr<SmallVector<Value>> loopOverNodes(ValueRange leaves);
   FailureOr<SmallVector<Value>> computed(Block &body, ValueRange states,
                                          Value first);
 
-  void defineElement(Value argument, Lifted list, Value first);
-  void defineChildren(ValueRange states, Value first);
+  void defineElements(ValueRange arrays, ValueRange arguments, Value nodes);
+  void defineChildren(ValueRange states, Value nodes);
   Lifted allStates(int64_t number, Value tensor);
 
   Lifter &l;
@@ -57,8 +62,6 @@ private:
   SmallVector<Axis> around;
   int64_t count = 0, lanes = 0; ///< of all nodes; of those computed at once
   Axis lane = 0;
-  Value children;              ///< with rows for lanes behind all nodes
-  SmallVector<Lifted> inNodes; ///< the arrays, as `children`
 };
 } // namespace
 
@@ -72,12 +75,11 @@ LogicalResult TreeLowering::prepare() {
   if (count < 1)
     return op.emitOpError("needs a known number of nodes, at least one");
   lanes = std::min(count, l.chunk);
-  for (Value list : op.getLeaves()) {
+  for (Value list : llvm::concat<Value>(op.getLeaves(), op.getNodes())) {
     std::optional<int64_t> length =
         getConstantIntValue(l.lookup(list).lengths.front());
     if (length.value_or(0) < 1)
-      return op.emitOpError("needs a known number of leaves, at least one");
-    lanes = std::min(lanes, *length);
+      return op.emitOpError("needs arrays of known lengths, not zero");
   }
   for (Type state : op.getStateTypes())
     if (auto list = dyn_cast<ArrayType>(state);
@@ -120,22 +122,44 @@ Value TreeLowering::countChunks(Value levels) {
   return loop.getResult(0);
 }
 
-/// Numbers of nodes, each of which is one.
-Value TreeLowering::inside(Value numbers) {
+Value TreeLowering::bounded(
+    Value numbers, int64_t last,
+    function_ref<Value(OpBuilder &, Location, Value)> make) {
   auto type = cast<RankedTensorType>(numbers.getType());
-  Value into = tensor::EmptyOp::create(b, type, ValueRange());
+  Type element = type.getElementType();
+  Value into = l.empty(tensor::getMixedSize(b, b.getLoc(), numbers, 0),
+                       RankedTensorType::get({}, element));
   AffineMap maps[] = {b.getMultiDimIdentityMap(1), b.getMultiDimIdentityMap(1)};
   auto made = linalg::GenericOp::create(
-      b, type, numbers, into, maps, utils::IteratorType::parallel,
+      b, into.getType(), numbers, into, maps, utils::IteratorType::parallel,
       [&](OpBuilder &inner, Location loc, ValueRange args) {
-        Type element = type.getElementType();
         Value zero =
             arith::ConstantOp::create(inner, loc, inner.getZeroAttr(element));
-        Value last = arith::ConstantOp::create(
-            inner, loc, inner.getIntegerAttr(element, count - 1));
-        Value least = arith::MaxSIOp::create(inner, loc, args[0], zero);
-        Value most = arith::MinSIOp::create(inner, loc, least, last);
+        Value high = arith::ConstantOp::create(
+            inner, loc, inner.getIntegerAttr(element, last));
+        Value number = make(inner, loc, args.front());
+        Value least = arith::MaxSIOp::create(inner, loc, number, zero);
+        Value most = arith::MinSIOp::create(inner, loc, least, high);
         linalg::YieldOp::create(inner, loc, most);
+      });
+  return made.getResult(0);
+}
+
+/// Which node each lane is for: those from `first` on, before `end`.
+Value TreeLowering::nodesOfLanes(Value first, Value end) {
+  Type number = op.getChildren().getType().getElementType();
+  Value last = within(arith::SubIOp::create(b, end, constant(1)), count - 1);
+  Value into = l.empty(OpFoldResult(b.getIndexAttr(lanes)),
+                       RankedTensorType::get({}, number));
+  auto made = linalg::GenericOp::create(
+      b, into.getType(), ValueRange(), into, b.getMultiDimIdentityMap(1),
+      utils::IteratorType::parallel,
+      [&](OpBuilder &inner, Location loc, ValueRange) {
+        Value i = linalg::IndexOp::create(inner, loc, 0);
+        Value at = arith::AddIOp::create(inner, loc, first, i);
+        at = arith::MinSIOp::create(inner, loc, at, last);
+        Value node = arith::IndexCastOp::create(inner, loc, number, at);
+        linalg::YieldOp::create(inner, loc, node);
       });
   return made.getResult(0);
 }
@@ -172,38 +196,35 @@ Lifted TreeLowering::allStates(int64_t number, Value tensor) {
   return all;
 }
 
-/// The lanes' elements, which stand from `first` on.
-void TreeLowering::defineElement(Value argument, Lifted list, Value first) {
-  if (std::optional<int64_t> dim = list.dimOf(levelAxis(0))) {
-    SmallVector<OpFoldResult> offsets, sizes, strides;
-    int64_t rank = cast<RankedTensorType>(list.tensor.getType()).getRank();
-    takeAll(l, list.tensor, rank, offsets, sizes, strides);
-    offsets[*dim] = first;
-    sizes[*dim] = b.getIndexAttr(lanes);
-    list.tensor =
-        tensor::ExtractSliceOp::create(b, list.tensor, offsets, sizes, strides);
+void TreeLowering::defineElements(ValueRange arrays, ValueRange arguments,
+                                  Value nodes) {
+  for (auto [array, argument] : llvm::zip_equal(arrays, arguments)) {
+    const Lifted &list = l.lookup(array);
+    int64_t length = *getConstantIntValue(list.lengths.front());
+    Value places = length < count ? bounded(nodes, length - 1) : nodes;
+    l.define(argument,
+             gathered(l, list, places, leafOf(array.getType())).entered(lane));
   }
-  l.define(argument, list.entered(lane));
 }
 
 /// All states of the first child, then those of the next one.
-void TreeLowering::defineChildren(ValueRange states, Value first) {
-  auto type = cast<RankedTensorType>(children.getType());
-  auto column = RankedTensorType::get(lanes, type.getElementType());
-  OpFoldResult one = b.getIndexAttr(1);
+void TreeLowering::defineChildren(ValueRange states, Value nodes) {
+  Value table = tensorOf(op.getChildren());
   for (int64_t child : llvm::seq(op.getArity())) {
-    Value numbers = tensor::ExtractSliceOp::create(
-        b, column, children,
-        ArrayRef<OpFoldResult>{first, b.getIndexAttr(child)},
-        ArrayRef<OpFoldResult>{b.getIndexAttr(lanes), one},
-        ArrayRef<OpFoldResult>{one, one});
-    numbers = inside(numbers);
+    Value column = constant(child);
+    auto read = [&](OpBuilder &inner, Location loc, Value node) -> Value {
+      Value row =
+          arith::IndexCastOp::create(inner, loc, inner.getIndexType(), node);
+      return tensor::ExtractOp::create(inner, loc, table,
+                                       ValueRange{row, column});
+    };
+    Value numbers = bounded(nodes, count - 1, read);
     for (auto [number, tensor] : llvm::enumerate(states)) {
       Value argument =
           op.getNodeBlock().getArgument(child * states.size() + number);
-      Lifted read = gathered(l, allStates(number, tensor), numbers,
-                             leafOf(argument.getType()));
-      l.define(argument, read.entered(lane));
+      Lifted state = gathered(l, allStates(number, tensor), numbers,
+                              leafOf(argument.getType()));
+      l.define(argument, state.entered(lane));
     }
   }
 }
@@ -231,24 +252,17 @@ TreeLowering::computed(Block &body, ValueRange states, Value first) {
 // Loops
 //===----------------------------------------------------------------------===//
 
-/// The last chunk may begin among the leaves of the one before it.
 FailureOr<SmallVector<Value>> TreeLowering::loopOverLeaves() {
   SmallVector<Value> states;
   for (auto [number, type] : llvm::enumerate(op.getStateTypes()))
     states.push_back(zeros(allStates(number, {}), leafOf(type)));
-  int64_t last = count - 1;
-  for (Value list : op.getLeaves())
-    last = std::min(last, *getConstantIntValue(l.lookup(list).lengths.front()) -
-                              lanes);
-  Value width = constant(lanes);
-  auto loop = scf::ForOp::create(b, constant(0), levelStart(constant(1)), width,
-                                 states);
+  Value end = levelStart(constant(1));
+  auto loop = scf::ForOp::create(b, constant(0), end, constant(lanes), states);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(loop.getBody());
-  Value first = within(loop.getInductionVar(), last);
-  for (auto [list, argument] :
-       llvm::zip_equal(op.getLeaves(), op.getLeafBlock().getArguments()))
-    defineElement(argument, l.lookup(list), first);
+  Value first = loop.getInductionVar();
+  defineElements(op.getLeaves(), op.getLeafBlock().getArguments(),
+                 nodesOfLanes(first, end));
   FailureOr<SmallVector<Value>> next =
       computed(op.getLeafBlock(), loop.getRegionIterArgs(), first);
   if (failed(next))
@@ -271,18 +285,18 @@ FailureOr<SmallVector<Value>> TreeLowering::loopOverNodes(ValueRange leaves) {
   ValueRange states = loop.getRegionIterArgs().drop_back(2);
   Value level = loop.getRegionIterArgs().take_back(2)[0];
   Value at = loop.getRegionIterArgs().back();
+  Value above = arith::AddIOp::create(b, level, one);
+  Value end = levelStart(above);
   Value first = within(at, count - 1);
-  defineChildren(states, first);
-  ValueRange elements =
-      op.getNodeBlock().getArguments().take_back(inNodes.size());
-  for (auto [list, argument] : llvm::zip_equal(inNodes, elements))
-    defineElement(argument, list, first);
+  Value nodes = nodesOfLanes(first, end);
+  defineChildren(states, nodes);
+  ValueRange arguments = op.getNodeBlock().getArguments();
+  defineElements(op.getNodes(), arguments.take_back(op.getNodes().size()),
+                 nodes);
   FailureOr<SmallVector<Value>> next =
       computed(op.getNodeBlock(), states, first);
   if (failed(next))
     return failure();
-  Value above = arith::AddIOp::create(b, level, one);
-  Value end = levelStart(above);
   Value behind = arith::AddIOp::create(b, at, constant(lanes));
   Value ended =
       arith::CmpIOp::create(b, arith::CmpIPredicate::sge, behind, end);
@@ -292,35 +306,16 @@ FailureOr<SmallVector<Value>> TreeLowering::loopOverNodes(ValueRange leaves) {
   return SmallVector<Value>(loop.getResults().drop_back(2));
 }
 
-/// A tensor with zeros for lanes behind all nodes.
-Value TreeLowering::padded(Value rows) {
-  auto type = cast<RankedTensorType>(rows.getType());
-  auto leaf = RankedTensorType::get(type.getShape().drop_front(),
-                                    type.getElementType());
-  Lifted shape = {{}, {levelAxis(0)}, {b.getIndexAttr(count + lanes - 1)}};
-  return insertRows(l, rows, zeros(shape, leaf), b.getIndexAttr(0));
-}
-
 LogicalResult TreeLowering::lower() {
   if (failed(prepare()))
     return failure();
-  children = padded(tensorOf(op.getChildren()));
-  for (Value list : op.getNodes()) {
-    Lifted all = l.lookup(list);
-    if (all.dimOf(levelAxis(0))) {
-      SmallVector<Axis> axes = levelsOf(all);
-      llvm::append_range(axes, all.loops());
-      all = {padded(l.aligned(all, axes)), axes, all.lengths};
-    }
-    inNodes.push_back(all);
-  }
   FailureOr<SmallVector<Value>> states = loopOverLeaves();
   if (succeeded(states))
     states = loopOverNodes(*states);
   if (failed(states))
     return failure();
   b.setLoc(op.getLoc());
-  Value roots = inside(tensorOf(op.getRoots()));
+  Value roots = bounded(tensorOf(op.getRoots()), count - 1);
   for (auto [number, result] : llvm::enumerate(op.getResults()))
     l.define(result, gathered(l, allStates(number, (*states)[number]), roots,
                               leafOf(result.getType())));

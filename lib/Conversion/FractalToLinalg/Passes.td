@@ -24,8 +24,9 @@ def ConvertFractalToLinalg : Pass<"convert-fractal-to-linalg", "::mlir::ModuleOp
     by one elementwise operation becomes a reduction loop; any other one a loop,
     as a fold. A `recurse` becomes two loops, over chunks of leaves and over
     chunks of the other levels: the body is computed for `chunk` nodes at once,
-    whose states are then written side by side. What a chunk computes too much,
-    the next one writes again. How often the loops run, only a run knows.
+    whose states are then written side by side. Where a level ends within a
+    chunk, its last node is computed several times. How often the loops run,
+    only a run knows.
 
     Access operations that permute, cut or repeat lists cost nothing, or a slice.
     Others (windows, shifts, reversed lists, gathers) are copied by one generic.

@@ -112,6 +112,28 @@ def test_said_to_be_recursive():
     agree(program)
 
 
+SOURCE = """
+def total(node):
+    return node.value if node.is_leaf else total(node.left) - total(node.right)
+
+def program(tree):
+    return total(tree)
+"""
+
+
+@pytest.mark.parametrize("said", [False, True])
+def test_without_source(said: bool):
+    names: dict = {}
+    exec(SOURCE, names)
+    names["program"].__annotations__ = {"tree": X}
+    if said:
+        names["total"] = ft.recursive(names["total"])
+        agree(ft.function(names["program"]))
+        return
+    with pytest.raises(UserError, match="define that function inside the ft.function, or decorate it with @ft.recur"):
+        ft.function(names["program"]).trace({"tree": 3})
+
+
 def test_twice_and_within_a_map():
     @ft.function
     def program(tree: X, ws: ft.Array[1, (1, 3)]) -> ft.Array[1, (1, 3)]:

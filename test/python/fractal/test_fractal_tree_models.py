@@ -114,6 +114,42 @@ def test_values_at_all_nodes_and_other_types():
         np.testing.assert_allclose(model(tree, w)[0], program(tree, w), rtol=1e-12)
 
 
+DIVIDING = """
+!leaf = tensor<3xi32>
+func.func @main(%words: !fractal.array<[8] of !leaf>, %children: tensor<15x2xi32>, %levels: tensor<9xi32>,
+    %roots: tensor<1xi32>) -> !fractal.array<[1] of !leaf> {
+  %r = fractal.recurse %children, %levels, %roots leaves(%words) nodes()
+      : (tensor<15x2xi32>, tensor<9xi32>, tensor<1xi32>, !fractal.array<[8] of !leaf>) -> !fractal.array<[1] of !leaf>
+  leaf (%x) {
+    %c = arith.constant dense<60> : !leaf
+    %0 = arith.divsi %c, %x : !leaf
+    fractal.yield %0 : !leaf
+  } node (%l, %m) {
+    %0 = arith.divsi %l, %m : !leaf
+    %1 = arith.addi %0, %m : !leaf
+    fractal.yield %1 : !leaf
+  }
+  return %r : !fractal.array<[1] of !leaf>
+}
+"""
+
+
+def divided(node):
+    if not isinstance(node, tuple):
+        return 60 // node
+    left, right = map(divided, node)
+    return left // right + right
+
+
+def test_regions_run_for_nodes_only():
+    """A division by a zero of which no node knows would end the process."""
+    model = tw.compile(DIVIDING)
+    numbers = iter(range(1, 100))
+    nested = grown(5, lambda: np.arange(3, dtype=np.int32) + next(numbers))
+    (state,) = model(*ft.Tree(nested).schedule(15))
+    np.testing.assert_array_equal(state[0], divided(nested))
+
+
 def test_by_name_and_as_arrays():
     model = compiled("recursive_autoencoder", "cpu", NODES, DEPTH)
     function, words, (w, b) = prepared("recursive_autoencoder")

@@ -21,7 +21,7 @@ func.func @nodes(%xs: !fractal.array<[4] of !leaf>, %children: tensor<?x2xi32>, 
 
 func.func @leaves(%xs: !fractal.array<[?] of !leaf>, %children: tensor<7x2xi32>, %levels: tensor<4xi32>,
     %roots: tensor<1xi32>) {
-  // expected-error@+1 {{needs a known number of leaves, at least one}}
+  // expected-error@+1 {{needs arrays of known lengths, not zero}}
   %r = fractal.recurse %children, %levels, %roots leaves(%xs) nodes()
       : (tensor<7x2xi32>, tensor<4xi32>, tensor<1xi32>, !fractal.array<[?] of !leaf>) -> !fractal.array<[1] of !leaf>
   leaf (%x) {

@@ -3,28 +3,32 @@
 
 !leaf = tensor<1x8xf32>
 
-// Loops over chunks of leaves, then of nodes, each a chunk at once; rows behind all nodes take what lanes compute too
-// much. The second loop carries which level it is in, and the next node.
+// Loops over chunks of leaves, then of nodes. A lane is for a node: behind the level's end, for its last one. The
+// second loop carries which level it is in, and the next node.
 // CHECK-LABEL: @trees(
 // CHECK-SAME: %[[WORDS:.*]]: tensor<4x1x8xf32>, %[[CHILDREN:.*]]: tensor<7x2xi32>, %[[LEVELS:.*]]: tensor<4xi32>
-// CHECK: %[[TABLE:.*]] = tensor.insert_slice %[[CHILDREN]] into {{.*}} : tensor<7x2xi32> into tensor<9x2xi32>
 // CHECK: %[[ZEROS:.*]] = linalg.fill {{.*}} -> tensor<9x1x8xf32>
-// CHECK: %[[LEAVES:.*]] = scf.for %[[AT:.*]] = %c0 to %{{.*}} step %c3 iter_args(%[[S:.*]] = %[[ZEROS]])
-// CHECK: %[[FIRST:.*]] = arith.minsi %{{.*}}, %c1
-// CHECK: %[[X:.*]] = tensor.extract_slice %[[WORDS]][%[[FIRST]], 0, 0] [3, 1, 8]
-// CHECK: tensor.insert_slice %[[X]] into %[[S]][%[[FIRST]], 0, 0] [3, 1, 8]
+// CHECK: %[[LEAVES:.*]] = scf.for %[[FIRST:.*]] = %c0 to %{{.*}} step %c3 iter_args(%[[S:.*]] = %[[ZEROS]])
+// CHECK: linalg.generic
+// CHECK: %[[I:.*]] = linalg.index 0
+// CHECK: %[[AT:.*]] = arith.addi %[[FIRST]], %[[I]]
+// CHECK: arith.minsi %[[AT]], %[[LAST:.*]] : index
+// CHECK: tensor.extract %[[WORDS]]
+// CHECK: tensor.insert_slice %{{.*}} into %[[S]][%[[FIRST]], 0, 0] [3, 1, 8]
 // CHECK: %[[CHUNKS:.*]] = scf.for {{.*}} -> (index)
 // CHECK: %[[ALL:.*]]:3 = scf.for %{{.*}} = %c0 to %[[CHUNKS]] step %c1
 // CHECK-SAME: iter_args(%[[S:.*]] = %[[LEAVES]], %[[LEVEL:.*]] = %c1, %[[AT:.*]] = %{{.*}})
-// CHECK: %[[COLUMN:.*]] = tensor.extract_slice %[[TABLE]][%[[FIRST:.*]], 0] [3, 1] {{.*}} to tensor<3xi32>
-// CHECK: %[[LEFT:.*]] = linalg.generic {{.*}} ins(%[[COLUMN]]
+// CHECK: %[[NODES:.*]] = linalg.generic
+// CHECK: %[[LEFT:.*]] = linalg.generic {{.*}} ins(%[[NODES]] : tensor<3xi32>)
+// CHECK: tensor.extract %[[CHILDREN]][%{{.*}}, %c0]
 // CHECK: arith.maxsi
 // CHECK: arith.minsi
 // CHECK: linalg.generic {{.*}} ins(%[[LEFT]]
 // CHECK: tensor.extract %[[S]]
-// CHECK: tensor.extract_slice %[[TABLE]][%[[FIRST]], 1]
+// CHECK: linalg.generic {{.*}} ins(%[[NODES]] : tensor<3xi32>)
+// CHECK: tensor.extract %[[CHILDREN]][%{{.*}}, %c1]
 // CHECK: arith.addf
-// CHECK: %[[NEXT:.*]] = tensor.insert_slice %{{.*}} into %[[S]][%[[FIRST]], 0, 0] [3, 1, 8]
+// CHECK: %[[NEXT:.*]] = tensor.insert_slice %{{.*}} into %[[S]][%{{.*}}, 0, 0] [3, 1, 8]
 // CHECK: scf.yield %[[NEXT]], %{{.*}}, %{{.*}} : tensor<9x1x8xf32>, index, index
 // CHECK: } -> tensor<1x1x8xf32>
 func.func @trees(%words: !fractal.array<[4] of !leaf>, %children: tensor<7x2xi32>, %levels: tensor<4xi32>,
@@ -44,12 +48,12 @@ func.func @trees(%words: !fractal.array<[4] of !leaf>, %children: tensor<7x2xi32
 
 !leaf = tensor<1x8xf32>
 
-// A map around it: all its elements at once, in each lane. Values of nodes get rows for all lanes, too.
+// A map around it: all its elements at once, in each lane. A value is read where its node stands.
 // CHECK-LABEL: @in_map(
 // CHECK-SAME: %[[TAGS:.*]]: tensor<7x1x8xf32>,
-// CHECK: tensor.insert_slice %[[TAGS]] into {{.*}} : tensor<7x1x8xf32> into tensor<9x1x8xf32>
 // CHECK: scf.for {{.*}} -> (tensor<9x5x1x8xf32>)
 // CHECK: scf.for {{.*}} -> (tensor<9x5x1x8xf32>, index, index)
+// CHECK: tensor.extract %[[TAGS]]
 // CHECK: } -> tensor<3x5x1x8xf32>
 func.func @in_map(%tags: !fractal.array<[7] of !leaf>, %children: tensor<7x2xi32>, %levels: tensor<4xi32>,
     %roots: tensor<2xi32>, %ws: !fractal.array<[5] of !leaf>) -> !fractal.array<[5, 2] of !leaf> {

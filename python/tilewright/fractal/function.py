@@ -107,6 +107,7 @@ class Function:
         """
         from tilewright.fractal.tracing.program import trace_program
 
+        vars(self).pop("_traceable", None)  # what it captures may have changed since the last trace
         given = dict(lengths or {})
         shapes, inputs, names = [], [], []
         for name, parameter in self._signature.parameters.items():

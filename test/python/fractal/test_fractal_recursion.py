@@ -67,6 +67,21 @@ def test_captured():
     agree(program)
 
 
+def test_what_is_captured_may_change():
+    factor = 1.0
+
+    @ft.function
+    def program(tree: X) -> ft.Tensor[1, 3]:
+        def total(node):
+            return node.value if node.is_leaf else factor * total(node.left) + total(node.right)
+
+        return total(tree)
+
+    agree(program)
+    factor = 3.0
+    agree(program)
+
+
 def test_global():
     @ft.function
     def program(tree: X) -> ft.Tensor[1, 3]:

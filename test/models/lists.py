@@ -9,7 +9,7 @@ Inputs and outputs are those of the program, as arrays: the first axes are level
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil
 
 import numpy as np
@@ -196,3 +196,23 @@ def bigbird(sequence: int = 1024, block: int = 64, hidden: int = 512, batch: int
     y = g.op("Concat", _slice(g, ends, 0, 2, 1), middle, _slice(g, ends, 2, 4, 1), axis=1)
     g.output(y, "y", np.float32, shape)
     return g.model()
+
+
+def scored_inputs(names: Sequence[str], shape: Sequence[int]) -> dict[str, np.ndarray]:
+    """Queries, keys and values whose scores, which no program scales, have a variance of one: no weight underflows."""
+    w = Weights(1)
+    return {name: w.normal(*shape, scale=shape[-1] ** (0.0 if i else -0.5)) for i, name in enumerate(names)}
+
+
+def attention_inputs(heads: int, sequence: int, depth: int, block: int, batch: int) -> dict[str, np.ndarray]:
+    """Those of `attention`."""
+    return scored_inputs(("qsss", "ksss", "vsss"), (batch, heads, sequence // block, block, depth))
+
+
+def bigbird_inputs(sequence: int, block: int, hidden: int, batch: int) -> dict[str, np.ndarray]:
+    """Those of `bigbird`."""
+    return scored_inputs(("qss", "kss", "vss"), (batch, sequence // block, block, hidden))
+
+
+#: Makers of inputs for models whose random ones would not do, by name; they take the builder's sizes.
+INPUTS: Mapping[str, Callable[..., dict[str, np.ndarray]]] = {"attention": attention_inputs, "bigbird": bigbird_inputs}

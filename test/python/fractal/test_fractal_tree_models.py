@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fractal_oracles import example, sigmoid
 from fractal_runs import values
-from test_fractal_programs import example, sigmoid
 from tree_runs import chain, complete, grown
 
 import tilewright as tw

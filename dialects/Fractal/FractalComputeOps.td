@@ -236,7 +236,7 @@ def Fractal_FilterOp : Fractal_ComputeOp<"filter"> {
 def Fractal_YieldOp : Fractal_Op<"yield", [
     Pure, Terminator,
     ParentOneOf<["MapOp", "ScanOp", "FoldOp", "ReduceOp", "FilterOp",
-                 "RecurseOp"]>]> {
+                 "RecurseOp", "BlockOp"]>]> {
   let summary = "what a function over elements returns";
   let description = [{
     Example: see `fractal.map`.

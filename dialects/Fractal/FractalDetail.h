@@ -12,6 +12,8 @@
 
 #include "dialects/Fractal/Fractal.h"
 
+#include "mlir/IR/OpImplementation.h"
+
 namespace tilewright::fractal::shared {
 
 /// Fails with an error on `op` unless a value of type `actual` (a result, a
@@ -28,6 +30,18 @@ ArrayType merged(ArrayType type);
 /// A list of `outer` lists of `inner` elements of the array; `inner` may be
 /// ragged.
 ArrayType nested(int64_t outer, int64_t inner, ArrayType type);
+
+/// `(%x for 0 at map where set : type, ...)`
+llvm::ParseResult
+parseReads(mlir::OpAsmParser &parser,
+           llvm::SmallVectorImpl<mlir::OpAsmParser::UnresolvedOperand> &sources,
+           llvm::SmallVectorImpl<mlir::Type> &types,
+           mlir::DenseI64ArrayAttr &targets, mlir::ArrayAttr &maps,
+           mlir::ArrayAttr &conditions, mlir::DenseBoolArrayAttr &indirect);
+void printReads(mlir::OpAsmPrinter &p, mlir::Operation *op,
+                mlir::OperandRange sources, mlir::TypeRange types,
+                mlir::DenseI64ArrayAttr targets, mlir::ArrayAttr maps,
+                mlir::ArrayAttr conditions, mlir::DenseBoolArrayAttr indirect);
 
 } // namespace tilewright::fractal::shared
 

@@ -6,12 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Fractal/Fractal.h"
+#include "dialects/Fractal/FractalDetail.h"
 
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
 using namespace tilewright::fractal;
+using namespace tilewright::fractal::shared;
 
 #include "dialects/Fractal/FractalDialect.cpp.inc"
 #include "dialects/Fractal/FractalInterfaces.cpp.inc"

@@ -11,6 +11,7 @@
 
 include "dialects/Fractal/FractalAccessOps.td"
 include "dialects/Fractal/FractalComputeOps.td"
+include "dialects/Fractal/FractalGraphOps.td"
 include "dialects/Fractal/FractalRegroupOps.td"
 include "dialects/Fractal/FractalStorageOps.td"
 include "dialects/Fractal/FractalTreeOps.td"

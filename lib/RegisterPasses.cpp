@@ -16,6 +16,7 @@
 #include "lib/Conversion/TileToVector/Passes.h"
 #include "lib/Transforms/ExpandFloats/Passes.h"
 #include "lib/Transforms/ExpandMath/Passes.h"
+#include "lib/Transforms/Fractal/Passes.h"
 #include "lib/Transforms/GroupToKernel/Passes.h"
 #include "lib/Transforms/HostBuffers/Passes.h"
 #include "lib/Transforms/Pipelining/Passes.h"
@@ -39,6 +40,7 @@ void tilewright::registerAllPasses() {
     registerTileToVectorPasses();
     registerExpandFloatsPasses();
     registerExpandMathPasses();
+    registerFractalPasses();
     registerGroupToKernelPasses();
     registerHostBuffersPasses();
     registerPipeliningPasses();

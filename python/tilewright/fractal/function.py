@@ -131,6 +131,21 @@ class Function:
         place = (code.co_filename, code.co_firstlineno)
         return trace_program(self.name, run, inputs, place, using)
 
+    def explain(self, lengths: Lengths | None = None) -> str:
+        """What the program reads, what waits for what, and how much may run at once, as text.
+
+        Args:
+            lengths: as those of :meth:`trace`.
+
+        Raises:
+            UserError: as :meth:`trace`.
+            UnsupportedError: the program has no graph; the message says why.
+        """
+        from tilewright.fractal.drawing import drawn
+        from tilewright.fractal.graph import graph_of
+
+        return drawn(graph_of(self.trace(lengths).module_text), self.name)
+
     def _declared(self, name: str, kind: Any, given: dict[str, Any], inputs: list[tuple[str, Type]]) -> Any:
         """Add the inputs that a parameter stands for; returns how they stand in tuples."""
         if isinstance(kind, Tensor):

@@ -56,9 +56,13 @@ class Case:
         accuracy: what ours is asked for: exact, winograd or winograd4.
         peers: whom to compare with (modules of bench.peers).
         error: the largest accepted max|ours - peer| / max|peer|.
-        inputs: a maker of inputs (`models.sparse.INPUTS`), and its arguments beside the sizes; None: random ones.
+        inputs: a maker of inputs (`INPUTS` of `models.sparse` and `models.lists`), and its arguments beside the sizes;
+            None: random ones.
         rivals: forms of the model that ours is compared with, compiled by us, too.
         peers_form: what the peers get instead of the case's model.
+        program: a program on nested lists (`bench.list_programs`) that the model stands for: ours and `torch_lists` run
+            that; empty: none.
+        gains: how much faster than these peers ours must be, at least.
     """
 
     name: str
@@ -77,6 +81,8 @@ class Case:
     inputs: tuple[str, Mapping[str, object]] | None = None
     rivals: tuple[Form, ...] = ()
     peers_form: Form | None = None
+    program: str = ""
+    gains: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def work(self) -> float | None:

@@ -17,6 +17,7 @@ SEPARATE = (
     "torch_bsr",
     "torch_compile",
     "torch_csr",
+    "torch_lists",
     "torch_semi",
     "iree",
 )

@@ -76,7 +76,8 @@ def show_assembly(cases: Sequence[Case], listing: bool, target: str = "cpu") -> 
     spilled = []
     for case in cases:
         print(f"== {case.name}")
-        model = compiled(models.path(case.model, **case.sizes), 1, case.precision, case.accuracy, target=target)
+        file = models.path(case.model, **case.sizes)
+        model = compiled(file, 1, case.precision, case.accuracy, target=target, program=case.program)
         for loop in model_loops(model):
             print(describe(loop, listing), flush=True)
             spilled += [f"{case.name}: {loop.kernel}"] * any(loop.spills)
@@ -108,7 +109,8 @@ def _list(all_suites: dict[str, Suite]) -> str:
         lines.append(f"{suite.name}: {suite.summary}")
         for case in suite.cases:
             target = f"ratio <= {case.target:.2f}" if case.target else "no target"
-            gains = [f"{rival.name} >= {rival.gain:.2f}x" for rival in case.rivals if rival.gain]
+            least = {**{rival.name: rival.gain for rival in case.rivals}, **case.gains}
+            gains = [f"{name} >= {gain:.2f}x" for name, gain in least.items() if gain]
             target = ", ".join(gains) if gains and not case.target else ", ".join([target, *gains])
             lines.append(f"  {case.name:24s} {target:16s} peers: {', '.join(case.peers)}")
     return "\n".join(lines)

@@ -25,7 +25,7 @@ from bench.client import Client, PeerMissing, WorkerError
 from bench.hold import Hold
 from bench.limits import Limits, Meter
 from bench.machine import Neighbours
-from models import sparse
+from models import lists, sparse
 from models.pruned import filled, filled_array
 
 PAUSE = 0.03  # seconds between bursts: ONNX Runtime's and libomp's idle threads stop spinning well before
@@ -72,7 +72,7 @@ class Row:
     load_s: dict[str, float] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
-    gains: dict[str, float] = field(default_factory=dict)  # time of a rival in units of ours
+    gains: dict[str, float] = field(default_factory=dict)  # time of a rival, or a peer with a target, in units of ours
     gain_targets: dict[str, float] = field(default_factory=dict)
     bursts_ms: dict[str, list[float]] = field(default_factory=dict)
 
@@ -106,7 +106,7 @@ def judge(row: Row, bursts: dict[str, list[float]], ours: str, limit: float) -> 
     row.ours_ms, row.spread = row.all_ms[ours], spread(bursts[ours])
     rivals = [name for name in bursts if name.startswith(OWN)]
     others = [name for name in bursts if name != ours and name not in rivals]
-    for name in rivals:
+    for name in [*rivals, *(name for name in row.gain_targets if name in others)]:
         row.gains[name] = median(b / a for a, b in zip(bursts[ours], bursts[name], strict=True))
     row.peer = min(others, key=row.all_ms.__getitem__, default=None)
     if row.peer is not None:
@@ -220,7 +220,7 @@ def _measure(
     tell("building the model")
     own = Form("")
     rivals = {OWN + rival.name: rival for rival in case.rivals}
-    row.gain_targets = {name: rival.gain for name, rival in rivals.items() if rival.gain}
+    row.gain_targets = {name: rival.gain for name, rival in rivals.items() if rival.gain} | dict(case.gains)
     clients: dict[str, Client] = {}
     results: dict[str, list[np.ndarray]] = {}
     prepared: dict[str, dict[str, str]] = {}
@@ -231,7 +231,9 @@ def _measure(
             if form.name not in prepared:
                 prepared[form.name] = prepare(case, form, folder / str(number))
             client = stack.enter_context(Client(ours if name in rivals else name.removesuffix(" (again)"), row.threads))
-            asked = dict(precision=case.precision, accuracy=case.accuracy, target=target, cover=form.cover)
+            asked = dict(
+                precision=case.precision, accuracy=case.accuracy, target=target, cover=form.cover, program=case.program
+            )
             reply = client.ask("load", **prepared[form.name], **asked)
             results[name] = _outputs(client, folder / f"{number}.npz")
         except WorkerError as error:
@@ -273,7 +275,7 @@ def prepare(case: Case, form: Form, folder: Path) -> dict[str, str]:
     model = models.path(form.model or case.model, **sizes)
     if case.inputs:
         maker, further = case.inputs
-        inputs = sparse.INPUTS[maker](**{**sizes, **further, **form.inputs})
+        inputs = {**sparse.INPUTS, **lists.INPUTS}[maker](**{**sizes, **further, **form.inputs})
     else:
         inputs = models.random_inputs(onnx.load(model), sizes=case.run_time)
     folder.mkdir()

@@ -20,6 +20,7 @@ _NAMES = {
     "torch": "PyTorch",
     "torch_bsr": "PyTorch BSR",
     "torch_csr": "PyTorch CSR",
+    "torch_lists": "PyTorch on lists",
     "scipy_bsr": "SciPy BSR",
     "scipy_csr": "SciPy CSR",
     "iree": "IREE",
@@ -35,6 +36,8 @@ _GAIN_HEAD = (
 _GAINS = """A gain is the time of another form of the model, compiled by us, too, over ours: `dense` has 1e-30 in place
 of zeros, `mask alone` and `blocks alone` have one format for all weights, `padded` pads experts to the fullest, `full`
 has no padding to leave out. Middles and targets are of gains: above the target is good."""
+_BESIDE = """A gain is the time of a peer that has a target of its own, over ours. Middles and targets are of gains:
+above the target is good."""
 _OWN = "own "  # how other forms of a model are named that are ours, too
 _ABOUT = """# Results
 
@@ -84,7 +87,7 @@ def _section(key: tuple[str, str, str], files: list[tuple[str, dict[str, Any]]])
         "",
         *_means(runs),
         "",
-        *([_GAINS, "", *_GAIN_HEAD] if _has_gains(runs) else _HEAD),
+        *([_gains_text(runs), "", *_GAIN_HEAD] if _has_gains(runs) else _HEAD),
         *_rows(runs),
     ]
     return "\n".join(lines)
@@ -112,7 +115,23 @@ def _means(runs: Sequence[dict[str, Any]]) -> list[str]:
         for threads in sorted({row["threads"] for rows in whole for row in rows}):
             chosen = [[row["ratio"] for row in rows if _counts(row, threads, left_out)] for rows in whole]
             lines.append(f"| {label} | {threads} | {_list(geometric_mean(ratios) for ratios in chosen if ratios)} |")
-    return lines
+    return lines + _gain_means(whole)
+
+
+def _gain_means(whole: Sequence[list[dict[str, Any]]]) -> list[str]:
+    """Geometric means of the gains over each peer that has a target of its own."""
+    found: dict[tuple[str, int], list[list[float]]] = {}
+    for rows in whole:
+        run: dict[tuple[str, int], list[float]] = {}
+        for row in rows:
+            for name in (name for name in row.get("gains", ()) if not name.startswith(_OWN)):
+                run.setdefault((name, row["threads"]), []).append(row["gains"][name])
+        for key, gains in run.items():
+            found.setdefault(key, []).append(gains)
+    return [
+        f"| gains over {_NAMES.get(name, name)} | {threads} | {_list(map(geometric_mean, runs))} |"
+        for (name, threads), runs in found.items()
+    ]
 
 
 def _counts(row: dict[str, Any], threads: int, left_out: str) -> bool:
@@ -137,6 +156,12 @@ def _has_gains(runs: Sequence[dict[str, Any]]) -> bool:
     return any(row.get("gains") for run in runs for row in run["rows"])
 
 
+def _gains_text(runs: Sequence[dict[str, Any]]) -> str:
+    """What the gains of these runs are over."""
+    names = {name for run in runs for row in run["rows"] for name in row.get("gains", ())}
+    return _GAINS if any(name.startswith(_OWN) for name in names) else _BESIDE
+
+
 def _gain_lines(case: str, threads: int, rows: Sequence[dict[str, Any]]) -> list[str]:
     """A line for each other form that ours is set against; one where there is none."""
     good = [row for row in rows if row["ours_ms"] and row["status"] not in ("wrong", "failed")]
@@ -151,7 +176,8 @@ def _gain_lines(case: str, threads: int, rows: Sequence[dict[str, Any]]) -> list
         gains = [row["gains"][name] for row in good if name in row["gains"]]
         target = last["gain_targets"].get(name)
         aim = f"{target:.2f}" if target else ""
-        lines.append(f"{start} {name.removeprefix(_OWN)} | {_list(gains)} | {median(gains):.2f} | {aim} | {end}")
+        over = _NAMES.get(name, name).removeprefix(_OWN)
+        lines.append(f"{start} {over} | {_list(gains)} | {median(gains):.2f} | {aim} | {end}")
     return lines or [f"{start} | | | | {end}"]
 
 

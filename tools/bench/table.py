@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import geometric_mean
 
-from bench.measure import Row
+from bench.measure import OWN, Row
 
 _HEAD = (
     "case",
@@ -63,7 +63,7 @@ def gain_cells(row: Row) -> list[str]:
     name = next(iter(row.gains), None)
     if name is None:
         return ["-", "-", "-"]
-    return [name.removeprefix("own "), f"{row.gains[name]:.2f}", _number(row.gain_targets.get(name), ".2f")]
+    return [name.removeprefix(OWN), f"{row.gains[name]:.2f}", _number(row.gain_targets.get(name), ".2f")]
 
 
 def _least(row: Row, name: str) -> str:
@@ -82,6 +82,7 @@ def table(rows: Sequence[Row], mean_target: float | None = None) -> str:
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
     text = ["  ".join(_align(cell, i, widths[i]) for i, cell in enumerate(line)).rstrip() for line in lines]
     text += [means_text(rows, mean_target)] if mean_target else []
+    text += gain_means_text(rows)
     # A compiler's error has many lines: the first one here, all of them in the JSON record.
     for row in rows:
         said = [row.message.splitlines()[0], *row.notes] if row.message else list(row.notes)
@@ -99,6 +100,22 @@ def means(rows: Sequence[Row]) -> dict[int, float]:
         if ratios:
             found[threads] = geometric_mean(ratios)
     return found
+
+
+def gain_means(rows: Sequence[Row]) -> dict[str, dict[int, float]]:
+    """The geometric mean of the gains over each peer that has a target of its own, by number of threads."""
+    found: dict[str, dict[int, float]] = {}
+    for name in dict.fromkeys(name for row in rows for name in row.gains if not name.startswith(OWN)):
+        for threads in sorted({row.threads for row in rows if name in row.gains}):
+            gains = [row.gains[name] for row in rows if row.threads == threads and name in row.gains]
+            found.setdefault(name, {})[threads] = geometric_mean(gains)
+    return found
+
+
+def gain_means_text(rows: Sequence[Row]) -> list[str]:
+    """Those means, a line for each peer."""
+    parts = {name: [f"{t} thread(s) {m:.2f}" for t, m in of.items()] for name, of in gain_means(rows).items()}
+    return [f"geometric mean of the gains over {name}: {', '.join(means)}" for name, means in parts.items()]
 
 
 def means_text(rows: Sequence[Row], target: float) -> str:

@@ -273,9 +273,9 @@ class _Converter:
         """Dimensions of a constant; None for other values."""
         return self.constants[name].ndim if name in self.constants else None
 
-    def bind(self, node: Node, result: torch.fx.Node) -> None:
-        """Name the results of a node."""
-        if len(node.outputs) == 1:
+    def bind(self, node: Node, result: torch.fx.Node, several: bool = False) -> None:
+        """Name the results of a node; `several`: the call gives a tuple, whoever uses more than its first part."""
+        if len(node.outputs) == 1 and not several:
             self.values[node.outputs[0]] = result
             return
         for i, name in enumerate(node.outputs):
@@ -299,7 +299,7 @@ class _Converter:
         name = f"lstm{len(list(self.root.children()))}"
         self.root.add_module(name, Lstm(*(self.torch(self.constants[n]) for n in node.inputs[1:4])))
         state = [self.value(n) for n in node.inputs[5:7] if n]
-        self.bind(node, self.graph.call_module(name, (self.value(node.inputs[0]), *state)))
+        self.bind(node, self.graph.call_module(name, (self.value(node.inputs[0]), *state)), several=True)
 
 
 def module(graph: Graph, widen: bool = False) -> torch.nn.Module:

@@ -39,7 +39,7 @@ def handle(peer: Peer, command: dict[str, Any], threads: int) -> dict[str, Any]:
         inputs = arrays.load(Path(command["inputs"]))
         start = time.perf_counter()
         peer.accuracy, peer.target = command.get("accuracy", "exact"), command.get("target", "cpu")
-        peer.cover = command.get("cover", "")
+        peer.cover, peer.program = command.get("cover", ""), command.get("program", "")
         peer.load(Path(command["model"]), inputs, threads, command.get("precision", "f32"))
         return {"seconds": time.perf_counter() - start, "version": peer.version(), "settings": peer.settings}
     if command["do"] == "burst":

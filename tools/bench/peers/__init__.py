@@ -18,13 +18,14 @@ class Peer(ABC):
 
     `load` may take its time; `run` is what is timed, and must reuse its input and output arrays.
     `settings` says in a few words how the peer is configured; `accuracy`, `target` and `cover` are
-    what is asked of ours.
+    what is asked of ours. `program` is the one on nested lists that the model stands for, where it does.
     """
 
     settings = "defaults"
     accuracy = "exact"
     target = "cpu"
     cover = ""
+    program = ""
 
     @abstractmethod
     def version(self) -> str:

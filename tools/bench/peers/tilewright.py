@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 
 import tilewright as tw
+from bench import list_programs, own_lists
 from bench.peers import Peer
 
 #: Types of inputs that say themselves what is asked for.
@@ -27,11 +28,15 @@ def compiled(
     inputs: Mapping[str, np.ndarray] | None = None,
     target: str = "cpu",
     cover: str = "",
+    program: str = "",
 ) -> Any:
     """The model compiled; one whose inputs all have a narrow type needs no choice of precision.
 
-    Bytes are calibrated on `inputs`, without which f32 stays.
+    Bytes are calibrated on `inputs`, without which f32 stays. A `program` is compiled in the model's place.
     """
+    if program:
+        lists = list_programs.read(model, program)
+        return tw.compile(own_lists.function(lists), target=target, threads=threads, shapes=lists.lengths)
     chosen: dict[str, Any] = {"accuracy": accuracy}
     if precision != "f32" and (precision != "int8" or inputs is not None):
         declared = onnx.load(str(model), load_external_data=False).graph.input
@@ -55,7 +60,8 @@ class Tilewright(Peer):
 
     def load(self, model: Path, inputs: Mapping[str, np.ndarray], threads: int, precision: str = "f32") -> None:
         """Compile (or take from the cache) and allocate the outputs once."""
-        self._model = compiled(model, threads, precision, self.accuracy, inputs, self.target, self.cover)
+        asked = (precision, self.accuracy, inputs, self.target, self.cover, self.program)
+        self._model = compiled(model, threads, *asked)
         self._allocate(inputs)
 
     def _allocate(self, inputs: Mapping[str, np.ndarray]) -> None:

@@ -1,4 +1,5 @@
-// RUN: tile-opt %s --convert-fractal-to-linalg --canonicalize --split-input-file --mlir-print-local-scope | FileCheck-22 %s
+// RUN: tile-opt %s --convert-fractal-to-linalg --canonicalize --split-input-file --mlir-print-local-scope \
+// RUN:   | FileCheck-22 %s
 
 // A scalar that becomes a tensor of ones: the new dimensions go with those of the map.
 // CHECK-LABEL: @scalars(
@@ -75,11 +76,13 @@ func.func @join_nothing(%xs: !fractal.array<[0] of tensor<8xf32>>, %ys: !fractal
 
 // A list of one element: the slice keeps which dimension it drops, though others have size one as well.
 // CHECK-LABEL: @one_step(
-// CHECK: tensor.extract_slice %{{.*}}[0, 0, 0, 0] [1, 4, 1, 17] [1, 1, 1, 1] : tensor<1x4x1x17xf32> to tensor<1x4x17xf32>
+// CHECK: tensor.extract_slice %{{.*}}[0, 0, 0, 0] [1, 4, 1, 17] [1, 1, 1, 1]
+// CHECK-SAME: tensor<1x4x1x17xf32> to tensor<1x4x17xf32>
 // CHECK: arith.subf
 func.func @one_step(%xss: !fractal.array<[1, 4, 1] of tensor<17xf32>>, %init: tensor<17xf32>)
     -> !fractal.array<[1, 4] of tensor<17xf32>> {
-  %r = fractal.map (%xs = %xss) : (!fractal.array<[1, 4, 1] of tensor<17xf32>>) -> !fractal.array<[1, 4] of tensor<17xf32>> {
+  %r = fractal.map (%xs = %xss)
+      : (!fractal.array<[1, 4, 1] of tensor<17xf32>>) -> !fractal.array<[1, 4] of tensor<17xf32>> {
     %s = fractal.map (%x = %xs) : (!fractal.array<[4, 1] of tensor<17xf32>>) -> !fractal.array<[4] of tensor<17xf32>> {
       %f = fractal.fold left (%h = %init) over (%e = %x)
           : (tensor<17xf32>, !fractal.array<[1] of tensor<17xf32>>) -> tensor<17xf32> {

@@ -8,8 +8,8 @@
 !weight = tensor<256x256xf32>
 !weights = !fractal.array<[16] of tensor<256x256xf32>>
 
-// Remarks come first, those of both parts. Sixteen layers whose weights do not fit the second cache together: a core goes layer by layer, a GPU, whose launches
-// take longer than its products, along diagonals.
+// Remarks come first, those of both parts. Sixteen layers whose weights do not fit the second cache together: a core
+// goes layer by layer, a GPU, whose launches take longer than its products, along diagonals.
 // GPU: remark: 16 x 64 points of a recurrence run as 79 diagonals: predicted are {{[0-9]+}} us row by row
 // CPU: remark: 16 x 64 points of a recurrence stay row by row: predicted are {{[0-9]+}} us row by row
 // CHECK: remark: 3 x 9 points of a recurrence run as 11 diagonals

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tilewright.core.errors import UnsupportedError, UserError
 from tilewright.frontend.builder.builder import Builder
@@ -197,15 +197,18 @@ class Iteration:
         limit = None if self.count is None else b.idx(self.count)
         first = m.scalar(1, BOOL) if self.start is None else self.start
 
-        def holds(counter: Scalar, going: Scalar, *_: Tensor) -> Scalar:
+        # States come first: what canonicalization takes from behind them leaves each where bufferization looks for it.
+        def holds(*now: Any) -> Scalar:
+            *_, counter, going = now
             return going if limit is None else m.logical_and(going, counter < limit)
 
-        def iterate(counter: Scalar, _: Scalar, *now: Tensor) -> list[Scalar | Tensor]:
-            result = body(counter, *now)
+        def iterate(*now: Any) -> list[Scalar | Tensor]:
+            *states, counter, _ = now
+            result = body(counter, *states)
             going = m.scalar(1, BOOL) if result.proceed is None else b.item(result.proceed)
-            return [counter + 1, going, *result.states]
+            return [*result.states, counter + 1, going]
 
-        done, _, *found = b.while_([b.idx(0), first, *carried], holds, iterate, varying=varying)
+        *found, done, _ = b.while_([*carried, b.idx(0), first], holds, iterate, varying=varying)
         return done, found
 
     def _check(self, draft: ir.Operation, layout: _Layout, now: Sequence[Tensor], result: Iterated) -> None:

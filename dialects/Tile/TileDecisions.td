@@ -404,10 +404,16 @@ def : Tile_Decision<"units", Tile_Integer, Tile_On<["scf.for"]>,
 def : Tile_Decision<"steps", Tile_Integer, Tile_On<["scf.for"]>,
     ["tile-plan-programs"], ["tile-form-programs"], ["cpu"],
     "steps of the loop that one program takes">;
-def : Tile_Decision<"code", Tile_Flag, Tile_OnFunction,
-    ["convert-tile-kernel-to-func"],
-    ["convert-tile-launch-to-runtime", "tile.launch"], ["cpu"],
-    "the function is a kernel's or program's code">;
+def : Tile_Decision<"blocks", Tile_Integer,
+    Tile_On<["scf.for", "scf.while", "scf.if", "tile.launch", "memref.load",
+             "memref.copy", "tile.kernel", "gpu.func", "llvm.func"]>,
+    ["tile-plan-loops"], ["tile-form-loops", "the host program"], ["cuda"],
+    "it is part of one kernel with what stands beside it and has this, too; as "
+    "many blocks at most run it">;
+def : Tile_Decision<"code", Tile_Flag, Tile_OnKernel,
+    ["convert-tile-kernel-to-func", "tile-kernels-to-gpu"],
+    ["convert-tile-launch-to-runtime", "tile-inline-launches", "tile.launch"],
+    ["cpu", "cuda"], "the function is a kernel's or program's code">;
 def : Tile_Decision<"scratch_bytes", Tile_Integer, Tile_OnFunction,
     ["convert-tile-kernel-to-func"],
     ["convert-tile-launch-to-runtime", "the manifest"], ["cpu"],

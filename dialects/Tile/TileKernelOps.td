@@ -29,7 +29,9 @@ def Tile_KernelOp : Tile_Op<"kernel", [
     the launch. The first coordinate varies slowest. Tasks are independent
     unless they use `tile.barrier` or `tile.copy ... at`; with `cluster`, only
     tasks of the same block of that many coordinates reach each other so, and
-    the whole grid does without it.
+    the whole grid does without it. A kernel without coordinates may launch
+    others, one after the other: on a GPU its blocks share their tasks, and meet
+    behind each launch.
 
     - `kernel_c1`: the function type has memrefs and scalars as inputs and no
       results.
@@ -37,6 +39,8 @@ def Tile_KernelOp : Tile_Op<"kernel", [
       values of type `index`.
     - `kernel_c3`: `cluster` has a positive size per coordinate.
     - `kernel_c4`: no tensors are made or used in the body.
+    - `kernel_c5`: only a kernel without coordinates launches others, and none
+      of them launches another one.
 
     Example:
 
@@ -50,6 +54,15 @@ def Tile_KernelOp : Tile_Op<"kernel", [
     }
     tile.kernel @pairs(%x: memref<8x64xf32>) grid(%i, %j) cluster [2, 1] {
       tile.barrier
+      tile.return
+    }
+    tile.kernel @again(%x: memref<8x64xf32>) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c8 = arith.constant 8 : index
+      scf.for %t = %c0 to %c8 step %c1 {
+        tile.launch @exp grid(%c8) ins(%x : memref<8x64xf32>) outs(%x : memref<8x64xf32>)
+      }
       tile.return
     }
     ```

@@ -95,8 +95,21 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   if (!isa_and_nonnull<KernelOp, ProgramOp>(symbol))
     return emitOpError("@")
            << getKernel() << " is no tile.kernel or tile.program here";
-  // launch_c2
   auto kernel = dyn_cast<KernelOp>(symbol);
+  // kernel_c5
+  if (auto caller = (*this)->getParentOfType<KernelOp>()) {
+    if (caller.getGridRank() != 0)
+      return emitOpError("stands in @")
+             << caller.getSymName()
+             << ", a kernel with coordinates: each of its tasks would launch @"
+             << getKernel();
+    WalkResult inside =
+        symbol->walk([](LaunchOp) { return WalkResult::interrupt(); });
+    if (!kernel || inside.wasInterrupted())
+      return emitOpError("stands in a kernel, and @")
+             << getKernel() << " is no kernel, or launches others itself";
+  }
+  // launch_c2
   size_t rank = kernel ? kernel.getGridRank() : 0;
   if (getGrid().size() != rank)
     return emitOpError("gives ")

@@ -17,21 +17,20 @@
 using namespace mlir;
 using namespace tilewright;
 
-/// A global before the function, and its address where `op` stands.
-static Value makeGlobal(gpu::GPUFuncOp function, Operation *op,
-                        const Twine &name, DenseElementsAttr data,
-                        bool constant) {
+Value tilewright::makeGlobal(OpBuilder &at, gpu::GPUFuncOp function,
+                             const Twine &name, DenseElementsAttr data,
+                             bool constant) {
   auto space = gpu::AddressSpaceAttr::get(function.getContext(),
                                           gpu::AddressSpace::Global);
   ShapedType shaped = data.getType();
   auto type = MemRefType::get(shaped.getShape(), shaped.getElementType(),
                               MemRefLayoutAttrInterface(), space);
   std::string text = (function.getName() + name).str();
-  OpBuilder before(function), at(op);
-  memref::GlobalOp::create(before, op->getLoc(), text,
+  OpBuilder before(function);
+  memref::GlobalOp::create(before, function.getLoc(), text,
                            before.getStringAttr("private"), type, data,
                            constant, before.getI64IntegerAttr(16));
-  return memref::GetGlobalOp::create(at, op->getLoc(), type, text);
+  return memref::GetGlobalOp::create(at, function.getLoc(), type, text);
 }
 
 void tilewright::placeConstants(gpu::GPUFuncOp function) {
@@ -46,9 +45,9 @@ void tilewright::placeConstants(gpu::GPUFuncOp function) {
     auto data = cast<DenseElementsAttr>(op.getValue())
                     .reshape(RankedTensorType::get(tile.getShape(),
                                                    tile.getElementType()));
-    Value memref = makeGlobal(function, op, "_constant_" + Twine(index), data,
-                              /*constant=*/true);
     OpBuilder at(op);
+    Value memref = makeGlobal(at, function, "_constant_" + Twine(index), data,
+                              /*constant=*/true);
     SmallVector<Value> zeros(tile.getRank(), constantIndex(at, op.getLoc(), 0));
     Value load = tile::LoadOp::create(at, op.getLoc(), tile, memref, zeros);
     op.getResult().replaceAllUsesWith(load);
@@ -64,7 +63,8 @@ void tilewright::placeSemaphores(gpu::GPUFuncOp function) {
     auto zeros = DenseElementsAttr::get(
         RankedTensorType::get(type.getShape(), type.getElementType()),
         int32_t(0));
-    Value memref = makeGlobal(function, op, "_semaphores_" + Twine(index),
+    OpBuilder at(op);
+    Value memref = makeGlobal(at, function, "_semaphores_" + Twine(index),
                               zeros, /*constant=*/false);
     op.getResult().replaceAllUsesWith(memref);
     op.erase();

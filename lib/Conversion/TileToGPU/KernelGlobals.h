@@ -13,6 +13,12 @@
 
 namespace tilewright {
 
+/// Makes a global of the module, before the function, and its address where
+/// `at` inserts.
+mlir::Value makeGlobal(mlir::OpBuilder &at, mlir::gpu::GPUFuncOp function,
+                       const llvm::Twine &name, mlir::DenseElementsAttr data,
+                       bool constant);
+
 /// Constants of many values are read from memory: no thread holds a tile of
 /// known numbers at a place that is known before layouts are.
 void placeConstants(mlir::gpu::GPUFuncOp function);

@@ -18,8 +18,9 @@
 using namespace mlir;
 using namespace tilewright;
 
-KernelGrid::KernelGrid(tile::KernelOp kernel)
-    : kernel(kernel), bounds(kernel.getGridRank(), ShapedType::kDynamic) {
+KernelGrid::KernelGrid(tile::KernelOp kernel, bool called)
+    : kernel(kernel), called(called),
+      bounds(kernel.getGridRank(), ShapedType::kDynamic) {
   if (auto known = tile::decisions::kGrid.get(kernel))
     bounds = llvm::to_vector(known.asArrayRef());
   else
@@ -49,13 +50,14 @@ void KernelGrid::readLaunches() {
 SmallVector<int64_t> KernelGrid::getOpenBounds() const {
   SmallVector<int64_t> open;
   for (auto [dim, bound] : llvm::enumerate(bounds))
-    if ((dim > 0 || isPersistent()) && ShapedType::isDynamic(bound))
+    if ((dim > 0 || needsAllBounds()) && ShapedType::isDynamic(bound))
       open.push_back(static_cast<int64_t>(dim));
   return open;
 }
 
 bool KernelGrid::isPersistent() const {
-  return kernel->hasAttr(tile::decisions::kPersistent) && !bounds.empty();
+  return kernel->hasAttr(tile::decisions::kPersistent) && !called &&
+         !bounds.empty();
 }
 
 int64_t KernelGrid::getMultiple(int64_t dim) const {
@@ -73,7 +75,7 @@ SmallVector<Value> KernelGrid::getSizes(OpBuilder &b,
     if (!ShapedType::isDynamic(bound)) {
       sizes[dim] =
           n.constant(llvm::divideCeilSigned(bound, multiple) * multiple);
-    } else if (dim > 0 || isPersistent()) {
+    } else if (dim > 0 || needsAllBounds()) {
       sizes[dim] = open.front();
       open = open.drop_front();
       if (multiple == 1)

@@ -20,7 +20,8 @@ namespace tilewright {
 /// block's.
 class KernelGrid {
 public:
-  explicit KernelGrid(tile::KernelOp kernel);
+  /// `called`: by another kernel, whose blocks share the tasks.
+  explicit KernelGrid(tile::KernelOp kernel, bool called = false);
 
   /// Coordinates whose bounds are not known: parameters of the function, in
   /// this order. The first one's is needed only where blocks run several tasks.
@@ -41,6 +42,7 @@ private:
   /// rounded up to such.
   mlir::LogicalResult verify();
   void readLaunches();
+  bool needsAllBounds() const { return called || isPersistent(); }
   /// What the bound of a coordinate is rounded up to a multiple of
   /// (`tile.rounded`).
   int64_t getMultiple(int64_t dim) const;
@@ -50,6 +52,7 @@ private:
   getSizes(mlir::OpBuilder &b, mlir::ArrayRef<mlir::BlockArgument> open);
 
   tile::KernelOp kernel;
+  bool called;
   mlir::SmallVector<int64_t> bounds;
 };
 

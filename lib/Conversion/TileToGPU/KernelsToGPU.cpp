@@ -14,6 +14,7 @@
 #include "lib/Conversion/TileToGPU/KernelSizes.h"
 #include "lib/Conversion/TileToGPU/MemoryAccess.h"
 
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace tilewright {
@@ -38,12 +39,19 @@ bool holdsTiles(tile::KernelOp kernel) {
       .wasInterrupted();
 }
 
-/// Makes a gpu.func of one kernel, tiles still in it.
+bool holdsLaunches(tile::KernelOp kernel) {
+  return kernel.walk([](tile::LaunchOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
+/// Makes a gpu.func of one kernel, tiles still in it. One that another kernel
+/// launches is a function of that kernel: its last argument is the task.
 class KernelToGpu {
 public:
-  KernelToGpu(tile::KernelOp kernel, gpu::GPUModuleOp module, int64_t threads)
+  KernelToGpu(tile::KernelOp kernel, gpu::GPUModuleOp module, int64_t threads,
+              bool called)
       : kernel(kernel), b(kernel.getContext()), loc(kernel.getLoc()),
-        threads(threads) {
+        threads(threads), called(called) {
     b.setInsertionPointToEnd(module.getBody());
   }
 
@@ -56,9 +64,9 @@ public:
     FailureOr<SmallVector<Value>> values = makeArguments();
     if (failed(values))
       return failure();
-    KernelGrid grid(kernel);
+    KernelGrid grid(kernel, called);
     Block *place = &entry;
-    Value task;
+    Value task = called ? entry.getArguments().back() : Value();
     if (grid.isPersistent()) {
       scf::ForOp tasks = grid.makeTasks(b, boundArguments());
       place = tasks.getBody();
@@ -88,8 +96,8 @@ private:
       threads = own.getInt();
     else if (auto warps = tile::decisions::kWarps.get(kernel))
       threads = 32 * warps.getInt();
-    oneThread = !holdsTiles(kernel);
-    if (oneThread)
+    oneThread = !holdsTiles(kernel) && !holdsLaunches(kernel);
+    if (oneThread && !called)
       threads = 32;
     if (threads < 32 || threads > 1024 || !llvm::isPowerOf2_64(threads))
       return kernel.emitOpError("has ")
@@ -146,13 +154,18 @@ private:
     for (auto [index, input] : llvm::enumerate(kernel.getInputs()))
       if (failed(addParameters(static_cast<int64_t>(index), input, types)))
         return failure();
-    for (int64_t dim : KernelGrid(kernel).getOpenBounds()) {
+    for (int64_t dim : KernelGrid(kernel, called).getOpenBounds()) {
       addParameter("bound", {b.getNamedAttr("dim", b.getI64IntegerAttr(dim))});
       types.push_back(b.getI32Type());
     }
+    if (called) {
+      addParameter("task", {});
+      types.push_back(b.getIndexType());
+    }
     function = gpu::GPUFuncOp::create(b, loc, kernel.getSymName(),
                                       b.getFunctionType(types, {}));
-    function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
+    function->setAttr(called ? StringRef(tile::decisions::kCode)
+                             : gpu::GPUDialect::getKernelFuncAttrName(),
                       b.getUnitAttr());
     return success();
   }
@@ -186,6 +199,10 @@ private:
     if (!ShapedType::isDynamic(offset) && offset != 0)
       pointer.push_back(entry("offset", offset));
     addParameter("pointer", pointer);
+    if (called) {
+      types.push_back(type);
+      return success();
+    }
     types.push_back(MemRefType::get({}, type.getElementType(),
                                     MemRefLayoutAttrInterface(),
                                     type.getMemorySpace()));
@@ -219,7 +236,8 @@ private:
       function.setArgAttr(next, tile::decisions::kAlign,
                           b.getI64IntegerAttr(align));
       values.push_back(
-          makeMemref(type, cast<BlockArgument>(input).getArgNumber()));
+          called ? function.getArgument(next++)
+                 : makeMemref(type, cast<BlockArgument>(input).getArgNumber()));
     }
     return values;
   }
@@ -311,7 +329,7 @@ private:
   /// Those that run several tasks run at the same time, and take tasks in
   /// order.
   LogicalResult checkTasks() {
-    if (tile::hasWaits(kernel) && !KernelGrid(kernel).isPersistent())
+    if (tile::hasWaits(kernel) && !KernelGrid(kernel, called).isPersistent())
       return kernel.emitOpError(
           "has tasks that wait for others (tile.semaphore_take), which a GPU "
           "may not have started yet: give it tile.persistent, so that all of "
@@ -421,6 +439,7 @@ private:
   Location loc;
   int64_t threads, shared = 0;
   unsigned next = 0;
+  bool called;
   /// Values of sizes, by the number of their class in `tile.equal_sizes`.
   llvm::DenseMap<size_t, OpFoldResult> equalSizes;
   bool oneThread = false;
@@ -436,8 +455,14 @@ struct KernelsToGPU : public tilewright::impl::KernelsToGPUBase<KernelsToGPU> {
     if (kernels.empty())
       return;
     gpu::GPUModuleOp device = makeModule(module);
+    llvm::StringSet<> called;
     for (tile::KernelOp kernel : kernels)
-      if (failed(KernelToGpu(kernel, device, threads).run()))
+      kernel.walk(
+          [&](tile::LaunchOp launch) { called.insert(launch.getKernel()); });
+    for (tile::KernelOp kernel : kernels)
+      if (failed(KernelToGpu(kernel, device, threads,
+                             called.contains(kernel.getSymName()))
+                     .run()))
         return signalPassFailure();
   }
 

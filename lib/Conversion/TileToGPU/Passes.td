@@ -306,6 +306,64 @@ def KeepLoops : Pass<"tile-keep-loops", "::mlir::ModuleOp"> {
   }];
 }
 
+def InlineLaunches : Pass<"tile-inline-launches", "::mlir::ModuleOp"> {
+  let summary = "Put kernels into the kernels that launch them";
+  let description = [{
+    A kernel that launches others is one grid, whose blocks stay: all of them run
+    what stands around the launches, and share the tasks of each launch, a block
+    its number's and from there on in steps of the number of blocks. Behind a
+    launch all blocks meet, so that the next one reads what this one wrote: one
+    thread of each adds to a count in memory and waits until all have. They meet, too, between a read of a number and
+    a launch that may write it. The launched functions are gone then; shared
+    memory is as much as the one needs that needs most.
+
+    All must have the same `tile.threads`. `tile.waits` tells the host that the
+    blocks wait for each other.
+
+    Before:
+    ```mlir
+    gpu.module @kernels {
+      gpu.func @step(%task: index, %p: !llvm.ptr<1>) attributes
+          {tile.code, tile.threads = 32 : i64, tile.params = [{kind = "task"}, {kind = "scalar", arg = 0 : i64} ]} {
+        %t = arith.index_cast %task : index to i32
+        llvm.store %t, %p : i32, !llvm.ptr<1>
+        gpu.return
+      }
+      gpu.func @loop(%p: !llvm.ptr<1>, %n: index) kernel attributes {tile.threads = 32 : i64} {
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        scf.for %i = %c0 to %n step %c1 {
+          tile.launch @step grid(%n) ins(%p : !llvm.ptr<1>)
+        }
+        gpu.return
+      }
+    }
+    ```
+    After:
+    ```mlir
+    memref.global "private" @loop_meetings
+    gpu.func @loop
+    ...
+    %block = gpu.block_id x
+    %blocks = gpu.grid_dim x
+    ...
+    scf.for %i = %c0 to %n step %c1 {
+      scf.for %task = %block to %n step %blocks {
+        %t = arith.index_cast %task : index to i32
+        llvm.store %t, %p : i32, !llvm.ptr<1>
+      }
+      gpu.barrier
+      ...
+      gpu.barrier
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"
+  ];
+}
+
 def MathToIntrinsics : Pass<"tile-math-to-intrinsics", "::mlir::ModuleOp"> {
   let summary = "Turn math that a GPU has instructions for into intrinsics";
   let description = [{

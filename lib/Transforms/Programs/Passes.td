@@ -61,4 +61,57 @@ def FormPrograms : Pass<"tile-form-programs", "::mlir::ModuleOp"> {
   ];
 }
 
+def FormLoops : Pass<"tile-form-loops", "::mlir::ModuleOp"> {
+  let summary = "Make one kernel of loops, branches and launches that the plan has given blocks";
+  let description = [{
+    Operations of @main with `tile.blocks` that stand one behind the other, with
+    nothing but views and arithmetic between them, become one kernel without
+    coordinates, which launches what they launch. The host launches it once. A
+    number that decides about loops and branches is read where they are: by the
+    kernel, if what reads it has `tile.blocks`, too. The launched kernels become
+    others, of as many threads as the largest has.
+
+    Buffers of the kernel are whole ones, views are made in it. Where the host
+    uses the buffer that a loop gives, a loop without launches stays behind, to
+    tell which it is.
+
+    Before:
+    ```mlir
+    tile.kernel @k(%x: memref<8xf32>, %y: memref<8xf32>) grid(%i) {
+      tile.return
+    }
+    func.func @main(%h: memref<8xf32>, %n: memref<8xf32>) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c8 = arith.constant 8 : index
+      %r:2 = scf.for %t = %c0 to %c8 step %c1 iter_args(%a = %h, %b = %n) -> (memref<8xf32>, memref<8xf32>) {
+        tile.launch @k grid(%c8) ins(%a : memref<8xf32>) outs(%b : memref<8xf32>)
+        scf.yield %b, %a : memref<8xf32>, memref<8xf32>
+      } {tile.blocks = 8 : i64}
+      return
+    }
+    ```
+    After:
+    ```mlir
+    tile.kernel @k_0
+    ...
+    tile.kernel @loop_k(%h: memref<8xf32>, %n: memref<8xf32>) attributes
+        {tile.blocks = 8 : i64, tile.threads = 128 : i64} {
+      ...
+      %r:2 = scf.for %t = %c0 to %c8 step %c1 iter_args(%a = %h, %b = %n) -> (memref<8xf32>, memref<8xf32>) {
+        tile.launch @k_0 grid(%c8) ins(%a : memref<8xf32>) outs(%b : memref<8xf32>)
+        scf.yield %b, %a : memref<8xf32>, memref<8xf32>
+      }
+      tile.return
+    }
+    func.func @main(%h: memref<8xf32>, %n: memref<8xf32>) {
+      ...
+      tile.launch @loop_k outs(%h, %n : memref<8xf32>, memref<8xf32>)
+      return
+    }
+    ```
+  }];
+  let dependentDialects = ["::tilewright::tile::TileDialect"];
+}
+
 #endif // TILEWRIGHT_TRANSFORMS_PROGRAMS_PASSES

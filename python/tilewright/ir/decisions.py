@@ -33,6 +33,9 @@ ARENA_BYTES = Integer("tile.arena_bytes")
 BLOCK = Integer("tile.block")
 #: so many inner loops are summed before their scale is multiplied (on linalg., tensor.)
 BLOCK_SUMS = Integer("tile.block_sums")
+#: it is part of one kernel with what stands beside it and has this, too; as many blocks at most run it (on scf.for,
+#: scf.while, scf.if, tile.launch, memref.load, memref.copy, tile.kernel, gpu.func, llvm.func)
+BLOCKS = Integer("tile.blocks")
 #: on a root: the most that open loops run to; -1 where nobody knows (on linalg., tensor.)
 BOUNDS = Integers("tile.bounds")
 #: parameter that describes memory in boxes, boxes that wait (on tile.store)
@@ -40,7 +43,7 @@ BOX = Dictionary("tile.box")
 #: tasks of a cluster along each loop; blocks of one (on linalg., tensor., tile.kernel, gpu.func, func.func,
 #: llvm.func)
 CLUSTER = Integers("tile.cluster")
-#: the function is a kernel's or program's code (on func.func, llvm.func)
+#: the function is a kernel's or program's code (on tile.kernel, gpu.func, func.func, llvm.func)
 CODE = Flag("tile.code")
 #: the machine that code is made for (on builtin.module)
 DEVICE = Anything("tile.device")
@@ -238,6 +241,7 @@ ALL: dict[str, Decision] = {
     "tile.arena_bytes": ARENA_BYTES,
     "tile.block": BLOCK,
     "tile.block_sums": BLOCK_SUMS,
+    "tile.blocks": BLOCKS,
     "tile.bounds": BOUNDS,
     "tile.box": BOX,
     "tile.cluster": CLUSTER,

@@ -160,3 +160,24 @@ func.func @return_parent() {
   // expected-error@+1 {{expects parent op to be one of 'tile.kernel, tile.program'}}
   tile.return
 }
+
+// -----
+
+tile.kernel @k() {
+}
+tile.kernel @kernel_c5() grid(%i) {
+  // expected-error@+1 {{stands in @kernel_c5, a kernel with coordinates: each of its tasks would launch @k}}
+  tile.launch @k
+}
+
+// -----
+
+tile.kernel @k() {
+}
+tile.kernel @outer() {
+  tile.launch @k
+}
+tile.kernel @kernel_c5_nested() {
+  // expected-error@+1 {{stands in a kernel, and @outer is no kernel, or launches others itself}}
+  tile.launch @outer
+}

@@ -1,0 +1,254 @@
+//===- InlineLaunches.cpp - kernels that launch kernels -------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Tile/TileDecisions.h"
+#include "lib/Analysis/SharedArguments.h"
+#include "lib/Conversion/TileToGPU/GridBarrier.h"
+#include "lib/Conversion/TileToGPU/MemoryAccess.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/SymbolTable.h"
+
+namespace tilewright {
+#define GEN_PASS_DEF_INLINELAUNCHES
+#include "lib/Conversion/TileToGPU/Passes.h.inc"
+} // namespace tilewright
+
+using namespace mlir;
+using namespace tilewright;
+
+namespace {
+
+/// The buffer behind views, those of untyped memory, too.
+Value getMemory(Value memref) {
+  memref = getRoot(memref);
+  while (auto view = memref.getDefiningOp<memref::ViewOp>())
+    memref = getRoot(view.getSource());
+  return memref;
+}
+
+/// Puts what a kernel launches in the places of the launches.
+class LaunchInliner {
+public:
+  explicit LaunchInliner(gpu::GPUFuncOp function)
+      : function(function), barrier(function) {}
+
+  LogicalResult run() {
+    function.walk([&](tile::LaunchOp launch) {
+      for (Value output : launch.getOutputs())
+        written.insert(getMemory(output));
+      launches.push_back(launch);
+    });
+    function.walk([&](memref::CopyOp copy) {
+      written.insert(getMemory(copy.getTarget()));
+      copies.push_back(copy);
+    });
+    orderReads(function.getBody().front(), /*pending=*/false);
+    llvm::for_each(copies, [&](memref::CopyOp copy) { copyElements(copy); });
+    for (tile::LaunchOp launch : launches)
+      if (failed(inlineOne(launch)))
+        return failure();
+    function->setAttr(tile::decisions::kSharedBytes,
+                      Builder(function).getI64IntegerAttr(shared));
+    return success();
+  }
+
+private:
+  LogicalResult inlineOne(tile::LaunchOp launch) {
+    auto callee = SymbolTable::lookupNearestSymbolFrom<gpu::GPUFuncOp>(
+        launch, launch.getKernelAttr());
+    if (!callee || !callee->hasAttr(tile::decisions::kCode))
+      return launch.emitOpError("of a kernel that tile-kernels-to-gpu has not "
+                                "made a function of its caller");
+    int64_t threads = threadsOf(function), others = threadsOf(callee);
+    if (threads != others)
+      return launch.emitOpError("is of a kernel whose blocks have ")
+             << others << " threads, in one of " << threads
+             << ": give both the same tile.threads";
+    if (callee->hasAttr(tile::decisions::kCluster))
+      return launch.emitOpError("is of a kernel with clusters, which blocks "
+                                "that share its tasks are not");
+    auto bytes = tile::decisions::kSharedBytes.get(callee);
+    shared = std::max(shared, bytes ? bytes.getInt() : 0);
+    OpBuilder b(launch);
+    Location loc = launch.getLoc();
+    Value tasks = constantIndex(b, loc, 1);
+    for (Value bound : launch.getGrid())
+      tasks = b.createOrFold<arith::MulIOp>(loc, tasks, bound);
+    auto loop = scf::ForOp::create(b, loc, barrier.getBlock(), tasks,
+                                   barrier.getBlocks());
+    b.setInsertionPointToStart(loop.getBody());
+    cloneBody(b, launch, callee, loop.getInductionVar());
+    // The next task may use the shared memory that this one still reads.
+    if (bytes && bytes.getInt() > 0)
+      gpu::BarrierOp::create(b, loc);
+    leave(launch);
+    return success();
+  }
+
+  /// All blocks meet where something was done that others may read.
+  void leave(Operation *done) {
+    OpBuilder b(done);
+    if (!isa<gpu::ReturnOp>(done->getNextNode()))
+      barrier.meet(b, done->getLoc());
+    done->erase();
+  }
+
+  /// Each thread of all blocks copies elements, a whole grid apart.
+  void copyElements(memref::CopyOp copy) {
+    OpBuilder b(copy);
+    Location loc = copy.getLoc();
+    Value source = copy.getSource(),
+          width = constantIndex(b, loc, threadsOf(function));
+    SmallVector<OpFoldResult> sizes = memref::getMixedSizes(b, loc, source);
+    Value count = constantIndex(b, loc, 1);
+    for (OpFoldResult size : sizes)
+      count = arith::MulIOp::create(
+          b, loc, count, getValueOrCreateConstantIndexOp(b, loc, size));
+    Value thread = arith::IndexCastOp::create(b, loc, b.getIndexType(),
+                                              getThreadNumber(b, loc));
+    Value first = arith::AddIOp::create(
+        b, loc, arith::MulIOp::create(b, loc, barrier.getBlock(), width),
+        thread);
+    Value step = arith::MulIOp::create(b, loc, barrier.getBlocks(), width);
+    auto loop = scf::ForOp::create(b, loc, first, count, step);
+    b.setInsertionPointToStart(loop.getBody());
+    Value rest = loop.getInductionVar();
+    SmallVector<Value> place(sizes.size());
+    for (size_t dim = sizes.size(); dim-- > 0;) {
+      Value size = getValueOrCreateConstantIndexOp(b, loc, sizes[dim]);
+      place[dim] = arith::RemUIOp::create(b, loc, rest, size);
+      rest = arith::DivUIOp::create(b, loc, rest, size);
+    }
+    Value element = memref::LoadOp::create(b, loc, source, place);
+    memref::StoreOp::create(b, loc, element, copy.getTarget(), place);
+    leave(copy);
+  }
+
+  static int64_t threadsOf(gpu::GPUFuncOp op) {
+    auto threads = tile::decisions::kThreads.get(op);
+    return threads ? threads.getInt() : 0;
+  }
+
+  void cloneBody(OpBuilder &b, tile::LaunchOp launch, gpu::GPUFuncOp callee,
+                 Value task) {
+    IRMapping mapping;
+    auto entries = tile::decisions::kParams.get(callee);
+    for (auto [argument, entry] : llvm::zip_equal(
+             callee.getArguments(), entries.getAsRange<DictionaryAttr>()))
+      mapping.map(argument,
+                  makeArgument(b, launch, entry, task, argument.getType()));
+    for (Operation &op : callee.getBody().front().without_terminator())
+      b.clone(op, mapping);
+  }
+
+  static Value makeArgument(OpBuilder &b, tile::LaunchOp launch,
+                            DictionaryAttr entry, Value task, Type type) {
+    Location loc = launch.getLoc();
+    StringRef kind = entry.getAs<StringAttr>("kind").getValue();
+    if (kind == "task")
+      return task;
+    if (kind == "bound")
+      return arith::IndexCastOp::create(
+          b, loc, type, launch.getGrid()[numberOf(entry, "dim")]);
+    Value operand = launch.getKernelOperands()[numberOf(entry, "arg")];
+    if (operand.getType() == type)
+      return operand;
+    return memref::CastOp::create(b, loc, type, operand);
+  }
+
+  static int64_t numberOf(DictionaryAttr entry, StringRef name) {
+    return entry.getAs<IntegerAttr>(name).getInt();
+  }
+
+  /// Blocks behind a barrier may write, by a launch, what others have still to
+  /// read: such reads are done before all blocks meet. `pending`: whether there
+  /// may be one since they met; returned for the end of the block.
+  bool orderReads(Block &block, bool pending) {
+    for (Operation &op : llvm::make_early_inc_range(block)) {
+      if (auto load = dyn_cast<memref::LoadOp>(op)) {
+        pending |= mayBeWritten(load.getMemref());
+      } else if (isa<tile::LaunchOp, memref::CopyOp>(op)) {
+        OpBuilder b(&op);
+        if (pending)
+          barrier.meet(b, op.getLoc());
+        pending = false;
+      } else if (op.getNumRegions() > 0) {
+        pending = orderRegions(op, pending);
+      }
+    }
+    return pending;
+  }
+
+  bool orderRegions(Operation &op, bool pending) {
+    bool isLoop = isa<LoopLikeOpInterface>(op);
+    // In the next iteration, or in another region, as in any: reads stay.
+    if (isLoop)
+      pending |= readsWritten(op);
+    bool after = pending;
+    for (Region &region : op.getRegions())
+      for (Block &block : region) {
+        bool left = orderReads(block, pending);
+        after |= left;
+      }
+    return after;
+  }
+
+  bool readsWritten(Operation &op) {
+    return op
+        .walk([&](memref::LoadOp load) {
+          return mayBeWritten(load.getMemref()) ? WalkResult::interrupt()
+                                                : WalkResult::advance();
+        })
+        .wasInterrupted();
+  }
+
+  /// Whether a launch of the kernel may write a buffer: of arguments it is
+  /// known which.
+  bool mayBeWritten(Value memref) {
+    auto isArgument = [&](Value root) {
+      auto argument = dyn_cast<BlockArgument>(root);
+      return argument && argument.getOwner() == &function.getBody().front();
+    };
+    Value root = getMemory(memref);
+    return !isArgument(root) || written.contains(root) ||
+           !llvm::all_of(written, isArgument);
+  }
+
+  gpu::GPUFuncOp function;
+  GridBarrier barrier;
+  SmallVector<tile::LaunchOp> launches;
+  SmallVector<memref::CopyOp> copies;
+  llvm::SmallPtrSet<Value, 8> written;
+  int64_t shared = 0;
+};
+
+struct InlineLaunches
+    : public tilewright::impl::InlineLaunchesBase<InlineLaunches> {
+  void runOnOperation() override {
+    SmallVector<gpu::GPUFuncOp> callers, called;
+    getOperation()->walk([&](gpu::GPUFuncOp function) {
+      bool launches =
+          function.walk([](tile::LaunchOp) { return WalkResult::interrupt(); })
+              .wasInterrupted();
+      if (launches)
+        callers.push_back(function);
+      if (function->hasAttr(tile::decisions::kCode))
+        called.push_back(function);
+    });
+    for (gpu::GPUFuncOp caller : callers)
+      if (failed(LaunchInliner(caller).run()))
+        return signalPassFailure();
+    for (gpu::GPUFuncOp function : called)
+      function.erase();
+  }
+};
+
+} // namespace

@@ -1,0 +1,154 @@
+// RUN: tile-opt %s --tile-inline-launches --split-input-file --verify-diagnostics | FileCheck-22 %s
+
+!global = memref<64xf32, #gpu.address_space<global>>
+!part = memref<32xf32, strided<[1], offset: ?>, #gpu.address_space<global>>
+!half = memref<32xf32, strided<[1], offset: 32>, #gpu.address_space<global>>
+!flag = memref<i1, #gpu.address_space<global>>
+
+gpu.module @kernels {
+  // Blocks take tasks in steps of their number. Behind a task that uses shared memory its threads meet; behind a launch
+  // all blocks do, but not behind the last one. Shared memory is the largest.
+  // CHECK: memref.global "private" @two_meetings : memref<1xi32, #gpu.address_space<global>> = dense<0>
+  // CHECK-LABEL: gpu.func @two(
+  // CHECK-SAME: %[[X:.*]]: memref<64xf32, #gpu.address_space<global>>, %[[N:.*]]: index)
+  // CHECK-SAME: tile.shared_bytes = 64 : i64, tile.threads = 64 : i64, tile.waits
+  // CHECK: %[[BLOCK:.*]] = gpu.block_id x
+  // CHECK: %[[BLOCKS:.*]] = gpu.grid_dim x
+  // CHECK: %[[REST:.*]] = arith.subi %c-2147483647_i32, %{{.*}} : i32
+  // CHECK: %[[ARRIVE:.*]] = arith.select %{{.*}}, %[[REST]], %c1_i32
+  // CHECK: %[[TASKS:.*]] = arith.muli %[[N]], %{{.*}} : index
+  // CHECK: scf.for %[[TASK:.*]] = %[[BLOCK]] to %[[TASKS]] step %[[BLOCKS]] {
+  // CHECK-NEXT: %[[PART:.*]] = memref.cast
+  // CHECK-NEXT: %[[BOUND:.*]] = arith.index_cast %{{.*}} : index to i32
+  // CHECK-NEXT: arith.sitofp %[[BOUND]]
+  // CHECK: memref.store %{{.*}}, %[[PART]][%[[TASK]]]
+  // CHECK-NEXT: gpu.barrier
+  // CHECK-NEXT: }
+  // CHECK-NEXT: gpu.barrier
+  // CHECK: scf.if
+  // CHECK-NEXT: atom.release.gpu.global.add.u32 R1, [$0], $1; LAB_WAIT: ld.acquire.gpu.global.u32 R2, [$0];
+  // CHECK-SAME: ~{memory}
+  // CHECK-NEXT: }
+  // CHECK-NEXT: gpu.barrier
+  // CHECK: scf.for %{{.*}} = %[[BLOCK]]
+  // CHECK: memref.store
+  // CHECK-NEXT: }
+  // CHECK-NEXT: gpu.return
+  gpu.func @two(%x: !global, %n: index) kernel attributes {tile.threads = 64 : i64} {
+    %c0 = arith.constant 0 : index
+    %c2 = arith.constant 2 : index
+    %half = memref.subview %x[32] [32] [1] : !global to !half
+    tile.launch @shared grid(%n, %c2) outs(%half : !half)
+    tile.launch @plain outs(%x : !global)
+    gpu.return
+  }
+  // CHECK-NOT: gpu.func @shared
+  gpu.func @shared(%x: !part, %bound: i32, %task: index) attributes {tile.code, tile.shared_bytes = 64 : i64,
+      tile.threads = 64 : i64, tile.params = [{kind = "pointer", arg = 0 : i64}, {kind = "bound", dim = 1 : i64},
+      {kind = "task"}]} {
+    %v = arith.sitofp %bound : i32 to f32
+    memref.store %v, %x[%task] : !part
+    gpu.return
+  }
+  gpu.func @plain(%x: !global, %task: index) attributes {tile.code, tile.shared_bytes = 0 : i64,
+      tile.threads = 64 : i64, tile.params = [{kind = "pointer", arg = 0 : i64}, {kind = "task"}]} {
+    %v = arith.constant 0.0 : f32
+    memref.store %v, %x[%task] : !global
+    gpu.return
+  }
+  // What a launch may write is read before it: blocks meet in between. What none writes is not waited for.
+  // CHECK-LABEL: gpu.func @until(
+  // CHECK: scf.while
+  // CHECK: memref.load
+  // CHECK: } do {
+  // CHECK-NEXT: gpu.barrier
+  // CHECK: gpu.barrier
+  // CHECK: scf.for
+  // CHECK-LABEL: gpu.func @once(
+  // CHECK: memref.load
+  // CHECK-NEXT: scf.if
+  // CHECK-NOT: gpu.barrier
+  // CHECK: scf.for
+  gpu.func @until(%x: !global, %go: !flag) kernel attributes {tile.threads = 64 : i64} {
+    scf.while : () -> () {
+      %more = memref.load %go[] : !flag
+      scf.condition(%more)
+    } do {
+      tile.launch @ends outs(%go : !flag)
+      scf.yield
+    }
+    gpu.return
+  }
+  gpu.func @once(%x: !global, %go: !flag) kernel attributes {tile.threads = 64 : i64} {
+    %more = memref.load %go[] : !flag
+    scf.if %more {
+      tile.launch @plain outs(%x : !global)
+    }
+    gpu.return
+  }
+  gpu.func @ends(%go: !flag, %task: index) attributes {tile.code, tile.shared_bytes = 0 : i64,
+      tile.threads = 64 : i64, tile.params = [{kind = "pointer", arg = 0 : i64}, {kind = "task"}]} {
+    %v = arith.constant false
+    memref.store %v, %go[] : !flag
+    gpu.return
+  }
+  // Threads of all blocks copy.
+  // CHECK-LABEL: gpu.func @copies(
+  // CHECK: %[[SIZE:.*]] = memref.dim
+  // CHECK: scf.for %[[I:.*]] = %{{.*}} to %{{.*}} step %{{.*}} {
+  // CHECK: %[[COLUMN:.*]] = arith.remui %[[I]], %c4
+  // CHECK-NEXT: %[[LINE:.*]] = arith.divui %[[I]], %c4
+  // CHECK-NEXT: %[[ROW:.*]] = arith.remui %[[LINE]], %[[SIZE]]
+  // CHECK: %[[V:.*]] = memref.load %{{.*}}[%[[ROW]], %[[COLUMN]]]
+  // CHECK-NEXT: memref.store %[[V]], %{{.*}}[%[[ROW]], %[[COLUMN]]]
+  gpu.func @copies(%x: !global, %a: memref<?x4xf32, #gpu.address_space<global>>,
+      %b: memref<?x4xf32, #gpu.address_space<global>>) kernel attributes {tile.threads = 64 : i64} {
+    memref.copy %a, %b : memref<?x4xf32, #gpu.address_space<global>> to memref<?x4xf32, #gpu.address_space<global>>
+    tile.launch @plain outs(%x : !global)
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @step(%task: index) attributes {tile.code, tile.threads = 32 : i64, tile.params = [{kind = "task"}]} {
+    gpu.return
+  }
+  gpu.func @k() kernel attributes {tile.threads = 64 : i64} {
+    // expected-error@+1 {{is of a kernel whose blocks have 32 threads, in one of 64: give both the same tile.threads}}
+    tile.launch @step
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @step(%task: index) attributes {tile.code, tile.threads = 32 : i64, tile.params = [{kind = "task"}],
+      tile.cluster = array<i64: 2, 1, 1>} {
+    gpu.return
+  }
+  gpu.func @k() kernel attributes {tile.threads = 32 : i64} {
+    // expected-error@+1 {{is of a kernel with clusters, which blocks that share its tasks are not}}
+    tile.launch @step
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  // CHECK-LABEL: gpu.func @pointers(
+  // CHECK: llvm.store
+  gpu.func @pointers(%p: !llvm.ptr<1>, %n: index) kernel attributes {tile.threads = 32 : i64} {
+    tile.launch @write grid(%n) ins(%p : !llvm.ptr<1>)
+    gpu.return
+  }
+  gpu.func @write(%p: !llvm.ptr<1>, %task: index) attributes {tile.code, tile.threads = 32 : i64,
+      tile.params = [{kind = "scalar", arg = 0 : i64}, {kind = "task"}]} {
+    %v = arith.index_cast %task : index to i64
+    llvm.store %v, %p : i64, !llvm.ptr<1>
+    gpu.return
+  }
+}
